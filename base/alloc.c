@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static _Atomic uint64_t fail_after;
+
+void ws_alloc_fail_after(uint64_t n)
+{
+    atomic_store(&fail_after, n);
+}
+
+static int must_fail(void)
+{
+    return WS_UNLIKELY(atomic_load_explicit(&fail_after, memory_order_relaxed)) &&
+           atomic_fetch_sub(&fail_after, 1) == 1;
+}
+
+void *ws_alloc(size_t size)
+{
+    return ws_alloc_array(1, size);
+}
+
+void *ws_alloc_array(size_t n, size_t size)
+{
+    return must_fail() ? NULL : calloc(n ? n : 1, size ? size : 1);
+}
+
+int ws_grow(void **p, size_t *n_cap, size_t want, size_t size)
+{
+    size_t cap = *n_cap ? *n_cap : 8;
+    size_t bytes;
+    if (want <= *n_cap)
+        return 0;
+    while (cap < want)
+        if (__builtin_mul_overflow(cap, (size_t)2, &cap))
+            return -ENOMEM;
+    if (must_fail() || __builtin_mul_overflow(cap, size, &bytes))
+        return -ENOMEM;
+    void *q = realloc(*p, bytes);
+    if (!q)
+        return -ENOMEM;
+    memset((char *)q + *n_cap * size, 0, bytes - *n_cap * size);
+    *p = q;
+    *n_cap = cap;
+    return 0;
+}
+
+char *ws_strdup(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char *t = ws_alloc(n);
+    return t ? memcpy(t, s, n) : NULL;
+}

@@ -1,0 +1,9 @@
+# Tests. Each room adds its own block below: a cmocka program per module, linked with the room's archive.
+TEST_LDADD = $(CMOCKA_LIBS)
+include tests/base.mk
+include tests/ptx.mk
+include tests/device.mk
+include tests/backend.mk
+include tests/frontend.mk
+include tests/cuda.mk
+include tests/process.mk

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* base: also the skeleton for unit tests. A failing cmocka assert longjmps, so what a test owns lives in *state. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/list.h"
+
+static void test_grow_doubles_and_zeroes(void **state)
+{
+    int *v = NULL;
+    size_t cap = 0;
+    assert_int_equal(ws_grow((void **)&v, &cap, 3, sizeof *v), 0);
+    assert_true(cap >= 3);
+    for (size_t i = 0; i < cap; i++)
+        assert_int_equal(v[i], 0);
+    size_t old = cap;
+    assert_int_equal(ws_grow((void **)&v, &cap, SIZE_MAX / 2, sizeof *v), -ENOMEM);
+    assert_int_equal(cap, old);
+    free(v);
+}
+
+static void test_alloc_fails_on_demand(void **state)
+{
+    ws_alloc_fail_after(2);
+    void *a = ws_alloc(1), *b = ws_alloc(1), *c = ws_alloc(1);
+    assert_non_null(a);
+    assert_null(b);
+    assert_non_null(c);
+    free(a);
+    free(c);
+}
+
+static void test_arena_aligns_zeroes_and_limits(void **state)
+{
+    struct ws_arena a = WS_ARENA_NULL;
+    for (int i = 1; i < 5000; i += 7) {
+        char *p = ws_arena_alloc(&a, i);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        for (int j = 0; j < i; j++)
+            assert_int_equal(p[j], 0);
+        memset(p, 0xff, i);
+    }
+    ws_arena_reset(&a);
+    char *p = ws_arena_alloc(&a, 100);
+    assert_int_equal(p[99], 0);
+    a.limit_bytes = 200;
+    assert_null(ws_arena_alloc(&a, 200));
+    assert_null(ws_arena_array(&a, SIZE_MAX / 2, 4));
+    ws_arena_deinit(&a);
+}
+
+static void test_diags_text_and_cap(void **state)
+{
+    struct ws_diags d = WS_DIAGS_NULL;
+    ws_diags_add(&d, "a.ptx", 3, 7, "unknown opcode '%s'", "foo");
+    char *t = ws_diags_text(&d);
+    assert_string_equal(t, "a.ptx:3:7: unknown opcode 'foo'\n");
+    free(t);
+    for (int i = 0; i < 100; i++)
+        ws_diags_add(&d, NULL, 0, 0, "x");
+    assert_int_equal(d.n, WS_DIAGS_MAX);
+    assert_int_equal(d.n_dropped, 101 - WS_DIAGS_MAX);
+    ws_diags_deinit(&d);
+}
+
+static void test_fold_keeps_errors_and_turns_outcomes(void **state)
+{
+    assert_int_equal(ws_fold(0), 0);
+    assert_int_equal(ws_fold(-EIO), -EIO);
+    assert_int_equal(ws_fold(3), -ENOTRECOVERABLE);
+}
+
+static void test_list(void **state)
+{
+    struct ws_list head, n[3];
+    ws_list_init(&head);
+    for (int i = 0; i < 3; i++)
+        ws_list_append(&head, &n[i]);
+    ws_list_remove(&n[1]);
+    ws_list_remove(&n[1]);
+    assert_ptr_equal(ws_list_pop(&head), &n[0]);
+    assert_ptr_equal(ws_list_pop(&head), &n[2]);
+    assert_null(ws_list_pop(&head));
+    assert_true(ws_list_empty(&head));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grow_doubles_and_zeroes),
+        cmocka_unit_test(test_alloc_fails_on_demand),
+        cmocka_unit_test(test_arena_aligns_zeroes_and_limits),
+        cmocka_unit_test(test_diags_text_and_cap),
+        cmocka_unit_test(test_fold_keeps_errors_and_turns_outcomes),
+        cmocka_unit_test(test_list),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
