@@ -2,7 +2,8 @@
 TEST_LDADD = $(CMOCKA_LIBS)
 include tests/base.mk
 include tests/ptx.mk
-include tests/device.mk
+include tests/exec.mk
+include tests/softdev.mk
 include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk

@@ -1,0 +1,1 @@
+# the software GPU: device.h

@@ -1,0 +1,1 @@
+# soft device tests
