@@ -1,1 +1,17 @@
-# frontend
+# frontend: libwattshare.so. Its objects live in one archive, so that tests link the internals; the library takes them whole.
+include frontend/facade.mk
+noinst_LIBRARIES += frontend/libfrontend.a
+frontend_libfrontend_a_SOURCES = frontend/session.h frontend/channel.h frontend/entrypoints.h frontend/frontend.h \
+	frontend/init.c $(FACADE_SOURCES)
+FRONTEND_LIBS = base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
+
+wslib_PROGRAMS += frontend/libwattshare.so
+frontend_libwattshare_so_SOURCES = frontend/entrypoints.h
+# SONAME libcuda.so.1: a program that needs the driver gets this library where none is installed. initfirst: the redirect must
+# be done before the constructors of libraries that register CUDA code. Not linked with libzmq: loading it takes milliseconds.
+frontend_libwattshare_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,initfirst -Wl,-z,relro -Wl,-z,now \
+	-Wl,-Bsymbolic -Wl,--version-script,$(top_srcdir)/frontend/wattshare.map \
+	-Wl,--whole-archive,frontend/libfrontend.a,--no-whole-archive
+frontend_libwattshare_so_LDADD = $(FRONTEND_LIBS)
+frontend_libwattshare_so_DEPENDENCIES = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(top_srcdir)/frontend/wattshare.map
+EXTRA_DIST += frontend/wattshare.map frontend/README.md

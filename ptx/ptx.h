@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/ptx.h - the one PTX intermediate representation, read by the software GPU, the models, the passes and the templates.
  *
+ * Not kept: comments, .loc, .file, .section (debug information), .pragma; .branchtargets become an operand of brx.idx.
+ *
  * A module owns one arena; every pointer below lives in it and dies with ws_ptx_module_free(). The IR keeps the program's
  * order and names, so that printing and parsing again gives the same IR (ws_ptx_module_equal()).
  * Threads: a module is immutable after ws_ptx_parse() returned and may then be read by any thread.
@@ -23,6 +25,9 @@ enum ws_ptx_type {
     WS_T_U16X2, WS_T_S16X2,
     WS_T_PRED,
     WS_T_TEXREF, WS_T_SAMPLERREF, WS_T_SURFREF,
+    WS_T_F32X2,
+    WS_T_E4M3, WS_T_E5M2, WS_T_E4M3X2, WS_T_E5M2X2, WS_T_E2M3X2, WS_T_E3M2X2, WS_T_E2M1X2, WS_T_UE8M0X2,
+    WS_T_E4M3X4, WS_T_E5M2X4, WS_T_E2M3X4, WS_T_E3M2X4, WS_T_E2M1X4, /* 5.2.3: types of cvt only, held in .b8 to .b32 */
     _WS_T_N
 };
 /* Bytes of one value: 1, 2, 4, 8, 16; PRED 1; NONE 0. */
@@ -41,6 +46,23 @@ enum ws_ptx_op {
     _WS_OP_N
 };
 
+enum ws_ptx_side { /* what an opcode does beside writing its destination */
+    WS_SIDE_NONE, WS_SIDE_ALU, WS_SIDE_READ, WS_SIDE_WRITE, WS_SIDE_ATOMIC, WS_SIDE_WARP /* lanes exchange */, WS_SIDE_BARRIER,
+    WS_SIDE_FENCE, WS_SIDE_CONTROL, WS_SIDE_MATRIX,
+};
+enum ws_ptx_mix { /* classes of the instruction mix, for timing and energy models */
+    WS_MIX_AUTO, WS_MIX_INT, WS_MIX_FP16, WS_MIX_FP32, WS_MIX_FP64, WS_MIX_SFU, WS_MIX_CONV, WS_MIX_MOVE, WS_MIX_LDST,
+    WS_MIX_ATOM, WS_MIX_SHUFFLE, WS_MIX_SYNC, WS_MIX_CTRL, WS_MIX_TEX, WS_MIX_TENSOR, _WS_MIX_N
+};
+struct ws_ptx_op_info { /* one row of opcodes.def, which explains the columns */
+    const char *name, *mods, *sig, *meaning;
+    uint64_t subs;      /* 1 << enum ws_ptx_sub */
+    uint64_t t0, t1;    /* 1 << enum ws_ptx_type */
+    uint8_t min_types, max_types, side, mix;
+};
+extern const struct ws_ptx_op_info ws_ptx_ops[_WS_OP_N];
+extern const char *const ws_ptx_mix_names[_WS_MIX_N]; /* "int", "fp32", … */
+
 /* ---- modifiers: each field is 0 when not written. Enumerators are what the interpreter switches on. ---- */
 enum ws_ptx_rnd { WS_RND_NONE, WS_RND_RN, WS_RND_RZ, WS_RND_RM, WS_RND_RP, WS_RND_RNA,
                   WS_RND_RNI, WS_RND_RZI, WS_RND_RMI, WS_RND_RPI };
@@ -56,7 +78,6 @@ enum ws_ptx_sub { /* the word that selects a variant of an opcode: boolean op, a
     WS_SUB_ALL, WS_SUB_ANY, WS_SUB_UNI, WS_SUB_BALLOT,  /* vote, match */
     WS_SUB_LO, WS_SUB_HI, WS_SUB_WIDE,                  /* mul, mad */
     WS_SUB_L, WS_SUB_R,                                 /* shf */
-    WS_SUB_ARRIVE, WS_SUB_RED, WS_SUB_SYNC, WS_SUB_WAIT, /* bar, barrier (a plain "bar.warp.sync" is its own opcode) */
     WS_SUB_CTA, WS_SUB_GL, WS_SUB_SYS,                  /* membar */
     WS_SUB_TO,                                          /* cvta.to */
     WS_SUB_F4E, WS_SUB_B4E, WS_SUB_RC8, WS_SUB_ECL, WS_SUB_ECR, WS_SUB_RC16, /* prmt */
@@ -71,6 +92,10 @@ enum {
     WS_F_SYNC = 1u << 5, WS_F_ALIGNED = 1u << 6, WS_F_CC = 1u << 7, /* writes CC.CF */
     WS_F_NC = 1u << 8, WS_F_SHIFTAMT = 1u << 9, WS_F_CLAMP = 1u << 10, WS_F_WRAP = 1u << 11, WS_F_NOFTZ = 1u << 12,
     WS_F_NAN = 1u << 13, WS_F_XORSIGN_ABS = 1u << 14, WS_F_RELU = 1u << 15, WS_F_NOINC = 1u << 16,
+    /* The space was written with a narrower name; space is SHARED or PARAM in all cases. */
+    WS_F_SP_CTA = 1u << 17,     /* .shared::cta, .param::entry */
+    WS_F_SP_CLUSTER = 1u << 18, /* .shared::cluster, .param::func */
+    WS_F_SP2_CTA = 1u << 19, WS_F_SP2_CLUSTER = 1u << 20, /* the same of space2 */
 };
 
 /* ---- operands (chapter 6) ---- */
@@ -80,23 +105,25 @@ enum ws_ptx_operand_kind {
     WS_OPD_IMM,    /* imm: integer as two's complement, floats as bits of f64 (imm_kind tells); see ws_ptx_imm_as() */
     WS_OPD_SREG,   /* sreg, sreg_dim */
     WS_OPD_SYM,    /* address of a variable or function: sym + imm */
-    WS_OPD_ADDR,   /* [reg + imm], [sym + imm] or [imm]: reg >= 0, else sym >= 0, else absolute */
+    WS_OPD_ADDR,   /* [reg + imm], [sym + imm] or [imm]: reg >= 0, else sym >= 0, else absolute. v[0..n): what follows a
+                    * comma inside the brackets (texture coordinates, tensor coordinates) */
     WS_OPD_LABEL,  /* label: index into func->labels */
-    WS_OPD_VEC,    /* {a, b, …}: v[0..n) */
-    WS_OPD_PAIR,   /* d|p: v[0], v[1] */
+    WS_OPD_VEC,    /* {a, b, …}: v[0..n); the label list of brx.idx is one too */
+    WS_OPD_PAIR,   /* d|p: v[0], v[1]; each REG or SINK */
     WS_OPD_SINK,   /* _ */
-    WS_OPD_STR,    /* .pragma text and the like */
 };
 enum ws_ptx_imm_kind { WS_IMM_INT, WS_IMM_F32, WS_IMM_F64 }; /* 0f…: f32 bits in imm; 0d… and decimal: f64 bits in imm */
 
-enum ws_ptx_sreg { /* chapter 10; %x.y and %x.z are the same sreg with sreg_dim 1, 2 */
+enum ws_ptx_sreg { /* chapter 10; %x.y and %x.z are the same sreg with sreg_dim 1, 2; 3: the whole vector */
     WS_SR_NONE, WS_SR_TID, WS_SR_NTID, WS_SR_CTAID, WS_SR_NCTAID, WS_SR_LANEID, WS_SR_WARPID, WS_SR_NWARPID,
     WS_SR_SMID, WS_SR_NSMID, WS_SR_GRIDID, WS_SR_LANEMASK_EQ, WS_SR_LANEMASK_LE, WS_SR_LANEMASK_LT,
     WS_SR_LANEMASK_GE, WS_SR_LANEMASK_GT, WS_SR_CLOCK, WS_SR_CLOCK_HI, WS_SR_CLOCK64, WS_SR_GLOBALTIMER,
     WS_SR_GLOBALTIMER_LO, WS_SR_GLOBALTIMER_HI, WS_SR_ENVREG, /* sreg_dim: number 0..31 */
-    WS_SR_DYNAMIC_SMEM_SIZE, WS_SR_TOTAL_SMEM_SIZE, WS_SR_RESERVED_SMEM_OFFSET, /* sreg_dim: _0, _1, … */
+    WS_SR_DYNAMIC_SMEM_SIZE, WS_SR_TOTAL_SMEM_SIZE, WS_SR_RESERVED_SMEM_OFFSET, /* sreg_dim: 0 _0, 1 _1, 2 _begin, 3 _end, 4 _cap */
     WS_SR_CLUSTERID, WS_SR_NCLUSTERID, WS_SR_CLUSTER_CTAID, WS_SR_CLUSTER_NCTAID, WS_SR_CLUSTER_CTARANK,
-    WS_SR_CLUSTER_NCTARANK, WS_SR_IS_EXPLICIT_CLUSTER, WS_SR_PM, WS_SR_WARPSZ, /* WARP_SZ constant */
+    WS_SR_CLUSTER_NCTARANK, WS_SR_IS_EXPLICIT_CLUSTER, WS_SR_PM, /* sreg_dim: number 0..7; + 8: the 64-bit one */
+    WS_SR_WARPSZ, /* WARP_SZ constant */
+    WS_SR_AGGR_SMEM_SIZE, WS_SR_CURRENT_GRAPH_EXEC,
     _WS_SR_N
 };
 
@@ -111,8 +138,8 @@ struct ws_ptx_operand {
     int32_t sym;       /* see WS_PTX_SYM_*, or -1 */
     int32_t label;
     int64_t imm;
-    const struct ws_ptx_operand *v;
-    const char *str;
+    struct ws_ptx_operand *v;
+    const char *part;  /* REG: ".x", ".b0", ".h1", ".b3210": an element or part of the register as written; NULL: all of it */
 };
 /* A sym is local to the function when it names one of func->vars (parameters, .local, .shared declared inside), else of the
  * module (module->vars) or a function (module->funcs). The two high bits tell which; the rest is the index. */
@@ -122,7 +149,7 @@ struct ws_ptx_operand {
 #define WS_PTX_SYM_KIND(s) ((s)&0x60000000)
 #define WS_PTX_SYM_INDEX(s) ((s)&0x1fffffff)
 
-enum { WS_PTX_MAX_OPERANDS = 6, WS_PTX_MAX_TYPES = 4 };
+enum { WS_PTX_MAX_OPERANDS = 16, WS_PTX_MAX_TYPES = 4 };
 
 struct ws_ptx_insn {
     uint16_t op;          /* enum ws_ptx_op */
@@ -135,9 +162,11 @@ struct ws_ptx_insn {
     int32_t guard;        /* predicate register, or -1 */
     uint8_t guard_neg;
     uint8_t n_operands;
-    struct ws_ptx_operand operands[WS_PTX_MAX_OPERANDS]; /* destinations first, as written */
+    struct ws_ptx_operand *operands; /* [n_operands], destinations first, as written */
     const struct ws_ptx_call *call; /* op CALL only */
-    const char *ext;      /* modifiers this IR has no field for, as written (".m16n16k16.row"), or NULL */
+    const char *ext;      /* modifiers this IR has no field for, as written (".L1::no_allocate"), or NULL. In rows of
+                           * opcodes.def marked W (tex, wmma, …) it is all that follows the mnemonic (".2d.v4.f32.f32"), and the
+                           * other fields repeat the part that is known */
     uint32_t line, col;   /* of the opcode in the text; 0 if made by a pass */
 };
 extern const char *const ws_ptx_cache_names[]; /* NULL-terminated */
@@ -164,6 +193,8 @@ struct ws_ptx_init_sym { /* an address inside an initialiser: var + addend at by
     int64_t addend;
     uint8_t bytes;       /* width of the field */
     bool generic;        /* generic(x) */
+    bool masked;         /* 0xFF00(x): one byte of the address, (address & 0xff << shift) >> shift; bytes is 1 */
+    uint8_t shift;       /* bits */
 };
 
 struct ws_ptx_var { /* 5.4: global, const, shared, local variables; parameters */
@@ -177,15 +208,24 @@ struct ws_ptx_var { /* 5.4: global, const, shared, local variables; parameters *
     uint64_t n_elems;
     uint32_t n_dims;
     const uint64_t *dims;
-    const uint8_t *init;  /* size_bytes bytes, or NULL for zero */
+    const uint8_t *init;  /* the first init_bytes bytes, or NULL; the rest is zero */
+    uint64_t init_bytes;  /* <= size_bytes */
     uint32_t n_init_syms;
     const struct ws_ptx_init_sym *init_syms;
     uint64_t param_offset; /* parameters: C layout from the start of the list */
+    int32_t reg;           /* space REG (a .reg parameter of a .func): index into func->regs, or -1; else -1 */
     uint32_t line;
 };
 
 struct ws_ptx_label { const char *name; uint32_t insn; }; /* stands before func->insns[insn]; insn == n_insns: at the end */
-struct ws_ptx_proto { const char *name; uint32_t n_rets, n_params; const struct ws_ptx_var *rets, *params; bool noreturn; };
+struct ws_ptx_proto { /* .callprototype, or .calltargets (n_targets > 0, the rest empty) */
+    const char *name;
+    uint32_t n_rets, n_params;
+    struct ws_ptx_var *rets, *params;
+    bool noreturn;
+    uint32_t n_targets;
+    int32_t *targets; /* indices into module->funcs */
+};
 
 struct ws_ptx_func {
     const char *name;
@@ -197,29 +237,35 @@ struct ws_ptx_func {
     uint32_t n_vars;                        /* .local/.shared/.param declared in the body, and nested blocks' */
     struct ws_ptx_var *vars;                /* LOCALVAR index i < n_params: params[i]; then rets; then vars: ws_ptx_localvar() */
     uint32_t n_regs;
-    struct ws_ptx_reg *regs;                /* .reg of the body, renamed apart where nested blocks reuse a name */
+    struct ws_ptx_reg *regs;                /* .reg of the body, renamed apart where nested blocks reuse a name. Of a range
+                                             * (%r<100>) only those used, in the order of their first use: density matters more
+                                             * to the interpreter than numbers that nothing refers to */
     uint32_t n_insns;
     struct ws_ptx_insn *insns;
     uint32_t n_labels;
     struct ws_ptx_label *labels;
     uint32_t n_protos;
     struct ws_ptx_proto *protos;
-    uint32_t maxntid[3], reqntid[3], minnctapersm, maxnctapersm, maxnreg, reqnctapercluster[3]; /* 0: not given; 11.4 */
+    uint32_t maxntid[3], reqntid[3], minnctapersm, maxnctapersm, maxnreg, reqnctapercluster[3], maxclusterrank; /* 0: not given; 11.4 */
+    bool explicitcluster, blocksareclusters;
     uint32_t line;
 };
+
+struct ws_ptx_alias { int32_t alias, aliasee; }; /* .alias f, g: indices into module->funcs; f has no body of its own */
 
 struct ws_ptx_module {
     struct ws_arena arena;
     uint16_t version;      /* major * 10 + minor: 90 for 9.0 */
     uint16_t sm;           /* .target sm_75: 75 */
     const char *target;    /* as written, without options: "sm_75", "sm_90a" */
-    bool map_f64_to_f32, debug;
+    bool map_f64_to_f32, debug, texmode_independent;
     uint8_t address_size;  /* 32 or 64 */
     uint32_t n_vars;
     struct ws_ptx_var *vars;
     uint32_t n_funcs;
     struct ws_ptx_func *funcs;
     uint32_t n_aliases;
+    struct ws_ptx_alias *aliases;
 };
 
 enum { _WS_PTX_OK, WS_PTX_E_SYNTAX /* text is wrong: see the diagnostics */, WS_PTX_E_UNSUPPORTED /* right, but not ours (named) */,
@@ -248,6 +294,9 @@ WS_MUST_CHECK int ws_ptx_validate(const struct ws_ptx_module *m, const char *fil
 const struct ws_ptx_func *ws_ptx_find_func(const struct ws_ptx_module *m, const char *name);
 const struct ws_ptx_var *ws_ptx_localvar(const struct ws_ptx_func *f, uint32_t index);
 const char *ws_ptx_op_name(enum ws_ptx_op op);
+const char *ws_ptx_sreg_name(enum ws_ptx_sreg sr); /* "%tid", without the dimension */
+/* The class of an instruction in the mix; never WS_MIX_AUTO. */
+enum ws_ptx_mix ws_ptx_insn_mix(const struct ws_ptx_insn *i);
 /* An instruction as one line of PTX, for messages. @buf gets a NUL. */
 void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f, const struct ws_ptx_insn *i, char *buf, size_t size);
 /* Bits of an immediate as a value of type t (floats converted, integers truncated). */

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/* protocol/protocol.h - framing, order, limits and shared memory of the language in wattshare.proto.
+ *
+ * Carrier. A client opens one ZeroMQ DEALER to the daemon's ROUTER (ipc:// or tcp://). Each message is one ClientMessage or
+ * ServerMessage in its first frame; further frames hold bulk data named by Copy.frame. There is no empty delimiter frame.
+ * Order. Commands of one client are taken in sequence; those of one stream run in order. A command with a reply gets exactly
+ * one Reply with its seq, replies may come in another order than their commands. Ids that are not the client's give
+ * INVALID_HANDLE. A command without reply that fails leaves its error with the client: the next Sync reply carries it, and a
+ * Notice tells at once. Errors of value 32…63 are sticky: all later work of the client is skipped and every reply carries it.
+ * Flow. Each Notice.retired says how many commands have left the daemon; a client never has more than max_outstanding others.
+ * Death. On one machine each client holds the side socket open (below): its end of file is the client's death, whatever the
+ * cause. Over tcp it is the loss of the ZeroMQ connection (heartbeats).
+ *
+ * Side socket (SOCK_SEQPACKET). The client connects and sends struct ws_side_request; the answer is struct ws_side_reply, with
+ * one file descriptor (SCM_RIGHTS) where a segment was asked for: a memfd sealed against shrinking and growing, made and
+ * charged by the daemon. The connection stays open as long as the client lives; SIDE_SEGMENT requests follow on it.
+ *
+ * Segments. PINNED: bytes of data, the client maps them and announces the address by HostMap. STAGING: a control page, then
+ * chunks; each chunk has a state word, changed by futex-woken atomics:
+ *   FREE -> (client) BUSY, fills it, sends Copy STAGED_SRC -> (daemon, once read) FREE
+ *   FREE -> (client) BUSY, sends Copy STAGED_DST -> (daemon, once written) READY or FAILED -> (client, once read) FREE
+ * A client that lies here harms only itself: the daemon checks every offset against the segment it made. */
+#ifndef WS_PROTOCOL_PROTOCOL_H
+#define WS_PROTOCOL_PROTOCOL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include "protocol/wattshare.pb-c.h"
+
+enum { WS_PROTOCOL_VERSION = 1, WS_TOKEN_BYTES = 16, WS_SHA256_BYTES = 32 };
+enum { WS_FUNCTION_INDEX_BITS = 20, WS_STREAM_DEFAULT_0 = 1, WS_STREAM_FIRST = 64, WS_MAX_DEVICES = 32 };
+#define WS_DEFAULT_SOCKET "ipc:///run/wattshare/wattshared.sock"
+#define WS_ENV_SOCKET "WATTSHARE_SOCKET" /* endpoint the client connects to */
+#define WS_ENV_TASK "WATTSHARE_TASK"
+
+/* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping of a Linux process does. */
+#define WS_VA_FIRST UINT64_C(0x200000000000)
+#define WS_VA_LAST UINT64_C(0x500000000000)
+
+enum { WS_SIDE_HELLO = 1, WS_SIDE_STAGING = 2, WS_SIDE_PINNED = 3, WS_SIDE_FREE = 4 };
+struct ws_side_request {
+    uint32_t kind;
+    uint32_t segment;            /* WS_SIDE_FREE */
+    uint8_t token[WS_TOKEN_BYTES];
+    uint64_t bytes;              /* data bytes; STAGING: a multiple of chunk_bytes */
+    uint32_t chunk_bytes;        /* STAGING */
+    uint32_t reserved;
+};
+struct ws_side_reply {
+    uint32_t error;              /* Ws__Error */
+    uint32_t segment;
+    uint64_t data_offset;        /* of the first data byte in the descriptor */
+    uint64_t bytes;
+};
+
+enum { WS_CHUNK_FREE = 0, WS_CHUNK_BUSY = 1, WS_CHUNK_READY = 2, WS_CHUNK_FAILED = 3 };
+enum { WS_STAGING_MAX_CHUNKS = 960 };
+struct ws_staging_control { /* first page of a STAGING segment */
+    uint32_t magic, n_chunks, chunk_bytes, reserved;
+    uint8_t pad[48];
+    _Atomic uint32_t state[WS_STAGING_MAX_CHUNKS];
+    _Atomic uint32_t n_waiting; /* threads of the client inside futex_wait: the daemon wakes only if non-zero */
+};
+#define WS_STAGING_MAGIC UINT32_C(0x57535347)
+
+#endif
