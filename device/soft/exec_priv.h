@@ -91,7 +91,9 @@ struct ws_barrier {
     uint32_t arrived;       /* threads */
     uint32_t expected;      /* 0: all live threads */
     uint32_t warps;         /* mask of warps with an arrival */
-    uint32_t red_popc, red_and, red_or, n_waiting;
+    uint32_t lanes[32];     /* of each of those warps: arrived */
+    uint32_t red_popc;
+    bool red_and, red_or;
 };
 
 /* What the vector core works on; one per block run. */
@@ -99,12 +101,13 @@ struct ws_ctx {
     uint8_t *regs;
     uint32_t active;
     uint32_t mx;             /* MXCSR now */
-    int64_t budget;
+    int64_t budget, penalty;    /* penalty: taken from the budget for no work */
     const struct ws_uop *limit; /* another split stands at or after this one */
     uint8_t *shared;
     uint64_t shared_bytes;
     struct ws_mapping maps[WS_N_MAPS];
     uint32_t n_maps, spin;
+    bool granted;            /* a warp-synchronous micro-op goes on with the lanes that are here */
     uint32_t cls[8];
     uint64_t n_thread_insns;
     struct ws_work *work;
@@ -113,6 +116,7 @@ struct ws_ctx {
     uint8_t *local;          /* lane 0 of this warp */
     uint64_t local_stride;
     const uint8_t *params;
+    uint64_t param_bytes;
     uint32_t depth;
     enum ws_stop stop;
     const struct ws_uop *u;  /* where the core was left */
@@ -204,8 +208,10 @@ void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, ui
 void ws_exec_exit(struct ws_ctx *c, uint32_t mask);
 /* The mapping of global memory holding [va, va+bytes), cached. NULL: none. */
 const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t bytes);
-const struct ws_uop *ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, uint32_t m, const struct ws_seg *to);
-const struct ws_uop *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint32_t m);
+/* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave the core (stop is set). */
+bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to, const struct ws_seg *cont);
+/* Lanes m return. Return: where all active lanes go on now, or NULL to leave the core. */
+const struct ws_seg *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint32_t m);
 uint64_t ws_exec_clock(struct ws_ctx *c);
 uint64_t ws_exec_globaltimer(struct ws_ctx *c);
 
