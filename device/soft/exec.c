@@ -193,10 +193,12 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
         snprintf(where, sizeof where, "address 0x%" PRIx64, addr);
     else
         snprintf(where, sizeof where, "%s", what ? what : ws_dev_error_name(e));
-    snprintf(g->text, sizeof g->text, "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
+    int n = snprintf(g->text, sizeof g->text, "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
              e == WS_DEV_E_ASSERT ? "assert" : e == WS_DEV_E_MISALIGNED ? "misaligned address" : e == WS_DEV_E_ILLEGAL_ADDRESS ? "illegal address" : "fault",
              m->funcs[b->img->func].name, b->ctaid[0], b->ctaid[1], b->ctaid[2], t % bx, t / bx % by, t / bx / by, what && e == WS_DEV_E_ASSERT ? what : where,
              s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
+    if (n < 0)
+        g->text[0] = 0;
     int none = 0;
     atomic_compare_exchange_strong(&g->stop, &none, (int)e);
     return NULL;

@@ -13,3 +13,4 @@ device_soft_libcore_avx512_a_SOURCES = device/soft/exec_avx512.c
 device_soft_libcore_avx512_a_CFLAGS = $(EXEC_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 device_libdevice_a_LIBADD = $(device_soft_libcore_sse2_a_OBJECTS) $(device_soft_libcore_avx2_a_OBJECTS) \
     $(device_soft_libcore_avx512_a_OBJECTS)
+device_libdevice_a_DEPENDENCIES = $(device_libdevice_a_LIBADD)
