@@ -133,7 +133,7 @@ struct ws_ptx_operand {
     uint8_t imm_kind;  /* enum ws_ptx_imm_kind */
     uint8_t sreg;      /* enum ws_ptx_sreg */
     uint8_t sreg_dim;
-    uint8_t n;         /* elements of v */
+    uint16_t n;        /* elements of v */
     int32_t reg;       /* index into func->regs, or -1 */
     int32_t sym;       /* see WS_PTX_SYM_*, or -1 */
     int32_t label;
