@@ -8,3 +8,4 @@ include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk
 include tests/process.mk
+include tests/lint.mk

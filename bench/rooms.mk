@@ -1,0 +1,1 @@
+# one include per room that has benchmarks

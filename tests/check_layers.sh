@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A room includes only rooms below it (doc/architecture.md). Prints each include that points up.
+set -eu
+top=${srcdir:-$(dirname "$0")/..}
+cd "$top"
+bad=0
+allow() { # allow ROOM ROOMS-IT-MAY-INCLUDE…
+    room=$1
+    shift
+    pattern="^($room"
+    for r in "$@"; do pattern="$pattern|$r"; done
+    pattern="$pattern)/"
+    [ -d "$room" ] || return 0
+    # Only includes that begin with one of our rooms count; system headers have none of these prefixes.
+    found=$(grep -rnE '^ *# *include *"(base|protocol|ptx|models|policy|templates|device|backend|sim|frontend|cli)/' \
+        --include='*.c' --include='*.h' --include='*.inc' --include='*.def' "$room" |
+        while IFS= read -r line; do
+            target=$(printf '%s\n' "$line" | sed -E 's/.*"([^"]*)".*/\1/')
+            printf '%s\n' "$target" | grep -qE "$pattern" || printf '%s\n' "$line"
+        done)
+    if [ -n "$found" ]; then
+        printf '%s\n' "$found"
+        bad=1
+    fi
+}
+allow base
+allow protocol base
+allow ptx base
+allow models base ptx
+allow policy base models
+allow templates base ptx models
+allow device base ptx
+allow backend base protocol ptx models policy templates device
+allow sim base models policy
+allow frontend base protocol
+allow cli base protocol ptx models policy sim
+[ "$bad" = 0 ] || { echo "check_layers: the includes above point up" >&2; exit 1; }

@@ -1,0 +1,17 @@
+# make lint: formatting, clang-tidy, cppcheck, layers. Sources are those of git, or of the tarball.
+EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run
+LINT_DIRS = base protocol ptx device backend frontend cli
+.PHONY: lint lint-format lint-tidy lint-cppcheck lint-layers
+lint: lint-layers lint-format lint-cppcheck lint-tidy
+lint-layers:
+	@srcdir=$(top_srcdir) $(top_srcdir)/tests/check_layers.sh && echo "lint: layers are clean"
+lint-format:
+	@cd $(top_srcdir) && find $(LINT_DIRS) tests bench \( -name '*.c' -o -name '*.h' \) -print0 | \
+	  xargs -0 clang-format --dry-run -Werror 2>&1 | head -n 40 | { ! grep . ; } && echo "lint: format is clean"
+lint-cppcheck: $(BUILT_SOURCES)
+	@cd $(top_srcdir) && cppcheck -q -j2 --std=c11 --error-exitcode=1 --inline-suppr --max-configs=1 \
+	  --enable=warning,portability --suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerRedundantCheck \
+	  --suppress=unusedLabelConfiguration -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
+lint-tidy: $(BUILT_SOURCES)
+	@cd $(top_srcdir) && find $(LINT_DIRS) -name '*.c' -print0 | xargs -0 -n 4 -P 2 sh -c \
+	  'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) 2>/dev/null' sh && echo "lint: clang-tidy is clean"
