@@ -209,6 +209,8 @@ static void wait_begin(struct ws_channel *c, struct waiter *w)
 /* Until w->done or the channel is dead. Lock held. */
 static void wait_end(struct ws_channel *c, struct waiter *w)
 {
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a cancelled leader would leave the others without one */
     while (!w->done && !c->dead) {
         if (c->leader) {
             pthread_cond_wait(&w->cond, &c->lock);
@@ -222,6 +224,7 @@ static void wait_end(struct ws_channel *c, struct waiter *w)
     if (!c->leader && !ws_list_empty(&c->waiters))
         pthread_cond_signal(&ws_list_entry(c->waiters.next, struct waiter, link)->cond);
     pthread_cond_destroy(&w->cond);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* ---- sending ---- */
