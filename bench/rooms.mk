@@ -1,1 +1,4 @@
 # one include per room that has benchmarks
+BENCHES += bench/bench_client
+bench_bench_client_SOURCES = bench/bench_client.c tests/unit/fake_daemon.h tests/unit/fake_daemon.c
+bench_bench_client_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS)
