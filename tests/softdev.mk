@@ -14,3 +14,8 @@ tests_unit_test_device_timing_LDADD = $(DEVICE_LDADD)
 tests_unit_test_catalog_SOURCES = tests/unit/test_catalog.c
 tests_unit_test_catalog_LDADD = $(DEVICE_LDADD)
 TESTS += tests/unit/test_device_space tests/unit/test_device_timing tests/unit/test_catalog
+
+check_PROGRAMS += tests/unit/test_device_soft
+tests_unit_test_device_soft_SOURCES = tests/unit/test_device_soft.c
+tests_unit_test_device_soft_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/test_device_soft
