@@ -138,7 +138,9 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[256];
     vsnprintf(text, sizeof text, fmt, ap);
-    const char *hint = strstr(text, "no such option") ? " (keys: see wattshared.conf(5), GPU CATALOG)" : "";
+    const char *hint = strstr(text, "no such option")    ? "; the keys are in wattshared.conf(5), GPU CATALOG"
+                       : strstr(text, "invalid integer") ? "; it must be a whole number"
+                                                         : "";
     ws_diags_add(cb_diags, cfg ? cfg->filename : NULL, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text, hint);
     cb_failed = true;
 }
@@ -279,6 +281,10 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     int r = cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CATALOG_E_INVALID;
     if (r && !cb_failed)
         ws_diags_add(diags, path, 0, 0, "cannot be read as a GPU catalog file");
+    if (!r && !cfg_size(cfg, "gpu")) { /* libconfuse takes a lone quotation mark for an empty file */
+        ws_diags_add(diags, path, 0, 0, "no gpu section in it; it must hold at least one: gpu NAME { key = value … }");
+        r = WS_CATALOG_E_INVALID;
+    }
     for (unsigned i = 0; !r && i < cfg_size(cfg, "gpu"); i++) {
         struct ws_gpu_spec spec;
         spec_from(cfg_getnsec(cfg, "gpu", i), &spec);

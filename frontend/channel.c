@@ -199,11 +199,18 @@ static void lead(struct ws_channel *c, struct waiter *w)
     }
 }
 
-/* Until w->done or the channel is dead. Lock held. */
-static void wait_for(struct ws_channel *c, struct waiter *w)
+/* Before the command is sent: its reply may come as soon as that is done. Lock held. */
+static void wait_begin(struct ws_channel *c, struct waiter *w)
 {
     pthread_cond_init(&w->cond, NULL);
     ws_list_append(&c->waiters, &w->link);
+}
+
+/* Until w->done or the channel is dead. Lock held. */
+static void wait_end(struct ws_channel *c, struct waiter *w)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a cancelled leader would leave the others without one */
     while (!w->done && !c->dead) {
         if (c->leader) {
             pthread_cond_wait(&w->cond, &c->lock);
@@ -217,6 +224,7 @@ static void wait_for(struct ws_channel *c, struct waiter *w)
     if (!c->leader && !ws_list_empty(&c->waiters))
         pthread_cond_signal(&ws_list_entry(c->waiters.next, struct waiter, link)->cond);
     pthread_cond_destroy(&w->cond);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* ---- sending ---- */
@@ -290,7 +298,8 @@ static int make_room(struct ws_channel *c, size_t bytes)
         if (window_open(c))
             break;
         struct waiter w = {0};
-        wait_for(c, &w);
+        wait_begin(c, &w);
+        wait_end(c, &w);
         if (c->dead)
             return WS__ERROR__DISCONNECTED;
     }
@@ -402,17 +411,15 @@ int ws_channel_call(struct ws_channel *c, const Ws__Command *cmd, Ws__Reply **re
     int r = append(c, cmd);
     if (!r) {
         w.seq = c->n_posted;
+        wait_begin(c, &w);
         r = flush(c);
+        wait_end(c, &w);
     }
-    if (!r)
-        wait_for(c, &w);
     if (w.reply && w.reply->error == c->async_error && c->async_error < WS__ERROR__ILLEGAL_ADDRESS)
         c->async_error = WS__ERROR__OK; /* told by this reply */
     pthread_mutex_unlock(&c->lock);
-    if (r)
-        return r;
     if (!w.reply)
-        return WS__ERROR__DISCONNECTED;
+        return r ? r : WS__ERROR__DISCONNECTED;
     r = w.reply->error;
     if (ret_reply)
         *ret_reply = w.reply;

@@ -86,15 +86,21 @@ static int elf_length(const uint8_t *p, uint64_t room, uint64_t *ret)
     return 0;
 }
 
+/* Byte by byte: a text may be shorter than the magic. */
+static bool starts_with(const uint8_t *p, uint64_t room, const char *magic)
+{
+    for (; *magic && room; magic++, p++, room--)
+        if (*p != (uint8_t)*magic)
+            return false;
+    return !*magic;
+}
+
 int ws_image_length(const void *image, uint64_t room_bytes, uint64_t *ret_bytes)
 {
     const uint8_t *p = image;
-    uint32_t magic = 0;
-    if (room_bytes >= sizeof magic)
-        memcpy(&magic, p, sizeof magic);
-    if (magic == 0xBA55ED50u)
+    if (starts_with(p, room_bytes, "\x50\xed\x55\xba"))
         return fatbin_length(p, room_bytes, ret_bytes);
-    if (!memcmp(&magic, ELFMAG, SELFMAG))
+    if (starts_with(p, room_bytes, ELFMAG))
         return elf_length(p, room_bytes, ret_bytes);
     const uint8_t *nul = memchr(p, 0, room_bytes);
     if (!nul || nul == p)

@@ -240,7 +240,7 @@ static struct object *objects;
 static size_t n_objects, cap_objects;
 static unsigned long long n_adds, n_subs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool early;
+static bool early, begun;
 
 static const char *base_name(const char *path)
 {
@@ -283,6 +283,9 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
     }
     o->stranger = r < 0 || r == WS_REDIRECT_STRIPPED || n_failed;
     if (!o->stranger) {
+        if (begun && !early && !is_program)
+            ws_log(WS_WARN, "redirect: %s came while a debugger holds the dynamic linker's hook: what its constructors registered with "
+                   "its own CUDA runtime is lost to us; " "link it with -cudart shared", path);
         if (ws_debug_on("redirect"))
             ws_log(WS_DEBUG, "redirect: done file=%s entry_points=%d", path, r);
         return;
@@ -298,13 +301,18 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
         _exit(EXIT_CANNOT_RUN);
 }
 
-struct scan { struct object *v; size_t n, cap; uintptr_t self; bool unchanged; };
+struct scan { struct object *v; size_t n, cap, next; uintptr_t self; bool unchanged; };
 
-static const struct object *known(const struct dl_phdr_info *info)
+/* The order stays as it was, so the search goes on where it last succeeded. */
+static const struct object *known(struct scan *s, const struct dl_phdr_info *info)
 {
-    for (size_t i = 0; i < n_objects; i++)
-        if (objects[i].base == info->dlpi_addr && objects[i].phdr == info->dlpi_phdr)
+    for (size_t k = 0; k < n_objects; k++) {
+        size_t i = (s->next + k) % n_objects;
+        if (objects[i].base == info->dlpi_addr && objects[i].phdr == info->dlpi_phdr) {
+            s->next = i + 1;
             return &objects[i];
+        }
+    }
     return NULL;
 }
 
@@ -323,7 +331,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     if (ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof *s->v))
         return 1;
     struct object *o = &s->v[s->n++];
-    const struct object *old = known(info);
+    const struct object *old = known(s, info);
     if (old) {
         *o = *old;
         return 0;
@@ -406,6 +414,7 @@ void ws_redirect_begin(void)
 {
     ws_redirect_scan();
     early = hook_linker();
+    begun = true;
 }
 
 __attribute__((weak)) void *ws_entrypoint_find(const char *name)

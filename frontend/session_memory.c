@@ -16,7 +16,7 @@
 #include "frontend/session_private.h"
 
 struct region {
-    uint64_t base, bytes, tag; /* tag: the segment of pinned memory */
+    uint64_t base, bytes, tag; /* tag: segment + 1 of pinned memory, 0: not shared */
     enum ws_mem_kind kind;
     int device;
 };
@@ -173,7 +173,7 @@ ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
     map.address = (uintptr_t)s.data;
     r = ws_channel_call(c, WS_COMMAND(HOST_MAP, host_map, &map), NULL);
     if (!r)
-        r = ws_memtab_add(WS_MEM_PINNED, (uintptr_t)s.data, WS_ALIGN_UP(bytes, HOST_PAGE), 0, s.id);
+        r = ws_memtab_add(WS_MEM_PINNED, (uintptr_t)s.data, WS_ALIGN_UP(bytes, HOST_PAGE), 0, (uint64_t)s.id + 1);
     if (r)
         ws_channel_segment_free(c, &s);
     else
@@ -184,21 +184,21 @@ ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
 ws_err ws_session_host_free(void *p)
 {
     struct ws_channel *c;
-    uint64_t segment, bytes;
+    uint64_t tag, bytes;
     if (ws_session_ended())
         return WS__ERROR__OK;
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
-    if (!ws_memtab_remove(WS_MEM_PINNED, (uintptr_t)p, &segment, &bytes))
+    if (!ws_memtab_remove(WS_MEM_PINNED, (uintptr_t)p, &tag, &bytes))
         return WS__ERROR__INVALID_VALUE;
-    if (!segment) {
+    if (!tag) {
         free(p);
         return WS__ERROR__OK;
     }
     /* The daemon keeps its own mapping until what was submitted before is done. Ours starts at the first data byte, which is the
      * start of a page. */
-    r = ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, segment));
+    r = ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, tag - 1));
     munmap(p, bytes);
     return r;
 }

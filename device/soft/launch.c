@@ -35,7 +35,7 @@ enum { /* in warp instructions */
     SLICE_INSNS = 1 << 20,
     INLINE_INSNS = 1 << 11,
 };
-enum { INLINE_BLOCKS = 4, UNITS_MAX = 1 << 14, SPARE_MAX = 8, ROTATED_EVERY = 5, WAITING_BLOCKS = 4 };
+enum { INLINE_BLOCKS = 32, INLINE_BLOCKS_NEW = 4, FEW_UNITS = 4, UNITS_MAX = 1 << 14, SPARE_MAX = 8, ROTATED_EVERY = 5, WAITING_BLOCKS = 4 };
 
 /* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1 and 2: a word with the size,
  * a word that counts arrivals). Mapped outside the addresses that any host or device allocation can have. */
@@ -64,7 +64,7 @@ struct ws_run {
     uint64_t blocks_per_unit;  /* neighbours priced as one, for grids of many blocks */
     uint32_t n_units;
     struct ws_cost *costs;     /* [n_units] */
-    struct ws_cost few_costs[INLINE_BLOCKS];
+    struct ws_cost few_costs[FEW_UNITS];
 };
 
 /* ---- checks ---- */
@@ -202,7 +202,7 @@ static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct 
     r->n_blocks = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
     r->blocks_per_unit = (r->n_blocks + UNITS_MAX - 1) / UNITS_MAX;
     r->n_units = (uint32_t)((r->n_blocks + r->blocks_per_unit - 1) / r->blocks_per_unit);
-    r->costs = r->n_units <= INLINE_BLOCKS ? r->few_costs : ws_alloc_array(r->n_units, sizeof r->costs[0]);
+    r->costs = r->n_units <= FEW_UNITS ? r->few_costs : ws_alloc_array(r->n_units, sizeof r->costs[0]);
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
         r->coop_sm = ws_alloc_array(r->n_blocks, sizeof r->coop_sm[0]);
@@ -684,7 +684,7 @@ static void run_queue(struct ws_run *r, struct ws_block *started)
 static bool may_inline(const struct ws_run *r)
 {
     uint64_t mean = r->stats->block_insns;
-    return !r->coop && r->n_blocks <= INLINE_BLOCKS && mean * r->n_blocks <= INLINE_INSNS;
+    return !r->coop && r->n_blocks <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) && mean * r->n_blocks <= INLINE_INSNS;
 }
 
 /* Runs a small kernel here as far as the budget goes. */

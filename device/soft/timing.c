@@ -57,6 +57,11 @@ struct sm { /* of the kernel being simulated */
     double left[MAX_BLOCKS_PER_SM], rate[MAX_BLOCKS_PER_SM];
 };
 
+struct held { /* of an SM, by kernels in the way */
+    double part;
+    int64_t blocks, warps, regs, shared_bytes;
+};
+
 struct sim {
     const struct ws_timing_kernel *k;
     uint32_t n_sms;
@@ -78,6 +83,7 @@ struct ws_timing {
     unsigned __int128 energy_pj; /* mW * ns */
     uint32_t power_mw;
     struct sim sim;
+    struct held held[MAX_SMS];
     uint64_t edges[2 * N_SPANS + 2];
     const struct span *near[N_SPANS];
 };
@@ -359,39 +365,49 @@ static void sm_complete(struct sim *m, uint16_t index)
     sm_rate(m, index);
 }
 
-/* What the kernels in the way leave at @now_ns, on every SM of the set and of the memory. */
-static void set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
+/* Room on one SM for blocks of this kernel beside what is held there. */
+static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_kernel *k, const struct held *h)
+{
+    const struct ws_need *need = &k->need;
+    int64_t cap = WS_MIN((int64_t)k->blocks_per_sm, MAX_BLOCKS_PER_SM);
+    cap = WS_MIN(cap, (int64_t)spec->max_blocks_per_sm - h->blocks);
+    cap = WS_MIN(cap, ((int64_t)spec->max_threads_per_sm / 32 - h->warps) / WS_MAX(need->warps, 1));
+    cap = WS_MIN(cap, ((int64_t)spec->regs_per_sm - h->regs) / WS_MAX(need->regs, 1));
+    if (need->shared_bytes)
+        cap = WS_MIN(cap, ((int64_t)spec->shared_bytes_per_sm - h->shared_bytes) / need->shared_bytes);
+    return cap < 0 ? 0 : (uint32_t)cap;
+}
+
+/* What the kernels in the way leave at @now_ns, on every SM of the set and of the memory. Return: when that changes next. */
+static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
 {
     struct sim *m = &t->sim;
+    uint64_t next = UINT64_MAX;
+    memset(t->held, 0, t->spec.n_sms * sizeof t->held[0]);
     m->memory_part = 1;
-    for (uint32_t i = 0; i < m->n_sms; i++) {
-        struct sm *s = &m->sm[i];
-        uint16_t id = m->id[i];
-        int64_t blocks = t->spec.max_blocks_per_sm, warps = t->spec.max_threads_per_sm / 32, regs = t->spec.regs_per_sm,
-                shared = t->spec.shared_bytes_per_sm;
-        s->part = 1;
-        for (uint32_t j = 0; j < n_near; j++) {
-            const struct span *o = t->near[j];
-            if (o->start_ns > now_ns || o->end_ns <= now_ns || !(o->mask[id / 64] >> (id % 64) & 1))
-                continue;
-            s->part -= o->issue_part;
-            blocks -= o->blocks;
-            warps -= (int64_t)o->blocks * o->need.warps;
-            regs -= (int64_t)o->blocks * o->need.regs;
-            shared -= (int64_t)o->blocks * o->need.shared_bytes;
-        }
-        const struct ws_need *need = &m->k->need;
-        int64_t cap = WS_MIN(blocks, warps / WS_MAX(need->warps, 1));
-        cap = WS_MIN(cap, regs / WS_MAX(need->regs, 1));
-        cap = need->shared_bytes ? WS_MIN(cap, shared / need->shared_bytes) : cap;
-        cap = WS_MIN(cap, (int64_t)m->k->blocks_per_sm);
-        s->cap = cap < 0 ? 0 : (uint32_t)WS_MIN(cap, MAX_BLOCKS_PER_SM);
-        s->part = s->part < PART_MIN ? 0 : s->part;
+    for (uint32_t j = 0; j < n_near; j++) {
+        const struct span *o = t->near[j];
+        next = WS_MIN(next, o->start_ns > now_ns ? o->start_ns : o->end_ns > now_ns ? o->end_ns : UINT64_MAX);
+        if (o->start_ns > now_ns || o->end_ns <= now_ns)
+            continue;
+        m->memory_part -= o->memory_part;
+        for (int w = 0; w < MASK_WORDS; w++)
+            for (uint64_t bits = o->mask[w]; bits; bits &= bits - 1) {
+                struct held *h = &t->held[64 * w + __builtin_ctzll(bits)];
+                h->part += o->issue_part;
+                h->blocks += o->blocks;
+                h->warps += (int64_t)o->blocks * o->need.warps;
+                h->regs += (int64_t)o->blocks * o->need.regs;
+                h->shared_bytes += (int64_t)o->blocks * o->need.shared_bytes;
+            }
     }
-    for (uint32_t j = 0; j < n_near; j++)
-        if (t->near[j]->start_ns <= now_ns && t->near[j]->end_ns > now_ns)
-            m->memory_part -= t->near[j]->memory_part;
     m->memory_part = WS_MAX(m->memory_part, PART_MIN);
+    for (uint32_t i = 0; i < m->n_sms; i++) {
+        const struct held *h = &t->held[m->id[i]];
+        m->sm[i].part = 1 - h->part < PART_MIN ? 0 : 1 - h->part;
+        m->sm[i].cap = cap_of(&t->spec, m->k, h);
+    }
+    return next;
 }
 
 static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
@@ -420,9 +436,8 @@ static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
 static double simulate(struct ws_timing *t, uint64_t start_ns, uint32_t n_near, double *ret_first_ns)
 {
     struct sim *m = &t->sim;
-    uint32_t n_edges = edges_between(t, n_near, start_ns, UINT64_MAX), edge = 0;
     double now = 0, first = -1, per_ns = (double)t->spec.memory_bytes_per_s / 1e9; /* now: ns since start_ns */
-    set_rest(t, n_near, start_ns);
+    uint64_t edge_ns = set_rest(t, n_near, start_ns);
     deal_all(m);
     for (uint32_t i = 0; i < m->n_sms; i++)
         if (m->sm[i].k)
@@ -433,11 +448,11 @@ static double simulate(struct ws_timing *t, uint64_t start_ns, uint32_t n_near, 
         double demand = m->bytes_rate / (per_ns * m->memory_part), slow = WS_MAX(demand, 1);
         uint16_t sm = m->heap[0];
         double next = now + (m->sm[sm].next - m->tau) * slow;
-        if (edge < n_edges && !(next <= (double)(t->edges[edge] - start_ns))) {
-            double at = (double)(t->edges[edge] - start_ns);
+        if (edge_ns != UINT64_MAX && !(next <= (double)(edge_ns - start_ns))) {
+            double at = (double)(edge_ns - start_ns);
             m->tau += (at - now) / slow;
             now = at;
-            set_rest(t, n_near, t->edges[edge++]);
+            edge_ns = set_rest(t, n_near, edge_ns);
             for (uint32_t i = 0; i < m->n_sms; i++)
                 sm_advance(m, &m->sm[i]);
             deal_all(m);

@@ -582,7 +582,7 @@ static void test_random_submits_and_cancels(void **state)
                 launch(f, client, 1 + r % 50, (struct double_params){.kind = DOUBLE_FAULT, .n_insns = r % 60});
                 break;
             case 3:
-                copy(f, A, B, (r % 20) << 19, NULL, NULL);
+                copy(f, A + ((uint64_t)i << 19), B, (1 + r % 8) << 16, NULL, NULL);
                 break;
             default:
                 launch(f, client, 1 + r % 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = r % 3000});
