@@ -89,8 +89,8 @@ struct choice ws_dlopen_choose(const char *name, int mode, const void *caller)
     } else if (name && is_cuda(name)) {
         const char *stranger = ws_redirect_stranger(caller);
         if (stranger) {
-            ws_log(WS_ERROR, "redirect: %s has a CUDA runtime linked in but no symbols to find it by; its CUDA calls will fail "
-                   "(link it with -cudart shared)", stranger);
+            ws_log(WS_ERROR, "redirect: the CUDA runtime in %s asks for the driver, but could not be redirected: its calls fail; "
+                   "link with -cudart shared, or don't strip", stranger);
             c.target = (void *)refuse;
         }
         c.name = "libcuda.so.1";

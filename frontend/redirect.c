@@ -16,7 +16,7 @@
  * No symbols. An object with .nvFatBinSegment registers CUDA code; if it neither imports __cudaRegisterFatBinary nor has it in
  * .symtab, it carries a runtime that we can't find. NVIDIA's runtime must not run on top of our driver façade, so a program is
  * stopped; a library may never be used (NVIDIA's own math libraries are like that), so it is only remembered: when its
- * runtime asks for the driver, dlhook.c refuses. */
+ * runtime asks for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime, whose symbols ours preempt. */
 #include "frontend/frontend.h"
 
 #include <errno.h>
@@ -346,9 +346,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     }
     bool self = s->self >= o->first && s->self < o->last;
     const char *path = is_program ? "/proc/self/exe" : info->dlpi_name;
-    if (self || !path || !path[0] || (!is_program && uninteresting(path)))
+    if (self || !path || !path[0])
         return 0;
-    redirect_file(path, o, is_program);
+    if (!is_program && uninteresting(path))
+        o->stranger = !strncmp(base_name(path), "libcudart.so", strlen("libcudart.so")); /* never to meet our driver */
+    else
+        redirect_file(path, o, is_program);
     if (o->stranger)
         o->name = ws_strdup(path);
     return 0;

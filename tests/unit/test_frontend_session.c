@@ -518,6 +518,29 @@ static void fork_after(struct fake_daemon *d)
     CHECK_OK(ws_session_mem_alloc(0, 8, &a)); /* the parent is unharmed */
     CHECK(d->n_goodbyes == 0);
 }
+static void fork_before(struct fake_daemon *d)
+{
+    int status;
+    uint64_t a;
+    start(d);
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            CHECK_OK(ws_session_mem_alloc(0, 8, &a));
+            ws_session_shutdown();
+            _exit(0);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    for (int i = 0; i < 1000 && d->n_goodbyes < 2; i++)
+        usleep(1000);
+    CHECK(d->n_goodbyes == 2);
+}
+static void test_fork_before_connecting(void **state)
+{
+    run_case(fork_before, (struct fake_daemon){0}, NULL);
+}
+
 static void test_fork_after_connecting(void **state)
 {
     run_case(fork_after, (struct fake_daemon){0}, "was forked");
@@ -620,6 +643,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_daemon_dies),
         cmocka_unit_test(test_daemon_dies_tcp),
         cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_fork_before_connecting),
         cmocka_unit_test(test_fork_after_connecting),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_exit),
