@@ -42,6 +42,27 @@ if command -v strip >/dev/null; then
     check "stripped library: named" grep -q "$tmp/lib.so.*-cudart shared" "$tmp/err"
 fi
 
+# A real one, where nvcc is.
+nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+if [ -x "$nvcc" ]; then
+    cat >"$tmp/k.cu" <<'CU'
+#include <cstdio>
+__global__ void k(int *p) { *p = 1; }
+int main() { int n = 7; cudaError_t e = cudaGetDeviceCount(&n); k<<<1, 1>>>(0); printf("error %d launch %d\n", e, cudaGetLastError()); }
+CU
+    "$nvcc" -o "$tmp/k" "$tmp/k.cu" >/dev/null
+    check "nvcc's static runtime: runs" with "$tmp/k"
+    check "nvcc's static runtime: asked for our daemon" grep -q "no daemon at ipc://$tmp/none" "$tmp/err"
+    check "nvcc's static runtime: got CUDA's error" grep -Eq 'error [1-9]' "$tmp/out"
+    "$nvcc" -Xlinker -s -o "$tmp/ks" "$tmp/k.cu" >/dev/null
+    check "nvcc's static runtime, stripped: refused" exits 126 "$tmp/ks"
+    "$nvcc" -cudart shared -o "$tmp/kd" "$tmp/k.cu" >/dev/null
+    LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64 check "nvcc's shared runtime: runs" with "$tmp/kd"
+    check "nvcc's shared runtime: asked for our daemon" grep -q "no daemon at ipc://$tmp/none" "$tmp/err"
+else
+    echo "no nvcc: its programs are not tried"
+fi
+
 check "driver by linking, none installed" with "$here/driver_user"
 check "driver by linking: our cuInit" grep -q cuInit "$tmp/out"
 for name in libcuda.so libcuda.so.1 /usr/lib/nowhere/libcuda.so.1 libcudart.so.13; do
