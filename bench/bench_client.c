@@ -55,7 +55,8 @@ static void bench_preload(const char *self)
     static double plain[N], preloaded[N], deps[N];
     char lib[4200], both[4300];
     const char *slash = strrchr(self, '/');
-    snprintf(lib, sizeof lib, "LD_PRELOAD=%.*s/../frontend/libwattshare.so", (int)(slash ? slash - self : 1), slash ? self : ".");
+    snprintf(lib, sizeof lib, "LD_PRELOAD=%.*s/../frontend/libwattshare.so",
+             (int)(slash ? slash - self : 1), slash ? self : ".");
     snprintf(both, sizeof both, "LD_PRELOAD=libprotobuf-c.so.1:libmd.so.0");
     MUST(access(lib + strlen("LD_PRELOAD="), R_OK) == 0);
     char *none[] = {NULL}, *with[] = {lib, NULL}, *only[] = {both, NULL};
@@ -65,7 +66,8 @@ static void bench_preload(const char *self)
         deps[i] = spawn_us(only);
     }
     double a = median(plain, N), b = median(preloaded, N), c = median(deps, N);
-    printf("preload of a program without CUDA  %8.1f us more (plain %.1f us, preloaded %.1f us; libprotobuf-c and libmd alone %.1f us more)\n",
+    printf("preload of a program without CUDA  %8.1f us more (plain %.1f us, preloaded %.1f us; "
+           "libprotobuf-c and libmd alone %.1f us more)\n",
            b - a, a, b, c - a);
 }
 
@@ -131,14 +133,16 @@ static pid_t start_fake(void)
 
 static void bench_launch(void)
 {
-    static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry none()\n{\n\tret;\n}\n";
+    static const char ptx[] =
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry none()\n{\n\tret;\n}\n";
     enum { ROUNDS = 7, N = 300000 };
     double post[ROUNDS], total[ROUNDS];
     struct ws_module *m;
     struct ws_function *f;
     MUST(ws_session_module_load(0, ptx, 0, "bench", &m, NULL) == 0);
     MUST(ws_session_module_function(m, "none", &f) == 0);
-    struct ws_launch l = {.function = f, .stream = ws_stream_legacy(0), .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    struct ws_launch l = {
+        .function = f, .stream = ws_stream_legacy(0), .grid = {1, 1, 1}, .block = {32, 1, 1}};
     for (int r = 0; r < ROUNDS; r++) {
         uint64_t t = ws_clock_ns();
         for (int i = 0; i < N; i++)
@@ -148,7 +152,9 @@ static void bench_launch(void)
         total[r] = (double)(ws_clock_ns() - t) / N;
     }
     double p = median(post, ROUNDS), e = median(total, ROUNDS);
-    printf("asynchronous launch, amortised      %8.1f ns; end to end %.1f ns = %.2f million launches/s\n", p, e, 1e3 / e);
+    printf("asynchronous launch, amortised      %8.1f ns; end to end %.1f ns = %.2f million "
+           "launches/s\n",
+           p, e, 1e3 / e);
     /* Without the window: bursts that fit in it. */
     enum { BURST = 200, BURSTS = 501 };
     static double burst[BURSTS];
@@ -174,14 +180,16 @@ static void bench_sync(double bare_us)
             v[i] = (double)(ws_clock_ns() - t) / 1e3;
     }
     double us = median(v, N);
-    printf("synchronising call                  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", us, us / bare_us, bare_us);
+    printf("synchronising call                  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", us,
+           us / bare_us, bare_us);
 }
 
 static void bench_copy(size_t bytes)
 {
     enum { ROUNDS = 15 };
     enum { MEMCPY, H2D, D2H, PINNED_H2D, PINNED_D2H, KINDS };
-    static const char *const names[] = {"memcpy", "pageable to device", "device to pageable", "pinned to device", "device to pinned"};
+    static const char *const names[] = {"memcpy", "pageable to device", "device to pageable",
+                                        "pinned to device", "device to pinned"};
     double v[KINDS][ROUNDS];
     uint8_t *a = malloc(bytes), *b = malloc(bytes), *pinned;
     uint64_t d, s = ws_stream_legacy(0);
@@ -218,7 +226,8 @@ static void bench_copy(size_t bytes)
     double base = median(v[MEMCPY], ROUNDS);
     for (int k = 0; k < KINDS; k++) {
         double x = median(v[k], ROUNDS);
-        printf("%4zu MiB %-26s  %8.2f GB/s = %3.0f %% of memcpy\n", bytes >> 20, names[k], x, 100 * x / base);
+        printf("%4zu MiB %-26s  %8.2f GB/s = %3.0f %% of memcpy\n", bytes >> 20, names[k], x,
+               100 * x / base);
     }
     ws_session_mem_free(d);
     ws_session_host_free(pinned);
