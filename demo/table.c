@@ -67,7 +67,8 @@ static void read_phase(struct phase *p, const char *prefix)
     struct json_object *clients = array(p->status, "clients");
     FILE *f = open_part(prefix, "results");
     struct program *g = p->programs;
-    for (; p->n < MAX_PROGRAMS && fscanf(f, "%31s %15s %15s", g->task, g->kind, g->verdict) == 3; p->n++, g++)
+    for (; p->n < MAX_PROGRAMS && fscanf(f, "%31s %15s %15s", g->task, g->kind, g->verdict) == 3;
+         p->n++, g++)
         for (size_t i = 0; i < json_object_array_length(clients); i++) {
             struct json_object *c = json_object_array_get_idx(clients, i);
             if (!strcmp(string(c, "task"), g->task))
@@ -88,18 +89,21 @@ static void gpu_names(const struct phase *p, struct json_object *client, char *b
     buf[0] = 0;
     for (size_t i = 0; i < json_object_array_length(used) && n < size; i++) {
         size_t g = (size_t)json_object_get_int(json_object_array_get_idx(used, i));
-        const char *name = g < json_object_array_length(gpus) ? string(json_object_array_get_idx(gpus, g), "name") : "?";
+        const char *name = g < json_object_array_length(gpus)
+                               ? string(json_object_array_get_idx(gpus, g), "name")
+                               : "?";
         n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "", name);
     }
 }
 
 static int print_programs(const struct phase *p)
 {
-    static const char *const kinds[][2] = {
-        {"static", "nvcc, static cudart"}, {"shared", "nvcc, shared cudart"}, {"driver", "C, driver API, PTX"}};
+    static const char *const kinds[][2] = {{"static", "nvcc, static cudart"},
+                                           {"shared", "nvcc, shared cudart"},
+                                           {"driver", "C, driver API, PTX"}};
     int n_wrong = 0;
-    printf("\n%-13s %-20s %-7s %-9s %8s %9s %9s %11s %9s\n", "PROGRAM", "BUILT AS", "RESULT", "GPU", "KERNELS", "MIB IN", "MIB OUT",
-           "DEVICE MS", "JOULES");
+    printf("\n%-13s %-20s %-7s %-9s %8s %9s %9s %11s %9s\n", "PROGRAM", "BUILT AS", "RESULT", "GPU",
+           "KERNELS", "MIB IN", "MIB OUT", "DEVICE MS", "JOULES");
     for (int i = 0; i < p->n; i++) {
         const struct program *g = &p->programs[i];
         const char *kind = g->kind;
@@ -110,9 +114,10 @@ static int print_programs(const struct phase *p)
         if (g->client)
             gpu_names(p, g->client, gpus, sizeof gpus);
         n_wrong += strcmp(g->verdict, "right") != 0 || !g->client;
-        printf("%-13s %-20s %-7s %-9s %8.0f %9.2f %9.2f %11.3f %9.4f\n", g->task, kind, g->verdict, gpus,
-               number(g->client, "n_kernels"), number(g->client, "bytes_in") / 1048576, number(g->client, "bytes_out") / 1048576,
-               number(g->client, "device_ns") / 1e6, number(g->client, "energy_uj") / 1e6);
+        printf("%-13s %-20s %-7s %-9s %8.0f %9.2f %9.2f %11.3f %9.4f\n", g->task, kind, g->verdict,
+               gpus, number(g->client, "n_kernels"), number(g->client, "bytes_in") / 1048576,
+               number(g->client, "bytes_out") / 1048576, number(g->client, "device_ns") / 1e6,
+               number(g->client, "energy_uj") / 1e6);
     }
     return n_wrong;
 }
@@ -167,11 +172,14 @@ int main(int argc, char **argv)
             n_wrong++;
         }
     printf("\n%-44s %18s %12s\n", "TOTAL", "ONE AFTER ANOTHER", "TOGETHER");
-    print_total("time on the GPUs' clock, ms", makespan_ms(&alone, 0), makespan_ms(&together, 1), 3);
-    print_total("energy of both GPUs, J", gpus_sum(&alone, "energy_uj") / 1e6, gpus_sum(&together, "energy_uj") / 1e6, 4);
+    print_total("time on the GPUs' clock, ms", makespan_ms(&alone, 0), makespan_ms(&together, 1),
+                3);
+    print_total("energy of both GPUs, J", gpus_sum(&alone, "energy_uj") / 1e6,
+                gpus_sum(&together, "energy_uj") / 1e6, 4);
     print_total("kernels", gpus_sum(&alone, "n_kernels"), gpus_sum(&together, "n_kernels"), 0);
     print_total("wall time of this machine, s", alone.wall_s, together.wall_s, 2);
-    printf("\nDevice time and energy are modelled (a GPU of the catalog at its clocks); the computing was done by this machine's CPU.\n");
+    printf("\nDevice time and energy are modelled (a GPU of the catalog at its clocks); the "
+           "computing was done by this machine's CPU.\n");
     json_object_put(alone.status);
     json_object_put(together.status);
     return n_wrong || !together.n;
