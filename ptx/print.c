@@ -387,6 +387,8 @@ static void print_body(const struct printer *p)
         if (k == f->n_insns)
             break;
         const struct ws_ptx_insn *i = &f->insns[k];
+        if (i->pragma)
+            fprintf(p->out, "\t.pragma %s;\n", i->pragma);
         if (i->op == WS_OP_BRX_IDX && i->n_operands == 2) {
             snprintf(brx, sizeof brx, "$ws_brx_%u", k);
             fprintf(p->out, "%s: .branchtargets ", brx);
@@ -416,9 +418,9 @@ static bool needs_heads(const struct ws_ptx_module *m)
 int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
 {
     struct printer p = {.m = m, .out = out};
-    fprintf(out, ".version %u.%u\n.target %s%s%s%s\n", m->version / 10, m->version % 10, m->target,
-            m->texmode_independent ? ", texmode_independent" : "", m->map_f64_to_f32 ? ", map_f64_to_f32" : "",
-            m->debug ? ", debug" : "");
+    /* Not "debug": assemblers then ask for the debug information that the IR does not keep. */
+    fprintf(out, ".version %u.%u\n.target %s%s%s\n", m->version / 10, m->version % 10, m->target,
+            m->texmode_independent ? ", texmode_independent" : "", m->map_f64_to_f32 ? ", map_f64_to_f32" : "");
     if (m->version >= 23) /* older versions have no .address_size, and no other size than 32 */
         fprintf(out, ".address_size %u\n", m->address_size);
     if (needs_heads(m))
