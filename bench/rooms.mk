@@ -1,1 +1,2 @@
 # one include per room that has benchmarks
+include bench/interp.mk
