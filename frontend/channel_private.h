@@ -16,7 +16,9 @@ struct ws_channel {
     int zmq_fd, monitor_fd, wake_fd;
     Ws__ServerMessage *hello_message;
     const Ws__HelloReply *hello;
-    struct ws_limits { uint32_t message_bytes, commands, outstanding; } limits;
+    struct ws_limits {
+        uint32_t message_bytes, commands, outstanding;
+    } limits;
     char endpoint[256];
 
     pthread_mutex_t lock; /* for all below, and for every use of the ZeroMQ sockets */

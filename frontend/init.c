@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frontend/session.h"
 
@@ -55,6 +56,8 @@ static void read_config(char **envp)
 
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
 {
+    if (!environ)
+        environ = envp; /* what libc is about to do; getenv() is used from here on */
     read_config(envp);
     ws_redirect_begin();
 }

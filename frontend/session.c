@@ -62,7 +62,8 @@ static ws_err connect_locked(void)
     Ws__Hello h = WS__HELLO__INIT;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = '\0';
-    snprintf(comm, sizeof comm, "%.31s", program_invocation_short_name ? program_invocation_short_name : "");
+    snprintf(comm, sizeof comm, "%.31s",
+             program_invocation_short_name ? program_invocation_short_name : "");
     local = !strncmp(cfg->socket, "ipc://", 6);
     h.version = WS_PROTOCOL_VERSION;
     h.pid = getpid();
@@ -95,8 +96,11 @@ static ws_err enter_slow(void)
     static bool told;
     if (state == CHILD && !told) {
         told = true;
-        ws_log(WS_ERROR, "session: CUDA was in use when pid %d was forked; it can't be used in the child (fork before the first CUDA "
-               "call, or exec)", (int)getpid());
+        ws_log(WS_ERROR,
+               "session: CUDA was in use when pid %d was forked; it can't be used in the child "
+               "(fork before the first CUDA "
+               "call, or exec)",
+               (int)getpid());
     }
     bool ok = state == OPEN;
     pthread_mutex_unlock(&init_lock);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Staging: bulk copies between pageable memory and the devices of this machine, through a segment of chunks shared with the
  * daemon (states in protocol.h). Writing, the daemon empties chunk i while we fill chunk i + 1; reading, it fills the next ones
- * while we empty the oldest. The segment is small on purpose: it stays in the cache that both sides share.
+ * while we empty the oldest. A thread uses few chunks, the same ones again and again: they stay
+ * in the cache that both sides share.
  *
  * A chunk belongs to the thread that moved it FREE -> BUSY. A thread that holds chunks never waits for a free one: it first
  * empties its own oldest; so threads can't wait for each other in a circle. Every wait ends if the daemon dies. */
@@ -17,7 +18,7 @@
 #include "base/macros.h"
 #include "frontend/session_private.h"
 
-enum { CHUNK_BYTES = 512 * 1024, N_CHUNKS = 8, READ_AHEAD = 6, RESCAN_NS = 2 * 1000 * 1000 };
+enum { CHUNK_BYTES = 512 * 1024, N_CHUNKS = 16, AHEAD = 4, RESCAN_NS = 2 * 1000 * 1000 };
 #define ALIVE_NS (100 * WS_NS_PER_MS)
 
 static struct staging {
@@ -57,7 +58,8 @@ static ws_err make(struct ws_channel *c)
     return r;
 }
 
-static void futex_wait(struct staging *s, _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+static void futex_wait(struct staging *s, _Atomic uint32_t *word, uint32_t value,
+                       uint64_t timeout_ns)
 {
     struct timespec t = {.tv_sec = timeout_ns / WS_NS_PER_S, .tv_nsec = timeout_ns % WS_NS_PER_S};
     atomic_fetch_add(&s->control->n_waiting, 1);
@@ -72,17 +74,13 @@ static void release(struct staging *s, uint32_t i)
         syscall(SYS_futex, &s->control->state[i], FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* A chunk, or -1 if none is free. */
+/* The first free chunk, so that few are used and stay in the cache; -1 if none is free. */
 static int try_acquire(struct staging *s)
 {
-    uint32_t first = s->next;
-    for (uint32_t k = 0; k < s->n_chunks; k++) {
-        uint32_t i = (first + k) % s->n_chunks;
-        if (atomic_compare_exchange_strong(&s->control->state[i], &(uint32_t){WS_CHUNK_FREE}, WS_CHUNK_BUSY)) {
-            s->next = i + 1;
+    for (uint32_t i = 0; i < s->n_chunks; i++)
+        if (atomic_compare_exchange_strong(&s->control->state[i], &(uint32_t){WS_CHUNK_FREE},
+                                           WS_CHUNK_BUSY))
             return (int)i;
-        }
-    }
     return -1;
 }
 
@@ -107,10 +105,11 @@ static ws_err acquire(struct ws_channel *c, struct staging *s, uint32_t *ret)
                 return WS__ERROR__DISCONNECTED;
             check_ns = now + ALIVE_NS;
         }
-        _Atomic uint32_t *word = &s->control->state[s->next % s->n_chunks];
+        _Atomic uint32_t *word = &s->control->state[s->next++ % s->n_chunks];
         uint32_t v = atomic_load(word);
         if (v != WS_CHUNK_FREE)
-            futex_wait(s, word, v, RESCAN_NS); /* another one may become free first: look again soon */
+            futex_wait(s, word, v,
+                       RESCAN_NS); /* another one may become free first: look again soon */
     }
 }
 
@@ -130,20 +129,31 @@ static ws_err wait_ready(struct ws_channel *c, struct staging *s, uint32_t i)
     }
 }
 
+static void wait_once(struct staging *s, uint32_t i)
+{
+    if (atomic_load(&s->control->state[i]) == WS_CHUNK_BUSY)
+        futex_wait(s, &s->control->state[i], WS_CHUNK_BUSY, RESCAN_NS);
+}
+
 static uint64_t chunk_offset(const struct staging *s, uint32_t i)
 {
     return (uint64_t)i * s->chunk_bytes;
 }
 
-ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src, uint64_t bytes)
+ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
+                        uint64_t bytes)
 {
     struct staging *s = &staging;
+    uint32_t used[AHEAD], n = 0, i;
     ws_err r = make(c);
-    for (uint64_t at = 0; !r && at < bytes;) {
+    for (uint64_t at = 0; !r && at < bytes; n++) {
         Ws__Copy copy = WS__COPY__INIT;
-        uint32_t i;
+        if (n >=
+            AHEAD) /* leave chunks to other threads. If one has taken that chunk since, the wait is short all the same. */
+            wait_once(s, used[n % AHEAD]);
         if ((r = acquire(c, s, &i)))
             break;
+        used[n % AHEAD] = i;
         copy.stream = stream;
         copy.dst = dst + at;
         copy.bytes = WS_MIN(bytes - at, (uint64_t)s->chunk_bytes);
@@ -162,15 +172,18 @@ ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, con
 }
 
 struct flight { /* chunks that the daemon is filling for us, oldest first */
-    struct { uint32_t chunk; uint64_t at, bytes; } v[READ_AHEAD];
+    struct {
+        uint32_t chunk;
+        uint64_t at, bytes;
+    } v[AHEAD];
     uint32_t first, n;
 };
 
-static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight *f, uint64_t stream, uint64_t src, uint64_t bytes,
-                         uint64_t *at)
+static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight *f, uint64_t stream,
+                         uint64_t src, uint64_t bytes, uint64_t *at)
 {
     bool posted = false;
-    while (*at < bytes && f->n < READ_AHEAD) {
+    while (*at < bytes && f->n < AHEAD) {
         Ws__Copy copy = WS__COPY__INIT;
         ws_err r;
         uint32_t chunk;
@@ -190,7 +203,7 @@ static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight 
             release(s, chunk);
             return r;
         }
-        __typeof__(f->v[0]) *v = &f->v[(f->first + f->n++) % READ_AHEAD];
+        __typeof__(f->v[0]) *v = &f->v[(f->first + f->n++) % AHEAD];
         v->chunk = chunk;
         v->at = *at;
         v->bytes = copy.bytes;
@@ -200,7 +213,8 @@ static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight 
     return posted ? ws_channel_flush(c) : WS__ERROR__OK;
 }
 
-ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src, uint64_t bytes)
+ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src,
+                       uint64_t bytes)
 {
     struct staging *s = &staging;
     struct flight f = {0};
@@ -214,7 +228,7 @@ ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint
         if (!f.n)
             break;
         /* After an error go on taking what is under way: the daemon still writes there. */
-        __typeof__(f.v[0]) *v = &f.v[f.first % READ_AHEAD];
+        __typeof__(f.v[0]) *v = &f.v[f.first % AHEAD];
         ws_err w = wait_ready(c, s, v->chunk);
         if (w == WS__ERROR__DISCONNECTED)
             return w;
