@@ -27,7 +27,7 @@ static f32 fz(f32 x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : 
 static f32 fma_fz(f32 a, f32 b, f32 c) { f64 e = (f64)a * b + c; return fabs(e) < 0x1p-126 ? copysignf(0, (f32)copysign(1, e)) : fmaf(a, b, c); }
 static u32 bits32(f32 x) { u32 v; memcpy(&v, &x, 4); return x != x ? 0x7fffffff : v; }
 static f32 from32(u32 v) { f32 x; memcpy(&x, &v, 4); return x; }
-#define ROUNDED(mode, T, expr) ({ fesetround(mode); volatile T va_ = a, vb_ = b, vc_ = c; (void)vb_; (void)vc_; volatile T r_ = (expr); fesetround(FE_TONEAREST); r_; })
+#define ROUNDED(mode, T, expr) ({ fesetround(mode); volatile T va_ = a, vb_ = b, vc_ = c; (void)va_; (void)vb_; (void)vc_; volatile T r_ = (expr); fesetround(FE_TONEAREST); r_; })
 #define VA va_
 #define VB vb_
 #define VC vc_
