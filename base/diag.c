@@ -34,7 +34,9 @@ char *ws_diags_text(const struct ws_diags *d)
         if (e->file)
             fprintf(f, "%s:", e->file);
         if (e->line)
-            fprintf(f, "%u:%u:", e->line, e->col);
+            fprintf(f, "%u:", e->line);
+        if (e->line && e->col)
+            fprintf(f, "%u:", e->col);
         fprintf(f, "%s%s\n", e->file || e->line ? " " : "", e->text ? e->text : "out of memory");
     }
     if (d->n_dropped)

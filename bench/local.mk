@@ -1,1 +1,11 @@
-# bench
+# Benchmarks: `make bench` builds and runs each in turn. A program takes no argument to print a table for people, prints ratios
+# against a baseline measured in the same run, and exits 0 unless it could not measure. A room adds its program with
+#   BENCHES += bench/bench_x ; bench_bench_x_SOURCES = … ; bench_bench_x_LDADD = …
+BENCHES =
+EXTRA_PROGRAMS = $(BENCHES)
+CLEANFILES += $(BENCHES)
+EXTRA_DIST += bench/README.md
+include bench/rooms.mk
+.PHONY: bench
+bench: all $(BENCHES)
+	@for b in $(BENCHES); do echo "== $$b"; $(abs_builddir)/$$b || exit 1; done

@@ -5,15 +5,35 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* ---- configuration: read once from the environment by the constructor, then constant ---- */
 struct ws_config {
-    char socket[256];            /* WATTSHARE_SOCKET: endpoint of the daemon */
-    char task[128];              /* WATTSHARE_TASK: "" if none */
-    char visible_devices[512];   /* CUDA_VISIBLE_DEVICES */
+    char socket[256];          /* WATTSHARE_SOCKET: endpoint of the daemon */
+    char task[128];            /* WATTSHARE_TASK: "" if none */
+    char visible_devices[512]; /* CUDA_VISIBLE_DEVICES */
     bool has_visible_devices;
-    int timeout_ms;              /* WATTSHARE_TIMEOUT_MS: to connect */
+    int timeout_ms; /* WATTSHARE_TIMEOUT_MS: to connect */
 };
 const struct ws_config *ws_config(void);
+
+/* ---- redirect of statically linked CUDA runtimes (redirect.c) ---- */
+/* Redirects those in the objects loaded now and sees to those loaded later. Once, from the constructor; ends the process, with
+ * one line saying why and what to do, if the program itself carries a runtime that can't be redirected. */
+void ws_redirect_begin(void);
+/* Looks at objects that came since. Threads: any. */
+void ws_redirect_scan(void);
+/* True if later objects are seen before their constructors run. */
+bool ws_redirect_early(void);
+/* If the code at @address belongs to a CUDA runtime that could not be redirected: the name of its file; else NULL. */
+const char *ws_redirect_stranger(const void *address);
+/* Writes jumps over the entry points found in the symbols of one file. @image, @bytes: the file; @base: where it is loaded;
+ * @find: gives the replacement for a name, or NULL. Return: number redirected, WS_REDIRECT_…, or a negative error. */
+enum {
+    WS_REDIRECT_NONE = 0 /* no static runtime */,
+    WS_REDIRECT_STRIPPED = 1 << 20 /* one without symbols */
+};
+int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
+                       void *(*find)(const char *name), size_t *ret_n_failed);
 
 #endif

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/macros.h"
 #include "protocol/protocol.h"
 
 typedef int ws_err; /* Ws__Error; the one typedef of this room, to tell it from errno-like ints */

@@ -133,7 +133,7 @@ struct ws_ptx_operand {
     uint8_t imm_kind;  /* enum ws_ptx_imm_kind */
     uint8_t sreg;      /* enum ws_ptx_sreg */
     uint8_t sreg_dim;
-    uint8_t n;         /* elements of v */
+    uint16_t n;        /* elements of v */
     int32_t reg;       /* index into func->regs, or -1 */
     int32_t sym;       /* see WS_PTX_SYM_*, or -1 */
     int32_t label;
@@ -326,7 +326,7 @@ WS_MUST_CHECK int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_
 /* The PTX that a device of compute capability @sm (75, 90, …) should run: the newest arch not above it, else the lowest there is.
  * Return: 0, WS_PTX_E_NOTFOUND (diagnostic lists what is there), or as above. */
 WS_MUST_CHECK int ws_fatbin_ptx(const void *image, size_t len, uint32_t sm, size_t max_bytes, char **ret, size_t *ret_len, struct ws_diags *diags);
-/* What an image handed to cuModuleLoadData is: looks at the first bytes only. */
+/* What an image handed to cuModuleLoadData is: looks at its beginning; PTX starts with .version behind blanks and comments. */
 enum ws_image_kind { WS_IMAGE_UNKNOWN, WS_IMAGE_FATBIN, WS_IMAGE_PTX, WS_IMAGE_CUBIN };
 enum ws_image_kind ws_image_kind(const void *image, size_t len);
 

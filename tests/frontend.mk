@@ -1,1 +1,28 @@
 # frontend tests
+FRONTEND_TEST_LIBS = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
+check_PROGRAMS += tests/unit/test_frontend_session
+tests_unit_test_frontend_session_SOURCES = tests/unit/test_frontend_session.c tests/unit/fake_daemon.h tests/unit/fake_daemon.c
+tests_unit_test_frontend_session_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)
+TESTS += tests/unit/test_frontend_session
+
+# Its functions bear the names of CUDA's: without the façades.
+check_PROGRAMS += tests/unit/test_frontend_redirect
+tests_unit_test_frontend_redirect_SOURCES = tests/unit/test_frontend_redirect.c frontend/redirect.c frontend/elf.c
+tests_unit_test_frontend_redirect_LDADD = base/libbase.a $(TEST_LDADD)
+TESTS += tests/unit/test_frontend_redirect
+
+# Programs for tests/process/preload.sh
+EXTRA_DIST += tests/process/lookalike.h
+check_PROGRAMS += tests/process/lookalike_program tests/process/lookalike_library.so tests/process/driver_user tests/process/runpath_main
+tests_process_lookalike_program_SOURCES = tests/process/lookalike_program.c
+tests_process_lookalike_program_LDADD = -ldl
+tests_process_lookalike_library_so_SOURCES = tests/process/lookalike_library.c
+tests_process_lookalike_library_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_process_driver_user_SOURCES = tests/process/driver_user.c
+tests_process_driver_user_LDFLAGS = $(AM_LDFLAGS) -Wl,--unresolved-symbols=ignore-all
+tests_process_driver_user_LDADD = frontend/libwattshare.so -ldl
+tests_process_runpath_main_SOURCES = tests/process/runpath_main.c
+tests_process_runpath_main_LDFLAGS = $(AM_LDFLAGS) '-Wl,-rpath,$$ORIGIN'
+tests_process_runpath_main_LDADD = -ldl
+dist_check_SCRIPTS += tests/process/preload.sh
+TESTS += tests/process/preload.sh

@@ -61,6 +61,13 @@ enum ws_step { WS_STEP_DONE, WS_STEP_MORE /* the budget is used up */, WS_STEP_S
  * still returns WS_STEP_MORE after its budget, so co-resident blocks make progress. */
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work);
 
+/* Value of a pointer to function @func (index into the module's funcs): what mov gives and initialisers hold. */
+#define WS_EXEC_FUNC_WINDOW (UINT64_C(0x04) << 56)
+static inline uint64_t ws_exec_func_va(uint32_t func)
+{
+    return WS_EXEC_FUNC_WINDOW + (uint64_t)func * 16;
+}
+
 /* "sse2", "avx2", "avx512": the vector build picked at run time; WS_SOFT_ISA in the environment forces one (tests). */
 const char *ws_exec_isa(void);
 

@@ -1,1 +1,16 @@
-# the interpreter: exec.h
+# the interpreter: exec.h. The vector core is compiled once for each vector width.
+device_libdevice_a_SOURCES += device/soft/exec.h device/soft/exec_priv.h device/soft/exec_list.inc device/soft/exec_ops.inc \
+    device/soft/exec_math.inc device/soft/exec_core.inc device/soft/exec_mem.inc device/soft/exec.c device/soft/decode.c \
+    device/soft/decode_priv.h device/soft/decode_insn.c device/soft/decode_flow.c
+EXEC_CFLAGS = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=dynamic -fno-trapping-math -fno-math-errno -ffp-contract=off \
+    -fno-unsafe-math-optimizations -fno-semantic-interposition
+noinst_LIBRARIES += device/soft/libcore_sse2.a device/soft/libcore_avx2.a device/soft/libcore_avx512.a
+device_soft_libcore_sse2_a_SOURCES = device/soft/exec_sse2.c
+device_soft_libcore_sse2_a_CFLAGS = $(EXEC_CFLAGS)
+device_soft_libcore_avx2_a_SOURCES = device/soft/exec_avx2.c
+device_soft_libcore_avx2_a_CFLAGS = $(EXEC_CFLAGS) -mavx2 -mfma
+device_soft_libcore_avx512_a_SOURCES = device/soft/exec_avx512.c
+device_soft_libcore_avx512_a_CFLAGS = $(EXEC_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+device_libdevice_a_LIBADD = $(device_soft_libcore_sse2_a_OBJECTS) $(device_soft_libcore_avx2_a_OBJECTS) \
+    $(device_soft_libcore_avx512_a_OBJECTS)
+device_libdevice_a_DEPENDENCIES = $(device_libdevice_a_LIBADD)

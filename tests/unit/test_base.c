@@ -65,10 +65,14 @@ static void test_diags_text_and_cap(void **state)
     char *t = ws_diags_text(&d);
     assert_string_equal(t, "a.ptx:3:7: unknown opcode 'foo'\n");
     free(t);
+    ws_diags_add(&d, "a.conf", 2, 0, "workers is -1");
+    t = ws_diags_text(&d);
+    assert_string_equal(t, "a.ptx:3:7: unknown opcode 'foo'\na.conf:2: workers is -1\n");
+    free(t);
     for (int i = 0; i < 100; i++)
         ws_diags_add(&d, NULL, 0, 0, "x");
     assert_int_equal(d.n, WS_DIAGS_MAX);
-    assert_int_equal(d.n_dropped, 101 - WS_DIAGS_MAX);
+    assert_int_equal(d.n_dropped, 102 - WS_DIAGS_MAX);
     ws_diags_deinit(&d);
 }
 

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the client side costs: preloading, an asynchronous launch, a synchronising call beside a bare ZeroMQ ping-pong, copies beside
+ * memcpy. With WATTSHARE_SOCKET it talks to that daemon (give it one whose devices skip execution), else to the tests' daemon
+ * in miniature in a process of its own: then the figures are the client's and the carrier's alone. */
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "base/clock.h"
+#include "base/macros.h"
+#include "frontend/frontend.h"
+#include "frontend/session.h"
+#include "tests/unit/fake_daemon.h"
+
+#define MUST(x)                                                                                    \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "bench_client: can't measure: %s\n", #x);                              \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static double median(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, compare);
+    return v[n / 2];
+}
+
+/* ---- preloading ---- */
+
+static double spawn_us(char **envp)
+{
+    char *argv[] = {"/bin/true", NULL};
+    pid_t pid;
+    int status;
+    uint64_t t = ws_clock_ns();
+    MUST(posix_spawn(&pid, argv[0], NULL, NULL, argv, envp) == 0);
+    MUST(waitpid(pid, &status, 0) == pid && status == 0);
+    return (double)(ws_clock_ns() - t) / 1e3;
+}
+
+static void bench_preload(const char *self)
+{
+    enum { N = 401 };
+    static double plain[N], preloaded[N], deps[N];
+    char lib[4200], both[4300];
+    const char *slash = strrchr(self, '/');
+    snprintf(lib, sizeof lib, "LD_PRELOAD=%.*s/../frontend/libwattshare.so",
+             (int)(slash ? slash - self : 1), slash ? self : ".");
+    snprintf(both, sizeof both, "LD_PRELOAD=libprotobuf-c.so.1:libmd.so.0");
+    MUST(access(lib + strlen("LD_PRELOAD="), R_OK) == 0);
+    char *none[] = {NULL}, *with[] = {lib, NULL}, *only[] = {both, NULL};
+    for (int i = 0; i < N; i++) {
+        plain[i] = spawn_us(none);
+        preloaded[i] = spawn_us(with);
+        deps[i] = spawn_us(only);
+    }
+    double a = median(plain, N), b = median(preloaded, N), c = median(deps, N);
+    printf("preload of a program without CUDA  %8.1f us more (plain %.1f us, preloaded %.1f us; "
+           "libprotobuf-c and libmd alone %.1f us more)\n",
+           b - a, a, b, c - a);
+}
+
+/* ---- bare ZeroMQ ---- */
+
+static double pingpong_us(size_t bytes)
+{
+    enum { N = 3000 };
+    static double v[N];
+    char dir[] = "/tmp/wattshare-bench-XXXXXX", endpoint[96], buf[4096] = {0};
+    MUST(mkdtemp(dir));
+    snprintf(endpoint, sizeof endpoint, "ipc://%s/s", dir);
+    pid_t pid = fork();
+    if (pid == 0) {
+        void *ctx = zmq_ctx_new(), *s = zmq_socket(ctx, ZMQ_ROUTER);
+        MUST(zmq_bind(s, endpoint) == 0);
+        for (;;) {
+            char id[64];
+            int n = zmq_recv(s, id, sizeof id, 0), m = zmq_recv(s, buf, sizeof buf, 0);
+            zmq_send(s, id, n, ZMQ_SNDMORE);
+            zmq_send(s, buf, m, 0);
+        }
+    }
+    void *ctx = zmq_ctx_new(), *s = zmq_socket(ctx, ZMQ_DEALER);
+    MUST(zmq_connect(s, endpoint) == 0);
+    for (int i = -200; i < N; i++) {
+        uint64_t t = ws_clock_ns();
+        zmq_send(s, buf, bytes, 0);
+        zmq_recv(s, buf, sizeof buf, 0);
+        if (i >= 0)
+            v[i] = (double)(ws_clock_ns() - t) / 1e3;
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    zmq_close(s);
+    zmq_ctx_term(ctx);
+    unlink(endpoint + strlen("ipc://"));
+    rmdir(dir);
+    return median(v, N);
+}
+
+/* ---- with a daemon ---- */
+
+static pid_t start_fake(void)
+{
+    int p[2];
+    struct fake_daemon d = {.outstanding = 65536};
+    char endpoint[256] = "";
+    MUST(pipe(p) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        fake_daemon_start(&d);
+        MUST(write(p[1], d.endpoint, strlen(d.endpoint) + 1) > 0);
+        for (;;)
+            pause();
+    }
+    MUST(read(p[0], endpoint, sizeof endpoint - 1) > 0);
+    close(p[0]);
+    close(p[1]);
+    snprintf(((struct ws_config *)ws_config())->socket, 256, "%s", endpoint);
+    return pid;
+}
+
+static void bench_launch(void)
+{
+    static const char ptx[] =
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry none()\n{\n\tret;\n}\n";
+    enum { ROUNDS = 7, N = 300000 };
+    double post[ROUNDS], total[ROUNDS];
+    struct ws_module *m;
+    struct ws_function *f;
+    MUST(ws_session_module_load(0, ptx, 0, "bench", &m, NULL) == 0);
+    MUST(ws_session_module_function(m, "none", &f) == 0);
+    struct ws_launch l = {
+        .function = f, .stream = ws_stream_legacy(0), .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    for (int r = 0; r < ROUNDS; r++) {
+        uint64_t t = ws_clock_ns();
+        for (int i = 0; i < N; i++)
+            MUST(ws_session_launch(&l) == 0);
+        post[r] = (double)(ws_clock_ns() - t) / N;
+        MUST(ws_session_device_sync(0) == 0);
+        total[r] = (double)(ws_clock_ns() - t) / N;
+    }
+    double p = median(post, ROUNDS), e = median(total, ROUNDS);
+    printf("asynchronous launch, amortised      %8.1f ns; end to end %.1f ns = %.2f million "
+           "launches/s\n",
+           p, e, 1e3 / e);
+    /* Without the window: bursts that fit in it. */
+    enum { BURST = 200, BURSTS = 501 };
+    static double burst[BURSTS];
+    for (int r = 0; r < BURSTS; r++) {
+        uint64_t t = ws_clock_ns();
+        for (int i = 0; i < BURST; i++)
+            MUST(ws_session_launch(&l) == 0);
+        burst[r] = (double)(ws_clock_ns() - t) / BURST;
+        MUST(ws_session_device_sync(0) == 0);
+    }
+    printf("  in bursts of %d                  %8.1f ns each\n", BURST, median(burst, BURSTS));
+    MUST(ws_session_module_unload(m) == 0);
+}
+
+static void bench_sync(double bare_us)
+{
+    enum { N = 3000 };
+    static double v[N];
+    for (int i = -200; i < N; i++) {
+        uint64_t t = ws_clock_ns();
+        MUST(ws_session_device_sync(0) == 0);
+        if (i >= 0)
+            v[i] = (double)(ws_clock_ns() - t) / 1e3;
+    }
+    double us = median(v, N);
+    printf("synchronising call                  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", us,
+           us / bare_us, bare_us);
+}
+
+static void bench_copy(size_t bytes)
+{
+    enum { ROUNDS = 15 };
+    enum { MEMCPY, H2D, D2H, PINNED_H2D, PINNED_D2H, KINDS };
+    static const char *const names[] = {"memcpy", "pageable to device", "device to pageable",
+                                        "pinned to device", "device to pinned"};
+    double v[KINDS][ROUNDS];
+    uint8_t *a = malloc(bytes), *b = malloc(bytes), *pinned;
+    uint64_t d, s = ws_stream_legacy(0);
+    memset(a, 1, bytes);
+    memset(b, 2, bytes);
+    MUST(ws_session_mem_alloc(0, bytes, &d) == 0);
+    MUST(ws_session_host_alloc(bytes, (void **)&pinned) == 0);
+    memset(pinned, 3, bytes);
+    for (int r = -2; r < ROUNDS; r++) {
+        for (int k = 0; k < KINDS; k++) {
+            uint64_t t = ws_clock_ns();
+            switch (k) {
+            case MEMCPY:
+                memcpy(b, a, bytes);
+                __asm__ volatile("" ::: "memory");
+                break;
+            case H2D:
+                MUST(ws_session_copy(s, (void *)d, a, bytes, WS_COPY_H2D, false) == 0);
+                MUST(ws_session_stream_sync(s) == 0); /* to the end, not only into staging */
+                break;
+            case D2H:
+                MUST(ws_session_copy(s, b, (void *)d, bytes, WS_COPY_D2H, false) == 0);
+                break;
+            case PINNED_H2D:
+                MUST(ws_session_copy(s, (void *)d, pinned, bytes, WS_COPY_H2D, false) == 0);
+                break;
+            default:
+                MUST(ws_session_copy(s, pinned, (void *)d, bytes, WS_COPY_D2H, false) == 0);
+            }
+            if (r >= 0)
+                v[k][r] = (double)bytes / (double)(ws_clock_ns() - t);
+        }
+    }
+    double base = median(v[MEMCPY], ROUNDS);
+    for (int k = 0; k < KINDS; k++) {
+        double x = median(v[k], ROUNDS);
+        printf("%4zu MiB %-26s  %8.2f GB/s = %3.0f %% of memcpy\n", bytes >> 20, names[k], x,
+               100 * x / base);
+    }
+    ws_session_mem_free(d);
+    ws_session_host_free(pinned);
+    free(a);
+    free(b);
+}
+
+int main(int argc, char **argv)
+{
+    pid_t fake = 0;
+    bench_preload(argv[0]);
+    double bare_us = pingpong_us(32);
+    if (getenv(WS_ENV_SOCKET)) {
+        printf("daemon: %s\n", getenv(WS_ENV_SOCKET));
+    } else {
+        printf("daemon: the tests' own in miniature (set " WS_ENV_SOCKET " for a real one)\n");
+        fake = start_fake();
+    }
+    MUST(ws_session_connect() == 0);
+    bench_launch();
+    bench_sync(bare_us);
+    bench_copy(16u << 20);
+    ws_session_shutdown();
+    if (fake) {
+        kill(fake, SIGKILL);
+        waitpid(fake, NULL, 0);
+    }
+    return 0;
+}

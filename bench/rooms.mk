@@ -1,0 +1,7 @@
+# one include per room that has benchmarks
+BENCHES += bench/bench_device
+bench_bench_device_SOURCES = bench/bench_device.c
+bench_bench_device_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+BENCHES += bench/bench_client
+bench_bench_client_SOURCES = bench/bench_client.c tests/unit/fake_daemon.h tests/unit/fake_daemon.c
+bench_bench_client_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare: the command of people and scripts. Reads the verb and hands over. */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct verb {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+    {"run", "run [--task NAME] [--private] [--gpus LIST] [--socket ENDPOINT] -- PROG ARGS…", ws_cli_run},
+    {"status", "status [--json] [--socket ENDPOINT]", ws_cli_status},
+};
+
+static void usage(FILE *f)
+{
+    fprintf(f, "usage:\n");
+    for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
+        fprintf(f, "  wattshare %s\n", verbs[i].help);
+    fprintf(f, "  wattshare --version | --help\nSee wattshare(1).\n");
+}
+
+void ws_cli_error(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("wattshare: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return WS_EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("wattshare %s\n", PACKAGE_VERSION);
+        return 0;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        usage(stdout);
+        return 0;
+    }
+    for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
+        if (!strcmp(argv[1], verbs[i].name))
+            return verbs[i].run(argc - 1, argv + 1);
+    ws_cli_error("unknown command '%s'; there are: run, status", argv[1]);
+    return WS_EXIT_USAGE;
+}

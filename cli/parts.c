@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where the parts of wattshare are, and how to ask a daemon. */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/cli.h"
+
+const char *ws_cli_endpoint(const char *option)
+{
+    const char *env = getenv(WS_ENV_SOCKET);
+    if (option)
+        return option;
+    return env && *env ? env : WS_DEFAULT_SOCKET;
+}
+
+char *ws_cli_find_part(const char *env, const char *build_path, const char *installed_path)
+{
+    const char *given = getenv(env);
+    char exe[PATH_MAX], *path = NULL;
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (given && *given) {
+        if (!access(given, R_OK))
+            return ws_strdup(given);
+        ws_cli_error("%s names '%s': %s", env, given, strerror(errno));
+        return NULL;
+    }
+    if (n > 0) {
+        exe[n] = 0;
+        *strrchr(exe, '/') = 0;
+        if (asprintf(&path, "%s/../%s", exe, build_path) >= 0 && !access(path, R_OK)) {
+            char *real = realpath(path, NULL);
+            free(path);
+            return real;
+        }
+        free(path);
+    }
+    if (!access(installed_path, R_OK))
+        return ws_strdup(installed_path);
+    ws_cli_error("'%s' is missing: install wattshare, or name it in %s", installed_path, env);
+    return NULL;
+}
+
+static int pack_request(uint8_t *buf, size_t size)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__StatusRequest r = WS__STATUS_REQUEST__INIT;
+    r.version = WS_PROTOCOL_VERSION;
+    m.status = &r;
+    if (ws__client_message__get_packed_size(&m) > size)
+        return -EMSGSIZE;
+    return (int)ws__client_message__pack(&m, buf);
+}
+
+static int receive(void *socket, int timeout_ms, Ws__ServerMessage **ret)
+{
+    uint64_t end_ns = ws_clock_ns() + (uint64_t)timeout_ms * WS_NS_PER_MS;
+    for (;;) {
+        uint64_t now_ns = ws_clock_ns();
+        zmq_pollitem_t item = {.socket = socket, .events = ZMQ_POLLIN};
+        if (now_ns >= end_ns || zmq_poll(&item, 1, (long)((end_ns - now_ns) / WS_NS_PER_MS) + 1) == 0)
+            return -ETIMEDOUT;
+        zmq_msg_t msg;
+        zmq_msg_init(&msg);
+        if (zmq_msg_recv(&msg, socket, ZMQ_DONTWAIT) >= 0) {
+            Ws__ServerMessage *m = ws__server_message__unpack(NULL, zmq_msg_size(&msg), zmq_msg_data(&msg));
+            zmq_msg_close(&msg);
+            if (!m)
+                return -EPROTO;
+            if (m->status) {
+                *ret = m;
+                return 0;
+            }
+            ws__server_message__free_unpacked(m, NULL);
+        } else {
+            zmq_msg_close(&msg);
+            if (errno != EAGAIN && errno != EINTR)
+                return -errno;
+        }
+    }
+}
+
+int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret)
+{
+    uint8_t request[64];
+    int n = pack_request(request, sizeof request), linger = 0, r;
+    if (n < 0)
+        return n;
+    void *ctx = zmq_ctx_new(), *socket = ctx ? zmq_socket(ctx, ZMQ_DEALER) : NULL;
+    if (!socket) {
+        r = -ENOMEM;
+    } else {
+        zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+        r = zmq_connect(socket, endpoint) || zmq_send(socket, request, (size_t)n, 0) < 0 ? -errno : 0;
+        if (!r)
+            r = receive(socket, timeout_ms, ret);
+        zmq_close(socket);
+    }
+    if (ctx)
+        zmq_ctx_term(ctx);
+    return r;
+}

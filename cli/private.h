@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli/private.h - a daemon with software GPUs for one command alone, on a socket in a directory of its own. */
+#ifndef WS_CLI_PRIVATE_H
+#define WS_CLI_PRIVATE_H
+
+#include <sys/types.h>
+#include "base/macros.h"
+
+struct ws_private {
+    pid_t pid;
+    char dir[64];
+    char endpoint[96];
+};
+
+/* Starts it and waits until it is ready. @gpus: comma-separated catalog names. Return: 0, or -1 with the error printed. */
+WS_MUST_CHECK int ws_private_start(struct ws_private *p, const char *gpus);
+/* Drains it, waits for its end, removes the directory. */
+void ws_private_stop(struct ws_private *p);
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare status: what the daemon says of itself, its GPUs and its clients; tables for people, JSON for machines. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* "12.3 MiB" */
+static const char *bytes_text(uint64_t bytes, char buf[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    size_t u = 0;
+    for (; v >= 1024 && u + 1 < WS_ARRAY_SIZE(units); u++)
+        v /= 1024;
+    snprintf(buf, 24, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+    return buf;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void print_gpus(const Ws__StatusReply *s)
+{
+    char used[24], total[24];
+    printf("\n%-4s %-12s %4s %8s %22s %9s %9s %13s %11s %9s\n", "GPU", "NAME", "SMS", "CLIENTS", "MEMORY", "KERNELS",
+           "COPIES", "DEVICE MS", "JOULES", "WATTS");
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        const Ws__GpuStatus *g = s->gpus[i];
+        char memory[56];
+        snprintf(memory, sizeof memory, "%s / %s", bytes_text(g->memory_used_bytes, used), bytes_text(g->memory_bytes, total));
+        printf("%-4u %-12s %4u %8u %22s %9" PRIu64 " %9" PRIu64 " %13.3f %11.4f %9.1f\n", g->gpu, g->name, g->n_sms,
+               g->n_clients, memory, g->n_kernels, g->n_copies, (double)g->busy_ns / 1e6, (double)g->energy_uj / 1e6,
+               (double)g->power_mw / 1e3);
+    }
+}
+
+static void print_clients(const Ws__StatusReply *s)
+{
+    char memory[24], in[24], out[24], name[33], gpus[32];
+    printf("\n%-6s %7s %-32s %-5s %-6s %10s %9s %10s %10s %11s %10s  %s\n", "CLIENT", "PID", "TASK", "STATE", "GPU",
+           "MEMORY", "KERNELS", "IN", "OUT", "DEVICE MS", "JOULES", "ERROR");
+    for (size_t i = 0; i < s->n_clients; i++) {
+        const Ws__ClientStatus *c = s->clients[i];
+        size_t n = 0;
+        gpus[0] = 0;
+        for (size_t k = 0; k < c->n_gpus && n + 12 < sizeof gpus; k++)
+            n += (size_t)snprintf(gpus + n, sizeof gpus - n, k ? ",%u" : "%u", c->gpus[k]);
+        snprintf(name, sizeof name, "%s", *c->task ? c->task : base_name(c->exe));
+        printf("%-6u %7u %-32s %-5s %-6s %10s %9" PRIu64 " %10s %10s %11.3f %10.4f  %s\n", c->client, c->pid, name,
+               c->connected ? "run" : "ended", *gpus ? gpus : "-", bytes_text(c->memory_bytes, memory), c->n_kernels,
+               bytes_text(c->bytes_in, in), bytes_text(c->bytes_out, out), (double)c->device_ns / 1e6,
+               (double)c->energy_uj / 1e6, c->error_text);
+    }
+}
+
+static void print_tables(const Ws__StatusReply *s)
+{
+    printf("wattshared pid %u on %s, up %.1f s: %u modules, %" PRIu64 " messages, %" PRIu64 " commands\n", s->pid, s->socket,
+           (double)s->uptime_ns / 1e9, s->n_modules, s->n_messages, s->n_commands);
+    print_gpus(s);
+    print_clients(s);
+}
+
+static void add_u64(struct json_object *o, const char *key, uint64_t v)
+{
+    json_object_object_add(o, key, json_object_new_uint64(v));
+}
+
+static void add_string(struct json_object *o, const char *key, const char *v)
+{
+    json_object_object_add(o, key, json_object_new_string(v));
+}
+
+static struct json_object *gpu_json(const Ws__GpuStatus *g)
+{
+    struct json_object *o = json_object_new_object();
+    add_u64(o, "gpu", g->gpu);
+    add_string(o, "name", g->name);
+    add_string(o, "product", g->product);
+    add_string(o, "kind", g->kind);
+    add_u64(o, "n_sms", g->n_sms);
+    add_u64(o, "n_clients", g->n_clients);
+    add_u64(o, "memory_bytes", g->memory_bytes);
+    add_u64(o, "memory_used_bytes", g->memory_used_bytes);
+    add_u64(o, "n_kernels", g->n_kernels);
+    add_u64(o, "n_copies", g->n_copies);
+    add_u64(o, "copied_bytes", g->copied_bytes);
+    add_u64(o, "device_ns", g->device_ns);
+    add_u64(o, "busy_ns", g->busy_ns);
+    add_u64(o, "sm_busy_ns", g->sm_busy_ns);
+    add_u64(o, "energy_uj", g->energy_uj);
+    add_u64(o, "power_mw", g->power_mw);
+    return o;
+}
+
+static struct json_object *client_json(const Ws__ClientStatus *c)
+{
+    struct json_object *o = json_object_new_object(), *gpus = json_object_new_array();
+    add_u64(o, "client", c->client);
+    add_u64(o, "pid", c->pid);
+    add_u64(o, "uid", c->uid);
+    add_string(o, "exe", c->exe);
+    add_string(o, "task", c->task);
+    json_object_object_add(o, "connected", json_object_new_boolean(c->connected));
+    for (size_t k = 0; k < c->n_gpus; k++)
+        json_object_array_add(gpus, json_object_new_int64(c->gpus[k]));
+    json_object_object_add(o, "gpus", gpus);
+    add_u64(o, "memory_bytes", c->memory_bytes);
+    add_u64(o, "peak_memory_bytes", c->peak_memory_bytes);
+    add_u64(o, "n_kernels", c->n_kernels);
+    add_u64(o, "n_copies", c->n_copies);
+    add_u64(o, "bytes_in", c->bytes_in);
+    add_u64(o, "bytes_out", c->bytes_out);
+    add_u64(o, "device_ns", c->device_ns);
+    add_u64(o, "span_ns", c->span_ns);
+    add_u64(o, "energy_uj", c->energy_uj);
+    add_u64(o, "n_commands", c->n_commands);
+    add_u64(o, "n_outstanding", c->n_outstanding);
+    add_u64(o, "age_ns", c->age_ns);
+    add_u64(o, "error", (uint64_t)c->error);
+    add_string(o, "error_text", c->error_text);
+    return o;
+}
+
+static void print_json(const Ws__StatusReply *s)
+{
+    struct json_object *o = json_object_new_object(), *gpus = json_object_new_array(), *clients = json_object_new_array();
+    add_u64(o, "version", s->version);
+    add_u64(o, "pid", s->pid);
+    add_string(o, "socket", s->socket);
+    add_u64(o, "uptime_ns", s->uptime_ns);
+    add_u64(o, "n_modules", s->n_modules);
+    add_u64(o, "n_messages", s->n_messages);
+    add_u64(o, "n_commands", s->n_commands);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        json_object_array_add(gpus, gpu_json(s->gpus[i]));
+    for (size_t i = 0; i < s->n_clients; i++)
+        json_object_array_add(clients, client_json(s->clients[i]));
+    json_object_object_add(o, "gpus", gpus);
+    json_object_object_add(o, "clients", clients);
+    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(o);
+}
+
+int ws_cli_status(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"socket", required_argument, NULL, 's'}, {0}};
+    const char *socket = NULL;
+    bool json = false;
+    Ws__ServerMessage *m = NULL;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 'j')
+            json = true;
+        else if (c == 's')
+            socket = optarg;
+        else
+            return WS_EXIT_USAGE;
+    }
+    if (optind < argc) {
+        ws_cli_error("status takes no '%s'; usage: wattshare status [--json] [--socket ENDPOINT]", argv[optind]);
+        return WS_EXIT_USAGE;
+    }
+    const char *endpoint = ws_cli_endpoint(socket);
+    int r = ws_cli_ask_status(endpoint, 2000, &m);
+    if (r) {
+        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, or wattshared --socket %s",
+                     endpoint, strerror(-r), endpoint);
+        return WS_EXIT_UNAVAILABLE;
+    }
+    json ? print_json(m->status) : print_tables(m->status);
+    ws__server_message__free_unpacked(m, NULL);
+    return 0;
+}

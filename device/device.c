@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The checked way into a device: arguments that any implementation would have to refuse are refused here, once. */
+#include "device/device.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+const char *ws_dev_error_name(enum ws_dev_error e)
+{
+    static const char *const names[_WS_DEV_E_N] = {
+        [WS_DEV_OK] = "ok",
+        [WS_DEV_E_ILLEGAL_ADDRESS] = "illegal-address",
+        [WS_DEV_E_MISALIGNED] = "misaligned",
+        [WS_DEV_E_TRAP] = "trap",
+        [WS_DEV_E_ASSERT] = "assert",
+        [WS_DEV_E_TIMEOUT] = "timeout",
+        [WS_DEV_E_ILLEGAL_INSTRUCTION] = "illegal-instruction",
+        [WS_DEV_E_STACK_OVERFLOW] = "stack-overflow",
+        [WS_DEV_E_LAUNCH_FAILURE] = "launch-failure",
+        [WS_DEV_E_INVALID_VALUE] = "invalid-value",
+        [WS_DEV_E_RESOURCES] = "resources",
+        [WS_DEV_E_NO_MEMORY] = "no-memory",
+        [WS_DEV_E_INVALID_CONFIGURATION] = "invalid-configuration",
+        [WS_DEV_E_COOPERATIVE_TOO_LARGE] = "cooperative-too-large",
+        [WS_DEV_E_CANCELLED] = "cancelled",
+    };
+    return (unsigned)e < _WS_DEV_E_N ? names[e] : "unknown";
+}
+
+void ws_device_close(struct ws_device *d)
+{
+    if (d)
+        d->ops->close(d);
+}
+
+int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes)
+{
+    if (!va || va % WS_DEVICE_PAGE_BYTES || !bytes || bytes % WS_DEVICE_PAGE_BYTES || va + bytes < va)
+        return ws_raise(-EINVAL);
+    return d->ops->mem_alloc(d, s, va, bytes);
+}
+
+int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret, struct ws_diags *diags)
+{
+    return d->ops->module_load(d, m, ret, diags);
+}
+
+void ws_device_module_unload(struct ws_device *d, struct ws_dmodule *m)
+{
+    if (m)
+        d->ops->module_unload(m);
+}
+
+int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s, const uint64_t *var_va,
+                           struct ws_dinstance **ret)
+{
+    if (!var_va && ws_dmodule_info(m)->n_vars)
+        return ws_raise(-EINVAL);
+    return d->ops->instance_new(d, m, s, var_va, ret);
+}
+
+void ws_device_instance_free(struct ws_device *d, struct ws_dinstance *i)
+{
+    if (i)
+        d->ops->instance_free(i);
+}
+
+void ws_device_submit(struct ws_device *d, struct ws_op *op)
+{
+    op->error = WS_DEV_OK;
+    op->text[0] = 0;
+    op->start_ns = op->end_ns = op->ready_ns;
+    op->energy_uj = op->n_thread_insns = 0;
+    op->next = NULL;
+    op->priv = NULL;
+    d->ops->submit(d, op);
+}
+
+void ws_device_cancel(struct ws_device *d, struct ws_space *s)
+{
+    d->ops->cancel(d, s);
+}
+
+void ws_device_telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    d->ops->telemetry(d, ret);
+}
+
+uint64_t ws_device_now_ns(struct ws_device *d)
+{
+    struct ws_device_telemetry t;
+    ws_device_telemetry(d, &t);
+    return t.now_ns;
+}
+
+int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel, uint32_t block_threads,
+                        uint32_t shared_bytes, struct ws_occupancy *ret)
+{
+    if (kernel >= ws_dmodule_info(m)->n_kernels || !block_threads)
+        return ws_raise(-EINVAL);
+    return d->ops->occupancy(d, m, kernel, block_threads, shared_bytes, ret);
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Copies and fills.
+ *
+ * Both sides are checked whole before a byte moves; a range may cross mappings that adjoin. Small ones are done by the
+ * submitting thread, which costs less than waking another. Large ones are cut into chunks that workers take one a turn, so
+ * that they use the cores and take turns with kernels; a chunk is long enough for memcpy to run at its full speed.
+ *
+ * On the modelled device a copy occupies the copy engine of its direction; a fill writes device memory. */
+#include <string.h>
+#include <wchar.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/soft_private.h"
+
+#define INLINE_BYTES (UINT64_C(64) << 10)
+#define CHUNK_MIN_BYTES (UINT64_C(1) << 20)
+#define CHUNK_MAX_BYTES (UINT64_C(8) << 20)
+
+struct ws_xfer {
+    struct ws_list link;  /* tenant's xfers, while not all is taken; when ended: the list of the ended */
+    struct ws_soft *device;
+    struct ws_op *op;
+    unsigned epoch;
+    enum ws_engine engine;
+    uint64_t bytes, chunk_bytes;
+    uint64_t taken_bytes; /* this and below: under the scheduler's lock */
+    uint32_t n_active;
+};
+
+/* ---- checks ---- */
+
+/* Whether [va, va + bytes) is mapped, and writable if asked. */
+static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t bytes, bool write, struct ws_device **ret_device)
+{
+    uint64_t at = va, left = bytes;
+    bool first = true;
+    while (left) {
+        uint8_t *host;
+        uint64_t n;
+        uint32_t flags;
+        struct ws_device *device;
+        if (!ws_space_resolve(op->space, at, &host, &n, &flags, &device)) {
+            ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", what,
+                         (unsigned long long)at, (unsigned long long)va, (unsigned long long)bytes);
+            return false;
+        }
+        if (write && flags & WS_MAP_READONLY) {
+            ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is read-only", what, (unsigned long long)at);
+            return false;
+        }
+        if (first)
+            *ret_device = device;
+        first = false;
+        n = WS_MIN(n, left);
+        at += n;
+        left -= n;
+    }
+    return true;
+}
+
+static enum ws_engine engine_of(const struct ws_device *dst, const struct ws_device *src)
+{
+    if (dst && src)
+        return WS_ENGINE_INSIDE;
+    return dst ? WS_ENGINE_TO_DEVICE : WS_ENGINE_FROM_DEVICE;
+}
+
+static bool copy_check(struct ws_op *op, enum ws_engine *ret_engine)
+{
+    uint64_t n = op->copy.bytes;
+    struct ws_device *dst = NULL, *src = NULL;
+    bool ok = (op->copy.dst_host || range_ok(op, "copy to", op->copy.dst_va, n, true, &dst)) &&
+              (op->copy.src_host || range_ok(op, "copy from", op->copy.src_va, n, false, &src));
+    *ret_engine = engine_of(dst, src);
+    return ok;
+}
+
+/* Gaps between rows may be unmapped, but rarely are: the whole is tried first. */
+static bool fill_mapped(struct ws_op *op, uint64_t reach)
+{
+    struct ws_device *device;
+    uint64_t row = 0;
+    if (range_ok(op, "fill", op->fill.va, reach, true, &device))
+        return true;
+    op->error = WS_DEV_OK;
+    op->text[0] = 0;
+    while (row < op->fill.height && range_ok(op, "fill", op->fill.va + row * op->fill.pitch_bytes, op->fill.width_bytes, true, &device))
+        row++;
+    return row == op->fill.height;
+}
+
+static bool fill_check(struct ws_op *op, uint64_t *ret_bytes)
+{
+    uint64_t unit = op->fill.value_bytes, width = op->fill.width_bytes, height = op->fill.height, pitch = op->fill.pitch_bytes;
+    uint64_t total, reach, last;
+    *ret_bytes = 0;
+    if (unit != 1 && unit != 2 && unit != 4) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: values of %llu bytes; 1, 2 or 4 is possible", (unsigned long long)unit);
+        return false;
+    }
+    if (!width || !height)
+        return true;
+    if (width % unit || op->fill.va % unit || (height > 1 && (pitch < width || pitch % unit))) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: address 0x%llx, width %llu and pitch %llu must suit values of %llu bytes",
+                     (unsigned long long)op->fill.va, (unsigned long long)width, (unsigned long long)pitch, (unsigned long long)unit);
+        return false;
+    }
+    if (__builtin_mul_overflow(width, height, &total) || __builtin_mul_overflow(height > 1 ? pitch : 0, height - 1, &last) ||
+        __builtin_add_overflow(last, width, &reach) || __builtin_add_overflow(op->fill.va, reach, &last)) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: the range does not fit the address space");
+        return false;
+    }
+    if (!fill_mapped(op, reach))
+        return false;
+    *ret_bytes = total;
+    return true;
+}
+
+/* ---- moving bytes ---- */
+
+/* Host address of @va, and as many of @bytes as are mapped together. The range was checked; if it was unmapped since, NULL. */
+static uint8_t *resolve(const struct ws_op *op, uint64_t va, uint64_t *bytes)
+{
+    uint8_t *host;
+    uint64_t n;
+    uint32_t flags;
+    struct ws_device *device;
+    if (!ws_space_resolve(op->space, va, &host, &n, &flags, &device))
+        return NULL;
+    *bytes = WS_MIN(*bytes, n);
+    return host;
+}
+
+static bool copy_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
+{
+    while (bytes) {
+        uint64_t n = bytes;
+        uint8_t *dst = op->copy.dst_host ? (uint8_t *)op->copy.dst_host + from : resolve(op, op->copy.dst_va + from, &n);
+        const uint8_t *src = op->copy.src_host ? (const uint8_t *)op->copy.src_host + from : resolve(op, op->copy.src_va + from, &n);
+        if (!dst || !src)
+            return false;
+        memmove(dst, src, n);
+        from += n;
+        bytes -= n;
+    }
+    return true;
+}
+
+/* @bytes: a multiple of the value's, unless a mapping ends inside one (mappings are aligned to more than that). */
+static void fill_bytes(uint8_t *p, uint64_t bytes, uint32_t value, uint32_t value_bytes)
+{
+    if (value_bytes == 1) {
+        memset(p, (int)(value & 0xff), bytes);
+        return;
+    }
+    if (value_bytes == 2)
+        value = (value & 0xffff) * 0x10001u;
+    while (bytes && (uintptr_t)p % 4) { /* client memory need not be aligned here as it is there */
+        uint64_t n = WS_MIN(bytes, value_bytes);
+        memcpy(p, &value, n);
+        p += n;
+        bytes -= n;
+        if (value_bytes == 4)
+            break;
+    }
+    if ((uintptr_t)p % 4 == 0) {
+        wmemset((wchar_t *)p, (wchar_t)value, bytes / 4);
+        p += bytes & ~UINT64_C(3);
+        bytes &= 3;
+    }
+    for (; bytes; p += WS_MIN(bytes, value_bytes), bytes -= WS_MIN(bytes, value_bytes))
+        memcpy(p, &value, WS_MIN(bytes, value_bytes));
+}
+
+/* @from: among the bytes written, rows joined. */
+static bool fill_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
+{
+    uint64_t width = op->fill.width_bytes;
+    while (bytes) {
+        uint64_t row = from / width, col = from % width, n = WS_MIN(bytes, width - col);
+        uint8_t *p = resolve(op, op->fill.va + row * (op->fill.height > 1 ? op->fill.pitch_bytes : 0) + col, &n);
+        if (!p)
+            return false;
+        fill_bytes(p, n, op->fill.value, op->fill.value_bytes);
+        from += n;
+        bytes -= n;
+    }
+    return true;
+}
+
+static bool part(const struct ws_op *op, uint64_t from, uint64_t bytes)
+{
+    return op->kind == WS_OPK_COPY ? copy_part(op, from, bytes) : fill_part(op, from, bytes);
+}
+
+/* ---- the operation ---- */
+
+/* Behind the tenant's other copies that have bytes left, before those that are all taken. */
+static void xfer_insert(struct ws_tenant *t, struct ws_xfer *x)
+{
+    struct ws_list *at = &t->xfers;
+    while (x->taken_bytes < x->bytes && at->prev != &t->xfers) {
+        const struct ws_xfer *before = ws_list_entry(at->prev, struct ws_xfer, link);
+        if (before->taken_bytes < before->bytes)
+            break;
+        at = at->prev;
+    }
+    ws_list_append(at, &x->link);
+}
+
+static void price(struct ws_soft *d, struct ws_op *op, enum ws_engine engine, uint64_t bytes)
+{
+    struct ws_timed timed;
+    ws_timing_copy(d->timing, op->kind == WS_OPK_FILL ? WS_ENGINE_INSIDE : engine, op->ready_ns, bytes, &timed);
+    op->start_ns = timed.start_ns;
+    op->end_ns = timed.end_ns;
+    op->energy_uj = timed.energy_uj;
+    if (op->kind == WS_OPK_COPY)
+        atomic_fetch_add_explicit(&d->copied_bytes, bytes, memory_order_relaxed);
+}
+
+void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
+{
+    uint64_t bytes = op->copy.bytes;
+    enum ws_engine engine = WS_ENGINE_INSIDE;
+    bool ok = op->kind == WS_OPK_COPY ? copy_check(op, &engine) : fill_check(op, &bytes);
+    if (!ok) {
+        ws_soft_done(d, op);
+        return;
+    }
+    atomic_fetch_add_explicit(&d->n_copies, 1, memory_order_relaxed);
+    if (bytes <= INLINE_BYTES) {
+        unsigned epoch = op->space ? ws_space_enter(op->space) : 0;
+        if (!part(op, 0, bytes))
+            ws_soft_fail(op, WS_DEV_E_ILLEGAL_ADDRESS, "copy: memory was unmapped meanwhile");
+        if (op->space)
+            ws_space_leave(op->space, epoch);
+        price(d, op, engine, bytes);
+        ws_soft_done(d, op);
+        return;
+    }
+    struct ws_xfer *x = ws_alloc(sizeof *x);
+    struct ws_sched *s = d->sched;
+    struct ws_tenant *t = NULL;
+    pthread_mutex_lock(&s->lock);
+    if (x && (t = ws_tenant_get_locked(d, op->space))) {
+        *x = (struct ws_xfer){.device = d, .op = op, .bytes = bytes, .engine = engine};
+        uint64_t chunk = WS_ALIGN_UP(bytes / s->n_threads, UINT64_C(4096));
+        x->chunk_bytes = WS_MIN(WS_MAX(chunk, CHUNK_MIN_BYTES), CHUNK_MAX_BYTES);
+        if (op->space)
+            x->epoch = ws_space_enter(op->space);
+        xfer_insert(t, x);
+        ws_sched_ready_locked(s, t);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!t) {
+        free(x);
+        ws_soft_fail(op, WS_DEV_E_NO_MEMORY, "copy: the host has no memory for it");
+        ws_soft_done(d, op);
+    }
+}
+
+bool ws_copy_has_work_locked(const struct ws_tenant *t)
+{
+    if (ws_list_empty(&t->xfers))
+        return false;
+    const struct ws_xfer *first = ws_list_entry(t->xfers.next, struct ws_xfer, link);
+    return first->taken_bytes < first->bytes;
+}
+
+bool ws_copy_take_locked(struct ws_tenant *t, struct ws_turn *turn)
+{
+    if (!ws_copy_has_work_locked(t))
+        return false;
+    struct ws_xfer *x = ws_list_entry(t->xfers.next, struct ws_xfer, link);
+    turn->xfer = x;
+    turn->from = x->taken_bytes;
+    turn->bytes = WS_MIN(x->chunk_bytes, x->bytes - x->taken_bytes);
+    x->taken_bytes += turn->bytes;
+    x->n_active++;
+    ws_list_remove(&x->link);
+    xfer_insert(t, x);
+    return true;
+}
+
+void ws_copy_turn(struct ws_turn *turn)
+{
+    turn->n = part(turn->xfer->op, turn->from, turn->bytes);
+}
+
+static void settle(struct ws_xfer *x, struct ws_list *ended)
+{
+    if (x->n_active || x->taken_bytes < x->bytes)
+        return;
+    ws_list_remove(&x->link);
+    ws_list_append(ended, &x->link);
+}
+
+void ws_copy_give_back_locked(struct ws_turn *turn, struct ws_list *ended)
+{
+    struct ws_xfer *x = turn->xfer;
+    x->n_active--;
+    if (!turn->n && !x->op->error)
+        ws_soft_fail(x->op, WS_DEV_E_ILLEGAL_ADDRESS, "copy: memory was unmapped meanwhile");
+    settle(x, ended);
+}
+
+void ws_copy_cancel_locked(struct ws_tenant *t, struct ws_list *ended)
+{
+    ws_list_for_each_safe(it, &t->xfers)
+    {
+        struct ws_xfer *x = ws_list_entry(it, struct ws_xfer, link);
+        if (!x->op->error)
+            ws_soft_fail(x->op, WS_DEV_E_CANCELLED, "copy: cancelled");
+        x->taken_bytes = x->bytes;
+        settle(x, ended);
+    }
+}
+
+void ws_copy_finish(struct ws_list *ended)
+{
+    struct ws_list *l;
+    while ((l = ws_list_pop(ended))) {
+        struct ws_xfer *x = ws_list_entry(l, struct ws_xfer, link);
+        struct ws_soft *d = x->device;
+        struct ws_op *op = x->op;
+        price(d, op, x->engine, x->bytes);
+        if (op->space)
+            ws_space_leave(op->space, x->epoch);
+        free(x);
+        ws_soft_done(d, op);
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Worker threads and turns.
+ *
+ * A worker holds the lock only to take a turn's work and to give back its results; a turn lasts about a millisecond, or as
+ * long as a few short blocks do. Fairness: the ring gives each tenant one turn at a time, whatever it has to do.
+ *
+ * Waking: adding work wakes one sleeping worker; a worker that took a turn and left more work in the ring wakes the next. So
+ * wake-ups spread by themselves and one added block costs one wake-up. */
+#include "device/soft/sched.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/soft_private.h"
+
+static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ws_sched *the_sched; /* the_lock */
+
+static bool has_work(const struct ws_tenant *t)
+{
+    return ws_copy_has_work_locked(t) || ws_launch_has_work_locked(t);
+}
+
+static void ring_add(struct ws_sched *s, struct ws_tenant *t)
+{
+    if (t->in_ring || !has_work(t))
+        return;
+    t->in_ring = true;
+    ws_list_append(&s->ring, &t->ring);
+}
+
+static void wake_one(struct ws_sched *s)
+{
+    if (s->n_idle && !ws_list_empty(&s->ring))
+        pthread_cond_signal(&s->work);
+}
+
+void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t)
+{
+    ring_add(s, t);
+    wake_one(s);
+}
+
+/* Kernels and copies alternate; what there is none of passes. */
+static bool tenant_take(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
+{
+    turn->xfer = NULL;
+    turn->n = 0;
+    turn->tenant = t;
+    if (t->n_turns++ & 1)
+        return ws_launch_take_locked(s, t, turn) || ws_copy_take_locked(t, turn);
+    return ws_copy_take_locked(t, turn) || ws_launch_take_locked(s, t, turn);
+}
+
+static bool pick(struct ws_sched *s, struct ws_turn *turn)
+{
+    struct ws_list *first;
+    while ((first = ws_list_pop(&s->ring))) {
+        struct ws_tenant *t = ws_list_entry(first, struct ws_tenant, ring);
+        t->in_ring = false;
+        bool got = tenant_take(s, t, turn);
+        ring_add(s, t);
+        if (got)
+            return true;
+    }
+    return false;
+}
+
+static void *worker(void *arg)
+{
+    struct ws_sched *s = arg;
+    struct ws_turn turn;
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop) {
+        if (!pick(s, &turn)) {
+            s->n_idle++;
+            pthread_cond_wait(&s->work, &s->lock);
+            s->n_idle--;
+            continue;
+        }
+        wake_one(s);
+        pthread_mutex_unlock(&s->lock);
+        if (turn.xfer)
+            ws_copy_turn(&turn);
+        else
+            ws_launch_turn(&turn);
+        pthread_mutex_lock(&s->lock);
+        struct ws_list runs, xfers;
+        ws_list_init(&runs);
+        ws_list_init(&xfers);
+        if (turn.xfer)
+            ws_copy_give_back_locked(&turn, &xfers);
+        else
+            ws_launch_give_back_locked(s, &turn, &runs);
+        ring_add(s, turn.tenant);
+        if (ws_list_empty(&runs) && ws_list_empty(&xfers))
+            continue;
+        ws_list_for_each(l, &runs)
+            ws_tenant_put_locked(turn.tenant);
+        ws_list_for_each(l, &xfers)
+            ws_tenant_put_locked(turn.tenant);
+        wake_one(s);
+        pthread_mutex_unlock(&s->lock);
+        ws_launch_finish(&runs);
+        ws_copy_finish(&xfers);
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static void sched_stop(struct ws_sched *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    for (uint32_t i = 0; i < s->n_threads; i++)
+        pthread_join(s->threads[i], NULL);
+    struct ws_list *l;
+    while ((l = ws_list_pop(&s->free_blocks)))
+        free(ws_list_entry(l, struct ws_block, link));
+    pthread_cond_destroy(&s->work);
+    pthread_mutex_destroy(&s->lock);
+    free(s->threads);
+    free(s);
+}
+
+static int sched_start(struct ws_sched **ret, uint32_t n_workers)
+{
+    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t n = n_workers ? n_workers : n_cores > 0 ? (uint32_t)n_cores : 1;
+    struct ws_sched *s = ws_alloc(sizeof *s);
+    pthread_t *threads = ws_alloc_array(n, sizeof *threads);
+    if (!s || !threads) {
+        free(s);
+        free(threads);
+        return ws_raise(-ENOMEM);
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    ws_list_init(&s->ring);
+    ws_list_init(&s->free_blocks);
+    s->threads = threads;
+    sigset_t all, old; /* signals are the daemon loop's */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int r = 0;
+    while (!r && s->n_threads < n) {
+        r = pthread_create(&s->threads[s->n_threads], NULL, worker, s);
+        s->n_threads += !r;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r) {
+        sched_stop(s);
+        return ws_raise(-EAGAIN);
+    }
+    *ret = s;
+    return 0;
+}
+
+int ws_sched_join(struct ws_sched **ret, uint32_t n_workers)
+{
+    pthread_mutex_lock(&the_lock);
+    int r = the_sched ? 0 : sched_start(&the_sched, n_workers);
+    if (!r) {
+        the_sched->n_devices++;
+        *ret = the_sched;
+    }
+    pthread_mutex_unlock(&the_lock);
+    return r;
+}
+
+void ws_sched_leave(struct ws_sched *s)
+{
+    pthread_mutex_lock(&the_lock);
+    bool last = !--s->n_devices;
+    if (last)
+        the_sched = NULL;
+    pthread_mutex_unlock(&the_lock);
+    if (last)
+        sched_stop(s);
+}
+
+struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space)
+{
+    struct ws_tenant *t = d->tenants; /* those with work in flight: few */
+    while (t && t->space != space)
+        t = t->next;
+    if (t) {
+        t->n_ops++;
+        return t;
+    }
+    uint32_t n_sms = d->base.spec.n_sms;
+    t = d->free_tenants;
+    if (t)
+        d->free_tenants = t->next;
+    else if (!(t = ws_alloc(sizeof *t + n_sms * sizeof t->sms[0])))
+        return NULL;
+    memset(t, 0, sizeof *t + n_sms * sizeof t->sms[0]);
+    t->space = space;
+    t->device = d;
+    t->n_ops = 1;
+    struct ws_list *lists[] = {&t->ring, &t->runs, &t->dealing, &t->front, &t->rotated, &t->xfers};
+    for (unsigned i = 0; i < WS_ARRAY_SIZE(lists); i++)
+        ws_list_init(lists[i]);
+    t->next = d->tenants;
+    d->tenants = t;
+    return t;
+}
+
+void ws_tenant_put_locked(struct ws_tenant *t)
+{
+    if (--t->n_ops)
+        return;
+    struct ws_soft *d = t->device;
+    if (t->in_ring)
+        ws_list_remove(&t->ring);
+    t->in_ring = false;
+    struct ws_tenant **at = &d->tenants;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    t->next = d->free_tenants;
+    d->free_tenants = t;
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The software GPU: device.h over the interpreter (exec.h), the workers (sched.c), the timeline (timing.c) and plain memory.
+ *
+ * Completion. op->done may submit the next operation, which may complete at once and submit the next… A thread that is inside
+ * done therefore only queues what is submitted, and the outermost call works the queue off: the stack stays flat however long
+ * the chain. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/catalog.h"
+#include "device/soft/soft_private.h"
+
+static struct ws_soft *soft_of(struct ws_device *d)
+{
+    return WS_CONTAINER_OF(d, struct ws_soft, base);
+}
+
+/* ---- operations ---- */
+
+void ws_soft_fail(struct ws_op *op, enum ws_dev_error e, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(op->text, sizeof op->text, fmt, ap);
+    va_end(ap);
+    op->error = e;
+}
+
+static _Thread_local struct {
+    bool inside; /* op->done is running on this thread */
+    struct ws_op *first, **last;
+} pending;
+
+static void start(struct ws_soft *d, struct ws_op *op)
+{
+    if (op->kind == WS_OPK_LAUNCH)
+        ws_soft_launch(d, op);
+    else
+        ws_soft_copy(d, op);
+}
+
+void ws_soft_done(struct ws_soft *d, struct ws_op *op)
+{
+    atomic_fetch_sub_explicit(&d->n_running, 1, memory_order_relaxed);
+    if (op->n_thread_insns)
+        atomic_fetch_add_explicit(&d->n_thread_insns, op->n_thread_insns, memory_order_relaxed);
+    if (pending.inside) {
+        op->done(op);
+        return;
+    }
+    pending.inside = true;
+    pending.first = NULL;
+    pending.last = &pending.first;
+    op->done(op);
+    while (pending.first) {
+        struct ws_op *next = pending.first;
+        pending.first = next->next;
+        if (!pending.first)
+            pending.last = &pending.first;
+        next->next = NULL;
+        start(next->priv, next);
+    }
+    pending.inside = false;
+}
+
+static void soft_submit(struct ws_device *dev, struct ws_op *op)
+{
+    struct ws_soft *d = soft_of(dev);
+    atomic_fetch_add_explicit(&d->n_running, 1, memory_order_relaxed);
+    if (!pending.inside) {
+        start(d, op);
+        return;
+    }
+    op->priv = d;
+    *pending.last = op;
+    pending.last = &op->next;
+}
+
+static void soft_cancel(struct ws_device *dev, struct ws_space *space)
+{
+    struct ws_soft *d = soft_of(dev);
+    struct ws_list runs, xfers;
+    ws_list_init(&runs);
+    ws_list_init(&xfers);
+    pthread_mutex_lock(&d->sched->lock);
+    struct ws_tenant *t = d->tenants;
+    while (t && t->space != space)
+        t = t->next;
+    if (t) {
+        ws_launch_cancel_locked(d->sched, t, &runs);
+        ws_copy_cancel_locked(t, &xfers);
+        ws_list_for_each(l, &runs)
+            ws_tenant_put_locked(t);
+        ws_list_for_each(l, &xfers)
+            ws_tenant_put_locked(t);
+    }
+    pthread_mutex_unlock(&d->sched->lock);
+    ws_launch_finish(&runs);
+    ws_copy_finish(&xfers);
+}
+
+static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *ret)
+{
+    struct ws_soft *d = soft_of(dev);
+    struct ws_timing_totals t;
+    ws_timing_totals(d->timing, &t);
+    *ret = (struct ws_device_telemetry){
+        .now_ns = t.now_ns,
+        .busy_ns = t.busy_ns,
+        .sm_busy_ns = t.sm_busy_ns,
+        .energy_uj = t.energy_uj,
+        .power_mw = t.power_mw,
+        .memory_used_bytes = ws_mem_used_bytes(d->mem),
+        .n_kernels = d->n_kernels,
+        .n_copies = d->n_copies,
+        .copied_bytes = d->copied_bytes,
+        .n_thread_insns = d->n_thread_insns,
+        .n_running = d->n_running,
+    };
+}
+
+/* ---- memory ---- */
+
+static int soft_mem_alloc(struct ws_device *dev, struct ws_space *space, uint64_t va, uint64_t bytes)
+{
+    struct ws_soft *d = soft_of(dev);
+    uint8_t *host;
+    int r = ws_mem_alloc(d->mem, bytes, &host);
+    if (r)
+        return r;
+    r = ws_space_map_device(space, va, bytes, host, 0, dev, ws_mem_release, d->mem);
+    if (r < 0)
+        ws_mem_release(d->mem, host, bytes);
+    return r;
+}
+
+/* ---- modules ---- */
+
+static void soft_module_unload(struct ws_dmodule *m)
+{
+    if (m->code)
+        ws_code_free(m->code);
+    free(m->kernels);
+    free(m);
+}
+
+static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx, struct ws_dmodule **ret, struct ws_diags *diags)
+{
+    struct ws_dmodule *m = ws_alloc(sizeof *m);
+    if (!m)
+        return ws_raise(-ENOMEM);
+    m->ptx = ptx;
+    int r = ws_code_new(&m->code, ptx, diags);
+    if (r) {
+        m->code = NULL;
+        soft_module_unload(m);
+        return r;
+    }
+    m->info.kernels = ws_code_kernels(m->code, &m->info.n_kernels);
+    m->info.n_vars = ptx->n_vars;
+    m->info.vars = ptx->vars;
+    m->kernels = ws_alloc_array(WS_MAX(m->info.n_kernels, 1), sizeof m->kernels[0]);
+    if (!m->kernels) {
+        soft_module_unload(m);
+        return ws_raise(-ENOMEM);
+    }
+    *ret = m;
+    return 0;
+}
+
+const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
+{
+    return &m->info;
+}
+
+static bool var_in_memory(const struct ws_ptx_var *v)
+{
+    return v->size_bytes && (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST);
+}
+
+static int write_bytes(const struct ws_space *s, uint64_t va, const void *bytes, uint64_t n)
+{
+    const uint8_t *from = bytes;
+    while (n) {
+        uint8_t *host;
+        uint64_t len;
+        uint32_t flags;
+        struct ws_device *device;
+        if (!ws_space_resolve(s, va, &host, &len, &flags, &device))
+            return ws_raise(-EINVAL);
+        len = WS_MIN(len, n);
+        if (from) {
+            memcpy(host, from, len);
+            from += len;
+        } else { /* fresh memory reads as zero and is not touched: a large array costs nothing before it is used */
+            for (uint64_t i = 0; i < len; i++)
+                if (host[i])
+                    host[i] = 0;
+        }
+        va += len;
+        n -= len;
+    }
+    return 0;
+}
+
+/* Value of an address in an initialiser. Functions have the addresses by which the interpreter calls them. */
+static int init_sym_value(const struct ws_ptx_module *ptx, const uint64_t *var_va, const struct ws_ptx_init_sym *s, uint64_t *ret)
+{
+    uint32_t i = (uint32_t)WS_PTX_SYM_INDEX(s->sym);
+    if (s->sym < 0)
+        return ws_raise(-EINVAL);
+    if (WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_FUNC && i < ptx->n_funcs)
+        *ret = ws_exec_func_va(i) + (uint64_t)s->addend;
+    else if (WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_VAR && i < ptx->n_vars && var_va[i])
+        *ret = var_va[i] + (uint64_t)s->addend;
+    else
+        return ws_raise(-EINVAL);
+    return 0;
+}
+
+static int var_init(const struct ws_dinstance *inst, uint32_t index)
+{
+    const struct ws_ptx_module *ptx = inst->module->ptx;
+    const struct ws_ptx_var *v = &ptx->vars[index];
+    if (!var_in_memory(v) || v->link == WS_LINK_EXTERN)
+        return 0;
+    if (!inst->var_va[index])
+        return ws_raise(-EINVAL);
+    int r = write_bytes(inst->space, inst->var_va[index], v->init, v->size_bytes);
+    for (uint32_t i = 0; !r && i < v->n_init_syms; i++) {
+        const struct ws_ptx_init_sym *s = &v->init_syms[i];
+        uint64_t value;
+        if (s->bytes > sizeof value || s->offset > v->size_bytes || s->bytes > v->size_bytes - s->offset)
+            return ws_raise(-EINVAL);
+        r = init_sym_value(ptx, inst->var_va, s, &value);
+        if (!r)
+            r = write_bytes(inst->space, inst->var_va[index] + s->offset, &value, s->bytes);
+    }
+    return r;
+}
+
+static void soft_instance_free(struct ws_dinstance *i)
+{
+    free(i->var_va);
+    free(i);
+}
+
+static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s, const uint64_t *var_va,
+                             struct ws_dinstance **ret)
+{
+    struct ws_dinstance *i = ws_alloc(sizeof *i);
+    uint64_t *va = ws_alloc_array(WS_MAX(m->info.n_vars, 1), sizeof *va);
+    if (!i || !va) {
+        free(i);
+        free(va);
+        return ws_raise(-ENOMEM);
+    }
+    *i = (struct ws_dinstance){m, s, va};
+    if (m->info.n_vars)
+        memcpy(va, var_va, m->info.n_vars * sizeof *va);
+    unsigned epoch = ws_space_enter(s);
+    int r = 0;
+    for (uint32_t v = 0; !r && v < m->info.n_vars; v++)
+        r = var_init(i, v);
+    ws_space_leave(s, epoch);
+    if (r) {
+        soft_instance_free(i);
+        return r;
+    }
+    *ret = i;
+    return 0;
+}
+
+static int soft_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel, uint32_t block_threads,
+                          uint32_t shared_bytes, struct ws_occupancy *ret)
+{
+    const struct ws_kernel_info *k = &m->info.kernels[kernel];
+    uint64_t shared = (uint64_t)shared_bytes + k->static_shared_bytes;
+    struct ws_fit fit;
+    if (block_threads > dev->spec.max_threads_per_block || (k->max_threads_per_block && block_threads > k->max_threads_per_block)) {
+        *ret = (struct ws_occupancy){0, "threads"};
+        return 0;
+    }
+    if (shared > dev->spec.shared_bytes_per_block_optin) {
+        *ret = (struct ws_occupancy){0, "shared"};
+        return 0;
+    }
+    ws_occupancy_fit(&dev->spec, block_threads, k->n_regs, (uint32_t)shared, &fit);
+    *ret = (struct ws_occupancy){fit.blocks_per_sm, fit.limit};
+    return 0;
+}
+
+/* ---- opening and closing ---- */
+
+static void soft_close(struct ws_device *dev)
+{
+    struct ws_soft *d = soft_of(dev);
+    if (d->sched)
+        ws_sched_leave(d->sched);
+    while (d->free_tenants) {
+        struct ws_tenant *next = d->free_tenants->next;
+        free(d->free_tenants);
+        d->free_tenants = next;
+    }
+    ws_mem_unref(d->mem);
+    ws_timing_free(d->timing);
+    free(d);
+}
+
+static const struct ws_device_ops soft_ops = {
+    .name = "soft",
+    .close = soft_close,
+    .mem_alloc = soft_mem_alloc,
+    .module_load = soft_module_load,
+    .module_unload = soft_module_unload,
+    .instance_new = soft_instance_new,
+    .instance_free = soft_instance_free,
+    .submit = soft_submit,
+    .cancel = soft_cancel,
+    .telemetry = soft_telemetry,
+    .occupancy = soft_occupancy,
+};
+
+int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, uint32_t index, const struct ws_device_options *options,
+                        struct ws_diags *diags)
+{
+    if (ws_gpu_spec_check(spec, NULL, 0, diags))
+        return ws_raise(-EINVAL);
+    if (options->n_workers > 1024) {
+        ws_diags_add(diags, NULL, 0, 0, "gpu %s: %u worker threads; use 0 (host cores) to 1024", spec->name, options->n_workers);
+        return ws_raise(-EINVAL);
+    }
+    struct ws_soft *d = ws_alloc(sizeof *d);
+    if (!d)
+        return ws_raise(-ENOMEM);
+    d->base = (struct ws_device){&soft_ops, *spec, index};
+    d->options = *options;
+    int r = ws_mem_new(&d->mem, spec->memory_bytes);
+    if (!r)
+        r = ws_timing_new(&d->timing, spec);
+    if (!r)
+        r = ws_sched_join(&d->sched, options->n_workers);
+    if (r) {
+        soft_close(&d->base);
+        return r;
+    }
+    *ret = &d->base;
+    return 0;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/soft_private.h - the soft device's own structures, shared by soft.c, sched.c, launch.c and copy.c. */
+#ifndef WS_DEVICE_SOFT_PRIVATE_H
+#define WS_DEVICE_SOFT_PRIVATE_H
+
+#include "device/soft/mem.h"
+#include "device/soft/sched.h"
+#include "device/soft/timing.h"
+#include "device/space.h"
+
+struct ws_soft {
+    struct ws_device base;
+    struct ws_device_options options;
+    struct ws_sched *sched;
+    struct ws_mem *mem;
+    struct ws_timing *timing;
+    struct ws_tenant *tenants, *free_tenants; /* sched->lock */
+    _Atomic uint64_t n_kernels, n_copies, copied_bytes, n_thread_insns, grid_id;
+    _Atomic uint32_t n_running;
+};
+
+struct ws_dkernel {
+    _Atomic uint32_t block_insns; /* warp instructions of a block, running mean; 0: never ran */
+};
+struct ws_dmodule {
+    struct ws_dmodule_info info;
+    const struct ws_ptx_module *ptx;
+    struct ws_code *code;
+    struct ws_dkernel *kernels;
+};
+struct ws_dinstance {
+    struct ws_dmodule *module;
+    struct ws_space *space;
+    uint64_t *var_va;
+};
+
+/* Ends an operation: counters, then op->done. No locks held. */
+void ws_soft_done(struct ws_soft *d, struct ws_op *op);
+WS_PRINTF(3, 4) void ws_soft_fail(struct ws_op *op, enum ws_dev_error e, const char *fmt, ...);
+
+/* ---- launch.c ---- */
+void ws_soft_launch(struct ws_soft *d, struct ws_op *op);
+/* Blocks for one turn of @t. Return: false if there are none. */
+bool ws_launch_take_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn);
+bool ws_launch_has_work_locked(const struct ws_tenant *t);
+/* Executes a turn's blocks. No locks held. */
+void ws_launch_turn(struct ws_turn *turn);
+/* Takes a turn's results back; kernels that ended are appended to @ended (by ws_run's own link). */
+void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended);
+void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended);
+/* Prices and completes the kernels in @ended. No locks held. */
+void ws_launch_finish(struct ws_list *ended);
+
+/* ---- copy.c ---- */
+void ws_soft_copy(struct ws_soft *d, struct ws_op *op); /* copies and fills */
+bool ws_copy_take_locked(struct ws_tenant *t, struct ws_turn *turn);
+bool ws_copy_has_work_locked(const struct ws_tenant *t);
+void ws_copy_turn(struct ws_turn *turn);
+void ws_copy_give_back_locked(struct ws_turn *turn, struct ws_list *ended);
+void ws_copy_cancel_locked(struct ws_tenant *t, struct ws_list *ended);
+void ws_copy_finish(struct ws_list *ended);
+
+#endif

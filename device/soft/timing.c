@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The device's timeline.
+ *
+ * Kernels. Blocks are dealt in order to the SMs of the kernel's set, round-robin, as many to each as fit; a block that ends
+ * makes room for the next. On an SM with k blocks of the kernel, of whose capacity other kernels leave the part a,
+ *     rate = 1 / max(latency_ns, k * issue_ns / a)            (of the block, per ns)
+ * and if the blocks running at a moment would together move more bytes than the memory can (what others leave of it), all
+ * are slowed by the same factor. That makes it natural to simulate in slowed time tau, in which SMs are independent of one
+ * another, and to stretch dt = dtau * slow.
+ *
+ * Other kernels. What was entered before stands: a list of spans, each with its SMs, the part of them and of the memory
+ * bandwidth that it uses on average, and the room its blocks hold on each SM. A new kernel gets the rest; at each start and
+ * end of a span in its way the rest is computed anew. So the machine never does more than it can, two kernels that leave each
+ * other room overlap, and the result depends only on the works and on the order in which they were entered.
+ *
+ * Copies. One engine per direction: the first gap after ready_ns that is long enough.
+ *
+ * Memory. The last N_SPANS spans by end are kept. What a dropped one used is unknown: nothing starts before `floor_ns` any
+ * more, the latest end dropped.
+ *
+ * Energy. The device's power is Eq. 2 (power.h) while a kernel runs, static power while only copies run, and nothing is
+ * counted while the device has no work: the device clock then stands still. An operation is charged what it added to the
+ * device's energy. That is its SMs' dynamic power, and static and idle power for the time that nobody before it
+ * paid for; the sum over operations is the device's energy, exactly.
+ *
+ * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock only. */
+#include "device/soft/timing.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/power.h"
+
+enum { N_SPANS = 256, MAX_SMS = 256, MAX_BLOCKS_PER_SM = 32, MASK_WORDS = 4 };
+enum { KIND_KERNEL = _WS_ENGINE_N }; /* a span's kind: a copy engine, or this */
+#define PART_MIN 0.02                /* an SM whose blocks leave less than this is full */
+
+struct span {
+    uint64_t start_ns, end_ns;
+    int kind;
+    uint64_t mask[MASK_WORDS]; /* SMs; empty for a copy */
+    float issue_part, memory_part;
+    uint32_t blocks; /* held on each SM */
+    struct ws_need need;
+};
+
+struct sm { /* of the kernel being simulated */
+    uint32_t k, cap;
+    bool used;
+    double part;            /* of its issue capacity that is left for this kernel */
+    double tau, next, bytes_rate;
+    uint32_t block[MAX_BLOCKS_PER_SM];
+    double left[MAX_BLOCKS_PER_SM], rate[MAX_BLOCKS_PER_SM];
+};
+
+struct held { /* of an SM, by kernels in the way */
+    double part;
+    int64_t blocks, warps, regs, shared_bytes;
+};
+
+struct sim {
+    const struct ws_timing_kernel *k;
+    uint32_t n_sms;
+    struct sm sm[MAX_SMS];
+    uint16_t id[MAX_SMS];      /* device's number of sm[i] */
+    uint16_t heap[MAX_SMS], pos[MAX_SMS]; /* SMs by next */
+    double tau, bytes_rate, memory_part;
+    uint64_t dealt, done;
+    uint32_t cursor;
+};
+
+struct ws_timing {
+    struct ws_gpu_spec spec;
+    _Atomic uint64_t now_ns;
+    pthread_mutex_t lock; /* all below */
+    struct span spans[N_SPANS]; /* ring */
+    uint32_t head, n;
+    uint64_t floor_ns, busy_ns, sm_busy_ns;
+    unsigned __int128 energy_pj; /* mW * ns */
+    uint32_t power_mw;
+    struct sim sim;
+    struct held held[MAX_SMS];
+    uint64_t edges[2 * N_SPANS + 2];
+    const struct span *near[N_SPANS];
+};
+
+int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
+{
+    struct ws_timing *t = ws_alloc(sizeof *t);
+    if (!t)
+        return ws_raise(-ENOMEM);
+    t->spec = *spec;
+    pthread_mutex_init(&t->lock, NULL);
+    *ret = t;
+    return 0;
+}
+
+struct ws_timing *ws_timing_free(struct ws_timing *t)
+{
+    if (t)
+        pthread_mutex_destroy(&t->lock);
+    free(t);
+    return NULL;
+}
+
+uint64_t ws_timing_now_ns(struct ws_timing *t)
+{
+    return atomic_load_explicit(&t->now_ns, memory_order_relaxed);
+}
+
+void ws_timing_touch(struct ws_timing *t, uint64_t end_ns)
+{
+    uint64_t now = ws_timing_now_ns(t);
+    while (now < end_ns && !atomic_compare_exchange_weak(&t->now_ns, &now, end_ns))
+        ;
+}
+
+static struct span *span_at(struct ws_timing *t, uint32_t i)
+{
+    return &t->spans[(t->head + i) % N_SPANS];
+}
+
+/* Spans of @kind_min or later kinds that end after @from_ns, latest first, into t->near. */
+static uint32_t spans_after(struct ws_timing *t, uint64_t from_ns, int kind, bool any_kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = t->n; i-- > 0;) {
+        const struct span *s = span_at(t, i);
+        if (s->end_ns <= from_ns)
+            break;
+        if (any_kind || s->kind == kind)
+            t->near[n++] = s;
+    }
+    return n;
+}
+
+static int u64_order(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Starts and ends of t->near[0, n) strictly inside (from, to), sorted, into t->edges. */
+static uint32_t edges_between(struct ws_timing *t, uint32_t n, uint64_t from_ns, uint64_t to_ns)
+{
+    uint32_t n_edges = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t e[2] = {t->near[i]->start_ns, t->near[i]->end_ns};
+        for (int j = 0; j < 2; j++)
+            if (e[j] > from_ns && e[j] < to_ns)
+                t->edges[n_edges++] = e[j];
+    }
+    if (n_edges > 1)
+        qsort(t->edges, n_edges, sizeof t->edges[0], u64_order);
+    return n_edges;
+}
+
+/* ---- entering ---- */
+
+static void span_insert(struct ws_timing *t, const struct span *s)
+{
+    if (t->n == N_SPANS) {
+        if (s->end_ns <= span_at(t, 0)->end_ns) {
+            t->floor_ns = WS_MAX(t->floor_ns, s->end_ns);
+            return;
+        }
+        t->floor_ns = WS_MAX(t->floor_ns, span_at(t, 0)->end_ns);
+        t->head = (t->head + 1) % N_SPANS;
+        t->n--;
+    }
+    uint32_t i = t->n++;
+    for (; i && span_at(t, i - 1)->end_ns > s->end_ns; i--)
+        *span_at(t, i) = *span_at(t, i - 1);
+    *span_at(t, i) = *s;
+}
+
+static uint32_t popcount(const uint64_t *mask)
+{
+    uint32_t n = 0;
+    for (int w = 0; w < MASK_WORDS; w++)
+        n += (uint32_t)__builtin_popcountll(mask[w]);
+    return n;
+}
+
+/* Adds what @s changes to the device's account between two edges. Return: pJ used by all, with @s. */
+static unsigned __int128 account(struct ws_timing *t, const struct span *s, uint32_t n_near, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t before[MASK_WORDS] = {0}, after[MASK_WORDS];
+    bool any = false;
+    for (uint32_t i = 0; i < n_near; i++) {
+        const struct span *o = t->near[i];
+        if (o->start_ns > from_ns || o->end_ns <= from_ns)
+            continue;
+        any = true;
+        for (int w = 0; w < MASK_WORDS; w++)
+            before[w] |= o->mask[w];
+    }
+    for (int w = 0; w < MASK_WORDS; w++)
+        after[w] = before[w] | s->mask[w];
+    uint32_t n_before = popcount(before), n_after = popcount(after);
+    uint64_t ns = to_ns - from_ns;
+    uint64_t mw_before = any ? ws_power_mw(&t->spec, n_before) : 0, mw_after = ws_power_mw(&t->spec, n_after);
+    t->energy_pj += (unsigned __int128)(mw_after - mw_before) * ns;
+    t->sm_busy_ns += (n_after - n_before) * ns;
+    if (n_after && !n_before)
+        t->busy_ns += ns;
+    return (unsigned __int128)mw_after * ns;
+}
+
+/* Lock held. */
+static void enter(struct ws_timing *t, const struct span *s, struct ws_timed *ret)
+{
+    uint64_t uj_before = (uint64_t)(t->energy_pj / 1000000);
+    if (s->end_ns > s->start_ns) {
+        uint32_t n_near = spans_after(t, s->start_ns, 0, true);
+        uint32_t n = edges_between(t, n_near, s->start_ns, s->end_ns);
+        unsigned __int128 pj = 0;
+        uint64_t from = s->start_ns;
+        for (uint32_t i = 0; i <= n; i++) {
+            uint64_t to = i < n ? t->edges[i] : s->end_ns;
+            if (to > from)
+                pj += account(t, s, n_near, from, to);
+            from = to;
+        }
+        t->power_mw = (uint32_t)(pj / (s->end_ns - s->start_ns));
+        span_insert(t, s);
+    }
+    ws_timing_touch(t, s->end_ns);
+    *ret = (struct ws_timed){s->start_ns, s->end_ns, (uint64_t)(t->energy_pj / 1000000) - uj_before};
+}
+
+/* ---- copies ---- */
+
+void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns, uint64_t bytes, struct ws_timed *ret)
+{
+    /* inside the device each byte is read and written */
+    double per_s = e == WS_ENGINE_INSIDE ? (double)t->spec.memory_bytes_per_s / 2 : (double)t->spec.copy_bytes_per_s;
+    uint64_t ns = bytes ? t->spec.copy_latency_ns + (uint64_t)ceil((double)bytes * 1e9 / per_s) : 0;
+    pthread_mutex_lock(&t->lock);
+    uint64_t start = WS_MAX(ready_ns, t->floor_ns);
+    for (uint32_t i = spans_after(t, start, (int)e, false); i-- > 0;) { /* by end: engine spans do not overlap */
+        if (t->near[i]->start_ns >= start + ns)
+            break;
+        start = WS_MAX(start, t->near[i]->end_ns);
+    }
+    struct span s = {.start_ns = start, .end_ns = start + ns, .kind = (int)e};
+    enter(t, &s, ret);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- the simulation of one kernel ---- */
+
+static void heap_set(struct sim *m, uint32_t i, uint16_t sm)
+{
+    m->heap[i] = sm;
+    m->pos[sm] = (uint16_t)i;
+}
+
+static void heap_fix(struct sim *m, uint16_t sm)
+{
+    uint32_t i = m->pos[sm];
+    double key = m->sm[sm].next;
+    while (i && m->sm[m->heap[(i - 1) / 2]].next > key) {
+        heap_set(m, i, m->heap[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+    for (;;) {
+        uint32_t c = 2 * i + 1;
+        if (c + 1 < m->n_sms && m->sm[m->heap[c + 1]].next < m->sm[m->heap[c]].next)
+            c++;
+        if (c >= m->n_sms || m->sm[m->heap[c]].next >= key)
+            break;
+        heap_set(m, i, m->heap[c]);
+        i = c;
+    }
+    heap_set(m, i, sm);
+}
+
+/* Moves the blocks of an SM on to the present. */
+static void sm_advance(struct sim *m, struct sm *s)
+{
+    double dt = m->tau - s->tau;
+    for (uint32_t i = 0; i < s->k; i++)
+        s->left[i] -= dt * s->rate[i];
+    s->tau = m->tau;
+}
+
+/* New rates and next completion after the blocks of an SM, or its part, changed. */
+static void sm_rate(struct sim *m, uint16_t index)
+{
+    struct sm *s = &m->sm[index];
+    double bytes_rate = 0, next = INFINITY;
+    for (uint32_t i = 0; i < s->k; i++) {
+        const struct ws_cost *c = &m->k->blocks[s->block[i]];
+        double ns = s->part > 0 ? WS_MAX(c->latency_ns, s->k * c->issue_ns / s->part) : INFINITY;
+        s->rate[i] = 1 / WS_MAX(ns, 1e-3);
+        bytes_rate += s->rate[i] * c->bytes * m->k->dram_share;
+        double end = s->rate[i] > 0 ? s->tau + WS_MAX(s->left[i], 0) / s->rate[i] : INFINITY;
+        next = WS_MIN(next, end);
+    }
+    m->bytes_rate += bytes_rate - s->bytes_rate;
+    s->bytes_rate = bytes_rate;
+    s->next = next;
+    heap_fix(m, index);
+}
+
+static bool sm_room(const struct sim *m, const struct sm *s)
+{
+    return m->dealt < m->k->n_blocks && s->k < s->cap && s->part > PART_MIN;
+}
+
+static void sm_deal(struct sim *m, struct sm *s)
+{
+    s->block[s->k] = (uint32_t)m->dealt++;
+    s->left[s->k] = 1;
+    s->rate[s->k] = 0;
+    s->used = true;
+    s->k++;
+}
+
+static void deal_where(struct sim *m, double part_min)
+{
+    for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->k->n_blocks; m->cursor = (m->cursor + 1) % m->n_sms) {
+        struct sm *s = &m->sm[m->cursor];
+        idle = sm_room(m, s) && s->part >= part_min ? 0 : idle + 1;
+        if (!idle)
+            sm_deal(m, s);
+    }
+}
+
+/* Round-robin until nothing fits, first over SMs that no other kernel uses; all SMs must stand at the present. */
+static void deal_all(struct sim *m)
+{
+    deal_where(m, 1);
+    deal_where(m, 0);
+}
+
+/* The SM whose next completion is due: ends what is done, deals into the room. */
+static void sm_complete(struct sim *m, uint16_t index)
+{
+    struct sm *s = &m->sm[index];
+    uint32_t due = 0;
+    sm_advance(m, s);
+    for (uint32_t i = 1; i < s->k; i++)
+        if (s->left[i] / s->rate[i] < s->left[due] / s->rate[due])
+            due = i;
+    s->left[due] = 0; /* whatever rounding says */
+    for (uint32_t i = 0; i < s->k;) {
+        if (s->left[i] > 1e-9) {
+            i++;
+            continue;
+        }
+        m->done++;
+        s->k--;
+        s->block[i] = s->block[s->k];
+        s->left[i] = s->left[s->k];
+        s->rate[i] = s->rate[s->k];
+    }
+    while (sm_room(m, s))
+        sm_deal(m, s);
+    sm_rate(m, index);
+}
+
+/* Room on one SM for blocks of this kernel beside what is held there. */
+static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_kernel *k, const struct held *h)
+{
+    const struct ws_need *need = &k->need;
+    int64_t cap = WS_MIN((int64_t)k->blocks_per_sm, MAX_BLOCKS_PER_SM);
+    cap = WS_MIN(cap, (int64_t)spec->max_blocks_per_sm - h->blocks);
+    cap = WS_MIN(cap, ((int64_t)spec->max_threads_per_sm / 32 - h->warps) / WS_MAX(need->warps, 1));
+    cap = WS_MIN(cap, ((int64_t)spec->regs_per_sm - h->regs) / WS_MAX(need->regs, 1));
+    if (need->shared_bytes)
+        cap = WS_MIN(cap, ((int64_t)spec->shared_bytes_per_sm - h->shared_bytes) / need->shared_bytes);
+    return cap < 0 ? 0 : (uint32_t)cap;
+}
+
+/* What the kernels in the way leave at @now_ns, on every SM of the set and of the memory. Return: when that changes next. */
+static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
+{
+    struct sim *m = &t->sim;
+    uint64_t next = UINT64_MAX;
+    memset(t->held, 0, t->spec.n_sms * sizeof t->held[0]);
+    m->memory_part = 1;
+    for (uint32_t j = 0; j < n_near; j++) {
+        const struct span *o = t->near[j];
+        next = WS_MIN(next, o->start_ns > now_ns ? o->start_ns : o->end_ns > now_ns ? o->end_ns : UINT64_MAX);
+        if (o->start_ns > now_ns || o->end_ns <= now_ns)
+            continue;
+        m->memory_part -= o->memory_part;
+        for (int w = 0; w < MASK_WORDS; w++)
+            for (uint64_t bits = o->mask[w]; bits; bits &= bits - 1) {
+                struct held *h = &t->held[64 * w + __builtin_ctzll(bits)];
+                h->part += o->issue_part;
+                h->blocks += o->blocks;
+                h->warps += (int64_t)o->blocks * o->need.warps;
+                h->regs += (int64_t)o->blocks * o->need.regs;
+                h->shared_bytes += (int64_t)o->blocks * o->need.shared_bytes;
+            }
+    }
+    m->memory_part = WS_MAX(m->memory_part, PART_MIN);
+    for (uint32_t i = 0; i < m->n_sms; i++) {
+        const struct held *h = &t->held[m->id[i]];
+        m->sm[i].part = 1 - h->part < PART_MIN ? 0 : 1 - h->part;
+        m->sm[i].cap = cap_of(&t->spec, m->k, h);
+    }
+    return next;
+}
+
+static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
+{
+    struct sim *m = &t->sim;
+    m->k = k;
+    m->n_sms = 0;
+    m->tau = m->bytes_rate = 0;
+    m->dealt = m->done = 0;
+    m->cursor = 0;
+    for (uint32_t i = 0; i < t->spec.n_sms; i++) {
+        if (k->sms.n && !(k->sms.bits[i / 64] >> (i % 64) & 1))
+            continue;
+        struct sm *s = &m->sm[m->n_sms];
+        s->k = 0;
+        s->used = false;
+        s->tau = s->bytes_rate = 0;
+        s->next = INFINITY;
+        m->id[m->n_sms] = (uint16_t)i;
+        heap_set(m, m->n_sms, (uint16_t)m->n_sms);
+        m->n_sms++;
+    }
+}
+
+/* Runs the simulation from @start_ns. *ret_first_ns: when the first block was dealt. Return: end. */
+static double simulate(struct ws_timing *t, uint64_t start_ns, uint32_t n_near, double *ret_first_ns)
+{
+    struct sim *m = &t->sim;
+    double now = 0, first = -1, per_ns = (double)t->spec.memory_bytes_per_s / 1e9; /* now: ns since start_ns */
+    uint64_t edge_ns = set_rest(t, n_near, start_ns);
+    deal_all(m);
+    for (uint32_t i = 0; i < m->n_sms; i++)
+        if (m->sm[i].k)
+            sm_rate(m, (uint16_t)i);
+    while (m->done < m->k->n_blocks) {
+        if (first < 0 && m->dealt)
+            first = now;
+        double demand = m->bytes_rate / (per_ns * m->memory_part), slow = WS_MAX(demand, 1);
+        uint16_t sm = m->heap[0];
+        double next = now + (m->sm[sm].next - m->tau) * slow;
+        if (edge_ns != UINT64_MAX && !(next <= (double)(edge_ns - start_ns))) {
+            double at = (double)(edge_ns - start_ns);
+            m->tau += (at - now) / slow;
+            now = at;
+            edge_ns = set_rest(t, n_near, edge_ns);
+            for (uint32_t i = 0; i < m->n_sms; i++)
+                sm_advance(m, &m->sm[i]);
+            deal_all(m);
+            for (uint32_t i = 0; i < m->n_sms; i++)
+                sm_rate(m, (uint16_t)i);
+            continue;
+        }
+        if (!isfinite(next)) /* cannot be: with no span in the way one block fits */
+            break;
+        now = next;
+        m->tau = m->sm[sm].next;
+        sm_complete(m, sm);
+    }
+    *ret_first_ns = WS_MAX(first, 0);
+    return now;
+}
+
+void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, struct ws_timed *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    uint64_t start = WS_MAX(k->ready_ns, t->floor_ns) + t->spec.launch_overhead_ns;
+    sim_init(t, k);
+    struct sim *m = &t->sim;
+    double first = 0, end = 0, issue = 0, bytes = 0;
+    for (uint64_t b = 0; b < k->n_blocks; b++) {
+        issue += k->blocks[b].issue_ns;
+        bytes += k->blocks[b].bytes * k->dram_share;
+    }
+    uint32_t n_near = spans_after(t, start, KIND_KERNEL, false);
+    if (!n_near && k->n_blocks == 1) {
+        end = WS_MAX(k->blocks[0].latency_ns, k->blocks[0].issue_ns);
+        end = WS_MAX(end, bytes * 1e9 / (double)t->spec.memory_bytes_per_s);
+        m->sm[0].used = true;
+    } else {
+        end = simulate(t, start, n_near, &first);
+    }
+    struct span s = {.start_ns = start + (uint64_t)first, .kind = KIND_KERNEL, .need = k->need};
+    s.end_ns = WS_MAX(start + (uint64_t)ceil(end), s.start_ns + 1);
+    uint32_t n_used = 0;
+    for (uint32_t i = 0; i < m->n_sms; i++)
+        if (m->sm[i].used) {
+            s.mask[m->id[i] / 64] |= UINT64_C(1) << (m->id[i] % 64);
+            n_used++;
+        }
+    double ns = (double)(s.end_ns - s.start_ns);
+    s.issue_part = n_used ? (float)WS_MIN(issue / n_used / ns, 1) : 0;
+    s.memory_part = (float)WS_MIN(bytes * 1e9 / (double)t->spec.memory_bytes_per_s / ns, 1);
+    s.blocks = n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (k->n_blocks + n_used - 1) / n_used) : 0;
+    enter(t, &s, ret);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_totals(struct ws_timing *t, struct ws_timing_totals *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    *ret = (struct ws_timing_totals){
+        .now_ns = ws_timing_now_ns(t),
+        .busy_ns = t->busy_ns,
+        .sm_busy_ns = t->sm_busy_ns,
+        .energy_uj = (uint64_t)(t->energy_pj / 1000000),
+        .power_mw = t->power_mw,
+    };
+    pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The address space of one client.
+ *
+ * Mappings lie in a table sorted by address; device threads search it while the daemon loop changes it, so the table is
+ * guarded by a sequence counter: a writer makes it odd, changes the table in place and makes it even; a reader that saw an
+ * odd or a changed counter searches again. What readers may look at is never freed before the space is: tables double, so
+ * the old ones together are no larger than the newest, and slots (a mapping's fields) are recycled, not freed. All fields
+ * that readers see are atomics; on x86 these are plain loads and stores.
+ *
+ * The memory behind a mapping must outlive readers that still hold its host address. Operations bracket their work with
+ * enter and leave. Unmapped memory waits in the limbo of the current epoch e; users are counted for e and e - 1 only. The
+ * epoch advances when nobody of e - 1 is left, which frees the limbo of e - 1:
+ *   1. a user of epoch u can see what was unmapped in epochs >= u only;
+ *   2. limbo of e is freed when users[e] == users[e - 1] == 0. */
+#include "device/space.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct slot { /* atomics: read by any thread; the rest: under lock */
+    _Atomic uint64_t va, bytes;
+    _Atomic(uint8_t *) host;
+    _Atomic uint32_t flags;
+    _Atomic(struct ws_device *) device;
+    ws_space_release_fn *release;
+    void *release_arg;
+    struct slot *next; /* free or in limbo */
+    uint8_t *limbo_host;
+    uint64_t limbo_bytes;
+};
+
+struct entry {
+    _Atomic uint64_t va;
+    _Atomic(struct slot *) slot;
+};
+
+struct table {
+    struct table *older;
+    uint32_t cap;
+    _Atomic uint32_t n;
+    struct entry v[];
+};
+
+enum { SLOTS_PER_CHUNK = 32 };
+struct chunk {
+    struct chunk *next;
+    struct slot v[SLOTS_PER_CHUNK];
+};
+
+struct ws_space {
+    _Atomic uint32_t seq;            /* odd while a writer works; written under lock */
+    _Atomic(struct table *) table;   /* never NULL; written under lock */
+    _Atomic uint64_t device_bytes;
+    pthread_mutex_t lock;            /* writers, epochs, limbo */
+    struct chunk *chunks;
+    struct slot *free_slots;
+    unsigned epoch;
+    uint64_t users[2];               /* [epoch & 1] */
+    struct slot *limbo[2];
+    pthread_mutex_t print_lock;
+    void (*print)(void *arg, const char *text, size_t n);
+    void *print_arg;
+};
+
+#define LOAD(p) atomic_load_explicit(&(p), memory_order_acquire)
+#define STORE(p, x) atomic_store_explicit(&(p), (x), memory_order_release)
+
+static struct table *table_new(uint32_t cap)
+{
+    struct table *t = ws_alloc(sizeof *t + (size_t)cap * sizeof t->v[0]);
+    if (t)
+        t->cap = cap;
+    return t;
+}
+
+int ws_space_new(struct ws_space **ret)
+{
+    struct ws_space *s = ws_alloc(sizeof *s);
+    struct table *t = table_new(16);
+    if (!s || !t) {
+        free(s);
+        free(t);
+        return ws_raise(-ENOMEM);
+    }
+    atomic_init(&s->table, t);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->print_lock, NULL);
+    *ret = s;
+    return 0;
+}
+
+static void release_all(struct ws_space *s, struct slot *list)
+{
+    for (struct slot *x = list; x; x = x->next)
+        if (x->release)
+            x->release(x->release_arg, x->limbo_host, x->limbo_bytes);
+    if (!list)
+        return;
+    pthread_mutex_lock(&s->lock);
+    while (list) {
+        struct slot *next = list->next;
+        list->next = s->free_slots;
+        s->free_slots = list;
+        list = next;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+struct ws_space *ws_space_free(struct ws_space *s)
+{
+    if (!s)
+        return NULL;
+    struct table *t = LOAD(s->table);
+    for (uint32_t i = 0; i < t->n; i++) {
+        struct slot *x = LOAD(t->v[i].slot);
+        if (x->release)
+            x->release(x->release_arg, x->host, x->bytes);
+    }
+    for (int e = 0; e < 2; e++)
+        for (struct slot *x = s->limbo[e]; x; x = x->next)
+            if (x->release)
+                x->release(x->release_arg, x->limbo_host, x->limbo_bytes);
+    while (t) {
+        struct table *older = t->older;
+        free(t);
+        t = older;
+    }
+    while (s->chunks) {
+        struct chunk *next = s->chunks->next;
+        free(s->chunks);
+        s->chunks = next;
+    }
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->print_lock);
+    free(s);
+    return NULL;
+}
+
+/* Index of the first entry whose address is above @va. */
+static uint32_t upper_bound(const struct table *t, uint32_t n, uint64_t va)
+{
+    uint32_t lo = 0;
+    while (n) {
+        uint32_t half = n / 2;
+        if (LOAD(t->v[lo + half].va) <= va) {
+            lo += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return lo;
+}
+
+/* The mapping that holds @va, as it was at one moment. */
+static bool lookup(const struct ws_space *s, uint64_t va, struct ws_mapping *ret)
+{
+    for (unsigned tries = 0;; tries++) {
+        uint32_t seq = LOAD(s->seq);
+        if (seq & 1) {
+            if (tries > 100)
+                sched_yield();
+            continue;
+        }
+        const struct table *t = LOAD(s->table);
+        uint32_t n = LOAD(t->n), i = upper_bound(t, n, va);
+        bool found = false;
+        if (i) {
+            const struct slot *x = LOAD(t->v[i - 1].slot);
+            ret->va = LOAD(x->va);
+            ret->bytes = LOAD(x->bytes);
+            ret->host = LOAD(x->host);
+            ret->flags = LOAD(x->flags);
+            ret->device = LOAD(x->device);
+            found = va >= ret->va && va - ret->va < ret->bytes;
+        }
+        if (LOAD(s->seq) == seq)
+            return found;
+    }
+}
+
+bool ws_space_find(const struct ws_space *s, uint64_t va, uint64_t bytes, struct ws_mapping *ret)
+{
+    struct ws_mapping m;
+    if (!lookup(s, va, &m) || bytes > m.bytes - (va - m.va))
+        return false;
+    *ret = m;
+    return true;
+}
+
+bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host, uint64_t *ret_bytes, uint32_t *ret_flags,
+                      struct ws_device **ret_device)
+{
+    struct ws_mapping m;
+    if (!lookup(s, va, &m))
+        return false;
+    *ret_host = m.host + (va - m.va);
+    *ret_bytes = m.bytes - (va - m.va);
+    *ret_flags = m.flags;
+    *ret_device = m.device;
+    return true;
+}
+
+static struct slot *slot_get(struct ws_space *s)
+{
+    if (!s->free_slots) {
+        struct chunk *c = ws_alloc(sizeof *c);
+        if (!c)
+            return NULL;
+        c->next = s->chunks;
+        s->chunks = c;
+        for (int i = SLOTS_PER_CHUNK - 1; i >= 0; i--) {
+            c->v[i].next = s->free_slots;
+            s->free_slots = &c->v[i];
+        }
+    }
+    struct slot *x = s->free_slots;
+    s->free_slots = x->next;
+    return x;
+}
+
+static void write_begin(struct ws_space *s)
+{
+    atomic_store_explicit(&s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+static void write_end(struct ws_space *s)
+{
+    STORE(s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1);
+}
+
+static void entry_move(struct entry *to, const struct entry *from)
+{
+    STORE(to->va, LOAD(from->va));
+    STORE(to->slot, LOAD(from->slot));
+}
+
+/* Room for one more entry: the same table, or one twice as large that readers do not see yet. NULL: no memory. */
+static struct table *table_with_room(struct table *t)
+{
+    if (t->n < t->cap)
+        return t;
+    if (t->cap > UINT32_MAX / 4)
+        return NULL;
+    struct table *bigger = table_new(t->cap * 2);
+    if (!bigger)
+        return NULL;
+    for (uint32_t i = 0; i < t->n; i++)
+        entry_move(&bigger->v[i], &t->v[i]);
+    bigger->n = t->n;
+    bigger->older = t;
+    return bigger;
+}
+
+static int map_locked(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags, struct ws_device *d,
+                      ws_space_release_fn *release, void *arg)
+{
+    struct table *t = s->table;
+    uint32_t i = upper_bound(t, t->n, va);
+    if (i) {
+        const struct slot *before = t->v[i - 1].slot;
+        if (va - before->va < before->bytes)
+            return -EEXIST;
+    }
+    if (i < t->n && t->v[i].va - va < bytes)
+        return -EEXIST;
+    struct slot *x = slot_get(s);
+    if (!x)
+        return ws_raise(-ENOMEM);
+    t = table_with_room(t);
+    if (!t) {
+        x->next = s->free_slots;
+        s->free_slots = x;
+        return ws_raise(-ENOMEM);
+    }
+    x->release = release;
+    x->release_arg = arg;
+    write_begin(s);
+    STORE(x->va, va);
+    STORE(x->bytes, bytes);
+    STORE(x->host, (uint8_t *)host);
+    STORE(x->flags, flags);
+    STORE(x->device, d);
+    for (uint32_t k = t->n; k > i; k--)
+        entry_move(&t->v[k], &t->v[k - 1]);
+    STORE(t->v[i].va, va);
+    STORE(t->v[i].slot, x);
+    STORE(t->n, t->n + 1);
+    STORE(s->table, t);
+    write_end(s);
+    if (d)
+        s->device_bytes += bytes;
+    return 0;
+}
+
+int ws_space_map_device(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags, struct ws_device *d,
+                        ws_space_release_fn *release, void *arg)
+{
+    if (!bytes || va + bytes < va || !host)
+        return ws_raise(-EINVAL);
+    pthread_mutex_lock(&s->lock);
+    int r = map_locked(s, va, bytes, host, flags, d, release, arg);
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
+{
+    return ws_space_map_device(s, va, bytes, host, 0, NULL, NULL, NULL);
+}
+
+/* Moves the epoch on as far as its users let it. Lock held. Return: slots whose memory nobody sees any more. */
+static struct slot *advance(struct ws_space *s)
+{
+    struct slot *out = NULL;
+    for (int i = 0; i < 2; i++) {
+        unsigned now = s->epoch & 1, before = now ^ 1;
+        if (s->users[before] || (!s->limbo[now] && !s->limbo[before]))
+            break;
+        struct slot *x = s->limbo[before];
+        s->limbo[before] = NULL;
+        while (x) {
+            struct slot *next = x->next;
+            x->next = out;
+            out = x;
+            x = next;
+        }
+        s->epoch++;
+    }
+    return out;
+}
+
+unsigned ws_space_enter(struct ws_space *s)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned e = s->epoch;
+    s->users[e & 1]++;
+    pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+void ws_space_leave(struct ws_space *s, unsigned epoch)
+{
+    pthread_mutex_lock(&s->lock);
+    s->users[epoch & 1]--;
+    struct slot *gone = advance(s);
+    pthread_mutex_unlock(&s->lock);
+    release_all(s, gone);
+}
+
+int ws_space_unmap(struct ws_space *s, uint64_t va)
+{
+    pthread_mutex_lock(&s->lock);
+    struct table *t = s->table;
+    uint32_t i = upper_bound(t, t->n, va);
+    if (!i || t->v[i - 1].va != va) {
+        pthread_mutex_unlock(&s->lock);
+        return -ENOENT;
+    }
+    struct slot *x = t->v[--i].slot;
+    x->limbo_host = x->host;
+    x->limbo_bytes = x->bytes;
+    if (x->device)
+        s->device_bytes -= x->bytes;
+    write_begin(s);
+    for (uint32_t k = i; k + 1 < t->n; k++)
+        entry_move(&t->v[k], &t->v[k + 1]);
+    STORE(t->n, t->n - 1);
+    STORE(x->bytes, 0);
+    write_end(s);
+    x->next = s->limbo[s->epoch & 1];
+    s->limbo[s->epoch & 1] = x;
+    struct slot *gone = advance(s);
+    pthread_mutex_unlock(&s->lock);
+    release_all(s, gone);
+    return 0;
+}
+
+uint64_t ws_space_device_bytes(const struct ws_space *s)
+{
+    return LOAD(s->device_bytes);
+}
+
+void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char *text, size_t n), void *arg)
+{
+    pthread_mutex_lock(&s->print_lock);
+    s->print = print;
+    s->print_arg = arg;
+    pthread_mutex_unlock(&s->print_lock);
+}
+
+void ws_space_print(const struct ws_space *cs, const char *text, size_t n)
+{
+    struct ws_space *s = (struct ws_space *)cs; /* the lock is not part of what const promises */
+    pthread_mutex_lock(&s->print_lock);
+    if (s->print)
+        s->print(s->print_arg, text, n);
+    pthread_mutex_unlock(&s->print_lock);
+}

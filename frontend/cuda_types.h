@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontend/cuda_types.h - the layouts in memory that CUDA programs were compiled with (CUDA 13.0, x86-64), as far as the façades
+ * read or write them. Sizes and offsets are facts of CUDA's ABI; tests/unit/test_facade_types.c compares them with a toolkit's headers
+ * where there is one. Handles are void pointers. Names keep CUDA's field names, so that they can be looked up in its manual. */
+#ifndef WS_FRONTEND_CUDA_TYPES_H
+#define WS_FRONTEND_CUDA_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WS_CUDA_VERSION = 13000 };
+
+struct cuda_dim3 { uint32_t x, y, z; };
+struct cuda_uuid { char bytes[16]; };
+
+/* cudaDeviceProp of CUDA 13 */
+struct cuda_device_prop {
+    char name[256];
+    struct cuda_uuid uuid;
+    char luid[8];
+    uint32_t luidDeviceNodeMask;
+    size_t totalGlobalMem, sharedMemPerBlock;
+    int regsPerBlock, warpSize;
+    size_t memPitch;
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+    size_t totalConstMem;
+    int major, minor;
+    size_t textureAlignment, texturePitchAlignment;
+    int multiProcessorCount, integrated, canMapHostMemory;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3], maxTexture2DGather[2];
+    int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2], maxTexture2DLayered[3], maxTextureCubemapLayered[2];
+    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap;
+    int maxSurfaceCubemapLayered[2];
+    size_t surfaceAlignment;
+    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing;
+    int memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, streamPrioritiesSupported;
+    int globalL1CacheSupported, localL1CacheSupported;
+    size_t sharedMemPerMultiprocessor;
+    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID, hostNativeAtomicSupported, pageableMemoryAccess;
+    int concurrentManagedAccess, computePreemptionSupported, canUseHostPointerForRegisteredMem, cooperativeLaunch;
+    size_t sharedMemPerBlockOptin;
+    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
+    size_t reservedSharedMemPerBlock;
+    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported, timelineSemaphoreInteropSupported;
+    int memoryPoolsSupported, gpuDirectRDMASupported;
+    uint32_t gpuDirectRDMAFlushWritesOptions;
+    int gpuDirectRDMAWritesOrdering;
+    uint32_t memoryPoolSupportedHandleTypes;
+    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers, deviceNumaConfig, deviceNumaId;
+    int mpsEnabled, hostNumaId;
+    uint32_t gpuPciDeviceID, gpuPciSubsystemID;
+    int hostNumaMultinodeIpcSupported, reserved[56];
+};
+_Static_assert(sizeof(struct cuda_device_prop) == 1008, "ABI");
+
+/* cudaDeviceProp of CUDA 12, which asks by the name cudaGetDeviceProperties_v2 */
+struct cuda_device_prop_12 {
+    char name[256];
+    struct cuda_uuid uuid;
+    char luid[8];
+    uint32_t luidDeviceNodeMask;
+    size_t totalGlobalMem, sharedMemPerBlock;
+    int regsPerBlock, warpSize;
+    size_t memPitch;
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate;
+    size_t totalConstMem;
+    int major, minor;
+    size_t textureAlignment, texturePitchAlignment;
+    int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory, computeMode;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3];
+    int maxTexture2DGather[2], maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2], maxTexture2DLayered[3];
+    int maxTextureCubemapLayered[2];
+    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap;
+    int maxSurfaceCubemapLayered[2];
+    size_t surfaceAlignment;
+    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing;
+    int memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, streamPrioritiesSupported;
+    int globalL1CacheSupported, localL1CacheSupported;
+    size_t sharedMemPerMultiprocessor;
+    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID, hostNativeAtomicSupported;
+    int singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess, computePreemptionSupported;
+    int canUseHostPointerForRegisteredMem, cooperativeLaunch, cooperativeMultiDeviceLaunch;
+    size_t sharedMemPerBlockOptin;
+    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
+    size_t reservedSharedMemPerBlock;
+    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported, timelineSemaphoreInteropSupported;
+    int memoryPoolsSupported, gpuDirectRDMASupported;
+    uint32_t gpuDirectRDMAFlushWritesOptions;
+    int gpuDirectRDMAWritesOrdering;
+    uint32_t memoryPoolSupportedHandleTypes;
+    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
+    int reserved2[2], reserved1[1], reserved[60];
+};
+_Static_assert(sizeof(struct cuda_device_prop_12) == 1032, "ABI");
+
+struct cuda_func_attributes {
+    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes, preferredShmemCarveout;
+    int clusterDimMustBeSet, requiredClusterWidth, requiredClusterHeight, requiredClusterDepth, clusterSchedulingPolicyPreference;
+    int nonPortableClusterSizeAllowed, reserved[16];
+};
+_Static_assert(sizeof(struct cuda_func_attributes) == 144, "ABI");
+
+struct cuda_pointer_attributes {
+    int type; /* WS_CUDA_MEMORY_… */
+    int device;
+    void *devicePointer, *hostPointer;
+    long reserved[8];
+};
+_Static_assert(sizeof(struct cuda_pointer_attributes) == 88, "ABI");
+enum { WS_CUDA_MEMORY_UNREGISTERED, WS_CUDA_MEMORY_HOST, WS_CUDA_MEMORY_DEVICE, WS_CUDA_MEMORY_MANAGED };
+
+struct cuda_pitched_ptr { void *ptr; size_t pitch, xsize, ysize; };
+struct cuda_extent { size_t width, height, depth; };
+struct cuda_pos { size_t x, y, z; };
+struct cuda_memcpy_3d_parms {
+    void *srcArray;
+    struct cuda_pos srcPos;
+    struct cuda_pitched_ptr srcPtr;
+    void *dstArray;
+    struct cuda_pos dstPos;
+    struct cuda_pitched_ptr dstPtr;
+    struct cuda_extent extent;
+    int kind;
+};
+_Static_assert(sizeof(struct cuda_memcpy_3d_parms) == 160, "ABI");
+struct cuda_memcpy_3d_peer_parms {
+    void *srcArray;
+    struct cuda_pos srcPos;
+    struct cuda_pitched_ptr srcPtr;
+    int srcDevice;
+    void *dstArray;
+    struct cuda_pos dstPos;
+    struct cuda_pitched_ptr dstPtr;
+    int dstDevice;
+    struct cuda_extent extent;
+};
+_Static_assert(sizeof(struct cuda_memcpy_3d_peer_parms) == 168, "ABI");
+
+enum { /* ids of launch and stream attributes; runtime and driver share them */
+    WS_CUDA_ATTR_IGNORE = 0,
+    WS_CUDA_ATTR_ACCESS_POLICY_WINDOW = 1,
+    WS_CUDA_ATTR_COOPERATIVE = 2,
+    WS_CUDA_ATTR_SYNCHRONIZATION_POLICY = 3,
+    WS_CUDA_ATTR_CLUSTER_DIMENSION = 4,
+    WS_CUDA_ATTR_CLUSTER_SCHEDULING = 5,
+    WS_CUDA_ATTR_PROGRAMMATIC_SERIALIZATION = 6,
+    WS_CUDA_ATTR_PROGRAMMATIC_EVENT = 7,
+    WS_CUDA_ATTR_PRIORITY = 8,
+    WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP = 9,
+    WS_CUDA_ATTR_MEM_SYNC_DOMAIN = 10,
+    WS_CUDA_ATTR_PREFERRED_CLUSTER_DIMENSION = 11,
+    WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT = 12,
+    WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE = 13,
+    WS_CUDA_ATTR_SHARED_CARVEOUT = 14,
+    WS_CUDA_ATTR_NVLINK_SCHEDULING = 16,
+};
+union cuda_launch_attribute_value {
+    char pad[64];
+    int cooperative, priority, serialization;
+    struct cuda_dim3 cluster;
+    struct { void *event; int flags; int trigger; } event;
+};
+struct cuda_launch_attribute {
+    int id;
+    char pad[4];
+    union cuda_launch_attribute_value val;
+};
+_Static_assert(sizeof(struct cuda_launch_attribute) == 72, "ABI");
+struct cuda_launch_config { /* cudaLaunchConfig_t */
+    struct cuda_dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    void *stream;
+    struct cuda_launch_attribute *attrs;
+    unsigned numAttrs;
+};
+_Static_assert(sizeof(struct cuda_launch_config) == 56, "ABI");
+struct cu_launch_config { /* CUlaunchConfig */
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    void *hStream;
+    struct cuda_launch_attribute *attrs;
+    unsigned numAttrs;
+};
+_Static_assert(sizeof(struct cu_launch_config) == 56, "ABI");
+
+struct cuda_channel_desc { int x, y, z, w, f; };
+struct cuda_mem_location { int type, id; };
+
+struct cu_memcpy_2d { /* CUDA_MEMCPY2D_v2 */
+    size_t srcXInBytes, srcY;
+    int srcMemoryType;
+    const void *srcHost;
+    uint64_t srcDevice;
+    void *srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    int dstMemoryType;
+    void *dstHost;
+    uint64_t dstDevice;
+    void *dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+};
+_Static_assert(sizeof(struct cu_memcpy_2d) == 128, "ABI");
+struct cu_memcpy_3d { /* CUDA_MEMCPY3D_v2; CUDA_MEMCPY3D_PEER has contexts where this one is reserved */
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    int srcMemoryType;
+    const void *srcHost;
+    uint64_t srcDevice;
+    void *srcArray;
+    void *srcContext;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    int dstMemoryType;
+    void *dstHost;
+    uint64_t dstDevice;
+    void *dstArray;
+    void *dstContext;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+};
+_Static_assert(sizeof(struct cu_memcpy_3d) == 200, "ABI");
+enum { WS_CU_MEMORY_HOST = 1, WS_CU_MEMORY_DEVICE = 2, WS_CU_MEMORY_ARRAY = 3, WS_CU_MEMORY_UNIFIED = 4 };
+
+struct cu_dev_prop { /* CUdevprop */
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock;
+    int clockRate, textureAlign;
+};
+struct cu_ctx_create_params {
+    void *execAffinityParams;
+    int numExecAffinityParams;
+    void *cigParams;
+};
+
+#endif

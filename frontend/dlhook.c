@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/* dlopen(): a program that opens the CUDA driver or runtime by name gets this library. It is loaded already and has the SONAME
+ * libcuda.so.1, so asking the real dlopen() for that name finds it without any search.
+ *
+ * The real function looks at its return address to find the caller's RUNPATH and namespace, so it must be entered by a jump
+ * from the caller's own call: the exported symbol is a few instructions that let C code choose the name and the target, and
+ * then jump there. */
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/macros.h"
+#include "frontend/frontend.h"
+
+struct choice {
+    const char *name;
+    void *target;
+};
+struct choice ws_dlopen_choose(const char *name, int mode, const void *caller);
+
+__asm__(".text\n"
+        ".globl dlopen\n"
+        ".type dlopen, @function\n"
+        ".p2align 4\n"
+        "dlopen:\n"
+        ".cfi_startproc\n"
+        "endbr64\n"
+        "pushq %rdi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "pushq %rsi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "subq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "movq 24(%rsp), %rdx\n" /* the caller */
+        "call ws_dlopen_choose\n"
+        "addq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "popq %rsi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "popq %rdi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "movq %rax, %rdi\n"
+        "jmpq *%rdx\n"
+        ".cfi_endproc\n"
+        ".size dlopen, . - dlopen\n");
+
+static void *(*real)(const char *, int);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void find_real(void)
+{
+    *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+}
+
+/* "libcuda.so", "libcudart.so.13", "/usr/lib/libcuda.so.535.104.05", … */
+static bool is_cuda(const char *path)
+{
+    static const char *const stems[] = {"libcuda.so", "libcudart.so"};
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(stems); i++) {
+        size_t n = strlen(stems[i]);
+        if (!strncmp(name, stems[i], n) &&
+            (!name[n] || (name[n] == '.' && strspn(name + n, ".0123456789") == strlen(name + n))))
+            return true;
+    }
+    return false;
+}
+
+static void *refuse(const char *name, int mode)
+{
+    return NULL;
+}
+
+/* Where the dynamic linker doesn't tell of new objects. The caller's RUNPATH is lost on this road. */
+static void *open_then_scan(const char *name, int mode)
+{
+    void *h = real(name, mode);
+    if (h)
+        ws_redirect_scan();
+    return h;
+}
+
+struct choice ws_dlopen_choose(const char *name, int mode, const void *caller)
+{
+    pthread_once(&once, find_real);
+    struct choice c = {name, (void *)real};
+    if (!real) {
+        c.target = (void *)refuse;
+    } else if (name && is_cuda(name)) {
+        const char *stranger = ws_redirect_stranger(caller);
+        if (stranger) {
+            ws_log(WS_ERROR,
+                   "redirect: the CUDA runtime in %s asks for the driver, but could not be "
+                   "redirected: its calls fail; "
+                   "link with -cudart shared, or don't strip",
+                   stranger);
+            c.target = (void *)refuse;
+        }
+        c.name = "libcuda.so.1";
+    } else if (!ws_redirect_early()) {
+        c.target = (void *)open_then_scan;
+    }
+    return c;
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Libraries, kernels, modules and functions. Loading is lazy: a registered image goes to a device when the first kernel or
+ * variable of it is needed there. One lock covers all changes; a launch takes none: what it reads (kernel->fn[device]) is set
+ * once, when it is complete.
+ *
+ * A reset of the device makes its modules worthless. The kernels' links to them are cut and the next use loads anew; functions
+ * and modules that the program holds by handle become invalid. */
+#include "frontend/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "frontend/errors.h"
+#include "frontend/facade.h"
+
+struct ws_library {
+    struct ws_slot slot;
+    const void *image;
+    uint64_t bytes;
+    void *owned;                         /* the copy, if it is ours */
+    struct ws_kernel *kernels;
+    struct ws_mod *mods[WS_MAX_DEVICES]; /* lock */
+    int failed[WS_MAX_DEVICES];          /* the code that loading gave; not tried again */
+};
+
+static struct ws_slab libraries = WS_SLAB(struct ws_library);
+static struct ws_slab kernels = WS_SLAB(struct ws_kernel);
+static struct ws_slab mods = WS_SLAB(struct ws_mod);
+static struct ws_slab fns = WS_SLAB(struct ws_fn);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum { DYNAMIC_BYTES_DEFAULT = 48 * 1024 };
+
+/* ---- images ---- */
+
+/* What nvcc puts around a fatbin, and __cudaRegisterFatBinary gets. Version 2 is that of relocatable device code: the fatbins to
+ * be linked are in a list of their own. */
+struct wrapper { uint32_t magic, version; const void *data; const void *const *parts; };
+#define WRAPPER_MAGIC UINT32_C(0x466243b1)
+enum { WRAPPER_PLAIN = 1, WRAPPER_LINKED = 2 };
+
+/* The image inside of a wrapper, or the image itself. Return: a CUDA code. */
+static int unwrap(const void *image, const void **ret)
+{
+    uint32_t magic;
+    memcpy(&magic, image, sizeof magic);
+    *ret = image;
+    if (magic != WRAPPER_MAGIC)
+        return CUDA_OK;
+    const struct wrapper *w = image;
+    if (w->version == WRAPPER_PLAIN) {
+        *ret = w->data;
+        return w->data ? CUDA_OK : CUDA_INVALID_IMAGE;
+    }
+    if (w->version != WRAPPER_LINKED)
+        return CUDA_INVALID_IMAGE;
+    if (w->parts && w->parts[0] && !w->parts[1]) { /* one part: nothing to link */
+        *ret = w->parts[0];
+        return CUDA_OK;
+    }
+    ws_session_unsupported("relocatable device code of several files (nvcc -rdc=true)");
+    return CUDA_NOT_SUPPORTED;
+}
+
+/* ---- modules ---- */
+
+/* Lock held. */
+static void mod_forget(struct ws_mod *m)
+{
+    for (struct ws_fn *f = m->fns, *next; f; f = next) {
+        next = f->next;
+        if (f->kernel)
+            f->kernel->fn[m->device] = NULL;
+        free(f->old);
+        ws_slab_free(&fns, f);
+    }
+    m->fns = NULL;
+    ws_slab_free(&mods, m);
+}
+
+static int mod_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_mod **ret, char **ret_log)
+{
+    const void *inner;
+    if (ret_log)
+        *ret_log = NULL;
+    int code = unwrap(image, &inner);
+    if (code)
+        return code;
+    struct ws_mod *m = ws_slab_new(&mods);
+    if (!m)
+        return CUDA_OUT_OF_MEMORY;
+    m->device = device;
+    ws_err r = ws_session_module_load(device, inner, inner == image ? bytes : 0, name, &m->module, ret_log);
+    if (r) {
+        ws_slab_free(&mods, m);
+        return ws_drv_error(r);
+    }
+    *ret = m;
+    return CUDA_OK;
+}
+
+int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_mod **ret, char **ret_log)
+{
+    return mod_load(device, image, bytes, name, ret, ret_log);
+}
+
+int ws_mod_unload(struct ws_mod *m)
+{
+    pthread_mutex_lock(&lock);
+    struct ws_module *module = m->module;
+    mod_forget(m);
+    pthread_mutex_unlock(&lock);
+    return ws_drv_error(ws_session_module_unload(module));
+}
+
+bool ws_mod_valid(const struct ws_mod *m)
+{
+    return ws_slab_has(&mods, m);
+}
+
+/* Lock held. */
+static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
+{
+    struct ws_function *function;
+    ws_err r = ws_session_module_function(m->module, name, &function);
+    if (r)
+        return ws_drv_error(r);
+    struct ws_fn *f = m->fns;
+    while (f && f->function != function)
+        f = f->next;
+    if (!f) {
+        f = ws_slab_new(&fns);
+        if (!f)
+            return CUDA_OUT_OF_MEMORY;
+        const Ws__Kernel *k = ws_function_info(function);
+        f->mod = m;
+        f->function = function;
+        f->max_dynamic_bytes = k->static_shared_bytes < DYNAMIC_BYTES_DEFAULT ? DYNAMIC_BYTES_DEFAULT - (int)k->static_shared_bytes : 0;
+        f->carveout = -1;
+        f->next = m->fns;
+        m->fns = f;
+    }
+    *ret = f;
+    return CUDA_OK;
+}
+
+int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
+{
+    pthread_mutex_lock(&lock);
+    int code = mod_fn(m, name, ret);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+bool ws_fn_valid(const struct ws_fn *f)
+{
+    return ws_slab_has(&fns, f);
+}
+
+/* ---- libraries ---- */
+
+int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_library **ret)
+{
+    struct ws_library *l = ws_slab_new(&libraries);
+    if (!l)
+        return CUDA_OUT_OF_MEMORY;
+    l->image = image;
+    l->bytes = bytes;
+    if (copy) {
+        l->image = l->owned = ws_alloc(bytes + 1);
+        if (!l->owned) {
+            ws_slab_free(&libraries, l);
+            return CUDA_OUT_OF_MEMORY;
+        }
+        memcpy(l->owned, image, bytes);
+    }
+    *ret = l;
+    return CUDA_OK;
+}
+
+void ws_library_free(struct ws_library *l)
+{
+    pthread_mutex_lock(&lock);
+    for (int d = 0; d < WS_MAX_DEVICES; d++) {
+        if (l->mods[d]) {
+            struct ws_module *module = l->mods[d]->module;
+            mod_forget(l->mods[d]);
+            ws_session_module_unload(module);
+        }
+    }
+    for (struct ws_kernel *k = l->kernels, *next; k; k = next) {
+        next = k->next;
+        free(k->name);
+        ws_slab_free(&kernels, k);
+    }
+    free(l->owned);
+    ws_slab_free(&libraries, l);
+    pthread_mutex_unlock(&lock);
+}
+
+bool ws_library_valid(const struct ws_library *l)
+{
+    return ws_slab_has(&libraries, l);
+}
+
+/* Lock held. */
+static int library_load(struct ws_library *l, int device, struct ws_mod **ret, char **ret_log)
+{
+    char *text = NULL;
+    if (l->mods[device]) {
+        *ret = l->mods[device];
+        return CUDA_OK;
+    }
+    if (l->failed[device])
+        return l->failed[device];
+    int code = mod_load(device, l->image, l->bytes, NULL, &l->mods[device], &text);
+    if (code) {
+        if (!ws_cuda_sticky(code) && code != CUDA_OUT_OF_MEMORY)
+            l->failed[device] = code;
+        if (!ret_log) /* nobody asked for the log, and it says what is wrong */
+            ws_log(WS_ERROR, "module: %s on device %d%s%s", ws_rt_error_name(code), device, text ? ": " : "", text ? text : "");
+    } else {
+        l->mods[device]->library = l;
+        *ret = l->mods[device];
+    }
+    if (ret_log)
+        *ret_log = text;
+    else
+        free(text);
+    return code;
+}
+
+int ws_library_load(struct ws_library *l, int device, struct ws_mod **ret, char **ret_log)
+{
+    if (ret_log)
+        *ret_log = NULL;
+    pthread_mutex_lock(&lock);
+    int code = library_load(l, device, ret, ret_log);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name)
+{
+    pthread_mutex_lock(&lock);
+    struct ws_kernel *k = l->kernels;
+    while (k && strcmp(k->name, name))
+        k = k->next;
+    if (!k && (k = ws_slab_new(&kernels))) {
+        k->name = ws_strdup(name);
+        if (!k->name) {
+            ws_slab_free(&kernels, k);
+            k = NULL;
+        } else {
+            k->library = l;
+            k->next = l->kernels;
+            l->kernels = k;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return k;
+}
+
+bool ws_kernel_valid(const struct ws_kernel *k)
+{
+    return ws_slab_has(&kernels, k);
+}
+
+struct ws_library *ws_kernel_library(const struct ws_kernel *k)
+{
+    return k->library;
+}
+
+int ws_kernel_fn_slow(struct ws_kernel *k, int device, struct ws_fn **ret)
+{
+    struct ws_mod *m;
+    pthread_mutex_lock(&lock);
+    int code = library_load(k->library, device, &m, NULL);
+    if (!code)
+        code = mod_fn(m, k->name, ret);
+    if (!code) {
+        (*ret)->kernel = k;
+        atomic_store_explicit(&k->fn[device], *ret, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+static void mod_reset(void *object, void *device)
+{
+    struct ws_mod *m = object;
+    if (m->device != *(int *)device)
+        return;
+    if (m->library)
+        m->library->mods[m->device] = NULL;
+    ws_session_module_unload(m->module);
+    mod_forget(m);
+}
+
+void ws_module_reset_device(int device)
+{
+    pthread_mutex_lock(&lock);
+    ws_slab_each(&mods, mod_reset, &device);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- launch ---- */
+
+ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
+{
+    struct ws_launch l = {
+        .function = f->function,
+        .grid = {r->grid[0], r->grid[1], r->grid[2]},
+        .block = {r->block[0], r->block[1], r->block[2]},
+        .shared_bytes = (uint32_t)r->shared_bytes,
+        .flags = r->cooperative,
+        .args = r->args,
+        .packed = r->packed,
+        .packed_bytes = (uint32_t)r->packed_bytes,
+    };
+    if (ws_stream_of(r->stream, r->per_thread, f->mod->device, &l.stream))
+        return WS__ERROR__INVALID_HANDLE;
+    if (r->shared_bytes > (size_t)f->max_dynamic_bytes || r->packed_bytes > UINT32_MAX)
+        return WS__ERROR__INVALID_VALUE;
+    return ws_session_launch(&l);
+}
+
+/* ---- attributes ---- */
+
+int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
+{
+    const Ws__Kernel *k = ws_function_info(f->function);
+    const Ws__Device *d = ws_session_device(f->mod->device);
+    switch (attribute) {
+    case 0: /* largest block */
+        *ret = k->max_threads_per_block ? (int)k->max_threads_per_block : (int)d->max_threads_per_block;
+        if (k->n_regs && *ret > (int)(d->regs_per_sm / k->n_regs))
+            *ret = (int)(d->regs_per_sm / k->n_regs) & ~31;
+        break;
+    case 1:
+        *ret = (int)k->static_shared_bytes;
+        break;
+    case 2:
+        *ret = (int)k->const_bytes;
+        break;
+    case 3:
+        *ret = (int)k->local_bytes;
+        break;
+    case 4:
+        *ret = (int)k->n_regs;
+        break;
+    case 5:
+        *ret = (int)k->ptx_version;
+        break;
+    case 6: /* of the code that runs: made for the device */
+        *ret = (int)(d->cc_major * 10 + d->cc_minor);
+        break;
+    case 8:
+        *ret = f->max_dynamic_bytes;
+        break;
+    case 9:
+        *ret = f->carveout;
+        break;
+    case 7: case 10: case 11: case 12: case 13: case 14: case 15: /* caching mode, clusters */
+        *ret = 0;
+        break;
+    default:
+        return CUDA_INVALID_VALUE;
+    }
+    return CUDA_OK;
+}
+
+int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value)
+{
+    const Ws__Kernel *k = ws_function_info(f->function);
+    const Ws__Device *d = ws_session_device(f->mod->device);
+    switch (attribute) {
+    case 8:
+        if (value < 0 || (uint64_t)value + k->static_shared_bytes > d->shared_bytes_per_block_optin)
+            return CUDA_INVALID_VALUE;
+        f->max_dynamic_bytes = value;
+        return CUDA_OK;
+    case 9: /* a hint, in percent; -1: default */
+        if (value < -1 || value > 100)
+            return CUDA_INVALID_VALUE;
+        f->carveout = value;
+        return CUDA_OK;
+    case 14: case 15:
+        return CUDA_OK; /* without clusters nothing depends on it */
+    case 11: case 12: case 13:
+        if (value <= 1)
+            return CUDA_OK;
+        ws_session_unsupported("thread block clusters");
+        return CUDA_NOT_SUPPORTED;
+    default:
+        return CUDA_INVALID_VALUE;
+    }
+}
+
+int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks)
+{
+    uint32_t n;
+    if (block_threads <= 0)
+        return CUDA_INVALID_VALUE;
+    if (shared_bytes > UINT32_MAX) {
+        *ret_blocks = 0;
+        return CUDA_OK;
+    }
+    ws_err r = ws_session_occupancy(f->function, (uint32_t)block_threads, (uint32_t)shared_bytes, &n);
+    if (r)
+        return ws_drv_error(r);
+    *ret_blocks = (int)n;
+    return CUDA_OK;
+}

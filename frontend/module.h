@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontend/module.h - images and what is in them, as programs name them.
+ *
+ *   library (CUlibrary, cudaLibrary_t, or what __cudaRegisterFatBinary registers): an image, on no device yet
+ *   └ kernel (CUkernel, cudaKernel_t, or a host function that stands for one)
+ *   module (CUmodule): an image loaded on one device; a library has one per device, loaded at first use
+ *   └ fn (CUfunction): a kernel there
+ * Threads: any. */
+#ifndef WS_FRONTEND_MODULE_H
+#define WS_FRONTEND_MODULE_H
+
+#include <stdbool.h>
+#include "frontend/context.h"
+
+struct ws_library;
+struct ws_mod {
+    struct ws_slot slot;
+    struct ws_module *module;
+    int device;
+    struct ws_library *library; /* NULL: loaded by cuModuleLoad… */
+    struct ws_fn *fns;          /* those that somebody asked for */
+};
+struct ws_fn {
+    struct ws_slot slot;
+    struct ws_mod *mod;
+    struct ws_function *function;
+    struct ws_kernel *kernel;   /* NULL if the module is of no library */
+    struct ws_fn *next;         /* of the module */
+    int max_dynamic_bytes;      /* dynamic shared memory that a launch may ask for */
+    int carveout, cache_config;
+    struct ws_old_launch *old;  /* state of cuFuncSetBlockShape & co. */
+};
+struct ws_kernel {
+    struct ws_slot slot;
+    struct ws_library *library;
+    char *name;
+    struct ws_kernel *next;     /* of the library */
+    struct ws_fn *_Atomic fn[WS_MAX_DEVICES];
+};
+
+/* ---- libraries ---- */
+/* @image: borrowed for the library's life (registered fatbins), or copied. @bytes: 0 if the image tells. A wrapper is opened. */
+int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_library **ret);
+void ws_library_free(struct ws_library *l);
+bool ws_library_valid(const struct ws_library *l);
+/* Loads it on @device if not yet done. @ret_log: NULL, or malloc'ed text. Return: a CUDA code. */
+int ws_library_load(struct ws_library *l, int device, struct ws_mod **ret, char **ret_log);
+/* The kernel by that name; made if new, whether the image has it or not. NULL: out of memory. */
+struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name);
+bool ws_kernel_valid(const struct ws_kernel *k);
+struct ws_library *ws_kernel_library(const struct ws_kernel *k);
+/* The kernel on a device; loads the library. Return: a CUDA code, NOT_FOUND if the image hasn't got it. */
+int ws_kernel_fn_slow(struct ws_kernel *k, int device, struct ws_fn **ret);
+static inline int ws_kernel_fn(struct ws_kernel *k, int device, struct ws_fn **ret)
+{
+    struct ws_fn *f = atomic_load_explicit(&k->fn[device], memory_order_acquire);
+    if (WS_UNLIKELY(!f))
+        return ws_kernel_fn_slow(k, device, ret);
+    *ret = f;
+    return 0;
+}
+
+/* ---- modules ---- */
+/* Return: a CUDA code. @ret_log: NULL, or malloc'ed text when something is wrong with the image. */
+int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_mod **ret, char **ret_log);
+int ws_mod_unload(struct ws_mod *m);
+bool ws_mod_valid(const struct ws_mod *m);
+int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret); /* NOT_FOUND */
+bool ws_fn_valid(const struct ws_fn *f);
+
+/* The session has reset the device: forget what was loaded there. */
+void ws_module_reset_device(int device);
+
+/* ---- launch: what both façades check and do ---- */
+struct ws_launch_request {
+    uint32_t grid[3], block[3];
+    size_t shared_bytes;
+    const void *stream;
+    bool per_thread, cooperative;
+    void **args;
+    const void *packed;
+    size_t packed_bytes;
+};
+/* Return: WS__ERROR; the stream's handle is checked. */
+ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
+
+/* CU_FUNC_ATTRIBUTE_… Return: a CUDA code. */
+int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret);
+int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value);
+/* Largest block size and grid that fill the device (cuOccupancyMaxPotentialBlockSize). Return: a CUDA code. */
+int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks);
+
+#endif

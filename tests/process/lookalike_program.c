@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/process/lookalike.h"
+
+#include <dlfcn.h>
+
+/* lookalike_program [LIBRARY]: makes a CUDA call, then loads LIBRARY and has it make one. */
+int main(int argc, char **argv)
+{
+    int n = -1;
+    printf("program %d\n", cudaGetDeviceCount(&n));
+    if (argc > 1) {
+        void *h = dlopen(argv[1], RTLD_NOW);
+        int (*call)(void) = h ? (int (*)(void))dlsym(h, "library_call") : NULL;
+        if (!call) {
+            printf("dlopen: %s\n", dlerror());
+            return 3;
+        }
+        printf("library %d\n", call());
+        dlclose(h);
+        h = dlopen(argv[1], RTLD_NOW); /* perhaps at the same address */
+        call = (int (*)(void))dlsym(h, "library_call");
+        printf("library again %d\n", call());
+    }
+    return 0;
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Preloading the library into programs: who is redirected, who is left alone, what is said. Without a daemon.
+set -eu
+top=$(cd "${top_builddir:-.}" && pwd)
+lib=$top/frontend/libwattshare.so
+here=$top/tests/process
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export WATTSHARE_SOCKET=ipc://$tmp/none
+[ -z "${SANITIZED:-}" ] || { echo "a sanitized library can't be preloaded into plain programs"; exit 77; }
+grep -q cuInit "$lib" || { echo "the library has no façades"; exit 77; }
+fails=0
+check() { # check DESCRIPTION COMMAND…
+    what=$1
+    shift
+    if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; fails=$((fails + 1)); fi
+}
+with() { LD_PRELOAD=$lib timeout 20 "$@" >"$tmp/out" 2>"$tmp/err"; }
+lacks() { ! grep -q "$1" "$2"; }
+exits() { want=$1; shift; set +e; with "$@"; got=$?; set -e; [ $got -eq $want ]; }
+
+# The lookalikes work as they should without us, else nothing below means anything.
+"$here/lookalike_program" "$here/lookalike_library.so" >"$tmp/out"
+check "a lookalike alone runs its own runtime" grep -q 'NATIVE __cudaRegisterFatBinary' "$tmp/out"
+
+check "static runtime: runs" with "$here/lookalike_program" "$here/lookalike_library.so"
+check "static runtime: nothing native in program or library, nor in their constructors" lacks NATIVE "$tmp/out"
+check "static runtime: the program's calls return an error" grep -Eq '^program [1-9]' "$tmp/out"
+check "static runtime: a library's calls return an error" grep -Eq '^library [1-9]' "$tmp/out"
+check "static runtime: a library loaded again" grep -Eq '^library again [1-9]' "$tmp/out"
+check "no daemon: one line that names the endpoint and the cure" \
+    sh -c "[ \$(grep -c . '$tmp/err') -eq 1 ] && grep -q 'no daemon at ipc://$tmp/none.*wattshare run' '$tmp/err'"
+
+if command -v strip >/dev/null; then
+    strip -o "$tmp/stripped" "$here/lookalike_program"
+    check "stripped program: refused" exits 126 "$tmp/stripped"
+    check "stripped program: named, with the cure" grep -q "$tmp/stripped.*-cudart shared" "$tmp/err"
+    strip -o "$tmp/lib.so" "$here/lookalike_library.so"
+    check "stripped library: the program runs" with "$here/driver_user" stranger "$tmp/lib.so"
+    check "stripped library: its runtime gets no driver" grep -q 'stranger 0' "$tmp/out"
+    check "stripped library: named" grep -q "$tmp/lib.so.*-cudart shared" "$tmp/err"
+fi
+
+# A real one, where nvcc is.
+nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+if [ -x "$nvcc" ]; then
+    cat >"$tmp/k.cu" <<'CU'
+#include <cstdio>
+__global__ void k(int *p) { *p = 1; }
+int main() { int n = 7; cudaError_t e = cudaGetDeviceCount(&n); k<<<1, 1>>>(0); printf("error %d launch %d\n", e, cudaGetLastError()); }
+CU
+    "$nvcc" -o "$tmp/k" "$tmp/k.cu" >/dev/null
+    check "nvcc's static runtime: runs" with "$tmp/k"
+    check "nvcc's static runtime: asked for our daemon" grep -q "no daemon at ipc://$tmp/none" "$tmp/err"
+    check "nvcc's static runtime: got CUDA's error" grep -Eq 'error [1-9]' "$tmp/out"
+    "$nvcc" -Xlinker -s -o "$tmp/ks" "$tmp/k.cu" >/dev/null
+    check "nvcc's static runtime, stripped: refused" exits 126 "$tmp/ks"
+    "$nvcc" -cudart shared -o "$tmp/kd" "$tmp/k.cu" >/dev/null
+    LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64 check "nvcc's shared runtime: runs" with "$tmp/kd"
+    check "nvcc's shared runtime: asked for our daemon" grep -q "no daemon at ipc://$tmp/none" "$tmp/err"
+else
+    echo "no nvcc: its programs are not tried"
+fi
+
+check "driver by linking, none installed" with "$here/driver_user"
+check "driver by linking: our cuInit" grep -q cuInit "$tmp/out"
+for name in libcuda.so libcuda.so.1 /usr/lib/nowhere/libcuda.so.1 libcudart.so.13; do
+    check "driver by dlopen $name" with "$here/driver_user" dlopen $name
+done
+check "dlopen keeps the caller's RUNPATH" with "$here/runpath_main"
+
+# Programs that have nothing to do with CUDA.
+check "sh" with sh -c 'echo hello; ls / >/dev/null; exec cat /dev/null'
+check "sh: stdout is its own" sh -c "[ \"\$(cat '$tmp/out')\" = hello ]"
+check "sh: nothing said" sh -c "[ ! -s '$tmp/err' ]"
+check "no descriptor is left open" sh -c "[ \"\$(LD_PRELOAD=$lib ls /proc/self/fd)\" = \"\$(ls /proc/self/fd)\" ]"
+check "no environment at all" env -i LD_PRELOAD="$lib" /bin/true
+exit $((fails > 0))

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the interpreter's tests share: a module, memory at addresses of its own, launches. Errors end the test. */
+#ifndef WS_TESTS_EXEC_FIXTURE_H
+#define WS_TESTS_EXEC_FIXTURE_H
+
+#include "device/soft/exec.h"
+
+enum { FIX_MAX_BUFS = 16 };
+struct fix {
+    struct ws_ptx_module *m;
+    struct ws_code *code;
+    struct ws_diags diags;
+    struct ws_space *space;
+    struct { uint64_t va; uint8_t *host; size_t bytes; } bufs[FIX_MAX_BUFS];
+    unsigned n_bufs;
+    uint64_t *var_va;
+    uint64_t next_va;
+    struct ws_work work;   /* of the last launch */
+    enum ws_dev_error error;
+    char text[192];
+    uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */
+    uint32_t local_bytes_max, step;
+};
+struct launch { const char *kernel; uint32_t grid[3], block[3], shared; const void *params; unsigned co_resident; /* blocks at once; 0: 1 */ };
+
+void fix_init(struct fix *f);
+void fix_deinit(struct fix *f);
+/* Parses and decodes. Return: what ws_code_new() returned, or ws_ptx_parse() if that failed; diags say why. */
+int fix_load(struct fix *f, const char *ptx);
+/* fix_load() that must succeed. */
+void fix_must_load(struct fix *f, const char *ptx);
+/* Zeroed memory; its address. Redzones: addresses around it are not mapped. */
+uint64_t fix_alloc(struct fix *f, size_t bytes);
+void *fix_host(struct fix *f, uint64_t va);
+/* Runs all blocks; f->error, f->text, f->work tell how it went. */
+enum ws_dev_error fix_launch(struct fix *f, const struct launch *l);
+/* fix_launch() that must succeed. */
+void fix_run(struct fix *f, const struct launch *l);
+const struct ws_kernel_info *fix_kernel(struct fix *f, const char *name, uint32_t *ret_index);
+
+#endif

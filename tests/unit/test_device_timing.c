@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The modelled timeline: what must hold whatever the constants are, and a few exact values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "device/catalog.h"
+#include "device/soft/power.h"
+#include "device/soft/timing.h"
+
+struct fixture {
+    struct ws_catalog catalog;
+    struct ws_gpu_spec spec; /* rtx3070 */
+    struct ws_timing *t;
+    struct ws_cost blocks[4096];
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = ws_alloc(sizeof *f);
+    *state = f;
+    const char *dir = getenv("srcdir");
+    char path[512];
+    snprintf(path, sizeof path, "%s/conf/gpu.d", dir ? dir : ".");
+    if (ws_catalog_load(&f->catalog, path, NULL))
+        return -1;
+    f->spec = *ws_catalog_find(&f->catalog, "rtx3070");
+    return ws_timing_new(&f->t, &f->spec);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    ws_timing_free(f->t);
+    ws_catalog_deinit(&f->catalog);
+    free(f);
+    return 0;
+}
+
+static void fresh(struct fixture *f)
+{
+    ws_timing_free(f->t);
+    f->t = NULL;
+    assert_int_equal(ws_timing_new(&f->t, &f->spec), 0);
+}
+
+static struct ws_sm_set first_sms(uint32_t n)
+{
+    struct ws_sm_set s = {.n = n};
+    for (uint32_t i = 0; i < n; i++)
+        s.bits[i / 64] |= UINT64_C(1) << (i % 64);
+    return s;
+}
+
+/* @n equal blocks of 256 threads, at most 6 on an SM. */
+static struct ws_timed run(struct fixture *f, uint64_t ready_ns, uint32_t n, struct ws_cost c, struct ws_sm_set sms)
+{
+    for (uint32_t i = 0; i < n; i++)
+        f->blocks[i] = c;
+    struct ws_timing_kernel k = {.ready_ns = ready_ns, .need = {8, 8192, 1024}, .blocks_per_sm = 6, .sms = sms, .n_blocks = n,
+                                 .blocks = f->blocks, .dram_share = 1};
+    struct ws_timed r;
+    ws_timing_kernel(f->t, &k, &r);
+    assert_true(r.start_ns >= ready_ns);
+    assert_true(r.end_ns > r.start_ns);
+    return r;
+}
+
+static uint64_t alone(struct fixture *f, uint32_t n, struct ws_cost c, uint32_t n_sms)
+{
+    fresh(f);
+    struct ws_timed r = run(f, 0, n, c, first_sms(n_sms));
+    return r.end_ns - r.start_ns;
+}
+
+static const struct ws_cost compute = {.issue_ns = 10000, .latency_ns = 12000, .bytes = 1000};
+static const struct ws_cost waiting = {.issue_ns = 100, .latency_ns = 20000, .bytes = 1000};
+static const struct ws_cost memory = {.issue_ns = 1000, .latency_ns = 2000, .bytes = 1 << 20};
+
+static bool about(uint64_t x, double want)
+{
+    return (double)x > want * 0.98 && (double)x < want * 1.02;
+}
+
+static void test_known_times(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(alone(f, 1, compute, 46), 12000);               /* latency alone */
+    assert_true(about(alone(f, 46 * 6, compute, 46), 60000));        /* six share an SM's issue capacity */
+    assert_true(about(alone(f, 46 * 60, compute, 46), 600000));
+    assert_int_equal(alone(f, 46 * 6, waiting, 46), 20000);          /* six hide one another's latency */
+    assert_true(about(alone(f, 460, memory, 46), 460.0 * (1 << 20) / 448)); /* 448 bytes a ns */
+}
+
+static void test_monotone_in_sms_and_work(void **state)
+{
+    struct fixture *f = *state;
+    const struct ws_cost *kinds[] = {&compute, &waiting, &memory};
+    for (int k = 0; k < 3; k++) {
+        uint64_t before = UINT64_MAX;
+        for (uint32_t m = 1; m <= 46; m += 3) {
+            uint64_t ns = alone(f, 960, *kinds[k], m);
+            assert_true(ns <= before);
+            before = ns;
+        }
+        uint64_t shorter = 0;
+        for (uint32_t n = 1; n < 4096; n += 397) {
+            uint64_t ns = alone(f, n, *kinds[k], 46);
+            assert_true(ns >= shorter);
+            shorter = ns;
+        }
+    }
+    assert_true(about(alone(f, 960, compute, 1), 960 * 10000.0));
+    assert_true(about(alone(f, 960, compute, 2), 480 * 10000.0));
+}
+
+static void test_uneven_blocks_fill_gaps(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 100; i++)
+        f->blocks[i] = (struct ws_cost){.issue_ns = i ? 1000 : 50000, .latency_ns = 1000};
+    struct ws_timing_kernel k = {.need = {48, 0, 0}, .blocks_per_sm = 1, .sms = first_sms(2), .n_blocks = 100, .blocks = f->blocks, .dram_share = 1};
+    struct ws_timed r;
+    ws_timing_kernel(f->t, &k, &r);
+    /* SM 0 works at the long block while SM 1 takes 50 of the short; then both take the rest */
+    assert_in_range(r.end_ns - r.start_ns, 74000, 76000);
+}
+
+static void test_kernels_that_fit_together_overlap(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_timed a = run(f, 0, 46, waiting, (struct ws_sm_set){0});
+    struct ws_timed b = run(f, 0, 46, waiting, (struct ws_sm_set){0});
+    assert_int_equal(a.start_ns, b.start_ns);
+    assert_true(b.end_ns < a.end_ns + 2000);
+
+    fresh(f); /* disjoint SM sets */
+    struct ws_sm_set rest = {.n = 23, .bits = {((UINT64_C(1) << 46) - 1) & ~((UINT64_C(1) << 23) - 1)}};
+    a = run(f, 0, 500, compute, first_sms(23));
+    b = run(f, 0, 500, compute, rest);
+    assert_int_equal(a.start_ns, b.start_ns);
+    assert_int_equal(a.end_ns, b.end_ns);
+}
+
+static void test_full_kernels_do_not_overlap(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t one = alone(f, 46 * 60, compute, 46);
+    fresh(f);
+    run(f, 0, 46 * 60, compute, (struct ws_sm_set){0});
+    struct ws_timed b = run(f, 0, 46 * 60, compute, (struct ws_sm_set){0});
+    assert_true(b.end_ns >= 2 * one);
+    assert_true(b.end_ns <= 2 * one + one / 20);
+
+    fresh(f); /* memory is shared too */
+    one = alone(f, 460, memory, 46);
+    fresh(f);
+    run(f, 0, 460, memory, first_sms(23));
+    struct ws_sm_set rest = {.n = 23, .bits = {((UINT64_C(1) << 46) - 1) & ~((UINT64_C(1) << 23) - 1)}};
+    b = run(f, 0, 460, memory, rest);
+    assert_true(b.end_ns >= 2 * one - one / 10);
+}
+
+static void test_together_takes_less_than_one_after_another(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t serial = 0, ready = 0;
+    for (int i = 0; i < 8; i++) {
+        struct ws_timed r = run(f, ready, 20, compute, (struct ws_sm_set){0});
+        ready = serial = r.end_ns;
+    }
+    fresh(f);
+    uint64_t together = 0;
+    for (int i = 0; i < 8; i++) {
+        struct ws_timed r = run(f, 0, 20, compute, (struct ws_sm_set){0});
+        together = WS_MAX(together, r.end_ns);
+    }
+    assert_true(together * 2 < serial);
+}
+
+static void test_dependencies_and_gaps(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_timed a = run(f, 1000000, 46 * 6, compute, (struct ws_sm_set){0});
+    struct ws_timed b = run(f, a.end_ns, 46 * 6, compute, (struct ws_sm_set){0});
+    assert_true(b.start_ns >= a.end_ns);
+    struct ws_timed early = run(f, 0, 46 * 6, compute, (struct ws_sm_set){0}); /* into the gap before a */
+    assert_true(early.end_ns <= a.start_ns);
+    struct ws_timed t;
+    ws_timing_copy(f->t, WS_ENGINE_TO_DEVICE, 0, 24000, &t);
+    assert_int_equal(t.end_ns, 8000 + 1000);
+    ws_timing_copy(f->t, WS_ENGINE_TO_DEVICE, 0, 24000, &t); /* the same engine: after it */
+    assert_int_equal(t.start_ns, 9000);
+    ws_timing_copy(f->t, WS_ENGINE_FROM_DEVICE, 0, 24000, &t); /* the other direction */
+    assert_int_equal(t.start_ns, 0);
+    ws_timing_copy(f->t, WS_ENGINE_TO_DEVICE, 100000, 24000, &t);
+    ws_timing_copy(f->t, WS_ENGINE_TO_DEVICE, 0, 24000, &t); /* fits between */
+    assert_int_equal(t.start_ns, 18000);
+    assert_int_equal(ws_timing_now_ns(f->t), b.end_ns);
+}
+
+static void test_power_is_eq_2(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(ws_power_mw(&f->spec, 0), 46000);
+    assert_int_equal(ws_power_mw(&f->spec, 46), 46000 + 46 * 1795);
+    assert_int_equal(ws_power_mw(&f->spec, 6), 46000 + 6 * 1795 + 40 * 445);
+    struct ws_timed r = run(f, 0, 60, (struct ws_cost){.issue_ns = 1e6, .latency_ns = 1e6}, first_sms(6));
+    struct ws_timing_totals t;
+    ws_timing_totals(f->t, &t);
+    uint64_t ns = r.end_ns - r.start_ns;
+    assert_int_equal(r.energy_uj, (46000 + 6 * 1795 + 40 * 445) * ns / 1000000);
+    assert_int_equal(t.energy_uj, r.energy_uj);
+    assert_int_equal(t.busy_ns, ns);
+    assert_int_equal(t.sm_busy_ns, 6 * ns);
+    assert_int_equal(t.power_mw, 46000 + 6 * 1795 + 40 * 445);
+}
+
+/* Sum over operations == device; device == Eq. 2 integrated over the spans, by an independent sum on a raster of edges. */
+static void test_energy_adds_up(void **state)
+{
+    enum { N = 200 };
+    struct fixture *f = *state;
+    struct { struct ws_timed t; uint32_t first, n; bool copy; } op[N];
+    uint64_t seed = 7, sum = 0, edges[2 * N];
+    for (int i = 0; i < N; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint32_t r = (uint32_t)(seed >> 33);
+        uint64_t ready = (r % 100) * 30000;
+        op[i].copy = r % 5 == 0;
+        op[i].first = r % 40;
+        op[i].n = 1 + r % 6;
+        if (op[i].copy) {
+            ws_timing_copy(f->t, r % 3, ready, r % 1000000, &op[i].t);
+        } else { /* exactly n blocks, too large to share an SM: each of the n SMs is used */
+            struct ws_sm_set s = {.n = op[i].n};
+            s.bits[0] = ((UINT64_C(1) << op[i].n) - 1) << op[i].first;
+            for (uint32_t b = 0; b < op[i].n; b++)
+                f->blocks[b] = (struct ws_cost){.issue_ns = 1000 + r % 50000, .latency_ns = 1000 + r % 50000};
+            struct ws_timing_kernel k = {.ready_ns = ready, .need = {40, 0, 0}, .blocks_per_sm = 1, .sms = s, .n_blocks = op[i].n,
+                                         .blocks = f->blocks, .dram_share = 1};
+            ws_timing_kernel(f->t, &k, &op[i].t);
+        }
+        sum += op[i].t.energy_uj;
+        edges[2 * i] = op[i].t.start_ns;
+        edges[2 * i + 1] = op[i].t.end_ns;
+    }
+    struct ws_timing_totals t;
+    ws_timing_totals(f->t, &t);
+    assert_int_equal(t.energy_uj, sum);
+    for (int i = 1; i < 2 * N; i++)
+        for (int j = i; j && edges[j - 1] > edges[j]; j--) {
+            uint64_t x = edges[j];
+            edges[j] = edges[j - 1];
+            edges[j - 1] = x;
+        }
+    double pj = 0;
+    uint64_t busy = 0;
+    for (int e = 0; e + 1 < 2 * N; e++) {
+        uint64_t mask = 0;
+        bool any = false;
+        for (int i = 0; i < N; i++)
+            if (op[i].t.start_ns <= edges[e] && op[i].t.end_ns > edges[e]) {
+                any = true;
+                mask |= op[i].copy ? 0 : ((UINT64_C(1) << op[i].n) - 1) << op[i].first;
+            }
+        uint64_t ns = edges[e + 1] - edges[e];
+        pj += any ? (double)ws_power_mw(&f->spec, (uint32_t)__builtin_popcountll(mask)) * (double)ns : 0;
+        busy += mask ? ns : 0;
+    }
+    assert_true(about(sum, pj / 1e6));
+    assert_int_equal(t.busy_ns, busy);
+}
+
+static void test_many_operations_stay_bounded(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ready = 0;
+    for (int i = 0; i < 2000; i++)
+        ready = run(f, ready, 1, compute, (struct ws_sm_set){0}).end_ns;
+    /* what is too far back is forgotten: not before it, and after it no harm */
+    struct ws_timed late = run(f, 0, 1, compute, (struct ws_sm_set){0});
+    assert_true(late.start_ns > ready / 2);
+    assert_true(late.end_ns <= ready);
+}
+
+static void test_same_work_same_times(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t first = 0;
+    for (int round = 0; round < 2; round++) {
+        fresh(f);
+        uint64_t hash = 0;
+        for (uint32_t i = 0; i < 50; i++) {
+            struct ws_timed r = run(f, i * 5000, 1 + i * 37 % 300, i & 1 ? compute : memory, first_sms(1 + i % 46));
+            hash = hash * 31 + r.start_ns * 7 + r.end_ns + r.energy_uj;
+        }
+        if (round)
+            assert_int_equal(hash, first);
+        first = hash;
+    }
+}
+
+static void test_cost_of_work(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_work w = {.n_warp_insns = {[WS_WORK_FP32] = 1000, [WS_WORK_FP64] = 100}};
+    struct ws_cost c = ws_cost_of(&f->spec, 4, &w);
+    assert_true(about((uint64_t)(c.issue_ns * 1000), 100 * 32 / 2 / 1.725 * 1000)); /* 2 double lanes are the bound */
+    struct ws_work more = w;
+    more.n_warp_insns[WS_WORK_FP32] *= 20;
+    more.n_global_loads = 50;
+    more.n_load_sectors = 200;
+    struct ws_cost d = ws_cost_of(&f->spec, 4, &more);
+    assert_true(d.issue_ns > c.issue_ns && d.latency_ns > c.latency_ns && d.bytes > c.bytes);
+    assert_true(ws_cost_dram_share(&f->spec, 1e9, 1e6) < 0.01);  /* a footprint that fits the cache */
+    assert_true(ws_cost_dram_share(&f->spec, 1e6, 1e9) == 1);    /* all first touches */
+    assert_true(ws_cost_dram_share(&f->spec, 1e9, 1e8) > 0.9);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_known_times, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_monotone_in_sms_and_work, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_uneven_blocks_fill_gaps, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kernels_that_fit_together_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_full_kernels_do_not_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_together_takes_less_than_one_after_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dependencies_and_gaps, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_power_is_eq_2, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_energy_adds_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_operations_stay_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_same_work_same_times, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cost_of_work, setup, teardown),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
