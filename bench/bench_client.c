@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the client side costs: preloading, an asynchronous launch, a synchronising call beside a bare ZeroMQ ping-pong, copies beside
- * memcpy. With WATTSHARE_SOCKET it talks to that daemon (give it one whose devices skip execution), else to the tests' daemon
- * in miniature in a process of its own: then the figures are the client's and the carrier's alone. */
+ * memcpy. First with the tests' daemon in miniature, in a process of its own: the figures are the client's and the carrier's alone;
+ * then with wattshared of the same build, with a device that skips execution (or with the daemon at WATTSHARE_SOCKET). */
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -235,25 +235,75 @@ static void bench_copy(size_t bytes)
     free(b);
 }
 
+static void bench_with_daemon(double bare_us)
+{
+    pid_t pid = fork(); /* a process has one session */
+    if (pid == 0) {
+        MUST(ws_session_connect() == 0);
+        bench_launch();
+        bench_sync(bare_us);
+        bench_copy(16u << 20);
+        ws_session_shutdown();
+        exit(0);
+    }
+    int status;
+    MUST(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* wattshared of this build, on a socket in @dir. */
+static pid_t start_daemon(const char *self, const char *dir)
+{
+    char path[4200], byte;
+    int p[2];
+    const char *slash = strrchr(self, '/');
+    struct ws_config *c = (struct ws_config *)ws_config();
+    snprintf(path, sizeof path, "%.*s/../backend/wattshared", (int)(slash ? slash - self : 1),
+             slash ? self : ".");
+    snprintf(c->socket, sizeof c->socket, "ipc://%s/s", dir);
+    MUST(access(path, X_OK) == 0 && pipe(p) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(p[0]);
+        MUST(dup2(p[1], 9) == 9);
+        execl(path, "wattshared", "--socket", c->socket, "--gpus", "rtx3070", "--clock", "skip",
+              "--ready-fd", "9", "--log-level", "warning", NULL);
+        _exit(127);
+    }
+    close(p[1]);
+    MUST(read(p[0], &byte, 1) == 1);
+    close(p[0]);
+    return pid;
+}
+
+static void stop(pid_t pid, int signal)
+{
+    kill(pid, signal);
+    waitpid(pid, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
-    pid_t fake = 0;
+    char dir[] = "/tmp/wattshare-bench-XXXXXX", path[64];
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    MUST(mkdtemp(dir));
     bench_preload(argv[0]);
     double bare_us = pingpong_us(32);
+    printf("with the tests' daemon in miniature:\n");
+    pid_t daemon = start_fake();
+    bench_with_daemon(bare_us);
+    stop(daemon, SIGKILL);
     if (getenv(WS_ENV_SOCKET)) {
-        printf("daemon: %s\n", getenv(WS_ENV_SOCKET));
+        printf("with the daemon at %s:\n", getenv(WS_ENV_SOCKET));
+        snprintf(((struct ws_config *)ws_config())->socket, 256, "%s", getenv(WS_ENV_SOCKET));
+        bench_with_daemon(bare_us);
     } else {
-        printf("daemon: the tests' own in miniature (set " WS_ENV_SOCKET " for a real one)\n");
-        fake = start_fake();
+        printf("with wattshared, execution skipped:\n");
+        daemon = start_daemon(argv[0], dir);
+        bench_with_daemon(pingpong_us(32));
+        stop(daemon, SIGTERM);
     }
-    MUST(ws_session_connect() == 0);
-    bench_launch();
-    bench_sync(bare_us);
-    bench_copy(16u << 20);
-    ws_session_shutdown();
-    if (fake) {
-        kill(fake, SIGKILL);
-        waitpid(fake, NULL, 0);
-    }
+    snprintf(path, sizeof path, "%s/s", dir);
+    unlink(path);
+    rmdir(dir);
     return 0;
 }
