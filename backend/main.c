@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wattshared(8): options, configuration, devices; then the loop. */
+#include <config.h> /* the build's; "config.h" would be ours */
+
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>

@@ -88,7 +88,7 @@ int ws_path_claim(const char *socket_path, int *ret_lock)
 {
     char name[PATH_MAX];
     struct stat st;
-    int lock, r = make_directory(socket_path);
+    int lock = -1, r = make_directory(socket_path);
     if (r)
         return ws_raise(r);
     lock_name(socket_path, name, sizeof name);
