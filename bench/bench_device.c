@@ -10,24 +10,50 @@
 #include "base/clock.h"
 #include "device/device.h"
 
-static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
-                          ".visible .entry empty()\n{\nret;\n}\n"
-                          ".visible .entry saxpy(.param .u64 x, .param .u64 y)\n{\n"
-                          ".reg .b32 %r<5>; .reg .b64 %rd<6>; .reg .f32 %f<4>;\n"
-                          "ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y];\n"
-                          "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3;\n"
-                          "and.b32 %r4, %r4, 1048575;\n"
-                          "mul.wide.s32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;\n"
-                          "ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd5]; fma.rn.f32 %f3, %f1, 0f40000000, %f2;\n"
-                          "st.global.f32 [%rd5], %f3;\nret;\n}\n";
+static const char ptx[] =
+    ".version 7.5\n.target sm_75\n.address_size 64\n"
+    ".visible .entry empty()\n{\nret;\n}\n"
+    ".visible .entry saxpy(.param .u64 x, .param .u64 y)\n{\n"
+    ".reg .b32 %r<5>; .reg .b64 %rd<6>; .reg .f32 %f<4>;\n"
+    "ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y];\n"
+    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, "
+    "%r3;\n"
+    "and.b32 %r4, %r4, 1048575;\n"
+    "mul.wide.s32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;\n"
+    "ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd5]; fma.rn.f32 %f3, %f1, 0f40000000, %f2;\n"
+    "st.global.f32 [%rd5], %f3;\nret;\n}\n";
 
 static const struct ws_gpu_spec spec = {
-    .name = "rtx3070", .product = "bench", .cc_major = 8, .cc_minor = 6, .n_sms = 46, .max_threads_per_sm = 1536, .max_blocks_per_sm = 16,
-    .regs_per_sm = 65536, .max_threads_per_block = 1024, .shared_bytes_per_sm = 102400, .shared_bytes_per_block = 49152,
-    .shared_bytes_per_block_optin = 101376, .core_mhz = 1725, .memory_mhz = 7001, .memory_bus_bits = 256, .l2_bytes = 4 << 20,
-    .memory_bytes = UINT64_C(8) << 30, .memory_bytes_per_s = 448000000000, .copy_bytes_per_s = 24000000000, .copy_latency_ns = 8000,
-    .launch_overhead_ns = 3000, .memory_latency_ns = 330, .schedulers_per_sm = 4, .fp32_lanes_per_sm = 128, .int_lanes_per_sm = 64,
-    .fp64_lanes_per_sm = 2, .sfu_lanes_per_sm = 16, .ldst_lanes_per_sm = 16, .static_mw = 46000, .idle_mw_per_sm = 445,
+    .name = "rtx3070",
+    .product = "bench",
+    .cc_major = 8,
+    .cc_minor = 6,
+    .n_sms = 46,
+    .max_threads_per_sm = 1536,
+    .max_blocks_per_sm = 16,
+    .regs_per_sm = 65536,
+    .max_threads_per_block = 1024,
+    .shared_bytes_per_sm = 102400,
+    .shared_bytes_per_block = 49152,
+    .shared_bytes_per_block_optin = 101376,
+    .core_mhz = 1725,
+    .memory_mhz = 7001,
+    .memory_bus_bits = 256,
+    .l2_bytes = 4 << 20,
+    .memory_bytes = UINT64_C(8) << 30,
+    .memory_bytes_per_s = 448000000000,
+    .copy_bytes_per_s = 24000000000,
+    .copy_latency_ns = 8000,
+    .launch_overhead_ns = 3000,
+    .memory_latency_ns = 330,
+    .schedulers_per_sm = 4,
+    .fp32_lanes_per_sm = 128,
+    .int_lanes_per_sm = 64,
+    .fp64_lanes_per_sm = 2,
+    .sfu_lanes_per_sm = 16,
+    .ldst_lanes_per_sm = 16,
+    .static_mw = 46000,
+    .idle_mw_per_sm = 445,
     .dynamic_mw_per_sm = 1795,
 };
 
@@ -97,11 +123,19 @@ static void bench_close(struct bench *b)
     ws_ptx_module_free(b->ptx);
 }
 
-static void launch(struct bench *b, struct ws_op *op, uint32_t kernel, uint32_t blocks, const void *params, uint32_t param_bytes)
+static void launch(struct bench *b, struct ws_op *op, uint32_t kernel, uint32_t blocks,
+                   const void *params, uint32_t param_bytes)
 {
     *op = (struct ws_op){
-        .kind = WS_OPK_LAUNCH, .space = b->s, .done = on_done,
-        .launch = {.instance = b->i, .kernel = kernel, .grid = {blocks, 1, 1}, .block = {128, 1, 1}, .params = params, .param_bytes = param_bytes},
+        .kind = WS_OPK_LAUNCH,
+        .space = b->s,
+        .done = on_done,
+        .launch = {.instance = b->i,
+                   .kernel = kernel,
+                   .grid = {blocks, 1, 1},
+                   .block = {128, 1, 1},
+                   .params = params,
+                   .param_bytes = param_bytes},
     };
 }
 
@@ -117,7 +151,8 @@ static void bench_skip(void)
     for (int i = 0; i < N; i++)
         ws_device_submit(b.d, &op);
     t = ws_clock_ns() - t;
-    printf("%-52s %8.1f ns  (%.1f million/s)\n", "launch, execution skipped", (double)t / N, N * 1e3 / (double)t);
+    printf("%-52s %8.1f ns  (%.1f million/s)\n", "launch, execution skipped", (double)t / N,
+           N * 1e3 / (double)t);
     bench_close(&b);
 }
 
@@ -137,12 +172,13 @@ static void bench_latency(struct bench *b, uint32_t blocks, int n, bool chain)
         wait_done(i + 101);
     }
     t = ws_clock_ns() - t;
-    snprintf(text, sizeof text, "empty kernel of %u block%s, submit to done%s", blocks, blocks > 1 ? "s" : "",
-             chain ? "" : " (*)");
+    snprintf(text, sizeof text, "empty kernel of %u block%s, submit to done%s", blocks,
+             blocks > 1 ? "s" : "", chain ? "" : " (*)");
     printf("%-52s %8.2f us\n", text, (double)t / n / 1e3);
 }
 
-static void bench_blocks(struct bench *b, uint32_t kernel, const char *name, uint32_t blocks, const void *params, uint32_t bytes)
+static void bench_blocks(struct bench *b, uint32_t kernel, const char *name, uint32_t blocks,
+                         const void *params, uint32_t bytes)
 {
     struct ws_op op;
     launch(b, &op, kernel, blocks, params, bytes);
@@ -153,8 +189,8 @@ static void bench_blocks(struct bench *b, uint32_t kernel, const char *name, uin
     ws_device_submit(b->d, &op);
     wait_done(2);
     t = ws_clock_ns() - t;
-    printf("%-52s %8.2f million blocks/s, %.0f million thread instructions/s\n", name, blocks * 1e3 / (double)t,
-           (double)op.n_thread_insns * 1e3 / (double)t);
+    printf("%-52s %8.2f million blocks/s, %.0f million thread instructions/s\n", name,
+           blocks * 1e3 / (double)t, (double)op.n_thread_insns * 1e3 / (double)t);
 }
 
 static void bench_copy(struct bench *b, uint64_t bytes)
@@ -166,7 +202,10 @@ static void bench_copy(struct bench *b, uint64_t bytes)
         exit(1);
     memset(x, 1, 2 * bytes);
     must(ws_device_mem_alloc(b->d, b->s, va, bytes), "allocation");
-    struct ws_op op = {.kind = WS_OPK_COPY, .space = b->s, .done = on_done, .copy = {.dst_va = va, .bytes = bytes, .src_host = x}};
+    struct ws_op op = {.kind = WS_OPK_COPY,
+                       .space = b->s,
+                       .done = on_done,
+                       .copy = {.dst_va = va, .bytes = bytes, .src_host = x}};
     uint64_t best_memcpy = UINT64_MAX, best = UINT64_MAX;
     n_done = 0;
     for (int i = 0; i < N; i++) {
@@ -182,8 +221,8 @@ static void bench_copy(struct bench *b, uint64_t bytes)
     }
     char text[64];
     snprintf(text, sizeof text, "copy of %llu KiB to the device", (unsigned long long)bytes >> 10);
-    printf("%-52s %8.2f us  = %.0f %% of memcpy's speed (%.1f GB/s)\n", text, (double)best / 1e3, 100.0 * (double)best_memcpy / (double)best,
-           (double)bytes / (double)best_memcpy);
+    printf("%-52s %8.2f us  = %.0f %% of memcpy's speed (%.1f GB/s)\n", text, (double)best / 1e3,
+           100.0 * (double)best_memcpy / (double)best, (double)bytes / (double)best_memcpy);
     must(ws_space_unmap(b->s, va), "unmap");
     munmap(x, 2 * bytes);
 }

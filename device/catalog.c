@@ -20,14 +20,23 @@
 struct key {
     const char *name;
     size_t offset;
-    uint8_t bytes;        /* 4 or 8: width of the field */
-    bool optional;        /* then @def holds */
+    uint8_t bytes; /* 4 or 8: width of the field */
+    bool optional; /* then @def holds */
     int64_t min, max, def;
-    uint64_t unit;        /* field = value * unit */
+    uint64_t unit; /* field = value * unit */
 };
-#define K32(f, name, min, max) {name, offsetof(struct ws_gpu_spec, f), 4, false, min, max, 0, 1}
-#define K64(f, name, min, max, unit) {name, offsetof(struct ws_gpu_spec, f), 8, false, min, max, 0, unit}
-#define K32_DEFAULT(f, name, min, max, def) {name, offsetof(struct ws_gpu_spec, f), 4, true, min, max, def, 1}
+#define K32(f, name, min, max)                                                                     \
+    {                                                                                              \
+        name, offsetof(struct ws_gpu_spec, f), 4, false, min, max, 0, 1                            \
+    }
+#define K64(f, name, min, max, unit)                                                               \
+    {                                                                                              \
+        name, offsetof(struct ws_gpu_spec, f), 8, false, min, max, 0, unit                         \
+    }
+#define K32_DEFAULT(f, name, min, max, def)                                                        \
+    {                                                                                              \
+        name, offsetof(struct ws_gpu_spec, f), 4, true, min, max, def, 1                           \
+    }
 
 static const struct key keys[] = {
     K32(n_sms, "sms", 1, 256),
@@ -78,18 +87,21 @@ static void key_set(struct ws_gpu_spec *s, const struct key *k, int64_t value)
 static bool name_ok(const char *name)
 {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
-    return n && !name[n] && n < sizeof ((struct ws_gpu_spec *)0)->name;
+    return n && !name[n] && n < sizeof((struct ws_gpu_spec *)0)->name;
 }
 
-int ws_gpu_spec_check(const struct ws_gpu_spec *s, const char *file, uint32_t line, struct ws_diags *diags)
+int ws_gpu_spec_check(const struct ws_gpu_spec *s, const char *file, uint32_t line,
+                      struct ws_diags *diags)
 {
     bool ok = true;
     if (!memchr(s->name, 0, sizeof s->name) || !name_ok(s->name)) {
-        ws_diags_add(diags, file, line, 0, "gpu: the name must be 1 to 31 letters, digits, '-', '_' or '.'");
+        ws_diags_add(diags, file, line, 0,
+                     "gpu: the name must be 1 to 31 letters, digits, '-', '_' or '.'");
         return WS_CATALOG_E_INVALID;
     }
     if (!s->product[0] || !memchr(s->product, 0, sizeof s->product)) {
-        ws_diags_add(diags, file, line, 0, "gpu %s: product must be 1 to 63 bytes of text", s->name);
+        ws_diags_add(diags, file, line, 0, "gpu %s: product must be 1 to 63 bytes of text",
+                     s->name);
         ok = false;
     }
     if (s->cc_major < 1 || s->cc_major > 99 || s->cc_minor > 9) {
@@ -99,7 +111,8 @@ int ws_gpu_spec_check(const struct ws_gpu_spec *s, const char *file, uint32_t li
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++) {
         int64_t v = key_value(s, &keys[i]);
         if (v < keys[i].min || v > keys[i].max) {
-            ws_diags_add(diags, file, line, 0, "gpu %s: %s is %" PRId64 ", must be %" PRId64 " to %" PRId64, s->name,
+            ws_diags_add(diags, file, line, 0,
+                         "gpu %s: %s is %" PRId64 ", must be %" PRId64 " to %" PRId64, s->name,
                          keys[i].name, v, keys[i].min, keys[i].max);
             ok = false;
         }
@@ -107,24 +120,31 @@ int ws_gpu_spec_check(const struct ws_gpu_spec *s, const char *file, uint32_t li
     if (!ok)
         return WS_CATALOG_E_INVALID;
     if (s->max_threads_per_block > s->max_threads_per_sm) {
-        ws_diags_add(diags, file, line, 0, "gpu %s: threads_per_block (%u) must not exceed threads_per_sm (%u)", s->name,
+        ws_diags_add(diags, file, line, 0,
+                     "gpu %s: threads_per_block (%u) must not exceed threads_per_sm (%u)", s->name,
                      s->max_threads_per_block, s->max_threads_per_sm);
         ok = false;
     }
-    if (s->shared_bytes_per_block > s->shared_bytes_per_block_optin || s->shared_bytes_per_block_optin > s->shared_bytes_per_sm) {
+    if (s->shared_bytes_per_block > s->shared_bytes_per_block_optin ||
+        s->shared_bytes_per_block_optin > s->shared_bytes_per_sm) {
         ws_diags_add(diags, file, line, 0,
-                     "gpu %s: shared_bytes_per_block <= shared_bytes_per_block_optin <= shared_bytes_per_sm must hold, "
+                     "gpu %s: shared_bytes_per_block <= shared_bytes_per_block_optin <= "
+                     "shared_bytes_per_sm must hold, "
                      "but they are %u, %u, %u",
-                     s->name, s->shared_bytes_per_block, s->shared_bytes_per_block_optin, s->shared_bytes_per_sm);
+                     s->name, s->shared_bytes_per_block, s->shared_bytes_per_block_optin,
+                     s->shared_bytes_per_sm);
         ok = false;
     }
     if (s->max_threads_per_block % 32 || s->max_threads_per_sm % 32) {
-        ws_diags_add(diags, file, line, 0, "gpu %s: threads_per_block and threads_per_sm must be multiples of 32", s->name);
+        ws_diags_add(diags, file, line, 0,
+                     "gpu %s: threads_per_block and threads_per_sm must be multiples of 32",
+                     s->name);
         ok = false;
     }
     if (s->dynamic_mw_per_sm < s->idle_mw_per_sm) {
-        ws_diags_add(diags, file, line, 0, "gpu %s: dynamic_mw_per_sm (%u) must not be less than idle_mw_per_sm (%u)", s->name,
-                     s->dynamic_mw_per_sm, s->idle_mw_per_sm);
+        ws_diags_add(diags, file, line, 0,
+                     "gpu %s: dynamic_mw_per_sm (%u) must not be less than idle_mw_per_sm (%u)",
+                     s->name, s->dynamic_mw_per_sm, s->idle_mw_per_sm);
         ok = false;
     }
     return ok ? 0 : WS_CATALOG_E_INVALID;
@@ -138,10 +158,12 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[256];
     vsnprintf(text, sizeof text, fmt, ap);
-    const char *hint = strstr(text, "no such option")    ? "; the keys are in wattshared.conf(5), GPU CATALOG"
+    const char *hint = strstr(text, "no such option")
+                           ? "; the keys are in wattshared.conf(5), GPU CATALOG"
                        : strstr(text, "invalid integer") ? "; it must be a whole number"
                                                          : "";
-    ws_diags_add(cb_diags, cfg ? cfg->filename : NULL, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text, hint);
+    ws_diags_add(cb_diags, cfg ? cfg->filename : NULL,
+                 cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text, hint);
     cb_failed = true;
 }
 
@@ -162,8 +184,8 @@ static int on_int(cfg_t *cfg, cfg_opt_t *opt)
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++) {
         if (strcmp(opt->name, keys[i].name) || (v >= keys[i].min && v <= keys[i].max))
             continue;
-        cfg_error(cfg, "gpu %s: %s = %ld is out of range: use %" PRId64 " to %" PRId64, cfg_title(cfg), opt->name, v,
-                  keys[i].min, keys[i].max);
+        cfg_error(cfg, "gpu %s: %s = %ld is out of range: use %" PRId64 " to %" PRId64,
+                  cfg_title(cfg), opt->name, v, keys[i].min, keys[i].max);
         return -1;
     }
     return 0;
@@ -175,15 +197,16 @@ static int on_cc(cfg_t *cfg, cfg_opt_t *opt)
     const char *v = cfg_opt_getnstr(opt, 0);
     if (v && !parse_cc(v, &major, &minor))
         return 0;
-    cfg_error(cfg, "gpu %s: %s = \"%s\" is not a compute capability: use \"MAJOR.MINOR\", like \"7.5\"", cfg_title(cfg),
-              opt->name, v ? v : "");
+    cfg_error(cfg,
+              "gpu %s: %s = \"%s\" is not a compute capability: use \"MAJOR.MINOR\", like \"7.5\"",
+              cfg_title(cfg), opt->name, v ? v : "");
     return -1;
 }
 
 static int on_product(cfg_t *cfg, cfg_opt_t *opt)
 {
     const char *v = cfg_opt_getnstr(opt, 0);
-    if (v && v[0] && strlen(v) < sizeof ((struct ws_gpu_spec *)0)->product)
+    if (v && v[0] && strlen(v) < sizeof((struct ws_gpu_spec *)0)->product)
         return 0;
     cfg_error(cfg, "gpu %s: product must be 1 to 63 bytes of text", cfg_title(cfg));
     return -1;
@@ -199,14 +222,16 @@ static void spec_from(const cfg_t *cfg, struct ws_gpu_spec *spec)
     if (cfg_size(c, "cc"))
         (void)parse_cc(cfg_getstr(c, "cc"), &spec->cc_major, &spec->cc_minor);
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
-        key_set(spec, &keys[i], cfg_size(c, keys[i].name) ? cfg_getint(c, keys[i].name) : keys[i].def);
+        key_set(spec, &keys[i],
+                cfg_size(c, keys[i].name) ? cfg_getint(c, keys[i].name) : keys[i].def);
 }
 
 static int on_gpu(cfg_t *cfg, cfg_opt_t *opt)
 {
     cfg_t *gpu = cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1);
     if (!name_ok(cfg_title(gpu))) {
-        cfg_error(cfg, "gpu '%s': a name is 1 to 31 letters, digits, '-', '_' or '.'", cfg_title(gpu));
+        cfg_error(cfg, "gpu '%s': a name is 1 to 31 letters, digits, '-', '_' or '.'",
+                  cfg_title(gpu));
         return -1;
     }
     char missing[256] = "";
@@ -223,7 +248,8 @@ static int on_gpu(cfg_t *cfg, cfg_opt_t *opt)
     }
     struct ws_gpu_spec spec;
     spec_from(gpu, &spec);
-    if (ws_gpu_spec_check(&spec, cfg->filename, cfg->line > 0 ? (uint32_t)cfg->line : 0, cb_diags)) {
+    if (ws_gpu_spec_check(&spec, cfg->filename, cfg->line > 0 ? (uint32_t)cfg->line : 0,
+                          cb_diags)) {
         cb_failed = true;
         return -1;
     }
@@ -254,7 +280,8 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
         opts[n++] = (cfg_opt_t)CFG_INT(keys[i].name, 0, CFGF_NODEFAULT);
     opts[n] = (cfg_opt_t)CFG_END();
-    cfg_opt_t top[] = {CFG_SEC("gpu", opts, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES), CFG_END()};
+    cfg_opt_t top[] = {CFG_SEC("gpu", opts, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
+                       CFG_END()};
 
     FILE *f = fopen(path, "re");
     if (!f)
@@ -281,8 +308,10 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     int r = cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CATALOG_E_INVALID;
     if (r && !cb_failed)
         ws_diags_add(diags, path, 0, 0, "cannot be read as a GPU catalog file");
-    if (!r && !cfg_size(cfg, "gpu")) { /* libconfuse takes a lone quotation mark for an empty file */
-        ws_diags_add(diags, path, 0, 0, "no gpu section in it; it must hold at least one: gpu NAME { key = value … }");
+    if (!r &&
+        !cfg_size(cfg, "gpu")) { /* libconfuse takes a lone quotation mark for an empty file */
+        ws_diags_add(diags, path, 0, 0,
+                     "no gpu section in it; it must hold at least one: gpu NAME { key = value … }");
         r = WS_CATALOG_E_INVALID;
     }
     for (unsigned i = 0; !r && i < cfg_size(cfg, "gpu"); i++) {
@@ -312,7 +341,9 @@ static int load_dir(struct ws_catalog *c, const char *path, struct ws_diags *dia
     for (int i = 0; i < n; i++) {
         char *file = NULL;
         if (r >= 0) {
-            int one = asprintf(&file, "%s/%s", path, list[i]->d_name) < 0 ? -ENOMEM : load_file(c, file, diags);
+            int one = asprintf(&file, "%s/%s", path, list[i]->d_name) < 0
+                          ? -ENOMEM
+                          : load_file(c, file, diags);
             r = one < 0 || !r ? one : r; /* all files are read, so that all errors are seen */
             free(one == -ENOMEM && !file ? NULL : file);
         }

@@ -14,7 +14,10 @@ struct ws_catalog {
     size_t n, cap;
 };
 #define WS_CATALOG_NULL ((struct ws_catalog){0})
-enum { _WS_CATALOG_OK, WS_CATALOG_E_INVALID /* something is wrong in a file: see the diagnostics */ };
+enum {
+    _WS_CATALOG_OK,
+    WS_CATALOG_E_INVALID /* something is wrong in a file: see the diagnostics */
+};
 
 /* Adds the GPUs of a file, or of all *.conf files of a directory in the order of their names, to @c. A GPU that is there
  * already is replaced by a later file's; twice in one file is an error.
@@ -27,6 +30,7 @@ void ws_catalog_deinit(struct ws_catalog *c);
 
 /* Whether all fields are in range and fit each other; each that is not is named in @diags (@file, @line may be NULL, 0).
  * Return: 0 or WS_CATALOG_E_INVALID. */
-WS_MUST_CHECK int ws_gpu_spec_check(const struct ws_gpu_spec *spec, const char *file, uint32_t line, struct ws_diags *diags);
+WS_MUST_CHECK int ws_gpu_spec_check(const struct ws_gpu_spec *spec, const char *file, uint32_t line,
+                                    struct ws_diags *diags);
 
 #endif

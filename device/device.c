@@ -36,12 +36,14 @@ void ws_device_close(struct ws_device *d)
 
 int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes)
 {
-    if (!va || va % WS_DEVICE_PAGE_BYTES || !bytes || bytes % WS_DEVICE_PAGE_BYTES || va + bytes < va)
+    if (!va || va % WS_DEVICE_PAGE_BYTES || !bytes || bytes % WS_DEVICE_PAGE_BYTES ||
+        va + bytes < va)
         return ws_raise(-EINVAL);
     return d->ops->mem_alloc(d, s, va, bytes);
 }
 
-int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret, struct ws_diags *diags)
+int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
+                          struct ws_dmodule **ret, struct ws_diags *diags)
 {
     return d->ops->module_load(d, m, ret, diags);
 }
@@ -52,8 +54,8 @@ void ws_device_module_unload(struct ws_device *d, struct ws_dmodule *m)
         d->ops->module_unload(m);
 }
 
-int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s, const uint64_t *var_va,
-                           struct ws_dinstance **ret)
+int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                           const uint64_t *var_va, struct ws_dinstance **ret)
 {
     if (!var_va && ws_dmodule_info(m)->n_vars)
         return ws_raise(-EINVAL);
@@ -95,8 +97,8 @@ uint64_t ws_device_now_ns(struct ws_device *d)
     return t.now_ns;
 }
 
-int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel, uint32_t block_threads,
-                        uint32_t shared_bytes, struct ws_occupancy *ret)
+int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
+                        uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret)
 {
     if (kernel >= ws_dmodule_info(m)->n_kernels || !block_threads)
         return ws_raise(-EINVAL);

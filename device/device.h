@@ -95,7 +95,8 @@ struct ws_op {
     enum ws_dev_error error;
     char text[192];                /* what, kernel, block, thread, address, PTX line; "" on success */
     uint64_t start_ns, end_ns;     /* device clock */
-    uint64_t energy_uj;            /* this operation's share: its SMs' dynamic energy and its part of static and idle power */
+    uint64_t energy_uj;            /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
+                                      what earlier ones of the space turned out to share with others (device/soft/timing.c) */
     uint64_t n_thread_insns;       /* executed (launch) */
     /* the device's own while it knows the op */
     struct ws_op *next;

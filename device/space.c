@@ -53,21 +53,22 @@ struct chunk {
 };
 
 struct ws_space {
-    _Atomic uint32_t seq;            /* odd while a writer works; written under lock */
-    _Atomic(struct table *) table;   /* never NULL; written under lock */
+    uint64_t id;
+    _Atomic uint32_t seq;          /* odd while a writer works; written under lock */
+    _Atomic(struct table *) table; /* never NULL; written under lock */
     _Atomic uint64_t device_bytes;
-    pthread_mutex_t lock;            /* writers, epochs, limbo */
+    pthread_mutex_t lock; /* writers, epochs, limbo */
     struct chunk *chunks;
     struct slot *free_slots;
     unsigned epoch;
-    uint64_t users[2];               /* [epoch & 1] */
+    uint64_t users[2]; /* [epoch & 1] */
     struct slot *limbo[2];
     pthread_mutex_t print_lock;
     void (*print)(void *arg, const char *text, size_t n);
     void *print_arg;
 };
 
-#define LOAD(p) atomic_load_explicit(&(p), memory_order_acquire)
+#define LOAD(p)     atomic_load_explicit(&(p), memory_order_acquire)
 #define STORE(p, x) atomic_store_explicit(&(p), (x), memory_order_release)
 
 static struct table *table_new(uint32_t cap)
@@ -87,7 +88,9 @@ int ws_space_new(struct ws_space **ret)
         free(t);
         return ws_raise(-ENOMEM);
     }
+    static _Atomic uint64_t n_spaces;
     atomic_init(&s->table, t);
+    s->id = ++n_spaces;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->print_lock, NULL);
     *ret = s;
@@ -193,8 +196,8 @@ bool ws_space_find(const struct ws_space *s, uint64_t va, uint64_t bytes, struct
     return true;
 }
 
-bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host, uint64_t *ret_bytes, uint32_t *ret_flags,
-                      struct ws_device **ret_device)
+bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,
+                      uint64_t *ret_bytes, uint32_t *ret_flags, struct ws_device **ret_device)
 {
     struct ws_mapping m;
     if (!lookup(s, va, &m))
@@ -226,7 +229,8 @@ static struct slot *slot_get(struct ws_space *s)
 
 static void write_begin(struct ws_space *s)
 {
-    atomic_store_explicit(&s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 static void write_end(struct ws_space *s)
@@ -257,8 +261,8 @@ static struct table *table_with_room(struct table *t)
     return bigger;
 }
 
-static int map_locked(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags, struct ws_device *d,
-                      ws_space_release_fn *release, void *arg)
+static int map_locked(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags,
+                      struct ws_device *d, ws_space_release_fn *release, void *arg)
 {
     struct table *t = s->table;
     uint32_t i = upper_bound(t, t->n, va);
@@ -298,8 +302,8 @@ static int map_locked(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
     return 0;
 }
 
-int ws_space_map_device(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags, struct ws_device *d,
-                        ws_space_release_fn *release, void *arg)
+int ws_space_map_device(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags,
+                        struct ws_device *d, ws_space_release_fn *release, void *arg)
 {
     if (!bytes || va + bytes < va || !host)
         return ws_raise(-EINVAL);
@@ -381,12 +385,18 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
     return 0;
 }
 
+uint64_t ws_space_id(const struct ws_space *s)
+{
+    return s->id;
+}
+
 uint64_t ws_space_device_bytes(const struct ws_space *s)
 {
     return LOAD(s->device_bytes);
 }
 
-void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char *text, size_t n), void *arg)
+void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char *text, size_t n),
+                        void *arg)
 {
     pthread_mutex_lock(&s->print_lock);
     s->print = print;

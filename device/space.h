@@ -10,8 +10,9 @@ typedef void ws_space_release_fn(void *arg, uint8_t *host, uint64_t bytes);
 
 /* As ws_space_map_host(), for memory of @d: @release(@arg, @host, @bytes) is called once nobody can see the memory any more.
  * On an error it is not called. */
-WS_MUST_CHECK int ws_space_map_device(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags,
-                                      struct ws_device *d, ws_space_release_fn *release, void *arg);
+WS_MUST_CHECK int ws_space_map_device(struct ws_space *s, uint64_t va, uint64_t bytes, void *host,
+                                      uint32_t flags, struct ws_device *d,
+                                      ws_space_release_fn *release, void *arg);
 
 /* Between enter and leave the memory of every mapping that ws_space_find() returned stays valid, even when it is unmapped
  * meanwhile. Any thread; may nest. Leave takes what enter returned. */
@@ -20,11 +21,14 @@ void ws_space_leave(struct ws_space *s, unsigned epoch);
 
 /* As ws_space_find(), without copying what a copy does not need: host address of @va and how many bytes follow it in the same
  * mapping. Return: false if @va is not mapped. */
-bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host, uint64_t *ret_bytes, uint32_t *ret_flags,
-                      struct ws_device **ret_device);
+bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,
+                      uint64_t *ret_bytes, uint32_t *ret_flags, struct ws_device **ret_device);
 
 /* Hands a kernel's output to what ws_space_set_print() set. Calls for one space never overlap. Any thread. */
 void ws_space_print(const struct ws_space *s, const char *text, size_t n);
+
+/* Never given twice in a process, never 0. */
+uint64_t ws_space_id(const struct ws_space *s);
 
 /* Bytes of device memory mapped now. */
 uint64_t ws_space_device_bytes(const struct ws_space *s);

@@ -30,7 +30,13 @@
 #include "base/log.h"
 #include "frontend/channel_private.h"
 
-enum { BATCH_COMMANDS = 256, BATCH_BYTES = 48 * 1024, FLUSH_NS = 100 * 1000, FLUSH_QUIET_TICKS = 3, POLL_MS = 1000 };
+enum {
+    BATCH_COMMANDS = 256,
+    BATCH_BYTES = 48 * 1024,
+    FLUSH_NS = 100 * 1000,
+    FLUSH_QUIET_TICKS = 3,
+    POLL_MS = 1000
+};
 enum { TAG_FIRST_SEQ = 0x10, TAG_COMMANDS = 0x1a, TAG_LAUNCH = 0x0a };
 
 struct waiter {
@@ -84,7 +90,7 @@ static void wake_waiter(struct ws_channel *c, struct waiter *w)
 
 void ws_channel_wake_all(struct ws_channel *c)
 {
-    ws_list_for_each(it, &c->waiters)
+    ws_list_for_each (it, &c->waiters)
         wake_waiter(c, ws_list_entry(it, struct waiter, link));
 }
 
@@ -93,7 +99,8 @@ void ws_channel_die(struct ws_channel *c, const char *why)
     if (c->dead)
         return;
     c->dead = true;
-    ws_log(WS_ERROR, "channel: lost the daemon at %s: %s; every CUDA call fails from here on", c->endpoint, why);
+    ws_log(WS_ERROR, "channel: lost the daemon at %s: %s; every CUDA call fails from here on",
+           c->endpoint, why);
     ws_channel_wake_all(c);
     pthread_cond_signal(&c->flusher_cond);
 }
@@ -105,7 +112,7 @@ static bool window_open(const struct ws_channel *c)
 
 static void take_reply(struct ws_channel *c, Ws__Reply **reply)
 {
-    ws_list_for_each(it, &c->waiters) {
+    ws_list_for_each (it, &c->waiters) {
         struct waiter *w = ws_list_entry(it, struct waiter, link);
         if (w->seq == (*reply)->seq && !w->done) {
             w->reply = *reply;
@@ -121,7 +128,7 @@ static void take_notice(struct ws_channel *c, const Ws__Notice *n)
 {
     if (n->retired > c->n_retired && n->retired <= c->n_posted) {
         c->n_retired = n->retired;
-        ws_list_for_each(it, &c->waiters) {
+        ws_list_for_each (it, &c->waiters) {
             struct waiter *w = ws_list_entry(it, struct waiter, link);
             if (!w->seq && !w->done) {
                 w->done = true;
@@ -154,7 +161,8 @@ void ws_channel_drain(struct ws_channel *c)
         int more = 0;
         size_t n = sizeof more;
         c->zmq->getsockopt(c->sock, ZMQ_RCVMORE, &more, &n);
-        Ws__ServerMessage *s = ws__server_message__unpack(NULL, c->zmq->msg_size(&m), c->zmq->msg_data(&m));
+        Ws__ServerMessage *s =
+            ws__server_message__unpack(NULL, c->zmq->msg_size(&m), c->zmq->msg_data(&m));
         c->zmq->msg_close(&m);
         if (!s || more) {
             ws_channel_die(c, "it sent what is no message of this protocol");
@@ -210,7 +218,8 @@ static void wait_begin(struct ws_channel *c, struct waiter *w)
 static void wait_end(struct ws_channel *c, struct waiter *w)
 {
     int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a cancelled leader would leave the others without one */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+                           &cancel); /* a cancelled leader would leave the others without one */
     while (!w->done && !c->dead) {
         if (c->leader) {
             pthread_cond_wait(&w->cond, &c->lock);
@@ -256,9 +265,9 @@ static void *flusher_main(void *arg)
     prctl(PR_SET_TIMERSLACK, 1000ul); /* ns */
     pthread_mutex_lock(&c->lock);
     while (!c->flusher_stop && !c->dead) {
-        if (c->n_posted != seen) {
+        if (c->n_async != seen) {
             quiet = 0;
-            seen = c->n_posted;
+            seen = c->n_async;
         } else if (c->batch_commands) {
             flush(c);
             quiet = 0;
@@ -304,8 +313,9 @@ static int make_room(struct ws_channel *c, size_t bytes)
             return WS__ERROR__DISCONNECTED;
     }
     size_t want = c->batch_bytes + bytes + 32;
-    if (WS_UNLIKELY(c->batch_commands && (want > c->limits.message_bytes || want > BATCH_BYTES + 32 ||
-                                          c->batch_commands >= WS_MIN(c->limits.commands, (uint32_t)BATCH_COMMANDS)))) {
+    if (WS_UNLIKELY(c->batch_commands &&
+                    (want > c->limits.message_bytes || want > BATCH_BYTES + 32 ||
+                     c->batch_commands >= WS_MIN(c->limits.commands, (uint32_t)BATCH_COMMANDS)))) {
         if (flush(c))
             return WS__ERROR__DISCONNECTED;
         want = bytes + 32;
@@ -343,6 +353,7 @@ static int append(struct ws_channel *c, const Ws__Command *cmd)
 /* After an asynchronous command: see to it that it goes out. */
 static void nudge(struct ws_channel *c)
 {
+    c->n_async++;
     if (WS_UNLIKELY(c->batch_commands >= BATCH_COMMANDS || c->batch_bytes >= BATCH_BYTES)) {
         flush(c);
     } else if (WS_UNLIKELY(c->flusher_asleep)) {

@@ -17,7 +17,9 @@
 #include "base/log.h"
 #include "frontend/channel_private.h"
 
-#define CURE "start it with `wattshared`, run the program under `wattshare run --private`, or set " WS_ENV_SOCKET
+#define CURE                                                                                       \
+    "start it with `wattshared`, run the program under `wattshare run --private`, or "             \
+    "set " WS_ENV_SOCKET
 enum { LINGER_MS = 200, HEARTBEAT_MS = 1000, HEARTBEAT_TIMEOUT_MS = 3000, LEAVE_MS = 200 };
 
 /* ZeroMQ would try again for ever; a missing or dead socket file is known at once. Return: NULL, or what is wrong. */
@@ -25,7 +27,7 @@ static const char *probe_ipc(const char *endpoint)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     const char *path = endpoint + strlen("ipc://");
-    if (strncmp(endpoint, "ipc://", 6) || *path == '@')
+    if (strncmp(endpoint, "ipc://", 6) != 0 || *path == '@')
         return NULL;
     if (strlen(path) >= sizeof a.sun_path)
         return "the path of the socket is too long";
@@ -73,7 +75,8 @@ static int zmq_open(struct ws_channel *c)
         char name[64];
         snprintf(name, sizeof name, "inproc://wattshare-monitor-%u", serial++);
         if (c->zmq->socket_monitor(c->sock, name, ZMQ_EVENT_DISCONNECTED) == 0 &&
-            (c->monitor = c->zmq->socket(c->ctx, ZMQ_PAIR)) && c->zmq->connect(c->monitor, name) == 0) {
+            (c->monitor = c->zmq->socket(c->ctx, ZMQ_PAIR)) &&
+            c->zmq->connect(c->monitor, name) == 0) {
             size_t n = sizeof c->monitor_fd;
             c->zmq->getsockopt(c->monitor, ZMQ_FD, &c->monitor_fd, &n);
         }
@@ -120,7 +123,8 @@ static Ws__ServerMessage *first_message(struct ws_channel *c, uint64_t deadline_
         zmq_msg_t m;
         c->zmq->msg_init(&m);
         if (c->zmq->msg_recv(&m, c->sock, ZMQ_DONTWAIT) >= 0) {
-            Ws__ServerMessage *s = ws__server_message__unpack(NULL, c->zmq->msg_size(&m), c->zmq->msg_data(&m));
+            Ws__ServerMessage *s =
+                ws__server_message__unpack(NULL, c->zmq->msg_size(&m), c->zmq->msg_data(&m));
             c->zmq->msg_close(&m);
             return s;
         }
@@ -136,17 +140,24 @@ static int check_hello(struct ws_channel *c)
 {
     const Ws__HelloReply *h = c->hello_message ? c->hello_message->hello : NULL;
     if (!h) {
-        ws_log(WS_ERROR, "channel: what answers at %s does not speak wattshare's protocol", c->endpoint);
+        ws_log(WS_ERROR, "channel: what answers at %s does not speak wattshare's protocol",
+               c->endpoint);
         return WS__ERROR__DISCONNECTED;
     }
     if (h->error == WS__ERROR__VERSION_MISMATCH || h->version != WS_PROTOCOL_VERSION) {
-        ws_log(WS_ERROR, "channel: the daemon at %s speaks version %u of the protocol, this library version %u; "
-               "install the same version of both", c->endpoint, h->version, WS_PROTOCOL_VERSION);
+        ws_log(
+            WS_ERROR,
+            "channel: the daemon at %s speaks version %u of the protocol, this library version %u; "
+            "install the same version of both",
+            c->endpoint, h->version, WS_PROTOCOL_VERSION);
         return WS__ERROR__VERSION_MISMATCH;
     }
     if (h->error != WS__ERROR__OK) {
-        const char *what = h->error == WS__ERROR__DRAINING ? "is going down" : h->error == WS__ERROR__DENIED ? "denies access" : "refuses";
-        ws_log(WS_ERROR, "channel: the daemon at %s %s%s%s", c->endpoint, what, h->text[0] ? ": " : "", h->text);
+        const char *what = h->error == WS__ERROR__DRAINING ? "is going down"
+                           : h->error == WS__ERROR__DENIED ? "denies access"
+                                                           : "refuses";
+        ws_log(WS_ERROR, "channel: the daemon at %s %s%s%s", c->endpoint, what,
+               h->text[0] ? ": " : "", h->text);
         return h->error;
     }
     c->hello = h;
@@ -174,8 +185,10 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
     c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = c->wake_fd < 0 ? -errno : zmq_open(c);
     if (r) {
-        ws_log(WS_ERROR, "channel: can't connect to %s: %s; is " WS_ENV_SOCKET " an endpoint like " WS_DEFAULT_SOCKET "?", c->endpoint,
-               c->zmq->strerror(-r));
+        ws_log(WS_ERROR,
+               "channel: can't connect to %s: %s; is " WS_ENV_SOCKET
+               " an endpoint like " WS_DEFAULT_SOCKET "?",
+               c->endpoint, c->zmq->strerror(-r));
         return WS__ERROR__DISCONNECTED;
     }
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
@@ -190,7 +203,8 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
     return r;
 }
 
-int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello, int timeout_ms)
+int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello,
+                    int timeout_ms)
 {
     struct ws_channel *c = ws_alloc(sizeof *c);
     if (!c)

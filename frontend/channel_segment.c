@@ -17,13 +17,21 @@
 enum { SIDE_TIMEOUT_S = 10 };
 
 /* @ret_fd: the descriptor that came along, or -1. Return: 0 with the daemon's answer in *ret, or -errno. */
-static int side_request(struct ws_channel *c, const struct ws_side_request *q, struct ws_side_reply *ret, int *ret_fd)
+static int side_request(struct ws_channel *c, const struct ws_side_request *q,
+                        struct ws_side_reply *ret, int *ret_fd)
 {
-    union { struct cmsghdr h; char b[CMSG_SPACE(sizeof(int))]; } control;
+    union {
+        struct cmsghdr h;
+        char b[CMSG_SPACE(sizeof(int))];
+    } control = {0};
     struct iovec iov = {ret, sizeof *ret};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof control};
     ssize_t n;
     *ret_fd = -1;
+    *ret = (struct ws_side_reply){.error = WS__ERROR__INTERNAL};
     pthread_mutex_lock(&c->side_lock);
     do
         n = send(c->side_fd, q, sizeof *q, MSG_NOSIGNAL);
@@ -35,9 +43,10 @@ static int side_request(struct ws_channel *c, const struct ws_side_request *q, s
     int e = errno;
     pthread_mutex_unlock(&c->side_lock);
     if (n < 0)
-        return -e;
+        return e ? -e : -EIO;
     struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int)))
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+        h->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(ret_fd, CMSG_DATA(h), sizeof *ret_fd);
     if (n == sizeof *ret)
         return 0;
@@ -51,8 +60,8 @@ int ws_channel_side_open(struct ws_channel *c)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     struct ws_side_request q = {.kind = WS_SIDE_HELLO};
-    struct ws_side_reply reply;
-    int fd, r = -ENAMETOOLONG;
+    struct ws_side_reply reply = {.error = WS__ERROR__INTERNAL};
+    int fd = -1, r = -ENAMETOOLONG;
     const char *path = c->hello->side_socket;
     if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof a.sun_path) {
         memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
@@ -61,17 +70,21 @@ int ws_channel_side_open(struct ws_channel *c)
         struct timeval t = {.tv_sec = SIDE_TIMEOUT_S};
         setsockopt(c->side_fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
         setsockopt(c->side_fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
-        r = connect(c->side_fd, (struct sockaddr *)&a, sizeof a) < 0 ? -errno : side_request(c, &q, &reply, &fd);
+        r = connect(c->side_fd, (struct sockaddr *)&a, sizeof a) < 0
+                ? -errno
+                : side_request(c, &q, &reply, &fd);
     }
     if (!r && fd >= 0)
         close(fd);
     if (!r && reply.error == WS__ERROR__OK)
         return WS__ERROR__OK;
-    ws_log(WS_ERROR, "channel: the daemon's side socket %s fails: %s", path, r ? strerrordesc_np(-r) : "access denied");
+    ws_log(WS_ERROR, "channel: the daemon's side socket %s fails: %s", path,
+           r ? strerrordesc_np(-r) : "access denied");
     return r ? WS__ERROR__DISCONNECTED : WS__ERROR__DENIED;
 }
 
-int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes, struct ws_segment *ret)
+int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
+                           uint32_t chunk_bytes, struct ws_segment *ret)
 {
     struct ws_side_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
     struct ws_side_reply reply;
@@ -91,10 +104,12 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes, 
     uint64_t map_bytes = reply.data_offset + reply.bytes;
     void *map = MAP_FAILED;
     /* The file must really be as long as the daemon says, or touching it would be a SIGBUS in the program. */
-    if (reply.bytes >= bytes && map_bytes >= bytes && fstat(fd, &st) == 0 && (uint64_t)st.st_size >= map_bytes)
+    if (reply.bytes >= bytes && map_bytes >= bytes && fstat(fd, &st) == 0 &&
+        (uint64_t)st.st_size >= map_bytes)
         map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     close(fd);
-    *ret = (struct ws_segment){.id = reply.segment, .map = map, .map_bytes = map_bytes, .bytes = reply.bytes};
+    *ret = (struct ws_segment){
+        .id = reply.segment, .map = map, .map_bytes = map_bytes, .bytes = reply.bytes};
     if (map == MAP_FAILED) {
         ret->map = NULL;
         ws_channel_segment_free(c, ret);

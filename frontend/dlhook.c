@@ -15,7 +15,10 @@
 #include "base/macros.h"
 #include "frontend/frontend.h"
 
-struct choice { const char *name; void *target; };
+struct choice {
+    const char *name;
+    void *target;
+};
 struct choice ws_dlopen_choose(const char *name, int mode, const void *caller);
 
 __asm__(".text\n"
@@ -60,7 +63,8 @@ static bool is_cuda(const char *path)
     name = name ? name + 1 : path;
     for (size_t i = 0; i < WS_ARRAY_SIZE(stems); i++) {
         size_t n = strlen(stems[i]);
-        if (!strncmp(name, stems[i], n) && (!name[n] || (name[n] == '.' && strspn(name + n, ".0123456789") == strlen(name + n))))
+        if (!strncmp(name, stems[i], n) &&
+            (!name[n] || (name[n] == '.' && strspn(name + n, ".0123456789") == strlen(name + n))))
             return true;
     }
     return false;
@@ -89,8 +93,11 @@ struct choice ws_dlopen_choose(const char *name, int mode, const void *caller)
     } else if (name && is_cuda(name)) {
         const char *stranger = ws_redirect_stranger(caller);
         if (stranger) {
-            ws_log(WS_ERROR, "redirect: %s has a CUDA runtime linked in but no symbols to find it by; its CUDA calls will fail "
-                   "(link it with -cudart shared)", stranger);
+            ws_log(WS_ERROR,
+                   "redirect: the CUDA runtime in %s asks for the driver, but could not be "
+                   "redirected: its calls fail; "
+                   "link with -cudart shared, or don't strip",
+                   stranger);
             c.target = (void *)refuse;
         }
         c.name = "libcuda.so.1";

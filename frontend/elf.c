@@ -7,7 +7,8 @@
 /* The bytes of a section, or NULL. */
 static const void *contents(const struct ws_elf *e, const Elf64_Shdr *s, uint64_t align)
 {
-    if (s->sh_type == SHT_NOBITS || s->sh_offset > e->bytes || s->sh_size > e->bytes - s->sh_offset || s->sh_offset % align)
+    if (s->sh_type == SHT_NOBITS || s->sh_offset > e->bytes ||
+        s->sh_size > e->bytes - s->sh_offset || s->sh_offset % align)
         return NULL;
     return e->data + s->sh_offset;
 }
@@ -15,11 +16,13 @@ static const void *contents(const struct ws_elf *e, const Elf64_Shdr *s, uint64_
 int ws_elf_init(struct ws_elf *ret, const void *data, uint64_t bytes)
 {
     const Elf64_Ehdr *h = data;
-    if (bytes < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-        h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != EM_X86_64)
+    if (bytes < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
+        h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
+        h->e_machine != EM_X86_64)
         return -EINVAL;
     *ret = (struct ws_elf){.data = data, .bytes = bytes};
-    if (!h->e_shoff || !h->e_shnum) /* stripped of its section headers, or more sections than e_shnum can say */
+    if (!h->e_shoff ||
+        !h->e_shnum) /* stripped of its section headers, or more sections than e_shnum can say */
         return 0;
     if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff % 8 || h->e_shoff > bytes ||
         h->e_shnum > (bytes - h->e_shoff) / sizeof(Elf64_Shdr) || h->e_shstrndx >= h->e_shnum)

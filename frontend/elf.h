@@ -15,10 +15,15 @@ struct ws_elf {
     uint64_t bytes;
     const Elf64_Shdr *sections; /* inside data, or NULL */
     uint32_t n_sections;
-    const char *names;          /* of sections */
+    const char *names; /* of sections */
     uint64_t names_bytes;
 };
-struct ws_elf_symbols { const Elf64_Sym *v; uint64_t n; const char *names; uint64_t names_bytes; };
+struct ws_elf_symbols {
+    const Elf64_Sym *v;
+    uint64_t n;
+    const char *names;
+    uint64_t names_bytes;
+};
 
 /* @data: borrowed, 8-byte aligned. Return: 0, or -EINVAL: not a readable 64-bit little-endian x86 ELF file. */
 WS_MUST_CHECK int ws_elf_init(struct ws_elf *ret, const void *data, uint64_t bytes);

@@ -9,11 +9,12 @@
 
 /* ---- configuration: read once from the environment by the constructor, then constant ---- */
 struct ws_config {
-    char socket[256];            /* WATTSHARE_SOCKET: endpoint of the daemon */
-    char task[128];              /* WATTSHARE_TASK: "" if none */
-    char visible_devices[512];   /* CUDA_VISIBLE_DEVICES */
+    char socket[256];          /* WATTSHARE_SOCKET: endpoint of the daemon */
+    char task[128];            /* WATTSHARE_TASK: "" if none */
+    char visible_devices[512]; /* CUDA_VISIBLE_DEVICES */
     bool has_visible_devices;
-    int timeout_ms;              /* WATTSHARE_TIMEOUT_MS: to connect */
+    char log[256];  /* WATTSHARE_LOG: file that lines go to instead of stderr; "": stderr */
+    int timeout_ms; /* WATTSHARE_TIMEOUT_MS: to connect */
 };
 const struct ws_config *ws_config(void);
 
@@ -29,7 +30,11 @@ bool ws_redirect_early(void);
 const char *ws_redirect_stranger(const void *address);
 /* Writes jumps over the entry points found in the symbols of one file. @image, @bytes: the file; @base: where it is loaded;
  * @find: gives the replacement for a name, or NULL. Return: number redirected, WS_REDIRECT_…, or a negative error. */
-enum { WS_REDIRECT_NONE = 0 /* no static runtime */, WS_REDIRECT_STRIPPED = 1 << 20 /* one without symbols */ };
-int ws_redirect_object(const void *image, size_t bytes, uintptr_t base, void *(*find)(const char *name), size_t *ret_n_failed);
+enum {
+    WS_REDIRECT_NONE = 0 /* no static runtime */,
+    WS_REDIRECT_STRIPPED = 1 << 20 /* one without symbols */
+};
+int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
+                       void *(*find)(const char *name), size_t *ret_n_failed);
 
 #endif

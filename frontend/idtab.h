@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum { WS_IDTAB_CHUNK = 256, WS_IDTAB_CHUNKS = 1024 };
-struct ws_id { /* first member of an entry */
+struct ws_id {           /* first member of an entry */
     _Atomic uint64_t id; /* 0: free */
     uint32_t slot, generation;
     struct ws_id *next_free;
@@ -23,7 +23,10 @@ struct ws_idtab {
     struct ws_id *free;
     uint8_t *_Atomic chunks[WS_IDTAB_CHUNKS];
 };
-#define WS_IDTAB(type) { .lock = PTHREAD_MUTEX_INITIALIZER, .entry_bytes = sizeof(type) }
+#define WS_IDTAB(type)                                                                             \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .entry_bytes = sizeof(type)                             \
+    }
 
 /* A zeroed entry with its id reserved but not yet findable; NULL if @limit (0: none) are live or memory is short. */
 struct ws_id *ws_idtab_take(struct ws_idtab *t, uint32_t limit);

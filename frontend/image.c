@@ -11,7 +11,7 @@ int ws_image_place(const void *image, uint64_t bytes, struct ws_image_place *ret
 {
     uint64_t a = (uintptr_t)image, end = 0;
     char line[4352];
-    memset(ret, 0, sizeof *ret); /* compared as bytes */
+    *ret = (struct ws_image_place){0};
     FILE *f = fopen("/proc/self/maps", "re");
     if (!f) { /* no /proc: trust the caller */
         ret->address = a;
@@ -22,7 +22,8 @@ int ws_image_place(const void *image, uint64_t bytes, struct ws_image_place *ret
         uint64_t lo, hi, offset, inode;
         unsigned major, minor;
         char perms[5];
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &lo, &hi, perms, &offset, &major, &minor, &inode) != 7)
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &lo, &hi, perms,
+                   &offset, &major, &minor, &inode) != 7)
             continue;
         if (!end && a >= lo && a < hi && perms[0] == 'r') {
             ret->constant = inode && perms[1] == '-';
@@ -69,8 +70,10 @@ static int elf_length(const uint8_t *p, uint64_t room, uint64_t *ret)
     if (h.e_ident[EI_CLASS] != ELFCLASS64 || (h.e_shnum && h.e_shentsize != sizeof(Elf64_Shdr)) ||
         (h.e_phnum && h.e_phentsize != sizeof(Elf64_Phdr)))
         return -EINVAL;
-    uint64_t sh_bytes = (uint64_t)h.e_shnum * sizeof(Elf64_Shdr), ph_bytes = (uint64_t)h.e_phnum * sizeof(Elf64_Phdr);
-    if (h.e_shoff > room || sh_bytes > room - h.e_shoff || h.e_phoff > room || ph_bytes > room - h.e_phoff)
+    uint64_t sh_bytes = (uint64_t)h.e_shnum * sizeof(Elf64_Shdr),
+             ph_bytes = (uint64_t)h.e_phnum * sizeof(Elf64_Phdr);
+    if (h.e_shoff > room || sh_bytes > room - h.e_shoff || h.e_phoff > room ||
+        ph_bytes > room - h.e_phoff)
         return -EINVAL;
     end = WS_MAX(end, WS_MAX(h.e_shoff + sh_bytes, h.e_phoff + ph_bytes));
     for (unsigned i = 0; i < h.e_shnum; i++) {

@@ -16,7 +16,7 @@
  * No symbols. An object with .nvFatBinSegment registers CUDA code; if it neither imports __cudaRegisterFatBinary nor has it in
  * .symtab, it carries a runtime that we can't find. NVIDIA's runtime must not run on top of our driver façade, so a program is
  * stopped; a library may never be used (NVIDIA's own math libraries are like that), so it is only remembered: when its
- * runtime asks for the driver, dlhook.c refuses. */
+ * runtime asks for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime, whose symbols ours preempt. */
 #include "frontend/frontend.h"
 
 #include <errno.h>
@@ -91,8 +91,10 @@ static uint8_t *trampoline(const uint8_t *near, const void *target)
         page = NULL;
         for (int64_t step = 16 * PAGE; step < reach && !page; step *= 2) {
             for (int side = -1; side <= 1 && !page; side += 2) {
-                uint8_t *want = (uint8_t *)(((uintptr_t)near + side * step) & ~(uintptr_t)(PAGE - 1));
-                void *p = mmap(want, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                uint8_t *want =
+                    (uint8_t *)(((uintptr_t)near + side * step) & ~(uintptr_t)(PAGE - 1));
+                void *p = mmap(want, PAGE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
                 if (p != MAP_FAILED && p != want)
                     munmap(p, PAGE);
                 else if (p != MAP_FAILED)
@@ -134,7 +136,8 @@ static bool named(const struct ws_elf_symbols *s, const char *name, bool defined
     size_t n = strlen(name);
     for (uint64_t i = 0; i < s->n; i++) {
         const Elf64_Sym *sym = &s->v[i];
-        if ((sym->st_shndx != SHN_UNDEF) != defined || sym->st_name >= s->names_bytes || s->names_bytes - sym->st_name <= n)
+        if ((sym->st_shndx != SHN_UNDEF) != defined || sym->st_name >= s->names_bytes ||
+            s->names_bytes - sym->st_name <= n)
             continue;
         if (!memcmp(s->names + sym->st_name, name, n + 1))
             return true;
@@ -157,13 +160,16 @@ static const Elf64_Phdr *code_segment(const struct ws_elf *e, uint64_t value, ui
         return NULL;
     const Elf64_Phdr *p = (const Elf64_Phdr *)(e->data + h->e_phoff);
     for (unsigned i = 0; i < h->e_phnum; i++, p++)
-        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && value >= p->p_vaddr && value - p->p_vaddr < p->p_memsz &&
-            size <= p->p_memsz - (value - p->p_vaddr))
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && value >= p->p_vaddr &&
+            value - p->p_vaddr < p->p_memsz && size <= p->p_memsz - (value - p->p_vaddr))
             return p;
     return NULL;
 }
 
-struct target { uint64_t value, size; void *fn; };
+struct target {
+    uint64_t value, size;
+    void *fn;
+};
 
 static int compare_targets(const void *a, const void *b)
 {
@@ -171,18 +177,21 @@ static int compare_targets(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static int collect(const struct ws_elf *e, const struct ws_elf_symbols *s, void *(*find)(const char *), struct target **ret, size_t *ret_n)
+static int collect(const struct ws_elf *e, const struct ws_elf_symbols *s,
+                   void *(*find)(const char *), struct target **ret, size_t *ret_n)
 {
     size_t cap = 0;
     for (uint64_t i = 0; i < s->n; i++) {
         const Elf64_Sym *sym = &s->v[i];
         void *fn;
-        if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || sym->st_shndx == SHN_UNDEF || sym->st_name >= s->names_bytes ||
-            s->names_bytes - sym->st_name < sizeof "cuda" ||
-            (memcmp(s->names + sym->st_name, "cuda", 4) && memcmp(s->names + sym->st_name, "__cu", 4)))
+        if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || sym->st_shndx == SHN_UNDEF ||
+            sym->st_name >= s->names_bytes || s->names_bytes - sym->st_name < sizeof "cuda" ||
+            (memcmp(s->names + sym->st_name, "cuda", 4) != 0 &&
+             memcmp(s->names + sym->st_name, "__cu", 4) != 0))
             continue;
         const char *name = ws_elf_symbol_name(s, sym);
-        if (!name || !(fn = find(name)) || !code_segment(e, sym->st_value, WS_MAX(sym->st_size, (uint64_t)1)))
+        if (!name || !(fn = find(name)) ||
+            !code_segment(e, sym->st_value, WS_MAX(sym->st_size, (uint64_t)1)))
             continue;
         if (ws_grow((void **)ret, &cap, *ret_n + 1, sizeof **ret))
             return ws_raise(-ENOMEM);
@@ -204,7 +213,8 @@ static int write_jumps(const struct target *t, size_t n, uintptr_t base, size_t 
     return mprotect((void *)first, last + 1 - first, PROT_READ | PROT_EXEC) ? ws_raise(-errno) : 0;
 }
 
-int ws_redirect_object(const void *image, size_t bytes, uintptr_t base, void *(*find)(const char *name), size_t *ret_n_failed)
+int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
+                       void *(*find)(const char *name), size_t *ret_n_failed)
 {
     struct ws_elf e;
     struct ws_elf_symbols s, dynamic;
@@ -215,7 +225,8 @@ int ws_redirect_object(const void *image, size_t bytes, uintptr_t base, void *(*
     bool has_symbols = ws_elf_symbols(&e, SHT_SYMTAB, &s);
     if (!has_symbols || !defines(&s, "__cudaRegisterFatBinary") || !defines(&s, "cudaMalloc")) {
         bool registers = ws_elf_section(&e, ".nvFatBinSegment");
-        bool imports = registers && ws_elf_symbols(&e, SHT_DYNSYM, &dynamic) && named(&dynamic, "__cudaRegisterFatBinary", false);
+        bool imports = registers && ws_elf_symbols(&e, SHT_DYNSYM, &dynamic) &&
+                       named(&dynamic, "__cudaRegisterFatBinary", false);
         return registers && !imports ? WS_REDIRECT_STRIPPED : WS_REDIRECT_NONE;
     }
     int r = collect(&e, &s, find, &t, &n);
@@ -224,7 +235,8 @@ int ws_redirect_object(const void *image, size_t bytes, uintptr_t base, void *(*
     /* Runs of functions that lie close together share their changes of protection. */
     for (size_t i = 0, j; !r && i < n; i = j) {
         for (j = i + 1; j < n && t[j].value - t[j - 1].value < 16 * PAGE &&
-                        code_segment(&e, t[j].value, 1) == code_segment(&e, t[i].value, 1); j++)
+                        code_segment(&e, t[j].value, 1) == code_segment(&e, t[i].value, 1);
+             j++)
             ;
         r = write_jumps(t + i, j - i, base, &n_failed);
     }
@@ -235,7 +247,12 @@ int ws_redirect_object(const void *image, size_t bytes, uintptr_t base, void *(*
 
 /* ---- all objects ---- */
 
-struct object { uintptr_t base, first, last; const void *phdr; bool stranger; char *name; };
+struct object {
+    uintptr_t base, first, last;
+    const void *phdr;
+    bool stranger;
+    char *name;
+};
 static struct object *objects;
 static size_t n_objects, cap_objects;
 static unsigned long long n_adds, n_subs;
@@ -251,8 +268,10 @@ static const char *base_name(const char *path)
 /* Libraries that surely carry no CUDA runtime, or whose symbols are preempted as they should be. */
 static bool uninteresting(const char *path)
 {
-    static const char *const prefixes[] = {"libc.so", "libm.so", "ld-linux", "linux-vdso", "libdl.so", "libpthread.so", "librt.so",
-        "libstdc++.so", "libgcc_s.so", "libprotobuf-c.so", "libmd.so", "libzmq.so", "libcuda.so", "libcudart.so", "libwattshare.so"};
+    static const char *const prefixes[] = {
+        "libc.so",       "libm.so",   "ld-linux",     "linux-vdso",   "libdl.so",
+        "libpthread.so", "librt.so",  "libstdc++.so", "libgcc_s.so",  "libprotobuf-c.so",
+        "libmd.so",      "libzmq.so", "libcuda.so",   "libcudart.so", "libwattshare.so"};
     const char *name = base_name(path);
     for (size_t i = 0; i < WS_ARRAY_SIZE(prefixes); i++)
         if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
@@ -267,7 +286,9 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    void *image = fstat(fd, &st) == 0 && st.st_size > 0 ? mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    void *image = fstat(fd, &st) == 0 && st.st_size > 0
+                      ? mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                      : MAP_FAILED;
     close(fd);
     if (image == MAP_FAILED)
         return;
@@ -284,8 +305,12 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
     o->stranger = r < 0 || r == WS_REDIRECT_STRIPPED || n_failed;
     if (!o->stranger) {
         if (begun && !early && !is_program)
-            ws_log(WS_WARN, "redirect: %s came while a debugger holds the dynamic linker's hook: what its constructors registered with "
-                   "its own CUDA runtime is lost to us; " "link it with -cudart shared", path);
+            ws_log(WS_WARN,
+                   "redirect: %s came while a debugger holds the dynamic linker's hook: what its "
+                   "constructors registered with "
+                   "its own CUDA runtime is lost to us; "
+                   "link it with -cudart shared",
+                   path);
         if (ws_debug_on("redirect"))
             ws_log(WS_DEBUG, "redirect: done file=%s entry_points=%d", path, r);
         return;
@@ -293,7 +318,9 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
     if (r == WS_REDIRECT_STRIPPED && !is_program)
         return; /* said when it is used */
     if (r == WS_REDIRECT_STRIPPED)
-        ws_log(WS_ERROR, "redirect: %s has a CUDA runtime linked in but no symbols to find it by: " CURE, path);
+        ws_log(WS_ERROR,
+               "redirect: %s has a CUDA runtime linked in but no symbols to find it by: " CURE,
+               path);
     else
         ws_log(WS_ERROR, "redirect: %s: can't redirect its CUDA runtime (%s): " CURE, path,
                r < 0 ? strerrordesc_np(-r) : "functions too short");
@@ -301,7 +328,12 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
         _exit(EXIT_CANNOT_RUN);
 }
 
-struct scan { struct object *v; size_t n, cap, next; uintptr_t self; bool unchanged; };
+struct scan {
+    struct object *v;
+    size_t n, cap, next;
+    uintptr_t self;
+    bool unchanged;
+};
 
 /* The order stays as it was, so the search goes on where it last succeeded. */
 static const struct object *known(struct scan *s, const struct dl_phdr_info *info)
@@ -346,9 +378,13 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     }
     bool self = s->self >= o->first && s->self < o->last;
     const char *path = is_program ? "/proc/self/exe" : info->dlpi_name;
-    if (self || !path || !path[0] || (!is_program && uninteresting(path)))
+    if (self || !path || !path[0])
         return 0;
-    redirect_file(path, o, is_program);
+    if (!is_program && uninteresting(path))
+        o->stranger = !strncmp(base_name(path), "libcudart.so",
+                               strlen("libcudart.so")); /* never to meet our driver */
+    else
+        redirect_file(path, o, is_program);
     if (o->stranger)
         o->name = ws_strdup(path);
     return 0;
@@ -398,7 +434,8 @@ static bool hook_linker(void)
     size_t at = memcmp(p, endbr64, sizeof endbr64) ? 0 : sizeof endbr64;
     if (p[at] != 0xc3 || !padded(p, at + 1))
         return false;
-    void *page = (void *)((uintptr_t)p & ~(uintptr_t)(PAGE - 1)); /* 16 aligned bytes lie in one page */
+    void *page =
+        (void *)((uintptr_t)p & ~(uintptr_t)(PAGE - 1)); /* 16 aligned bytes lie in one page */
     if (mprotect(page, PAGE, PROT_READ | PROT_WRITE))
         return false;
     put_jump(p, (void *)on_debug_state);

@@ -29,7 +29,14 @@ static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 
 static void log_open(void)
 {
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, LOG_FD_FIRST);
+    int fd = -1, file = -1;
+    if (ws_config()->log[0])
+        file = open(ws_config()->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    fd = fcntl(file >= 0 ? file : STDERR_FILENO, F_DUPFD_CLOEXEC, LOG_FD_FIRST);
+    if (file >= 0 && fd >= 0)
+        close(file);
+    if (fd < 0)
+        fd = file;
     if (fd < 0) /* a low limit of descriptors */
         fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     ws_log_set_output(fd >= 0 ? fd : STDERR_FILENO, "wattshare");
@@ -62,7 +69,8 @@ static ws_err connect_locked(void)
     Ws__Hello h = WS__HELLO__INIT;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = '\0';
-    snprintf(comm, sizeof comm, "%.31s", program_invocation_short_name ? program_invocation_short_name : "");
+    snprintf(comm, sizeof comm, "%.31s",
+             program_invocation_short_name ? program_invocation_short_name : "");
     local = !strncmp(cfg->socket, "ipc://", 6);
     h.version = WS_PROTOCOL_VERSION;
     h.pid = getpid();
@@ -95,8 +103,11 @@ static ws_err enter_slow(void)
     static bool told;
     if (state == CHILD && !told) {
         told = true;
-        ws_log(WS_ERROR, "session: CUDA was in use when pid %d was forked; it can't be used in the child (fork before the first CUDA "
-               "call, or exec)", (int)getpid());
+        ws_log(WS_ERROR,
+               "session: CUDA was in use when pid %d was forked; it can't be used in the child "
+               "(fork before the first CUDA "
+               "call, or exec)",
+               (int)getpid());
     }
     bool ok = state == OPEN;
     pthread_mutex_unlock(&init_lock);

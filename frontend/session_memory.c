@@ -47,7 +47,8 @@ ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int d
     if (!r) {
         size_t i = upper(base);
         memmove(regions + i + 1, regions + i, (n_regions - i) * sizeof *regions);
-        regions[i] = (struct region){.base = base, .bytes = bytes, .tag = tag, .kind = kind, .device = device};
+        regions[i] = (struct region){
+            .base = base, .bytes = bytes, .tag = tag, .kind = kind, .device = device};
         n_regions++;
     }
     pthread_mutex_unlock(&lock);
@@ -88,7 +89,9 @@ void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret)
     pthread_mutex_lock(&lock);
     size_t i = upper(address);
     if (i > 0 && address - regions[i - 1].base < regions[i - 1].bytes)
-        *ret = (struct ws_mem_info){.kind = regions[i - 1].kind, .base = regions[i - 1].base, .bytes = regions[i - 1].bytes,
+        *ret = (struct ws_mem_info){.kind = regions[i - 1].kind,
+                                    .base = regions[i - 1].base,
+                                    .bytes = regions[i - 1].bytes,
                                     .device = regions[i - 1].device};
     pthread_mutex_unlock(&lock);
 }
@@ -173,7 +176,8 @@ ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
     map.address = (uintptr_t)s.data;
     r = ws_channel_call(c, WS_COMMAND(HOST_MAP, host_map, &map), NULL);
     if (!r)
-        r = ws_memtab_add(WS_MEM_PINNED, (uintptr_t)s.data, WS_ALIGN_UP(bytes, HOST_PAGE), 0, (uint64_t)s.id + 1);
+        r = ws_memtab_add(WS_MEM_PINNED, (uintptr_t)s.data, WS_ALIGN_UP(bytes, HOST_PAGE), 0,
+                          (uint64_t)s.id + 1);
     if (r)
         ws_channel_segment_free(c, &s);
     else
@@ -243,7 +247,8 @@ static bool direction_fits(enum ws_copy_dir dir, enum side dst, enum side src)
 }
 
 /* Both addresses are known to the daemon. */
-static ws_err copy_plain(struct ws_channel *c, uint64_t stream, uint64_t dst, uint64_t src, uint64_t bytes, bool wait)
+static ws_err copy_plain(struct ws_channel *c, uint64_t stream, uint64_t dst, uint64_t src,
+                         uint64_t bytes, bool wait)
 {
     Ws__Copy copy = WS__COPY__INIT;
     copy.stream = stream;
@@ -255,7 +260,8 @@ static ws_err copy_plain(struct ws_channel *c, uint64_t stream, uint64_t dst, ui
     return ws_channel_post(c, WS_COMMAND(COPY, copy, &copy));
 }
 
-static ws_err copy_inline(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src, uint64_t bytes)
+static ws_err copy_inline(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
+                          uint64_t bytes)
 {
     Ws__Copy copy = WS__COPY__INIT;
     copy.stream = stream;
@@ -274,7 +280,8 @@ static uint64_t frame_bytes(void)
     return limit > 2 * FRAME_BYTES ? FRAME_BYTES : WS_MAX(limit / 2, 2048u);
 }
 
-static ws_err frames_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src, uint64_t bytes)
+static ws_err frames_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
+                           uint64_t bytes)
 {
     uint64_t part = frame_bytes();
     unsigned n_sent = 0;
@@ -285,7 +292,9 @@ static ws_err frames_write(struct ws_channel *c, uint64_t stream, uint64_t dst, 
         copy.bytes = WS_MIN(part, bytes - at);
         copy.bulk = WS__COPY__BULK__FRAME_SRC;
         ws_err r = ws_channel_post_bulk(c, WS_COMMAND(COPY, copy, &copy), src + at, copy.bytes);
-        if (!r && ++n_sent % FRAMES_AHEAD == 0) { /* an answer shows that they have arrived: bounds what lies in our memory */
+        if (!r &&
+            ++n_sent % FRAMES_AHEAD ==
+                0) { /* an answer shows that they have arrived: bounds what lies in our memory */
             r = ws_session_stream_query(stream);
             if (r == WS__ERROR__NOT_READY)
                 r = WS__ERROR__OK;
@@ -296,7 +305,8 @@ static ws_err frames_write(struct ws_channel *c, uint64_t stream, uint64_t dst, 
     return WS__ERROR__OK;
 }
 
-static ws_err frames_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src, uint64_t bytes)
+static ws_err frames_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src,
+                          uint64_t bytes)
 {
     uint64_t part = frame_bytes();
     for (uint64_t at = 0; at < bytes; at += part) {
@@ -318,14 +328,16 @@ static ws_err frames_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, u
     return WS__ERROR__OK;
 }
 
-static ws_err copy_to_device(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src, uint64_t bytes)
+static ws_err copy_to_device(struct ws_channel *c, uint64_t stream, uint64_t dst,
+                             const uint8_t *src, uint64_t bytes)
 {
     if (bytes <= ws_session_limits()->max_inline_bytes)
         return copy_inline(c, stream, dst, src, bytes);
     return (ws_session_local() ? ws_staging_write : frames_write)(c, stream, dst, src, bytes);
 }
 
-static ws_err copy_on_host(struct ws_channel *c, uint64_t stream, void *dst, const void *src, uint64_t bytes)
+static ws_err copy_on_host(struct ws_channel *c, uint64_t stream, void *dst, const void *src,
+                           uint64_t bytes)
 {
     ws_err r = ws_session_stream_sync(stream);
     if (!r)
@@ -333,7 +345,8 @@ static ws_err copy_on_host(struct ws_channel *c, uint64_t stream, void *dst, con
     return r;
 }
 
-ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes, enum ws_copy_dir dir, bool async)
+ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
+                       enum ws_copy_dir dir, bool async)
 {
     struct ws_channel *c;
     uint64_t d = (uintptr_t)dst, s = (uintptr_t)src;
@@ -362,8 +375,8 @@ ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t byt
     return copy_on_host(c, stream, dst, src, bytes);
 }
 
-ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes, uint64_t width_bytes, uint64_t height,
-                       uint64_t pitch_bytes, bool async)
+ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
+                       uint64_t width_bytes, uint64_t height, uint64_t pitch_bytes, bool async)
 {
     struct ws_channel *c;
     Ws__Fill f = WS__FILL__INIT;
@@ -373,12 +386,14 @@ ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t v
         return r;
     if (ws_stream_device(stream) < 0)
         return WS__ERROR__INVALID_HANDLE;
-    if ((value_bytes != 1 && value_bytes != 2 && value_bytes != 4) || width_bytes % value_bytes || dst % value_bytes)
+    if ((value_bytes != 1 && value_bytes != 2 && value_bytes != 4) || width_bytes % value_bytes ||
+        dst % value_bytes)
         return WS__ERROR__INVALID_VALUE;
     if (!width_bytes || !height)
         return WS__ERROR__OK;
-    if (height > 1 && (pitch_bytes < width_bytes || __builtin_mul_overflow(pitch_bytes, height - 1, &span) ||
-                       __builtin_add_overflow(span, width_bytes, &span)))
+    if (height > 1 &&
+        (pitch_bytes < width_bytes || __builtin_mul_overflow(pitch_bytes, height - 1, &span) ||
+         __builtin_add_overflow(span, width_bytes, &span)))
         return WS__ERROR__INVALID_VALUE;
     enum side side = dst && span <= UINT64_MAX - dst ? side_of(dst, span) : SIDE_BAD;
     if (side == SIDE_BAD || side == SIDE_HOST)

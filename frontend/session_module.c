@@ -17,6 +17,8 @@
 #include "frontend/image.h"
 #include "frontend/session_private.h"
 
+enum { CUDA_MAX_PARAM_BYTES = 32764 };
+
 struct ws_function {
     struct ws_module *module;
     const Ws__Kernel *info;
@@ -26,23 +28,33 @@ struct ws_module {
     uint64_t id;
     int device;
     uint32_t epoch;
-    Ws__Reply *reply; /* owns the info of kernels and variables */
+    Ws__Reply *reply;              /* owns the info of kernels and variables */
     struct ws_function *functions; /* sorted by name */
     size_t n_functions;
 };
 
 /* ---- hash ---- */
 
-static struct hashed { struct ws_image_place place; uint64_t bytes; uint8_t sha256[WS_SHA256_BYTES]; } *hashes;
+static struct hashed {
+    struct ws_image_place place;
+    uint64_t bytes;
+    uint8_t sha256[WS_SHA256_BYTES];
+} * hashes;
 static size_t n_hashes, cap_hashes;
 static pthread_mutex_t hash_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void hash_image(const void *image, uint64_t bytes, const struct ws_image_place *place, uint8_t *ret)
+static bool same_place(const struct ws_image_place *a, const struct ws_image_place *b)
+{
+    return a->address == b->address && a->file == b->file && a->file_offset == b->file_offset;
+}
+
+static void hash_image(const void *image, uint64_t bytes, const struct ws_image_place *place,
+                       uint8_t *ret)
 {
     if (place->constant) {
         pthread_mutex_lock(&hash_lock);
         for (size_t i = 0; i < n_hashes; i++) {
-            if (hashes[i].bytes == bytes && !memcmp(&hashes[i].place, place, sizeof *place)) {
+            if (hashes[i].bytes == bytes && same_place(&hashes[i].place, place)) {
                 memcpy(ret, hashes[i].sha256, WS_SHA256_BYTES);
                 pthread_mutex_unlock(&hash_lock);
                 return;
@@ -71,13 +83,15 @@ static void hash_image(const void *image, uint64_t bytes, const struct ws_image_
 static ws_err upload(struct ws_channel *c, const uint8_t *image, uint64_t bytes, uint8_t *sha256)
 {
     enum { PART_BYTES = 256 * 1024 };
-    uint64_t part = WS_MIN((uint64_t)PART_BYTES, (uint64_t)ws_session_limits()->max_message_bytes / 2);
+    uint64_t part =
+        WS_MIN((uint64_t)PART_BYTES, (uint64_t)ws_session_limits()->max_message_bytes / 2);
     for (uint64_t at = 0; at < bytes; at += part) {
         Ws__ModuleImage m = WS__MODULE_IMAGE__INIT;
         m.sha256 = (ProtobufCBinaryData){.len = WS_SHA256_BYTES, .data = sha256};
         m.offset = at;
         m.image_bytes = bytes;
-        m.data = (ProtobufCBinaryData){.len = WS_MIN(part, bytes - at), .data = (uint8_t *)image + at};
+        m.data =
+            (ProtobufCBinaryData){.len = WS_MIN(part, bytes - at), .data = (uint8_t *)image + at};
         ws_err r = ws_channel_post(c, WS_COMMAND(MODULE_IMAGE, module_image, &m));
         if (r)
             return r;
@@ -87,17 +101,18 @@ static ws_err upload(struct ws_channel *c, const uint8_t *image, uint64_t bytes,
 
 static int compare_functions(const void *a, const void *b)
 {
-    return strcmp(((const struct ws_function *)a)->info->name, ((const struct ws_function *)b)->info->name);
+    return strcmp(((const struct ws_function *)a)->info->name,
+                  ((const struct ws_function *)b)->info->name);
 }
 
 /* What the daemon tells is used as offsets into the program's buffers: it must be consistent. */
 static bool kernel_sane(const Ws__Kernel *k)
 {
-    uint32_t limit = ws_session_limits()->max_param_bytes;
-    if (k->n_param_offsets != k->n_param_sizes || k->param_bytes > (limit ? limit : 32764u))
+    if (k->n_param_offsets != k->n_param_sizes || k->param_bytes > CUDA_MAX_PARAM_BYTES)
         return false;
     for (size_t i = 0; i < k->n_param_offsets; i++)
-        if (k->param_offsets[i] > k->param_bytes || k->param_sizes[i] > k->param_bytes - k->param_offsets[i])
+        if (k->param_offsets[i] > k->param_bytes ||
+            k->param_sizes[i] > k->param_bytes - k->param_offsets[i])
             return false;
     return true;
 }
@@ -113,13 +128,15 @@ static ws_err adopt(struct ws_module *m)
     for (size_t i = 0; i < info->n_kernels; i++) {
         if (!kernel_sane(info->kernels[i]))
             return WS__ERROR__INTERNAL;
-        m->functions[i] = (struct ws_function){.module = m, .info = info->kernels[i], .id = m->id << WS_FUNCTION_INDEX_BITS | i};
+        m->functions[i] = (struct ws_function){
+            .module = m, .info = info->kernels[i], .id = m->id << WS_FUNCTION_INDEX_BITS | i};
     }
     m->n_functions = info->n_kernels;
     qsort(m->functions, m->n_functions, sizeof *m->functions, compare_functions);
     for (size_t i = 0; i < info->n_variables; i++) {
         const Ws__Variable *v = info->variables[i];
-        if (v->address && v->bytes && ws_memtab_add(WS_MEM_VARIABLE, v->address, v->bytes, m->device, 0))
+        if (v->address && v->bytes &&
+            ws_memtab_add(WS_MEM_VARIABLE, v->address, v->bytes, m->device, 0))
             return WS__ERROR__INTERNAL;
     }
     return WS__ERROR__OK;
@@ -137,7 +154,8 @@ static void module_free(struct ws_module *m)
     free(m);
 }
 
-static ws_err load(struct ws_channel *c, struct ws_module *m, const void *image, uint64_t bytes, uint8_t *sha256, const char *name)
+static ws_err load(struct ws_channel *c, struct ws_module *m, const void *image, uint64_t bytes,
+                   uint8_t *sha256, const char *name)
 {
     Ws__ModuleLoad l = WS__MODULE_LOAD__INIT;
     l.module = m->id;
@@ -154,7 +172,8 @@ static ws_err load(struct ws_channel *c, struct ws_module *m, const void *image,
     return r ? r : ws_channel_call(c, WS_COMMAND(MODULE_LOAD, module_load, &l), &m->reply);
 }
 
-ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_module **ret, char **ret_log)
+ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name,
+                              struct ws_module **ret, char **ret_log)
 {
     static _Atomic uint64_t next_id = 1;
     struct ws_channel *c;
@@ -169,11 +188,14 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
         r = WS__ERROR__INVALID_VALUE;
     if (r)
         return r;
-    if (ws_image_place(image, bytes, &place) || (!bytes && ws_image_length(image, place.room_bytes, &bytes)))
+    if (ws_image_place(image, bytes, &place) ||
+        (!bytes && ws_image_length(image, place.room_bytes, &bytes)))
         return WS__ERROR__INVALID_IMAGE;
     uint64_t limit = ws_session_limits()->max_image_bytes;
     if (limit && bytes > limit) {
-        ws_log(WS_ERROR, "session: module %s has %" PRIu64 " bytes, the daemon takes at most %" PRIu64, name ? name : "", bytes, limit);
+        ws_log(WS_ERROR,
+               "session: module %s has %" PRIu64 " bytes, the daemon takes at most %" PRIu64,
+               name ? name : "", bytes, limit);
         return WS__ERROR__INVALID_IMAGE;
     }
     hash_image(image, bytes, &place, sha256);
@@ -212,7 +234,8 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
 {
     Ws__Kernel k = {.name = (char *)name};
     struct ws_function key = {.info = &k};
-    struct ws_function *f = bsearch(&key, m->functions, m->n_functions, sizeof key, compare_functions);
+    struct ws_function *f =
+        bsearch(&key, m->functions, m->n_functions, sizeof key, compare_functions);
     if (!f)
         return WS__ERROR__NOT_FOUND;
     *ret = f;
@@ -227,7 +250,8 @@ ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct w
     return WS__ERROR__OK;
 }
 
-ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address, uint64_t *ret_bytes)
+ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
+                                  uint64_t *ret_bytes)
 {
     const Ws__ModuleInfo *info = m->reply->module;
     for (size_t i = 0; i < info->n_variables; i++) {
@@ -262,13 +286,15 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
 {
     enum { MAX_GRID_X = INT32_MAX, MAX_GRID_YZ = 65535, MAX_BLOCK_XY = 1024, MAX_BLOCK_Z = 64 };
     const uint32_t *g = l->grid, *b = l->block;
-    if (!g[0] || !g[1] || !g[2] || !b[0] || !b[1] || !b[2] || g[0] > MAX_GRID_X || g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ ||
-        b[0] > MAX_BLOCK_XY || b[1] > MAX_BLOCK_XY || b[2] > MAX_BLOCK_Z)
+    if (!g[0] || !g[1] || !g[2] || !b[0] || !b[1] || !b[2] || g[0] > MAX_GRID_X ||
+        g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ || b[0] > MAX_BLOCK_XY || b[1] > MAX_BLOCK_XY ||
+        b[2] > MAX_BLOCK_Z)
         return WS__ERROR__INVALID_CONFIGURATION;
     uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
     if (threads > d->max_threads_per_block)
         return WS__ERROR__INVALID_CONFIGURATION;
-    if ((k->max_threads_per_block && threads > k->max_threads_per_block) || threads * k->n_regs > d->regs_per_sm)
+    if ((k->max_threads_per_block && threads > k->max_threads_per_block) ||
+        threads * k->n_regs > d->regs_per_sm)
         return WS__ERROR__OUT_OF_RESOURCES;
     if ((uint64_t)k->static_shared_bytes + l->shared_bytes > d->shared_bytes_per_block_optin)
         return WS__ERROR__INVALID_VALUE; /* as cudaLaunchKernel answers it */
@@ -284,11 +310,15 @@ ws_err ws_session_launch(const struct ws_launch *l)
     const struct ws_function *f = l->function;
     const Ws__Kernel *k = f->info;
     int device = f->module->device;
-    if (WS_UNLIKELY(ws_stream_device(l->stream) != device || f->module->epoch != ws_session_epoch(device)))
+    if (WS_UNLIKELY(ws_stream_device(l->stream) != device ||
+                    f->module->epoch != ws_session_epoch(device)))
         return WS__ERROR__INVALID_HANDLE;
     r = check_shape(l, k, ws_session_device(device));
     if (WS_UNLIKELY(r))
         return r;
+    uint32_t limit = ws_session_limits()->max_param_bytes;
+    if (WS_UNLIKELY(limit && k->param_bytes > limit))
+        return WS__ERROR__NOT_SUPPORTED;
     uint8_t params[k->param_bytes + 1];
     const void *packed = l->packed;
     if (packed) {
@@ -320,7 +350,8 @@ ws_err ws_session_launch(const struct ws_launch *l)
     return ws_channel_post_launch(c, &m);
 }
 
-ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads, uint32_t shared_bytes, uint32_t *ret_blocks)
+ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
+                            uint32_t shared_bytes, uint32_t *ret_blocks)
 {
     struct ws_channel *c;
     Ws__Occupancy m = WS__OCCUPANCY__INIT;

@@ -22,19 +22,23 @@ uint32_t ws_session_epoch(int device);
 #define WS_COMMAND(which, member, ...)                                                             \
     &(Ws__Command)                                                                                 \
     {                                                                                              \
-        .base = PROTOBUF_C_MESSAGE_INIT(&ws__command__descriptor), .c_case = WS__COMMAND__C_##which, .member = __VA_ARGS__ \
+        .base = PROTOBUF_C_MESSAGE_INIT(&ws__command__descriptor),                                 \
+        .c_case = WS__COMMAND__C_##which, .member = __VA_ARGS__                                    \
     }
 
 /* ---- memory table (session_memory.c) ---- */
-ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int device, uint64_t tag);
+ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int device,
+                     uint64_t tag);
 /* Removes the entry that starts at @base and is of @kind. Return: false if there is none. */
 bool ws_memtab_remove(enum ws_mem_kind kind, uint64_t base, uint64_t *ret_tag, uint64_t *ret_bytes);
 /* Removes all device memory and variables of a device. */
 void ws_memtab_remove_device(int device);
 
 /* ---- staging (session_staging.c): pageable host memory of local clients ---- */
-ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src, uint64_t bytes);
-ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src, uint64_t bytes);
+ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
+                        uint64_t bytes);
+ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src,
+                       uint64_t bytes);
 
 /* ---- streams (session_stream.c) ---- */
 /* Return: the device, or -1 if there is no such stream. */

@@ -58,7 +58,8 @@ static ws_err make(struct ws_channel *c)
     return r;
 }
 
-static void futex_wait(struct staging *s, _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+static void futex_wait(struct staging *s, _Atomic uint32_t *word, uint32_t value,
+                       uint64_t timeout_ns)
 {
     struct timespec t = {.tv_sec = timeout_ns / WS_NS_PER_S, .tv_nsec = timeout_ns % WS_NS_PER_S};
     atomic_fetch_add(&s->control->n_waiting, 1);
@@ -77,7 +78,8 @@ static void release(struct staging *s, uint32_t i)
 static int try_acquire(struct staging *s)
 {
     for (uint32_t i = 0; i < s->n_chunks; i++)
-        if (atomic_compare_exchange_strong(&s->control->state[i], &(uint32_t){WS_CHUNK_FREE}, WS_CHUNK_BUSY))
+        if (atomic_compare_exchange_strong(&s->control->state[i], &(uint32_t){WS_CHUNK_FREE},
+                                           WS_CHUNK_BUSY))
             return (int)i;
     return -1;
 }
@@ -106,7 +108,8 @@ static ws_err acquire(struct ws_channel *c, struct staging *s, uint32_t *ret)
         _Atomic uint32_t *word = &s->control->state[s->next++ % s->n_chunks];
         uint32_t v = atomic_load(word);
         if (v != WS_CHUNK_FREE)
-            futex_wait(s, word, v, RESCAN_NS); /* another one may become free first: look again soon */
+            futex_wait(s, word, v,
+                       RESCAN_NS); /* another one may become free first: look again soon */
     }
 }
 
@@ -137,14 +140,16 @@ static uint64_t chunk_offset(const struct staging *s, uint32_t i)
     return (uint64_t)i * s->chunk_bytes;
 }
 
-ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src, uint64_t bytes)
+ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
+                        uint64_t bytes)
 {
     struct staging *s = &staging;
     uint32_t used[AHEAD], n = 0, i;
     ws_err r = make(c);
     for (uint64_t at = 0; !r && at < bytes; n++) {
         Ws__Copy copy = WS__COPY__INIT;
-        if (n >= AHEAD) /* leave chunks to other threads. If one has taken that chunk since, the wait is short all the same. */
+        if (n >=
+            AHEAD) /* leave chunks to other threads. If one has taken that chunk since, the wait is short all the same. */
             wait_once(s, used[n % AHEAD]);
         if ((r = acquire(c, s, &i)))
             break;
@@ -167,12 +172,15 @@ ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, con
 }
 
 struct flight { /* chunks that the daemon is filling for us, oldest first */
-    struct { uint32_t chunk; uint64_t at, bytes; } v[AHEAD];
+    struct {
+        uint32_t chunk;
+        uint64_t at, bytes;
+    } v[AHEAD];
     uint32_t first, n;
 };
 
-static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight *f, uint64_t stream, uint64_t src, uint64_t bytes,
-                         uint64_t *at)
+static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight *f, uint64_t stream,
+                         uint64_t src, uint64_t bytes, uint64_t *at)
 {
     bool posted = false;
     while (*at < bytes && f->n < AHEAD) {
@@ -205,7 +213,8 @@ static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight 
     return posted ? ws_channel_flush(c) : WS__ERROR__OK;
 }
 
-ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src, uint64_t bytes)
+ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src,
+                       uint64_t bytes)
 {
     struct staging *s = &staging;
     struct flight f = {0};

@@ -35,7 +35,8 @@ static struct stream *find_stream(uint64_t stream)
 
 static bool is_legacy(uint64_t stream)
 {
-    return stream >= WS_STREAM_DEFAULT_0 && stream < WS_STREAM_DEFAULT_0 + (uint64_t)ws_session_n_devices();
+    return stream >= WS_STREAM_DEFAULT_0 &&
+           stream < WS_STREAM_DEFAULT_0 + (uint64_t)ws_session_n_devices();
 }
 
 int ws_stream_device(uint64_t stream)
@@ -48,7 +49,8 @@ int ws_stream_device(uint64_t stream)
 
 void ws_stream_reset_device(int device)
 {
-    (void)device; /* entries of an older epoch are no longer found; their owners still give them back */
+    (void)
+        device; /* entries of an older epoch are no longer found; their owners still give them back */
 }
 
 ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uint64_t *ret)
@@ -95,7 +97,8 @@ ws_err ws_session_stream_destroy(uint64_t stream)
     return ws_channel_post(c, WS_COMMAND(STREAM_DESTROY, stream_destroy, stream));
 }
 
-ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking, int *ret_priority)
+ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking,
+                              int *ret_priority)
 {
     struct ws_channel *c;
     ws_err r = ws_session_enter_anyway(&c);
@@ -143,7 +146,10 @@ ws_err ws_session_stream_query(uint64_t stream)
 }
 
 /* The per-thread default streams of this thread, by device. */
-static __thread struct { uint64_t stream[WS_MAX_DEVICES]; bool at_exit; } mine;
+static __thread struct {
+    uint64_t stream[WS_MAX_DEVICES];
+    bool at_exit;
+} mine;
 static pthread_key_t mine_key;
 static pthread_once_t mine_once = PTHREAD_ONCE_INIT;
 
@@ -214,7 +220,8 @@ ws_err ws_session_event_destroy(uint64_t event)
     bool known = e && e->n_records;
     if (!ws_idtab_give_back(&events, event))
         return WS__ERROR__INVALID_HANDLE;
-    return known ? ws_channel_post(c, WS_COMMAND(EVENT_DESTROY, event_destroy, event)) : WS__ERROR__OK;
+    return known ? ws_channel_post(c, WS_COMMAND(EVENT_DESTROY, event_destroy, event))
+                 : WS__ERROR__OK;
 }
 
 ws_err ws_session_event_record(uint64_t event, uint64_t stream)
@@ -314,7 +321,8 @@ ws_err ws_session_event_elapsed(uint64_t start, uint64_t end, float *ret_ms)
     if (r)
         return r;
     struct event *a = find_event(start), *b = find_event(end);
-    if (!a || !b || a->device != b->device || !a->timing || !b->timing || !a->n_records || !b->n_records)
+    if (!a || !b || a->device != b->device || !a->timing || !b->timing || !a->n_records ||
+        !b->n_records)
         return WS__ERROR__INVALID_HANDLE;
     r = query(c, a, start, &a_ns);
     if (!r)

@@ -13,12 +13,13 @@
 #include "base/error.h"
 #include "device/soft/soft_private.h"
 
-#define INLINE_BYTES (UINT64_C(64) << 10)
+#define INLINE_BYTES    (UINT64_C(64) << 10)
 #define CHUNK_MIN_BYTES (UINT64_C(1) << 20)
 #define CHUNK_MAX_BYTES (UINT64_C(8) << 20)
 
 struct ws_xfer {
-    struct ws_list link;  /* tenant's xfers, while not all is taken; when ended: the list of the ended */
+    struct ws_list
+        link; /* tenant's xfers, while not all is taken; when ended: the list of the ended */
     struct ws_soft *device;
     struct ws_op *op;
     unsigned epoch;
@@ -31,7 +32,8 @@ struct ws_xfer {
 /* ---- checks ---- */
 
 /* Whether [va, va + bytes) is mapped, and writable if asked. */
-static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t bytes, bool write, struct ws_device **ret_device)
+static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t bytes, bool write,
+                     struct ws_device **ret_device)
 {
     uint64_t at = va, left = bytes;
     bool first = true;
@@ -41,12 +43,14 @@ static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t b
         uint32_t flags;
         struct ws_device *device;
         if (!ws_space_resolve(op->space, at, &host, &n, &flags, &device)) {
-            ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", what,
+            ws_soft_fail(op, WS_DEV_E_INVALID_VALUE,
+                         "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", what,
                          (unsigned long long)at, (unsigned long long)va, (unsigned long long)bytes);
             return false;
         }
         if (write && flags & WS_MAP_READONLY) {
-            ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is read-only", what, (unsigned long long)at);
+            ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is read-only", what,
+                         (unsigned long long)at);
             return false;
         }
         if (first)
@@ -70,6 +74,10 @@ static bool copy_check(struct ws_op *op, enum ws_engine *ret_engine)
 {
     uint64_t n = op->copy.bytes;
     struct ws_device *dst = NULL, *src = NULL;
+    if (!op->space && !(op->copy.dst_host && op->copy.src_host)) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "copy: no address space to find the memory in");
+        return false;
+    }
     bool ok = (op->copy.dst_host || range_ok(op, "copy to", op->copy.dst_va, n, true, &dst)) &&
               (op->copy.src_host || range_ok(op, "copy from", op->copy.src_va, n, false, &src));
     *ret_engine = engine_of(dst, src);
@@ -85,29 +93,41 @@ static bool fill_mapped(struct ws_op *op, uint64_t reach)
         return true;
     op->error = WS_DEV_OK;
     op->text[0] = 0;
-    while (row < op->fill.height && range_ok(op, "fill", op->fill.va + row * op->fill.pitch_bytes, op->fill.width_bytes, true, &device))
+    while (row < op->fill.height && range_ok(op, "fill", op->fill.va + row * op->fill.pitch_bytes,
+                                             op->fill.width_bytes, true, &device))
         row++;
     return row == op->fill.height;
 }
 
 static bool fill_check(struct ws_op *op, uint64_t *ret_bytes)
 {
-    uint64_t unit = op->fill.value_bytes, width = op->fill.width_bytes, height = op->fill.height, pitch = op->fill.pitch_bytes;
+    uint64_t unit = op->fill.value_bytes, width = op->fill.width_bytes, height = op->fill.height,
+             pitch = op->fill.pitch_bytes;
     uint64_t total, reach, last;
     *ret_bytes = 0;
+    if (!op->space) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: no address space to find the memory in");
+        return false;
+    }
     if (unit != 1 && unit != 2 && unit != 4) {
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: values of %llu bytes; 1, 2 or 4 is possible", (unsigned long long)unit);
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE,
+                     "fill: values of %llu bytes; 1, 2 or 4 is possible", (unsigned long long)unit);
         return false;
     }
     if (!width || !height)
         return true;
     if (width % unit || op->fill.va % unit || (height > 1 && (pitch < width || pitch % unit))) {
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: address 0x%llx, width %llu and pitch %llu must suit values of %llu bytes",
-                     (unsigned long long)op->fill.va, (unsigned long long)width, (unsigned long long)pitch, (unsigned long long)unit);
+        ws_soft_fail(
+            op, WS_DEV_E_INVALID_VALUE,
+            "fill: address 0x%llx, width %llu and pitch %llu must suit values of %llu bytes",
+            (unsigned long long)op->fill.va, (unsigned long long)width, (unsigned long long)pitch,
+            (unsigned long long)unit);
         return false;
     }
-    if (__builtin_mul_overflow(width, height, &total) || __builtin_mul_overflow(height > 1 ? pitch : 0, height - 1, &last) ||
-        __builtin_add_overflow(last, width, &reach) || __builtin_add_overflow(op->fill.va, reach, &last)) {
+    if (__builtin_mul_overflow(width, height, &total) ||
+        __builtin_mul_overflow(height > 1 ? pitch : 0, height - 1, &last) ||
+        __builtin_add_overflow(last, width, &reach) ||
+        __builtin_add_overflow(op->fill.va, reach, &last)) {
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: the range does not fit the address space");
         return false;
     }
@@ -136,8 +156,10 @@ static bool copy_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
 {
     while (bytes) {
         uint64_t n = bytes;
-        uint8_t *dst = op->copy.dst_host ? (uint8_t *)op->copy.dst_host + from : resolve(op, op->copy.dst_va + from, &n);
-        const uint8_t *src = op->copy.src_host ? (const uint8_t *)op->copy.src_host + from : resolve(op, op->copy.src_va + from, &n);
+        uint8_t *dst = op->copy.dst_host ? (uint8_t *)op->copy.dst_host + from
+                                         : resolve(op, op->copy.dst_va + from, &n);
+        const uint8_t *src = op->copy.src_host ? (const uint8_t *)op->copy.src_host + from
+                                               : resolve(op, op->copy.src_va + from, &n);
         if (!dst || !src)
             return false;
         memmove(dst, src, n);
@@ -179,7 +201,8 @@ static bool fill_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
     uint64_t width = op->fill.width_bytes;
     while (bytes) {
         uint64_t row = from / width, col = from % width, n = WS_MIN(bytes, width - col);
-        uint8_t *p = resolve(op, op->fill.va + row * (op->fill.height > 1 ? op->fill.pitch_bytes : 0) + col, &n);
+        uint8_t *p = resolve(
+            op, op->fill.va + row * (op->fill.height > 1 ? op->fill.pitch_bytes : 0) + col, &n);
         if (!p)
             return false;
         fill_bytes(p, n, op->fill.value, op->fill.value_bytes);
@@ -212,7 +235,8 @@ static void xfer_insert(struct ws_tenant *t, struct ws_xfer *x)
 static void price(struct ws_soft *d, struct ws_op *op, enum ws_engine engine, uint64_t bytes)
 {
     struct ws_timed timed;
-    ws_timing_copy(d->timing, op->kind == WS_OPK_FILL ? WS_ENGINE_INSIDE : engine, op->ready_ns, bytes, &timed);
+    ws_timing_copy(d->timing, op->kind == WS_OPK_FILL ? WS_ENGINE_INSIDE : engine,
+                   op->space ? ws_space_id(op->space) : 0, op->ready_ns, bytes, &timed);
     op->start_ns = timed.start_ns;
     op->end_ns = timed.end_ns;
     op->energy_uj = timed.energy_uj;
@@ -308,8 +332,7 @@ void ws_copy_give_back_locked(struct ws_turn *turn, struct ws_list *ended)
 
 void ws_copy_cancel_locked(struct ws_tenant *t, struct ws_list *ended)
 {
-    ws_list_for_each_safe(it, &t->xfers)
-    {
+    ws_list_for_each_safe (it, &t->xfers) {
         struct ws_xfer *x = ws_list_entry(it, struct ws_xfer, link);
         if (!x->op->error)
             ws_soft_fail(x->op, WS_DEV_E_CANCELLED, "copy: cancelled");

@@ -14,9 +14,17 @@
  * no capacity from others. The constants are estimates, fit for comparing shapes, not for predicting a particular board. */
 #include "device/soft/timing.h"
 
-enum { DEP_CYCLES = 4, BARRIER_CYCLES = 20, LOADS_IN_FLIGHT = 2, SECTORS_PER_CYCLE = 4, SECTOR_BYTES = 32, START_CYCLES = 50 };
+enum {
+    DEP_CYCLES = 4,
+    BARRIER_CYCLES = 20,
+    LOADS_IN_FLIGHT = 2,
+    SECTORS_PER_CYCLE = 4,
+    SECTOR_BYTES = 32,
+    START_CYCLES = 50
+};
 
-struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, const struct ws_work *w)
+struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps,
+                          const struct ws_work *w)
 {
     double cycles_per_ns = spec->core_mhz / 1000.0, n_insns = 0;
     for (int c = 0; c < _WS_WORK_N; c++)
@@ -24,7 +32,8 @@ struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, 
     double sectors = (double)(w->n_load_sectors + w->n_store_sectors);
     double bound[] = {
         n_insns / spec->schedulers_per_sm,
-        (double)(w->n_warp_insns[WS_WORK_FP32] + w->n_warp_insns[WS_WORK_HALF]) * 32 / spec->fp32_lanes_per_sm,
+        (double)(w->n_warp_insns[WS_WORK_FP32] + w->n_warp_insns[WS_WORK_HALF]) * 32 /
+            spec->fp32_lanes_per_sm,
         (double)w->n_warp_insns[WS_WORK_INT] * 32 / spec->int_lanes_per_sm,
         (double)w->n_warp_insns[WS_WORK_FP64] * 32 / spec->fp64_lanes_per_sm,
         (double)w->n_warp_insns[WS_WORK_SFU] * 32 / spec->sfu_lanes_per_sm,
@@ -35,17 +44,20 @@ struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, 
     for (unsigned i = 0; i < WS_ARRAY_SIZE(bound); i++)
         issue = WS_MAX(issue, bound[i]);
     double warps = WS_MAX(block_warps, 1);
-    double latency = START_CYCLES + (n_insns * DEP_CYCLES + (double)w->n_barriers * BARRIER_CYCLES) / warps;
+    double latency =
+        START_CYCLES + (n_insns * DEP_CYCLES + (double)w->n_barriers * BARRIER_CYCLES) / warps;
     return (struct ws_cost){
         .issue_ns = issue / cycles_per_ns,
-        .latency_ns = latency / cycles_per_ns + (double)w->n_global_loads / warps * spec->memory_latency_ns / LOADS_IN_FLIGHT,
+        .latency_ns = latency / cycles_per_ns +
+                      (double)w->n_global_loads / warps * spec->memory_latency_ns / LOADS_IN_FLIGHT,
         .bytes = sectors * SECTOR_BYTES,
     };
 }
 
 /* Nothing is known of which bytes are touched twice. First touches (at most the footprint) miss; the rest hits with the
  * probability that a byte of the footprint is in the cache. */
-double ws_cost_dram_share(const struct ws_gpu_spec *spec, double traffic_bytes, double footprint_bytes)
+double ws_cost_dram_share(const struct ws_gpu_spec *spec, double traffic_bytes,
+                          double footprint_bytes)
 {
     if (traffic_bytes <= 0)
         return 1;

@@ -29,13 +29,21 @@
 #include "device/soft/soft_private.h"
 
 enum { /* in warp instructions */
-    TURN_INSNS = 1 << 15,
-    STEP_INSNS = 1 << 11,      /* between two looks at what the block does */
-    WAITING_INSNS = 1 << 10,   /* turn of a block that waits */
-    SLICE_INSNS = 1 << 20,
-    INLINE_INSNS = 1 << 11,
+       TURN_INSNS = 1 << 15,
+       STEP_INSNS = 1 << 11,    /* between two looks at what the block does */
+       WAITING_INSNS = 1 << 10, /* turn of a block that waits */
+       SLICE_INSNS = 1 << 20,
+       INLINE_INSNS = 1 << 11,
 };
-enum { INLINE_BLOCKS = 32, INLINE_BLOCKS_NEW = 4, FEW_UNITS = 4, UNITS_MAX = 1 << 14, SPARE_MAX = 8, ROTATED_EVERY = 5, WAITING_BLOCKS = 4 };
+enum {
+    INLINE_BLOCKS = 32,
+    INLINE_BLOCKS_NEW = 4,
+    FEW_UNITS = 4,
+    UNITS_MAX = 1 << 14,
+    SPARE_MAX = 8,
+    ROTATED_EVERY = 5,
+    WAITING_BLOCKS = 4
+};
 
 /* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1 and 2: a word with the size,
  * a word that counts arrivals). Mapped outside the addresses that any host or device allocation can have. */
@@ -43,14 +51,14 @@ enum { INLINE_BLOCKS = 32, INLINE_BLOCKS_NEW = 4, FEW_UNITS = 4, UNITS_MAX = 1 <
 enum { WORKSPACE_BYTES = WS_DEVICE_PAGE_BYTES };
 
 struct ws_run {
-    struct ws_list link;       /* tenant's runs; when ended: the list of the ended */
-    struct ws_list deal_link;  /* tenant's dealing, while blocks are left */
+    struct ws_list link;      /* tenant's runs; when ended: the list of the ended */
+    struct ws_list deal_link; /* tenant's dealing, while blocks are left */
     struct ws_soft *device;
-    struct ws_tenant *tenant;  /* NULL while the submitting thread runs it alone */
+    struct ws_tenant *tenant; /* NULL while the submitting thread runs it alone */
     struct ws_op *op;
     struct ws_dkernel *stats;
     struct ws_fit fit;
-    unsigned epoch;            /* of the space */
+    unsigned epoch; /* of the space */
     uint64_t started_host_ns, started_device_ns;
     _Atomic uint64_t n_thread_insns;
     struct ws_grid grid;
@@ -58,12 +66,12 @@ struct ws_run {
     uint64_t n_blocks, n_dealt, n_live;
     uint64_t n_ended, n_warp_insns; /* of ended blocks */
     bool coop, aborted;
-    uint16_t *coop_sm;         /* [n_blocks], once a cooperative kernel is placed */
+    uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
     struct ws_blockrun *spare[SPARE_MAX];
     uint32_t n_spare;
-    uint64_t blocks_per_unit;  /* neighbours priced as one, for grids of many blocks */
+    uint64_t blocks_per_unit; /* neighbours priced as one, for grids of many blocks */
     uint32_t n_units;
-    struct ws_cost *costs;     /* [n_units] */
+    struct ws_cost *costs; /* [n_units] */
     struct ws_cost few_costs[FEW_UNITS];
 };
 
@@ -75,7 +83,9 @@ static bool sms_ok(const struct ws_gpu_spec *spec, const struct ws_sm_set *sms)
         return true;
     uint32_t n = 0;
     for (uint32_t w = 0; w < WS_ARRAY_SIZE(sms->bits); w++) {
-        uint64_t may = spec->n_sms >= 64 * (w + 1) ? UINT64_MAX : spec->n_sms <= 64 * w ? 0 : (UINT64_C(1) << (spec->n_sms % 64)) - 1;
+        uint64_t may = spec->n_sms >= 64 * (w + 1) ? UINT64_MAX
+                       : spec->n_sms <= 64 * w     ? 0
+                                                   : (UINT64_C(1) << (spec->n_sms % 64)) - 1;
         if (sms->bits[w] & ~may)
             return false;
         n += (uint32_t)__builtin_popcountll(sms->bits[w]);
@@ -94,33 +104,45 @@ static bool check(struct ws_soft *d, struct ws_op *op, struct ws_fit *ret_fit)
     }
     const struct ws_kernel_info *k = &inst->module->info.kernels[op->launch.kernel];
     const uint32_t *g = op->launch.grid, *b = op->launch.block;
-    uint64_t threads = (uint64_t)b[0] * b[1] * b[2], shared = (uint64_t)k->static_shared_bytes + op->launch.shared_bytes;
+    uint64_t threads = (uint64_t)b[0] * b[1] * b[2],
+             shared = (uint64_t)k->static_shared_bytes + op->launch.shared_bytes;
     if (!g[0] || !g[1] || !g[2] || g[0] > INT32_MAX || g[1] > 65535 || g[2] > 65535)
-        ws_soft_fail(op, WS_DEV_E_INVALID_CONFIGURATION, "%s: grid %ux%ux%u; 1 to 2147483647 x 65535 x 65535 is possible", k->name,
+        ws_soft_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
+                     "%s: grid %ux%ux%u; 1 to 2147483647 x 65535 x 65535 is possible", k->name,
                      g[0], g[1], g[2]);
-    else if (!b[0] || !b[1] || !b[2] || b[0] > 1024 || b[1] > 1024 || b[2] > 64 || threads > spec->max_threads_per_block)
-        ws_soft_fail(op, WS_DEV_E_INVALID_CONFIGURATION, "%s: block %ux%ux%u; up to 1024x1024x64 and %u threads is possible", k->name,
+    else if (!b[0] || !b[1] || !b[2] || b[0] > 1024 || b[1] > 1024 || b[2] > 64 ||
+             threads > spec->max_threads_per_block)
+        ws_soft_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
+                     "%s: block %ux%ux%u; up to 1024x1024x64 and %u threads is possible", k->name,
                      b[0], b[1], b[2], spec->max_threads_per_block);
     else if (k->max_threads_per_block && threads > k->max_threads_per_block)
-        ws_soft_fail(op, WS_DEV_E_RESOURCES, "%s: %u threads per block, the kernel was compiled for at most %u", k->name,
+        ws_soft_fail(op, WS_DEV_E_RESOURCES,
+                     "%s: %u threads per block, the kernel was compiled for at most %u", k->name,
                      (unsigned)threads, k->max_threads_per_block);
     else if (shared > spec->shared_bytes_per_block_optin)
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %llu bytes of shared memory per block (%u static), %u is possible", k->name,
-                     (unsigned long long)shared, k->static_shared_bytes, spec->shared_bytes_per_block_optin);
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE,
+                     "%s: %llu bytes of shared memory per block (%u static), %u is possible",
+                     k->name, (unsigned long long)shared, k->static_shared_bytes,
+                     spec->shared_bytes_per_block_optin);
     else if (op->launch.param_bytes < k->param_bytes || (k->param_bytes && !op->launch.params))
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %u bytes of parameters, the kernel takes %u", k->name, op->launch.param_bytes,
-                     k->param_bytes);
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %u bytes of parameters, the kernel takes %u",
+                     k->name, op->launch.param_bytes, k->param_bytes);
     else if (!op->space || op->space != inst->space)
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the module belongs to another address space", k->name);
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the module belongs to another address space",
+                     k->name);
     else if (!sms_ok(spec, &op->launch.sms))
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs", k->name, spec->n_sms);
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs",
+                     k->name, spec->n_sms);
     if (op->error)
         return false;
     ws_occupancy_fit(spec, (uint32_t)threads, k->n_regs, (uint32_t)shared, ret_fit);
-    uint64_t n_sms = op->launch.sms.n ? op->launch.sms.n : spec->n_sms, n_blocks = (uint64_t)g[0] * g[1] * g[2];
+    uint64_t n_sms = op->launch.sms.n ? op->launch.sms.n : spec->n_sms,
+             n_blocks = (uint64_t)g[0] * g[1] * g[2];
     if (op->launch.flags & WS_LAUNCH_COOPERATIVE && n_blocks > n_sms * ret_fit->blocks_per_sm) {
-        ws_soft_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE, "%s: cooperative grid of %llu blocks, %llu can be resident", k->name,
-                     (unsigned long long)n_blocks, (unsigned long long)(n_sms * ret_fit->blocks_per_sm));
+        ws_soft_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE,
+                     "%s: cooperative grid of %llu blocks, %llu can be resident", k->name,
+                     (unsigned long long)n_blocks,
+                     (unsigned long long)(n_sms * ret_fit->blocks_per_sm));
         return false;
     }
     return true;
@@ -202,7 +224,8 @@ static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct 
     r->n_blocks = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
     r->blocks_per_unit = (r->n_blocks + UNITS_MAX - 1) / UNITS_MAX;
     r->n_units = (uint32_t)((r->n_blocks + r->blocks_per_unit - 1) / r->blocks_per_unit);
-    r->costs = r->n_units <= FEW_UNITS ? r->few_costs : ws_alloc_array(r->n_units, sizeof r->costs[0]);
+    r->costs =
+        r->n_units <= FEW_UNITS ? r->few_costs : ws_alloc_array(r->n_units, sizeof r->costs[0]);
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
         r->coop_sm = ws_alloc_array(r->n_blocks, sizeof r->coop_sm[0]);
@@ -250,16 +273,19 @@ static void run_finish(struct ws_run *r)
         r->stats->block_insns = (uint32_t)WS_MIN(WS_MAX(mean, 1), UINT32_MAX);
     }
     double bytes = 0;
-    for (uint32_t i = 0; i < r->n_units; i++)
+    uint32_t n_units = (uint32_t)((r->n_dealt + r->blocks_per_unit - 1) / r->blocks_per_unit);
+    for (uint32_t i = 0; i < n_units; i++)
         bytes += r->costs[i].bytes;
     struct ws_timing_kernel k = {
+        .owner = ws_space_id(op->space),
         .ready_ns = op->ready_ns,
         .need = r->fit.need,
         .blocks_per_sm = r->fit.blocks_per_sm,
         .sms = op->launch.sms,
-        .n_blocks = r->n_units,
+        .n_blocks = n_units,
         .blocks = r->costs,
-        .dram_share = ws_cost_dram_share(&d->base.spec, bytes, (double)ws_space_device_bytes(op->space)),
+        .dram_share =
+            ws_cost_dram_share(&d->base.spec, bytes, (double)ws_space_device_bytes(op->space)),
     };
     struct ws_timed timed;
     ws_timing_kernel(d->timing, &k, &timed);
@@ -268,7 +294,9 @@ static void run_finish(struct ws_run *r)
     op->energy_uj = timed.energy_uj;
     if (r->grid.envreg12)
         if (ws_space_unmap(op->space, r->grid.envreg12) < 0)
-            ws_soft_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the barrier memory is gone"); /* cannot be: no client knows the address range */
+            ws_soft_fail(
+                op, WS_DEV_E_LAUNCH_FAILURE,
+                "the barrier memory is gone"); /* cannot be: no client knows the address range */
     ws_space_leave(op->space, r->epoch);
     run_free(r);
     ws_soft_done(d, op);
@@ -299,8 +327,10 @@ static bool sm_fits(const struct ws_run *r, const struct ws_sm_use *u)
 {
     const struct ws_gpu_spec *s = &r->device->base.spec;
     const struct ws_need *n = &r->fit.need;
-    return (uint32_t)__builtin_popcount(u->slots) < s->max_blocks_per_sm && u->warps + n->warps <= s->max_threads_per_sm / 32 &&
-           u->regs + n->regs <= s->regs_per_sm && u->shared_bytes + n->shared_bytes <= s->shared_bytes_per_sm;
+    return (uint32_t)__builtin_popcount(u->slots) < s->max_blocks_per_sm &&
+           u->warps + n->warps <= s->max_threads_per_sm / 32 &&
+           u->regs + n->regs <= s->regs_per_sm &&
+           u->shared_bytes + n->shared_bytes <= s->shared_bytes_per_sm;
 }
 
 static uint32_t sm_occupy(const struct ws_run *r, struct ws_sm_use *u)
@@ -371,7 +401,8 @@ static struct ws_block *block_get(struct ws_sched *s)
     return b;
 }
 
-static struct ws_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r, uint32_t sm)
+static struct ws_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r,
+                                uint32_t sm)
 {
     struct ws_block *b = block_get(s);
     if (!b)
@@ -401,7 +432,8 @@ static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
     for (uint64_t i = 0; i < r->n_blocks; i++) {
         struct ws_block *b = deal_to(s, t, r, r->coop_sm[i]);
         if (!b) {
-            grid_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for its blocks", run_name(r));
+            grid_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for its blocks",
+                      run_name(r));
             return;
         }
         ws_list_append(&t->front, &b->link);
@@ -410,8 +442,7 @@ static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
 
 static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
 {
-    ws_list_for_each_safe(it, &t->dealing)
-    {
+    ws_list_for_each_safe (it, &t->dealing) {
         struct ws_run *r = ws_list_entry(it, struct ws_run, deal_link);
         if (r->coop) {
             if (!coop_place(t, r))
@@ -434,7 +465,8 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
 
 bool ws_launch_has_work_locked(const struct ws_tenant *t)
 {
-    return !ws_list_empty(&t->front) || !ws_list_empty(&t->rotated) || (!ws_list_empty(&t->dealing) && !t->deal_blocked);
+    return !ws_list_empty(&t->front) || !ws_list_empty(&t->rotated) ||
+           (!ws_list_empty(&t->dealing) && !t->deal_blocked);
 }
 
 /* Takes blocks off a queue: one that is at work, or several that wait, or that were dealt and never ran. */
@@ -452,7 +484,8 @@ static void take_from(struct ws_list *queue, uint32_t n_max, struct ws_turn *tur
 bool ws_launch_take_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
 {
     bool may_deal = !ws_list_empty(&t->dealing) && !t->deal_blocked;
-    if (ws_list_empty(&t->front) && may_deal && (ws_list_empty(&t->rotated) || ++t->n_choices % ROTATED_EVERY))
+    if (ws_list_empty(&t->front) && may_deal &&
+        (ws_list_empty(&t->rotated) || ++t->n_choices % ROTATED_EVERY))
         deal(s, t, turn);
     if (!turn->n && !ws_list_empty(&t->front)) {
         const struct ws_block *b = ws_list_entry(t->front.next, struct ws_block, link);
@@ -480,8 +513,9 @@ static uint64_t insns_of(const struct ws_work *w)
 
 static bool looks_like_waiting(const struct ws_work *w, uint64_t n_insns)
 {
-    return !w->n_global_stores && !w->n_shared_accesses && !w->n_barriers && !w->n_warp_insns[WS_WORK_FP32] &&
-           !w->n_warp_insns[WS_WORK_FP64] && !w->n_warp_insns[WS_WORK_SFU] && !w->n_warp_insns[WS_WORK_HALF] &&
+    return !w->n_global_stores && !w->n_shared_accesses && !w->n_barriers &&
+           !w->n_warp_insns[WS_WORK_FP32] && !w->n_warp_insns[WS_WORK_FP64] &&
+           !w->n_warp_insns[WS_WORK_SFU] && !w->n_warp_insns[WS_WORK_HALF] &&
            (w->n_global_loads + w->n_atomics) * 64 >= n_insns;
 }
 
@@ -510,11 +544,13 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
         struct ws_work w = {0};
         step = ws_blockrun_step(b->state, WS_MIN(STEP_INSNS, budget - *ret_used), &w);
         work_add(&b->work, &w);
-        uint64_t n = insns_of(&w), total = atomic_fetch_add(&r->n_thread_insns, w.n_thread_insns) + w.n_thread_insns;
+        uint64_t n = insns_of(&w),
+                 total = atomic_fetch_add(&r->n_thread_insns, w.n_thread_insns) + w.n_thread_insns;
         *ret_used += WS_MAX(n, 1);
         if (limit && total > limit && step == WS_STEP_MORE) {
-            grid_stop(r, WS_DEV_E_TIMEOUT, "%s: not finished after %llu thread instructions (limit: max_kernel_insns)", run_name(r),
-                      (unsigned long long)limit);
+            grid_stop(r, WS_DEV_E_TIMEOUT,
+                      "%s: not finished after %llu thread instructions (limit: max_kernel_insns)",
+                      run_name(r), (unsigned long long)limit);
             return WS_STEP_STOPPED;
         }
         b->waits = step == WS_STEP_MORE && looks_like_waiting(&w, n);
@@ -547,7 +583,8 @@ void ws_launch_turn(struct ws_turn *turn)
         if (!b->started) {
             if (used > TURN_INSNS)
                 continue; /* earlier ones took longer than expected: back to the queue */
-            if (!b->state && before && before->run == b->run && turn->outcome[i - 1] == WS_STEP_DONE) {
+            if (!b->state && before && before->run == b->run &&
+                turn->outcome[i - 1] == WS_STEP_DONE) {
                 b->state = before->state;
                 before->state = NULL;
             }
@@ -586,10 +623,10 @@ static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_block *
     ws_list_append(&s->free_blocks, &b->link);
 }
 
-static void queue_drop(struct ws_sched *s, struct ws_tenant *t, struct ws_list *queue, struct ws_run *r)
+static void queue_drop(struct ws_sched *s, struct ws_tenant *t, struct ws_list *queue,
+                       struct ws_run *r)
 {
-    ws_list_for_each_safe(it, queue)
-    {
+    ws_list_for_each_safe (it, queue) {
         struct ws_block *b = ws_list_entry(it, struct ws_block, link);
         if (b->run != r)
             continue;
@@ -641,8 +678,7 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
 
 void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended)
 {
-    ws_list_for_each_safe(it, &t->runs)
-    {
+    ws_list_for_each_safe (it, &t->runs) {
         struct ws_run *r = ws_list_entry(it, struct ws_run, link);
         grid_stop(r, WS_DEV_E_CANCELLED, "%s: cancelled", run_name(r));
         run_settle(s, r, ended);
@@ -684,7 +720,8 @@ static void run_queue(struct ws_run *r, struct ws_block *started)
 static bool may_inline(const struct ws_run *r)
 {
     uint64_t mean = r->stats->block_insns;
-    return !r->coop && r->n_blocks <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) && mean * r->n_blocks <= INLINE_INSNS;
+    return !r->coop && r->n_blocks <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) &&
+           mean * r->n_blocks <= INLINE_INSNS;
 }
 
 /* Runs a small kernel here as far as the budget goes. */

@@ -17,12 +17,12 @@
 #include "base/error.h"
 
 enum { N_CLASSES = 9, N_CACHED = 16 };
-#define SLAB_BYTES (UINT64_C(1) << 20)
-#define SMALL_MAX_BYTES ((uint64_t)WS_DEVICE_PAGE_BYTES << (N_CLASSES - 1))
+#define SLAB_BYTES             (UINT64_C(1) << 20)
+#define SMALL_MAX_BYTES        ((uint64_t)WS_DEVICE_PAGE_BYTES << (N_CLASSES - 1))
 #define CACHED_BLOCK_MAX_BYTES (UINT64_C(32) << 20)
-#define CACHE_MAX_BYTES (UINT64_C(64) << 20)
-#define HUGE_BYTES (UINT64_C(2) << 20)
-#define PAGE_BYTES UINT64_C(4096)
+#define CACHE_MAX_BYTES        (UINT64_C(64) << 20)
+#define HUGE_BYTES             (UINT64_C(2) << 20)
+#define PAGE_BYTES             UINT64_C(4096)
 
 struct free_block {
     struct free_block *next;
@@ -94,11 +94,13 @@ struct ws_mem *ws_mem_unref(struct ws_mem *m)
 
 static uint8_t *map(uint64_t bytes)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     if (bytes >= 2 * HUGE_BYTES)
-        (void)madvise(p, bytes, MADV_HUGEPAGE); /* advice: without huge pages it is slower, not wrong */
+        (void)madvise(p, bytes,
+                      MADV_HUGEPAGE); /* advice: without huge pages it is slower, not wrong */
     return p;
 }
 

@@ -8,7 +8,8 @@
 
 enum { REGS_UNIT = 256, WARPS_UNIT = 4, REGS_MAX_PER_THREAD = 255 };
 
-void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, uint32_t n_regs, uint32_t shared_bytes, struct ws_fit *ret)
+void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, uint32_t n_regs,
+                      uint32_t shared_bytes, struct ws_fit *ret)
 {
     uint32_t warps = (block_threads + 31) / 32, warps4 = WS_ALIGN_UP(warps, WARPS_UNIT);
     uint32_t regs = WS_MIN(WS_MAX(n_regs, 16), REGS_MAX_PER_THREAD);
@@ -20,7 +21,10 @@ void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, ui
     uint32_t shared = WS_ALIGN_UP(shared_bytes + system_bytes, unit);
     shared = WS_MIN(shared, spec->shared_bytes_per_sm);
 
-    struct { uint32_t n; const char *name; } by[] = {
+    struct {
+        uint32_t n;
+        const char *name;
+    } by[] = {
         {spec->max_threads_per_sm / 32 / warps, "threads"},
         {spec->max_blocks_per_sm, "blocks"},
         {spec->regs_per_sm / regs_per_warp / WARPS_UNIT * WARPS_UNIT / warps4, "regs"},
@@ -30,5 +34,6 @@ void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, ui
     for (unsigned i = 1; i < WS_ARRAY_SIZE(by); i++)
         if (by[i].n < by[least].n)
             least = i;
-    *ret = (struct ws_fit){{warps, regs_per_warp * warps4, shared}, WS_MAX(by[least].n, 1), by[least].name};
+    *ret = (struct ws_fit){
+        {warps, regs_per_warp * warps4, shared}, WS_MAX(by[least].n, 1), by[least].name};
 }

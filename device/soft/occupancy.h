@@ -15,6 +15,7 @@ struct ws_fit {
     const char *limit; /* "threads", "blocks", "regs", "shared" */
 };
 /* @n_regs: per thread; @shared_bytes: static and dynamic together. */
-void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, uint32_t n_regs, uint32_t shared_bytes, struct ws_fit *ret);
+void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, uint32_t n_regs,
+                      uint32_t shared_bytes, struct ws_fit *ret);
 
 #endif

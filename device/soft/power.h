@@ -10,7 +10,8 @@ static inline uint64_t ws_power_mw(const struct ws_gpu_spec *s, uint32_t n_activ
 {
     if (!n_active_sms)
         return s->static_mw;
-    return s->static_mw + (uint64_t)n_active_sms * s->dynamic_mw_per_sm + (uint64_t)(s->n_sms - n_active_sms) * s->idle_mw_per_sm;
+    return s->static_mw + (uint64_t)n_active_sms * s->dynamic_mw_per_sm +
+           (uint64_t)(s->n_sms - n_active_sms) * s->idle_mw_per_sm;
 }
 
 #endif

@@ -98,9 +98,9 @@ static void *worker(void *arg)
         ring_add(s, turn.tenant);
         if (ws_list_empty(&runs) && ws_list_empty(&xfers))
             continue;
-        ws_list_for_each(l, &runs)
+        ws_list_for_each (l, &runs)
             ws_tenant_put_locked(turn.tenant);
-        ws_list_for_each(l, &xfers)
+        ws_list_for_each (l, &xfers)
             ws_tenant_put_locked(turn.tenant);
         wake_one(s);
         pthread_mutex_unlock(&s->lock);

@@ -16,7 +16,7 @@ struct ws_soft;
 struct ws_run;
 struct ws_xfer;
 
-struct ws_sm_use { /* of one tenant, what its resident blocks hold of an SM */
+struct ws_sm_use {  /* of one tenant, what its resident blocks hold of an SM */
     uint32_t slots; /* bit mask */
     uint32_t warps, regs, shared_bytes;
 };
@@ -24,42 +24,42 @@ struct ws_sm_use { /* of one tenant, what its resident blocks hold of an SM */
 /* Residency is counted per tenant: clients do not see each other's blocks, as contexts that take turns on hardware, so that
  * one that fills the GPU with endless blocks keeps nobody else out. All under the scheduler's lock. */
 struct ws_tenant {
-    struct ws_tenant *next;    /* in the device's tenants or free_tenants */
+    struct ws_tenant *next; /* in the device's tenants or free_tenants */
     struct ws_space *space;
     struct ws_soft *device;
-    struct ws_list ring;       /* in the scheduler's, while in_ring */
+    struct ws_list ring; /* in the scheduler's, while in_ring */
     bool in_ring;
-    bool deal_blocked;         /* nothing more fits until a block leaves or a kernel comes */
-    uint32_t n_ops;            /* the tenant lives while there are any */
-    uint32_t n_turns;          /* alternates between kernels and copies */
-    uint32_t n_choices;        /* … between new and rotated blocks */
-    struct ws_list runs;       /* all kernels */
-    struct ws_list dealing;    /* kernels with blocks that are not dealt yet, in order of submission */
-    struct ws_list front;      /* blocks in the middle of their slice */
-    struct ws_list rotated;    /* blocks that had their slice, or wait for something */
+    bool deal_blocked;      /* nothing more fits until a block leaves or a kernel comes */
+    uint32_t n_ops;         /* the tenant lives while there are any */
+    uint32_t n_turns;       /* alternates between kernels and copies */
+    uint32_t n_choices;     /* … between new and rotated blocks */
+    struct ws_list runs;    /* all kernels */
+    struct ws_list dealing; /* kernels with blocks that are not dealt yet, in order of submission */
+    struct ws_list front;   /* blocks in the middle of their slice */
+    struct ws_list rotated; /* blocks that had their slice, or wait for something */
     struct ws_list xfers;
-    uint32_t cursor;           /* SM after the one that got a block last */
-    struct ws_sm_use sms[];    /* [n_sms] */
+    uint32_t cursor;        /* SM after the one that got a block last */
+    struct ws_sm_use sms[]; /* [n_sms] */
 };
 
-struct ws_block { /* of a grid, from being dealt to its end */
-    struct ws_list link;       /* front, rotated; or free */
+struct ws_block {        /* of a grid, from being dealt to its end */
+    struct ws_list link; /* front, rotated; or free */
     struct ws_run *run;
     struct ws_blockrun *state; /* NULL until it first runs */
     bool started;
     uint64_t linear;
     uint32_t sm, slot;
-    uint64_t slice_insns;      /* warp instructions used of its slice */
-    bool waits;                /* looked like a spin in its last turn */
+    uint64_t slice_insns; /* warp instructions used of its slice */
+    bool waits;           /* looked like a spin in its last turn */
     struct ws_work work;
 };
 
 enum { WS_TURN_BLOCKS_MAX = 32 };
 struct ws_turn { /* what a worker does between two holds of the lock */
     struct ws_tenant *tenant;
-    struct ws_xfer *xfer;      /* a chunk of it, or: */
+    struct ws_xfer *xfer; /* a chunk of it, or: */
     uint64_t from, bytes;
-    uint32_t n;                /* blocks */
+    uint32_t n; /* blocks */
     struct ws_block *blocks[WS_TURN_BLOCKS_MAX];
     uint8_t outcome[WS_TURN_BLOCKS_MAX]; /* enum ws_step */
 };

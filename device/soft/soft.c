@@ -92,9 +92,9 @@ static void soft_cancel(struct ws_device *dev, struct ws_space *space)
     if (t) {
         ws_launch_cancel_locked(d->sched, t, &runs);
         ws_copy_cancel_locked(t, &xfers);
-        ws_list_for_each(l, &runs)
+        ws_list_for_each (l, &runs)
             ws_tenant_put_locked(t);
-        ws_list_for_each(l, &xfers)
+        ws_list_for_each (l, &xfers)
             ws_tenant_put_locked(t);
     }
     pthread_mutex_unlock(&d->sched->lock);
@@ -124,7 +124,8 @@ static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *re
 
 /* ---- memory ---- */
 
-static int soft_mem_alloc(struct ws_device *dev, struct ws_space *space, uint64_t va, uint64_t bytes)
+static int soft_mem_alloc(struct ws_device *dev, struct ws_space *space, uint64_t va,
+                          uint64_t bytes)
 {
     struct ws_soft *d = soft_of(dev);
     uint8_t *host;
@@ -147,7 +148,8 @@ static void soft_module_unload(struct ws_dmodule *m)
     free(m);
 }
 
-static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx, struct ws_dmodule **ret, struct ws_diags *diags)
+static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
+                            struct ws_dmodule **ret, struct ws_diags *diags)
 {
     struct ws_dmodule *m = ws_alloc(sizeof *m);
     if (!m)
@@ -207,7 +209,8 @@ static int write_bytes(const struct ws_space *s, uint64_t va, const void *bytes,
 }
 
 /* Value of an address in an initialiser. Functions have the addresses by which the interpreter calls them. */
-static int init_sym_value(const struct ws_ptx_module *ptx, const uint64_t *var_va, const struct ws_ptx_init_sym *s, uint64_t *ret)
+static int init_sym_value(const struct ws_ptx_module *ptx, const uint64_t *var_va,
+                          const struct ws_ptx_init_sym *s, uint64_t *ret)
 {
     uint32_t i = (uint32_t)WS_PTX_SYM_INDEX(s->sym);
     if (s->sym < 0)
@@ -233,7 +236,8 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
     for (uint32_t i = 0; !r && i < v->n_init_syms; i++) {
         const struct ws_ptx_init_sym *s = &v->init_syms[i];
         uint64_t value;
-        if (s->bytes > sizeof value || s->offset > v->size_bytes || s->bytes > v->size_bytes - s->offset)
+        if (s->bytes > sizeof value || s->offset > v->size_bytes ||
+            s->bytes > v->size_bytes - s->offset)
             return ws_raise(-EINVAL);
         r = init_sym_value(ptx, inst->var_va, s, &value);
         if (!r)
@@ -248,8 +252,8 @@ static void soft_instance_free(struct ws_dinstance *i)
     free(i);
 }
 
-static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s, const uint64_t *var_va,
-                             struct ws_dinstance **ret)
+static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
+                             const uint64_t *var_va, struct ws_dinstance **ret)
 {
     struct ws_dinstance *i = ws_alloc(sizeof *i);
     uint64_t *va = ws_alloc_array(WS_MAX(m->info.n_vars, 1), sizeof *va);
@@ -274,13 +278,14 @@ static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct
     return 0;
 }
 
-static int soft_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel, uint32_t block_threads,
-                          uint32_t shared_bytes, struct ws_occupancy *ret)
+static int soft_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel,
+                          uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret)
 {
     const struct ws_kernel_info *k = &m->info.kernels[kernel];
     uint64_t shared = (uint64_t)shared_bytes + k->static_shared_bytes;
     struct ws_fit fit;
-    if (block_threads > dev->spec.max_threads_per_block || (k->max_threads_per_block && block_threads > k->max_threads_per_block)) {
+    if (block_threads > dev->spec.max_threads_per_block ||
+        (k->max_threads_per_block && block_threads > k->max_threads_per_block)) {
         *ret = (struct ws_occupancy){0, "threads"};
         return 0;
     }
@@ -324,13 +329,14 @@ static const struct ws_device_ops soft_ops = {
     .occupancy = soft_occupancy,
 };
 
-int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, uint32_t index, const struct ws_device_options *options,
-                        struct ws_diags *diags)
+int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, uint32_t index,
+                        const struct ws_device_options *options, struct ws_diags *diags)
 {
     if (ws_gpu_spec_check(spec, NULL, 0, diags))
         return ws_raise(-EINVAL);
     if (options->n_workers > 1024) {
-        ws_diags_add(diags, NULL, 0, 0, "gpu %s: %u worker threads; use 0 (host cores) to 1024", spec->name, options->n_workers);
+        ws_diags_add(diags, NULL, 0, 0, "gpu %s: %u worker threads; use 0 (host cores) to 1024",
+                     spec->name, options->n_workers);
         return ws_raise(-EINVAL);
     }
     struct ws_soft *d = ws_alloc(sizeof *d);

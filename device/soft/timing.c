@@ -19,9 +19,11 @@
  * more, the latest end dropped.
  *
  * Energy. The device's power is Eq. 2 (power.h) while a kernel runs, static power while only copies run, and nothing is
- * counted while the device has no work: the device clock then stands still. An operation is charged what it added to the
- * device's energy. That is its SMs' dynamic power, and static and idle power for the time that nobody before it
- * paid for; the sum over operations is the device's energy, exactly.
+ * counted while the device has no work: the device clock then stands still. At each moment the power is shared by the kernels
+ * that run, each by the number of its SMs; copies share it when they are alone. A later operation that turns out to have run
+ * beside an earlier one takes over part of what the earlier one was charged for; the earlier one is done and cannot be told, so
+ * its client has it in store: the client's next operation is charged less. Each client has an account, its due (its shares so far)
+ * and what it was charged; due over all accounts is the device's energy, exactly. What is charged beyond it is in store.
  *
  * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock only. */
 #include "device/soft/timing.h"
@@ -35,13 +37,28 @@
 #include "base/error.h"
 #include "device/soft/power.h"
 
-enum { N_SPANS = 256, MAX_SMS = 256, MAX_BLOCKS_PER_SM = 32, MASK_WORDS = 4 };
+enum {
+    N_SPANS = 256,
+    N_ACCOUNTS = 2 * N_SPANS,
+    MAX_SMS = 256,
+    MAX_BLOCKS_PER_SM = 32,
+    MASK_WORDS = 4
+};
 enum { KIND_KERNEL = _WS_ENGINE_N }; /* a span's kind: a copy engine, or this */
-#define PART_MIN 0.02                /* an SM whose blocks leave less than this is full */
+#define PJ_PER_UJ 1000000
+#define PART_MIN  0.02 /* an SM whose blocks leave less than this is full */
+
+struct account {
+    uint64_t owner;   /* the client */
+    uint32_t n_spans; /* that belong to it and are kept */
+    uint64_t last;    /* counts up, for the choice of whom to forget */
+    __int128 due_pj, paid_pj;
+};
 
 struct span {
     uint64_t start_ns, end_ns;
     int kind;
+    uint32_t account, n_sms;
     uint64_t mask[MASK_WORDS]; /* SMs; empty for a copy */
     float issue_part, memory_part;
     uint32_t blocks; /* held on each SM */
@@ -51,7 +68,7 @@ struct span {
 struct sm { /* of the kernel being simulated */
     uint32_t k, cap;
     bool used;
-    double part;            /* of its issue capacity that is left for this kernel */
+    double part; /* of its issue capacity that is left for this kernel */
     double tau, next, bytes_rate;
     uint32_t block[MAX_BLOCKS_PER_SM];
     double left[MAX_BLOCKS_PER_SM], rate[MAX_BLOCKS_PER_SM];
@@ -66,7 +83,7 @@ struct sim {
     const struct ws_timing_kernel *k;
     uint32_t n_sms;
     struct sm sm[MAX_SMS];
-    uint16_t id[MAX_SMS];      /* device's number of sm[i] */
+    uint16_t id[MAX_SMS];                 /* device's number of sm[i] */
     uint16_t heap[MAX_SMS], pos[MAX_SMS]; /* SMs by next */
     double tau, bytes_rate, memory_part;
     uint64_t dealt, done;
@@ -76,16 +93,20 @@ struct sim {
 struct ws_timing {
     struct ws_gpu_spec spec;
     _Atomic uint64_t now_ns;
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock;       /* all below */
     struct span spans[N_SPANS]; /* ring */
     uint32_t head, n;
     uint64_t floor_ns, busy_ns, sm_busy_ns;
     unsigned __int128 energy_pj; /* mW * ns */
+    struct account accounts[N_ACCOUNTS];
+    uint64_t n_entered;
+    uint32_t recent;       /* account used last */
+    __int128 forgotten_pj; /* paid less due of accounts that are gone */
     uint32_t power_mw;
     struct sim sim;
     struct held held[MAX_SMS];
     uint64_t edges[2 * N_SPANS + 2];
-    const struct span *near[N_SPANS];
+    const struct span *near[N_SPANS], *beside[N_SPANS];
 };
 
 int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
@@ -161,21 +182,48 @@ static uint32_t edges_between(struct ws_timing *t, uint32_t n, uint64_t from_ns,
 
 /* ---- entering ---- */
 
+/* The account of @owner, a new one if it has none; then the longest unused one that no span needs makes room. */
+static uint32_t account_of(struct ws_timing *t, uint64_t owner)
+{
+    struct account *a = &t->accounts[t->recent];
+    if (a->last && a->owner == owner)
+        return t->recent;
+    uint32_t oldest = N_ACCOUNTS;
+    for (uint32_t i = 0; i < N_ACCOUNTS; i++) {
+        a = &t->accounts[i];
+        if (a->owner == owner && a->last) {
+            a->last = ++t->n_entered;
+            return t->recent = i;
+        }
+        if (!a->n_spans && (oldest == N_ACCOUNTS || a->last < t->accounts[oldest].last))
+            oldest = i;
+        if (!a->last)
+            break; /* accounts are used from the first on */
+    }
+    a = &t->accounts[oldest];
+    t->forgotten_pj += a->paid_pj - a->due_pj;
+    *a = (struct account){.owner = owner, .last = ++t->n_entered};
+    return t->recent = oldest;
+}
+
+static void span_drop_first(struct ws_timing *t)
+{
+    const struct span *s = span_at(t, 0);
+    t->floor_ns = WS_MAX(t->floor_ns, s->end_ns);
+    t->accounts[s->account].n_spans--;
+    t->head = (t->head + 1) % N_SPANS;
+    t->n--;
+}
+
 static void span_insert(struct ws_timing *t, const struct span *s)
 {
-    if (t->n == N_SPANS) {
-        if (s->end_ns <= span_at(t, 0)->end_ns) {
-            t->floor_ns = WS_MAX(t->floor_ns, s->end_ns);
-            return;
-        }
-        t->floor_ns = WS_MAX(t->floor_ns, span_at(t, 0)->end_ns);
-        t->head = (t->head + 1) % N_SPANS;
-        t->n--;
-    }
+    if (t->n == N_SPANS)
+        span_drop_first(t);
     uint32_t i = t->n++;
     for (; i && span_at(t, i - 1)->end_ns > s->end_ns; i--)
         *span_at(t, i) = *span_at(t, i - 1);
     *span_at(t, i) = *s;
+    t->accounts[s->account].n_spans++;
 }
 
 static uint32_t popcount(const uint64_t *mask)
@@ -186,69 +234,98 @@ static uint32_t popcount(const uint64_t *mask)
     return n;
 }
 
-/* Adds what @s changes to the device's account between two edges. Return: pJ used by all, with @s. */
-static unsigned __int128 account(struct ws_timing *t, const struct span *s, uint32_t n_near, uint64_t from_ns, uint64_t to_ns)
+/* Share of an operation in a moment's power: by SMs, among copies alone equal. */
+static uint64_t weight(const struct span *s, bool copies_only)
 {
-    uint64_t before[MASK_WORDS] = {0}, after[MASK_WORDS];
-    bool any = false;
+    return copies_only ? 1 : s->n_sms;
+}
+
+/* Adds what @s changes to the device's and the clients' accounts between two edges. Return: mW of all, with @s. */
+static uint64_t account(struct ws_timing *t, const struct span *s, uint32_t n_near,
+                        uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t mask[MASK_WORDS] = {0}, ns = to_ns - from_ns, sum_before = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < n_near; i++) {
         const struct span *o = t->near[i];
         if (o->start_ns > from_ns || o->end_ns <= from_ns)
             continue;
-        any = true;
+        t->beside[n++] = o;
+        sum_before += o->n_sms;
         for (int w = 0; w < MASK_WORDS; w++)
-            before[w] |= o->mask[w];
+            mask[w] |= o->mask[w];
     }
+    bool copies_before = !sum_before, copies_after = !sum_before && !s->n_sms;
+    uint64_t sum_after = copies_after ? n + 1 : sum_before + s->n_sms;
+    sum_before = copies_before ? n : sum_before;
+    uint32_t n_before = popcount(mask);
     for (int w = 0; w < MASK_WORDS; w++)
-        after[w] = before[w] | s->mask[w];
-    uint32_t n_before = popcount(before), n_after = popcount(after);
-    uint64_t ns = to_ns - from_ns;
-    uint64_t mw_before = any ? ws_power_mw(&t->spec, n_before) : 0, mw_after = ws_power_mw(&t->spec, n_after);
-    t->energy_pj += (unsigned __int128)(mw_after - mw_before) * ns;
+        mask[w] |= s->mask[w];
+    uint32_t n_after = popcount(mask);
+    uint64_t mw_after = ws_power_mw(&t->spec, n_after);
+    __int128 before = n ? (__int128)ws_power_mw(&t->spec, n_before) * ns : 0,
+             after = (__int128)mw_after * ns, rest = after - before;
+    t->energy_pj += (unsigned __int128)rest;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct span *o = t->beside[i];
+        __int128 more = after * weight(o, copies_after) / sum_after -
+                        before * weight(o, copies_before) / sum_before;
+        t->accounts[o->account].due_pj += more;
+        rest -= more;
+    }
+    t->accounts[s->account].due_pj += rest;
     t->sm_busy_ns += (n_after - n_before) * ns;
     if (n_after && !n_before)
         t->busy_ns += ns;
-    return (unsigned __int128)mw_after * ns;
+    return mw_after;
 }
 
 /* Lock held. */
-static void enter(struct ws_timing *t, const struct span *s, struct ws_timed *ret)
+static void enter(struct ws_timing *t, struct span *s, uint64_t owner, struct ws_timed *ret)
 {
-    uint64_t uj_before = (uint64_t)(t->energy_pj / 1000000);
-    if (s->end_ns > s->start_ns) {
-        uint32_t n_near = spans_after(t, s->start_ns, 0, true);
-        uint32_t n = edges_between(t, n_near, s->start_ns, s->end_ns);
-        unsigned __int128 pj = 0;
-        uint64_t from = s->start_ns;
-        for (uint32_t i = 0; i <= n; i++) {
-            uint64_t to = i < n ? t->edges[i] : s->end_ns;
-            if (to > from)
-                pj += account(t, s, n_near, from, to);
-            from = to;
-        }
-        t->power_mw = (uint32_t)(pj / (s->end_ns - s->start_ns));
-        span_insert(t, s);
-    }
+    *ret = (struct ws_timed){s->start_ns, s->end_ns, 0};
     ws_timing_touch(t, s->end_ns);
-    *ret = (struct ws_timed){s->start_ns, s->end_ns, (uint64_t)(t->energy_pj / 1000000) - uj_before};
+    if (s->end_ns == s->start_ns)
+        return;
+    s->account = account_of(t, owner);
+    s->n_sms = popcount(s->mask);
+    uint32_t n_near = spans_after(t, s->start_ns, 0, true),
+             n = edges_between(t, n_near, s->start_ns, s->end_ns);
+    unsigned __int128 pj = 0;
+    uint64_t from = s->start_ns;
+    for (uint32_t i = 0; i <= n; i++) {
+        uint64_t to = i < n ? t->edges[i] : s->end_ns;
+        if (to > from)
+            pj += (unsigned __int128)account(t, s, n_near, from, to) * (to - from);
+        from = to;
+    }
+    t->power_mw = (uint32_t)(pj / (s->end_ns - s->start_ns));
+    struct account *a = &t->accounts[s->account];
+    if (a->due_pj > a->paid_pj)
+        ret->energy_uj = (uint64_t)((a->due_pj - a->paid_pj) / PJ_PER_UJ);
+    a->paid_pj += (__int128)ret->energy_uj * PJ_PER_UJ;
+    span_insert(t, s);
 }
 
 /* ---- copies ---- */
 
-void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns, uint64_t bytes, struct ws_timed *ret)
+void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint64_t ready_ns,
+                    uint64_t bytes, struct ws_timed *ret)
 {
     /* inside the device each byte is read and written */
-    double per_s = e == WS_ENGINE_INSIDE ? (double)t->spec.memory_bytes_per_s / 2 : (double)t->spec.copy_bytes_per_s;
+    double per_s = e == WS_ENGINE_INSIDE ? (double)t->spec.memory_bytes_per_s / 2
+                                         : (double)t->spec.copy_bytes_per_s;
     uint64_t ns = bytes ? t->spec.copy_latency_ns + (uint64_t)ceil((double)bytes * 1e9 / per_s) : 0;
     pthread_mutex_lock(&t->lock);
     uint64_t start = WS_MAX(ready_ns, t->floor_ns);
-    for (uint32_t i = spans_after(t, start, (int)e, false); i-- > 0;) { /* by end: engine spans do not overlap */
+    for (uint32_t i = spans_after(t, start, (int)e, false);
+         i-- > 0;) { /* by end: engine spans do not overlap */
         if (t->near[i]->start_ns >= start + ns)
             break;
         start = WS_MAX(start, t->near[i]->end_ns);
     }
     struct span s = {.start_ns = start, .end_ns = start + ns, .kind = (int)e};
-    enter(t, &s, ret);
+    enter(t, &s, owner, ret);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -324,7 +401,8 @@ static void sm_deal(struct sim *m, struct sm *s)
 
 static void deal_where(struct sim *m, double part_min)
 {
-    for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->k->n_blocks; m->cursor = (m->cursor + 1) % m->n_sms) {
+    for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->k->n_blocks;
+         m->cursor = (m->cursor + 1) % m->n_sms) {
         struct sm *s = &m->sm[m->cursor];
         idle = sm_room(m, s) && s->part >= part_min ? 0 : idle + 1;
         if (!idle)
@@ -366,7 +444,8 @@ static void sm_complete(struct sim *m, uint16_t index)
 }
 
 /* Room on one SM for blocks of this kernel beside what is held there. */
-static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_kernel *k, const struct held *h)
+static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_kernel *k,
+                       const struct held *h)
 {
     const struct ws_need *need = &k->need;
     int64_t cap = WS_MIN((int64_t)k->blocks_per_sm, MAX_BLOCKS_PER_SM);
@@ -374,7 +453,8 @@ static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_ke
     cap = WS_MIN(cap, ((int64_t)spec->max_threads_per_sm / 32 - h->warps) / WS_MAX(need->warps, 1));
     cap = WS_MIN(cap, ((int64_t)spec->regs_per_sm - h->regs) / WS_MAX(need->regs, 1));
     if (need->shared_bytes)
-        cap = WS_MIN(cap, ((int64_t)spec->shared_bytes_per_sm - h->shared_bytes) / need->shared_bytes);
+        cap = WS_MIN(cap,
+                     ((int64_t)spec->shared_bytes_per_sm - h->shared_bytes) / need->shared_bytes);
     return cap < 0 ? 0 : (uint32_t)cap;
 }
 
@@ -387,7 +467,9 @@ static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
     m->memory_part = 1;
     for (uint32_t j = 0; j < n_near; j++) {
         const struct span *o = t->near[j];
-        next = WS_MIN(next, o->start_ns > now_ns ? o->start_ns : o->end_ns > now_ns ? o->end_ns : UINT64_MAX);
+        next = WS_MIN(next, o->start_ns > now_ns ? o->start_ns
+                            : o->end_ns > now_ns ? o->end_ns
+                                                 : UINT64_MAX);
         if (o->start_ns > now_ns || o->end_ns <= now_ns)
             continue;
         m->memory_part -= o->memory_part;
@@ -433,10 +515,12 @@ static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
 }
 
 /* Runs the simulation from @start_ns. *ret_first_ns: when the first block was dealt. Return: end. */
-static double simulate(struct ws_timing *t, uint64_t start_ns, uint32_t n_near, double *ret_first_ns)
+static double simulate(struct ws_timing *t, uint64_t start_ns, uint32_t n_near,
+                       double *ret_first_ns)
 {
     struct sim *m = &t->sim;
-    double now = 0, first = -1, per_ns = (double)t->spec.memory_bytes_per_s / 1e9; /* now: ns since start_ns */
+    double now = 0, first = -1,
+           per_ns = (double)t->spec.memory_bytes_per_s / 1e9; /* now: ns since start_ns */
     uint64_t edge_ns = set_rest(t, n_near, start_ns);
     deal_all(m);
     for (uint32_t i = 0; i < m->n_sms; i++)
@@ -500,19 +584,25 @@ void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, str
     double ns = (double)(s.end_ns - s.start_ns);
     s.issue_part = n_used ? (float)WS_MIN(issue / n_used / ns, 1) : 0;
     s.memory_part = (float)WS_MIN(bytes * 1e9 / (double)t->spec.memory_bytes_per_s / ns, 1);
-    s.blocks = n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (k->n_blocks + n_used - 1) / n_used) : 0;
-    enter(t, &s, ret);
+    s.blocks =
+        n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (k->n_blocks + n_used - 1) / n_used)
+               : 0;
+    enter(t, &s, k->owner, ret);
     pthread_mutex_unlock(&t->lock);
 }
 
 void ws_timing_totals(struct ws_timing *t, struct ws_timing_totals *ret)
 {
     pthread_mutex_lock(&t->lock);
+    __int128 stored_pj = t->forgotten_pj;
+    for (uint32_t i = 0; i < N_ACCOUNTS && t->accounts[i].last; i++)
+        stored_pj += t->accounts[i].paid_pj - t->accounts[i].due_pj;
     *ret = (struct ws_timing_totals){
+        .stored_uj = (int64_t)(stored_pj / PJ_PER_UJ),
         .now_ns = ws_timing_now_ns(t),
         .busy_ns = t->busy_ns,
         .sm_busy_ns = t->sm_busy_ns,
-        .energy_uj = (uint64_t)(t->energy_pj / 1000000),
+        .energy_uj = (uint64_t)(t->energy_pj / PJ_PER_UJ),
         .power_mw = t->power_mw,
     };
     pthread_mutex_unlock(&t->lock);

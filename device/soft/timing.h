@@ -15,31 +15,42 @@ struct ws_cost {
     double latency_ns; /* at the least, however empty the SM */
     double bytes;      /* to and from memory */
 };
-struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, const struct ws_work *work);
+struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps,
+                          const struct ws_work *work);
 /* The part of a kernel's memory traffic that gets past the L2 cache, in (0, 1]. @footprint_bytes: what it can reach. */
-double ws_cost_dram_share(const struct ws_gpu_spec *spec, double traffic_bytes, double footprint_bytes);
+double ws_cost_dram_share(const struct ws_gpu_spec *spec, double traffic_bytes,
+                          double footprint_bytes);
 
 struct ws_timing;
 WS_MUST_CHECK int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec);
 struct ws_timing *ws_timing_free(struct ws_timing *t);
 
-struct ws_timed { uint64_t start_ns, end_ns, energy_uj; };
+struct ws_timed {
+    uint64_t start_ns, end_ns, energy_uj;
+};
 
 struct ws_timing_kernel {
+    uint64_t owner; /* whose account is charged: ws_space_id() */
     uint64_t ready_ns;
     struct ws_need need;
     uint32_t blocks_per_sm;
-    struct ws_sm_set sms;          /* n == 0: all */
+    struct ws_sm_set sms; /* n == 0: all */
     uint64_t n_blocks;
-    const struct ws_cost *blocks;  /* [n_blocks], in the order of dealing */
+    const struct ws_cost *blocks; /* [n_blocks], in the order of dealing */
     double dram_share;
 };
 void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, struct ws_timed *ret);
 
 enum ws_engine { WS_ENGINE_TO_DEVICE, WS_ENGINE_FROM_DEVICE, WS_ENGINE_INSIDE, _WS_ENGINE_N };
-void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns, uint64_t bytes, struct ws_timed *ret);
+void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint64_t ready_ns,
+                    uint64_t bytes, struct ws_timed *ret);
 
-struct ws_timing_totals { uint64_t now_ns, busy_ns, sm_busy_ns, energy_uj; uint32_t power_mw; };
+struct ws_timing_totals {
+    uint64_t now_ns, busy_ns, sm_busy_ns, energy_uj;
+    int64_t
+        stored_uj; /* charged to operations beyond energy_uj, to be given back with later ones (timing.c, Energy) */
+    uint32_t power_mw;
+};
 void ws_timing_totals(struct ws_timing *t, struct ws_timing_totals *ret);
 /* Latest end of anything entered. Lock-free. */
 uint64_t ws_timing_now_ns(struct ws_timing *t);

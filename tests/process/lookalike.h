@@ -18,8 +18,10 @@ NATIVE(void **, __cudaRegisterFatBinary, (void *image))
 NATIVE(int, cudaMalloc, (void **ret, unsigned long bytes))
 NATIVE(int, cudaGetDeviceCount, (int *ret))
 
-static const struct { unsigned magic, version; const void *data, *other; } wrapper
-    __attribute__((section(".nvFatBinSegment"), used)) = {0x466243b1, 1, 0, 0};
+static const struct {
+    unsigned magic, version;
+    const void *data, *other;
+} wrapper __attribute__((section(".nvFatBinSegment"), used)) = {0x466243b1, 1, 0, 0};
 
 /* As nvcc's start-up code does, before main. */
 __attribute__((constructor)) static void register_all(void)

@@ -21,9 +21,15 @@ _Atomic int double_n_states, double_n_states_max;
 const struct ws_ptx_module *double_module(void)
 {
     static const uint8_t init[16] = {1, 2, 3};
-    static struct ws_ptx_init_sym syms[] = {{.offset = 8, .sym = WS_PTX_SYM_VAR | 1, .addend = 4, .bytes = 8}};
+    static struct ws_ptx_init_sym syms[] = {
+        {.offset = 8, .sym = WS_PTX_SYM_VAR | 1, .addend = 4, .bytes = 8}};
     static struct ws_ptx_var vars[] = {
-        {.name = "a", .space = WS_SP_GLOBAL, .size_bytes = 16, .init = init, .n_init_syms = 1, .init_syms = syms},
+        {.name = "a",
+         .space = WS_SP_GLOBAL,
+         .size_bytes = 16,
+         .init = init,
+         .n_init_syms = 1,
+         .init_syms = syms},
         {.name = "b", .space = WS_SP_CONST, .size_bytes = 1024},
     };
     static struct ws_ptx_module m = {.n_vars = 2, .vars = vars};
@@ -35,7 +41,9 @@ int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_d
     struct ws_code *c = ws_alloc(sizeof *c);
     if (!c)
         return -ENOMEM;
-    c->kernel = (struct ws_kernel_info){.name = "k", .n_regs = 32, .param_bytes = sizeof(struct double_params),
+    c->kernel = (struct ws_kernel_info){.name = "k",
+                                        .n_regs = 32,
+                                        .param_bytes = sizeof(struct double_params),
                                         .static_shared_bytes = 1024};
     *ret = c;
     return 0;
@@ -96,7 +104,8 @@ static enum ws_step spin(uint64_t budget, struct ws_work *w)
     return WS_STEP_MORE;
 }
 
-static enum ws_step work(struct ws_blockrun *b, const struct double_params *p, uint64_t budget, struct ws_work *w)
+static enum ws_step work(struct ws_blockrun *b, const struct double_params *p, uint64_t budget,
+                         struct ws_work *w)
 {
     uint64_t n = WS_MIN(b->left, budget);
     w->n_warp_insns[WS_WORK_FP32] += n;
@@ -123,7 +132,8 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
     case DOUBLE_WAIT:
         return *p->flag ? work(b, p, budget, w) : spin(budget, w);
     case DOUBLE_CHAIN:
-        return b->linear + 1 == n_blocks || p->ran[b->linear + 1] ? work(b, p, budget, w) : spin(budget, w);
+        return b->linear + 1 == n_blocks || p->ran[b->linear + 1] ? work(b, p, budget, w)
+                                                                  : spin(budget, w);
     case DOUBLE_BARRIER:
         if (!b->arrived)
             ++*p->flag;
@@ -140,7 +150,8 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
         if (b->linear == p->n_insns) {
             int none = 0;
             if (atomic_compare_exchange_strong(&b->g->fault_claimed, &none, 1)) {
-                snprintf(b->g->text, sizeof b->g->text, "illegal address in block %d", (int)b->linear);
+                snprintf(b->g->text, sizeof b->g->text, "illegal address in block %d",
+                         (int)b->linear);
                 atomic_store(&b->g->stop, WS_DEV_E_ILLEGAL_ADDRESS);
             }
             return WS_STEP_STOPPED;

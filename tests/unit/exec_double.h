@@ -7,19 +7,19 @@
 #include "device/soft/exec.h"
 
 enum double_kind {
-    DOUBLE_WORK,      /* executes n_insns warp instructions and adds 1 to ran[block] */
-    DOUBLE_WAIT,      /* as WORK, after *flag is not 0 */
-    DOUBLE_CHAIN,     /* block i waits until block i + 1 ran: needs all blocks to be resident and to get turns */
-    DOUBLE_BARRIER,   /* waits until all blocks arrived at *flag */
-    DOUBLE_SET,       /* sets *flag */
+    DOUBLE_WORK, /* executes n_insns warp instructions and adds 1 to ran[block] */
+    DOUBLE_WAIT, /* as WORK, after *flag is not 0 */
+    DOUBLE_CHAIN, /* block i waits until block i + 1 ran: needs all blocks to be resident and to get turns */
+    DOUBLE_BARRIER, /* waits until all blocks arrived at *flag */
+    DOUBLE_SET,     /* sets *flag */
     DOUBLE_ENDLESS,
-    DOUBLE_FAULT,     /* the block n_insns faults, the others are endless */
+    DOUBLE_FAULT, /* the block n_insns faults, the others are endless */
 };
 struct double_params {
     enum double_kind kind;
     uint64_t n_insns, n_loads, n_sectors;
     _Atomic int *flag;
-    _Atomic int *ran; /* [blocks] */
+    _Atomic int *ran;     /* [blocks] */
     _Atomic uint32_t *sm; /* [blocks]; may be NULL */
 };
 

@@ -23,15 +23,21 @@
         }                                                                                          \
     } while (0)
 
-struct answer { Ws__ServerMessage m; Ws__Reply reply[512], *replies[512]; Ws__Notice notice; };
+struct answer {
+    Ws__ServerMessage m;
+    Ws__Reply reply[512], *replies[512];
+    Ws__Notice notice;
+};
 
 static uint8_t *host_of(struct fake_daemon *d, uint64_t va, uint64_t bytes)
 {
     for (int i = 0; i < FAKE_ALLOCS; i++)
-        if (d->allocs[i].p && va >= d->allocs[i].va && bytes <= d->allocs[i].bytes && va - d->allocs[i].va <= d->allocs[i].bytes - bytes)
+        if (d->allocs[i].p && va >= d->allocs[i].va && bytes <= d->allocs[i].bytes &&
+            va - d->allocs[i].va <= d->allocs[i].bytes - bytes)
             return d->allocs[i].p + (va - d->allocs[i].va);
     for (uint32_t i = 0; i < d->n_segments; i++)
-        if (d->segments[i].address && va >= d->segments[i].address && va - d->segments[i].address + bytes <= d->segments[i].bytes)
+        if (d->segments[i].address && va >= d->segments[i].address &&
+            va - d->segments[i].address + bytes <= d->segments[i].bytes)
             return d->segments[i].map + (va - d->segments[i].address);
     return NULL;
 }
@@ -49,7 +55,8 @@ static void do_copy(struct fake_daemon *d, const Ws__Copy *c, zmq_msg_t *frame, 
 {
     uint8_t *dst = host_of(d, c->dst, c->bytes), *src = host_of(d, c->src, c->bytes);
     uint8_t *staged = c->bulk == WS__COPY__BULK__STAGED_SRC || c->bulk == WS__COPY__BULK__STAGED_DST
-                          ? d->segments[c->segment].map + 4096 + c->segment_offset : NULL;
+                          ? d->segments[c->segment].map + 4096 + c->segment_offset
+                          : NULL;
     switch (c->bulk) {
     case WS__COPY__BULK__INLINE:
         MUST(dst && c->data.len == c->bytes);
@@ -117,7 +124,8 @@ static Ws__ModuleInfo *module_info(void)
     return &info;
 }
 
-static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq, zmq_msg_t *frame, struct answer *a)
+static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq, zmq_msg_t *frame,
+                       struct answer *a)
 {
     Ws__Reply r = WS__REPLY__INIT;
     bool replies = c->c_case >= WS__COMMAND__C_SYNC;
@@ -128,7 +136,8 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
         d->n_launches++;
         d->last_params_bytes = c->launch->params.len;
         if (c->launch->params.len)
-            memcpy(d->last_params, c->launch->params.data, WS_MIN(c->launch->params.len, sizeof d->last_params));
+            memcpy(d->last_params, c->launch->params.data,
+                   WS_MIN(c->launch->params.len, sizeof d->last_params));
         if (d->fail_next)
             a->notice.error = d->fail_next;
         break;
@@ -273,7 +282,10 @@ static void take_side(struct fake_daemon *d, int fd)
 {
     struct ws_side_request q;
     struct ws_side_reply r = {.data_offset = 0};
-    union { struct cmsghdr h; char b[CMSG_SPACE(sizeof(int))]; } control = {0};
+    union {
+        struct cmsghdr h;
+        char b[CMSG_SPACE(sizeof(int))];
+    } control = {0};
     struct iovec iov = {&r, sizeof r};
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
     if (recv(fd, &q, sizeof q, MSG_DONTWAIT) != sizeof q)
@@ -284,7 +296,8 @@ static void take_side(struct fake_daemon *d, int fd)
         r.bytes = q.bytes;
         int s = memfd_create("fake", MFD_CLOEXEC);
         MUST(s >= 0 && ftruncate(s, r.data_offset + q.bytes) == 0);
-        uint8_t *map = mmap(NULL, r.data_offset + q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s, 0);
+        uint8_t *map =
+            mmap(NULL, r.data_offset + q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s, 0);
         MUST(map != MAP_FAILED);
         if (q.kind == WS_SIDE_STAGING) {
             struct ws_staging_control *k = (void *)map;
@@ -298,7 +311,8 @@ static void take_side(struct fake_daemon *d, int fd)
         d->segments[r.segment].bytes = q.bytes;
         m.msg_control = &control;
         m.msg_controllen = sizeof control;
-        control.h = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof s), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        control.h = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof s), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.h), &s, sizeof s);
     }
     sendmsg(fd, &m, MSG_NOSIGNAL);
@@ -308,7 +322,8 @@ static void *run(void *arg)
 {
     struct fake_daemon *d = arg;
     while (!d->stop) {
-        zmq_pollitem_t p[10] = {{.socket = d->router, .events = d->paused ? 0 : ZMQ_POLLIN}, {.fd = d->side_listen, .events = ZMQ_POLLIN}};
+        zmq_pollitem_t p[10] = {{.socket = d->router, .events = d->paused ? 0 : ZMQ_POLLIN},
+                                {.fd = d->side_listen, .events = ZMQ_POLLIN}};
         for (int i = 0; i < d->n_side; i++)
             p[2 + i] = (zmq_pollitem_t){.fd = d->side_fds[i], .events = ZMQ_POLLIN};
         zmq_poll(p, 2 + d->n_side, 10);
@@ -334,7 +349,8 @@ void fake_daemon_start(struct fake_daemon *d)
         d->endpoint = d->ipc;
     strcpy(a.sun_path, d->side);
     d->side_listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    MUST(bind(d->side_listen, (struct sockaddr *)&a, sizeof a) == 0 && listen(d->side_listen, 8) == 0);
+    MUST(bind(d->side_listen, (struct sockaddr *)&a, sizeof a) == 0 &&
+         listen(d->side_listen, 8) == 0);
     MUST((d->ctx = zmq_ctx_new()) && (d->router = zmq_socket(d->ctx, ZMQ_ROUTER)));
     int zero = 0;
     zmq_setsockopt(d->router, ZMQ_LINGER, &zero, sizeof zero);

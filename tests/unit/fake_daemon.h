@@ -12,18 +12,19 @@
 enum { FAKE_ALLOCS = 64, FAKE_SEGMENTS = 64 };
 struct fake_daemon {
     /* options, before start */
-    const char *endpoint;      /* NULL: an ipc socket in dir */
+    const char *endpoint; /* NULL: an ipc socket in dir */
     uint32_t version, outstanding, inline_bytes;
     int hello_error;
     const char *hello_text;
-    bool silent;               /* answers nothing */
-    bool no_side;              /* no shared memory */
-    bool garbage;              /* answers with what is no message */
+    bool silent;  /* answers nothing */
+    bool no_side; /* no shared memory */
+    bool garbage; /* answers with what is no message */
     /* while it runs */
-    _Atomic bool paused;       /* reads nothing */
+    _Atomic bool paused; /* reads nothing */
     _Atomic bool stop;
-    _Atomic bool drop;         /* sends "dropped" with the next message */
-    _Atomic int fail_next;     /* Ws__Error of the next Sync; also told by a Notice with the next launch */
+    _Atomic bool drop; /* sends "dropped" with the next message */
+    _Atomic int
+        fail_next; /* Ws__Error of the next Sync; also told by a Notice with the next launch */
     _Atomic uint64_t n_messages, n_commands, n_launches, n_images, n_goodbyes, bad_seq;
     uint8_t last_params[256];
     uint32_t last_params_bytes;
@@ -34,8 +35,16 @@ struct fake_daemon {
     int side_listen, side_fds[8], n_side;
     uint64_t next_seq, n_retired;
     uint8_t have_sha256[WS_SHA256_BYTES];
-    struct { uint64_t va, bytes; uint8_t *p; } allocs[FAKE_ALLOCS];
-    struct { uint32_t kind; int fd; uint8_t *map; uint64_t bytes, address; } segments[FAKE_SEGMENTS];
+    struct {
+        uint64_t va, bytes;
+        uint8_t *p;
+    } allocs[FAKE_ALLOCS];
+    struct {
+        uint32_t kind;
+        int fd;
+        uint8_t *map;
+        uint64_t bytes, address;
+    } segments[FAKE_SEGMENTS];
     uint32_t n_segments;
 };
 

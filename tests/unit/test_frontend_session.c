@@ -32,7 +32,8 @@
 #define CHECK_OK(x) CHECK((x) == WS__ERROR__OK)
 
 /* In a child; returns its exit status, and what it wrote to stderr in @log. */
-static int in_child(void (*scenario)(struct fake_daemon *), struct fake_daemon *options, char *log, size_t log_room)
+static int in_child(void (*scenario)(struct fake_daemon *), struct fake_daemon *options, char *log,
+                    size_t log_room)
 {
     int p[2], status = -1;
     assert_int_equal(pipe(p), 0);
@@ -57,7 +58,8 @@ static int in_child(void (*scenario)(struct fake_daemon *), struct fake_daemon *
     return status;
 }
 
-static void run_case(void (*scenario)(struct fake_daemon *), struct fake_daemon options, const char *want_log)
+static void run_case(void (*scenario)(struct fake_daemon *), struct fake_daemon options,
+                     const char *want_log)
 {
     char log[8192];
     int status = in_child(scenario, &options, log, sizeof log);
@@ -118,15 +120,19 @@ static void copies(struct fake_daemon *d)
     CHECK_OK(ws_session_copy(s, dst, (void *)a, 1000, WS_COPY_D2H, false));
     CHECK(dst[0] == 0x5a && dst[999] == 0x5a);
     /* wrong ranges, directions, addresses */
-    CHECK(ws_session_copy(s, (void *)(a + 1), src, N, WS_COPY_H2D, false) == WS__ERROR__INVALID_VALUE);
+    CHECK(ws_session_copy(s, (void *)(a + 1), src, N, WS_COPY_H2D, false) ==
+          WS__ERROR__INVALID_VALUE);
     CHECK(ws_session_copy(s, (void *)a, src, N, WS_COPY_D2H, false) == WS__ERROR__INVALID_VALUE);
     CHECK(ws_session_copy(s, dst, (void *)a, N, WS_COPY_H2D, false) == WS__ERROR__INVALID_VALUE);
-    CHECK(ws_session_copy(s, dst, (void *)(WS_VA_LAST - 64), 8, WS_COPY_AUTO, false) == WS__ERROR__INVALID_VALUE);
+    CHECK(ws_session_copy(s, dst, (void *)(WS_VA_LAST - 64), 8, WS_COPY_AUTO, false) ==
+          WS__ERROR__INVALID_VALUE);
     CHECK(ws_session_copy(s, NULL, (void *)a, 8, WS_COPY_D2H, false) == WS__ERROR__INVALID_VALUE);
-    CHECK(ws_session_copy(s, dst, (void *)a, UINT64_MAX, WS_COPY_D2H, false) == WS__ERROR__INVALID_VALUE);
+    CHECK(ws_session_copy(s, dst, (void *)a, UINT64_MAX, WS_COPY_D2H, false) ==
+          WS__ERROR__INVALID_VALUE);
     CHECK(ws_session_copy(999, dst, (void *)a, 8, WS_COPY_D2H, false) == WS__ERROR__INVALID_HANDLE);
     CHECK(ws_session_fill(s, a + N - 8, 0, 4, 16, 1, 0, false) == WS__ERROR__INVALID_VALUE);
-    CHECK(ws_session_fill(s, a, 0, 4, 16, UINT64_MAX / 8, 1 << 20, false) == WS__ERROR__INVALID_VALUE);
+    CHECK(ws_session_fill(s, a, 0, 4, 16, UINT64_MAX / 8, 1 << 20, false) ==
+          WS__ERROR__INVALID_VALUE);
     CHECK(ws_session_fill(s, (uintptr_t)dst, 0, 4, 16, 1, 0, false) == WS__ERROR__INVALID_VALUE);
     ws_session_mem_find(a + 5, &info);
     CHECK(info.kind == WS_MEM_DEVICE && info.base == a && info.bytes == N && info.device == 0);
@@ -185,11 +191,16 @@ static void launches(struct fake_daemon *d)
     CHECK_OK(ws_session_module_variable(m, "counter", &va, &bytes));
     CHECK(bytes == 64);
     CHECK_OK(ws_session_stream_create(0, true, 0, &s));
-    struct ws_launch l = {.function = f, .stream = s, .grid = {2, 3, 4}, .block = {32, 2, 1}, .args = (void *[]){&p, &q, &r}};
+    struct ws_launch l = {.function = f,
+                          .stream = s,
+                          .grid = {2, 3, 4},
+                          .block = {32, 2, 1},
+                          .args = (void *[]){&p, &q, &r}};
     CHECK_OK(ws_session_launch(&l));
     CHECK_OK(ws_session_stream_sync(s));
     CHECK(d->n_launches == 1 && d->last_params_bytes == 24);
-    CHECK(!memcmp(d->last_params, &p, 8) && !memcmp(d->last_params + 8, &q, 4) && !memcmp(d->last_params + 16, &r, 8));
+    CHECK(!memcmp(d->last_params, &p, 8) && !memcmp(d->last_params + 8, &q, 4) &&
+          !memcmp(d->last_params + 16, &r, 8));
     uint8_t packed[24] = {9, 8, 7};
     l.packed = packed;
     l.packed_bytes = 23;
@@ -200,7 +211,11 @@ static void launches(struct fake_daemon *d)
         CHECK_OK(ws_session_launch(&l));
     CHECK_OK(ws_session_device_sync(0));
     CHECK(d->n_launches == 5002 && d->last_params[2] == 7);
-    static const struct { const char *description; uint32_t grid[3], block[3], shared; ws_err want; } bad[] = {
+    static const struct {
+        const char *description;
+        uint32_t grid[3], block[3], shared;
+        ws_err want;
+    } bad[] = {
         {"empty grid", {0, 1, 1}, {1, 1, 1}, 0, WS__ERROR__INVALID_CONFIGURATION},
         {"high grid", {1, 65536, 1}, {1, 1, 1}, 0, WS__ERROR__INVALID_CONFIGURATION},
         {"big block", {1, 1, 1}, {1024, 2, 1}, 0, WS__ERROR__INVALID_CONFIGURATION},
@@ -256,7 +271,8 @@ static void test_launches(void **state)
 static void images(struct fake_daemon *d)
 {
     struct ws_module *m;
-    uint8_t fatbin[64] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0};
+    uint8_t fatbin[64] = {0x50, 0xed, 0x55, 0xba, 1,    0,    16, 0,
+                          0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0,  0};
     uint8_t elf[64] = {0x7f, 'E', 'L', 'F', 2, 1};
     start(d);
     elf[40] = 0xff; /* section headers far away */
@@ -265,7 +281,8 @@ static void images(struct fake_daemon *d)
     CHECK(ws_session_module_load(0, elf, 0, "", &m, NULL) == WS__ERROR__INVALID_IMAGE);
     CHECK(ws_session_module_load(0, "", 0, "", &m, NULL) == WS__ERROR__INVALID_IMAGE);
     CHECK(ws_session_module_load(0, (void *)8, 0, "", &m, NULL) == WS__ERROR__INVALID_IMAGE);
-    CHECK(ws_session_module_load(0, fatbin, (uint64_t)1 << 50, "", &m, NULL) == WS__ERROR__INVALID_IMAGE);
+    CHECK(ws_session_module_load(0, fatbin, (uint64_t)1 << 50, "", &m, NULL) ==
+          WS__ERROR__INVALID_IMAGE);
     CHECK(ws_session_module_load(0, NULL, 0, "", &m, NULL) == WS__ERROR__INVALID_VALUE);
     CHECK(d->n_images == 0);
 }
@@ -309,7 +326,8 @@ static void sticky(struct fake_daemon *d)
     start(d);
     CHECK_OK(ws_session_module_load(0, ".version 1.0", 0, "", &m, NULL));
     CHECK_OK(ws_session_module_function(m, "none", &f));
-    struct ws_launch l = {.function = f, .stream = ws_stream_legacy(0), .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    struct ws_launch l = {
+        .function = f, .stream = ws_stream_legacy(0), .grid = {1, 1, 1}, .block = {1, 1, 1}};
     d->fail_next = WS__ERROR__ILLEGAL_ADDRESS;
     CHECK_OK(ws_session_launch(&l)); /* asynchronous: not told yet */
     CHECK(ws_session_device_sync(0) == WS__ERROR__ILLEGAL_ADDRESS);
@@ -327,8 +345,10 @@ static void sticky(struct fake_daemon *d)
     uint8_t *host = malloc(BIG);
     CHECK_OK(ws_session_mem_alloc(0, BIG, &a));
     d->fail_next = WS__ERROR__LAUNCH_TIMEOUT;
-    CHECK(ws_session_copy(ws_stream_legacy(0), host, (void *)a, BIG, WS_COPY_D2H, false) == WS__ERROR__LAUNCH_TIMEOUT);
-    CHECK_OK(ws_session_copy(ws_stream_legacy(0), host, (void *)a, BIG, WS_COPY_D2H, false)); /* no chunk was lost */
+    CHECK(ws_session_copy(ws_stream_legacy(0), host, (void *)a, BIG, WS_COPY_D2H, false) ==
+          WS__ERROR__LAUNCH_TIMEOUT);
+    CHECK_OK(ws_session_copy(ws_stream_legacy(0), host, (void *)a, BIG, WS_COPY_D2H,
+                             false)); /* no chunk was lost */
     CHECK_OK(ws_session_copy(ws_stream_legacy(0), host, (void *)a, BIG, WS_COPY_D2H, false));
     free(host);
 }
@@ -359,7 +379,8 @@ static void missing(struct fake_daemon *d)
 
 static void test_no_daemon(void **state)
 {
-    run_case(missing, (struct fake_daemon){.dir = "x"}, "no daemon at ipc:///tmp/wattshare-test-no-such/s: no such socket");
+    run_case(missing, (struct fake_daemon){.dir = "x"},
+             "no daemon at ipc:///tmp/wattshare-test-no-such/s: no such socket");
 }
 static void bad_endpoint(struct fake_daemon *d)
 {
@@ -380,8 +401,11 @@ static void test_other_version(void **state)
 }
 static void test_refused(void **state)
 {
-    run_case(fails_at_once, (struct fake_daemon){.hello_error = WS__ERROR__DENIED, .hello_text = "not your GPU"}, "denies access: not your GPU");
-    run_case(fails_at_once, (struct fake_daemon){.hello_error = WS__ERROR__DRAINING}, "is going down");
+    run_case(fails_at_once,
+             (struct fake_daemon){.hello_error = WS__ERROR__DENIED, .hello_text = "not your GPU"},
+             "denies access: not your GPU");
+    run_case(fails_at_once, (struct fake_daemon){.hello_error = WS__ERROR__DRAINING},
+             "is going down");
 }
 static void test_garbage(void **state)
 {
@@ -444,7 +468,8 @@ static void dies_in_copy(struct fake_daemon *d, bool read)
     pthread_create(&killer, NULL, stop_soon, d);
     uint64_t t = ws_clock_ns();
     CHECK((read ? ws_session_copy(ws_stream_legacy(0), host, (void *)a, N, WS_COPY_D2H, false)
-                : ws_session_copy(ws_stream_legacy(0), (void *)a, host, N, WS_COPY_H2D, false)) == WS__ERROR__DISCONNECTED);
+                : ws_session_copy(ws_stream_legacy(0), (void *)a, host, N, WS_COPY_H2D, false)) ==
+          WS__ERROR__DISCONNECTED);
     CHECK(ws_clock_ns() - t < 3 * WS_NS_PER_S);
     pthread_join(killer, NULL);
     all_fail();
@@ -483,7 +508,8 @@ static void test_daemon_dies_tcp(void **state)
 {
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", 20000 + getpid() % 20000);
-    run_case(dies_in_sync, (struct fake_daemon){.no_side = true, .endpoint = endpoint}, "lost the daemon");
+    run_case(dies_in_sync, (struct fake_daemon){.no_side = true, .endpoint = endpoint},
+             "lost the daemon");
 }
 
 static void dropped(struct fake_daemon *d)
@@ -518,6 +544,29 @@ static void fork_after(struct fake_daemon *d)
     CHECK_OK(ws_session_mem_alloc(0, 8, &a)); /* the parent is unharmed */
     CHECK(d->n_goodbyes == 0);
 }
+static void fork_before(struct fake_daemon *d)
+{
+    int status;
+    uint64_t a;
+    start(d);
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            CHECK_OK(ws_session_mem_alloc(0, 8, &a));
+            ws_session_shutdown();
+            _exit(0);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    for (int i = 0; i < 1000 && d->n_goodbyes < 2; i++)
+        usleep(1000);
+    CHECK(d->n_goodbyes == 2);
+}
+static void test_fork_before_connecting(void **state)
+{
+    run_case(fork_before, (struct fake_daemon){0}, NULL);
+}
+
 static void test_fork_after_connecting(void **state)
 {
     run_case(fork_after, (struct fake_daemon){0}, "was forked");
@@ -541,7 +590,8 @@ static void *hammer(void *arg)
         fill_pattern(src, n, i + id);
         CHECK_OK(ws_session_copy(s, (void *)a, src, n, WS_COPY_H2D, true));
         for (int k = 0; k < 20 && device == 0; k++) {
-            struct ws_launch l = {.function = shared_function, .stream = s, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+            struct ws_launch l = {
+                .function = shared_function, .stream = s, .grid = {1, 1, 1}, .block = {1, 1, 1}};
             CHECK_OK(ws_session_launch(&l));
         }
         CHECK_OK(ws_session_event_record(e, s));
@@ -620,6 +670,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_daemon_dies),
         cmocka_unit_test(test_daemon_dies_tcp),
         cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_fork_before_connecting),
         cmocka_unit_test(test_fork_after_connecting),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_exit),
