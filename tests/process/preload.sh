@@ -32,6 +32,9 @@ check "static runtime: a library loaded again" grep -Eq '^library again [1-9]' "
 check "no daemon: one line that names the endpoint and the cure" \
     sh -c "[ \$(grep -c . '$tmp/err') -eq 1 ] && grep -q 'no daemon at ipc://$tmp/none.*wattshare run' '$tmp/err'"
 
+check "WATTSHARE_LOG takes the line" sh -c "WATTSHARE_LOG='$tmp/log' LD_PRELOAD='$lib' '$here/lookalike_program' >/dev/null 2>'$tmp/err'
+    grep -q 'no daemon' '$tmp/log' && [ ! -s '$tmp/err' ]"
+
 if command -v strip >/dev/null; then
     strip -o "$tmp/stripped" "$here/lookalike_program"
     check "stripped program: refused" exits 126 "$tmp/stripped"
