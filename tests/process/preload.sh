@@ -8,7 +8,10 @@ here=$top/tests/process
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export WATTSHARE_SOCKET=ipc://$tmp/none
-[ -z "${SANITIZED:-}" ] || { echo "a sanitized library can't be preloaded into plain programs"; exit 77; }
+if nm -D "$lib" | grep -q __asan_init; then # the sanitizer must come first
+    lib=$(gcc -print-file-name=libasan.so):$lib
+    export ASAN_OPTIONS=detect_leaks=0
+fi
 fails=0
 check() { # check DESCRIPTION COMMAND…
     what=$1
@@ -31,6 +34,9 @@ check "static runtime: a library's calls return an error" grep -Eq '^library [1-
 check "static runtime: a library loaded again" grep -Eq '^library again [1-9]' "$tmp/out"
 check "no daemon: one line that names the endpoint and the cure" \
     sh -c "[ \$(grep -c . '$tmp/err') -eq 1 ] && grep -q 'no daemon at ipc://$tmp/none.*wattshare run' '$tmp/err'"
+
+check "WATTSHARE_LOG takes the line" sh -c "WATTSHARE_LOG='$tmp/log' LD_PRELOAD='$lib' '$here/lookalike_program' >/dev/null 2>'$tmp/err'
+    grep -q 'no daemon' '$tmp/log' && [ ! -s '$tmp/err' ]"
 
 if command -v strip >/dev/null; then
     strip -o "$tmp/stripped" "$here/lookalike_program"
