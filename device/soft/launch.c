@@ -142,7 +142,7 @@ static bool check(struct ws_soft *d, struct ws_op *op, struct ws_fit *ret_fit)
         ws_soft_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE,
                      "%s: cooperative grid of %llu blocks, %llu can be resident", k->name,
                      (unsigned long long)n_blocks,
-                     (unsigned long long)(n_sms * ret_fit->blocks_per_sm));
+                     (unsigned long long)n_sms * ret_fit->blocks_per_sm);
         return false;
     }
     return true;
