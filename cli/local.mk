@@ -5,4 +5,4 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/parts.c cli/run.c cli/status.c 
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"'
 cli_wattshare_LDADD = protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS)
-EXTRA_DIST += cli/README.md
+EXTRA_DIST += cli/README.md LICENSE NEWS

@@ -23,7 +23,7 @@ static int side_request(struct ws_channel *c, const struct ws_side_request *q,
     union {
         struct cmsghdr h;
         char b[CMSG_SPACE(sizeof(int))];
-    } control;
+    } control = {0};
     struct iovec iov = {ret, sizeof *ret};
     struct msghdr m = {.msg_iov = &iov,
                        .msg_iovlen = 1,
@@ -60,8 +60,8 @@ int ws_channel_side_open(struct ws_channel *c)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     struct ws_side_request q = {.kind = WS_SIDE_HELLO};
-    struct ws_side_reply reply;
-    int fd, r = -ENAMETOOLONG;
+    struct ws_side_reply reply = {.error = WS__ERROR__INTERNAL};
+    int fd = -1, r = -ENAMETOOLONG;
     const char *path = c->hello->side_socket;
     if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof a.sun_path) {
         memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);

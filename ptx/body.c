@@ -361,6 +361,8 @@ static bool instruction(struct ws_parser *p, int32_t guard_reg, uint8_t guard_ne
     i.guard_neg = guard_neg;
     i.line = at.line;
     i.col = at.col;
+    i.pragma = p->pragma;
+    p->pragma = NULL;
     if (!operands(p, &i) || !ws_parse_expect(p, ';', "',' or ';' after an operand"))
         return false;
     if (ws_grow((void **)&p->insns, &p->insns_cap, p->n_insns + 1, sizeof i))
@@ -407,6 +409,28 @@ static bool labelled(struct ws_parser *p, struct ws_name *n, const struct ws_tok
     return ws_label_define(p, n, at);
 }
 
+/* Kept with the next instruction, as text; two in a row become one list. */
+static bool pragma(struct ws_parser *p)
+{
+    struct ws_tok at;
+    ws_parse_next(p);
+    at = p->t;
+    do {
+        if (p->t.kind != WS_TOK_STR)
+            return ws_parse_fail(p, &p->t, "expected a string after .pragma");
+        size_t n = p->pragma ? strlen(p->pragma) + 2 : 0;
+        if (n + p->t.len > 500)
+            return ws_parse_unsupported(p, &at, "pragmas with more than 500 characters");
+        char *s = ws_arena_alloc(&p->m->arena, n + p->t.len + 3);
+        if (!s)
+            return ws_parse_oom(p);
+        sprintf(s, "%s%s\"%.*s\"", n ? p->pragma : "", n ? ", " : "", (int)p->t.len, p->t.s);
+        p->pragma = s;
+        ws_parse_next(p);
+    } while (ws_parse_accept(p, ','));
+    return ws_parse_expect(p, ';', "';' after the pragma");
+}
+
 static bool statement(struct ws_parser *p)
 {
     struct ws_ptx_insn g = {.guard = -1};
@@ -444,6 +468,8 @@ static bool statement(struct ws_parser *p)
         if (ws_decl_is_space(p))
             return ws_decl_vars(p, WS_LINK_EXTERN);
     }
+    if (ws_parse_is_dot(p, "pragma"))
+        return pragma(p);
     if (!ws_parse_debug(p, &found))
         return false;
     return found || ws_parse_fail(p, &p->t, "expected an instruction, a label or a declaration");
@@ -556,6 +582,7 @@ static void *keep(struct ws_parser *p, const void *v, size_t n, size_t size)
 
 bool ws_body_parse(struct ws_parser *p)
 {
+    p->pragma = NULL;
     p->n_insns = p->n_lvars = p->n_label_ids = p->n_labels = p->n_protos = p->n_targets = 0;
     size_t errors = p->n_errors + p->n_unsupported;
     /* The parameters' scope is left by the caller, which also reports labels that are defined nowhere. */

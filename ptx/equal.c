@@ -36,7 +36,7 @@ static bool insns(const struct ws_ptx_insn *a, const struct ws_ptx_insn *b)
            a->rnd == b->rnd && a->cmp == b->cmp && a->sub == b->sub && a->space == b->space &&
            a->space2 == b->space2 && a->sem == b->sem && a->scope == b->scope && a->vec == b->vec &&
            a->cache == b->cache && a->flags == b->flags && a->guard == b->guard && a->guard_neg == b->guard_neg &&
-           str(a->ext, b->ext) && calls(a->call, b->call) && operands(a->operands, a->n_operands, b->operands, b->n_operands);
+           str(a->ext, b->ext) && str(a->pragma, b->pragma) && calls(a->call, b->call) && operands(a->operands, a->n_operands, b->operands, b->n_operands);
 }
 
 static bool inits(const struct ws_ptx_var *a, const struct ws_ptx_var *b)
@@ -114,7 +114,7 @@ static bool funcs(const struct ws_ptx_func *a, const struct ws_ptx_func *b)
 bool ws_ptx_module_equal(const struct ws_ptx_module *a, const struct ws_ptx_module *b)
 {
     if (a->version != b->version || a->sm != b->sm || !str(a->target, b->target) || a->map_f64_to_f32 != b->map_f64_to_f32 ||
-        a->debug != b->debug || a->texmode_independent != b->texmode_independent || a->address_size != b->address_size ||
+        a->texmode_independent != b->texmode_independent || a->address_size != b->address_size ||
         a->n_funcs != b->n_funcs || a->n_aliases != b->n_aliases || !vars(a->vars, a->n_vars, b->vars, b->n_vars))
         return false;
     for (uint32_t k = 0; k < a->n_funcs; k++)

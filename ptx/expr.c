@@ -235,7 +235,9 @@ static uint64_t half_bits(double d, int exp_bits, int man)
     e = WS_MAX(e - 1, 1 - bias);   /* below it: subnormal */
     if (m == 0.0)
         return sign;
-    double units = nearbyint(ldexp(fabs(d), man - e));
+    /* Adding 2^52 leaves no bits for a fraction: rounds to nearest even. */
+    volatile double big = 0x1p52 + ldexp(fabs(d), man - e);
+    double units = big - 0x1p52;
     /* units is in [2^man, 2^(man+1)] for a normal number, less for a subnormal; a carry moves into the exponent. */
     uint64_t v = (uint64_t)units + ((uint64_t)(e + bias - 1) << man);
     return sign | WS_MIN(v, inf);

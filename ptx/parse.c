@@ -551,22 +551,24 @@ static bool module_statement(struct ws_parser *p)
     return ws_parse_fail(p, &p->t, "expected a directive (.entry, .func, .global, …)");
 }
 
-/* After an error outside functions: to the next ';', or over a body in braces. */
+/* After an error outside functions: behind the next ';', or to what starts a declaration; both outside braces. */
 static void skip_to_module_level(struct ws_parser *p)
 {
+    static const char *const starts[] = {"entry", "func", "visible", "weak", "extern", "common", "global", "const", "shared"};
     int depth = 0;
-    const char *start = p->t.s;
-    for (; p->t.kind != WS_TOK_END; ws_parse_next(p)) {
-        if (p->t.kind == '{')
+    for (bool first = true; p->t.kind != WS_TOK_END; ws_parse_next(p), first = false) {
+        if (p->t.kind == '{') {
             depth++;
-        else if (p->t.kind == '}' && --depth <= 0)
-            break;
-        else if (p->t.kind == ';' && depth <= 0)
-            break;
-        else if (depth <= 0 && p->t.s != start && (ws_parse_is_dot(p, "entry") || ws_parse_is_dot(p, "func") || ws_parse_is_dot(p, "visible")))
-            return;
+        } else if (p->t.kind == '}') {
+            depth -= depth > 0;
+        } else if (depth == 0) {
+            for (size_t k = 0; !first && k < WS_ARRAY_SIZE(starts); k++)
+                if (ws_parse_is_dot(p, starts[k]))
+                    return;
+            if (ws_parse_accept(p, ';'))
+                return;
+        }
     }
-    ws_parse_next(p);
 }
 
 static void *keep(struct ws_parser *p, const void *v, size_t n, size_t size)

@@ -240,25 +240,35 @@ static void print_elem(FILE *out, const struct ws_ptx_var *v, uint64_t at, unsig
     }
 }
 
-/* One flat list, up to the last element that is not zero; a vector's elements in braces of their own. */
+/* Braces for each dimension and vector, as assemblers want them; each list stops at its last part that is not zero. */
 static void print_init(const struct printer *p, const struct ws_ptx_var *v)
 {
-    unsigned bytes = ws_ptx_type_bytes(v->type);
-    uint64_t end = v->init_bytes;
+    unsigned bytes = ws_ptx_type_bytes(v->type), n_inner = 0;
+    uint64_t end = v->init_bytes, inner[20], span = 1; /* inner[]: elements in one pair of braces, outermost left out */
     uint32_t s = 0;
     if (!bytes || (!end && !v->n_init_syms))
         return;
     if (v->n_init_syms)
         end = WS_MAX(end, v->init_syms[v->n_init_syms - 1].offset + 1);
+    if (v->vec > 1)
+        inner[n_inner++] = span = v->vec;
+    for (uint32_t k = v->n_dims; k-- > 1;)
+        inner[n_inner++] = span *= v->dims[k];
     bool list = v->is_array || v->vec > 1;
+    n_inner -= !v->is_array && v->vec > 1;
+    end = (end + bytes - 1) / bytes;
     fputs(list ? " = {" : " = ", p->out);
-    for (uint64_t at = 0; at < end; at += bytes) {
-        if (at)
-            fputs(at % (32 * bytes) ? ", " : ",\n\t", p->out);
-        if (s < v->n_init_syms && v->init_syms[s].offset == at)
+    for (uint64_t e = 0; e < end; e++) {
+        if (e)
+            fputs(e % 32 ? ", " : ",\n\t", p->out);
+        for (unsigned k = 0; k < n_inner; k++)
+            fputs(e % inner[k] ? "" : "{", p->out);
+        if (s < v->n_init_syms && v->init_syms[s].offset == e * bytes)
             print_init_sym(p, &v->init_syms[s++]);
         else
-            print_elem(p->out, v, at, bytes);
+            print_elem(p->out, v, e * bytes, bytes);
+        for (unsigned k = 0; k < n_inner; k++)
+            fputs((e + 1) % inner[k] && e + 1 < end ? "" : "}", p->out);
     }
     if (list)
         fputc('}', p->out);
@@ -312,12 +322,15 @@ static void print_head(const struct printer *p, const struct ws_ptx_func *f, boo
         fputs("\n.blocksareclusters", p->out);
 }
 
-static bool is_param_reg(const struct ws_ptx_func *f, uint32_t reg)
+/* .reg parameters, whose registers are the first. */
+static uint32_t n_param_regs(const struct ws_ptx_func *f)
 {
-    for (uint32_t k = 0; k < f->n_params + f->n_rets; k++)
-        if (ws_ptx_localvar(f, k)->reg == (int32_t)reg)
-            return true;
-    return false;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < f->n_params; k++)
+        n += f->params[k].reg >= 0;
+    for (uint32_t k = 0; k < f->n_rets; k++)
+        n += f->rets[k].reg >= 0;
+    return n;
 }
 
 /* Names of one type share a declaration. */
@@ -325,12 +338,9 @@ static void print_regs(const struct printer *p)
 {
     const struct ws_ptx_func *f = p->f;
     const struct ws_ptx_reg *last = NULL;
-    uint32_t params = f->n_params + f->n_rets; /* their registers come first */
     unsigned in_line = 0;
-    for (uint32_t k = 0; k < f->n_regs; k++) {
+    for (uint32_t k = n_param_regs(f); k < f->n_regs; k++) {
         const struct ws_ptx_reg *r = &f->regs[k];
-        if (k < params && is_param_reg(f, k))
-            continue;
         if (last && last->type == r->type && last->vec == r->vec && in_line < 16) {
             fprintf(p->out, ", %s", r->name);
             in_line++;
@@ -387,6 +397,8 @@ static void print_body(const struct printer *p)
         if (k == f->n_insns)
             break;
         const struct ws_ptx_insn *i = &f->insns[k];
+        if (i->pragma)
+            fprintf(p->out, "\t.pragma %s;\n", i->pragma);
         if (i->op == WS_OP_BRX_IDX && i->n_operands == 2) {
             snprintf(brx, sizeof brx, "$ws_brx_%u", k);
             fprintf(p->out, "%s: .branchtargets ", brx);
@@ -416,9 +428,9 @@ static bool needs_heads(const struct ws_ptx_module *m)
 int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
 {
     struct printer p = {.m = m, .out = out};
-    fprintf(out, ".version %u.%u\n.target %s%s%s%s\n", m->version / 10, m->version % 10, m->target,
-            m->texmode_independent ? ", texmode_independent" : "", m->map_f64_to_f32 ? ", map_f64_to_f32" : "",
-            m->debug ? ", debug" : "");
+    /* Not "debug": assemblers then ask for the debug information that the IR does not keep. */
+    fprintf(out, ".version %u.%u\n.target %s%s%s\n", m->version / 10, m->version % 10, m->target,
+            m->texmode_independent ? ", texmode_independent" : "", m->map_f64_to_f32 ? ", map_f64_to_f32" : "");
     if (m->version >= 23) /* older versions have no .address_size, and no other size than 32 */
         fprintf(out, ".address_size %u\n", m->address_size);
     if (needs_heads(m))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/ptx.h - the one PTX intermediate representation, read by the software GPU, the models, the passes and the templates.
  *
- * Not kept: comments, .loc, .file, .section (debug information), .pragma; .branchtargets become an operand of brx.idx.
+ * Not kept: comments, .loc, .file, .section (debug information), .pragma outside bodies; .branchtargets become an operand
+ * of brx.idx.
  *
  * A module owns one arena; every pointer below lives in it and dies with ws_ptx_module_free(). The IR keeps the program's
  * order and names, so that printing and parsing again gives the same IR (ws_ptx_module_equal()).
@@ -167,6 +168,7 @@ struct ws_ptx_insn {
     const char *ext;      /* modifiers this IR has no field for, as written (".L1::no_allocate"), or NULL. In rows of
                            * opcodes.def marked W (tex, wmma, …) it is all that follows the mnemonic (".2d.v4.f32.f32"), and the
                            * other fields repeat the part that is known */
+    const char *pragma;   /* what .pragma says right before it ("\"nounroll\"", with its quotes), or NULL */
     uint32_t line, col;   /* of the opcode in the text; 0 if made by a pass */
 };
 extern const char *const ws_ptx_cache_names[]; /* NULL-terminated */
@@ -258,7 +260,8 @@ struct ws_ptx_module {
     uint16_t version;      /* major * 10 + minor: 90 for 9.0 */
     uint16_t sm;           /* .target sm_75: 75 */
     const char *target;    /* as written, without options: "sm_75", "sm_90a" */
-    bool map_f64_to_f32, debug, texmode_independent;
+    bool map_f64_to_f32, texmode_independent;
+    bool debug;            /* .target …, debug; not printed, because debug information is not kept */
     uint8_t address_size;  /* 32 or 64 */
     uint32_t n_vars;
     struct ws_ptx_var *vars;
@@ -286,7 +289,7 @@ struct ws_ptx_module *ws_ptx_module_free(struct ws_ptx_module *m);
 
 /* Prints PTX that parses to the same IR. Return: 0 or -EIO. */
 WS_MUST_CHECK int ws_ptx_print(const struct ws_ptx_module *m, FILE *out);
-/* Same IR, but for line and column. */
+/* Same IR, but for line, column and debug. */
 bool ws_ptx_module_equal(const struct ws_ptx_module *a, const struct ws_ptx_module *b);
 /* Operand kinds, types and modifiers of each instruction against opcodes.def; labels, guards. Return: 0 or WS_PTX_E_SYNTAX. */
 WS_MUST_CHECK int ws_ptx_validate(const struct ws_ptx_module *m, const char *file, struct ws_diags *diags);

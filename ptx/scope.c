@@ -105,7 +105,8 @@ int ws_names_init(struct ws_parser *p)
 
 bool ws_scope_enter(struct ws_parser *p)
 {
-    if (p->depth + 1 >= WS_PTX_MAX_DEPTH)
+    p->stop |= p->depth + 1 >= WS_PTX_MAX_DEPTH; /* where it would go on is not clear */
+    if (p->stop)
         return ws_parse_unsupported(p, &p->t, "blocks nest more than %d deep", WS_PTX_MAX_DEPTH - 2);
     p->depth++;
     p->scopes[p->depth].binds = NULL;
@@ -266,7 +267,9 @@ static struct ws_binding *find_range(struct ws_parser *p, struct ws_name *n, int
             continue; /* no leading zeros */
         struct ws_name *prefix = ws_name_find(p, n->text, i - 1);
         struct ws_binding *r = prefix ? prefix->range : NULL;
-        if (r && (int)r->depth > above && value < r->count && (!best || r->depth > best->depth))
+        while (r && value >= r->count) /* an enclosing block's may have more */
+            r = r->outer;
+        if (r && (int)r->depth > above && (!best || r->depth > best->depth))
             best = r;
     }
     return best;

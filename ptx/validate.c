@@ -298,6 +298,16 @@ static bool needs_sub(const struct ws_ptx_insn *i)
     return (i->op != WS_OP_MUL && i->op != WS_OP_MAD) || kind_of(i->types[0]) != K_FLOAT;
 }
 
+static bool bad_type(struct checker *c, enum ws_ptx_type have, uint64_t want)
+{
+    char list[200] = "";
+    size_t n = 0;
+    for (int t = WS_T_B8; t < _WS_T_N && n < sizeof list - 12; t++)
+        if (want >> t & 1)
+            n += snprintf(list + n, sizeof list - n, " .%s", ws_ptx_type_name(t));
+    return fail(c, "'%s' does not work on .%s, only on%s", ws_ptx_op_name(c->i->op), ws_ptx_type_name(have), list);
+}
+
 static bool check_mods(struct checker *c)
 {
     const struct ws_ptx_insn *i = c->i;
@@ -310,7 +320,7 @@ static bool check_mods(struct checker *c)
         return fail(c, "'%s' takes %u type%s, not %u", info->name, info->max_types, info->max_types == 1 ? "" : "s", i->n_types);
     for (unsigned k = 0; k < i->n_types; k++)
         if (!((k ? info->t1 : info->t0) >> i->types[k] & 1))
-            return fail(c, "'%s' does not work on .%s", info->name, ws_ptx_type_name(i->types[k]));
+            return bad_type(c, i->types[k], k ? info->t1 : info->t0);
     if (strchr(info->mods, 'c') && !i->cmp)
         return fail(c, "'%s' needs a comparison (.eq, .lt, …)", info->name);
     if (needs_sub(i) && !i->sub)

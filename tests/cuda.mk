@@ -1,1 +1,98 @@
-# cuda tests
+# CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's programs where there is an nvcc.
+CUDA_DRIVER_WORKLOADS = matmul aes sort search blackscholes montecarlo histogram stencil
+CUDA_WORKLOADS = $(CUDA_DRIVER_WORKLOADS) reduce saxpy
+
+# They stand for other people's programs: no sanitizer, no -fvisibility, nothing of ours linked in.
+CUDA_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
+CUDA_CPPFLAGS = -DPTX_DIR='"$(abs_top_srcdir)/tests/cuda/ptx"'
+CUDA_DRV = tests/cuda/drv.h tests/cuda/drv.c tests/cuda/work.h
+# What a program that needs the driver is linked with: its SONAME, and functions that do nothing. Never loaded.
+check_PROGRAMS += tests/cuda/libcuda_stub.so
+tests_cuda_libcuda_stub_so_SOURCES = tests/cuda/libcuda_stub.c tests/cuda/drv.h
+tests_cuda_libcuda_stub_so_CFLAGS = $(CUDA_CFLAGS) -fPIC
+tests_cuda_libcuda_stub_so_LDFLAGS =
+tests_cuda_libcuda_stub_so_LINK = $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@
+CUDA_STUB_LDADD = tests/cuda/libcuda_stub.so -lm
+
+CUDA_CLIENTS = tests/cuda/drv_matmul tests/cuda/drv_aes tests/cuda/drv_sort tests/cuda/drv_search tests/cuda/drv_blackscholes \
+	tests/cuda/drv_montecarlo tests/cuda/drv_histogram tests/cuda/drv_stencil tests/cuda/drv_fault tests/cuda/drv_badptx
+check_PROGRAMS += $(CUDA_CLIENTS)
+tests_cuda_drv_matmul_SOURCES = tests/cuda/drv_matmul.c tests/cuda/matmul.h tests/cuda/drv_load_link.c $(CUDA_DRV)
+tests_cuda_drv_matmul_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_matmul_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_matmul_LDFLAGS =
+tests_cuda_drv_matmul_LDADD = $(CUDA_STUB_LDADD)
+tests_cuda_drv_aes_SOURCES = tests/cuda/drv_aes.c tests/cuda/aes.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_aes_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_aes_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_aes_LDFLAGS =
+tests_cuda_drv_aes_LDADD = -ldl -lm
+tests_cuda_drv_sort_SOURCES = tests/cuda/drv_sort.c tests/cuda/sort.h tests/cuda/drv_load_getproc.c $(CUDA_DRV)
+tests_cuda_drv_sort_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_sort_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_sort_LDFLAGS =
+tests_cuda_drv_sort_LDADD = -ldl -lm
+tests_cuda_drv_search_SOURCES = tests/cuda/drv_search.c tests/cuda/search.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_search_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_search_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_search_LDFLAGS =
+tests_cuda_drv_search_LDADD = -ldl -lm
+tests_cuda_drv_blackscholes_SOURCES = tests/cuda/drv_blackscholes.c tests/cuda/blackscholes.h tests/cuda/drv_load_link.c $(CUDA_DRV)
+tests_cuda_drv_blackscholes_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_blackscholes_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_blackscholes_LDFLAGS =
+tests_cuda_drv_blackscholes_LDADD = $(CUDA_STUB_LDADD)
+tests_cuda_drv_montecarlo_SOURCES = tests/cuda/drv_montecarlo.c tests/cuda/montecarlo.h tests/cuda/drv_load_getproc.c $(CUDA_DRV)
+tests_cuda_drv_montecarlo_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_montecarlo_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_montecarlo_LDFLAGS =
+tests_cuda_drv_montecarlo_LDADD = -ldl -lm
+tests_cuda_drv_histogram_SOURCES = tests/cuda/drv_histogram.c tests/cuda/histogram.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_histogram_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_histogram_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_histogram_LDFLAGS =
+tests_cuda_drv_histogram_LDADD = -ldl -lm
+tests_cuda_drv_stencil_SOURCES = tests/cuda/drv_stencil.c tests/cuda/stencil.h tests/cuda/drv_load_link.c $(CUDA_DRV)
+tests_cuda_drv_stencil_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_stencil_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_stencil_LDFLAGS =
+tests_cuda_drv_stencil_LDADD = $(CUDA_STUB_LDADD)
+tests_cuda_drv_fault_SOURCES = tests/cuda/drv_fault.c tests/cuda/fault.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_fault_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_fault_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_fault_LDFLAGS =
+tests_cuda_drv_fault_LDADD = -ldl -lm
+tests_cuda_drv_badptx_SOURCES = tests/cuda/drv_badptx.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_badptx_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_badptx_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_badptx_LDFLAGS =
+tests_cuda_drv_badptx_LDADD = -ldl -lm
+
+CUDA_PTX = tests/cuda/ptx/matmul.ptx tests/cuda/ptx/aes.ptx tests/cuda/ptx/sort.ptx tests/cuda/ptx/search.ptx \
+	tests/cuda/ptx/blackscholes.ptx tests/cuda/ptx/montecarlo.ptx tests/cuda/ptx/histogram.ptx tests/cuda/ptx/stencil.ptx \
+	tests/cuda/ptx/fault.ptx
+EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/matmul.cu tests/cuda/aes.cu tests/cuda/sort.cu \
+	tests/cuda/search.cu tests/cuda/blackscholes.cu tests/cuda/montecarlo.cu tests/cuda/histogram.cu tests/cuda/stencil.cu \
+	tests/cuda/reduce.cu tests/cuda/saxpy.cu tests/cuda/fault.cu
+
+# Ordinary flags: nvcc's default machine code and PTX; the same object is linked with the static and the shared runtime.
+NVCCFLAGS = -O2 -Wno-deprecated-gpu-targets
+if HAVE_NVCC
+CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault
+CUDA_NVCC_BUILT = $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
+endif
+check_DATA = $(CUDA_NVCC_BUILT)
+CLEANFILES += $(CUDA_NVCC_BUILT) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
+.SECONDARY: $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
+tests/cuda/nv/%.o: tests/cuda/%.cu tests/cuda/work.cuh tests/cuda/work.h
+	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) $(NVCCFLAGS) -c -o $@ $<
+tests/cuda/nv/%_static: tests/cuda/nv/%.o
+	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart static -o $@ $<
+tests/cuda/nv/%_shared: tests/cuda/nv/%.o
+	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart shared -o $@ $<
+
+# Writes the committed PTX anew, after a kernel was changed.
+.PHONY: cuda-ptx
+cuda-ptx:
+	cd $(top_srcdir) && for p in $(CUDA_PTX); do n=$$(basename $$p .ptx); \
+	  $(NVCC) -ptx -arch=compute_75 -o $$p tests/cuda/$$n.cu || exit 1; done

@@ -1,1 +1,33 @@
 # ptx tests
+PTX_TEST_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS)
+
+check_PROGRAMS += tests/unit/test_ptx_parse tests/unit/test_ptx_fixtures tests/unit/test_ptx_cfg tests/unit/test_ptx_fatbin
+tests_unit_test_ptx_parse_SOURCES = tests/unit/test_ptx_parse.c
+tests_unit_test_ptx_parse_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+tests_unit_test_ptx_fixtures_SOURCES = tests/unit/test_ptx_fixtures.c
+tests_unit_test_ptx_fixtures_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+tests_unit_test_ptx_cfg_SOURCES = tests/unit/test_ptx_cfg.c
+tests_unit_test_ptx_cfg_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+tests_unit_test_ptx_fatbin_SOURCES = tests/unit/test_ptx_fatbin.c
+tests_unit_test_ptx_fatbin_CFLAGS = $(AM_CFLAGS) $(LZ4_CFLAGS) $(ZSTD_CFLAGS)
+tests_unit_test_ptx_fatbin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_ptx_parse tests/unit/test_ptx_fixtures tests/unit/test_ptx_cfg tests/unit/test_ptx_fatbin
+
+# Fuzz targets over their corpora. To fuzz: see ptx/README.md.
+check_PROGRAMS += tests/fuzz/fuzz_ptx tests/fuzz/fuzz_fatbin
+tests_fuzz_fuzz_ptx_SOURCES = tests/fuzz/fuzz_ptx.c tests/fuzz/driver.c
+tests_fuzz_fuzz_ptx_LDADD = $(PTX_TEST_LDADD)
+tests_fuzz_fuzz_fatbin_SOURCES = tests/fuzz/fuzz_fatbin.c tests/fuzz/driver.c
+tests_fuzz_fuzz_fatbin_LDADD = $(PTX_TEST_LDADD)
+dist_check_SCRIPTS += tests/fuzz/ptx.sh
+TESTS += tests/fuzz/ptx.sh
+
+# What nvcc makes of programs, where it is found.
+check_PROGRAMS += tests/ptx/roundtrip
+tests_ptx_roundtrip_SOURCES = tests/ptx/roundtrip.c
+tests_ptx_roundtrip_LDADD = $(PTX_TEST_LDADD)
+dist_check_SCRIPTS += tests/ptx/nvcc.sh
+TESTS += tests/ptx/nvcc.sh
+
+EXTRA_DIST += tests/ptx/census.txt tests/ptx/census.ptx tests/ptx/ops.ptx tests/ptx/old14.ptx tests/ptx/scopes.ptx \
+	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu tests/corpus/ptx tests/corpus/fatbin tests/fuzz/ptx.dict

@@ -207,8 +207,9 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
 /* ---- services for the cores ---- */
 uint64_t ws_exec_clock(struct ws_ctx *c)
 {
-    const struct ws_blockrun *b = c->b;
-    uint64_t own = b->n_insns + (uint64_t)(b->quantum_start - c->budget - c->penalty);
+    struct ws_blockrun *b = c->b;
+    /* instructions are counted when their segment is entered; each reading counts again, so two of them differ */
+    uint64_t own = b->n_insns + (uint64_t)(b->quantum_start - c->budget - c->penalty) + ++b->n_clock_reads;
     return own + (b->g->clock ? b->g->clock(b->g->clock_arg) : 0);
 }
 
@@ -705,6 +706,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->n_done_warps = 0;
     b->next_warp = 0;
     b->n_insns = 0;
+    b->n_clock_reads = 0;
     for (uint32_t k = 0; k < WS_N_BARRIERS; k++)
         b->bars[k] = (struct ws_barrier){.red_and = true};
     for (uint32_t k = 0; k < b->n_warps; k++) {

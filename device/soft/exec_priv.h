@@ -195,6 +195,7 @@ struct ws_blockrun {
     uint64_t linear;
     uint32_t ctaid[3], smid, slot;
     uint64_t n_insns;     /* warp instructions run since start */
+    uint64_t n_clock_reads;
     int64_t quantum_start;
 };
 

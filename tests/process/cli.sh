@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# wattshare's own behaviour: statuses, messages, environment, signals, private daemons, programs that can't be preloaded.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+export ASAN_OPTIONS=detect_leaks=0
+run() { # run WANTED-STATUS PATTERN ARGUMENTS…: the pattern must be in the output
+    want=$1 pattern=$2
+    shift 2
+    r=0
+    timeout -k 5 60 "$wattshare" "$@" >"$tmp/out" 2>&1 || r=$?
+    [ $r = "$want" ] || { cat "$tmp/out"; fail "wattshare $*: status $r, not $want"; }
+    grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "wattshare $*: no '$pattern'"; }
+    ok "wattshare $*"
+}
+run 0 '^wattshare [0-9]' --version
+run 0 '^usage' --help
+run 2 '^usage'
+run 2 "unknown command 'frob'" frob
+run 2 "frob" run --frob -- true
+run 2 "needs a program" run
+run 2 "frob" status --frob
+run 2 "takes no 'x'" status x
+run 2 "goes with --private" run --gpus t400 -- true
+run 2 "only one of them" run --private --socket ipc:///x -- true
+
+# no daemon
+run 69 "ipc://$tmp/none" status --socket "ipc://$tmp/none"
+run 69 -- '--private' run --socket "ipc://$tmp/none" -- true
+run 69 "nonsense://x" status --socket nonsense://x
+run 127 "not found" run --private -- no-such-program-at-all
+r=0
+LD_PRELOAD="${asan:+$asan:}$build/frontend/libwattshare.so" WATTSHARE_SOCKET="ipc://$tmp/none" timeout 30 "$cuda/drv_aes" 1 >"$tmp/out" 2>&1 || r=$?
+[ $r = 1 ] && grep -q "ipc://$tmp/none" "$tmp/out" || { cat "$tmp/out"; fail "a program without a daemon: status $r"; }
+ok "a program without a daemon gets CUDA errors, and the endpoint is named"
+
+# programs that can't be preloaded
+printf 'int main(void) { return 0; }\n' >"$tmp/x.c"
+gcc -static -o "$tmp/static" "$tmp/x.c" 2>/dev/null && run 126 "statically" run --private -- "$tmp/static"
+gcc -o "$tmp/dynamic" "$tmp/x.c"
+cp "$tmp/dynamic" "$tmp/setuid"
+if [ "$(id -u)" != 0 ]; then
+    chmod u+s "$tmp/setuid"
+    run 126 "setuid" run --private -- "$tmp/setuid"
+fi
+
+# with a daemon
+start_daemon --gpus t400
+run 0 'wattshared pid' status
+run 0 '"gpus":' status --json
+run 7 '' run -- sh -c 'exit 7'
+run 0 "^$build/frontend/libwattshare.so" run -- sh -c 'echo "$LD_PRELOAD"' || true
+[ -n "$asan" ] || {
+    n=$(LD_PRELOAD="$build/frontend/libwattshare.so" "$wattshare" run -- "$wattshare" run -- sh -c 'echo "$LD_PRELOAD"' | tr ': ' '\n\n' | grep -c libwattshare)
+    [ "$n" = 1 ] || fail "LD_PRELOAD names the library $n times"
+    ok "no duplicates in LD_PRELOAD"
+}
+run 0 '^t1$' run --task t1 -- sh -c 'echo "$WATTSHARE_TASK"'
+run 0 "^$WATTSHARE_SOCKET" run -- sh -c 'echo "$WATTSHARE_SOCKET"'
+stop_daemon
+unset WATTSHARE_SOCKET
+
+# private daemons
+run 0 '^PASS' run --private --gpus t400 -- env LD_PRELOAD="${asan:+$asan:}$build/frontend/libwattshare.so" "$cuda/drv_aes" 16
+run 9 '' run --private -- sh -c 'exit 9'
+run 143 '' run --private -- sh -c 'kill -TERM $$'
+run 0 '^ipc://' run --private -- sh -c 'echo "$WATTSHARE_SOCKET"'
+WATTSHARE_PRIVATE=1 run 0 '^ipc://' run -- sh -c 'echo "$WATTSHARE_SOCKET"'
+run 69 "no-such-gpu" run --private --gpus no-such-gpu -- true
+
+# signals go to the program; what was started ends, also when we are killed
+private() { # private SIGNAL WANTED
+    "$wattshare" run --private -- sh -c 'trap "exit 5" TERM; echo "$WATTSHARE_SOCKET" >"$0"; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done' "$tmp/sock_of" &
+    p=$!
+    i=0
+    while [ ! -s "$tmp/sock_of" ]; do
+        i=$((i + 1))
+        [ $i -lt 200 ] || fail "the private daemon did not start"
+        sleep 0.1
+    done
+    e=$(cat "$tmp/sock_of")
+    d=$("$wattshare" status --json --socket "$e" | sed -n 's/^ *"pid": *\([0-9]*\),$/\1/p' | head -n 1)
+    [ -n "$d" ] || fail "the private daemon gives no status"
+    kill -"$1" $p
+    r=0
+    wait $p 2>/dev/null || r=$?
+    [ $r = "$2" ] || fail "after SIG$1 wattshare's status is $r, not $2"
+    i=0
+    while kill -0 "$d" 2>/dev/null || [ -e "$(dirname "${e#ipc://}")" ]; do
+        i=$((i + 1))
+        [ $i -lt 100 ] || fail "after SIG$1 the private daemon $d or its directory is left"
+        sleep 0.1
+    done
+    rm -f "$tmp/sock_of"
+    ok "SIG$1: nothing is left of a private daemon"
+}
+private TERM 5
+private KILL 137

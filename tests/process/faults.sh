@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A kernel's fault becomes CUDA's error for its client, and no other client notices; PTX with errors is named in the JIT log.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+cat >"$tmp/conf" <<C
+max_kernel_insns = 30000000
+C
+start_daemon --config "$tmp/conf" --gpus t400
+programs=$cuda/drv_fault
+[ ! -x "$cuda/nv/fault_static" ] || programs="$programs $cuda/nv/fault_static $cuda/nv/fault_shared"
+: >"$tmp/go"
+{
+    while [ -e "$tmp/go" ]; do
+        client "$cuda/drv_sort" 10 5 >"$tmp/other" 2>&1 || { mv "$tmp/other" "$tmp/wrong"; break; }
+    done
+} &
+other=$!
+for p in $programs; do
+    for f in none outside misaligned trap assert endless null foreign; do
+        client "$p" $f >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "$(basename "$p") $f"; }
+        grep -q '^PASS ' "$tmp/out" || fail "$(basename "$p") $f did not say PASS"
+        ok "$(basename "$p") $f"
+    done
+done
+client "$cuda/drv_badptx" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "bad PTX"; }
+ok "bad PTX"
+rm "$tmp/go"
+wait $other || true
+[ ! -e "$tmp/wrong" ] || { cat "$tmp/wrong"; fail "another client was hurt"; }
+wait_empty
+ok "other clients were not hurt, nothing is left"

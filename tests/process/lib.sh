@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the process tests share; sourced by sh with the build tree's top as working directory (automake's check does so).
+# A test gets a temporary directory $tmp, and must leave no process behind: the exit trap ends what start_daemon started and
+# fails the test if the daemon did not end well (under AddressSanitizer: if it leaked).
+set -eu
+build=$PWD
+src=${srcdir:-$(dirname "$0")/../..}
+src=$(cd "$src" && pwd)
+wattshare=$build/cli/wattshare
+wattshared=$build/backend/wattshared
+cuda=$build/tests/cuda
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/wattshare-test.XXXXXX")
+daemon_pid=
+n_checks=0
+# What a sanitized build needs: the preloaded library wants the runtime first; the programs' own leaks are theirs.
+asan=
+if nm -D "$wattshared" 2>/dev/null | grep -q __asan_init; then
+    asan=$(gcc -print-file-name=libasan.so)
+    export UBSAN_OPTIONS=print_stacktrace=1
+fi
+unset LD_PRELOAD WATTSHARE_SOCKET WATTSHARE_PRIVATE WATTSHARE_TASK CUDA_VISIBLE_DEVICES
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+skip() {
+    echo "SKIP: $*" >&2
+    exit 77
+}
+ok() {
+    n_checks=$((n_checks + 1))
+    echo "ok: $*"
+}
+
+# Removes files older tests can't have removed; ends the daemon. The test's own status wins.
+finish() {
+    status=$?
+    trap - EXIT INT TERM
+    if [ -n "$daemon_pid" ]; then
+        stop_daemon || status=1
+    fi
+    if [ "$status" != 0 ] && [ -f "$tmp/daemon.log" ]; then
+        echo "--- the daemon's log" >&2
+        tail -n 40 "$tmp/daemon.log" >&2
+    fi
+    if [ "$status" = 0 ] && [ "$n_checks" = 0 ]; then
+        echo "FAIL: nothing was checked" >&2
+        status=1
+    fi
+    rm -rf "$tmp"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# start_daemon [ARGUMENTS…]: wattshared on a socket of its own; sets daemon_pid and WATTSHARE_SOCKET.
+start_daemon() {
+    WATTSHARE_SOCKET=${endpoint:-ipc://$tmp/sock}
+    export WATTSHARE_SOCKET
+    mkfifo "$tmp/ready"
+    ASAN_OPTIONS=detect_leaks=1:exitcode=23 "$wattshared" --socket "$WATTSHARE_SOCKET" --ready-fd 9 "$@" \
+        9>"$tmp/ready" >>"$tmp/daemon.log" 2>&1 &
+    daemon_pid=$!
+    byte=$(timeout 30 head -c1 "$tmp/ready" | od -An -tx1)
+    rm -f "$tmp/ready"
+    if [ -z "$byte" ]; then
+        wait "$daemon_pid" || true
+        daemon_pid=
+        fail "the daemon did not start"
+    fi
+}
+
+# Ends it by SIGTERM: within 20 s, with status 0, leaving no socket.
+stop_daemon() {
+    pid=$daemon_pid
+    daemon_pid=
+    kill -TERM "$pid" 2>/dev/null || { echo "FAIL: the daemon was gone before its end" >&2; wait "$pid" || echo "its status: $?" >&2; return 1; }
+    ( sleep 20; kill -KILL "$pid" ) 2>/dev/null &
+    watch=$!
+    r=0
+    wait "$pid" || r=$?
+    kill "$watch" 2>/dev/null || true
+    wait "$watch" 2>/dev/null || true
+    [ "$r" = 0 ] || { echo "FAIL: the daemon ended with status $r" >&2; return 1; }
+    [ ! -e "$tmp/sock" ] || { echo "FAIL: the daemon left its socket" >&2; return 1; }
+}
+
+# client PROGRAM ARGUMENTS…: as `wattshare run`, at most 120 s. In a subshell or the background the environment stays here.
+client() {
+    LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 timeout -k 5 "${client_timeout:-120}" "$wattshare" run ${task:+--task "$task"} -- "$@"
+}
+
+# All clients there are: "kind/workload" words; nvcc's ones where there are any.
+clients() {
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil; do echo "drv/$w"; done
+    if [ -x "$cuda/nv/matmul_static" ]; then
+        for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
+    fi
+}
+client_path() { # drv/matmul -> its program
+    case $1 in
+    drv/*) echo "$cuda/drv_${1#*/}" ;;
+    *) echo "$cuda/nv/${1#*/}_${1%/*}" ;;
+    esac
+}
+# A size that takes a software GPU some hundredths of a second.
+small() {
+    case $1 in
+    */matmul) echo 96 ;;
+    */aes) echo 64 ;;
+    */sort) echo 12 ;;
+    */search) echo 128 ;;
+    */blackscholes) echo 32 ;;
+    */montecarlo) echo 1 ;;
+    */histogram) echo 512 ;;
+    */stencil) echo 100 ;;
+    */reduce) echo 64 ;;
+    */saxpy) echo 64 ;;
+    esac
+}
+
+# status_value KEY: the first number with that key in `wattshare status --json`.
+status_json() {
+    "$wattshare" status --json
+}
+status_value() {
+    status_json | sed -n "s/^ *\"$1\": *\([0-9]*\),\{0,1\}\$/\1/p" | head -n 1
+}
+# How many clients are connected now, and what memory of GPUs is used now.
+n_connected() {
+    status_json | grep -c '"connected": *true' || true
+}
+memory_used() {
+    status_json | sed -n 's/^ *"memory_used_bytes": *\([0-9]*\),\{0,1\}$/\1/p' | awk '{s += $1} END {print s + 0}'
+}
+# Waits until nobody is connected and no memory is used, at most 10 s.
+wait_empty() {
+    i=0
+    while [ "$(n_connected)" != 0 ] || [ "$(memory_used)" != 0 ]; do
+        i=$((i + 1))
+        [ $i -lt 100 ] || { status_json >&2; fail "clients or memory are left: $(n_connected), $(memory_used) bytes"; }
+        sleep 0.1
+    done
+}
