@@ -26,3 +26,9 @@ tests_process_runpath_main_LDFLAGS = $(AM_LDFLAGS) '-Wl,-rpath,$$ORIGIN'
 tests_process_runpath_main_LDADD = -ldl
 dist_check_SCRIPTS += tests/process/preload.sh
 TESTS += tests/process/preload.sh
+
+check_PROGRAMS += tests/process/session_client
+tests_process_session_client_SOURCES = tests/process/session_client.c
+tests_process_session_client_LDADD = $(FRONTEND_TEST_LIBS)
+dist_check_SCRIPTS += tests/process/daemon_dies.sh
+TESTS += tests/process/daemon_dies.sh

@@ -8,7 +8,10 @@ here=$top/tests/process
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export WATTSHARE_SOCKET=ipc://$tmp/none
-[ -z "${SANITIZED:-}" ] || { echo "a sanitized library can't be preloaded into plain programs"; exit 77; }
+if nm -D "$lib" | grep -q __asan_init; then # the sanitizer must come first
+    lib=$(gcc -print-file-name=libasan.so):$lib
+    export ASAN_OPTIONS=detect_leaks=0
+fi
 fails=0
 check() { # check DESCRIPTION COMMAND…
     what=$1
