@@ -242,6 +242,14 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
     return WS__ERROR__OK;
 }
 
+ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct ws_function **ret)
+{
+    if (index >= m->n_functions)
+        return WS__ERROR__NOT_FOUND;
+    *ret = &m->functions[index];
+    return WS__ERROR__OK;
+}
+
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
                                   uint64_t *ret_bytes)
 {
