@@ -8,3 +8,9 @@ tests_unit_test_exec_ops_CFLAGS = $(AM_CFLAGS) -frounding-math -ffp-contract=off
 tests_unit_test_exec_flow_SOURCES = tests/unit/test_exec_flow.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_flow_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_ops tests/unit/test_exec_flow
+check_PROGRAMS += tests/unit/test_exec_nvcc
+tests_unit_test_exec_nvcc_SOURCES = tests/unit/test_exec_nvcc.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_nvcc_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
+tests_unit_test_exec_nvcc_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_nvcc
+EXTRA_DIST += tests/ptx_run/kernels.cu tests/ptx_run/regenerate.sh tests/ptx_run/kernels.o3.ptx tests/ptx_run/kernels.debug.ptx tests/ptx_run/kernels.fast.ptx
