@@ -1,1 +1,17 @@
-# backend
+# backend: wattshared. All but main.c is an archive, which tests link too.
+noinst_LIBRARIES += backend/libbackend.a
+backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server.c backend/decode.h backend/decode.c \
+	backend/client.c backend/out.c backend/stream.c backend/job.c backend/join.c backend/event.c backend/memory.c \
+	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/launch.c backend/module.c backend/cache.h backend/cache.c \
+	backend/gpus.c backend/status.c backend/side.c backend/config.h backend/config.c backend/paths.h backend/paths.c \
+	backend/notify.h backend/notify.c backend/loop.h backend/loop.c
+backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
+	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
+BACKEND_LDADD = backend/libbackend.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
+	$(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+
+sbin_PROGRAMS += backend/wattshared
+backend_wattshared_SOURCES = backend/main.c
+backend_wattshared_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
+backend_wattshared_LDADD = $(BACKEND_LDADD)
+EXTRA_DIST += backend/README.md

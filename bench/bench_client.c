@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the client side costs: preloading, an asynchronous launch, a synchronising call beside a bare ZeroMQ ping-pong, copies beside
- * memcpy. With WATTSHARE_SOCKET it talks to that daemon (give it one whose devices skip execution), else to the tests' daemon
- * in miniature in a process of its own: then the figures are the client's and the carrier's alone. */
+ * memcpy. First with the tests' daemon in miniature, in a process of its own: the figures are the client's and the carrier's alone;
+ * then with wattshared of the same build, with a device that skips execution (or with the daemon at WATTSHARE_SOCKET). */
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -73,17 +73,22 @@ static void bench_preload(const char *self)
 
 /* ---- bare ZeroMQ ---- */
 
-static double pingpong_us(size_t bytes)
+struct bare {
+    char dir[32], endpoint[96];
+    pid_t pid;
+    void *ctx, *sock;
+};
+
+static void bare_start(struct bare *b)
 {
-    enum { N = 3000 };
-    static double v[N];
-    char dir[] = "/tmp/wattshare-bench-XXXXXX", endpoint[96], buf[4096] = {0};
-    MUST(mkdtemp(dir));
-    snprintf(endpoint, sizeof endpoint, "ipc://%s/s", dir);
-    pid_t pid = fork();
-    if (pid == 0) {
+    char buf[4096];
+    strcpy(b->dir, "/tmp/wattshare-bench-XXXXXX");
+    MUST(mkdtemp(b->dir));
+    snprintf(b->endpoint, sizeof b->endpoint, "ipc://%s/s", b->dir);
+    b->pid = fork();
+    if (b->pid == 0) {
         void *ctx = zmq_ctx_new(), *s = zmq_socket(ctx, ZMQ_ROUTER);
-        MUST(zmq_bind(s, endpoint) == 0);
+        MUST(zmq_bind(s, b->endpoint) == 0);
         for (;;) {
             char id[64];
             int n = zmq_recv(s, id, sizeof id, 0), m = zmq_recv(s, buf, sizeof buf, 0);
@@ -91,22 +96,26 @@ static double pingpong_us(size_t bytes)
             zmq_send(s, buf, m, 0);
         }
     }
-    void *ctx = zmq_ctx_new(), *s = zmq_socket(ctx, ZMQ_DEALER);
-    MUST(zmq_connect(s, endpoint) == 0);
-    for (int i = -200; i < N; i++) {
-        uint64_t t = ws_clock_ns();
-        zmq_send(s, buf, bytes, 0);
-        zmq_recv(s, buf, sizeof buf, 0);
-        if (i >= 0)
-            v[i] = (double)(ws_clock_ns() - t) / 1e3;
-    }
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    zmq_close(s);
-    zmq_ctx_term(ctx);
-    unlink(endpoint + strlen("ipc://"));
-    rmdir(dir);
-    return median(v, N);
+    b->ctx = zmq_ctx_new();
+    b->sock = zmq_socket(b->ctx, ZMQ_DEALER);
+    MUST(zmq_connect(b->sock, b->endpoint) == 0);
+}
+
+static void bare_pingpong(struct bare *b, size_t bytes)
+{
+    char buf[4096] = {0};
+    zmq_send(b->sock, buf, bytes, 0);
+    zmq_recv(b->sock, buf, sizeof buf, 0);
+}
+
+static void bare_stop(struct bare *b)
+{
+    kill(b->pid, SIGKILL);
+    waitpid(b->pid, NULL, 0);
+    zmq_close(b->sock);
+    zmq_ctx_term(b->ctx);
+    unlink(b->endpoint + strlen("ipc://"));
+    rmdir(b->dir);
 }
 
 /* ---- with a daemon ---- */
@@ -169,17 +178,26 @@ static void bench_launch(void)
     MUST(ws_session_module_unload(m) == 0);
 }
 
-static void bench_sync(double bare_us)
+static void bench_sync(void)
 {
-    enum { N = 3000 };
-    static double v[N];
-    for (int i = -200; i < N; i++) {
+    enum { ROUNDS = 41, N = 100, BYTES = 20 };
+    double v[ROUNDS], w[ROUNDS];
+    struct bare b;
+    bare_start(&b);
+    for (int i = 0; i < 200; i++)
+        bare_pingpong(&b, BYTES);
+    for (int r = 0; r < ROUNDS; r++) { /* in turns, so that other load on the machine meets both */
         uint64_t t = ws_clock_ns();
-        MUST(ws_session_device_sync(0) == 0);
-        if (i >= 0)
-            v[i] = (double)(ws_clock_ns() - t) / 1e3;
+        for (int i = 0; i < N; i++)
+            MUST(ws_session_device_sync(0) == 0);
+        uint64_t u = ws_clock_ns();
+        for (int i = 0; i < N; i++)
+            bare_pingpong(&b, BYTES);
+        v[r] = (double)(u - t) / 1e3 / N;
+        w[r] = (double)(ws_clock_ns() - u) / 1e3 / N;
     }
-    double us = median(v, N);
+    bare_stop(&b);
+    double us = median(v, ROUNDS), bare_us = median(w, ROUNDS);
     printf("synchronising call                  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", us,
            us / bare_us, bare_us);
 }
@@ -235,25 +253,74 @@ static void bench_copy(size_t bytes)
     free(b);
 }
 
+static void bench_with_daemon(void)
+{
+    pid_t pid = fork(); /* a process has one session */
+    if (pid == 0) {
+        MUST(ws_session_connect() == 0);
+        bench_launch();
+        bench_sync();
+        bench_copy(16u << 20);
+        ws_session_shutdown();
+        exit(0);
+    }
+    int status;
+    MUST(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* wattshared of this build, on a socket in @dir. */
+static pid_t start_daemon(const char *self, const char *dir)
+{
+    char path[4200], byte;
+    int p[2];
+    const char *slash = strrchr(self, '/');
+    struct ws_config *c = (struct ws_config *)ws_config();
+    snprintf(path, sizeof path, "%.*s/../backend/wattshared", (int)(slash ? slash - self : 1),
+             slash ? self : ".");
+    snprintf(c->socket, sizeof c->socket, "ipc://%s/s", dir);
+    MUST(access(path, X_OK) == 0 && pipe(p) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(p[0]);
+        MUST(dup2(p[1], 9) == 9);
+        execl(path, "wattshared", "--socket", c->socket, "--gpus", "rtx3070", "--clock", "skip",
+              "--ready-fd", "9", "--log-level", "warning", NULL);
+        _exit(127);
+    }
+    close(p[1]);
+    MUST(read(p[0], &byte, 1) == 1);
+    close(p[0]);
+    return pid;
+}
+
+static void stop(pid_t pid, int signal)
+{
+    kill(pid, signal);
+    waitpid(pid, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
-    pid_t fake = 0;
+    char dir[] = "/tmp/wattshare-bench-XXXXXX", path[64];
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    MUST(mkdtemp(dir));
     bench_preload(argv[0]);
-    double bare_us = pingpong_us(32);
+    printf("with the tests' daemon in miniature:\n");
+    pid_t daemon = start_fake();
+    bench_with_daemon();
+    stop(daemon, SIGKILL);
     if (getenv(WS_ENV_SOCKET)) {
-        printf("daemon: %s\n", getenv(WS_ENV_SOCKET));
+        printf("with the daemon at %s:\n", getenv(WS_ENV_SOCKET));
+        snprintf(((struct ws_config *)ws_config())->socket, 256, "%s", getenv(WS_ENV_SOCKET));
+        bench_with_daemon();
     } else {
-        printf("daemon: the tests' own in miniature (set " WS_ENV_SOCKET " for a real one)\n");
-        fake = start_fake();
+        printf("with wattshared, execution skipped:\n");
+        daemon = start_daemon(argv[0], dir);
+        bench_with_daemon();
+        stop(daemon, SIGTERM);
     }
-    MUST(ws_session_connect() == 0);
-    bench_launch();
-    bench_sync(bare_us);
-    bench_copy(16u << 20);
-    ws_session_shutdown();
-    if (fake) {
-        kill(fake, SIGKILL);
-        waitpid(fake, NULL, 0);
-    }
+    snprintf(path, sizeof path, "%s/s", dir);
+    unlink(path);
+    rmdir(dir);
     return 0;
 }

@@ -265,9 +265,9 @@ static void *flusher_main(void *arg)
     prctl(PR_SET_TIMERSLACK, 1000ul); /* ns */
     pthread_mutex_lock(&c->lock);
     while (!c->flusher_stop && !c->dead) {
-        if (c->n_posted != seen) {
+        if (c->n_async != seen) {
             quiet = 0;
-            seen = c->n_posted;
+            seen = c->n_async;
         } else if (c->batch_commands) {
             flush(c);
             quiet = 0;
@@ -353,6 +353,7 @@ static int append(struct ws_channel *c, const Ws__Command *cmd)
 /* After an asynchronous command: see to it that it goes out. */
 static void nudge(struct ws_channel *c)
 {
+    c->n_async++;
     if (WS_UNLIKELY(c->batch_commands >= BATCH_COMMANDS || c->batch_bytes >= BATCH_BYTES)) {
         flush(c);
     } else if (WS_UNLIKELY(c->flusher_asleep)) {

@@ -26,6 +26,7 @@ struct ws_channel {
     size_t batch_bytes, batch_cap;
     uint32_t batch_commands;
     uint64_t n_posted, n_retired; /* commands; the sequence number of the n-th is n, from 1 */
+    uint64_t n_async;             /* of the posted, those that nobody waits for */
     struct ws_list waiters;       /* struct waiter, waiting for a reply or for the window */
     struct waiter *leader;        /* the one that polls the sockets for all */
     bool leader_polls;

@@ -6,7 +6,8 @@
  *                                                 remembers it as the thread's last error.
  * WS_RT_STREAM_API(cudaX, _ptsz, (parameters), (arguments))
  *                                                 defines cudaX and cudaX_ptsz; in the body per_thread says which.
- * WS_RT_ALIAS(cudaY, cudaX)                      cudaY is cudaX. */
+ * WS_RT_ALIAS(cudaY, cudaX)                      cudaY is cudaX.
+ * WS_RT_TYPED_API(cudaX, type, (parameters))     as WS_RT_API, returning type. */
 #ifndef WS_FRONTEND_FACADE_H
 #define WS_FRONTEND_FACADE_H
 
@@ -21,6 +22,10 @@ static inline int ws_rt_record(int code)
     return code;
 }
 
+/* Functions that return another type than an error code. */
+#define WS_TYPED_API(name, type, params)                                                           \
+    WS_EXPORT type name params;                                                                    \
+    type name params
 #define WS_UNPACK(...) __VA_ARGS__
 #define WS_API(name, params)                                                                       \
     WS_EXPORT int name params;                                                                     \
@@ -33,6 +38,7 @@ static inline int ws_rt_record(int code)
 #define WS_ALIAS(name, target) WS_EXPORT __typeof__(target) name __attribute__((alias(#target)));
 
 #define WS_RT_API WS_API
+#define WS_RT_TYPED_API WS_TYPED_API
 #define WS_RT_STREAM_API WS_STREAM_API
 #define WS_RT_ALIAS WS_ALIAS
 #define WS_DRV_API WS_API

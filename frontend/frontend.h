@@ -13,6 +13,7 @@ struct ws_config {
     char task[128];            /* WATTSHARE_TASK: "" if none */
     char visible_devices[512]; /* CUDA_VISIBLE_DEVICES */
     bool has_visible_devices;
+    char log[256];  /* WATTSHARE_LOG: file that lines go to instead of stderr; "": stderr */
     int timeout_ms; /* WATTSHARE_TIMEOUT_MS: to connect */
 };
 const struct ws_config *ws_config(void);

@@ -41,6 +41,7 @@ static void read_config(char **envp)
     const char *s;
     set(config.socket, sizeof config.socket, env(envp, WS_ENV_SOCKET));
     set(config.task, sizeof config.task, env(envp, WS_ENV_TASK));
+    set(config.log, sizeof config.log, env(envp, "WATTSHARE_LOG"));
     s = env(envp, "CUDA_VISIBLE_DEVICES");
     config.has_visible_devices = s && strlen(s) < sizeof config.visible_devices;
     if (config.has_visible_devices)

@@ -154,6 +154,22 @@ int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
     return code;
 }
 
+int ws_mod_n_fns(struct ws_mod *m)
+{
+    struct ws_function *function;
+    int n = 0;
+    while (!ws_session_module_function_at(m->module, (size_t)n, &function))
+        n++;
+    return n;
+}
+
+int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret)
+{
+    struct ws_function *function;
+    ws_err r = ws_session_module_function_at(m->module, index, &function);
+    return r ? ws_drv_error(r) : ws_mod_fn(m, ws_function_info(function)->name, ret);
+}
+
 bool ws_fn_valid(const struct ws_fn *f)
 {
     return ws_slab_has(&fns, f);
@@ -190,8 +206,9 @@ void ws_library_free(struct ws_library *l)
             ws_session_module_unload(module);
         }
     }
-    for (struct ws_kernel *k = l->kernels, *next; k; k = next) {
-        next = k->next;
+    struct ws_kernel *k, *next;
+    HASH_ITER(hh, l->kernels, k, next) {
+        HASH_DEL(l->kernels, k);
         free(k->name);
         ws_slab_free(&kernels, k);
     }
@@ -245,9 +262,8 @@ int ws_library_load(struct ws_library *l, int device, struct ws_mod **ret, char 
 struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name)
 {
     pthread_mutex_lock(&lock);
-    struct ws_kernel *k = l->kernels;
-    while (k && strcmp(k->name, name))
-        k = k->next;
+    struct ws_kernel *k;
+    HASH_FIND_STR(l->kernels, name, k);
     if (!k && (k = ws_slab_new(&kernels))) {
         k->name = ws_strdup(name);
         if (!k->name) {
@@ -255,8 +271,7 @@ struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name)
             k = NULL;
         } else {
             k->library = l;
-            k->next = l->kernels;
-            l->kernels = k;
+            HASH_ADD_KEYPTR(hh, l->kernels, k->name, strlen(k->name), k);
         }
     }
     pthread_mutex_unlock(&lock);
@@ -266,11 +281,6 @@ struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name)
 bool ws_kernel_valid(const struct ws_kernel *k)
 {
     return ws_slab_has(&kernels, k);
-}
-
-struct ws_library *ws_kernel_library(const struct ws_kernel *k)
-{
-    return k->library;
 }
 
 int ws_kernel_fn_slow(struct ws_kernel *k, int device, struct ws_fn **ret)
@@ -325,6 +335,49 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
     if (r->shared_bytes > (size_t)f->max_dynamic_bytes || r->packed_bytes > UINT32_MAX)
         return WS__ERROR__INVALID_VALUE;
     return ws_session_launch(&l);
+}
+
+int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct cuda_dim3 *c = &v[i].val.cluster;
+        switch (v[i].id) {
+        case WS_CUDA_ATTR_COOPERATIVE:
+            *ret_cooperative = v[i].val.cooperative != 0;
+            break;
+        case WS_CUDA_ATTR_CLUSTER_DIMENSION:
+            if (c->x == 1 && c->y == 1 && c->z == 1) /* a cluster of one block is no cluster */
+                break;
+            ws_session_unsupported("launch attribute: cluster dimension");
+            return CUDA_NOT_SUPPORTED;
+        case WS_CUDA_ATTR_PROGRAMMATIC_EVENT:
+            ws_session_unsupported("launch attribute: programmatic event");
+            return CUDA_NOT_SUPPORTED;
+        case WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT:
+            ws_session_unsupported("launch attribute: launch completion event");
+            return CUDA_NOT_SUPPORTED;
+        case WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE:
+            if (!v[i].val.cooperative) /* its first member says whether it is wanted */
+                break;
+            ws_session_unsupported("launch attribute: device updatable kernel node");
+            return CUDA_NOT_SUPPORTED;
+        case WS_CUDA_ATTR_IGNORE:
+        case WS_CUDA_ATTR_ACCESS_POLICY_WINDOW:
+        case WS_CUDA_ATTR_SYNCHRONIZATION_POLICY:
+        case WS_CUDA_ATTR_CLUSTER_SCHEDULING:
+        case WS_CUDA_ATTR_PROGRAMMATIC_SERIALIZATION: /* the kernel may begin early; it needn't */
+        case WS_CUDA_ATTR_PRIORITY:
+        case WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP:
+        case WS_CUDA_ATTR_MEM_SYNC_DOMAIN:
+        case WS_CUDA_ATTR_PREFERRED_CLUSTER_DIMENSION:
+        case WS_CUDA_ATTR_SHARED_CARVEOUT:
+        case WS_CUDA_ATTR_NVLINK_SCHEDULING:
+            break;
+        default:
+            return CUDA_INVALID_VALUE;
+        }
+    }
+    return CUDA_OK;
 }
 
 /* ---- attributes ---- */
@@ -412,5 +465,22 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
     if (r)
         return ws_drv_error(r);
     *ret_blocks = (int)n;
+    return CUDA_OK;
+}
+
+int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads, size_t *ret_bytes)
+{
+    enum { GRANULE_BYTES = 128 };
+    const Ws__Kernel *k = ws_function_info(f->function);
+    const Ws__Device *d = ws_session_device(f->mod->device);
+    int n = 0;
+    if (n_blocks <= 0)
+        return CUDA_INVALID_VALUE;
+    int code = ws_fn_max_blocks(f, block_threads, 0, &n);
+    if (code)
+        return code;
+    size_t room = n < n_blocks ? 0 : d->shared_bytes_per_sm / (size_t)n_blocks / GRANULE_BYTES * GRANULE_BYTES;
+    room = WS_MIN(room, (size_t)d->shared_bytes_per_block_optin);
+    *ret_bytes = room > k->static_shared_bytes ? room - k->static_shared_bytes : 0;
     return CUDA_OK;
 }

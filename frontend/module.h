@@ -10,7 +10,9 @@
 #define WS_FRONTEND_MODULE_H
 
 #include <stdbool.h>
+#include <uthash.h>
 #include "frontend/context.h"
+#include "frontend/cuda_types.h"
 
 struct ws_library;
 struct ws_mod {
@@ -28,13 +30,13 @@ struct ws_fn {
     struct ws_fn *next;         /* of the module */
     int max_dynamic_bytes;      /* dynamic shared memory that a launch may ask for */
     int carveout, cache_config;
-    struct ws_old_launch *old;  /* state of cuFuncSetBlockShape & co. */
+    struct ws_old_launch *old;  /* malloc'ed state of cuFuncSetBlockShape & co. */
 };
 struct ws_kernel {
     struct ws_slot slot;
     struct ws_library *library;
     char *name;
-    struct ws_kernel *next;     /* of the library */
+    UT_hash_handle hh;          /* of the library, by name */
     struct ws_fn *_Atomic fn[WS_MAX_DEVICES];
 };
 
@@ -48,7 +50,6 @@ int ws_library_load(struct ws_library *l, int device, struct ws_mod **ret, char 
 /* The kernel by that name; made if new, whether the image has it or not. NULL: out of memory. */
 struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name);
 bool ws_kernel_valid(const struct ws_kernel *k);
-struct ws_library *ws_kernel_library(const struct ws_kernel *k);
 /* The kernel on a device; loads the library. Return: a CUDA code, NOT_FOUND if the image hasn't got it. */
 int ws_kernel_fn_slow(struct ws_kernel *k, int device, struct ws_fn **ret);
 static inline int ws_kernel_fn(struct ws_kernel *k, int device, struct ws_fn **ret)
@@ -66,6 +67,8 @@ int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name,
 int ws_mod_unload(struct ws_mod *m);
 bool ws_mod_valid(const struct ws_mod *m);
 int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret); /* NOT_FOUND */
+int ws_mod_n_fns(struct ws_mod *m);
+int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret);  /* NOT_FOUND: no more */
 bool ws_fn_valid(const struct ws_fn *f);
 
 /* The session has reset the device: forget what was loaded there. */
@@ -84,10 +87,16 @@ struct ws_launch_request {
 /* Return: WS__ERROR; the stream's handle is checked. */
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
 
+/* Launch attributes: hints are passed over. Return: a CUDA code; NOT_SUPPORTED, having said which, for those that change what a
+ * launch means. */
+int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative);
+
 /* CU_FUNC_ATTRIBUTE_… Return: a CUDA code. */
 int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret);
 int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value);
-/* Largest block size and grid that fill the device (cuOccupancyMaxPotentialBlockSize). Return: a CUDA code. */
+/* Blocks that fit an SM. Return: a CUDA code. */
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks);
+/* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */
+int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads, size_t *ret_bytes);
 
 #endif

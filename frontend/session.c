@@ -29,7 +29,14 @@ static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 
 static void log_open(void)
 {
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, LOG_FD_FIRST);
+    int fd = -1, file = -1;
+    if (ws_config()->log[0])
+        file = open(ws_config()->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    fd = fcntl(file >= 0 ? file : STDERR_FILENO, F_DUPFD_CLOEXEC, LOG_FD_FIRST);
+    if (file >= 0 && fd >= 0)
+        close(file);
+    if (fd < 0)
+        fd = file;
     if (fd < 0) /* a low limit of descriptors */
         fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     ws_log_set_output(fd >= 0 ? fd : STDERR_FILENO, "wattshare");

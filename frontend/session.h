@@ -39,6 +39,8 @@ ws_err ws_session_mem_alloc(int device, uint64_t bytes, uint64_t *ret_address);
 ws_err ws_session_mem_free(uint64_t address);     /* INVALID_VALUE if not the start of a live allocation */
 ws_err ws_session_host_alloc(uint64_t bytes, void **ret); /* pinned: in a shared segment; over tcp plain memory that counts as pinned */
 ws_err ws_session_host_free(void *p);
+/* True if devices can reach the memory of ws_session_host_alloc(): where it is shared with the daemon. */
+bool ws_session_maps_host(void);
 /* What @address lies in; kind NONE if unknown. Never talks to the daemon. */
 void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret);
 
@@ -78,6 +80,8 @@ struct ws_function; /* a kernel of it; lives as long as the module */
 ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_module **ret, char **ret_log);
 ws_err ws_session_module_unload(struct ws_module *m);
 ws_err ws_session_module_function(struct ws_module *m, const char *name, struct ws_function **ret); /* NOT_FOUND */
+/* The kernels of a module, from 0 on. */
+ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct ws_function **ret); /* NOT_FOUND: no more */
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address, uint64_t *ret_bytes);
 const Ws__Kernel *ws_function_info(const struct ws_function *f); /* borrowed */
 int ws_function_device(const struct ws_function *f);

@@ -185,6 +185,12 @@ ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
     return r;
 }
 
+bool ws_session_maps_host(void)
+{
+    struct ws_channel *c;
+    return !ws_session_enter_anyway(&c) && ws_session_local();
+}
+
 ws_err ws_session_host_free(void *p)
 {
     struct ws_channel *c;

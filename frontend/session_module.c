@@ -17,6 +17,8 @@
 #include "frontend/image.h"
 #include "frontend/session_private.h"
 
+enum { CUDA_MAX_PARAM_BYTES = 32764 };
+
 struct ws_function {
     struct ws_module *module;
     const Ws__Kernel *info;
@@ -106,8 +108,7 @@ static int compare_functions(const void *a, const void *b)
 /* What the daemon tells is used as offsets into the program's buffers: it must be consistent. */
 static bool kernel_sane(const Ws__Kernel *k)
 {
-    uint32_t limit = ws_session_limits()->max_param_bytes;
-    if (k->n_param_offsets != k->n_param_sizes || k->param_bytes > (limit ? limit : 32764u))
+    if (k->n_param_offsets != k->n_param_sizes || k->param_bytes > CUDA_MAX_PARAM_BYTES)
         return false;
     for (size_t i = 0; i < k->n_param_offsets; i++)
         if (k->param_offsets[i] > k->param_bytes ||
@@ -241,6 +242,14 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
     return WS__ERROR__OK;
 }
 
+ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct ws_function **ret)
+{
+    if (index >= m->n_functions)
+        return WS__ERROR__NOT_FOUND;
+    *ret = &m->functions[index];
+    return WS__ERROR__OK;
+}
+
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
                                   uint64_t *ret_bytes)
 {
@@ -307,6 +316,9 @@ ws_err ws_session_launch(const struct ws_launch *l)
     r = check_shape(l, k, ws_session_device(device));
     if (WS_UNLIKELY(r))
         return r;
+    uint32_t limit = ws_session_limits()->max_param_bytes;
+    if (WS_UNLIKELY(limit && k->param_bytes > limit))
+        return WS__ERROR__NOT_SUPPORTED;
     uint8_t params[k->param_bytes + 1];
     const void *packed = l->packed;
     if (packed) {

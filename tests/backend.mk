@@ -1,1 +1,10 @@
 # backend tests
+noinst_LIBRARIES += tests/libwsclient.a
+tests_libwsclient_a_SOURCES = tests/lib/wsclient.h tests/lib/wsclient.c
+tests_libwsclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)
+WSCLIENT_LDADD = tests/libwsclient.a protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(LIBMD_LIBS)
+
+check_PROGRAMS += tests/unit/test_backend_daemon
+tests_unit_test_backend_daemon_SOURCES = tests/unit/test_backend_daemon.c
+tests_unit_test_backend_daemon_LDADD = $(WSCLIENT_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_daemon

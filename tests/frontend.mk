@@ -19,10 +19,15 @@ tests_process_lookalike_program_LDADD = -ldl
 tests_process_lookalike_library_so_SOURCES = tests/process/lookalike_library.c
 tests_process_lookalike_library_so_LDFLAGS = $(AM_LDFLAGS) -shared
 tests_process_driver_user_SOURCES = tests/process/driver_user.c
-tests_process_driver_user_LDFLAGS = $(AM_LDFLAGS) -Wl,--unresolved-symbols=ignore-all
 tests_process_driver_user_LDADD = frontend/libwattshare.so -ldl
 tests_process_runpath_main_SOURCES = tests/process/runpath_main.c
 tests_process_runpath_main_LDFLAGS = $(AM_LDFLAGS) '-Wl,-rpath,$$ORIGIN'
 tests_process_runpath_main_LDADD = -ldl
 dist_check_SCRIPTS += tests/process/preload.sh
 TESTS += tests/process/preload.sh
+
+check_PROGRAMS += tests/process/session_client
+tests_process_session_client_SOURCES = tests/process/session_client.c
+tests_process_session_client_LDADD = $(FRONTEND_TEST_LIBS)
+dist_check_SCRIPTS += tests/process/daemon_dies.sh
+TESTS += tests/process/daemon_dies.sh

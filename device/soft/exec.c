@@ -54,6 +54,7 @@ static uint32_t estimate_regs(const struct ws_ptx_func *f)
     uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof *first), *last = ws_alloc_array(f->n_regs + 1, sizeof *last);
     int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof *delta);
     uint32_t max = 0;
+    uint64_t steps = 0;
     if (!first || !last || !delta)
         goto out;
     memset(first, 0xff, (f->n_regs + 1) * sizeof *first);
@@ -73,6 +74,8 @@ static uint32_t estimate_regs(const struct ws_ptx_func *f)
         if (i->op != WS_OP_BRA)
             continue;
         uint32_t head = f->labels[i->operands[0].label].insn;
+        if ((steps += f->n_regs) > 100000000) /* a rougher estimate will do */
+            break;
         for (uint32_t r = 0; head <= k && r < f->n_regs; r++)
             if (first[r] < head && last[r] >= head && last[r] < k)
                 last[r] = k;
@@ -207,8 +210,9 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
 /* ---- services for the cores ---- */
 uint64_t ws_exec_clock(struct ws_ctx *c)
 {
-    const struct ws_blockrun *b = c->b;
-    uint64_t own = b->n_insns + (uint64_t)(b->quantum_start - c->budget - c->penalty);
+    struct ws_blockrun *b = c->b;
+    /* instructions are counted when their segment is entered; each reading counts again, so two of them differ */
+    uint64_t own = b->n_insns + (uint64_t)(b->quantum_start - c->budget - c->penalty) + ++b->n_clock_reads;
     return own + (b->g->clock ? b->g->clock(b->g->clock_arg) : 0);
 }
 
@@ -705,6 +709,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->n_done_warps = 0;
     b->next_warp = 0;
     b->n_insns = 0;
+    b->n_clock_reads = 0;
     for (uint32_t k = 0; k < WS_N_BARRIERS; k++)
         b->bars[k] = (struct ws_barrier){.red_and = true};
     for (uint32_t k = 0; k < b->n_warps; k++) {

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Configuration. The table `numbers` is the one list of numeric keys: grammar, ranges, units and defaults come from it; to add
+ * one, add a row, a field, and a paragraph in man/wattshared.conf.5.scd. libconfuse calls back for each value while it still
+ * knows its line; the callbacks check, and what is found right is copied once the whole file is. */
+#include "backend/config.h"
+
+#include <confuse.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/paths.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "protocol/protocol.h"
+#include "protocol/side.h"
+
+struct number {
+    const char *name;
+    size_t offset;
+    uint8_t bytes;
+    int64_t min, max;
+    uint64_t unit; /* field = value * unit */
+    bool in_limits;
+};
+#define TOP(name, field, min, max, unit) \
+    {name, offsetof(struct ws_config, field), sizeof((struct ws_config *)0)->field, min, max, unit, false}
+#define LIMIT(name, field, min, max, unit) \
+    {name, offsetof(struct ws_config, limits.field), sizeof((struct ws_config *)0)->limits.field, min, max, unit, true}
+#define MIB (UINT64_C(1) << 20)
+
+static const struct number numbers[] = {
+    TOP("workers", n_workers, 0, 1024, 1),
+    TOP("drain_timeout_s", drain_timeout_s, 0, 3600, 1),
+    TOP("heartbeat_s", heartbeat_s, 1, 3600, 1),
+    TOP("max_kernel_minsns", max_kernel_insns, 0, INT64_C(1) << 40, 1000000),
+    LIMIT("max_clients", max_clients, 1, 100000, 1),
+    LIMIT("max_message_kib", max_message_bytes, 64, 1 << 20, 1024),
+    LIMIT("max_commands", max_commands, 1, 1 << 20, 1),
+    LIMIT("max_outstanding", max_outstanding, 16, 1 << 20, 1),
+    LIMIT("max_inline_bytes", max_inline_bytes, 0, 1 << 20, 1),
+    LIMIT("max_param_bytes", max_param_bytes, 256, 32764, 1),
+    LIMIT("max_streams", max_streams, 1, 1 << 20, 1),
+    LIMIT("max_events", max_events, 1, 1 << 24, 1),
+    LIMIT("max_image_mib", max_image_bytes, 1, 4096, MIB),
+    LIMIT("max_segment_mib", max_segment_bytes, 1, 1 << 24, MIB),
+    LIMIT("memory_quota_mib", memory_quota_bytes, 0, 1 << 24, MIB),
+    LIMIT("max_unread_mib", max_unread_bytes, 1, 4096, MIB),
+    LIMIT("cache_mib", cache_bytes, 0, 1 << 20, MIB),
+};
+
+const struct ws_limits ws_limits_default = {
+    .max_clients = 1024,
+    .max_message_bytes = 4 << 20,
+    .max_commands = 4096,
+    .max_outstanding = 8192,
+    .max_inline_bytes = 16 << 10,
+    .max_param_bytes = 4096,
+    .max_streams = 1024,
+    .max_events = 65536,
+    .max_image_bytes = 256 << 20,
+    .max_segment_bytes = UINT64_C(64) << 30,
+    .memory_quota_bytes = 0,
+    .max_unread_bytes = 16 << 20,
+    .cache_bytes = 256 << 20,
+};
+
+struct word { const char *word; int value; };
+static const struct word clocks[] = {{"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
+static const struct word placements[] = {{"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
+static const struct word log_levels[] = {{"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
+
+static const struct word *word_find(const struct word *w, const char *text)
+{
+    for (; text && w->word; w++)
+        if (!strcmp(w->word, text))
+            return w;
+    return NULL;
+}
+
+static const char *word_list(const struct word *w, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (const struct word *first = w; w->word && n < size; w++)
+        n += snprintf(buf + n, size - n, "%s%s", w == first ? "" : w[1].word ? ", " : " or ", w->word);
+    return buf;
+}
+
+/* ---- lists ---- */
+
+static void list_clear(char **list)
+{
+    for (; *list; list++) {
+        free(*list);
+        *list = NULL;
+    }
+}
+
+static int list_set(char **list, size_t max, const char *const *v, size_t n)
+{
+    char *copy[WS_MAX_GPUS_CONFIGURED + 1] = {NULL};
+    if (n > max || n > WS_MAX_GPUS_CONFIGURED)
+        return -EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (!(copy[i] = ws_strdup(v[i]))) {
+            list_clear(copy);
+            return ws_raise(-ENOMEM);
+        }
+    list_clear(list);
+    memcpy(list, copy, (n + 1) * sizeof *list);
+    return 0;
+}
+
+/* ---- checks, shared by file and command line; NULL: right; else what would be ---- */
+
+static const char *endpoint_wrong(const char *e)
+{
+    char path[256];
+    if (!strncmp(e, "tcp://", 6))
+        return strrchr(e + 6, ':') ? NULL : "use tcp://ADDRESS:PORT";
+    int r = ws_side_path(e, path, sizeof path);
+    return r == -ENAMETOOLONG ? "the path is too long: at most 102 bytes" : r ? "use ipc:///PATH or tcp://ADDRESS:PORT" : NULL;
+}
+
+static const char *gpu_wrong(const char *name)
+{
+    return name[0] ? NULL : "use names of the catalog, like \"rtx3070\"";
+}
+
+static bool mode_parse(const char *text, uint32_t *ret)
+{
+    char *end;
+    unsigned long v = strtoul(text, &end, 8);
+    if (!text[0] || *end || v > 0777)
+        return false;
+    *ret = (uint32_t)v;
+    return true;
+}
+
+/* ---- the file ---- */
+
+/* libconfuse hands its callbacks the parser only, and they need the diagnostics. */
+static _Thread_local struct ws_diags *cb_diags;
+static _Thread_local bool cb_failed;
+
+static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
+{
+    char text[256];
+    vsnprintf(text, sizeof text, fmt, ap);
+    const char *hint = strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
+    ws_diags_add(cb_diags, cfg ? cfg->filename : NULL, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text, hint);
+    cb_failed = true;
+}
+
+static int on_number(cfg_t *cfg, cfg_opt_t *opt)
+{
+    long v = cfg_opt_getnint(opt, 0);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
+        if (!strcmp(opt->name, numbers[i].name) && (v < numbers[i].min || v > numbers[i].max)) {
+            cfg_error(cfg, "%s = %ld is out of range: use %" PRId64 " to %" PRId64, opt->name, v, numbers[i].min, numbers[i].max);
+            return -1;
+        }
+    return 0;
+}
+
+static int word_check(cfg_t *cfg, cfg_opt_t *opt, const struct word *words)
+{
+    char list[128];
+    const char *v = cfg_opt_getnstr(opt, 0);
+    if (word_find(words, v))
+        return 0;
+    cfg_error(cfg, "%s = \"%s\" is not known: use %s", opt->name, v ? v : "", word_list(words, list, sizeof list));
+    return -1;
+}
+
+static int on_clock(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, clocks);
+}
+
+static int on_placement(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, placements);
+}
+
+static int on_log_level(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, log_levels);
+}
+
+static int on_mode(cfg_t *cfg, cfg_opt_t *opt)
+{
+    uint32_t mode;
+    const char *v = cfg_opt_getnstr(opt, 0);
+    if (v && mode_parse(v, &mode))
+        return 0;
+    cfg_error(cfg, "%s = \"%s\" is no file mode: use octal digits, like \"0660\"", opt->name, v ? v : "");
+    return -1;
+}
+
+static int list_check(cfg_t *cfg, cfg_opt_t *opt, size_t max, const char *(*wrong)(const char *))
+{
+    unsigned n = cfg_opt_size(opt);
+    if (n > max) {
+        cfg_error(cfg, "%s has more than %zu entries", opt->name, max);
+        return -1;
+    }
+    const char *v = n ? cfg_opt_getnstr(opt, n - 1) : NULL, *right = v ? wrong(v) : NULL;
+    if (!right)
+        return 0;
+    cfg_error(cfg, "%s: \"%s\" is wrong: %s", opt->name, v, right);
+    return -1;
+}
+
+static int on_endpoint(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return list_check(cfg, opt, WS_CONFIG_MAX_LIST, endpoint_wrong);
+}
+
+static int on_gpus(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return list_check(cfg, opt, WS_MAX_GPUS_CONFIGURED, gpu_wrong);
+}
+
+static const char *path_wrong(const char *p)
+{
+    return p[0] ? NULL : "use the path of a file or a directory";
+}
+
+static int on_catalog(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return list_check(cfg, opt, WS_CONFIG_MAX_LIST, path_wrong);
+}
+
+static int list_take(char **list, size_t max, cfg_t *cfg, const char *name)
+{
+    const char *v[WS_MAX_GPUS_CONFIGURED + 1];
+    unsigned n = cfg_size(cfg, name);
+    if (!n)
+        return 0;
+    for (unsigned i = 0; i < n; i++)
+        v[i] = cfg_getnstr(cfg, name, i);
+    return list_set(list, max, v, n);
+}
+
+static void number_set(struct ws_config *c, const struct number *k, int64_t v)
+{
+    char *field = (char *)c + k->offset;
+    if (k->bytes == 4)
+        *(uint32_t *)field = (uint32_t)((uint64_t)v * k->unit);
+    else
+        *(uint64_t *)field = (uint64_t)v * k->unit;
+}
+
+static int take(struct ws_config *c, cfg_t *cfg)
+{
+    cfg_t *limits = cfg_size(cfg, "limits") ? cfg_getsec(cfg, "limits") : NULL;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++) {
+        cfg_t *from = numbers[i].in_limits ? limits : cfg;
+        if (from && cfg_size(from, numbers[i].name))
+            number_set(c, &numbers[i], cfg_getint(from, numbers[i].name));
+    }
+    if (cfg_size(cfg, "clock"))
+        c->clock = (enum ws_device_clock)word_find(clocks, cfg_getstr(cfg, "clock"))->value;
+    if (cfg_size(cfg, "placement"))
+        c->placement = (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
+    if (cfg_size(cfg, "log_level"))
+        c->log_level = (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
+    if (cfg_size(cfg, "socket_mode"))
+        mode_parse(cfg_getstr(cfg, "socket_mode"), &c->socket_mode);
+    if (cfg_size(cfg, "socket_group")) {
+        const char *group = cfg_getstr(cfg, "socket_group");
+        free(c->socket_group);
+        c->socket_group = group && group[0] ? ws_strdup(group) : NULL;
+        if (group && group[0] && !c->socket_group)
+            return ws_raise(-ENOMEM);
+    }
+    int r = list_take(c->endpoints, WS_CONFIG_MAX_LIST, cfg, "endpoints");
+    if (!r)
+        r = list_take(c->gpus, WS_MAX_GPUS_CONFIGURED, cfg, "gpus");
+    if (!r)
+        r = list_take(c->catalog, WS_CONFIG_MAX_LIST, cfg, "catalog");
+    return r;
+}
+
+int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags)
+{
+    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 16];
+    size_t nl = 0, nt = 0;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
+        *(numbers[i].in_limits ? &limits[nl++] : &top[nt++]) = (cfg_opt_t)CFG_INT(numbers[i].name, 0, CFGF_NODEFAULT);
+    limits[nl] = (cfg_opt_t)CFG_END();
+    top[nt++] = (cfg_opt_t)CFG_STR_LIST("endpoints", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR_LIST("gpus", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR_LIST("catalog", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("socket_mode", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("socket_group", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("clock", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
+    top[nt] = (cfg_opt_t)CFG_END();
+
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return -errno;
+    cfg_t *cfg = cfg_init(top, CFGF_NONE);
+    if (!cfg) {
+        fclose(f);
+        return ws_raise(-ENOMEM);
+    }
+    cfg_set_error_function(cfg, on_error);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", numbers[i].in_limits ? "limits|" : "", numbers[i].name);
+        cfg_set_validate_func(cfg, name, on_number);
+    }
+    cfg_set_validate_func(cfg, "endpoints", on_endpoint);
+    cfg_set_validate_func(cfg, "gpus", on_gpus);
+    cfg_set_validate_func(cfg, "catalog", on_catalog);
+    cfg_set_validate_func(cfg, "socket_mode", on_mode);
+    cfg_set_validate_func(cfg, "clock", on_clock);
+    cfg_set_validate_func(cfg, "placement", on_placement);
+    cfg_set_validate_func(cfg, "log_level", on_log_level);
+    free(cfg->filename); /* cfg_parse_fp() knows no name */
+    cfg->filename = strdup(path);
+    cb_diags = diags;
+    cb_failed = false;
+    int r = cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CONFIG_E_INVALID;
+    if (r && !cb_failed)
+        ws_diags_add(diags, path, 0, 0, "cannot be read as a configuration file; see wattshared.conf(5)");
+    if (!r)
+        r = take(c, cfg);
+    cb_diags = NULL;
+    cfg_free(cfg);
+    fclose(f);
+    return r;
+}
+
+/* ---- defaults and the command line ---- */
+
+int ws_config_init(struct ws_config *c)
+{
+    static const char *const endpoints[] = {WS_DEFAULT_SOCKET}, *const gpus[] = {"rtx3070", "t400"};
+    char *catalog = ws_path_catalog();
+    *c = (struct ws_config){
+        .socket_mode = 0660,
+        .log_level = WS_INFO,
+        .drain_timeout_s = 10,
+        .heartbeat_s = 5,
+        .max_kernel_insns = UINT64_C(1000000) * 1000000,
+        .limits = ws_limits_default,
+    };
+    int r = catalog ? list_set(c->catalog, 1, (const char *const *)&catalog, 1) : ws_raise(-ENOMEM);
+    if (!r)
+        r = list_set(c->endpoints, WS_CONFIG_MAX_LIST, endpoints, 1);
+    if (!r)
+        r = list_set(c->gpus, WS_MAX_GPUS_CONFIGURED, gpus, 2);
+    free(catalog);
+    if (r)
+        ws_config_deinit(c);
+    return r;
+}
+
+void ws_config_deinit(struct ws_config *c)
+{
+    list_clear(c->endpoints);
+    list_clear(c->gpus);
+    list_clear(c->catalog);
+    free(c->socket_group);
+    c->socket_group = NULL;
+}
+
+int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags)
+{
+    char *copy = ws_strdup(text), *save = NULL;
+    const char *v[WS_MAX_GPUS_CONFIGURED];
+    size_t n = 0;
+    if (!copy)
+        return ws_raise(-ENOMEM);
+    for (char *w = strtok_r(copy, ", ", &save); w && n <= WS_MAX_GPUS_CONFIGURED; w = strtok_r(NULL, ", ", &save))
+        if (n < WS_MAX_GPUS_CONFIGURED)
+            v[n++] = w;
+        else
+            n = WS_MAX_GPUS_CONFIGURED + 1;
+    int r = WS_CONFIG_E_INVALID;
+    if (!n || n > WS_MAX_GPUS_CONFIGURED)
+        ws_diags_add(diags, "--gpus", 0, 0, "\"%s\" is wrong: use 1 to %d catalog names, like rtx3070,t400", text,
+                     WS_MAX_GPUS_CONFIGURED);
+    else
+        r = list_set(c->gpus, WS_MAX_GPUS_CONFIGURED, v, n);
+    free(copy);
+    return r;
+}
+
+int ws_config_set_endpoint(struct ws_config *c, const char *endpoint, struct ws_diags *diags)
+{
+    const char *right = endpoint_wrong(endpoint);
+    if (!right)
+        return list_set(c->endpoints, WS_CONFIG_MAX_LIST, &endpoint, 1);
+    ws_diags_add(diags, "--socket", 0, 0, "\"%s\" is wrong: %s", endpoint, right);
+    return WS_CONFIG_E_INVALID;
+}
+
+int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags *diags)
+{
+    if (path[0])
+        return list_set(c->catalog, WS_CONFIG_MAX_LIST, &path, 1);
+    ws_diags_add(diags, "--catalog", 0, 0, "is empty: %s", path_wrong(path));
+    return WS_CONFIG_E_INVALID;
+}
+
+/* Return: the value, or -1 with a diagnostic. */
+static int word_value(const char *option, const struct word *words, const char *word, struct ws_diags *diags)
+{
+    char list[128];
+    const struct word *w = word_find(words, word);
+    if (w)
+        return w->value;
+    ws_diags_add(diags, option, 0, 0, "\"%s\" is not known: use %s", word, word_list(words, list, sizeof list));
+    return -1;
+}
+
+int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *diags)
+{
+    int v = word_value("--clock", clocks, word, diags);
+    if (v < 0)
+        return WS_CONFIG_E_INVALID;
+    c->clock = (enum ws_device_clock)v;
+    return 0;
+}
+
+int ws_config_set_log_level(struct ws_config *c, const char *word, struct ws_diags *diags)
+{
+    int v = word_value("--log-level", log_levels, word, diags);
+    if (v < 0)
+        return WS_CONFIG_E_INVALID;
+    c->log_level = (enum ws_log_level)v;
+    return 0;
+}

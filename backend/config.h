@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/config.h - wattshared.conf and the command line, as one struct. wattshared.conf(5) describes the keys; the table in
+ * config.c is their one list. Threads: none. */
+#ifndef WS_BACKEND_CONFIG_H
+#define WS_BACKEND_CONFIG_H
+
+#include <stdbool.h>
+#include "base/diag.h"
+#include "base/log.h"
+#include "device/device.h"
+
+enum { WS_CONFIG_MAX_LIST = 16, WS_MAX_GPUS_CONFIGURED = 32 };
+
+struct ws_limits { /* of one client, but for the first and last */
+    uint32_t max_clients;
+    uint32_t max_message_bytes, max_commands, max_outstanding, max_inline_bytes, max_param_bytes;
+    uint32_t max_streams, max_events;
+    uint64_t max_image_bytes, max_segment_bytes, memory_quota_bytes; /* quota 0: none */
+    uint64_t max_unread_bytes;   /* replies a client does not fetch */
+    uint64_t cache_bytes;        /* images kept for later, of all clients */
+};
+extern const struct ws_limits ws_limits_default;
+
+enum ws_placement { WS_PLACE_SPREAD, WS_PLACE_FIXED };
+
+struct ws_config {
+    char *endpoints[WS_CONFIG_MAX_LIST + 1]; /* NULL-terminated */
+    char *gpus[WS_MAX_GPUS_CONFIGURED + 1];
+    char *catalog[WS_CONFIG_MAX_LIST + 1];
+    uint32_t socket_mode;
+    char *socket_group;          /* NULL: as the process */
+    enum ws_device_clock clock;
+    uint32_t n_workers;
+    enum ws_placement placement;
+    enum ws_log_level log_level;
+    uint32_t drain_timeout_s, heartbeat_s;
+    uint64_t max_kernel_insns;
+    struct ws_limits limits;
+};
+
+enum { _WS_CONFIG_OK, WS_CONFIG_E_INVALID /* see the diagnostics: file:line: what, what would be right */ };
+
+/* Sets the defaults. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_config_init(struct ws_config *c);
+/* Reads @path over what @c holds. Return: 0, WS_CONFIG_E_INVALID (@c is unchanged), -ENOENT and the like of the file, -ENOMEM. */
+WS_MUST_CHECK int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags);
+void ws_config_deinit(struct ws_config *c);
+
+/* Replaces a list by the comma-separated names in @text (command line). Return: 0, WS_CONFIG_E_INVALID, -ENOMEM. */
+WS_MUST_CHECK int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_endpoint(struct ws_config *c, const char *endpoint, struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_log_level(struct ws_config *c, const char *word, struct ws_diags *diags);
+
+#endif

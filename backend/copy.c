@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Copies and fills: everything the client names is checked here against what it owns; the device then moves the bytes. Device
+ * addresses are checked again by the device when the operation runs, since memory may be freed in between. */
+#include "backend/backend.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static bool owns(struct ws_client *c, uint64_t va, uint64_t bytes)
+{
+    struct ws_mapping m;
+    return ws_space_find(c->space, va, bytes, &m);
+}
+
+/* The segment of a staged copy, if its stretch lies inside one chunk. */
+static struct ws_segment *staged(struct ws_client *c, const Ws__Copy *m, uint32_t *ret_chunk)
+{
+    struct ws_segment *g = ws_segment_find(c, m->segment);
+    if (!g || g->kind != WS_SIDE_STAGING || m->segment_offset >= g->bytes)
+        return NULL;
+    uint32_t chunk = (uint32_t)(m->segment_offset / g->chunk_bytes);
+    if (m->bytes > g->chunk_bytes - m->segment_offset % g->chunk_bytes)
+        return NULL;
+    *ret_chunk = chunk;
+    return g;
+}
+
+/* Ends a staged copy that does not reach the device. @state: for a chunk that was to be written. */
+static void copy_end_chunk(struct ws_client *c, const Ws__Copy *m, uint32_t state)
+{
+    uint32_t chunk;
+    bool from = m->bulk == WS__COPY__BULK__STAGED_SRC, to = m->bulk == WS__COPY__BULK__STAGED_DST;
+    struct ws_segment *g = from || to ? staged(c, m, &chunk) : NULL;
+    if (g)
+        ws_segment_chunk_done(g, chunk, to ? state : WS_CHUNK_FREE);
+}
+
+void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m)
+{
+    copy_end_chunk(c, m, WS_CHUNK_FAILED);
+}
+
+static void *job_bytes(struct ws_job *j, size_t n)
+{
+    if (n <= sizeof j->inline_bytes)
+        return j->inline_bytes;
+    return j->buffer = malloc(n);
+}
+
+/* Points the op at the bulk end that is not an address. */
+static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies, const struct ws_message *msg)
+{
+    struct ws_client *c = j->client;
+    const struct ws_limits *l = &c->server->config->limits;
+    void *p;
+    switch (m->bulk) {
+    case WS__COPY__BULK__NONE:
+        return owns(c, m->src, m->bytes) && owns(c, m->dst, m->bytes) ? WS__ERROR__OK : WS__ERROR__INVALID_VALUE;
+    case WS__COPY__BULK__INLINE:
+        if (m->data.len != m->bytes || m->bytes > l->max_inline_bytes || !owns(c, m->dst, m->bytes))
+            return WS__ERROR__INVALID_VALUE;
+        p = job_bytes(j, m->bytes);
+        if (!p)
+            return WS__ERROR__OUT_OF_MEMORY;
+        j->op.copy.src_host = memcpy(p, m->data.data, m->bytes);
+        return WS__ERROR__OK;
+    case WS__COPY__BULK__STAGED_SRC:
+    case WS__COPY__BULK__STAGED_DST:
+        j->segment = staged(c, m, &j->chunk);
+        if (!j->segment)
+            return WS__ERROR__INVALID_VALUE;
+        j->segment->n_jobs++;
+        if (!owns(c, m->bulk == WS__COPY__BULK__STAGED_SRC ? m->dst : m->src, m->bytes))
+            return WS__ERROR__INVALID_VALUE;
+        p = j->segment->data + m->segment_offset;
+        if (m->bulk == WS__COPY__BULK__STAGED_SRC)
+            j->op.copy.src_host = p;
+        else
+            j->op.copy.dst_host = p;
+        return WS__ERROR__OK;
+    case WS__COPY__BULK__FRAME_SRC:
+        if (!m->frame || m->frame >= msg->n_frames || zmq_msg_size(&msg->frames[m->frame]) != m->bytes || !owns(c, m->dst, m->bytes))
+            return WS__ERROR__INVALID_VALUE;
+        zmq_msg_init(&j->frame);
+        j->has_frame = true;
+        if (zmq_msg_copy(&j->frame, &msg->frames[m->frame]))
+            return WS__ERROR__OUT_OF_MEMORY;
+        j->op.copy.src_host = zmq_msg_data(&j->frame);
+        return WS__ERROR__OK;
+    case WS__COPY__BULK__REPLY_DST:
+        if (!replies || m->bytes > l->max_message_bytes || !owns(c, m->src, m->bytes))
+            return WS__ERROR__INVALID_VALUE;
+        j->op.copy.dst_host = j->buffer = malloc(m->bytes);
+        return j->buffer ? WS__ERROR__OK : WS__ERROR__OUT_OF_MEMORY;
+    default:
+        return WS__ERROR__INVALID_VALUE;
+    }
+}
+
+Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, bool replies, const struct ws_message *msg,
+                         bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    if (!s)
+        return WS__ERROR__INVALID_HANDLE;
+    if (!m->bytes) {
+        copy_end_chunk(c, m, WS_CHUNK_READY);
+        return WS__ERROR__OK;
+    }
+    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    j->seq = seq;
+    j->replies = replies;
+    j->bulk = (uint8_t)m->bulk;
+    j->op.kind = WS_OPK_COPY;
+    j->op.copy.dst_va = m->dst;
+    j->op.copy.src_va = m->src;
+    j->op.copy.bytes = m->bytes;
+    j->op.copy.dst_host = NULL;
+    j->op.copy.src_host = NULL;
+    Ws__Error e = attach_bulk(j, m, replies, msg);
+    if (e) {
+        ws_job_free(j);
+        return e;
+    }
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}
+
+static bool fill_owned(struct ws_client *c, const Ws__Fill *m)
+{
+    uint64_t height = m->height ? m->height : 1, span;
+    if (m->width_bytes % m->value_bytes || m->dst % m->value_bytes)
+        return false;
+    if (height > 1 && (m->pitch_bytes < m->width_bytes || m->pitch_bytes % m->value_bytes))
+        return false;
+    if (__builtin_mul_overflow(height - 1, m->pitch_bytes, &span) || __builtin_add_overflow(span, m->width_bytes, &span))
+        return false;
+    return owns(c, m->dst, height > 1 ? span : m->width_bytes);
+}
+
+Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    if (!s)
+        return WS__ERROR__INVALID_HANDLE;
+    if ((m->value_bytes != 1 && m->value_bytes != 2 && m->value_bytes != 4) || !m->width_bytes || !fill_owned(c, m))
+        return WS__ERROR__INVALID_VALUE;
+    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    j->seq = seq;
+    j->op.kind = WS_OPK_FILL;
+    j->op.fill.va = m->dst;
+    j->op.fill.width_bytes = m->width_bytes;
+    j->op.fill.height = m->height ? m->height : 1;
+    j->op.fill.pitch_bytes = m->height > 1 ? m->pitch_bytes : m->width_bytes;
+    j->op.fill.value = m->value;
+    j->op.fill.value_bytes = m->value_bytes;
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Events. Recording makes a record; who waits holds the record that was the most recent when the wait was given, so recording
+ * again, in whatever stream, changes nothing for him. A record in a stream with nothing before it is done at once and leaves
+ * only its time in the event. An event that was never recorded counts as done (CUDA Runtime API, cudaStreamWaitEvent). */
+#include "backend/backend.h"
+
+#include "base/alloc.h"
+
+struct ws_event *ws_event_find(struct ws_client *c, uint64_t id)
+{
+    struct ws_event *e;
+    HASH_FIND(hh, c->events, &id, sizeof id, e);
+    return e;
+}
+
+bool ws_event_done(const struct ws_event *e, uint64_t *ret_end_ns)
+{
+    if (e->latest && !e->latest->done)
+        return false;
+    *ret_end_ns = e->latest ? e->latest->end_ns : e->end_ns;
+    return true;
+}
+
+void ws_record_unref(struct ws_record *r)
+{
+    if (--r->n_refs)
+        return;
+    while (r->syncs) { /* only when its client goes */
+        struct ws_job *next = r->syncs->next;
+        ws_job_free(r->syncs);
+        r->syncs = next;
+    }
+    free(r);
+}
+
+void ws_record_finish(struct ws_record *r, uint64_t end_ns)
+{
+    r->done = true;
+    r->end_ns = end_ns;
+    while (!ws_list_empty(&r->streams))
+        ws_stream_wake(ws_list_entry(r->streams.next, struct ws_stream, blocked));
+    struct ws_job *j = r->syncs;
+    r->syncs = NULL;
+    while (j) {
+        struct ws_job *next = j->next;
+        struct ws_client *c = j->client;
+        r->context->seen_ns = WS_MAX(r->context->seen_ns, end_ns);
+        ws_client_reply_error(c, j->seq, ws_client_take_error(c), c->error_text);
+        ws_client_retire(c, 1);
+        ws_job_free(j);
+        j = next;
+    }
+}
+
+static Ws__Error no_memory(struct ws_client *c)
+{
+    ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+    return WS__ERROR__INTERNAL;
+}
+
+static Ws__Error event_get(struct ws_client *c, uint64_t id, struct ws_event **ret)
+{
+    struct ws_event *e = ws_event_find(c, id);
+    if (!e) {
+        if (c->n_events >= c->server->config->limits.max_events) {
+            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events", c->server->config->limits.max_events);
+            return WS__ERROR__LIMIT_EXCEEDED;
+        }
+        e = ws_alloc(sizeof *e);
+        if (!e)
+            return no_memory(c);
+        e->id = id;
+        HASH_ADD(hh, c->events, id, sizeof e->id, e);
+        c->n_events++;
+    }
+    *ret = e;
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq, bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    struct ws_event *e;
+    if (!s)
+        return WS__ERROR__INVALID_HANDLE;
+    Ws__Error err = event_get(c, m->event, &e);
+    if (err)
+        return err;
+    struct ws_record *r = ws_alloc(sizeof *r);
+    struct ws_job *j = r ? ws_job_new(c, WS_JOB_RECORD) : NULL;
+    if (!j) {
+        free(r);
+        return no_memory(c);
+    }
+    ws_list_init(&r->streams);
+    r->context = s->context;
+    r->n_refs = 2; /* the job, the event */
+    j->record = r;
+    j->seq = seq;
+    if (e->latest)
+        ws_record_unref(e->latest);
+    e->latest = r;
+    e->context = s->context;
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    if (!c->dropped && r->done) { /* the usual case: keep the time only */
+        e->latest = NULL;
+        e->end_ns = r->end_ns;
+        ws_record_unref(r);
+    }
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t seq, bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    struct ws_event *e = ws_event_find(c, m->event);
+    if (!s)
+        return WS__ERROR__INVALID_HANDLE;
+    if (!e)
+        return WS__ERROR__OK;
+    struct ws_job *j = ws_job_new(c, WS_JOB_WAIT);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    if (e->latest) {
+        j->record = e->latest;
+        j->record->n_refs++;
+    } else { /* done: only its time counts for what follows */
+        j->record = ws_alloc(sizeof *j->record);
+        if (!j->record) {
+            ws_job_free(j);
+            return no_memory(c);
+        }
+        *j->record = (struct ws_record){.n_refs = 1, .done = true, .end_ns = e->end_ns, .context = e->context};
+        ws_list_init(&j->record->streams);
+    }
+    j->seq = seq;
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}
+
+static void event_free(struct ws_client *c, struct ws_event *e)
+{
+    HASH_DEL(c->events, e);
+    c->n_events--;
+    if (e->latest)
+        ws_record_unref(e->latest);
+    free(e);
+}
+
+void ws_event_destroy(struct ws_client *c, uint64_t id)
+{
+    struct ws_event *e = ws_event_find(c, id);
+    if (e)
+        event_free(c, e);
+}
+
+void ws_events_forget_context(struct ws_client *c, struct ws_context *x)
+{
+    struct ws_event *e, *next;
+    HASH_ITER (hh, c->events, e, next)
+        if (e->context == x)
+            event_free(c, e);
+}
+
+void ws_events_free(struct ws_client *c)
+{
+    struct ws_event *e, *next;
+    HASH_ITER (hh, c->events, e, next)
+        event_free(c, e);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Joins: one action after all work given before it. A mark goes into each busy stream; the last mark to be reached puts the
+ * join on server->reached, and the action runs from there.
+ *
+ * Two actions take away what a later operation could still use while it runs: unmapping host memory, and reset (module
+ * instances). They also need that no device works for this client at all: from the join's end until then no operation of the
+ * client starts (client->quiescing, client->held). The others need no such thing: a module's id is gone before its join
+ * starts, and device memory lives on until the last kernel that could see it has ended (device/space.c). Mapping host memory is
+ * a join of this second kind while an unmapping is under way, since the new mapping may lie where the old one still is. */
+#include "backend/backend.h"
+
+#include "base/alloc.h"
+
+struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq, bool replies)
+{
+    struct ws_join *join = ws_alloc(sizeof *join);
+    if (!join) {
+        ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+        return NULL;
+    }
+    join->client = c;
+    join->kind = kind;
+    join->seq = seq;
+    join->replies = replies;
+    ws_list_append(&c->joins, &join->node);
+    return join;
+}
+
+static bool mark_context(struct ws_join *join, struct ws_context *x)
+{
+    ws_list_for_each (n, &x->streams) {
+        struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
+        if (!ws_stream_busy(s)) {
+            join->end_ns = WS_MAX(join->end_ns, s->end_ns);
+            continue;
+        }
+        struct ws_job *j = ws_job_new(join->client, WS_JOB_MARK);
+        if (!j)
+            return false;
+        j->is_command = false;
+        j->join = join;
+        join->n_left++;
+        ws_stream_push_mark(s, j);
+    }
+    return true;
+}
+
+void ws_join_start(struct ws_join *join, struct ws_context *x)
+{
+    struct ws_client *c = join->client;
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        if (!x || x == &c->contexts[i])
+            if (!mark_context(join, &c->contexts[i]))
+                return; /* the client is dropped; the join goes with it */
+    if (!join->n_left)
+        ws_join_finish(join);
+}
+
+static void join_end(struct ws_join *join, Ws__Error e)
+{
+    struct ws_client *c = join->client;
+    if (join->replies)
+        ws_client_reply_error(c, join->seq, e, e ? c->error_text : "");
+    ws_client_retire(c, 1);
+    ws_list_remove(&join->node);
+    free(join);
+}
+
+static void reset_context(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    struct ws_module *m, *m_next;
+    HASH_ITER (hh, c->modules, m, m_next)
+        if (m->context == x) {
+            ws_module_unlink(c, m);
+            ws_module_free(m);
+        }
+    struct ws_allocation *a, *a_next;
+    HASH_ITER (hh, c->allocations, a, a_next)
+        if (a->context == x && !a->freeing)
+            ws_memory_free(a);
+    ws_events_forget_context(c, x);
+    ws_list_for_each_safe (n, &x->streams) {
+        struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
+        if (!s->legacy)
+            ws_stream_let_go(s);
+    }
+    if (c->sticky && c->sticky_context == x) {
+        c->sticky = WS__ERROR__OK;
+        c->sticky_context = NULL;
+    }
+    c->async_error = WS__ERROR__OK;
+}
+
+static void act(struct ws_join *join)
+{
+    struct ws_client *c = join->client;
+    switch (join->kind) {
+    case WS_JOIN_SYNC:
+        join->context->seen_ns = WS_MAX(join->context->seen_ns, join->end_ns);
+        join_end(join, ws_client_take_error(c));
+        return;
+    case WS_JOIN_FREE:
+        ws_memory_free(join->allocation);
+        break;
+    case WS_JOIN_UNLOAD:
+        ws_module_free(join->module);
+        break;
+    case WS_JOIN_HOST_UNMAP:
+        c->n_unmapping--;
+        ws_segment_unmapped(join->segment, c);
+        break;
+    case WS_JOIN_HOST_MAP:
+        join_end(join, c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
+        return;
+    case WS_JOIN_RESET:
+        reset_context(join->context);
+        break;
+    }
+    join_end(join, c->sticky);
+}
+
+void ws_client_quiesce(struct ws_client *c)
+{
+    struct ws_list *n;
+    if (c->n_in_flight)
+        return;
+    while ((n = ws_list_pop(&c->quiescing)))
+        act(ws_list_entry(n, struct ws_join, node));
+    while (!ws_list_empty(&c->held))
+        ws_stream_wake(ws_list_entry(c->held.next, struct ws_stream, blocked));
+}
+
+void ws_join_finish(struct ws_join *join)
+{
+    struct ws_client *c = join->client;
+    if (join->kind != WS_JOIN_HOST_UNMAP && join->kind != WS_JOIN_HOST_MAP && join->kind != WS_JOIN_RESET) {
+        act(join);
+        return;
+    }
+    ws_list_remove(&join->node);
+    ws_list_append(&c->quiescing, &join->node);
+    ws_client_quiesce(c);
+}
+
+static void free_list(struct ws_list *l)
+{
+    struct ws_list *n;
+    while ((n = ws_list_pop(l))) {
+        struct ws_join *join = ws_list_entry(n, struct ws_join, node);
+        if (join->kind == WS_JOIN_UNLOAD)
+            ws_module_free(join->module);
+        free(join);
+    }
+}
+
+void ws_joins_free(struct ws_client *c)
+{
+    free_list(&c->joins);
+    free_list(&c->quiescing);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Launches: the hot path. Grid, block and resources are the device's to check; here only what names something of the client's. */
+#include "backend/backend.h"
+
+#include <string.h>
+
+Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    struct ws_module *mod = ws_module_find(c, m->function >> WS_FUNCTION_INDEX_BITS);
+    uint32_t index = m->function & ((1u << WS_FUNCTION_INDEX_BITS) - 1);
+    if (!s || !mod || index >= mod->code->info->n_kernels || mod->context != s->context)
+        return WS__ERROR__INVALID_HANDLE;
+    uint32_t n = mod->code->info->kernels[index].param_bytes;
+    if (m->params.len < n || n > c->server->config->limits.max_param_bytes)
+        return WS__ERROR__INVALID_VALUE;
+    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    uint8_t *params = n <= sizeof j->inline_bytes ? j->inline_bytes : (j->buffer = malloc(n));
+    if (!params) {
+        ws_job_free(j);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    if (n)
+        memcpy(params, m->params.data, n);
+    j->seq = seq;
+    j->op.kind = WS_OPK_LAUNCH;
+    j->op.launch.instance = mod->instance;
+    j->op.launch.kernel = index;
+    j->op.launch.grid[0] = m->grid_x;
+    j->op.launch.grid[1] = m->grid_y;
+    j->op.launch.grid[2] = m->grid_z;
+    j->op.launch.block[0] = m->block_x;
+    j->op.launch.block[1] = m->block_y;
+    j->op.launch.block[2] = m->block_z;
+    j->op.launch.shared_bytes = m->shared_bytes;
+    j->op.launch.flags = m->flags & 1 ? WS_LAUNCH_COOPERATIVE : 0;
+    j->op.launch.params = params;
+    j->op.launch.param_bytes = n;
+    j->op.launch.sms = (struct ws_sm_set){0};
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshared(8): options, configuration, devices; then the loop. */
+#include <config.h> /* the build's; "config.h" would be ours */
+
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "backend/config.h"
+#include "backend/loop.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/catalog.h"
+
+#define DEFAULT_CONFIG SYSCONFDIR "/wattshare/wattshared.conf"
+
+static const char usage[] =
+    "Usage: wattshared [OPTION…]\n"
+    "Shares the GPUs of this machine between CUDA programs started with `wattshare run`.\n"
+    "\n"
+    "  -c, --config FILE      read FILE (default " DEFAULT_CONFIG ", if it is there)\n"
+    "  -s, --socket ENDPOINT  listen at ENDPOINT only: ipc:///PATH or tcp://ADDRESS:PORT\n"
+    "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400\n"
+    "      --catalog PATH     GPU catalog, a file or directory\n"
+    "      --clock CLOCK      functional (default), or skip: kernels are not executed\n"
+    "  -w, --workers N        threads of the software GPUs (default: as many as cores)\n"
+    "      --log-level LEVEL  error, warning, info (default) or debug\n"
+    "      --check            read the configuration and the catalog, say what is wrong, and stop\n"
+    "      --ready-fd N       write one byte to descriptor N when clients can connect\n"
+    "      --exit-when-idle   stop when the last client has gone\n"
+    "      --foreground       accepted for other service managers; the daemon never goes to the background\n"
+    "  -h, --help, -V, --version\n"
+    "\n"
+    "See wattshared(8) and wattshared.conf(5).\n";
+
+enum { OPT_CLOCK = 256, OPT_CHECK, OPT_READY_FD, OPT_EXIT_WHEN_IDLE, OPT_FOREGROUND, OPT_CATALOG, OPT_LOG_LEVEL };
+enum { EXIT_USAGE = 2, EXIT_CONFIG = 3 };
+
+struct options {
+    const char *config, *socket, *gpus, *catalog, *clock, *log_level;
+    long workers; /* -1: not given */
+    bool check;
+    struct ws_loop_options loop;
+};
+
+static bool parse_number(const char *text, long max, long *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtol(text, &end, 10);
+    return text[0] && !*end && !errno && *ret >= 0 && *ret <= max;
+}
+
+/* Return: -1 to go on, else the exit status. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    static const struct option table[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"socket", required_argument, NULL, 's'},
+        {"gpus", required_argument, NULL, 'g'},
+        {"workers", required_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {"catalog", required_argument, NULL, OPT_CATALOG},
+        {"clock", required_argument, NULL, OPT_CLOCK},
+        {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+        {"check", no_argument, NULL, OPT_CHECK},
+        {"ready-fd", required_argument, NULL, OPT_READY_FD},
+        {"exit-when-idle", no_argument, NULL, OPT_EXIT_WHEN_IDLE},
+        {"foreground", no_argument, NULL, OPT_FOREGROUND},
+        {0},
+    };
+    long n;
+    *o = (struct options){.workers = -1, .loop.ready_fd = -1};
+    for (int c; (c = getopt_long(argc, argv, "c:s:g:w:hV", table, NULL)) != -1;) {
+        switch (c) {
+        case 'c': o->config = optarg; break;
+        case 's': o->socket = optarg; break;
+        case 'g': o->gpus = optarg; break;
+        case OPT_CATALOG: o->catalog = optarg; break;
+        case OPT_CLOCK: o->clock = optarg; break;
+        case OPT_LOG_LEVEL: o->log_level = optarg; break;
+        case OPT_CHECK: o->check = true; break;
+        case OPT_EXIT_WHEN_IDLE: o->loop.exit_when_idle = true; break;
+        case OPT_FOREGROUND: break;
+        case 'w':
+            if (!parse_number(optarg, 1024, &o->workers)) {
+                fprintf(stderr, "wattshared: --workers \"%s\" is wrong: use 0 to 1024\n", optarg);
+                return EXIT_USAGE;
+            }
+            break;
+        case OPT_READY_FD:
+            if (!parse_number(optarg, 1 << 20, &n)) {
+                fprintf(stderr, "wattshared: --ready-fd \"%s\" is wrong: use the number of an open descriptor\n", optarg);
+                return EXIT_USAGE;
+            }
+            o->loop.ready_fd = (int)n;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'V':
+            puts("wattshared " VERSION);
+            return 0;
+        default:
+            fputs("Try `wattshared --help`.\n", stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "wattshared: \"%s\" is no option; try `wattshared --help`\n", argv[optind]);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static void print_diags(struct ws_diags *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        const struct ws_diag *e = &d->v[i];
+        if (e->file && e->line)
+            fprintf(stderr, "wattshared: %s:%u: %s\n", e->file, e->line, e->text);
+        else
+            fprintf(stderr, "wattshared: %s%s%s\n", e->file ? e->file : "", e->file ? ": " : "", e->text);
+    }
+    ws_diags_deinit(d);
+}
+
+static int load_config(struct ws_config *c, const struct options *o, struct ws_diags *d)
+{
+    int r = 0;
+    if (o->config || !access(DEFAULT_CONFIG, F_OK)) {
+        const char *path = o->config ? o->config : DEFAULT_CONFIG;
+        r = ws_config_load(c, path, d);
+        if (r < 0)
+            ws_diags_add(d, path, 0, 0, "cannot be read: %s", strerror(-r));
+    }
+    if (!r && o->socket)
+        r = ws_config_set_endpoint(c, o->socket, d);
+    if (!r && o->gpus)
+        r = ws_config_set_gpus(c, o->gpus, d);
+    if (!r && o->catalog)
+        r = ws_config_set_catalog(c, o->catalog, d);
+    if (!r && o->clock)
+        r = ws_config_set_clock(c, o->clock, d);
+    if (!r && o->log_level)
+        r = ws_config_set_log_level(c, o->log_level, d);
+    if (o->workers >= 0)
+        c->n_workers = (uint32_t)o->workers;
+    return r;
+}
+
+static int load_catalog(const struct ws_config *c, struct ws_catalog *catalog, struct ws_diags *d)
+{
+    for (char *const *p = c->catalog; *p; p++) {
+        int r = ws_catalog_load(catalog, *p, d);
+        if (r < 0)
+            ws_diags_add(d, *p, 0, 0, "cannot be read as a GPU catalog: %s", strerror(-r));
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+static int find_specs(const struct ws_config *c, const struct ws_catalog *catalog, const struct ws_gpu_spec **specs,
+                      struct ws_diags *d)
+{
+    int r = 0;
+    for (uint32_t i = 0; c->gpus[i]; i++) {
+        char names[512] = "";
+        specs[i] = ws_catalog_find(catalog, c->gpus[i]);
+        if (specs[i])
+            continue;
+        for (size_t k = 0, n = 0; k < catalog->n && n < sizeof names; k++)
+            n += snprintf(names + n, sizeof names - n, "%s%s", k ? ", " : "", catalog->v[k].name);
+        ws_diags_add(d, "gpus", 0, 0, "\"%s\" is not in the catalog, which has: %s", c->gpus[i], names);
+        r = WS_CATALOG_E_INVALID;
+    }
+    return r;
+}
+
+static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs, const struct options *o, struct ws_diags *d)
+{
+    struct ws_device *devices[WS_MAX_GPUS_CONFIGURED] = {NULL};
+    struct ws_device_options options = {
+        .clock = c->clock,
+        .n_workers = c->n_workers,
+        .max_kernel_insns = c->max_kernel_insns,
+        .local_bytes_per_thread_max = 512 << 10,
+        .heap_bytes = 8 << 20,
+    };
+    uint32_t n = 0;
+    int r = 0;
+    for (; !r && c->gpus[n]; n++)
+        r = ws_device_open_soft(&devices[n], specs[n], n, &options, d);
+    if (r < 0 && !d->n)
+        ws_diags_add(d, c->gpus[n - 1], 0, 0, "cannot be opened: %s", strerror(-r));
+    if (!r)
+        r = ws_loop_run(c, devices, n, &o->loop);
+    for (uint32_t i = 0; i < n; i++)
+        ws_device_close(devices[i]);
+    return r;
+}
+
+static void prepare_process(void)
+{
+    sigset_t set;
+    struct rlimit files;
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL); /* before any thread: all inherit it, and the loop reads a signalfd */
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max; /* two descriptors for each client */
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+    mallopt(M_MMAP_THRESHOLD, 256 << 10); /* fixed: images and large replies go back to the system when freed */
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct ws_config config;
+    struct ws_catalog catalog = WS_CATALOG_NULL;
+    struct ws_diags diags = WS_DIAGS_NULL;
+    const struct ws_gpu_spec *specs[WS_MAX_GPUS_CONFIGURED];
+    int status = parse_options(argc, argv, &o);
+    if (status >= 0)
+        return status;
+    ws_log_set_output(2, "wattshared");
+    if (ws_config_init(&config)) {
+        fputs("wattshared: out of memory\n", stderr);
+        return 1;
+    }
+    int r = load_config(&config, &o, &diags);
+    if (!r)
+        r = load_catalog(&config, &catalog, &diags);
+    if (!r)
+        r = find_specs(&config, &catalog, specs, &diags);
+    status = r ? EXIT_CONFIG : 0;
+    if (!r && !o.check) {
+        ws_log_set_level(config.log_level);
+        prepare_process();
+        r = serve(&config, specs, &o, &diags);
+        status = r ? 1 : 0;
+        if (r < 0)
+            ws_log(WS_ERROR, "main: ended: %s", strerror(-r));
+    }
+    print_diags(&diags);
+    ws_catalog_deinit(&catalog);
+    ws_config_deinit(&config);
+    return status;
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Modules of a client: an image (shared, by hash) with variables of its own on one device. The hash that counts is the one the
+ * daemon computes over the bytes that arrived, so no client can put bytes under another image's name. */
+#include "backend/backend.h"
+
+#include <sha256.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct ws_module *ws_module_find(struct ws_client *c, uint64_t id)
+{
+    if (WS_LIKELY(c->last_module && c->last_module->id == id))
+        return c->last_module;
+    struct ws_module *m;
+    HASH_FIND(hh, c->modules, &id, sizeof id, m);
+    if (m)
+        c->last_module = m;
+    return m;
+}
+
+void ws_module_unlink(struct ws_client *c, struct ws_module *m)
+{
+    HASH_DEL(c->modules, m);
+    if (c->last_module == m)
+        c->last_module = NULL;
+}
+
+void ws_module_free(struct ws_module *m)
+{
+    ws_device_instance_free(m->context->gpu->device, m->instance);
+    if (m->variables)
+        ws_memory_free(m->variables);
+    ws_image_unref(m->image);
+    free(m->var_va);
+    free(m);
+}
+
+void ws_modules_free(struct ws_client *c)
+{
+    struct ws_module *m, *next;
+    HASH_ITER (hh, c->modules, m, next) {
+        ws_module_unlink(c, m);
+        ws_module_free(m);
+    }
+}
+
+static bool has_address(const struct ws_ptx_var *v)
+{
+    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes && v->link != WS_LINK_EXTERN;
+}
+
+/* Lays the variables out in one allocation. */
+static Ws__Error place_variables(struct ws_module *m)
+{
+    const struct ws_dmodule_info *info = m->code->info;
+    uint64_t total = 0;
+    m->var_va = ws_alloc_array(info->n_vars + 1, sizeof *m->var_va);
+    if (!m->var_va)
+        return WS__ERROR__OUT_OF_MEMORY;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        uint64_t at = 0;
+        for (uint32_t i = 0; i < info->n_vars; i++) {
+            const struct ws_ptx_var *v = &info->vars[i];
+            if (!has_address(v))
+                continue;
+            uint64_t align = v->align > 256 && v->align <= WS_DEVICE_PAGE_BYTES ? v->align : 256;
+            if (align & (align - 1))
+                return WS__ERROR__INVALID_PTX;
+            at = WS_ALIGN_UP(at, align);
+            if (pass)
+                m->var_va[i] = m->variables->va + at;
+            if (v->size_bytes > UINT64_MAX / 4 || __builtin_add_overflow(at, v->size_bytes, &at) || at > UINT64_MAX / 4)
+                return WS__ERROR__OUT_OF_MEMORY;
+        }
+        total = at;
+        if (!total)
+            break;
+        if (!pass) {
+            Ws__Error e = ws_memory_alloc(m->context, total, true, &m->variables);
+            if (e)
+                return e;
+        }
+    }
+    return WS__ERROR__OK;
+}
+
+static Ws__Error error_of_ptx(int r)
+{
+    switch (r) {
+    case WS_PTX_E_SYNTAX:
+        return WS__ERROR__INVALID_PTX;
+    case WS_PTX_E_UNSUPPORTED:
+        return WS__ERROR__UNSUPPORTED_PTX;
+    case WS_PTX_E_FORMAT:
+        return WS__ERROR__INVALID_IMAGE;
+    case WS_PTX_E_NOTFOUND:
+        return WS__ERROR__NO_BINARY_FOR_GPU;
+    case -ENOMEM:
+        return WS__ERROR__OUT_OF_MEMORY;
+    default:
+        return WS__ERROR__INTERNAL;
+    }
+}
+
+static Ws__Error module_make(struct ws_module *m, const char *name, struct ws_diags *diags)
+{
+    struct ws_device *d = m->context->gpu->device;
+    int r = ws_image_code(m->image, d, name, &m->code, diags);
+    if (r)
+        return error_of_ptx(r);
+    if (m->code->info->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS)
+        return WS__ERROR__UNSUPPORTED_PTX;
+    Ws__Error e = place_variables(m);
+    if (e)
+        return e;
+    r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va, &m->instance);
+    return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
+}
+
+static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_info *k)
+{
+    Ws__Kernel *out = ws_arena_alloc(a, sizeof *out);
+    uint32_t *offsets = ws_arena_array(a, k->n_params, sizeof *offsets), *sizes = ws_arena_array(a, k->n_params, sizeof *sizes);
+    if (!out || !offsets || !sizes)
+        return NULL;
+    ws__kernel__init(out);
+    for (uint32_t i = 0; i < k->n_params; i++) {
+        offsets[i] = (uint32_t)k->params[i].param_offset;
+        sizes[i] = (uint32_t)k->params[i].size_bytes;
+    }
+    out->name = (char *)k->name;
+    out->param_offsets = offsets;
+    out->param_sizes = sizes;
+    out->n_param_offsets = out->n_param_sizes = k->n_params;
+    out->param_bytes = k->param_bytes;
+    out->static_shared_bytes = k->static_shared_bytes;
+    out->local_bytes = k->local_bytes;
+    out->n_regs = k->n_regs;
+    out->max_threads_per_block = k->max_threads_per_block;
+    out->const_bytes = k->const_bytes;
+    out->ptx_version = k->ptx_version;
+    out->sm = k->sm;
+    return out;
+}
+
+/* Replies with what the module holds; false: no memory. */
+static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_module *m)
+{
+    struct ws_arena *a = &c->server->arena;
+    const struct ws_dmodule_info *info = m->code->info;
+    Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
+    out.kernels = ws_arena_array(a, info->n_kernels, sizeof *out.kernels);
+    out.variables = ws_arena_array(a, info->n_vars, sizeof *out.variables);
+    if (!out.kernels || !out.variables)
+        return false;
+    for (uint32_t i = 0; i < info->n_kernels; i++)
+        if (!(out.kernels[out.n_kernels++] = kernel_message(a, &info->kernels[i])))
+            return false;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        const struct ws_ptx_var *v = &info->vars[i];
+        Ws__Variable *w = m->var_va[i] ? ws_arena_alloc(a, sizeof *w) : NULL;
+        if (!m->var_va[i])
+            continue;
+        if (!w)
+            return false;
+        ws__variable__init(w);
+        w->name = (char *)v->name;
+        w->address = m->var_va[i];
+        w->bytes = v->size_bytes;
+        w->constant = v->space == WS_SP_CONST;
+        w->managed = v->managed;
+        out.variables[out.n_variables++] = w;
+    }
+    Ws__Reply r = WS__REPLY__INIT;
+    r.seq = seq;
+    r.module = &out;
+    ws_client_reply(c, &r);
+    return true;
+}
+
+static struct ws_upload *upload_find(struct ws_client *c, const uint8_t *sha256)
+{
+    ws_list_for_each (n, &c->uploads) {
+        struct ws_upload *u = ws_list_entry(n, struct ws_upload, node);
+        if (!memcmp(u->sha256, sha256, WS_SHA256_BYTES))
+            return u;
+    }
+    return NULL;
+}
+
+static void upload_free(struct ws_client *c, struct ws_upload *u)
+{
+    ws_list_remove(&u->node);
+    c->n_uploads--;
+    ws_image_unref(u->image);
+    free(u->data);
+    free(u);
+}
+
+void ws_uploads_free(struct ws_client *c)
+{
+    while (!ws_list_empty(&c->uploads))
+        upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));
+}
+
+void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
+{
+    struct ws_server *s = c->server;
+    struct ws_module *m;
+    if (q->device >= c->n_contexts) {
+        ws_client_reply_error(c, seq, WS__ERROR__INVALID_DEVICE, "no such device");
+        return;
+    }
+    if (q->module >> 40 || ws_module_find(c, q->module)) {
+        ws_client_reply_error(c, seq, WS__ERROR__INVALID_HANDLE, "module id is in use or too large");
+        return;
+    }
+    if (q->sha256.len != WS_SHA256_BYTES || q->image_bytes > s->config->limits.max_image_bytes) {
+        ws_client_reply_error(c, seq, WS__ERROR__INVALID_IMAGE, "image has no SHA-256 or is larger than the daemon takes");
+        return;
+    }
+    struct ws_image *image = ws_cache_find(&s->cache, q->sha256.data);
+    struct ws_upload *u = upload_find(c, q->sha256.data);
+    if (u && u->image)
+        upload_free(c, u);
+    if (!image) {
+        ws_client_reply_error(c, seq, WS__ERROR__NEED_IMAGE, "");
+        return;
+    }
+    m = ws_alloc(sizeof *m);
+    if (!m) {
+        ws_image_unref(image);
+        ws_client_reply_error(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+        return;
+    }
+    m->id = q->module;
+    m->context = &c->contexts[q->device];
+    m->image = image;
+    struct ws_diags diags = WS_DIAGS_NULL;
+    Ws__Error e = module_make(m, q->name[0] ? q->name : NULL, &diags);
+    if (e) {
+        char *text = ws_diags_text(&diags);
+        ws_client_reply_error(c, seq, e, text ? text : "");
+        free(text);
+        ws_module_free(m);
+    } else {
+        HASH_ADD(hh, c->modules, id, sizeof m->id, m);
+        if (!reply_module(c, seq, m))
+            ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+    }
+    ws_diags_deinit(&diags);
+}
+
+static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, struct ws_upload **ret)
+{
+    if (!q->image_bytes || q->image_bytes > c->server->config->limits.max_image_bytes)
+        return WS__ERROR__INVALID_IMAGE;
+    if (c->n_uploads >= WS_MAX_UPLOADS)
+        upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));
+    struct ws_upload *u = ws_alloc(sizeof *u);
+    if (!u)
+        return WS__ERROR__OUT_OF_MEMORY;
+    u->data = malloc(q->image_bytes);
+    if (!u->data) {
+        free(u);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    memcpy(u->sha256, q->sha256.data, WS_SHA256_BYTES);
+    u->bytes = q->image_bytes;
+    ws_list_append(&c->uploads, &u->node);
+    c->n_uploads++;
+    *ret = u;
+    return WS__ERROR__OK;
+}
+
+static Ws__Error upload_end(struct ws_client *c, struct ws_upload *u)
+{
+    uint8_t sha256[WS_SHA256_BYTES];
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, u->data, u->bytes);
+    SHA256Final(sha256, &sha);
+    if (memcmp(sha256, u->sha256, sizeof sha256)) {
+        upload_free(c, u);
+        return WS__ERROR__INVALID_IMAGE;
+    }
+    u->image = ws_cache_find(&c->server->cache, sha256);
+    if (u->image) { /* another client was faster */
+        free(u->data);
+        u->data = NULL;
+        return WS__ERROR__OK;
+    }
+    if (ws_cache_add(&c->server->cache, sha256, u->data, u->bytes, &u->image)) {
+        upload_free(c, u);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    u->data = NULL;
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *q)
+{
+    if (q->sha256.len != WS_SHA256_BYTES)
+        return WS__ERROR__INVALID_IMAGE;
+    struct ws_upload *u = upload_find(c, q->sha256.data);
+    if (u && !q->offset) { /* from the start again */
+        upload_free(c, u);
+        u = NULL;
+    }
+    if (!u) {
+        Ws__Error e = q->offset ? WS__ERROR__INVALID_IMAGE : upload_start(c, q, &u);
+        if (e)
+            return e;
+    }
+    if (u->image || q->offset != u->received || q->image_bytes != u->bytes || q->data.len > u->bytes - u->received) {
+        upload_free(c, u);
+        return WS__ERROR__INVALID_IMAGE;
+    }
+    if (q->data.len)
+        memcpy(u->data + u->received, q->data.data, q->data.len);
+    u->received += q->data.len;
+    return u->received == u->bytes ? upload_end(c, u) : WS__ERROR__OK;
+}
+
+Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *q, uint32_t *ret_blocks)
+{
+    struct ws_module *m = ws_module_find(c, q->function >> WS_FUNCTION_INDEX_BITS);
+    uint32_t index = q->function & ((1u << WS_FUNCTION_INDEX_BITS) - 1);
+    struct ws_occupancy o;
+    if (!m || index >= m->code->info->n_kernels)
+        return WS__ERROR__INVALID_HANDLE;
+    if (!q->block_threads ||
+        ws_device_occupancy(m->context->gpu->device, m->code->dmodule, index, q->block_threads, q->shared_bytes, &o))
+        return WS__ERROR__INVALID_VALUE;
+    *ret_blocks = o.blocks_per_sm;
+    return WS__ERROR__OK;
+}

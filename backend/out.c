@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What goes to the clients. A ServerMessage is packed piece by piece into client->out as replies come up (fields of a protobuf
+ * message may be concatenated) and leaves as one message per client and turn, with the count of retired commands behind it.
+ * What the peer does not fetch stays in client->out; too much of it, or too long, and the client is dropped. */
+#include "backend/backend.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { TAG_REPLIES = 2 << 3 | 2, TAG_NOTICE = 3 << 3 | 2, KEEP_BYTES = 16384 };
+#define STUCK_MAX_NS (10 * WS_NS_PER_S)
+
+static size_t put_varint(uint8_t *p, uint64_t v)
+{
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7)
+        p[n++] = (uint8_t)(v | 0x80);
+    p[n++] = (uint8_t)v;
+    return n;
+}
+
+static void append(struct ws_client *c, uint8_t tag, const ProtobufCMessage *m)
+{
+    size_t n = protobuf_c_message_get_packed_size(m);
+    if (ws_grow((void **)&c->out, &c->cap_out, c->n_out + n + 11, 1)) {
+        ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+        return;
+    }
+    c->out[c->n_out++] = tag;
+    c->n_out += put_varint(c->out + c->n_out, n);
+    c->n_out += protobuf_c_message_pack(m, c->out + c->n_out);
+}
+
+void ws_client_touch(struct ws_client *c)
+{
+    if (ws_list_empty(&c->dirty) && !c->dropped)
+        ws_list_append(&c->server->dirty, &c->dirty);
+}
+
+void ws_client_reply(struct ws_client *c, const Ws__Reply *r)
+{
+    if (c->dropped)
+        return;
+    append(c, TAG_REPLIES, &r->base);
+    ws_client_touch(c);
+    if (c->n_out > c->server->config->limits.max_unread_bytes)
+        ws_client_flush(c);
+}
+
+void ws_client_reply_error(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text)
+{
+    Ws__Reply r = WS__REPLY__INIT;
+    r.seq = seq;
+    r.error = e;
+    if (e)
+        r.text = (char *)text;
+    ws_client_reply(c, &r);
+}
+
+static uint64_t outstanding(const struct ws_client *c)
+{
+    return c->stats.n_commands - c->stats.n_retired;
+}
+
+/* Retirement is worth a message when the client may wait for it: nothing is left, or a good part of its window is free. */
+static bool notice_due(const struct ws_client *c)
+{
+    uint64_t untold = c->stats.n_retired - c->n_retired_told;
+    return c->notice_error || (untold && (!outstanding(c) || untold >= c->server->config->limits.max_outstanding / 8));
+}
+
+static void append_notice(struct ws_client *c)
+{
+    Ws__Notice n = WS__NOTICE__INIT;
+    n.retired = c->stats.n_retired;
+    n.error = c->notice_error;
+    n.text = c->notice_text;
+    n.device = c->notice_device;
+    append(c, TAG_NOTICE, &n.base);
+    c->n_retired_told = c->stats.n_retired;
+    c->notice_error = WS__ERROR__OK;
+    c->notice_text[0] = 0;
+}
+
+static void unstick(struct ws_client *c)
+{
+    if (c->stuck_since_ns)
+        c->server->n_congested--;
+    c->stuck_since_ns = 0;
+}
+
+/* Sends what there is. Return: false if some is left. The client may be dropped on return. */
+bool ws_client_flush(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    if (c->dropped)
+        return true;
+    if (c->stuck_since_ns == 0 && (notice_due(c) || (c->n_out && c->stats.n_retired != c->n_retired_told)))
+        append_notice(c);
+    if (!c->n_out || c->dropped)
+        return true;
+    int r = s->transport.send(s->transport.arg, &c->peer, c->out, c->n_out);
+    if (!r) {
+        unstick(c);
+        c->n_out = 0;
+        if (c->cap_out > KEEP_BYTES) {
+            free(c->out);
+            c->out = NULL;
+            c->cap_out = 0;
+        }
+        return true;
+    }
+    if (r != -EAGAIN) {
+        ws_client_drop(c, WS__ERROR__OK, "peer gone");
+        return true;
+    }
+    uint64_t now = ws_clock_ns();
+    if (!c->stuck_since_ns) {
+        c->stuck_since_ns = now;
+        s->n_congested++;
+    }
+    if (c->n_out > s->config->limits.max_unread_bytes || now - c->stuck_since_ns > STUCK_MAX_NS) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "does not read: %zu bytes of replies wait", c->n_out);
+        return true;
+    }
+    return false;
+}
+
+void ws_server_flush(struct ws_server *s)
+{
+    struct ws_list later, *n;
+    ws_list_init(&later);
+    while ((n = ws_list_pop(&s->dirty))) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, dirty);
+        if (!ws_client_flush(c))
+            ws_list_append(&later, n);
+    }
+    while ((n = ws_list_pop(&later)))
+        ws_list_append(&s->dirty, n);
+}
+
+int ws_server_send(struct ws_server *s, const struct ws_peer *to, const Ws__ServerMessage *m)
+{
+    size_t n = ws__server_message__get_packed_size(m);
+    uint8_t *p = malloc(n ? n : 1);
+    if (!p)
+        return -ENOMEM;
+    ws__server_message__pack(m, p);
+    int r = s->transport.send(s->transport.arg, to, p, n);
+    free(p);
+    return r;
+}

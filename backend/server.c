@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Messages in: each is one ClientMessage, taken a command at a time (decode.h). A command either is done here, or is queued as
+ * a job (stream.c) or a join (join.c), which retires it later. Nothing in a message is believed before it is checked; what can't
+ * be read ends its client and nobody else. */
+#include "backend/backend.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <sha256.h>
+
+#include "backend/decode.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { ARENA_MAX_BYTES = 512 << 20, ARENA_KEEP_BYTES = 256 << 10, CONGESTED_POLL_MS = 2 };
+
+static const char *const error_texts[] = { /* for refusals that no other text explains */
+    [WS__ERROR__INVALID_VALUE] = "an argument is out of range",
+    [WS__ERROR__INVALID_HANDLE] = "no such stream, event, module, function, segment or address of this client",
+    [WS__ERROR__OUT_OF_MEMORY] = "out of memory",
+    [WS__ERROR__INVALID_IMAGE] = "image is damaged, or its parts came out of order",
+    [WS__ERROR__INVALID_DEVICE] = "no such device",
+};
+
+static const char *error_text(Ws__Error e)
+{
+    return (size_t)e < WS_ARRAY_SIZE(error_texts) && error_texts[e] ? error_texts[e] : "";
+}
+
+/* ---- life ---- */
+
+/* The same on every start for the same machine, GPU and place. */
+static void make_uuid(struct ws_gpu *g)
+{
+    char text[256], machine[64] = "";
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    SHA2_CTX sha;
+    FILE *f = fopen("/etc/machine-id", "re");
+    if (f) {
+        if (!fgets(machine, sizeof machine, f))
+            machine[0] = 0;
+        fclose(f);
+    }
+    int n = snprintf(text, sizeof text, "wattshare %s %s %u", machine, g->device->spec.name, g->device->index);
+    SHA256Init(&sha);
+    SHA256Update(&sha, (uint8_t *)text, (size_t)n);
+    SHA256Final(digest, &sha);
+    memcpy(g->uuid, digest, sizeof g->uuid);
+    g->uuid[6] = (g->uuid[6] & 0x0f) | 0x80; /* RFC 9562: version 8, variant */
+    g->uuid[8] = (g->uuid[8] & 0x3f) | 0x80;
+}
+
+int ws_server_new(struct ws_server **ret, const struct ws_config *config, struct ws_device **devices, uint32_t n_devices,
+                  const struct ws_transport *transport)
+{
+    if (n_devices > WS_MAX_GPUS_CONFIGURED)
+        return -EINVAL;
+    struct ws_server *s = ws_alloc(sizeof *s);
+    if (!s)
+        return ws_raise(-ENOMEM);
+    s->config = config;
+    s->transport = *transport;
+    s->thread = pthread_self();
+    s->n_gpus = n_devices;
+    s->start_ns = ws_clock_ns();
+    s->side_fd = s->epoll_fd = -1;
+    s->arena.limit_bytes = ARENA_MAX_BYTES;
+    ws_list_init(&s->clients);
+    ws_list_init(&s->dying);
+    ws_list_init(&s->dirty);
+    ws_list_init(&s->ready);
+    ws_list_init(&s->reached);
+    ws_list_init(&s->side_conns);
+    for (uint32_t i = 0; i < n_devices; i++) {
+        s->gpus[i].device = devices[i];
+        make_uuid(&s->gpus[i]);
+    }
+    ws_cache_init(&s->cache, config->limits.cache_bytes, config->limits.max_image_bytes);
+    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int r = s->wake_fd < 0 ? -errno : ws_va_pool_init(&s->va_pool);
+    if (r) {
+        ws_server_free(s);
+        return ws_raise(r);
+    }
+    *ret = s;
+    return 0;
+}
+
+struct ws_server *ws_server_free(struct ws_server *s)
+{
+    if (!s)
+        return NULL;
+    while (!ws_list_empty(&s->clients))
+        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__OK, "daemon ends");
+    for (;;) {
+        ws_server_take_finished(s);
+        ws_server_reap(s);
+        if (ws_list_empty(&s->dying))
+            break;
+        usleep(200); /* devices were told to let go; they do so soon */
+    }
+    ws_side_end(s);
+    ws_cache_deinit(&s->cache);
+    ws_va_pool_deinit(&s->va_pool);
+    ws_arena_deinit(&s->arena);
+    while (s->pool) {
+        struct ws_job *next = s->pool->next;
+        free(s->pool);
+        s->pool = next;
+    }
+    if (s->wake_fd >= 0)
+        close(s->wake_fd);
+    free(s);
+    return NULL;
+}
+
+/* ---- strangers ---- */
+
+static uint64_t peer_hash(const struct ws_peer *p)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    const uint8_t *b = (const uint8_t *)p;
+    for (size_t i = 0; i < offsetof(struct ws_peer, id) + p->n; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h | 1;
+}
+
+void ws_server_forget_peer(struct ws_server *s, const struct ws_peer *peer)
+{
+    s->forgotten[s->n_forgotten++ % WS_FORGOTTEN_MAX] = peer_hash(peer);
+}
+
+/* A message of nobody's: told so once, with no other trace. */
+static void stranger(struct ws_server *s, const struct ws_peer *peer, const char *text)
+{
+    uint64_t h = peer_hash(peer);
+    for (uint32_t i = 0; i < WS_FORGOTTEN_MAX; i++)
+        if (s->forgotten[i] == h)
+            return;
+    ws_server_forget_peer(s, peer);
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    Ws__Notice n = WS__NOTICE__INIT;
+    n.error = WS__ERROR__MALFORMED;
+    n.text = (char *)text;
+    n.dropped = true;
+    m.notice = &n;
+    (void)ws_server_send(s, peer, &m);
+}
+
+/* ---- commands ---- */
+
+struct call { /* one command being handled */
+    struct ws_client *c;
+    const struct ws_message *msg;
+    uint64_t seq;
+};
+
+static void done(const struct call *k, Ws__Error e) /* command without a reply */
+{
+    if (WS_UNLIKELY(e))
+        ws_client_async_error(k->c, NULL, e, "%s", error_text(e));
+    ws_client_retire(k->c, 1);
+}
+
+static void reply(const struct call *k, Ws__Error e)
+{
+    ws_client_reply_error(k->c, k->seq, e, e ? error_text(e) : "");
+    ws_client_retire(k->c, 1);
+}
+
+static void reply_values(const struct call *k, uint64_t value, uint64_t value2)
+{
+    Ws__Reply r = WS__REPLY__INIT;
+    r.seq = k->seq;
+    r.value = value;
+    r.value2 = value2;
+    ws_client_reply(k->c, &r);
+    ws_client_retire(k->c, 1);
+}
+
+static struct ws_context *context(const struct call *k, uint32_t device)
+{
+    return device < k->c->n_contexts ? &k->c->contexts[device] : NULL;
+}
+
+static void join(const struct call *k, enum ws_join_kind kind, struct ws_context *x)
+{
+    struct ws_join *j = ws_join_new(k->c, kind, k->seq, true);
+    if (!j)
+        return;
+    j->context = x;
+    ws_join_start(j, kind == WS_JOIN_RESET ? NULL : x);
+}
+
+static void do_sync_stream(const struct call *k, uint64_t id)
+{
+    struct ws_stream *s = ws_stream_find(k->c, id);
+    if (!s) {
+        reply(k, WS__ERROR__INVALID_HANDLE);
+        return;
+    }
+    struct ws_job *j = ws_job_new(k->c, WS_JOB_SYNC);
+    if (!j)
+        return;
+    j->seq = k->seq;
+    ws_stream_push(s, j);
+}
+
+static void do_sync_event(const struct call *k, uint64_t id)
+{
+    struct ws_event *e = ws_event_find(k->c, id);
+    uint64_t end_ns;
+    if (!e || ws_event_done(e, &end_ns)) {
+        if (e && e->context)
+            e->context->seen_ns = WS_MAX(e->context->seen_ns, end_ns);
+        Ws__Error err = ws_client_take_error(k->c);
+        ws_client_reply_error(k->c, k->seq, err, k->c->error_text);
+        ws_client_retire(k->c, 1);
+        return;
+    }
+    struct ws_job *j = ws_job_new(k->c, WS_JOB_SYNC);
+    if (!j)
+        return;
+    j->seq = k->seq;
+    j->next = e->latest->syncs;
+    e->latest->syncs = j;
+}
+
+static void do_sync(const struct call *k, const Ws__Sync *m)
+{
+    struct ws_context *x;
+    switch (m->what_case) {
+    case WS__SYNC__WHAT_STREAM:
+        do_sync_stream(k, m->stream);
+        return;
+    case WS__SYNC__WHAT_EVENT:
+        do_sync_event(k, m->event);
+        return;
+    case WS__SYNC__WHAT_DEVICE:
+        x = context(k, m->device);
+        if (x)
+            join(k, WS_JOIN_SYNC, x);
+        else
+            reply(k, WS__ERROR__INVALID_DEVICE);
+        return;
+    default:
+        reply(k, WS__ERROR__INVALID_VALUE);
+    }
+}
+
+static void do_query(const struct call *k, const Ws__Query *m)
+{
+    uint64_t end_ns = 0;
+    if (m->what_case == WS__QUERY__WHAT_STREAM) {
+        struct ws_stream *s = ws_stream_find(k->c, m->stream);
+        reply(k, !s ? WS__ERROR__INVALID_HANDLE : ws_stream_query_busy(s) ? WS__ERROR__NOT_READY : WS__ERROR__OK);
+    } else if (m->what_case == WS__QUERY__WHAT_EVENT) {
+        struct ws_event *e = ws_event_find(k->c, m->event);
+        if (e && !ws_event_done(e, &end_ns)) {
+            reply(k, WS__ERROR__NOT_READY);
+            return;
+        }
+        if (e && e->context)
+            e->context->seen_ns = WS_MAX(e->context->seen_ns, end_ns);
+        reply_values(k, end_ns, e != NULL);
+    } else {
+        reply(k, WS__ERROR__INVALID_VALUE);
+    }
+}
+
+static void do_mem_alloc(const struct call *k, const Ws__MemAlloc *m)
+{
+    struct ws_context *x = context(k, m->device);
+    struct ws_allocation *a;
+    Ws__Error e = x ? ws_memory_alloc(x, m->bytes, false, &a) : WS__ERROR__INVALID_DEVICE;
+    if (e)
+        reply(k, e);
+    else
+        reply_values(k, a->va, 0);
+}
+
+static void do_mem_free(const struct call *k, uint64_t va)
+{
+    struct ws_allocation *a = ws_memory_find(k->c, va);
+    if (!a || a->internal || a->freeing) {
+        reply(k, WS__ERROR__INVALID_HANDLE);
+        return;
+    }
+    struct ws_join *j = ws_join_new(k->c, WS_JOIN_FREE, k->seq, true);
+    if (!j)
+        return;
+    a->freeing = true;
+    j->allocation = a;
+    ws_join_start(j, NULL); /* other devices' kernels may use it too */
+}
+
+static void do_mem_info(const struct call *k, uint32_t device)
+{
+    struct ws_context *x = context(k, device);
+    uint64_t n_free, total;
+    if (!x) {
+        reply(k, WS__ERROR__INVALID_DEVICE);
+        return;
+    }
+    ws_memory_info(x, &n_free, &total);
+    reply_values(k, n_free, total);
+}
+
+static void do_host_map(const struct call *k, const Ws__HostMap *m)
+{
+    if (!k->c->n_unmapping) {
+        reply(k, ws_segment_host_map(k->c, m->segment, m->address));
+        return;
+    }
+    struct ws_join *j = ws_join_new(k->c, WS_JOIN_HOST_MAP, k->seq, true);
+    if (!j)
+        return;
+    j->segment_id = m->segment;
+    j->address = m->address;
+    ws_join_start(j, NULL);
+}
+
+static void do_host_unmap(const struct call *k, uint64_t id)
+{
+    struct ws_segment *g = id <= UINT32_MAX ? ws_segment_find(k->c, (uint32_t)id) : NULL;
+    if (!g || g->unmapping) {
+        done(k, WS__ERROR__INVALID_HANDLE);
+        return;
+    }
+    if (!g->mapped_at) {
+        ws_segment_release(g, k->c);
+        done(k, WS__ERROR__OK);
+        return;
+    }
+    struct ws_join *j = ws_join_new(k->c, WS_JOIN_HOST_UNMAP, k->seq, false);
+    if (!j)
+        return;
+    g->unmapping = true;
+    k->c->n_unmapping++;
+    j->segment = g;
+    ws_join_start(j, NULL);
+}
+
+static void do_module_unload(const struct call *k, uint64_t id)
+{
+    struct ws_module *m = ws_module_find(k->c, id);
+    if (!m) {
+        done(k, WS__ERROR__INVALID_HANDLE);
+        return;
+    }
+    struct ws_join *j = ws_join_new(k->c, WS_JOIN_UNLOAD, k->seq, false);
+    if (!j)
+        return;
+    ws_module_unlink(k->c, m);
+    j->module = m;
+    ws_join_start(j, m->context);
+}
+
+static void do_occupancy(const struct call *k, const Ws__Occupancy *m)
+{
+    uint32_t blocks = 0;
+    Ws__Error e = ws_module_occupancy(k->c, m, &blocks);
+    if (e)
+        reply(k, e);
+    else
+        reply_values(k, blocks, 0);
+}
+
+static void do_launch(const struct call *k, const Ws__Launch *m)
+{
+    bool queued = false;
+    Ws__Error e = WS_UNLIKELY(k->c->sticky) ? WS__ERROR__OK : ws_launch_submit(k->c, m, k->seq, &queued);
+    if (WS_UNLIKELY(!queued))
+        done(k, e);
+}
+
+static void do_copy(const struct call *k, const Ws__Copy *m, bool replies)
+{
+    bool queued = false;
+    Ws__Error e = k->c->sticky ? k->c->sticky : ws_copy_submit(k->c, m, k->seq, replies, k->msg, &queued);
+    if (queued)
+        return;
+    if (e)
+        ws_copy_refuse(k->c, m);
+    if (replies)
+        reply(k, e);
+    else
+        done(k, k->c->sticky ? WS__ERROR__OK : e);
+}
+
+/* Commands without a reply that only a living context runs. Return: false if it is none of these. */
+static bool work_command(const struct call *k, const Ws__Command *m)
+{
+    bool queued = false, lost = k->c->sticky != WS__ERROR__OK;
+    Ws__Error e = WS__ERROR__OK;
+    switch (m->c_case) {
+    case WS__COMMAND__C_LAUNCH:
+        do_launch(k, m->launch);
+        return true;
+    case WS__COMMAND__C_COPY:
+        do_copy(k, m->copy, false);
+        return true;
+    case WS__COMMAND__C_FILL:
+        e = lost ? e : ws_fill_submit(k->c, m->fill, k->seq, &queued);
+        break;
+    case WS__COMMAND__C_EVENT_RECORD:
+        e = lost ? e : ws_event_record(k->c, m->event_record, k->seq, &queued);
+        break;
+    case WS__COMMAND__C_STREAM_WAIT:
+        e = lost ? e : ws_event_wait(k->c, m->stream_wait, k->seq, &queued);
+        break;
+    default:
+        return false;
+    }
+    if (!queued)
+        done(k, e);
+    return true;
+}
+
+static bool object_command(const struct call *k, const Ws__Command *m)
+{
+    switch (m->c_case) {
+    case WS__COMMAND__C_STREAM_CREATE:
+        done(k, ws_stream_create(k->c, m->stream_create));
+        return true;
+    case WS__COMMAND__C_STREAM_DESTROY:
+        done(k, ws_stream_destroy(k->c, m->stream_destroy));
+        return true;
+    case WS__COMMAND__C_EVENT_DESTROY:
+        ws_event_destroy(k->c, m->event_destroy);
+        done(k, WS__ERROR__OK);
+        return true;
+    case WS__COMMAND__C_MODULE_IMAGE:
+        done(k, ws_module_image(k->c, m->module_image));
+        return true;
+    case WS__COMMAND__C_MODULE_UNLOAD:
+        do_module_unload(k, m->module_unload);
+        return true;
+    case WS__COMMAND__C_HOST_UNMAP:
+        do_host_unmap(k, m->host_unmap);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool reply_command(const struct call *k, const Ws__Command *m)
+{
+    struct ws_context *x;
+    if (m->c_case == WS__COMMAND__C_RESET) {
+        x = context(k, m->reset->device);
+        if (x)
+            join(k, WS_JOIN_RESET, x);
+        else
+            reply(k, WS__ERROR__INVALID_DEVICE);
+        return true;
+    }
+    if (m->c_case == WS__COMMAND__C_COPY_SYNC) {
+        do_copy(k, m->copy_sync, true);
+        return true;
+    }
+    if (k->c->sticky && m->c_case >= WS__COMMAND__C_SYNC) {
+        ws_client_reply_error(k->c, k->seq, k->c->sticky, k->c->error_text);
+        ws_client_retire(k->c, 1);
+        return true;
+    }
+    switch (m->c_case) {
+    case WS__COMMAND__C_SYNC:
+        do_sync(k, m->sync);
+        return true;
+    case WS__COMMAND__C_QUERY:
+        do_query(k, m->query);
+        return true;
+    case WS__COMMAND__C_MEM_ALLOC:
+        do_mem_alloc(k, m->mem_alloc);
+        return true;
+    case WS__COMMAND__C_MEM_FREE:
+        do_mem_free(k, m->mem_free->address);
+        return true;
+    case WS__COMMAND__C_MODULE_LOAD:
+        ws_module_load(k->c, m->module_load, k->seq);
+        ws_client_retire(k->c, 1);
+        return true;
+    case WS__COMMAND__C_MEM_INFO:
+        do_mem_info(k, m->mem_info);
+        return true;
+    case WS__COMMAND__C_HOST_MAP:
+        do_host_map(k, m->host_map);
+        return true;
+    case WS__COMMAND__C_OCCUPANCY:
+        do_occupancy(k, m->occupancy);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void command(const struct call *k, struct ws_bytes bytes)
+{
+    struct ws_server *s = k->c->server;
+    Ws__Launch l;
+    if (WS_LIKELY(ws_decode_launch(bytes, &l))) {
+        do_launch(k, &l);
+    } else {
+        Ws__Command *m = ws_decode_command(bytes, &s->arena);
+        if (!m || (!work_command(k, m) && !object_command(k, m) && !reply_command(k, m)))
+            ws_client_drop(k->c, WS__ERROR__MALFORMED, "command %llu can't be read", (unsigned long long)k->seq);
+        if (s->arena.cap > ARENA_KEEP_BYTES)
+            ws_arena_deinit(&s->arena), s->arena.limit_bytes = ARENA_MAX_BYTES;
+        else
+            ws_arena_reset(&s->arena);
+    }
+    if (WS_UNLIKELY(!ws_list_empty(&s->ready) || !ws_list_empty(&s->reached)))
+        ws_server_run_ready(s);
+}
+
+static void commands(struct ws_client *c, const struct ws_client_message *m, const struct ws_message *msg)
+{
+    const struct ws_limits *l = &c->server->config->limits;
+    uint64_t outstanding = c->stats.n_commands - c->stats.n_retired;
+    if (m->n_commands > l->max_commands) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%u commands in one message, %u are allowed", m->n_commands, l->max_commands);
+        return;
+    }
+    if (outstanding + m->n_commands > l->max_outstanding) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%llu commands outstanding, %u are allowed",
+                       (unsigned long long)(outstanding + m->n_commands), l->max_outstanding);
+        return;
+    }
+    if (c->seq_known && m->first_seq != c->next_seq) {
+        ws_client_drop(c, WS__ERROR__MALFORMED, "sequence number %llu where %llu was due", (unsigned long long)m->first_seq,
+                       (unsigned long long)c->next_seq);
+        return;
+    }
+    c->seq_known = true;
+    c->next_seq = m->first_seq + m->n_commands;
+    c->stats.n_commands += m->n_commands;
+    c->server->n_commands += m->n_commands;
+    struct call k = {c, msg, m->first_seq};
+    struct ws_bytes bytes;
+    for (size_t pos = 0; !c->dropped && ws_decode_next(m, &pos, &bytes); k.seq++)
+        command(&k, bytes);
+}
+
+void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
+{
+    struct ws_client_message m;
+    struct ws_client *c = ws_client_find(s, msg->peer);
+    s->n_messages++;
+    if (msg->oversized) {
+        if (c)
+            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "a message of more than %u bytes or %d frames",
+                           s->config->limits.max_message_bytes, WS_MAX_FRAMES);
+        else
+            stranger(s, msg->peer, "message too large");
+        return;
+    }
+    if (!msg->n_frames || !ws_decode_message(zmq_msg_data(&msg->frames[0]), zmq_msg_size(&msg->frames[0]), &m)) {
+        if (c)
+            ws_client_drop(c, WS__ERROR__MALFORMED, "a message that can't be read");
+        else
+            stranger(s, msg->peer, "a message that can't be read");
+        return;
+    }
+    if (m.has_status)
+        ws_status_reply(s, msg->peer);
+    if (m.has_hello) {
+        Ws__Hello *h = ws_decode_hello(m.hello, &s->arena);
+        if (h)
+            ws_client_hello(s, msg, h);
+        else
+            stranger(s, msg->peer, "a hello that can't be read");
+        c = ws_client_find(s, msg->peer);
+    }
+    ws_arena_reset(&s->arena);
+    if (!c) {
+        if (m.n_commands && !m.has_hello)
+            stranger(s, msg->peer, "unknown here: say hello first (the daemon was restarted, or has dropped this client)");
+        return;
+    }
+    if (m.n_commands)
+        commands(c, &m, msg);
+    if (m.goodbye && !c->dropped)
+        ws_client_drop(c, WS__ERROR__OK, "goodbye");
+}
+
+int ws_server_turn(struct ws_server *s)
+{
+    ws_server_take_finished(s);
+    ws_server_run_ready(s);
+    ws_server_flush(s);
+    ws_server_reap(s);
+    return s->n_congested ? CONGESTED_POLL_MS : -1;
+}
+
+int ws_server_wake_fd(const struct ws_server *s)
+{
+    return s->wake_fd;
+}
+
+bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
+{
+    ws_list_for_each (n, &s->clients) { /* oldest first: a descriptor number may be in use again */
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (c->srcfd == srcfd && c->peer.socket == socket) {
+            ws_client_drop(c, WS__ERROR__OK, "connection lost");
+            return true;
+        }
+    }
+    return false;
+}
+
+void ws_server_drain(struct ws_server *s)
+{
+    s->draining = true;
+}
+
+bool ws_server_idle(const struct ws_server *s)
+{
+    ws_list_for_each (n, &s->clients) {
+        const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (c->stats.n_commands != c->stats.n_retired || c->n_out)
+            return false;
+    }
+    return true;
+}
+
+uint32_t ws_server_n_clients(const struct ws_server *s)
+{
+    return s->n_clients;
+}
+
+bool ws_server_had_client(const struct ws_server *s)
+{
+    return s->had_client;
+}
+
+void ws_server_say_goodbye(struct ws_server *s)
+{
+    while (!ws_list_empty(&s->clients))
+        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__DRAINING, "the daemon is going down");
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The side socket: each local client holds one connection; it asks there for segments, and its end is the client's end. All
+ * descriptors sit in one epoll descriptor, which the loop polls. A connection that has not named a client after a while is
+ * closed, as is one whose answer does not fit its socket buffer (it does not read). */
+#include "backend/backend.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "protocol/side.h"
+
+#define UNBOUND_MAX_NS (5 * WS_NS_PER_S)
+enum { UNBOUND_MAX = 256, EVENTS = 64 };
+
+struct ws_side_conn {
+    int fd;
+    struct ws_client *client; /* NULL: no hello yet */
+    uint64_t since_ns;
+    struct ws_list node;      /* server->side_conns: oldest first */
+};
+
+int ws_server_side_listen(struct ws_server *s, const char *path, uint32_t mode)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
+    if (strlen(path) >= sizeof s->side_path)
+        return ws_raise(-ENAMETOOLONG);
+    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (s->epoll_fd < 0)
+        return ws_raise(-errno);
+    s->side_fd = ws_side_listen(path, mode);
+    if (s->side_fd < 0)
+        return ws_forward(s->side_fd);
+    snprintf(s->side_path, sizeof s->side_path, "%s", path);
+    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->side_fd, &e) ? ws_raise(-errno) : 0;
+}
+
+int ws_server_side_fd(const struct ws_server *s)
+{
+    return s->epoll_fd;
+}
+
+void ws_side_close(struct ws_server *s, struct ws_side_conn *k)
+{
+    if (k->client)
+        k->client->side = NULL;
+    ws_list_remove(&k->node);
+    close(k->fd);
+    free(k);
+}
+
+void ws_side_end(struct ws_server *s)
+{
+    while (!ws_list_empty(&s->side_conns))
+        ws_side_close(s, ws_list_entry(s->side_conns.next, struct ws_side_conn, node));
+    if (s->side_fd >= 0) {
+        close(s->side_fd);
+        unlink(s->side_path);
+    }
+    if (s->epoll_fd >= 0)
+        close(s->epoll_fd);
+    s->side_fd = s->epoll_fd = -1;
+}
+
+/* Closes who has not said hello in time; with @make_room, the oldest of them in any case. Return: one was closed. */
+static bool prune(struct ws_server *s, bool make_room)
+{
+    uint64_t now = ws_clock_ns();
+    bool any = false;
+    ws_list_for_each_safe (n, &s->side_conns) {
+        struct ws_side_conn *k = ws_list_entry(n, struct ws_side_conn, node);
+        if (k->client || (now - k->since_ns < UNBOUND_MAX_NS && !make_room))
+            continue;
+        ws_side_close(s, k);
+        make_room = false;
+        any = true;
+    }
+    return any;
+}
+
+static uint32_t n_unbound(struct ws_server *s)
+{
+    uint32_t n = 0;
+    ws_list_for_each (it, &s->side_conns)
+        n += !ws_list_entry(it, struct ws_side_conn, node)->client;
+    return n;
+}
+
+static void accept_all(struct ws_server *s)
+{
+    for (;;) {
+        int fd = accept4(s->side_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && prune(s, true))
+            continue;
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE) {
+                ws_log(WS_ERROR, "side: no descriptor left for a new client; raise the limit of open files (ulimit -n)");
+                usleep(10000); /* the listener stays readable; do not spin on it */
+            }
+            return;
+        }
+        prune(s, n_unbound(s) >= UNBOUND_MAX);
+        struct ws_side_conn *k = ws_alloc(sizeof *k);
+        struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = k};
+        if (!k || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
+            close(fd);
+            free(k);
+            continue;
+        }
+        k->fd = fd;
+        k->since_ns = ws_clock_ns();
+        ws_list_append(&s->side_conns, &k->node);
+    }
+}
+
+static bool same_token(const uint8_t *a, const uint8_t *b)
+{
+    uint8_t d = 0;
+    for (int i = 0; i < WS_TOKEN_BYTES; i++)
+        d |= a[i] ^ b[i];
+    return !d;
+}
+
+static Ws__Error bind_client(struct ws_server *s, struct ws_side_conn *k, const struct ws_side_request *q)
+{
+    if (k->client)
+        return WS__ERROR__INVALID_VALUE;
+    ws_list_for_each (n, &s->clients) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (c->local && !c->had_side && same_token(c->token, q->token)) {
+            c->side = k;
+            c->had_side = true;
+            k->client = c;
+            return WS__ERROR__OK;
+        }
+    }
+    return WS__ERROR__DENIED;
+}
+
+static Ws__Error make_segment(struct ws_client *c, const struct ws_side_request *q, struct ws_side_reply *a, int *ret_fd)
+{
+    struct ws_segment *g;
+    Ws__Error e = ws_segment_new(c, q, &g);
+    if (e)
+        return e;
+    a->segment = g->id;
+    a->data_offset = (uint64_t)(g->data - g->map);
+    a->bytes = g->bytes;
+    *ret_fd = g->fd;
+    g->fd = -1; /* our mapping keeps it */
+    return WS__ERROR__OK;
+}
+
+static Ws__Error free_segment(struct ws_client *c, const struct ws_side_request *q)
+{
+    struct ws_segment *g = ws_segment_find(c, q->segment);
+    if (!g)
+        return WS__ERROR__INVALID_HANDLE;
+    ws_segment_release(g, c);
+    return WS__ERROR__OK;
+}
+
+/* Return: false: the connection is of no use any more. */
+static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_side_request *q)
+{
+    struct ws_side_reply a = {0};
+    int fd = -1;
+    if (q->kind == WS_SIDE_HELLO)
+        a.error = bind_client(s, k, q);
+    else if (!k->client || !same_token(k->client->token, q->token))
+        a.error = WS__ERROR__DENIED;
+    else if (q->kind == WS_SIDE_STAGING || q->kind == WS_SIDE_PINNED)
+        a.error = make_segment(k->client, q, &a, &fd);
+    else if (q->kind == WS_SIDE_FREE)
+        a.error = free_segment(k->client, q);
+    else
+        a.error = WS__ERROR__INVALID_VALUE;
+    int r = ws_side_send(k->fd, &a, sizeof a, fd, MSG_DONTWAIT);
+    if (fd >= 0)
+        close(fd);
+    return !r && a.error != WS__ERROR__DENIED;
+}
+
+/* Return: false: end of the connection, or it speaks another language. */
+static bool serve(struct ws_server *s, struct ws_side_conn *k)
+{
+    struct ws_side_request q;
+    for (;;) {
+        ssize_t n = ws_side_recv(k->fd, &q, sizeof q, NULL, MSG_DONTWAIT);
+        if (n == -EAGAIN || n == -EWOULDBLOCK)
+            return true;
+        if (n != sizeof q || !answer(s, k, &q))
+            return false;
+    }
+}
+
+void ws_server_side_turn(struct ws_server *s)
+{
+    struct epoll_event events[EVENTS];
+    if (s->epoll_fd < 0)
+        return;
+    int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
+    for (int i = 0; i < n; i++) {
+        struct ws_side_conn *k = events[i].data.ptr;
+        if (!k) {
+            accept_all(s); /* may close connections that are not bound: their events of this round are void */
+            return;
+        }
+        if (serve(s, k))
+            continue;
+        if (k->client)
+            ws_client_drop(k->client, WS__ERROR__OK, "end of its side socket"); /* closes the connection */
+        else
+            ws_side_close(s, k);
+    }
+}

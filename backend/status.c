@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Status: who used what. Answered at once, to anybody the socket lets in, without hello. */
+#include "backend/backend.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
+{
+    struct ws_gpu *g = &s->gpus[i];
+    struct ws_device_telemetry t;
+    Ws__GpuStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
+    if (!o)
+        return NULL;
+    ws_device_telemetry(g->device, &t);
+    ws__gpu_status__init(o);
+    o->gpu = i;
+    o->name = g->device->spec.name;
+    o->product = g->device->spec.product;
+    o->kind = (char *)g->device->ops->name;
+    o->n_sms = g->device->spec.n_sms;
+    o->memory_bytes = g->device->spec.memory_bytes;
+    o->memory_used_bytes = t.memory_used_bytes;
+    o->device_ns = t.now_ns;
+    o->busy_ns = t.busy_ns;
+    o->sm_busy_ns = t.sm_busy_ns;
+    o->energy_uj = t.energy_uj;
+    o->power_mw = t.power_mw;
+    o->n_kernels = t.n_kernels;
+    o->n_copies = t.n_copies;
+    o->copied_bytes = t.copied_bytes;
+    o->n_clients = g->n_home;
+    return o;
+}
+
+static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t)
+{
+    Ws__ClientStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
+    uint32_t *gpus = ws_arena_array(&s->arena, WS_MAX_DEVICES, sizeof *gpus);
+    if (!o || !gpus)
+        return NULL;
+    ws__client_status__init(o);
+    o->memory_bytes = t->memory_bytes;
+    o->peak_memory_bytes = t->peak_memory_bytes;
+    o->n_kernels = t->n_kernels;
+    o->n_copies = t->n_copies;
+    o->bytes_in = t->bytes_in;
+    o->bytes_out = t->bytes_out;
+    o->device_ns = t->device_ns;
+    o->span_ns = t->last_end_ns > t->first_start_ns ? t->last_end_ns - t->first_start_ns : 0;
+    o->energy_uj = t->energy_uj;
+    o->n_commands = t->n_commands;
+    o->n_outstanding = t->n_commands - t->n_retired;
+    o->gpus = gpus;
+    for (uint32_t i = 0; i < WS_MAX_DEVICES; i++)
+        if (t->used_gpus >> i & 1)
+            gpus[o->n_gpus++] = i;
+    return o;
+}
+
+static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, uint64_t now)
+{
+    Ws__ClientStatus *o = client_status(s, &c->stats);
+    if (!o)
+        return NULL;
+    o->client = c->id;
+    o->pid = c->pid;
+    o->uid = c->uid;
+    o->exe = c->exe;
+    o->task = c->task;
+    o->connected = true;
+    o->error = c->sticky ? c->sticky : c->async_error;
+    o->error_text = o->error ? c->error_text : (char *)"";
+    o->age_ns = now - c->start_ns;
+    return o;
+}
+
+static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, uint64_t now)
+{
+    Ws__ClientStatus *o = client_status(s, &e->stats);
+    if (!o)
+        return NULL;
+    o->client = e->id;
+    o->pid = e->pid;
+    o->uid = e->uid;
+    o->exe = e->exe;
+    o->task = e->task;
+    o->error = e->error;
+    o->error_text = e->error_text;
+    o->age_ns = now - e->start_ns;
+    return o;
+}
+
+void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
+{
+    uint64_t now = ws_clock_ns();
+    uint32_t n_ended = WS_MIN(s->n_ended, (uint32_t)WS_ENDED_MAX);
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    Ws__StatusReply r = WS__STATUS_REPLY__INIT;
+    r.version = WS_PROTOCOL_VERSION;
+    r.pid = (uint32_t)getpid();
+    r.uptime_ns = now - s->start_ns;
+    r.n_modules = s->cache.n_codes;
+    r.n_messages = s->n_messages;
+    r.n_commands = s->n_commands;
+    r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
+    r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
+    r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
+    bool ok = r.gpus && r.clients;
+    for (uint32_t i = 0; ok && i < s->n_gpus; i++)
+        ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
+    ws_list_for_each (n, &s->clients)
+        if (ok)
+            ok = (r.clients[r.n_clients++] = live_status(s, ws_list_entry(n, struct ws_client, node), now));
+    for (uint32_t i = s->n_ended - n_ended; ok && i < s->n_ended; i++)
+        ok = (r.clients[r.n_clients++] = ended_status(s, &s->ended[i % WS_ENDED_MAX], now));
+    if (!ok)
+        return;
+    m.status = &r;
+    (void)ws_server_send(s, to, &m); /* a peer that does not fetch its answer has none */
+}
+
+void ws_status_ended(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    struct ws_ended *e = &s->ended[s->n_ended++ % WS_ENDED_MAX];
+    *e = (struct ws_ended){.id = c->id, .pid = c->pid, .uid = c->uid, .start_ns = c->start_ns, .stats = c->stats};
+    e->error = c->sticky ? c->sticky : c->async_error;
+    snprintf(e->exe, sizeof e->exe, "%s", c->exe);
+    snprintf(e->task, sizeof e->task, "%s", c->task);
+    snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
+    e->stats.memory_bytes = 0;
+}

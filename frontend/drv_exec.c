@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+/* CUDA Driver API: "Execution Control", "Occupancy". A CUkernel is taken where a CUfunction is, as CUDA does since 12. */
+#include <string.h>
+
+#include "frontend/facade.h"
+#include "frontend/module.h"
+
+enum { PARAM_END = 0, PARAM_BUFFER_POINTER = 1, PARAM_BUFFER_SIZE = 2, PARAM_WORDS_MAX = 8 };
+
+static int function_of(void *handle, int device, struct ws_fn **ret)
+{
+    *ret = handle;
+    if (ws_fn_valid(handle))
+        return CUDA_OK;
+    return ws_kernel_valid(handle) ? ws_kernel_fn(handle, device, ret) : CUDA_INVALID_HANDLE;
+}
+
+/* Body of a function about a kernel: @f is it on the current device. */
+#define ENTER_FN(f, handle)                                                                        \
+    struct ws_fn *f;                                                                               \
+    do {                                                                                           \
+        WS_DRV_ENTER(c_);                                                                          \
+        int code_ = function_of(handle, c_->device, &f);                                           \
+        if (code_)                                                                                 \
+            return code_;                                                                          \
+    } while (0)
+
+/* ---- launch ---- */
+
+/* Either @args, or the buffer that @extra names. */
+static int set_args(struct ws_launch_request *r, void **args, void **extra)
+{
+    const size_t *bytes = NULL;
+    if (args && extra)
+        return CUDA_INVALID_VALUE;
+    r->args = args;
+    for (int i = 0; extra && (uintptr_t)extra[i] != PARAM_END; i += 2) {
+        if (i >= PARAM_WORDS_MAX)
+            return CUDA_INVALID_VALUE;
+        if ((uintptr_t)extra[i] == PARAM_BUFFER_POINTER)
+            r->packed = extra[i + 1];
+        else if ((uintptr_t)extra[i] == PARAM_BUFFER_SIZE)
+            bytes = extra[i + 1];
+        else
+            return CUDA_INVALID_VALUE;
+    }
+    if (extra && (!r->packed || !bytes))
+        return CUDA_INVALID_VALUE;
+    r->packed_bytes = bytes ? *bytes : 0;
+    return CUDA_OK;
+}
+
+static int launch(void *function, struct ws_launch_request *r, void **args, void **extra)
+{
+    ENTER_FN(f, function);
+    for (int i = 0; i < 3; i++)
+        if (!r->grid[i] || !r->block[i])
+            return CUDA_INVALID_VALUE;
+    int code = set_args(r, args, extra);
+    if (code)
+        return code;
+    ws_err e = ws_fn_launch(f, r);
+    /* the driver has no code of its own for a grid or block that is too large */
+    return e == WS__ERROR__INVALID_CONFIGURATION ? CUDA_INVALID_VALUE : ws_drv_error(e);
+}
+
+WS_DRV_STREAM_API(cuLaunchKernel, _ptsz,
+                  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   void *stream, void **args, void **extra),
+                  (function, gx, gy, gz, bx, by, bz, shared, stream, args, extra))
+{
+    struct ws_launch_request r = {
+        .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared_bytes = shared, .stream = stream, .per_thread = per_thread};
+    return launch(function, &r, args, extra);
+}
+
+WS_DRV_STREAM_API(cuLaunchCooperativeKernel, _ptsz,
+                  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   void *stream, void **args),
+                  (function, gx, gy, gz, bx, by, bz, shared, stream, args))
+{
+    struct ws_launch_request r = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared_bytes = shared, .stream = stream,
+                                  .per_thread = per_thread, .cooperative = true};
+    return launch(function, &r, args, NULL);
+}
+
+/* Attributes that change what the program computes are obeyed or refused; the others are hints about speed. */
+static int set_attribute(struct ws_launch_request *r, const struct cuda_launch_attribute *a)
+{
+    const struct cuda_dim3 *d = &a->val.cluster;
+    switch (a->id) {
+    case WS_CUDA_ATTR_COOPERATIVE:
+        r->cooperative = a->val.cooperative;
+        return CUDA_OK;
+    case WS_CUDA_ATTR_CLUSTER_DIMENSION:
+    case WS_CUDA_ATTR_PREFERRED_CLUSTER_DIMENSION:
+        if (d->x <= 1 && d->y <= 1 && d->z <= 1)
+            return CUDA_OK;
+        ws_session_unsupported("thread block clusters");
+        return CUDA_NOT_SUPPORTED;
+    case WS_CUDA_ATTR_PROGRAMMATIC_EVENT:
+    case WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT:
+    case WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE:
+        ws_session_unsupported("this launch attribute");
+        return CUDA_NOT_SUPPORTED;
+    default:
+        return CUDA_OK;
+    }
+}
+
+WS_DRV_STREAM_API(cuLaunchKernelEx, _ptsz, (const struct cu_launch_config *c, void *function, void **args, void **extra),
+                  (c, function, args, extra))
+{
+    if (!c || (c->numAttrs && !c->attrs))
+        return CUDA_INVALID_VALUE;
+    struct ws_launch_request r = {.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+                                  .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+                                  .shared_bytes = c->sharedMemBytes,
+                                  .stream = c->hStream,
+                                  .per_thread = per_thread};
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        int code = set_attribute(&r, &c->attrs[i]);
+        if (code)
+            return code;
+    }
+    return launch(function, &r, args, extra);
+}
+
+/* ---- what is known of a kernel ---- */
+
+WS_DRV_API(cuFuncGetAttribute, (int *ret, int attribute, void *function))
+{
+    ENTER_FN(f, function);
+    return ret ? ws_fn_attribute(f, attribute, ret) : CUDA_INVALID_VALUE;
+}
+
+WS_DRV_API(cuFuncSetAttribute, (void *function, int attribute, int value))
+{
+    ENTER_FN(f, function);
+    return ws_fn_set_attribute(f, attribute, value);
+}
+
+WS_DRV_API(cuFuncSetCacheConfig, (void *function, int config))
+{
+    ENTER_FN(f, function);
+    if (config < 0 || config > 3)
+        return CUDA_INVALID_VALUE;
+    f->cache_config = config;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuFuncSetSharedMemConfig, (void *function, int config))
+{
+    ENTER_FN(f, function);
+    (void)f;
+    return config < 0 || config > 2 ? CUDA_INVALID_VALUE : CUDA_OK;
+}
+
+WS_DRV_API(cuFuncGetModule, (struct ws_mod **ret, void *function))
+{
+    ENTER_FN(f, function);
+    if (!ret)
+        return CUDA_INVALID_VALUE;
+    *ret = f->mod;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuFuncGetName, (const char **ret, void *function))
+{
+    ENTER_FN(f, function);
+    if (!ret)
+        return CUDA_INVALID_VALUE;
+    *ret = ws_function_info(f->function)->name;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuFuncGetParamInfo, (void *function, size_t i, size_t *offset, size_t *bytes))
+{
+    ENTER_FN(f, function);
+    const Ws__Kernel *k = ws_function_info(f->function);
+    if (!offset || i >= k->n_param_offsets || i >= k->n_param_sizes)
+        return CUDA_INVALID_VALUE;
+    *offset = k->param_offsets[i];
+    if (bytes)
+        *bytes = k->param_sizes[i];
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuFuncIsLoaded, (int *state, void *function))
+{
+    enum { LOADED = 1 };
+    ENTER_FN(f, function);
+    (void)f;
+    if (!state)
+        return CUDA_INVALID_VALUE;
+    *state = LOADED;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuFuncLoad, (void *function))
+{
+    ENTER_FN(f, function);
+    (void)f;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuKernelGetAttribute, (int *ret, int attribute, void *kernel, int device))
+{
+    struct ws_fn *f;
+    int code = ws_drv_check_init();
+    if (code)
+        return code;
+    if (!ret || !ws_session_device(device))
+        return ret ? CUDA_INVALID_DEVICE : CUDA_INVALID_VALUE;
+    code = function_of(kernel, device, &f);
+    return code ? code : ws_fn_attribute(f, attribute, ret);
+}
+
+WS_DRV_API(cuKernelSetAttribute, (int attribute, int value, void *kernel, int device))
+{
+    struct ws_fn *f;
+    int code = ws_drv_check_init();
+    if (code)
+        return code;
+    if (!ws_session_device(device))
+        return CUDA_INVALID_DEVICE;
+    code = function_of(kernel, device, &f);
+    return code ? code : ws_fn_set_attribute(f, attribute, value);
+}
+
+WS_DRV_API(cuKernelGetParamInfo, (void *kernel, size_t i, size_t *offset, size_t *bytes))
+{
+    return cuFuncGetParamInfo(kernel, i, offset, bytes);
+}
+
+/* ---- occupancy ---- */
+
+WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (int *ret, void *function, int threads, size_t shared, unsigned flags))
+{
+    ENTER_FN(f, function);
+    if (!ret || flags > 1)
+        return CUDA_INVALID_VALUE;
+    return ws_fn_max_blocks(f, threads, shared, ret);
+}
+
+WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *ret, void *function, int threads, size_t shared))
+{
+    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, threads, shared, 0);
+}
+
+/* The block size, a multiple of a warp, that keeps most threads on an SM; the largest of equals. */
+WS_DRV_API(cuOccupancyMaxPotentialBlockSizeWithFlags,
+           (int *ret_grid, int *ret_block, void *function, size_t (*shared_of)(int), size_t shared, int limit, unsigned flags))
+{
+    ENTER_FN(f, function);
+    int max, best = 0, best_blocks = 0;
+    if (!ret_grid || !ret_block || limit < 0 || flags > 1)
+        return CUDA_INVALID_VALUE;
+    int code = ws_fn_attribute(f, 0, &max);
+    if (code)
+        return code;
+    const Ws__Device *d = ws_session_device(f->mod->device);
+    if (limit && limit < max)
+        max = limit;
+    for (int threads = (max + 31) / 32 * 32; threads > 0; threads -= 32) {
+        int n = WS_MIN(threads, max), blocks = 0;
+        code = ws_fn_max_blocks(f, n, shared_of ? shared_of(n) : shared, &blocks);
+        if (code)
+            return code;
+        if (blocks * n > best * best_blocks) {
+            best = n;
+            best_blocks = blocks;
+        }
+        if (best * best_blocks == (int)d->max_threads_per_sm)
+            break;
+    }
+    *ret_block = best;
+    *ret_grid = best_blocks * (int)d->n_sms;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuOccupancyMaxPotentialBlockSize,
+           (int *ret_grid, int *ret_block, void *function, size_t (*shared_of)(int), size_t shared, int limit))
+{
+    return cuOccupancyMaxPotentialBlockSizeWithFlags(ret_grid, ret_block, function, shared_of, shared, limit, 0);
+}

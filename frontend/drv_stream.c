@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/* CUDA Driver API: "Stream Management", "Event Management". */
+#include "frontend/attributes.h"
+#include "frontend/facade.h"
+
+/* ---- streams ---- */
+
+enum { STREAM_NON_BLOCKING = 1 };
+
+static int create(void **ret, unsigned flags, int priority)
+{
+    uint64_t id;
+    WS_DRV_ENTER(c);
+    if (!ret || flags & ~(unsigned)STREAM_NON_BLOCKING)
+        return CUDA_INVALID_VALUE;
+    priority = WS_MAX(WS_MIN(priority, (int)WS_PRIORITY_LEAST), (int)WS_PRIORITY_GREATEST);
+    ws_err e = ws_session_stream_create(c->device, flags & STREAM_NON_BLOCKING, priority, &id);
+    if (e)
+        return ws_drv_error(e);
+    ws_ctx_own(c, WS_OWNED_STREAM, id);
+    *ret = (void *)(uintptr_t)id;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuStreamCreate, (void **ret, unsigned flags))
+{
+    return create(ret, flags, WS_PRIORITY_LEAST);
+}
+
+WS_DRV_API(cuStreamCreateWithPriority, (void **ret, unsigned flags, int priority))
+{
+    return create(ret, flags, priority);
+}
+
+static int destroy(void *stream)
+{
+    WS_DRV_ENTER(c);
+    (void)c;
+    if ((uintptr_t)stream < WS_STREAM_FIRST)
+        return CUDA_INVALID_HANDLE;
+    ws_err e = ws_session_stream_destroy((uintptr_t)stream);
+    if (!e)
+        ws_ctx_disown(WS_OWNED_STREAM, (uintptr_t)stream);
+    return ws_drv_error(e);
+}
+WS_DRV_API(cuStreamDestroy_v2, (void *stream))
+{
+    return destroy(stream);
+}
+WS_DRV_API(cuStreamDestroy, (void *stream))
+{
+    return destroy(stream);
+}
+
+WS_DRV_STREAM_API(cuStreamSynchronize, _ptsz, (void *stream), (stream))
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    return ws_drv_error(ws_session_stream_sync(id));
+}
+
+WS_DRV_STREAM_API(cuStreamQuery, _ptsz, (void *stream), (stream))
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    return ws_drv_error(ws_session_stream_query(id));
+}
+
+WS_DRV_STREAM_API(cuStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned flags), (stream, event, flags))
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    if (flags > 1)
+        return CUDA_INVALID_VALUE;
+    return ws_drv_error(ws_session_stream_wait(id, (uintptr_t)event));
+}
+
+/* What a stream is. Return: a CUDA code. */
+static int stream_info(void *stream, bool per_thread, uint64_t *ret_id, int *ret_device, bool *ret_non_blocking, int *ret_priority)
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    *ret_id = id;
+    return ws_drv_error(ws_session_stream_info(id, ret_device, ret_non_blocking, ret_priority));
+}
+
+#define WS_DRV_STREAM_QUESTION(name, suffix, type, answer)                                         \
+    WS_DRV_STREAM_API(name, suffix, (void *stream, type *ret), (stream, ret))                      \
+    {                                                                                              \
+        uint64_t id;                                                                               \
+        int device, priority;                                                                      \
+        bool non_blocking;                                                                         \
+        int code = stream_info(stream, per_thread, &id, &device, &non_blocking, &priority);        \
+        if (code || !ret)                                                                          \
+            return code ? code : CUDA_INVALID_VALUE;                                               \
+        *ret = answer;                                                                             \
+        return CUDA_OK;                                                                            \
+    }
+WS_DRV_STREAM_QUESTION(cuStreamGetPriority, _ptsz, int, priority)
+WS_DRV_STREAM_QUESTION(cuStreamGetFlags, _ptsz, unsigned, non_blocking)
+WS_DRV_STREAM_QUESTION(cuStreamGetId, _ptsz, unsigned long long, id)
+WS_DRV_STREAM_QUESTION(cuStreamGetDevice, _ptsz, int, device)
+WS_DRV_STREAM_QUESTION(cuStreamGetCtx, _ptsz, struct ws_ctx *, ws_ctx_owner(WS_OWNED_STREAM, id, device))
+WS_DRV_STREAM_QUESTION(cuStreamIsCapturing, _ptsz, int, 0)
+
+/* ---- events ---- */
+
+enum { EVENT_BLOCKING_SYNC = 1, EVENT_DISABLE_TIMING = 2, EVENT_INTERPROCESS = 4 };
+
+WS_DRV_API(cuEventCreate, (void **ret, unsigned flags))
+{
+    uint64_t id;
+    WS_DRV_ENTER(c);
+    if (!ret || flags & ~7u)
+        return CUDA_INVALID_VALUE;
+    if (flags & EVENT_INTERPROCESS) {
+        ws_session_unsupported("events shared between processes");
+        return CUDA_NOT_SUPPORTED;
+    }
+    ws_err e = ws_session_event_create(c->device, !(flags & EVENT_DISABLE_TIMING), &id);
+    if (e)
+        return ws_drv_error(e);
+    ws_ctx_own(c, WS_OWNED_EVENT, id);
+    *ret = (void *)(uintptr_t)id;
+    return CUDA_OK;
+}
+
+static int event_destroy(void *event)
+{
+    WS_DRV_ENTER(c);
+    (void)c;
+    ws_err e = ws_session_event_destroy((uintptr_t)event);
+    if (!e)
+        ws_ctx_disown(WS_OWNED_EVENT, (uintptr_t)event);
+    return ws_drv_error(e);
+}
+WS_DRV_API(cuEventDestroy_v2, (void *event))
+{
+    return event_destroy(event);
+}
+WS_DRV_API(cuEventDestroy, (void *event))
+{
+    return event_destroy(event);
+}
+
+WS_DRV_STREAM_API(cuEventRecord, _ptsz, (void *event, void *stream), (event, stream))
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    return ws_drv_error(ws_session_event_record((uintptr_t)event, id));
+}
+
+WS_DRV_STREAM_API(cuEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags), (event, stream, flags))
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    if (flags > 1)
+        return CUDA_INVALID_VALUE;
+    return ws_drv_error(ws_session_event_record((uintptr_t)event, id));
+}
+
+WS_DRV_API(cuEventSynchronize, (void *event))
+{
+    WS_DRV_ENTER(c);
+    (void)c;
+    return ws_drv_error(ws_session_event_sync((uintptr_t)event));
+}
+
+WS_DRV_API(cuEventQuery, (void *event))
+{
+    WS_DRV_ENTER(c);
+    (void)c;
+    return ws_drv_error(ws_session_event_query((uintptr_t)event));
+}
+
+static int elapsed(float *ret, void *start, void *end)
+{
+    WS_DRV_ENTER(c);
+    (void)c;
+    if (!ret)
+        return CUDA_INVALID_VALUE;
+    return ws_drv_error(ws_session_event_elapsed((uintptr_t)start, (uintptr_t)end, ret));
+}
+WS_DRV_API(cuEventElapsedTime_v2, (float *ret, void *start, void *end))
+{
+    return elapsed(ret, start, end);
+}
+WS_DRV_API(cuEventElapsedTime, (float *ret, void *start, void *end))
+{
+    return elapsed(ret, start, end);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Registered memory: the program's own pages can't be shared with the daemon, so registering them is only noted. That is all it
+ * takes for copies. A kernel can't reach them: we say so where CUDA lets a device say it (the attribute
+ * canUseHostPointerForRegisteredMem is 0, and asking for the device's address of them is refused). */
+#include "frontend/hostmem.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "frontend/errors.h"
+
+static struct ws_hostmem *table; /* by base */
+static size_t n_table, cap_table;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Index of the first with base > @address. Lock held. */
+static size_t upper(uint64_t address)
+{
+    size_t lo = 0, hi = n_table;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (table[mid].base <= address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static int add(const struct ws_hostmem *m)
+{
+    int code = CUDA_OK;
+    pthread_mutex_lock(&lock);
+    size_t i = upper(m->base);
+    if ((i > 0 && m->base - table[i - 1].base < table[i - 1].bytes) || (i < n_table && table[i].base - m->base < m->bytes))
+        code = CUDA_ALREADY_REGISTERED;
+    else if (ws_grow((void **)&table, &cap_table, n_table + 1, sizeof *table))
+        code = CUDA_OUT_OF_MEMORY;
+    if (!code) {
+        memmove(table + i + 1, table + i, (n_table - i) * sizeof *table);
+        table[i] = *m;
+        n_table++;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+static bool take(uint64_t base, enum ws_hostmem_kind kind)
+{
+    pthread_mutex_lock(&lock);
+    size_t i = upper(base);
+    bool found = i > 0 && table[i - 1].base == base && table[i - 1].kind == kind;
+    if (found) {
+        memmove(table + i - 1, table + i, (n_table - i) * sizeof *table);
+        n_table--;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsigned flags, void **ret)
+{
+    void *p;
+    ws_err r = ws_session_host_alloc(bytes, &p);
+    if (r)
+        return ws_drv_error(r);
+    int code = add(&(struct ws_hostmem){(uintptr_t)p, bytes, kind, flags, device});
+    if (code) {
+        ws_session_host_free(p);
+        return code == CUDA_ALREADY_REGISTERED ? CUDA_UNKNOWN : code;
+    }
+    *ret = p;
+    return CUDA_OK;
+}
+
+int ws_hostmem_free(enum ws_hostmem_kind kind, void *p)
+{
+    if (!take((uintptr_t)p, kind))
+        return CUDA_INVALID_VALUE;
+    return ws_drv_error(ws_session_host_free(p));
+}
+
+int ws_hostmem_register(void *p, uint64_t bytes, unsigned flags, int device)
+{
+    return add(&(struct ws_hostmem){(uintptr_t)p, bytes, WS_HOSTMEM_REGISTERED, flags, device});
+}
+
+int ws_hostmem_unregister(void *p)
+{
+    return take((uintptr_t)p, WS_HOSTMEM_REGISTERED) ? CUDA_OK : CUDA_NOT_REGISTERED;
+}
+
+void ws_hostmem_find(uint64_t address, struct ws_hostmem *ret)
+{
+    *ret = (struct ws_hostmem){.kind = WS_HOSTMEM_NONE};
+    pthread_mutex_lock(&lock);
+    size_t i = upper(address);
+    if (i > 0 && address - table[i - 1].base < table[i - 1].bytes)
+        *ret = table[i - 1];
+    pthread_mutex_unlock(&lock);
+}

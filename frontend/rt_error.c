@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Chapter "Error Handling". The last error is the thread's. One that lost the context stays, for it comes back from every call
+ * until the device is reset; others are cleared by reading them. */
+#include "frontend/facade.h"
+
+/* Asynchronous errors that have arrived in the meantime count as last errors too. */
+static int last_error(void)
+{
+    if (ws_facade_state() != WS_FACADE_OPEN)
+        return ws_thread.last_error;
+    int lost = ws_rt_error(ws_session_connect());
+    if (ws_cuda_sticky(lost))
+        return lost;
+    return ws_thread.last_error;
+}
+
+WS_RT_API(cudaGetLastError, (void))
+{
+    int code = last_error();
+    ws_thread.last_error = CUDA_OK;
+    return code;
+}
+
+WS_RT_API(cudaPeekAtLastError, (void))
+{
+    return last_error();
+}
+
+WS_RT_TYPED_API(cudaGetErrorName, const char *, (int error))
+{
+    const char *s = ws_rt_error_name(error);
+    return s ? s : "unrecognized error code";
+}
+
+WS_RT_TYPED_API(cudaGetErrorString, const char *, (int error))
+{
+    const char *s = ws_rt_error_name(error) ? ws_cuda_error_text(error) : NULL;
+    return s ? s : "unrecognized error code";
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Chapters "Memory Management" (linear memory; arrays are not done) and "Unified Addressing". */
+#include <string.h>
+
+#include "frontend/attributes.h"
+#include "frontend/copy.h"
+#include "frontend/facade.h"
+#include "frontend/hostmem.h"
+
+enum { NO_DEVICE_ID = -2 };
+enum { HOST_ALLOC_FLAGS = 7, REGISTER_PORTABLE = 1, REGISTER_MAPPED = 2, REGISTER_FLAGS = 15 };
+enum { ATTACH_GLOBAL = 1, ATTACH_HOST = 2 };
+
+/* ---- allocation ---- */
+
+static int device_alloc(void **p, uint64_t bytes)
+{
+    uint64_t address = 0;
+    WS_RT_ENTER(device);
+    if (!p)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    if (!bytes) {
+        *p = NULL;
+        return CUDA_OK;
+    }
+    ws_err r = ws_session_mem_alloc(device, bytes, &address);
+    if (r)
+        return WS_RT_DONE(r);
+    ws_ctx_own(ws_ctx_current(), WS_OWNED_MEMORY, address);
+    *p = (void *)(uintptr_t)address;
+    return CUDA_OK;
+}
+
+WS_RT_API(cudaMalloc, (void **p, size_t bytes))
+{
+    return device_alloc(p, bytes);
+}
+
+WS_RT_API(cudaMallocPitch, (void **p, size_t *pitch, size_t width, size_t height))
+{
+    size_t row = WS_ALIGN_UP(width, (size_t)WS_PITCH_ALIGNMENT), bytes;
+    if (!p || !pitch || row < width || __builtin_mul_overflow(row, height, &bytes))
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = device_alloc(p, bytes);
+    if (!code)
+        *pitch = row;
+    return code;
+}
+
+WS_RT_API(cudaMalloc3D, (struct cuda_pitched_ptr * p, struct cuda_extent extent))
+{
+    size_t row = WS_ALIGN_UP(extent.width, (size_t)WS_PITCH_ALIGNMENT), bytes;
+    void *address;
+    if (!p || row < extent.width || __builtin_mul_overflow(row, extent.height, &bytes) || __builtin_mul_overflow(bytes, extent.depth, &bytes))
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = device_alloc(&address, bytes);
+    if (!code)
+        *p = (struct cuda_pitched_ptr){address, row, extent.width, extent.height};
+    return code;
+}
+
+WS_RT_API(cudaFree, (void *p))
+{
+    WS_RT_ENTER(device);
+    (void)device;
+    if (!p)
+        return CUDA_OK;
+    int code = ws_hostmem_free(WS_HOSTMEM_MANAGED, p);
+    if (code != CUDA_INVALID_VALUE)
+        return ws_rt_record(code);
+    ws_ctx_disown(WS_OWNED_MEMORY, (uintptr_t)p);
+    return WS_RT_DONE(ws_session_mem_free((uintptr_t)p));
+}
+
+static int host_alloc(void **p, size_t bytes, unsigned flags)
+{
+    WS_RT_ENTER(device);
+    if (!p || flags > HOST_ALLOC_FLAGS)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    if (!bytes) {
+        *p = NULL;
+        return CUDA_OK;
+    }
+    return ws_rt_record(ws_hostmem_alloc(WS_HOSTMEM_PINNED, device, bytes, flags, p));
+}
+
+WS_RT_API(cudaMallocHost, (void **p, size_t bytes))
+{
+    return host_alloc(p, bytes, 0);
+}
+WS_RT_API(cudaHostAlloc, (void **p, size_t bytes, unsigned flags))
+{
+    return host_alloc(p, bytes, flags);
+}
+
+WS_RT_API(cudaFreeHost, (void *p))
+{
+    WS_RT_ENTER(device);
+    (void)device;
+    return ws_rt_record(p ? ws_hostmem_free(WS_HOSTMEM_PINNED, p) : CUDA_OK);
+}
+
+WS_RT_API(cudaMallocManaged, (void **p, size_t bytes, unsigned flags))
+{
+    WS_RT_ENTER(device);
+    if (!p || !bytes || (flags != ATTACH_GLOBAL && flags != ATTACH_HOST))
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    if (!ws_session_maps_host()) {
+        ws_session_unsupported("cudaMallocManaged with a remote daemon");
+        return ws_rt_record(CUDA_NOT_SUPPORTED);
+    }
+    return ws_rt_record(ws_hostmem_alloc(WS_HOSTMEM_MANAGED, device, bytes, flags, p));
+}
+
+WS_RT_API(cudaMemGetInfo, (size_t * available, size_t *total))
+{
+    uint64_t f, t;
+    WS_RT_ENTER(device);
+    ws_err r = ws_session_mem_info(device, &f, &t);
+    if (r)
+        return WS_RT_DONE(r);
+    if (available)
+        *available = f;
+    if (total)
+        *total = t;
+    return CUDA_OK;
+}
+
+/* ---- host memory of the program ---- */
+
+WS_RT_API(cudaHostRegister, (void *p, size_t bytes, unsigned flags))
+{
+    WS_RT_ENTER(device);
+    if (!p || !bytes || flags > REGISTER_FLAGS)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    if (flags & ~(unsigned)REGISTER_PORTABLE) {
+        ws_session_unsupported("cudaHostRegister with cudaHostRegisterMapped, IoMemory or ReadOnly");
+        return ws_rt_record(CUDA_NOT_SUPPORTED);
+    }
+    return ws_rt_record(ws_hostmem_register(p, bytes, flags, device));
+}
+
+WS_RT_API(cudaHostUnregister, (void *p))
+{
+    WS_RT_ENTER(device);
+    if (!p)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    ws_err r = ws_session_device_sync(device);
+    return r ? WS_RT_DONE(r) : ws_rt_record(ws_hostmem_unregister(p));
+}
+
+WS_RT_API(cudaHostGetDevicePointer, (void **dev, void *host, unsigned flags))
+{
+    struct ws_hostmem m;
+    WS_RT_ENTER(device);
+    (void)device;
+    if (!dev || flags)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    ws_hostmem_find((uintptr_t)host, &m);
+    if (m.kind == WS_HOSTMEM_NONE || m.kind == WS_HOSTMEM_REGISTERED || !ws_session_maps_host())
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    *dev = host; /* unified addressing */
+    return CUDA_OK;
+}
+
+WS_RT_API(cudaHostGetFlags, (unsigned *flags, void *host))
+{
+    struct ws_hostmem m;
+    WS_RT_ENTER(device);
+    (void)device;
+    ws_hostmem_find((uintptr_t)host, &m);
+    if (!flags || m.kind != WS_HOSTMEM_PINNED)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    *flags = m.flags;
+    return CUDA_OK;
+}
+
+/* ---- copies ---- */
+
+enum { KIND_DEFAULT = 4 };
+
+/* Return: a CUDA code. */
+static int direction(int kind, enum ws_copy_dir *ret)
+{
+    static const enum ws_copy_dir dirs[] = {WS_COPY_H2H, WS_COPY_H2D, WS_COPY_D2H, WS_COPY_D2D, WS_COPY_AUTO};
+    if (kind < 0 || kind > KIND_DEFAULT)
+        return CUDA_INVALID_DIRECTION;
+    *ret = dirs[kind];
+    return CUDA_OK;
+}
+
+static int copy(void *dst, const void *src, size_t bytes, int kind, void *stream, bool per_thread, bool async)
+{
+    enum ws_copy_dir dir;
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, per_thread, device);
+    int code = direction(kind, &dir);
+    if (code)
+        return ws_rt_record(code);
+    return WS_RT_DONE(ws_session_copy(id, dst, src, bytes, dir, async));
+}
+
+WS_RT_STREAM_API(cudaMemcpy, _ptds, (void *dst, const void *src, size_t bytes, int kind), (dst, src, bytes, kind))
+{
+    return copy(dst, src, bytes, kind, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpyAsync, _ptsz, (void *dst, const void *src, size_t bytes, int kind, void *stream), (dst, src, bytes, kind, stream))
+{
+    return copy(dst, src, bytes, kind, stream, per_thread, true);
+}
+
+static int check_peers(int a, int b)
+{
+    return ws_session_device(a) && ws_session_device(b) ? CUDA_OK : CUDA_INVALID_DEVICE;
+}
+
+WS_RT_API(cudaMemcpyPeer, (void *dst, int dst_device, const void *src, int src_device, size_t bytes))
+{
+    WS_RT_ENTER(device);
+    int code = check_peers(dst_device, src_device);
+    if (code)
+        return ws_rt_record(code);
+    return WS_RT_DONE(ws_session_copy(ws_stream_legacy(device), dst, src, bytes, WS_COPY_D2D, false));
+}
+WS_RT_API(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int src_device, size_t bytes, void *stream))
+{
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, false, device);
+    int code = check_peers(dst_device, src_device);
+    if (code)
+        return ws_rt_record(code);
+    return WS_RT_DONE(ws_session_copy(id, dst, src, bytes, WS_COPY_D2D, true));
+}
+
+static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind, void *stream,
+                   bool per_thread, bool async)
+{
+    struct ws_copy_side d = {(uintptr_t)dst, dpitch, 0}, s = {(uintptr_t)src, spitch, 0};
+    struct ws_copy_box box = {width, height, 1};
+    enum ws_copy_dir dir;
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, per_thread, device);
+    int code = direction(kind, &dir);
+    if (!code && (width > dpitch || width > spitch))
+        code = CUDA_INVALID_PITCH;
+    if (code)
+        return ws_rt_record(code);
+    return WS_RT_DONE(ws_copy_box(id, &d, &s, &box, dir, async));
+}
+
+WS_RT_STREAM_API(cudaMemcpy2D, _ptds, (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind),
+                 (dst, dpitch, src, spitch, width, height, kind))
+{
+    return copy_2d(dst, dpitch, src, spitch, width, height, kind, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpy2DAsync, _ptsz,
+                 (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind, void *stream),
+                 (dst, dpitch, src, spitch, width, height, kind, stream))
+{
+    return copy_2d(dst, dpitch, src, spitch, width, height, kind, stream, per_thread, true);
+}
+
+/* A side of a copy of boxes: its first byte. Return: false if an address would wrap. */
+static bool box_side(const struct cuda_pitched_ptr *p, const struct cuda_pos *pos, struct ws_copy_side *ret)
+{
+    size_t slice, y, z, at;
+    if (__builtin_mul_overflow(p->pitch, p->ysize, &slice) || __builtin_mul_overflow(p->pitch, pos->y, &y) ||
+        __builtin_mul_overflow(slice, pos->z, &z) || __builtin_add_overflow(y, z, &at) || __builtin_add_overflow(at, pos->x, &at) ||
+        __builtin_add_overflow(at, (size_t)(uintptr_t)p->ptr, &at))
+        return false;
+    *ret = (struct ws_copy_side){at, p->pitch, slice};
+    return true;
+}
+
+static int copy_3d(const void *src_array, const struct cuda_pitched_ptr *src, const struct cuda_pos *src_pos, const void *dst_array,
+                   const struct cuda_pitched_ptr *dst, const struct cuda_pos *dst_pos, const struct cuda_extent *extent, int kind,
+                   void *stream, bool per_thread, bool async)
+{
+    struct ws_copy_side d, s;
+    struct ws_copy_box box = {extent->width, extent->height, extent->depth};
+    enum ws_copy_dir dir;
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, per_thread, device);
+    if (src_array || dst_array) {
+        ws_session_unsupported("cudaMemcpy3D with arrays");
+        return ws_rt_record(CUDA_NOT_SUPPORTED);
+    }
+    int code = direction(kind, &dir);
+    if (!code && (extent->width > src->pitch || extent->width > dst->pitch))
+        code = CUDA_INVALID_PITCH;
+    if (!code && (!box_side(src, src_pos, &s) || !box_side(dst, dst_pos, &d)))
+        code = CUDA_INVALID_VALUE;
+    if (code)
+        return ws_rt_record(code);
+    return WS_RT_DONE(ws_copy_box(id, &d, &s, &box, dir, async));
+}
+
+WS_RT_STREAM_API(cudaMemcpy3D, _ptds, (const struct cuda_memcpy_3d_parms *p), (p))
+{
+    if (!p)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos, &p->extent, p->kind, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpy3DAsync, _ptsz, (const struct cuda_memcpy_3d_parms *p, void *stream), (p, stream))
+{
+    if (!p)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos, &p->extent, p->kind, stream, per_thread, true);
+}
+
+enum { KIND_DEVICE_TO_DEVICE = 3 };
+
+static int copy_3d_peer(const struct cuda_memcpy_3d_peer_parms *p, void *stream, bool per_thread, bool async)
+{
+    if (!p)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    WS_RT_ENTER(device);
+    (void)device;
+    int code = check_peers(p->srcDevice, p->dstDevice);
+    if (code)
+        return ws_rt_record(code);
+    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos, &p->extent, KIND_DEVICE_TO_DEVICE, stream,
+                   per_thread, async);
+}
+WS_RT_STREAM_API(cudaMemcpy3DPeer, _ptds, (const struct cuda_memcpy_3d_peer_parms *p), (p))
+{
+    return copy_3d_peer(p, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpy3DPeerAsync, _ptsz, (const struct cuda_memcpy_3d_peer_parms *p, void *stream), (p, stream))
+{
+    return copy_3d_peer(p, stream, per_thread, true);
+}
+
+/* ---- fills ---- */
+
+static int fill(void *dst, size_t pitch, int value, size_t width, size_t height, size_t depth, size_t slice, void *stream, bool per_thread,
+                bool async)
+{
+    struct ws_copy_side d = {(uintptr_t)dst, pitch, slice};
+    struct ws_copy_box box = {width, height, depth};
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, per_thread, device);
+    return WS_RT_DONE(ws_fill_box(id, &d, (uint8_t)value, 1, &box, async));
+}
+
+WS_RT_STREAM_API(cudaMemset, _ptds, (void *dst, int value, size_t bytes), (dst, value, bytes))
+{
+    return fill(dst, bytes, value, bytes, 1, 1, 0, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemsetAsync, _ptsz, (void *dst, int value, size_t bytes, void *stream), (dst, value, bytes, stream))
+{
+    return fill(dst, bytes, value, bytes, 1, 1, 0, stream, per_thread, true);
+}
+WS_RT_STREAM_API(cudaMemset2D, _ptds, (void *dst, size_t pitch, int value, size_t width, size_t height), (dst, pitch, value, width, height))
+{
+    return fill(dst, pitch, value, width, height, 1, 0, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemset2DAsync, _ptsz, (void *dst, size_t pitch, int value, size_t width, size_t height, void *stream),
+                 (dst, pitch, value, width, height, stream))
+{
+    return fill(dst, pitch, value, width, height, 1, 0, stream, per_thread, true);
+}
+WS_RT_STREAM_API(cudaMemset3D, _ptds, (struct cuda_pitched_ptr p, int value, struct cuda_extent e), (p, value, e))
+{
+    return fill(p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemset3DAsync, _ptsz, (struct cuda_pitched_ptr p, int value, struct cuda_extent e, void *stream), (p, value, e, stream))
+{
+    return fill(p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize, stream, per_thread, true);
+}
+
+/* ---- managed memory: it is where both sides reach it already ---- */
+
+static int check_managed(const void *p, size_t bytes)
+{
+    struct ws_hostmem m;
+    WS_RT_ENTER(device);
+    (void)device;
+    ws_hostmem_find((uintptr_t)p, &m);
+    bool inside = m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - ((uintptr_t)p - m.base);
+    return ws_rt_record(inside ? CUDA_OK : CUDA_INVALID_VALUE);
+}
+
+/* The parameters after the first two changed with CUDA 13; none of them matters here. */
+WS_RT_API(cudaMemPrefetchAsync, (const void *p, size_t bytes))
+{
+    return check_managed(p, bytes);
+}
+WS_RT_ALIAS(cudaMemPrefetchAsync_ptsz, cudaMemPrefetchAsync)
+WS_RT_ALIAS(cudaMemPrefetchAsync_v2, cudaMemPrefetchAsync)
+WS_RT_ALIAS(cudaMemPrefetchAsync_v2_ptsz, cudaMemPrefetchAsync)
+WS_RT_ALIAS(cudaMemAdvise, cudaMemPrefetchAsync)
+WS_RT_ALIAS(cudaMemAdvise_v2, cudaMemPrefetchAsync)
+
+WS_RT_STREAM_API(cudaStreamAttachMemAsync, _ptsz, (void *stream, void *p, size_t bytes, unsigned flags), (stream, p, bytes, flags))
+{
+    struct ws_hostmem m;
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, per_thread, device);
+    (void)id;
+    ws_hostmem_find((uintptr_t)p, &m);
+    bool ok = m.kind == WS_HOSTMEM_MANAGED && (!bytes || bytes <= m.bytes - ((uintptr_t)p - m.base)) &&
+              (flags == ATTACH_GLOBAL || flags == ATTACH_HOST || flags == 4);
+    return ws_rt_record(ok ? CUDA_OK : CUDA_INVALID_VALUE);
+}
+
+/* ---- what is at an address ---- */
+
+WS_RT_API(cudaPointerGetAttributes, (struct cuda_pointer_attributes * a, const void *p))
+{
+    struct ws_hostmem h;
+    struct ws_mem_info m;
+    WS_RT_ENTER(device);
+    if (!a)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    memset(a, 0, sizeof *a);
+    ws_hostmem_find((uintptr_t)p, &h);
+    ws_session_mem_find((uintptr_t)p, &m);
+    (void)device;
+    if (h.kind != WS_HOSTMEM_NONE) {
+        a->type = h.kind == WS_HOSTMEM_MANAGED ? WS_CUDA_MEMORY_MANAGED : WS_CUDA_MEMORY_HOST;
+        a->device = h.device;
+        a->hostPointer = (void *)p;
+        if (h.kind != WS_HOSTMEM_REGISTERED && ws_session_maps_host())
+            a->devicePointer = (void *)p;
+    } else if (m.kind == WS_MEM_DEVICE || m.kind == WS_MEM_VARIABLE) {
+        a->type = WS_CUDA_MEMORY_DEVICE;
+        a->device = m.device;
+        a->devicePointer = (void *)p;
+    } else {
+        a->type = WS_CUDA_MEMORY_UNREGISTERED;
+        a->device = NO_DEVICE_ID;
+        a->hostPointer = (void *)p;
+    }
+    return CUDA_OK;
+}
+
+/* ---- descriptions: no device needed ---- */
+
+WS_RT_TYPED_API(cudaCreateChannelDesc, struct cuda_channel_desc, (int x, int y, int z, int w, int format))
+{
+    return (struct cuda_channel_desc){x, y, z, w, format};
+}
