@@ -291,8 +291,10 @@ static void mark_reached(struct ws_job *j)
     struct ws_join *join = j->join;
     join->end_ns = WS_MAX(join->end_ns, j->stream->end_ns);
     j->join = NULL;
-    if (!--join->n_left) /* later, from ws_server_run_ready(): it may free this stream */
+    if (!--join->n_left) { /* later, from ws_server_run_ready(): it may free this stream */
+        ws_list_remove(&join->node);
         ws_list_append(&j->client->server->reached, &join->node);
+    }
 }
 
 static void job_start(struct ws_stream *s, struct ws_job *j)
