@@ -9,7 +9,12 @@
 #include "base/macros.h"
 #include "protocol/protocol.h"
 
-enum { WS_EXIT_USAGE = 2, WS_EXIT_UNAVAILABLE = 69, WS_EXIT_CANNOT_RUN = 126, WS_EXIT_NOT_FOUND = 127 };
+enum {
+    WS_EXIT_USAGE = 2,
+    WS_EXIT_UNAVAILABLE = 69,
+    WS_EXIT_CANNOT_RUN = 126,
+    WS_EXIT_NOT_FOUND = 127
+};
 
 int ws_cli_run(int argc, char **argv);
 int ws_cli_status(int argc, char **argv);
@@ -23,7 +28,8 @@ const char *ws_cli_endpoint(const char *option);
 /**
  * ws_cli_ask_status() - one StatusRequest to a daemon
  * @ret: freed with ws__server_message__free_unpacked(); its status field is set
- * Return: 0, -ETIMEDOUT (nobody answered within @timeout_ms), -EPROTO (not our language), or another negative errno.
+ * Return: 0, -ETIMEDOUT (nobody answered within @timeout_ms), -EPROTO (not our language),
+ * -EPROTONOSUPPORT (another version of it, or of the endpoint), -ENOENT and -ECONNREFUSED (no socket there), or another negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
 

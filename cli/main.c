@@ -12,7 +12,8 @@ static const struct verb {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"run", "run [--task NAME] [--private] [--gpus LIST] [--socket ENDPOINT] -- PROG ARGS…", ws_cli_run},
+    {"run", "run [--task NAME] [--private] [--gpus LIST] [--socket ENDPOINT] -- PROG ARGS…",
+     ws_cli_run},
     {"status", "status [--json] [--socket ENDPOINT]", ws_cli_status},
 };
 

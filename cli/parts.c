@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -67,18 +69,24 @@ static int receive(void *socket, int timeout_ms, Ws__ServerMessage **ret)
     for (;;) {
         uint64_t now_ns = ws_clock_ns();
         zmq_pollitem_t item = {.socket = socket, .events = ZMQ_POLLIN};
-        if (now_ns >= end_ns || zmq_poll(&item, 1, (long)((end_ns - now_ns) / WS_NS_PER_MS) + 1) == 0)
+        if (now_ns >= end_ns ||
+            zmq_poll(&item, 1, (long)((end_ns - now_ns) / WS_NS_PER_MS) + 1) == 0)
             return -ETIMEDOUT;
         zmq_msg_t msg;
         zmq_msg_init(&msg);
         if (zmq_msg_recv(&msg, socket, ZMQ_DONTWAIT) >= 0) {
-            Ws__ServerMessage *m = ws__server_message__unpack(NULL, zmq_msg_size(&msg), zmq_msg_data(&msg));
+            Ws__ServerMessage *m =
+                ws__server_message__unpack(NULL, zmq_msg_size(&msg), zmq_msg_data(&msg));
             zmq_msg_close(&msg);
             if (!m)
                 return -EPROTO;
-            if (m->status) {
+            if (m->status && m->status->version == WS_PROTOCOL_VERSION) {
                 *ret = m;
                 return 0;
+            }
+            if (m->status) {
+                ws__server_message__free_unpacked(m, NULL);
+                return -EPROTONOSUPPORT;
             }
             ws__server_message__free_unpacked(m, NULL);
         } else {
@@ -89,18 +97,37 @@ static int receive(void *socket, int timeout_ms, Ws__ServerMessage **ret)
     }
 }
 
+/* A Unix socket tells at once that nobody listens; ZeroMQ would go on trying. */
+static int probe_ipc(const char *endpoint)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    if (strncmp(endpoint, "ipc://", 6) || strlen(endpoint + 6) >= sizeof a.sun_path ||
+        endpoint[6] != '/')
+        return 0;
+    strcpy(a.sun_path, endpoint + 6);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int r = fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
 int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret)
 {
     uint8_t request[64];
     int n = pack_request(request, sizeof request), linger = 0, r;
     if (n < 0)
         return n;
+    r = probe_ipc(endpoint);
+    if (r)
+        return r;
     void *ctx = zmq_ctx_new(), *socket = ctx ? zmq_socket(ctx, ZMQ_DEALER) : NULL;
     if (!socket) {
         r = -ENOMEM;
     } else {
         zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-        r = zmq_connect(socket, endpoint) || zmq_send(socket, request, (size_t)n, 0) < 0 ? -errno : 0;
+        r = zmq_connect(socket, endpoint) || zmq_send(socket, request, (size_t)n, 0) < 0 ? -errno
+                                                                                         : 0;
         if (!r)
             r = receive(socket, timeout_ms, ret);
         zmq_close(socket);

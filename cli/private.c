@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon gets PR_SET_PDEATHSIG, so that it drains when we are killed; it tells that it is ready by a byte on a pipe. */
+/* Three processes: we, a guard, the daemon. The guard is the daemon's parent and holds one end of a pipe whose other end only
+ * we hold; when that closes, because we are done or were killed, it drains the daemon, waits for it and removes the directory.
+ * So nothing is left as long as nobody kills the guard; then PR_SET_PDEATHSIG still ends the daemon.
+ * Both are in a process group of their own: the terminal's ^C is for the program. */
 #include "config.h"
 
 #include "cli/private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,27 +21,67 @@
 
 #include "cli/cli.h"
 
-enum { READY_TIMEOUT_MS = 20000 };
+enum { READY_TIMEOUT_MS = 20000, DIR_MAX = 24 };
 
-static void child(const struct ws_private *p, const char *daemon, const char *gpus, int ready_fd, pid_t parent)
+static void remove_directory(const char *dir)
+{
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.')
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    rmdir(dir);
+}
+
+static void exec_daemon(const struct ws_private *p, const char *daemon, const char *gpus,
+                        int ready_fd, pid_t guard)
 {
     char fd[16];
-    sigset_t none;
-    const char *argv[] = {daemon, "--socket", p->endpoint, "--gpus", gpus, "--ready-fd", fd, NULL};
+    const char *argv[] = {daemon, "--socket", p->endpoint, "--gpus", gpus, "--log-level", "warning", "--ready-fd", fd, NULL};
     snprintf(fd, sizeof fd, "%d", ready_fd);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    setpgid(0, 0); /* the terminal's ^C is for the program; we stop the daemon after it */
+    fcntl(ready_fd, F_SETFD, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
+    if (getppid() != guard)
         _exit(0);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
     unsetenv("LD_PRELOAD");
     execv(daemon, (char *const *)argv);
     ws_cli_error("cannot start '%s': %s", daemon, strerror(errno));
     _exit(WS_EXIT_CANNOT_RUN);
 }
 
-static int wait_ready(struct ws_private *p, int fd)
+static void guard(const struct ws_private *p, const char *daemon, const char *gpus, int ready_fd,
+                  int alive_fd)
+{
+    sigset_t none;
+    char byte;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    pid_t self = getpid(), pid = fork();
+    if (pid == 0) {
+        close(alive_fd);
+        exec_daemon(p, daemon, gpus, ready_fd, self);
+    }
+    close(ready_fd);
+    while (read(alive_fd, &byte, 1) < 0 && errno == EINTR)
+        ;
+    if (pid > 0) {
+        kill(pid, SIGTERM);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    remove_directory(p->dir);
+    _exit(0);
+}
+
+static int wait_ready(const struct ws_private *p, int fd)
 {
     struct pollfd pfd = {.fd = fd, .events = POLLIN};
     char byte;
@@ -47,35 +92,56 @@ static int wait_ready(struct ws_private *p, int fd)
     if (r > 0 && read(fd, &byte, 1) == 1)
         return 0;
     ws_cli_error("the private wattshared %s; run `wattshared --socket %s` by hand to see more",
-                 r == 0 ? "did not become ready in 20 s" : "ended before it was ready (its message is above)", p->endpoint);
+                 r == 0 ? "did not become ready in 20 s"
+                        : "ended before it was ready (its message is above)",
+                 p->endpoint);
     return -1;
+}
+
+static int make_directory(struct ws_private *p)
+{
+    const char *parent = getenv("XDG_RUNTIME_DIR");
+    if (!parent || strlen(parent) > DIR_MAX ||
+        access(parent, W_OK)) /* a Unix socket's path is short */
+        parent = "/tmp";
+    snprintf(p->dir, sizeof p->dir, "%s/wattshare-XXXXXX", parent);
+    if (!mkdtemp(p->dir)) {
+        ws_cli_error("cannot make a directory in '%s': %s", parent, strerror(errno));
+        p->dir[0] = 0;
+        return -1;
+    }
+    snprintf(p->endpoint, sizeof p->endpoint, "ipc://%s/sock", p->dir);
+    return 0;
 }
 
 int ws_private_start(struct ws_private *p, const char *gpus)
 {
-    const char *tmp = getenv("XDG_RUNTIME_DIR");
-    int ready[2];
+    int ready[2] = {-1, -1}, alive[2] = {-1, -1};
     char *daemon = ws_cli_find_part("WATTSHARED", "backend/wattshared", SBINDIR "/wattshared");
+    *p = (struct ws_private){.alive_fd = -1};
     if (!daemon)
         return -1;
-    if (!tmp || strlen(tmp) > 24 || access(tmp, W_OK))
-        tmp = "/tmp";
-    snprintf(p->dir, sizeof p->dir, "%s/wattshare-XXXXXX", tmp);
-    if (!mkdtemp(p->dir) || pipe(ready)) {
-        ws_cli_error("cannot make '%s': %s", p->dir, strerror(errno));
-        free(daemon);
-        return -1;
-    }
-    snprintf(p->endpoint, sizeof p->endpoint, "ipc://%s/sock", p->dir);
-    pid_t parent = getpid();
-    p->pid = fork();
-    if (p->pid == 0) {
+    int r = make_directory(p);
+    if (!r && (pipe2(ready, O_CLOEXEC) || pipe2(alive, O_CLOEXEC) || (p->guard = fork()) < 0)) {
+        ws_cli_error("cannot start a private wattshared: %s", strerror(errno));
+        remove_directory(p->dir);
         close(ready[0]);
-        child(p, daemon, gpus, ready[1], parent);
+        close(ready[1]);
+        close(alive[0]);
+        close(alive[1]);
+        r = -1;
+    } else if (!r && p->guard == 0) {
+        close(ready[0]);
+        close(alive[1]);
+        guard(p, daemon, gpus, ready[1], alive[0]);
     }
-    close(ready[1]);
     free(daemon);
-    int r = p->pid < 0 ? -1 : wait_ready(p, ready[0]);
+    if (r)
+        return r;
+    close(ready[1]);
+    close(alive[0]);
+    p->alive_fd = alive[1];
+    r = wait_ready(p, ready[0]);
     close(ready[0]);
     if (r)
         ws_private_stop(p);
@@ -84,13 +150,10 @@ int ws_private_start(struct ws_private *p, const char *gpus)
 
 void ws_private_stop(struct ws_private *p)
 {
-    if (p->pid > 0) {
-        kill(p->pid, SIGTERM);
-        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-        p->pid = 0;
-    }
-    if (p->dir[0])
-        rmdir(p->dir);
-    p->dir[0] = 0;
+    if (p->guard <= 0)
+        return;
+    close(p->alive_fd);
+    while (waitpid(p->guard, NULL, 0) < 0 && errno == EINTR)
+        ;
+    p->guard = 0;
 }

@@ -7,14 +7,15 @@
 #include "base/macros.h"
 
 struct ws_private {
-    pid_t pid;
+    pid_t guard;  /* its parent; 0: not running */
+    int alive_fd; /* as long as it is open, it runs */
     char dir[64];
     char endpoint[96];
 };
 
 /* Starts it and waits until it is ready. @gpus: comma-separated catalog names. Return: 0, or -1 with the error printed. */
 WS_MUST_CHECK int ws_private_start(struct ws_private *p, const char *gpus);
-/* Drains it, waits for its end, removes the directory. */
+/* Drains it, waits for its end, removes the directory. The same happens if this process dies without calling. */
 void ws_private_stop(struct ws_private *p);
 
 #endif

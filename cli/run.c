@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,7 +63,8 @@ static int parse(int argc, char **argv, struct run_options *o)
         return WS_EXIT_USAGE;
     }
     if (o->socket && o->is_private) {
-        ws_cli_error("--socket names a shared daemon and --private starts one: give only one of them");
+        ws_cli_error(
+            "--socket names a shared daemon and --private starts one: give only one of them");
         return WS_EXIT_USAGE;
     }
     o->argv = argv + optind;
@@ -77,9 +79,11 @@ static bool find_program(const char *name, char path[PATH_MAX])
         snprintf(path, PATH_MAX, "%s", name);
         return !access(path, F_OK);
     }
-    for (const char *d = dirs ? dirs : "/usr/bin:/bin"; d; d = strchr(d, ':') ? strchr(d, ':') + 1 : NULL) {
+    for (const char *d = dirs ? dirs : "/usr/bin:/bin"; d;
+         d = strchr(d, ':') ? strchr(d, ':') + 1 : NULL) {
         int n = (int)strcspn(d, ":");
-        if (snprintf(path, PATH_MAX, "%.*s/%s", n, n ? d : ".", name) < PATH_MAX && !access(path, X_OK))
+        if (snprintf(path, PATH_MAX, "%.*s/%s", n, n ? d : ".", name) < PATH_MAX &&
+            !access(path, X_OK))
             return true;
     }
     return false;
@@ -96,11 +100,12 @@ static int check_program(const char *name)
     }
     switch (ws_elf_kind(path)) {
     case WS_ELF_STATIC:
-        why = "is linked statically, so no library can be preloaded: link it dynamically (without -static)";
+        why = "is linked statically, so no library can be preloaded: link it dynamically (without "
+              "-static)";
         break;
     case WS_ELF_SETUID:
-        if (geteuid() != 0 || getuid() != 0)
-            why = "is setuid or setgid, so the linker ignores LD_PRELOAD: run a copy without these bits";
+        why = "is setuid, setgid or has file capabilities, so the linker ignores LD_PRELOAD: run a "
+              "copy without these";
         break;
     case WS_ELF_FOREIGN:
         why = "is not a 64-bit x86 program";
@@ -114,16 +119,24 @@ static int check_program(const char *name)
     return why ? WS_EXIT_CANNOT_RUN : 0;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+enum { RUNTIME_FIRST = 1 }; /* the sanitizer's runtime must stand before a library built with it */
+#else
+enum { RUNTIME_FIRST = 0 };
+#endif
+
 /* Puts our library before what LD_PRELOAD holds, once. */
 static int set_preload(const char *lib)
 {
     const char *old = getenv("LD_PRELOAD");
     char *rest = ws_strdup(old ? old : ""), *value = ws_strdup(lib), *save = NULL;
-    for (char *p = rest ? strtok_r(rest, ": ", &save) : NULL; p && value; p = strtok_r(NULL, ": ", &save)) {
+    for (char *p = rest ? strtok_r(rest, ": ", &save) : NULL; p && value;
+         p = strtok_r(NULL, ": ", &save)) {
         char *longer = NULL;
+        bool first = RUNTIME_FIRST && strstr(p, "/libasan");
         if (!strcmp(p, lib))
             continue;
-        if (asprintf(&longer, "%s:%s", value, p) < 0)
+        if (asprintf(&longer, "%s:%s", first ? p : value, first ? value : p) < 0)
             longer = NULL;
         free(value);
         value = longer;
@@ -136,10 +149,12 @@ static int set_preload(const char *lib)
 
 static int set_environment(const struct run_options *o, const char *endpoint)
 {
-    char *lib = ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
+    char *lib =
+        ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
     int r = -1;
     if (lib)
-        r = set_preload(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) || (o->task && setenv(WS_ENV_TASK, o->task, 1));
+        r = set_preload(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
+            (o->task && setenv(WS_ENV_TASK, o->task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;
 }
@@ -157,7 +172,8 @@ static int run_shared(const struct run_options *o)
     Ws__ServerMessage *m = NULL;
     int r = ws_cli_ask_status(endpoint, 2000, &m);
     if (r) {
-        ws_cli_error("no answer from a daemon at %s (%s); start one (systemctl start wattshared), or let this command have "
+        ws_cli_error("no answer from a daemon at %s (%s); start one (systemctl start wattshared), "
+                     "or let this command have "
                      "its own: wattshare run --private -- %s",
                      endpoint, strerror(-r), o->argv[0]);
         return WS_EXIT_UNAVAILABLE;
@@ -172,24 +188,29 @@ static int run_shared(const struct run_options *o)
 
 static volatile sig_atomic_t program_pid;
 
-static void forward(int sig)
+/* What the kernel sends (^C in the terminal) the program, in the same process group, has got itself. */
+static void forward(int sig, siginfo_t *info, void *context)
 {
-    if (program_pid > 0)
+    if (program_pid > 0 && info->si_code <= 0)
         kill((pid_t)program_pid, sig);
 }
 
 static int run_private(const struct run_options *o)
 {
     static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-    struct ws_private p = {0};
-    struct sigaction sa = {.sa_handler = forward};
+    struct ws_private p;
+    struct sigaction sa = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO};
     int status = 0, r;
     if (ws_private_start(&p, o->gpus ? o->gpus : "rtx3070"))
         return WS_EXIT_UNAVAILABLE;
     r = set_environment(o, p.endpoint);
     if (!r) {
-        pid_t pid = fork();
+        pid_t self = getpid(), pid = fork();
         if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG,
+                  SIGTERM); /* killed ourselves, we leave no program without its daemon */
+            if (getppid() != self)
+                _exit(WS_EXIT_CANNOT_RUN);
             execvp(o->argv[0], o->argv);
             _exit(exec_failed(o->argv[0]));
         }

@@ -23,6 +23,16 @@ static const char *bytes_text(uint64_t bytes, char buf[24])
     return buf;
 }
 
+/* What programs call themselves must not steer a terminal, nor break JSON. */
+static const char *clean(const char *text, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < size; text++)
+        buf[n++] = (unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f ? '?' : *text;
+    buf[n] = 0;
+    return buf;
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -32,41 +42,46 @@ static const char *base_name(const char *path)
 static void print_gpus(const Ws__StatusReply *s)
 {
     char used[24], total[24];
-    printf("\n%-4s %-12s %4s %8s %22s %9s %9s %13s %11s %9s\n", "GPU", "NAME", "SMS", "CLIENTS", "MEMORY", "KERNELS",
-           "COPIES", "DEVICE MS", "JOULES", "WATTS");
+    printf("\n%-4s %-12s %4s %8s %22s %9s %9s %13s %11s %9s\n", "GPU", "NAME", "SMS", "CLIENTS",
+           "MEMORY", "KERNELS", "COPIES", "DEVICE MS", "JOULES", "WATTS");
     for (size_t i = 0; i < s->n_gpus; i++) {
         const Ws__GpuStatus *g = s->gpus[i];
         char memory[56];
-        snprintf(memory, sizeof memory, "%s / %s", bytes_text(g->memory_used_bytes, used), bytes_text(g->memory_bytes, total));
-        printf("%-4u %-12s %4u %8u %22s %9" PRIu64 " %9" PRIu64 " %13.3f %11.4f %9.1f\n", g->gpu, g->name, g->n_sms,
-               g->n_clients, memory, g->n_kernels, g->n_copies, (double)g->busy_ns / 1e6, (double)g->energy_uj / 1e6,
-               (double)g->power_mw / 1e3);
+        snprintf(memory, sizeof memory, "%s / %s", bytes_text(g->memory_used_bytes, used),
+                 bytes_text(g->memory_bytes, total));
+        printf("%-4u %-12s %4u %8u %22s %9" PRIu64 " %9" PRIu64 " %13.3f %11.4f %9.1f\n", g->gpu,
+               g->name, g->n_sms, g->n_clients, memory, g->n_kernels, g->n_copies,
+               (double)g->busy_ns / 1e6, (double)g->energy_uj / 1e6, (double)g->power_mw / 1e3);
     }
 }
 
 static void print_clients(const Ws__StatusReply *s)
 {
-    char memory[24], in[24], out[24], name[33], gpus[32];
-    printf("\n%-6s %7s %-32s %-5s %-6s %10s %9s %10s %10s %11s %10s  %s\n", "CLIENT", "PID", "TASK", "STATE", "GPU",
-           "MEMORY", "KERNELS", "IN", "OUT", "DEVICE MS", "JOULES", "ERROR");
+    char memory[24], in[24], out[24], name[33], gpus[32], error[256];
+    printf("\n%-6s %7s %-32s %-5s %-6s %10s %9s %10s %10s %11s %10s  %s\n", "CLIENT", "PID", "TASK",
+           "STATE", "GPU", "MEMORY", "KERNELS", "IN", "OUT", "DEVICE MS", "JOULES", "ERROR");
     for (size_t i = 0; i < s->n_clients; i++) {
         const Ws__ClientStatus *c = s->clients[i];
         size_t n = 0;
         gpus[0] = 0;
         for (size_t k = 0; k < c->n_gpus && n + 12 < sizeof gpus; k++)
             n += (size_t)snprintf(gpus + n, sizeof gpus - n, k ? ",%u" : "%u", c->gpus[k]);
-        snprintf(name, sizeof name, "%s", *c->task ? c->task : base_name(c->exe));
-        printf("%-6u %7u %-32s %-5s %-6s %10s %9" PRIu64 " %10s %10s %11.3f %10.4f  %s\n", c->client, c->pid, name,
-               c->connected ? "run" : "ended", *gpus ? gpus : "-", bytes_text(c->memory_bytes, memory), c->n_kernels,
-               bytes_text(c->bytes_in, in), bytes_text(c->bytes_out, out), (double)c->device_ns / 1e6,
-               (double)c->energy_uj / 1e6, c->error_text);
+        clean(*c->task ? c->task : base_name(c->exe), name, sizeof name);
+        clean(c->error_text, error, sizeof error);
+        printf("%-6u %7u %-32s %-5s %-6s %10s %9" PRIu64 " %10s %10s %11.3f %10.4f  %s\n",
+               c->client, c->pid, name, c->connected ? "run" : "ended", *gpus ? gpus : "-",
+               bytes_text(c->memory_bytes, memory), c->n_kernels, bytes_text(c->bytes_in, in),
+               bytes_text(c->bytes_out, out), (double)c->device_ns / 1e6,
+               (double)c->energy_uj / 1e6, error);
     }
 }
 
 static void print_tables(const Ws__StatusReply *s)
 {
-    printf("wattshared pid %u on %s, up %.1f s: %u modules, %" PRIu64 " messages, %" PRIu64 " commands\n", s->pid, s->socket,
-           (double)s->uptime_ns / 1e9, s->n_modules, s->n_messages, s->n_commands);
+    printf("wattshared pid %u on %s, up %.1f s: %u modules, %" PRIu64 " messages, %" PRIu64
+           " commands\n",
+           s->pid, s->socket, (double)s->uptime_ns / 1e9, s->n_modules, s->n_messages,
+           s->n_commands);
     print_gpus(s);
     print_clients(s);
 }
@@ -78,7 +93,8 @@ static void add_u64(struct json_object *o, const char *key, uint64_t v)
 
 static void add_string(struct json_object *o, const char *key, const char *v)
 {
-    json_object_object_add(o, key, json_object_new_string(v));
+    char buf[1024];
+    json_object_object_add(o, key, json_object_new_string(clean(v, buf, sizeof buf)));
 }
 
 static struct json_object *gpu_json(const Ws__GpuStatus *g)
@@ -134,7 +150,8 @@ static struct json_object *client_json(const Ws__ClientStatus *c)
 
 static void print_json(const Ws__StatusReply *s)
 {
-    struct json_object *o = json_object_new_object(), *gpus = json_object_new_array(), *clients = json_object_new_array();
+    struct json_object *o = json_object_new_object(), *gpus = json_object_new_array(),
+                       *clients = json_object_new_array();
     add_u64(o, "version", s->version);
     add_u64(o, "pid", s->pid);
     add_string(o, "socket", s->socket);
@@ -148,7 +165,8 @@ static void print_json(const Ws__StatusReply *s)
         json_object_array_add(clients, client_json(s->clients[i]));
     json_object_object_add(o, "gpus", gpus);
     json_object_object_add(o, "clients", clients);
-    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+    puts(json_object_to_json_string_ext(o,
+                                        JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
     json_object_put(o);
 }
 
@@ -168,13 +186,15 @@ int ws_cli_status(int argc, char **argv)
             return WS_EXIT_USAGE;
     }
     if (optind < argc) {
-        ws_cli_error("status takes no '%s'; usage: wattshare status [--json] [--socket ENDPOINT]", argv[optind]);
+        ws_cli_error("status takes no '%s'; usage: wattshare status [--json] [--socket ENDPOINT]",
+                     argv[optind]);
         return WS_EXIT_USAGE;
     }
     const char *endpoint = ws_cli_endpoint(socket);
     int r = ws_cli_ask_status(endpoint, 2000, &m);
     if (r) {
-        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, or wattshared --socket %s",
+        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
+                     "or wattshared --socket %s",
                      endpoint, strerror(-r), endpoint);
         return WS_EXIT_UNAVAILABLE;
     }

@@ -6,7 +6,7 @@ lint: lint-layers lint-format lint-cppcheck lint-tidy
 lint-layers:
 	@srcdir=$(top_srcdir) $(top_srcdir)/tests/check_layers.sh && echo "lint: layers are clean"
 lint-format:
-	@cd $(top_srcdir) && find $(LINT_DIRS) tests bench \( -name '*.c' -o -name '*.h' \) -print0 | \
+	@cd $(top_srcdir) && find $(LINT_DIRS) tests bench demo \( -name '*.c' -o -name '*.h' \) -print0 | \
 	  xargs -0 clang-format --dry-run -Werror 2>&1 | head -n 40 | { ! grep . ; } && echo "lint: format is clean"
 lint-cppcheck: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && cppcheck -q -j2 --std=c11 --error-exitcode=1 --inline-suppr --max-configs=1 \

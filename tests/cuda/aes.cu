@@ -18,8 +18,9 @@ static __device__ void encrypt(uint32_t s[4])
     for (int round = 1; round < 10; round++) {
         uint32_t n[4];
         for (int i = 0; i < 4; i++)
-            n[i] = aes_t.te[0][s[i] >> 24] ^ aes_t.te[1][s[(i + 1) & 3] >> 16 & 255] ^ aes_t.te[2][s[(i + 2) & 3] >> 8 & 255] ^
-                   aes_t.te[3][s[(i + 3) & 3] & 255] ^ aes_t.key[4 * round + i];
+            n[i] = aes_t.te[0][s[i] >> 24] ^ aes_t.te[1][s[(i + 1) & 3] >> 16 & 255] ^
+                   aes_t.te[2][s[(i + 2) & 3] >> 8 & 255] ^ aes_t.te[3][s[(i + 3) & 3] & 255] ^
+                   aes_t.key[4 * round + i];
         for (int i = 0; i < 4; i++)
             s[i] = n[i];
     }
@@ -73,7 +74,8 @@ int main(int argc, char **argv)
 {
     long bytes = work_arg(argc, argv, 1, AES_SIZE_KIB, AES_MAX_KIB) * 1024, blocks = bytes / 16;
     long iterations = work_arg(argc, argv, 2, 1, 1000000);
-    uint8_t *plain = (uint8_t *)work_alloc(bytes), *want = (uint8_t *)work_alloc(bytes), *out = (uint8_t *)work_alloc(bytes);
+    uint8_t *plain = (uint8_t *)work_alloc(bytes), *want = (uint8_t *)work_alloc(bytes),
+            *out = (uint8_t *)work_alloc(bytes);
     uint8_t key[16], *d;
     struct aes_tables t;
     if (aes_cpu_self_test())
@@ -87,7 +89,8 @@ int main(int argc, char **argv)
             return 1;
         CHECK(cudaMemcpyToSymbol(aes_t, &t, sizeof t));
         CHECK(cudaMemcpy(d, plain, bytes, cudaMemcpyHostToDevice));
-        aes_ctr<<<(blocks + AES_BLOCK - 1) / AES_BLOCK, AES_BLOCK>>>((const uint4 *)d, (uint4 *)d, 0x0123456789abcdef, (int)blocks);
+        aes_ctr<<<(blocks + AES_BLOCK - 1) / AES_BLOCK, AES_BLOCK>>>(
+            (const uint4 *)d, (uint4 *)d, 0x0123456789abcdef, (int)blocks);
         CHECK_LAUNCH();
         CHECK(cudaMemcpy(out, d, bytes, cudaMemcpyDeviceToHost));
         if (aes_check(out, want, bytes))

@@ -10,7 +10,7 @@ enum { AES_SIZE_KIB = 2048, AES_MAX_KIB = 1 << 20, AES_BLOCK = 256 };
 struct aes_tables {
     uint32_t te[4][256]; /* column of MixColumns(SubBytes(x)), rotated */
     uint32_t sbox[256];
-    uint32_t key[44];    /* round keys, big-endian words */
+    uint32_t key[44]; /* round keys, big-endian words */
 };
 
 static inline uint8_t aes_times2(uint8_t x)
@@ -43,17 +43,20 @@ static inline void aes_make_tables(struct aes_tables *t, const uint8_t key[16])
     uint8_t rcon = 1;
     for (int i = 0; i < 256; i++) {
         uint32_t s = t->sbox[i] = aes_sbox((uint8_t)i);
-        uint32_t w = (uint32_t)aes_times((uint8_t)s, 2) << 24 | s << 16 | s << 8 | aes_times((uint8_t)s, 3);
+        uint32_t w =
+            (uint32_t)aes_times((uint8_t)s, 2) << 24 | s << 16 | s << 8 | aes_times((uint8_t)s, 3);
         for (int r = 0; r < 4; r++, w = w >> 8 | w << 24)
             t->te[r][i] = w;
     }
     for (int i = 0; i < 4; i++)
-        t->key[i] = (uint32_t)key[4 * i] << 24 | (uint32_t)key[4 * i + 1] << 16 | (uint32_t)key[4 * i + 2] << 8 | key[4 * i + 3];
+        t->key[i] = (uint32_t)key[4 * i] << 24 | (uint32_t)key[4 * i + 1] << 16 |
+                    (uint32_t)key[4 * i + 2] << 8 | key[4 * i + 3];
     for (int i = 4; i < 44; i++) {
         uint32_t w = t->key[i - 1];
         if (i % 4 == 0) {
             w = w << 8 | w >> 24;
-            w = t->sbox[w >> 24] << 24 | t->sbox[w >> 16 & 255] << 16 | t->sbox[w >> 8 & 255] << 8 | t->sbox[w & 255];
+            w = t->sbox[w >> 24] << 24 | t->sbox[w >> 16 & 255] << 16 | t->sbox[w >> 8 & 255] << 8 |
+                t->sbox[w & 255];
             w ^= (uint32_t)rcon << 24;
             rcon = aes_times2(rcon);
         }
@@ -74,7 +77,10 @@ static inline void aes_cpu_block(const struct aes_tables *t, const uint8_t in[16
             const uint8_t *v = n + 4 * c;
             uint8_t all = v[0] ^ v[1] ^ v[2] ^ v[3];
             for (int r = 0; r < 4; r++) {
-                uint8_t m = round == 10 ? v[r] : (uint8_t)(v[r] ^ all ^ aes_times2((uint8_t)(v[r] ^ v[(r + 1) % 4])));
+                uint8_t m =
+                    round == 10
+                        ? v[r]
+                        : (uint8_t)(v[r] ^ all ^ aes_times2((uint8_t)(v[r] ^ v[(r + 1) % 4])));
                 s[4 * c + r] = m ^ (uint8_t)(t->key[4 * round + c] >> (24 - 8 * r));
             }
         }
@@ -100,7 +106,8 @@ static inline int aes_cpu_self_test(void)
     aes_fips_input(key, plain);
     aes_make_tables(&t, key);
     aes_cpu_block(&t, plain, out);
-    return memcmp(out, aes_fips_cipher, 16) ? work_fail(WORK, "the CPU's cipher fails FIPS 197 C.1") : 0;
+    return memcmp(out, aes_fips_cipher, 16) ? work_fail(WORK, "the CPU's cipher fails FIPS 197 C.1")
+                                            : 0;
 }
 
 static inline void aes_fill(uint8_t *plain, long bytes, uint8_t key[16])
@@ -114,7 +121,8 @@ static inline void aes_fill(uint8_t *plain, long bytes, uint8_t key[16])
 }
 
 /* Counter block: the nonce's 8 bytes, then the block's number, big-endian. */
-static inline void aes_cpu_ctr(const struct aes_tables *t, uint64_t nonce, const uint8_t *in, uint8_t *out, long blocks)
+static inline void aes_cpu_ctr(const struct aes_tables *t, uint64_t nonce, const uint8_t *in,
+                               uint8_t *out, long blocks)
 {
     for (long b = 0; b < blocks; b++) {
         uint8_t counter[16], pad[16];

@@ -7,13 +7,15 @@
 static __device__ float normal(float d)
 {
     float k = 1.0f / (1.0f + 0.2316419f * fabsf(d));
-    float p = k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
+    float p = k * (0.31938153f + k * (-0.356563782f +
+                                      k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
     float tail = 0.39894228f * expf(-0.5f * d * d) * p;
     return d > 0 ? 1.0f - tail : tail;
 }
 
-extern "C" __global__ void blackscholes(const float *price, const float *strike, const float *years, float *call, float *put,
-                                        float rate, float volatility, int n)
+extern "C" __global__ void blackscholes(const float *price, const float *strike, const float *years,
+                                        float *call, float *put, float rate, float volatility,
+                                        int n)
 {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         float s = price[i], x = strike[i], t = years[i], v = volatility * sqrtf(t);
@@ -26,7 +28,8 @@ extern "C" __global__ void blackscholes(const float *price, const float *strike,
 
 int main(int argc, char **argv)
 {
-    long n = work_arg(argc, argv, 1, BS_SIZE_KI, BS_MAX_KI) * 1024, iterations = work_arg(argc, argv, 2, 1, 1000000);
+    long n = work_arg(argc, argv, 1, BS_SIZE_KI, BS_MAX_KI) * 1024,
+         iterations = work_arg(argc, argv, 2, 1, 1000000);
     size_t bytes = sizeof(float) * n;
     float *h[5], *d[5];
     for (int i = 0; i < 5; i++) {
@@ -37,7 +40,8 @@ int main(int argc, char **argv)
     for (long it = 0; it < iterations; it++) {
         for (int i = 0; i < 3; i++)
             CHECK(cudaMemcpy(d[i], h[i], bytes, cudaMemcpyHostToDevice));
-        blackscholes<<<480, BS_BLOCK>>>(d[0], d[1], d[2], d[3], d[4], BS_RATE, BS_VOLATILITY, (int)n);
+        blackscholes<<<480, BS_BLOCK>>>(d[0], d[1], d[2], d[3], d[4], BS_RATE, BS_VOLATILITY,
+                                        (int)n);
         CHECK_LAUNCH();
         for (int i = 3; i < 5; i++)
             CHECK(cudaMemcpy(h[i], d[i], bytes, cudaMemcpyDeviceToHost));

@@ -6,7 +6,7 @@
 #include "work.h"
 #define WORK "blackscholes"
 enum { BS_SIZE_KI = 512, BS_MAX_KI = 1 << 15, BS_BLOCK = 128 };
-#define BS_RATE 0.02
+#define BS_RATE       0.02
 #define BS_VOLATILITY 0.30
 
 static inline void bs_fill(float *price, float *strike, float *years, long n)
@@ -20,17 +20,20 @@ static inline void bs_fill(float *price, float *strike, float *years, long n)
 }
 
 /* Compares with the closed form in double precision, the normal distribution from erfc. */
-static inline int bs_check(const float *price, const float *strike, const float *years, const float *call, const float *put, long n)
+static inline int bs_check(const float *price, const float *strike, const float *years,
+                           const float *call, const float *put, long n)
 {
     for (long i = 0; i < n; i++) {
         double s = price[i], x = strike[i], t = years[i], v = BS_VOLATILITY * sqrt(t);
-        double d1 = (log(s / x) + (BS_RATE + 0.5 * BS_VOLATILITY * BS_VOLATILITY) * t) / v, d2 = d1 - v;
+        double d1 = (log(s / x) + (BS_RATE + 0.5 * BS_VOLATILITY * BS_VOLATILITY) * t) / v,
+               d2 = d1 - v;
         double discounted = x * exp(-BS_RATE * t), root = sqrt(0.5);
         double want_call = s * 0.5 * erfc(-d1 * root) - discounted * 0.5 * erfc(-d2 * root);
         double want_put = discounted * 0.5 * erfc(d2 * root) - s * 0.5 * erfc(d1 * root);
         double limit = 2e-5 * (s + x); /* 32-bit arithmetic and a five-term polynomial */
         if (!(fabs(call[i] - want_call) < limit) || !(fabs(put[i] - want_put) < limit))
-            return work_fail(WORK, "option %ld: call %g put %g, not %g and %g", i, call[i], put[i], want_call, want_put);
+            return work_fail(WORK, "option %ld: call %g put %g, not %g and %g", i, call[i], put[i],
+                             want_call, want_put);
     }
     return 0;
 }

@@ -28,7 +28,8 @@ void drv_begin(void)
     DRV(device_get_attribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
     DRV(device_get_attribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
     if (n < 1 || !name[0] || warp != 32 || sms < 1)
-        exit(work_fail("driver", "%d devices, the first '%s' with warps of %d and %d SMs", n, name, warp, sms));
+        exit(work_fail("driver", "%d devices, the first '%s' with warps of %d and %d SMs", n, name,
+                       warp, sms));
     DRV(ctx_retain(&ctx, device));
     DRV(ctx_set_current(ctx));
 }

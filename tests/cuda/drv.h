@@ -29,7 +29,8 @@ enum { CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_CO
     F(ctx_release, cuDevicePrimaryCtxRelease_v2, (CUdevice))                                       \
     F(ctx_set_current, cuCtxSetCurrent, (CUcontext))                                               \
     F(ctx_synchronize, cuCtxSynchronize, (void))                                                   \
-    F(module_load_data_ex, cuModuleLoadDataEx, (CUmodule *, const void *, unsigned, int *, void **)) \
+    F(module_load_data_ex, cuModuleLoadDataEx,                                                     \
+      (CUmodule *, const void *, unsigned, int *, void **))                                        \
     F(module_unload, cuModuleUnload, (CUmodule))                                                   \
     F(module_get_function, cuModuleGetFunction, (CUfunction *, CUmodule, const char *))            \
     F(module_get_global, cuModuleGetGlobal_v2, (CUdeviceptr *, size_t *, CUmodule, const char *))  \
@@ -54,7 +55,8 @@ enum { CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_CO
     F(event_elapsed_time, cuEventElapsedTime, (float *, CUevent, CUevent))                         \
     F(get_error_name, cuGetErrorName, (CUresult, const char **))                                   \
     F(launch_kernel, cuLaunchKernel,                                                               \
-      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
+       void **, void **))
 
 #define DRV_MEMBER(member, symbol, args) CUresult(*member) args;
 struct drv {

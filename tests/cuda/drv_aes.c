@@ -21,7 +21,8 @@ int main(int argc, char **argv)
     long bytes = work_arg(argc, argv, 1, AES_SIZE_KIB, AES_MAX_KIB) * 1024;
     long iterations = work_arg(argc, argv, 2, 1, 1000000);
     int blocks = (int)(bytes / 16);
-    uint8_t *plain = work_alloc((size_t)bytes), *want = work_alloc((size_t)bytes), *out = work_alloc((size_t)bytes), key[16];
+    uint8_t *plain = work_alloc((size_t)bytes), *want = work_alloc((size_t)bytes),
+            *out = work_alloc((size_t)bytes), key[16];
     uint64_t nonce = 0x0123456789abcdef;
     struct aes_tables t;
     CUdeviceptr d, tables;
@@ -43,7 +44,8 @@ int main(int argc, char **argv)
             return 1;
         DRV(memcpy_htod(tables, &t, sizeof t));
         DRV(memcpy_htod(d, plain, (size_t)bytes));
-        drv_launch(ctr, (unsigned)(blocks + AES_BLOCK - 1) / AES_BLOCK, AES_BLOCK, 0, NULL, &d, &d, &nonce, &blocks);
+        drv_launch(ctr, (unsigned)(blocks + AES_BLOCK - 1) / AES_BLOCK, AES_BLOCK, 0, NULL, &d, &d,
+                   &nonce, &blocks);
         DRV(memcpy_dtoh(out, d, (size_t)bytes));
         if (aes_check(out, want, bytes))
             return 1;

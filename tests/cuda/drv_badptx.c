@@ -6,13 +6,18 @@
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
 static const struct {
     const char *description, *text;
-    CUresult want;      /* 218 CUDA_ERROR_INVALID_PTX, 222 …UNSUPPORTED_PTX_VERSION, 200 …INVALID_IMAGE */
+    CUresult
+        want; /* 218 CUDA_ERROR_INVALID_PTX, 222 …UNSUPPORTED_PTX_VERSION, 200 …INVALID_IMAGE */
     const char *in_log; /* or NULL */
 } cases[] = {
-    {"unknown opcode", HEAD ".visible .entry k()\n{\n    frobnicate.u32 %r1, %r2;\n    ret;\n}\n", 218, ":6:"},
-    {"unknown opcode is named", HEAD ".visible .entry k()\n{\n    frobnicate.u32 %r1, %r2;\n    ret;\n}\n", 218, "frobnicate"},
-    {"undeclared register", HEAD ".visible .entry k()\n{\n    mov.u32 %r1, 1;\n    ret;\n}\n", 218, "%r1"},
-    {"end in the middle", HEAD ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r1", 218, ":"},
+    {"unknown opcode", HEAD ".visible .entry k()\n{\n    frobnicate.u32 %r1, %r2;\n    ret;\n}\n",
+     218, ":6:"},
+    {"unknown opcode is named",
+     HEAD ".visible .entry k()\n{\n    frobnicate.u32 %r1, %r2;\n    ret;\n}\n", 218, "frobnicate"},
+    {"undeclared register", HEAD ".visible .entry k()\n{\n    mov.u32 %r1, 1;\n    ret;\n}\n", 218,
+     "%r1"},
+    {"end in the middle", HEAD ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r1", 218,
+     ":"},
     {"undefined label", HEAD ".visible .entry k()\n{\n    bra NOWHERE;\n}\n", 218, "NOWHERE"},
     {"text that is not PTX", "hello, world\n", 218, ":1:"},
 };
@@ -27,14 +32,17 @@ int main(void)
         CUmodule m;
         CUresult r = drv.module_load_data_ex(&m, cases[i].text, 2, options, values);
         if (r != cases[i].want)
-            return work_fail(WORK, "%s: gave %d, not %d; log: %s", cases[i].description, r, cases[i].want, log);
+            return work_fail(WORK, "%s: gave %d, not %d; log: %s", cases[i].description, r,
+                             cases[i].want, log);
         if (cases[i].in_log && !strstr(log, cases[i].in_log))
-            return work_fail(WORK, "%s: '%s' is not in the log: %s", cases[i].description, cases[i].in_log, log);
+            return work_fail(WORK, "%s: '%s' is not in the log: %s", cases[i].description,
+                             cases[i].in_log, log);
         log[5] = 'x';
         values[1] = (void *)5; /* a small buffer is not overrun, and ends */
         r = drv.module_load_data_ex(&m, cases[i].text, 2, options, values);
         if (r != cases[i].want || log[5] != 'x' || !memchr(log, 0, 5))
-            return work_fail(WORK, "%s: a log buffer of 5 bytes gave %d '%.6s'", cases[i].description, r, log);
+            return work_fail(WORK, "%s: a log buffer of 5 bytes gave %d '%.6s'",
+                             cases[i].description, r, log);
     }
     /* and the context still works */
     CUmodule m = drv_module("matmul");

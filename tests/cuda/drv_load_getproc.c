@@ -31,7 +31,8 @@ void drv_load(void)
     }
 #define DRV_ASK(member, symbol, args) *(void **)&drv.member = lookup(#symbol);
     DRV_FUNCTIONS(DRV_ASK)
-    if (!get_proc("cuNoSuchFunction", &p, 12000, 0, &status) || p || status != 1 /* symbol not found */) {
+    if (!get_proc("cuNoSuchFunction", &p, 12000, 0, &status) || p ||
+        status != 1 /* symbol not found */) {
         printf("FAIL driver: cuGetProcAddress knows cuNoSuchFunction, status %d\n", status);
         exit(1);
     }

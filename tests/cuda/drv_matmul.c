@@ -8,7 +8,8 @@ int main(int argc, char **argv)
     long iterations = work_arg(argc, argv, 2, 1, 1000000);
     size_t bytes = sizeof(float) * (size_t)n * (size_t)n;
     unsigned grid = (unsigned)(n + MATMUL_TILE - 1) / MATMUL_TILE;
-    float *a = work_alloc(bytes), *b = work_alloc(bytes), *c = work_alloc(bytes), *want = work_alloc(bytes), ms;
+    float *a = work_alloc(bytes), *b = work_alloc(bytes), *c = work_alloc(bytes),
+          *want = work_alloc(bytes), ms;
     CUdeviceptr da, db, dc;
     CUevent start, end;
     matmul_fill(a, b, n);
@@ -26,7 +27,8 @@ int main(int argc, char **argv)
         DRV(memcpy_htod(db, b, bytes));
         DRV(memset_d8(dc, 0xff, bytes));
         DRV(event_record(start, NULL));
-        DRV(launch_kernel(f, grid, grid, 1, MATMUL_TILE, MATMUL_TILE, 1, 0, NULL, (void *[]){&da, &db, &dc, &n}, NULL));
+        DRV(launch_kernel(f, grid, grid, 1, MATMUL_TILE, MATMUL_TILE, 1, 0, NULL,
+                          (void *[]){&da, &db, &dc, &n}, NULL));
         DRV(event_record(end, NULL));
         DRV(memcpy_dtoh(c, dc, bytes));
         DRV(event_synchronize(end));

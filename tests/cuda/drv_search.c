@@ -9,7 +9,8 @@ int main(int argc, char **argv)
     char *text = work_alloc((size_t)n);
     struct search_word w[SEARCH_WORDS];
     struct search_result want, r;
-    uint32_t *places = work_alloc(4 * SEARCH_PLACES), *want_places = work_alloc(4 * SEARCH_PLACES), length = (uint32_t)n;
+    uint32_t *places = work_alloc(4 * SEARCH_PLACES), *want_places = work_alloc(4 * SEARCH_PLACES),
+             length = (uint32_t)n;
     CUdeviceptr d_text, d_r, d_places, d_words;
     size_t words_bytes;
     search_words(w);

@@ -15,7 +15,8 @@ int main(int argc, char **argv)
     qsort(want, (size_t)n, sizeof *want, sort_compare);
     drv_begin();
     CUmodule m = drv_module(WORK);
-    CUfunction f_tiles = drv_function(m, "sort_tiles"), f_step = drv_function(m, "sort_step"), f_merge = drv_function(m, "sort_merge");
+    CUfunction f_tiles = drv_function(m, "sort_tiles"), f_step = drv_function(m, "sort_step"),
+               f_merge = drv_function(m, "sort_merge");
     DRV(mem_alloc(&d, bytes));
     for (long it = 0; it < iterations; it++) {
         DRV(memcpy_htod(d, v, bytes));

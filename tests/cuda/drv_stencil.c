@@ -26,7 +26,8 @@ int main(int argc, char **argv)
         for (int step = 0; step < STENCIL_STEPS; step++) {
             for (int i = 0; i < 2; i++) {
                 int first = i ? half : 0, last = i ? n : half;
-                unsigned gx = (unsigned)(n + STENCIL_X - 1) / STENCIL_X, gy = (unsigned)(last - first + STENCIL_Y - 1) / STENCIL_Y;
+                unsigned gx = (unsigned)(n + STENCIL_X - 1) / STENCIL_X,
+                         gy = (unsigned)(last - first + STENCIL_Y - 1) / STENCIL_Y;
                 void *args[] = {&d[step & 1], &d[~step & 1], &n, &first, &last};
                 if (gy)
                     DRV(launch_kernel(f, gx, gy, 1, STENCIL_X, STENCIL_Y, 1, 0, s[i], args, NULL));

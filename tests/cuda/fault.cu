@@ -38,17 +38,20 @@ extern "C" __global__ void fault(int what, uint32_t *v, int n)
 
 int main(int argc, char **argv)
 {
-    int what = fault_find(argc > 1 ? argv[1] : "none"), n = 128 * 8; // 4096 bytes: no slack after it
+    int what = fault_find(argc > 1 ? argv[1] : "none"),
+        n = 128 * 8; // 4096 bytes: no slack after it
     uint32_t *v, *host = (uint32_t *)work_alloc(4 * n);
     CHECK(cudaMalloc(&v, 4 * n));
     fault<<<n / 128, 128>>>(what, v, n);
     CHECK_LAUNCH();
     cudaError_t e = cudaDeviceSynchronize();
     if (e != faults[what].error)
-        return work_fail(WORK, "%s gave %d %s, not %d", faults[what].name, (int)e, cudaGetErrorName(e), faults[what].error);
+        return work_fail(WORK, "%s gave %d %s, not %d", faults[what].name, (int)e,
+                         cudaGetErrorName(e), faults[what].error);
     e = cudaMemcpy(host, v, 4 * n, cudaMemcpyDeviceToHost);
     if (e != faults[what].error)
-        return work_fail(WORK, "after %s a copy gave %d %s", faults[what].name, (int)e, cudaGetErrorName(e));
+        return work_fail(WORK, "after %s a copy gave %d %s", faults[what].name, (int)e,
+                         cudaGetErrorName(e));
     for (int i = 0; i < n && !what; i++)
         if (host[i] != (uint32_t)i)
             return work_fail(WORK, "v[%d] is %u", i, host[i]);

@@ -16,7 +16,7 @@ static const struct fault {
     {"assert", 710},     /* cudaErrorAssert */
     {"endless", 702},    /* cudaErrorLaunchTimeout */
     {"null", 700},
-    {"foreign", 700},    /* an address past the end of the allocation, by one element */
+    {"foreign", 700}, /* an address past the end of the allocation, by one element */
 };
 enum { N_FAULTS = sizeof faults / sizeof faults[0], FAULT_N = 1000 };
 

@@ -38,8 +38,10 @@ int main(int argc, char **argv)
         CHECK(cudaMemsetAsync(d_bins, 0, sizeof want, s[0]));
         CHECK(cudaStreamSynchronize(s[0]));
         for (int p = 0; p < HIST_PIECES; p++) {
-            CHECK(cudaMemcpyAsync(d + p * piece, v + p * piece, piece, cudaMemcpyHostToDevice, s[p & 1]));
-            histogram<<<HIST_GRID, HIST_BLOCK, 0, s[p & 1]>>>((const uint32_t *)(d + p * piece), (uint32_t)(piece / 4), d_bins);
+            CHECK(cudaMemcpyAsync(d + p * piece, v + p * piece, piece, cudaMemcpyHostToDevice,
+                                  s[p & 1]));
+            histogram<<<HIST_GRID, HIST_BLOCK, 0, s[p & 1]>>>((const uint32_t *)(d + p * piece),
+                                                              (uint32_t)(piece / 4), d_bins);
             CHECK_LAUNCH();
         }
         CHECK(cudaStreamSynchronize(s[0]));

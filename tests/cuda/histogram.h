@@ -4,7 +4,14 @@
 #define WS_TESTS_CUDA_HISTOGRAM_H
 #include "work.h"
 #define WORK "histogram"
-enum { HIST_SIZE_KIB = 8192, HIST_MAX_KIB = 1 << 19, HIST_BLOCK = 256, HIST_GRID = 32, HIST_PIECES = 4, HIST_BINS = 256 };
+enum {
+    HIST_SIZE_KIB = 8192,
+    HIST_MAX_KIB = 1 << 19,
+    HIST_BLOCK = 256,
+    HIST_GRID = 32,
+    HIST_PIECES = 4,
+    HIST_BINS = 256
+};
 
 static inline void hist_fill(uint8_t *v, long n)
 {

@@ -26,7 +26,8 @@ int main(int argc, char **argv)
     int n = (int)work_arg(argc, argv, 1, MATMUL_SIZE, MATMUL_MAX);
     long iterations = work_arg(argc, argv, 2, 1, 1000000);
     size_t bytes = sizeof(float) * n * n;
-    float *a = (float *)work_alloc(bytes), *b = (float *)work_alloc(bytes), *c = (float *)work_alloc(bytes);
+    float *a = (float *)work_alloc(bytes), *b = (float *)work_alloc(bytes),
+          *c = (float *)work_alloc(bytes);
     float *want = (float *)work_alloc(bytes), *da, *db, *dc, ms;
     cudaEvent_t start, end;
     matmul_fill(a, b, n);
@@ -37,7 +38,8 @@ int main(int argc, char **argv)
     CHECK(cudaMalloc(&db, bytes));
     CHECK(cudaMalloc(&dc, bytes));
     for (long it = 0; it < iterations; it++) {
-        dim3 block(MATMUL_TILE, MATMUL_TILE), grid((n + MATMUL_TILE - 1) / MATMUL_TILE, (n + MATMUL_TILE - 1) / MATMUL_TILE);
+        dim3 block(MATMUL_TILE, MATMUL_TILE),
+            grid((n + MATMUL_TILE - 1) / MATMUL_TILE, (n + MATMUL_TILE - 1) / MATMUL_TILE);
         CHECK(cudaMemcpy(da, a, bytes, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(db, b, bytes, cudaMemcpyHostToDevice));
         CHECK(cudaMemset(dc, 0xff, bytes));

@@ -5,7 +5,13 @@
 #include <math.h>
 #include "work.h"
 #define WORK "montecarlo"
-enum { MC_SIZE_MI = 16, MC_MAX_MI = 4096, MC_BLOCK = 256, MC_GRID = 128, MC_THREADS = MC_BLOCK * MC_GRID };
+enum {
+    MC_SIZE_MI = 16,
+    MC_MAX_MI = 4096,
+    MC_BLOCK = 256,
+    MC_GRID = 128,
+    MC_THREADS = MC_BLOCK * MC_GRID
+};
 
 #ifdef __CUDACC__
 #define MC_BOTH __host__ __device__
@@ -41,7 +47,8 @@ static inline int mc_check(uint64_t count, uint64_t want, uint64_t points)
 {
     double pi = 4.0 * (double)count / (double)points;
     if (count != want)
-        return work_fail(WORK, "%llu points in the circle, not %llu", (unsigned long long)count, (unsigned long long)want);
+        return work_fail(WORK, "%llu points in the circle, not %llu", (unsigned long long)count,
+                         (unsigned long long)want);
     if (fabs(pi - 3.14159265358979) > 0.01)
         return work_fail(WORK, "pi is %g", pi);
     return 0;

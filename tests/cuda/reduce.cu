@@ -57,8 +57,8 @@ template <int BLOCK> static int run(const uint32_t *d, uint32_t n, const result 
     CHECK(cudaMemcpy(&r, d_r, sizeof r, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(d_r));
     if (r.sum != want.sum || r.largest != want.largest || r.n_odd != want.n_odd)
-        return work_fail(WORK, "blocks of %d: sum %llu largest %u odd %u, not %llu %u %u", BLOCK, r.sum, r.largest, r.n_odd,
-                         want.sum, want.largest, want.n_odd);
+        return work_fail(WORK, "blocks of %d: sum %llu largest %u odd %u, not %llu %u %u", BLOCK,
+                         r.sum, r.largest, r.n_odd, want.sum, want.largest, want.n_odd);
     return 0;
 }
 

@@ -26,7 +26,8 @@ static int wrong_calls(void)
     if (cudaMalloc(&p, (size_t)1 << 60) != cudaErrorMemoryAllocation)
         return work_fail(WORK, "2^60 bytes are not refused");
     saxpy<<<1, 4096>>>(NULL, NULL, 0);
-    if (cudaPeekAtLastError() != cudaErrorInvalidConfiguration || cudaGetLastError() != cudaErrorInvalidConfiguration)
+    if (cudaPeekAtLastError() != cudaErrorInvalidConfiguration ||
+        cudaGetLastError() != cudaErrorInvalidConfiguration)
         return work_fail(WORK, "a block of 4096 threads is not refused");
     if (cudaGetLastError() != cudaSuccess)
         return work_fail(WORK, "cudaGetLastError did not clear the error");
@@ -41,19 +42,22 @@ int main(int argc, char **argv)
     int n = (int)work_arg(argc, argv, 1, 1024, 1 << 17) * 1024, devices, device;
     long iterations = work_arg(argc, argv, 2, 1, 100000);
     size_t bytes = sizeof(float) * n, size;
-    float *x = (float *)work_alloc(bytes), *y = (float *)work_alloc(bytes), *out = (float *)work_alloc(bytes), *dx, *dy, *dz;
+    float *x = (float *)work_alloc(bytes), *y = (float *)work_alloc(bytes),
+          *out = (float *)work_alloc(bytes), *dx, *dy, *dz;
     cudaFuncAttributes attributes;
     cudaDeviceProp prop;
     void *address;
     CHECK(cudaGetDeviceCount(&devices));
     CHECK(cudaGetDevice(&device));
     CHECK(cudaGetDeviceProperties(&prop, device));
-    if (devices < 1 || device != 0 || prop.warpSize != 32 || prop.multiProcessorCount < 1 || !prop.name[0])
-        return work_fail(WORK, "%d devices, device %d '%s', warps of %d, %d SMs", devices, device, prop.name, prop.warpSize,
-                         prop.multiProcessorCount);
+    if (devices < 1 || device != 0 || prop.warpSize != 32 || prop.multiProcessorCount < 1 ||
+        !prop.name[0])
+        return work_fail(WORK, "%d devices, device %d '%s', warps of %d, %d SMs", devices, device,
+                         prop.name, prop.warpSize, prop.multiProcessorCount);
     CHECK(cudaFuncGetAttributes(&attributes, saxpy));
     if (attributes.maxThreadsPerBlock < 256 || attributes.ptxVersion < 50)
-        return work_fail(WORK, "at most %d threads a block, PTX %d", attributes.maxThreadsPerBlock, attributes.ptxVersion);
+        return work_fail(WORK, "at most %d threads a block, PTX %d", attributes.maxThreadsPerBlock,
+                         attributes.ptxVersion);
     CHECK(cudaGetSymbolAddress(&address, table));
     CHECK(cudaGetSymbolSize(&size, table));
     if (!address || size != sizeof table)
@@ -68,7 +72,8 @@ int main(int argc, char **argv)
     CHECK(cudaMalloc(&dy, bytes));
     CHECK(cudaMalloc(&dz, bytes));
     for (long it = 0; it < iterations; it++) {
-        float a = it ? (float)(it % 100) : 3.0f, first = 7.0f, t[4]; /* the first time the initial values stand */
+        float a = it ? (float)(it % 100) : 3.0f, first = 7.0f,
+              t[4]; /* the first time the initial values stand */
         int count;
         if (it) {
             CHECK(cudaMemcpyToSymbol(factor, &a, sizeof a));
@@ -85,7 +90,8 @@ int main(int argc, char **argv)
         CHECK(cudaMemcpy(out, dy, bytes, cudaMemcpyDeviceToHost));
         for (int i = 0; i < n; i++)
             if (out[i] != a * x[i] + y[i] + t[i & 3])
-                return work_fail(WORK, "y[%d] is %g, not %g", i, out[i], a * x[i] + y[i] + t[i & 3]);
+                return work_fail(WORK, "y[%d] is %g, not %g", i, out[i],
+                                 a * x[i] + y[i] + t[i & 3]);
         CHECK(cudaMemcpyFromSymbol(&count, calls, sizeof count));
         if (count != 41 + it)
             return work_fail(WORK, "%d calls, not %ld", count, 41 + it);

@@ -35,7 +35,8 @@ int main(int argc, char **argv)
     char *text = (char *)work_alloc(n), *d_text;
     struct search_word w[SEARCH_WORDS];
     struct search_result want, r, *d_r;
-    uint32_t *places = (uint32_t *)work_alloc(4 * SEARCH_PLACES), *want_places = (uint32_t *)work_alloc(4 * SEARCH_PLACES), *d_places;
+    uint32_t *places = (uint32_t *)work_alloc(4 * SEARCH_PLACES),
+             *want_places = (uint32_t *)work_alloc(4 * SEARCH_PLACES), *d_places;
     search_words(w);
     search_fill(text, n);
     search_cpu(text, n, w, &want, want_places);

@@ -4,8 +4,14 @@
 #define WS_TESTS_CUDA_SEARCH_H
 #include "work.h"
 #define WORK "search"
-enum { SEARCH_SIZE_KIB = 4096, SEARCH_MAX_KIB = 1 << 19, SEARCH_WORDS = 4, SEARCH_LONGEST = 8, SEARCH_BLOCK = 256,
-       SEARCH_PLACES = 1 << 16 };
+enum {
+    SEARCH_SIZE_KIB = 4096,
+    SEARCH_MAX_KIB = 1 << 19,
+    SEARCH_WORDS = 4,
+    SEARCH_LONGEST = 8,
+    SEARCH_BLOCK = 256,
+    SEARCH_PLACES = 1 << 16
+};
 
 struct search_word {
     uint32_t length;
@@ -31,7 +37,8 @@ static inline void search_fill(char *text, long n)
         text[i] = (char)('a' + work_random((uint64_t)i) % 5);
 }
 
-static inline void search_cpu(const char *text, long n, const struct search_word *w, struct search_result *r, uint32_t *places)
+static inline void search_cpu(const char *text, long n, const struct search_word *w,
+                              struct search_result *r, uint32_t *places)
 {
     memset(r, 0, sizeof *r);
     for (int k = 0; k < SEARCH_WORDS; k++)
@@ -56,13 +63,13 @@ static int search_compare(const void *a, const void *b)
 }
 
 /* The kernel finds the places in no particular order. */
-static inline int search_check(const struct search_result *r, uint32_t *places, const struct search_result *want,
-                               const uint32_t *want_places)
+static inline int search_check(const struct search_result *r, uint32_t *places,
+                               const struct search_result *want, const uint32_t *want_places)
 {
     for (int k = 0; k < SEARCH_WORDS; k++)
         if (r->count[k] != want->count[k] || r->first[k] != want->first[k])
-            return work_fail(WORK, "word %d: %u times, first at %u; not %u and %u", k, r->count[k], r->first[k], want->count[k],
-                             want->first[k]);
+            return work_fail(WORK, "word %d: %u times, first at %u; not %u and %u", k, r->count[k],
+                             r->first[k], want->count[k], want->first[k]);
     if (r->n_places != want->n_places)
         return work_fail(WORK, "%u places, not %u", r->n_places, want->n_places);
     if (want->n_places <= SEARCH_PLACES) {

@@ -61,7 +61,8 @@ int main(int argc, char **argv)
     long size = work_arg(argc, argv, 1, SORT_SIZE, SORT_MAX), n = 1l << (size < 10 ? 10 : size);
     long iterations = work_arg(argc, argv, 2, 1, 1000000);
     size_t bytes = sizeof(uint32_t) * n;
-    uint32_t *v = (uint32_t *)work_alloc(bytes), *want = (uint32_t *)work_alloc(bytes), *out = (uint32_t *)work_alloc(bytes), *d;
+    uint32_t *v = (uint32_t *)work_alloc(bytes), *want = (uint32_t *)work_alloc(bytes),
+             *out = (uint32_t *)work_alloc(bytes), *d;
     unsigned tiles = n / SORT_TILE;
     sort_fill(v, n);
     memcpy(want, v, bytes);

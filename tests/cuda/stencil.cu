@@ -3,9 +3,11 @@
 #include "stencil.h"
 #include "work.cuh"
 
-extern "C" __global__ void stencil(const uint32_t *in, uint32_t *out, int n, int first_row, int last_row)
+extern "C" __global__ void stencil(const uint32_t *in, uint32_t *out, int n, int first_row,
+                                   int last_row)
 {
-    int x = blockIdx.x * blockDim.x + threadIdx.x, y = first_row + blockIdx.y * blockDim.y + threadIdx.y;
+    int x = blockIdx.x * blockDim.x + threadIdx.x,
+        y = first_row + blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= n || y >= last_row)
         return;
     const uint32_t *p = in + y * n + x;
@@ -18,7 +20,8 @@ int main(int argc, char **argv)
     int n = (int)work_arg(argc, argv, 1, STENCIL_SIZE, STENCIL_MAX), half = n / 2;
     long iterations = work_arg(argc, argv, 2, 1, 1000000);
     size_t bytes = sizeof(uint32_t) * n * n;
-    uint32_t *v = (uint32_t *)work_alloc(bytes), *other = (uint32_t *)work_alloc(bytes), *out, *d[2], *want;
+    uint32_t *v = (uint32_t *)work_alloc(bytes), *other = (uint32_t *)work_alloc(bytes), *out,
+             *d[2], *want;
     cudaStream_t s[2];
     cudaEvent_t done[2];
     CHECK(cudaMallocHost(&out, bytes));
@@ -34,7 +37,8 @@ int main(int argc, char **argv)
             for (int i = 0; i < 2; i++) {
                 int first = i ? half : 0, last = i ? n : half;
                 dim3 block(STENCIL_X, STENCIL_Y);
-                dim3 grid((n + STENCIL_X - 1) / STENCIL_X, (last - first + STENCIL_Y - 1) / STENCIL_Y);
+                dim3 grid((n + STENCIL_X - 1) / STENCIL_X,
+                          (last - first + STENCIL_Y - 1) / STENCIL_Y);
                 if (grid.y)
                     stencil<<<grid, block, 0, s[i]>>>(d[step & 1], d[~step & 1], n, first, last);
                 CHECK_LAUNCH();
@@ -47,7 +51,8 @@ int main(int argc, char **argv)
         want = stencil_cpu(v, other, n);
         CHECK(cudaStreamSynchronize(s[0]));
         if (cudaStreamQuery(s[1]) != cudaSuccess || cudaEventQuery(done[1]) != cudaSuccess)
-            return work_fail(WORK, "the second stream is not done after the first, which waited for it");
+            return work_fail(WORK,
+                             "the second stream is not done after the first, which waited for it");
         if (stencil_check(out, want, n))
             return 1;
     }

@@ -17,7 +17,8 @@ static inline long work_arg(int argc, char **argv, int i, long otherwise, long m
         return otherwise;
     long v = strtol(argv[i], &end, 10);
     if (*end || end == argv[i] || v < 1 || v > max) {
-        fprintf(stderr, "%s: argument %d is '%s', not a number from 1 to %ld\n", argv[0], i, argv[i], max);
+        fprintf(stderr, "%s: argument %d is '%s', not a number from 1 to %ld\n", argv[0], i,
+                argv[i], max);
         exit(2);
     }
     return v;

@@ -71,17 +71,24 @@ start_daemon() {
     fi
 }
 
+# Whether a process runs; a zombie does not.
+alive() {
+    [ -n "$(sed -n '/^State:\t[^ZX]/p' "/proc/$1/status" 2>/dev/null)" ]
+}
+
 # Ends it by SIGTERM: within 20 s, with status 0, leaving no socket.
 stop_daemon() {
     pid=$daemon_pid
     daemon_pid=
     kill -TERM "$pid" 2>/dev/null || { echo "FAIL: the daemon was gone before its end" >&2; wait "$pid" || echo "its status: $?" >&2; return 1; }
-    ( sleep 20; kill -KILL "$pid" ) 2>/dev/null &
-    watch=$!
+    i=0
+    while alive "$pid"; do
+        i=$((i + 1))
+        [ $i != 400 ] || { echo "FAIL: the daemon does not end" >&2; kill -KILL "$pid"; }
+        sleep 0.05
+    done
     r=0
     wait "$pid" || r=$?
-    kill "$watch" 2>/dev/null || true
-    wait "$watch" 2>/dev/null || true
     [ "$r" = 0 ] || { echo "FAIL: the daemon ended with status $r" >&2; return 1; }
     [ ! -e "$tmp/sock" ] || { echo "FAIL: the daemon left its socket" >&2; return 1; }
 }
