@@ -182,7 +182,7 @@ static int on_int(cfg_t *cfg, cfg_opt_t *opt)
 {
     long v = cfg_opt_getnint(opt, 0);
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++) {
-        if (strcmp(opt->name, keys[i].name) || (v >= keys[i].min && v <= keys[i].max))
+        if (strcmp(opt->name, keys[i].name) != 0 || (v >= keys[i].min && v <= keys[i].max))
             continue;
         cfg_error(cfg, "gpu %s: %s = %ld is out of range: use %" PRId64 " to %" PRId64,
                   cfg_title(cfg), opt->name, v, keys[i].min, keys[i].max);

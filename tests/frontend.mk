@@ -19,7 +19,6 @@ tests_process_lookalike_program_LDADD = -ldl
 tests_process_lookalike_library_so_SOURCES = tests/process/lookalike_library.c
 tests_process_lookalike_library_so_LDFLAGS = $(AM_LDFLAGS) -shared
 tests_process_driver_user_SOURCES = tests/process/driver_user.c
-tests_process_driver_user_LDFLAGS = $(AM_LDFLAGS) -Wl,--unresolved-symbols=ignore-all
 tests_process_driver_user_LDADD = frontend/libwattshare.so -ldl
 tests_process_runpath_main_SOURCES = tests/process/runpath_main.c
 tests_process_runpath_main_LDFLAGS = $(AM_LDFLAGS) '-Wl,-rpath,$$ORIGIN'

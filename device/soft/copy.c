@@ -343,8 +343,7 @@ void ws_copy_cancel_locked(struct ws_tenant *t, struct ws_list *ended)
 
 void ws_copy_finish(struct ws_list *ended)
 {
-    struct ws_list *l;
-    while ((l = ws_list_pop(ended))) {
+    ws_list_for_each_safe (l, ended) {
         struct ws_xfer *x = ws_list_entry(l, struct ws_xfer, link);
         struct ws_soft *d = x->device;
         struct ws_op *op = x->op;

@@ -61,7 +61,7 @@ uint32_t ws_dec_row_alloc(struct ws_dec *d, uint32_t width)
 {
     uint32_t off = d->top;
     d->top += WS_MAX(64u, 32 * width);
-    if (d->top > 1u << 29) {
+    if (d->top > 1u << 24) {
         if (!d->unsupported)
             ws_dec_unsupported(d, "kernel with too many registers");
         d->top = 1024;
@@ -82,20 +82,30 @@ uint32_t ws_dec_temp(struct ws_dec *d, uint32_t width)
     return d->temps[width][k];
 }
 
+/* Chains of fills with the same hash; 0 ends one, entry k + 1 is fill k. */
+static uint32_t *fill_chain(struct ws_dec *d, const struct ws_fill *f)
+{
+    uint64_t h = (f->value ^ (uint64_t)f->var << 40 ^ (uint64_t)f->sreg << 32 ^ (uint64_t)f->dim << 24 ^ (uint64_t)f->width << 16 ^ f->kind) * 0x9e3779b97f4a7c15u;
+    return &d->fill_heads[h >> 54];
+}
+
 static uint32_t fill(struct ws_dec *d, struct ws_fill want)
 {
-    for (uint32_t k = 0; k < d->n_fills; k++) {
-        const struct ws_fill *f = &d->fills[k];
+    uint32_t *head = fill_chain(d, &want);
+    for (uint32_t k = *head; k; k = d->fill_next[k - 1]) {
+        const struct ws_fill *f = &d->fills[k - 1];
         if (f->kind == want.kind && f->width == want.width && f->sreg == want.sreg && f->dim == want.dim &&
             f->var == want.var && f->value == want.value)
             return f->off;
     }
-    if (d->oom || GROW(d, fills, cap_fills, d->n_fills + 1)) {
+    if (d->oom || GROW(d, fills, cap_fills, d->n_fills + 1) || GROW(d, fill_next, cap_fill_next, d->n_fills + 1)) {
         d->oom = true;
         return 64;
     }
     want.off = ws_dec_row_alloc(d, want.width);
+    d->fill_next[d->n_fills] = *head;
     d->fills[d->n_fills++] = want;
+    *head = d->n_fills;
     return want.off;
 }
 
@@ -284,9 +294,19 @@ static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32
     return 64;
 }
 
+static bool width_ok(struct ws_dec *d, uint32_t width)
+{
+    if (width <= 8)
+        return true;
+    ws_dec_unsupported(d, "%s: 128-bit operand", ws_ptx_op_name(d->in->op));
+    return false;
+}
+
 uint32_t ws_dec_src(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t)
 {
     uint32_t width = ws_dec_width(t), off;
+    if (!width_ok(d, width))
+        return 64;
     switch (o->kind) {
     case WS_OPD_REG: {
         if (!reg_ok(d, o))
@@ -328,6 +348,8 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
 {
     uint32_t width = ws_dec_width(t);
     *ret_finish = false;
+    if (!width_ok(d, width))
+        return 64;
     if (o->kind == WS_OPD_SINK)
         return sink(d, width);
     if (o->kind != WS_OPD_REG) {
@@ -479,17 +501,25 @@ static void place_function(struct ws_dec *d, struct ws_dfunc *df)
 }
 
 /* ---- one image ---- */
-static uint32_t depth_of(struct ws_dec *d, uint32_t func, uint32_t *ret_local, unsigned guard)
+/* Depth of calls and local memory below each function of a call graph without cycles. */
+static void measure_calls(struct ws_dec *d)
 {
-    const struct ws_dfunc *df = &d->funcs[func];
-    uint32_t depth = 0, local = 0;
-    for (uint32_t k = 0; k < df->n_callees && guard < 256; k++) {
-        uint32_t l, n = 1 + depth_of(d, df->callees[k], &l, guard + 1);
-        depth = WS_MAX(depth, n);
-        local = WS_MAX(local, l);
+    bool changed = true;
+    for (uint32_t pass = 0; changed && pass < 4096; pass++) { /* a longer chain overflows the stack when run */
+        changed = false;
+        for (uint32_t k = d->m->n_funcs; k-- > 0;) {
+            struct ws_dfunc *df = &d->funcs[k];
+            uint64_t depth = 0, local = 0;
+            for (uint32_t n = 0; df->reached && n < df->n_callees; n++) {
+                depth = WS_MAX(depth, 1u + d->funcs[df->callees[n]].depth);
+                local = WS_MAX(local, d->funcs[df->callees[n]].local_bytes);
+            }
+            local = WS_MIN(local + df->frame_bytes + (df->taken ? 16 * (df->f->n_params + df->f->n_rets) + df->frame_bytes : 0), UINT64_C(1) << 28);
+            changed |= depth != df->depth || local != df->local_bytes;
+            df->depth = (uint32_t)depth;
+            df->local_bytes = local;
+        }
     }
-    *ret_local = local + df->frame_bytes;
-    return depth;
 }
 
 static int finish_image(struct ws_dec *d)
@@ -569,10 +599,13 @@ static void decode_all(struct ws_dec *d, uint32_t func)
     if (!d->oom && !d->unsupported) {
         const struct ws_dfunc *df = &d->funcs[func];
         d->img->frame_bytes = df->frame_bytes;
-        if (!d->img->recursive)
-            d->img->depth_max = depth_of(d, func, &d->img->local_bytes, 0) * 2 + 2; /* a thunk adds a level */
-        else
+        if (!d->img->recursive) {
+            measure_calls(d);
+            d->img->depth_max = df->depth * 2 + 2; /* a thunk adds a level */
+            d->img->local_bytes = (uint32_t)df->local_bytes;
+        } else {
             d->img->local_bytes = df->frame_bytes;
+        }
     }
 }
 
@@ -592,7 +625,7 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
         d.funcs[k] = (struct ws_dfunc){.f = &d.m->funcs[k], .index = k};
     d.top = 64;
     d.img->ones_off = ws_dec_row_alloc(&d, 0);
-    if (GROW(&d, fills, cap_fills, 1)) {
+    if (GROW(&d, fills, cap_fills, 1) || GROW(&d, fill_next, cap_fill_next, 1)) {
         r = ws_raise(-ENOMEM);
         goto out;
     }
@@ -615,6 +648,7 @@ out:
     free(d.seg_insns);
     free(d.seg_cls);
     free(d.fills);
+    free(d.fill_next);
     free(d.srcs);
     free(d.saves);
     free(d.brx);

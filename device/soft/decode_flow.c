@@ -300,6 +300,10 @@ static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws
     const struct ws_ptx_call *c = i->call;
     const struct ws_ptx_func *f = callee->f;
     bool again = callee->reaches[df->index] || callee == df; /* may come back to this function: its rows are at stake */
+    if (f->is_entry) {
+        ws_dec_unsupported(d, "call of kernel %s", f->name);
+        return;
+    }
     if (c->n_args != f->n_params || c->n_rets != f->n_rets) {
         ws_dec_unsupported(d, "call of %s with %u arguments and %u results; it has %u and %u", f->name, c->n_args, c->n_rets, f->n_params, f->n_rets);
         return;
@@ -418,26 +422,36 @@ void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df)
     ws_dec_control(d, WS_H_ret, WS_NO_SEG, WS_NO_SEG);
 }
 
+/* Row of an argument of a function that the interpreter knows. */
+static uint32_t arg_row(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
+{
+    struct place p = arg_place(d, o, width, false), t = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
+    if (p.kind == WS_STORE_ROW && p.width == width)
+        return p.off;
+    t.off = ws_dec_temp(d, width);
+    copy_place(d, t, p);
+    return t.off;
+}
+
 static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char *name)
 {
     const struct ws_ptx_call *c = i->call;
-    if (strcmp(name, "__assertfail") != 0 || c->n_args != 5)
-        return false;
-    /* void __assertfail(const char *message, const char *file, unsigned line, const char *function, size_t charsize) */
-    uint32_t row[4];
-    for (uint32_t k = 0; k < 4; k++) {
-        struct place p = arg_place(d, &c->args[k], k == 2 ? 4 : 8, false), t = {.kind = WS_STORE_ROW, .width = k == 2 ? 4 : 8};
-        if (p.kind != WS_STORE_ROW) {
-            t.off = ws_dec_temp(d, t.width);
-            copy_place(d, t, p);
-            p = t;
-        }
-        row[k] = p.off;
+    struct ws_uop *u;
+    if (strcmp(name, "__assertfail") == 0 && c->n_args == 5) { /* (const char *message, const char *file, unsigned line, const char *function, size_t) */
+        uint32_t message = arg_row(d, &c->args[0], 8), file = arg_row(d, &c->args[1], 8), line = arg_row(d, &c->args[2], 4);
+        u = ws_dec_emit3(d, WS_H_assertfail, 0, message, file);
+        u->c = (int32_t)line;
+        return true;
     }
-    struct ws_uop *u = ws_dec_emit3(d, WS_H_assertfail, 0, row[0], row[1]);
-    u->c = (int32_t)row[2];
-    u->e = (int32_t)row[3];
-    return true;
+    if (strcmp(name, "vprintf") == 0 && c->n_args == 2) { /* int (const char *format, void *arguments) */
+        uint32_t format = arg_row(d, &c->args[0], 8), args = arg_row(d, &c->args[1], 8);
+        struct place ret = {.kind = WS_STORE_ROW, .width = 4, .off = ws_dec_temp(d, 4)};
+        ws_dec_emit3(d, WS_H_vprintf, ret.off, format, args);
+        if (c->n_rets == 1 && c->rets[0].kind != WS_OPD_SINK)
+            copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
+        return true;
+    }
+    return false;
 }
 
 void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i)

@@ -1144,6 +1144,11 @@ static void bar(struct ws_dec *d, insn i)
 
 void ws_dec_insn(struct ws_dec *d, insn i)
 {
+    for (unsigned k = 0; k < i->n_types; k++)
+        if (i->types[k] >= WS_T_F32X2 || (i->types[k] >= WS_T_TEXREF && i->types[k] <= WS_T_SURFREF)) {
+            no_such(d, i);
+            return;
+        }
     switch (i->op) {
     case WS_OP_ADD: case WS_OP_ADDC: add_sub(d, i, false); break;
     case WS_OP_SUB: case WS_OP_SUBC: add_sub(d, i, true); break;

@@ -26,6 +26,8 @@ struct ws_dfunc { /* one function of the image */
     uint8_t *reaches;     /* [n funcs]: bitmap of functions it can call, over any number of steps */
     uint32_t *callees, n_callees;
     uint32_t save_first, n_saves;
+    uint32_t depth;       /* of calls below it */
+    uint64_t local_bytes; /* its frame and those below */
 };
 
 struct ws_dec {
@@ -44,7 +46,8 @@ struct ws_dec {
     struct ws_srcref *srcs;
     uint32_t *saves;
     uint32_t *brx;            /* segment numbers of all tables */
-    size_t cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills, cap_srcs, cap_saves, cap_brx;
+    uint32_t *fill_next, fill_heads[1024];
+    size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills, cap_srcs, cap_saves, cap_brx;
     uint32_t n_uops, n_segs, n_fills, n_srcs, n_saves, n_brx;
     uint32_t top;             /* next free byte of the register file */
     uint32_t dyn32, dyn64;    /* fills holding the start of dynamic shared memory; 0: none yet */

@@ -54,6 +54,7 @@ static uint32_t estimate_regs(const struct ws_ptx_func *f)
     uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof *first), *last = ws_alloc_array(f->n_regs + 1, sizeof *last);
     int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof *delta);
     uint32_t max = 0;
+    uint64_t steps = 0;
     if (!first || !last || !delta)
         goto out;
     memset(first, 0xff, (f->n_regs + 1) * sizeof *first);
@@ -73,6 +74,8 @@ static uint32_t estimate_regs(const struct ws_ptx_func *f)
         if (i->op != WS_OP_BRA)
             continue;
         uint32_t head = f->labels[i->operands[0].label].insn;
+        if ((steps += f->n_regs) > 100000000) /* a rougher estimate will do */
+            break;
         for (uint32_t r = 0; head <= k && r < f->n_regs; r++)
             if (first[r] < head && last[r] >= head && last[r] < k)
                 last[r] = k;

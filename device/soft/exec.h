@@ -58,7 +58,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
 
 enum ws_step { WS_STEP_DONE, WS_STEP_MORE /* the budget is used up */, WS_STEP_STOPPED /* g->stop is set: fault, cancel, limit */ };
 /* Runs about @max_warp_insns warp instructions, fairly over the block's warps, and adds to *work. A block whose warps all spin
- * still returns WS_STEP_MORE after its budget, so co-resident blocks make progress. */
+ * returns WS_STEP_MORE, well before its budget is used up where the spin was seen, so co-resident blocks make progress. */
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work);
 
 /* Value of a pointer to function @func (index into the module's funcs): what mov gives and initialisers hold. */

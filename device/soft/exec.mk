@@ -1,7 +1,7 @@
 # the interpreter: exec.h. The vector core is compiled once for each vector width.
 # Checks that ask at every lane whether a row is there would make the sanitized build take minutes; rows are asked once, by ASan.
 device_libdevice_a_SOURCES += device/soft/exec.h device/soft/exec_priv.h device/soft/exec_list.inc device/soft/exec_ops.inc \
-    device/soft/exec_math.inc device/soft/exec_core.inc device/soft/exec_mem.inc device/soft/exec.c device/soft/decode.c \
+    device/soft/exec_math.inc device/soft/exec_core.inc device/soft/exec_mem.inc device/soft/exec.c device/soft/exec_text.c device/soft/decode.c \
     device/soft/decode_priv.h device/soft/decode_insn.c device/soft/decode_flow.c
 EXEC_CFLAGS = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=dynamic -fno-trapping-math -fno-math-errno -ffp-contract=off \
     -fno-unsafe-math-optimizations -fno-sanitize=null,alignment,object-size,pointer-overflow

@@ -10,8 +10,9 @@
  * Turns. A worker takes one block that is in the middle of something, or as many short ones as make a turn (by what blocks of
  * this kernel took before). A block runs on over several turns until its slice is used up, then it goes behind the
  * client's other blocks: programs may wait between co-resident blocks, and an endless block must not keep out its neighbours.
- * A block that seems to wait (loads or atomics and arithmetic on integers, no result written) loses its turn at once and gets
- * short ones until it does something else. While no block is in the middle of its slice, new blocks go before rotated ones four
+ * A block that waits (the interpreter saw all its warps spin and came back early) loses its turn at once and gets short ones
+ * until it does something else; one that might wait (loads or atomics and arithmetic on integers, no result written) has a
+ * slice of one turn. While no block is in the middle of its slice, new blocks go before rotated ones four
  * times out of five: that gets a grid-wide barrier all its blocks soon, and starves none.
  *
  * A kernel's end: all blocks ended, or it was stopped (fault, limit, cancel) and nobody runs a block of it any more. It is
@@ -142,7 +143,7 @@ static bool check(struct ws_soft *d, struct ws_op *op, struct ws_fit *ret_fit)
         ws_soft_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE,
                      "%s: cooperative grid of %llu blocks, %llu can be resident", k->name,
                      (unsigned long long)n_blocks,
-                     (unsigned long long)(n_sms * ret_fit->blocks_per_sm));
+                     (unsigned long long)n_sms * ret_fit->blocks_per_sm);
         return false;
     }
     return true;
@@ -511,7 +512,7 @@ static uint64_t insns_of(const struct ws_work *w)
     return n;
 }
 
-static bool looks_like_waiting(const struct ws_work *w, uint64_t n_insns)
+static bool may_be_waiting(const struct ws_work *w, uint64_t n_insns)
 {
     return !w->n_global_stores && !w->n_shared_accesses && !w->n_barriers &&
            !w->n_warp_insns[WS_WORK_FP32] && !w->n_warp_insns[WS_WORK_FP64] &&
@@ -542,7 +543,8 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
     *ret_used = 0;
     while (step == WS_STEP_MORE && *ret_used < budget) {
         struct ws_work w = {0};
-        step = ws_blockrun_step(b->state, WS_MIN(STEP_INSNS, budget - *ret_used), &w);
+        uint64_t ask = WS_MIN(STEP_INSNS, budget - *ret_used);
+        step = ws_blockrun_step(b->state, ask, &w);
         work_add(&b->work, &w);
         uint64_t n = insns_of(&w),
                  total = atomic_fetch_add(&r->n_thread_insns, w.n_thread_insns) + w.n_thread_insns;
@@ -553,9 +555,11 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
                       run_name(r), (unsigned long long)limit);
             return WS_STEP_STOPPED;
         }
-        b->waits = step == WS_STEP_MORE && looks_like_waiting(&w, n);
+        b->waits = step == WS_STEP_MORE && n < ask / 2;
         if (b->waits)
             break;
+        if (may_be_waiting(&w, n))
+            b->slice_insns += SLICE_INSNS / (TURN_INSNS / STEP_INSNS);
     }
     b->slice_insns += *ret_used;
     return step;

@@ -120,8 +120,7 @@ static void sched_stop(struct ws_sched *s)
     pthread_mutex_unlock(&s->lock);
     for (uint32_t i = 0; i < s->n_threads; i++)
         pthread_join(s->threads[i], NULL);
-    struct ws_list *l;
-    while ((l = ws_list_pop(&s->free_blocks)))
+    ws_list_for_each_safe (l, &s->free_blocks)
         free(ws_list_entry(l, struct ws_block, link));
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);

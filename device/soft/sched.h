@@ -50,7 +50,7 @@ struct ws_block {        /* of a grid, from being dealt to its end */
     uint64_t linear;
     uint32_t sm, slot;
     uint64_t slice_insns; /* warp instructions used of its slice */
-    bool waits;           /* looked like a spin in its last turn */
+    bool waits;           /* all its warps spun in its last turn */
     struct ws_work work;
 };
 

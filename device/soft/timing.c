@@ -341,9 +341,12 @@ static void heap_fix(struct sim *m, uint16_t sm)
 {
     uint32_t i = m->pos[sm];
     double key = m->sm[sm].next;
-    while (i && m->sm[m->heap[(i - 1) / 2]].next > key) {
-        heap_set(m, i, m->heap[(i - 1) / 2]);
-        i = (i - 1) / 2;
+    while (i > 0) {
+        uint32_t up = (i - 1) / 2;
+        if (m->sm[m->heap[up]].next <= key)
+            break;
+        heap_set(m, i, m->heap[up]);
+        i = up;
     }
     for (;;) {
         uint32_t c = 2 * i + 1;

@@ -336,8 +336,11 @@ static void test_cooperative(void **state)
     ws_device_submit(f->device, op);
     assert_int_equal(f->n_done, 1);
     assert_int_equal(op->error, WS_DEV_E_COOPERATIVE_TOO_LARGE);
-    /* behind a kernel that takes half the room: must wait until it is gone, and not be overtaken into a deadlock */
-    launch(f, 0, 8, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 300000, .ran = f->ran});
+    /* behind a kernel that takes half the room: must wait until it is gone, and must not be overtaken
+     */
+    launch(f, 0, 8,
+           (struct double_params){
+               .kind = DOUBLE_WAIT, .n_insns = 1000, .flag = f->flag, .ran = f->ran});
     op = op_launch(
         f, 0, RESIDENT,
         (struct double_params){
@@ -346,10 +349,17 @@ static void test_cooperative(void **state)
     ws_device_submit(f->device, op);
     launch(f, 0, 100,
            (struct double_params){.kind = DOUBLE_WORK, .n_insns = 3000, .ran = f->ran + 200});
+    struct timespec t = {0, 20000000};
+    nanosleep(&t, NULL);
+    assert_int_equal(f->n_done, 1);
+    assert_int_equal(f->flag[1], 0);
+    f->flag[0] = 1;
     wait_done(f, 4);
     assert_int_equal(op->error, WS_DEV_OK);
     for (int i = 0; i < RESIDENT; i++)
         assert_int_equal(f->ran[100 + i], 1);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(f->ran[200 + i], 1);
     assert_int_equal(ws_space_device_bytes(f->space[0]), 8192); /* the barrier's memory is gone */
 }
 
@@ -630,6 +640,8 @@ static void test_occupancy(void **state)
     assert_int_equal(ws_device_occupancy(f->device, f->module, 0, 256, 20000, &o), 0);
     assert_int_equal(o.blocks_per_sm, 3); /* 1024 + 20000 -> 21248, of 65536 */
     assert_string_equal(o.limit, "shared");
+    assert_int_equal(ws_device_occupancy(f->device, f->module, 0, 256, 20821, &o), 0);
+    assert_int_equal(o.blocks_per_sm, 2); /* 21845, a third of 65536, is rounded up */
     assert_int_equal(ws_device_occupancy(f->device, f->module, 0, 2048, 0, &o), 0);
     assert_int_equal(o.blocks_per_sm, 0);
     assert_int_equal(ws_device_occupancy(f->device, f->module, 1, 32, 0, &o), -EINVAL);
@@ -647,6 +659,40 @@ static void test_wrong_specs_are_refused(void **state)
     assert_non_null(strstr(diags.v[0].text, "sms is 257, must be 1 to 256"));
     ws_diags_deinit(&diags);
     assert_null(d);
+}
+
+static void test_out_of_memory_ends_operations_only(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t n_failed = 0;
+    for (uint64_t n = 1; n <= 16; n++) { /* the n-th allocation, on whichever thread */
+        f->n_ops = f->n_done = 0;
+        ws_alloc_fail_after(n);
+        struct ws_op *a =
+            launch(f, 0, 1, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 10});
+        struct ws_op *b =
+            launch(f, 1, 40, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 3000});
+        struct ws_op *c = op_launch(
+            f, 0, RESIDENT, (struct double_params){.kind = DOUBLE_BARRIER, .flag = f->flag + n});
+        c->launch.flags = WS_LAUNCH_COOPERATIVE;
+        ws_device_submit(f->device, c);
+        struct ws_op *d = copy(f, A, B, 1 << 20, NULL, NULL);
+        wait_done(f, 4);
+        ws_alloc_fail_after(0);
+        struct ws_op *all[] = {a, b, c, d};
+        for (int i = 0; i < 4; i++) {
+            assert_true(all[i]->error == WS_DEV_OK || all[i]->error == WS_DEV_E_NO_MEMORY);
+            n_failed += all[i]->error != WS_DEV_OK;
+        }
+    }
+    assert_true(n_failed >= 4);
+    struct ws_device_telemetry t;
+    ws_device_telemetry(f->device, &t);
+    assert_int_equal(t.n_running, 0);
+    f->n_ops = f->n_done = 0;
+    launch(f, 0, 40, (struct double_params){.kind = DOUBLE_WORK, .ran = f->ran});
+    wait_done(f, 1);
+    all_ran_once(f, 40);
 }
 
 static void test_random_submits_and_cancels(void **state)
@@ -717,6 +763,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_instance_initialises_variables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_occupancy, setup, teardown),
         cmocka_unit_test(test_wrong_specs_are_refused),
+        cmocka_unit_test_setup_teardown(test_out_of_memory_ends_operations_only, setup_copy,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_random_submits_and_cancels, setup_copy, teardown),
     };
     if (argc > 1)

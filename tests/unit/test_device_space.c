@@ -175,7 +175,7 @@ static void test_readers_beside_a_writer(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, reader, f), 0);
     uint64_t seed = 3;
     bool mapped[65] = {false};
-    for (int i = 0; i < 100000 || (!f->n_found && i < 10000000); i++) {
+    for (int i = 0; i < 1000000 || (!f->n_found && i < 10000000); i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint64_t k = (seed >> 40) % 64 + 1, va = k * 4096;
         int r = mapped[k] ? ws_space_unmap(f->s, va)

@@ -350,6 +350,32 @@ static void test_assertion_names_itself(void **state)
     assert_non_null(strstr(f->text, "thread (3,0,0)"));
 }
 
+static char printed[4096];
+static void keep_text(void *arg, const char *text, size_t n)
+{
+    size_t at = strlen(printed);
+    if (n < sizeof printed - at)
+        memcpy(printed + at, text, n), printed[at + n] = 0;
+}
+static void test_printf(void **state)
+{
+    struct fix *f = *state;
+    char ptx[4096], bytes[512] = "", *p = bytes;
+    static const char format[] = "%d|%5.2f|%-4u|%s|%c|%llx|%%|%n%p\n", str[] = "hey";
+    for (size_t k = 0; k < sizeof format; k++)
+        p += sprintf(p, "%s%d", k ? ", " : "", format[k]);
+    snprintf(ptx, sizeof ptx, "%s.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.global .align 1 .b8 fmt[%zu] = {%s}; .global .align 1 .b8 str[4] = {%d, %d, %d, 0};\n", HEAD, sizeof format, bytes, str[0], str[1], str[2]);
+    strcat(ptx, KERNEL(
+        ".local .align 8 .b8 depot[64]; setp.gt.u32 %p1, %r0, 1; @%p1 bra OUT;\n"
+        "mov.u64 %rd3, depot; cvta.local.u64 %rd4, %rd3; sub.u32 %r1, %r0, 5; st.local.u32 [depot], %r1; st.local.f64 [depot+8], 0d400921FB54442D18; st.local.u32 [depot+16], 7; mov.u64 %rd5, str; st.local.u64 [depot+24], %rd5; st.local.u32 [depot+32], 65; st.local.u64 [depot+40], 0x123456789a; st.local.u64 [depot+48], 16;\n"
+        "mov.u64 %rd6, fmt; { .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %rd6; st.param.b64 [b], %rd4; call.uni (r), vprintf, (a, b); ld.param.b32 %r2, [r]; } st.global.u32 [%rd1], %r2; OUT: ret;"));
+    printed[0] = 0;
+    ws_space_set_print(f->space, keep_text, NULL);
+    uint32_t *out = run(f, ptx, 32, WS_DEV_OK);
+    assert_string_equal(printed, "-5| 3.14|7   |hey|A|123456789a|%|n0x10\n-4| 3.14|7   |hey|A|123456789a|%|n0x10\n");
+    assert_int_equal(out[0], 7);
+}
+
 static void test_what_is_missing_is_named(void **state)
 {
     struct fix *f = *state;
@@ -412,7 +438,7 @@ int main(void)
             T(test_nested_divergence_meets_again), T(test_cold_block_meets_again), T(test_early_exit_and_barrier), T(test_spin_lock_between_lanes_ends), T(test_lane_waits_for_lane),
             T(test_shuffles), T(test_shuffle_waits_for_its_lanes), T(test_votes_and_matches), T(test_named_barriers_and_reductions), T(test_atomics), T(test_recursion),
             T(test_endless_recursion_overflows), T(test_indirect_calls), T(test_struct_arguments_and_local_memory), T(test_constants_and_initialised_variables), T(test_brx),
-            T(test_special_registers_in_three_dimensions), T(test_vector_loads_of_all_widths), T(test_faults), T(test_assertion_names_itself), T(test_what_is_missing_is_named),
+            T(test_special_registers_in_three_dimensions), T(test_vector_loads_of_all_widths), T(test_faults), T(test_assertion_names_itself), T(test_printf), T(test_what_is_missing_is_named),
             T(test_blocks_wait_for_each_other), T(test_work_is_counted),
         };
         bad += cmocka_run_group_tests_name(isas[v], tests, group_setup, NULL);
