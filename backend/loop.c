@@ -5,11 +5,16 @@
  *
  * A connection's loss is matched to its client by the descriptor number that ZeroMQ tells with each message and with the
  * monitor's event. Monitors are read before messages, so that an old connection's end is seen before a new one that got the
- * same number. */
+ * same number.
+ *
+ * ZeroMQ's descriptors tell of changes only, and any call on a socket may take the change in. Hence, before we sleep, each
+ * ROUTER is asked whether it has messages; a monitor is only ever read, until it is empty, and needs no asking. (zmq_poll() does
+ * more of the same, and two system calls more: a fifth of a synchronising call.) */
 #include "backend/loop.h"
 
 #include <grp.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +33,7 @@
 #include "protocol/side.h"
 
 enum { MESSAGES_PER_TURN = 256, SEND_HWM = 64, RECV_HWM = 64, BACKLOG = 1024, LINGER_MS = 500 };
-enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_FIRST_SOCKET };
+enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_FIRST_SOCKET }; /* then each endpoint's monitor and router */
 
 struct endpoint {
     const char *name;
@@ -299,41 +304,60 @@ static bool finished(struct loop *l, const struct ws_loop_options *o)
     return l->stop;
 }
 
+static int descriptor_of(void *socket)
+{
+    int fd = -1;
+    size_t n = sizeof fd;
+    return zmq_getsockopt(socket, ZMQ_FD, &fd, &n) ? -1 : fd;
+}
+
+static bool has_messages(void *router)
+{
+    int events = 0;
+    size_t n = sizeof events;
+    return !zmq_getsockopt(router, ZMQ_EVENTS, &events, &n) && (events & ZMQ_POLLIN);
+}
+
+static void receive_all(struct loop *l)
+{
+    for (unsigned i = 0; i < l->n_endpoints; i++)
+        for (int k = 0; k < MESSAGES_PER_TURN && receive(l, i); k++)
+            ;
+}
+
 static int serve(struct loop *l, const struct ws_loop_options *o)
 {
-    zmq_pollitem_t items[POLL_FIRST_SOCKET + 2 * WS_CONFIG_MAX_LIST] = {
-        [POLL_WAKE] = {.fd = ws_server_wake_fd(l->server), .events = ZMQ_POLLIN},
-        [POLL_SIGNAL] = {.fd = l->signal_fd, .events = ZMQ_POLLIN},
-        [POLL_SIDE] = {.fd = ws_server_side_fd(l->server), .events = ZMQ_POLLIN},
+    struct pollfd p[POLL_FIRST_SOCKET + 2 * WS_CONFIG_MAX_LIST] = {
+        [POLL_WAKE] = {.fd = ws_server_wake_fd(l->server), .events = POLLIN},
+        [POLL_SIGNAL] = {.fd = l->signal_fd, .events = POLLIN},
+        [POLL_SIDE] = {.fd = ws_server_side_fd(l->server), .events = POLLIN}, /* -1 is ignored */
     };
-    int n = POLL_FIRST_SOCKET;
-    if (items[POLL_SIDE].fd < 0)
-        items[POLL_SIDE] = items[POLL_WAKE]; /* no side socket: no second kind of wake-up either */
+    unsigned n = POLL_FIRST_SOCKET;
     for (unsigned i = 0; i < l->n_endpoints; i++) {
-        items[n++] = (zmq_pollitem_t){.socket = l->endpoints[i].monitor, .events = ZMQ_POLLIN};
-        items[n++] = (zmq_pollitem_t){.socket = l->endpoints[i].router, .events = ZMQ_POLLIN};
+        p[n++] = (struct pollfd){.fd = descriptor_of(l->endpoints[i].monitor), .events = POLLIN};
+        p[n++] = (struct pollfd){.fd = descriptor_of(l->endpoints[i].router), .events = POLLIN};
     }
     while (!finished(l, o)) {
         int timeout = poll_timeout(l, ws_server_turn(l->server));
         if (finished(l, o))
             break;
-        if (zmq_poll(items, n, timeout) < 0) {
+        for (unsigned i = 0; timeout && i < l->n_endpoints; i++)
+            if (has_messages(l->endpoints[i].router))
+                timeout = 0;
+        if (poll(p, n, timeout) < 0) {
             if (errno == EINTR)
                 continue;
             return ws_raise(-errno);
         }
-        if (items[POLL_WAKE].revents)
+        if (p[POLL_WAKE].revents)
             drain_wake(l);
-        if (items[POLL_SIGNAL].revents)
+        if (p[POLL_SIGNAL].revents)
             on_signal(l);
         for (unsigned i = 0; i < l->n_endpoints; i++)
-            if (items[POLL_FIRST_SOCKET + 2 * i].revents)
+            if (p[POLL_FIRST_SOCKET + 2 * i].revents)
                 read_monitor(l, i);
-        for (unsigned i = 0; i < l->n_endpoints; i++)
-            if (items[POLL_FIRST_SOCKET + 2 * i + 1].revents)
-                for (int k = 0; k < MESSAGES_PER_TURN && receive(l, i); k++)
-                    ;
-        if (items[POLL_SIDE].revents)
+        receive_all(l);
+        if (p[POLL_SIDE].revents)
             ws_server_side_turn(l->server);
     }
     return 0;

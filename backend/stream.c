@@ -276,6 +276,7 @@ static void op_start(struct ws_stream *s, struct ws_job *j)
     c->n_in_flight++;
     j->submitting = true;
     ws_device_submit(s->context->gpu->device, &j->op);
+    j->submitting = false; /* ours to write even if a device thread has finished it: only the loop takes it off that list */
     if (j->finished_inline) {
         s->running = NULL;
         c->n_in_flight--;
@@ -283,7 +284,6 @@ static void op_start(struct ws_stream *s, struct ws_job *j)
         op_end(j);
         job_leave(j);
     }
-    /* else: the job may be on the list of finished ones by now, but only the loop takes it from there */
 }
 
 static void mark_reached(struct ws_job *j)
@@ -291,10 +291,10 @@ static void mark_reached(struct ws_job *j)
     struct ws_join *join = j->join;
     join->end_ns = WS_MAX(join->end_ns, j->stream->end_ns);
     j->join = NULL;
-    if (!--join->n_left) { /* later, from ws_server_run_ready(): it may free this stream */
-        ws_list_remove(&join->node);
-        ws_list_append(&j->client->server->reached, &join->node);
-    }
+    if (--join->n_left)
+        return;
+    ws_list_remove(&join->node); /* its action runs later, from ws_server_run_ready(): it may free this stream */
+    ws_list_append(&j->client->server->reached, &join->node);
 }
 
 static void job_start(struct ws_stream *s, struct ws_job *j)
@@ -419,9 +419,9 @@ void ws_stream_finished(struct ws_job *j)
     account(j);
     op_end(j);
     job_leave(j);
-    if (!ws_list_empty(&c->quiescing))
-        ws_client_quiesce(c);
     pump(s);
+    if (!ws_list_empty(&c->quiescing)) /* last: it may free the stream */
+        ws_client_quiesce(c);
 }
 
 void ws_stream_clear(struct ws_stream *s)

@@ -6,3 +6,6 @@ bench_bench_device_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONF
 BENCHES += bench/bench_client
 bench_bench_client_SOURCES = bench/bench_client.c tests/unit/fake_daemon.h tests/unit/fake_daemon.c
 bench_bench_client_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS)
+BENCHES += bench/bench_server
+bench_bench_server_SOURCES = bench/bench_server.c
+bench_bench_server_LDADD = $(WSCLIENT_LDADD)

@@ -76,6 +76,22 @@ void ws_device_pci_id(const Ws__Device *d, char *text, size_t bytes)
     snprintf(text, bytes, "0000:%02x:00.0", (d->gpu + 1) & 0xff);
 }
 
+bool ws_stream_attribute_known(int attribute)
+{
+    return attribute == WS_CUDA_ATTR_ACCESS_POLICY_WINDOW || attribute == WS_CUDA_ATTR_SYNCHRONIZATION_POLICY ||
+           attribute == WS_CUDA_ATTR_PRIORITY || attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP || attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN;
+}
+
+void ws_stream_attribute(int attribute, int priority, union cuda_launch_attribute_value *ret)
+{
+    enum { SYNCHRONIZE_AUTOMATICALLY = 1 };
+    memset(ret, 0, sizeof *ret);
+    if (attribute == WS_CUDA_ATTR_PRIORITY)
+        ret->priority = priority;
+    else if (attribute == WS_CUDA_ATTR_SYNCHRONIZATION_POLICY)
+        ret->policy = SYNCHRONIZE_AUTOMATICALLY;
+}
+
 static int get(const Ws__Device *d, int attribute)
 {
     int v = 0;

@@ -21,6 +21,9 @@ enum { WS_PITCH_ALIGNMENT = 512, WS_PRIORITY_LEAST = 0, WS_PRIORITY_GREATEST = -
 bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret);
 /* "0000:01:00.0"; @text: at least 13 bytes. */
 void ws_device_pci_id(const Ws__Device *d, char *text, size_t bytes);
+/* cudaStreamAttr… = CU_STREAM_ATTRIBUTE_…: those there are, and what a stream answers. */
+bool ws_stream_attribute_known(int attribute);
+void ws_stream_attribute(int attribute, int priority, union cuda_launch_attribute_value *ret);
 void ws_device_prop(const Ws__Device *d, struct cuda_device_prop *ret);
 void ws_device_prop_12(const Ws__Device *d, struct cuda_device_prop_12 *ret);
 

@@ -111,8 +111,10 @@ int ws_rt_enter(int *ret_device)
     }
     if (WS_UNLIKELY(!c->primary && !c->slot.live))
         return CUDA_CONTEXT_IS_DESTROYED;
-    if (WS_UNLIKELY(c->primary && !c->active))
+    if (WS_UNLIKELY(c->primary && !c->of_runtime)) {
+        c->of_runtime = true;
         ws_ctx_activate(c);
+    }
     *ret_device = c->device;
     return CUDA_OK;
 }
@@ -289,7 +291,28 @@ int ws_ctx_reset_device(int device)
     release_all(NULL, device, true);
     ws_module_reset_device(device);
     primaries[device].active = false;
+    primaries[device].of_runtime = false;
     return ws_drv_error(r);
+}
+
+static void count_others(void *object, void *arg)
+{
+    const struct ws_ctx *c = object;
+    int *device_and_n = arg;
+    device_and_n[1] += c->device == device_and_n[0];
+}
+
+/* What the primary context had goes; but the session resets whole devices, and then only if nobody else is on this one. */
+int ws_ctx_release_primary(struct ws_ctx *primary)
+{
+    int device_and_n[2] = {primary->device, 0};
+    if (primary->of_runtime)
+        return CUDA_OK;
+    ws_slab_each(&contexts, count_others, device_and_n);
+    if (!device_and_n[1])
+        return ws_ctx_reset_device(primary->device);
+    primary->active = false;
+    return CUDA_OK;
 }
 
 /* ---- streams ---- */

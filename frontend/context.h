@@ -15,7 +15,8 @@ struct ws_ctx {
     struct ws_slot slot;
     int device;
     bool primary;
-    bool active;               /* a primary context that is in use */
+    _Atomic bool active;       /* a primary context that is in use */
+    _Atomic bool of_runtime;   /* …by the runtime, which gives it up with a reset */
     _Atomic unsigned flags;    /* CU_CTX_… */
     _Atomic int n_refs;        /* primary: retains; others: attaches */
     uint64_t id;
@@ -55,6 +56,8 @@ bool ws_ctx_valid(const struct ws_ctx *c); /* live; looks at no memory but our o
 int ws_ctx_destroy(struct ws_ctx *c);
 /* Resets the device: all contexts on it lose what they had. Return: a CUDA code. */
 int ws_ctx_reset_device(int device);
+/* The last user of a primary context has released it. The runtime counts as a user. Return: a CUDA code. */
+int ws_ctx_release_primary(struct ws_ctx *primary);
 /* The primary context is in use from now on. */
 void ws_ctx_activate(struct ws_ctx *primary);
 /* Makes @c (or none) the top of the thread's stack. Return: a CUDA code. */

@@ -157,7 +157,7 @@ enum { /* ids of launch and stream attributes; runtime and driver share them */
 };
 union cuda_launch_attribute_value {
     char pad[64];
-    int cooperative, priority, serialization;
+    int cooperative, priority, policy;
     struct cuda_dim3 cluster;
     struct { void *event; int flags; int trigger; } event;
 };

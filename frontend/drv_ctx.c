@@ -45,6 +45,10 @@ static int create(struct ws_ctx **ret, unsigned flags, int device, unsigned vers
     return CUDA_OK;
 }
 
+WS_DRV_API(cuCtxCreate, (struct ws_ctx **ret, unsigned flags, int device))
+{
+    return create(ret, flags, device, 2000);
+}
 WS_DRV_API(cuCtxCreate_v2, (struct ws_ctx **ret, unsigned flags, int device))
 {
     return create(ret, flags, device, 3020);
@@ -52,29 +56,49 @@ WS_DRV_API(cuCtxCreate_v2, (struct ws_ctx **ret, unsigned flags, int device))
 
 WS_DRV_API(cuCtxCreate_v3, (struct ws_ctx **ret, const void *affinity, int n_affinity, unsigned flags, int device))
 {
-    return affinity || n_affinity ? CUDA_NOT_SUPPORTED : create(ret, flags, device, 11040);
+    if (affinity || n_affinity) {
+        ws_session_unsupported("cuCtxCreate with execution affinity");
+        return CUDA_NOT_SUPPORTED;
+    }
+    return create(ret, flags, device, 11040);
 }
 
 WS_DRV_API(cuCtxCreate_v4, (struct ws_ctx **ret, const struct cu_ctx_create_params *p, unsigned flags, int device))
 {
-    return p && (p->numExecAffinityParams || p->cigParams) ? CUDA_NOT_SUPPORTED : create(ret, flags, device, 12050);
+    if (p && (p->numExecAffinityParams || p->cigParams)) {
+        ws_session_unsupported("cuCtxCreate with execution affinity or graphics");
+        return CUDA_NOT_SUPPORTED;
+    }
+    return create(ret, flags, device, 12050);
 }
 
-static int destroy(struct ws_ctx *c)
+WS_DRV_API(cuCtxDestroy_v2, (struct ws_ctx * c))
 {
     int code = ws_drv_check_init();
     if (code)
         return code;
     return ws_ctx_valid(c) && !c->primary ? ws_ctx_destroy(c) : CUDA_INVALID_CONTEXT;
 }
+WS_DRV_ALIAS(cuCtxDestroy, cuCtxDestroy_v2)
 
-WS_DRV_API(cuCtxDestroy_v2, (struct ws_ctx * c))
+/* The old count of uses: a context is destroyed with the last. */
+WS_DRV_API(cuCtxAttach, (struct ws_ctx **ret, unsigned flags))
 {
-    return destroy(c);
+    WS_DRV_ENTER(c);
+    if (!ret || flags)
+        return CUDA_INVALID_VALUE;
+    c->n_refs++;
+    *ret = c;
+    return CUDA_OK;
 }
-WS_DRV_API(cuCtxDestroy, (struct ws_ctx * c))
+WS_DRV_API(cuCtxDetach, (struct ws_ctx * c))
 {
-    return destroy(c);
+    int code = ws_drv_check_init();
+    if (code)
+        return code;
+    if (!ws_ctx_valid(c) || c->primary)
+        return CUDA_INVALID_CONTEXT;
+    return --c->n_refs == 0 ? ws_ctx_destroy(c) : CUDA_OK;
 }
 
 /* ---- the thread's stack ---- */
@@ -98,6 +122,9 @@ WS_DRV_API(cuCtxPopCurrent_v2, (struct ws_ctx * *ret))
         *ret = c;
     return CUDA_OK;
 }
+
+WS_DRV_ALIAS(cuCtxPushCurrent, cuCtxPushCurrent_v2)
+WS_DRV_ALIAS(cuCtxPopCurrent, cuCtxPopCurrent_v2)
 
 WS_DRV_API(cuCtxSetCurrent, (struct ws_ctx * c))
 {
@@ -272,7 +299,7 @@ WS_DRV_API(cuDevicePrimaryCtxRetain, (struct ws_ctx * *ret, int device))
     return CUDA_OK;
 }
 
-static int primary_release(int device)
+WS_DRV_API(cuDevicePrimaryCtxRelease_v2, (int device))
 {
     int code = check_device(device);
     if (code)
@@ -283,30 +310,16 @@ static int primary_release(int device)
         if (n == 0)
             return CUDA_INVALID_CONTEXT;
     } while (!atomic_compare_exchange_weak(&c->n_refs, &n, n - 1));
-    return n == 1 ? ws_ctx_reset_device(device) : CUDA_OK;
+    return n == 1 ? ws_ctx_release_primary(c) : CUDA_OK;
 }
-WS_DRV_API(cuDevicePrimaryCtxRelease_v2, (int device))
-{
-    return primary_release(device);
-}
-WS_DRV_API(cuDevicePrimaryCtxRelease, (int device))
-{
-    return primary_release(device);
-}
+WS_DRV_ALIAS(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)
 
-static int primary_reset(int device)
+WS_DRV_API(cuDevicePrimaryCtxReset_v2, (int device))
 {
     int code = check_device(device);
     return code ? code : ws_ctx_reset_device(device);
 }
-WS_DRV_API(cuDevicePrimaryCtxReset_v2, (int device))
-{
-    return primary_reset(device);
-}
-WS_DRV_API(cuDevicePrimaryCtxReset, (int device))
-{
-    return primary_reset(device);
-}
+WS_DRV_ALIAS(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2)
 
 WS_DRV_API(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))
 {
@@ -321,7 +334,7 @@ WS_DRV_API(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active
     return CUDA_OK;
 }
 
-static int primary_set_flags(int device, unsigned flags)
+WS_DRV_API(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags))
 {
     int code = check_device(device);
     if (code)
@@ -331,11 +344,22 @@ static int primary_set_flags(int device, unsigned flags)
     ws_ctx_primary(device)->flags = flags;
     return CUDA_OK;
 }
-WS_DRV_API(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags))
+WS_DRV_ALIAS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2)
+
+/* ---- peers: see cuDeviceCanAccessPeer ---- */
+
+WS_DRV_API(cuCtxEnablePeerAccess, (struct ws_ctx * peer, unsigned flags))
 {
-    return primary_set_flags(device, flags);
+    WS_DRV_ENTER(c);
+    if (flags)
+        return CUDA_INVALID_VALUE;
+    if (!ws_ctx_valid(peer) || peer == c)
+        return CUDA_INVALID_CONTEXT;
+    return CUDA_PEER_UNSUPPORTED;
 }
-WS_DRV_API(cuDevicePrimaryCtxSetFlags, (int device, unsigned flags))
+
+WS_DRV_API(cuCtxDisablePeerAccess, (struct ws_ctx * peer))
 {
-    return primary_set_flags(device, flags);
+    WS_DRV_ENTER(c);
+    return ws_ctx_valid(peer) && peer != c ? CUDA_PEER_NOT_ENABLED : CUDA_INVALID_CONTEXT;
 }

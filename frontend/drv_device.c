@@ -35,11 +35,11 @@ WS_DRV_API(cuDeviceGetName, (char *name, int n, int device))
     ENTER(d, device);
     if (!name || n <= 0)
         return CUDA_INVALID_VALUE;
-    snprintf(name, (size_t)n, "%s", d->product);
+    snprintf(name, (size_t)n, "%s", d->product[0] ? d->product : d->name);
     return CUDA_OK;
 }
 
-static int get_uuid(uint8_t *uuid, int device)
+WS_DRV_API(cuDeviceGetUuid_v2, (uint8_t * uuid, int device))
 {
     ENTER(d, device);
     if (!uuid)
@@ -49,14 +49,7 @@ static int get_uuid(uint8_t *uuid, int device)
         memcpy(uuid, d->uuid.data, WS_MIN(d->uuid.len, (size_t)16));
     return CUDA_OK;
 }
-WS_DRV_API(cuDeviceGetUuid, (uint8_t * uuid, int device))
-{
-    return get_uuid(uuid, device);
-}
-WS_DRV_API(cuDeviceGetUuid_v2, (uint8_t * uuid, int device))
-{
-    return get_uuid(uuid, device);
-}
+WS_DRV_ALIAS(cuDeviceGetUuid, cuDeviceGetUuid_v2)
 
 WS_DRV_API(cuDeviceTotalMem_v2, (size_t * ret, int device))
 {
@@ -150,3 +143,31 @@ WS_DRV_API(cuDeviceCanAccessPeer, (int *ret, int device, int peer))
     *ret = 0;
     return CUDA_OK;
 }
+
+WS_DRV_API(cuDeviceGetP2PAttribute, (int *ret, int attribute, int device, int peer))
+{
+    ENTER(d, device);
+    if (!ws_session_device(peer) || device == peer)
+        return CUDA_INVALID_DEVICE;
+    if (!ret || attribute < 1 || attribute > 5)
+        return CUDA_INVALID_VALUE;
+    *ret = 0;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuDeviceGetExecAffinitySupport, (int *ret, int type, int device))
+{
+    ENTER(d, device);
+    if (!ret)
+        return CUDA_INVALID_VALUE;
+    *ret = 0;
+    return CUDA_OK;
+}
+
+/* ---- "Profiler Control": there is none to start ---- */
+
+WS_DRV_API(cuProfilerStart, (void))
+{
+    return CUDA_OK;
+}
+WS_DRV_ALIAS(cuProfilerStop, cuProfilerStart)

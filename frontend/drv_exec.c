@@ -2,6 +2,7 @@
 /* CUDA Driver API: "Execution Control", "Occupancy". A CUkernel is taken where a CUfunction is, as CUDA does since 12. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "frontend/facade.h"
 #include "frontend/module.h"
 
@@ -59,9 +60,7 @@ static int launch(void *function, struct ws_launch_request *r, void **args, void
     int code = set_args(r, args, extra);
     if (code)
         return code;
-    ws_err e = ws_fn_launch(f, r);
-    /* the driver has no code of its own for a grid or block that is too large */
-    return e == WS__ERROR__INVALID_CONFIGURATION ? CUDA_INVALID_VALUE : ws_drv_error(e);
+    return ws_drv_error(ws_fn_launch(f, r));
 }
 
 WS_DRV_STREAM_API(cuLaunchKernel, _ptsz,
@@ -84,30 +83,6 @@ WS_DRV_STREAM_API(cuLaunchCooperativeKernel, _ptsz,
     return launch(function, &r, args, NULL);
 }
 
-/* Attributes that change what the program computes are obeyed or refused; the others are hints about speed. */
-static int set_attribute(struct ws_launch_request *r, const struct cuda_launch_attribute *a)
-{
-    const struct cuda_dim3 *d = &a->val.cluster;
-    switch (a->id) {
-    case WS_CUDA_ATTR_COOPERATIVE:
-        r->cooperative = a->val.cooperative;
-        return CUDA_OK;
-    case WS_CUDA_ATTR_CLUSTER_DIMENSION:
-    case WS_CUDA_ATTR_PREFERRED_CLUSTER_DIMENSION:
-        if (d->x <= 1 && d->y <= 1 && d->z <= 1)
-            return CUDA_OK;
-        ws_session_unsupported("thread block clusters");
-        return CUDA_NOT_SUPPORTED;
-    case WS_CUDA_ATTR_PROGRAMMATIC_EVENT:
-    case WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT:
-    case WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE:
-        ws_session_unsupported("this launch attribute");
-        return CUDA_NOT_SUPPORTED;
-    default:
-        return CUDA_OK;
-    }
-}
-
 WS_DRV_STREAM_API(cuLaunchKernelEx, _ptsz, (const struct cu_launch_config *c, void *function, void **args, void **extra),
                   (c, function, args, extra))
 {
@@ -118,12 +93,107 @@ WS_DRV_STREAM_API(cuLaunchKernelEx, _ptsz, (const struct cu_launch_config *c, vo
                                   .shared_bytes = c->sharedMemBytes,
                                   .stream = c->hStream,
                                   .per_thread = per_thread};
-    for (unsigned i = 0; i < c->numAttrs; i++) {
-        int code = set_attribute(&r, &c->attrs[i]);
-        if (code)
-            return code;
-    }
-    return launch(function, &r, args, extra);
+    int code = ws_launch_attributes(c->attrs, c->numAttrs, &r.cooperative);
+    return code ? code : launch(function, &r, args, extra);
+}
+
+/* ---- launches as before CUDA 4: shape and parameters are set on the function first ---- */
+
+enum { OLD_PARAM_BYTES = 4096 };
+struct ws_old_launch {
+    unsigned block[3], shared_bytes, n_param_bytes;
+    uint8_t params[OLD_PARAM_BYTES];
+};
+
+static int old_launch_of(void *function, struct ws_fn **ret_fn, struct ws_old_launch **ret)
+{
+    ENTER_FN(f, function);
+    if (!f->old && !(f->old = ws_alloc(sizeof *f->old)))
+        return CUDA_OUT_OF_MEMORY;
+    *ret_fn = f;
+    *ret = f->old;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuFuncSetBlockShape, (void *function, int x, int y, int z))
+{
+    struct ws_fn *f;
+    struct ws_old_launch *o;
+    int code = old_launch_of(function, &f, &o);
+    if (code || x <= 0 || y <= 0 || z <= 0)
+        return code ? code : CUDA_INVALID_VALUE;
+    o->block[0] = (unsigned)x;
+    o->block[1] = (unsigned)y;
+    o->block[2] = (unsigned)z;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuFuncSetSharedSize, (void *function, unsigned bytes))
+{
+    struct ws_fn *f;
+    struct ws_old_launch *o;
+    int code = old_launch_of(function, &f, &o);
+    if (!code)
+        o->shared_bytes = bytes;
+    return code;
+}
+
+WS_DRV_API(cuParamSetSize, (void *function, unsigned bytes))
+{
+    struct ws_fn *f;
+    struct ws_old_launch *o;
+    int code = old_launch_of(function, &f, &o);
+    if (code || bytes > OLD_PARAM_BYTES)
+        return code ? code : CUDA_INVALID_VALUE;
+    o->n_param_bytes = bytes;
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuParamSetv, (void *function, int offset, const void *p, unsigned bytes))
+{
+    struct ws_fn *f;
+    struct ws_old_launch *o;
+    int code = old_launch_of(function, &f, &o);
+    if (code || !p || offset < 0 || offset > OLD_PARAM_BYTES || bytes > OLD_PARAM_BYTES - (unsigned)offset)
+        return code ? code : CUDA_INVALID_VALUE;
+    memcpy(o->params + offset, p, bytes);
+    return CUDA_OK;
+}
+WS_DRV_API(cuParamSeti, (void *function, int offset, unsigned value))
+{
+    return cuParamSetv(function, offset, &value, sizeof value);
+}
+WS_DRV_API(cuParamSetf, (void *function, int offset, float value))
+{
+    return cuParamSetv(function, offset, &value, sizeof value);
+}
+
+static int old_launch(void *function, int width, int height, void *stream)
+{
+    struct ws_fn *f;
+    struct ws_old_launch *o;
+    int code = old_launch_of(function, &f, &o);
+    if (code || width <= 0 || height <= 0 || !o->block[0])
+        return code ? code : CUDA_INVALID_VALUE;
+    struct ws_launch_request r = {.grid = {(unsigned)width, (unsigned)height, 1},
+                                  .block = {o->block[0], o->block[1], o->block[2]},
+                                  .shared_bytes = o->shared_bytes,
+                                  .stream = stream,
+                                  .packed = o->params,
+                                  .packed_bytes = o->n_param_bytes};
+    return ws_drv_error(ws_fn_launch(f, &r));
+}
+WS_DRV_API(cuLaunch, (void *function))
+{
+    return old_launch(function, 1, 1, NULL);
+}
+WS_DRV_API(cuLaunchGrid, (void *function, int width, int height))
+{
+    return old_launch(function, width, height, NULL);
+}
+WS_DRV_API(cuLaunchGridAsync, (void *function, int width, int height, void *stream))
+{
+    return old_launch(function, width, height, stream);
 }
 
 /* ---- what is known of a kernel ---- */
@@ -177,13 +247,7 @@ WS_DRV_API(cuFuncGetName, (const char **ret, void *function))
 WS_DRV_API(cuFuncGetParamInfo, (void *function, size_t i, size_t *offset, size_t *bytes))
 {
     ENTER_FN(f, function);
-    const Ws__Kernel *k = ws_function_info(f->function);
-    if (!offset || i >= k->n_param_offsets || i >= k->n_param_sizes)
-        return CUDA_INVALID_VALUE;
-    *offset = k->param_offsets[i];
-    if (bytes)
-        *bytes = k->param_sizes[i];
-    return CUDA_OK;
+    return ws_fn_param(f, i, offset, bytes);
 }
 
 WS_DRV_API(cuFuncIsLoaded, (int *state, void *function))
@@ -202,35 +266,6 @@ WS_DRV_API(cuFuncLoad, (void *function))
     ENTER_FN(f, function);
     (void)f;
     return CUDA_OK;
-}
-
-WS_DRV_API(cuKernelGetAttribute, (int *ret, int attribute, void *kernel, int device))
-{
-    struct ws_fn *f;
-    int code = ws_drv_check_init();
-    if (code)
-        return code;
-    if (!ret || !ws_session_device(device))
-        return ret ? CUDA_INVALID_DEVICE : CUDA_INVALID_VALUE;
-    code = function_of(kernel, device, &f);
-    return code ? code : ws_fn_attribute(f, attribute, ret);
-}
-
-WS_DRV_API(cuKernelSetAttribute, (int attribute, int value, void *kernel, int device))
-{
-    struct ws_fn *f;
-    int code = ws_drv_check_init();
-    if (code)
-        return code;
-    if (!ws_session_device(device))
-        return CUDA_INVALID_DEVICE;
-    code = function_of(kernel, device, &f);
-    return code ? code : ws_fn_set_attribute(f, attribute, value);
-}
-
-WS_DRV_API(cuKernelGetParamInfo, (void *kernel, size_t i, size_t *offset, size_t *bytes))
-{
-    return cuFuncGetParamInfo(kernel, i, offset, bytes);
 }
 
 /* ---- occupancy ---- */
@@ -283,4 +318,10 @@ WS_DRV_API(cuOccupancyMaxPotentialBlockSize,
            (int *ret_grid, int *ret_block, void *function, size_t (*shared_of)(int), size_t shared, int limit))
 {
     return cuOccupancyMaxPotentialBlockSizeWithFlags(ret_grid, ret_block, function, shared_of, shared, limit, 0);
+}
+
+WS_DRV_API(cuOccupancyAvailableDynamicSMemPerBlock, (size_t * ret, void *function, int n_blocks, int threads))
+{
+    ENTER_FN(f, function);
+    return ret ? ws_fn_available_shared(f, n_blocks, threads, ret) : CUDA_INVALID_VALUE;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Memory Management", "Unified Addressing", "Stream Ordered Memory Allocator" as far as it needs no pool. */
+/* CUDA Driver API: "Memory Management", "Unified Addressing". Arrays are not done. */
 #include <string.h>
 
 #include "frontend/attributes.h"
@@ -23,10 +23,11 @@ static int release(uint64_t address)
 {
     if (!address)
         return CUDA_OK;
-    ws_err e = ws_session_mem_free(address);
-    if (!e)
-        ws_ctx_disown(WS_OWNED_MEMORY, address);
-    return ws_drv_error(e);
+    int code = ws_hostmem_free(WS_HOSTMEM_MANAGED, (void *)(uintptr_t)address);
+    if (code != CUDA_INVALID_VALUE)
+        return code;
+    ws_ctx_disown(WS_OWNED_MEMORY, address);
+    return ws_drv_error(ws_session_mem_free(address));
 }
 
 WS_DRV_API(cuMemAlloc_v2, (uint64_t * ret, size_t bytes))
@@ -56,23 +57,6 @@ WS_DRV_API(cuMemFree_v2, (uint64_t address))
     return release(address);
 }
 
-/* Allocated at once; freed when the stream has come so far, because freeing waits for the device. */
-WS_DRV_STREAM_API(cuMemAllocAsync, _ptsz, (uint64_t * ret, size_t bytes, void *stream), (ret, bytes, stream))
-{
-    WS_DRV_ENTER(c);
-    WS_DRV_STREAM(id, stream, per_thread, c->device);
-    (void)id;
-    return alloc(c, ret, bytes);
-}
-
-WS_DRV_STREAM_API(cuMemFreeAsync, _ptsz, (uint64_t address, void *stream), (address, stream))
-{
-    WS_DRV_ENTER(c);
-    WS_DRV_STREAM(id, stream, per_thread, c->device);
-    (void)id;
-    return release(address);
-}
-
 WS_DRV_API(cuMemGetInfo_v2, (size_t * ret_free, size_t *ret_total))
 {
     uint64_t n_free, n_total;
@@ -94,7 +78,7 @@ WS_DRV_API(cuMemGetAddressRange_v2, (uint64_t * base, size_t *bytes, uint64_t ad
     (void)c;
     ws_session_mem_find(address, &m);
     if (m.kind == WS_MEM_NONE)
-        return CUDA_NOT_FOUND;
+        return CUDA_INVALID_VALUE;
     if (base)
         *base = m.base;
     if (bytes)
@@ -126,10 +110,62 @@ WS_DRV_API(cuMemFreeHost, (void *p))
 {
     WS_DRV_ENTER(c);
     (void)c;
-    int code = ws_hostmem_free(WS_HOSTMEM_PINNED, p);
+    ws_ctx_disown(WS_OWNED_HOST, (uintptr_t)p);
+    return ws_hostmem_free(WS_HOSTMEM_PINNED, p);
+}
+
+WS_DRV_API(cuMemAllocManaged, (uint64_t * ret, size_t bytes, unsigned flags))
+{
+    enum { ATTACH_GLOBAL = 1, ATTACH_HOST = 2 };
+    void *p;
+    WS_DRV_ENTER(c);
+    if (!ret || !bytes || (flags != ATTACH_GLOBAL && flags != ATTACH_HOST))
+        return CUDA_INVALID_VALUE;
+    if (!ws_session_maps_host()) {
+        ws_session_unsupported("cuMemAllocManaged with a remote daemon");
+        return CUDA_NOT_SUPPORTED;
+    }
+    int code = ws_hostmem_alloc(WS_HOSTMEM_MANAGED, c->device, bytes, flags, &p);
     if (!code)
-        ws_ctx_disown(WS_OWNED_HOST, (uintptr_t)p);
+        *ret = (uintptr_t)p;
     return code;
+}
+
+/* Managed memory is where both sides reach it already. Parameters after the first two changed with the versions; none matters. */
+WS_DRV_API(cuMemPrefetchAsync, (uint64_t address, size_t bytes))
+{
+    struct ws_hostmem m;
+    WS_DRV_ENTER(c);
+    (void)c;
+    ws_hostmem_find(address, &m);
+    return m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - (address - m.base) ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+WS_DRV_ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync)
+WS_DRV_ALIAS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync)
+WS_DRV_ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync)
+WS_DRV_ALIAS(cuMemAdvise, cuMemPrefetchAsync)
+WS_DRV_ALIAS(cuMemAdvise_v2, cuMemPrefetchAsync)
+
+/* Noted only: see hostmem.c. */
+WS_DRV_API(cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))
+{
+    enum { PORTABLE = 1 };
+    WS_DRV_ENTER(c);
+    if (!p || !bytes || flags & ~(unsigned)HOSTREGISTER_FLAGS)
+        return CUDA_INVALID_VALUE;
+    if (flags & ~(unsigned)PORTABLE) {
+        ws_session_unsupported("cuMemHostRegister with CU_MEMHOSTREGISTER_DEVICEMAP, IOMEMORY or READ_ONLY");
+        return CUDA_NOT_SUPPORTED;
+    }
+    return ws_hostmem_register(p, bytes, flags, c->device);
+}
+WS_DRV_ALIAS(cuMemHostRegister, cuMemHostRegister_v2)
+
+WS_DRV_API(cuMemHostUnregister, (void *p))
+{
+    WS_DRV_ENTER(c);
+    ws_err e = ws_session_device_sync(c->device);
+    return e ? ws_drv_error(e) : ws_hostmem_unregister(p);
 }
 
 static int find_host(void *p, struct ws_hostmem *h)
@@ -144,7 +180,7 @@ WS_DRV_API(cuMemHostGetDevicePointer_v2, (uint64_t * ret, void *p, unsigned flag
 {
     struct ws_hostmem h;
     int code = find_host(p, &h);
-    if (code || !ret || flags)
+    if (code || !ret || flags || h.kind == WS_HOSTMEM_REGISTERED || !ws_session_maps_host())
         return code ? code : CUDA_INVALID_VALUE;
     *ret = (uintptr_t)p; /* unified addressing */
     return CUDA_OK;
@@ -231,9 +267,11 @@ static int box_side(int type, const void *host, uint64_t device, size_t pitch, s
     }
     if (type < WS_CU_MEMORY_HOST || type > WS_CU_MEMORY_UNIFIED || lod)
         return CUDA_INVALID_VALUE;
-    ret->pitch_bytes = pitch;
-    ret->slice_bytes = pitch * height;
-    ret->address = (type == WS_CU_MEMORY_HOST ? (uintptr_t)host : device) + z * ret->slice_bytes + y * pitch + x;
+    uint64_t slice, at, row, first = type == WS_CU_MEMORY_HOST ? (uintptr_t)host : device;
+    if (__builtin_mul_overflow(pitch, height, &slice) || __builtin_mul_overflow(slice, z, &at) || __builtin_mul_overflow(pitch, y, &row) ||
+        __builtin_add_overflow(at, row, &at) || __builtin_add_overflow(at, x, &at) || __builtin_add_overflow(at, first, &at))
+        return CUDA_INVALID_VALUE;
+    *ret = (struct ws_copy_side){at, pitch, slice};
     return CUDA_OK;
 }
 
@@ -271,6 +309,13 @@ static int copy_2d(uint64_t stream, const struct cu_memcpy_2d *m, bool async)
     return copy_3d(stream, &t, async);
 }
 
+/* The contexts that the devices are found by say nothing more than the addresses do. */
+static int copy_3d_peer(uint64_t stream, const struct cu_memcpy_3d *m, bool async)
+{
+    int code = check_peers(m->dstContext, m->srcContext);
+    return code ? code : copy_3d(stream, m, async);
+}
+
 #define WS_DRV_BOX_API(name, suffix, type, fn, async)                                                     \
     WS_DRV_STREAM_API(name, suffix, (const struct type *m), (m))                                   \
     {                                                                                              \
@@ -288,6 +333,8 @@ WS_DRV_BOX_API(cuMemcpy2DUnaligned_v2, _ptds, cu_memcpy_2d, copy_2d, false)
 WS_DRV_BOX_ASYNC_API(cuMemcpy2DAsync_v2, _ptsz, cu_memcpy_2d, copy_2d)
 WS_DRV_BOX_API(cuMemcpy3D_v2, _ptds, cu_memcpy_3d, copy_3d, false)
 WS_DRV_BOX_ASYNC_API(cuMemcpy3DAsync_v2, _ptsz, cu_memcpy_3d, copy_3d)
+WS_DRV_BOX_API(cuMemcpy3DPeer, _ptds, cu_memcpy_3d, copy_3d_peer, false)
+WS_DRV_BOX_ASYNC_API(cuMemcpy3DPeerAsync, _ptsz, cu_memcpy_3d, copy_3d_peer)
 
 /* ---- fills ---- */
 
@@ -344,7 +391,8 @@ WS_DRV_FILL2_ASYNC_API(cuMemsetD2D32Async, _ptsz, uint32_t)
 
 enum { /* CUpointer_attribute */
     PTR_CONTEXT = 1, PTR_MEMORY_TYPE = 2, PTR_DEVICE_POINTER = 3, PTR_HOST_POINTER = 4, PTR_BUFFER_ID = 7, PTR_IS_MANAGED = 8,
-    PTR_DEVICE_ORDINAL = 9, PTR_RANGE_START = 11, PTR_RANGE_SIZE = 12, PTR_MAPPED = 13,
+    PTR_DEVICE_ORDINAL = 9, PTR_IS_IPC_CAPABLE = 10, PTR_RANGE_START = 11, PTR_RANGE_SIZE = 12, PTR_MAPPED = 13, PTR_IS_RDMA_CAPABLE = 15,
+    PTR_SYNC_MEMOPS = 6,
 };
 
 static int pointer_attribute(void *ret, int attribute, uint64_t address)
@@ -361,10 +409,12 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     case PTR_CONTEXT:
         *(struct ws_ctx **)ret = ws_ctx_owner(device ? WS_OWNED_MEMORY : WS_OWNED_HOST, device ? m.base : h.base, ordinal);
         return CUDA_OK;
-    case PTR_MEMORY_TYPE:
-        *(unsigned *)ret = device ? WS_CU_MEMORY_DEVICE : WS_CU_MEMORY_HOST;
+    case PTR_MEMORY_TYPE: /* managed memory counts as the device's */
+        *(unsigned *)ret = device || h.kind == WS_HOSTMEM_MANAGED ? WS_CU_MEMORY_DEVICE : WS_CU_MEMORY_HOST;
         return CUDA_OK;
     case PTR_DEVICE_POINTER:
+        if (h.kind == WS_HOSTMEM_REGISTERED)
+            return CUDA_INVALID_VALUE;
         *(uint64_t *)ret = address;
         return CUDA_OK;
     case PTR_HOST_POINTER:
@@ -385,8 +435,13 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     case PTR_RANGE_SIZE:
         *(size_t *)ret = device ? m.bytes : h.bytes;
         return CUDA_OK;
+    case PTR_SYNC_MEMOPS:
+    case PTR_IS_IPC_CAPABLE:
+    case PTR_IS_RDMA_CAPABLE:
+        *(unsigned *)ret = 0;
+        return CUDA_OK;
     case PTR_MAPPED:
-        *(unsigned *)ret = 1;
+        *(unsigned *)ret = h.kind != WS_HOSTMEM_REGISTERED;
         return CUDA_OK;
     default:
         return CUDA_NOT_SUPPORTED;
@@ -401,6 +456,28 @@ WS_DRV_API(cuPointerGetAttribute, (void *ret, int attribute, uint64_t address))
     return pointer_attribute(ret, attribute, address);
 }
 
+static size_t pointer_attribute_bytes(int attribute)
+{
+    switch (attribute) {
+    case PTR_MEMORY_TYPE: case PTR_SYNC_MEMOPS: case PTR_IS_MANAGED: case PTR_DEVICE_ORDINAL: case PTR_IS_IPC_CAPABLE: case PTR_MAPPED:
+    case PTR_IS_RDMA_CAPABLE:
+        return sizeof(int);
+    default:
+        return sizeof(uint64_t);
+    }
+}
+
+/* Whether copies of this memory are synchronous: they are as synchronous as can be seen. */
+WS_DRV_API(cuPointerSetAttribute, (const void *value, int attribute, uint64_t address))
+{
+    struct ws_mem_info m;
+    int code = ws_drv_check_init();
+    if (code)
+        return code;
+    ws_session_mem_find(address, &m);
+    return value && attribute == PTR_SYNC_MEMOPS && m.kind != WS_MEM_NONE ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
 /* For an address that CUDA doesn't know every value is its type's null, and that is no error. */
 WS_DRV_API(cuPointerGetAttributes, (unsigned n, const int *attributes, void **data, uint64_t address))
 {
@@ -410,7 +487,7 @@ WS_DRV_API(cuPointerGetAttributes, (unsigned n, const int *attributes, void **da
     for (unsigned i = 0; i < n; i++) {
         int a = attributes[i];
         if (pointer_attribute(data[i], a, address))
-            memset(data[i], 0, a == PTR_MEMORY_TYPE || a == PTR_IS_MANAGED || a == PTR_DEVICE_ORDINAL || a == PTR_MAPPED ? 4 : 8);
+            memset(data[i], 0, pointer_attribute_bytes(a));
     }
     return CUDA_OK;
 }

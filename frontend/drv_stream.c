@@ -2,6 +2,7 @@
 /* CUDA Driver API: "Stream Management", "Event Management". */
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/hostmem.h"
 
 /* ---- streams ---- */
 
@@ -32,25 +33,16 @@ WS_DRV_API(cuStreamCreateWithPriority, (void **ret, unsigned flags, int priority
     return create(ret, flags, priority);
 }
 
-static int destroy(void *stream)
+WS_DRV_API(cuStreamDestroy_v2, (void *stream))
 {
     WS_DRV_ENTER(c);
     (void)c;
-    if ((uintptr_t)stream < WS_STREAM_FIRST)
+    if ((uintptr_t)stream < WS_STREAM_FIRST) /* default streams can't be destroyed */
         return CUDA_INVALID_HANDLE;
-    ws_err e = ws_session_stream_destroy((uintptr_t)stream);
-    if (!e)
-        ws_ctx_disown(WS_OWNED_STREAM, (uintptr_t)stream);
-    return ws_drv_error(e);
+    ws_ctx_disown(WS_OWNED_STREAM, (uintptr_t)stream);
+    return ws_drv_error(ws_session_stream_destroy((uintptr_t)stream));
 }
-WS_DRV_API(cuStreamDestroy_v2, (void *stream))
-{
-    return destroy(stream);
-}
-WS_DRV_API(cuStreamDestroy, (void *stream))
-{
-    return destroy(stream);
-}
+WS_DRV_ALIAS(cuStreamDestroy, cuStreamDestroy_v2)
 
 WS_DRV_STREAM_API(cuStreamSynchronize, _ptsz, (void *stream), (stream))
 {
@@ -103,6 +95,109 @@ WS_DRV_STREAM_QUESTION(cuStreamGetDevice, _ptsz, int, device)
 WS_DRV_STREAM_QUESTION(cuStreamGetCtx, _ptsz, struct ws_ctx *, ws_ctx_owner(WS_OWNED_STREAM, id, device))
 WS_DRV_STREAM_QUESTION(cuStreamIsCapturing, _ptsz, int, 0)
 
+/* With green contexts the second answer would be one of those. */
+WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz, (void *stream, struct ws_ctx **ret, void **ret_green), (stream, ret, ret_green))
+{
+    int code = per_thread ? cuStreamGetCtx_ptsz(stream, ret) : cuStreamGetCtx(stream, ret);
+    if (!code && ret_green)
+        *ret_green = NULL;
+    return code;
+}
+
+/* No stream is ever capturing; all versions begin with these parameters and set no other then. */
+WS_DRV_STREAM_API(cuStreamGetCaptureInfo, _ptsz, (void *stream, int *status), (stream, status))
+{
+    return per_thread ? cuStreamIsCapturing_ptsz(stream, status) : cuStreamIsCapturing(stream, status);
+}
+WS_DRV_ALIAS(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo)
+WS_DRV_ALIAS(cuStreamGetCaptureInfo_v2_ptsz, cuStreamGetCaptureInfo_ptsz)
+WS_DRV_ALIAS(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo)
+WS_DRV_ALIAS(cuStreamGetCaptureInfo_v3_ptsz, cuStreamGetCaptureInfo_ptsz)
+
+WS_DRV_API(cuThreadExchangeStreamCaptureMode, (int *mode))
+{
+    if (!mode || *mode < 0 || *mode > 2)
+        return CUDA_INVALID_VALUE;
+    int old = ws_thread.capture_mode;
+    ws_thread.capture_mode = *mode;
+    *mode = old;
+    return CUDA_OK;
+}
+
+/* The callback runs here, when all before it is done: what comes after it on the stream can't have been given before it returns. */
+WS_DRV_STREAM_API(cuStreamAddCallback, _ptsz, (void *stream, void (*fn)(void *, int, void *), void *data, unsigned flags),
+                  (stream, fn, data, flags))
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    if (!fn || flags)
+        return CUDA_INVALID_VALUE;
+    ws_err e = ws_session_stream_sync(id);
+    if (e != WS__ERROR__INVALID_HANDLE)
+        fn(stream, ws_drv_error(e), data);
+    return ws_drv_error(e);
+}
+
+WS_DRV_STREAM_API(cuLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), void *data), (stream, fn, data))
+{
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    if (!fn)
+        return CUDA_INVALID_VALUE;
+    ws_err e = ws_session_stream_sync(id);
+    if (!e) /* not called after an error, unlike callbacks */
+        fn(data);
+    return ws_drv_error(e);
+}
+
+WS_DRV_STREAM_API(cuStreamAttachMemAsync, _ptsz, (void *stream, uint64_t address, size_t bytes, unsigned flags),
+                  (stream, address, bytes, flags))
+{
+    struct ws_hostmem m;
+    WS_DRV_ENTER(c);
+    WS_DRV_STREAM(id, stream, per_thread, c->device);
+    (void)id;
+    ws_hostmem_find(address, &m);
+    bool ok = m.kind == WS_HOSTMEM_MANAGED && (!bytes || bytes <= m.bytes - (address - m.base)) && (flags == 1 || flags == 2 || flags == 4);
+    return ok ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+/* Attributes: hints that a software device doesn't need. */
+static int check_attribute(void *stream, bool per_thread, int attribute, const void *value, int *ret_priority)
+{
+    uint64_t id;
+    int device;
+    bool non_blocking;
+    int code = stream_info(stream, per_thread, &id, &device, &non_blocking, ret_priority);
+    return code ? code : value && ws_stream_attribute_known(attribute) ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+WS_DRV_STREAM_API(cuStreamSetAttribute, _ptsz, (void *stream, int attribute, const union cuda_launch_attribute_value *value),
+                  (stream, attribute, value))
+{
+    int priority;
+    return check_attribute(stream, per_thread, attribute, value, &priority);
+}
+
+WS_DRV_STREAM_API(cuStreamGetAttribute, _ptsz, (void *stream, int attribute, union cuda_launch_attribute_value *value),
+                  (stream, attribute, value))
+{
+    int priority;
+    int code = check_attribute(stream, per_thread, attribute, value, &priority);
+    if (!code)
+        ws_stream_attribute(attribute, priority, value);
+    return code;
+}
+
+WS_DRV_STREAM_API(cuStreamCopyAttributes, _ptsz, (void *dst, void *src), (dst, src))
+{
+    uint64_t id;
+    int device, priority;
+    bool non_blocking;
+    int code = stream_info(dst, per_thread, &id, &device, &non_blocking, &priority);
+    return code ? code : stream_info(src, per_thread, &id, &device, &non_blocking, &priority);
+}
+
 /* ---- events ---- */
 
 enum { EVENT_BLOCKING_SYNC = 1, EVENT_DISABLE_TIMING = 2, EVENT_INTERPROCESS = 4 };
@@ -125,23 +220,14 @@ WS_DRV_API(cuEventCreate, (void **ret, unsigned flags))
     return CUDA_OK;
 }
 
-static int event_destroy(void *event)
+WS_DRV_API(cuEventDestroy_v2, (void *event))
 {
     WS_DRV_ENTER(c);
     (void)c;
-    ws_err e = ws_session_event_destroy((uintptr_t)event);
-    if (!e)
-        ws_ctx_disown(WS_OWNED_EVENT, (uintptr_t)event);
-    return ws_drv_error(e);
+    ws_ctx_disown(WS_OWNED_EVENT, (uintptr_t)event);
+    return ws_drv_error(ws_session_event_destroy((uintptr_t)event));
 }
-WS_DRV_API(cuEventDestroy_v2, (void *event))
-{
-    return event_destroy(event);
-}
-WS_DRV_API(cuEventDestroy, (void *event))
-{
-    return event_destroy(event);
-}
+WS_DRV_ALIAS(cuEventDestroy, cuEventDestroy_v2)
 
 WS_DRV_STREAM_API(cuEventRecord, _ptsz, (void *event, void *stream), (event, stream))
 {
@@ -173,7 +259,7 @@ WS_DRV_API(cuEventQuery, (void *event))
     return ws_drv_error(ws_session_event_query((uintptr_t)event));
 }
 
-static int elapsed(float *ret, void *start, void *end)
+WS_DRV_API(cuEventElapsedTime_v2, (float *ret, void *start, void *end))
 {
     WS_DRV_ENTER(c);
     (void)c;
@@ -181,11 +267,4 @@ static int elapsed(float *ret, void *start, void *end)
         return CUDA_INVALID_VALUE;
     return ws_drv_error(ws_session_event_elapsed((uintptr_t)start, (uintptr_t)end, ret));
 }
-WS_DRV_API(cuEventElapsedTime_v2, (float *ret, void *start, void *end))
-{
-    return elapsed(ret, start, end);
-}
-WS_DRV_API(cuEventElapsedTime, (float *ret, void *start, void *end))
-{
-    return elapsed(ret, start, end);
-}
+WS_DRV_ALIAS(cuEventElapsedTime, cuEventElapsedTime_v2)

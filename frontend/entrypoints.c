@@ -27,19 +27,12 @@ static int rt_unsupported(const char *name)
 {
     return ws_rt_record(drv_unsupported(name));
 }
-static int nvrtc_unsupported(const char *name)
-{
-    enum { NVRTC_ERROR_INTERNAL_ERROR = 11 };
-    ws_session_unsupported(name);
-    return NVRTC_ERROR_INTERNAL_ERROR;
-}
 
 #define RT_DONE(name) WS_EXPORT void name(void);
 #define RT_NONE(name) UNSUPPORTED(name, rt_unsupported)
 #define DRV_DONE(name) WS_EXPORT void name(void);
 #define DRV_NONE(name) UNSUPPORTED(name, drv_unsupported)
 #define NVRTC_DONE(name) WS_EXPORT void name(void);
-#define NVRTC_NONE(name) UNSUPPORTED(name, nvrtc_unsupported)
 #define WS_RT(name, chapter, state) RT_##state(name)
 #define WS_DRV(name, chapter, state, asked, version, stream) DRV_##state(name)
 #define WS_NVRTC(name, chapter, state) NVRTC_##state(name)

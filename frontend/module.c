@@ -7,13 +7,17 @@
  * and modules that the program holds by handle become invalid. */
 #include "frontend/module.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "frontend/errors.h"
 #include "frontend/facade.h"
+#include "frontend/image.h"
 
 struct ws_library {
     struct ws_slot slot;
@@ -62,6 +66,30 @@ static int unwrap(const void *image, const void **ret)
     }
     ws_session_unsupported("relocatable device code of several files (nvcc -rdc=true)");
     return CUDA_NOT_SUPPORTED;
+}
+
+int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return CUDA_FILE_NOT_FOUND;
+    size_t n = 0, size = !fstat(fd, &st) && S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
+    char *data = size ? ws_alloc(size + 1) : NULL;
+    while (data && n < size) {
+        ssize_t r = read(fd, data + n, size - n);
+        if (r <= 0)
+            break;
+        n += (size_t)r;
+    }
+    close(fd);
+    if (!data || n < size) {
+        free(data);
+        return size ? CUDA_OUT_OF_MEMORY : CUDA_INVALID_IMAGE;
+    }
+    *ret = data;
+    *ret_bytes = memchr(data, '\0', size) ? size : size + 1; /* fatbins and cubins hold zeros, PTX text needs its own */
+    return CUDA_OK;
 }
 
 /* ---- modules ---- */
@@ -177,6 +205,26 @@ bool ws_fn_valid(const struct ws_fn *f)
 
 /* ---- libraries ---- */
 
+/* The program may give up its image. */
+static int keep_copy(struct ws_library *l)
+{
+    struct ws_image_place place;
+    const void *inner;
+    int code = unwrap(l->image, &inner);
+    if (code)
+        return code;
+    if (inner != l->image)
+        l->bytes = 0;
+    if (!l->bytes && (ws_image_place(inner, 0, &place) || ws_image_length(inner, place.room_bytes, &l->bytes)))
+        return CUDA_INVALID_IMAGE;
+    l->owned = ws_alloc(l->bytes);
+    if (!l->owned)
+        return CUDA_OUT_OF_MEMORY;
+    memcpy(l->owned, inner, l->bytes);
+    l->image = l->owned;
+    return CUDA_OK;
+}
+
 int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_library **ret)
 {
     struct ws_library *l = ws_slab_new(&libraries);
@@ -184,16 +232,28 @@ int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_libra
         return CUDA_OUT_OF_MEMORY;
     l->image = image;
     l->bytes = bytes;
-    if (copy) {
-        l->image = l->owned = ws_alloc(bytes + 1);
-        if (!l->owned) {
-            ws_slab_free(&libraries, l);
-            return CUDA_OUT_OF_MEMORY;
-        }
-        memcpy(l->owned, image, bytes);
-    }
-    *ret = l;
-    return CUDA_OK;
+    int code = copy ? keep_copy(l) : CUDA_OK;
+    if (code)
+        ws_slab_free(&libraries, l);
+    else
+        *ret = l;
+    return code;
+}
+
+int ws_library_open(const void *image, uint64_t bytes, bool copy, int device, struct ws_library **ret, char **ret_log)
+{
+    struct ws_library *l;
+    struct ws_mod *m;
+    *ret_log = NULL;
+    int code = ws_library_new(image, bytes, copy, &l);
+    if (code)
+        return code;
+    code = ws_library_load(l, device, &m, ret_log);
+    if (code)
+        ws_library_free(l);
+    else
+        *ret = l;
+    return code;
 }
 
 void ws_library_free(struct ws_library *l)
@@ -450,6 +510,17 @@ int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value)
     default:
         return CUDA_INVALID_VALUE;
     }
+}
+
+int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes)
+{
+    const Ws__Kernel *k = ws_function_info(f->function);
+    if (!offset || i >= k->n_param_offsets)
+        return CUDA_INVALID_VALUE;
+    *offset = k->param_offsets[i];
+    if (bytes)
+        *bytes = k->param_sizes[i];
+    return CUDA_OK;
 }
 
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks)

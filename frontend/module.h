@@ -43,6 +43,8 @@ struct ws_kernel {
 /* ---- libraries ---- */
 /* @image: borrowed for the library's life (registered fatbins), or copied. @bytes: 0 if the image tells. A wrapper is opened. */
 int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_library **ret);
+/* As above, and loads it on @device, so that what is wrong with it is found now. @ret_log: malloc'ed text or NULL. */
+int ws_library_open(const void *image, uint64_t bytes, bool copy, int device, struct ws_library **ret, char **ret_log);
 void ws_library_free(struct ws_library *l);
 bool ws_library_valid(const struct ws_library *l);
 /* Loads it on @device if not yet done. @ret_log: NULL, or malloc'ed text. Return: a CUDA code. */
@@ -71,6 +73,9 @@ int ws_mod_n_fns(struct ws_mod *m);
 int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret);  /* NOT_FOUND: no more */
 bool ws_fn_valid(const struct ws_fn *f);
 
+/* A file's content, with a zero after it. @ret_bytes: without that zero, unless it is text. Return: a CUDA code. */
+int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes);
+
 /* The session has reset the device: forget what was loaded there. */
 void ws_module_reset_device(int device);
 
@@ -94,6 +99,8 @@ int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool
 /* CU_FUNC_ATTRIBUTE_… Return: a CUDA code. */
 int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret);
 int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value);
+/* Where a parameter lies; @bytes may be NULL. Return: a CUDA code, INVALID_VALUE past the last. */
+int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes);
 /* Blocks that fit an SM. Return: a CUDA code. */
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks);
 /* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */

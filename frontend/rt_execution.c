@@ -141,18 +141,8 @@ WS_RT_API(cudaFuncGetName, (const char **name, const void *function))
 WS_RT_API(cudaFuncGetParamInfo, (const void *function, size_t index, size_t *offset, size_t *bytes))
 {
     struct ws_fn *f;
-    if (!offset)
-        return ws_rt_record(CUDA_INVALID_VALUE);
     int code = function_of(function, &f);
-    if (code)
-        return code;
-    const Ws__Kernel *k = ws_function_info(f->function);
-    if (index >= k->n_param_offsets)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    *offset = k->param_offsets[index];
-    if (bytes)
-        *bytes = k->param_sizes[index];
-    return CUDA_OK;
+    return code ? code : ws_rt_record(ws_fn_param(f, index, offset, bytes));
 }
 
 WS_RT_API(cudaGetKernel, (void **kernel, const void *function))

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Chapters "Stream Management" and "Event Management". A handle is the session's id: whether it lives is for the session to say. */
-#include <string.h>
-
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
 
@@ -171,12 +169,6 @@ WS_RT_STREAM_API(cudaLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), v
 
 /* ---- attributes: hints that a software device doesn't need ---- */
 
-static bool known_stream_attribute(int attribute)
-{
-    return attribute == WS_CUDA_ATTR_ACCESS_POLICY_WINDOW || attribute == WS_CUDA_ATTR_SYNCHRONIZATION_POLICY ||
-           attribute == WS_CUDA_ATTR_PRIORITY || attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP || attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN;
-}
-
 WS_RT_STREAM_API(cudaStreamSetAttribute, _ptsz, (void *stream, int attribute, const union cuda_launch_attribute_value *value),
                  (stream, attribute, value))
 {
@@ -184,7 +176,7 @@ WS_RT_STREAM_API(cudaStreamSetAttribute, _ptsz, (void *stream, int attribute, co
     bool non_blocking;
     uint64_t id;
     int code = info(stream, per_thread, &device, &non_blocking, &priority, &id);
-    if (!code && (!value || !known_stream_attribute(attribute)))
+    if (!code && (!value || !ws_stream_attribute_known(attribute)))
         code = ws_rt_record(CUDA_INVALID_VALUE);
     return code;
 }
@@ -196,16 +188,11 @@ WS_RT_STREAM_API(cudaStreamGetAttribute, _ptsz, (void *stream, int attribute, un
     bool non_blocking;
     uint64_t id;
     int code = info(stream, per_thread, &device, &non_blocking, &priority, &id);
-    if (!code && (!value || !known_stream_attribute(attribute)))
+    if (!code && (!value || !ws_stream_attribute_known(attribute)))
         code = ws_rt_record(CUDA_INVALID_VALUE);
-    if (code)
-        return code;
-    memset(value, 0, sizeof *value);
-    if (attribute == WS_CUDA_ATTR_PRIORITY)
-        value->priority = priority;
-    else if (attribute == WS_CUDA_ATTR_SYNCHRONIZATION_POLICY)
-        value->priority = 1; /* automatic */
-    return CUDA_OK;
+    if (!code)
+        ws_stream_attribute(attribute, priority, value);
+    return code;
 }
 
 WS_RT_STREAM_API(cudaStreamCopyAttributes, _ptsz, (void *dst, void *src), (dst, src))

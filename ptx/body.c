@@ -31,20 +31,28 @@ static bool sreg(struct ws_parser *p, struct ws_ptx_operand *o, const struct ws_
 {
     if (!ws_sreg_from_word(at->s, at->len, o)) {
         if (at->s[0] == '%')
-            return ws_parse_fail(p, at, "'%.*s' is neither a declared register nor a special register we know",
-                                 (int)WS_MIN(at->len, 80u), at->s);
+            return ws_parse_fail(
+                p, at, "'%.*s' is neither a declared register nor a special register we know",
+                (int)WS_MIN(at->len, 80u), at->s);
         return ws_parse_fail(p, at, "'%.*s' is not declared", (int)WS_MIN(at->len, 80u), at->s);
     }
     switch (o->sreg) {
-    case WS_SR_TID: case WS_SR_NTID: case WS_SR_CTAID: case WS_SR_NCTAID: case WS_SR_CLUSTERID:
-    case WS_SR_NCLUSTERID: case WS_SR_CLUSTER_CTAID: case WS_SR_CLUSTER_NCTAID:
+    case WS_SR_TID:
+    case WS_SR_NTID:
+    case WS_SR_CTAID:
+    case WS_SR_NCTAID:
+    case WS_SR_CLUSTERID:
+    case WS_SR_NCLUSTERID:
+    case WS_SR_CLUSTER_CTAID:
+    case WS_SR_CLUSTER_NCTAID:
         o->sreg_dim = 3;
-        if (p->t.kind == WS_TOK_DOT && p->t.s == p->prev_end && p->t.len == 2 && strchr("xyz", p->t.s[1])) {
+        if (p->t.kind == WS_TOK_DOT && p->t.s == p->prev_end && p->t.len == 2 &&
+            strchr("xyz", p->t.s[1])) {
             o->sreg_dim = p->t.s[1] - 'x';
             ws_parse_next(p);
         } else if (p->t.kind == WS_TOK_DOT && p->t.s == p->prev_end) {
-            return ws_parse_fail(p, &p->t, "%.*s has .x, .y and .z, not '%.*s'", (int)at->len, at->s,
-                                 (int)WS_MIN(p->t.len, 40u), p->t.s);
+            return ws_parse_fail(p, &p->t, "%.*s has .x, .y and .z, not '%.*s'", (int)at->len,
+                                 at->s, (int)WS_MIN(p->t.len, 40u), p->t.s);
         }
     }
     return true;
@@ -89,7 +97,8 @@ static bool named(struct ws_parser *p, struct ws_ptx_operand *o)
     return true;
 }
 
-static bool copy_elements(struct ws_parser *p, struct ws_ptx_operand *o, const struct ws_ptx_operand *v, size_t n)
+static bool copy_elements(struct ws_parser *p, struct ws_ptx_operand *o,
+                          const struct ws_ptx_operand *v, size_t n)
 {
     o->n = (uint16_t)n;
     o->v = ws_arena_array(&p->m->arena, n, sizeof *v);
@@ -99,7 +108,8 @@ static bool copy_elements(struct ws_parser *p, struct ws_ptx_operand *o, const s
     return true;
 }
 
-static bool elements(struct ws_parser *p, struct ws_ptx_operand *o, int end, const char *what, int depth)
+static bool elements(struct ws_parser *p, struct ws_ptx_operand *o, int end, const char *what,
+                     int depth)
 {
     struct ws_ptx_operand *v = NULL;
     size_t n = 0, cap = 0;
@@ -189,7 +199,8 @@ static bool operand(struct ws_parser *p, struct ws_ptx_operand *o, int depth)
         o->neg = 1;
         if (!named(p, o))
             return false;
-        return o->kind == WS_OPD_REG || ws_parse_fail(p, &at, "'!' must stand before a predicate register");
+        return o->kind == WS_OPD_REG ||
+               ws_parse_fail(p, &at, "'!' must stand before a predicate register");
     }
     case WS_TOK_NAME:
         if (at.len == 1 && *at.s == '_') {
@@ -201,7 +212,8 @@ static bool operand(struct ws_parser *p, struct ws_ptx_operand *o, int depth)
                 o->kind = WS_OPD_SREG;
                 o->sreg = WS_SR_WARPSZ;
             } else {
-                return ws_parse_unsupported(p, &p->t, "an expression that starts with WARP_SZ; put the constant first");
+                return ws_parse_unsupported(
+                    p, &p->t, "an expression that starts with WARP_SZ; put the constant first");
             }
         } else if (!named(p, o)) {
             return false;
@@ -236,7 +248,8 @@ static bool label_list(struct ws_parser *p, struct ws_ptx_operand *o)
     struct ws_name *n = p->t.kind == WS_TOK_NAME ? ws_name_find(p, p->t.s, p->t.len) : NULL;
     struct ws_binding *b = n ? ws_scope_lookup(p, n) : NULL;
     if (!b || b->kind != WS_BIND_TARGETS)
-        return ws_parse_fail(p, &p->t, "expected the name of a .branchtargets list that stands above");
+        return ws_parse_fail(p, &p->t,
+                             "expected the name of a .branchtargets list that stands above");
     *o = p->targets[b->index];
     /* A copy of its own, because each operand's labels are numbered in place at the end of the function. */
     ws_parse_next(p);
@@ -261,7 +274,8 @@ static bool call_proto(struct ws_parser *p, struct ws_ptx_call *c)
     struct ws_name *n = p->t.kind == WS_TOK_NAME ? ws_name_find(p, p->t.s, p->t.len) : NULL;
     struct ws_binding *b = n ? ws_scope_lookup(p, n) : NULL;
     if (!b || b->kind != WS_BIND_PROTO)
-        return ws_parse_fail(p, &p->t, "expected the name of a .callprototype or .calltargets that stands above");
+        return ws_parse_fail(
+            p, &p->t, "expected the name of a .callprototype or .calltargets that stands above");
     c->proto = b->index;
     ws_parse_next(p);
     return true;
@@ -275,7 +289,8 @@ static bool call(struct ws_parser *p, struct ws_ptx_insn *i)
         return ws_parse_oom(p);
     i->call = c;
     c->proto = -1;
-    if (p->t.kind == '(' && (!call_list(p, &c->rets, &c->n_rets) || !ws_parse_expect(p, ',', "',' after the results")))
+    if (p->t.kind == '(' &&
+        (!call_list(p, &c->rets, &c->n_rets) || !ws_parse_expect(p, ',', "',' after the results")))
         return false;
     struct ws_tok at = p->t;
     c->callee = no_operand;
@@ -340,7 +355,8 @@ static bool guard(struct ws_parser *p, struct ws_ptx_insn *i)
     if (!named(p, &o))
         return false;
     if (o.kind != WS_OPD_REG || p->regs[o.reg].type != WS_T_PRED)
-        return ws_parse_fail(p, &at, "the guard '%.*s' is not a predicate register", (int)WS_MIN(at.len, 80u), at.s);
+        return ws_parse_fail(p, &at, "the guard '%.*s' is not a predicate register",
+                             (int)WS_MIN(at.len, 80u), at.s);
     i->guard = o.reg;
     return true;
 }
@@ -387,7 +403,8 @@ static bool branchtargets(struct ws_parser *p, struct ws_name *n, const struct w
         count += ok;
     } while (ok && ws_parse_accept(p, ','));
     o.kind = WS_OPD_VEC;
-    ok = ok && ws_parse_expect(p, ';', "',' or ';' after a label") && copy_elements(p, &o, v, count);
+    ok =
+        ok && ws_parse_expect(p, ';', "',' or ';' after a label") && copy_elements(p, &o, v, count);
     free(v);
     if (!ok || !ws_scope_bind(p, n, WS_BIND_TARGETS, (int32_t)p->n_targets, at))
         return false;
@@ -557,7 +574,8 @@ static bool collect_labels(struct ws_parser *p, struct ws_ptx_func *f)
         if (f->labels[k].name)
             continue;
         do {
-            int len = snprintf(buf, sizeof buf, "%.*s$%u", (int)WS_MIN(names[k]->len, 256u), names[k]->text, ++names[k]->suffix);
+            int len = snprintf(buf, sizeof buf, "%.*s$%u", (int)WS_MIN(names[k]->len, 256u),
+                               names[k]->text, ++names[k]->suffix);
             n = ws_name_intern(p, buf, len);
         } while (n && n->label_stamp == p->stamp);
         ok = n != NULL;

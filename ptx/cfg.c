@@ -15,14 +15,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-struct edges { /* successors of all blocks, one behind another */
+struct edges {    /* successors of all blocks, one behind another */
     uint32_t *at; /* [n_blocks + 1] */
     int32_t *to;
 };
 
 static bool ends_block(const struct ws_ptx_insn *i)
 {
-    return i->op == WS_OP_BRA || i->op == WS_OP_BRX_IDX || i->op == WS_OP_RET || i->op == WS_OP_EXIT || i->op == WS_OP_TRAP;
+    return i->op == WS_OP_BRA || i->op == WS_OP_BRX_IDX || i->op == WS_OP_RET ||
+           i->op == WS_OP_EXIT || i->op == WS_OP_TRAP;
 }
 
 static uint32_t target(const struct ws_ptx_func *f, const struct ws_ptx_operand *o)
@@ -67,7 +68,8 @@ static int find_blocks(struct ws_ptx_cfg *c, const struct ws_ptx_func *f, struct
 }
 
 /* Successors of block b into @to (NULL: only count); the virtual exit is n_blocks. */
-static uint32_t successors(const struct ws_ptx_cfg *c, const struct ws_ptx_func *f, uint32_t b, int32_t *to)
+static uint32_t successors(const struct ws_ptx_cfg *c, const struct ws_ptx_func *f, uint32_t b,
+                           int32_t *to)
 {
     uint32_t last = c->blocks[b].first + c->blocks[b].n - 1, n = 0;
     const struct ws_ptx_insn *i = &f->insns[last];
@@ -115,16 +117,17 @@ static int collect_edges(struct edges *e, const struct ws_ptx_cfg *c, const stru
 
 /* What the algorithm keeps per block; all numbers are depth-first numbers but vertex[]. */
 struct lt {
-    uint32_t n;          /* blocks; the exit is block n */
+    uint32_t n; /* blocks; the exit is block n */
     uint32_t n_reached;
-    uint32_t *vertex;    /* number -> block */
-    int32_t *number;     /* block -> number, or -1: never reaches the exit */
+    uint32_t *vertex; /* number -> block */
+    int32_t *number;  /* block -> number, or -1: never reaches the exit */
     uint32_t *parent, *semi, *label, *dom, *stack;
     int32_t *ancestor, *bucket, *bucket_next;
 };
 
 /* Numbers the blocks depth first from the exit backwards. @pred_at, @pred: predecessors of each block. */
-static void number_blocks(struct lt *t, const uint32_t *pred_at, const uint32_t *pred, uint32_t *next)
+static void number_blocks(struct lt *t, const uint32_t *pred_at, const uint32_t *pred,
+                          uint32_t *next)
 {
     uint32_t top = 0;
     for (uint32_t b = 0; b <= t->n; b++) {
@@ -153,7 +156,8 @@ static void number_blocks(struct lt *t, const uint32_t *pred_at, const uint32_t 
 static int find_predecessors(struct lt *t, const struct edges *e)
 {
     uint32_t n = t->n, n_edges = e->at[n];
-    uint32_t *at = ws_alloc_array((size_t)n + 2, sizeof *at), *pred = ws_alloc_array((size_t)n_edges + 1, sizeof *pred);
+    uint32_t *at = ws_alloc_array((size_t)n + 2, sizeof *at),
+             *pred = ws_alloc_array((size_t)n_edges + 1, sizeof *pred);
     uint32_t *next = ws_alloc_array((size_t)n + 1, sizeof *next);
     if (at && pred && next) {
         for (uint32_t k = 0; k < n_edges; k++)
@@ -233,7 +237,8 @@ static int post_dominators(struct ws_ptx_cfg *c, const struct edges *e)
     t.ancestor = ws_arena_array(&a, n, sizeof(int32_t));
     t.bucket = ws_arena_array(&a, n, sizeof(int32_t));
     t.bucket_next = ws_arena_array(&a, n, sizeof(int32_t));
-    bool ok = t.vertex && t.number && t.parent && t.semi && t.label && t.dom && t.stack && t.ancestor && t.bucket && t.bucket_next;
+    bool ok = t.vertex && t.number && t.parent && t.semi && t.label && t.dom && t.stack &&
+              t.ancestor && t.bucket && t.bucket_next;
     int r = ok ? find_predecessors(&t, e) : ws_raise(-ENOMEM);
     if (!r) {
         dominators(&t, e);

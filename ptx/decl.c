@@ -96,14 +96,16 @@ static bool qualifiers(struct ws_parser *p, struct ws_ptx_var *v)
         if (t.len == 10 && !memcmp(t.s, ".attribute", 10)) {
             if (!attribute(p, v))
                 return false;
-        } else if (t.len == 3 && t.s[1] == 'v' && (t.s[2] == '2' || t.s[2] == '4' || t.s[2] == '8')) {
+        } else if (t.len == 3 && t.s[1] == 'v' &&
+                   (t.s[2] == '2' || t.s[2] == '4' || t.s[2] == '8')) {
             v->vec = t.s[2] - '0';
         } else if (ws_type_from_word(t.s + 1, t.len - 1, &type)) {
             if (v->type)
                 return ws_parse_fail(p, &t, "a second type '%.*s'", (int)t.len, t.s);
             v->type = type;
         } else {
-            return ws_parse_fail(p, &t, "expected a type, .align or .v2, not '%.*s'", (int)WS_MIN(t.len, 60u), t.s);
+            return ws_parse_fail(p, &t, "expected a type, .align or .v2, not '%.*s'",
+                                 (int)WS_MIN(t.len, 60u), t.s);
         }
     }
     if (!v->type)
@@ -177,13 +179,15 @@ static struct ws_name *name(struct ws_parser *p, struct ws_tok *ret_at, const ch
 }
 
 /* Module scope: a first declaration, or the definition of what was .extern so far. */
-static bool add_module_var(struct ws_parser *p, struct ws_name *n, const struct ws_ptx_var *v, const struct ws_tok *at)
+static bool add_module_var(struct ws_parser *p, struct ws_name *n, const struct ws_ptx_var *v,
+                           const struct ws_tok *at)
 {
     struct ws_binding *b = n->bind;
     if (p->depth == 0 && b && b->kind == WS_BIND_VAR) {
         struct ws_ptx_var *old = &p->vars[b->index];
         if (old->space != v->space || old->type != v->type)
-            return ws_parse_fail(p, at, "'%s' was declared with another type or space in line %u", n->text, old->line);
+            return ws_parse_fail(p, at, "'%s' was declared with another type or space in line %u",
+                                 n->text, old->line);
         if (old->link != WS_LINK_EXTERN && v->link != WS_LINK_EXTERN)
             return ws_parse_fail(p, at, "'%s' is declared twice", n->text);
         if (old->link == WS_LINK_EXTERN)
@@ -199,18 +203,22 @@ static bool add_module_var(struct ws_parser *p, struct ws_name *n, const struct 
 }
 
 /* A .global or .const declared in a function becomes the module's, under a name that is free there. */
-static bool add_static_var(struct ws_parser *p, struct ws_name *n, struct ws_ptx_var *v, const struct ws_tok *at)
+static bool add_static_var(struct ws_parser *p, struct ws_name *n, struct ws_ptx_var *v,
+                           const struct ws_tok *at)
 {
-    return ws_parse_unsupported(p, at, "'%s': .global and .const variables inside a function; declare it outside", n->text);
+    return ws_parse_unsupported(
+        p, at, "'%s': .global and .const variables inside a function; declare it outside", n->text);
 }
 
-static bool add_local_var(struct ws_parser *p, struct ws_name *n, struct ws_ptx_var *v, const struct ws_tok *at)
+static bool add_local_var(struct ws_parser *p, struct ws_name *n, struct ws_ptx_var *v,
+                          const struct ws_tok *at)
 {
     struct ws_ptx_func *f = &p->funcs[p->func];
     if (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST)
         return add_static_var(p, n, v, at);
     v->name = ws_scope_unique(p, n);
-    if (!v->name || !ws_scope_bind(p, n, WS_BIND_LOCALVAR, (int32_t)(f->n_params + f->n_rets + p->n_lvars), at))
+    if (!v->name ||
+        !ws_scope_bind(p, n, WS_BIND_LOCALVAR, (int32_t)(f->n_params + f->n_rets + p->n_lvars), at))
         return false;
     if (ws_grow((void **)&p->lvars, &p->lvars_cap, p->n_lvars + 1, sizeof *p->lvars))
         return ws_parse_oom(p);
@@ -222,7 +230,9 @@ static bool check_open(struct ws_parser *p, const struct ws_ptx_var *v, const st
 {
     if (!is_open(v) || v->link == WS_LINK_EXTERN || v->size_bytes)
         return true;
-    return ws_parse_fail(p, at, "the size of '%s' is not known: give a dimension, initial values, or .extern", v->name);
+    return ws_parse_fail(
+        p, at, "the size of '%s' is not known: give a dimension, initial values, or .extern",
+        v->name);
 }
 
 bool ws_decl_vars(struct ws_parser *p, uint8_t link)
@@ -247,19 +257,23 @@ bool ws_decl_vars(struct ws_parser *p, uint8_t link)
         v.name = n->text;
         v.line = at.line;
         if (p->t.kind == '<')
-            return ws_parse_unsupported(p, &p->t, "parameterised names of variables; only registers may have them");
+            return ws_parse_unsupported(
+                p, &p->t, "parameterised names of variables; only registers may have them");
         if (!dimensions(p, &v))
             return false;
         if (p->t.kind == '=') {
             if (v.space != WS_SP_GLOBAL && v.space != WS_SP_CONST)
-                return ws_parse_fail(p, &p->t, "only .global and .const variables have initial values");
+                return ws_parse_fail(p, &p->t,
+                                     "only .global and .const variables have initial values");
             /* texture and surface references list named fields; nothing here reads them */
             if (v.type == WS_T_TEXREF || v.type == WS_T_SAMPLERREF || v.type == WS_T_SURFREF)
-                return ws_parse_unsupported(p, &p->t, "initial values of a texture, sampler or surface reference");
+                return ws_parse_unsupported(
+                    p, &p->t, "initial values of a texture, sampler or surface reference");
             if (!ws_init_parse(p, &v))
                 return false;
         }
-        if (!check_open(p, &v, &at) || !(p->depth ? add_local_var(p, n, &v, &at) : add_module_var(p, n, &v, &at)))
+        if (!check_open(p, &v, &at) ||
+            !(p->depth ? add_local_var(p, n, &v, &at) : add_module_var(p, n, &v, &at)))
             return false;
     } while (ws_parse_accept(p, ','));
     return ws_parse_expect(p, ';', "';' after the declaration");
@@ -345,7 +359,8 @@ bool ws_decl_regs(struct ws_parser *p)
             if (count < 0 || count > INT32_MAX)
                 return ws_parse_fail(p, &p->t, "%lld registers", (long long)count);
             ws_parse_next(p);
-            if (!ws_parse_expect(p, '>', "'>'") || (count && !ws_scope_bind_range(p, n, (uint32_t)count, v.type, v.vec, &at)))
+            if (!ws_parse_expect(p, '>', "'>'") ||
+                (count && !ws_scope_bind_range(p, n, (uint32_t)count, v.type, v.vec, &at)))
                 return false;
         } else {
             struct ws_binding *b = ws_scope_bind(p, n, WS_BIND_LAZYREG, -1, &at);

@@ -18,9 +18,9 @@ struct value {
 static const struct {
     uint8_t kind, level;
 } ops[] = {
-    {WS_TOK_OROR, 1}, {WS_TOK_ANDAND, 2}, {'|', 3}, {'^', 4}, {'&', 5}, {WS_TOK_EQ, 6}, {WS_TOK_NE, 6},
-    {'<', 7}, {'>', 7}, {WS_TOK_LE, 7}, {WS_TOK_GE, 7}, {WS_TOK_SHL, 8}, {WS_TOK_SHR, 8},
-    {'+', 9}, {'-', 9}, {'*', 10}, {'/', 10}, {'%', 10},
+    {WS_TOK_OROR, 1}, {WS_TOK_ANDAND, 2}, {'|', 3}, {'^', 4},       {'&', 5},       {WS_TOK_EQ, 6},
+    {WS_TOK_NE, 6},   {'<', 7},           {'>', 7}, {WS_TOK_LE, 7}, {WS_TOK_GE, 7}, {WS_TOK_SHL, 8},
+    {WS_TOK_SHR, 8},  {'+', 9},           {'-', 9}, {'*', 10},      {'/', 10},      {'%', 10},
 };
 
 static bool ternary(struct ws_parser *p, struct value *ret, int depth);
@@ -31,7 +31,10 @@ static bool unary(struct ws_parser *p, struct value *ret, int depth)
     if (depth > MAX_EXPR_DEPTH)
         return ws_parse_unsupported(p, &t, "an expression nests more than %d deep", MAX_EXPR_DEPTH);
     switch (t.kind) {
-    case '-': case '+': case '!': case '~':
+    case '-':
+    case '+':
+    case '!':
+    case '~':
         ws_parse_next(p);
         if (!unary(p, ret, depth + 1))
             return false;
@@ -71,13 +74,14 @@ static bool unary(struct ws_parser *p, struct value *ret, int depth)
     }
 }
 
-static bool divide(struct ws_parser *p, const struct ws_tok *at, int kind, struct value a, struct value b, bool u,
-                   int64_t *ret)
+static bool divide(struct ws_parser *p, const struct ws_tok *at, int kind, struct value a,
+                   struct value b, bool u, int64_t *ret)
 {
     if (!b.v)
         return ws_parse_fail(p, at, "division by zero");
     if (u)
-        *ret = (int64_t)(kind == '/' ? (uint64_t)a.v / (uint64_t)b.v : (uint64_t)a.v % (uint64_t)b.v);
+        *ret =
+            (int64_t)(kind == '/' ? (uint64_t)a.v / (uint64_t)b.v : (uint64_t)a.v % (uint64_t)b.v);
     else if (b.v == -1) /* INT64_MIN / -1 would trap */
         *ret = kind == '/' ? (int64_t)(0 - (uint64_t)a.v) : 0;
     else
@@ -93,27 +97,60 @@ static bool combine(struct ws_parser *p, const struct ws_tok *op, struct value *
     bool less = u ? x < y : a->v < b.v, more = u ? x > y : a->v > b.v;
     int64_t v = 0;
     switch (op->kind) {
-    case WS_TOK_OROR: v = x || y; break;
-    case WS_TOK_ANDAND: v = x && y; break;
-    case '|': v = x | y; break;
-    case '^': v = x ^ y; break;
-    case '&': v = x & y; break;
-    case WS_TOK_EQ: v = x == y; break;
-    case WS_TOK_NE: v = x != y; break;
-    case '<': v = less; break;
-    case '>': v = more; break;
-    case WS_TOK_LE: v = !more; break;
-    case WS_TOK_GE: v = !less; break;
-    case WS_TOK_SHL: v = y > 63 ? 0 : x << shift; break;
-    case WS_TOK_SHR: v = a->is_unsigned ? (y > 63 ? 0 : x >> shift) : a->v >> (y > 63 ? 63 : shift); break;
-    case '+': v = x + y; break;
-    case '-': v = x - y; break;
-    case '*': v = x * y; break;
+    case WS_TOK_OROR:
+        v = x || y;
+        break;
+    case WS_TOK_ANDAND:
+        v = x && y;
+        break;
+    case '|':
+        v = x | y;
+        break;
+    case '^':
+        v = x ^ y;
+        break;
+    case '&':
+        v = x & y;
+        break;
+    case WS_TOK_EQ:
+        v = x == y;
+        break;
+    case WS_TOK_NE:
+        v = x != y;
+        break;
+    case '<':
+        v = less;
+        break;
+    case '>':
+        v = more;
+        break;
+    case WS_TOK_LE:
+        v = !more;
+        break;
+    case WS_TOK_GE:
+        v = !less;
+        break;
+    case WS_TOK_SHL:
+        v = y > 63 ? 0 : x << shift;
+        break;
+    case WS_TOK_SHR:
+        v = a->is_unsigned ? (y > 63 ? 0 : x >> shift) : a->v >> (y > 63 ? 63 : shift);
+        break;
+    case '+':
+        v = x + y;
+        break;
+    case '-':
+        v = x - y;
+        break;
+    case '*':
+        v = x * y;
+        break;
     default:
         if (!divide(p, op, op->kind, *a, b, u, &v))
             return false;
     }
-    bool boolean = op->kind == '<' || op->kind == '>' || (op->kind >= WS_TOK_ANDAND && op->kind <= WS_TOK_GE);
+    bool boolean =
+        op->kind == '<' || op->kind == '>' || (op->kind >= WS_TOK_ANDAND && op->kind <= WS_TOK_GE);
     *a = (struct value){v, u && !boolean};
     return true;
 }
@@ -250,7 +287,9 @@ static uint64_t int_bits(double d)
         return isnan(d) ? 0 : (uint64_t)INT64_MIN;
     if (d >= 18446744073709551616.0)
         return UINT64_MAX;
-    return d >= 9223372036854775808.0 ? (uint64_t)d : d < -9223372036854775808.0 ? (uint64_t)INT64_MIN : (uint64_t)(int64_t)d;
+    return d >= 9223372036854775808.0   ? (uint64_t)d
+           : d < -9223372036854775808.0 ? (uint64_t)INT64_MIN
+                                        : (uint64_t)(int64_t)d;
 }
 
 uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t)
@@ -263,15 +302,22 @@ uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t)
         memcpy(&v, &d, sizeof v);
         return v;
     case WS_T_F32:
-        return o->imm_kind == WS_IMM_F32 ? (uint32_t)v : float_bits(d); /* keeps the payload of a NaN */
+        return o->imm_kind == WS_IMM_F32 ? (uint32_t)v
+                                         : float_bits(d); /* keeps the payload of a NaN */
     case WS_T_F16:
         return half_bits(d, 5, 10);
     case WS_T_BF16:
         return half_bits(d, 8, 7);
     case WS_T_PRED:
         return o->imm_kind == WS_IMM_INT ? v != 0 : d != 0;
-    case WS_T_F16X2: case WS_T_BF16X2: case WS_T_TF32: case WS_T_F32X2:
-    case WS_T_B8: case WS_T_B16: case WS_T_B32: case WS_T_B64:
+    case WS_T_F16X2:
+    case WS_T_BF16X2:
+    case WS_T_TF32:
+    case WS_T_F32X2:
+    case WS_T_B8:
+    case WS_T_B16:
+    case WS_T_B32:
+    case WS_T_B64:
         /* Bits: a constant of the same width as it is, another one converted. */
         if (o->imm_kind == WS_IMM_F32 && bytes == 8)
             memcpy(&v, &d, sizeof v);

@@ -44,13 +44,14 @@ static int bad(struct ws_diags *d, uint64_t offset, const char *what)
 }
 
 /* Fills @e from the entry at @at; @ret_next: offset behind it. */
-static int read_entry(const uint8_t *image, uint64_t at, uint64_t end, struct ws_fatbin_entry *e, uint64_t *ret_next,
-                      struct ws_diags *d)
+static int read_entry(const uint8_t *image, uint64_t at, uint64_t end, struct ws_fatbin_entry *e,
+                      uint64_t *ret_next, struct ws_diags *d)
 {
     if (end - at < ENTRY_BYTES)
         return bad(d, at, "an entry is cut off");
     const uint8_t *p = image + at;
-    uint64_t header = get(p + 4, 4), padded = get(p + 8, 8), compressed = get(p + 16, 4), options = get(p + 20, 4);
+    uint64_t header = get(p + 4, 4), padded = get(p + 8, 8), compressed = get(p + 16, 4),
+             options = get(p + 20, 4);
     if (header < ENTRY_BYTES || header > end - at)
         return bad(d, at + 4, "an entry's header size is out of range");
     if (padded > end - at - header)
@@ -83,7 +84,8 @@ static int read_entry(const uint8_t *image, uint64_t at, uint64_t end, struct ws
     return 0;
 }
 
-int ws_fatbin_walk(const void *image, size_t len, int (*each)(const struct ws_fatbin_entry *e, void *arg), void *arg,
+int ws_fatbin_walk(const void *image, size_t len,
+                   int (*each)(const struct ws_fatbin_entry *e, void *arg), void *arg,
                    struct ws_diags *diags)
 {
     const uint8_t *p = image;
@@ -101,7 +103,8 @@ int ws_fatbin_walk(const void *image, size_t len, int (*each)(const struct ws_fa
     uint64_t end = at + size;
     for (unsigned n = 0; at < end; n++) {
         struct ws_fatbin_entry e;
-        int r = n < MAX_ENTRIES ? read_entry(p, at, end, &e, &at, diags) : bad(diags, at, "too many entries");
+        int r = n < MAX_ENTRIES ? read_entry(p, at, end, &e, &at, diags)
+                                : bad(diags, at, "too many entries");
         if (!r)
             r = each(&e, arg);
         if (r)
@@ -112,7 +115,8 @@ int ws_fatbin_walk(const void *image, size_t len, int (*each)(const struct ws_fa
 
 static int unsupported(struct ws_diags *d, const struct ws_fatbin_entry *e, const char *what)
 {
-    ws_diags_add(d, NULL, 0, 0, "fatbin: not supported: %s (kind %u, sm_%u, flags 0x%" PRIx64 ")", what, e->kind, e->sm, e->flags);
+    ws_diags_add(d, NULL, 0, 0, "fatbin: not supported: %s (kind %u, sm_%u, flags 0x%" PRIx64 ")",
+                 what, e->kind, e->sm, e->flags);
     return WS_PTX_E_UNSUPPORTED;
 }
 
@@ -130,28 +134,33 @@ static int unpack_lz4(const struct ws_fatbin_entry *e, char *out, struct ws_diag
 {
     if (e->payload_bytes > INT32_MAX || e->raw_bytes > INT32_MAX)
         return unsupported(d, e, "an LZ4 entry of 2 GiB or more");
-    int n = LZ4_decompress_safe((const char *)e->payload, out, (int)e->payload_bytes, (int)e->raw_bytes);
+    int n = LZ4_decompress_safe((const char *)e->payload, out, (int)e->payload_bytes,
+                                (int)e->raw_bytes);
     if (n >= 0 && (size_t)n == e->raw_bytes)
         return 0;
     ws_diags_add(d, NULL, 0, 0, "fatbin: the LZ4 data of the sm_%u entry is damaged", e->sm);
     return WS_PTX_E_FORMAT;
 }
 
-int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_bytes, char **ret, size_t *ret_len, struct ws_diags *diags)
+int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_bytes, char **ret,
+                      size_t *ret_len, struct ws_diags *diags)
 {
     if (e->flags & F_SCRAMBLED)
         return unsupported(diags, e, "scrambled code for link-time optimisation");
     bool zstd = e->flags & F_ZSTD, lz4 = e->flags & F_LZ4;
     if (e->flags & F_OLD_COMPRESSION && !zstd && !lz4)
-        return unsupported(diags, e, "the compression of old toolkits; build with -no-compress or a newer one");
+        return unsupported(
+            diags, e, "the compression of old toolkits; build with -no-compress or a newer one");
     if (e->raw_bytes > max_bytes) {
-        ws_diags_add(diags, NULL, 0, 0, "fatbin: the sm_%u entry says it unpacks to %zu bytes; the limit is %zu", e->sm,
-                     e->raw_bytes, max_bytes);
+        ws_diags_add(diags, NULL, 0, 0,
+                     "fatbin: the sm_%u entry says it unpacks to %zu bytes; the limit is %zu",
+                     e->sm, e->raw_bytes, max_bytes);
         return WS_PTX_E_FORMAT;
     }
     /* A claim that no compressor can make good: zstd's best ratio is bounded by 128 KiB blocks of one byte (some 3 bytes
      * each), LZ4's by 255. Saves allocating what a few bytes ask for. */
-    if ((lz4 && e->raw_bytes / 256 > e->payload_bytes) || (zstd && e->raw_bytes / 65536 > e->payload_bytes))
+    if ((lz4 && e->raw_bytes / 256 > e->payload_bytes) ||
+        (zstd && e->raw_bytes / 65536 > e->payload_bytes))
         return bad(diags, 0, "the uncompressed size cannot be true");
     char *out = ws_alloc(e->raw_bytes + 1);
     if (!out)
@@ -207,7 +216,10 @@ static int consider(const struct ws_fatbin_entry *e, void *arg)
              : e->kind == WS_FATBIN_ELF ? "machine code"
              : e->kind == WS_FATBIN_LTO ? "LTO code"
                                         : "unknown code",
-             e->sm, e->flags & F_ARCH_SPECIFIC ? "a" : e->flags & F_FAMILY_SPECIFIC ? "f" : "");
+             e->sm,
+             e->flags & F_ARCH_SPECIFIC     ? "a"
+             : e->flags & F_FAMILY_SPECIFIC ? "f"
+                                            : "");
     if (e->kind == WS_FATBIN_PTX && (!c->found || better(e, &c->best, c->sm))) {
         c->best = *e;
         c->found = true;
@@ -215,15 +227,18 @@ static int consider(const struct ws_fatbin_entry *e, void *arg)
     return 0;
 }
 
-int ws_fatbin_ptx(const void *image, size_t len, uint32_t sm, size_t max_bytes, char **ret, size_t *ret_len, struct ws_diags *diags)
+int ws_fatbin_ptx(const void *image, size_t len, uint32_t sm, size_t max_bytes, char **ret,
+                  size_t *ret_len, struct ws_diags *diags)
 {
     struct choice c = {.sm = sm};
     int r = ws_fatbin_walk(image, len, consider, &c, diags);
     if (r)
         return r;
     if (!c.found) {
-        ws_diags_add(diags, NULL, 0, 0, "fatbin: no PTX inside, only: %s; build with -gencode …,code=compute_XX or -arch=…",
-                     c.seen[0] ? c.seen : "nothing");
+        ws_diags_add(
+            diags, NULL, 0, 0,
+            "fatbin: no PTX inside, only: %s; build with -gencode …,code=compute_XX or -arch=…",
+            c.seen[0] ? c.seen : "nothing");
         return WS_PTX_E_NOTFOUND;
     }
     return ws_fatbin_extract(&c.best, max_bytes, ret, ret_len, diags);
@@ -235,7 +250,10 @@ enum ws_image_kind ws_image_kind(const void *image, size_t len)
     if (len >= 4 && get(p, 4) == FATBIN_MAGIC)
         return WS_IMAGE_FATBIN;
     /* ELF for NVIDIA's machine */
-    if (len >= 20 && !memcmp(p, "\x7f" "ELF", 4))
+    if (len >= 20 && !memcmp(p,
+                             "\x7f"
+                             "ELF",
+                             4))
         return get(p + 18, 2) == 190 ? WS_IMAGE_CUBIN : WS_IMAGE_UNKNOWN;
     /* PTX: blanks and comments, then ".version" */
     size_t k = 0;

@@ -13,9 +13,9 @@
 struct init {
     struct ws_ptx_var *v;
     unsigned elem_bytes;
-    uint32_t n_levels;      /* dimensions, and one more for a vector */
-    uint64_t stride[18];    /* elements that one index of the level spans */
-    uint64_t n_max;         /* elements the variable has; UINT64_MAX while the first dimension is open */
+    uint32_t n_levels;   /* dimensions, and one more for a vector */
+    uint64_t stride[18]; /* elements that one index of the level spans */
+    uint64_t n_max; /* elements the variable has; UINT64_MAX while the first dimension is open */
     uint8_t *bytes;
     size_t n_bytes, cap;
     struct ws_ptx_init_sym *syms;
@@ -32,7 +32,8 @@ static bool reserve(struct ws_parser *p, struct init *in, uint64_t elem, const s
     if (end <= in->n_bytes)
         return true;
     if (end - in->n_bytes > p->init_budget)
-        return ws_parse_unsupported(p, at, "the initial values of '%s' leave out too much", in->v->name);
+        return ws_parse_unsupported(p, at, "the initial values of '%s' leave out too much",
+                                    in->v->name);
     p->init_budget -= end - in->n_bytes;
     if (ws_grow((void **)&in->bytes, &in->cap, end, 1))
         return ws_parse_oom(p);
@@ -62,7 +63,8 @@ static bool address(struct ws_parser *p, struct ws_ptx_init_sym *s)
     if (!b)
         return p->oom ? false : ws_parse_fail(p, &t, "'%s' is not declared", n->text);
     if (b->kind != WS_BIND_VAR && b->kind != WS_BIND_FUNC)
-        return ws_parse_fail(p, &t, "'%s' has no address that an initial value could hold", n->text);
+        return ws_parse_fail(p, &t, "'%s' has no address that an initial value could hold",
+                             n->text);
     s->sym = b->index | (b->kind == WS_BIND_FUNC ? WS_PTX_SYM_FUNC : WS_PTX_SYM_VAR);
     ws_parse_next(p);
     if (s->generic && !ws_parse_expect(p, ')', "')'"))
@@ -80,14 +82,16 @@ static bool add_sym(struct ws_parser *p, struct init *in, const struct ws_ptx_in
     return true;
 }
 
-static bool mask(struct ws_parser *p, const struct ws_tok *at, struct init *in, uint64_t m, struct ws_ptx_init_sym *s)
+static bool mask(struct ws_parser *p, const struct ws_tok *at, struct init *in, uint64_t m,
+                 struct ws_ptx_init_sym *s)
 {
     if (in->elem_bytes != 1)
         return ws_parse_fail(p, at, "a masked address needs an array of bytes");
     for (s->shift = 0; s->shift < 64 && m != UINT64_C(0xff) << s->shift; s->shift += 8)
         ;
     if (s->shift >= 64)
-        return ws_parse_fail(p, at, "the mask of an address must be 0xFF shifted by a multiple of 8");
+        return ws_parse_fail(p, at,
+                             "the mask of an address must be 0xFF shifted by a multiple of 8");
     s->masked = true;
     return ws_parse_expect(p, '(', "'('") && address(p, s) && ws_parse_expect(p, ')', "')'");
 }
@@ -101,7 +105,8 @@ static bool scalar(struct ws_parser *p, struct init *in, uint64_t elem)
         return false;
     if (t.kind == WS_TOK_NAME && !(t.len == 7 && !memcmp(t.s, "WARP_SZ", 7))) {
         if (in->elem_bytes < 4)
-            return ws_parse_fail(p, &t, "an address does not fit an element of %u bytes", in->elem_bytes);
+            return ws_parse_fail(p, &t, "an address does not fit an element of %u bytes",
+                                 in->elem_bytes);
         return address(p, &s) && add_sym(p, in, &s);
     }
     if (!ws_expr_parse(p, &o))
@@ -152,7 +157,8 @@ static bool parse(struct ws_parser *p, struct init *in)
     in->n_max = open ? UINT64_MAX / 32 : s;
     if (p->t.kind == '{') {
         if (!in->n_levels)
-            return ws_parse_fail(p, &p->t, "'%s' is not an array, but its initial value is in braces", v->name);
+            return ws_parse_fail(
+                p, &p->t, "'%s' is not an array, but its initial value is in braces", v->name);
         if (!list(p, in, 0, 0))
             return false;
     } else if (v->is_array) {
@@ -177,7 +183,8 @@ static bool parse(struct ws_parser *p, struct init *in)
     v->init_bytes = n;
     v->n_init_syms = in->n_syms;
     uint8_t *init = n ? ws_arena_alloc(&p->m->arena, n) : NULL;
-    struct ws_ptx_init_sym *syms = in->n_syms ? ws_arena_array(&p->m->arena, in->n_syms, sizeof *syms) : NULL;
+    struct ws_ptx_init_sym *syms =
+        in->n_syms ? ws_arena_array(&p->m->arena, in->n_syms, sizeof *syms) : NULL;
     if ((n && !init) || (in->n_syms && !syms))
         return ws_parse_oom(p);
     if (n)

@@ -68,7 +68,8 @@ static bool skip_blank(struct ws_lex *l)
         bool two = s + 1 < l->end;
         if (*s == '\n') {
             newline(l);
-        } else if (*s == '#' || (two && s[0] == '/' && s[1] == '/') || (two && s[0] == '@' && s[1] == '@')) {
+        } else if (*s == '#' || (two && s[0] == '/' && s[1] == '/') ||
+                   (two && s[0] == '@' && s[1] == '@')) {
             skip_line(l);
         } else if (two && s[0] == '/' && s[1] == '*') {
             l->cur += 2;
@@ -160,7 +161,8 @@ static void number(struct ws_lex *l, struct ws_tok *t)
         int want = c == 'f' ? 8 : 16;
         l->cur += 2;
         if (!digits(l, 16, &v) || l->cur - start != want + 2)
-            bad(t, c == 'f' ? "0f must be followed by 8 hexadecimal digits" : "0d must be followed by 16 hexadecimal digits");
+            bad(t, c == 'f' ? "0f must be followed by 8 hexadecimal digits"
+                            : "0d must be followed by 16 hexadecimal digits");
         t->imm_kind = c == 'f' ? WS_IMM_F32 : WS_IMM_F64;
         t->value = v;
     } else if (c == 'x' || c == 'b') {
@@ -179,7 +181,8 @@ static void number(struct ws_lex *l, struct ws_tok *t)
         else
             t->value = v;
     }
-    if (t->kind == WS_TOK_NUM && t->imm_kind == WS_IMM_INT && l->cur < l->end && (*l->cur | 0x20) == 'u')
+    if (t->kind == WS_TOK_NUM && t->imm_kind == WS_IMM_INT && l->cur < l->end &&
+        (*l->cur | 0x20) == 'u')
         l->cur++;
     if (t->kind == WS_TOK_NUM && is(l, l->cur, C_ALPHA | C_DIGIT))
         bad(t, "a number runs into a name");
@@ -190,8 +193,9 @@ static const struct {
     char a, b;
     uint8_t kind;
 } pairs[] = {
-    {'<', '<', WS_TOK_SHL}, {'>', '>', WS_TOK_SHR}, {'&', '&', WS_TOK_ANDAND}, {'|', '|', WS_TOK_OROR},
-    {'=', '=', WS_TOK_EQ},  {'!', '=', WS_TOK_NE},  {'<', '=', WS_TOK_LE},     {'>', '=', WS_TOK_GE},
+    {'<', '<', WS_TOK_SHL},  {'>', '>', WS_TOK_SHR}, {'&', '&', WS_TOK_ANDAND},
+    {'|', '|', WS_TOK_OROR}, {'=', '=', WS_TOK_EQ},  {'!', '=', WS_TOK_NE},
+    {'<', '=', WS_TOK_LE},   {'>', '=', WS_TOK_GE},
 };
 
 /* A word behind a dot; "::" belongs to it (".shared::cta"), a single colon does not. */

@@ -16,6 +16,7 @@ struct word {
     uint32_t value;
 };
 
+/* clang-format off */
 static const struct word words[] = {
     {"rn", 'r', WS_RND_RN}, {"rz", 'r', WS_RND_RZ}, {"rm", 'r', WS_RND_RM}, {"rp", 'r', WS_RND_RP},
     {"rn", 'R', WS_RND_RN}, {"rz", 'R', WS_RND_RZ}, {"rm", 'R', WS_RND_RM}, {"rp", 'R', WS_RND_RP},
@@ -53,6 +54,7 @@ static const struct word words[] = {
     {"NaN", 'N', WS_F_NAN}, {"xorsign", 'x', WS_F_XORSIGN_ABS}, {"relu", 'e', WS_F_RELU},
     {"noinc", 'i', WS_F_NOINC}, {"noftz", 'z', WS_F_NOFTZ},
 };
+/* clang-format on */
 
 static const char *word_text(char letter, uint32_t value)
 {
@@ -77,7 +79,8 @@ bool ws_type_from_word(const char *s, size_t len, uint8_t *ret)
     return false;
 }
 
-static bool numbered(const char *s, size_t len, const char *prefix, unsigned n, struct ws_ptx_operand *ret)
+static bool numbered(const char *s, size_t len, const char *prefix, unsigned n,
+                     struct ws_ptx_operand *ret)
 {
     size_t k = strlen(prefix);
     if (len <= k || len > k + 2 || memcmp(s, prefix, k) || s[k] < '0' || s[k] > '9')
@@ -99,7 +102,8 @@ bool ws_sreg_from_word(const char *s, size_t len, struct ws_ptx_operand *ret)
     ret->kind = WS_OPD_SREG;
     ret->sreg_dim = 0;
     for (int i = 1; i < _WS_SR_N; i++)
-        if (i != WS_SR_ENVREG && i != WS_SR_PM && i != WS_SR_RESERVED_SMEM_OFFSET && same(ws_ptx_sreg_name(i), s, len)) {
+        if (i != WS_SR_ENVREG && i != WS_SR_PM && i != WS_SR_RESERVED_SMEM_OFFSET &&
+            same(ws_ptx_sreg_name(i), s, len)) {
             ret->sreg = i;
             return true;
         }
@@ -163,7 +167,8 @@ static bool set_space(struct ws_ptx_insn *i, uint32_t v, bool second)
 static bool apply(struct ws_ptx_insn *i, const char *mods, const struct word *w)
 {
     switch (w->letter) {
-    case 'r': case 'R':
+    case 'r':
+    case 'R':
         return set_once(&i->rnd, w->value);
     case 'c':
         return set_once(&i->cmp, w->value);
@@ -190,7 +195,8 @@ static bool apply(struct ws_ptx_insn *i, const char *mods, const struct word *w)
 enum fit { FIT_NO, FIT_YES, FIT_TWICE };
 
 /* Finds a meaning of the word that the row allows and applies it. */
-static enum fit fit_word(struct ws_ptx_insn *i, const char *mods, uint64_t subs, const char *s, size_t len)
+static enum fit fit_word(struct ws_ptx_insn *i, const char *mods, uint64_t subs, const char *s,
+                         size_t len)
 {
     uint8_t type;
     enum fit r = FIT_NO;
@@ -215,13 +221,14 @@ static enum fit fit_word(struct ws_ptx_insn *i, const char *mods, uint64_t subs,
     return r;
 }
 
-static void say_bad_word(struct ws_parser *p, const struct ws_tok *t, const struct ws_ptx_op_info *info, const char *s,
-                         size_t len, enum fit fit)
+static void say_bad_word(struct ws_parser *p, const struct ws_tok *t,
+                         const struct ws_ptx_op_info *info, const char *s, size_t len, enum fit fit)
 {
     struct ws_tok at = *t;
     at.col += s - 1 - t->s;
     if (fit == FIT_TWICE) {
-        ws_parse_fail(p, &at, "modifier '.%.*s' of '%s' contradicts or repeats an earlier one", (int)len, s, info->name);
+        ws_parse_fail(p, &at, "modifier '.%.*s' of '%s' contradicts or repeats an earlier one",
+                      (int)len, s, info->name);
         return;
     }
     /* Say which words would do. */
@@ -234,7 +241,8 @@ static void say_bad_word(struct ws_parser *p, const struct ws_tok *t, const stru
             n += snprintf(list + n, sizeof list - n, " .%s", w->text);
     }
     ws_parse_fail(p, &at, "'%s' takes no modifier '.%.*s'%s%s%s", info->name, (int)len, s,
-                  n ? "; it takes" : "", list, strchr(info->mods, 'T') ? n ? " and a type" : "; it takes a type" : "");
+                  n ? "; it takes" : "", list,
+                  strchr(info->mods, 'T') ? n ? " and a type" : "; it takes a type" : "");
 }
 
 static const char *add_ext(struct ws_parser *p, const char *ext, const char *s, size_t len)
@@ -251,7 +259,8 @@ static const char *add_ext(struct ws_parser *p, const char *ext, const char *s, 
     return e;
 }
 
-static bool decode_words(struct ws_parser *p, const struct ws_tok *t, size_t at, struct ws_ptx_insn *i)
+static bool decode_words(struct ws_parser *p, const struct ws_tok *t, size_t at,
+                         struct ws_ptx_insn *i)
 {
     const struct ws_ptx_op_info *info = &ws_ptx_ops[i->op];
     bool whole = info->mods[0] == 'W', any = whole || strchr(info->mods, 'E');
@@ -259,8 +268,9 @@ static bool decode_words(struct ws_parser *p, const struct ws_tok *t, size_t at,
         const char *s = t->s + at + 1;
         const char *dot = memchr(s, '.', t->len - at - 1);
         size_t len = dot ? (size_t)(dot - s) : t->len - at - 1;
-        enum fit fit = whole ? fit_word(i, "Togpvyl", 0, s, len) : fit_word(i, info->mods, info->subs, s, len);
-        if (fit != FIT_YES && !any) {
+        enum fit fit =
+            whole ? fit_word(i, "Togpvyl", 0, s, len) : fit_word(i, info->mods, info->subs, s, len);
+        if ((fit == FIT_NO && !any) || (fit == FIT_TWICE && !whole)) {
             say_bad_word(p, t, info, s, len, fit);
             return false;
         }
@@ -340,13 +350,15 @@ void ws_mods_print(const struct ws_ptx_insn *i, FILE *out)
             for (int k = 0; k < i->n_types; k++)
                 fprintf(out, ".%s", ws_ptx_type_name(i->types[k]));
             break;
-        case 'r': case 'R':
+        case 'r':
+        case 'R':
             print_field(out, 'R', i->rnd);
             break;
         case 'c':
             print_field(out, 'c', i->cmp);
             break;
-        case 'm': case 'M':
+        case 'm':
+        case 'M':
             print_field(out, 'm', i->sub);
             break;
         case 'o':
@@ -369,7 +381,8 @@ void ws_mods_print(const struct ws_ptx_insn *i, FILE *out)
         case 'k':
             print_field(out, 'k', i->cache);
             break;
-        case 'E': case 'W':
+        case 'E':
+        case 'W':
             if (i->ext)
                 fputs(i->ext, out);
             break;

@@ -5,57 +5,66 @@
 #include <string.h>
 
 /* Sets of types and of sub-operations, named as opcodes.def uses them. */
-#define B(t) (UINT64_C(1) << WS_T_##t)
-#define TI32 (B(U32) | B(S32))
+#define B(t)   (UINT64_C(1) << WS_T_##t)
+#define TI32   (B(U32) | B(S32))
 #define TI3264 (TI32 | B(U64) | B(S64))
-#define TI (TI3264 | B(U16) | B(S16))
-#define TS (B(S16) | B(S32) | B(S64) | B(S16X2))
+#define TI     (TI3264 | B(U16) | B(S16))
+#define TS     (B(S16) | B(S32) | B(S64) | B(S16X2))
 #define TB3264 (B(B32) | B(B64))
-#define TB (TB3264 | B(B16))
-#define TX2 (B(U16X2) | B(S16X2))
-#define TF (B(F32) | B(F64) | B(F32X2))
-#define TH (B(F16) | B(F16X2) | B(BF16) | B(BF16X2))
-#define TP B(PRED)
-#define TLD (TB | TI | B(F32) | B(F64) | B(B8) | B(U8) | B(S8) | B(B128))
-#define TATOM (TB | TI3264 | TF | TH | B(B128))
-#define TANY (~UINT64_C(0))
+#define TB     (TB3264 | B(B16))
+#define TX2    (B(U16X2) | B(S16X2))
+#define TF     (B(F32) | B(F64) | B(F32X2))
+#define TH     (B(F16) | B(F16X2) | B(BF16) | B(BF16X2))
+#define TP     B(PRED)
+#define TLD    (TB | TI | B(F32) | B(F64) | B(B8) | B(U8) | B(S8) | B(B128))
+#define TATOM  (TB | TI3264 | TF | TH | B(B128))
+#define TANY   (~UINT64_C(0))
 
 #define SETOF(s) (UINT64_C(1) << WS_SUB_##s)
-#define SBOOL (SETOF(AND) | SETOF(OR) | SETOF(XOR))
-#define SLOHI (SETOF(LO) | SETOF(HI))
-#define SWIDE SETOF(WIDE)
+#define SBOOL    (SETOF(AND) | SETOF(OR) | SETOF(XOR))
+#define SLOHI    (SETOF(LO) | SETOF(HI))
+#define SWIDE    SETOF(WIDE)
 #define STESTP                                                                                     \
     (SETOF(FINITE) | SETOF(INFINITE) | SETOF(NUMBER) | SETOF(NOTANUMBER) | SETOF(NORMAL) |         \
      SETOF(SUBNORMAL))
-#define SSHF (SETOF(L) | SETOF(R))
-#define SSHFL (SETOF(UP) | SETOF(DOWN) | SETOF(BFLY) | SETOF(IDX))
-#define SPRMT (SETOF(F4E) | SETOF(B4E) | SETOF(RC8) | SETOF(ECL) | SETOF(ECR) | SETOF(RC16))
+#define SSHF    (SETOF(L) | SETOF(R))
+#define SSHFL   (SETOF(UP) | SETOF(DOWN) | SETOF(BFLY) | SETOF(IDX))
+#define SPRMT   (SETOF(F4E) | SETOF(B4E) | SETOF(RC8) | SETOF(ECL) | SETOF(ECR) | SETOF(RC16))
 #define SBARRED (SETOF(AND) | SETOF(OR) | SETOF(POPC))
 #define SMEMBAR (SETOF(CTA) | SETOF(GL) | SETOF(SYS))
 #define SATOM                                                                                      \
     (SBOOL | SETOF(ADD) | SETOF(MIN) | SETOF(MAX) | SETOF(INC) | SETOF(DEC) | SETOF(CAS) |         \
      SETOF(EXCH))
-#define SVOTE (SETOF(ALL) | SETOF(ANY) | SETOF(UNI) | SETOF(BALLOT))
+#define SVOTE  (SETOF(ALL) | SETOF(ANY) | SETOF(UNI) | SETOF(BALLOT))
 #define SMATCH (SETOF(ALL) | SETOF(ANY))
 #define SREDUX (SBOOL | SETOF(ADD) | SETOF(MIN) | SETOF(MAX))
 #define SVIDEO (SETOF(ADD) | SETOF(MIN) | SETOF(MAX))
 
 const struct ws_ptx_op_info ws_ptx_ops[_WS_OP_N] = {
 #define WS_OP(id, name_, mods_, subs_, sig_, min_, max_, t0_, t1_, side_, mix_, meaning_)          \
-    [WS_OP_##id] = {.name = name_, .mods = mods_, .sig = sig_, .meaning = meaning_, .subs = subs_, \
-                    .t0 = t0_, .t1 = t1_, .min_types = min_, .max_types = max_,                    \
-                    .side = WS_SIDE_##side_, .mix = WS_MIX_##mix_},
+    [WS_OP_##id] = {.name = name_,                                                                 \
+                    .mods = mods_,                                                                 \
+                    .sig = sig_,                                                                   \
+                    .meaning = meaning_,                                                           \
+                    .subs = subs_,                                                                 \
+                    .t0 = t0_,                                                                     \
+                    .t1 = t1_,                                                                     \
+                    .min_types = min_,                                                             \
+                    .max_types = max_,                                                             \
+                    .side = WS_SIDE_##side_,                                                       \
+                    .mix = WS_MIX_##mix_},
 #include "ptx/opcodes.def"
 #undef WS_OP
 };
 
 const char *const ws_ptx_mix_names[_WS_MIX_N] = {
-    "auto", "int", "fp16", "fp32", "fp64", "sfu", "conv", "move", "ldst",
-    "atom", "shuffle", "sync", "ctrl", "tex", "tensor",
+    "auto", "int",  "fp16",    "fp32", "fp64", "sfu", "conv",   "move",
+    "ldst", "atom", "shuffle", "sync", "ctrl", "tex", "tensor",
 };
 
 const char *const ws_ptx_cache_names[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", NULL};
 
+/* clang-format off */
 static const struct {
     const char *name;
     uint8_t bytes;
@@ -76,6 +85,7 @@ static const struct {
     [WS_T_E4M3X4] = {"e4m3x4", 4}, [WS_T_E5M2X4] = {"e5m2x4", 4}, [WS_T_E2M3X4] = {"e2m3x4", 4},
     [WS_T_E3M2X4] = {"e3m2x4", 4}, [WS_T_E2M1X4] = {"e2m1x4", 2},
 };
+/* clang-format on */
 
 unsigned ws_ptx_type_bytes(enum ws_ptx_type t)
 {
@@ -144,9 +154,14 @@ enum ws_ptx_mix ws_ptx_insn_mix(const struct ws_ptx_insn *i)
         return mix;
     /* set and setp compare types of their last place */
     switch (i->n_types ? i->types[i->n_types - 1] : WS_T_NONE) {
-    case WS_T_F16: case WS_T_F16X2: case WS_T_BF16: case WS_T_BF16X2:
+    case WS_T_F16:
+    case WS_T_F16X2:
+    case WS_T_BF16:
+    case WS_T_BF16X2:
         return WS_MIX_FP16;
-    case WS_T_F32: case WS_T_F32X2: case WS_T_TF32:
+    case WS_T_F32:
+    case WS_T_F32X2:
+    case WS_T_TF32:
         return WS_MIX_FP32;
     case WS_T_F64:
         return WS_MIX_FP64;

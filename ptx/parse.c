@@ -77,7 +77,8 @@ bool ws_parse_expect(struct ws_parser *p, int kind, const char *what)
         return true;
     if (p->t.kind == WS_TOK_END)
         return ws_parse_fail(p, &p->t, "the text ends; expected %s", what);
-    return ws_parse_fail(p, &p->t, "expected %s, not '%.*s'", what, (int)WS_MIN(p->t.len, 40u), p->t.s);
+    return ws_parse_fail(p, &p->t, "expected %s, not '%.*s'", what, (int)WS_MIN(p->t.len, 40u),
+                         p->t.s);
 }
 
 bool ws_parse_is_dot(const struct ws_parser *p, const char *word)
@@ -102,7 +103,8 @@ static bool skip_list(struct ws_parser *p)
             return ws_parse_fail(p, &p->t, "expected a number, a name or a string");
         do
             ws_parse_next(p);
-        while (p->t.kind == WS_TOK_NUM || p->t.kind == WS_TOK_STR || p->t.kind == '+' || p->t.kind == '-');
+        while (p->t.kind == WS_TOK_NUM || p->t.kind == WS_TOK_STR || p->t.kind == '+' ||
+               p->t.kind == '-');
         /* "function_name $L__info_string0 + 4" and "inlined_at 1 2 3" are two words in one place */
         if (p->t.kind == WS_TOK_NAME && p->t.s[0] == '$') {
             const char *s = p->lex.cur;
@@ -130,7 +132,8 @@ static bool skip_section(struct ws_parser *p)
 
 bool ws_parse_debug(struct ws_parser *p, bool *ret_found)
 {
-    bool loc = ws_parse_is_dot(p, "loc"), file = ws_parse_is_dot(p, "file"), section = ws_parse_is_dot(p, "section");
+    bool loc = ws_parse_is_dot(p, "loc"), file = ws_parse_is_dot(p, "file"),
+         section = ws_parse_is_dot(p, "section");
     bool pragma = ws_parse_is_dot(p, "pragma");
     *ret_found = loc || file || section || pragma;
     if (!*ret_found)
@@ -243,17 +246,24 @@ static bool performance(struct ws_parser *p, struct ws_ptx_func *f)
             uint32_t *v;
             unsigned max;
         } ints[] = {
-            {"maxntid", f->maxntid, 3}, {"reqntid", f->reqntid, 3}, {"minnctapersm", &f->minnctapersm, 1},
-            {"maxnctapersm", &f->maxnctapersm, 1}, {"maxnreg", &f->maxnreg, 1},
-            {"reqnctapercluster", f->reqnctapercluster, 3}, {"maxclusterrank", &f->maxclusterrank, 1},
-            {"abi_preserve", &(uint32_t){0}, 1}, {"abi_preserve_control", &(uint32_t){0}, 1},
+            {"maxntid", f->maxntid, 3},
+            {"reqntid", f->reqntid, 3},
+            {"minnctapersm", &f->minnctapersm, 1},
+            {"maxnctapersm", &f->maxnctapersm, 1},
+            {"maxnreg", &f->maxnreg, 1},
+            {"reqnctapercluster", f->reqnctapercluster, 3},
+            {"maxclusterrank", &f->maxclusterrank, 1},
+            {"abi_preserve", &(uint32_t){0}, 1},
+            {"abi_preserve_control", &(uint32_t){0}, 1},
         };
         const struct {
             const char *word;
             bool *v;
         } flags[] = {
-            {"noreturn", &f->noreturn}, {"explicitcluster", &f->explicitcluster},
-            {"blocksareclusters", &f->blocksareclusters}, {"unique", &(bool){false}},
+            {"noreturn", &f->noreturn},
+            {"explicitcluster", &f->explicitcluster},
+            {"blocksareclusters", &f->blocksareclusters},
+            {"unique", &(bool){false}},
         };
         bool found = false, ok = true;
         for (size_t k = 0; !found && k < WS_ARRAY_SIZE(ints); k++)
@@ -270,7 +280,8 @@ static bool performance(struct ws_parser *p, struct ws_ptx_func *f)
         if (!found)
             ok = ws_parse_debug(p, &found);
         if (ok && !found)
-            return ws_parse_unsupported(p, &p->t, "directive '%.*s' of a function", (int)WS_MIN(p->t.len, 60u), p->t.s);
+            return ws_parse_unsupported(p, &p->t, "directive '%.*s' of a function",
+                                        (int)WS_MIN(p->t.len, 60u), p->t.s);
         if (!ok)
             return false;
     }
@@ -291,18 +302,21 @@ static void layout_params(struct ws_ptx_func *f)
     f->param_bytes = at;
 }
 
-static bool same_list(const struct ws_ptx_var *a, uint32_t na, const struct ws_ptx_var *b, uint32_t nb)
+static bool same_list(const struct ws_ptx_var *a, uint32_t na, const struct ws_ptx_var *b,
+                      uint32_t nb)
 {
     if (na != nb)
         return false;
     for (uint32_t k = 0; k < na; k++)
-        if (ws_ptx_type_bytes(a[k].type) != ws_ptx_type_bytes(b[k].type) || a[k].n_elems != b[k].n_elems)
+        if (ws_ptx_type_bytes(a[k].type) != ws_ptx_type_bytes(b[k].type) ||
+            a[k].n_elems != b[k].n_elems)
             return false;
     return true;
 }
 
 /* The function of this name: a new one, or one that was declared before. */
-static bool place(struct ws_parser *p, struct ws_name *n, const struct ws_tok *at, bool entry, bool *ret_new)
+static bool place(struct ws_parser *p, struct ws_name *n, const struct ws_tok *at, bool entry,
+                  bool *ret_new)
 {
     struct ws_binding *b = n->bind;
     while (b && b->depth > 0) /* a result may have the function's name */
@@ -319,7 +333,8 @@ static bool place(struct ws_parser *p, struct ws_name *n, const struct ws_tok *a
     if (ws_grow((void **)&p->funcs, &p->funcs_cap, p->n_funcs + 1, sizeof *p->funcs))
         return ws_parse_oom(p);
     p->func = (int32_t)p->n_funcs++;
-    p->funcs[p->func] = (struct ws_ptx_func){.name = n->text, .is_entry = entry, .is_decl = true, .line = at->line};
+    p->funcs[p->func] =
+        (struct ws_ptx_func){.name = n->text, .is_entry = entry, .is_decl = true, .line = at->line};
     return true;
 }
 
@@ -334,7 +349,8 @@ static void renumber_results(struct ws_parser *p, const struct ws_ptx_func *h)
 }
 
 /* From the results' '(' or the name on, up to the directives, into @h; p->func is set. */
-static bool function_head(struct ws_parser *p, struct ws_ptx_func *h, struct ws_tok *ret_at, bool *ret_new)
+static bool function_head(struct ws_parser *p, struct ws_ptx_func *h, struct ws_tok *ret_at,
+                          bool *ret_new)
 {
     if (p->t.kind == '(') {
         if (h->is_entry)
@@ -375,13 +391,16 @@ static bool function_rest(struct ws_parser *p, bool entry, uint8_t link)
     if (!function_head(p, &h, &at, &fresh))
         return false;
     struct ws_ptx_func *f = &p->funcs[p->func];
-    if (!fresh && (!same_list(f->params, f->n_params, h.params, h.n_params) || !same_list(f->rets, f->n_rets, h.rets, h.n_rets)))
-        return ws_parse_fail(p, &at, "'%s' was declared with other parameters in line %u", f->name, f->line);
+    if (!fresh && (!same_list(f->params, f->n_params, h.params, h.n_params) ||
+                   !same_list(f->rets, f->n_rets, h.rets, h.n_rets)))
+        return ws_parse_fail(p, &at, "'%s' was declared with other parameters in line %u", f->name,
+                             f->line);
     if (!f->is_decl) { /* another declaration behind the definition adds nothing */
         if (!performance(p, &h))
             return false;
         if (p->t.kind == '{')
-            return ws_parse_fail(p, &at, "'%s' is defined twice (first in line %u)", f->name, f->line);
+            return ws_parse_fail(p, &at, "'%s' is defined twice (first in line %u)", f->name,
+                                 f->line);
         return ws_parse_expect(p, ';', "';'");
     }
     f->params = h.params;
@@ -408,7 +427,8 @@ static bool function(struct ws_parser *p, uint8_t link)
     bool entry = ws_parse_is_dot(p, "entry");
     ws_parse_next(p);
     if (ws_parse_is_dot(p, "attribute")) /* .attribute(.unified(…)) of a .func */
-        for (ws_parse_next(p); p->t.kind != WS_TOK_NAME && p->t.kind != WS_TOK_END && p->t.kind != ';' && p->t.kind != '{';)
+        for (ws_parse_next(p); p->t.kind != WS_TOK_NAME && p->t.kind != WS_TOK_END &&
+                               p->t.kind != ';' && p->t.kind != '{';)
             ws_parse_next(p);
     p->stamp++;
     p->n_regs = 0;
@@ -501,7 +521,10 @@ static uint8_t linkage(struct ws_parser *p)
     static const struct {
         const char *word;
         uint8_t link;
-    } links[] = {{"visible", WS_LINK_VISIBLE}, {"extern", WS_LINK_EXTERN}, {"weak", WS_LINK_WEAK}, {"common", WS_LINK_COMMON}};
+    } links[] = {{"visible", WS_LINK_VISIBLE},
+                 {"extern", WS_LINK_EXTERN},
+                 {"weak", WS_LINK_WEAK},
+                 {"common", WS_LINK_COMMON}};
     for (size_t k = 0; k < WS_ARRAY_SIZE(links); k++)
         if (ws_parse_is_dot(p, links[k].word)) {
             ws_parse_next(p);
@@ -554,7 +577,8 @@ static bool module_statement(struct ws_parser *p)
 /* After an error outside functions: behind the next ';', or to what starts a declaration; both outside braces. */
 static void skip_to_module_level(struct ws_parser *p)
 {
-    static const char *const starts[] = {"entry", "func", "visible", "weak", "extern", "common", "global", "const", "shared"};
+    static const char *const starts[] = {"entry",  "func",   "visible", "weak",  "extern",
+                                         "common", "global", "const",   "shared"};
     int depth = 0;
     for (bool first = true; p->t.kind != WS_TOK_END; ws_parse_next(p), first = false) {
         if (p->t.kind == '{') {
@@ -620,7 +644,8 @@ static void parser_deinit(struct ws_parser *p)
     ws_arena_deinit(&p->scratch);
 }
 
-int ws_ptx_parse(struct ws_ptx_module **ret_m, const char *text, size_t len, const char *file, struct ws_diags *diags)
+int ws_ptx_parse(struct ws_ptx_module **ret_m, const char *text, size_t len, const char *file,
+                 struct ws_diags *diags)
 {
     if (len > UINT32_MAX / 2) { /* line, column and token lengths are 32 bits */
         ws_diags_add(diags, file, 0, 0, "not supported: %zu bytes of PTX; the limit is 2 GiB", len);

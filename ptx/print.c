@@ -13,7 +13,8 @@
 #include "ptx/ptx_private.h"
 
 static const char *const link_words[] = {"", ".visible ", ".extern ", ".weak ", ".common "};
-static const char *const space_words[_WS_SP_N] = {"", ".reg", ".const", ".global", ".local", ".shared", ".param"};
+static const char *const space_words[_WS_SP_N] = {"",       ".reg",    ".const", ".global",
+                                                  ".local", ".shared", ".param"};
 
 struct printer {
     const struct ws_ptx_module *m;
@@ -60,8 +61,14 @@ static void print_sreg(FILE *out, const struct ws_ptx_operand *o)
     static const char *const offsets[] = {"_0", "_1", "_begin", "_end", "_cap"};
     fputs(ws_ptx_sreg_name(o->sreg), out);
     switch (o->sreg) {
-    case WS_SR_TID: case WS_SR_NTID: case WS_SR_CTAID: case WS_SR_NCTAID: case WS_SR_CLUSTERID:
-    case WS_SR_NCLUSTERID: case WS_SR_CLUSTER_CTAID: case WS_SR_CLUSTER_NCTAID:
+    case WS_SR_TID:
+    case WS_SR_NTID:
+    case WS_SR_CTAID:
+    case WS_SR_NCTAID:
+    case WS_SR_CLUSTERID:
+    case WS_SR_NCLUSTERID:
+    case WS_SR_CLUSTER_CTAID:
+    case WS_SR_CLUSTER_NCTAID:
         fputs(dims[o->sreg_dim & 3], out);
         break;
     case WS_SR_ENVREG:
@@ -130,7 +137,9 @@ static void print_operand(const struct printer *p, const struct ws_ptx_operand *
         print_address(p, o);
         break;
     case WS_OPD_LABEL:
-        fputs(o->label >= 0 && (uint32_t)o->label < p->f->n_labels ? p->f->labels[o->label].name : "?", p->out);
+        fputs(o->label >= 0 && (uint32_t)o->label < p->f->n_labels ? p->f->labels[o->label].name
+                                                                   : "?",
+              p->out);
         break;
     case WS_OPD_VEC:
         fputc('{', p->out);
@@ -232,7 +241,9 @@ static void print_elem(FILE *out, const struct ws_ptx_var *v, uint64_t at, unsig
     case WS_T_F64:
         fprintf(out, "0d%016" PRIX64, u);
         break;
-    case WS_T_S64: case WS_T_B64: case WS_T_U64:
+    case WS_T_S64:
+    case WS_T_B64:
+    case WS_T_U64:
         fprintf(out, "0x%" PRIX64, u);
         break;
     default:
@@ -244,7 +255,8 @@ static void print_elem(FILE *out, const struct ws_ptx_var *v, uint64_t at, unsig
 static void print_init(const struct printer *p, const struct ws_ptx_var *v)
 {
     unsigned bytes = ws_ptx_type_bytes(v->type), n_inner = 0;
-    uint64_t end = v->init_bytes, inner[20], span = 1; /* inner[]: elements in one pair of braces, outermost left out */
+    uint64_t end = v->init_bytes, inner[20],
+             span = 1; /* inner[]: elements in one pair of braces, outermost left out */
     uint32_t s = 0;
     if (!bytes || (!end && !v->n_init_syms))
         return;
@@ -364,7 +376,8 @@ static void print_protos(const struct printer *p)
         if (r->n_targets) {
             fprintf(p->out, "%s: .calltargets ", r->name);
             for (uint32_t j = 0; j < r->n_targets; j++)
-                fprintf(p->out, "%s%s", j ? ", " : "", sym_name(p, r->targets[j] | WS_PTX_SYM_FUNC));
+                fprintf(p->out, "%s%s", j ? ", " : "",
+                        sym_name(p, r->targets[j] | WS_PTX_SYM_FUNC));
         } else {
             fprintf(p->out, "%s: .callprototype ", r->name);
             if (r->n_rets)
@@ -430,7 +443,8 @@ int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
     struct printer p = {.m = m, .out = out};
     /* Not "debug": assemblers then ask for the debug information that the IR does not keep. */
     fprintf(out, ".version %u.%u\n.target %s%s%s\n", m->version / 10, m->version % 10, m->target,
-            m->texmode_independent ? ", texmode_independent" : "", m->map_f64_to_f32 ? ", map_f64_to_f32" : "");
+            m->texmode_independent ? ", texmode_independent" : "",
+            m->map_f64_to_f32 ? ", map_f64_to_f32" : "");
     if (m->version >= 23) /* older versions have no .address_size, and no other size than 32 */
         fprintf(out, ".address_size %u\n", m->address_size);
     if (needs_heads(m))
@@ -452,12 +466,13 @@ int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
         print_body(&p);
     }
     for (uint32_t k = 0; k < m->n_aliases; k++)
-        fprintf(out, ".alias %s, %s;\n", m->funcs[m->aliases[k].alias].name, m->funcs[m->aliases[k].aliasee].name);
+        fprintf(out, ".alias %s, %s;\n", m->funcs[m->aliases[k].alias].name,
+                m->funcs[m->aliases[k].aliasee].name);
     return ferror(out) ? ws_raise(-EIO) : 0;
 }
 
-void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f, const struct ws_ptx_insn *i, char *buf,
-                      size_t size)
+void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                      const struct ws_ptx_insn *i, char *buf, size_t size)
 {
     struct printer p = {.m = m, .f = f};
     if (!size)

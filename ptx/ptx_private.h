@@ -8,13 +8,20 @@
 
 /* ---- lex.c ---- */
 enum { /* kinds of token; punctuation is its own character */
-    WS_TOK_END = 0,
-    WS_TOK_NAME = 128, /* foo, %r1, $L__BB0_1, _ */
-    WS_TOK_DOT,        /* .word; s points at the dot */
-    WS_TOK_NUM,
-    WS_TOK_STR, /* without the quotes, escapes untouched */
-    WS_TOK_SHL, WS_TOK_SHR, WS_TOK_ANDAND, WS_TOK_OROR, WS_TOK_EQ, WS_TOK_NE, WS_TOK_LE, WS_TOK_GE,
-    WS_TOK_BAD, /* s is an error message */
+       WS_TOK_END = 0,
+       WS_TOK_NAME = 128, /* foo, %r1, $L__BB0_1, _ */
+       WS_TOK_DOT,        /* .word; s points at the dot */
+       WS_TOK_NUM,
+       WS_TOK_STR, /* without the quotes, escapes untouched */
+       WS_TOK_SHL,
+       WS_TOK_SHR,
+       WS_TOK_ANDAND,
+       WS_TOK_OROR,
+       WS_TOK_EQ,
+       WS_TOK_NE,
+       WS_TOK_LE,
+       WS_TOK_GE,
+       WS_TOK_BAD, /* s is an error message */
 };
 
 struct ws_tok {
@@ -40,13 +47,21 @@ void ws_lex_next(struct ws_lex *l, struct ws_tok *ret);
 void ws_lex_opcode(struct ws_lex *l, struct ws_tok *t, char *buf, size_t size);
 
 /* ---- names and scopes (scope.c) ---- */
-enum ws_bind_kind { WS_BIND_LAZYREG, WS_BIND_REG, WS_BIND_VAR, WS_BIND_LOCALVAR, WS_BIND_FUNC, WS_BIND_PROTO, WS_BIND_TARGETS };
+enum ws_bind_kind {
+    WS_BIND_LAZYREG,
+    WS_BIND_REG,
+    WS_BIND_VAR,
+    WS_BIND_LOCALVAR,
+    WS_BIND_FUNC,
+    WS_BIND_PROTO,
+    WS_BIND_TARGETS
+};
 
 struct ws_binding { /* what a name means from here to the end of its scope */
     uint8_t kind, type, vec;
     uint16_t depth;
-    int32_t index;  /* of the register, variable, function, prototype; TARGETS: of parser->targets */
-    uint32_t count; /* a range's registers */
+    int32_t index; /* of the register, variable, function, prototype; TARGETS: of parser->targets */
+    uint32_t count;     /* a range's registers */
     uint32_t ref_stamp; /* depth 0: the function that last referred to it */
     struct ws_name *name;
     struct ws_binding *outer, *scope_next;
@@ -129,21 +144,28 @@ struct ws_parser {
 };
 
 /* Say what is wrong at token @t; always return false. The first says that PTX itself forbids it. */
-bool ws_parse_fail(struct ws_parser *p, const struct ws_tok *t, const char *fmt, ...) WS_PRINTF(3, 4);
-bool ws_parse_unsupported(struct ws_parser *p, const struct ws_tok *t, const char *fmt, ...) WS_PRINTF(3, 4);
+bool ws_parse_fail(struct ws_parser *p, const struct ws_tok *t, const char *fmt, ...)
+    WS_PRINTF(3, 4);
+bool ws_parse_unsupported(struct ws_parser *p, const struct ws_tok *t, const char *fmt, ...)
+    WS_PRINTF(3, 4);
 bool ws_parse_oom(struct ws_parser *p);
 
-struct ws_name *ws_name_intern(struct ws_parser *p, const char *s, size_t len); /* NULL: out of memory */
-struct ws_name *ws_name_find(struct ws_parser *p, const char *s, size_t len);   /* NULL: no such name */
+struct ws_name *ws_name_intern(struct ws_parser *p, const char *s,
+                               size_t len); /* NULL: out of memory */
+struct ws_name *ws_name_find(struct ws_parser *p, const char *s,
+                             size_t len); /* NULL: no such name */
 int ws_names_init(struct ws_parser *p);
 
 bool ws_scope_enter(struct ws_parser *p);
 bool ws_scope_leave(struct ws_parser *p);
 /* Binds the name in the current scope, or fails at @at if it is bound there already. */
-struct ws_binding *ws_scope_bind(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind, int32_t index, const struct ws_tok *at);
+struct ws_binding *ws_scope_bind(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind,
+                                 int32_t index, const struct ws_tok *at);
 /* The same in the module's scope, whatever is open inside. */
-bool ws_scope_bind_module(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind, int32_t index);
-bool ws_scope_bind_range(struct ws_parser *p, struct ws_name *prefix, uint32_t count, uint8_t type, uint8_t vec, const struct ws_tok *at);
+bool ws_scope_bind_module(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind,
+                          int32_t index);
+bool ws_scope_bind_range(struct ws_parser *p, struct ws_name *prefix, uint32_t count, uint8_t type,
+                         uint8_t vec, const struct ws_tok *at);
 /* What the name means here; registers are made when first looked up. NULL: nothing, or out of memory (p->oom). */
 struct ws_binding *ws_scope_lookup(struct ws_parser *p, struct ws_name *n);
 /* A name for a declaration inside the current function that no other declaration of it has. */

@@ -86,7 +86,7 @@ int ws_names_init(struct ws_parser *p)
         const char *name;
         uint16_t op;
     } ops[] = {
-#define WS_OP(id, name, ...) {name, WS_OP_##id},
+#define WS_OP(id, name, ...)  {name, WS_OP_##id},
 #define WS_OP_ALIAS(name, id) {name, WS_OP_##id},
 #include "ptx/opcodes.def"
 #undef WS_OP
@@ -107,7 +107,8 @@ bool ws_scope_enter(struct ws_parser *p)
 {
     p->stop |= p->depth + 1 >= WS_PTX_MAX_DEPTH; /* where it would go on is not clear */
     if (p->stop)
-        return ws_parse_unsupported(p, &p->t, "blocks nest more than %d deep", WS_PTX_MAX_DEPTH - 2);
+        return ws_parse_unsupported(p, &p->t, "blocks nest more than %d deep",
+                                    WS_PTX_MAX_DEPTH - 2);
     p->depth++;
     p->scopes[p->depth].binds = NULL;
     p->scopes[p->depth].labels = NULL;
@@ -172,8 +173,8 @@ static struct ws_binding *push(struct ws_parser *p, struct ws_name *n, unsigned 
     return b;
 }
 
-struct ws_binding *ws_scope_bind(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind, int32_t index,
-                                 const struct ws_tok *at)
+struct ws_binding *ws_scope_bind(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind,
+                                 int32_t index, const struct ws_tok *at)
 {
     if (n->bind && n->bind->depth == p->depth) {
         ws_parse_fail(p, at, "'%s' is declared twice in the same block", n->text);
@@ -187,7 +188,8 @@ struct ws_binding *ws_scope_bind(struct ws_parser *p, struct ws_name *n, enum ws
     return b;
 }
 
-bool ws_scope_bind_module(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind, int32_t index)
+bool ws_scope_bind_module(struct ws_parser *p, struct ws_name *n, enum ws_bind_kind kind,
+                          int32_t index)
 {
     struct ws_binding **at = &n->bind;
     struct ws_binding *b = ws_arena_alloc(&p->scratch, sizeof *b);
@@ -195,14 +197,15 @@ bool ws_scope_bind_module(struct ws_parser *p, struct ws_name *n, enum ws_bind_k
         return ws_parse_oom(p);
     while (*at && (*at)->depth > 0)
         at = &(*at)->outer;
-    *b = (struct ws_binding){.kind = kind, .index = index, .name = n, .outer = *at, .scope_next = p->scopes[0].binds};
+    *b = (struct ws_binding){
+        .kind = kind, .index = index, .name = n, .outer = *at, .scope_next = p->scopes[0].binds};
     *at = b;
     p->scopes[0].binds = b;
     return true;
 }
 
-bool ws_scope_bind_range(struct ws_parser *p, struct ws_name *prefix, uint32_t count, uint8_t type, uint8_t vec,
-                         const struct ws_tok *at)
+bool ws_scope_bind_range(struct ws_parser *p, struct ws_name *prefix, uint32_t count, uint8_t type,
+                         uint8_t vec, const struct ws_tok *at)
 {
     if (prefix->range && prefix->range->depth == p->depth)
         return ws_parse_fail(p, at, "'%s<n>' is declared twice in the same block", prefix->text);
@@ -302,13 +305,15 @@ struct ws_binding *ws_scope_lookup(struct ws_parser *p, struct ws_name *n)
     return b;
 }
 
-static struct ws_label_use *label_use(struct ws_parser *p, struct ws_name *n, const struct ws_tok *at)
+static struct ws_label_use *label_use(struct ws_parser *p, struct ws_name *n,
+                                      const struct ws_tok *at)
 {
     struct ws_label_use *u = n->label;
     if (u && u->depth == p->depth)
         return u;
     u = ws_arena_alloc(&p->scratch, sizeof *u);
-    if (!u || ws_grow((void **)&p->label_ids, &p->label_ids_cap, p->n_label_ids + 1, sizeof *p->label_ids)) {
+    if (!u || ws_grow((void **)&p->label_ids, &p->label_ids_cap, p->n_label_ids + 1,
+                      sizeof *p->label_ids)) {
         ws_parse_oom(p);
         return NULL;
     }
@@ -340,6 +345,7 @@ bool ws_label_define(struct ws_parser *p, struct ws_name *n, const struct ws_tok
         return ws_parse_fail(p, at, "label '%s' stands twice in the same block", n->text);
     u->defined = true;
     p->label_ids[u->id].insn = (uint32_t)p->n_insns;
-    p->label_ids[u->id].final = (int32_t)p->n_labels++; /* func->labels is in the order of the text */
+    p->label_ids[u->id].final =
+        (int32_t)p->n_labels++; /* func->labels is in the order of the text */
     return true;
 }

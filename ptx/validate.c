@@ -73,7 +73,8 @@ static bool exists(struct checker *c, const struct ws_ptx_operand *o)
             return fail(c, "the symbol does not exist");
         break;
     case WS_OPD_LABEL:
-        if (o->label < 0 || (uint32_t)o->label >= c->f->n_labels || c->f->labels[o->label].insn > c->f->n_insns)
+        if (o->label < 0 || (uint32_t)o->label >= c->f->n_labels ||
+            c->f->labels[o->label].insn > c->f->n_insns)
             return fail(c, "the label does not exist");
         break;
     }
@@ -90,14 +91,27 @@ enum kind { K_BITS, K_INT, K_FLOAT, K_PRED, K_OTHER };
 static enum kind kind_of(enum ws_ptx_type t)
 {
     switch (t) {
-    case WS_T_B8: case WS_T_B16: case WS_T_B32: case WS_T_B64: case WS_T_B128:
+    case WS_T_B8:
+    case WS_T_B16:
+    case WS_T_B32:
+    case WS_T_B64:
+    case WS_T_B128:
         return K_BITS;
-    case WS_T_F16: case WS_T_F16X2: case WS_T_BF16: case WS_T_BF16X2: case WS_T_TF32: case WS_T_F32: case WS_T_F64:
+    case WS_T_F16:
+    case WS_T_F16X2:
+    case WS_T_BF16:
+    case WS_T_BF16X2:
+    case WS_T_TF32:
+    case WS_T_F32:
+    case WS_T_F64:
     case WS_T_F32X2:
         return K_FLOAT;
     case WS_T_PRED:
         return K_PRED;
-    case WS_T_NONE: case WS_T_TEXREF: case WS_T_SAMPLERREF: case WS_T_SURFREF:
+    case WS_T_NONE:
+    case WS_T_TEXREF:
+    case WS_T_SAMPLERREF:
+    case WS_T_SURFREF:
         return K_OTHER;
     default:
         /* cvt's small formats live in .bN registers */
@@ -114,18 +128,25 @@ struct slot { /* one word of a signature, with the instruction's types put in */
 static enum ws_ptx_type twice(enum ws_ptx_type t)
 {
     switch (t) {
-    case WS_T_U16: return WS_T_U32;
-    case WS_T_S16: return WS_T_S32;
-    case WS_T_U32: return WS_T_U64;
-    case WS_T_S32: return WS_T_S64;
-    default: return WS_T_NONE;
+    case WS_T_U16:
+        return WS_T_U32;
+    case WS_T_S16:
+        return WS_T_S32;
+    case WS_T_U32:
+        return WS_T_U64;
+    case WS_T_S32:
+        return WS_T_S64;
+    default:
+        return WS_T_NONE;
     }
 }
 
 static enum ws_ptx_type slot_type(const struct ws_ptx_insn *i, char c)
 {
     switch (c) {
-    case '0': case '1': case '2':
+    case '0':
+    case '1':
+    case '2':
         /* mixed precision (add.f32.bf16) and cvt.pack name fewer types than places */
         return c - '0' < i->n_types ? i->types[c - '0'] : i->types[i->n_types ? i->n_types - 1 : 0];
     case 'w':
@@ -153,35 +174,60 @@ static bool next_slot(const struct ws_ptx_insn *i, const char **s, struct slot *
     if (!*p)
         return false;
     switch (*p++) {
-    case 'a': ret->addr = true; break;
-    case 'l': ret->label = true; break;
-    case 'L': ret->labels = true; break;
-    case 'i': ret->integer = true; break;
-    case '*': ret->rest = true; break;
-    case 'd': ret->dest = true; /* fall through */
+    case 'a':
+        ret->addr = true;
+        break;
+    case 'l':
+        ret->label = true;
+        break;
+    case 'L':
+        ret->labels = true;
+        break;
+    case 'i':
+        ret->integer = true;
+        break;
+    case '*':
+        ret->rest = true;
+        break;
+    case 'd':
+        ret->dest = true; /* fall through */
     default:
         ret->any = *p == 'x';
         ret->type = slot_type(i, *p++);
     }
     for (; *p && *p != ' '; p++)
         switch (*p) {
-        case '+': ret->wider = true; break;
-        case 'v': ret->vec = true; break;
-        case '|': ret->pair = true; break;
-        case '!': ret->neg = true; break;
-        case 'y': ret->sym = true; break;
-        case '?': ret->optional = true; break;
+        case '+':
+            ret->wider = true;
+            break;
+        case 'v':
+            ret->vec = true;
+            break;
+        case '|':
+            ret->pair = true;
+            break;
+        case '!':
+            ret->neg = true;
+            break;
+        case 'y':
+            ret->sym = true;
+            break;
+        case '?':
+            ret->optional = true;
+            break;
         }
     *s = p;
     return true;
 }
 
-static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s, unsigned place)
+static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
+                     unsigned place)
 {
     enum ws_ptx_type have = c->f->regs[o->reg].type, want = s->type;
     enum kind kh = kind_of(have), kw = kind_of(want);
     unsigned bh = ws_ptx_type_bytes(have), bw = ws_ptx_type_bytes(want);
-    if (o->part || s->any) /* a part of a vector register or of a video operand has no declared type of its own */
+    if (o->part ||
+        s->any) /* a part of a vector register or of a video operand has no declared type of its own */
         return true;
     bool ok = kh == kw || (kh == K_BITS && kw != K_PRED) || (kw == K_BITS && kh != K_PRED);
     if (kw == K_FLOAT && kh == K_FLOAT && bh == bw)
@@ -189,16 +235,20 @@ static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o, const st
     ok = ok && (s->wider ? bh >= bw : bh == bw);
     if (ok)
         return true;
-    return fail(c, "operand %u, '%s', is .%s; expected .%s%s", place, c->f->regs[o->reg].name, ws_ptx_type_name(have),
-                ws_ptx_type_name(want), s->wider ? " or a wider integer" : "");
+    return fail(c, "operand %u, '%s', is .%s; expected .%s%s", place, c->f->regs[o->reg].name,
+                ws_ptx_type_name(have), ws_ptx_type_name(want),
+                s->wider ? " or a wider integer" : "");
 }
 
-static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s, unsigned place);
+static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
+                unsigned place);
 
 /* The register of a vector type, and mov's packing: types of the elements follow from the whole. */
-static bool vector(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s, unsigned place)
+static bool vector(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
+                   unsigned place)
 {
-    static const enum ws_ptx_type bits[] = {[1] = WS_T_B8, [2] = WS_T_B16, [4] = WS_T_B32, [8] = WS_T_B64};
+    static const enum ws_ptx_type bits[] = {
+        [1] = WS_T_B8, [2] = WS_T_B16, [4] = WS_T_B32, [8] = WS_T_B64};
     struct slot e = *s;
     unsigned vec = c->i->vec;
     if (!s->vec)
@@ -212,7 +262,8 @@ static bool vector(struct checker *c, const struct ws_ptx_operand *o, const stru
             return fail(c, ".%s cannot be split into %u parts", ws_ptx_type_name(s->type), o->n);
         e.type = bits[bytes / o->n];
     } else if (o->n != vec) {
-        return fail(c, "operand %u has %u elements, but the instruction says %s%.0u", place, o->n, vec ? ".v" : "no vector", vec);
+        return fail(c, "operand %u has %u elements, but the instruction says %s%.0u", place, o->n,
+                    vec ? ".v" : "no vector", vec);
     }
     for (unsigned k = 0; k < o->n; k++)
         if (!one(c, &o->v[k], &e, place))
@@ -220,16 +271,19 @@ static bool vector(struct checker *c, const struct ws_ptx_operand *o, const stru
     return true;
 }
 
-static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s, unsigned place)
+static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
+                unsigned place)
 {
     if (s->addr)
-        return o->kind == WS_OPD_ADDR || fail(c, "operand %u must be an address in brackets", place);
+        return o->kind == WS_OPD_ADDR ||
+               fail(c, "operand %u must be an address in brackets", place);
     if (s->label)
         return o->kind == WS_OPD_LABEL || fail(c, "operand %u must be a label", place);
     if (s->labels)
         return o->kind == WS_OPD_VEC || fail(c, "operand %u must be a list of labels", place);
     if (s->integer)
-        return (o->kind == WS_OPD_IMM && o->imm_kind == WS_IMM_INT) || fail(c, "operand %u must be an integer constant", place);
+        return (o->kind == WS_OPD_IMM && o->imm_kind == WS_IMM_INT) ||
+               fail(c, "operand %u must be an integer constant", place);
     if (o->neg && !s->neg)
         return fail(c, "operand %u cannot be negated", place);
     switch (o->kind) {
@@ -245,14 +299,16 @@ static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct 
             return fail(c, "operand %u must not be a pair", place);
         return one(c, &o->v[0], s, place) && one(c, &o->v[1], &p, place);
     }
-    case WS_OPD_IMM: case WS_OPD_SREG:
+    case WS_OPD_IMM:
+    case WS_OPD_SREG:
         if (s->dest)
             return fail(c, "operand %u is a destination and must be a register", place);
         if (o->kind == WS_OPD_IMM && o->imm_kind != WS_IMM_INT && kind_of(s->type) == K_INT)
             return fail(c, "operand %u is a floating-point constant; expected an integer", place);
         return true;
     case WS_OPD_SYM:
-        return (s->sym && !s->dest) || fail(c, "operand %u: the address of a variable must go through mov", place);
+        return (s->sym && !s->dest) ||
+               fail(c, "operand %u: the address of a variable must go through mov", place);
     default:
         return fail(c, "operand %u must be a register or a constant", place);
     }
@@ -305,7 +361,8 @@ static bool bad_type(struct checker *c, enum ws_ptx_type have, uint64_t want)
     for (int t = WS_T_B8; t < _WS_T_N && n < sizeof list - 12; t++)
         if (want >> t & 1)
             n += snprintf(list + n, sizeof list - n, " .%s", ws_ptx_type_name(t));
-    return fail(c, "'%s' does not work on .%s, only on%s", ws_ptx_op_name(c->i->op), ws_ptx_type_name(have), list);
+    return fail(c, "'%s' does not work on .%s, only on%s", ws_ptx_op_name(c->i->op),
+                ws_ptx_type_name(have), list);
 }
 
 static bool check_mods(struct checker *c)
@@ -315,9 +372,11 @@ static bool check_mods(struct checker *c)
     if (info->mods[0] == 'W')
         return true;
     if (i->n_types < info->min_types)
-        return fail(c, "'%s' needs %u type%s, not %u", info->name, info->min_types, info->min_types > 1 ? "s" : "", i->n_types);
+        return fail(c, "'%s' needs %u type%s, not %u", info->name, info->min_types,
+                    info->min_types > 1 ? "s" : "", i->n_types);
     if (i->n_types > info->max_types)
-        return fail(c, "'%s' takes %u type%s, not %u", info->name, info->max_types, info->max_types == 1 ? "" : "s", i->n_types);
+        return fail(c, "'%s' takes %u type%s, not %u", info->name, info->max_types,
+                    info->max_types == 1 ? "" : "s", i->n_types);
     for (unsigned k = 0; k < i->n_types; k++)
         if (!((k ? info->t1 : info->t0) >> i->types[k] & 1))
             return bad_type(c, i->types[k], k ? info->t1 : info->t0);
@@ -325,7 +384,9 @@ static bool check_mods(struct checker *c)
         return fail(c, "'%s' needs a comparison (.eq, .lt, …)", info->name);
     if (needs_sub(i) && !i->sub)
         return fail(c, "'%s' needs to be told which kind (%s)", info->name,
-                    info->subs >> WS_SUB_LO & 1 ? ".lo, .hi" : info->subs >> WS_SUB_ADD & 1 ? ".add, .min, …" : "see PTX ISA 9.7");
+                    info->subs >> WS_SUB_LO & 1    ? ".lo, .hi"
+                    : info->subs >> WS_SUB_ADD & 1 ? ".add, .min, …"
+                                                   : "see PTX ISA 9.7");
     if (i->sub == WS_SUB_WIDE && (twice(i->types[0]) == WS_T_NONE || i->op == WS_OP_MADC))
         return fail(c, ".wide does not work on .%s", ws_ptx_type_name(i->types[0]));
     return true;
@@ -339,7 +400,8 @@ static bool check_call(struct checker *c)
     if (!exists(c, &call->callee))
         return false;
     for (uint32_t k = 0; k < call->n_rets + call->n_args; k++) {
-        const struct ws_ptx_operand *o = k < call->n_rets ? &call->rets[k] : &call->args[k - call->n_rets];
+        const struct ws_ptx_operand *o =
+            k < call->n_rets ? &call->rets[k] : &call->args[k - call->n_rets];
         if (!exists(c, o))
             return false;
         bool constant = o->kind == WS_OPD_IMM && k >= call->n_rets;
@@ -348,19 +410,20 @@ static bool check_call(struct checker *c)
     }
     if (call->callee.kind == WS_OPD_REG) {
         if (call->proto < 0 || (uint32_t)call->proto >= c->f->n_protos)
-            return fail(c, "a call through a register needs the name of a .callprototype or .calltargets behind its arguments");
+            return fail(c, "a call through a register needs the name of a .callprototype or "
+                           ".calltargets behind its arguments");
         const struct ws_ptx_proto *p = &c->f->protos[call->proto];
         if (!p->n_targets && (p->n_params != call->n_args || p->n_rets != call->n_rets))
-            return fail(c, "%u results and %u arguments, but '%s' says %u and %u", call->n_rets, call->n_args, p->name,
-                        p->n_rets, p->n_params);
+            return fail(c, "%u results and %u arguments, but '%s' says %u and %u", call->n_rets,
+                        call->n_args, p->name, p->n_rets, p->n_params);
         return true;
     }
     if (WS_PTX_SYM_KIND(call->callee.sym) != WS_PTX_SYM_FUNC)
         return fail(c, "what is called is no function");
     const struct ws_ptx_func *f = &c->m->funcs[WS_PTX_SYM_INDEX(call->callee.sym)];
     if (f->n_params != call->n_args || f->n_rets != call->n_rets)
-        return fail(c, "%u results and %u arguments, but '%s' has %u and %u", call->n_rets, call->n_args, f->name, f->n_rets,
-                    f->n_params);
+        return fail(c, "%u results and %u arguments, but '%s' has %u and %u", call->n_rets,
+                    call->n_args, f->name, f->n_rets, f->n_params);
     return true;
 }
 
@@ -371,7 +434,8 @@ static void check_insn(struct checker *c)
         fail(c, "opcode %u does not exist", i->op);
         return;
     }
-    if (i->guard >= 0 && ((uint32_t)i->guard >= c->f->n_regs || c->f->regs[i->guard].type != WS_T_PRED)) {
+    if (i->guard >= 0 &&
+        ((uint32_t)i->guard >= c->f->n_regs || c->f->regs[i->guard].type != WS_T_PRED)) {
         fail(c, "the guard is not a predicate register");
         return;
     }
@@ -384,7 +448,8 @@ static void check_labels(struct checker *c)
     static const struct ws_ptx_insn none = {.op = WS_OP_RET, .guard = -1};
     c->i = &none;
     for (uint32_t k = 0; k < c->f->n_labels; k++)
-        if (c->f->labels[k].insn > c->f->n_insns || (k && c->f->labels[k].insn < c->f->labels[k - 1].insn))
+        if (c->f->labels[k].insn > c->f->n_insns ||
+            (k && c->f->labels[k].insn < c->f->labels[k - 1].insn))
             fail(c, "label '%s' stands outside the function or out of order", c->f->labels[k].name);
 }
 

@@ -8,3 +8,14 @@ check_PROGRAMS += tests/unit/test_backend_daemon
 tests_unit_test_backend_daemon_SOURCES = tests/unit/test_backend_daemon.c
 tests_unit_test_backend_daemon_LDADD = $(WSCLIENT_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_daemon
+
+# The core without sockets, with fake devices; the archive's ws_dmodule_info() is fakedev.c's, so it stands first.
+noinst_LIBRARIES += tests/libwsserver.a
+tests_libwsserver_a_SOURCES = tests/lib/fakedev.h tests/lib/fakedev.c tests/lib/wsserver.h tests/lib/wsserver.c
+tests_libwsserver_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)
+WSSERVER_LDADD = tests/libwsserver.a $(BACKEND_LDADD)
+
+check_PROGRAMS += tests/unit/test_backend_stream
+tests_unit_test_backend_stream_SOURCES = tests/unit/test_backend_stream.c
+tests_unit_test_backend_stream_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_stream

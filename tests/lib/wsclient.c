@@ -397,6 +397,14 @@ void wst_pump(struct wst_client *c, int timeout_ms)
         pump_one(c, (int)((end - now) / 1000000) + 1);
 }
 
+void wst_pump_some(struct wst_client *c)
+{
+    drop_held(c);
+    if (pump_one(c, 10000))
+        while (pump_one(c, 0))
+            ;
+}
+
 bool wst_wait_dropped(struct wst_client *c, int timeout_ms)
 {
     wst_pump(c, timeout_ms);

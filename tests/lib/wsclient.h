@@ -59,6 +59,8 @@ const Ws__Reply *wst_wait(struct wst_client *c, uint64_t seq, int timeout_ms);
 const Ws__Reply *wst_call(struct wst_client *c, Ws__Command__CCase which, void *sub);
 /* Reads what there is for up to @timeout_ms or until dropped. */
 void wst_pump(struct wst_client *c, int timeout_ms);
+/* Waits for one message and takes all that is there; replies are forgotten. */
+void wst_pump_some(struct wst_client *c);
 bool wst_wait_dropped(struct wst_client *c, int timeout_ms);
 Ws__StatusReply *wst_status(const char *endpoint); /* caller: ws__status_reply__free_unpacked() is for its parent; see below */
 void wst_status_free(Ws__StatusReply *s);

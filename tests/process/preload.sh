@@ -8,9 +8,11 @@ here=$top/tests/process
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export WATTSHARE_SOCKET=ipc://$tmp/none
+sanitized=
 if nm -D "$lib" | grep -q __asan_init; then # the sanitizer must come first
     lib=$(gcc -print-file-name=libasan.so):$lib
     export ASAN_OPTIONS=detect_leaks=0
+    sanitized=1 # its own dlopen() stands before ours and hides the caller
 fi
 fails=0
 check() { # check DESCRIPTION COMMAND…
@@ -43,8 +45,8 @@ if command -v strip >/dev/null; then
     check "stripped program: named, with the cure" grep -q "$tmp/stripped.*-cudart shared" "$tmp/err"
     strip -o "$tmp/lib.so" "$here/lookalike_library.so"
     check "stripped library: the program runs" with "$here/driver_user" stranger "$tmp/lib.so"
-    check "stripped library: its runtime gets no driver" grep -q 'stranger 0' "$tmp/out"
-    check "stripped library: named" grep -q "$tmp/lib.so.*-cudart shared" "$tmp/err"
+    [ "$sanitized" ] || check "stripped library: its runtime gets no driver" grep -q 'stranger 0' "$tmp/out"
+    [ "$sanitized" ] || check "stripped library: named" grep -q "$tmp/lib.so.*-cudart shared" "$tmp/err"
 fi
 
 # A real one, where nvcc is.
@@ -79,7 +81,7 @@ check "driver by linking: our cuInit" grep -q cuInit "$tmp/out"
 for name in libcuda.so libcuda.so.1 /usr/lib/nowhere/libcuda.so.1 libcudart.so.13; do
     check "driver by dlopen $name" with "$here/driver_user" dlopen $name
 done
-check "dlopen keeps the caller's RUNPATH" with "$here/runpath_main"
+[ "$sanitized" ] || check "dlopen keeps the caller's RUNPATH" with "$here/runpath_main"
 
 # Programs that have nothing to do with CUDA.
 check "sh" with sh -c 'echo hello; ls / >/dev/null; exec cat /dev/null'

@@ -36,7 +36,8 @@ static int teardown(void **state)
     return 0;
 }
 
-#define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n.entry k() { .reg .pred p; .reg .b32 r;\n"
+#define HEAD                                                                                       \
+    ".version 8.0\n.target sm_75\n.address_size 64\n.entry k() { .reg .pred p; .reg .b32 r;\n"
 
 static void build(struct fixture *x, const char *text, struct ws_ptx_cfg *c)
 {
@@ -65,9 +66,13 @@ static void test_if_else(void **state)
 {
     struct fixture *x = *state;
     struct ws_ptx_cfg c;
-    build(x, HEAD "mov.b32 r, 0; @p bra E; mov.b32 r, 1; bra J; E: mov.b32 r, 2; J: mov.b32 r, 3; ret; }", &c);
+    build(x,
+          HEAD
+          "mov.b32 r, 0; @p bra E; mov.b32 r, 1; bra J; E: mov.b32 r, 2; J: mov.b32 r, 3; ret; }",
+          &c);
     check(&c, 4,
-          (struct ws_ptx_block[]){{0, 2, {1, 2}, 3}, {2, 2, {3, -1}, 3}, {4, 1, {3, -1}, 3}, {5, 2, {-1, -1}, -1}});
+          (struct ws_ptx_block[]){
+              {0, 2, {1, 2}, 3}, {2, 2, {3, -1}, 3}, {4, 1, {3, -1}, 3}, {5, 2, {-1, -1}, -1}});
 }
 
 static void test_loop_with_exit(void **state)
@@ -75,7 +80,8 @@ static void test_loop_with_exit(void **state)
     struct fixture *x = *state;
     struct ws_ptx_cfg c;
     build(x, HEAD "L: mov.b32 r, 0; @p exit; @!p bra L; ret; }", &c);
-    check(&c, 3, (struct ws_ptx_block[]){{0, 2, {1, -1}, -1}, {2, 1, {2, 0}, -1}, {3, 1, {-1, -1}, -1}});
+    check(&c, 3,
+          (struct ws_ptx_block[]){{0, 2, {1, -1}, -1}, {2, 1, {2, 0}, -1}, {3, 1, {-1, -1}, -1}});
 }
 
 static void test_endless_loop_has_no_post_dominator(void **state)
@@ -83,7 +89,8 @@ static void test_endless_loop_has_no_post_dominator(void **state)
     struct fixture *x = *state;
     struct ws_ptx_cfg c;
     build(x, HEAD "@p bra X; L: mov.b32 r, 1; bra L; X: ret; }", &c);
-    check(&c, 3, (struct ws_ptx_block[]){{0, 1, {1, 2}, 2}, {1, 2, {1, -1}, -1}, {3, 1, {-1, -1}, -1}});
+    check(&c, 3,
+          (struct ws_ptx_block[]){{0, 1, {1, 2}, 2}, {1, 2, {1, -1}, -1}, {3, 1, {-1, -1}, -1}});
 }
 
 static void test_empty_and_falling_off(void **state)
@@ -101,7 +108,10 @@ static void test_branch_table(void **state)
 {
     struct fixture *x = *state;
     struct ws_ptx_cfg c;
-    build(x, HEAD "t: .branchtargets A, B, C; brx.idx r, t; A: bra J; B: bra J; C: mov.b32 r, 1; J: ret; }", &c);
+    build(x,
+          HEAD
+          "t: .branchtargets A, B, C; brx.idx r, t; A: bra J; B: bra J; C: mov.b32 r, 1; J: ret; }",
+          &c);
     assert_int_equal(c.n_blocks, 5);
     assert_int_equal(c.blocks[0].ipdom, 4);
 }

@@ -97,7 +97,8 @@ static int ptx(struct fixture *x, uint32_t sm)
     return ws_fatbin_ptx(x->image, x->len, sm, LIMIT, &x->out, &x->out_len, &x->diags);
 }
 
-static const char text[] = "\n.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n";
+static const char text[] =
+    "\n.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n";
 
 static void test_plain_lz4_zstd(void **state)
 {
@@ -176,18 +177,29 @@ static void test_fields_that_lie(void **state)
         uint64_t v;
         int want;
     } rows[] = {
-        {0, 4, 0xba55ed51, WS_PTX_E_FORMAT},      {4, 2, 2, WS_PTX_E_FORMAT},
-        {6, 2, 15, WS_PTX_E_FORMAT},              {6, 2, 0xffff, WS_PTX_E_FORMAT},
-        {8, 8, UINT64_MAX, WS_PTX_E_FORMAT},      {8, 8, UINT64_MAX - 8, WS_PTX_E_FORMAT},
-        {8, 8, 63, WS_PTX_E_FORMAT},              {16 + 4, 4, 63, WS_PTX_E_FORMAT},
-        {16 + 4, 4, UINT32_MAX, WS_PTX_E_FORMAT}, {16 + 8, 8, UINT64_MAX, WS_PTX_E_FORMAT},
+        {0, 4, 0xba55ed51, WS_PTX_E_FORMAT},
+        {4, 2, 2, WS_PTX_E_FORMAT},
+        {6, 2, 15, WS_PTX_E_FORMAT},
+        {6, 2, 0xffff, WS_PTX_E_FORMAT},
+        {8, 8, UINT64_MAX, WS_PTX_E_FORMAT},
+        {8, 8, UINT64_MAX - 8, WS_PTX_E_FORMAT},
+        {8, 8, 63, WS_PTX_E_FORMAT},
+        {16 + 4, 4, 63, WS_PTX_E_FORMAT},
+        {16 + 4, 4, UINT32_MAX, WS_PTX_E_FORMAT},
+        {16 + 8, 8, UINT64_MAX, WS_PTX_E_FORMAT},
         {16 + 8, 8, UINT64_MAX - 80, WS_PTX_E_FORMAT},
-        {16 + 16, 4, UINT32_MAX, WS_PTX_E_FORMAT}, {16 + 16, 4, 1, WS_PTX_E_FORMAT},
-        {16 + 20, 4, 73, WS_PTX_E_FORMAT},        {16 + 20, 4, UINT32_MAX, WS_PTX_E_FORMAT},
-        {16 + 40, 8, 0x1001, WS_PTX_E_UNSUPPORTED}, {16 + 40, 8, 0x12011, WS_PTX_E_UNSUPPORTED},
-        {16 + 56, 8, UINT64_MAX, WS_PTX_E_FORMAT}, {16 + 56, 8, LIMIT + 1, WS_PTX_E_FORMAT},
-        {16 + 56, 8, 5, WS_PTX_E_FORMAT},         {16 + 56, 8, 0, WS_PTX_E_FORMAT},
-        {16 + 56, 8, sizeof text + 1, WS_PTX_E_FORMAT}, {16 + 0, 2, 9, WS_PTX_E_NOTFOUND},
+        {16 + 16, 4, UINT32_MAX, WS_PTX_E_FORMAT},
+        {16 + 16, 4, 1, WS_PTX_E_FORMAT},
+        {16 + 20, 4, 73, WS_PTX_E_FORMAT},
+        {16 + 20, 4, UINT32_MAX, WS_PTX_E_FORMAT},
+        {16 + 40, 8, 0x1001, WS_PTX_E_UNSUPPORTED},
+        {16 + 40, 8, 0x12011, WS_PTX_E_UNSUPPORTED},
+        {16 + 56, 8, UINT64_MAX, WS_PTX_E_FORMAT},
+        {16 + 56, 8, LIMIT + 1, WS_PTX_E_FORMAT},
+        {16 + 56, 8, 5, WS_PTX_E_FORMAT},
+        {16 + 56, 8, 0, WS_PTX_E_FORMAT},
+        {16 + 56, 8, sizeof text + 1, WS_PTX_E_FORMAT},
+        {16 + 0, 2, 9, WS_PTX_E_NOTFOUND},
     };
     struct fixture *x = *state;
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++)
@@ -204,13 +216,29 @@ static void test_fields_that_lie(void **state)
         }
 }
 
+static void test_a_stored_payload_ends_where_the_entries_do(void **state)
+{
+    struct fixture *x = *state;
+    start(x);
+    size_t at = add(x, WS_FATBIN_PTX, 75, 0x11, text);
+    uint8_t *exact = malloc(x->len); /* so that the sanitizer sees a byte too many */
+    assert_non_null(exact);
+    memcpy(exact, x->image, x->len);
+    free(x->image);
+    x->image = exact;
+    assert_int_equal(ptx(x, 75), 0);
+    put(x, at + 8, x->len - at - 80 + 1, 8);
+    assert_int_equal(ptx(x, 75), WS_PTX_E_FORMAT);
+}
+
 /* Images that came from nvcc; each must give a kernel, in every compression. */
 static void test_nvcc_images(void **state)
 {
     struct fixture *x = *state;
     const char *srcdir = getenv("srcdir");
     char pattern[4096];
-    snprintf(pattern, sizeof pattern, "%s/tests/corpus/fatbin/nvcc-*.fatbin", srcdir ? srcdir : ".");
+    snprintf(pattern, sizeof pattern, "%s/tests/corpus/fatbin/nvcc-*.fatbin",
+             srcdir ? srcdir : ".");
     assert_int_equal(glob(pattern, 0, NULL, &x->glob), 0);
     assert_true(x->glob.gl_pathc >= 4);
     for (size_t k = 0; k < x->glob.gl_pathc; k++) {
@@ -265,9 +293,15 @@ static void test_image_kinds(void **state)
         {"/* .version", 11, WS_IMAGE_UNKNOWN},
         {".versio", 7, WS_IMAGE_UNKNOWN},
         {"", 0, WS_IMAGE_UNKNOWN},
-        {"\x7f" "ELF\2\1\1\x41\0\0\0\0\0\0\0\0\2\0\xbe\0", 20, WS_IMAGE_CUBIN},
-        {"\x7f" "ELF\2\1\1\x41\0\0\0\0\0\0\0\0\2\0\x3e\0", 20, WS_IMAGE_UNKNOWN},
-        {"\x7f" "ELF", 4, WS_IMAGE_UNKNOWN},
+        {"\x7f"
+         "ELF\2\1\1\x41\0\0\0\0\0\0\0\0\2\0\xbe\0",
+         20, WS_IMAGE_CUBIN},
+        {"\x7f"
+         "ELF\2\1\1\x41\0\0\0\0\0\0\0\0\2\0\x3e\0",
+         20, WS_IMAGE_UNKNOWN},
+        {"\x7f"
+         "ELF",
+         4, WS_IMAGE_UNKNOWN},
         {"\x50\xed\x55\xba", 4, WS_IMAGE_FATBIN},
         {"\x50\xed\x55", 3, WS_IMAGE_UNKNOWN},
     };
@@ -281,7 +315,8 @@ static void test_out_of_memory(void **state)
     start(x);
     add(x, WS_FATBIN_PTX, 75, 0x11 | LZ4_FLAG, text);
     ws_alloc_fail_after(1);
-    assert_int_equal(ws_fatbin_ptx(x->image, x->len, 75, LIMIT, &x->out, &x->out_len, NULL), -ENOMEM);
+    assert_int_equal(ws_fatbin_ptx(x->image, x->len, 75, LIMIT, &x->out, &x->out_len, NULL),
+                     -ENOMEM);
     assert_null(x->out);
 }
 
@@ -294,6 +329,7 @@ int main(int argc, char **argv)
         T(test_without_ptx_it_says_what_is_there),
         T(test_walk_gives_entries_and_options),
         T(test_fields_that_lie),
+        T(test_a_stored_payload_ends_where_the_entries_do),
         T(test_nvcc_images),
         T(test_image_kinds),
         T(test_out_of_memory),

@@ -82,18 +82,20 @@ static void test_header_and_parameters(void **state)
 static void test_modifiers_become_fields(void **state)
 {
     struct fixture *x = *state;
-    const struct ws_ptx_func *f = parse(x, KERNEL("cvt.rzi.ftz.s32.f32 %r1, %f2;"
-                                                  "setp.geu.and.ftz.f32 %p1|%p2, %f1, %f2, !%p3;"
-                                                  "atom.global.gpu.relaxed.add.u32 %r1, [%d1+-8], %r2;"
-                                                  "ld.global.cg.v2.f64 {%g1, _}, [%d1];"
-                                                  "vote.ballot.sync.b32 %r1, %p1, -1;"
-                                                  "@!%p1 mul.wide.s32 %d1, %r1, 4;"
-                                                  "mad.lo.cc.u32 %r1, %r2, %r3, %r4;"
-                                                  "ld.shared::cta.L1::no_allocate.u32 %r1, [%d1];"
-                                                  "bar.cta.sync 0;"
-                                                  "ld.mmio.relaxed.sys.global.u32 %r1, [%d1];"));
+    const struct ws_ptx_func *f =
+        parse(x, KERNEL("cvt.rzi.ftz.s32.f32 %r1, %f2;"
+                        "setp.geu.and.ftz.f32 %p1|%p2, %f1, %f2, !%p3;"
+                        "atom.global.gpu.relaxed.add.u32 %r1, [%d1+-8], %r2;"
+                        "ld.global.cg.v2.f64 {%g1, _}, [%d1];"
+                        "vote.ballot.sync.b32 %r1, %p1, -1;"
+                        "@!%p1 mul.wide.s32 %d1, %r1, 4;"
+                        "mad.lo.cc.u32 %r1, %r2, %r3, %r4;"
+                        "ld.shared::cta.L1::no_allocate.u32 %r1, [%d1];"
+                        "bar.cta.sync 0;"
+                        "ld.mmio.relaxed.sys.global.u32 %r1, [%d1];"
+                        "cp.async.cg.shared.global [%d1], [%d2], 16;"));
     const struct ws_ptx_insn *i = f->insns;
-    assert_int_equal(f->n_insns, 10);
+    assert_int_equal(f->n_insns, 11);
     assert_int_equal(i[0].op, WS_OP_CVT);
     assert_int_equal(i[0].rnd, WS_RND_RZI);
     assert_int_equal(i[0].flags, WS_F_FTZ);
@@ -139,6 +141,9 @@ static void test_modifiers_become_fields(void **state)
 
     assert_int_equal(i[8].op, WS_OP_BAR_SYNC);
     assert_int_equal(i[9].sem, WS_SEM_MMIO);
+    assert_int_equal(i[10].space, WS_SP_SHARED);
+    assert_int_equal(i[10].space2, WS_SP_GLOBAL);
+    assert_null(i[10].ext);
 }
 
 static void test_special_registers(void **state)
@@ -147,15 +152,23 @@ static void test_special_registers(void **state)
         const char *text;
         int sreg, dim;
     } rows[] = {
-        {"%tid.x", WS_SR_TID, 0},       {"%ctaid.z", WS_SR_CTAID, 2},      {"%laneid", WS_SR_LANEID, 0},
-        {"%envreg31", WS_SR_ENVREG, 31}, {"%pm7", WS_SR_PM, 7},            {"WARP_SZ", WS_SR_WARPSZ, 0},
-        {"%lanemask_lt", WS_SR_LANEMASK_LT, 0}, {"%reserved_smem_offset_1", WS_SR_RESERVED_SMEM_OFFSET, 1},
-        {"%clock", WS_SR_CLOCK, 0},     {"%smid", WS_SR_SMID, 0},          {"%nctaid.y", WS_SR_NCTAID, 1},
+        {"%tid.x", WS_SR_TID, 0},
+        {"%ctaid.z", WS_SR_CTAID, 2},
+        {"%laneid", WS_SR_LANEID, 0},
+        {"%envreg31", WS_SR_ENVREG, 31},
+        {"%pm7", WS_SR_PM, 7},
+        {"WARP_SZ", WS_SR_WARPSZ, 0},
+        {"%lanemask_lt", WS_SR_LANEMASK_LT, 0},
+        {"%reserved_smem_offset_1", WS_SR_RESERVED_SMEM_OFFSET, 1},
+        {"%clock", WS_SR_CLOCK, 0},
+        {"%smid", WS_SR_SMID, 0},
+        {"%nctaid.y", WS_SR_NCTAID, 1},
     };
     struct fixture *x = *state;
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
         char text[200];
-        snprintf(text, sizeof text, HEAD ".entry k() { .reg .b32 x; mov.u32 x, %s; }", rows[k].text);
+        snprintf(text, sizeof text, HEAD ".entry k() { .reg .b32 x; mov.u32 x, %s; }",
+                 rows[k].text);
         const struct ws_ptx_func *f = parse(x, text);
         assert_int_equal(f->insns[0].operands[1].kind, WS_OPD_SREG);
         assert_int_equal(f->insns[0].operands[1].sreg, rows[k].sreg);
@@ -167,8 +180,9 @@ static void test_special_registers(void **state)
 static void test_registers_of_a_range_cost_nothing_until_used(void **state)
 {
     struct fixture *x = *state;
-    const struct ws_ptx_func *f = parse(
-        x, HEAD ".entry k() { .reg .b32 %x<2000000000>; .reg .b32 %x1<20>; mov.u32 %x1999999999, %x17; mov.u32 %x17, %x3; }");
+    const struct ws_ptx_func *f =
+        parse(x, HEAD ".entry k() { .reg .b32 %x<2000000000>; .reg .b32 %x1<20>; mov.u32 "
+                      "%x1999999999, %x17; mov.u32 %x17, %x3; }");
     assert_int_equal(f->n_regs, 3);
     assert_string_equal(f->regs[0].name, "%x1999999999");
     assert_string_equal(f->regs[2].name, "%x3");
@@ -219,7 +233,8 @@ static void test_immediates(void **state)
     struct fixture *x = *state;
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
         char text[200];
-        snprintf(text, sizeof text, HEAD ".entry k() { .reg .b64 d; mov.b64 d, %s; }", rows[k].text);
+        snprintf(text, sizeof text, HEAD ".entry k() { .reg .b64 d; mov.b64 d, %s; }",
+                 rows[k].text);
         const struct ws_ptx_func *f = parse(x, text);
         uint64_t got = ws_ptx_imm_as(&f->insns[0].operands[1], rows[k].type);
         if (got != rows[k].want)
@@ -232,9 +247,11 @@ static void test_immediates(void **state)
 static void test_initial_values(void **state)
 {
     struct fixture *x = *state;
-    static const uint32_t grid[] = {1, 2, 0, 0, 0, 0, 0, 0, 9, 8};
-    parse(x, HEAD ".func f();\n.global .u32 g[3][4] = {{1, 2}, {}, {9, 8}};\n.global .u64 a[3] = {0, g + 4, f};\n"
-                  ".global .u8 b[5] = {7, 0xFF00(generic(g)+2)};\n.global .b8 open[] = {1, 2, 0};\n.extern .shared .b8 dyn[];");
+    static const uint32_t grid[] = {1, 2, 0, 0, 3, 0, 0, 0, 9, 8};
+    parse(x, HEAD ".func f();\n.global .u32 g[3][4] = {1, 2, {3}, {9, 8}};\n.global .u64 a[3] = "
+                  "{0, g + 4, f};\n"
+                  ".global .u8 b[5] = {7, 0xFF00(generic(g)+2)};\n.global .b8 open[] = {1, 2, "
+                  "0};\n.extern .shared .b8 dyn[];");
     const struct ws_ptx_var *v = x->m->vars;
     assert_int_equal(v[0].size_bytes, 48);
     assert_int_equal(v[0].init_bytes, sizeof grid - 3); /* trailing zeros are left out */
@@ -257,10 +274,11 @@ static void test_initial_values(void **state)
 static void test_blocks_are_flattened(void **state)
 {
     struct fixture *x = *state;
-    const struct ws_ptx_func *f = parse(x, HEAD ".entry k() { .reg .pred p;\n"
-                                                "{ .param .b32 q; .reg .b32 r; st.param.b32 [q], r; l: @p bra l; @p bra end; }\n"
-                                                "{ .param .b32 q; .reg .b32 r; st.param.b32 [q], r; l: @p bra l; }\n"
-                                                "end: ret; }");
+    const struct ws_ptx_func *f = parse(
+        x, HEAD ".entry k() { .reg .pred p;\n"
+                "{ .param .b32 q; .reg .b32 r; st.param.b32 [q], r; l: @p bra l; @p bra end; }\n"
+                "{ .param .b32 q; .reg .b32 r; st.param.b32 [q], r; l: @p bra l; }\n"
+                "end: ret; }");
     assert_int_equal(f->n_vars, 2);
     assert_string_equal(f->vars[0].name, "q");
     assert_string_equal(f->vars[1].name, "q$1");
@@ -274,14 +292,33 @@ static void test_blocks_are_flattened(void **state)
     assert_string_equal(f->labels[1].name, "l$1");
 }
 
-static void test_calls(void **state)
+/* Moved to the top of the body, a declaration must not hide what the body means elsewhere. */
+static void test_declarations_do_not_hide_the_module(void **state)
 {
     struct fixture *x = *state;
     const struct ws_ptx_func *f =
-        parse(x, HEAD ".func (.param .b32 r) f(.param .b32 a);\n.func (.reg .u32 o) g(.reg .u32 i) { add.u32 o, i, 1; ret; }\n"
-                      ".entry k() { .reg .b64 d; .reg .b32 b; .param .b32 q, z;\nst.param.b32 [q], 1;\n"
-                      "call.uni (z), f, (q);\ncall (b), g, (3);\nmov.u64 d, f;\n"
-                      "pr: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (z), d, (q), pr;\nret; }");
+        parse(x, HEAD ".global .u32 a, b, c;\n.entry k() { .reg .b64 d; .reg .b32 a; mov.u64 d, b; "
+                      ".reg .b32 b; mov.b32 b, a;\n"
+                      "{ .reg .b32 c; mov.b32 c, b; }\nmov.u64 d, c; }");
+    const struct ws_ptx_insn *i = f->insns;
+    assert_int_equal(i[0].operands[1].sym, WS_PTX_SYM_VAR | 1);
+    assert_string_equal(f->regs[i[1].operands[0].reg].name, "b$1");
+    assert_string_equal(f->regs[i[1].operands[1].reg].name,
+                        "a"); /* nothing meant the module's before */
+    assert_string_equal(f->regs[i[2].operands[0].reg].name, "c$1");
+    assert_int_equal(i[3].operands[1].sym, WS_PTX_SYM_VAR | 2);
+}
+
+static void test_calls(void **state)
+{
+    struct fixture *x = *state;
+    const struct ws_ptx_func *f = parse(
+        x, HEAD
+        ".func (.param .b32 r) f(.param .b32 a);\n.func (.reg .u32 o) g(.reg .u32 i) { add.u32 o, "
+        "i, 1; ret; }\n"
+        ".entry k() { .reg .b64 d; .reg .b32 b; .param .b32 q, z;\nst.param.b32 [q], 1;\n"
+        "call.uni (z), f, (q);\ncall (b), g, (3);\nmov.u64 d, f;\n"
+        "pr: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (z), d, (q), pr;\nret; }");
     const struct ws_ptx_call *c = f->insns[1].call;
     assert_int_equal(f->insns[1].flags, WS_F_UNI);
     assert_int_equal(c->callee.sym, WS_PTX_SYM_FUNC | 0);
@@ -303,8 +340,8 @@ static void test_calls(void **state)
 static void test_branch_tables(void **state)
 {
     struct fixture *x = *state;
-    const struct ws_ptx_func *f =
-        parse(x, KERNEL("t: .branchtargets A, B, A;\nbrx.idx %r1, t;\nA: mov.u32 %r1, 1;\nB: ret;"));
+    const struct ws_ptx_func *f = parse(
+        x, KERNEL("t: .branchtargets A, B, A;\nbrx.idx %r1, t;\nA: mov.u32 %r1, 1;\nB: ret;"));
     const struct ws_ptx_operand *o = &f->insns[0].operands[1];
     assert_int_equal(o->n, 3);
     assert_int_equal(f->labels[o->v[0].label].insn, 1);
@@ -316,9 +353,13 @@ static void test_instruction_text(void **state)
 {
     struct fixture *x = *state;
     char buf[100], small[8];
-    const struct ws_ptx_func *f = parse(x, KERNEL("@!%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%d1+16];"));
+    const struct ws_ptx_func *f =
+        parse(x, KERNEL("@!%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%d1+16];"
+                        "min.f32.xorsign.abs.ftz.NaN %f1, %f2, -0f3F800000;"));
     ws_ptx_insn_text(x->m, f, f->insns, buf, sizeof buf);
     assert_string_equal(buf, "@!%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%d1+16];");
+    ws_ptx_insn_text(x->m, f, &f->insns[1], buf, sizeof buf);
+    assert_string_equal(buf, "min.ftz.NaN.xorsign.abs.f32 %f1, %f2, 0fBF800000;");
     ws_ptx_insn_text(x->m, f, f->insns, small, sizeof small);
     assert_true(strlen(small) < sizeof small);
 }
@@ -326,11 +367,12 @@ static void test_instruction_text(void **state)
 static void test_mix(void **state)
 {
     struct fixture *x = *state;
-    static const enum ws_ptx_mix want[] = {WS_MIX_FP32, WS_MIX_INT, WS_MIX_FP64, WS_MIX_SFU, WS_MIX_LDST, WS_MIX_ATOM, WS_MIX_CTRL,
-                                           WS_MIX_FP32};
-    const struct ws_ptx_func *f = parse(x, KERNEL("add.f32 %f1, %f2, %f3; add.u32 %r1, %r2, %r3; fma.rn.f64 %g1, %g2, %g3, %g4;"
-                                                  "sin.approx.f32 %f1, %f2; ld.global.u32 %r1, [%d1]; atom.add.u32 %r1, [%d1], 1;"
-                                                  "ret; set.lt.u32.f32 %r1, %f1, %f2;"));
+    static const enum ws_ptx_mix want[] = {WS_MIX_FP32, WS_MIX_INT,  WS_MIX_FP64, WS_MIX_SFU,
+                                           WS_MIX_LDST, WS_MIX_ATOM, WS_MIX_CTRL, WS_MIX_FP32};
+    const struct ws_ptx_func *f = parse(
+        x, KERNEL("add.f32 %f1, %f2, %f3; add.u32 %r1, %r2, %r3; fma.rn.f64 %g1, %g2, %g3, %g4;"
+                  "sin.approx.f32 %f1, %f2; ld.global.u32 %r1, [%d1]; atom.add.u32 %r1, [%d1], 1;"
+                  "ret; set.lt.u32.f32 %r1, %f1, %f2;"));
     for (size_t k = 0; k < WS_ARRAY_SIZE(want); k++)
         assert_int_equal(ws_ptx_insn_mix(&f->insns[k]), want[k]);
 }
@@ -338,14 +380,20 @@ static void test_mix(void **state)
 static void test_validate_finds_what_a_pass_breaks(void **state)
 {
     struct fixture *x = *state;
-    parse(x, KERNEL("L: add.u32 %r1, %r2, %r3; @%p1 bra L; ld.u32 %r1, [%d1]; mov.u64 %d1, k; ret;"));
+    parse(x,
+          KERNEL("L: add.u32 %r1, %r2, %r3; @%p1 bra L; ld.u32 %r1, [%d1]; mov.u64 %d1, k; ret;"));
     struct ws_ptx_func *f = &x->m->funcs[0];
     struct ws_ptx_insn *i = f->insns;
     const struct {
         int32_t *at, wrong;
     } ints[] = {
-        {&i[0].operands[1].reg, 99},  {&i[0].operands[1].reg, -1}, {&i[1].operands[0].label, 1}, {&i[1].guard, 0},
-        {&i[1].guard, 1000},          {&i[2].operands[1].reg, 77}, {&i[3].operands[1].sym, WS_PTX_SYM_FUNC | 1},
+        {&i[0].operands[1].reg, 99},
+        {&i[0].operands[1].reg, -1},
+        {&i[1].operands[0].label, 1},
+        {&i[1].guard, 0},
+        {&i[1].guard, 1000},
+        {&i[2].operands[1].reg, 77},
+        {&i[3].operands[1].sym, WS_PTX_SYM_FUNC | 1},
         {&i[3].operands[1].sym, WS_PTX_SYM_LOCALVAR | 3},
     };
     assert_int_equal(ws_ptx_validate(x->m, NULL, NULL), 0);
@@ -364,12 +412,88 @@ static void test_validate_finds_what_a_pass_breaks(void **state)
     assert_int_equal(ws_ptx_validate(x->m, NULL, NULL), WS_PTX_E_SYNTAX);
 }
 
+/* Any change to the text that changes its meaning must make another module. */
+static void test_equal_sees_every_difference(void **state)
+{
+    static const char base[] = ".version 8.0\n.target sm_75\n.address_size 64\n.global .align 4 "
+                               ".u32 g[2] = {1, 2};\n.global .u64 q = g+4;\n"
+                               ".func (.param .b32 r) f(.param .b32 i);\n.visible .entry k(.param "
+                               ".u64 a) .maxntid 64, 1, 1\n{\n.reg .b32 %r<9>;\n"
+                               ".reg .pred %p<3>;\n.shared .u32 s[3];\n.param .b32 z, y;\nadd.s32 "
+                               "%r1, %r2, 7;\n@%p1 ld.global.u32 %r1, [g+4];\nL:\n"
+                               "call (z), f, (y);\n.pragma \"x\";\ncvt.rn.f32.s32 %r1, "
+                               "%r2;\nmov.u32 %r1, %tid.x;\nbra L;\nN: bra N;\n}\n";
+    static const struct {
+        const char *from, *to;
+    } rows[] = {
+        {".version 8.0", ".version 8.1"},
+        {"sm_75", "sm_80"},
+        {"_size 64", "_size 32"},
+        {"sm_75", "sm_75a"},
+        {".align 4 ", ".align 8 "},
+        {"{1, 2}", "{1, 3}"},
+        {"{1, 2}", "{1}"},
+        {"g[2]", "g[3]"},
+        {"g[2]", "g[2][1]"},
+        {"g+4;", "g+8;"},
+        {"= g+4", "= generic(g)+4"},
+        {".visible ", ".weak "},
+        {".u64 a)", ".b64 a)"},
+        {"64, 1, 1", "32, 1, 1"},
+        {"s[3]", "s[4]"},
+        {"%r2, 7", "%r3, 7"},
+        {"%r2, 7", "%r2, 8"},
+        {"add.s32", "add.u32"},
+        {"add.s32", "add.sat.s32"},
+        {"add.s32", "sub.s32"},
+        {"@%p1", "@!%p1"},
+        {"@%p1", "@%p2"},
+        {"@%p1", ""},
+        {"[g+4]", "[g+8]"},
+        {"ld.global", "ld.volatile.global"},
+        {"ld.global", "ld"},
+        {"ld.global", "ld.global.cg"},
+        {"ld.global", "ld.global.L1::x"},
+        {"(y)", "(z)"},
+        {"(z), f", "(y), f"},
+        {"\"x\"", "\"y\""},
+        {".rn.f32", ".rz.f32"},
+        {"tid.x", "tid.y"},
+        {"tid.x", "ntid.x"},
+        {"bra L", "bra N"},
+        {"L:", "M: L:"},
+        {"bra N;", "bra N; ret;"},
+        {".u32 s[", ".b32 s["},
+        {".param .b32 z, y", ".param .b32 y, z"},
+    };
+    struct fixture *x = *state;
+    assert_int_equal(ws_ptx_parse(&x->m, base, strlen(base), "t", &x->diags), 0);
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        char changed[sizeof base + 40];
+        const char *at = strstr(base, rows[k].from);
+        assert_non_null(at);
+        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - base), base, rows[k].to,
+                 at + strlen(rows[k].from));
+        if (ws_ptx_parse(&x->m2, changed, strlen(changed), "t", &x->diags)) {
+            x->text = ws_diags_text(&x->diags);
+            fail_msg("'%s': %s", rows[k].to, x->text);
+        }
+        if (ws_ptx_module_equal(x->m, x->m2))
+            fail_msg("'%s' or '%s' is all the same", rows[k].from, rows[k].to);
+        x->m2 = ws_ptx_module_free(x->m2);
+    }
+    assert_int_equal(ws_ptx_parse(&x->m2, base, strlen(base), "t", &x->diags), 0);
+    assert_true(ws_ptx_module_equal(x->m, x->m2));
+}
+
 static void test_every_allocation_may_fail(void **state)
 {
     struct fixture *x = *state;
-    static const char text[] = HEAD ".global .u32 g[2] = {1, 2};\n.func f(.param .b32 a);\n.entry k() { .reg .b32 %r<4>; .reg .pred p;\n"
-                                    ".shared .u32 s; { .param .b32 q; st.param.b32 [q], %r1; call f, (q); }\n"
-                                    "L: mov.b32 %r1, {%r2, %r3};\n@p bra L;\n.pragma \"a\";\nld.L1::b.u32 %r1, [s];\n}";
+    static const char text[] =
+        HEAD ".global .u32 g[2] = {1, 2};\n.func f(.param .b32 a);\n.entry k() { .reg .b32 %r<4>; "
+             ".reg .pred p;\n"
+             ".shared .u32 s; { .param .b32 q; st.param.b32 [q], %r1; call f, (q); }\n"
+             "L: mov.b32 %r1, {%r2, %r3};\n@p bra L;\n.pragma \"a\";\nld.L1::b.u32 %r1, [s];\n}";
     int r = -ENOMEM;
     /* mov's types are wrong, so that diagnostics are made, too */
     for (uint64_t n = 1; n < 100000 && r == -ENOMEM; n++) {
@@ -383,7 +507,8 @@ static void test_every_allocation_may_fail(void **state)
 }
 
 /* Repeats @unit n times inside a kernel. */
-static char *repeat(const char *before, const char *unit, size_t n, const char *after, size_t *ret_len)
+static char *repeat(const char *before, const char *unit, size_t n, const char *after,
+                    size_t *ret_len)
 {
     size_t a = strlen(before), u = strlen(unit), b = strlen(after);
     char *t = malloc(a + n * u + b + 1), *p = t;
@@ -424,7 +549,8 @@ static void test_hostile_texts_stay_small_and_quick(void **state)
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
         size_t len;
         free(x->text);
-        x->text = repeat(rows[k].before, rows[k].unit, 100000 / strlen(rows[k].unit), rows[k].after, &len);
+        x->text = repeat(rows[k].before, rows[k].unit, 100000 / strlen(rows[k].unit), rows[k].after,
+                         &len);
         uint64_t start = ws_clock_ns();
         int r = ws_ptx_parse(&x->m, x->text, len, "t", &x->diags);
         uint64_t ms = (ws_clock_ns() - start) / WS_NS_PER_MS;
@@ -449,6 +575,8 @@ int main(int argc, char **argv)
         T(test_immediates),
         T(test_initial_values),
         T(test_blocks_are_flattened),
+        T(test_declarations_do_not_hide_the_module),
+        T(test_equal_sees_every_difference),
         T(test_calls),
         T(test_branch_tables),
         T(test_instruction_text),

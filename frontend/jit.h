@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontend/jit.h - options of the just-in-time compiler that come with an image: of those, the logs matter here. */
+#ifndef WS_FRONTEND_JIT_H
+#define WS_FRONTEND_JIT_H
+
+#include <stddef.h>
+
+struct ws_jit {
+    char *info_log, *error_log;
+    size_t info_bytes, error_bytes;
+    void **info_bytes_slot, **error_bytes_slot; /* where the program is told how much was written */
+};
+/* Return: a CUDA code. */
+int ws_jit_read(struct ws_jit *j, unsigned n, const int *options, void **values);
+/* Writes the logs: @text is what was wrong with the image, or NULL. */
+void ws_jit_report(const struct ws_jit *j, const char *text);
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/lib/wsserver.h"
+
+#include <sha256.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static struct wss_peer *peer_of(struct wss *w, const struct ws_peer *p)
+{
+    return &w->peers[p->id[0] % WSS_PEERS];
+}
+
+static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
+{
+    for (size_t i = 0; i < m->n_replies; i++) {
+        const Ws__Reply *r = m->replies[i];
+        if (p->n_replies == WSS_REPLIES)
+            abort();
+        __typeof__(&p->replies[0]) k = &p->replies[p->n_replies++];
+        k->seq = r->seq;
+        k->error = r->error;
+        k->value = r->value;
+        k->value2 = r->value2;
+        k->n_kernels = r->module ? (unsigned)r->module->n_kernels : 0;
+        k->n_data = WS_MIN(r->data.len, sizeof k->data);
+        if (k->n_data)
+            memcpy(k->data, r->data.data, k->n_data);
+        snprintf(k->text, sizeof k->text, "%s", r->text);
+    }
+    if (m->hello) {
+        p->said_hello = true;
+        p->hello_error = m->hello->error;
+        p->n_devices = (uint32_t)m->hello->n_devices;
+        for (uint32_t i = 0; i < p->n_devices && i < 8; i++)
+            p->gpus[i] = m->hello->devices[i]->gpu;
+        snprintf(p->text, sizeof p->text, "%s", m->hello->text);
+    }
+    if (m->notice) {
+        p->retired = WS_MAX(p->retired, m->notice->retired);
+        if (m->notice->error && !m->notice->dropped) {
+            p->n_notices++;
+            p->notice_error = m->notice->error;
+            snprintf(p->text, sizeof p->text, "%s", m->notice->text);
+        }
+        if (m->notice->dropped) {
+            p->dropped = true;
+            p->dropped_error = m->notice->error;
+            snprintf(p->text, sizeof p->text, "%s", m->notice->text);
+        }
+    }
+    p->n_status += m->status != NULL;
+}
+
+static int transport_send(void *arg, const struct ws_peer *to, const void *data, size_t n)
+{
+    struct wss *w = arg;
+    struct wss_peer *p = peer_of(w, to);
+    if (p->stuck)
+        return -EAGAIN;
+    if (p->gone)
+        return -EHOSTUNREACH;
+    Ws__ServerMessage *m = ws__server_message__unpack(NULL, n, data);
+    if (!m)
+        abort();
+    p->n_messages++;
+    keep(p, m);
+    ws__server_message__free_unpacked(m, NULL);
+    return 0;
+}
+
+static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
+{
+    *ret = (struct ws_peer_info){.srcfd = 100 + m->peer->id[0], .ipc = true, .has_cred = true, .uid = 1000, .pid = 1};
+}
+
+struct wss *wss_new(uint32_t n_devices)
+{
+    struct wss *w = ws_alloc(sizeof *w);
+    struct ws_device *devices[3];
+    struct ws_transport t = {w, transport_send, transport_info};
+    for (uint32_t i = 0; i < 3; i++) {
+        fakedev_init(&w->dev[i], i, i == 1 ? "small" : "big", UINT64_C(64) << 20);
+        devices[i] = &w->dev[i].base;
+    }
+    for (unsigned i = 0; i < WSS_PEERS; i++) {
+        w->peers[i].peer = (struct ws_peer){.n = 1, .id = {(uint8_t)i}};
+        w->peers[i].next_seq = 1;
+    }
+    w->config.limits = ws_limits_default;
+    ws_log_set_level(WS_ERROR);
+    if (ws_server_new(&w->server, &w->config, devices, n_devices, &t))
+        abort();
+    return w;
+}
+
+void wss_free(struct wss *w)
+{
+    ws_server_free(w->server);
+    for (int i = 0; i < 3; i++)
+        if (w->dev[i].n_ops || w->dev[i].used_bytes || w->dev[i].n_instances || w->dev[i].n_modules) {
+            fprintf(stderr, "device %d: left %u ops, %llu bytes, %u instances, %u modules\n", i, w->dev[i].n_ops,
+                    (unsigned long long)w->dev[i].used_bytes, w->dev[i].n_instances, w->dev[i].n_modules);
+            abort();
+        }
+    free(w);
+}
+
+void wss_turn(struct wss *w)
+{
+    (void)ws_server_turn(w->server);
+}
+
+void wss_raw(struct wss *w, unsigned peer, const void *p, size_t n)
+{
+    zmq_msg_t frame;
+    zmq_msg_init_size(&frame, n);
+    memcpy(zmq_msg_data(&frame), p, n);
+    struct ws_message m = {.peer = &w->peers[peer].peer, .frames = &frame, .n_frames = 1};
+    ws_server_handle(w->server, &m);
+    zmq_msg_close(&frame);
+    wss_turn(w);
+}
+
+void wss_message(struct wss *w, unsigned peer, Ws__ClientMessage *m)
+{
+    size_t n = ws__client_message__get_packed_size(m);
+    uint8_t *p = malloc(n ? n : 1);
+    ws__client_message__pack(m, p);
+    wss_raw(w, peer, p, n);
+    free(p);
+}
+
+void wss_hello(struct wss *w, unsigned peer, const char *visible)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__Hello h = WS__HELLO__INIT;
+    h.version = WS_PROTOCOL_VERSION;
+    h.exe = (char *)"/bin/x\ny";
+    h.has_visible_devices = visible != NULL;
+    h.visible_devices = (char *)(visible ? visible : "");
+    m.hello = &h;
+    wss_message(w, peer, &m);
+}
+
+uint64_t wss_do(struct wss *w, unsigned peer, Ws__Command__CCase which, void *sub)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__Command c = WS__COMMAND__INIT, *list[] = {&c};
+    c.c_case = which;
+    switch (which) {
+    case WS__COMMAND__C_STREAM_DESTROY:
+    case WS__COMMAND__C_EVENT_DESTROY:
+    case WS__COMMAND__C_MODULE_UNLOAD:
+    case WS__COMMAND__C_HOST_UNMAP:
+        c.stream_destroy = *(uint64_t *)sub;
+        break;
+    case WS__COMMAND__C_MEM_INFO:
+        c.mem_info = *(uint32_t *)sub;
+        break;
+    default:
+        c.launch = sub;
+    }
+    m.commands = list;
+    m.n_commands = 1;
+    m.first_seq = w->peers[peer].next_seq++;
+    wss_message(w, peer, &m);
+    return m.first_seq;
+}
+
+static int reply_index(struct wss *w, unsigned peer, uint64_t seq)
+{
+    int found = -1;
+    for (unsigned i = 0; i < w->peers[peer].n_replies; i++)
+        if (w->peers[peer].replies[i].seq == seq) {
+            if (found >= 0) {
+                fprintf(stderr, "two replies for %llu\n", (unsigned long long)seq);
+                abort();
+            }
+            found = (int)i;
+        }
+    return found;
+}
+
+bool wss_replied(struct wss *w, unsigned peer, uint64_t seq)
+{
+    return reply_index(w, peer, seq) >= 0;
+}
+
+Ws__Error wss_error(struct wss *w, unsigned peer, uint64_t seq)
+{
+    int i = reply_index(w, peer, seq);
+    if (i < 0) {
+        fprintf(stderr, "no reply for %llu\n", (unsigned long long)seq);
+        abort();
+    }
+    return w->peers[peer].replies[i].error;
+}
+
+uint64_t wss_value(struct wss *w, unsigned peer, uint64_t seq)
+{
+    return wss_error(w, peer, seq) ? 0 : w->peers[peer].replies[reply_index(w, peer, seq)].value;
+}
+
+uint64_t wss_alloc(struct wss *w, unsigned peer, uint32_t device, uint64_t bytes)
+{
+    Ws__MemAlloc m = WS__MEM_ALLOC__INIT;
+    m.device = device;
+    m.bytes = bytes;
+    return wss_value(w, peer, wss_do(w, peer, WS__COMMAND__C_MEM_ALLOC, &m));
+}
+
+uint64_t wss_free_mem(struct wss *w, unsigned peer, uint64_t va)
+{
+    Ws__MemFree m = WS__MEM_FREE__INIT;
+    m.address = va;
+    return wss_do(w, peer, WS__COMMAND__C_MEM_FREE, &m);
+}
+
+void wss_stream(struct wss *w, unsigned peer, uint64_t id, uint32_t device, bool non_blocking)
+{
+    Ws__StreamCreate m = WS__STREAM_CREATE__INIT;
+    m.stream = id;
+    m.device = device;
+    m.non_blocking = non_blocking;
+    wss_do(w, peer, WS__COMMAND__C_STREAM_CREATE, &m);
+}
+
+uint64_t wss_fill(struct wss *w, unsigned peer, uint64_t stream, uint64_t va, uint64_t bytes, uint8_t value)
+{
+    Ws__Fill m = WS__FILL__INIT;
+    m.stream = stream;
+    m.dst = va;
+    m.value = value;
+    m.value_bytes = 1;
+    m.width_bytes = bytes;
+    return wss_do(w, peer, WS__COMMAND__C_FILL, &m);
+}
+
+uint64_t wss_record(struct wss *w, unsigned peer, uint64_t event, uint64_t stream)
+{
+    Ws__EventRecord m = WS__EVENT_RECORD__INIT;
+    m.event = event;
+    m.stream = stream;
+    m.timing = true;
+    return wss_do(w, peer, WS__COMMAND__C_EVENT_RECORD, &m);
+}
+
+uint64_t wss_wait(struct wss *w, unsigned peer, uint64_t stream, uint64_t event)
+{
+    Ws__StreamWait m = WS__STREAM_WAIT__INIT;
+    m.stream = stream;
+    m.event = event;
+    return wss_do(w, peer, WS__COMMAND__C_STREAM_WAIT, &m);
+}
+
+static uint64_t sync_any(struct wss *w, unsigned peer, Ws__Sync__WhatCase which, uint64_t id)
+{
+    Ws__Sync m = WS__SYNC__INIT;
+    m.what_case = which;
+    if (which == WS__SYNC__WHAT_DEVICE)
+        m.device = (uint32_t)id;
+    else
+        m.stream = id;
+    return wss_do(w, peer, WS__COMMAND__C_SYNC, &m);
+}
+
+uint64_t wss_sync_stream(struct wss *w, unsigned peer, uint64_t stream)
+{
+    return sync_any(w, peer, WS__SYNC__WHAT_STREAM, stream);
+}
+
+uint64_t wss_sync_event(struct wss *w, unsigned peer, uint64_t event)
+{
+    return sync_any(w, peer, WS__SYNC__WHAT_EVENT, event);
+}
+
+uint64_t wss_sync_device(struct wss *w, unsigned peer, uint32_t device)
+{
+    return sync_any(w, peer, WS__SYNC__WHAT_DEVICE, device);
+}
+
+static uint64_t query(struct wss *w, unsigned peer, Ws__Query__WhatCase which, uint64_t id)
+{
+    Ws__Query m = WS__QUERY__INIT;
+    m.what_case = which;
+    m.event = id;
+    return wss_do(w, peer, WS__COMMAND__C_QUERY, &m);
+}
+
+uint64_t wss_query_event(struct wss *w, unsigned peer, uint64_t event)
+{
+    return query(w, peer, WS__QUERY__WHAT_EVENT, event);
+}
+
+uint64_t wss_query_stream(struct wss *w, unsigned peer, uint64_t stream)
+{
+    return query(w, peer, WS__QUERY__WHAT_STREAM, stream);
+}
+
+uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const char *text)
+{
+    uint8_t sha256[WS_SHA256_BYTES];
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, (const uint8_t *)text, strlen(text));
+    SHA256Final(sha256, &sha);
+    Ws__ModuleLoad m = WS__MODULE_LOAD__INIT;
+    m.module = module;
+    m.device = device;
+    m.sha256 = (ProtobufCBinaryData){sizeof sha256, sha256};
+    m.image_bytes = strlen(text);
+    m.name = (char *)"t.ptx";
+    return wss_do(w, peer, WS__COMMAND__C_MODULE_LOAD, &m);
+}
+
+uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const char *text)
+{
+    uint64_t seq = wss_load_try(w, peer, module, device, text);
+    if (wss_error(w, peer, seq) != WS__ERROR__NEED_IMAGE)
+        return seq;
+    uint8_t sha256[WS_SHA256_BYTES];
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, (const uint8_t *)text, strlen(text));
+    SHA256Final(sha256, &sha);
+    Ws__ModuleImage i = WS__MODULE_IMAGE__INIT;
+    i.sha256 = (ProtobufCBinaryData){sizeof sha256, sha256};
+    i.image_bytes = strlen(text);
+    i.data = (ProtobufCBinaryData){strlen(text), (uint8_t *)text};
+    wss_do(w, peer, WS__COMMAND__C_MODULE_IMAGE, &i);
+    return wss_load_try(w, peer, module, device, text);
+}
+
+uint64_t wss_launch(struct wss *w, unsigned peer, uint64_t stream, uint64_t function, const void *params, size_t n)
+{
+    Ws__Launch l = WS__LAUNCH__INIT;
+    l.stream = stream;
+    l.function = function;
+    l.grid_x = l.grid_y = l.grid_z = l.block_x = l.block_y = l.block_z = 1;
+    l.params = (ProtobufCBinaryData){n, (uint8_t *)params};
+    return wss_do(w, peer, WS__COMMAND__C_LAUNCH, &l);
+}

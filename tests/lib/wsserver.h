@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tests/lib/wsserver.h - the server core without sockets: two fake devices, and peers by number whose answers are kept. */
+#ifndef WS_TESTS_WSSERVER_H
+#define WS_TESTS_WSSERVER_H
+
+#include "backend/backend.h"
+#include "tests/lib/fakedev.h"
+
+enum { WSS_PEERS = 8, WSS_REPLIES = 512 };
+struct wss_peer {
+    struct ws_peer peer;
+    uint64_t next_seq, retired;
+    bool said_hello, dropped, stuck, gone;
+    Ws__Error hello_error, notice_error, dropped_error;
+    char text[512];
+    unsigned n_notices, n_replies, n_status, n_messages;
+    struct { uint64_t seq, value, value2; Ws__Error error; char text[256]; unsigned n_kernels; uint8_t data[64]; size_t n_data; } replies[WSS_REPLIES];
+    uint32_t n_devices, gpus[8];
+};
+struct wss {
+    struct ws_config config;
+    struct fakedev dev[3];
+    struct ws_server *server;
+    struct wss_peer peers[WSS_PEERS];
+};
+/* @n_devices: 1 … 3, named "big", "small", "big". */
+struct wss *wss_new(uint32_t n_devices);
+/* Checks that nothing is left with the devices. */
+void wss_free(struct wss *w);
+void wss_turn(struct wss *w);
+
+void wss_hello(struct wss *w, unsigned peer, const char *visible);
+void wss_raw(struct wss *w, unsigned peer, const void *p, size_t n);
+void wss_message(struct wss *w, unsigned peer, Ws__ClientMessage *m);
+/* Sends one command and takes a turn. Return: its seq. */
+uint64_t wss_do(struct wss *w, unsigned peer, Ws__Command__CCase which, void *sub);
+bool wss_replied(struct wss *w, unsigned peer, uint64_t seq);
+Ws__Error wss_error(struct wss *w, unsigned peer, uint64_t seq);  /* aborts if there is no reply */
+uint64_t wss_value(struct wss *w, unsigned peer, uint64_t seq);
+
+uint64_t wss_alloc(struct wss *w, unsigned peer, uint32_t device, uint64_t bytes); /* 0: refused */
+void wss_stream(struct wss *w, unsigned peer, uint64_t id, uint32_t device, bool non_blocking);
+uint64_t wss_fill(struct wss *w, unsigned peer, uint64_t stream, uint64_t va, uint64_t bytes, uint8_t value);
+uint64_t wss_record(struct wss *w, unsigned peer, uint64_t event, uint64_t stream);
+uint64_t wss_wait(struct wss *w, unsigned peer, uint64_t stream, uint64_t event);
+uint64_t wss_sync_stream(struct wss *w, unsigned peer, uint64_t stream);
+uint64_t wss_sync_event(struct wss *w, unsigned peer, uint64_t event);
+uint64_t wss_sync_device(struct wss *w, unsigned peer, uint32_t device);
+uint64_t wss_query_event(struct wss *w, unsigned peer, uint64_t event);
+uint64_t wss_query_stream(struct wss *w, unsigned peer, uint64_t stream);
+uint64_t wss_free_mem(struct wss *w, unsigned peer, uint64_t va);
+uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const char *text);
+uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const char *text); /* ModuleLoad only */
+uint64_t wss_launch(struct wss *w, unsigned peer, uint64_t stream, uint64_t function, const void *params, size_t n);
+
+#endif
