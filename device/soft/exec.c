@@ -650,8 +650,8 @@ static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f,
     case WS_SR_LANEMASK_GT:
         return ~((2u << lane) - 1);
     case WS_SR_ENVREG:
-        return f->dim == 1   ? (uint32_t)g->envreg12
-               : f->dim == 2 ? (uint32_t)(g->envreg12 >> 32)
+        return f->dim == 1   ? (uint32_t)(g->envreg12 >> 32)
+               : f->dim == 2 ? (uint32_t)g->envreg12
                              : 0;
     case WS_SR_DYNAMIC_SMEM_SIZE:
         return g->dyn_shared_bytes;
