@@ -72,8 +72,8 @@ static const char ptx[] =
     "st.global.u32 [%rd1], %r4;\nret;\n}\n"
     /* a grid barrier as cooperative groups make it; then p[i] = number of blocks that had arrived */
     ".visible .entry coop(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<6>;\n"
-    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r1, "
-    "%r2};\n"
+    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, "
+    "%r1};\n"
     "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ctaid.x; atom.add.release.gpu.global.u32 %r5, [%rd2+4], "
     "1;\n"
     "L: ld.acquire.gpu.global.u32 %r6, [%rd2+4];\nsetp.lt.u32 %p1, %r6, %r3;\n@%p1 bra L;\n"
