@@ -11,14 +11,33 @@ struct fake fake;
 /* Every module has these: kernel k(char, double, int) of 20 bytes, kernel empty(), variable v of 64 bytes. */
 static uint32_t k_offsets[] = {0, 8, 16}, k_sizes[] = {1, 8, 4};
 static Ws__Kernel kernels[2];
-struct ws_function { struct ws_module *m; int index; };
-struct ws_module { int device; struct ws_function f[2]; uint64_t variable; };
+struct ws_function {
+    struct ws_module *m;
+    int index;
+};
+struct ws_module {
+    int device;
+    struct ws_function f[2];
+    uint64_t variable;
+};
 
 static Ws__Device devices[FAKE_DEVICES];
-static struct { uint64_t base, bytes; enum ws_mem_kind kind; int device; } memory[64];
+static struct {
+    uint64_t base, bytes;
+    enum ws_mem_kind kind;
+    int device;
+} memory[64];
 static uint64_t next_address;
-static struct { uint64_t id; int device; bool non_blocking; int priority; } streams[16];
-static struct { uint64_t id; bool recorded; } events[16];
+static struct {
+    uint64_t id;
+    int device;
+    bool non_blocking;
+    int priority;
+} streams[16];
+static struct {
+    uint64_t id;
+    bool recorded;
+} events[16];
 static uint64_t next_id;
 
 void fake_reset(void)
@@ -162,7 +181,8 @@ void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret)
     memset(ret, 0, sizeof *ret);
     for (size_t i = 0; i < WS_ARRAY_SIZE(memory); i++)
         if (memory[i].bytes && address - memory[i].base < memory[i].bytes)
-            *ret = (struct ws_mem_info){memory[i].kind, memory[i].base, memory[i].bytes, memory[i].device};
+            *ret = (struct ws_mem_info){memory[i].kind, memory[i].base, memory[i].bytes,
+                                        memory[i].device};
 }
 
 static bool stream_lives(uint64_t id)
@@ -182,7 +202,8 @@ static ws_err on_stream(uint64_t id)
     return r ? r : stream_lives(id) ? WS__ERROR__OK : WS__ERROR__INVALID_HANDLE;
 }
 
-ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes, enum ws_copy_dir dir, bool async)
+ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
+                       enum ws_copy_dir dir, bool async)
 {
     fake.n_copies++;
     fake.copy.stream = stream;
@@ -193,8 +214,8 @@ ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t byt
     fake.copy.async = async;
     return on_stream(stream);
 }
-ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes, uint64_t width, uint64_t height, uint64_t pitch,
-                       bool async)
+ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
+                       uint64_t width, uint64_t height, uint64_t pitch, bool async)
 {
     fake.n_fills++;
     fake.fill.stream = stream;
@@ -233,7 +254,8 @@ ws_err ws_session_stream_destroy(uint64_t stream)
         }
     return WS__ERROR__INVALID_HANDLE;
 }
-ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking, int *ret_priority)
+ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking,
+                              int *ret_priority)
 {
     ws_err r = on_stream(stream);
     if (ret_device)
@@ -316,7 +338,8 @@ ws_err ws_session_event_elapsed(uint64_t start, uint64_t end, float *ret_ms)
     return on_event(start);
 }
 
-ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_module **ret, char **ret_log)
+ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name,
+                              struct ws_module **ret, char **ret_log)
 {
     ws_err r = answer();
     fake.n_loads++;
@@ -359,7 +382,8 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
             return ws_session_module_function_at(m, i, ret);
     return WS__ERROR__NOT_FOUND;
 }
-ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address, uint64_t *ret_bytes)
+ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
+                                  uint64_t *ret_bytes)
 {
     if (strcmp(name, "v"))
         return WS__ERROR__NOT_FOUND;
@@ -385,7 +409,8 @@ ws_err ws_session_launch(const struct ws_launch *l)
     strcpy(fake.launched, k->name);
     return on_stream(l->stream);
 }
-ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads, uint32_t shared_bytes, uint32_t *ret_blocks)
+ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
+                            uint32_t shared_bytes, uint32_t *ret_blocks)
 {
     *ret_blocks = fake.occupancy;
     return answer();

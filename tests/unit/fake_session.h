@@ -8,19 +8,29 @@
 
 enum { FAKE_DEVICES = 2, FAKE_PARAM_BYTES = 64 };
 struct fake {
-    ws_err next;                 /* what the next call returns; then OK again */
-    ws_err lost;                 /* the sticky error that every call returns */
+    ws_err next; /* what the next call returns; then OK again */
+    ws_err lost; /* the sticky error that every call returns */
     int n_devices;
     int n_loads, n_unloads, n_launches, n_copies, n_fills, n_syncs, n_resets, n_unsupported;
     const void *loaded_image;
     int loaded_device;
     ws_err load_result;
     const char *load_log;
-    struct ws_launch launch;     /* the last; args and packed are gathered into params */
+    struct ws_launch launch; /* the last; args and packed are gathered into params */
     uint8_t params[FAKE_PARAM_BYTES];
-    char launched[64];           /* the kernel's name */
-    struct { uint64_t stream; const void *dst, *src; uint64_t bytes; enum ws_copy_dir dir; bool async; } copy;
-    struct { uint64_t stream, dst, width, height, pitch; uint32_t value, value_bytes; bool async; } fill;
+    char launched[64]; /* the kernel's name */
+    struct {
+        uint64_t stream;
+        const void *dst, *src;
+        uint64_t bytes;
+        enum ws_copy_dir dir;
+        bool async;
+    } copy;
+    struct {
+        uint64_t stream, dst, width, height, pitch;
+        uint32_t value, value_bytes;
+        bool async;
+    } fill;
     char unsupported[64];
     uint32_t occupancy;
 };

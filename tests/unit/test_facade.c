@@ -22,15 +22,18 @@ typedef void *handle;
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFatBinaryEnd(void **);
 void __cudaUnregisterFatBinary(void **);
-void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
+void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *,
+                            void *, void *, int *);
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
 unsigned __cudaPushCallConfiguration(struct cuda_dim3, struct cuda_dim3, size_t, handle);
 int __cudaPopCallConfiguration(struct cuda_dim3 *, struct cuda_dim3 *, size_t *, void *);
 int __cudaGetKernel(handle *, const void *);
 int __cudaLaunchKernel(handle, struct cuda_dim3, struct cuda_dim3, void **, size_t, handle);
 int cudaLaunchKernel(const void *, struct cuda_dim3, struct cuda_dim3, void **, size_t, handle);
-int cudaLaunchKernel_ptsz(const void *, struct cuda_dim3, struct cuda_dim3, void **, size_t, handle);
-int cudaLaunchCooperativeKernel(const void *, struct cuda_dim3, struct cuda_dim3, void **, size_t, handle);
+int cudaLaunchKernel_ptsz(const void *, struct cuda_dim3, struct cuda_dim3, void **, size_t,
+                          handle);
+int cudaLaunchCooperativeKernel(const void *, struct cuda_dim3, struct cuda_dim3, void **, size_t,
+                                handle);
 int cudaLaunchKernelExC(const struct cuda_launch_config *, const void *, void **);
 int cudaFuncSetAttribute(const void *, int, int);
 int cudaGetLastError(void);
@@ -79,14 +82,22 @@ int cuMemFree_v2(uint64_t);
 int cuModuleLoadDataEx(handle *, const void *, unsigned, int *, void **);
 int cuModuleGetFunction(handle *, handle, const char *);
 int cuModuleUnload(handle);
-int cuLaunchKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
+int cuLaunchKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   handle, void **, void **);
 
 enum { H2D = 1, D2H = 2, D2D = 3 };
 static const struct cuda_dim3 one = {1, 1, 1};
-static struct { uint32_t magic, version; const void *data; const void *const *parts; } wrapper = {0x466243b1, 1, "image", NULL};
-static char host_k, host_empty, host_v, host_unknown; /* addresses that stand for kernels and a variable */
+static struct {
+    uint32_t magic, version;
+    const void *data;
+    const void *const *parts;
+} wrapper = {0x466243b1, 1, "image", NULL};
+static char host_k, host_empty, host_v,
+    host_unknown; /* addresses that stand for kernels and a variable */
 
-struct fixture { void **fatbin; };
+struct fixture {
+    void **fatbin;
+};
 
 static int setup(void **state)
 {
@@ -95,7 +106,8 @@ static int setup(void **state)
     assert_int_equal(cudaSetDevice(0), 0);
     f.fatbin = __cudaRegisterFatBinary(&wrapper);
     __cudaRegisterFunction(f.fatbin, &host_k, "k", "k", -1, NULL, NULL, NULL, NULL, NULL);
-    __cudaRegisterFunction(f.fatbin, &host_empty, "empty", "empty", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterFunction(f.fatbin, &host_empty, "empty", "empty", -1, NULL, NULL, NULL, NULL,
+                           NULL);
     __cudaRegisterVar(f.fatbin, &host_v, "v", "v", 0, 64, 0, 0);
     __cudaRegisterFatBinaryEnd(f.fatbin);
     cudaGetLastError();
@@ -147,13 +159,17 @@ static void test_launch_by_handle_and_by_host_address(void **state)
     double d = 2.5;
     int i = 77;
     void *args[] = {&c, &d, &i};
-    assert_int_equal(__cudaLaunchKernel(h, (struct cuda_dim3){2, 3, 4}, (struct cuda_dim3){5, 6, 7}, args, 100, NULL), 0);
+    assert_int_equal(__cudaLaunchKernel(h, (struct cuda_dim3){2, 3, 4}, (struct cuda_dim3){5, 6, 7},
+                                        args, 100, NULL),
+                     0);
     assert_string_equal(fake.launched, "k");
     assert_memory_equal(fake.params, &c, 1);
     assert_memory_equal(fake.params + 8, &d, 8);
     assert_memory_equal(fake.params + 16, &i, 4);
-    assert_int_equal(fake.launch.grid[0] * 100 + fake.launch.grid[1] * 10 + fake.launch.grid[2], 234);
-    assert_int_equal(fake.launch.block[0] * 100 + fake.launch.block[1] * 10 + fake.launch.block[2], 567);
+    assert_int_equal(fake.launch.grid[0] * 100 + fake.launch.grid[1] * 10 + fake.launch.grid[2],
+                     234);
+    assert_int_equal(fake.launch.block[0] * 100 + fake.launch.block[1] * 10 + fake.launch.block[2],
+                     567);
     assert_int_equal(fake.launch.shared_bytes, 100);
     assert_int_equal(fake.launch.stream, ws_stream_legacy(0));
     assert_int_equal(cudaLaunchKernel_ptsz(&host_k, one, one, args, 0, NULL), 0);
@@ -173,7 +189,8 @@ static void test_unregistered_code_is_gone(void **state)
     __cudaUnregisterFatBinary(f->fatbin);
     assert_int_equal(fake.n_unloads, 1);
     assert_int_equal(cudaLaunchKernel(k, one, one, NULL, 0, NULL), CUDA_INVALID_DEVICE_FUNCTION);
-    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 0, NULL), CUDA_INVALID_DEVICE_FUNCTION);
+    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 0, NULL),
+                     CUDA_INVALID_DEVICE_FUNCTION);
     assert_int_equal(cudaGetSymbolAddress(&p, &host_v), CUDA_INVALID_SYMBOL);
     __cudaUnregisterFatBinary(f->fatbin); /* twice is harmless */
     __cudaUnregisterFatBinary(NULL);
@@ -193,13 +210,15 @@ static void test_same_host_address_twice(void **state)
     f->fatbin = NULL;
     assert_int_equal(cudaLaunchKernel(&host_k, one, one, NULL, 0, NULL), 0);
     __cudaUnregisterFatBinary(second);
-    assert_int_equal(cudaLaunchKernel(&host_k, one, one, NULL, 0, NULL), CUDA_INVALID_DEVICE_FUNCTION);
+    assert_int_equal(cudaLaunchKernel(&host_k, one, one, NULL, 0, NULL),
+                     CUDA_INVALID_DEVICE_FUNCTION);
 }
 
 static void test_a_bad_image_fails_each_launch_but_is_tried_once(void **state)
 {
     fake.load_result = WS__ERROR__NO_BINARY_FOR_GPU;
-    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 0, NULL), CUDA_NO_BINARY_FOR_GPU);
+    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 0, NULL),
+                     CUDA_NO_BINARY_FOR_GPU);
     assert_int_equal(cudaLaunchKernel(&host_k, one, one, NULL, 0, NULL), CUDA_NO_BINARY_FOR_GPU);
     assert_int_equal(fake.n_loads, 1);
 }
@@ -207,7 +226,11 @@ static void test_a_bad_image_fails_each_launch_but_is_tried_once(void **state)
 static void test_relocatable_code_of_several_files_is_refused_by_name(void **state)
 {
     static const void *const parts[] = {"a", "b", NULL};
-    static struct { uint32_t magic, version; const void *data; const void *const *parts; } linked = {0x466243b1, 2, "sass", parts};
+    static struct {
+        uint32_t magic, version;
+        const void *data;
+        const void *const *parts;
+    } linked = {0x466243b1, 2, "sass", parts};
     void **h = __cudaRegisterFatBinary(&linked);
     __cudaRegisterFunction(h, &host_unknown, "k", "k", -1, NULL, NULL, NULL, NULL, NULL);
     assert_int_equal(cudaLaunchKernel(&host_unknown, one, one, NULL, 0, NULL), CUDA_NOT_SUPPORTED);
@@ -223,7 +246,9 @@ static void test_configurations_nest(void **state)
     struct cuda_dim3 g, b;
     size_t shared;
     handle s;
-    assert_int_equal(__cudaPushCallConfiguration((struct cuda_dim3){1, 2, 3}, (struct cuda_dim3){4, 5, 6}, 7, (handle)8), 0);
+    assert_int_equal(__cudaPushCallConfiguration((struct cuda_dim3){1, 2, 3},
+                                                 (struct cuda_dim3){4, 5, 6}, 7, (handle)8),
+                     0);
     assert_int_equal(__cudaPushCallConfiguration(one, one, 70, (handle)80), 0);
     assert_int_equal(__cudaPopCallConfiguration(&g, &b, &shared, &s), 0);
     assert_int_equal(shared, 70);
@@ -294,20 +319,27 @@ static void test_every_session_error_has_a_code(void **state)
 static void test_dynamic_shared_memory_needs_leave(void **state)
 {
     assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 49152, NULL), 0);
-    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 49153, NULL), CUDA_INVALID_VALUE);
+    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 49153, NULL),
+                     CUDA_INVALID_VALUE);
     assert_int_equal(cudaFuncSetAttribute(&host_empty, 8, 101377), CUDA_INVALID_VALUE);
     assert_int_equal(cudaFuncSetAttribute(&host_empty, 8, 101376), 0);
     assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 101376, NULL), 0);
-    assert_int_equal(cudaLaunchKernel(&host_k, one, one, NULL, 49152 - 1023, NULL), CUDA_INVALID_VALUE); /* 1024 are static */
+    assert_int_equal(cudaLaunchKernel(&host_k, one, one, NULL, 49152 - 1023, NULL),
+                     CUDA_INVALID_VALUE); /* 1024 are static */
 }
 
 static void test_cooperative_launch_is_checked_at_once(void **state)
 {
     fake.occupancy = 4; /* on 10 SMs */
-    assert_int_equal(cudaLaunchCooperativeKernel(&host_empty, (struct cuda_dim3){40, 1, 1}, one, NULL, 0, NULL), 0);
+    assert_int_equal(
+        cudaLaunchCooperativeKernel(&host_empty, (struct cuda_dim3){40, 1, 1}, one, NULL, 0, NULL),
+        0);
     assert_int_equal(fake.launch.flags, 1);
-    assert_int_equal(cudaLaunchCooperativeKernel(&host_empty, (struct cuda_dim3){41, 1, 1}, one, NULL, 0, NULL), CUDA_COOPERATIVE_TOO_LARGE);
-    assert_int_equal(cudaLaunchKernel(&host_empty, (struct cuda_dim3){41, 1, 1}, one, NULL, 0, NULL), 0);
+    assert_int_equal(
+        cudaLaunchCooperativeKernel(&host_empty, (struct cuda_dim3){41, 1, 1}, one, NULL, 0, NULL),
+        CUDA_COOPERATIVE_TOO_LARGE);
+    assert_int_equal(
+        cudaLaunchKernel(&host_empty, (struct cuda_dim3){41, 1, 1}, one, NULL, 0, NULL), 0);
     assert_int_equal(fake.launch.flags, 0);
 }
 
@@ -318,7 +350,8 @@ static void test_launch_attributes(void **state)
     struct cuda_launch_config c = {.gridDim = one, .blockDim = one, .attrs = a, .numAttrs = 2};
     assert_int_equal(cudaLaunchKernelExC(&c, &host_empty, NULL), 0);
     assert_int_equal(fake.launch.flags, 1);
-    a[1] = (struct cuda_launch_attribute){.id = WS_CUDA_ATTR_CLUSTER_DIMENSION, .val.cluster = {2, 1, 1}};
+    a[1] = (struct cuda_launch_attribute){.id = WS_CUDA_ATTR_CLUSTER_DIMENSION,
+                                          .val.cluster = {2, 1, 1}};
     assert_int_equal(cudaLaunchKernelExC(&c, &host_empty, NULL), CUDA_NOT_SUPPORTED);
     assert_non_null(strstr(fake.unsupported, "cluster"));
     a[1].val.cluster.x = 1;
@@ -352,7 +385,10 @@ static void test_handles_of_the_dead_and_of_none(void **state)
     assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 0, s), CUDA_INVALID_HANDLE);
 }
 
-struct thing { struct ws_slot slot; int x[5]; };
+struct thing {
+    struct ws_slot slot;
+    int x[5];
+};
 
 static void test_slab_knows_its_own(void **state)
 {
@@ -399,9 +435,14 @@ static void test_current_device_is_the_threads(void **state)
 
 static void test_copies_say_direction_and_stream(void **state)
 {
-    static const struct { const char *description; int kind; enum ws_copy_dir dir; } rows[] = {
-        {"host to host", 0, WS_COPY_H2H}, {"host to device", 1, WS_COPY_H2D}, {"device to host", 2, WS_COPY_D2H},
-        {"device to device", 3, WS_COPY_D2D}, {"default", 4, WS_COPY_AUTO},
+    static const struct {
+        const char *description;
+        int kind;
+        enum ws_copy_dir dir;
+    } rows[] = {
+        {"host to host", 0, WS_COPY_H2H},   {"host to device", 1, WS_COPY_H2D},
+        {"device to host", 2, WS_COPY_D2H}, {"device to device", 3, WS_COPY_D2D},
+        {"default", 4, WS_COPY_AUTO},
     };
     char a[8], b[8];
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
@@ -437,7 +478,8 @@ static void test_pitched_copies_take_the_fewest_pieces(void **state)
     assert_int_equal(fake.n_copies, 6);
     assert_int_equal(fake.copy.bytes, 3 * 128 + 100);
     assert_int_equal(cudaMemcpy2D(d, 99, host, 100, 100, 4, H2D), CUDA_INVALID_PITCH);
-    assert_int_equal(cudaMemcpy2D(d, SIZE_MAX / 2, host, 100, 100, 4, H2D), CUDA_INVALID_VALUE); /* would wrap */
+    assert_int_equal(cudaMemcpy2D(d, SIZE_MAX / 2, host, 100, 100, 4, H2D),
+                     CUDA_INVALID_VALUE); /* would wrap */
     assert_int_equal(cudaMemset2DAsync(d, 64, 0x1ff, 10, 5, NULL), 0);
     assert_int_equal(fake.fill.value, 0xff);
     assert_int_equal(fake.fill.pitch * 1000 + fake.fill.width * 10 + fake.fill.height, 64105);
@@ -556,7 +598,11 @@ static void test_jit_log_is_cut_to_its_buffer(void **state)
     assert_int_equal(cuModuleLoadDataEx(&m, "text", 2, options, values), 0);
     assert_string_equal(log, "");
     assert_int_equal(cuModuleGetFunction(&f, m, "k"), 0);
-    struct { char c; double d; int i; } packed = {'a', 1.5, 6};
+    struct {
+        char c;
+        double d;
+        int i;
+    } packed = {'a', 1.5, 6};
     size_t bytes = 20;
     void *extra[] = {(void *)1, &packed, (void *)2, &bytes, NULL}, *endless[10];
     assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra), 0);
@@ -564,9 +610,11 @@ static void test_jit_log_is_cut_to_its_buffer(void **state)
     assert_memory_equal(fake.params + 8, &packed.d, 8);
     for (int i = 0; i < 10; i++)
         endless[i] = i % 2 ? (void *)&bytes : (void *)2;
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, endless), CUDA_INVALID_VALUE);
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, endless),
+                     CUDA_INVALID_VALUE);
     assert_int_equal(cuModuleUnload(m), 0);
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra), CUDA_INVALID_HANDLE);
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra),
+                     CUDA_INVALID_HANDLE);
     assert_int_equal(cuCtxDestroy_v2(c), 0);
 }
 
@@ -598,7 +646,8 @@ static void test_forked_child_is_not_initialised(void **state)
     pid_t pid = fork();
     if (pid == 0) {
         fake.lost = WS__ERROR__DISCONNECTED; /* as the session answers there */
-        bool ok = cudaGetDeviceCount(&n) == CUDA_NOT_INITIALIZED && cudaGetLastError() == CUDA_NOT_INITIALIZED;
+        bool ok = cudaGetDeviceCount(&n) == CUDA_NOT_INITIALIZED &&
+                  cudaGetLastError() == CUDA_NOT_INITIALIZED;
         _exit(ok ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);

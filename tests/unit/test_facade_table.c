@@ -11,10 +11,15 @@
 #include "frontend/errors.h"
 #include "tests/unit/fake_session.h"
 
-struct row { const char *name, *state, *asked; int version, per_thread; bool driver; };
+struct row {
+    const char *name, *state, *asked;
+    int version, per_thread;
+    bool driver;
+};
 static const struct row rows[] = {
 #define WS_RT(name, chapter, state) {#name, #state, "", 0, 0, false},
-#define WS_DRV(name, chapter, state, asked, version, stream) {#name, #state, #asked, version, stream, true},
+#define WS_DRV(name, chapter, state, asked, version, stream)                                       \
+    {#name, #state, #asked, version, stream, true},
 #define WS_NVRTC(name, chapter, state) {#name, #state, "", 0, 0, false},
 #include "frontend/entrypoints.def"
 };
@@ -55,7 +60,8 @@ static void test_versions(void **state)
         if (!r->driver)
             continue;
         if (r->version) {
-            if (ws_entrypoint_driver(r->asked, r->version, r->per_thread, &known) != ws_entrypoint_find(r->name))
+            if (ws_entrypoint_driver(r->asked, r->version, r->per_thread, &known) !=
+                ws_entrypoint_find(r->name))
                 fail_msg("%s is not what %s of version %d gives", r->name, r->asked, r->version);
             void *before = ws_entrypoint_driver(r->asked, r->version - 1, r->per_thread, &known);
             if (before == ws_entrypoint_find(r->name) && !has_twin(r))
@@ -64,15 +70,23 @@ static void test_versions(void **state)
         ws_entrypoint_driver(r->asked, 1, false, &known);
         assert_true(known);
     }
-    assert_null(ws_entrypoint_driver("cuMemAlloc_v2", 13000, false, &known)); /* names are asked for without a suffix */
+    assert_null(ws_entrypoint_driver("cuMemAlloc_v2", 13000, false,
+                                     &known)); /* names are asked for without a suffix */
     assert_false(known);
-    assert_ptr_equal(ws_entrypoint_driver("cuMemAlloc", 2000, true, &known), ws_entrypoint_find("cuMemAlloc"));
-    assert_ptr_equal(ws_entrypoint_driver("cuMemAlloc", 13000, true, &known), ws_entrypoint_find("cuMemAlloc_v2"));
-    assert_ptr_equal(ws_entrypoint_driver("cuMemcpyHtoD", 13000, true, &known), ws_entrypoint_find("cuMemcpyHtoD_v2_ptds"));
-    assert_ptr_equal(ws_entrypoint_driver("cuMemcpyHtoD", 13000, false, &known), ws_entrypoint_find("cuMemcpyHtoD_v2"));
-    assert_ptr_equal(ws_entrypoint_driver("cuCtxCreate", 11000, false, &known), ws_entrypoint_find("cuCtxCreate_v2"));
-    assert_ptr_equal(ws_entrypoint_driver("cuCtxCreate", 11040, false, &known), ws_entrypoint_find("cuCtxCreate_v3"));
-    assert_ptr_equal(ws_entrypoint_driver("cuGetProcAddress", 12000, false, &known), ws_entrypoint_find("cuGetProcAddress_v2"));
+    assert_ptr_equal(ws_entrypoint_driver("cuMemAlloc", 2000, true, &known),
+                     ws_entrypoint_find("cuMemAlloc"));
+    assert_ptr_equal(ws_entrypoint_driver("cuMemAlloc", 13000, true, &known),
+                     ws_entrypoint_find("cuMemAlloc_v2"));
+    assert_ptr_equal(ws_entrypoint_driver("cuMemcpyHtoD", 13000, true, &known),
+                     ws_entrypoint_find("cuMemcpyHtoD_v2_ptds"));
+    assert_ptr_equal(ws_entrypoint_driver("cuMemcpyHtoD", 13000, false, &known),
+                     ws_entrypoint_find("cuMemcpyHtoD_v2"));
+    assert_ptr_equal(ws_entrypoint_driver("cuCtxCreate", 11000, false, &known),
+                     ws_entrypoint_find("cuCtxCreate_v2"));
+    assert_ptr_equal(ws_entrypoint_driver("cuCtxCreate", 11040, false, &known),
+                     ws_entrypoint_find("cuCtxCreate_v3"));
+    assert_ptr_equal(ws_entrypoint_driver("cuGetProcAddress", 12000, false, &known),
+                     ws_entrypoint_find("cuGetProcAddress_v2"));
 }
 
 static void test_unsupported_take_any_arguments(void **state)
@@ -82,7 +96,8 @@ static void test_unsupported_take_any_arguments(void **state)
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
         if (strcmp(rows[i].state, "NONE"))
             continue;
-        int (*fn)(uint64_t, double, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, double, uint64_t);
+        int (*fn)(uint64_t, double, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                  double, uint64_t);
         *(void **)&fn = ws_entrypoint_find(rows[i].name);
         assert_int_equal(fn(1, 2.0, 3, 4, 5, 6, 7, 8, 9.0, 10), CUDA_NOT_SUPPORTED);
         assert_string_equal(fake.unsupported, rows[i].name);
