@@ -19,3 +19,12 @@ check_PROGRAMS += tests/unit/test_backend_stream
 tests_unit_test_backend_stream_SOURCES = tests/unit/test_backend_stream.c
 tests_unit_test_backend_stream_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_stream
+
+check_PROGRAMS += tests/unit/test_backend_server tests/unit/test_backend_config tests/unit/test_backend_va
+tests_unit_test_backend_server_SOURCES = tests/unit/test_backend_server.c
+tests_unit_test_backend_server_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+tests_unit_test_backend_config_SOURCES = tests/unit/test_backend_config.c
+tests_unit_test_backend_config_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+tests_unit_test_backend_va_SOURCES = tests/unit/test_backend_va.c
+tests_unit_test_backend_va_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_server tests/unit/test_backend_config tests/unit/test_backend_va
