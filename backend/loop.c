@@ -4,8 +4,9 @@
  * bound, so that replies of many commands leave together and nothing starves.
  *
  * A connection's loss is matched to its client by the descriptor number that ZeroMQ tells with each message and with the
- * monitor's event. Monitors are read before messages, so that an old connection's end is seen before a new one that got the
- * same number.
+ * monitor's event. The monitor is read after a message from an unknown peer came in and before it is handled: the end of the
+ * old connection that had the same number was told before that number was free, so it is there by then. (Reading monitors
+ * before receiving is too early: both connections may change hands in between, and the new client would be ended.)
  *
  * ZeroMQ's descriptors tell of changes only, and any call on a socket may take the change in. Hence, before we sleep, each
  * ROUTER is asked whether it has messages; a monitor is only ever read, until it is empty, and needs no asking. (zmq_poll() does
@@ -202,6 +203,22 @@ static void close_endpoints(struct loop *l)
 
 /* ---- what comes in ---- */
 
+/* Events of two frames: number and value; address. */
+static void read_monitor(struct loop *l, unsigned i)
+{
+    uint8_t event[6];
+    char address[256];
+    uint16_t number;
+    int32_t fd;
+    while (zmq_recv(l->endpoints[i].monitor, event, sizeof event, ZMQ_DONTWAIT) == sizeof event) {
+        (void)!zmq_recv(l->endpoints[i].monitor, address, sizeof address, 0);
+        memcpy(&number, event, sizeof number);
+        memcpy(&fd, event + 2, sizeof fd);
+        if (number == ZMQ_EVENT_DISCONNECTED)
+            ws_server_disconnected(l->server, (uint8_t)i, fd);
+    }
+}
+
 /* One message. Return: false: none there. */
 static bool receive(struct loop *l, unsigned i)
 {
@@ -233,26 +250,12 @@ static bool receive(struct loop *l, unsigned i)
         }
     }
     m.oversized |= bytes > l->config->limits.max_message_bytes;
+    if (!ws_server_knows(l->server, &peer)) /* its descriptor may have been another's, whose end is on the monitor by now */
+        read_monitor(l, i);
     ws_server_handle(l->server, &m);
     for (unsigned k = 0; k < m.n_frames; k++)
         zmq_msg_close(&l->frames[k]);
     return true;
-}
-
-/* Events of two frames: number and value; address. */
-static void read_monitor(struct loop *l, unsigned i)
-{
-    uint8_t event[6];
-    char address[256];
-    uint16_t number;
-    int32_t fd;
-    while (zmq_recv(l->endpoints[i].monitor, event, sizeof event, ZMQ_DONTWAIT) == sizeof event) {
-        (void)!zmq_recv(l->endpoints[i].monitor, address, sizeof address, 0);
-        memcpy(&number, event, sizeof number);
-        memcpy(&fd, event + 2, sizeof fd);
-        if (number == ZMQ_EVENT_DISCONNECTED)
-            ws_server_disconnected(l->server, (uint8_t)i, fd);
-    }
 }
 
 static void on_signal(struct loop *l)

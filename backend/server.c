@@ -545,6 +545,11 @@ static void commands(struct ws_client *c, const struct ws_client_message *m, con
         command(&k, bytes);
 }
 
+bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer)
+{
+    return ws_client_find(s, peer) != NULL;
+}
+
 void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
 {
     struct ws_client_message m;

@@ -45,6 +45,8 @@ WS_MUST_CHECK int ws_server_new(struct ws_server **ret, const struct ws_config *
 /* Cancels and forgets all clients, waiting until the devices have let go of their work. NULL ok. */
 struct ws_server *ws_server_free(struct ws_server *s);
 
+/* Whether a client speaks from there. */
+bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer);
 void ws_server_handle(struct ws_server *s, const struct ws_message *m);
 /* Takes finished work, lets streams go on, sends what is to be sent, frees what is dead. Return: ms after which to turn again
  * even if nothing happens, or -1. */

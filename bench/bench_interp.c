@@ -92,6 +92,28 @@ static NOINLINE void c_divergent(unsigned *out, int threads, int n)
     }
 }
 
+static NOINLINE void c_collatz(unsigned *out, int threads, int n)
+{
+    for (unsigned i = 0; i < (unsigned)threads; i++) {
+        unsigned steps = 0;
+        for (int r = 0; r < n; r++) {
+            unsigned x = i * 7 + (unsigned)r + 1;
+            while (x != 1) {
+                if (x & 1) {
+                    for (unsigned k = x & 7; k; k--)
+                        steps += k * x;
+                    x = 3 * x + 1;
+                } else {
+                    x >>= __builtin_ctz(x);
+                    steps ^= x;
+                }
+                steps++;
+            }
+        }
+        out[i] = steps;
+    }
+}
+
 /* ---- benchmarks ---- */
 struct bench {
     const char *name, *kernel;
@@ -106,6 +128,7 @@ static void ref_matmul(void) { c_matmul(a, b, want, MAT); }
 static void ref_alu(void) { c_alu((unsigned *)want, ALU_THREADS, ALU_STEPS); }
 static void ref_saxpy(void) { memset(want, 0, VEC * 4); c_saxpy(want, a, 2.0f, VEC); }
 static void ref_gather(void) { c_gather(want, idx, a, VEC); }
+static void ref_collatz(void) { c_collatz((unsigned *)want, ALU_THREADS, 1); }
 static void ref_divergent(void) { c_divergent((unsigned *)want, ALU_THREADS, DIV_STEPS); }
 
 static uint64_t launch(const struct bench *t)
@@ -215,6 +238,7 @@ int main(int argc, char **argv)
         {"saxpy", "saxpy", {VEC / 256, 1, 1}, {256, 1, 1}, {{va(c), va(a), UINT64_C(0x40000000) | (uint64_t)VEC << 32}}, ref_saxpy, VEC * 4, true},
         {"gather", "gather", {VEC / 256, 1, 1}, {256, 1, 1}, {{va(c), va(idx), va(a), VEC}}, ref_gather, VEC * 4, true},
         {"divergent", "divergent", {ALU_THREADS / 256, 1, 1}, {256, 1, 1}, {{va(c), DIV_STEPS}}, ref_divergent, ALU_THREADS * 4, false},
+        {"collatz", "collatz", {ALU_THREADS / 256, 1, 1}, {256, 1, 1}, {{va(c), 1}}, ref_collatz, ALU_THREADS * 4, false},
     };
     int bad = 0;
     for (size_t k = 0; k < WS_ARRAY_SIZE(list); k++)

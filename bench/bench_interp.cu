@@ -56,3 +56,16 @@ extern "C" __global__ void divergent(unsigned *out, int n)
     }
     out[i] = steps;
 }
+extern "C" __global__ void collatz(unsigned *out, int n)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, steps = 0;
+    for (int r = 0; r < n; r++) {
+        unsigned x = i * 7 + r + 1;
+        while (x != 1) {
+            if (x & 1) { for (unsigned k = x & 7; k; k--) steps += k * x; x = 3 * x + 1; }
+            else { x >>= __ffs(x) - 1; steps ^= x; }
+            steps++;
+        }
+    }
+    out[i] = steps;
+}

@@ -55,18 +55,17 @@ now() {
 
 phase() { # phase NAME AT-ONCE: all programs on a fresh daemon
     start
-    begin=$(now)
+    begin=$(now) pids=
     echo "$programs" >"$tmp/list"
     while read -r name gpu kind; do
         if [ "$2" = yes ]; then
             one "$1" "$name" "$gpu" "$kind" &
+            pids="$pids $!"
         else
             one "$1" "$name" "$gpu" "$kind"
         fi
     done <"$tmp/list"
-    for p in $(jobs -p); do
-        [ "$p" = "$daemon" ] || wait "$p"
-    done
+    for p in $pids; do wait "$p"; done
     wall "$begin" >"$tmp/$1.wall"
     while read -r name gpu kind; do cat "$tmp/$1.$name"; done <"$tmp/list" >"$tmp/$1.results"
     "$build/cli/wattshare" status --json >"$tmp/$1.json"

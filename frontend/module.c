@@ -378,6 +378,25 @@ void ws_module_reset_device(int device)
 
 /* ---- launch ---- */
 
+/* Whether all blocks of a cooperative launch can run at once: CUDA says so at the launch, so the daemon must be asked before. The
+ * answer for a shape of block is kept, for the next launch mostly has the same. */
+static ws_err fits_at_once(struct ws_fn *f, const struct ws_launch_request *r)
+{
+    const Ws__Device *d = ws_session_device(f->mod->device);
+    uint64_t threads = (uint64_t)r->block[0] * r->block[1] * r->block[2], blocks = (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
+    uint64_t shape = threads << 40 | (uint64_t)r->shared_bytes << 16, known = f->resident;
+    if (!threads || threads > d->max_threads_per_block)
+        return WS__ERROR__OK; /* the launch has another word for it */
+    if (!known || known >> 16 != shape >> 16) {
+        uint32_t per_sm;
+        ws_err e = ws_session_occupancy(f->function, (uint32_t)threads, (uint32_t)r->shared_bytes, &per_sm);
+        if (e)
+            return e;
+        f->resident = known = shape | WS_MIN(per_sm, (uint32_t)UINT16_MAX);
+    }
+    return blocks > (known & UINT16_MAX) * d->n_sms ? WS__ERROR__COOPERATIVE_TOO_LARGE : WS__ERROR__OK;
+}
+
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
 {
     struct ws_launch l = {
@@ -394,6 +413,11 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
         return WS__ERROR__INVALID_HANDLE;
     if (r->shared_bytes > (size_t)f->max_dynamic_bytes || r->packed_bytes > UINT32_MAX)
         return WS__ERROR__INVALID_VALUE;
+    if (r->cooperative) {
+        ws_err e = fits_at_once(f, r);
+        if (e)
+            return e;
+    }
     return ws_session_launch(&l);
 }
 

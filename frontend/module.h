@@ -30,6 +30,7 @@ struct ws_fn {
     struct ws_fn *next;         /* of the module */
     int max_dynamic_bytes;      /* dynamic shared memory that a launch may ask for */
     int carveout, cache_config;
+    _Atomic uint64_t resident;  /* the last answer of fits_at_once() in module.c */
     struct ws_old_launch *old;  /* malloc'ed state of cuFuncSetBlockShape & co. */
 };
 struct ws_kernel {

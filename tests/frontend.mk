@@ -31,3 +31,4 @@ tests_process_session_client_SOURCES = tests/process/session_client.c
 tests_process_session_client_LDADD = $(FRONTEND_TEST_LIBS)
 dist_check_SCRIPTS += tests/process/daemon_dies.sh
 TESTS += tests/process/daemon_dies.sh
+include tests/facade.mk

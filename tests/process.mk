@@ -2,7 +2,8 @@
 PROCESS_TESTS = tests/process/cli.sh tests/process/clients_alone.sh tests/process/clients_together.sh tests/process/faults.sh \
 	tests/process/kills.sh
 dist_check_SCRIPTS += $(PROCESS_TESTS)
-# (the daemon is not there yet) TESTS += $(PROCESS_TESTS)
+TEST_EXTENSIONS = .sh
+TESTS += $(PROCESS_TESTS)
 EXTRA_DIST += tests/process/lib.sh tests/process/README.md tests/process/installed.sh
 
 installcheck-local: tests/cuda/drv_matmul

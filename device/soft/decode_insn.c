@@ -1017,6 +1017,30 @@ static void atom(struct ws_dec *d, insn i, bool red)
         ws_dec_finish(d, &i->operands[0], t, dst);
 }
 
+/* Copies that complete at once: waiting for them has nothing to wait for. */
+static void cp_async(struct ws_dec *d, insn i)
+{
+    struct address to, from;
+    uint32_t rows[4];
+    if (i->n_operands != 3 || i->operands[2].kind != WS_OPD_IMM || (i->operands[2].imm != 4 && i->operands[2].imm != 8 && i->operands[2].imm != 16)) {
+        no_such(d, i);
+        return;
+    }
+    if (!address(d, i, &i->operands[0], &to) || !address(d, i, &i->operands[1], &from))
+        return;
+    unsigned n = (unsigned)i->operands[2].imm / 4;
+    for (unsigned k = 0; k < 4; k++)
+        rows[k] = ws_dec_temp(d, 4);
+    for (unsigned k = 0; k < 2; k++) {
+        const struct address *a = k ? &to : &from;
+        struct ws_uop *u = ws_dec_emit3(d, k ? WS_H_st_x : WS_H_ld_x, rows[0], a->row, rows[1]);
+        u->c = (int32_t)rows[2];
+        u->e = (int32_t)rows[3];
+        u->imm = a->imm;
+        u->x = (k ? WS_SP_SHARED : WS_SP_GLOBAL) | (a->a32 ? WS_X_A32 : 0) | 4u << WS_X_SIZE_SHIFT | n << WS_X_VEC_SHIFT;
+    }
+}
+
 static void cvta(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
@@ -1192,6 +1216,8 @@ void ws_dec_insn(struct ws_dec *d, insn i)
     }
     case WS_OP_LD: case WS_OP_LDU: ld_st(d, i, true); break;
     case WS_OP_ST: ld_st(d, i, false); break;
+    case WS_OP_CP_ASYNC: cp_async(d, i); break;
+    case WS_OP_CP_ASYNC_COMMIT_GROUP: case WS_OP_CP_ASYNC_WAIT_GROUP: case WS_OP_CP_ASYNC_WAIT_ALL: ws_dec_emit(d, WS_H_nop); break;
     case WS_OP_ATOM: atom(d, i, false); break;
     case WS_OP_RED: atom(d, i, true); break;
     case WS_OP_PREFETCH: case WS_OP_PREFETCHU: case WS_OP_APPLYPRIORITY: case WS_OP_PMEVENT: case WS_OP_GRIDDEPCONTROL: ws_dec_emit(d, WS_H_nop); break;

@@ -595,7 +595,7 @@ static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f,
     case WS_SR_LANEMASK_LT: return (1u << lane) - 1;
     case WS_SR_LANEMASK_GE: return ~((1u << lane) - 1);
     case WS_SR_LANEMASK_GT: return ~((2u << lane) - 1);
-    case WS_SR_ENVREG: return f->dim == 1 ? (uint32_t)g->envreg12 : f->dim == 2 ? (uint32_t)(g->envreg12 >> 32) : 0;
+    case WS_SR_ENVREG: return f->dim == 1 ? (uint32_t)(g->envreg12 >> 32) : f->dim == 2 ? (uint32_t)g->envreg12 : 0; /* 1: high half */
     case WS_SR_DYNAMIC_SMEM_SIZE: return g->dyn_shared_bytes;
     case WS_SR_TOTAL_SMEM_SIZE: case WS_SR_AGGR_SMEM_SIZE: return b->ctx.shared_bytes;
     case WS_SR_WARPSZ: return 32;

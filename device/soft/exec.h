@@ -38,7 +38,7 @@ struct ws_grid {
     const uint64_t *var_va;           /* [module n_vars] */
     uint32_t n_sms, sm;               /* %nsmid; compute capability *10 */
     uint64_t grid_id;
-    uint64_t envreg12;                /* 64-bit value of %envreg1 (low half) and %envreg2 (high half): cooperative-groups workspace */
+    uint64_t envreg12;                /* 64-bit value of %envreg1 (high half) and %envreg2 (low half): cooperative-groups workspace */
     uint64_t (*clock)(void *arg);     /* device cycles for %clock64, advanced also by the block's own instructions; may be NULL */
     uint64_t (*globaltimer)(void *arg);
     void *clock_arg;

@@ -232,7 +232,10 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
         return 0;
     if (!inst->var_va[index])
         return ws_raise(-EINVAL);
-    int r = write_bytes(inst->space, inst->var_va[index], v->init, v->size_bytes);
+    /* The initial values may end before the variable does: the rest is zero. */
+    int r = write_bytes(inst->space, inst->var_va[index], v->init, v->init_bytes);
+    if (!r)
+        r = write_bytes(inst->space, inst->var_va[index] + v->init_bytes, NULL, v->size_bytes - v->init_bytes);
     for (uint32_t i = 0; !r && i < v->n_init_syms; i++) {
         const struct ws_ptx_init_sym *s = &v->init_syms[i];
         uint64_t value;
@@ -240,6 +243,8 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
             s->bytes > v->size_bytes - s->offset)
             return ws_raise(-EINVAL);
         r = init_sym_value(ptx, inst->var_va, s, &value);
+        if (s->masked) /* one byte of the address */
+            value >>= s->shift;
         if (!r)
             r = write_bytes(inst->space, inst->var_va[index] + s->offset, &value, s->bytes);
     }

@@ -4,25 +4,18 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 start_daemon --gpus rtx3070,t400
 together() { # together CLIENTS…
+    pids=
     for c in "$@"; do
         log=$tmp/$(echo "$c" | tr / _)
         { task=$c client "$(client_path "$c")" "$(small "$c")" 8 >"$log" 2>&1 || echo "status $?" >>"$log"; } &
+        pids="$pids $!"
     done
-    for c in "$@"; do
-        wait -n 2>/dev/null || true
-    done
-    wait_clients
+    for p in $pids; do wait "$p"; done
     for c in "$@"; do
         log=$tmp/$(echo "$c" | tr / _)
         grep -q '^PASS ' "$log" && ! grep -q '^status' "$log" || { cat "$log"; fail "$c among eight"; }
         ok "$c"
         rm -f "$log"
-    done
-}
-# Waits for all background jobs but the daemon.
-wait_clients() {
-    for p in $(jobs -p); do
-        [ "$p" = "$daemon_pid" ] || wait "$p" || true
     done
 }
 kinds=drv

@@ -25,6 +25,8 @@ static const char ptx[] =
     ".global .align 8 .u64 pointer = table;\n"
     ".global .align 8 .u64 function = twice;\n"
     ".const .align 4 .u32 factor = 3;\n"
+    ".global .align 4 .u32 sparse[100] = {7};\n"
+    ".global .align 8 .u8 packed[4] = {1, 0xFF(table+2), 0xFF00(table), 0xFF0000(table)};\n"
     /* c[i] = a[i] + b[i] */
     ".visible .entry vecadd(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)\n{\n"
     ".reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<8>; .reg .f32 %f<4>;\n"
@@ -70,8 +72,8 @@ static const char ptx[] =
     "st.global.u32 [%rd1], %r4;\nret;\n}\n"
     /* a grid barrier as cooperative groups make it; then p[i] = number of blocks that had arrived */
     ".visible .entry coop(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<6>;\n"
-    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r1, "
-    "%r2};\n"
+    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, "
+    "%r1};\n"
     "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ctaid.x; atom.add.release.gpu.global.u32 %r5, [%rd2+4], "
     "1;\n"
     "L: ld.acquire.gpu.global.u32 %r6, [%rd2+4];\nsetp.lt.u32 %p1, %r6, %r3;\n@%p1 bra L;\n"
@@ -350,6 +352,19 @@ static void test_initialisers(void **state)
     uint32_t v;
     copy(f, 0, 0, NULL, &v, FLAG, 4);
     assert_int_equal(v, 20 * 3 * 2);
+    /* the text gives fewer values than the variable has, and an address byte by byte */
+    uint32_t sparse[100];
+    uint8_t packed[4];
+    uint64_t table = VARS_VA + 1 * 512;
+    copy(f, 0, 0, NULL, sparse, VARS_VA + 5 * 512, sizeof sparse);
+    assert_int_equal(sparse[0], 7);
+    for (int i = 1; i < 100; i++)
+        assert_int_equal(sparse[i], 0);
+    copy(f, 0, 0, NULL, packed, VARS_VA + 6 * 512, sizeof packed);
+    assert_int_equal(packed[0], 1);
+    assert_int_equal(packed[1], (table + 2) & 0xff);
+    assert_int_equal(packed[2], table >> 8 & 0xff);
+    assert_int_equal(packed[3], table >> 16 & 0xff);
 }
 
 static void test_launch_waits_for_another_client_s_copy_or_launch(void **state)

@@ -112,6 +112,20 @@ static void test_lane_waits_for_lane(void **state)
         assert_int_equal(out[i], i == 31 ? 6 : 5);
 }
 
+/* The same with nothing that looks like waiting: only that it takes long. */
+static void test_lane_waits_for_lane_by_adding_zero(void **state)
+{
+    struct fix *f = *state;
+    f->max_warp_insns = 2000000;
+    uint32_t *out = run(f, HEAD ".global .u32 flag;\n" KERNEL(
+        "setp.ne.u32 %p1, %r0, 31; @!%p1 bra PRODUCE;\n"
+        "WAIT: atom.global.add.u32 %r1, [flag], 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra WAIT; bra OUT;\n"
+        "PRODUCE: st.global.u32 [flag], 5; mov.u32 %r1, 6;\n"
+        "OUT: st.global.u32 [%rd1], %r1; ret;"), 32, WS_DEV_OK);
+    for (unsigned i = 0; i < 32; i++)
+        assert_int_equal(out[i], i == 31 ? 6 : 5);
+}
+
 static void test_shuffles(void **state)
 {
     uint32_t *out = run(*state, HEAD KERNEL(
@@ -290,6 +304,15 @@ static void test_vector_loads_of_all_widths(void **state)
         assert_int_equal(out[i], (uint32_t)(0x7f + 0xff - 2 + (int16_t)0xfe7f + 0x81));
 }
 
+static void test_asynchronous_copies(void **state)
+{
+    uint32_t *out = run(*state, ".version 9.0\n.target sm_90\n.address_size 64\n.shared .align 16 .b8 sh[1024];\n" KERNEL(
+        "mul.wide.u32 %rd3, %r0, 16; add.u64 %rd3, %rd3, %rd0; st.global.v4.u32 [%rd3], {%r0, 1, 2, 3}; mov.u32 %r1, sh; shl.b32 %r2, %r0, 4; add.u32 %r1, %r1, %r2;\n"
+        "cp.async.cg.shared.global [%r1], [%rd3], 16; cp.async.commit_group; cp.async.wait_group 0; bar.sync 0; ld.shared.u32 %r3, [%r1]; ld.shared.u32 %r4, [%r1+12]; mad.lo.u32 %r3, %r3, 10, %r4; bar.sync 0; st.global.u32 [%rd1], %r3; ret;"), 32, WS_DEV_OK);
+    for (unsigned i = 0; i < 32; i++)
+        assert_int_equal(out[i], i * 10 + 3);
+}
+
 /* ---- faults ---- */
 struct fault { const char *description, *body; enum ws_dev_error error; const char *text; };
 static const struct fault faults[] = {
@@ -435,10 +458,10 @@ int main(void)
             continue; /* the processor lacks it */
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
-            T(test_nested_divergence_meets_again), T(test_cold_block_meets_again), T(test_early_exit_and_barrier), T(test_spin_lock_between_lanes_ends), T(test_lane_waits_for_lane),
+            T(test_nested_divergence_meets_again), T(test_cold_block_meets_again), T(test_early_exit_and_barrier), T(test_spin_lock_between_lanes_ends), T(test_lane_waits_for_lane), T(test_lane_waits_for_lane_by_adding_zero),
             T(test_shuffles), T(test_shuffle_waits_for_its_lanes), T(test_votes_and_matches), T(test_named_barriers_and_reductions), T(test_atomics), T(test_recursion),
             T(test_endless_recursion_overflows), T(test_indirect_calls), T(test_struct_arguments_and_local_memory), T(test_constants_and_initialised_variables), T(test_brx),
-            T(test_special_registers_in_three_dimensions), T(test_vector_loads_of_all_widths), T(test_faults), T(test_assertion_names_itself), T(test_printf), T(test_what_is_missing_is_named),
+            T(test_special_registers_in_three_dimensions), T(test_vector_loads_of_all_widths), T(test_asynchronous_copies), T(test_faults), T(test_assertion_names_itself), T(test_printf), T(test_what_is_missing_is_named),
             T(test_blocks_wait_for_each_other), T(test_work_is_counted),
         };
         bad += cmocka_run_group_tests_name(isas[v], tests, group_setup, NULL);
