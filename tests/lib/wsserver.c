@@ -113,8 +113,22 @@ void wss_turn(struct wss *w)
     (void)ws_server_turn(w->server);
 }
 
+/* With WSS_RECORD=FILE in the environment the messages are appended to FILE, as tests/fuzz/fuzz_protocol.c reads them: that is
+ * how its corpus is made. */
+static void record(unsigned peer, const void *p, size_t n)
+{
+    const char *path = getenv("WSS_RECORD");
+    FILE *f = path && n < 65536 ? fopen(path, "ab") : NULL;
+    if (!f)
+        return;
+    fwrite((uint8_t[]){(uint8_t)peer, (uint8_t)n, (uint8_t)(n >> 8)}, 1, 3, f);
+    fwrite(p, 1, n, f);
+    fclose(f);
+}
+
 void wss_raw(struct wss *w, unsigned peer, const void *p, size_t n)
 {
+    record(peer, p, n);
     zmq_msg_t frame;
     zmq_msg_init_size(&frame, n);
     memcpy(zmq_msg_data(&frame), p, n);
