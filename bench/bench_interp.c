@@ -9,7 +9,8 @@
 
 #include "device/soft/exec.h"
 
-__asm__(".section .rodata\n.globl bench_ptx\nbench_ptx:\n.incbin \"" WS_SRCDIR "/bench/bench_interp.ptx\"\n.byte 0\n.previous\n");
+__asm__(".section .rodata\n.globl bench_ptx\nbench_ptx:\n.incbin \"" WS_SRCDIR
+        "/bench/bench_interp.ptx\"\n.byte 0\n.previous\n");
 extern const char bench_ptx[];
 
 enum { RUNS = 5, MAT = 256, VEC = 1 << 20, ALU_THREADS = 1 << 14, ALU_STEPS = 64, DIV_STEPS = 32 };
@@ -118,22 +119,47 @@ static NOINLINE void c_collatz(unsigned *out, int threads, int n)
 struct bench {
     const char *name, *kernel;
     uint32_t grid[3], block[3];
-    struct { uint64_t p[4]; } params; /* as the kernel lays them out */
+    struct {
+        uint64_t p[4];
+    } params; /* as the kernel lays them out */
     void (*reference)(void);
     size_t result_bytes;
     bool floats;
 };
-static uint64_t va(const void *p) { return (uint64_t)(uintptr_t)p & ((UINT64_C(1) << 47) - 1); }
-static void ref_matmul(void) { c_matmul(a, b, want, MAT); }
-static void ref_alu(void) { c_alu((unsigned *)want, ALU_THREADS, ALU_STEPS); }
-static void ref_saxpy(void) { memset(want, 0, VEC * 4); c_saxpy(want, a, 2.0f, VEC); }
-static void ref_gather(void) { c_gather(want, idx, a, VEC); }
-static void ref_collatz(void) { c_collatz((unsigned *)want, ALU_THREADS, 1); }
-static void ref_divergent(void) { c_divergent((unsigned *)want, ALU_THREADS, DIV_STEPS); }
+static uint64_t va(const void *p)
+{
+    return (uint64_t)(uintptr_t)p & ((UINT64_C(1) << 47) - 1);
+}
+static void ref_matmul(void)
+{
+    c_matmul(a, b, want, MAT);
+}
+static void ref_alu(void)
+{
+    c_alu((unsigned *)want, ALU_THREADS, ALU_STEPS);
+}
+static void ref_saxpy(void)
+{
+    memset(want, 0, VEC * 4);
+    c_saxpy(want, a, 2.0f, VEC);
+}
+static void ref_gather(void)
+{
+    c_gather(want, idx, a, VEC);
+}
+static void ref_collatz(void)
+{
+    c_collatz((unsigned *)want, ALU_THREADS, 1);
+}
+static void ref_divergent(void)
+{
+    c_divergent((unsigned *)want, ALU_THREADS, DIV_STEPS);
+}
 
 static uint64_t launch(const struct bench *t)
 {
-    struct ws_grid g = {.code = code, .params = (const uint8_t *)&t->params, .space = space, .n_sms = 1, .sm = 75};
+    struct ws_grid g = {
+        .code = code, .params = (const uint8_t *)&t->params, .space = space, .n_sms = 1, .sm = 75};
     struct ws_work w = {.n_thread_insns = 0};
     struct ws_blockrun *run;
     uint32_t n;
@@ -199,10 +225,12 @@ static int measure(const struct bench *t, bool json)
     qsort(rate, RUNS, sizeof *rate, by_value);
     qsort(slow, RUNS, sizeof *slow, by_value);
     if (json)
-        printf("{\"bench\":\"interp\",\"name\":\"%s\",\"isa\":\"%s\",\"mega_thread_insns_per_s\":%.1f,\"times_c\":%.2f,\"correct\":%s}\n", t->name, ws_exec_isa(), rate[RUNS / 2],
-               slow[RUNS / 2], ok ? "true" : "false");
+        printf("{\"bench\":\"interp\",\"name\":\"%s\",\"isa\":\"%s\",\"mega_thread_insns_per_s\":%."
+               "1f,\"times_c\":%.2f,\"correct\":%s}\n",
+               t->name, ws_exec_isa(), rate[RUNS / 2], slow[RUNS / 2], ok ? "true" : "false");
     else
-        printf("%-14s %-7s %8.0f M thread-insns/s   %6.2f x the time of C -O2 %s\n", t->name, ws_exec_isa(), rate[RUNS / 2], slow[RUNS / 2], ok ? "" : "WRONG RESULT");
+        printf("%-14s %-7s %8.0f M thread-insns/s   %6.2f x the time of C -O2 %s\n", t->name,
+               ws_exec_isa(), rate[RUNS / 2], slow[RUNS / 2], ok ? "" : "WRONG RESULT");
     return ok ? 0 : 1;
 }
 
@@ -213,7 +241,8 @@ int main(int argc, char **argv)
         seconds = atof(argv[1 + json]);
     struct ws_ptx_module *m;
     struct ws_diags diags = WS_DIAGS_NULL;
-    if (ws_ptx_parse(&m, bench_ptx, strlen(bench_ptx), "bench_interp.ptx", &diags) != 0 || ws_code_new(&code, m, &diags) != 0 || ws_space_new(&space) != 0) {
+    if (ws_ptx_parse(&m, bench_ptx, strlen(bench_ptx), "bench_interp.ptx", &diags) != 0 ||
+        ws_code_new(&code, m, &diags) != 0 || ws_space_new(&space) != 0) {
         char *text = ws_diags_text(&diags);
         fputs(text ? text : "", stderr);
         return 2;
@@ -232,13 +261,62 @@ int main(int argc, char **argv)
         idx[i] = (int)(seed >> 12);
     }
     struct bench list[] = {
-        {"matmul naive", "matmul_naive", {MAT / 16, MAT / 16, 1}, {16, 16, 1}, {{va(a), va(b), va(c), MAT}}, ref_matmul, MAT * MAT * 4, true},
-        {"matmul tiled", "matmul_tiled", {MAT / 16, MAT / 16, 1}, {16, 16, 1}, {{va(a), va(b), va(c), MAT}}, ref_matmul, MAT * MAT * 4, true},
-        {"alu", "alu", {ALU_THREADS / 256, 1, 1}, {256, 1, 1}, {{va(c), ALU_STEPS}}, ref_alu, ALU_THREADS * 4, false},
-        {"saxpy", "saxpy", {VEC / 256, 1, 1}, {256, 1, 1}, {{va(c), va(a), UINT64_C(0x40000000) | (uint64_t)VEC << 32}}, ref_saxpy, VEC * 4, true},
-        {"gather", "gather", {VEC / 256, 1, 1}, {256, 1, 1}, {{va(c), va(idx), va(a), VEC}}, ref_gather, VEC * 4, true},
-        {"divergent", "divergent", {ALU_THREADS / 256, 1, 1}, {256, 1, 1}, {{va(c), DIV_STEPS}}, ref_divergent, ALU_THREADS * 4, false},
-        {"collatz", "collatz", {ALU_THREADS / 256, 1, 1}, {256, 1, 1}, {{va(c), 1}}, ref_collatz, ALU_THREADS * 4, false},
+        {"matmul naive",
+         "matmul_naive",
+         {MAT / 16, MAT / 16, 1},
+         {16, 16, 1},
+         {{va(a), va(b), va(c), MAT}},
+         ref_matmul,
+         MAT * MAT * 4,
+         true},
+        {"matmul tiled",
+         "matmul_tiled",
+         {MAT / 16, MAT / 16, 1},
+         {16, 16, 1},
+         {{va(a), va(b), va(c), MAT}},
+         ref_matmul,
+         MAT * MAT * 4,
+         true},
+        {"alu",
+         "alu",
+         {ALU_THREADS / 256, 1, 1},
+         {256, 1, 1},
+         {{va(c), ALU_STEPS}},
+         ref_alu,
+         ALU_THREADS * 4,
+         false},
+        {"saxpy",
+         "saxpy",
+         {VEC / 256, 1, 1},
+         {256, 1, 1},
+         {{va(c), va(a), UINT64_C(0x40000000) | (uint64_t)VEC << 32}},
+         ref_saxpy,
+         VEC * 4,
+         true},
+        {"gather",
+         "gather",
+         {VEC / 256, 1, 1},
+         {256, 1, 1},
+         {{va(c), va(idx), va(a), VEC}},
+         ref_gather,
+         VEC * 4,
+         true},
+        {"divergent",
+         "divergent",
+         {ALU_THREADS / 256, 1, 1},
+         {256, 1, 1},
+         {{va(c), DIV_STEPS}},
+         ref_divergent,
+         ALU_THREADS * 4,
+         false},
+        {"collatz",
+         "collatz",
+         {ALU_THREADS / 256, 1, 1},
+         {256, 1, 1},
+         {{va(c), 1}},
+         ref_collatz,
+         ALU_THREADS * 4,
+         false},
     };
     int bad = 0;
     for (size_t k = 0; k < WS_ARRAY_SIZE(list); k++)

@@ -588,16 +588,6 @@ static bool collect_labels(struct ws_parser *p, struct ws_ptx_func *f)
     return ok;
 }
 
-static void *keep(struct ws_parser *p, const void *v, size_t n, size_t size)
-{
-    void *k = ws_arena_array(&p->m->arena, n, size);
-    if (!k)
-        ws_parse_oom(p);
-    else if (n)
-        memcpy(k, v, n * size);
-    return k;
-}
-
 bool ws_body_parse(struct ws_parser *p)
 {
     p->pragma = NULL;
@@ -614,12 +604,12 @@ bool ws_body_parse(struct ws_parser *p)
     if (!collect_labels(p, f))
         return false;
     f->n_insns = (uint32_t)p->n_insns;
-    f->insns = keep(p, p->insns, p->n_insns, sizeof *p->insns);
+    f->insns = ws_parse_keep(p, p->insns, p->n_insns, sizeof *p->insns);
     f->n_regs = (uint32_t)p->n_regs;
-    f->regs = keep(p, p->regs, p->n_regs, sizeof *p->regs);
+    f->regs = ws_parse_keep(p, p->regs, p->n_regs, sizeof *p->regs);
     f->n_vars = (uint32_t)p->n_lvars;
-    f->vars = keep(p, p->lvars, p->n_lvars, sizeof *p->lvars);
+    f->vars = ws_parse_keep(p, p->lvars, p->n_lvars, sizeof *p->lvars);
     f->n_protos = (uint32_t)p->n_protos;
-    f->protos = keep(p, p->protos, p->n_protos, sizeof *p->protos);
+    f->protos = ws_parse_keep(p, p->protos, p->n_protos, sizeof *p->protos);
     return !p->oom;
 }

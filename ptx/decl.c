@@ -202,20 +202,14 @@ static bool add_module_var(struct ws_parser *p, struct ws_name *n, const struct 
     return true;
 }
 
-/* A .global or .const declared in a function becomes the module's, under a name that is free there. */
-static bool add_static_var(struct ws_parser *p, struct ws_name *n, struct ws_ptx_var *v,
-                           const struct ws_tok *at)
-{
-    return ws_parse_unsupported(
-        p, at, "'%s': .global and .const variables inside a function; declare it outside", n->text);
-}
-
 static bool add_local_var(struct ws_parser *p, struct ws_name *n, struct ws_ptx_var *v,
                           const struct ws_tok *at)
 {
     struct ws_ptx_func *f = &p->funcs[p->func];
     if (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST)
-        return add_static_var(p, n, v, at);
+        return ws_parse_unsupported(
+            p, at, "'%s': .global and .const variables inside a function; declare it outside",
+            n->text);
     v->name = ws_scope_unique(p, n);
     if (!v->name ||
         !ws_scope_bind(p, n, WS_BIND_LOCALVAR, (int32_t)(f->n_params + f->n_rets + p->n_lvars), at))

@@ -595,7 +595,7 @@ static void skip_to_module_level(struct ws_parser *p)
     }
 }
 
-static void *keep(struct ws_parser *p, const void *v, size_t n, size_t size)
+void *ws_parse_keep(struct ws_parser *p, const void *v, size_t n, size_t size)
 {
     void *k = ws_arena_array(&p->m->arena, n, size);
     if (!k)
@@ -620,11 +620,11 @@ static void parse_module(struct ws_parser *p)
         ws_parse_fail(p, &p->t, "the text is empty; a PTX module starts with .version");
     if (!m->target && !p->n_errors && !p->stop)
         ws_parse_fail(p, &p->t, "there is no .target");
-    m->vars = keep(p, p->vars, p->n_vars, sizeof *p->vars);
+    m->vars = ws_parse_keep(p, p->vars, p->n_vars, sizeof *p->vars);
     m->n_vars = (uint32_t)p->n_vars;
-    m->funcs = keep(p, p->funcs, p->n_funcs, sizeof *p->funcs);
+    m->funcs = ws_parse_keep(p, p->funcs, p->n_funcs, sizeof *p->funcs);
     m->n_funcs = (uint32_t)p->n_funcs;
-    m->aliases = keep(p, p->aliases, p->n_aliases, sizeof *p->aliases);
+    m->aliases = ws_parse_keep(p, p->aliases, p->n_aliases, sizeof *p->aliases);
     m->n_aliases = (uint32_t)p->n_aliases;
 }
 

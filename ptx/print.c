@@ -75,7 +75,7 @@ static void print_sreg(FILE *out, const struct ws_ptx_operand *o)
         fprintf(out, "%u", o->sreg_dim);
         break;
     case WS_SR_PM:
-        fprintf(out, "%u%s", o->sreg_dim & 7, o->sreg_dim & 8 ? "_64" : "");
+        fprintf(out, "%d%s", o->sreg_dim & 7, o->sreg_dim & 8 ? "_64" : "");
         break;
     case WS_SR_RESERVED_SMEM_OFFSET:
         fputs(o->sreg_dim < WS_ARRAY_SIZE(offsets) ? offsets[o->sreg_dim] : "?", out);
@@ -442,10 +442,10 @@ int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
 {
     struct printer p = {.m = m, .out = out};
     /* Not "debug": assemblers then ask for the debug information that the IR does not keep. */
-    fprintf(out, ".version %u.%u\n.target %s%s%s\n", m->version / 10, m->version % 10, m->target,
+    fprintf(out, ".version %d.%d\n.target %s%s%s\n", m->version / 10, m->version % 10, m->target,
             m->texmode_independent ? ", texmode_independent" : "",
             m->map_f64_to_f32 ? ", map_f64_to_f32" : "");
-    if (m->version >= 23) /* older versions have no .address_size, and no other size than 32 */
+    if (m->version >= 23 || m->address_size != 32) /* older versions have no .address_size, only 32 */
         fprintf(out, ".address_size %u\n", m->address_size);
     if (needs_heads(m))
         for (uint32_t k = 0; k < m->n_funcs; k++) {

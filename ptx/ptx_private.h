@@ -184,6 +184,8 @@ bool ws_type_from_word(const char *s, size_t len, uint8_t *ret);
 bool ws_sreg_from_word(const char *s, size_t len, struct ws_ptx_operand *ret);
 
 /* ---- parse.c ---- */
+/* Copies an array that was grown while parsing into the module's arena; sets p->oom. */
+void *ws_parse_keep(struct ws_parser *p, const void *v, size_t n, size_t size);
 void ws_parse_next(struct ws_parser *p);
 bool ws_parse_expect(struct ws_parser *p, int kind, const char *what);
 bool ws_parse_accept(struct ws_parser *p, int kind);

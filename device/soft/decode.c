@@ -41,13 +41,17 @@ struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h)
         return &scratch;
     }
     struct ws_uop *u = &d->uops[d->n_uops];
-    *u = (struct ws_uop){.fn = d->code->isa->handlers[h], .guard = d->guard, .gneg = d->gneg, .mx = 0x1f80,
+    *u = (struct ws_uop){.fn = d->code->isa->handlers[h],
+                         .guard = d->guard,
+                         .gneg = d->gneg,
+                         .mx = 0x1f80,
                          .src = d->n_srcs - 1};
     d->ctl[d->n_uops++] = 0;
     return u;
 }
 
-struct ws_uop *ws_dec_emit3(struct ws_dec *d, enum ws_handler h, uint32_t dst, uint32_t a, uint32_t b)
+struct ws_uop *ws_dec_emit3(struct ws_dec *d, enum ws_handler h, uint32_t dst, uint32_t a,
+                            uint32_t b)
 {
     struct ws_uop *u = ws_dec_emit(d, h);
     u->d = (int32_t)dst;
@@ -85,7 +89,9 @@ uint32_t ws_dec_temp(struct ws_dec *d, uint32_t width)
 /* Chains of fills with the same hash; 0 ends one, entry k + 1 is fill k. */
 static uint32_t *fill_chain(struct ws_dec *d, const struct ws_fill *f)
 {
-    uint64_t h = (f->value ^ (uint64_t)f->var << 40 ^ (uint64_t)f->sreg << 32 ^ (uint64_t)f->dim << 24 ^ (uint64_t)f->width << 16 ^ f->kind) * 0x9e3779b97f4a7c15u;
+    uint64_t h = (f->value ^ (uint64_t)f->var << 40 ^ (uint64_t)f->sreg << 32 ^
+                  (uint64_t)f->dim << 24 ^ (uint64_t)f->width << 16 ^ f->kind) *
+                 0x9e3779b97f4a7c15u;
     return &d->fill_heads[h >> 54];
 }
 
@@ -94,11 +100,12 @@ static uint32_t fill(struct ws_dec *d, struct ws_fill want)
     uint32_t *head = fill_chain(d, &want);
     for (uint32_t k = *head; k; k = d->fill_next[k - 1]) {
         const struct ws_fill *f = &d->fills[k - 1];
-        if (f->kind == want.kind && f->width == want.width && f->sreg == want.sreg && f->dim == want.dim &&
-            f->var == want.var && f->value == want.value)
+        if (f->kind == want.kind && f->width == want.width && f->sreg == want.sreg &&
+            f->dim == want.dim && f->var == want.var && f->value == want.value)
             return f->off;
     }
-    if (d->oom || GROW(d, fills, cap_fills, d->n_fills + 1) || GROW(d, fill_next, cap_fill_next, d->n_fills + 1)) {
+    if (d->oom || GROW(d, fills, cap_fills, d->n_fills + 1) ||
+        GROW(d, fill_next, cap_fill_next, d->n_fills + 1)) {
         d->oom = true;
         return 64;
     }
@@ -114,12 +121,14 @@ uint32_t ws_dec_const(struct ws_dec *d, uint32_t width, uint64_t value)
 {
     if (width && width < 8)
         value &= (UINT64_C(1) << (8 * width)) - 1;
-    return fill(d, (struct ws_fill){.kind = WS_FILL_CONST, .width = (uint8_t)width, .value = value});
+    return fill(d,
+                (struct ws_fill){.kind = WS_FILL_CONST, .width = (uint8_t)width, .value = value});
 }
 
 uint32_t ws_dec_var_row(struct ws_dec *d, uint32_t width, uint32_t var, uint64_t addend)
 {
-    return fill(d, (struct ws_fill){.kind = WS_FILL_VAR, .width = (uint8_t)width, .var = var, .value = addend});
+    return fill(d, (struct ws_fill){
+                       .kind = WS_FILL_VAR, .width = (uint8_t)width, .var = var, .value = addend});
 }
 
 /* The value is patched when the static part is known; var marks the row. */
@@ -133,7 +142,8 @@ static uint32_t place_shared(struct ws_dec *d, const struct ws_ptx_var *v, struc
     if (v->size_bytes == 0)
         return ~0u;
     if (!s->placed) {
-        uint64_t align = WS_MAX(v->align, 1u), off = WS_ALIGN_UP((uint64_t)d->img->shared_bytes, align);
+        uint64_t align = WS_MAX(v->align, 1u),
+                 off = WS_ALIGN_UP((uint64_t)d->img->shared_bytes, align);
         if (off + v->size_bytes > 1u << 30) {
             ws_dec_unsupported(d, "shared memory of more than 1 GiB");
             return 0;
@@ -167,21 +177,37 @@ uint32_t ws_dec_shared_off(struct ws_dec *d, int32_t sym)
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from)
 {
     static const uint16_t table[4][7] = {
-#define ROW_(n) {WS_H_cvt_##n##_u8, WS_H_cvt_##n##_s8, WS_H_cvt_##n##_u16, WS_H_cvt_##n##_s16, WS_H_cvt_##n##_u32, WS_H_cvt_##n##_s32, WS_H_cvt_##n##_u64}
+#define ROW_(n)                                                                                    \
+    {WS_H_cvt_##n##_u8,  WS_H_cvt_##n##_s8,  WS_H_cvt_##n##_u16, WS_H_cvt_##n##_s16,               \
+     WS_H_cvt_##n##_u32, WS_H_cvt_##n##_s32, WS_H_cvt_##n##_u64}
         ROW_(8), ROW_(16), ROW_(32), ROW_(64)
 #undef ROW_
     };
     unsigned w = width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3, t;
     switch (from) {
-    case WS_T_S8: t = 1; break;
-    case WS_T_S16: t = 3; break;
-    case WS_T_S32: t = 5; break;
+    case WS_T_S8:
+        t = 1;
+        break;
+    case WS_T_S16:
+        t = 3;
+        break;
+    case WS_T_S32:
+        t = 5;
+        break;
     default:
         switch (ws_ptx_type_bytes(from)) {
-        case 1: t = 0; break;
-        case 2: t = 2; break;
-        case 4: t = 4; break;
-        default: t = 6; break;
+        case 1:
+            t = 0;
+            break;
+        case 2:
+            t = 2;
+            break;
+        case 4:
+            t = 4;
+            break;
+        default:
+            t = 6;
+            break;
         }
     }
     return (enum ws_handler)table[w][t];
@@ -198,7 +224,12 @@ uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src
     if (width == 1)
         ws_dec_emit3(d, WS_H_cvt_8_u8, dst, src, 0);
     else
-        ws_dec_emit3(d, width == 0 ? WS_H_p_mov : width == 2 ? WS_H_mov_16 : width == 4 ? WS_H_mov_32 : WS_H_mov_64, dst, src, 0);
+        ws_dec_emit3(d,
+                     width == 0   ? WS_H_p_mov
+                     : width == 2 ? WS_H_mov_16
+                     : width == 4 ? WS_H_mov_32
+                                  : WS_H_mov_64,
+                     dst, src, 0);
     return dst;
 }
 
@@ -225,16 +256,27 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     uint32_t t, native = 4;
     enum ws_handler h = WS_H_nop;
     switch (o->sreg) {
-    case WS_SR_CLOCK: h = WS_H_clock; break;
-    case WS_SR_CLOCK_HI: h = WS_H_clock_hi; break;
-    case WS_SR_CLOCK64: h = WS_H_clock64; native = 8; break;
-    case WS_SR_GLOBALTIMER: h = WS_H_globaltimer; native = 8; break;
+    case WS_SR_CLOCK:
+        h = WS_H_clock;
+        break;
+    case WS_SR_CLOCK_HI:
+        h = WS_H_clock_hi;
+        break;
+    case WS_SR_CLOCK64:
+        h = WS_H_clock64;
+        native = 8;
+        break;
+    case WS_SR_GLOBALTIMER:
+        h = WS_H_globaltimer;
+        native = 8;
+        break;
     case WS_SR_GLOBALTIMER_LO:
     case WS_SR_GLOBALTIMER_HI:
         t = ws_dec_temp(d, 8);
         ws_dec_emit3(d, WS_H_globaltimer, t, 0, 0);
         native = ws_dec_temp(d, 4);
-        ws_dec_emit3(d, o->sreg == WS_SR_GLOBALTIMER_LO ? WS_H_unlo_32 : WS_H_unhi_32, native, t, 0);
+        ws_dec_emit3(d, o->sreg == WS_SR_GLOBALTIMER_LO ? WS_H_unlo_32 : WS_H_unhi_32, native, t,
+                     0);
         return native;
     case WS_SR_PM:
         ws_dec_unsupported(d, "special register %s", ws_ptx_sreg_name(o->sreg));
@@ -242,7 +284,10 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     default:
         if (o->sreg_dim > 2 && o->sreg != WS_SR_ENVREG && o->sreg != WS_SR_RESERVED_SMEM_OFFSET)
             ws_dec_unsupported(d, "special register %s as a vector", ws_ptx_sreg_name(o->sreg));
-        return fill(d, (struct ws_fill){.kind = WS_FILL_SREG, .width = (uint8_t)(width ? width : 4), .sreg = o->sreg, .dim = o->sreg_dim});
+        return fill(d, (struct ws_fill){.kind = WS_FILL_SREG,
+                                        .width = (uint8_t)(width ? width : 4),
+                                        .sreg = o->sreg,
+                                        .dim = o->sreg_dim});
     }
     t = ws_dec_temp(d, native);
     ws_dec_emit3(d, h, t, 0, 0);
@@ -256,7 +301,8 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
 static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
 {
     if (WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_FUNC)
-        return ws_dec_const(d, width, ws_exec_func_va((uint32_t)WS_PTX_SYM_INDEX(o->sym)) + (uint64_t)o->imm);
+        return ws_dec_const(d, width,
+                            ws_exec_func_va((uint32_t)WS_PTX_SYM_INDEX(o->sym)) + (uint64_t)o->imm);
     struct ws_store *s;
     const struct ws_ptx_var *v = ws_dec_symvar(d, o->sym, &s);
     switch (v->space) {
@@ -271,7 +317,8 @@ static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32
         if (o->imm == 0)
             return row;
         uint32_t t = ws_dec_temp(d, width);
-        ws_dec_emit3(d, width == 4 ? WS_H_add_32 : WS_H_add_64, t, row, ws_dec_const(d, width, (uint64_t)o->imm));
+        ws_dec_emit3(d, width == 4 ? WS_H_add_32 : WS_H_add_64, t, row,
+                     ws_dec_const(d, width, (uint64_t)o->imm));
         return t;
     }
     default:
@@ -344,7 +391,8 @@ static uint32_t sink(struct ws_dec *d, uint32_t width)
     return d->sink[width];
 }
 
-uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t, bool *ret_finish)
+uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
+                    bool *ret_finish)
 {
     uint32_t width = ws_dec_width(t);
     *ret_finish = false;
@@ -369,7 +417,8 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
     return ws_dec_temp(d, width);
 }
 
-void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t, uint32_t row)
+void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
+                   uint32_t row)
 {
     uint32_t w = reg_width(&d->df->f->regs[o->reg]);
     ws_dec_emit3(d, ws_dec_cvt_int(w, t), d->df->rows[o->reg], row, 0);
@@ -395,18 +444,21 @@ uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o)
 }
 
 /* ---- storage of variables ---- */
-static void scan_param_use(const struct ws_ptx_operand *o, const struct ws_ptx_insn *i, uint32_t n_vars, const struct ws_ptx_func *f, uint8_t *in_memory)
+static void scan_param_use(const struct ws_ptx_operand *o, const struct ws_ptx_insn *i,
+                           uint32_t n_vars, const struct ws_ptx_func *f, uint8_t *in_memory)
 {
     for (unsigned k = 0; k < o->n; k++)
         scan_param_use(&o->v[k], i, n_vars, f, in_memory);
-    if ((o->kind != WS_OPD_SYM && o->kind != WS_OPD_ADDR) || o->sym < 0 || WS_PTX_SYM_KIND(o->sym) != WS_PTX_SYM_LOCALVAR)
+    if ((o->kind != WS_OPD_SYM && o->kind != WS_OPD_ADDR) || o->sym < 0 ||
+        WS_PTX_SYM_KIND(o->sym) != WS_PTX_SYM_LOCALVAR)
         return;
     uint32_t k = (uint32_t)WS_PTX_SYM_INDEX(o->sym);
     if (k >= n_vars)
         return;
     const struct ws_ptx_var *v = ws_ptx_localvar(f, k);
-    bool whole = o->kind == WS_OPD_ADDR && o->reg < 0 && o->imm == 0 && (i->op == WS_OP_LD || i->op == WS_OP_ST) && i->vec <= 1 &&
-                 i->n_types && ws_ptx_type_bytes(i->types[0]) == v->size_bytes;
+    bool whole = o->kind == WS_OPD_ADDR && o->reg < 0 && o->imm == 0 &&
+                 (i->op == WS_OP_LD || i->op == WS_OP_ST) && i->vec <= 1 && i->n_types &&
+                 ws_ptx_type_bytes(i->types[0]) == v->size_bytes;
     if (!whole)
         in_memory[k] = 1;
 }
@@ -438,7 +490,8 @@ static void place_vars(struct ws_dec *d, struct ws_dfunc *df)
         } else if (f->is_entry && k < f->n_params) {
             s->kind = WS_STORE_KPARAM;
             s->off = (uint32_t)v->param_offset;
-        } else if (v->space == WS_SP_PARAM && !v->is_array && v->vec <= 1 && v->size_bytes && v->size_bytes <= 8 && !in_memory[k]) {
+        } else if (v->space == WS_SP_PARAM && !v->is_array && v->vec <= 1 && v->size_bytes &&
+                   v->size_bytes <= 8 && !in_memory[k]) {
             s->kind = WS_STORE_ROW;
             s->width = (uint8_t)v->size_bytes;
             s->off = ws_dec_row_alloc(d, s->width);
@@ -505,7 +558,8 @@ static void place_function(struct ws_dec *d, struct ws_dfunc *df)
 static void measure_calls(struct ws_dec *d)
 {
     bool changed = true;
-    for (uint32_t pass = 0; changed && pass < 4096; pass++) { /* a longer chain overflows the stack when run */
+    for (uint32_t pass = 0; changed && pass < 4096;
+         pass++) { /* a longer chain overflows the stack when run */
         changed = false;
         for (uint32_t k = d->m->n_funcs; k-- > 0;) {
             struct ws_dfunc *df = &d->funcs[k];
@@ -514,7 +568,10 @@ static void measure_calls(struct ws_dec *d)
                 depth = WS_MAX(depth, 1u + d->funcs[df->callees[n]].depth);
                 local = WS_MAX(local, d->funcs[df->callees[n]].local_bytes);
             }
-            local = WS_MIN(local + df->frame_bytes + (df->taken ? 16 * (df->f->n_params + df->f->n_rets) + df->frame_bytes : 0), UINT64_C(1) << 28);
+            local = WS_MIN(
+                local + df->frame_bytes +
+                    (df->taken ? 16 * (df->f->n_params + df->f->n_rets) + df->frame_bytes : 0),
+                UINT64_C(1) << 28);
             changed |= depth != df->depth || local != df->local_bytes;
             df->depth = (uint32_t)depth;
             df->local_bytes = local;
@@ -534,7 +591,8 @@ static int finish_image(struct ws_dec *d)
     img->save_rows = ws_arena_array(a, d->n_saves + 1, sizeof *img->save_rows);
     img->brx_seg = ws_arena_array(a, d->n_brx + 1, sizeof *img->brx_seg);
     img->func_entry = ws_arena_array(a, d->m->n_funcs + 1, sizeof *img->func_entry);
-    if (!raw || !img->segs || !img->fills || !img->srcs || !img->save_rows || !img->brx_seg || !img->func_entry)
+    if (!raw || !img->segs || !img->fills || !img->srcs || !img->save_rows || !img->brx_seg ||
+        !img->func_entry)
         return ws_raise(-ENOMEM);
     img->uops = (struct ws_uop *)(void *)(raw + (-(uintptr_t)raw & 63));
     memcpy(img->uops, d->uops, d->n_uops * sizeof *img->uops);
@@ -629,7 +687,8 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
         r = ws_raise(-ENOMEM);
         goto out;
     }
-    d.fills[d.n_fills++] = (struct ws_fill){.kind = WS_FILL_CONST, .width = 0, .off = d.img->ones_off, .value = 0xffffffff};
+    d.fills[d.n_fills++] = (struct ws_fill){
+        .kind = WS_FILL_CONST, .width = 0, .off = d.img->ones_off, .value = 0xffffffff};
     d.img->fp_off = ws_dec_row_alloc(&d, 4);
     d.guard = d.img->ones_off;
     decode_all(&d, func);

@@ -19,7 +19,8 @@
 /* ---- segments ---- */
 uint32_t ws_dec_new_seg(struct ws_dec *d)
 {
-    if (d->oom || GROW(d, seg_first, cap_seg_first, d->n_segs + 1) || GROW(d, seg_insns, cap_seg_insns, d->n_segs + 1) ||
+    if (d->oom || GROW(d, seg_first, cap_seg_first, d->n_segs + 1) ||
+        GROW(d, seg_insns, cap_seg_insns, d->n_segs + 1) ||
         GROW(d, seg_cls, cap_seg_cls, d->n_segs + 1)) {
         d->oom = true;
         return 0;
@@ -206,7 +207,12 @@ static void copy_place(struct ws_dec *d, struct place to, struct place from)
         if (to.width == from.width)
             ws_dec_mov(d, to.width, to.off, from.off);
         else if (to.width && from.width)
-            ws_dec_emit3(d, ws_dec_cvt_int(to.width, from.width == 1 ? WS_T_U8 : from.width == 2 ? WS_T_U16 : from.width == 4 ? WS_T_U32 : WS_T_U64), to.off, from.off, 0);
+            ws_dec_emit3(d,
+                         ws_dec_cvt_int(to.width, from.width == 1   ? WS_T_U8
+                                                  : from.width == 2 ? WS_T_U16
+                                                  : from.width == 4 ? WS_T_U32
+                                                                    : WS_T_U64),
+                         to.off, from.off, 0);
         else
             ws_dec_unsupported(d, "call: predicate argument for a number");
         return;
@@ -218,19 +224,27 @@ static void copy_place(struct ws_dec *d, struct place to, struct place from)
         u->b = (int32_t)WS_MIN(to.bytes, from.bytes);
         return;
     }
-    const struct place *row = to.kind == WS_STORE_ROW ? &to : &from, *mem = to.kind == WS_STORE_ROW ? &from : &to;
-    struct ws_uop *u = ws_dec_emit3(d, row == &to ? WS_H_ld_x : WS_H_st_x, row->off, d->img->fp_off, 0);
+    const struct place *row = to.kind == WS_STORE_ROW ? &to : &from,
+                       *mem = to.kind == WS_STORE_ROW ? &from : &to;
+    struct ws_uop *u =
+        ws_dec_emit3(d, row == &to ? WS_H_ld_x : WS_H_st_x, row->off, d->img->fp_off, 0);
     u->imm = mem->off;
-    u->x = WS_SP_LOCAL | WS_X_A32 | WS_X_NOCOUNT | (uint32_t)row->width << WS_X_SIZE_SHIFT | 1u << WS_X_VEC_SHIFT;
+    u->x = WS_SP_LOCAL | WS_X_A32 | WS_X_NOCOUNT | (uint32_t)row->width << WS_X_SIZE_SHIFT |
+           1u << WS_X_VEC_SHIFT;
 }
 
-static struct place store_place(const struct ws_store *s, const struct ws_ptx_var *v, uint32_t frame)
+static struct place store_place(const struct ws_store *s, const struct ws_ptx_var *v,
+                                uint32_t frame)
 {
-    return (struct place){.kind = s->kind, .width = s->width, .off = s->off + (s->kind == WS_STORE_LOCAL ? frame : 0), .bytes = (uint32_t)v->size_bytes};
+    return (struct place){.kind = s->kind,
+                          .width = s->width,
+                          .off = s->off + (s->kind == WS_STORE_LOCAL ? frame : 0),
+                          .bytes = (uint32_t)v->size_bytes};
 }
 
 /* Of an argument or result as the caller wrote it; width: of the register or immediate that the other side wants. */
-static struct place arg_place(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width, bool dest)
+static struct place arg_place(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width,
+                              bool dest)
 {
     if (o->kind == WS_OPD_SYM && o->sym >= 0 && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_LOCALVAR) {
         struct ws_store *s;
@@ -240,7 +254,11 @@ static struct place arg_place(struct ws_dec *d, const struct ws_ptx_operand *o, 
     }
     struct place p = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
     bool finish, neg;
-    enum ws_ptx_type t = width == 0 ? WS_T_PRED : width == 1 ? WS_T_B8 : width == 2 ? WS_T_B16 : width == 4 ? WS_T_B32 : WS_T_B64;
+    enum ws_ptx_type t = width == 0   ? WS_T_PRED
+                         : width == 1 ? WS_T_B8
+                         : width == 2 ? WS_T_B16
+                         : width == 4 ? WS_T_B32
+                                      : WS_T_B64;
     if (width == 0)
         p.off = dest ? ws_dec_pred_dst(d, o) : ws_dec_pred(d, o, &neg);
     else if (dest) {
@@ -261,14 +279,16 @@ static bool in_slot(const struct ws_ptx_var *v)
 }
 
 /* Places of parameters and results of an indirect call, as both sides work them out from the declarations. */
-static struct place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, uint32_t n, uint32_t k, uint32_t *frame, bool ret)
+static struct place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, uint32_t n,
+                               uint32_t k, uint32_t *frame, bool ret)
 {
     uint32_t off = *frame;
     for (uint32_t j = 0; j < n; j++) {
         if (in_slot(&vars[j]))
             continue;
         if (j == k) {
-            struct place p = {.kind = WS_STORE_LOCAL, .off = off, .bytes = (uint32_t)vars[j].size_bytes};
+            struct place p = {
+                .kind = WS_STORE_LOCAL, .off = off, .bytes = (uint32_t)vars[j].size_bytes};
             return p;
         }
         off += (uint32_t)WS_ALIGN_UP(vars[j].size_bytes, 16u);
@@ -279,10 +299,16 @@ static struct place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, 
     }
     uint32_t *row = ret ? &d->ret_slot : &d->slots[WS_MIN(k, WS_ARRAY_SIZE(d->slots) - 1)];
     if (!ret && k >= WS_ARRAY_SIZE(d->slots))
-        ws_dec_unsupported(d, "indirect call with more than %zu arguments", WS_ARRAY_SIZE(d->slots));
+        ws_dec_unsupported(d, "indirect call with more than %zu arguments",
+                           WS_ARRAY_SIZE(d->slots));
     if (!*row)
         *row = ws_dec_row_alloc(d, 8);
-    return (struct place){.kind = WS_STORE_ROW, .width = (uint8_t)(vars[k].type == WS_T_PRED ? 0 : vars[k].size_bytes ? vars[k].size_bytes : ws_ptx_type_bytes(vars[k].type)), .off = *row};
+    return (struct place){.kind = WS_STORE_ROW,
+                          .width =
+                              (uint8_t)(vars[k].type == WS_T_PRED ? 0
+                                        : vars[k].size_bytes      ? vars[k].size_bytes
+                                                             : ws_ptx_type_bytes(vars[k].type)),
+                          .off = *row};
 }
 
 static void emit_call(struct ws_dec *d, uint32_t to, uint32_t frame, uint32_t callee_frame)
@@ -299,13 +325,15 @@ static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws
     struct ws_dfunc *df = d->df;
     const struct ws_ptx_call *c = i->call;
     const struct ws_ptx_func *f = callee->f;
-    bool again = callee->reaches[df->index] || callee == df; /* may come back to this function: its rows are at stake */
+    bool again = callee->reaches[df->index] ||
+                 callee == df; /* may come back to this function: its rows are at stake */
     if (f->is_entry) {
         ws_dec_unsupported(d, "call of kernel %s", f->name);
         return;
     }
     if (c->n_args != f->n_params || c->n_rets != f->n_rets) {
-        ws_dec_unsupported(d, "call of %s with %u arguments and %u results; it has %u and %u", f->name, c->n_args, c->n_rets, f->n_params, f->n_rets);
+        ws_dec_unsupported(d, "call of %s with %u arguments and %u results; it has %u and %u",
+                           f->name, c->n_args, c->n_rets, f->n_params, f->n_rets);
         return;
     }
     if (again) {
@@ -325,7 +353,8 @@ static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws
         return;
     }
     for (uint32_t k = 0; k < c->n_rets; k++) {
-        temp[k] = store_place(&callee->vars[f->n_params + k], ws_ptx_localvar(f, f->n_params + k), df->frame_bytes);
+        temp[k] = store_place(&callee->vars[f->n_params + k], ws_ptx_localvar(f, f->n_params + k),
+                              df->frame_bytes);
         if (again && temp[k].kind == WS_STORE_ROW) {
             struct place t = temp[k];
             t.off = ws_dec_row_alloc(d, t.width);
@@ -340,14 +369,18 @@ static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws
     }
     for (uint32_t k = 0; k < c->n_rets; k++)
         if (c->rets[k].kind != WS_OPD_SINK)
-            copy_place(d, arg_place(d, &c->rets[k], temp[k].kind == WS_STORE_ROW ? temp[k].width : 8, true), temp[k]);
+            copy_place(
+                d,
+                arg_place(d, &c->rets[k], temp[k].kind == WS_STORE_ROW ? temp[k].width : 8, true),
+                temp[k]);
 }
 
 static void call_indirect(struct ws_dec *d, const struct ws_ptx_insn *i)
 {
     struct ws_dfunc *df = d->df;
     const struct ws_ptx_call *c = i->call;
-    if (c->proto < 0 || (uint32_t)c->proto >= df->f->n_protos || df->f->protos[c->proto].n_targets) {
+    if (c->proto < 0 || (uint32_t)c->proto >= df->f->n_protos ||
+        df->f->protos[c->proto].n_targets) {
         ws_dec_unsupported(d, "indirect call without .callprototype");
         return;
     }
@@ -368,7 +401,8 @@ static void call_indirect(struct ws_dec *d, const struct ws_ptx_insn *i)
         copy_place(d, to, arg_place(d, &c->args[k], to.kind == WS_STORE_ROW ? to.width : 8, false));
     }
     slot_place(d, p->params, p->n_params, p->n_params, &frame, false); /* past the arguments */
-    uint32_t target = ws_dec_src(d, &c->callee, WS_T_U64), own = ws_dec_new_seg(d), cont = ws_dec_new_seg(d);
+    uint32_t target = ws_dec_src(d, &c->callee, WS_T_U64), own = ws_dec_new_seg(d),
+             cont = ws_dec_new_seg(d);
     uint32_t keep = ws_dec_row_alloc(d, 8); /* lanes with other targets come to the call again */
     ws_dec_mov(d, 8, keep, target);
     ws_dec_goto(d, own);
@@ -412,12 +446,14 @@ void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df)
     slot_place(d, f->rets, f->n_rets, f->n_rets, &frame, true);
     for (uint32_t k = 0; k < f->n_params; k++) {
         uint32_t zero = 0;
-        copy_place(d, store_place(&df->vars[k], &f->params[k], frame), slot_place(d, f->params, f->n_params, k, &zero, false));
+        copy_place(d, store_place(&df->vars[k], &f->params[k], frame),
+                   slot_place(d, f->params, f->n_params, k, &zero, false));
     }
     emit_call(d, df->entry_seg, frame, df->frame_bytes);
     for (uint32_t k = 0; k < f->n_rets; k++) {
         uint32_t at = args;
-        copy_place(d, slot_place(d, f->rets, f->n_rets, k, &at, true), store_place(&df->vars[f->n_params + k], &f->rets[k], frame));
+        copy_place(d, slot_place(d, f->rets, f->n_rets, k, &at, true),
+                   store_place(&df->vars[f->n_params + k], &f->rets[k], frame));
     }
     ws_dec_control(d, WS_H_ret, WS_NO_SEG, WS_NO_SEG);
 }
@@ -425,7 +461,8 @@ void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df)
 /* Row of an argument of a function that the interpreter knows. */
 static uint32_t arg_row(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
 {
-    struct place p = arg_place(d, o, width, false), t = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
+    struct place p = arg_place(d, o, width, false),
+                 t = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
     if (p.kind == WS_STORE_ROW && p.width == width)
         return p.off;
     t.off = ws_dec_temp(d, width);
@@ -437,13 +474,17 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
 {
     const struct ws_ptx_call *c = i->call;
     struct ws_uop *u;
-    if (strcmp(name, "__assertfail") == 0 && c->n_args == 5) { /* (const char *message, const char *file, unsigned line, const char *function, size_t) */
-        uint32_t message = arg_row(d, &c->args[0], 8), file = arg_row(d, &c->args[1], 8), line = arg_row(d, &c->args[2], 4);
+    if (strcmp(name, "__assertfail") == 0 &&
+        c->n_args ==
+            5) { /* (const char *message, const char *file, unsigned line, const char *function, size_t) */
+        uint32_t message = arg_row(d, &c->args[0], 8), file = arg_row(d, &c->args[1], 8),
+                 line = arg_row(d, &c->args[2], 4);
         u = ws_dec_emit3(d, WS_H_assertfail, 0, message, file);
         u->c = (int32_t)line;
         return true;
     }
-    if (strcmp(name, "vprintf") == 0 && c->n_args == 2) { /* int (const char *format, void *arguments) */
+    if (strcmp(name, "vprintf") == 0 &&
+        c->n_args == 2) { /* int (const char *format, void *arguments) */
         uint32_t format = arg_row(d, &c->args[0], 8), args = arg_row(d, &c->args[1], 8);
         struct place ret = {.kind = WS_STORE_ROW, .width = 4, .off = ws_dec_temp(d, 4)};
         ws_dec_emit3(d, WS_H_vprintf, ret.off, format, args);
@@ -481,8 +522,8 @@ struct blocks {
 
 static bool ends_block(const struct ws_ptx_insn *i)
 {
-    return i->op == WS_OP_BRA || i->op == WS_OP_BRX_IDX || i->op == WS_OP_RET || i->op == WS_OP_EXIT ||
-           (i->op == WS_OP_TRAP && i->guard < 0);
+    return i->op == WS_OP_BRA || i->op == WS_OP_BRX_IDX || i->op == WS_OP_RET ||
+           i->op == WS_OP_EXIT || (i->op == WS_OP_TRAP && i->guard < 0);
 }
 
 static bool find_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct blocks *b)
@@ -518,7 +559,8 @@ static bool find_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct bl
 }
 
 /* k-th successor of a block in the text order of their blocks, highest first; -1: no more. Slow path only for brx. */
-static int64_t successor(const struct ws_ptx_func *f, const struct blocks *b, uint32_t block, uint32_t k)
+static int64_t successor(const struct ws_ptx_func *f, const struct blocks *b, uint32_t block,
+                         uint32_t k)
 {
     uint32_t end = b->end[block];
     if (b->first[block] >= f->n_insns)
@@ -543,7 +585,8 @@ static int64_t successor(const struct ws_ptx_func *f, const struct blocks *b, ui
 
 static bool order_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct blocks *b)
 {
-    uint32_t *stack = ws_arena_array(&d->tmp, b->n, sizeof *stack), *next = ws_arena_array(&d->tmp, b->n, sizeof *next), n = 0;
+    uint32_t *stack = ws_arena_array(&d->tmp, b->n, sizeof *stack),
+             *next = ws_arena_array(&d->tmp, b->n, sizeof *next), n = 0;
     uint8_t *seen = ws_arena_array(&d->tmp, b->n, 1);
     if (!stack || !next || !seen)
         return false;
@@ -570,15 +613,21 @@ static bool order_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct b
 static bool wants_branch_around(const struct ws_ptx_insn *i)
 {
     switch (i->op) {
-    case WS_OP_CALL: case WS_OP_BAR_SYNC: case WS_OP_BAR_ARRIVE: case WS_OP_BAR_RED:
-    case WS_OP_BARRIER_SYNC: case WS_OP_BARRIER_ARRIVE: case WS_OP_BARRIER_RED:
+    case WS_OP_CALL:
+    case WS_OP_BAR_SYNC:
+    case WS_OP_BAR_ARRIVE:
+    case WS_OP_BAR_RED:
+    case WS_OP_BARRIER_SYNC:
+    case WS_OP_BARRIER_ARRIVE:
+    case WS_OP_BARRIER_RED:
         return i->guard >= 0;
     default:
         return false;
     }
 }
 
-static void decode_brx(struct ws_dec *d, const struct ws_ptx_func *f, const struct blocks *b, const struct ws_ptx_insn *i, uint32_t fall)
+static void decode_brx(struct ws_dec *d, const struct ws_ptx_func *f, const struct blocks *b,
+                       const struct ws_ptx_insn *i, uint32_t fall)
 {
     const struct ws_ptx_operand *l = &i->operands[1];
     uint32_t row = ws_dec_src(d, &i->operands[0], WS_T_U32);
@@ -595,7 +644,8 @@ static void decode_brx(struct ws_dec *d, const struct ws_ptx_func *f, const stru
         d->brx[d->n_brx++] = b->seg[b->of[f->labels[l->v[k].label].insn]];
 }
 
-static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const struct blocks *b, uint32_t k, uint32_t fall)
+static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const struct blocks *b,
+                        uint32_t k, uint32_t fall)
 {
     const struct ws_ptx_insn *i = &f->insns[k];
     d->in = i;
@@ -604,7 +654,8 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
     set_guard(d, i);
     switch (i->op) {
     case WS_OP_BRA:
-        ws_dec_control(d, i->guard >= 0 ? WS_H_bra : WS_H_goto_, b->seg[b->of[f->labels[i->operands[0].label].insn]], fall);
+        ws_dec_control(d, i->guard >= 0 ? WS_H_bra : WS_H_goto_,
+                       b->seg[b->of[f->labels[i->operands[0].label].insn]], fall);
         return;
     case WS_OP_BRX_IDX:
         decode_brx(d, f, b, i, fall);

@@ -8,8 +8,14 @@
 #include "base/error.h"
 #include "device/soft/exec_priv.h"
 
-enum ws_store_kind { WS_STORE_NONE, WS_STORE_SHARED, WS_STORE_LOCAL /* in the frame */, WS_STORE_ROW, WS_STORE_KPARAM };
-struct ws_store { /* where a function's variable lives */
+enum ws_store_kind {
+    WS_STORE_NONE,
+    WS_STORE_SHARED,
+    WS_STORE_LOCAL /* in the frame */,
+    WS_STORE_ROW,
+    WS_STORE_KPARAM
+};
+struct ws_store {        /* where a function's variable lives */
     uint8_t kind, width; /* ROW: bytes of a lane */
     bool placed;         /* SHARED */
     uint32_t off;
@@ -17,13 +23,13 @@ struct ws_store { /* where a function's variable lives */
 
 struct ws_dfunc { /* one function of the image */
     const struct ws_ptx_func *f;
-    uint32_t index;       /* in module->funcs */
-    uint32_t *rows;       /* [n_regs] */
-    struct ws_store *vars;/* by localvar index */
+    uint32_t index;        /* in module->funcs */
+    uint32_t *rows;        /* [n_regs] */
+    struct ws_store *vars; /* by localvar index */
     uint32_t n_vars;
     uint32_t frame_bytes, entry_seg, thunk_seg;
     bool recursive, reached, taken /* its address is */, has_indirect;
-    uint8_t *reaches;     /* [n funcs]: bitmap of functions it can call, over any number of steps */
+    uint8_t *reaches; /* [n funcs]: bitmap of functions it can call, over any number of steps */
     uint32_t *callees, n_callees;
     uint32_t save_first, n_saves;
     uint32_t depth;       /* of calls below it */
@@ -34,58 +40,65 @@ struct ws_dec {
     const struct ws_ptx_module *m;
     struct ws_diags *diags;
     struct ws_code *code;
-    struct ws_arena tmp;      /* dies with the image's decoding */
+    struct ws_arena tmp; /* dies with the image's decoding */
     struct ws_image *img;
     bool oom, unsupported;
     struct ws_uop *uops;
-    uint8_t *ctl;             /* per uop: bit 0: imm is a segment, bit 1: fall is one, bit 2: imm is a brx table */
-    uint32_t *seg_first;      /* segment -> uop */
+    uint8_t
+        *ctl; /* per uop: bit 0: imm is a segment, bit 1: fall is one, bit 2: imm is a brx table */
+    uint32_t *seg_first; /* segment -> uop */
     uint32_t *seg_insns;
     uint32_t (*seg_cls)[8];
     struct ws_fill *fills;
     struct ws_srcref *srcs;
     uint32_t *saves;
-    uint32_t *brx;            /* segment numbers of all tables */
+    uint32_t *brx; /* segment numbers of all tables */
     uint32_t *fill_next, fill_heads[1024];
-    size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills, cap_srcs, cap_saves, cap_brx;
+    size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills,
+        cap_srcs, cap_saves, cap_brx;
     uint32_t n_uops, n_segs, n_fills, n_srcs, n_saves, n_brx;
-    uint32_t top;             /* next free byte of the register file */
-    uint32_t dyn32, dyn64;    /* fills holding the start of dynamic shared memory; 0: none yet */
-    struct ws_store *gvars;   /* [module n_vars]: shared ones */
-    struct ws_dfunc *funcs;   /* [module n_funcs] */
-    uint32_t slots[16];       /* rows that carry arguments of indirect calls; 0: none yet */
+    uint32_t top;           /* next free byte of the register file */
+    uint32_t dyn32, dyn64;  /* fills holding the start of dynamic shared memory; 0: none yet */
+    struct ws_store *gvars; /* [module n_vars]: shared ones */
+    struct ws_dfunc *funcs; /* [module n_funcs] */
+    uint32_t slots[16];     /* rows that carry arguments of indirect calls; 0: none yet */
     uint32_t ret_slot;
     /* of the instruction being decoded */
     struct ws_dfunc *df;
     const struct ws_ptx_insn *in;
     uint32_t seg, guard, gneg;
     uint32_t temps[9][16], n_temps[9], temps_used[9]; /* by lane width in bytes; 0: predicates */
-    uint32_t cf;              /* carry word */
-    uint32_t sink[9];         /* rows that nobody reads */
+    uint32_t cf;                                      /* carry word */
+    uint32_t sink[9];                                 /* rows that nobody reads */
 };
 
 /* ---- decode.c ---- */
 struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h);
-struct ws_uop *ws_dec_emit3(struct ws_dec *d, enum ws_handler h, uint32_t dst, uint32_t a, uint32_t b);
+struct ws_uop *ws_dec_emit3(struct ws_dec *d, enum ws_handler h, uint32_t dst, uint32_t a,
+                            uint32_t b);
 void ws_dec_unsupported(struct ws_dec *d, const char *fmt, ...) WS_PRINTF(2, 3);
 uint32_t ws_dec_row_alloc(struct ws_dec *d, uint32_t width);
 uint32_t ws_dec_temp(struct ws_dec *d, uint32_t width);
 uint32_t ws_dec_const(struct ws_dec *d, uint32_t width, uint64_t value);
 uint32_t ws_dec_var_row(struct ws_dec *d, uint32_t width, uint32_t var, uint64_t addend);
-uint32_t ws_dec_shared_off(struct ws_dec *d, int32_t sym); /* static shared variable's offset; ~0: dynamic */
+uint32_t ws_dec_shared_off(struct ws_dec *d,
+                           int32_t sym); /* static shared variable's offset; ~0: dynamic */
 uint32_t ws_dec_dyn_row(struct ws_dec *d, uint32_t width);
 /* Row of a source operand, read as type t. Emits what it takes to get there. */
 uint32_t ws_dec_src(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t);
 /* Row to write a value of type t to; if *ret_finish, ws_dec_finish() must follow the writing. */
-uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t, bool *ret_finish);
-void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t, uint32_t row);
+uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
+                    bool *ret_finish);
+void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
+                   uint32_t row);
 /* Predicate word of a source; *ret_neg: inverted. */
 uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret_neg);
 uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o);
 uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src);
 const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_store **ret_store);
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from);
-int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret);
+int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags,
+                 struct ws_image **ret);
 
 static inline uint32_t ws_dec_width(enum ws_ptx_type t)
 {

@@ -21,8 +21,8 @@
 #include "device/soft/decode_priv.h"
 
 enum {
-    QUANTUM = 2048,         /* warp instructions of a turn */
-    ROTATE = 1 << 15,       /* instructions after which the split that waited longest gets a turn */
+    QUANTUM = 2048,   /* warp instructions of a turn */
+    ROTATE = 1 << 15, /* instructions after which the split that waited longest gets a turn */
     RECURSION_MAX = 8192,
     RECURSION_LOCAL_BYTES = 65536,
 };
@@ -51,7 +51,8 @@ const char *ws_exec_isa(void)
  * a loop reads is live in all of the loop. 32-bit units, predicates not counted. An estimate: ptxas reorders and shares. */
 static uint32_t estimate_regs(const struct ws_ptx_func *f)
 {
-    uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof *first), *last = ws_alloc_array(f->n_regs + 1, sizeof *last);
+    uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof *first),
+             *last = ws_alloc_array(f->n_regs + 1, sizeof *last);
     int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof *delta);
     uint32_t max = 0;
     uint64_t steps = 0;
@@ -111,12 +112,20 @@ static uint32_t max_threads(const struct ws_ptx_func *f)
     return (uint32_t)WS_MIN(all, UINT64_C(1024));
 }
 
-static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f, const struct ws_image *img, struct ws_kernel_info *ret)
+static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                     const struct ws_image *img, struct ws_kernel_info *ret)
 {
     *ret = (struct ws_kernel_info){
-        .name = f->name, .n_params = f->n_params, .param_bytes = (uint32_t)f->param_bytes, .params = f->params,
-        .static_shared_bytes = img->shared_bytes, .local_bytes = img->local_bytes, .n_regs = estimate_regs(f),
-        .max_threads_per_block = max_threads(f), .ptx_version = m->version, .sm = m->sm,
+        .name = f->name,
+        .n_params = f->n_params,
+        .param_bytes = (uint32_t)f->param_bytes,
+        .params = f->params,
+        .static_shared_bytes = img->shared_bytes,
+        .local_bytes = img->local_bytes,
+        .n_regs = estimate_regs(f),
+        .max_threads_per_block = max_threads(f),
+        .ptx_version = m->version,
+        .sm = m->sm,
     };
     for (uint32_t k = 0; k < m->n_vars; k++)
         if (m->vars[k].space == WS_SP_CONST)
@@ -175,8 +184,8 @@ const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *
 }
 
 /* ---- faults ---- */
-const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enum ws_dev_error e, unsigned lane, uint64_t addr,
-                                   const char *what)
+const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enum ws_dev_error e,
+                                   unsigned lane, uint64_t addr, const char *what)
 {
     struct ws_blockrun *b = c->b;
     struct ws_grid *g = b->g;
@@ -196,10 +205,15 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
         snprintf(where, sizeof where, "address 0x%" PRIx64, addr);
     else
         snprintf(where, sizeof where, "%s", what ? what : ws_dev_error_name(e));
-    int n = snprintf(g->text, sizeof g->text, "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
-             e == WS_DEV_E_ASSERT ? "assert" : e == WS_DEV_E_MISALIGNED ? "misaligned address" : e == WS_DEV_E_ILLEGAL_ADDRESS ? "illegal address" : "fault",
-             m->funcs[b->img->func].name, b->ctaid[0], b->ctaid[1], b->ctaid[2], t % bx, t / bx % by, t / bx / by, what && e == WS_DEV_E_ASSERT ? what : where,
-             s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
+    int n = snprintf(g->text, sizeof g->text,
+                     "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
+                     e == WS_DEV_E_ASSERT            ? "assert"
+                     : e == WS_DEV_E_MISALIGNED      ? "misaligned address"
+                     : e == WS_DEV_E_ILLEGAL_ADDRESS ? "illegal address"
+                                                     : "fault",
+                     m->funcs[b->img->func].name, b->ctaid[0], b->ctaid[1], b->ctaid[2], t % bx,
+                     t / bx % by, t / bx / by, what && e == WS_DEV_E_ASSERT ? what : where,
+                     s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
     if (n < 0)
         g->text[0] = 0;
     int none = 0;
@@ -212,7 +226,8 @@ uint64_t ws_exec_clock(struct ws_ctx *c)
 {
     struct ws_blockrun *b = c->b;
     /* instructions are counted when their segment is entered; each reading counts again, so two of them differ */
-    uint64_t own = b->n_insns + (uint64_t)(b->quantum_start - c->budget - c->penalty) + ++b->n_clock_reads;
+    uint64_t own =
+        b->n_insns + (uint64_t)(b->quantum_start - c->budget - c->penalty) + ++b->n_clock_reads;
     return own + (b->g->clock ? b->g->clock(b->g->clock_arg) : 0);
 }
 
@@ -228,7 +243,8 @@ const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t byt
     if (WS_WINDOW_OF(va))
         return NULL;
     for (uint32_t k = 0; k < WS_N_MAPS; k++)
-        if (va - c->maps[k].va < c->maps[k].bytes && c->maps[k].bytes - (va - c->maps[k].va) >= bytes)
+        if (va - c->maps[k].va < c->maps[k].bytes &&
+            c->maps[k].bytes - (va - c->maps[k].va) >= bytes)
             return &c->maps[k];
     if (!ws_space_find(c->b->g->space, va, bytes, &m))
         return NULL;
@@ -242,17 +258,20 @@ void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, ui
     struct ws_warp *w = c->w;
     if (mask == 0)
         return;
-    w->splits[w->n_splits++] = (struct ws_split){.u = seg->first, .enter = seg, .mask = mask, .depth = depth, .last_run = w->stamp};
+    w->splits[w->n_splits++] = (struct ws_split){
+        .u = seg->first, .enter = seg, .mask = mask, .depth = depth, .last_run = w->stamp};
     if (depth == c->depth && seg->first < c->limit)
         c->limit = seg->first;
 }
 
-bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to, const struct ws_seg *cont)
+bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
+                  const struct ws_seg *cont)
 {
     struct ws_blockrun *b = c->b;
     uint32_t *fp = (uint32_t *)(void *)(c->regs + b->img->fp_off), frame = (uint32_t)u->e;
     if (c->depth + 1 >= b->depth_max) {
-        ws_exec_fault(c, u, WS_DEV_E_STACK_OVERFLOW, (unsigned)__builtin_ctz(c->active), 0, "call too deep");
+        ws_exec_fault(c, u, WS_DEV_E_STACK_OVERFLOW, (unsigned)__builtin_ctz(c->active), 0,
+                      "call too deep");
         return false;
     }
     struct ws_retaddr *r = &c->w->rets[(size_t)c->depth * 32];
@@ -276,7 +295,8 @@ bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg 
 
 const struct ws_seg *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint32_t m)
 {
-    uint32_t *fp = (uint32_t *)(void *)(c->regs + c->b->img->fp_off), rest = c->active & ~m, keep = 0;
+    uint32_t *fp = (uint32_t *)(void *)(c->regs + c->b->img->fp_off), rest = c->active & ~m,
+             keep = 0;
     const struct ws_retaddr *r = &c->w->rets[(size_t)(c->depth - 1) * 32];
     const struct ws_seg *to = r[__builtin_ctz(m)].to;
     if (rest)
@@ -308,7 +328,8 @@ const struct ws_seg *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint3
 }
 
 /* ---- barriers ---- */
-static void bar_result(struct ws_blockrun *b, struct ws_warp *w, const struct ws_split *s, const struct ws_barrier *bar)
+static void bar_result(struct ws_blockrun *b, struct ws_warp *w, const struct ws_split *s,
+                       const struct ws_barrier *bar)
 {
     uint32_t sub = s->u->x & 0xff, *d = (uint32_t *)(void *)(w->regs + s->u->d);
     if (sub == WS_SUB_NONE)
@@ -378,9 +399,12 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     const struct ws_uop *u = s->u;
     unsigned lane = (unsigned)__builtin_ctz(s->mask);
     const uint32_t *ids = (const uint32_t *)(const void *)(w->regs + u->a);
-    uint32_t id = ids[lane], count = u->b ? ((const uint32_t *)(const void *)(w->regs + u->b))[lane] : 0, others = 0;
+    uint32_t id = ids[lane],
+             count = u->b ? ((const uint32_t *)(const void *)(w->regs + u->b))[lane] : 0,
+             others = 0;
     if (id >= WS_N_BARRIERS || (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
-        ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_INSTRUCTION, lane, 0, "barrier number or thread count out of range");
+        ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_INSTRUCTION, lane, 0,
+                      "barrier number or thread count out of range");
         return false;
     }
     for (uint32_t m = s->mask; m; m &= m - 1) {
@@ -393,7 +417,8 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
         w->splits[w->n_splits++].mask = others;
         s->mask &= ~others;
     }
-    uint32_t p = (*(const uint32_t *)(const void *)(w->regs + u->c) ^ (u->x >> 10 & 1 ? ~0u : 0)) & s->mask;
+    uint32_t p =
+        (*(const uint32_t *)(const void *)(w->regs + u->c) ^ (u->x >> 10 & 1 ? ~0u : 0)) & s->mask;
     bar->warps |= 1u << w->index;
     bar->lanes[w->index] |= s->mask;
     bar->arrived += (uint32_t)__builtin_popcount(s->mask);
@@ -496,7 +521,8 @@ static bool pick(struct ws_warp *w, struct ws_split *ret, const struct ws_uop **
     w->splits[best] = w->splits[--w->n_splits];
     for (uint32_t k = 0; k < w->n_splits; k++) {
         const struct ws_split *s = &w->splits[k];
-        if (s->state == WS_SPLIT_RUN && s->depth == ret->depth && s->u > ret->u && s->u < *ret_limit)
+        if (s->state == WS_SPLIT_RUN && s->depth == ret->depth && s->u > ret->u &&
+            s->u < *ret_limit)
             *ret_limit = s->u;
     }
     return true;
@@ -520,10 +546,16 @@ static void warpsync_arrive(struct ws_warp *w, struct ws_split *s)
     w->splits[w->n_splits++] = *s;
 }
 
-enum turn { TURN_NONE /* could not run */, TURN_RAN, TURN_WAITS /* ran, and is waiting for something */, TURN_FAULT };
+enum turn {
+    TURN_NONE /* could not run */,
+    TURN_RAN,
+    TURN_WAITS /* ran, and is waiting for something */,
+    TURN_FAULT
+};
 
 /* One turn of a warp. *ret_n: warp instructions run. */
-static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum, uint64_t *ret_n)
+static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
+                           uint64_t *ret_n)
 {
     struct ws_ctx *c = &b->ctx;
     struct ws_split s;
@@ -543,8 +575,13 @@ static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t qua
         c->spin = 0;
         s.last_run = ++w->stamp;
         b->g->code->isa->run(c, s.u, s.enter);
-        s = (struct ws_split){.u = c->u, .enter = c->enter, .mask = c->active, .depth = c->depth, .last_run = s.last_run,
-                              .spent = s.spent + (uint32_t)WS_MIN(before - c->budget, (int64_t)ROTATE)};
+        s = (struct ws_split){.u = c->u,
+                              .enter = c->enter,
+                              .mask = c->active,
+                              .depth = c->depth,
+                              .last_run = s.last_run,
+                              .spent =
+                                  s.spent + (uint32_t)WS_MIN(before - c->budget, (int64_t)ROTATE)};
         switch (c->stop) {
         case WS_STOP_RESCHED:
             w->splits[w->n_splits++] = s;
@@ -574,42 +611,72 @@ static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t qua
 }
 
 /* ---- blocks ---- */
-static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f, uint32_t warp, uint32_t lane)
+static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f, uint32_t warp,
+                           uint32_t lane)
 {
     const struct ws_grid *g = b->g;
     uint32_t t = warp * 32 + lane, dim = f->dim > 2 ? 0 : f->dim;
     switch (f->sreg) {
     case WS_SR_TID:
-        return dim == 0 ? t % g->block[0] : dim == 1 ? t / g->block[0] % g->block[1] : t / g->block[0] / g->block[1];
-    case WS_SR_NTID: return g->block[dim];
-    case WS_SR_CTAID: return b->ctaid[dim];
-    case WS_SR_NCTAID: return g->grid[dim];
-    case WS_SR_LANEID: return lane;
-    case WS_SR_WARPID: return warp;
-    case WS_SR_NWARPID: return 32;
-    case WS_SR_SMID: return b->smid;
-    case WS_SR_NSMID: return g->n_sms;
-    case WS_SR_GRIDID: return g->grid_id;
-    case WS_SR_LANEMASK_EQ: return 1u << lane;
-    case WS_SR_LANEMASK_LE: return (2u << lane) - 1;
-    case WS_SR_LANEMASK_LT: return (1u << lane) - 1;
-    case WS_SR_LANEMASK_GE: return ~((1u << lane) - 1);
-    case WS_SR_LANEMASK_GT: return ~((2u << lane) - 1);
-    case WS_SR_ENVREG: return f->dim == 1 ? (uint32_t)(g->envreg12 >> 32) : f->dim == 2 ? (uint32_t)g->envreg12 : 0; /* 1: high half */
-    case WS_SR_DYNAMIC_SMEM_SIZE: return g->dyn_shared_bytes;
-    case WS_SR_TOTAL_SMEM_SIZE: case WS_SR_AGGR_SMEM_SIZE: return b->ctx.shared_bytes;
-    case WS_SR_WARPSZ: return 32;
+        return dim == 0   ? t % g->block[0]
+               : dim == 1 ? t / g->block[0] % g->block[1]
+                          : t / g->block[0] / g->block[1];
+    case WS_SR_NTID:
+        return g->block[dim];
+    case WS_SR_CTAID:
+        return b->ctaid[dim];
+    case WS_SR_NCTAID:
+        return g->grid[dim];
+    case WS_SR_LANEID:
+        return lane;
+    case WS_SR_WARPID:
+        return warp;
+    case WS_SR_NWARPID:
+        return 32;
+    case WS_SR_SMID:
+        return b->smid;
+    case WS_SR_NSMID:
+        return g->n_sms;
+    case WS_SR_GRIDID:
+        return g->grid_id;
+    case WS_SR_LANEMASK_EQ:
+        return 1u << lane;
+    case WS_SR_LANEMASK_LE:
+        return (2u << lane) - 1;
+    case WS_SR_LANEMASK_LT:
+        return (1u << lane) - 1;
+    case WS_SR_LANEMASK_GE:
+        return ~((1u << lane) - 1);
+    case WS_SR_LANEMASK_GT:
+        return ~((2u << lane) - 1);
+    case WS_SR_ENVREG:
+        return f->dim == 1   ? (uint32_t)(g->envreg12 >> 32)
+               : f->dim == 2 ? (uint32_t)g->envreg12
+                             : 0;
+    case WS_SR_DYNAMIC_SMEM_SIZE:
+        return g->dyn_shared_bytes;
+    case WS_SR_TOTAL_SMEM_SIZE:
+    case WS_SR_AGGR_SMEM_SIZE:
+        return b->ctx.shared_bytes;
+    case WS_SR_WARPSZ:
+        return 32;
     /* without clusters, each block is one of its own */
-    case WS_SR_CLUSTERID: return b->ctaid[dim];
-    case WS_SR_NCLUSTERID: return g->grid[dim];
-    case WS_SR_CLUSTER_NCTAID: case WS_SR_CLUSTER_NCTARANK: return 1;
-    default: return 0;
+    case WS_SR_CLUSTERID:
+        return b->ctaid[dim];
+    case WS_SR_NCLUSTERID:
+        return g->grid[dim];
+    case WS_SR_CLUSTER_NCTAID:
+    case WS_SR_CLUSTER_NCTARANK:
+        return 1;
+    default:
+        return 0;
     }
 }
 
 static bool per_block(const struct ws_fill *f)
 {
-    return f->kind == WS_FILL_SREG && (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
+    return f->kind == WS_FILL_SREG &&
+           (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
 }
 
 static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_fill *f)
@@ -643,14 +710,18 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     b->local_bytes = img->local_bytes;
     b->depth_max = img->depth_max;
     if (img->recursive) {
-        b->local_bytes = WS_MAX((uint64_t)img->frame_bytes, g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES);
-        b->depth_max = (uint32_t)WS_MIN((uint64_t)RECURSION_MAX, WS_MAX(UINT64_C(64), b->local_bytes / 32));
+        b->local_bytes = WS_MAX((uint64_t)img->frame_bytes,
+                                g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES);
+        b->depth_max =
+            (uint32_t)WS_MIN((uint64_t)RECURSION_MAX, WS_MAX(UINT64_C(64), b->local_bytes / 32));
     }
     b->local_bytes = WS_ALIGN_UP(b->local_bytes, UINT64_C(16));
     struct ws_ctx *c = &b->ctx;
     c->b = b;
     c->mx = 0x1f80;
-    c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16)) : img->shared_bytes) + g->dyn_shared_bytes;
+    c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16))
+                                           : img->shared_bytes) +
+                      g->dyn_shared_bytes;
     c->local_stride = b->local_bytes;
     c->params = g->params;
     c->param_bytes = g->code->m->funcs[img->func].param_bytes;
@@ -659,7 +730,8 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     b->local = ws_alloc((size_t)b->local_bytes * 32 * b->n_warps + 64);
     b->shared_alloc = ws_alloc(c->shared_bytes + 128);
     b->rets = ws_alloc_array((size_t)b->depth_max * 32 * b->n_warps + 1, sizeof *b->rets);
-    b->saves = ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
+    b->saves =
+        ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
     if (!b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets || !b->saves) {
         ws_blockrun_free(b);
         return ws_raise(-ENOMEM);
@@ -717,7 +789,8 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         w->live = w->exists;
         w->stamp = 0;
         w->n_splits = 1;
-        w->splits[0] = (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
+        w->splits[0] =
+            (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
         memset(w->regs + img->fp_off, 0, 128);
         for (uint32_t n = 0; n < img->n_fills; n++)
             if (per_block(&img->fills[n]))
@@ -742,7 +815,8 @@ static void deadlock(struct ws_blockrun *b)
         if (w->n_splits == 0)
             continue;
         b->ctx.w = w;
-        ws_exec_fault(&b->ctx, w->splits[0].u, WS_DEV_E_LAUNCH_FAILURE, (unsigned)__builtin_ctz(w->splits[0].mask), 0,
+        ws_exec_fault(&b->ctx, w->splits[0].u, WS_DEV_E_LAUNCH_FAILURE,
+                      (unsigned)__builtin_ctz(w->splits[0].mask), 0,
                       "deadlock: waits for threads that wait elsewhere");
         return;
     }

@@ -5,6 +5,6 @@ static bool supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
-#define WS_ISA ws_isa_avx2
+#define WS_ISA      ws_isa_avx2
 #define WS_ISA_NAME "avx2"
 #include "device/soft/exec_core.inc"

@@ -5,6 +5,6 @@ static bool supported(void)
 {
     return true;
 }
-#define WS_ISA ws_isa_sse2
+#define WS_ISA      ws_isa_sse2
 #define WS_ISA_NAME "sse2"
 #include "device/soft/exec_core.inc"

@@ -17,7 +17,9 @@ static const uint8_t *readable(struct ws_ctx *c, unsigned lane, uint64_t va, uin
 {
     uint64_t window = WS_WINDOW_OF(va), off = va & ~UINT64_C(0xff00000000000000);
     if (window == WS_WINDOW_LOCAL)
-        return off < c->local_stride && c->local_stride - off >= bytes ? c->local + lane * c->local_stride + off : NULL;
+        return off < c->local_stride && c->local_stride - off >= bytes
+                   ? c->local + lane * c->local_stride + off
+                   : NULL;
     if (window == WS_WINDOW_SHARED)
         return off < c->shared_bytes && c->shared_bytes - off >= bytes ? c->shared + off : NULL;
     if (window == WS_WINDOW_PARAM)
@@ -42,7 +44,8 @@ static bool read_string(struct ws_ctx *c, unsigned lane, uint64_t va, char *to, 
     return true;
 }
 
-const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, const uint64_t *message_va, const uint64_t *file_va,
+const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
+                                        const uint64_t *message_va, const uint64_t *file_va,
                                         const uint32_t *line)
 {
     char message[64] = "?", file[48] = "?", text[160];
@@ -55,7 +58,12 @@ const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u
     return ws_exec_fault(c, u, WS_DEV_E_ASSERT, lane, 0, text);
 }
 
-struct args { struct ws_ctx *c; unsigned lane; uint64_t va; int n; };
+struct args {
+    struct ws_ctx *c;
+    unsigned lane;
+    uint64_t va;
+    int n;
+};
 
 static uint64_t next_arg(struct args *a, unsigned bytes)
 {
@@ -106,18 +114,30 @@ static size_t convert(const char **f, struct args *a, char *to, size_t size)
     memcpy(spec + n, "*.*", 3);
     n += 3;
     switch (conv) {
-    case 'd': case 'i': {
+    case 'd':
+    case 'i': {
         uint64_t v = next_arg(a, wide ? 8 : 4);
         memcpy(spec + n, "lld", 4);
         w = snprintf(to, size, spec, width, precision, wide ? (long long)v : (long long)(int32_t)v);
         break;
     }
-    case 'u': case 'x': case 'X': case 'o':
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o':
         memcpy(spec + n, "ll", 2);
         spec[n + 2] = conv;
-        w = snprintf(to, size, spec, width, precision, (unsigned long long)next_arg(a, wide ? 8 : 4));
+        w = snprintf(to, size, spec, width, precision,
+                     (unsigned long long)next_arg(a, wide ? 8 : 4));
         break;
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A': {
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A': {
         uint64_t v = next_arg(a, 8);
         double d;
         memcpy(&d, &v, 8);

@@ -8,19 +8,31 @@
 enum { BUF_BYTES = 1 << 16, STEPS = 3, STEP_INSNS = 3000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void run_kernel(const struct ws_code *code, uint32_t kernel, const struct ws_kernel_info *info, struct ws_space *space, uint64_t *var_va, uint64_t va)
+static void run_kernel(const struct ws_code *code, uint32_t kernel,
+                       const struct ws_kernel_info *info, struct ws_space *space, uint64_t *var_va,
+                       uint64_t va)
 {
     uint32_t words = info->param_bytes / 8 + 1;
     uint64_t *params = calloc(words, 8);
-    struct ws_grid g = {.code = code, .kernel = kernel, .grid = {2, 1, 1}, .block = {40, 1, 1}, .params = (const uint8_t *)params, .space = space,
-                        .var_va = var_va, .n_sms = 1, .sm = 75, .dyn_shared_bytes = 256, .local_bytes_max = 4096};
+    struct ws_grid g = {.code = code,
+                        .kernel = kernel,
+                        .grid = {2, 1, 1},
+                        .block = {40, 1, 1},
+                        .params = (const uint8_t *)params,
+                        .space = space,
+                        .var_va = var_va,
+                        .n_sms = 1,
+                        .sm = 75,
+                        .dyn_shared_bytes = 256,
+                        .local_bytes_max = 4096};
     struct ws_blockrun *b = NULL;
     struct ws_work work = {.n_thread_insns = 0};
     if (!params)
         return;
     for (uint32_t k = 0; k < words; k++)
         params[k] = k % 3 ? va + 256 * k : 5;
-    if (info->local_bytes <= 1 << 16 && info->static_shared_bytes <= 1 << 20 && ws_blockrun_new(&b, &g) == 0) {
+    if (info->local_bytes <= 1 << 16 && info->static_shared_bytes <= 1 << 20 &&
+        ws_blockrun_new(&b, &g) == 0) {
         ws_blockrun_start(b, 1, 0, 0);
         for (int k = 0; k < STEPS && ws_blockrun_step(b, STEP_INSNS, &work) == WS_STEP_MORE; k++)
             ;

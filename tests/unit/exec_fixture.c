@@ -53,7 +53,9 @@ int fix_load(struct fix *f, const char *ptx)
             memcpy(fix_host(f, f->var_va[k]), v->init, v->init_bytes);
         for (uint32_t n = 0; n < v->n_init_syms; n++) {
             const struct ws_ptx_init_sym *s = &v->init_syms[n];
-            uint64_t a = WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_FUNC ? ws_exec_func_va(WS_PTX_SYM_INDEX(s->sym)) : f->var_va[WS_PTX_SYM_INDEX(s->sym)];
+            uint64_t a = WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_FUNC
+                             ? ws_exec_func_va(WS_PTX_SYM_INDEX(s->sym))
+                             : f->var_va[WS_PTX_SYM_INDEX(s->sym)];
             a += (uint64_t)s->addend;
             memcpy((uint8_t *)fix_host(f, f->var_va[k]) + s->offset, &a, s->bytes);
         }
@@ -111,12 +113,21 @@ const struct ws_kernel_info *fix_kernel(struct fix *f, const char *name, uint32_
 enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
 {
     struct ws_grid g = {
-        .code = f->code, .grid = {l->grid[0], WS_MAX(l->grid[1], 1u), WS_MAX(l->grid[2], 1u)},
-        .block = {l->block[0], WS_MAX(l->block[1], 1u), WS_MAX(l->block[2], 1u)}, .dyn_shared_bytes = l->shared,
-        .params = l->params, .space = f->space, .var_va = f->var_va, .n_sms = 4, .sm = 75, .grid_id = 7, .local_bytes_max = f->local_bytes_max,
+        .code = f->code,
+        .grid = {l->grid[0], WS_MAX(l->grid[1], 1u), WS_MAX(l->grid[2], 1u)},
+        .block = {l->block[0], WS_MAX(l->block[1], 1u), WS_MAX(l->block[2], 1u)},
+        .dyn_shared_bytes = l->shared,
+        .params = l->params,
+        .space = f->space,
+        .var_va = f->var_va,
+        .n_sms = 4,
+        .sm = 75,
+        .grid_id = 7,
+        .local_bytes_max = f->local_bytes_max,
     };
     fix_kernel(f, l->kernel, &g.kernel);
-    uint64_t n = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2], next = 0, left = f->max_warp_insns ? f->max_warp_insns : 50000000;
+    uint64_t n = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2], next = 0,
+             left = f->max_warp_insns ? f->max_warp_insns : 50000000;
     unsigned width = l->co_resident ? l->co_resident : 1, busy = 0;
     struct ws_blockrun *b[64] = {NULL};
     bool active[64] = {false};

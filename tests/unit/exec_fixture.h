@@ -11,17 +11,26 @@ struct fix {
     struct ws_code *code;
     struct ws_diags diags;
     struct ws_space *space;
-    struct { uint64_t va; uint8_t *host; size_t bytes; } bufs[FIX_MAX_BUFS];
+    struct {
+        uint64_t va;
+        uint8_t *host;
+        size_t bytes;
+    } bufs[FIX_MAX_BUFS];
     unsigned n_bufs;
     uint64_t *var_va;
     uint64_t next_va;
-    struct ws_work work;   /* of the last launch */
+    struct ws_work work; /* of the last launch */
     enum ws_dev_error error;
     char text[192];
     uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */
     uint32_t local_bytes_max, step;
 };
-struct launch { const char *kernel; uint32_t grid[3], block[3], shared; const void *params; unsigned co_resident; /* blocks at once; 0: 1 */ };
+struct launch {
+    const char *kernel;
+    uint32_t grid[3], block[3], shared;
+    const void *params;
+    unsigned co_resident; /* blocks at once; 0: 1 */
+};
 
 void fix_init(struct fix *f);
 void fix_deinit(struct fix *f);
