@@ -569,7 +569,7 @@ static bool collect_labels(struct ws_parser *p, struct ws_ptx_func *f)
             f->labels[k].name = names[k]->text;
         }
     for (uint32_t k = 0; ok && k < f->n_labels; k++) {
-        struct ws_name *n = names[k];
+        struct ws_name *n;
         char buf[300];
         if (f->labels[k].name)
             continue;

@@ -484,7 +484,7 @@ bool ws_parse_calltargets(struct ws_parser *p, struct ws_name *name, const struc
     struct ws_ptx_proto pr = {.n_targets = (uint32_t)n};
     if (ok && !(pr.targets = ws_arena_array(&p->m->arena, n, sizeof *v)))
         ok = ws_parse_oom(p);
-    if (ok)
+    if (ok && n)
         memcpy(pr.targets, v, n * sizeof *v);
     free(v);
     if (!ok || !ws_parse_expect(p, ';', "',' or ';' after a function"))
