@@ -97,7 +97,7 @@ static const struct row {
     int code;
     const char *rt, *drv, *text;
 } rows[] = {
-    /* ascending */
+/* ascending */
 #define WS_CUDA_ERROR(value, rt_name, drv_name, words) {value, #rt_name, #drv_name, words},
 #include "frontend/errors.def"
 #undef WS_CUDA_ERROR

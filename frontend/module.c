@@ -506,8 +506,8 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
     case 4:
         *ret = (int)k->n_regs;
         break;
-    case 5:
-        *ret = (int)k->ptx_version;
+    case 5: /* CUDA's "PTX version" is the architecture that the PTX is for */
+        *ret = (int)k->sm;
         break;
     case 6: /* of the code that runs: made for the device */
         *ret = (int)(d->cc_major * 10 + d->cc_minor);

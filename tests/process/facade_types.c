@@ -6,11 +6,11 @@
 #include "frontend/cuda_types.h"
 #include "frontend/errors.h"
 
+// clang-format off
 #define SIZE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #theirs);
 #define FIELD(ours, theirs, f)                                                                     \
     _Static_assert(offsetof(ours, f) == offsetof(theirs, f) && sizeof(((ours *)0)->f) == sizeof(((theirs *)0)->f), #theirs "." #f);
 
-// clang-format off
 SIZE(struct cuda_dim3, dim3)
 SIZE(struct cuda_func_attributes, struct cudaFuncAttributes)
 SIZE(struct cuda_pointer_attributes, struct cudaPointerAttributes)

@@ -39,8 +39,8 @@ static void test_spread_and_visible_devices(void **state)
         {"1", 1, {1}},           /* order is 0 1 2 again: index 1 */
         {"small, 0", 2, {1, 0}},
         {"", 0, {0}},
-        {"7,0", 0, {0}},
-        {"0,0", 1, {0}},
+        {"0,0,7,1", 1, {0}},
+        {"big,BIG,big", 2, {2, 0}}, /* order is 2 0 1 by now */
     };
     struct wss *w = *state;
     for (unsigned i = 0; i < WS_ARRAY_SIZE(rows); i++) {
@@ -92,6 +92,8 @@ static void test_malformed_drops_the_sender_only(void **state)
         {"\x10\x01\x1a\x03\xf2\x3f\x00", 7, "unknown command"},
         {"\x10\x01\x1a\x04\x12\x02\x52\x09", 8, "copy with cut data"},
         {"\x00\x00", 2, "field number 0"},
+        {"\x10\x01\x1a\x04\x0a\x02\x58\x05", 8, "launch with params as a number"},
+        {"\x10\x01\x1a\x05\x0a\x03\x0a\x01\x41", 9, "launch with a stream of bytes"},
     };
     struct wss *w = *state;
     wss_hello(w, 0, NULL);
@@ -368,6 +370,12 @@ static void test_images_wrong(void **state)
     i.offset = 2; /* a part without its beginning */
     wss_do(w, 0, WS__COMMAND__C_MODULE_IMAGE, &i);
     assert_int_equal(wss_error(w, 0, wss_sync_stream(w, 0, 1)), WS__ERROR__INVALID_IMAGE);
+    i.offset = 0; /* a hole between parts */
+    i.image_bytes = 40;
+    wss_do(w, 0, WS__COMMAND__C_MODULE_IMAGE, &i);
+    i.offset = 5;
+    wss_do(w, 0, WS__COMMAND__C_MODULE_IMAGE, &i);
+    assert_int_equal(wss_error(w, 0, wss_sync_stream(w, 0, 1)), WS__ERROR__INVALID_IMAGE);
     i.offset = 0; /* more than announced */
     i.image_bytes = 3;
     wss_do(w, 0, WS__COMMAND__C_MODULE_IMAGE, &i);
@@ -444,6 +452,16 @@ static void test_staging_chunks(void **state)
     assert_int_equal(h->state[0], WS_CHUNK_FAILED);
     w->dev[0].inline_completion = false;
     m.src = va;
+    for (int fails = 0; fails < 2; fails++) { /* the device fails it: the chunk is told, a source is free again */
+        m.bulk = fails ? WS__COPY__BULK__STAGED_SRC : WS__COPY__BULK__STAGED_DST;
+        m.dst = va;
+        h->state[0] = WS_CHUNK_BUSY;
+        wss_do(w, 0, WS__COMMAND__C_COPY, &m);
+        fakedev_complete(&w->dev[0], 0, 1, 2, WS_DEV_E_INVALID_VALUE);
+        wss_turn(w);
+        assert_int_equal(h->state[0], fails ? WS_CHUNK_FREE : WS_CHUNK_FAILED);
+    }
+    m.bulk = WS__COPY__BULK__STAGED_DST;
     h->state[0] = WS_CHUNK_BUSY;
     wss_do(w, 0, WS__COMMAND__C_COPY, &m);
     assert_int_equal(h->state[0], WS_CHUNK_BUSY);

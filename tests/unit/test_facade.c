@@ -398,7 +398,7 @@ static void test_slab_knows_its_own(void **state)
         v[i] = ws_slab_new(&slab);
         assert_non_null(v[i]);
         assert_int_equal(v[i]->x[4], 0);
-        v[i]->x[4] = 1;
+        v[i]->x[0] = v[i]->x[4] = 1;
     }
     for (int i = 0; i < 1000; i++) {
         assert_true(ws_slab_has(&slab, v[i]));
@@ -500,6 +500,11 @@ static void test_free_knows_what_is_whose(void **state)
     assert_int_equal(cudaHostRegister(mine + 63, 100, 0), CUDA_ALREADY_REGISTERED);
     assert_int_equal(cudaHostUnregister(mine + 1), CUDA_NOT_REGISTERED);
     assert_int_equal(cudaHostUnregister(mine), 0);
+    assert_int_equal(cudaHostRegister(mine + 32, 16, 0), 0);
+    assert_int_equal(cudaHostRegister(mine, 33, 0), CUDA_ALREADY_REGISTERED);
+    assert_int_equal(cudaHostRegister(mine, 32, 0), 0);
+    assert_int_equal(cudaHostUnregister(mine), 0);
+    assert_int_equal(cudaHostUnregister(mine + 32), 0);
     assert_int_equal(cudaHostRegister(mine, sizeof mine, 2), CUDA_NOT_SUPPORTED);
 }
 
@@ -604,13 +609,13 @@ static void test_jit_log_is_cut_to_its_buffer(void **state)
         int i;
     } packed = {'a', 1.5, 6};
     size_t bytes = 20;
-    void *extra[] = {(void *)1, &packed, (void *)2, &bytes, NULL}, *endless[10];
+    void *extra[] = {(void *)1, &packed, (void *)2, &bytes, NULL}, *repeated[13] = {NULL};
     assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra), 0);
     assert_int_equal(fake.launch.packed_bytes, 20);
     assert_memory_equal(fake.params + 8, &packed.d, 8);
-    for (int i = 0; i < 10; i++)
-        endless[i] = i % 2 ? (void *)&bytes : (void *)2;
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, endless),
+    for (int i = 0; i < 12; i++)
+        repeated[i] = extra[i % 4];
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, repeated),
                      CUDA_INVALID_VALUE);
     assert_int_equal(cuModuleUnload(m), 0);
     assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra),
