@@ -28,6 +28,7 @@ const struct ws_ptx_module *double_module(void)
          .space = WS_SP_GLOBAL,
          .size_bytes = 16,
          .init = init,
+         .init_bytes = sizeof init,
          .n_init_syms = 1,
          .init_syms = syms},
         {.name = "b", .space = WS_SP_CONST, .size_bytes = 1024},
