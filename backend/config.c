@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Configuration. The table `numbers` is the one list of numeric keys: grammar, ranges, units and defaults come from it; to add
- * one, add a row, a field, and a paragraph in man/wattshared.conf.5.scd. libconfuse calls back for each value while it still
+/* Configuration. The table `numbers` is the one list of numeric keys: grammar and ranges come from it; to add one, add a row, a
+ * field with its default, and a paragraph in man/wattshared.conf.5.scd. libconfuse calls back for each value while it still
  * knows its line; the callbacks check, and what is found right is copied once the whole file is. */
 #include "backend/config.h"
 
@@ -20,33 +20,30 @@ struct number {
     size_t offset;
     uint8_t bytes;
     int64_t min, max;
-    uint64_t unit; /* field = value * unit */
     bool in_limits;
 };
-#define TOP(name, field, min, max, unit) \
-    {name, offsetof(struct ws_config, field), sizeof((struct ws_config *)0)->field, min, max, unit, false}
-#define LIMIT(name, field, min, max, unit) \
-    {name, offsetof(struct ws_config, limits.field), sizeof((struct ws_config *)0)->limits.field, min, max, unit, true}
-#define MIB (UINT64_C(1) << 20)
+#define TOP(name, field, min, max) {name, offsetof(struct ws_config, field), sizeof((struct ws_config *)0)->field, min, max, false}
+#define LIMIT(name, field, min, max) \
+    {name, offsetof(struct ws_config, limits.field), sizeof((struct ws_config *)0)->limits.field, min, max, true}
 
 static const struct number numbers[] = {
-    TOP("workers", n_workers, 0, 1024, 1),
-    TOP("drain_timeout_s", drain_timeout_s, 0, 3600, 1),
-    TOP("heartbeat_s", heartbeat_s, 1, 3600, 1),
-    TOP("max_kernel_minsns", max_kernel_insns, 0, INT64_C(1) << 40, 1000000),
-    LIMIT("max_clients", max_clients, 1, 100000, 1),
-    LIMIT("max_message_kib", max_message_bytes, 64, 1 << 20, 1024),
-    LIMIT("max_commands", max_commands, 1, 1 << 20, 1),
-    LIMIT("max_outstanding", max_outstanding, 16, 1 << 20, 1),
-    LIMIT("max_inline_bytes", max_inline_bytes, 0, 1 << 20, 1),
-    LIMIT("max_param_bytes", max_param_bytes, 256, 32764, 1),
-    LIMIT("max_streams", max_streams, 1, 1 << 20, 1),
-    LIMIT("max_events", max_events, 1, 1 << 24, 1),
-    LIMIT("max_image_mib", max_image_bytes, 1, 4096, MIB),
-    LIMIT("max_segment_mib", max_segment_bytes, 1, 1 << 24, MIB),
-    LIMIT("memory_quota_mib", memory_quota_bytes, 0, 1 << 24, MIB),
-    LIMIT("max_unread_mib", max_unread_bytes, 1, 4096, MIB),
-    LIMIT("cache_mib", cache_bytes, 0, 1 << 20, MIB),
+    TOP("workers", n_workers, 0, 1024),
+    TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
+    TOP("heartbeat_s", heartbeat_s, 1, 3600),
+    TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
+    LIMIT("max_clients", max_clients, 1, 100000),
+    LIMIT("max_message_bytes", max_message_bytes, 65536, 1 << 30),
+    LIMIT("max_commands", max_commands, 1, 1 << 20),
+    LIMIT("max_outstanding", max_outstanding, 16, 1 << 20),
+    LIMIT("max_inline_bytes", max_inline_bytes, 0, 1 << 20),
+    LIMIT("max_param_bytes", max_param_bytes, 256, 32764),
+    LIMIT("max_streams", max_streams, 1, 1 << 20),
+    LIMIT("max_events", max_events, 1, 1 << 24),
+    LIMIT("max_image_bytes", max_image_bytes, 1024, INT64_C(1) << 32),
+    LIMIT("max_segment_bytes", max_segment_bytes, 4096, INT64_C(1) << 44),
+    LIMIT("memory_quota_bytes", memory_quota_bytes, 0, INT64_C(1) << 44),
+    LIMIT("max_unread_bytes", max_unread_bytes, 4096, INT64_C(1) << 32),
+    LIMIT("cache_bytes", cache_bytes, 0, INT64_C(1) << 40),
 };
 
 const struct ws_limits ws_limits_default = {
@@ -56,9 +53,9 @@ const struct ws_limits ws_limits_default = {
     .max_outstanding = 8192,
     .max_inline_bytes = 16 << 10,
     .max_param_bytes = 32764, /* what CUDA allows */
-    .max_streams = 1024,
+    .max_streams = 4096,
     .max_events = 65536,
-    .max_image_bytes = 256 << 20,
+    .max_image_bytes = 1 << 30,
     .max_segment_bytes = UINT64_C(64) << 30,
     .memory_quota_bytes = 0,
     .max_unread_bytes = 16 << 20,
@@ -142,13 +139,14 @@ static bool mode_parse(const char *text, uint32_t *ret)
 /* libconfuse hands its callbacks the parser only, and they need the diagnostics. */
 static _Thread_local struct ws_diags *cb_diags;
 static _Thread_local bool cb_failed;
+static _Thread_local const char *cb_path; /* a section that is there from the start knows no file */
 
 static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[256];
     vsnprintf(text, sizeof text, fmt, ap);
     const char *hint = strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
-    ws_diags_add(cb_diags, cfg ? cfg->filename : NULL, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text, hint);
+    ws_diags_add(cb_diags, cb_path, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text, hint);
     cb_failed = true;
 }
 
@@ -247,9 +245,9 @@ static void number_set(struct ws_config *c, const struct number *k, int64_t v)
 {
     char *field = (char *)c + k->offset;
     if (k->bytes == 4)
-        *(uint32_t *)field = (uint32_t)((uint64_t)v * k->unit);
+        *(uint32_t *)field = (uint32_t)v;
     else
-        *(uint64_t *)field = (uint64_t)v * k->unit;
+        *(uint64_t *)field = (uint64_t)v;
 }
 
 static int take(struct ws_config *c, cfg_t *cfg)
@@ -322,8 +320,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "clock", on_clock);
     cfg_set_validate_func(cfg, "placement", on_placement);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
-    free(cfg->filename); /* cfg_parse_fp() knows no name */
-    cfg->filename = strdup(path);
+    cb_path = path;
     cb_diags = diags;
     cb_failed = false;
     int r = cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CONFIG_E_INVALID;
@@ -332,6 +329,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     if (!r)
         r = take(c, cfg);
     cb_diags = NULL;
+    cb_path = NULL;
     cfg_free(cfg);
     fclose(f);
     return r;
@@ -371,20 +369,28 @@ void ws_config_deinit(struct ws_config *c)
     c->socket_group = NULL;
 }
 
+/* Cuts @text at commas and blanks. Return: false: more than @max words. */
+static bool split(char *text, const char **v, size_t max, size_t *ret_n)
+{
+    char *save = NULL;
+    *ret_n = 0;
+    for (char *w = strtok_r(text, ", ", &save); w; w = strtok_r(NULL, ", ", &save)) {
+        if (*ret_n == max)
+            return false;
+        v[(*ret_n)++] = w;
+    }
+    return true;
+}
+
 int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags)
 {
-    char *copy = ws_strdup(text), *save = NULL;
     const char *v[WS_MAX_GPUS_CONFIGURED];
-    size_t n = 0;
+    char *copy = ws_strdup(text);
+    size_t n;
     if (!copy)
         return ws_raise(-ENOMEM);
-    for (char *w = strtok_r(copy, ", ", &save); w && n <= WS_MAX_GPUS_CONFIGURED; w = strtok_r(NULL, ", ", &save))
-        if (n < WS_MAX_GPUS_CONFIGURED)
-            v[n++] = w;
-        else
-            n = WS_MAX_GPUS_CONFIGURED + 1;
-    int r = WS_CONFIG_E_INVALID;
-    if (!n || n > WS_MAX_GPUS_CONFIGURED)
+    int r = split(copy, v, WS_MAX_GPUS_CONFIGURED, &n) && n ? 0 : WS_CONFIG_E_INVALID;
+    if (r)
         ws_diags_add(diags, "--gpus", 0, 0, "\"%s\" is wrong: use 1 to %d catalog names, like rtx3070,t400", text,
                      WS_MAX_GPUS_CONFIGURED);
     else
@@ -393,13 +399,27 @@ int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *d
     return r;
 }
 
-int ws_config_set_endpoint(struct ws_config *c, const char *endpoint, struct ws_diags *diags)
+int ws_config_set_endpoints(struct ws_config *c, const char *text, struct ws_diags *diags)
 {
-    const char *right = endpoint_wrong(endpoint);
-    if (!right)
-        return list_set(c->endpoints, WS_CONFIG_MAX_LIST, &endpoint, 1);
-    ws_diags_add(diags, "--socket", 0, 0, "\"%s\" is wrong: %s", endpoint, right);
-    return WS_CONFIG_E_INVALID;
+    const char *v[WS_CONFIG_MAX_LIST];
+    char *copy = ws_strdup(text);
+    size_t n;
+    if (!copy)
+        return ws_raise(-ENOMEM);
+    int r = split(copy, v, WS_CONFIG_MAX_LIST, &n) && n ? 0 : WS_CONFIG_E_INVALID;
+    if (r)
+        ws_diags_add(diags, "--socket", 0, 0, "\"%s\" is wrong: use 1 to %d endpoints", text, WS_CONFIG_MAX_LIST);
+    for (size_t i = 0; !r && i < n; i++) {
+        const char *right = endpoint_wrong(v[i]);
+        if (right) {
+            ws_diags_add(diags, "--socket", 0, 0, "\"%s\" is wrong: %s", v[i], right);
+            r = WS_CONFIG_E_INVALID;
+        }
+    }
+    if (!r)
+        r = list_set(c->endpoints, WS_CONFIG_MAX_LIST, v, n);
+    free(copy);
+    return r;
 }
 
 int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags *diags)

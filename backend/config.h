@@ -48,7 +48,7 @@ void ws_config_deinit(struct ws_config *c);
 
 /* Replaces a list by the comma-separated names in @text (command line). Return: 0, WS_CONFIG_E_INVALID, -ENOMEM. */
 WS_MUST_CHECK int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags);
-WS_MUST_CHECK int ws_config_set_endpoint(struct ws_config *c, const char *endpoint, struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_endpoints(struct ws_config *c, const char *text, struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_log_level(struct ws_config *c, const char *word, struct ws_diags *diags);

@@ -33,7 +33,7 @@
 #include "base/log.h"
 #include "protocol/side.h"
 
-enum { MESSAGES_PER_TURN = 256, SEND_HWM = 64, RECV_HWM = 64, BACKLOG = 1024, LINGER_MS = 500 };
+enum { MESSAGES_PER_TURN = 256, SEND_HWM = 32, RECV_HWM = 64, BACKLOG = 1024, LINGER_MS = 500 };
 enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_FIRST_SOCKET }; /* then each endpoint's monitor and router */
 
 struct endpoint {

@@ -24,7 +24,7 @@ static const char usage[] =
     "Shares the GPUs of this machine between CUDA programs started with `wattshare run`.\n"
     "\n"
     "  -c, --config FILE      read FILE (default " DEFAULT_CONFIG ", if it is there)\n"
-    "  -s, --socket ENDPOINT  listen at ENDPOINT only: ipc:///PATH or tcp://ADDRESS:PORT\n"
+    "  -s, --socket LIST      listen at these only: ipc:///PATH, tcp://ADDRESS:PORT\n"
     "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400\n"
     "      --catalog PATH     GPU catalog, a file or directory\n"
     "      --clock CLOCK      functional (default), or skip: kernels are not executed\n"
@@ -39,7 +39,7 @@ static const char usage[] =
     "See wattshared(8) and wattshared.conf(5).\n";
 
 enum { OPT_CLOCK = 256, OPT_CHECK, OPT_READY_FD, OPT_EXIT_WHEN_IDLE, OPT_FOREGROUND, OPT_CATALOG, OPT_LOG_LEVEL };
-enum { EXIT_USAGE = 2, EXIT_CONFIG = 3 };
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
     const char *config, *socket, *gpus, *catalog, *clock, *log_level;
@@ -141,7 +141,7 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
             ws_diags_add(d, path, 0, 0, "cannot be read: %s", strerror(-r));
     }
     if (!r && o->socket)
-        r = ws_config_set_endpoint(c, o->socket, d);
+        r = ws_config_set_endpoints(c, o->socket, d);
     if (!r && o->gpus)
         r = ws_config_set_gpus(c, o->gpus, d);
     if (!r && o->catalog)
@@ -244,12 +244,12 @@ int main(int argc, char **argv)
         r = load_catalog(&config, &catalog, &diags);
     if (!r)
         r = find_specs(&config, &catalog, specs, &diags);
-    status = r ? EXIT_CONFIG : 0;
+    status = r ? EXIT_FAILED : 0;
     if (!r && !o.check) {
         ws_log_set_level(config.log_level);
         prepare_process();
         r = serve(&config, specs, &o, &diags);
-        status = r ? 1 : 0;
+        status = r ? EXIT_FAILED : 0;
         if (r < 0)
             ws_log(WS_ERROR, "main: ended: %s", strerror(-r));
     }

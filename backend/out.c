@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What goes to the clients. A ServerMessage is packed piece by piece into client->out as replies come up (fields of a protobuf
  * message may be concatenated) and leaves as one message per client and turn, with the count of retired commands behind it.
- * What the peer does not fetch stays in client->out; too much of it, or too long, and the client is dropped. */
+ * What the peer does not fetch waits in ZeroMQ, at most its high-water mark of messages, which FULL_BYTES keeps small, and then
+ * in client->out; too much of it, or too long, and the client is dropped. */
 #include "backend/backend.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { TAG_REPLIES = 2 << 3 | 2, TAG_NOTICE = 3 << 3 | 2, KEEP_BYTES = 16384 };
+enum { TAG_REPLIES = 2 << 3 | 2, TAG_NOTICE = 3 << 3 | 2, KEEP_BYTES = 16384, FULL_BYTES = 256 << 10 };
 #define STUCK_MAX_NS (10 * WS_NS_PER_S)
 
 static size_t put_varint(uint8_t *p, uint64_t v)
@@ -45,7 +46,7 @@ void ws_client_reply(struct ws_client *c, const Ws__Reply *r)
         return;
     append(c, TAG_REPLIES, &r->base);
     ws_client_touch(c);
-    if (c->n_out > c->server->config->limits.max_unread_bytes)
+    if (c->n_out > FULL_BYTES)
         ws_client_flush(c);
 }
 

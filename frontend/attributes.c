@@ -10,7 +10,8 @@ enum { KIB = 1024, ATTRIBUTE_LAST = 147, MEMORY_CLOCK_KHZ_PER_MHZ = 1000 };
 
 static int single_to_double(const Ws__Device *d)
 {
-    if (d->cc_major == 6 || d->cc_major == 7 || d->cc_major == 8 || d->cc_major == 9 || d->cc_major == 10)
+    if (d->cc_major == 6 || d->cc_major == 7 || d->cc_major == 8 || d->cc_major == 9 ||
+        d->cc_major == 10)
         return d->cc_minor == 0 ? 2 : 32;
     return d->cc_major < 3 ? 8 : 32;
 }
@@ -20,49 +21,140 @@ bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret)
     bool host = ws_session_maps_host();
     int v = 0;
     switch (attribute) {
-    case WS_ATTR_MAX_THREADS_PER_BLOCK: v = (int)d->max_threads_per_block; break;
-    case 2: case 3: v = (int)d->max_threads_per_block; break; /* block x, y */
-    case 4: v = 64; break;                                     /* block z */
-    case 5: v = INT32_MAX; break;                              /* grid x */
-    case 6: case 7: v = 65535; break;                          /* grid y, z */
-    case WS_ATTR_SHARED_PER_BLOCK: v = (int)d->shared_bytes_per_block; break;
-    case WS_ATTR_CONSTANT_BYTES: v = 64 * KIB; break;
-    case 10: v = 32; break;                                    /* warp */
-    case WS_ATTR_MAX_PITCH: v = INT32_MAX; break;
-    case 12: case 82: v = (int)d->regs_per_sm; break;          /* registers per block, per SM */
-    case WS_ATTR_CLOCK_KHZ: v = (int)d->core_mhz * 1000; break;
-    case 14: v = 512; break;                                   /* texture alignment */
-    case 15: v = 1; break;                                     /* copies overlap kernels */
-    case 16: v = (int)d->n_sms; break;
-    case 19: v = host; break;                                  /* pinned memory is mapped */
-    case 30: v = 512; break;                                   /* surface alignment */
-    case 31: v = 1; break;                                     /* concurrent kernels */
-    case 33: v = (int)d->gpu + 1; break;                       /* PCI bus */
-    case 36: v = (int)d->memory_mhz * MEMORY_CLOCK_KHZ_PER_MHZ; break;
-    case 37: v = (int)d->memory_bus_bits; break;
-    case 38: v = (int)d->l2_bytes; break;
-    case 39: v = (int)d->max_threads_per_sm; break;
-    case 40: v = 2; break;                                     /* copy engines */
-    case 41: v = 1; break;                                     /* unified addressing */
-    case 51: v = 32; break;                                    /* texture pitch alignment */
-    case 75: v = (int)d->cc_major; break;
-    case 76: v = (int)d->cc_minor; break;
-    case 78: v = 1; break;                                     /* stream priorities */
-    case 79: case 80: v = 1; break;                            /* L1 caches */
-    case 81: v = (int)d->shared_bytes_per_sm; break;
-    case 83: v = host; break;                                  /* managed memory */
-    case 87: v = single_to_double(d); break;
-    case 89: v = host; break;                                  /* managed memory from both sides at once */
-    case 95: v = 1; break;                                     /* cooperative launch */
-    case 97: v = (int)d->shared_bytes_per_block_optin; break;
-    case 98: v = 0; break;
-    case 99: v = 1; break;                                     /* host memory can be registered, */
-    case 91: v = 0; break;                                     /* but not used on the device by its host address */
-    case 106: v = (int)d->max_blocks_per_sm; break;
-    case 115: v = 1; break;                                    /* memory pools: the default one */
-    case 129: v = 0; break;
-    case 130: v = 0; break;                                    /* NUMA: none */
-    case 131: case 134: v = -1; break;
+    case WS_ATTR_MAX_THREADS_PER_BLOCK:
+        v = (int)d->max_threads_per_block;
+        break;
+    case 2:
+    case 3:
+        v = (int)d->max_threads_per_block;
+        break; /* block x, y */
+    case 4:
+        v = 64;
+        break; /* block z */
+    case 5:
+        v = INT32_MAX;
+        break; /* grid x */
+    case 6:
+    case 7:
+        v = 65535;
+        break; /* grid y, z */
+    case WS_ATTR_SHARED_PER_BLOCK:
+        v = (int)d->shared_bytes_per_block;
+        break;
+    case WS_ATTR_CONSTANT_BYTES:
+        v = 64 * KIB;
+        break;
+    case 10:
+        v = 32;
+        break; /* warp */
+    case WS_ATTR_MAX_PITCH:
+        v = INT32_MAX;
+        break;
+    case 12:
+    case 82:
+        v = (int)d->regs_per_sm;
+        break; /* registers per block, per SM */
+    case WS_ATTR_CLOCK_KHZ:
+        v = (int)d->core_mhz * 1000;
+        break;
+    case 14:
+        v = 512;
+        break; /* texture alignment */
+    case 15:
+        v = 1;
+        break; /* copies overlap kernels */
+    case 16:
+        v = (int)d->n_sms;
+        break;
+    case 19:
+        v = host;
+        break; /* pinned memory is mapped */
+    case 30:
+        v = 512;
+        break; /* surface alignment */
+    case 31:
+        v = 1;
+        break; /* concurrent kernels */
+    case 33:
+        v = (int)d->gpu + 1;
+        break; /* PCI bus */
+    case 36:
+        v = (int)d->memory_mhz * MEMORY_CLOCK_KHZ_PER_MHZ;
+        break;
+    case 37:
+        v = (int)d->memory_bus_bits;
+        break;
+    case 38:
+        v = (int)d->l2_bytes;
+        break;
+    case 39:
+        v = (int)d->max_threads_per_sm;
+        break;
+    case 40:
+        v = 2;
+        break; /* copy engines */
+    case 41:
+        v = 1;
+        break; /* unified addressing */
+    case 51:
+        v = 32;
+        break; /* texture pitch alignment */
+    case 75:
+        v = (int)d->cc_major;
+        break;
+    case 76:
+        v = (int)d->cc_minor;
+        break;
+    case 78:
+        v = 1;
+        break; /* stream priorities */
+    case 79:
+    case 80:
+        v = 1;
+        break; /* L1 caches */
+    case 81:
+        v = (int)d->shared_bytes_per_sm;
+        break;
+    case 83:
+        v = host;
+        break; /* managed memory */
+    case 87:
+        v = single_to_double(d);
+        break;
+    case 89:
+        v = host;
+        break; /* managed memory from both sides at once */
+    case 95:
+        v = 1;
+        break; /* cooperative launch */
+    case 97:
+        v = (int)d->shared_bytes_per_block_optin;
+        break;
+    case 98:
+        v = 0;
+        break;
+    case 99:
+        v = 1;
+        break; /* host memory can be registered, */
+    case 91:
+        v = 0;
+        break; /* but not used on the device by its host address */
+    case 106:
+        v = (int)d->max_blocks_per_sm;
+        break;
+    case 115:
+        v = 1;
+        break; /* memory pools: the default one */
+    case 129:
+        v = 0;
+        break;
+    case 130:
+        v = 0;
+        break; /* NUMA: none */
+    case 131:
+    case 134:
+        v = -1;
+        break;
     default:
         if (attribute < 1 || attribute > ATTRIBUTE_LAST)
             return false;
@@ -78,8 +170,10 @@ void ws_device_pci_id(const Ws__Device *d, char *text, size_t bytes)
 
 bool ws_stream_attribute_known(int attribute)
 {
-    return attribute == WS_CUDA_ATTR_ACCESS_POLICY_WINDOW || attribute == WS_CUDA_ATTR_SYNCHRONIZATION_POLICY ||
-           attribute == WS_CUDA_ATTR_PRIORITY || attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP || attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN;
+    return attribute == WS_CUDA_ATTR_ACCESS_POLICY_WINDOW ||
+           attribute == WS_CUDA_ATTR_SYNCHRONIZATION_POLICY || attribute == WS_CUDA_ATTR_PRIORITY ||
+           attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP ||
+           attribute == WS_CUDA_ATTR_MEM_SYNC_DOMAIN;
 }
 
 void ws_stream_attribute(int attribute, int priority, union cuda_launch_attribute_value *ret)
@@ -99,12 +193,19 @@ static int get(const Ws__Device *d, int attribute)
     return v;
 }
 
+static void copy_uuid(const Ws__Device *d, char *ret)
+{
+    if (d->uuid.len)
+        memcpy(ret, d->uuid.data, WS_MIN(d->uuid.len, sizeof(struct cuda_uuid)));
+}
+
 /* The two layouts have these fields under the same names. */
 #define COMMON_FIELDS(d, p)                                                                        \
     do {                                                                                           \
         memset(p, 0, sizeof *p);                                                                   \
-        snprintf((p)->name, sizeof(p)->name, "%s", (d)->product && (d)->product[0] ? (d)->product : (d)->name); \
-        memcpy((p)->uuid.bytes, (d)->uuid.data, (d)->uuid.len < 16 ? (d)->uuid.len : 16);          \
+        snprintf((p)->name, sizeof(p)->name, "%s",                                                 \
+                 (d)->product && (d)->product[0] ? (d)->product : (d)->name);                      \
+        copy_uuid(d, (p)->uuid.bytes);                                                             \
         (p)->totalGlobalMem = (d)->memory_bytes;                                                   \
         (p)->sharedMemPerBlock = (d)->shared_bytes_per_block;                                      \
         (p)->regsPerBlock = (int)(d)->regs_per_sm;                                                 \

@@ -8,13 +8,13 @@
 #include "frontend/session.h"
 
 enum { /* cudaDevAttr… = CU_DEVICE_ATTRIBUTE_…, those that code names */
-    WS_ATTR_MAX_THREADS_PER_BLOCK = 1,
-    WS_ATTR_MAX_BLOCK_X = 2,
-    WS_ATTR_MAX_GRID_X = 5,
-    WS_ATTR_SHARED_PER_BLOCK = 8,
-    WS_ATTR_CONSTANT_BYTES = 9,
-    WS_ATTR_MAX_PITCH = 11,
-    WS_ATTR_CLOCK_KHZ = 13,
+       WS_ATTR_MAX_THREADS_PER_BLOCK = 1,
+       WS_ATTR_MAX_BLOCK_X = 2,
+       WS_ATTR_MAX_GRID_X = 5,
+       WS_ATTR_SHARED_PER_BLOCK = 8,
+       WS_ATTR_CONSTANT_BYTES = 9,
+       WS_ATTR_MAX_PITCH = 11,
+       WS_ATTR_CLOCK_KHZ = 13,
 };
 enum { WS_PITCH_ALIGNMENT = 512, WS_PRIORITY_LEAST = 0, WS_PRIORITY_GREATEST = -5 };
 /* Value of an attribute. Return: false if CUDA has no such attribute. What CUDA has and we know nothing of is 0. */

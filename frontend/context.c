@@ -89,7 +89,8 @@ int ws_facade_open(void)
 
 int ws_drv_check_init(void)
 {
-    return WS_LIKELY(driver_initialised && state == WS_FACADE_OPEN) ? CUDA_OK : CUDA_NOT_INITIALIZED;
+    return WS_LIKELY(driver_initialised && state == WS_FACADE_OPEN) ? CUDA_OK
+                                                                    : CUDA_NOT_INITIALIZED;
 }
 void ws_drv_set_init(void)
 {
@@ -180,7 +181,9 @@ int ws_ctx_set_current(struct ws_ctx *c)
 /* ---- ownership ---- */
 
 struct owned {
-    struct owned_key { uint64_t id, kind; } key;
+    struct owned_key {
+        uint64_t id, kind;
+    } key;
     struct ws_ctx *ctx;
     UT_hash_handle hh;
 };
@@ -257,7 +260,7 @@ static void release_all(struct ws_ctx *c, int device, bool gone)
 {
     struct owned *o, *next, *mine = NULL;
     pthread_mutex_lock(&lock);
-    HASH_ITER(hh, owned, o, next) {
+    HASH_ITER (hh, owned, o, next) {
         if (c ? o->ctx == c : o->ctx->device == device && o->key.kind != WS_OWNED_HOST) {
             HASH_DELETE(hh, owned, o);
             o->hh.next = mine;
@@ -326,6 +329,7 @@ int ws_stream_of(const void *handle, bool per_thread, int device, uint64_t *ret)
     }
     if (h > 2)
         return CUDA_INVALID_HANDLE;
-    *ret = h == 2 || (h == 0 && per_thread) ? ws_stream_per_thread(device) : ws_stream_legacy(device);
+    *ret =
+        h == 2 || (h == 0 && per_thread) ? ws_stream_per_thread(device) : ws_stream_legacy(device);
     return CUDA_OK;
 }

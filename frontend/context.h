@@ -15,22 +15,22 @@ struct ws_ctx {
     struct ws_slot slot;
     int device;
     bool primary;
-    _Atomic bool active;       /* a primary context that is in use */
-    _Atomic bool of_runtime;   /* …by the runtime, which gives it up with a reset */
-    _Atomic unsigned flags;    /* CU_CTX_… */
-    _Atomic int n_refs;        /* primary: retains; others: attaches */
+    _Atomic bool active;     /* a primary context that is in use */
+    _Atomic bool of_runtime; /* …by the runtime, which gives it up with a reset */
+    _Atomic unsigned flags;  /* CU_CTX_… */
+    _Atomic int n_refs;      /* primary: retains; others: attaches */
     uint64_t id;
-    unsigned version;          /* of the API that made it */
+    unsigned version;               /* of the API that made it */
     uint64_t limits[WS_CTX_LIMITS]; /* by CUlimit */
     int cache_config, shared_config;
 };
 
 struct ws_thread {
-    int last_error;            /* of the runtime */
-    int device;                /* what cudaSetDevice said; counts while the stack is empty */
+    int last_error; /* of the runtime */
+    int device;     /* what cudaSetDevice said; counts while the stack is empty */
     int depth;
     struct ws_ctx *stack[WS_CTX_STACK];
-    int capture_mode;          /* cudaThreadExchangeStreamCaptureMode */
+    int capture_mode; /* cudaThreadExchangeStreamCaptureMode */
 };
 extern __thread struct ws_thread ws_thread __attribute__((tls_model("initial-exec")));
 
@@ -71,7 +71,8 @@ static inline struct ws_ctx *ws_ctx_current(void)
 
 /* ---- what belongs to contexts other than the primary ones, to be freed with them ---- */
 enum ws_owned { WS_OWNED_MEMORY, WS_OWNED_HOST, WS_OWNED_STREAM, WS_OWNED_EVENT, WS_OWNED_MODULE };
-void ws_ctx_own(struct ws_ctx *c, enum ws_owned kind, uint64_t id); /* nothing to do for a primary one */
+void ws_ctx_own(struct ws_ctx *c, enum ws_owned kind,
+                uint64_t id); /* nothing to do for a primary one */
 void ws_ctx_disown(enum ws_owned kind, uint64_t id);
 /* The context that @id belongs to; the primary one of @device if to no other. */
 struct ws_ctx *ws_ctx_owner(enum ws_owned kind, uint64_t id, int device);

@@ -10,8 +10,12 @@
 
 enum { WS_CUDA_VERSION = 13000 };
 
-struct cuda_dim3 { uint32_t x, y, z; };
-struct cuda_uuid { char bytes[16]; };
+struct cuda_dim3 {
+    uint32_t x, y, z;
+};
+struct cuda_uuid {
+    char bytes[16];
+};
 
 /* cudaDeviceProp of CUDA 13 */
 struct cuda_device_prop {
@@ -27,26 +31,36 @@ struct cuda_device_prop {
     int major, minor;
     size_t textureAlignment, texturePitchAlignment;
     int multiProcessorCount, integrated, canMapHostMemory;
-    int maxTexture1D, maxTexture1DMipmap, maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3], maxTexture2DGather[2];
-    int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2], maxTexture2DLayered[3], maxTextureCubemapLayered[2];
-    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture2D[2], maxTexture2DMipmap[2],
+        maxTexture2DLinear[3], maxTexture2DGather[2];
+    int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2],
+        maxTexture2DLayered[3], maxTextureCubemapLayered[2];
+    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2],
+        maxSurface2DLayered[3], maxSurfaceCubemap;
     int maxSurfaceCubemapLayered[2];
     size_t surfaceAlignment;
-    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing;
-    int memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, streamPrioritiesSupported;
+    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
+        asyncEngineCount, unifiedAddressing;
+    int memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor,
+        streamPrioritiesSupported;
     int globalL1CacheSupported, localL1CacheSupported;
     size_t sharedMemPerMultiprocessor;
-    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID, hostNativeAtomicSupported, pageableMemoryAccess;
-    int concurrentManagedAccess, computePreemptionSupported, canUseHostPointerForRegisteredMem, cooperativeLaunch;
+    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID,
+        hostNativeAtomicSupported, pageableMemoryAccess;
+    int concurrentManagedAccess, computePreemptionSupported, canUseHostPointerForRegisteredMem,
+        cooperativeLaunch;
     size_t sharedMemPerBlockOptin;
-    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
+    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost,
+        maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
     size_t reservedSharedMemPerBlock;
-    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported, timelineSemaphoreInteropSupported;
+    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported,
+        timelineSemaphoreInteropSupported;
     int memoryPoolsSupported, gpuDirectRDMASupported;
     uint32_t gpuDirectRDMAFlushWritesOptions;
     int gpuDirectRDMAWritesOrdering;
     uint32_t memoryPoolSupportedHandleTypes;
-    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers, deviceNumaConfig, deviceNumaId;
+    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch,
+        unifiedFunctionPointers, deviceNumaConfig, deviceNumaId;
     int mpsEnabled, hostNumaId;
     uint32_t gpuPciDeviceID, gpuPciSubsystemID;
     int hostNumaMultinodeIpcSupported, reserved[56];
@@ -66,37 +80,50 @@ struct cuda_device_prop_12 {
     size_t totalConstMem;
     int major, minor;
     size_t textureAlignment, texturePitchAlignment;
-    int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory, computeMode;
-    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3];
-    int maxTexture2DGather[2], maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2], maxTexture2DLayered[3];
+    int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory,
+        computeMode;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture2D[2],
+        maxTexture2DMipmap[2], maxTexture2DLinear[3];
+    int maxTexture2DGather[2], maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap,
+        maxTexture1DLayered[2], maxTexture2DLayered[3];
     int maxTextureCubemapLayered[2];
-    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap;
+    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2],
+        maxSurface2DLayered[3], maxSurfaceCubemap;
     int maxSurfaceCubemapLayered[2];
     size_t surfaceAlignment;
-    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing;
-    int memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, streamPrioritiesSupported;
+    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
+        asyncEngineCount, unifiedAddressing;
+    int memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize,
+        maxThreadsPerMultiProcessor, streamPrioritiesSupported;
     int globalL1CacheSupported, localL1CacheSupported;
     size_t sharedMemPerMultiprocessor;
-    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID, hostNativeAtomicSupported;
-    int singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess, computePreemptionSupported;
+    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID,
+        hostNativeAtomicSupported;
+    int singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess,
+        computePreemptionSupported;
     int canUseHostPointerForRegisteredMem, cooperativeLaunch, cooperativeMultiDeviceLaunch;
     size_t sharedMemPerBlockOptin;
-    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
+    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost,
+        maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
     size_t reservedSharedMemPerBlock;
-    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported, timelineSemaphoreInteropSupported;
+    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported,
+        timelineSemaphoreInteropSupported;
     int memoryPoolsSupported, gpuDirectRDMASupported;
     uint32_t gpuDirectRDMAFlushWritesOptions;
     int gpuDirectRDMAWritesOrdering;
     uint32_t memoryPoolSupportedHandleTypes;
-    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
+    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch,
+        unifiedFunctionPointers;
     int reserved2[2], reserved1[1], reserved[60];
 };
 _Static_assert(sizeof(struct cuda_device_prop_12) == 1032, "ABI");
 
 struct cuda_func_attributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
-    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes, preferredShmemCarveout;
-    int clusterDimMustBeSet, requiredClusterWidth, requiredClusterHeight, requiredClusterDepth, clusterSchedulingPolicyPreference;
+    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA,
+        maxDynamicSharedSizeBytes, preferredShmemCarveout;
+    int clusterDimMustBeSet, requiredClusterWidth, requiredClusterHeight, requiredClusterDepth,
+        clusterSchedulingPolicyPreference;
     int nonPortableClusterSizeAllowed, reserved[16];
 };
 _Static_assert(sizeof(struct cuda_func_attributes) == 144, "ABI");
@@ -108,11 +135,23 @@ struct cuda_pointer_attributes {
     long reserved[8];
 };
 _Static_assert(sizeof(struct cuda_pointer_attributes) == 88, "ABI");
-enum { WS_CUDA_MEMORY_UNREGISTERED, WS_CUDA_MEMORY_HOST, WS_CUDA_MEMORY_DEVICE, WS_CUDA_MEMORY_MANAGED };
+enum {
+    WS_CUDA_MEMORY_UNREGISTERED,
+    WS_CUDA_MEMORY_HOST,
+    WS_CUDA_MEMORY_DEVICE,
+    WS_CUDA_MEMORY_MANAGED
+};
 
-struct cuda_pitched_ptr { void *ptr; size_t pitch, xsize, ysize; };
-struct cuda_extent { size_t width, height, depth; };
-struct cuda_pos { size_t x, y, z; };
+struct cuda_pitched_ptr {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+};
+struct cuda_extent {
+    size_t width, height, depth;
+};
+struct cuda_pos {
+    size_t x, y, z;
+};
 struct cuda_memcpy_3d_parms {
     void *srcArray;
     struct cuda_pos srcPos;
@@ -138,28 +177,32 @@ struct cuda_memcpy_3d_peer_parms {
 _Static_assert(sizeof(struct cuda_memcpy_3d_peer_parms) == 168, "ABI");
 
 enum { /* ids of launch and stream attributes; runtime and driver share them */
-    WS_CUDA_ATTR_IGNORE = 0,
-    WS_CUDA_ATTR_ACCESS_POLICY_WINDOW = 1,
-    WS_CUDA_ATTR_COOPERATIVE = 2,
-    WS_CUDA_ATTR_SYNCHRONIZATION_POLICY = 3,
-    WS_CUDA_ATTR_CLUSTER_DIMENSION = 4,
-    WS_CUDA_ATTR_CLUSTER_SCHEDULING = 5,
-    WS_CUDA_ATTR_PROGRAMMATIC_SERIALIZATION = 6,
-    WS_CUDA_ATTR_PROGRAMMATIC_EVENT = 7,
-    WS_CUDA_ATTR_PRIORITY = 8,
-    WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP = 9,
-    WS_CUDA_ATTR_MEM_SYNC_DOMAIN = 10,
-    WS_CUDA_ATTR_PREFERRED_CLUSTER_DIMENSION = 11,
-    WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT = 12,
-    WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE = 13,
-    WS_CUDA_ATTR_SHARED_CARVEOUT = 14,
-    WS_CUDA_ATTR_NVLINK_SCHEDULING = 16,
+       WS_CUDA_ATTR_IGNORE = 0,
+       WS_CUDA_ATTR_ACCESS_POLICY_WINDOW = 1,
+       WS_CUDA_ATTR_COOPERATIVE = 2,
+       WS_CUDA_ATTR_SYNCHRONIZATION_POLICY = 3,
+       WS_CUDA_ATTR_CLUSTER_DIMENSION = 4,
+       WS_CUDA_ATTR_CLUSTER_SCHEDULING = 5,
+       WS_CUDA_ATTR_PROGRAMMATIC_SERIALIZATION = 6,
+       WS_CUDA_ATTR_PROGRAMMATIC_EVENT = 7,
+       WS_CUDA_ATTR_PRIORITY = 8,
+       WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP = 9,
+       WS_CUDA_ATTR_MEM_SYNC_DOMAIN = 10,
+       WS_CUDA_ATTR_PREFERRED_CLUSTER_DIMENSION = 11,
+       WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT = 12,
+       WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE = 13,
+       WS_CUDA_ATTR_SHARED_CARVEOUT = 14,
+       WS_CUDA_ATTR_NVLINK_SCHEDULING = 16,
 };
 union cuda_launch_attribute_value {
     char pad[64];
     int cooperative, priority, policy;
     struct cuda_dim3 cluster;
-    struct { void *event; int flags; int trigger; } event;
+    struct {
+        void *event;
+        int flags;
+        int trigger;
+    } event;
 };
 struct cuda_launch_attribute {
     int id;
@@ -183,8 +226,12 @@ struct cu_launch_config { /* CUlaunchConfig */
 };
 _Static_assert(sizeof(struct cu_launch_config) == 56, "ABI");
 
-struct cuda_channel_desc { int x, y, z, w, f; };
-struct cuda_mem_location { int type, id; };
+struct cuda_channel_desc {
+    int x, y, z, w, f;
+};
+struct cuda_mem_location {
+    int type, id;
+};
 
 struct cu_memcpy_2d { /* CUDA_MEMCPY2D_v2 */
     size_t srcXInBytes, srcY;
@@ -202,7 +249,8 @@ struct cu_memcpy_2d { /* CUDA_MEMCPY2D_v2 */
     size_t WidthInBytes, Height;
 };
 _Static_assert(sizeof(struct cu_memcpy_2d) == 128, "ABI");
-struct cu_memcpy_3d { /* CUDA_MEMCPY3D_v2; CUDA_MEMCPY3D_PEER has contexts where this one is reserved */
+struct
+    cu_memcpy_3d { /* CUDA_MEMCPY3D_v2; CUDA_MEMCPY3D_PEER has contexts where this one is reserved */
     size_t srcXInBytes, srcY, srcZ, srcLOD;
     int srcMemoryType;
     const void *srcHost;
@@ -220,10 +268,16 @@ struct cu_memcpy_3d { /* CUDA_MEMCPY3D_v2; CUDA_MEMCPY3D_PEER has contexts where
     size_t WidthInBytes, Height, Depth;
 };
 _Static_assert(sizeof(struct cu_memcpy_3d) == 200, "ABI");
-enum { WS_CU_MEMORY_HOST = 1, WS_CU_MEMORY_DEVICE = 2, WS_CU_MEMORY_ARRAY = 3, WS_CU_MEMORY_UNIFIED = 4 };
+enum {
+    WS_CU_MEMORY_HOST = 1,
+    WS_CU_MEMORY_DEVICE = 2,
+    WS_CU_MEMORY_ARRAY = 3,
+    WS_CU_MEMORY_UNIFIED = 4
+};
 
 struct cu_dev_prop { /* CUdevprop */
-    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock;
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock,
+        totalConstantMemory, SIMDWidth, memPitch, regsPerBlock;
     int clockRate, textureAlign;
 };
 struct cu_ctx_create_params {

@@ -45,16 +45,17 @@ static int create(struct ws_ctx **ret, unsigned flags, int device, unsigned vers
     return CUDA_OK;
 }
 
-WS_DRV_API(cuCtxCreate, (struct ws_ctx **ret, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate, (struct ws_ctx * *ret, unsigned flags, int device))
 {
     return create(ret, flags, device, 2000);
 }
-WS_DRV_API(cuCtxCreate_v2, (struct ws_ctx **ret, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate_v2, (struct ws_ctx * *ret, unsigned flags, int device))
 {
     return create(ret, flags, device, 3020);
 }
 
-WS_DRV_API(cuCtxCreate_v3, (struct ws_ctx **ret, const void *affinity, int n_affinity, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate_v3,
+           (struct ws_ctx * *ret, const void *affinity, int n_affinity, unsigned flags, int device))
 {
     if (affinity || n_affinity) {
         ws_session_unsupported("cuCtxCreate with execution affinity");
@@ -63,7 +64,8 @@ WS_DRV_API(cuCtxCreate_v3, (struct ws_ctx **ret, const void *affinity, int n_aff
     return create(ret, flags, device, 11040);
 }
 
-WS_DRV_API(cuCtxCreate_v4, (struct ws_ctx **ret, const struct cu_ctx_create_params *p, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate_v4,
+           (struct ws_ctx * *ret, const struct cu_ctx_create_params *p, unsigned flags, int device))
 {
     if (p && (p->numExecAffinityParams || p->cigParams)) {
         ws_session_unsupported("cuCtxCreate with execution affinity or graphics");
@@ -82,7 +84,7 @@ WS_DRV_API(cuCtxDestroy_v2, (struct ws_ctx * c))
 WS_DRV_ALIAS(cuCtxDestroy, cuCtxDestroy_v2)
 
 /* The old count of uses: a context is destroyed with the last. */
-WS_DRV_API(cuCtxAttach, (struct ws_ctx **ret, unsigned flags))
+WS_DRV_API(cuCtxAttach, (struct ws_ctx * *ret, unsigned flags))
 {
     WS_DRV_ENTER(c);
     if (!ret || flags)

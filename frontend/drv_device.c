@@ -11,7 +11,7 @@
     int code_ = ws_drv_check_init();                                                               \
     const Ws__Device *d = code_ ? NULL : ws_session_device(device);                                \
     if (!d)                                                                                        \
-        return code_ ? code_ : CUDA_INVALID_DEVICE
+    return code_ ? code_ : CUDA_INVALID_DEVICE
 
 WS_DRV_API(cuDeviceGetCount, (int *ret))
 {
@@ -124,7 +124,8 @@ WS_DRV_API(cuDeviceGetByPCIBusId, (int *ret, const char *id))
         return CUDA_INVALID_VALUE;
     for (int i = 0; ws_session_device(i); i++) {
         ws_device_pci_id(ws_session_device(i), known, sizeof known);
-        if (!strcasecmp(known, id) || !strcasecmp(known + sizeof "0000", id)) { /* the domain may be left out */
+        if (!strcasecmp(known, id) ||
+            !strcasecmp(known + sizeof "0000", id)) { /* the domain may be left out */
             *ret = i;
             return CUDA_OK;
         }

@@ -64,26 +64,34 @@ static int launch(void *function, struct ws_launch_request *r, void **args, void
 }
 
 WS_DRV_STREAM_API(cuLaunchKernel, _ptsz,
-                  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                   void *stream, void **args, void **extra),
+                  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **args, void **extra),
                   (function, gx, gy, gz, bx, by, bz, shared, stream, args, extra))
 {
-    struct ws_launch_request r = {
-        .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared_bytes = shared, .stream = stream, .per_thread = per_thread};
+    struct ws_launch_request r = {.grid = {gx, gy, gz},
+                                  .block = {bx, by, bz},
+                                  .shared_bytes = shared,
+                                  .stream = stream,
+                                  .per_thread = per_thread};
     return launch(function, &r, args, extra);
 }
 
 WS_DRV_STREAM_API(cuLaunchCooperativeKernel, _ptsz,
-                  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                   void *stream, void **args),
+                  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **args),
                   (function, gx, gy, gz, bx, by, bz, shared, stream, args))
 {
-    struct ws_launch_request r = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared_bytes = shared, .stream = stream,
-                                  .per_thread = per_thread, .cooperative = true};
+    struct ws_launch_request r = {.grid = {gx, gy, gz},
+                                  .block = {bx, by, bz},
+                                  .shared_bytes = shared,
+                                  .stream = stream,
+                                  .per_thread = per_thread,
+                                  .cooperative = true};
     return launch(function, &r, args, NULL);
 }
 
-WS_DRV_STREAM_API(cuLaunchKernelEx, _ptsz, (const struct cu_launch_config *c, void *function, void **args, void **extra),
+WS_DRV_STREAM_API(cuLaunchKernelEx, _ptsz,
+                  (const struct cu_launch_config *c, void *function, void **args, void **extra),
                   (c, function, args, extra))
 {
     if (!c || (c->numAttrs && !c->attrs))
@@ -154,7 +162,8 @@ WS_DRV_API(cuParamSetv, (void *function, int offset, const void *p, unsigned byt
     struct ws_fn *f;
     struct ws_old_launch *o;
     int code = old_launch_of(function, &f, &o);
-    if (code || !p || offset < 0 || offset > OLD_PARAM_BYTES || bytes > OLD_PARAM_BYTES - (unsigned)offset)
+    if (code || !p || offset < 0 || offset > OLD_PARAM_BYTES ||
+        bytes > OLD_PARAM_BYTES - (unsigned)offset)
         return code ? code : CUDA_INVALID_VALUE;
     memcpy(o->params + offset, p, bytes);
     return CUDA_OK;
@@ -226,7 +235,7 @@ WS_DRV_API(cuFuncSetSharedMemConfig, (void *function, int config))
     return config < 0 || config > 2 ? CUDA_INVALID_VALUE : CUDA_OK;
 }
 
-WS_DRV_API(cuFuncGetModule, (struct ws_mod **ret, void *function))
+WS_DRV_API(cuFuncGetModule, (struct ws_mod * *ret, void *function))
 {
     ENTER_FN(f, function);
     if (!ret)
@@ -270,7 +279,8 @@ WS_DRV_API(cuFuncLoad, (void *function))
 
 /* ---- occupancy ---- */
 
-WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (int *ret, void *function, int threads, size_t shared, unsigned flags))
+WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+           (int *ret, void *function, int threads, size_t shared, unsigned flags))
 {
     ENTER_FN(f, function);
     if (!ret || flags > 1)
@@ -278,14 +288,16 @@ WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (int *ret, void
     return ws_fn_max_blocks(f, threads, shared, ret);
 }
 
-WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *ret, void *function, int threads, size_t shared))
+WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+           (int *ret, void *function, int threads, size_t shared))
 {
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, threads, shared, 0);
 }
 
 /* The block size, a multiple of a warp, that keeps most threads on an SM; the largest of equals. */
 WS_DRV_API(cuOccupancyMaxPotentialBlockSizeWithFlags,
-           (int *ret_grid, int *ret_block, void *function, size_t (*shared_of)(int), size_t shared, int limit, unsigned flags))
+           (int *ret_grid, int *ret_block, void *function, size_t (*shared_of)(int), size_t shared,
+            int limit, unsigned flags))
 {
     ENTER_FN(f, function);
     int max, best = 0, best_blocks = 0;
@@ -314,13 +326,15 @@ WS_DRV_API(cuOccupancyMaxPotentialBlockSizeWithFlags,
     return CUDA_OK;
 }
 
-WS_DRV_API(cuOccupancyMaxPotentialBlockSize,
-           (int *ret_grid, int *ret_block, void *function, size_t (*shared_of)(int), size_t shared, int limit))
+WS_DRV_API(cuOccupancyMaxPotentialBlockSize, (int *ret_grid, int *ret_block, void *function,
+                                              size_t (*shared_of)(int), size_t shared, int limit))
 {
-    return cuOccupancyMaxPotentialBlockSizeWithFlags(ret_grid, ret_block, function, shared_of, shared, limit, 0);
+    return cuOccupancyMaxPotentialBlockSizeWithFlags(ret_grid, ret_block, function, shared_of,
+                                                     shared, limit, 0);
 }
 
-WS_DRV_API(cuOccupancyAvailableDynamicSMemPerBlock, (size_t * ret, void *function, int n_blocks, int threads))
+WS_DRV_API(cuOccupancyAvailableDynamicSMemPerBlock,
+           (size_t * ret, void *function, int n_blocks, int threads))
 {
     ENTER_FN(f, function);
     return ret ? ws_fn_available_shared(f, n_blocks, threads, ret) : CUDA_INVALID_VALUE;

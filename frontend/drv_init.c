@@ -37,9 +37,16 @@ WS_DRV_API(cuGetErrorString, (int code, const char **ret))
     return *ret ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-enum { FLAG_LEGACY_STREAM = 1, FLAG_PER_THREAD_STREAM = 2, FOUND = 0, SYMBOL_NOT_FOUND = 1, VERSION_NOT_SUFFICIENT = 2 };
+enum {
+    FLAG_LEGACY_STREAM = 1,
+    FLAG_PER_THREAD_STREAM = 2,
+    FOUND = 0,
+    SYMBOL_NOT_FOUND = 1,
+    VERSION_NOT_SUFFICIENT = 2
+};
 
-WS_DRV_API(cuGetProcAddress_v2, (const char *name, void **ret, int version, uint64_t flags, int *ret_status))
+WS_DRV_API(cuGetProcAddress_v2,
+           (const char *name, void **ret, int version, uint64_t flags, int *ret_status))
 {
     bool known;
     if (!name || !ret || flags > (FLAG_LEGACY_STREAM | FLAG_PER_THREAD_STREAM))

@@ -16,8 +16,8 @@ static int some_device(void)
     return c && ws_ctx_valid(c) ? c->device : 0;
 }
 
-static int load(struct ws_library **ret, const void *image, uint64_t bytes, bool copy, const int *jit_options, void **jit_values,
-                unsigned n_jit)
+static int load(struct ws_library **ret, const void *image, uint64_t bytes, bool copy,
+                const int *jit_options, void **jit_values, unsigned n_jit)
 {
     struct ws_jit jit;
     char *text;
@@ -30,8 +30,9 @@ static int load(struct ws_library **ret, const void *image, uint64_t bytes, bool
     return code;
 }
 
-WS_DRV_API(cuLibraryLoadData, (struct ws_library **ret, const void *image, const int *jit_options, void **jit_values, unsigned n_jit,
-                               const int *options, void **values, unsigned n))
+WS_DRV_API(cuLibraryLoadData,
+           (struct ws_library * *ret, const void *image, const int *jit_options, void **jit_values,
+            unsigned n_jit, const int *options, void **values, unsigned n))
 {
     bool preserved = false;
     int code = ws_drv_check_init();
@@ -51,8 +52,9 @@ WS_DRV_API(cuLibraryLoadData, (struct ws_library **ret, const void *image, const
     return load(ret, image, 0, !preserved, jit_options, jit_values, n_jit);
 }
 
-WS_DRV_API(cuLibraryLoadFromFile, (struct ws_library **ret, const char *path, const int *jit_options, void **jit_values, unsigned n_jit,
-                                   const int *options, void **values, unsigned n))
+WS_DRV_API(cuLibraryLoadFromFile,
+           (struct ws_library * *ret, const char *path, const int *jit_options, void **jit_values,
+            unsigned n_jit, const int *options, void **values, unsigned n))
 {
     char *data;
     uint64_t bytes;
@@ -94,14 +96,14 @@ WS_DRV_API(cuLibraryUnload, (struct ws_library * l))
     return CUDA_OK;
 }
 
-WS_DRV_API(cuLibraryGetModule, (struct ws_mod **ret, struct ws_library *l))
+WS_DRV_API(cuLibraryGetModule, (struct ws_mod * *ret, struct ws_library *l))
 {
     WS_DRV_ENTER(c);
     CHECK_LIBRARY(l);
     return ret ? ws_library_load(l, c->device, ret, NULL) : CUDA_INVALID_VALUE;
 }
 
-WS_DRV_API(cuLibraryGetKernel, (struct ws_kernel **ret, struct ws_library *l, const char *name))
+WS_DRV_API(cuLibraryGetKernel, (struct ws_kernel * *ret, struct ws_library *l, const char *name))
 {
     struct ws_fn *f;
     CHECK_LIBRARY(l);
@@ -128,7 +130,7 @@ WS_DRV_API(cuLibraryGetKernelCount, (unsigned *ret, struct ws_library *l))
     return code;
 }
 
-WS_DRV_API(cuLibraryEnumerateKernels, (struct ws_kernel **ret, unsigned n, struct ws_library *l))
+WS_DRV_API(cuLibraryEnumerateKernels, (struct ws_kernel * *ret, unsigned n, struct ws_library *l))
 {
     struct ws_mod *m;
     struct ws_fn *f;
@@ -144,7 +146,8 @@ WS_DRV_API(cuLibraryEnumerateKernels, (struct ws_kernel **ret, unsigned n, struc
     return code == CUDA_NOT_FOUND ? CUDA_OK : code;
 }
 
-WS_DRV_API(cuLibraryGetGlobal, (uint64_t * address, size_t *bytes, struct ws_library *l, const char *name))
+WS_DRV_API(cuLibraryGetGlobal,
+           (uint64_t * address, size_t *bytes, struct ws_library *l, const char *name))
 {
     struct ws_mod *m;
     uint64_t a, n;
@@ -166,7 +169,7 @@ WS_DRV_API(cuLibraryGetGlobal, (uint64_t * address, size_t *bytes, struct ws_lib
 
 /* ---- kernels ---- */
 
-WS_DRV_API(cuKernelGetFunction, (struct ws_fn **ret, struct ws_kernel *k))
+WS_DRV_API(cuKernelGetFunction, (struct ws_fn * *ret, struct ws_kernel *k))
 {
     WS_DRV_ENTER(c);
     CHECK_KERNEL(k);
@@ -182,7 +185,7 @@ WS_DRV_API(cuKernelGetName, (const char **ret, struct ws_kernel *k))
     return CUDA_OK;
 }
 
-WS_DRV_API(cuKernelGetLibrary, (struct ws_library **ret, struct ws_kernel *k))
+WS_DRV_API(cuKernelGetLibrary, (struct ws_library * *ret, struct ws_kernel *k))
 {
     CHECK_KERNEL(k);
     if (!ret)

@@ -59,8 +59,8 @@ static int add(struct link *l, int type, char *data, size_t bytes)
     return CUDA_OK;
 }
 
-WS_DRV_API(cuLinkAddData_v2, (struct link * l, int type, const void *data, size_t bytes, const char *name, unsigned n,
-                              const int *options, void **values))
+WS_DRV_API(cuLinkAddData_v2, (struct link * l, int type, const void *data, size_t bytes,
+                              const char *name, unsigned n, const int *options, void **values))
 {
     if (!ws_slab_has(&links, l))
         return CUDA_INVALID_HANDLE;
@@ -74,7 +74,8 @@ WS_DRV_API(cuLinkAddData_v2, (struct link * l, int type, const void *data, size_
 }
 WS_DRV_ALIAS(cuLinkAddData, cuLinkAddData_v2)
 
-WS_DRV_API(cuLinkAddFile_v2, (struct link * l, int type, const char *path, unsigned n, const int *options, void **values))
+WS_DRV_API(cuLinkAddFile_v2, (struct link * l, int type, const char *path, unsigned n,
+                              const int *options, void **values))
 {
     char *data;
     uint64_t bytes;

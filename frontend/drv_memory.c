@@ -36,10 +36,12 @@ WS_DRV_API(cuMemAlloc_v2, (uint64_t * ret, size_t bytes))
     return alloc(c, ret, bytes);
 }
 
-WS_DRV_API(cuMemAllocPitch_v2, (uint64_t * ret, size_t *pitch, size_t width, size_t height, unsigned element))
+WS_DRV_API(cuMemAllocPitch_v2,
+           (uint64_t * ret, size_t *pitch, size_t width, size_t height, unsigned element))
 {
     WS_DRV_ENTER(c);
-    if (!pitch || !width || !height || width > INT32_MAX || (element != 4 && element != 8 && element != 16))
+    if (!pitch || !width || !height || width > INT32_MAX ||
+        (element != 4 && element != 8 && element != 16))
         return CUDA_INVALID_VALUE;
     size_t p = WS_ALIGN_UP(width, (size_t)WS_PITCH_ALIGNMENT), bytes;
     if (__builtin_mul_overflow(p, height, &bytes))
@@ -138,7 +140,9 @@ WS_DRV_API(cuMemPrefetchAsync, (uint64_t address, size_t bytes))
     WS_DRV_ENTER(c);
     (void)c;
     ws_hostmem_find(address, &m);
-    return m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - (address - m.base) ? CUDA_OK : CUDA_INVALID_VALUE;
+    return m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - (address - m.base)
+               ? CUDA_OK
+               : CUDA_INVALID_VALUE;
 }
 WS_DRV_ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync)
 WS_DRV_ALIAS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync)
@@ -154,7 +158,8 @@ WS_DRV_API(cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))
     if (!p || !bytes || flags & ~(unsigned)HOSTREGISTER_FLAGS)
         return CUDA_INVALID_VALUE;
     if (flags & ~(unsigned)PORTABLE) {
-        ws_session_unsupported("cuMemHostRegister with CU_MEMHOSTREGISTER_DEVICEMAP, IOMEMORY or READ_ONLY");
+        ws_session_unsupported(
+            "cuMemHostRegister with CU_MEMHOSTREGISTER_DEVICEMAP, IOMEMORY or READ_ONLY");
         return CUDA_NOT_SUPPORTED;
     }
     return ws_hostmem_register(p, bytes, flags, c->device);
@@ -211,7 +216,8 @@ WS_DRV_API(cuMemHostGetFlags, (unsigned *ret, void *p))
         return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, dir, false));           \
     }
 #define WS_DRV_COPY_ASYNC_API(name, suffix, dst_t, src_t, dir)                                     \
-    WS_DRV_STREAM_API(name, suffix, (dst_t dst, src_t src, size_t bytes, void *stream), (dst, src, bytes, stream)) \
+    WS_DRV_STREAM_API(name, suffix, (dst_t dst, src_t src, size_t bytes, void *stream),            \
+                      (dst, src, bytes, stream))                                                   \
     {                                                                                              \
         COPY_STREAM(id, stream, per_thread);                                                       \
         return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, dir, true));            \
@@ -229,7 +235,8 @@ WS_DRV_STREAM_API(cuMemcpy, _ptds, (uint64_t dst, uint64_t src, size_t bytes), (
     return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_AUTO, false));
 }
 
-WS_DRV_STREAM_API(cuMemcpyAsync, _ptsz, (uint64_t dst, uint64_t src, size_t bytes, void *stream), (dst, src, bytes, stream))
+WS_DRV_STREAM_API(cuMemcpyAsync, _ptsz, (uint64_t dst, uint64_t src, size_t bytes, void *stream),
+                  (dst, src, bytes, stream))
 {
     COPY_STREAM(id, stream, per_thread);
     return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_AUTO, true));
@@ -240,26 +247,31 @@ static int check_peers(const struct ws_ctx *a, const struct ws_ctx *b)
     return ws_ctx_valid(a) && ws_ctx_valid(b) ? CUDA_OK : CUDA_INVALID_CONTEXT;
 }
 
-WS_DRV_STREAM_API(cuMemcpyPeer, _ptds, (uint64_t dst, struct ws_ctx *dst_ctx, uint64_t src, struct ws_ctx *src_ctx, size_t bytes),
+WS_DRV_STREAM_API(cuMemcpyPeer, _ptds,
+                  (uint64_t dst, struct ws_ctx *dst_ctx, uint64_t src, struct ws_ctx *src_ctx,
+                   size_t bytes),
                   (dst, dst_ctx, src, src_ctx, bytes))
 {
     COPY_STREAM(id, NULL, per_thread);
     int code = check_peers(dst_ctx, src_ctx);
-    return code ? code : ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, false));
+    return code ? code
+                : ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, false));
 }
 
 WS_DRV_STREAM_API(cuMemcpyPeerAsync, _ptsz,
-                  (uint64_t dst, struct ws_ctx *dst_ctx, uint64_t src, struct ws_ctx *src_ctx, size_t bytes, void *stream),
+                  (uint64_t dst, struct ws_ctx *dst_ctx, uint64_t src, struct ws_ctx *src_ctx,
+                   size_t bytes, void *stream),
                   (dst, dst_ctx, src, src_ctx, bytes, stream))
 {
     COPY_STREAM(id, stream, per_thread);
     int code = check_peers(dst_ctx, src_ctx);
-    return code ? code : ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, true));
+    return code ? code
+                : ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, true));
 }
 
 /* One side of a 2-D or 3-D copy: linear memory only. */
-static int box_side(int type, const void *host, uint64_t device, size_t pitch, size_t height, size_t x, size_t y, size_t z, size_t lod,
-                    struct ws_copy_side *ret)
+static int box_side(int type, const void *host, uint64_t device, size_t pitch, size_t height,
+                    size_t x, size_t y, size_t z, size_t lod, struct ws_copy_side *ret)
 {
     if (type == WS_CU_MEMORY_ARRAY) {
         ws_session_unsupported("copies to and from CUDA arrays");
@@ -268,8 +280,9 @@ static int box_side(int type, const void *host, uint64_t device, size_t pitch, s
     if (type < WS_CU_MEMORY_HOST || type > WS_CU_MEMORY_UNIFIED || lod)
         return CUDA_INVALID_VALUE;
     uint64_t slice, at, row, first = type == WS_CU_MEMORY_HOST ? (uintptr_t)host : device;
-    if (__builtin_mul_overflow(pitch, height, &slice) || __builtin_mul_overflow(slice, z, &at) || __builtin_mul_overflow(pitch, y, &row) ||
-        __builtin_add_overflow(at, row, &at) || __builtin_add_overflow(at, x, &at) || __builtin_add_overflow(at, first, &at))
+    if (__builtin_mul_overflow(pitch, height, &slice) || __builtin_mul_overflow(slice, z, &at) ||
+        __builtin_mul_overflow(pitch, y, &row) || __builtin_add_overflow(at, row, &at) ||
+        __builtin_add_overflow(at, x, &at) || __builtin_add_overflow(at, first, &at))
         return CUDA_INVALID_VALUE;
     *ret = (struct ws_copy_side){at, pitch, slice};
     return CUDA_OK;
@@ -288,23 +301,38 @@ static int copy_3d(uint64_t stream, const struct cu_memcpy_3d *m, bool async)
 {
     struct ws_copy_side dst, src;
     struct ws_copy_box box = {m->WidthInBytes, m->Height, m->Depth};
-    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstPitch, m->dstHeight, m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, &dst);
+    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstPitch, m->dstHeight,
+                        m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, &dst);
     if (!code)
-        code = box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcPitch, m->srcHeight, m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, &src);
+        code = box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcPitch, m->srcHeight,
+                        m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, &src);
     if (code || !box.width_bytes || !box.height || !box.depth)
         return code;
-    return ws_drv_error(ws_copy_box(stream, &dst, &src, &box, box_dir(m->dstMemoryType, m->srcMemoryType), async));
+    return ws_drv_error(
+        ws_copy_box(stream, &dst, &src, &box, box_dir(m->dstMemoryType, m->srcMemoryType), async));
 }
 
 /* A pitch of 0 means rows without a gap. */
 static int copy_2d(uint64_t stream, const struct cu_memcpy_2d *m, bool async)
 {
     struct cu_memcpy_3d t = {
-        .srcXInBytes = m->srcXInBytes, .srcY = m->srcY, .srcMemoryType = m->srcMemoryType, .srcHost = m->srcHost,
-        .srcDevice = m->srcDevice, .srcPitch = m->srcPitch ? m->srcPitch : m->WidthInBytes, .srcHeight = m->srcY + m->Height,
-        .dstXInBytes = m->dstXInBytes, .dstY = m->dstY, .dstMemoryType = m->dstMemoryType, .dstHost = m->dstHost,
-        .dstDevice = m->dstDevice, .dstPitch = m->dstPitch ? m->dstPitch : m->WidthInBytes, .dstHeight = m->dstY + m->Height,
-        .WidthInBytes = m->WidthInBytes, .Height = m->Height, .Depth = 1,
+        .srcXInBytes = m->srcXInBytes,
+        .srcY = m->srcY,
+        .srcMemoryType = m->srcMemoryType,
+        .srcHost = m->srcHost,
+        .srcDevice = m->srcDevice,
+        .srcPitch = m->srcPitch ? m->srcPitch : m->WidthInBytes,
+        .srcHeight = m->srcY + m->Height,
+        .dstXInBytes = m->dstXInBytes,
+        .dstY = m->dstY,
+        .dstMemoryType = m->dstMemoryType,
+        .dstHost = m->dstHost,
+        .dstDevice = m->dstDevice,
+        .dstPitch = m->dstPitch ? m->dstPitch : m->WidthInBytes,
+        .dstHeight = m->dstY + m->Height,
+        .WidthInBytes = m->WidthInBytes,
+        .Height = m->Height,
+        .Depth = 1,
     };
     return copy_3d(stream, &t, async);
 }
@@ -316,13 +344,13 @@ static int copy_3d_peer(uint64_t stream, const struct cu_memcpy_3d *m, bool asyn
     return code ? code : copy_3d(stream, m, async);
 }
 
-#define WS_DRV_BOX_API(name, suffix, type, fn, async)                                                     \
+#define WS_DRV_BOX_API(name, suffix, type, fn, async)                                              \
     WS_DRV_STREAM_API(name, suffix, (const struct type *m), (m))                                   \
     {                                                                                              \
         COPY_STREAM(id, NULL, per_thread);                                                         \
         return m ? fn(id, m, async) : CUDA_INVALID_VALUE;                                          \
     }
-#define WS_DRV_BOX_ASYNC_API(name, suffix, type, fn)                                                      \
+#define WS_DRV_BOX_ASYNC_API(name, suffix, type, fn)                                               \
     WS_DRV_STREAM_API(name, suffix, (const struct type *m, void *stream), (m, stream))             \
     {                                                                                              \
         COPY_STREAM(id, stream, per_thread);                                                       \
@@ -338,14 +366,17 @@ WS_DRV_BOX_ASYNC_API(cuMemcpy3DPeerAsync, _ptsz, cu_memcpy_3d, copy_3d_peer)
 
 /* ---- fills ---- */
 
-static int fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes, size_t n, size_t height, size_t pitch, bool async)
+static int fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes, size_t n,
+                size_t height, size_t pitch, bool async)
 {
     size_t width;
-    if (__builtin_mul_overflow(n, (size_t)value_bytes, &width) || dst % value_bytes || (height > 1 && pitch < width))
+    if (__builtin_mul_overflow(n, (size_t)value_bytes, &width) || dst % value_bytes ||
+        (height > 1 && pitch < width))
         return CUDA_INVALID_VALUE;
     if (!width || !height)
         return CUDA_OK;
-    return ws_drv_error(ws_session_fill(stream, dst, value, value_bytes, width, height, pitch, async));
+    return ws_drv_error(
+        ws_session_fill(stream, dst, value, value_bytes, width, height, pitch, async));
 }
 
 #define WS_DRV_FILL_API(name, suffix, type)                                                        \
@@ -355,21 +386,25 @@ static int fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_by
         return fill(id, dst, value, sizeof(type), n, 1, 0, false);                                 \
     }
 #define WS_DRV_FILL_ASYNC_API(name, suffix, type)                                                  \
-    WS_DRV_STREAM_API(name, suffix, (uint64_t dst, type value, size_t n, void *stream), (dst, value, n, stream)) \
+    WS_DRV_STREAM_API(name, suffix, (uint64_t dst, type value, size_t n, void *stream),            \
+                      (dst, value, n, stream))                                                     \
     {                                                                                              \
         COPY_STREAM(id, stream, per_thread);                                                       \
         return fill(id, dst, value, sizeof(type), n, 1, 0, true);                                  \
     }
 #define WS_DRV_FILL2_API(name, suffix, type)                                                       \
-    WS_DRV_STREAM_API(name, suffix, (uint64_t dst, size_t pitch, type value, size_t width, size_t height), \
+    WS_DRV_STREAM_API(name, suffix,                                                                \
+                      (uint64_t dst, size_t pitch, type value, size_t width, size_t height),       \
                       (dst, pitch, value, width, height))                                          \
     {                                                                                              \
         COPY_STREAM(id, NULL, per_thread);                                                         \
         return fill(id, dst, value, sizeof(type), width, height, pitch, false);                    \
     }
 #define WS_DRV_FILL2_ASYNC_API(name, suffix, type)                                                 \
-    WS_DRV_STREAM_API(name, suffix, (uint64_t dst, size_t pitch, type value, size_t width, size_t height, void *stream), \
-                      (dst, pitch, value, width, height, stream))                                  \
+    WS_DRV_STREAM_API(                                                                             \
+        name, suffix,                                                                              \
+        (uint64_t dst, size_t pitch, type value, size_t width, size_t height, void *stream),       \
+        (dst, pitch, value, width, height, stream))                                                \
     {                                                                                              \
         COPY_STREAM(id, stream, per_thread);                                                       \
         return fill(id, dst, value, sizeof(type), width, height, pitch, true);                     \
@@ -390,9 +425,19 @@ WS_DRV_FILL2_ASYNC_API(cuMemsetD2D32Async, _ptsz, uint32_t)
 /* ---- what an address is ---- */
 
 enum { /* CUpointer_attribute */
-    PTR_CONTEXT = 1, PTR_MEMORY_TYPE = 2, PTR_DEVICE_POINTER = 3, PTR_HOST_POINTER = 4, PTR_BUFFER_ID = 7, PTR_IS_MANAGED = 8,
-    PTR_DEVICE_ORDINAL = 9, PTR_IS_IPC_CAPABLE = 10, PTR_RANGE_START = 11, PTR_RANGE_SIZE = 12, PTR_MAPPED = 13, PTR_IS_RDMA_CAPABLE = 15,
-    PTR_SYNC_MEMOPS = 6,
+       PTR_CONTEXT = 1,
+       PTR_MEMORY_TYPE = 2,
+       PTR_DEVICE_POINTER = 3,
+       PTR_HOST_POINTER = 4,
+       PTR_BUFFER_ID = 7,
+       PTR_IS_MANAGED = 8,
+       PTR_DEVICE_ORDINAL = 9,
+       PTR_IS_IPC_CAPABLE = 10,
+       PTR_RANGE_START = 11,
+       PTR_RANGE_SIZE = 12,
+       PTR_MAPPED = 13,
+       PTR_IS_RDMA_CAPABLE = 15,
+       PTR_SYNC_MEMOPS = 6,
 };
 
 static int pointer_attribute(void *ret, int attribute, uint64_t address)
@@ -401,16 +446,19 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     struct ws_hostmem h;
     ws_session_mem_find(address, &m);
     ws_hostmem_find(address, &h);
-    bool device = m.kind == WS_MEM_DEVICE || m.kind == WS_MEM_VARIABLE, host = h.kind != WS_HOSTMEM_NONE;
+    bool device = m.kind == WS_MEM_DEVICE || m.kind == WS_MEM_VARIABLE,
+         host = h.kind != WS_HOSTMEM_NONE;
     if (!device && !host)
         return CUDA_INVALID_VALUE;
     int ordinal = device ? m.device : h.device;
     switch (attribute) {
     case PTR_CONTEXT:
-        *(struct ws_ctx **)ret = ws_ctx_owner(device ? WS_OWNED_MEMORY : WS_OWNED_HOST, device ? m.base : h.base, ordinal);
+        *(struct ws_ctx **)ret = ws_ctx_owner(device ? WS_OWNED_MEMORY : WS_OWNED_HOST,
+                                              device ? m.base : h.base, ordinal);
         return CUDA_OK;
     case PTR_MEMORY_TYPE: /* managed memory counts as the device's */
-        *(unsigned *)ret = device || h.kind == WS_HOSTMEM_MANAGED ? WS_CU_MEMORY_DEVICE : WS_CU_MEMORY_HOST;
+        *(unsigned *)ret =
+            device || h.kind == WS_HOSTMEM_MANAGED ? WS_CU_MEMORY_DEVICE : WS_CU_MEMORY_HOST;
         return CUDA_OK;
     case PTR_DEVICE_POINTER:
         if (h.kind == WS_HOSTMEM_REGISTERED)
@@ -459,7 +507,12 @@ WS_DRV_API(cuPointerGetAttribute, (void *ret, int attribute, uint64_t address))
 static size_t pointer_attribute_bytes(int attribute)
 {
     switch (attribute) {
-    case PTR_MEMORY_TYPE: case PTR_SYNC_MEMOPS: case PTR_IS_MANAGED: case PTR_DEVICE_ORDINAL: case PTR_IS_IPC_CAPABLE: case PTR_MAPPED:
+    case PTR_MEMORY_TYPE:
+    case PTR_SYNC_MEMOPS:
+    case PTR_IS_MANAGED:
+    case PTR_DEVICE_ORDINAL:
+    case PTR_IS_IPC_CAPABLE:
+    case PTR_MAPPED:
     case PTR_IS_RDMA_CAPABLE:
         return sizeof(int);
     default:
@@ -475,11 +528,13 @@ WS_DRV_API(cuPointerSetAttribute, (const void *value, int attribute, uint64_t ad
     if (code)
         return code;
     ws_session_mem_find(address, &m);
-    return value && attribute == PTR_SYNC_MEMOPS && m.kind != WS_MEM_NONE ? CUDA_OK : CUDA_INVALID_VALUE;
+    return value && attribute == PTR_SYNC_MEMOPS && m.kind != WS_MEM_NONE ? CUDA_OK
+                                                                          : CUDA_INVALID_VALUE;
 }
 
 /* For an address that CUDA doesn't know every value is its type's null, and that is no error. */
-WS_DRV_API(cuPointerGetAttributes, (unsigned n, const int *attributes, void **data, uint64_t address))
+WS_DRV_API(cuPointerGetAttributes,
+           (unsigned n, const int *attributes, void **data, uint64_t address))
 {
     int code = ws_drv_check_init();
     if (code || !attributes || !data)

@@ -6,7 +6,8 @@
 #include "frontend/jit.h"
 #include "frontend/module.h"
 
-static int load(struct ws_mod **ret, const void *image, uint64_t bytes, const char *name, const struct ws_jit *j)
+static int load(struct ws_mod **ret, const void *image, uint64_t bytes, const char *name,
+                const struct ws_jit *j)
 {
     char *text = NULL;
     WS_DRV_ENTER(c);
@@ -20,25 +21,26 @@ static int load(struct ws_mod **ret, const void *image, uint64_t bytes, const ch
     return code;
 }
 
-WS_DRV_API(cuModuleLoadData, (struct ws_mod **ret, const void *image))
+WS_DRV_API(cuModuleLoadData, (struct ws_mod * *ret, const void *image))
 {
     struct ws_jit none = {0};
     return load(ret, image, 0, NULL, &none);
 }
 
-WS_DRV_API(cuModuleLoadDataEx, (struct ws_mod **ret, const void *image, unsigned n, const int *options, void **values))
+WS_DRV_API(cuModuleLoadDataEx,
+           (struct ws_mod * *ret, const void *image, unsigned n, const int *options, void **values))
 {
     struct ws_jit j;
     int code = ws_jit_read(&j, n, options, values);
     return code ? code : load(ret, image, 0, NULL, &j);
 }
 
-WS_DRV_API(cuModuleLoadFatBinary, (struct ws_mod **ret, const void *image))
+WS_DRV_API(cuModuleLoadFatBinary, (struct ws_mod * *ret, const void *image))
 {
     return cuModuleLoadData(ret, image);
 }
 
-WS_DRV_API(cuModuleLoad, (struct ws_mod **ret, const char *path))
+WS_DRV_API(cuModuleLoad, (struct ws_mod * *ret, const char *path))
 {
     struct ws_jit none = {0};
     char *data;
@@ -74,7 +76,8 @@ WS_DRV_API(cuModuleGetFunction, (struct ws_fn * *ret, struct ws_mod *m, const ch
     return ws_mod_valid(m) ? ws_mod_fn(m, name, ret) : CUDA_INVALID_HANDLE;
 }
 
-WS_DRV_API(cuModuleGetGlobal_v2, (uint64_t * address, size_t *bytes, struct ws_mod *m, const char *name))
+WS_DRV_API(cuModuleGetGlobal_v2,
+           (uint64_t * address, size_t *bytes, struct ws_mod *m, const char *name))
 {
     uint64_t a, n;
     WS_DRV_ENTER(c);
@@ -114,7 +117,7 @@ WS_DRV_API(cuModuleGetFunctionCount, (unsigned *ret, struct ws_mod *m))
     return CUDA_OK;
 }
 
-WS_DRV_API(cuModuleEnumerateFunctions, (struct ws_fn **ret, unsigned n, struct ws_mod *m))
+WS_DRV_API(cuModuleEnumerateFunctions, (struct ws_fn * *ret, unsigned n, struct ws_mod *m))
 {
     int code = ws_drv_check_init();
     if (code || !ret)

@@ -3,14 +3,17 @@
 #include "frontend/facade.h"
 #include "frontend/pool.h"
 
-WS_DRV_STREAM_API(cuMemAllocAsync, _ptsz, (uint64_t * ret, size_t bytes, void *stream), (ret, bytes, stream))
+WS_DRV_STREAM_API(cuMemAllocAsync, _ptsz, (uint64_t * ret, size_t bytes, void *stream),
+                  (ret, bytes, stream))
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
     return ws_pool_alloc(c, c->device, bytes, id, true, ret);
 }
 
-WS_DRV_STREAM_API(cuMemAllocFromPoolAsync, _ptsz, (uint64_t * ret, size_t bytes, void *pool, void *stream), (ret, bytes, pool, stream))
+WS_DRV_STREAM_API(cuMemAllocFromPoolAsync, _ptsz,
+                  (uint64_t * ret, size_t bytes, void *pool, void *stream),
+                  (ret, bytes, pool, stream))
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);

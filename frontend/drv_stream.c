@@ -58,7 +58,8 @@ WS_DRV_STREAM_API(cuStreamQuery, _ptsz, (void *stream), (stream))
     return ws_drv_error(ws_session_stream_query(id));
 }
 
-WS_DRV_STREAM_API(cuStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned flags), (stream, event, flags))
+WS_DRV_STREAM_API(cuStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned flags),
+                  (stream, event, flags))
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
@@ -68,7 +69,8 @@ WS_DRV_STREAM_API(cuStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned
 }
 
 /* What a stream is. Return: a CUDA code. */
-static int stream_info(void *stream, bool per_thread, uint64_t *ret_id, int *ret_device, bool *ret_non_blocking, int *ret_priority)
+static int stream_info(void *stream, bool per_thread, uint64_t *ret_id, int *ret_device,
+                       bool *ret_non_blocking, int *ret_priority)
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
@@ -92,11 +94,13 @@ WS_DRV_STREAM_QUESTION(cuStreamGetPriority, _ptsz, int, priority)
 WS_DRV_STREAM_QUESTION(cuStreamGetFlags, _ptsz, unsigned, non_blocking)
 WS_DRV_STREAM_QUESTION(cuStreamGetId, _ptsz, unsigned long long, id)
 WS_DRV_STREAM_QUESTION(cuStreamGetDevice, _ptsz, int, device)
-WS_DRV_STREAM_QUESTION(cuStreamGetCtx, _ptsz, struct ws_ctx *, ws_ctx_owner(WS_OWNED_STREAM, id, device))
+WS_DRV_STREAM_QUESTION(cuStreamGetCtx, _ptsz, struct ws_ctx *,
+                       ws_ctx_owner(WS_OWNED_STREAM, id, device))
 WS_DRV_STREAM_QUESTION(cuStreamIsCapturing, _ptsz, int, 0)
 
 /* With green contexts the second answer would be one of those. */
-WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz, (void *stream, struct ws_ctx **ret, void **ret_green), (stream, ret, ret_green))
+WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz, (void *stream, struct ws_ctx **ret, void **ret_green),
+                  (stream, ret, ret_green))
 {
     int code = per_thread ? cuStreamGetCtx_ptsz(stream, ret) : cuStreamGetCtx(stream, ret);
     if (!code && ret_green)
@@ -107,7 +111,8 @@ WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz, (void *stream, struct ws_ctx **ret, 
 /* No stream is ever capturing; all versions begin with these parameters and set no other then. */
 WS_DRV_STREAM_API(cuStreamGetCaptureInfo, _ptsz, (void *stream, int *status), (stream, status))
 {
-    return per_thread ? cuStreamIsCapturing_ptsz(stream, status) : cuStreamIsCapturing(stream, status);
+    return per_thread ? cuStreamIsCapturing_ptsz(stream, status)
+                      : cuStreamIsCapturing(stream, status);
 }
 WS_DRV_ALIAS(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo)
 WS_DRV_ALIAS(cuStreamGetCaptureInfo_v2_ptsz, cuStreamGetCaptureInfo_ptsz)
@@ -125,7 +130,8 @@ WS_DRV_API(cuThreadExchangeStreamCaptureMode, (int *mode))
 }
 
 /* The callback runs here, when all before it is done: what comes after it on the stream can't have been given before it returns. */
-WS_DRV_STREAM_API(cuStreamAddCallback, _ptsz, (void *stream, void (*fn)(void *, int, void *), void *data, unsigned flags),
+WS_DRV_STREAM_API(cuStreamAddCallback, _ptsz,
+                  (void *stream, void (*fn)(void *, int, void *), void *data, unsigned flags),
                   (stream, fn, data, flags))
 {
     WS_DRV_ENTER(c);
@@ -138,7 +144,8 @@ WS_DRV_STREAM_API(cuStreamAddCallback, _ptsz, (void *stream, void (*fn)(void *, 
     return ws_drv_error(e);
 }
 
-WS_DRV_STREAM_API(cuLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), void *data), (stream, fn, data))
+WS_DRV_STREAM_API(cuLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), void *data),
+                  (stream, fn, data))
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
@@ -150,7 +157,8 @@ WS_DRV_STREAM_API(cuLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), vo
     return ws_drv_error(e);
 }
 
-WS_DRV_STREAM_API(cuStreamAttachMemAsync, _ptsz, (void *stream, uint64_t address, size_t bytes, unsigned flags),
+WS_DRV_STREAM_API(cuStreamAttachMemAsync, _ptsz,
+                  (void *stream, uint64_t address, size_t bytes, unsigned flags),
                   (stream, address, bytes, flags))
 {
     struct ws_hostmem m;
@@ -158,28 +166,34 @@ WS_DRV_STREAM_API(cuStreamAttachMemAsync, _ptsz, (void *stream, uint64_t address
     WS_DRV_STREAM(id, stream, per_thread, c->device);
     (void)id;
     ws_hostmem_find(address, &m);
-    bool ok = m.kind == WS_HOSTMEM_MANAGED && (!bytes || bytes <= m.bytes - (address - m.base)) && (flags == 1 || flags == 2 || flags == 4);
+    bool ok = m.kind == WS_HOSTMEM_MANAGED && (!bytes || bytes <= m.bytes - (address - m.base)) &&
+              (flags == 1 || flags == 2 || flags == 4);
     return ok ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
 /* Attributes: hints that a software device doesn't need. */
-static int check_attribute(void *stream, bool per_thread, int attribute, const void *value, int *ret_priority)
+static int check_attribute(void *stream, bool per_thread, int attribute, const void *value,
+                           int *ret_priority)
 {
     uint64_t id;
     int device;
     bool non_blocking;
     int code = stream_info(stream, per_thread, &id, &device, &non_blocking, ret_priority);
-    return code ? code : value && ws_stream_attribute_known(attribute) ? CUDA_OK : CUDA_INVALID_VALUE;
+    return code                                            ? code
+           : value && ws_stream_attribute_known(attribute) ? CUDA_OK
+                                                           : CUDA_INVALID_VALUE;
 }
 
-WS_DRV_STREAM_API(cuStreamSetAttribute, _ptsz, (void *stream, int attribute, const union cuda_launch_attribute_value *value),
+WS_DRV_STREAM_API(cuStreamSetAttribute, _ptsz,
+                  (void *stream, int attribute, const union cuda_launch_attribute_value *value),
                   (stream, attribute, value))
 {
     int priority;
     return check_attribute(stream, per_thread, attribute, value, &priority);
 }
 
-WS_DRV_STREAM_API(cuStreamGetAttribute, _ptsz, (void *stream, int attribute, union cuda_launch_attribute_value *value),
+WS_DRV_STREAM_API(cuStreamGetAttribute, _ptsz,
+                  (void *stream, int attribute, union cuda_launch_attribute_value *value),
                   (stream, attribute, value))
 {
     int priority;
@@ -236,7 +250,8 @@ WS_DRV_STREAM_API(cuEventRecord, _ptsz, (void *event, void *stream), (event, str
     return ws_drv_error(ws_session_event_record((uintptr_t)event, id));
 }
 
-WS_DRV_STREAM_API(cuEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags), (event, stream, flags))
+WS_DRV_STREAM_API(cuEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags),
+                  (event, stream, flags))
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);

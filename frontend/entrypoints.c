@@ -28,23 +28,23 @@ static int rt_unsupported(const char *name)
     return ws_rt_record(drv_unsupported(name));
 }
 
-#define RT_DONE(name) WS_EXPORT void name(void);
-#define RT_NONE(name) UNSUPPORTED(name, rt_unsupported)
-#define DRV_DONE(name) WS_EXPORT void name(void);
-#define DRV_NONE(name) UNSUPPORTED(name, drv_unsupported)
-#define NVRTC_DONE(name) WS_EXPORT void name(void);
-#define WS_RT(name, chapter, state) RT_##state(name)
+#define RT_DONE(name)                                        WS_EXPORT void name(void);
+#define RT_NONE(name)                                        UNSUPPORTED(name, rt_unsupported)
+#define DRV_DONE(name)                                       WS_EXPORT void name(void);
+#define DRV_NONE(name)                                       UNSUPPORTED(name, drv_unsupported)
+#define NVRTC_DONE(name)                                     WS_EXPORT void name(void);
+#define WS_RT(name, chapter, state)                          RT_##state(name)
 #define WS_DRV(name, chapter, state, asked, version, stream) DRV_##state(name)
-#define WS_NVRTC(name, chapter, state) NVRTC_##state(name)
+#define WS_NVRTC(name, chapter, state)                       NVRTC_##state(name)
 #include "frontend/entrypoints.def"
 #undef WS_RT
 #undef WS_DRV
 #undef WS_NVRTC
 
 static const struct ws_entrypoint table[] = {
-#define WS_RT(name, chapter, state) {#name, (void *)name},
+#define WS_RT(name, chapter, state)                          {#name, (void *)name},
 #define WS_DRV(name, chapter, state, asked, version, stream) {#name, (void *)name},
-#define WS_NVRTC(name, chapter, state) {#name, (void *)name},
+#define WS_NVRTC(name, chapter, state)                       {#name, (void *)name},
 #include "frontend/entrypoints.def"
 #undef WS_RT
 #undef WS_DRV
@@ -53,7 +53,8 @@ static const struct ws_entrypoint table[] = {
 
 static const struct ws_driver_version versions[] = {
 #define WS_RT(name, chapter, state)
-#define WS_DRV(name, chapter, state, asked, version, stream) {#asked, (void *)name, version, stream},
+#define WS_DRV(name, chapter, state, asked, version, stream)                                       \
+    {#asked, (void *)name, version, stream},
 #define WS_NVRTC(name, chapter, state)
 #include "frontend/entrypoints.def"
 #undef WS_RT
@@ -95,7 +96,8 @@ void *ws_entrypoint_driver(const char *name, int version, bool per_thread, bool 
         *ret_known = true;
         if (!v->version || v->version > version || (v->per_thread && !per_thread))
             continue;
-        if (!best || v->per_thread > best->per_thread || (v->per_thread == best->per_thread && v->version > best->version))
+        if (!best || v->per_thread > best->per_thread ||
+            (v->per_thread == best->per_thread && v->version > best->version))
             best = v;
     }
     return best ? best->fn : NULL;

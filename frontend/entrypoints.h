@@ -20,8 +20,8 @@ void *ws_entrypoint_find(const char *name);
 struct ws_driver_version {
     const char *name; /* as cuGetProcAddress is asked: "cuMemAlloc" */
     void *fn;
-    int version;      /* the first of CUDA that answers with this one: 1000 * major + 10 * minor */
-    bool per_thread;  /* stream 0 is the per-thread default stream */
+    int version;     /* the first of CUDA that answers with this one: 1000 * major + 10 * minor */
+    bool per_thread; /* stream 0 is the per-thread default stream */
 };
 /* The newest variant of a driver function that CUDA @version knows; per-thread variants only if wanted, and then rather than
  * others. NULL: none; @ret_known says whether newer versions have one. */

@@ -96,7 +96,8 @@ bool ws_cuda_sticky(int code)
 static const struct row {
     int code;
     const char *rt, *drv, *text;
-} rows[] = { /* ascending */
+} rows[] = {
+/* ascending */
 #define WS_CUDA_ERROR(value, rt_name, drv_name, words) {value, #rt_name, #drv_name, words},
 #include "frontend/errors.def"
 #undef WS_CUDA_ERROR

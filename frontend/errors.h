@@ -19,8 +19,8 @@ enum ws_cuda_code {
     CUDA_INVALID_DIRECTION = 21,    /* runtime only */
     CUDA_INSUFFICIENT_DRIVER = 35,  /* runtime only */
     CUDA_DEVICE_UNAVAILABLE = 46,
-    CUDA_MISSING_CONFIGURATION = 52,     /* runtime only */
-    CUDA_INVALID_DEVICE_FUNCTION = 98,   /* runtime only */
+    CUDA_MISSING_CONFIGURATION = 52,   /* runtime only */
+    CUDA_INVALID_DEVICE_FUNCTION = 98, /* runtime only */
     CUDA_NO_DEVICE = 100,
     CUDA_INVALID_DEVICE = 101,
     CUDA_INVALID_IMAGE = 200,

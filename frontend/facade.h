@@ -32,19 +32,25 @@ static inline int ws_rt_record(int code)
     int name params
 #define WS_STREAM_API(name, suffix, params, args)                                                  \
     static int name##_of(bool per_thread, WS_UNPACK params);                                       \
-    WS_API(name, params) { return name##_of(false, WS_UNPACK args); }                              \
-    WS_API(name##suffix, params) { return name##_of(true, WS_UNPACK args); }                       \
+    WS_API(name, params)                                                                           \
+    {                                                                                              \
+        return name##_of(false, WS_UNPACK args);                                                   \
+    }                                                                                              \
+    WS_API(name##suffix, params)                                                                   \
+    {                                                                                              \
+        return name##_of(true, WS_UNPACK args);                                                    \
+    }                                                                                              \
     static int name##_of(bool per_thread, WS_UNPACK params)
 #define WS_ALIAS(name, target) WS_EXPORT __typeof__(target) name __attribute__((alias(#target)));
 
-#define WS_RT_API WS_API
-#define WS_RT_TYPED_API WS_TYPED_API
-#define WS_RT_STREAM_API WS_STREAM_API
-#define WS_RT_ALIAS WS_ALIAS
-#define WS_DRV_API WS_API
+#define WS_RT_API         WS_API
+#define WS_RT_TYPED_API   WS_TYPED_API
+#define WS_RT_STREAM_API  WS_STREAM_API
+#define WS_RT_ALIAS       WS_ALIAS
+#define WS_DRV_API        WS_API
 #define WS_DRV_STREAM_API WS_STREAM_API
-#define WS_DRV_ALIAS WS_ALIAS
-#define WS_NVRTC_API WS_API
+#define WS_DRV_ALIAS      WS_ALIAS
+#define WS_NVRTC_API      WS_API
 
 /* Body of a runtime function: enters the current device's context, or returns. */
 #define WS_RT_ENTER(device)                                                                        \

@@ -34,7 +34,8 @@ static int add(const struct ws_hostmem *m)
     int code = CUDA_OK;
     pthread_mutex_lock(&lock);
     size_t i = upper(m->base);
-    if ((i > 0 && m->base - table[i - 1].base < table[i - 1].bytes) || (i < n_table && table[i].base - m->base < m->bytes))
+    if ((i > 0 && m->base - table[i - 1].base < table[i - 1].bytes) ||
+        (i < n_table && table[i].base - m->base < m->bytes))
         code = CUDA_ALREADY_REGISTERED;
     else if (ws_grow((void **)&table, &cap_table, n_table + 1, sizeof *table))
         code = CUDA_OUT_OF_MEMORY;
@@ -60,7 +61,8 @@ static bool take(uint64_t base, enum ws_hostmem_kind kind)
     return found;
 }
 
-int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsigned flags, void **ret)
+int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsigned flags,
+                     void **ret)
 {
     void *p;
     ws_err r = ws_session_host_alloc(bytes, &p);

@@ -8,7 +8,12 @@
 #include <stdint.h>
 #include "frontend/session.h"
 
-enum ws_hostmem_kind { WS_HOSTMEM_NONE, WS_HOSTMEM_PINNED, WS_HOSTMEM_MANAGED, WS_HOSTMEM_REGISTERED };
+enum ws_hostmem_kind {
+    WS_HOSTMEM_NONE,
+    WS_HOSTMEM_PINNED,
+    WS_HOSTMEM_MANAGED,
+    WS_HOSTMEM_REGISTERED
+};
 struct ws_hostmem {
     uint64_t base, bytes;
     enum ws_hostmem_kind kind;
@@ -17,7 +22,8 @@ struct ws_hostmem {
 };
 
 /* PINNED or MANAGED: allocates. Return: a CUDA code. */
-int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsigned flags, void **ret);
+int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsigned flags,
+                     void **ret);
 /* Frees one of @kind that starts at @p. Return: a CUDA code, INVALID_VALUE if there is none. */
 int ws_hostmem_free(enum ws_hostmem_kind kind, void *p);
 /* Notes memory of the program. Return: a CUDA code; ALREADY_REGISTERED if it overlaps another. */

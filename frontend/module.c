@@ -23,7 +23,7 @@ struct ws_library {
     struct ws_slot slot;
     const void *image;
     uint64_t bytes;
-    void *owned;                         /* the copy, if it is ours */
+    void *owned; /* the copy, if it is ours */
     struct ws_kernel *kernels;
     struct ws_mod *mods[WS_MAX_DEVICES]; /* lock */
     int failed[WS_MAX_DEVICES];          /* the code that loading gave; not tried again */
@@ -41,7 +41,11 @@ enum { DYNAMIC_BYTES_DEFAULT = 48 * 1024 };
 
 /* What nvcc puts around a fatbin, and __cudaRegisterFatBinary gets. Version 2 is that of relocatable device code: the fatbins to
  * be linked are in a list of their own. */
-struct wrapper { uint32_t magic, version; const void *data; const void *const *parts; };
+struct wrapper {
+    uint32_t magic, version;
+    const void *data;
+    const void *const *parts;
+};
 #define WRAPPER_MAGIC UINT32_C(0x466243b1)
 enum { WRAPPER_PLAIN = 1, WRAPPER_LINKED = 2 };
 
@@ -88,7 +92,9 @@ int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes)
         return size ? CUDA_OUT_OF_MEMORY : CUDA_INVALID_IMAGE;
     }
     *ret = data;
-    *ret_bytes = memchr(data, '\0', size) ? size : size + 1; /* fatbins and cubins hold zeros, PTX text needs its own */
+    *ret_bytes = memchr(data, '\0', size)
+                     ? size
+                     : size + 1; /* fatbins and cubins hold zeros, PTX text needs its own */
     return CUDA_OK;
 }
 
@@ -108,7 +114,8 @@ static void mod_forget(struct ws_mod *m)
     ws_slab_free(&mods, m);
 }
 
-static int mod_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_mod **ret, char **ret_log)
+static int mod_load(int device, const void *image, uint64_t bytes, const char *name,
+                    struct ws_mod **ret, char **ret_log)
 {
     const void *inner;
     if (ret_log)
@@ -120,7 +127,8 @@ static int mod_load(int device, const void *image, uint64_t bytes, const char *n
     if (!m)
         return CUDA_OUT_OF_MEMORY;
     m->device = device;
-    ws_err r = ws_session_module_load(device, inner, inner == image ? bytes : 0, name, &m->module, ret_log);
+    ws_err r = ws_session_module_load(device, inner, inner == image ? bytes : 0, name, &m->module,
+                                      ret_log);
     if (r) {
         ws_slab_free(&mods, m);
         return ws_drv_error(r);
@@ -129,7 +137,8 @@ static int mod_load(int device, const void *image, uint64_t bytes, const char *n
     return CUDA_OK;
 }
 
-int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_mod **ret, char **ret_log)
+int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name,
+                struct ws_mod **ret, char **ret_log)
 {
     return mod_load(device, image, bytes, name, ret, ret_log);
 }
@@ -165,7 +174,9 @@ static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
         const Ws__Kernel *k = ws_function_info(function);
         f->mod = m;
         f->function = function;
-        f->max_dynamic_bytes = k->static_shared_bytes < DYNAMIC_BYTES_DEFAULT ? DYNAMIC_BYTES_DEFAULT - (int)k->static_shared_bytes : 0;
+        f->max_dynamic_bytes = k->static_shared_bytes < DYNAMIC_BYTES_DEFAULT
+                                   ? DYNAMIC_BYTES_DEFAULT - (int)k->static_shared_bytes
+                                   : 0;
         f->carveout = -1;
         f->next = m->fns;
         m->fns = f;
@@ -215,7 +226,8 @@ static int keep_copy(struct ws_library *l)
         return code;
     if (inner != l->image)
         l->bytes = 0;
-    if (!l->bytes && (ws_image_place(inner, 0, &place) || ws_image_length(inner, place.room_bytes, &l->bytes)))
+    if (!l->bytes &&
+        (ws_image_place(inner, 0, &place) || ws_image_length(inner, place.room_bytes, &l->bytes)))
         return CUDA_INVALID_IMAGE;
     l->owned = ws_alloc(l->bytes);
     if (!l->owned)
@@ -240,7 +252,8 @@ int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_libra
     return code;
 }
 
-int ws_library_open(const void *image, uint64_t bytes, bool copy, int device, struct ws_library **ret, char **ret_log)
+int ws_library_open(const void *image, uint64_t bytes, bool copy, int device,
+                    struct ws_library **ret, char **ret_log)
 {
     struct ws_library *l;
     struct ws_mod *m;
@@ -267,7 +280,7 @@ void ws_library_free(struct ws_library *l)
         }
     }
     struct ws_kernel *k, *next;
-    HASH_ITER(hh, l->kernels, k, next) {
+    HASH_ITER (hh, l->kernels, k, next) {
         HASH_DEL(l->kernels, k);
         free(k->name);
         ws_slab_free(&kernels, k);
@@ -297,7 +310,8 @@ static int library_load(struct ws_library *l, int device, struct ws_mod **ret, c
         if (!ws_cuda_sticky(code) && code != CUDA_OUT_OF_MEMORY)
             l->failed[device] = code;
         if (!ret_log) /* nobody asked for the log, and it says what is wrong */
-            ws_log(WS_ERROR, "module: %s on device %d%s%s", ws_rt_error_name(code), device, text ? ": " : "", text ? text : "");
+            ws_log(WS_ERROR, "module: %s on device %d%s%s", ws_rt_error_name(code), device,
+                   text ? ": " : "", text ? text : "");
     } else {
         l->mods[device]->library = l;
         *ret = l->mods[device];
@@ -383,18 +397,21 @@ void ws_module_reset_device(int device)
 static ws_err fits_at_once(struct ws_fn *f, const struct ws_launch_request *r)
 {
     const Ws__Device *d = ws_session_device(f->mod->device);
-    uint64_t threads = (uint64_t)r->block[0] * r->block[1] * r->block[2], blocks = (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
+    uint64_t threads = (uint64_t)r->block[0] * r->block[1] * r->block[2],
+             blocks = (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
     uint64_t shape = threads << 40 | (uint64_t)r->shared_bytes << 16, known = f->resident;
     if (!threads || threads > d->max_threads_per_block)
         return WS__ERROR__OK; /* the launch has another word for it */
     if (!known || known >> 16 != shape >> 16) {
         uint32_t per_sm;
-        ws_err e = ws_session_occupancy(f->function, (uint32_t)threads, (uint32_t)r->shared_bytes, &per_sm);
+        ws_err e = ws_session_occupancy(f->function, (uint32_t)threads, (uint32_t)r->shared_bytes,
+                                        &per_sm);
         if (e)
             return e;
         f->resident = known = shape | WS_MIN(per_sm, (uint32_t)UINT16_MAX);
     }
-    return blocks > (known & UINT16_MAX) * d->n_sms ? WS__ERROR__COOPERATIVE_TOO_LARGE : WS__ERROR__OK;
+    return blocks > (known & UINT16_MAX) * d->n_sms ? WS__ERROR__COOPERATIVE_TOO_LARGE
+                                                    : WS__ERROR__OK;
 }
 
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
@@ -472,7 +489,8 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
     const Ws__Device *d = ws_session_device(f->mod->device);
     switch (attribute) {
     case 0: /* largest block */
-        *ret = k->max_threads_per_block ? (int)k->max_threads_per_block : (int)d->max_threads_per_block;
+        *ret = k->max_threads_per_block ? (int)k->max_threads_per_block
+                                        : (int)d->max_threads_per_block;
         if (k->n_regs && *ret > (int)(d->regs_per_sm / k->n_regs))
             *ret = (int)(d->regs_per_sm / k->n_regs) & ~31;
         break;
@@ -488,8 +506,8 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
     case 4:
         *ret = (int)k->n_regs;
         break;
-    case 5:
-        *ret = (int)k->ptx_version;
+    case 5: /* CUDA's "PTX version" is the architecture that the PTX is for */
+        *ret = (int)k->sm;
         break;
     case 6: /* of the code that runs: made for the device */
         *ret = (int)(d->cc_major * 10 + d->cc_minor);
@@ -500,7 +518,13 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
     case 9:
         *ret = f->carveout;
         break;
-    case 7: case 10: case 11: case 12: case 13: case 14: case 15: /* caching mode, clusters */
+    case 7:
+    case 10:
+    case 11:
+    case 12:
+    case 13:
+    case 14:
+    case 15: /* caching mode, clusters */
         *ret = 0;
         break;
     default:
@@ -524,9 +548,12 @@ int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value)
             return CUDA_INVALID_VALUE;
         f->carveout = value;
         return CUDA_OK;
-    case 14: case 15:
+    case 14:
+    case 15:
         return CUDA_OK; /* without clusters nothing depends on it */
-    case 11: case 12: case 13:
+    case 11:
+    case 12:
+    case 13:
         if (value <= 1)
             return CUDA_OK;
         ws_session_unsupported("thread block clusters");
@@ -556,14 +583,16 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
         *ret_blocks = 0;
         return CUDA_OK;
     }
-    ws_err r = ws_session_occupancy(f->function, (uint32_t)block_threads, (uint32_t)shared_bytes, &n);
+    ws_err r =
+        ws_session_occupancy(f->function, (uint32_t)block_threads, (uint32_t)shared_bytes, &n);
     if (r)
         return ws_drv_error(r);
     *ret_blocks = (int)n;
     return CUDA_OK;
 }
 
-int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads, size_t *ret_bytes)
+int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,
+                           size_t *ret_bytes)
 {
     enum { GRANULE_BYTES = 128 };
     const Ws__Kernel *k = ws_function_info(f->function);
@@ -574,7 +603,9 @@ int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_thread
     int code = ws_fn_max_blocks(f, block_threads, 0, &n);
     if (code)
         return code;
-    size_t room = n < n_blocks ? 0 : d->shared_bytes_per_sm / (size_t)n_blocks / GRANULE_BYTES * GRANULE_BYTES;
+    size_t room = n < n_blocks
+                      ? 0
+                      : d->shared_bytes_per_sm / (size_t)n_blocks / GRANULE_BYTES * GRANULE_BYTES;
     room = WS_MIN(room, (size_t)d->shared_bytes_per_block_optin);
     *ret_bytes = room > k->static_shared_bytes ? room - k->static_shared_bytes : 0;
     return CUDA_OK;

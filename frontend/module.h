@@ -26,18 +26,18 @@ struct ws_fn {
     struct ws_slot slot;
     struct ws_mod *mod;
     struct ws_function *function;
-    struct ws_kernel *kernel;   /* NULL if the module is of no library */
-    struct ws_fn *next;         /* of the module */
-    int max_dynamic_bytes;      /* dynamic shared memory that a launch may ask for */
+    struct ws_kernel *kernel; /* NULL if the module is of no library */
+    struct ws_fn *next;       /* of the module */
+    int max_dynamic_bytes;    /* dynamic shared memory that a launch may ask for */
     int carveout, cache_config;
-    _Atomic uint64_t resident;  /* the last answer of fits_at_once() in module.c */
-    struct ws_old_launch *old;  /* malloc'ed state of cuFuncSetBlockShape & co. */
+    _Atomic uint64_t resident; /* the last answer of fits_at_once() in module.c */
+    struct ws_old_launch *old; /* malloc'ed state of cuFuncSetBlockShape & co. */
 };
 struct ws_kernel {
     struct ws_slot slot;
     struct ws_library *library;
     char *name;
-    UT_hash_handle hh;          /* of the library, by name */
+    UT_hash_handle hh; /* of the library, by name */
     struct ws_fn *_Atomic fn[WS_MAX_DEVICES];
 };
 
@@ -45,7 +45,8 @@ struct ws_kernel {
 /* @image: borrowed for the library's life (registered fatbins), or copied. @bytes: 0 if the image tells. A wrapper is opened. */
 int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_library **ret);
 /* As above, and loads it on @device, so that what is wrong with it is found now. @ret_log: malloc'ed text or NULL. */
-int ws_library_open(const void *image, uint64_t bytes, bool copy, int device, struct ws_library **ret, char **ret_log);
+int ws_library_open(const void *image, uint64_t bytes, bool copy, int device,
+                    struct ws_library **ret, char **ret_log);
 void ws_library_free(struct ws_library *l);
 bool ws_library_valid(const struct ws_library *l);
 /* Loads it on @device if not yet done. @ret_log: NULL, or malloc'ed text. Return: a CUDA code. */
@@ -66,12 +67,13 @@ static inline int ws_kernel_fn(struct ws_kernel *k, int device, struct ws_fn **r
 
 /* ---- modules ---- */
 /* Return: a CUDA code. @ret_log: NULL, or malloc'ed text when something is wrong with the image. */
-int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_mod **ret, char **ret_log);
+int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name,
+                struct ws_mod **ret, char **ret_log);
 int ws_mod_unload(struct ws_mod *m);
 bool ws_mod_valid(const struct ws_mod *m);
 int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret); /* NOT_FOUND */
 int ws_mod_n_fns(struct ws_mod *m);
-int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret);  /* NOT_FOUND: no more */
+int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret); /* NOT_FOUND: no more */
 bool ws_fn_valid(const struct ws_fn *f);
 
 /* A file's content, with a zero after it. @ret_bytes: without that zero, unless it is text. Return: a CUDA code. */
@@ -103,8 +105,10 @@ int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value);
 /* Where a parameter lies; @bytes may be NULL. Return: a CUDA code, INVALID_VALUE past the last. */
 int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes);
 /* Blocks that fit an SM. Return: a CUDA code. */
-int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks);
+int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes,
+                     int *ret_blocks);
 /* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */
-int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads, size_t *ret_bytes);
+int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,
+                           size_t *ret_bytes);
 
 #endif

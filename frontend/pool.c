@@ -6,17 +6,19 @@
 
 #include "frontend/errors.h"
 
-struct pool { _Atomic uint64_t attributes[4], used_bytes, high_bytes; };
+struct pool {
+    _Atomic uint64_t attributes[4], used_bytes, high_bytes;
+};
 static struct pool pools[WS_MAX_DEVICES];
 
 enum { /* attributes */
-    REUSE_FIRST = 1,
-    REUSE_LAST = 3,
-    RELEASE_THRESHOLD = 4,
-    RESERVED_CURRENT = 5,
-    RESERVED_HIGH = 6,
-    USED_CURRENT = 7,
-    USED_HIGH = 8,
+       REUSE_FIRST = 1,
+       REUSE_LAST = 3,
+       RELEASE_THRESHOLD = 4,
+       RESERVED_CURRENT = 5,
+       RESERVED_HIGH = 6,
+       USED_CURRENT = 7,
+       USED_HIGH = 8,
 };
 
 int ws_pool_of_device(int device, void **ret)
@@ -32,12 +34,14 @@ int ws_pool_of_device(int device, void **ret)
 int ws_pool_device(const void *pool)
 {
     size_t at = (uintptr_t)pool - (uintptr_t)pools;
-    if (at >= sizeof pools || at % sizeof pools[0] || !ws_session_device((int)(at / sizeof pools[0])))
+    if (at >= sizeof pools || at % sizeof pools[0] ||
+        !ws_session_device((int)(at / sizeof pools[0])))
         return -1;
     return (int)(at / sizeof pools[0]);
 }
 
-int ws_pool_alloc(struct ws_ctx *c, int device, uint64_t bytes, uint64_t stream, bool zero_ok, uint64_t *ret_address)
+int ws_pool_alloc(struct ws_ctx *c, int device, uint64_t bytes, uint64_t stream, bool zero_ok,
+                  uint64_t *ret_address)
 {
     ws_err r = ws_session_stream_info(stream, NULL, NULL, NULL);
     if (r)
@@ -67,10 +71,12 @@ int ws_pool_free(uint64_t address, uint64_t stream)
     ws_session_mem_find(address, &m);
     ws_ctx_disown(WS_OWNED_MEMORY, address);
     r = ws_session_mem_free(address);
-    if (!r && m.kind == WS_MEM_DEVICE) { /* memory of cudaMalloc may be freed here too: never below 0 */
+    if (!r &&
+        m.kind == WS_MEM_DEVICE) { /* memory of cudaMalloc may be freed here too: never below 0 */
         _Atomic uint64_t *used_bytes = &pools[m.device].used_bytes;
         uint64_t used = *used_bytes;
-        while (!atomic_compare_exchange_weak(used_bytes, &used, used > m.bytes ? used - m.bytes : 0))
+        while (
+            !atomic_compare_exchange_weak(used_bytes, &used, used > m.bytes ? used - m.bytes : 0))
             ;
     }
     return ws_drv_error(r);
@@ -85,7 +91,8 @@ int ws_pool_set(void *pool, int attribute, const void *value)
         pools[d].attributes[attribute - 1] = *(const int *)value != 0;
     else if (attribute == RELEASE_THRESHOLD)
         pools[d].attributes[attribute - 1] = *(const uint64_t *)value;
-    else if ((attribute == USED_HIGH || attribute == RESERVED_HIGH) && !*(const uint64_t *)value) /* only 0: start anew */
+    else if ((attribute == USED_HIGH || attribute == RESERVED_HIGH) &&
+             !*(const uint64_t *)value) /* only 0: start anew */
         pools[d].high_bytes = pools[d].used_bytes;
     else
         return CUDA_INVALID_VALUE;
@@ -102,6 +109,8 @@ int ws_pool_get(void *pool, int attribute, void *ret)
     else if (attribute == RELEASE_THRESHOLD)
         *(uint64_t *)ret = pools[d].attributes[attribute - 1];
     else
-        *(uint64_t *)ret = attribute == RESERVED_CURRENT || attribute == USED_CURRENT ? pools[d].used_bytes : pools[d].high_bytes;
+        *(uint64_t *)ret = attribute == RESERVED_CURRENT || attribute == USED_CURRENT
+                               ? pools[d].used_bytes
+                               : pools[d].high_bytes;
     return CUDA_OK;
 }

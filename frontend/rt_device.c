@@ -96,7 +96,7 @@ WS_RT_API(cudaDeviceGetAttribute, (int *value, int attribute, int device))
     return ws_rt_record(code);
 }
 
-WS_RT_API(cudaGetDeviceProperties, (struct cuda_device_prop *prop, int device))
+WS_RT_API(cudaGetDeviceProperties, (struct cuda_device_prop * prop, int device))
 {
     const Ws__Device *d;
     int code = device_at(device, &d);
@@ -107,7 +107,7 @@ WS_RT_API(cudaGetDeviceProperties, (struct cuda_device_prop *prop, int device))
     return ws_rt_record(code);
 }
 
-WS_RT_API(cudaGetDeviceProperties_v2, (struct cuda_device_prop_12 *prop, int device))
+WS_RT_API(cudaGetDeviceProperties_v2, (struct cuda_device_prop_12 * prop, int device))
 {
     const Ws__Device *d;
     int code = device_at(device, &d);
@@ -128,8 +128,10 @@ WS_RT_API(cudaChooseDevice, (int *device, const struct cuda_device_prop *want))
         code = ws_rt_error(ws_session_device_count(&count));
     for (int i = 0; !code && i < count; i++) {
         const Ws__Device *d = ws_session_device(i);
-        int score = ((int)d->cc_major > want->major || ((int)d->cc_major == want->major && (int)d->cc_minor >= want->minor)) +
-                    (d->memory_bytes >= want->totalGlobalMem) + ((int)d->n_sms >= want->multiProcessorCount);
+        int score = ((int)d->cc_major > want->major ||
+                     ((int)d->cc_major == want->major && (int)d->cc_minor >= want->minor)) +
+                    (d->memory_bytes >= want->totalGlobalMem) +
+                    ((int)d->n_sms >= want->multiProcessorCount);
         if (score > best_score) {
             best = i;
             best_score = score;
@@ -199,7 +201,7 @@ WS_RT_API(cudaDeviceSetLimit, (int limit, size_t value))
 }
 WS_RT_ALIAS(cudaThreadSetLimit, cudaDeviceSetLimit)
 
-WS_RT_API(cudaDeviceGetLimit, (size_t *value, int limit))
+WS_RT_API(cudaDeviceGetLimit, (size_t * value, int limit))
 {
     WS_RT_ENTER(device);
     if (!value)
@@ -294,7 +296,9 @@ WS_RT_API(cudaDeviceGetByPCIBusId, (int *device, const char *text))
 {
     int code = ws_facade_open(), count = 0;
     unsigned domain = 0, bus = 0, slot = 0;
-    if (!code && (!device || !text || (sscanf(text, "%x:%x:%x", &domain, &bus, &slot) != 3 && (domain = 0, sscanf(text, "%x:%x", &bus, &slot) != 2))))
+    if (!code && (!device || !text ||
+                  (sscanf(text, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
+                   (domain = 0, sscanf(text, "%x:%x", &bus, &slot) != 2))))
         code = CUDA_INVALID_VALUE;
     if (!code)
         code = ws_rt_error(ws_session_device_count(&count));
@@ -306,7 +310,6 @@ WS_RT_API(cudaDeviceGetByPCIBusId, (int *device, const char *text))
     }
     return ws_rt_record(code ? code : CUDA_INVALID_DEVICE);
 }
-
 
 /* ---- peers: devices can't reach each other's memory; copies between them go through the daemon ---- */
 
@@ -333,7 +336,8 @@ WS_RT_API(cudaDeviceEnablePeerAccess, (int peer, unsigned flags))
     int code = two_devices(device, peer);
     if (!code && flags)
         code = CUDA_INVALID_VALUE;
-    return ws_rt_record(code ? code : CUDA_INVALID_DEVICE); /* as documented where cudaDeviceCanAccessPeer says 0 */
+    return ws_rt_record(
+        code ? code : CUDA_INVALID_DEVICE); /* as documented where cudaDeviceCanAccessPeer says 0 */
 }
 
 WS_RT_API(cudaDeviceDisablePeerAccess, (int peer))

@@ -7,8 +7,8 @@
 
 /* ---- launch ---- */
 
-static int launch(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args, size_t shared_bytes, void *stream,
-                  bool per_thread, bool cooperative)
+static int launch(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args,
+                  size_t shared_bytes, void *stream, bool per_thread, bool cooperative)
 {
     struct ws_fn *f;
     struct ws_launch_request r = {
@@ -28,7 +28,8 @@ static int launch(const void *function, struct cuda_dim3 grid, struct cuda_dim3 
 }
 
 WS_RT_STREAM_API(cudaLaunchKernel, _ptsz,
-                 (const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args, size_t shared_bytes, void *stream),
+                 (const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args,
+                  size_t shared_bytes, void *stream),
                  (function, grid, block, args, shared_bytes, stream))
 {
     return launch(function, grid, block, args, shared_bytes, stream, per_thread, false);
@@ -37,13 +38,16 @@ WS_RT_ALIAS(__cudaLaunchKernel, cudaLaunchKernel)
 WS_RT_ALIAS(__cudaLaunchKernel_ptsz, cudaLaunchKernel_ptsz)
 
 WS_RT_STREAM_API(cudaLaunchCooperativeKernel, _ptsz,
-                 (const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args, size_t shared_bytes, void *stream),
+                 (const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args,
+                  size_t shared_bytes, void *stream),
                  (function, grid, block, args, shared_bytes, stream))
 {
     return launch(function, grid, block, args, shared_bytes, stream, per_thread, true);
 }
 
-WS_RT_STREAM_API(cudaLaunchKernelExC, _ptsz, (const struct cuda_launch_config *c, const void *function, void **args), (c, function, args))
+WS_RT_STREAM_API(cudaLaunchKernelExC, _ptsz,
+                 (const struct cuda_launch_config *c, const void *function, void **args),
+                 (c, function, args))
 {
     bool cooperative = false;
     if (!c || (c->numAttrs && !c->attrs))
@@ -51,7 +55,8 @@ WS_RT_STREAM_API(cudaLaunchKernelExC, _ptsz, (const struct cuda_launch_config *c
     int code = ws_launch_attributes(c->attrs, c->numAttrs, &cooperative);
     if (code)
         return ws_rt_record(code);
-    return launch(function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream, per_thread, cooperative);
+    return launch(function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream,
+                  per_thread, cooperative);
 }
 
 /* ---- functions ---- */
@@ -169,7 +174,8 @@ WS_RT_API(cudaGetFuncBySymbol, (void **function, const void *symbol))
 
 /* ---- occupancy ---- */
 
-static int max_blocks(int *n_blocks, const void *function, int block_threads, size_t shared_bytes, unsigned flags)
+static int max_blocks(int *n_blocks, const void *function, int block_threads, size_t shared_bytes,
+                      unsigned flags)
 {
     struct ws_fn *f;
     if (!n_blocks || flags > 1)
@@ -177,17 +183,20 @@ static int max_blocks(int *n_blocks, const void *function, int block_threads, si
     int code = function_of(function, &f);
     return code ? code : ws_rt_record(ws_fn_max_blocks(f, block_threads, shared_bytes, n_blocks));
 }
-WS_RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *n_blocks, const void *function, int block_threads, size_t shared_bytes))
+WS_RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+          (int *n_blocks, const void *function, int block_threads, size_t shared_bytes))
 {
     return max_blocks(n_blocks, function, block_threads, shared_bytes, 0);
 }
 WS_RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-          (int *n_blocks, const void *function, int block_threads, size_t shared_bytes, unsigned flags))
+          (int *n_blocks, const void *function, int block_threads, size_t shared_bytes,
+           unsigned flags))
 {
     return max_blocks(n_blocks, function, block_threads, shared_bytes, flags);
 }
 
-WS_RT_API(cudaOccupancyAvailableDynamicSMemPerBlock, (size_t * bytes, const void *function, int n_blocks, int block_threads))
+WS_RT_API(cudaOccupancyAvailableDynamicSMemPerBlock,
+          (size_t * bytes, const void *function, int n_blocks, int block_threads))
 {
     struct ws_fn *f;
     if (!bytes)
@@ -229,8 +238,8 @@ WS_RT_API(cudaGetSymbolSize, (size_t * ret_bytes, const void *symbol))
 enum { KIND_H2D = 1, KIND_D2H = 2, KIND_D2D = 3, KIND_DEFAULT = 4 };
 
 /* @buffer: the side that is not the symbol. */
-static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t offset, int kind, bool to_symbol, void *stream, bool per_thread,
-                       bool async)
+static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t offset, int kind,
+                       bool to_symbol, void *stream, bool per_thread, bool async)
 {
     uint64_t address, room;
     WS_RT_ENTER(device);
@@ -243,26 +252,36 @@ static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t of
     if (code)
         return ws_rt_record(code);
     void *at = (void *)(uintptr_t)(address + offset);
-    enum ws_copy_dir dir = kind == KIND_DEFAULT ? WS_COPY_AUTO : kind == KIND_D2D ? WS_COPY_D2D : to_symbol ? WS_COPY_H2D : WS_COPY_D2H;
-    return WS_RT_DONE(ws_session_copy(id, to_symbol ? at : buffer, to_symbol ? buffer : at, bytes, dir, async));
+    enum ws_copy_dir dir = kind == KIND_DEFAULT ? WS_COPY_AUTO
+                           : kind == KIND_D2D   ? WS_COPY_D2D
+                           : to_symbol          ? WS_COPY_H2D
+                                                : WS_COPY_D2H;
+    return WS_RT_DONE(
+        ws_session_copy(id, to_symbol ? at : buffer, to_symbol ? buffer : at, bytes, dir, async));
 }
 
-WS_RT_STREAM_API(cudaMemcpyToSymbol, _ptds, (const void *symbol, const void *src, size_t bytes, size_t offset, int kind),
+WS_RT_STREAM_API(cudaMemcpyToSymbol, _ptds,
+                 (const void *symbol, const void *src, size_t bytes, size_t offset, int kind),
                  (symbol, src, bytes, offset, kind))
 {
     return copy_symbol(symbol, (void *)src, bytes, offset, kind, true, NULL, per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemcpyFromSymbol, _ptds, (void *dst, const void *symbol, size_t bytes, size_t offset, int kind),
+WS_RT_STREAM_API(cudaMemcpyFromSymbol, _ptds,
+                 (void *dst, const void *symbol, size_t bytes, size_t offset, int kind),
                  (dst, symbol, bytes, offset, kind))
 {
     return copy_symbol(symbol, dst, bytes, offset, kind, false, NULL, per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemcpyToSymbolAsync, _ptsz, (const void *symbol, const void *src, size_t bytes, size_t offset, int kind, void *stream),
+WS_RT_STREAM_API(cudaMemcpyToSymbolAsync, _ptsz,
+                 (const void *symbol, const void *src, size_t bytes, size_t offset, int kind,
+                  void *stream),
                  (symbol, src, bytes, offset, kind, stream))
 {
     return copy_symbol(symbol, (void *)src, bytes, offset, kind, true, stream, per_thread, true);
 }
-WS_RT_STREAM_API(cudaMemcpyFromSymbolAsync, _ptsz, (void *dst, const void *symbol, size_t bytes, size_t offset, int kind, void *stream),
+WS_RT_STREAM_API(cudaMemcpyFromSymbolAsync, _ptsz,
+                 (void *dst, const void *symbol, size_t bytes, size_t offset, int kind,
+                  void *stream),
                  (dst, symbol, bytes, offset, kind, stream))
 {
     return copy_symbol(symbol, dst, bytes, offset, kind, false, stream, per_thread, true);

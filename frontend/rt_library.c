@@ -10,8 +10,8 @@
 
 enum { OPTION_PRESERVED = 1 };
 
-static int load(struct ws_library **ret, int device, const void *image, uint64_t bytes, bool copy, const int *jit_options, void **jit_values,
-                unsigned n_jit)
+static int load(struct ws_library **ret, int device, const void *image, uint64_t bytes, bool copy,
+                const int *jit_options, void **jit_values, unsigned n_jit)
 {
     struct ws_jit jit;
     char *text;
@@ -24,8 +24,9 @@ static int load(struct ws_library **ret, int device, const void *image, uint64_t
     return ws_rt_record(code);
 }
 
-WS_RT_API(cudaLibraryLoadData, (struct ws_library **ret, const void *image, const int *jit_options, void **jit_values, unsigned n_jit,
-                                const int *options, void **values, unsigned n))
+WS_RT_API(cudaLibraryLoadData,
+          (struct ws_library * *ret, const void *image, const int *jit_options, void **jit_values,
+           unsigned n_jit, const int *options, void **values, unsigned n))
 {
     WS_RT_ENTER(device);
     if (!ret || !image || (n && !options))
@@ -39,8 +40,9 @@ WS_RT_API(cudaLibraryLoadData, (struct ws_library **ret, const void *image, cons
     return load(ret, device, image, 0, n == 0, jit_options, jit_values, n_jit);
 }
 
-WS_RT_API(cudaLibraryLoadFromFile, (struct ws_library **ret, const char *path, const int *jit_options, void **jit_values, unsigned n_jit,
-                                    const int *options, void **values, unsigned n))
+WS_RT_API(cudaLibraryLoadFromFile,
+          (struct ws_library * *ret, const char *path, const int *jit_options, void **jit_values,
+           unsigned n_jit, const int *options, void **values, unsigned n))
 {
     char *data;
     uint64_t bytes;
@@ -65,7 +67,7 @@ WS_RT_API(cudaLibraryUnload, (struct ws_library * l))
     return CUDA_OK;
 }
 
-WS_RT_API(cudaLibraryGetKernel, (struct ws_kernel **ret, struct ws_library *l, const char *name))
+WS_RT_API(cudaLibraryGetKernel, (struct ws_kernel * *ret, struct ws_library *l, const char *name))
 {
     struct ws_fn *f;
     WS_RT_ENTER(device);
@@ -98,7 +100,7 @@ WS_RT_API(cudaLibraryGetKernelCount, (unsigned *ret, struct ws_library *l))
     return ws_rt_record(code);
 }
 
-WS_RT_API(cudaLibraryEnumerateKernels, (struct ws_kernel **ret, unsigned n, struct ws_library *l))
+WS_RT_API(cudaLibraryEnumerateKernels, (struct ws_kernel * *ret, unsigned n, struct ws_library *l))
 {
     struct ws_mod *m;
     struct ws_fn *f;
@@ -114,7 +116,8 @@ WS_RT_API(cudaLibraryEnumerateKernels, (struct ws_kernel **ret, unsigned n, stru
     return ws_rt_record(code == CUDA_NOT_FOUND ? CUDA_OK : code);
 }
 
-WS_RT_API(cudaLibraryGetGlobal, (void **address, size_t *bytes, struct ws_library *l, const char *name))
+WS_RT_API(cudaLibraryGetGlobal,
+          (void **address, size_t *bytes, struct ws_library *l, const char *name))
 {
     struct ws_mod *m;
     uint64_t a, n;
@@ -135,9 +138,16 @@ WS_RT_API(cudaLibraryGetGlobal, (void **address, size_t *bytes, struct ws_librar
 
 /* ---- entry points of the driver ---- */
 
-enum { FLAG_LEGACY_STREAM = 1, FLAG_PER_THREAD_STREAM = 2, FOUND = 0, SYMBOL_NOT_FOUND = 1, VERSION_NOT_SUFFICIENT = 2 };
+enum {
+    FLAG_LEGACY_STREAM = 1,
+    FLAG_PER_THREAD_STREAM = 2,
+    FOUND = 0,
+    SYMBOL_NOT_FOUND = 1,
+    VERSION_NOT_SUFFICIENT = 2
+};
 
-static int entry_point(const char *name, void **ret, unsigned version, unsigned long long flags, int *status, bool per_thread)
+static int entry_point(const char *name, void **ret, unsigned version, unsigned long long flags,
+                       int *status, bool per_thread)
 {
     bool known;
     if (!name || !ret || flags > FLAG_PER_THREAD_STREAM)
@@ -154,14 +164,16 @@ static int entry_point(const char *name, void **ret, unsigned version, unsigned 
     return CUDA_OK; /* what was not found is told by the status */
 }
 
-WS_RT_STREAM_API(cudaGetDriverEntryPoint, _ptsz, (const char *name, void **ret, unsigned long long flags, int *status),
+WS_RT_STREAM_API(cudaGetDriverEntryPoint, _ptsz,
+                 (const char *name, void **ret, unsigned long long flags, int *status),
                  (name, ret, flags, status))
 {
     return entry_point(name, ret, WS_CUDA_VERSION, flags, status, per_thread);
 }
 
 WS_RT_STREAM_API(cudaGetDriverEntryPointByVersion, _ptsz,
-                 (const char *name, void **ret, unsigned version, unsigned long long flags, int *status),
+                 (const char *name, void **ret, unsigned version, unsigned long long flags,
+                  int *status),
                  (name, ret, version, flags, status))
 {
     return entry_point(name, ret, version, flags, status, per_thread);

@@ -51,7 +51,8 @@ WS_RT_API(cudaMalloc3D, (struct cuda_pitched_ptr * p, struct cuda_extent extent)
 {
     size_t row = WS_ALIGN_UP(extent.width, (size_t)WS_PITCH_ALIGNMENT), bytes;
     void *address;
-    if (!p || row < extent.width || __builtin_mul_overflow(row, extent.height, &bytes) || __builtin_mul_overflow(bytes, extent.depth, &bytes))
+    if (!p || row < extent.width || __builtin_mul_overflow(row, extent.height, &bytes) ||
+        __builtin_mul_overflow(bytes, extent.depth, &bytes))
         return ws_rt_record(CUDA_INVALID_VALUE);
     int code = device_alloc(&address, bytes);
     if (!code)
@@ -134,7 +135,8 @@ WS_RT_API(cudaHostRegister, (void *p, size_t bytes, unsigned flags))
     if (!p || !bytes || flags > REGISTER_FLAGS)
         return ws_rt_record(CUDA_INVALID_VALUE);
     if (flags & ~(unsigned)REGISTER_PORTABLE) {
-        ws_session_unsupported("cudaHostRegister with cudaHostRegisterMapped, IoMemory or ReadOnly");
+        ws_session_unsupported(
+            "cudaHostRegister with cudaHostRegisterMapped, IoMemory or ReadOnly");
         return ws_rt_record(CUDA_NOT_SUPPORTED);
     }
     return ws_rt_record(ws_hostmem_register(p, bytes, flags, device));
@@ -182,14 +184,16 @@ enum { KIND_DEFAULT = 4 };
 /* Return: a CUDA code. */
 static int direction(int kind, enum ws_copy_dir *ret)
 {
-    static const enum ws_copy_dir dirs[] = {WS_COPY_H2H, WS_COPY_H2D, WS_COPY_D2H, WS_COPY_D2D, WS_COPY_AUTO};
+    static const enum ws_copy_dir dirs[] = {WS_COPY_H2H, WS_COPY_H2D, WS_COPY_D2H, WS_COPY_D2D,
+                                            WS_COPY_AUTO};
     if (kind < 0 || kind > KIND_DEFAULT)
         return CUDA_INVALID_DIRECTION;
     *ret = dirs[kind];
     return CUDA_OK;
 }
 
-static int copy(void *dst, const void *src, size_t bytes, int kind, void *stream, bool per_thread, bool async)
+static int copy(void *dst, const void *src, size_t bytes, int kind, void *stream, bool per_thread,
+                bool async)
 {
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
@@ -200,11 +204,14 @@ static int copy(void *dst, const void *src, size_t bytes, int kind, void *stream
     return WS_RT_DONE(ws_session_copy(id, dst, src, bytes, dir, async));
 }
 
-WS_RT_STREAM_API(cudaMemcpy, _ptds, (void *dst, const void *src, size_t bytes, int kind), (dst, src, bytes, kind))
+WS_RT_STREAM_API(cudaMemcpy, _ptds, (void *dst, const void *src, size_t bytes, int kind),
+                 (dst, src, bytes, kind))
 {
     return copy(dst, src, bytes, kind, NULL, per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemcpyAsync, _ptsz, (void *dst, const void *src, size_t bytes, int kind, void *stream), (dst, src, bytes, kind, stream))
+WS_RT_STREAM_API(cudaMemcpyAsync, _ptsz,
+                 (void *dst, const void *src, size_t bytes, int kind, void *stream),
+                 (dst, src, bytes, kind, stream))
 {
     return copy(dst, src, bytes, kind, stream, per_thread, true);
 }
@@ -214,15 +221,18 @@ static int check_peers(int a, int b)
     return ws_session_device(a) && ws_session_device(b) ? CUDA_OK : CUDA_INVALID_DEVICE;
 }
 
-WS_RT_API(cudaMemcpyPeer, (void *dst, int dst_device, const void *src, int src_device, size_t bytes))
+WS_RT_API(cudaMemcpyPeer,
+          (void *dst, int dst_device, const void *src, int src_device, size_t bytes))
 {
     WS_RT_ENTER(device);
     int code = check_peers(dst_device, src_device);
     if (code)
         return ws_rt_record(code);
-    return WS_RT_DONE(ws_session_copy(ws_stream_legacy(device), dst, src, bytes, WS_COPY_D2D, false));
+    return WS_RT_DONE(
+        ws_session_copy(ws_stream_legacy(device), dst, src, bytes, WS_COPY_D2D, false));
 }
-WS_RT_API(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int src_device, size_t bytes, void *stream))
+WS_RT_API(cudaMemcpyPeerAsync,
+          (void *dst, int dst_device, const void *src, int src_device, size_t bytes, void *stream))
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, false, device);
@@ -232,8 +242,8 @@ WS_RT_API(cudaMemcpyPeerAsync, (void *dst, int dst_device, const void *src, int 
     return WS_RT_DONE(ws_session_copy(id, dst, src, bytes, WS_COPY_D2D, true));
 }
 
-static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind, void *stream,
-                   bool per_thread, bool async)
+static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                   size_t height, int kind, void *stream, bool per_thread, bool async)
 {
     struct ws_copy_side d = {(uintptr_t)dst, dpitch, 0}, s = {(uintptr_t)src, spitch, 0};
     struct ws_copy_box box = {width, height, 1};
@@ -248,33 +258,40 @@ static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, siz
     return WS_RT_DONE(ws_copy_box(id, &d, &s, &box, dir, async));
 }
 
-WS_RT_STREAM_API(cudaMemcpy2D, _ptds, (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind),
+WS_RT_STREAM_API(cudaMemcpy2D, _ptds,
+                 (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                  size_t height, int kind),
                  (dst, dpitch, src, spitch, width, height, kind))
 {
     return copy_2d(dst, dpitch, src, spitch, width, height, kind, NULL, per_thread, false);
 }
 WS_RT_STREAM_API(cudaMemcpy2DAsync, _ptsz,
-                 (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, int kind, void *stream),
+                 (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                  size_t height, int kind, void *stream),
                  (dst, dpitch, src, spitch, width, height, kind, stream))
 {
     return copy_2d(dst, dpitch, src, spitch, width, height, kind, stream, per_thread, true);
 }
 
 /* A side of a copy of boxes: its first byte. Return: false if an address would wrap. */
-static bool box_side(const struct cuda_pitched_ptr *p, const struct cuda_pos *pos, struct ws_copy_side *ret)
+static bool box_side(const struct cuda_pitched_ptr *p, const struct cuda_pos *pos,
+                     struct ws_copy_side *ret)
 {
     size_t slice, y, z, at;
-    if (__builtin_mul_overflow(p->pitch, p->ysize, &slice) || __builtin_mul_overflow(p->pitch, pos->y, &y) ||
-        __builtin_mul_overflow(slice, pos->z, &z) || __builtin_add_overflow(y, z, &at) || __builtin_add_overflow(at, pos->x, &at) ||
+    if (__builtin_mul_overflow(p->pitch, p->ysize, &slice) ||
+        __builtin_mul_overflow(p->pitch, pos->y, &y) || __builtin_mul_overflow(slice, pos->z, &z) ||
+        __builtin_add_overflow(y, z, &at) || __builtin_add_overflow(at, pos->x, &at) ||
         __builtin_add_overflow(at, (size_t)(uintptr_t)p->ptr, &at))
         return false;
     *ret = (struct ws_copy_side){at, p->pitch, slice};
     return true;
 }
 
-static int copy_3d(const void *src_array, const struct cuda_pitched_ptr *src, const struct cuda_pos *src_pos, const void *dst_array,
-                   const struct cuda_pitched_ptr *dst, const struct cuda_pos *dst_pos, const struct cuda_extent *extent, int kind,
-                   void *stream, bool per_thread, bool async)
+static int copy_3d(const void *src_array, const struct cuda_pitched_ptr *src,
+                   const struct cuda_pos *src_pos, const void *dst_array,
+                   const struct cuda_pitched_ptr *dst, const struct cuda_pos *dst_pos,
+                   const struct cuda_extent *extent, int kind, void *stream, bool per_thread,
+                   bool async)
 {
     struct ws_copy_side d, s;
     struct ws_copy_box box = {extent->width, extent->height, extent->depth};
@@ -299,18 +316,22 @@ WS_RT_STREAM_API(cudaMemcpy3D, _ptds, (const struct cuda_memcpy_3d_parms *p), (p
 {
     if (!p)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos, &p->extent, p->kind, NULL, per_thread, false);
+    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos,
+                   &p->extent, p->kind, NULL, per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemcpy3DAsync, _ptsz, (const struct cuda_memcpy_3d_parms *p, void *stream), (p, stream))
+WS_RT_STREAM_API(cudaMemcpy3DAsync, _ptsz, (const struct cuda_memcpy_3d_parms *p, void *stream),
+                 (p, stream))
 {
     if (!p)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos, &p->extent, p->kind, stream, per_thread, true);
+    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos,
+                   &p->extent, p->kind, stream, per_thread, true);
 }
 
 enum { KIND_DEVICE_TO_DEVICE = 3 };
 
-static int copy_3d_peer(const struct cuda_memcpy_3d_peer_parms *p, void *stream, bool per_thread, bool async)
+static int copy_3d_peer(const struct cuda_memcpy_3d_peer_parms *p, void *stream, bool per_thread,
+                        bool async)
 {
     if (!p)
         return ws_rt_record(CUDA_INVALID_VALUE);
@@ -319,22 +340,23 @@ static int copy_3d_peer(const struct cuda_memcpy_3d_peer_parms *p, void *stream,
     int code = check_peers(p->srcDevice, p->dstDevice);
     if (code)
         return ws_rt_record(code);
-    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos, &p->extent, KIND_DEVICE_TO_DEVICE, stream,
-                   per_thread, async);
+    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos,
+                   &p->extent, KIND_DEVICE_TO_DEVICE, stream, per_thread, async);
 }
 WS_RT_STREAM_API(cudaMemcpy3DPeer, _ptds, (const struct cuda_memcpy_3d_peer_parms *p), (p))
 {
     return copy_3d_peer(p, NULL, per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemcpy3DPeerAsync, _ptsz, (const struct cuda_memcpy_3d_peer_parms *p, void *stream), (p, stream))
+WS_RT_STREAM_API(cudaMemcpy3DPeerAsync, _ptsz,
+                 (const struct cuda_memcpy_3d_peer_parms *p, void *stream), (p, stream))
 {
     return copy_3d_peer(p, stream, per_thread, true);
 }
 
 /* ---- fills ---- */
 
-static int fill(void *dst, size_t pitch, int value, size_t width, size_t height, size_t depth, size_t slice, void *stream, bool per_thread,
-                bool async)
+static int fill(void *dst, size_t pitch, int value, size_t width, size_t height, size_t depth,
+                size_t slice, void *stream, bool per_thread, bool async)
 {
     struct ws_copy_side d = {(uintptr_t)dst, pitch, slice};
     struct ws_copy_box box = {width, height, depth};
@@ -347,26 +369,35 @@ WS_RT_STREAM_API(cudaMemset, _ptds, (void *dst, int value, size_t bytes), (dst, 
 {
     return fill(dst, bytes, value, bytes, 1, 1, 0, NULL, per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemsetAsync, _ptsz, (void *dst, int value, size_t bytes, void *stream), (dst, value, bytes, stream))
+WS_RT_STREAM_API(cudaMemsetAsync, _ptsz, (void *dst, int value, size_t bytes, void *stream),
+                 (dst, value, bytes, stream))
 {
     return fill(dst, bytes, value, bytes, 1, 1, 0, stream, per_thread, true);
 }
-WS_RT_STREAM_API(cudaMemset2D, _ptds, (void *dst, size_t pitch, int value, size_t width, size_t height), (dst, pitch, value, width, height))
+WS_RT_STREAM_API(cudaMemset2D, _ptds,
+                 (void *dst, size_t pitch, int value, size_t width, size_t height),
+                 (dst, pitch, value, width, height))
 {
     return fill(dst, pitch, value, width, height, 1, 0, NULL, per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemset2DAsync, _ptsz, (void *dst, size_t pitch, int value, size_t width, size_t height, void *stream),
+WS_RT_STREAM_API(cudaMemset2DAsync, _ptsz,
+                 (void *dst, size_t pitch, int value, size_t width, size_t height, void *stream),
                  (dst, pitch, value, width, height, stream))
 {
     return fill(dst, pitch, value, width, height, 1, 0, stream, per_thread, true);
 }
-WS_RT_STREAM_API(cudaMemset3D, _ptds, (struct cuda_pitched_ptr p, int value, struct cuda_extent e), (p, value, e))
+WS_RT_STREAM_API(cudaMemset3D, _ptds, (struct cuda_pitched_ptr p, int value, struct cuda_extent e),
+                 (p, value, e))
 {
-    return fill(p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize, NULL, per_thread, false);
+    return fill(p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize, NULL,
+                per_thread, false);
 }
-WS_RT_STREAM_API(cudaMemset3DAsync, _ptsz, (struct cuda_pitched_ptr p, int value, struct cuda_extent e, void *stream), (p, value, e, stream))
+WS_RT_STREAM_API(cudaMemset3DAsync, _ptsz,
+                 (struct cuda_pitched_ptr p, int value, struct cuda_extent e, void *stream),
+                 (p, value, e, stream))
 {
-    return fill(p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize, stream, per_thread, true);
+    return fill(p.ptr, p.pitch, value, e.width, e.height, e.depth, p.pitch * p.ysize, stream,
+                per_thread, true);
 }
 
 /* ---- managed memory: it is where both sides reach it already ---- */
@@ -377,7 +408,8 @@ static int check_managed(const void *p, size_t bytes)
     WS_RT_ENTER(device);
     (void)device;
     ws_hostmem_find((uintptr_t)p, &m);
-    bool inside = m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - ((uintptr_t)p - m.base);
+    bool inside =
+        m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - ((uintptr_t)p - m.base);
     return ws_rt_record(inside ? CUDA_OK : CUDA_INVALID_VALUE);
 }
 
@@ -392,14 +424,16 @@ WS_RT_ALIAS(cudaMemPrefetchAsync_v2_ptsz, cudaMemPrefetchAsync)
 WS_RT_ALIAS(cudaMemAdvise, cudaMemPrefetchAsync)
 WS_RT_ALIAS(cudaMemAdvise_v2, cudaMemPrefetchAsync)
 
-WS_RT_STREAM_API(cudaStreamAttachMemAsync, _ptsz, (void *stream, void *p, size_t bytes, unsigned flags), (stream, p, bytes, flags))
+WS_RT_STREAM_API(cudaStreamAttachMemAsync, _ptsz,
+                 (void *stream, void *p, size_t bytes, unsigned flags), (stream, p, bytes, flags))
 {
     struct ws_hostmem m;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
     (void)id;
     ws_hostmem_find((uintptr_t)p, &m);
-    bool ok = m.kind == WS_HOSTMEM_MANAGED && (!bytes || bytes <= m.bytes - ((uintptr_t)p - m.base)) &&
+    bool ok = m.kind == WS_HOSTMEM_MANAGED &&
+              (!bytes || bytes <= m.bytes - ((uintptr_t)p - m.base)) &&
               (flags == ATTACH_GLOBAL || flags == ATTACH_HOST || flags == 4);
     return ws_rt_record(ok ? CUDA_OK : CUDA_INVALID_VALUE);
 }
@@ -437,7 +471,8 @@ WS_RT_API(cudaPointerGetAttributes, (struct cuda_pointer_attributes * a, const v
 
 /* ---- descriptions: no device needed ---- */
 
-WS_RT_TYPED_API(cudaCreateChannelDesc, struct cuda_channel_desc, (int x, int y, int z, int w, int format))
+WS_RT_TYPED_API(cudaCreateChannelDesc, struct cuda_channel_desc,
+                (int x, int y, int z, int w, int format))
 {
     return (struct cuda_channel_desc){x, y, z, w, format};
 }

@@ -21,7 +21,8 @@ WS_RT_STREAM_API(cudaMallocAsync, _ptsz, (void **p, size_t bytes, void *stream),
     return alloc(p, bytes, device, id);
 }
 
-WS_RT_STREAM_API(cudaMallocFromPoolAsync, _ptsz, (void **p, size_t bytes, void *pool, void *stream), (p, bytes, pool, stream))
+WS_RT_STREAM_API(cudaMallocFromPoolAsync, _ptsz, (void **p, size_t bytes, void *pool, void *stream),
+                 (p, bytes, pool, stream))
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);

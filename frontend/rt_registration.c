@@ -15,11 +15,11 @@
 #include "frontend/registry.h"
 
 struct symbol {
-    const void *host;          /* key */
+    const void *host; /* key */
     struct registration *of;
-    struct ws_kernel *kernel;  /* NULL: a variable */
+    struct ws_kernel *kernel; /* NULL: a variable */
     const char *name;
-    struct symbol *next;       /* of the registration */
+    struct symbol *next; /* of the registration */
     UT_hash_handle hh;
 };
 struct registration { /* its address is the handle that nvcc's code keeps */
@@ -95,27 +95,31 @@ static void add(void **handle, const void *host, const char *name, bool is_kerne
     pthread_rwlock_unlock(&lock);
 }
 
-WS_RT_TYPED_API(__cudaRegisterFunction, void, (void **handle, const char *host, char *device, const char *name, int thread_limit, void *tid,
-                void *bid, void *block, void *grid, int *warp_size))
+WS_RT_TYPED_API(__cudaRegisterFunction, void,
+                (void **handle, const char *host, char *device, const char *name, int thread_limit,
+                 void *tid, void *bid, void *block, void *grid, int *warp_size))
 {
     add(handle, host, name, true);
 }
 
-WS_RT_TYPED_API(__cudaRegisterVar, void, (void **handle, char *host, char *address, const char *name, int external, size_t bytes, int constant,
-                int global))
+WS_RT_TYPED_API(__cudaRegisterVar, void,
+                (void **handle, char *host, char *address, const char *name, int external,
+                 size_t bytes, int constant, int global))
 {
     add(handle, host, name, false);
 }
 
 /* The program would read *@host as the variable's address on the host: device memory has none. */
-WS_RT_TYPED_API(__cudaRegisterManagedVar, void, (void **handle, void **host, char *address, const char *name, int external, size_t bytes,
-                int constant, int global))
+WS_RT_TYPED_API(__cudaRegisterManagedVar, void,
+                (void **handle, void **host, char *address, const char *name, int external,
+                 size_t bytes, int constant, int global))
 {
     ws_session_unsupported("__managed__ variables");
     add(handle, host, name, false);
 }
 
-WS_RT_TYPED_API(__cudaRegisterHostVar, void, (void **handle, const char *name, char *host, size_t bytes))
+WS_RT_TYPED_API(__cudaRegisterHostVar, void,
+                (void **handle, const char *name, char *host, size_t bytes))
 {
     ws_session_unsupported("__cudaRegisterHostVar");
 }
@@ -182,10 +186,18 @@ int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, 
 /* ---- <<<…>>> ---- */
 
 enum { PUSHED_MAX = 16 }; /* a launch inside of another's arguments inside of … */
-struct pushed { struct cuda_dim3 grid, block; size_t shared_bytes; void *stream; };
-static __thread struct { int n; struct pushed v[PUSHED_MAX]; } pushed __attribute__((tls_model("initial-exec")));
+struct pushed {
+    struct cuda_dim3 grid, block;
+    size_t shared_bytes;
+    void *stream;
+};
+static __thread struct {
+    int n;
+    struct pushed v[PUSHED_MAX];
+} pushed __attribute__((tls_model("initial-exec")));
 
-WS_RT_TYPED_API(__cudaPushCallConfiguration, unsigned, (struct cuda_dim3 grid, struct cuda_dim3 block, size_t shared_bytes, void *stream))
+WS_RT_TYPED_API(__cudaPushCallConfiguration, unsigned,
+                (struct cuda_dim3 grid, struct cuda_dim3 block, size_t shared_bytes, void *stream))
 {
     if (pushed.n == PUSHED_MAX)
         return (unsigned)ws_rt_record(CUDA_MISSING_CONFIGURATION);
@@ -193,7 +205,8 @@ WS_RT_TYPED_API(__cudaPushCallConfiguration, unsigned, (struct cuda_dim3 grid, s
     return CUDA_OK;
 }
 
-WS_RT_API(__cudaPopCallConfiguration, (struct cuda_dim3 *grid, struct cuda_dim3 *block, size_t *shared_bytes, void *stream))
+WS_RT_API(__cudaPopCallConfiguration,
+          (struct cuda_dim3 * grid, struct cuda_dim3 *block, size_t *shared_bytes, void *stream))
 {
     if (!pushed.n)
         return ws_rt_record(CUDA_MISSING_CONFIGURATION);

@@ -70,7 +70,8 @@ WS_RT_STREAM_API(cudaStreamQuery, _ptsz, (void *stream), (stream))
     return WS_RT_DONE(ws_session_stream_query(id));
 }
 
-WS_RT_STREAM_API(cudaStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned flags), (stream, event, flags))
+WS_RT_STREAM_API(cudaStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned flags),
+                 (stream, event, flags))
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
@@ -80,7 +81,8 @@ WS_RT_STREAM_API(cudaStreamWaitEvent, _ptsz, (void *stream, void *event, unsigne
 }
 
 /* What a stream is. Return: recorded code. */
-static int info(void *stream, bool per_thread, int *ret_device, bool *ret_non_blocking, int *ret_priority, uint64_t *ret_id)
+static int info(void *stream, bool per_thread, int *ret_device, bool *ret_non_blocking,
+                int *ret_priority, uint64_t *ret_id)
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
@@ -101,7 +103,8 @@ WS_RT_STREAM_API(cudaStreamGetFlags, _ptsz, (void *stream, unsigned *flags), (st
     return code;
 }
 
-WS_RT_STREAM_API(cudaStreamGetPriority, _ptsz, (void *stream, int *ret_priority), (stream, ret_priority))
+WS_RT_STREAM_API(cudaStreamGetPriority, _ptsz, (void *stream, int *ret_priority),
+                 (stream, ret_priority))
 {
     int device, priority;
     bool non_blocking;
@@ -127,7 +130,8 @@ WS_RT_STREAM_API(cudaStreamGetDevice, _ptsz, (void *stream, int *ret_device), (s
     return code;
 }
 
-WS_RT_STREAM_API(cudaStreamGetId, _ptsz, (void *stream, unsigned long long *ret_id), (stream, ret_id))
+WS_RT_STREAM_API(cudaStreamGetId, _ptsz, (void *stream, unsigned long long *ret_id),
+                 (stream, ret_id))
 {
     int device, priority;
     bool non_blocking;
@@ -141,7 +145,8 @@ WS_RT_STREAM_API(cudaStreamGetId, _ptsz, (void *stream, unsigned long long *ret_
 }
 
 /* The callback runs here, when all before it is done: what comes after it on the stream can't have been given before it returns. */
-WS_RT_STREAM_API(cudaStreamAddCallback, _ptsz, (void *stream, void (*fn)(void *, int, void *), void *data, unsigned flags),
+WS_RT_STREAM_API(cudaStreamAddCallback, _ptsz,
+                 (void *stream, void (*fn)(void *, int, void *), void *data, unsigned flags),
                  (stream, fn, data, flags))
 {
     WS_RT_ENTER(device);
@@ -155,7 +160,8 @@ WS_RT_STREAM_API(cudaStreamAddCallback, _ptsz, (void *stream, void (*fn)(void *,
     return WS_RT_DONE(r);
 }
 
-WS_RT_STREAM_API(cudaLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), void *data), (stream, fn, data))
+WS_RT_STREAM_API(cudaLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), void *data),
+                 (stream, fn, data))
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
@@ -169,7 +175,8 @@ WS_RT_STREAM_API(cudaLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), v
 
 /* ---- attributes: hints that a software device doesn't need ---- */
 
-WS_RT_STREAM_API(cudaStreamSetAttribute, _ptsz, (void *stream, int attribute, const union cuda_launch_attribute_value *value),
+WS_RT_STREAM_API(cudaStreamSetAttribute, _ptsz,
+                 (void *stream, int attribute, const union cuda_launch_attribute_value *value),
                  (stream, attribute, value))
 {
     int device, priority;
@@ -181,7 +188,8 @@ WS_RT_STREAM_API(cudaStreamSetAttribute, _ptsz, (void *stream, int attribute, co
     return code;
 }
 
-WS_RT_STREAM_API(cudaStreamGetAttribute, _ptsz, (void *stream, int attribute, union cuda_launch_attribute_value *value),
+WS_RT_STREAM_API(cudaStreamGetAttribute, _ptsz,
+                 (void *stream, int attribute, union cuda_launch_attribute_value *value),
                  (stream, attribute, value))
 {
     int device, priority;
@@ -220,7 +228,8 @@ WS_RT_STREAM_API(cudaStreamIsCapturing, _ptsz, (void *stream, int *status), (str
 /* All versions begin with these parameters, and set no other unless the stream is capturing. */
 WS_RT_STREAM_API(cudaStreamGetCaptureInfo, _ptsz, (void *stream, int *status), (stream, status))
 {
-    return per_thread ? cudaStreamIsCapturing_ptsz(stream, status) : cudaStreamIsCapturing(stream, status);
+    return per_thread ? cudaStreamIsCapturing_ptsz(stream, status)
+                      : cudaStreamIsCapturing(stream, status);
 }
 WS_RT_ALIAS(cudaStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo)
 WS_RT_ALIAS(cudaStreamGetCaptureInfo_v2_ptsz, cudaStreamGetCaptureInfo_ptsz)
@@ -243,7 +252,8 @@ static int event_create(void **event, unsigned flags)
 {
     uint64_t id;
     WS_RT_ENTER(device);
-    if (!event || flags > EVENT_FLAGS || ((flags & EVENT_INTERPROCESS) && !(flags & EVENT_DISABLE_TIMING)))
+    if (!event || flags > EVENT_FLAGS ||
+        ((flags & EVENT_INTERPROCESS) && !(flags & EVENT_DISABLE_TIMING)))
         return ws_rt_record(CUDA_INVALID_VALUE);
     if (flags & EVENT_INTERPROCESS) {
         ws_session_unsupported("cudaEventInterprocess");
@@ -281,7 +291,8 @@ WS_RT_STREAM_API(cudaEventRecord, _ptsz, (void *event, void *stream), (event, st
     return WS_RT_DONE(ws_session_event_record(id_of(event), id));
 }
 
-WS_RT_STREAM_API(cudaEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags), (event, stream, flags))
+WS_RT_STREAM_API(cudaEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags),
+                 (event, stream, flags))
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum { WS_SLAB_FIRST = 64, WS_SLAB_CHUNKS = 20 }; /* chunk i has 64 << i objects */
-struct ws_slot { /* first member of an object */
+struct ws_slot {                                  /* first member of an object */
     _Atomic bool live;
     struct ws_slot *next_free;
 };
@@ -23,7 +23,10 @@ struct ws_slab {
     struct ws_slot *first_free, *last_free;
     uint8_t *_Atomic chunks[WS_SLAB_CHUNKS];
 };
-#define WS_SLAB(type) { .lock = PTHREAD_MUTEX_INITIALIZER, .object_bytes = sizeof(type) }
+#define WS_SLAB(type)                                                                              \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .object_bytes = sizeof(type)                            \
+    }
 
 /* A zeroed live object, or NULL if memory is short. */
 void *ws_slab_new(struct ws_slab *s);

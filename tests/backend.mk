@@ -19,3 +19,20 @@ check_PROGRAMS += tests/unit/test_backend_stream
 tests_unit_test_backend_stream_SOURCES = tests/unit/test_backend_stream.c
 tests_unit_test_backend_stream_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_stream
+
+check_PROGRAMS += tests/unit/test_backend_server tests/unit/test_backend_config tests/unit/test_backend_va
+tests_unit_test_backend_server_SOURCES = tests/unit/test_backend_server.c
+tests_unit_test_backend_server_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+tests_unit_test_backend_config_SOURCES = tests/unit/test_backend_config.c
+tests_unit_test_backend_config_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+tests_unit_test_backend_va_SOURCES = tests/unit/test_backend_va.c
+tests_unit_test_backend_va_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_server tests/unit/test_backend_config tests/unit/test_backend_va
+
+# The fuzz target over its corpus; to fuzz: clang -fsanitize=fuzzer,address with fuzz_protocol.c in place of driver.c.
+check_PROGRAMS += tests/fuzz/fuzz_protocol
+tests_fuzz_fuzz_protocol_SOURCES = tests/fuzz/fuzz_protocol.c tests/fuzz/driver.c
+tests_fuzz_fuzz_protocol_LDADD = $(WSSERVER_LDADD)
+dist_check_SCRIPTS += tests/fuzz/protocol.sh
+TESTS += tests/fuzz/protocol.sh
+EXTRA_DIST += tests/corpus/protocol

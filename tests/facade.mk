@@ -1,9 +1,18 @@
-# Tests of the façades.
+# Tests of the façades. The unit tests link a session that only records (fake_session.c) in the real one's place.
+FACADE_TEST_SOURCES = tests/unit/fake_session.h tests/unit/fake_session.c frontend/image.h frontend/image.c $(FACADE_SOURCES)
+FACADE_TEST_LIBS = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) -ldl -lpthread
+check_PROGRAMS += tests/unit/test_facade tests/unit/test_facade_table
+tests_unit_test_facade_SOURCES = tests/unit/test_facade.c $(FACADE_TEST_SOURCES)
+tests_unit_test_facade_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
+tests_unit_test_facade_table_SOURCES = tests/unit/test_facade_table.c $(FACADE_TEST_SOURCES)
+tests_unit_test_facade_table_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
+TESTS += tests/unit/test_facade tests/unit/test_facade_table
+
 check_PROGRAMS += tests/process/facade_driver
 tests_process_facade_driver_SOURCES = tests/process/facade_driver.c
 tests_process_facade_driver_CFLAGS = $(CUDA_CFLAGS)
 tests_process_facade_driver_LDFLAGS =
 tests_process_facade_driver_LDADD = -ldl
-EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu
-dist_check_SCRIPTS += tests/process/facade.sh
-TESTS += tests/process/facade.sh
+EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu tests/process/facade_types.c tools/entrypoints.py
+dist_check_SCRIPTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh
+TESTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh

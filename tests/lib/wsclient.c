@@ -46,36 +46,20 @@ static void write_conf(const struct wst_daemon *d, const char *path, const char 
     fclose(f);
 }
 
-void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const *extra)
+static void launch(struct wst_daemon *d)
 {
-    static int n_started;
-    const char *program = getenv("WATTSHARED"), *argv[32];
-    char conf_path[96], fd_text[16];
+    const char *argv[WS_ARRAY_SIZE(d->args) + 4];
+    char byte, fd_text[16];
     int ready[2], n = 0;
-    *d = (struct wst_daemon){0};
-    snprintf(d->dir, sizeof d->dir, "/tmp/wst-%d-%d", (int)getpid(), n_started++);
-    if (mkdir(d->dir, 0700))
-        die(d->dir);
-    snprintf(d->ipc, sizeof d->ipc, "ipc://%s/sock", d->dir);
-    snprintf(d->tcp, sizeof d->tcp, "tcp://127.0.0.1:%d", 20000 + (int)getpid() % 20000 + n_started);
-    snprintf(d->log, sizeof d->log, "%s.log", d->dir);
-    argv[n++] = program ? program : "backend/wattshared";
-    if (conf) {
-        snprintf(conf_path, sizeof conf_path, "%s/conf", d->dir);
-        write_conf(d, conf_path, conf);
-        argv[n++] = "--config";
-        argv[n++] = conf_path;
-    } else {
-        argv[n++] = "--socket";
-        argv[n++] = d->ipc;
-    }
     if (pipe(ready))
         die("pipe");
     snprintf(fd_text, sizeof fd_text, "%d", ready[1]);
+    while (d->args[n][0]) {
+        argv[n] = d->args[n];
+        n++;
+    }
     argv[n++] = "--ready-fd";
     argv[n++] = fd_text;
-    for (; extra && *extra; extra++)
-        argv[n++] = *extra;
     argv[n] = NULL;
     d->pid = fork();
     if (d->pid < 0)
@@ -89,7 +73,6 @@ void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const 
         _exit(127);
     }
     close(ready[1]);
-    char byte;
     struct pollfd p = {.fd = ready[0], .events = POLLIN};
     if (poll(&p, 1, 20000) != 1 || read(ready[0], &byte, 1) != 1) {
         char command[160];
@@ -99,6 +82,37 @@ void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const 
         die("the daemon did not start");
     }
     close(ready[0]);
+}
+
+void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const *extra)
+{
+    static int n_started;
+    const char *program = getenv("WATTSHARED");
+    int n = 0;
+    *d = (struct wst_daemon){0};
+    snprintf(d->dir, sizeof d->dir, "/tmp/wst-%d-%d", (int)getpid(), n_started++);
+    if (mkdir(d->dir, 0700))
+        die(d->dir);
+    snprintf(d->ipc, sizeof d->ipc, "ipc://%s/sock", d->dir);
+    snprintf(d->tcp, sizeof d->tcp, "tcp://127.0.0.1:%d", 20000 + (int)getpid() % 20000 + n_started);
+    snprintf(d->log, sizeof d->log, "%s.log", d->dir);
+    snprintf(d->args[n++], sizeof d->args[0], "%s", program ? program : "backend/wattshared");
+    if (conf) {
+        snprintf(d->args[n++], sizeof d->args[0], "--config");
+        snprintf(d->args[n], sizeof d->args[0], "%s/conf", d->dir);
+        write_conf(d, d->args[n++], conf);
+    } else {
+        snprintf(d->args[n++], sizeof d->args[0], "--socket");
+        snprintf(d->args[n++], sizeof d->args[0], "%s", d->ipc);
+    }
+    for (; extra && *extra; extra++)
+        snprintf(d->args[n++], sizeof d->args[0], "%s", *extra);
+    launch(d);
+}
+
+void wst_daemon_restart(struct wst_daemon *d)
+{
+    launch(d);
 }
 
 int wst_daemon_stop(struct wst_daemon *d)

@@ -13,10 +13,13 @@
 struct wst_daemon {
     pid_t pid;
     char dir[64], ipc[96], tcp[64], log[96];
+    char args[16][128]; /* up to an empty one */
 };
 /* @extra: further arguments, NULL-terminated, or NULL. @conf: text of a configuration file; @ipc and @tcp may stand in it as
  * %IPC% and %TCP%; NULL: --socket with the ipc endpoint only. */
 void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const *extra);
+/* Again, with the same arguments and place, after the test has ended the process itself. */
+void wst_daemon_restart(struct wst_daemon *d);
 /* SIGTERM, then waits. Return: exit status, 256 + signal if killed by one. */
 int wst_daemon_stop(struct wst_daemon *d);
 long wst_daemon_rss_kib(const struct wst_daemon *d);      /* all; shared memory included */

@@ -113,8 +113,22 @@ void wss_turn(struct wss *w)
     (void)ws_server_turn(w->server);
 }
 
+/* With WSS_RECORD=FILE in the environment the messages are appended to FILE, as tests/fuzz/fuzz_protocol.c reads them: that is
+ * how its corpus is made. */
+static void record(unsigned peer, const void *p, size_t n)
+{
+    const char *path = getenv("WSS_RECORD");
+    FILE *f = path && n < 65536 ? fopen(path, "ab") : NULL;
+    if (!f)
+        return;
+    fwrite((uint8_t[]){(uint8_t)peer, (uint8_t)n, (uint8_t)(n >> 8)}, 1, 3, f);
+    fwrite(p, 1, n, f);
+    fclose(f);
+}
+
 void wss_raw(struct wss *w, unsigned peer, const void *p, size_t n)
 {
+    record(peer, p, n);
     zmq_msg_t frame;
     zmq_msg_init_size(&frame, n);
     memcpy(zmq_msg_data(&frame), p, n);
@@ -300,38 +314,40 @@ uint64_t wss_query_stream(struct wss *w, unsigned peer, uint64_t stream)
     return query(w, peer, WS__QUERY__WHAT_STREAM, stream);
 }
 
-uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const char *text)
+static void sha_of(const void *p, size_t n, uint8_t *ret)
 {
-    uint8_t sha256[WS_SHA256_BYTES];
     SHA2_CTX sha;
     SHA256Init(&sha);
-    SHA256Update(&sha, (const uint8_t *)text, strlen(text));
-    SHA256Final(sha256, &sha);
+    SHA256Update(&sha, p, n);
+    SHA256Final(ret, &sha);
+}
+
+uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image, size_t n)
+{
+    uint8_t sha256[WS_SHA256_BYTES];
+    sha_of(image, n, sha256);
     Ws__ModuleLoad m = WS__MODULE_LOAD__INIT;
     m.module = module;
     m.device = device;
     m.sha256 = (ProtobufCBinaryData){sizeof sha256, sha256};
-    m.image_bytes = strlen(text);
+    m.image_bytes = n;
     m.name = (char *)"t.ptx";
     return wss_do(w, peer, WS__COMMAND__C_MODULE_LOAD, &m);
 }
 
-uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const char *text)
+uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image, size_t n)
 {
-    uint64_t seq = wss_load_try(w, peer, module, device, text);
+    uint64_t seq = wss_load_try(w, peer, module, device, image, n);
     if (wss_error(w, peer, seq) != WS__ERROR__NEED_IMAGE)
         return seq;
     uint8_t sha256[WS_SHA256_BYTES];
-    SHA2_CTX sha;
-    SHA256Init(&sha);
-    SHA256Update(&sha, (const uint8_t *)text, strlen(text));
-    SHA256Final(sha256, &sha);
+    sha_of(image, n, sha256);
     Ws__ModuleImage i = WS__MODULE_IMAGE__INIT;
     i.sha256 = (ProtobufCBinaryData){sizeof sha256, sha256};
-    i.image_bytes = strlen(text);
-    i.data = (ProtobufCBinaryData){strlen(text), (uint8_t *)text};
+    i.image_bytes = n;
+    i.data = (ProtobufCBinaryData){n, (uint8_t *)image};
     wss_do(w, peer, WS__COMMAND__C_MODULE_IMAGE, &i);
-    return wss_load_try(w, peer, module, device, text);
+    return wss_load_try(w, peer, module, device, image, n);
 }
 
 uint64_t wss_launch(struct wss *w, unsigned peer, uint64_t stream, uint64_t function, const void *params, size_t n)

@@ -7,7 +7,7 @@ run() { # run WANTED-STATUS PATTERN ARGUMENTS…: the pattern must be in the out
     want=$1 pattern=$2
     shift 2
     r=0
-    timeout -k 5 60 "$wattshare" "$@" >"$tmp/out" 2>&1 || r=$?
+    LD_PRELOAD=$asan timeout -k 5 60 "$wattshare" "$@" >"$tmp/out" 2>&1 || r=$?
     [ $r = "$want" ] || { cat "$tmp/out"; fail "wattshare $*: status $r, not $want"; }
     [ -z "$pattern" ] || grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "wattshare $*: no '$pattern'"; }
     ok "wattshare $*"
@@ -48,7 +48,7 @@ start_daemon --gpus t400
 run 0 'wattshared pid' status
 run 0 '"gpus":' status --json
 run 7 '' run -- sh -c 'exit 7'
-run 0 "^$build/frontend/libwattshare.so" run -- sh -c 'echo "$LD_PRELOAD"' || true
+run 0 "$build/frontend/libwattshare.so" run -- sh -c 'echo "$LD_PRELOAD"'
 [ -n "$asan" ] || {
     n=$(LD_PRELOAD="$build/frontend/libwattshare.so" "$wattshare" run -- "$wattshare" run -- sh -c 'echo "$LD_PRELOAD"' | tr ': ' '\n\n' | grep -c libwattshare)
     [ "$n" = 1 ] || fail "LD_PRELOAD names the library $n times"
@@ -60,7 +60,7 @@ stop_daemon
 unset WATTSHARE_SOCKET
 
 # private daemons
-run 0 '^PASS' run --private --gpus t400 -- env LD_PRELOAD="${asan:+$asan:}$build/frontend/libwattshare.so" "$cuda/drv_aes" 16
+run 0 '^PASS' run --private --gpus t400 -- "$cuda/drv_aes" 16
 run 9 '' run --private -- sh -c 'exit 9'
 run 143 '' run --private -- sh -c 'kill -TERM $$'
 run 0 '^ipc://' run --private -- sh -c 'echo "$WATTSHARE_SOCKET"'
@@ -69,7 +69,7 @@ run 69 "no-such-gpu" run --private --gpus no-such-gpu -- true
 
 # signals go to the program; what was started ends, also when we are killed
 private() { # private SIGNAL WANTED
-    "$wattshare" run --private -- sh -c 'trap "exit 5" TERM; echo "$WATTSHARE_SOCKET" >"$0"; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done' "$tmp/sock_of" &
+    LD_PRELOAD=$asan "$wattshare" run --private -- sh -c 'trap "exit 5" TERM; echo "$WATTSHARE_SOCKET" >"$0"; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done' "$tmp/sock_of" &
     p=$!
     i=0
     while [ ! -s "$tmp/sock_of" ]; do

@@ -61,7 +61,8 @@ typedef uint64_t dptr;
     F(cuModuleGetFunction, (handle *, handle, const char *))                                       \
     F(cuModuleGetGlobal_v2, (dptr *, size_t *, handle, const char *))                              \
     F(cuModuleGetFunctionCount, (unsigned *, handle))                                              \
-    F(cuLibraryLoadData, (handle *, const void *, int *, void **, unsigned, int *, void **, unsigned)) \
+    F(cuLibraryLoadData,                                                                           \
+      (handle *, const void *, int *, void **, unsigned, int *, void **, unsigned))                \
     F(cuLibraryGetKernel, (handle *, handle, const char *))                                        \
     F(cuLibraryUnload, (handle))                                                                   \
     F(cuKernelGetFunction, (handle *, handle))                                                     \
@@ -75,7 +76,8 @@ typedef uint64_t dptr;
     F(cuParamSetv, (handle, int, void *, unsigned))                                                \
     F(cuParamSetSize, (handle, unsigned))                                                          \
     F(cuLaunchGrid, (handle, int, int))                                                            \
-    F(cuLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **)) \
+    F(cuLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,         \
+                       unsigned, handle, void **, void **))                                        \
     F(cuOccupancyMaxPotentialBlockSize, (int *, int *, handle, size_t (*)(int), size_t, int))      \
     F(cuMemAlloc_v2, (dptr *, size_t))                                                             \
     F(cuMemFree_v2, (dptr))                                                                        \
@@ -103,18 +105,21 @@ typedef uint64_t dptr;
 #define DECLARE(name, params) static int(*name) params;
 FUNCTIONS(DECLARE)
 
-static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
-                          ".visible .global .align 4 .u32 number = 5;\n"
-                          ".visible .entry add(.param .u64 p, .param .u32 by, .param .u32 n)\n{\n"
-                          ".reg .pred %p1; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
-                          "ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [by]; ld.param.u32 %r2, [n];\n"
-                          "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r5, %tid.x; mad.lo.s32 %r6, %r3, %r4, %r5;\n"
-                          "setp.ge.s32 %p1, %r6, %r2; @%p1 bra END;\n"
-                          "mul.wide.s32 %rd2, %r6, 4; add.s64 %rd3, %rd1, %rd2;\n"
-                          "ld.global.u32 %r7, [%rd3]; add.s32 %r7, %r7, %r1; st.global.u32 [%rd3], %r7;\n"
-                          "END: ret;\n}\n"
-                          ".visible .entry nothing()\n{\nret;\n}\n";
-static const char bad_ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry x()\n{\n  frobnicate.u32 %r1;\n ret;\n}\n";
+static const char ptx[] =
+    ".version 6.0\n.target sm_50\n.address_size 64\n"
+    ".visible .global .align 4 .u32 number = 5;\n"
+    ".visible .entry add(.param .u64 p, .param .u32 by, .param .u32 n)\n{\n"
+    ".reg .pred %p1; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [by]; ld.param.u32 %r2, [n];\n"
+    "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r5, %tid.x; mad.lo.s32 %r6, %r3, %r4, "
+    "%r5;\n"
+    "setp.ge.s32 %p1, %r6, %r2; @%p1 bra END;\n"
+    "mul.wide.s32 %rd2, %r6, 4; add.s64 %rd3, %rd1, %rd2;\n"
+    "ld.global.u32 %r7, [%rd3]; add.s32 %r7, %r7, %r1; st.global.u32 [%rd3], %r7;\n"
+    "END: ret;\n}\n"
+    ".visible .entry nothing()\n{\nret;\n}\n";
+static const char bad_ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry "
+                              "x()\n{\n  frobnicate.u32 %r1;\n ret;\n}\n";
 
 enum { N = 1000 };
 static int data[N], result[N];
@@ -301,7 +306,10 @@ static void launches(void)
     OK(cuEventSynchronize(e1));
     OK(cuEventElapsedTime(&ms, e0, e1));
     CHECK(ms > 0);
-    struct { dptr p; unsigned by, n; } packed = {p, 4, N};
+    struct {
+        dptr p;
+        unsigned by, n;
+    } packed = {p, 4, N};
     size_t bytes = sizeof packed;
     void *extra[] = {(void *)1, &packed, (void *)2, &bytes, NULL};
     OK(cuLaunchKernel(f, 8, 1, 1, 128, 1, 1, 0, NULL, NULL, extra));
@@ -346,9 +354,21 @@ static void memory(void)
     OK(cuMemsetD32_v2(p, 0x01020304, 1024));
     OK(cuMemsetD2D16_v2(p, 64, 0xffff, 2, 3)); /* two halves in each of three rows of 64 bytes */
     OK(cuMemcpyDtoH_v2(result, p, 4000));
-    CHECK(result[0] == -1 && result[1] == 0x01020304 && result[16] == -1 && result[32] == -1 && result[48] == 0x01020304);
-    struct { size_t sx, sy; int st; const void *sh; dptr sd; void *sa; size_t sp, dx, dy; int dt; void *dh; dptr dd; void *da;
-             size_t dp, width, height; } m = {.st = 2, .sd = p, .sp = 64, .dt = 1, .dh = data, .dp = 4, .width = 4, .height = 3};
+    CHECK(result[0] == -1 && result[1] == 0x01020304 && result[16] == -1 && result[32] == -1 &&
+          result[48] == 0x01020304);
+    struct {
+        size_t sx, sy;
+        int st;
+        const void *sh;
+        dptr sd;
+        void *sa;
+        size_t sp, dx, dy;
+        int dt;
+        void *dh;
+        dptr dd;
+        void *da;
+        size_t dp, width, height;
+    } m = {.st = 2, .sd = p, .sp = 64, .dt = 1, .dh = data, .dp = 4, .width = 4, .height = 3};
     OK(cuMemcpy2D_v2(&m));
     CHECK(data[0] == -1 && data[1] == -1 && data[2] == -1 && data[3] == 0);
     OK(cuPointerGetAttribute(&v, 2, p));
@@ -372,7 +392,9 @@ int main(void)
         printf("%s\n", dlerror());
         return 1;
     }
-#define FIND(name, params) *(void **)&name = dlsym(lib, #name); CHECK(name != NULL);
+#define FIND(name, params)                                                                         \
+    *(void **)&name = dlsym(lib, #name);                                                           \
+    CHECK(name != NULL);
     FUNCTIONS(FIND)
     if (n_failed)
         return 1;

@@ -375,6 +375,7 @@ static void launches()
     cudaFuncAttributes a;
     OK(cudaFuncGetAttributes(&a, dynamic));
     CHECK(a.maxThreadsPerBlock > 0 && a.numRegs > 0 && a.maxDynamicSharedSizeBytes == 60000 && a.sharedSizeBytes == 0);
+    CHECK(a.ptxVersion * 10 == __CUDA_ARCH_LIST__); /* nvcc compiled for one architecture */
     OK(cudaFuncSetCacheConfig(dynamic, cudaFuncCachePreferL1));
     int grid = 0, block = 0;
     OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, scale<int>, 0, 0));

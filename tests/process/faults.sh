@@ -3,7 +3,7 @@
 # A kernel's fault becomes CUDA's error for its client, and no other client notices; PTX with errors is named in the JIT log.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 cat >"$tmp/conf" <<C
-max_kernel_minsns = 30
+max_kernel_insns = 30000000
 C
 start_daemon --config "$tmp/conf" --gpus t400
 programs=$cuda/drv_fault

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend: the configuration file and the command line's words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "backend/config.h"
+#include "base/error.h"
+
+struct fixture {
+    struct ws_config c;
+    struct ws_diags d;
+    char path[64];
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    strcpy(f->path, "/tmp/ws-conf-XXXXXX");
+    close(mkstemp(f->path));
+    *state = f;
+    return ws_config_init(&f->c);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    ws_config_deinit(&f->c);
+    ws_diags_deinit(&f->d);
+    unlink(f->path);
+    free(f);
+    return 0;
+}
+
+static int load(struct fixture *f, const char *text)
+{
+    FILE *o = fopen(f->path, "w");
+    fputs(text, o);
+    fclose(o);
+    ws_diags_deinit(&f->d);
+    return ws_config_load(&f->c, f->path, &f->d);
+}
+
+static void test_everything_is_taken(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(load(f, "# comment\n"
+                             "endpoints = {\"ipc:///tmp/a\", \"tcp://127.0.0.1:5555\"}\n"
+                             "socket_mode = 0666\nsocket_group = \"gpu\"\n"
+                             "gpus = {\"t400\", \"t400\", \"h200\"}\ncatalog = {\"/a\", \"/b\"}\n"
+                             "clock = skip\nworkers = 3\nplacement = fixed\nlog_level = error\n"
+                             "drain_timeout_s = 7\nheartbeat_s = 2\nmax_kernel_insns = 5000000000\n"
+                             "limits {\nmax_clients = 9\nmax_message_bytes = 100000\nmemory_quota_bytes = 8589934592\n}\n"),
+                     0);
+    assert_string_equal(f->c.endpoints[1], "tcp://127.0.0.1:5555");
+    assert_null(f->c.endpoints[2]);
+    assert_int_equal(f->c.socket_mode, 0666);
+    assert_string_equal(f->c.socket_group, "gpu");
+    assert_string_equal(f->c.gpus[2], "h200");
+    assert_null(f->c.gpus[3]);
+    assert_string_equal(f->c.catalog[1], "/b");
+    assert_int_equal(f->c.clock, WS_CLOCK_SKIP);
+    assert_int_equal(f->c.n_workers, 3);
+    assert_int_equal(f->c.placement, WS_PLACE_FIXED);
+    assert_int_equal(f->c.log_level, WS_ERROR);
+    assert_int_equal(f->c.drain_timeout_s, 7);
+    assert_int_equal(f->c.heartbeat_s, 2);
+    assert_int_equal(f->c.max_kernel_insns, UINT64_C(5000000000));
+    assert_int_equal(f->c.limits.max_clients, 9);
+    assert_int_equal(f->c.limits.max_message_bytes, 100000);
+    assert_int_equal(f->c.limits.memory_quota_bytes, UINT64_C(8) << 30);
+    assert_int_equal(f->c.limits.max_commands, ws_limits_default.max_commands); /* what is not named keeps its default */
+}
+
+static void test_wrong_lines_are_named(void **state)
+{
+    static const struct { const char *text; uint32_t line; const char *says, *right; } rows[] = {
+        {"\nworkers = 5000\n", 2, "workers = 5000 is out of range", "0 to 1024"},
+        {"workers = many\n", 1, "workers", ""},
+        {"clock = fast\n", 1, "clock = \"fast\" is not known", "functional or skip"},
+        {"placement = here\n", 1, "placement", "spread or fixed"},
+        {"\n\nlog_level = loud\n", 3, "log_level", "error, warning, info or debug"},
+        {"socket_mode = \"0999\"\n", 1, "socket_mode", "octal"},
+        {"endpoints = {\"ipc:///a\",\n \"udp://x\"}\n", 2, "\"udp://x\" is wrong", "ipc:///PATH or tcp://ADDRESS:PORT"},
+        {"endpoints = {\"ipc://@abstract\"}\n", 1, "abstract", "ipc:///PATH"},
+        {"endpoints = {\"tcp://nothing\"}\n", 1, "tcp://nothing", "tcp://ADDRESS:PORT"},
+        {"endpoints = {\"ipc:///" /* 120 bytes */
+         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n",
+         1, "xxxx", "too long"},
+        {"gpus = {\"\"}\n", 1, "gpus", "catalog"},
+        {"colour = red\n", 1, "no such option 'colour'", "wattshared.conf(5)"},
+        {"limits {\n  max_clients = 0\n}\n", 2, "max_clients = 0 is out of range", "1 to 100000"},
+        {"limits {\n  max_cats = 0\n}\n", 2, "no such option 'max_cats'", ""},
+        {"gpus = {\"a\"\n", 0, "", ""},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
+        char *text;
+        assert_int_equal(load(f, rows[i].text), WS_CONFIG_E_INVALID);
+        assert_true(f->d.n > 0);
+        text = ws_diags_text(&f->d);
+        bool ok = f->d.v[0].file && strstr(f->d.v[0].text, rows[i].says) && strstr(f->d.v[0].text, rows[i].right) &&
+                  (!rows[i].line || f->d.v[0].line == rows[i].line) && !strcmp(f->d.v[0].file, f->path);
+        if (!ok)
+            print_error("row %zu: %s", i, text);
+        free(text);
+        assert_true(ok);
+    }
+    assert_string_equal(f->c.gpus[0], "rtx3070"); /* nothing was changed */
+    assert_int_equal(f->c.clock, WS_CLOCK_FUNCTIONAL);
+}
+
+static void test_missing_file(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(ws_config_load(&f->c, "/nonexistent/x.conf", &f->d), -ENOENT);
+}
+
+static void test_command_line_words(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(ws_config_set_gpus(&f->c, "t400,h200", &f->d), 0);
+    assert_string_equal(f->c.gpus[1], "h200");
+    assert_null(f->c.gpus[2]);
+    assert_int_equal(ws_config_set_gpus(&f->c, ",", &f->d), WS_CONFIG_E_INVALID);
+    assert_int_equal(ws_config_set_endpoints(&f->c, "ipc:///x,tcp://*:1", &f->d), 0);
+    assert_string_equal(f->c.endpoints[1], "tcp://*:1");
+    assert_int_equal(ws_config_set_endpoints(&f->c, "ipc:///x,file", &f->d), WS_CONFIG_E_INVALID);
+    assert_string_equal(f->c.endpoints[1], "tcp://*:1");
+    assert_int_equal(ws_config_set_clock(&f->c, "skip", &f->d), 0);
+    assert_int_equal(ws_config_set_clock(&f->c, "skap", &f->d), WS_CONFIG_E_INVALID);
+    assert_int_equal(ws_config_set_log_level(&f->c, "warning", &f->d), 0);
+    assert_int_equal(ws_config_set_log_level(&f->c, "", &f->d), WS_CONFIG_E_INVALID);
+    assert_int_equal(ws_config_set_catalog(&f->c, "", &f->d), WS_CONFIG_E_INVALID);
+    assert_int_equal(f->d.n, 5);
+}
+
+int main(int argc, char **argv)
+{
+#define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_everything_is_taken),
+        T(test_wrong_lines_are_named),
+        T(test_missing_file),
+        T(test_command_line_words),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
