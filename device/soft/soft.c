@@ -239,7 +239,7 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
                         v->size_bytes - v->init_bytes);
     for (uint32_t i = 0; !r && i < v->n_init_syms; i++) {
         const struct ws_ptx_init_sym *s = &v->init_syms[i];
-        uint64_t value;
+        uint64_t value = 0;
         if (s->bytes > sizeof value || s->offset > v->size_bytes ||
             s->bytes > v->size_bytes - s->offset)
             return ws_raise(-EINVAL);
