@@ -5,7 +5,7 @@
 #define WS_TESTS_CUDA_AES_H
 #include "work.h"
 #define WORK "aes"
-enum { AES_SIZE_KIB = 2048, AES_MAX_KIB = 1 << 20, AES_BLOCK = 256 };
+enum { AES_SIZE_KIB = 4096, AES_MAX_KIB = 1 << 20, AES_BLOCK = 256 };
 
 struct aes_tables {
     uint32_t te[4][256]; /* column of MixColumns(SubBytes(x)), rotated */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include "work.h"
 #define WORK "blackscholes"
-enum { BS_SIZE_KI = 512, BS_MAX_KI = 1 << 15, BS_BLOCK = 128 };
+enum { BS_SIZE_KI = 1024, BS_MAX_KI = 1 << 15, BS_BLOCK = 128 };
 #define BS_RATE       0.02
 #define BS_VOLATILITY 0.30
 

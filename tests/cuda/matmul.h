@@ -4,7 +4,7 @@
 #define WS_TESTS_CUDA_MATMUL_H
 #include "work.h"
 #define WORK "matmul"
-enum { MATMUL_TILE = 16, MATMUL_SIZE = 384, MATMUL_MAX = 4096 };
+enum { MATMUL_TILE = 16, MATMUL_SIZE = 512, MATMUL_MAX = 4096 };
 
 static inline void matmul_fill(float *a, float *b, int n)
 {

@@ -6,7 +6,7 @@
 #include "work.h"
 #define WORK "montecarlo"
 enum {
-    MC_SIZE_MI = 16,
+    MC_SIZE_MI = 64,
     MC_MAX_MI = 4096,
     MC_BLOCK = 256,
     MC_GRID = 128,

@@ -4,7 +4,7 @@
 #define WS_TESTS_CUDA_SORT_H
 #include "work.h"
 #define WORK "sort"
-enum { SORT_SIZE = 17, SORT_MAX = 26, SORT_BLOCK = 256, SORT_TILE = 2 * SORT_BLOCK };
+enum { SORT_SIZE = 18, SORT_MAX = 26, SORT_BLOCK = 256, SORT_TILE = 2 * SORT_BLOCK };
 
 static inline void sort_fill(uint32_t *v, long n)
 {

@@ -4,7 +4,7 @@
 #define WS_TESTS_CUDA_STENCIL_H
 #include "work.h"
 #define WORK "stencil"
-enum { STENCIL_SIZE = 512, STENCIL_MAX = 8192, STENCIL_X = 32, STENCIL_Y = 8, STENCIL_STEPS = 20 };
+enum { STENCIL_SIZE = 1024, STENCIL_MAX = 8192, STENCIL_X = 32, STENCIL_Y = 8, STENCIL_STEPS = 20 };
 
 static inline void stencil_fill(uint32_t *v, long n)
 {

@@ -98,12 +98,44 @@ client() {
     LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 timeout -k 5 "${client_timeout:-120}" "$wattshare" run ${task:+--task "$task"} -- "$@"
 }
 
-# All clients there are: "kind/workload" words; nvcc's ones where there are any.
-clients() {
+# Clients are named "kind/workload"; kinds: drv, and static and shared where nvcc built them.
+drv_clients() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil; do echo "drv/$w"; done
-    if [ -x "$cuda/nv/matmul_static" ]; then
-        for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
-    fi
+}
+nvcc_clients() {
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
+}
+have_nvcc() {
+    [ -x "$cuda/nv/matmul_static" ]
+}
+all_clients() {
+    drv_clients
+    ! have_nvcc || nvcc_clients
+}
+# alone CLIENTS…: one after another, right and quiet.
+alone() {
+    for c in "$@"; do
+        task=$c client "$(client_path "$c")" "$(small "$c")" 2 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "$c"; }
+        grep -q '^PASS ' "$tmp/out" || { cat "$tmp/out"; fail "$c did not say PASS"; }
+        ! grep -v '^PASS ' "$tmp/out" || fail "$c said more than PASS"
+        ok "$c"
+    done
+}
+# together CLIENTS…: all at once, several rounds each.
+together() {
+    pids=
+    for c in "$@"; do
+        log=$tmp/$(echo "$c" | tr / _)
+        { task=$c client "$(client_path "$c")" "$(small "$c")" 8 >"$log" 2>&1 || echo "status $?" >>"$log"; } &
+        pids="$pids $!"
+    done
+    for p in $pids; do wait "$p"; done
+    for c in "$@"; do
+        log=$tmp/$(echo "$c" | tr / _)
+        grep -q '^PASS ' "$log" && ! grep -q '^status' "$log" || { cat "$log"; fail "$c among $#"; }
+        ok "$c among $#"
+        rm -f "$log"
+    done
 }
 client_path() { # drv/matmul -> its program
     case $1 in

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# As clients.sh, for programs that nvcc built with the static and with the shared runtime, and for eight of mixed kinds.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+have_nvcc || skip "no nvcc here, so no programs built by it"
+start_daemon --gpus rtx3070,t400
+# shellcheck disable=SC2046
+alone $(nvcc_clients)
+for k in static shared; do
+    together $k/matmul $k/aes $k/sort $k/search $k/blackscholes $k/montecarlo $k/histogram $k/stencil
+done
+together drv/matmul static/matmul shared/matmul static/reduce shared/saxpy drv/sort static/stencil shared/histogram
+wait_empty
+ok "nothing is left"
