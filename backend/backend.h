@@ -47,38 +47,45 @@ struct ws_epoch {
 };
 
 struct ws_job {
-    struct ws_op op;                  /* kind OP */
-    struct ws_job *next;              /* in its stream, the pool or the list of finished ones */
+    struct ws_op op;     /* kind OP */
+    struct ws_job *next; /* in its stream, the pool or the list of finished ones */
     struct ws_client *client;
-    struct ws_stream *stream;         /* NULL: waits for a record only */
-    struct ws_epoch *epoch;           /* NULL: of a non-blocking stream */
+    struct ws_stream *stream; /* NULL: waits for a record only */
+    struct ws_epoch *epoch;   /* NULL: of a non-blocking stream */
     uint64_t seq;
-    uint64_t floor_ns;                /* device time that the client had seen when it gave this job */
+    uint64_t floor_ns; /* device time that the client had seen when it gave this job */
     enum ws_job_kind kind;
     bool replies;                     /* one Reply with seq */
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    uint8_t bulk;                     /* Ws__Copy__Bulk */
-    uint32_t chunk;                   /* STAGED_*: index of the chunk */
-    struct ws_segment *segment;       /* STAGED_* : reference */
-    struct ws_record *record;         /* RECORD, WAIT, SYNC on an event: reference */
-    struct ws_join *join;             /* MARK */
-    uint8_t *buffer;                  /* malloc'ed: parameters, inline data, data of the reply */
-    zmq_msg_t frame;                  /* FRAME_SRC: keeps the data */
+    uint8_t bulk;               /* Ws__Copy__Bulk */
+    uint32_t chunk;             /* STAGED_*: index of the chunk */
+    struct ws_segment *segment; /* STAGED_* : reference */
+    struct ws_record *record;   /* RECORD, WAIT, SYNC on an event: reference */
+    struct ws_join *join;       /* MARK */
+    uint8_t *buffer;            /* malloc'ed: parameters, inline data, data of the reply */
+    zmq_msg_t frame;            /* FRAME_SRC: keeps the data */
     _Alignas(16) uint8_t inline_bytes[WS_JOB_INLINE_BYTES];
 };
 
 /* ---- joins: one action after all work before it, on several streams ---- */
-enum ws_join_kind { WS_JOIN_SYNC, WS_JOIN_FREE, WS_JOIN_UNLOAD, WS_JOIN_HOST_UNMAP, WS_JOIN_HOST_MAP, WS_JOIN_RESET };
+enum ws_join_kind {
+    WS_JOIN_SYNC,
+    WS_JOIN_FREE,
+    WS_JOIN_UNLOAD,
+    WS_JOIN_HOST_UNMAP,
+    WS_JOIN_HOST_MAP,
+    WS_JOIN_RESET
+};
 struct ws_join {
-    struct ws_list node;              /* client->joins, then server->reached, then perhaps client->quiescing */
+    struct ws_list node; /* client->joins, then server->reached, then perhaps client->quiescing */
     struct ws_client *client;
     enum ws_join_kind kind;
     uint64_t seq;
     bool replies;
     uint32_t n_left;
-    struct ws_context *context;       /* SYNC, RESET */
+    struct ws_context *context; /* SYNC, RESET */
     uint64_t end_ns;
     struct ws_allocation *allocation; /* FREE */
     struct ws_module *module;         /* UNLOAD */
@@ -93,12 +100,13 @@ struct ws_record { /* one EventRecord that was not done at once */
     bool done;
     uint64_t end_ns;
     struct ws_context *context;
-    struct ws_list streams;           /* blocked in a WAIT for this: ws_stream.blocked */
-    struct ws_job *syncs;             /* replies due */
+    struct ws_list streams; /* blocked in a WAIT for this: ws_stream.blocked */
+    struct ws_job *syncs;   /* replies due */
 };
 struct ws_event {
     uint64_t id;
-    struct ws_record *latest;         /* NULL: the most recent record was done at once, at end_ns on context */
+    struct ws_record
+        *latest; /* NULL: the most recent record was done at once, at end_ns on context */
     struct ws_context *context;
     uint64_t end_ns;
     UT_hash_handle hh;
@@ -108,74 +116,74 @@ struct ws_event {
 struct ws_stream {
     uint64_t id;
     struct ws_context *context;
-    struct ws_job *head, *tail;       /* not started */
-    struct ws_job *running;           /* the device has it; at most one, so order is kept */
-    struct ws_epoch *tail_epoch;      /* of the newest job; valid while the stream is busy */
-    uint64_t end_ns;                  /* of the newest finished job */
+    struct ws_job *head, *tail;  /* not started */
+    struct ws_job *running;      /* the device has it; at most one, so order is kept */
+    struct ws_epoch *tail_epoch; /* of the newest job; valid while the stream is busy */
+    uint64_t end_ns;             /* of the newest finished job */
     bool legacy, non_blocking;
-    bool destroyed;                   /* has no id any more; freed when idle */
+    bool destroyed; /* has no id any more; freed when idle */
     bool ready_linked;
-    struct ws_list blocked;           /* in context->epoch_waiters or record->streams */
-    struct ws_list ready;             /* in server->ready */
-    struct ws_list node;              /* in context->streams */
+    struct ws_list blocked; /* in context->epoch_waiters or record->streams */
+    struct ws_list ready;   /* in server->ready */
+    struct ws_list node;    /* in context->streams */
     UT_hash_handle hh;
 };
 
 struct ws_context { /* of a client on one of its devices */
     struct ws_client *client;
     struct ws_gpu *gpu;
-    uint32_t index;                   /* as the client numbers it */
+    uint32_t index; /* as the client numbers it */
     bool used;
     struct ws_stream legacy;
     struct ws_list streams;
-    struct ws_epoch *open, *last;     /* oldest with unfinished jobs … newest; never NULL */
+    struct ws_epoch *open, *last; /* oldest with unfinished jobs … newest; never NULL */
     bool last_is_legacy;
     uint64_t n_epoch_jobs;
-    struct ws_list epoch_waiters;     /* streams whose head is of a later epoch */
+    struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
-    uint64_t seen_ns;                 /* device time up to which the client knows its work to be done */
+    uint64_t seen_ns; /* device time up to which the client knows its work to be done */
 };
 
 /* ---- memory, segments, modules ---- */
 struct ws_allocation {
     uint64_t va, bytes;
     struct ws_context *context;
-    bool internal;                    /* a module's variables: MemFree does not know it */
+    bool internal; /* a module's variables: MemFree does not know it */
     bool freeing;
     UT_hash_handle hh;
 };
 
 struct ws_segment {
     uint32_t id;
-    uint32_t kind;                    /* WS_SIDE_STAGING, WS_SIDE_PINNED */
+    uint32_t kind; /* WS_SIDE_STAGING, WS_SIDE_PINNED */
     int fd;
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
     uint32_t chunk_bytes, n_chunks;
-    uint64_t mapped_at;               /* PINNED: the client's address, 0 if it has not told */
-    uint32_t n_jobs;                  /* copies under way */
-    bool unmapping;                   /* a HostUnmap is under way */
-    bool released;                    /* the client has freed it; goes when the last use ends */
+    uint64_t mapped_at; /* PINNED: the client's address, 0 if it has not told */
+    uint32_t n_jobs;    /* copies under way */
+    bool unmapping;     /* a HostUnmap is under way */
+    bool released;      /* the client has freed it; goes when the last use ends */
     UT_hash_handle hh;
 };
 
 struct ws_module {
     uint64_t id;
     struct ws_context *context;
-    struct ws_image *image;           /* reference */
+    struct ws_image *image; /* reference */
     struct ws_code_entry *code;
     struct ws_dinstance *instance;
     uint64_t *var_va;
-    struct ws_allocation *variables;  /* NULL: none */
+    struct ws_allocation *variables; /* NULL: none */
     UT_hash_handle hh;
 };
 
 struct ws_upload { /* an image on its way */
     struct ws_list node;
-    uint8_t sha256[WS_SHA256_BYTES];  /* as claimed */
+    uint8_t sha256[WS_SHA256_BYTES]; /* as claimed */
     uint8_t *data;
     uint64_t bytes, received;
-    struct ws_image *image;           /* complete: held until the ModuleLoad that follows */
+    struct ws_image *image; /* complete: held until the ModuleLoad that follows */
 };
 enum { WS_MAX_UPLOADS = 4 };
 
@@ -185,7 +193,7 @@ struct ws_client_stats {
     uint64_t n_kernels, n_copies, bytes_in, bytes_out, device_ns, energy_uj;
     uint64_t first_start_ns, last_end_ns; /* first_start_ns UINT64_MAX: none yet */
     uint64_t n_commands, n_retired;
-    uint32_t used_gpus;                   /* bit per GPU */
+    uint32_t used_gpus; /* bit per GPU */
 };
 
 struct ws_client {
@@ -195,9 +203,9 @@ struct ws_client {
     bool dropped;
     bool local;
     uint32_t pid, uid;
-    int srcfd;                        /* the daemon's end of its connection; -1 unknown */
+    int srcfd; /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
-    uint64_t start_ns;                /* host clock */
+    uint64_t start_ns; /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -213,32 +221,32 @@ struct ws_client {
     struct ws_segment *segments;
     uint32_t n_streams, n_events, n_segments_made, n_unmapping;
     struct ws_list joins;
-    struct ws_list quiescing;         /* joins that act once no device works for this client */
-    struct ws_list held;              /* streams that wait for them */
-    struct ws_list uploads;           /* newest last */
+    struct ws_list quiescing; /* joins that act once no device works for this client */
+    struct ws_list held;      /* streams that wait for them */
+    struct ws_list uploads;   /* newest last */
     uint32_t n_uploads;
 
     uint64_t next_seq;
     bool seq_known;
-    uint64_t n_in_flight;             /* jobs that a device knows */
+    uint64_t n_in_flight; /* jobs that a device knows */
     uint64_t n_retired_told;
 
-    Ws__Error sticky;                 /* OK, or the error that lost the context */
+    Ws__Error sticky; /* OK, or the error that lost the context */
     struct ws_context *sticky_context;
-    Ws__Error async_error;            /* for the next Sync */
-    char error_text[256];             /* of the latest of either */
+    Ws__Error async_error; /* for the next Sync */
+    char error_text[256];  /* of the latest of either */
 
-    uint8_t *out;                     /* ServerMessage so far, packed */
+    uint8_t *out; /* ServerMessage so far, packed */
     size_t n_out, cap_out;
     Ws__Error notice_error;
     char notice_text[256];
     uint32_t notice_device;
-    uint64_t stuck_since_ns;          /* 0: the peer takes what we send */
+    uint64_t stuck_since_ns; /* 0: the peer takes what we send */
 
     struct ws_client_stats stats;
-    struct ws_list node;              /* server->clients or server->dying */
-    struct ws_list dirty;             /* server->dirty: something to send */
-    UT_hash_handle hh;                /* by peer */
+    struct ws_list node;  /* server->clients or server->dying */
+    struct ws_list dirty; /* server->dirty: something to send */
+    UT_hash_handle hh;    /* by peer */
 };
 
 struct ws_ended { /* a client that is gone, for the status */
@@ -253,7 +261,7 @@ enum { WS_ENDED_MAX = 64, WS_FORGOTTEN_MAX = 256 };
 /* ---- server ---- */
 struct ws_gpu {
     struct ws_device *device;
-    uint32_t n_home;                  /* clients whose device 0 this is */
+    uint32_t n_home; /* clients whose device 0 this is */
     uint8_t uuid[16];
 };
 
@@ -267,18 +275,18 @@ struct ws_server {
     struct ws_va_pool va_pool;
     struct ws_client *by_peer, *last_client;
     struct ws_list clients, dying, dirty;
-    struct ws_list ready, reached;    /* streams that may go on; joins whose marks are all through */
+    struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     uint32_t n_clients, next_client;
     bool draining, had_client;
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
     uint32_t n_forgotten;
     struct ws_ended ended[WS_ENDED_MAX];
-    uint32_t n_ended;                 /* ever */
+    uint32_t n_ended; /* ever */
     struct ws_job *pool;
     size_t n_pool;
-    _Atomic(struct ws_job *) finished;/* newest first; written by device threads */
+    _Atomic(struct ws_job *) finished; /* newest first; written by device threads */
     int wake_fd;
-    struct ws_arena arena;            /* of the message in hand */
+    struct ws_arena arena; /* of the message in hand */
     struct ws_list side_conns;
     int side_fd, epoll_fd;
     char side_path[108];
@@ -287,9 +295,11 @@ struct ws_server {
 };
 
 /* job.c */
-struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind); /* NULL: the client has been dropped for want of memory */
-void ws_job_free(struct ws_job *j);           /* gives back all it holds */
-void ws_job_done(struct ws_op *op);           /* ws_op.done */
+struct ws_job *
+ws_job_new(struct ws_client *c,
+           enum ws_job_kind kind);  /* NULL: the client has been dropped for want of memory */
+void ws_job_free(struct ws_job *j); /* gives back all it holds */
+void ws_job_done(struct ws_op *op); /* ws_op.done */
 void ws_server_take_finished(struct ws_server *s);
 Ws__Error ws_error_of_device(enum ws_dev_error e);
 
@@ -303,20 +313,22 @@ static inline bool ws_stream_busy(const struct ws_stream *s)
 {
     return s->head || s->running;
 }
-bool ws_stream_query_busy(const struct ws_stream *s); /* as CUDA sees it: the legacy stream also waits for the others */
+bool ws_stream_query_busy(
+    const struct ws_stream *s); /* as CUDA sees it: the legacy stream also waits for the others */
 /* Takes @j. It runs at once if nothing stands before it. @j may be gone on return. */
 void ws_stream_push(struct ws_stream *s, struct ws_job *j);
 /* A mark takes its place behind what is there without starting a new epoch. The stream must be busy. */
 void ws_stream_push_mark(struct ws_stream *s, struct ws_job *j);
-void ws_stream_wake(struct ws_stream *s);     /* something it waited for has happened */
+void ws_stream_wake(struct ws_stream *s); /* something it waited for has happened */
 void ws_server_run_ready(struct ws_server *s);
 /* Frees what is queued, without running it. */
 void ws_stream_clear(struct ws_stream *s);
 /* Frees a stream that is not busy (and of which nothing is running), or lets it go when it is idle. */
 void ws_stream_let_go(struct ws_stream *s);
-void ws_stream_finished(struct ws_job *j);    /* the device is done with it */
+void ws_stream_finished(struct ws_job *j); /* the device is done with it */
 /* join.c */
-struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq, bool replies); /* NULL: client dropped */
+struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq,
+                            bool replies); /* NULL: client dropped */
 /* Starts @join (taken): a mark in each busy stream of @x, or of all contexts if NULL. Its action may run at once. */
 void ws_join_start(struct ws_join *join, struct ws_context *x);
 void ws_join_finish(struct ws_join *join);
@@ -325,8 +337,10 @@ void ws_joins_free(struct ws_client *c);
 void ws_client_quiesce(struct ws_client *c);
 
 /* event.c */
-Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq, bool *ret_queued);
-Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t seq, bool *ret_queued);
+Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq,
+                          bool *ret_queued);
+Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t seq,
+                        bool *ret_queued);
 void ws_event_destroy(struct ws_client *c, uint64_t id);
 struct ws_event *ws_event_find(struct ws_client *c, uint64_t id);
 bool ws_event_done(const struct ws_event *e, uint64_t *ret_end_ns);
@@ -336,26 +350,32 @@ void ws_events_forget_context(struct ws_client *c, struct ws_context *x);
 void ws_events_free(struct ws_client *c);
 
 /* memory.c */
-Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal, struct ws_allocation **ret);
+Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal,
+                          struct ws_allocation **ret);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
 
 /* segment.c */
-Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q, struct ws_segment **ret);
+Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
+                         struct ws_segment **ret);
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);
 Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address);
-void ws_segment_release(struct ws_segment *g, struct ws_client *c); /* the client wants it no more */
-void ws_segment_unmapped(struct ws_segment *g, struct ws_client *c); /* a HostUnmap is through: the client wants it no more */
-void ws_segment_put(struct ws_segment *g, struct ws_client *c);     /* a copy is through */
+void ws_segment_release(struct ws_segment *g,
+                        struct ws_client *c); /* the client wants it no more */
+void ws_segment_unmapped(
+    struct ws_segment *g,
+    struct ws_client *c); /* a HostUnmap is through: the client wants it no more */
+void ws_segment_put(struct ws_segment *g, struct ws_client *c); /* a copy is through */
 void ws_segment_chunk_done(struct ws_segment *g, uint32_t chunk, uint32_t state);
 void ws_segments_free(struct ws_client *c);
 
 /* copy.c, launch.c: *ret_queued: the job retires the command (and replies); else the caller does */
-Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, bool replies, const struct ws_message *msg,
-                         bool *ret_queued);
+Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, bool replies,
+                         const struct ws_message *msg, bool *ret_queued);
 Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, bool *ret_queued);
-Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued);
+Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
+                           bool *ret_queued);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
@@ -363,7 +383,8 @@ void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
 Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
-void ws_module_unlink(struct ws_client *c, struct ws_module *m); /* its id is free; launches under way still use it */
+void ws_module_unlink(struct ws_client *c,
+                      struct ws_module *m); /* its id is free; launches under way still use it */
 void ws_module_free(struct ws_module *m);
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
 void ws_modules_free(struct ws_client *c);
@@ -376,8 +397,11 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
 void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...) WS_PRINTF(3, 4);
 void ws_server_reap(struct ws_server *s);
 /* An error of work without a reply; sticky ones lose the context. */
-void ws_client_async_error(struct ws_client *c, struct ws_context *x, Ws__Error e, const char *fmt, ...) WS_PRINTF(4, 5);
-Ws__Error ws_client_take_error(struct ws_client *c); /* for a Sync: the sticky or else the asynchronous error, which is taken */
+void ws_client_async_error(struct ws_client *c, struct ws_context *x, Ws__Error e, const char *fmt,
+                           ...) WS_PRINTF(4, 5);
+Ws__Error ws_client_take_error(
+    struct ws_client
+        *c); /* for a Sync: the sticky or else the asynchronous error, which is taken */
 void ws_client_retire(struct ws_client *c, uint64_t n);
 static inline bool ws_error_is_sticky(Ws__Error e)
 {
@@ -400,7 +424,8 @@ void ws_side_close(struct ws_server *s, struct ws_side_conn *k);
 void ws_side_end(struct ws_server *s);
 
 /* gpus.c: the client's devices in its order, as indices of server->gpus. Return: how many */
-uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h, uint32_t order[WS_MAX_DEVICES]);
+uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
+                       uint32_t order[WS_MAX_DEVICES]);
 
 /* status.c */
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to);

@@ -74,7 +74,8 @@ struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256)
     return i ? image_ref(i) : NULL;
 }
 
-int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint64_t bytes, struct ws_image **ret)
+int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint64_t bytes,
+                 struct ws_image **ret)
 {
     struct ws_image *i = ws_alloc(sizeof *i);
     if (!i)
@@ -94,7 +95,8 @@ int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint6
 }
 
 /* The PTX text inside the image that this compute capability should run. */
-static int image_text(const struct ws_image *i, uint32_t sm, char **ret, size_t *ret_len, const char *name, struct ws_diags *diags)
+static int image_text(const struct ws_image *i, uint32_t sm, char **ret, size_t *ret_len,
+                      const char *name, struct ws_diags *diags)
 {
     switch (ws_image_kind(i->data, i->bytes)) {
     case WS_IMAGE_FATBIN:
@@ -107,7 +109,9 @@ static int image_text(const struct ws_image *i, uint32_t sm, char **ret, size_t 
         memcpy(*ret, i->data, i->bytes);
         return 0;
     case WS_IMAGE_CUBIN:
-        ws_diags_add(diags, name, 0, 0, "holds machine code only; a software GPU needs PTX (nvcc -gencode arch=compute_XX,code=compute_XX)");
+        ws_diags_add(diags, name, 0, 0,
+                     "holds machine code only; a software GPU needs PTX (nvcc -gencode "
+                     "arch=compute_XX,code=compute_XX)");
         return WS_PTX_E_NOTFOUND;
     default:
         ws_diags_add(diags, name, 0, 0, "is neither a fatbin nor PTX text nor a cubin");
@@ -115,8 +119,9 @@ static int image_text(const struct ws_image *i, uint32_t sm, char **ret, size_t 
     }
 }
 
-static int code_new(struct ws_cache *c, const uint8_t *sha256, struct ws_device *device, const char *text, size_t len,
-                    const char *name, struct ws_code_entry **ret, struct ws_diags *diags)
+static int code_new(struct ws_cache *c, const uint8_t *sha256, struct ws_device *device,
+                    const char *text, size_t len, const char *name, struct ws_code_entry **ret,
+                    struct ws_diags *diags)
 {
     struct ws_code_entry *e = ws_alloc(sizeof *e);
     if (!e)
@@ -138,7 +143,8 @@ static int code_new(struct ws_cache *c, const uint8_t *sha256, struct ws_device 
     return 0;
 }
 
-int ws_image_code(struct ws_image *i, struct ws_device *device, const char *name, struct ws_code_entry **ret, struct ws_diags *diags)
+int ws_image_code(struct ws_image *i, struct ws_device *device, const char *name,
+                  struct ws_code_entry **ret, struct ws_diags *diags)
 {
     uint32_t sm = device->spec.cc_major * 10 + device->spec.cc_minor;
     for (size_t k = 0; k < i->n_by_sm; k++)

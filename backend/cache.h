@@ -18,7 +18,7 @@ struct ws_code_entry {
     struct ws_ptx_module *ptx;
     struct ws_dmodule *dmodule;
     const struct ws_dmodule_info *info;
-    uint32_t n_refs;                 /* images */
+    uint32_t n_refs; /* images */
     UT_hash_handle hh;
 };
 
@@ -28,8 +28,11 @@ struct ws_image {
     uint8_t *data;
     uint64_t bytes;
     uint32_t n_refs;
-    struct ws_list lru;              /* in cache->lru while n_refs is 0 */
-    struct { uint32_t sm; struct ws_code_entry *code; } *by_sm;
+    struct ws_list lru; /* in cache->lru while n_refs is 0 */
+    struct {
+        uint32_t sm;
+        struct ws_code_entry *code;
+    } * by_sm;
     size_t n_by_sm, cap_by_sm;
     UT_hash_handle hh;
 };
@@ -37,10 +40,10 @@ struct ws_image {
 struct ws_cache {
     struct ws_image *images;
     struct ws_code_entry *codes;
-    struct ws_list lru;              /* oldest first */
+    struct ws_list lru; /* oldest first */
     uint64_t bytes, limit_bytes;
     uint32_t n_images, n_codes;
-    uint64_t max_text_bytes;         /* of a decompressed PTX */
+    uint64_t max_text_bytes; /* of a decompressed PTX */
 };
 
 void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_bytes);
@@ -49,11 +52,12 @@ void ws_cache_deinit(struct ws_cache *c);
 /* Return: a new reference, or NULL. */
 struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256);
 /* @sha256 must be that of the data; @data: taken (malloc) if 0 is returned. *ret: a new reference. Return: 0 or -ENOMEM. */
-WS_MUST_CHECK int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint64_t bytes, struct ws_image **ret);
+WS_MUST_CHECK int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data,
+                               uint64_t bytes, struct ws_image **ret);
 struct ws_image *ws_image_unref(struct ws_image *i);
 /* The code of @i for @device: extracted, parsed and decoded the first time. *ret lives as long as the image.
  * @name: for messages. Return: 0, WS_PTX_E_… (see @diags), -ENOMEM. */
-WS_MUST_CHECK int ws_image_code(struct ws_image *i, struct ws_device *device, const char *name, struct ws_code_entry **ret,
-                                struct ws_diags *diags);
+WS_MUST_CHECK int ws_image_code(struct ws_image *i, struct ws_device *device, const char *name,
+                                struct ws_code_entry **ret, struct ws_diags *diags);
 
 #endif

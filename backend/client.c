@@ -87,7 +87,8 @@ static void client_free(struct ws_client *c)
 }
 
 /* Everything but its place among the clients. NULL: no memory. */
-static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *peer, const uint32_t *order, uint32_t n)
+static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *peer,
+                                    const uint32_t *order, uint32_t n)
 {
     struct ws_client *c = ws_alloc(sizeof *c);
     if (!c)
@@ -105,9 +106,11 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->uploads);
     ws_va_init(&c->va, &s->va_pool);
     c->contexts = ws_alloc_array(n, sizeof *c->contexts);
-    bool ok = c->contexts && !ws_space_new(&c->space) && getrandom(c->token, sizeof c->token, 0) == sizeof c->token;
+    bool ok = c->contexts && !ws_space_new(&c->space) &&
+              getrandom(c->token, sizeof c->token, 0) == sizeof c->token;
     for (; ok && c->n_contexts < n; c->n_contexts++)
-        ok = !ws_context_init(&c->contexts[c->n_contexts], c, &s->gpus[order[c->n_contexts]], c->n_contexts);
+        ok = !ws_context_init(&c->contexts[c->n_contexts], c, &s->gpus[order[c->n_contexts]],
+                              c->n_contexts);
     if (ok)
         return c;
     client_free(c);
@@ -186,7 +189,9 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         return;
     }
     if (h->version != WS_PROTOCOL_VERSION) {
-        snprintf(text, sizeof text, "protocol version %u, but this daemon speaks %d: install the same wattshare on both sides",
+        snprintf(text, sizeof text,
+                 "protocol version %u, but this daemon speaks %d: install the same wattshare on "
+                 "both sides",
                  h->version, WS_PROTOCOL_VERSION);
         refuse(s, msg->peer, WS__ERROR__VERSION_MISMATCH, text);
         return;
@@ -196,7 +201,8 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         return;
     }
     if (s->n_clients >= s->config->limits.max_clients) {
-        snprintf(text, sizeof text, "%u clients are connected, the limit (max_clients)", s->n_clients);
+        snprintf(text, sizeof text, "%u clients are connected, the limit (max_clients)",
+                 s->n_clients);
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;
     }
@@ -221,8 +227,8 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     s->had_client = true;
     if (n)
         c->contexts[0].gpu->n_home++;
-    ws_log(WS_INFO, "client: hello client=%u pid=%u exe=%s task=%s gpus=%u first=%s", c->id, c->pid, c->exe, c->task, n,
-           n ? c->contexts[0].gpu->device->spec.name : "none");
+    ws_log(WS_INFO, "client: hello client=%u pid=%u exe=%s task=%s gpus=%u first=%s", c->id, c->pid,
+           c->exe, c->task, n, n ? c->contexts[0].gpu->device->spec.name : "none");
     if (send_hello_reply(c))
         ws_client_drop(c, WS__ERROR__OK, "peer gone before hello was answered");
 }
@@ -252,15 +258,19 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     va_end(ap);
     c->dropped = true;
     if (error) {
-        ws_log(WS_WARN, "client: dropped client=%u pid=%u exe=%s error=%d: %s", c->id, c->pid, c->exe, error, text);
+        ws_log(WS_WARN, "client: dropped client=%u pid=%u exe=%s error=%d: %s", c->id, c->pid,
+               c->exe, error, text);
         if (!c->sticky)
             snprintf(c->error_text, sizeof c->error_text, "%s", text);
         send_dropped(c, error, text);
         ws_server_forget_peer(s, &c->peer);
     } else {
-        ws_log(WS_INFO, "client: ended client=%u (%s) kernels=%llu copies=%llu device_us=%llu energy_uj=%llu", c->id, text,
-               (unsigned long long)c->stats.n_kernels, (unsigned long long)c->stats.n_copies,
-               (unsigned long long)(c->stats.device_ns / 1000), (unsigned long long)c->stats.energy_uj);
+        ws_log(
+            WS_INFO,
+            "client: ended client=%u (%s) kernels=%llu copies=%llu device_us=%llu energy_uj=%llu",
+            c->id, text, (unsigned long long)c->stats.n_kernels,
+            (unsigned long long)c->stats.n_copies, (unsigned long long)(c->stats.device_ns / 1000),
+            (unsigned long long)c->stats.energy_uj);
     }
     HASH_DEL(s->by_peer, c);
     if (s->last_client == c)
@@ -294,7 +304,8 @@ void ws_server_reap(struct ws_server *s)
     }
 }
 
-void ws_client_async_error(struct ws_client *c, struct ws_context *x, Ws__Error e, const char *fmt, ...)
+void ws_client_async_error(struct ws_client *c, struct ws_context *x, Ws__Error e, const char *fmt,
+                           ...)
 {
     char text[sizeof c->error_text];
     va_list ap;

@@ -22,9 +22,16 @@ struct number {
     int64_t min, max;
     bool in_limits;
 };
-#define TOP(name, field, min, max) {name, offsetof(struct ws_config, field), sizeof((struct ws_config *)0)->field, min, max, false}
-#define LIMIT(name, field, min, max) \
-    {name, offsetof(struct ws_config, limits.field), sizeof((struct ws_config *)0)->limits.field, min, max, true}
+#define TOP(name, field, min, max)                                                                 \
+    {                                                                                              \
+        name, offsetof(struct ws_config, field), sizeof((struct ws_config *)0)->field, min, max,   \
+            false                                                                                  \
+    }
+#define LIMIT(name, field, min, max)                                                               \
+    {                                                                                              \
+        name, offsetof(struct ws_config, limits.field),                                            \
+            sizeof((struct ws_config *)0)->limits.field, min, max, true                            \
+    }
 
 static const struct number numbers[] = {
     TOP("workers", n_workers, 0, 1024),
@@ -62,10 +69,16 @@ const struct ws_limits ws_limits_default = {
     .cache_bytes = 256 << 20,
 };
 
-struct word { const char *word; int value; };
-static const struct word clocks[] = {{"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
-static const struct word placements[] = {{"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
-static const struct word log_levels[] = {{"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
+struct word {
+    const char *word;
+    int value;
+};
+static const struct word clocks[] = {
+    {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
+static const struct word placements[] = {
+    {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
+static const struct word log_levels[] = {
+    {"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
 
 static const struct word *word_find(const struct word *w, const char *text)
 {
@@ -79,7 +92,11 @@ static const char *word_list(const struct word *w, char *buf, size_t size)
 {
     size_t n = 0;
     for (const struct word *first = w; w->word && n < size; w++)
-        n += snprintf(buf + n, size - n, "%s%s", w == first ? "" : w[1].word ? ", " : " or ", w->word);
+        n += snprintf(buf + n, size - n, "%s%s",
+                      w == first  ? ""
+                      : w[1].word ? ", "
+                                  : " or ",
+                      w->word);
     return buf;
 }
 
@@ -116,7 +133,9 @@ static const char *endpoint_wrong(const char *e)
     if (!strncmp(e, "tcp://", 6))
         return strrchr(e + 6, ':') ? NULL : "use tcp://ADDRESS:PORT";
     int r = ws_side_path(e, path, sizeof path);
-    return r == -ENAMETOOLONG ? "the path is too long: at most 102 bytes" : r ? "use ipc:///PATH or tcp://ADDRESS:PORT" : NULL;
+    return r == -ENAMETOOLONG ? "the path is too long: at most 102 bytes"
+           : r                ? "use ipc:///PATH or tcp://ADDRESS:PORT"
+                              : NULL;
 }
 
 static const char *gpu_wrong(const char *name)
@@ -145,8 +164,10 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[256];
     vsnprintf(text, sizeof text, fmt, ap);
-    const char *hint = strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
-    ws_diags_add(cb_diags, cb_path, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text, hint);
+    const char *hint =
+        strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
+    ws_diags_add(cb_diags, cb_path, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text,
+                 hint);
     cb_failed = true;
 }
 
@@ -155,7 +176,8 @@ static int on_number(cfg_t *cfg, cfg_opt_t *opt)
     long v = cfg_opt_getnint(opt, 0);
     for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
         if (!strcmp(opt->name, numbers[i].name) && (v < numbers[i].min || v > numbers[i].max)) {
-            cfg_error(cfg, "%s = %ld is out of range: use %" PRId64 " to %" PRId64, opt->name, v, numbers[i].min, numbers[i].max);
+            cfg_error(cfg, "%s = %ld is out of range: use %" PRId64 " to %" PRId64, opt->name, v,
+                      numbers[i].min, numbers[i].max);
             return -1;
         }
     return 0;
@@ -167,7 +189,8 @@ static int word_check(cfg_t *cfg, cfg_opt_t *opt, const struct word *words)
     const char *v = cfg_opt_getnstr(opt, 0);
     if (word_find(words, v))
         return 0;
-    cfg_error(cfg, "%s = \"%s\" is not known: use %s", opt->name, v ? v : "", word_list(words, list, sizeof list));
+    cfg_error(cfg, "%s = \"%s\" is not known: use %s", opt->name, v ? v : "",
+              word_list(words, list, sizeof list));
     return -1;
 }
 
@@ -192,7 +215,8 @@ static int on_mode(cfg_t *cfg, cfg_opt_t *opt)
     const char *v = cfg_opt_getnstr(opt, 0);
     if (v && mode_parse(v, &mode))
         return 0;
-    cfg_error(cfg, "%s = \"%s\" is no file mode: use octal digits, like \"0660\"", opt->name, v ? v : "");
+    cfg_error(cfg, "%s = \"%s\" is no file mode: use octal digits, like \"0660\"", opt->name,
+              v ? v : "");
     return -1;
 }
 
@@ -261,9 +285,11 @@ static int take(struct ws_config *c, cfg_t *cfg)
     if (cfg_size(cfg, "clock"))
         c->clock = (enum ws_device_clock)word_find(clocks, cfg_getstr(cfg, "clock"))->value;
     if (cfg_size(cfg, "placement"))
-        c->placement = (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
+        c->placement =
+            (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
     if (cfg_size(cfg, "log_level"))
-        c->log_level = (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
+        c->log_level =
+            (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
     if (cfg_size(cfg, "socket_mode"))
         mode_parse(cfg_getstr(cfg, "socket_mode"), &c->socket_mode);
     if (cfg_size(cfg, "socket_group")) {
@@ -286,7 +312,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 16];
     size_t nl = 0, nt = 0;
     for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
-        *(numbers[i].in_limits ? &limits[nl++] : &top[nt++]) = (cfg_opt_t)CFG_INT(numbers[i].name, 0, CFGF_NODEFAULT);
+        *(numbers[i].in_limits ? &limits[nl++] : &top[nt++]) =
+            (cfg_opt_t)CFG_INT(numbers[i].name, 0, CFGF_NODEFAULT);
     limits[nl] = (cfg_opt_t)CFG_END();
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("endpoints", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("gpus", NULL, CFGF_NODEFAULT);
@@ -325,7 +352,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cb_failed = false;
     int r = cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CONFIG_E_INVALID;
     if (r && !cb_failed)
-        ws_diags_add(diags, path, 0, 0, "cannot be read as a configuration file; see wattshared.conf(5)");
+        ws_diags_add(diags, path, 0, 0,
+                     "cannot be read as a configuration file; see wattshared.conf(5)");
     if (!r)
         r = take(c, cfg);
     cb_diags = NULL;
@@ -391,7 +419,8 @@ int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *d
         return ws_raise(-ENOMEM);
     int r = split(copy, v, WS_MAX_GPUS_CONFIGURED, &n) && n ? 0 : WS_CONFIG_E_INVALID;
     if (r)
-        ws_diags_add(diags, "--gpus", 0, 0, "\"%s\" is wrong: use 1 to %d catalog names, like rtx3070,t400", text,
+        ws_diags_add(diags, "--gpus", 0, 0,
+                     "\"%s\" is wrong: use 1 to %d catalog names, like rtx3070,t400", text,
                      WS_MAX_GPUS_CONFIGURED);
     else
         r = list_set(c->gpus, WS_MAX_GPUS_CONFIGURED, v, n);
@@ -408,7 +437,8 @@ int ws_config_set_endpoints(struct ws_config *c, const char *text, struct ws_dia
         return ws_raise(-ENOMEM);
     int r = split(copy, v, WS_CONFIG_MAX_LIST, &n) && n ? 0 : WS_CONFIG_E_INVALID;
     if (r)
-        ws_diags_add(diags, "--socket", 0, 0, "\"%s\" is wrong: use 1 to %d endpoints", text, WS_CONFIG_MAX_LIST);
+        ws_diags_add(diags, "--socket", 0, 0, "\"%s\" is wrong: use 1 to %d endpoints", text,
+                     WS_CONFIG_MAX_LIST);
     for (size_t i = 0; !r && i < n; i++) {
         const char *right = endpoint_wrong(v[i]);
         if (right) {
@@ -431,13 +461,15 @@ int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags
 }
 
 /* Return: the value, or -1 with a diagnostic. */
-static int word_value(const char *option, const struct word *words, const char *word, struct ws_diags *diags)
+static int word_value(const char *option, const struct word *words, const char *word,
+                      struct ws_diags *diags)
 {
     char list[128];
     const struct word *w = word_find(words, word);
     if (w)
         return w->value;
-    ws_diags_add(diags, option, 0, 0, "\"%s\" is not known: use %s", word, word_list(words, list, sizeof list));
+    ws_diags_add(diags, option, 0, 0, "\"%s\" is not known: use %s", word,
+                 word_list(words, list, sizeof list));
     return -1;
 }
 

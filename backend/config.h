@@ -16,8 +16,8 @@ struct ws_limits { /* of one client, but for the first and last */
     uint32_t max_message_bytes, max_commands, max_outstanding, max_inline_bytes, max_param_bytes;
     uint32_t max_streams, max_events;
     uint64_t max_image_bytes, max_segment_bytes, memory_quota_bytes; /* quota 0: none */
-    uint64_t max_unread_bytes;   /* replies a client does not fetch */
-    uint64_t cache_bytes;        /* images kept for later, of all clients */
+    uint64_t max_unread_bytes; /* replies a client does not fetch */
+    uint64_t cache_bytes;      /* images kept for later, of all clients */
 };
 extern const struct ws_limits ws_limits_default;
 
@@ -28,7 +28,7 @@ struct ws_config {
     char *gpus[WS_MAX_GPUS_CONFIGURED + 1];
     char *catalog[WS_CONFIG_MAX_LIST + 1];
     uint32_t socket_mode;
-    char *socket_group;          /* NULL: as the process */
+    char *socket_group; /* NULL: as the process */
     enum ws_device_clock clock;
     uint32_t n_workers;
     enum ws_placement placement;
@@ -38,7 +38,10 @@ struct ws_config {
     struct ws_limits limits;
 };
 
-enum { _WS_CONFIG_OK, WS_CONFIG_E_INVALID /* see the diagnostics: file:line: what, what would be right */ };
+enum {
+    _WS_CONFIG_OK,
+    WS_CONFIG_E_INVALID /* see the diagnostics: file:line: what, what would be right */
+};
 
 /* Sets the defaults. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_config_init(struct ws_config *c);
@@ -48,9 +51,13 @@ void ws_config_deinit(struct ws_config *c);
 
 /* Replaces a list by the comma-separated names in @text (command line). Return: 0, WS_CONFIG_E_INVALID, -ENOMEM. */
 WS_MUST_CHECK int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags);
-WS_MUST_CHECK int ws_config_set_endpoints(struct ws_config *c, const char *text, struct ws_diags *diags);
-WS_MUST_CHECK int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags *diags);
-WS_MUST_CHECK int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *diags);
-WS_MUST_CHECK int ws_config_set_log_level(struct ws_config *c, const char *word, struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_endpoints(struct ws_config *c, const char *text,
+                                          struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_catalog(struct ws_config *c, const char *path,
+                                        struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_clock(struct ws_config *c, const char *word,
+                                      struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_log_level(struct ws_config *c, const char *word,
+                                          struct ws_diags *diags);
 
 #endif

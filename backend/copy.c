@@ -49,14 +49,16 @@ static void *job_bytes(struct ws_job *j, size_t n)
 }
 
 /* Points the op at the bulk end that is not an address. */
-static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies, const struct ws_message *msg)
+static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies,
+                             const struct ws_message *msg)
 {
     struct ws_client *c = j->client;
     const struct ws_limits *l = &c->server->config->limits;
     void *p;
     switch (m->bulk) {
     case WS__COPY__BULK__NONE:
-        return owns(c, m->src, m->bytes) && owns(c, m->dst, m->bytes) ? WS__ERROR__OK : WS__ERROR__INVALID_VALUE;
+        return owns(c, m->src, m->bytes) && owns(c, m->dst, m->bytes) ? WS__ERROR__OK
+                                                                      : WS__ERROR__INVALID_VALUE;
     case WS__COPY__BULK__INLINE:
         if (m->data.len != m->bytes || m->bytes > l->max_inline_bytes || !owns(c, m->dst, m->bytes))
             return WS__ERROR__INVALID_VALUE;
@@ -80,7 +82,8 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies, 
             j->op.copy.dst_host = p;
         return WS__ERROR__OK;
     case WS__COPY__BULK__FRAME_SRC:
-        if (!m->frame || m->frame >= msg->n_frames || zmq_msg_size(&msg->frames[m->frame]) != m->bytes || !owns(c, m->dst, m->bytes))
+        if (!m->frame || m->frame >= msg->n_frames ||
+            zmq_msg_size(&msg->frames[m->frame]) != m->bytes || !owns(c, m->dst, m->bytes))
             return WS__ERROR__INVALID_VALUE;
         zmq_msg_init(&j->frame);
         j->has_frame = true;
@@ -98,8 +101,8 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies, 
     }
 }
 
-Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, bool replies, const struct ws_message *msg,
-                         bool *ret_queued)
+Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, bool replies,
+                         const struct ws_message *msg, bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
     if (!s)
@@ -137,7 +140,8 @@ static bool fill_owned(struct ws_client *c, const Ws__Fill *m)
         return false;
     if (height > 1 && (m->pitch_bytes < m->width_bytes || m->pitch_bytes % m->value_bytes))
         return false;
-    if (__builtin_mul_overflow(height - 1, m->pitch_bytes, &span) || __builtin_add_overflow(span, m->width_bytes, &span))
+    if (__builtin_mul_overflow(height - 1, m->pitch_bytes, &span) ||
+        __builtin_add_overflow(span, m->width_bytes, &span))
         return false;
     return owns(c, m->dst, height > 1 ? span : m->width_bytes);
 }
@@ -147,7 +151,8 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
     struct ws_stream *s = ws_stream_find(c, m->stream);
     if (!s)
         return WS__ERROR__INVALID_HANDLE;
-    if ((m->value_bytes != 1 && m->value_bytes != 2 && m->value_bytes != 4) || !m->width_bytes || !fill_owned(c, m))
+    if ((m->value_bytes != 1 && m->value_bytes != 2 && m->value_bytes != 4) || !m->width_bytes ||
+        !fill_owned(c, m))
         return WS__ERROR__INVALID_VALUE;
     struct ws_job *j = ws_job_new(c, WS_JOB_OP);
     if (!j)

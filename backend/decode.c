@@ -7,8 +7,14 @@
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 enum { MSG_HELLO = 1, MSG_FIRST_SEQ = 2, MSG_COMMANDS = 3, MSG_STATUS = 4, MSG_GOODBYE = 5 };
 
-struct wire { const uint8_t *p, *end; };
-struct field { uint32_t number, type; uint64_t value; struct ws_bytes bytes; };
+struct wire {
+    const uint8_t *p, *end;
+};
+struct field {
+    uint32_t number, type;
+    uint64_t value;
+    struct ws_bytes bytes;
+};
 
 static inline bool varint(struct wire *w, uint64_t *ret)
 {
@@ -103,21 +109,45 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
     *l = (Ws__Launch)WS__LAUNCH__INIT;
     w = (struct wire){f.bytes.p, f.bytes.p + f.bytes.n};
     while (w.p < w.end) {
-        if (!next(&w, &f) || (f.number == 11 ? f.type != BYTES : f.number <= 10 && f.type != VARINT))
+        if (!next(&w, &f) ||
+            (f.number == 11 ? f.type != BYTES : f.number <= 10 && f.type != VARINT))
             return false;
         switch (f.number) {
-        case 1: l->stream = f.value; break;
-        case 2: l->function = f.value; break;
-        case 3: l->grid_x = (uint32_t)f.value; break;
-        case 4: l->grid_y = (uint32_t)f.value; break;
-        case 5: l->grid_z = (uint32_t)f.value; break;
-        case 6: l->block_x = (uint32_t)f.value; break;
-        case 7: l->block_y = (uint32_t)f.value; break;
-        case 8: l->block_z = (uint32_t)f.value; break;
-        case 9: l->shared_bytes = (uint32_t)f.value; break;
-        case 10: l->flags = (uint32_t)f.value; break;
-        case 11: l->params = (ProtobufCBinaryData){f.bytes.n, (uint8_t *)f.bytes.p}; break;
-        default: break;
+        case 1:
+            l->stream = f.value;
+            break;
+        case 2:
+            l->function = f.value;
+            break;
+        case 3:
+            l->grid_x = (uint32_t)f.value;
+            break;
+        case 4:
+            l->grid_y = (uint32_t)f.value;
+            break;
+        case 5:
+            l->grid_z = (uint32_t)f.value;
+            break;
+        case 6:
+            l->block_x = (uint32_t)f.value;
+            break;
+        case 7:
+            l->block_y = (uint32_t)f.value;
+            break;
+        case 8:
+            l->block_z = (uint32_t)f.value;
+            break;
+        case 9:
+            l->shared_bytes = (uint32_t)f.value;
+            break;
+        case 10:
+            l->flags = (uint32_t)f.value;
+            break;
+        case 11:
+            l->params = (ProtobufCBinaryData){f.bytes.n, (uint8_t *)f.bytes.p};
+            break;
+        default:
+            break;
         }
     }
     return true;

@@ -8,7 +8,10 @@
 #include "base/arena.h"
 #include "protocol/protocol.h"
 
-struct ws_bytes { const uint8_t *p; size_t n; };
+struct ws_bytes {
+    const uint8_t *p;
+    size_t n;
+};
 
 struct ws_client_message { /* all point into the message */
     struct ws_bytes all;

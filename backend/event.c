@@ -63,7 +63,8 @@ static Ws__Error event_get(struct ws_client *c, uint64_t id, struct ws_event **r
     struct ws_event *e = ws_event_find(c, id);
     if (!e) {
         if (c->n_events >= c->server->config->limits.max_events) {
-            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events", c->server->config->limits.max_events);
+            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events",
+                           c->server->config->limits.max_events);
             return WS__ERROR__LIMIT_EXCEEDED;
         }
         e = ws_alloc(sizeof *e);
@@ -77,7 +78,8 @@ static Ws__Error event_get(struct ws_client *c, uint64_t id, struct ws_event **r
     return WS__ERROR__OK;
 }
 
-Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq, bool *ret_queued)
+Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq,
+                          bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
     struct ws_event *e;
@@ -111,7 +113,8 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
     return WS__ERROR__OK;
 }
 
-Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t seq, bool *ret_queued)
+Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t seq,
+                        bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
     struct ws_event *e = ws_event_find(c, m->event);
@@ -131,7 +134,8 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
             ws_job_free(j);
             return no_memory(c);
         }
-        *j->record = (struct ws_record){.n_refs = 1, .done = true, .end_ns = e->end_ns, .context = e->context};
+        *j->record = (struct ws_record){
+            .n_refs = 1, .done = true, .end_ns = e->end_ns, .context = e->context};
         ws_list_init(&j->record->streams);
     }
     j->seq = seq;

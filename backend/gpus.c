@@ -37,7 +37,8 @@ static void uuid_text(const uint8_t uuid[16], char out[37])
 }
 
 /* Position in @all that @word names and that is not yet in @taken; -1: none. */
-static int named(const struct ws_server *s, const char *word, const uint32_t *all, uint32_t n, uint64_t taken)
+static int named(const struct ws_server *s, const char *word, const uint32_t *all, uint32_t n,
+                 uint64_t taken)
 {
     char *end;
     if (isdigit((unsigned char)word[0])) {
@@ -52,13 +53,15 @@ static int named(const struct ws_server *s, const char *word, const uint32_t *al
             continue;
         if (!strcasecmp(word, g->device->spec.name))
             return (int)i;
-        if (!strncasecmp(word, "GPU-", 4) && word[4] && !strncasecmp(word + 4, uuid, strlen(word + 4)))
+        if (!strncasecmp(word, "GPU-", 4) && word[4] &&
+            !strncasecmp(word + 4, uuid, strlen(word + 4)))
             return (int)i;
     }
     return -1;
 }
 
-uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h, uint32_t order[WS_MAX_DEVICES])
+uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
+                       uint32_t order[WS_MAX_DEVICES])
 {
     uint32_t all[WS_MAX_DEVICES], n_all = daemon_order(s, all), n = 0;
     if (!h->has_visible_devices) {

@@ -70,7 +70,8 @@ void ws_job_done(struct ws_op *op)
     struct ws_job *head = atomic_load_explicit(&s->finished, memory_order_relaxed);
     do {
         j->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&s->finished, &head, j, memory_order_release, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&s->finished, &head, j, memory_order_release,
+                                                    memory_order_relaxed));
     if (!head) {
         uint64_t one = 1;
         ssize_t ignored = write(fd, &one, sizeof one);
@@ -80,7 +81,8 @@ void ws_job_done(struct ws_op *op)
 
 void ws_server_take_finished(struct ws_server *s)
 {
-    struct ws_job *j = atomic_exchange_explicit(&s->finished, NULL, memory_order_acquire), *in_order = NULL;
+    struct ws_job *j = atomic_exchange_explicit(&s->finished, NULL, memory_order_acquire),
+                  *in_order = NULL;
     while (j) {
         struct ws_job *next = j->next;
         j->next = in_order;

@@ -111,7 +111,8 @@ static void act(struct ws_join *join)
         ws_segment_unmapped(join->segment, c);
         break;
     case WS_JOIN_HOST_MAP:
-        join_end(join, c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
+        join_end(join,
+                 c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
         return;
     case WS_JOIN_RESET:
         reset_context(join->context);
@@ -134,7 +135,8 @@ void ws_client_quiesce(struct ws_client *c)
 void ws_join_finish(struct ws_join *join)
 {
     struct ws_client *c = join->client;
-    if (join->kind != WS_JOIN_HOST_UNMAP && join->kind != WS_JOIN_HOST_MAP && join->kind != WS_JOIN_RESET) {
+    if (join->kind != WS_JOIN_HOST_UNMAP && join->kind != WS_JOIN_HOST_MAP &&
+        join->kind != WS_JOIN_RESET) {
         act(join);
         return;
     }

@@ -34,12 +34,17 @@
 #include "protocol/side.h"
 
 enum { MESSAGES_PER_TURN = 256, SEND_HWM = 32, RECV_HWM = 64, BACKLOG = 1024, LINGER_MS = 500 };
-enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_FIRST_SOCKET }; /* then each endpoint's monitor and router */
+enum {
+    POLL_WAKE,
+    POLL_SIGNAL,
+    POLL_SIDE,
+    POLL_FIRST_SOCKET
+}; /* then each endpoint's monitor and router */
 
 struct endpoint {
     const char *name;
-    const char *path;   /* of ipc://; NULL: tcp */
-    int lock;           /* -1: none */
+    const char *path; /* of ipc://; NULL: tcp */
+    int lock;         /* -1: none */
     void *router, *monitor;
 };
 
@@ -74,7 +79,8 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
     const char *address = zmq_msg_gets(&m->frames[0], "Peer-Address");
     ret->srcfd = zmq_msg_get(&m->frames[0], ZMQ_SRCFD);
     ret->ipc = l->endpoints[m->peer->socket].path != NULL;
-    if (ret->ipc && address && sscanf(address, "%*[^:]:%u:%u:%u%n", &uid, &gid, &pid, &at) == 3 && at > 0) {
+    if (ret->ipc && address && sscanf(address, "%*[^:]:%u:%u:%u%n", &uid, &gid, &pid, &at) == 3 &&
+        at > 0) {
         ret->has_cred = true;
         ret->uid = uid;
         ret->pid = pid;
@@ -110,7 +116,10 @@ static int give_to_group(const char *path, const char *group)
 {
     struct group *g = getgrnam(group);
     if (!g) {
-        ws_log(WS_ERROR, "loop: socket_group \"%s\" does not exist; make it (groupadd --system %s) or name another", group, group);
+        ws_log(WS_ERROR,
+               "loop: socket_group \"%s\" does not exist; make it (groupadd --system %s) or name "
+               "another",
+               group, group);
         return WS_LOOP_E_REFUSED;
     }
     if (!chown(path, (uid_t)-1, g->gr_gid))
@@ -125,11 +134,16 @@ static int claim(struct endpoint *e)
     if (!r)
         return 0;
     if (r == WS_PATH_E_SERVED)
-        ws_log(WS_ERROR, "loop: another daemon serves %s already; stop it, or give this one another --socket", e->name);
+        ws_log(WS_ERROR,
+               "loop: another daemon serves %s already; stop it, or give this one another --socket",
+               e->name);
     else if (r == -EEXIST)
-        ws_log(WS_ERROR, "loop: %s is there and is no socket; remove it, or choose another --socket", e->path);
+        ws_log(WS_ERROR,
+               "loop: %s is there and is no socket; remove it, or choose another --socket",
+               e->path);
     else
-        ws_log(WS_ERROR, "loop: cannot use %s: %s (its directory must be writable for this user)", e->name, strerror(-r));
+        ws_log(WS_ERROR, "loop: cannot use %s: %s (its directory must be writable for this user)",
+               e->name, strerror(-r));
     return WS_LOOP_E_REFUSED;
 }
 
@@ -155,7 +169,8 @@ static int open_endpoint(struct loop *l, unsigned i)
     if (r)
         return ws_raise(r);
     snprintf(monitor, sizeof monitor, "inproc://monitor-%u", i);
-    if (zmq_socket_monitor(e->router, monitor, ZMQ_EVENT_DISCONNECTED) || zmq_connect(e->monitor, monitor))
+    if (zmq_socket_monitor(e->router, monitor, ZMQ_EVENT_DISCONNECTED) ||
+        zmq_connect(e->monitor, monitor))
         return ws_raise(-errno);
     mode_t old = umask(~c->socket_mode & 0777);
     r = zmq_bind(e->router, e->name) ? -errno : 0;
@@ -234,7 +249,8 @@ static bool receive(struct loop *l, unsigned i)
     while (more) {
         zmq_msg_t extra, *f = m.n_frames < WS_MAX_FRAMES ? &l->frames[m.n_frames] : &extra;
         zmq_msg_init(f);
-        if (zmq_msg_recv(f, router, 0) < 0) { /* all parts of a message are there at once; only a signal can intervene */
+        if (zmq_msg_recv(f, router, 0) <
+            0) { /* all parts of a message are there at once; only a signal can intervene */
             zmq_msg_close(f);
             if (errno == EINTR)
                 continue;
@@ -250,7 +266,9 @@ static bool receive(struct loop *l, unsigned i)
         }
     }
     m.oversized |= bytes > l->config->limits.max_message_bytes;
-    if (!ws_server_knows(l->server, &peer)) /* its descriptor may have been another's, whose end is on the monitor by now */
+    if (!ws_server_knows(
+            l->server,
+            &peer)) /* its descriptor may have been another's, whose end is on the monitor by now */
         read_monitor(l, i);
     ws_server_handle(l->server, &m);
     for (unsigned k = 0; k < m.n_frames; k++)
@@ -263,7 +281,8 @@ static void on_signal(struct loop *l)
     struct signalfd_siginfo si;
     while (read(l->signal_fd, &si, sizeof si) == sizeof si) {
         if (si.ssi_signo == SIGHUP) {
-            ws_log(WS_WARN, "loop: SIGHUP: the configuration is read at start only; restart the daemon to change it");
+            ws_log(WS_WARN, "loop: SIGHUP: the configuration is read at start only; restart the "
+                            "daemon to change it");
             continue;
         }
         if (l->draining) {
@@ -271,8 +290,8 @@ static void on_signal(struct loop *l)
             l->stop = true;
             continue;
         }
-        ws_log(WS_INFO, "loop: draining signal=%u clients=%u timeout_s=%u", si.ssi_signo, ws_server_n_clients(l->server),
-               l->config->drain_timeout_s);
+        ws_log(WS_INFO, "loop: draining signal=%u clients=%u timeout_s=%u", si.ssi_signo,
+               ws_server_n_clients(l->server), l->config->drain_timeout_s);
         ws_notify("STOPPING=1");
         l->draining = true;
         l->drain_until_ns = ws_clock_ns() + l->config->drain_timeout_s * WS_NS_PER_S;
@@ -376,7 +395,8 @@ static void tell_ready(const struct ws_loop_options *o)
     ws_notify("READY=1");
 }
 
-int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint32_t n_devices, const struct ws_loop_options *o)
+int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint32_t n_devices,
+                const struct ws_loop_options *o)
 {
     struct loop *l = calloc(1, sizeof *l);
     sigset_t set;

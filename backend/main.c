@@ -33,12 +33,21 @@ static const char usage[] =
     "      --check            read the configuration and the catalog, say what is wrong, and stop\n"
     "      --ready-fd N       write one byte to descriptor N when clients can connect\n"
     "      --exit-when-idle   stop when the last client has gone\n"
-    "      --foreground       accepted for other service managers; the daemon never goes to the background\n"
+    "      --foreground       accepted for other service managers; the daemon never goes to the "
+    "background\n"
     "  -h, --help, -V, --version\n"
     "\n"
     "See wattshared(8) and wattshared.conf(5).\n";
 
-enum { OPT_CLOCK = 256, OPT_CHECK, OPT_READY_FD, OPT_EXIT_WHEN_IDLE, OPT_FOREGROUND, OPT_CATALOG, OPT_LOG_LEVEL };
+enum {
+    OPT_CLOCK = 256,
+    OPT_CHECK,
+    OPT_READY_FD,
+    OPT_EXIT_WHEN_IDLE,
+    OPT_FOREGROUND,
+    OPT_CATALOG,
+    OPT_LOG_LEVEL
+};
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
@@ -79,15 +88,32 @@ static int parse_options(int argc, char **argv, struct options *o)
     *o = (struct options){.workers = -1, .loop.ready_fd = -1};
     for (int c; (c = getopt_long(argc, argv, "c:s:g:w:hV", table, NULL)) != -1;) {
         switch (c) {
-        case 'c': o->config = optarg; break;
-        case 's': o->socket = optarg; break;
-        case 'g': o->gpus = optarg; break;
-        case OPT_CATALOG: o->catalog = optarg; break;
-        case OPT_CLOCK: o->clock = optarg; break;
-        case OPT_LOG_LEVEL: o->log_level = optarg; break;
-        case OPT_CHECK: o->check = true; break;
-        case OPT_EXIT_WHEN_IDLE: o->loop.exit_when_idle = true; break;
-        case OPT_FOREGROUND: break;
+        case 'c':
+            o->config = optarg;
+            break;
+        case 's':
+            o->socket = optarg;
+            break;
+        case 'g':
+            o->gpus = optarg;
+            break;
+        case OPT_CATALOG:
+            o->catalog = optarg;
+            break;
+        case OPT_CLOCK:
+            o->clock = optarg;
+            break;
+        case OPT_LOG_LEVEL:
+            o->log_level = optarg;
+            break;
+        case OPT_CHECK:
+            o->check = true;
+            break;
+        case OPT_EXIT_WHEN_IDLE:
+            o->loop.exit_when_idle = true;
+            break;
+        case OPT_FOREGROUND:
+            break;
         case 'w':
             if (!parse_number(optarg, 1024, &o->workers)) {
                 fprintf(stderr, "wattshared: --workers \"%s\" is wrong: use 0 to 1024\n", optarg);
@@ -96,7 +122,10 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_READY_FD:
             if (!parse_number(optarg, 1 << 20, &n)) {
-                fprintf(stderr, "wattshared: --ready-fd \"%s\" is wrong: use the number of an open descriptor\n", optarg);
+                fprintf(stderr,
+                        "wattshared: --ready-fd \"%s\" is wrong: use the number of an open "
+                        "descriptor\n",
+                        optarg);
                 return EXIT_USAGE;
             }
             o->loop.ready_fd = (int)n;
@@ -126,7 +155,8 @@ static void print_diags(struct ws_diags *d)
         if (e->file && e->line)
             fprintf(stderr, "wattshared: %s:%u: %s\n", e->file, e->line, e->text);
         else
-            fprintf(stderr, "wattshared: %s%s%s\n", e->file ? e->file : "", e->file ? ": " : "", e->text);
+            fprintf(stderr, "wattshared: %s%s%s\n", e->file ? e->file : "", e->file ? ": " : "",
+                    e->text);
     }
     ws_diags_deinit(d);
 }
@@ -167,8 +197,8 @@ static int load_catalog(const struct ws_config *c, struct ws_catalog *catalog, s
     return 0;
 }
 
-static int find_specs(const struct ws_config *c, const struct ws_catalog *catalog, const struct ws_gpu_spec **specs,
-                      struct ws_diags *d)
+static int find_specs(const struct ws_config *c, const struct ws_catalog *catalog,
+                      const struct ws_gpu_spec **specs, struct ws_diags *d)
 {
     int r = 0;
     for (uint32_t i = 0; c->gpus[i]; i++) {
@@ -178,13 +208,15 @@ static int find_specs(const struct ws_config *c, const struct ws_catalog *catalo
             continue;
         for (size_t k = 0, n = 0; k < catalog->n && n < sizeof names; k++)
             n += snprintf(names + n, sizeof names - n, "%s%s", k ? ", " : "", catalog->v[k].name);
-        ws_diags_add(d, "gpus", 0, 0, "\"%s\" is not in the catalog, which has: %s", c->gpus[i], names);
+        ws_diags_add(d, "gpus", 0, 0, "\"%s\" is not in the catalog, which has: %s", c->gpus[i],
+                     names);
         r = WS_CATALOG_E_INVALID;
     }
     return r;
 }
 
-static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs, const struct options *o, struct ws_diags *d)
+static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
+                 const struct options *o, struct ws_diags *d)
 {
     struct ws_device *devices[WS_MAX_GPUS_CONFIGURED] = {NULL};
     struct ws_device_options options = {
@@ -216,12 +248,14 @@ static void prepare_process(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL); /* before any thread: all inherit it, and the loop reads a signalfd */
+    sigprocmask(SIG_BLOCK, &set,
+                NULL); /* before any thread: all inherit it, and the loop reads a signalfd */
     if (!getrlimit(RLIMIT_NOFILE, &files)) {
         files.rlim_cur = files.rlim_max; /* two descriptors for each client */
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
-    mallopt(M_MMAP_THRESHOLD, 256 << 10); /* fixed: images and large replies go back to the system when freed */
+    mallopt(M_MMAP_THRESHOLD,
+            256 << 10); /* fixed: images and large replies go back to the system when freed */
 }
 
 int main(int argc, char **argv)

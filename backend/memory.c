@@ -3,7 +3,8 @@
 
 #include "base/alloc.h"
 
-Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal, struct ws_allocation **ret)
+Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal,
+                          struct ws_allocation **ret)
 {
     struct ws_client *c = x->client;
     uint64_t quota = c->server->config->limits.memory_quota_bytes;
@@ -49,7 +50,8 @@ void ws_memory_free(struct ws_allocation *a)
     struct ws_client *c = a->context->client;
     int r = ws_space_unmap(c->space, a->va);
     if (r)
-        ws_log(WS_ERROR, "memory: unmap failed client=%u va=0x%llx r=%d", c->id, (unsigned long long)a->va, r);
+        ws_log(WS_ERROR, "memory: unmap failed client=%u va=0x%llx r=%d", c->id,
+               (unsigned long long)a->va, r);
     ws_va_free(&c->va, a->va, a->bytes);
     c->stats.memory_bytes -= a->bytes;
     HASH_DEL(c->allocations, a);
@@ -66,6 +68,7 @@ void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_tota
     *ret_free = *ret_total > t.memory_used_bytes ? *ret_total - t.memory_used_bytes : 0;
     if (quota) {
         *ret_total = WS_MIN(*ret_total, quota);
-        *ret_free = WS_MIN(*ret_free, quota > c->stats.memory_bytes ? quota - c->stats.memory_bytes : 0);
+        *ret_free =
+            WS_MIN(*ret_free, quota > c->stats.memory_bytes ? quota - c->stats.memory_bytes : 0);
     }
 }

@@ -47,7 +47,8 @@ void ws_modules_free(struct ws_client *c)
 
 static bool has_address(const struct ws_ptx_var *v)
 {
-    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes && v->link != WS_LINK_EXTERN;
+    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes &&
+           v->link != WS_LINK_EXTERN;
 }
 
 /* Lays the variables out in one allocation. */
@@ -70,7 +71,8 @@ static Ws__Error place_variables(struct ws_module *m)
             at = WS_ALIGN_UP(at, align);
             if (pass)
                 m->var_va[i] = m->variables->va + at;
-            if (v->size_bytes > UINT64_MAX / 4 || __builtin_add_overflow(at, v->size_bytes, &at) || at > UINT64_MAX / 4)
+            if (v->size_bytes > UINT64_MAX / 4 || __builtin_add_overflow(at, v->size_bytes, &at) ||
+                at > UINT64_MAX / 4)
                 return WS__ERROR__OUT_OF_MEMORY;
         }
         total = at;
@@ -114,14 +116,16 @@ static Ws__Error module_make(struct ws_module *m, const char *name, struct ws_di
     Ws__Error e = place_variables(m);
     if (e)
         return e;
-    r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va, &m->instance);
+    r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va,
+                               &m->instance);
     return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
 }
 
 static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_info *k)
 {
     Ws__Kernel *out = ws_arena_alloc(a, sizeof *out);
-    uint32_t *offsets = ws_arena_array(a, k->n_params, sizeof *offsets), *sizes = ws_arena_array(a, k->n_params, sizeof *sizes);
+    uint32_t *offsets = ws_arena_array(a, k->n_params, sizeof *offsets),
+             *sizes = ws_arena_array(a, k->n_params, sizeof *sizes);
     if (!out || !offsets || !sizes)
         return NULL;
     ws__kernel__init(out);
@@ -213,11 +217,13 @@ void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
         return;
     }
     if (q->module >> 40 || ws_module_find(c, q->module)) {
-        ws_client_reply_error(c, seq, WS__ERROR__INVALID_HANDLE, "module id is in use or too large");
+        ws_client_reply_error(c, seq, WS__ERROR__INVALID_HANDLE,
+                              "module id is in use or too large");
         return;
     }
     if (q->sha256.len != WS_SHA256_BYTES || q->image_bytes > s->config->limits.max_image_bytes) {
-        ws_client_reply_error(c, seq, WS__ERROR__INVALID_IMAGE, "image has no SHA-256 or is larger than the daemon takes");
+        ws_client_reply_error(c, seq, WS__ERROR__INVALID_IMAGE,
+                              "image has no SHA-256 or is larger than the daemon takes");
         return;
     }
     struct ws_image *image = ws_cache_find(&s->cache, q->sha256.data);
@@ -313,7 +319,8 @@ Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *q)
         if (e)
             return e;
     }
-    if (u->image || q->offset != u->received || q->image_bytes != u->bytes || q->data.len > u->bytes - u->received) {
+    if (u->image || q->offset != u->received || q->image_bytes != u->bytes ||
+        q->data.len > u->bytes - u->received) {
         upload_free(c, u);
         return WS__ERROR__INVALID_IMAGE;
     }
@@ -330,8 +337,8 @@ Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *q, uint3
     struct ws_occupancy o;
     if (!m || index >= m->code->info->n_kernels)
         return WS__ERROR__INVALID_HANDLE;
-    if (!q->block_threads ||
-        ws_device_occupancy(m->context->gpu->device, m->code->dmodule, index, q->block_threads, q->shared_bytes, &o))
+    if (!q->block_threads || ws_device_occupancy(m->context->gpu->device, m->code->dmodule, index,
+                                                 q->block_threads, q->shared_bytes, &o))
         return WS__ERROR__INVALID_VALUE;
     *ret_blocks = o.blocks_per_sm;
     return WS__ERROR__OK;

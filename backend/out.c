@@ -10,7 +10,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { TAG_REPLIES = 2 << 3 | 2, TAG_NOTICE = 3 << 3 | 2, KEEP_BYTES = 16384, FULL_BYTES = 256 << 10 };
+enum {
+    TAG_REPLIES = 2 << 3 | 2,
+    TAG_NOTICE = 3 << 3 | 2,
+    KEEP_BYTES = 16384,
+    FULL_BYTES = 256 << 10
+};
 #define STUCK_MAX_NS (10 * WS_NS_PER_S)
 
 static size_t put_varint(uint8_t *p, uint64_t v)
@@ -69,7 +74,8 @@ static uint64_t outstanding(const struct ws_client *c)
 static bool notice_due(const struct ws_client *c)
 {
     uint64_t untold = c->stats.n_retired - c->n_retired_told;
-    return c->notice_error || (untold && (!outstanding(c) || untold >= c->server->config->limits.max_outstanding / 8));
+    return c->notice_error ||
+           (untold && (!outstanding(c) || untold >= c->server->config->limits.max_outstanding / 8));
 }
 
 static void append_notice(struct ws_client *c)
@@ -98,7 +104,8 @@ bool ws_client_flush(struct ws_client *c)
     struct ws_server *s = c->server;
     if (c->dropped)
         return true;
-    if (c->stuck_since_ns == 0 && (notice_due(c) || (c->n_out && c->stats.n_retired != c->n_retired_told)))
+    if (c->stuck_since_ns == 0 &&
+        (notice_due(c) || (c->n_out && c->stats.n_retired != c->n_retired_told)))
         append_notice(c);
     if (!c->n_out || c->dropped)
         return true;
@@ -123,7 +130,8 @@ bool ws_client_flush(struct ws_client *c)
         s->n_congested++;
     }
     if (c->n_out > s->config->limits.max_unread_bytes || now - c->stuck_since_ns > STUCK_MAX_NS) {
-        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "does not read: %zu bytes of replies wait", c->n_out);
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "does not read: %zu bytes of replies wait",
+                       c->n_out);
         return true;
     }
     return false;

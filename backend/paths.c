@@ -19,7 +19,8 @@ char *ws_path_catalog(void)
     char exe[PATH_MAX], *path = NULL;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = 0;
-    if (strncmp(exe, SBINDIR "/", sizeof SBINDIR)) /* not installed: look from the build tree upwards */
+    if (strncmp(exe, SBINDIR "/",
+                sizeof SBINDIR)) /* not installed: look from the build tree upwards */
         for (char *slash; (slash = strrchr(exe, '/'));) {
             *slash = 0;
             if (asprintf(&path, "%s/conf/gpu.d", exe) < 0)
@@ -63,7 +64,8 @@ static int lock_file(const char *name, int *ret)
             close(fd);
             return r;
         }
-        if (!fstat(fd, &held) && !stat(name, &named) && held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
+        if (!fstat(fd, &held) && !stat(name, &named) && held.st_ino == named.st_ino &&
+            held.st_dev == named.st_dev) {
             *ret = fd;
             return 0;
         }
@@ -78,7 +80,8 @@ static bool somebody_listens(const char *path)
         return false;
     memcpy(a.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool yes = fd >= 0 && (!connect(fd, (struct sockaddr *)&a, sizeof a) || errno == EAGAIN || errno == EPROTOTYPE);
+    bool yes = fd >= 0 && (!connect(fd, (struct sockaddr *)&a, sizeof a) || errno == EAGAIN ||
+                           errno == EPROTOTYPE);
     if (fd >= 0)
         close(fd);
     return yes;

@@ -25,15 +25,16 @@ static Ws__Error check(struct ws_client *c, const struct ws_side_request *q)
     uint64_t max = c->server->config->limits.max_segment_bytes;
     if (!q->bytes)
         return WS__ERROR__INVALID_VALUE;
-    if (q->kind == WS_SIDE_STAGING &&
-        (!q->chunk_bytes || q->bytes % q->chunk_bytes || q->bytes / q->chunk_bytes > WS_STAGING_MAX_CHUNKS))
+    if (q->kind == WS_SIDE_STAGING && (!q->chunk_bytes || q->bytes % q->chunk_bytes ||
+                                       q->bytes / q->chunk_bytes > WS_STAGING_MAX_CHUNKS))
         return WS__ERROR__INVALID_VALUE;
     if (q->bytes > max || c->stats.segment_bytes > max - q->bytes)
         return WS__ERROR__OUT_OF_MEMORY;
     return WS__ERROR__OK;
 }
 
-Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q, struct ws_segment **ret)
+Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
+                         struct ws_segment **ret)
 {
     Ws__Error e = check(c, q);
     if (e)
@@ -46,7 +47,8 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q, s
     g->bytes = q->bytes;
     g->map_bytes = WS_ALIGN_UP(control + q->bytes, UINT64_C(4096));
     g->fd = ws_side_memfd("wattshare-segment", g->map_bytes);
-    g->map = g->fd < 0 ? MAP_FAILED : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
+    g->map = g->fd < 0 ? MAP_FAILED
+                       : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
     if (g->map == MAP_FAILED) {
         if (g->fd >= 0)
             close(g->fd);
@@ -91,7 +93,8 @@ Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address
     if (!g)
         return WS__ERROR__INVALID_HANDLE;
     uint64_t first = address, last = address + g->bytes - 1;
-    if (g->kind != WS_SIDE_PINNED || g->mapped_at || !first || last < first || (first < WS_VA_LAST && last >= WS_VA_FIRST))
+    if (g->kind != WS_SIDE_PINNED || g->mapped_at || !first || last < first ||
+        (first < WS_VA_LAST && last >= WS_VA_FIRST))
         return WS__ERROR__INVALID_VALUE;
     int r = ws_space_map_host(c->space, first, g->bytes, g->data);
     if (r)

@@ -17,9 +17,11 @@
 
 enum { ARENA_MAX_BYTES = 512 << 20, ARENA_KEEP_BYTES = 256 << 10, CONGESTED_POLL_MS = 2 };
 
-static const char *const error_texts[] = { /* for refusals that no other text explains */
+static const char *const error_texts[] = {
+    /* for refusals that no other text explains */
     [WS__ERROR__INVALID_VALUE] = "an argument is out of range",
-    [WS__ERROR__INVALID_HANDLE] = "no such stream, event, module, function, segment or address of this client",
+    [WS__ERROR__INVALID_HANDLE] =
+        "no such stream, event, module, function, segment or address of this client",
     [WS__ERROR__OUT_OF_MEMORY] = "out of memory",
     [WS__ERROR__INVALID_IMAGE] = "image is damaged, or its parts came out of order",
     [WS__ERROR__INVALID_DEVICE] = "no such device",
@@ -44,7 +46,8 @@ static void make_uuid(struct ws_gpu *g)
             machine[0] = 0;
         fclose(f);
     }
-    int n = snprintf(text, sizeof text, "wattshare %s %s %u", machine, g->device->spec.name, g->device->index);
+    int n = snprintf(text, sizeof text, "wattshare %s %s %u", machine, g->device->spec.name,
+                     g->device->index);
     SHA256Init(&sha);
     SHA256Update(&sha, (uint8_t *)text, (size_t)n);
     SHA256Final(digest, &sha);
@@ -53,7 +56,8 @@ static void make_uuid(struct ws_gpu *g)
     g->uuid[8] = (g->uuid[8] & 0x3f) | 0x80;
 }
 
-int ws_server_new(struct ws_server **ret, const struct ws_config *config, struct ws_device **devices, uint32_t n_devices,
+int ws_server_new(struct ws_server **ret, const struct ws_config *config,
+                  struct ws_device **devices, uint32_t n_devices,
                   const struct ws_transport *transport)
 {
     if (n_devices > WS_MAX_GPUS_CONFIGURED)
@@ -94,7 +98,8 @@ struct ws_server *ws_server_free(struct ws_server *s)
     if (!s)
         return NULL;
     while (!ws_list_empty(&s->clients))
-        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__OK, "daemon ends");
+        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__OK,
+                       "daemon ends");
     for (;;) {
         ws_server_take_finished(s);
         ws_server_reap(s);
@@ -256,7 +261,9 @@ static void do_query(const struct call *k, const Ws__Query *m)
     uint64_t end_ns = 0;
     if (m->what_case == WS__QUERY__WHAT_STREAM) {
         struct ws_stream *s = ws_stream_find(k->c, m->stream);
-        reply(k, !s ? WS__ERROR__INVALID_HANDLE : ws_stream_query_busy(s) ? WS__ERROR__NOT_READY : WS__ERROR__OK);
+        reply(k, !s                        ? WS__ERROR__INVALID_HANDLE
+                 : ws_stream_query_busy(s) ? WS__ERROR__NOT_READY
+                                           : WS__ERROR__OK);
     } else if (m->what_case == WS__QUERY__WHAT_EVENT) {
         struct ws_event *e = ws_event_find(k->c, m->event);
         if (e && !ws_event_done(e, &end_ns)) {
@@ -372,7 +379,8 @@ static void do_occupancy(const struct call *k, const Ws__Occupancy *m)
 static void do_launch(const struct call *k, const Ws__Launch *m)
 {
     bool queued = false;
-    Ws__Error e = WS_UNLIKELY(k->c->sticky) ? WS__ERROR__OK : ws_launch_submit(k->c, m, k->seq, &queued);
+    Ws__Error e =
+        WS_UNLIKELY(k->c->sticky) ? WS__ERROR__OK : ws_launch_submit(k->c, m, k->seq, &queued);
     if (WS_UNLIKELY(!queued))
         done(k, e);
 }
@@ -380,7 +388,8 @@ static void do_launch(const struct call *k, const Ws__Launch *m)
 static void do_copy(const struct call *k, const Ws__Copy *m, bool replies)
 {
     bool queued = false;
-    Ws__Error e = k->c->sticky ? k->c->sticky : ws_copy_submit(k->c, m, k->seq, replies, k->msg, &queued);
+    Ws__Error e =
+        k->c->sticky ? k->c->sticky : ws_copy_submit(k->c, m, k->seq, replies, k->msg, &queued);
     if (queued)
         return;
     if (e)
@@ -507,7 +516,8 @@ static void command(const struct call *k, struct ws_bytes bytes)
     } else {
         Ws__Command *m = ws_decode_command(bytes, &s->arena);
         if (!m || (!work_command(k, m) && !object_command(k, m) && !reply_command(k, m)))
-            ws_client_drop(k->c, WS__ERROR__MALFORMED, "command %llu can't be read", (unsigned long long)k->seq);
+            ws_client_drop(k->c, WS__ERROR__MALFORMED, "command %llu can't be read",
+                           (unsigned long long)k->seq);
         if (s->arena.cap > ARENA_KEEP_BYTES)
             ws_arena_deinit(&s->arena), s->arena.limit_bytes = ARENA_MAX_BYTES;
         else
@@ -517,12 +527,14 @@ static void command(const struct call *k, struct ws_bytes bytes)
         ws_server_run_ready(s);
 }
 
-static void commands(struct ws_client *c, const struct ws_client_message *m, const struct ws_message *msg)
+static void commands(struct ws_client *c, const struct ws_client_message *m,
+                     const struct ws_message *msg)
 {
     const struct ws_limits *l = &c->server->config->limits;
     uint64_t outstanding = c->stats.n_commands - c->stats.n_retired;
     if (m->n_commands > l->max_commands) {
-        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%u commands in one message, %u are allowed", m->n_commands, l->max_commands);
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%u commands in one message, %u are allowed",
+                       m->n_commands, l->max_commands);
         return;
     }
     if (outstanding + m->n_commands > l->max_outstanding) {
@@ -531,8 +543,8 @@ static void commands(struct ws_client *c, const struct ws_client_message *m, con
         return;
     }
     if (c->seq_known && m->first_seq != c->next_seq) {
-        ws_client_drop(c, WS__ERROR__MALFORMED, "sequence number %llu where %llu was due", (unsigned long long)m->first_seq,
-                       (unsigned long long)c->next_seq);
+        ws_client_drop(c, WS__ERROR__MALFORMED, "sequence number %llu where %llu was due",
+                       (unsigned long long)m->first_seq, (unsigned long long)c->next_seq);
         return;
     }
     c->seq_known = true;
@@ -557,13 +569,15 @@ void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
     s->n_messages++;
     if (msg->oversized) {
         if (c)
-            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "a message of more than %u bytes or %d frames",
+            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED,
+                           "a message of more than %u bytes or %d frames",
                            s->config->limits.max_message_bytes, WS_MAX_FRAMES);
         else
             stranger(s, msg->peer, "message too large");
         return;
     }
-    if (!msg->n_frames || !ws_decode_message(zmq_msg_data(&msg->frames[0]), zmq_msg_size(&msg->frames[0]), &m)) {
+    if (!msg->n_frames ||
+        !ws_decode_message(zmq_msg_data(&msg->frames[0]), zmq_msg_size(&msg->frames[0]), &m)) {
         if (c)
             ws_client_drop(c, WS__ERROR__MALFORMED, "a message that can't be read");
         else
@@ -583,7 +597,9 @@ void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
     ws_arena_reset(&s->arena);
     if (!c) {
         if (m.n_commands && !m.has_hello)
-            stranger(s, msg->peer, "unknown here: say hello first (the daemon was restarted, or has dropped this client)");
+            stranger(s, msg->peer,
+                     "unknown here: say hello first (the daemon was restarted, or has dropped this "
+                     "client)");
         return;
     }
     if (m.n_commands)
@@ -646,5 +662,6 @@ bool ws_server_had_client(const struct ws_server *s)
 void ws_server_say_goodbye(struct ws_server *s)
 {
     while (!ws_list_empty(&s->clients))
-        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__DRAINING, "the daemon is going down");
+        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__DRAINING,
+                       "the daemon is going down");
 }

@@ -19,7 +19,7 @@ struct ws_peer { /* who sent it: a socket and the routing id there; compared as 
     uint8_t id[255];
 };
 struct ws_peer_info {
-    int srcfd;          /* -1: unknown */
+    int srcfd; /* -1: unknown */
     bool ipc;
     bool has_cred;
     uint32_t uid, pid;
@@ -27,9 +27,9 @@ struct ws_peer_info {
 enum { WS_MAX_FRAMES = 65 };
 struct ws_message {
     const struct ws_peer *peer;
-    zmq_msg_t *frames;  /* borrowed; the callee may zmq_msg_copy() them */
+    zmq_msg_t *frames; /* borrowed; the callee may zmq_msg_copy() them */
     unsigned n_frames;
-    bool oversized;     /* more frames or bytes than allowed; frames holds the first ones */
+    bool oversized; /* more frames or bytes than allowed; frames holds the first ones */
 };
 struct ws_transport {
     void *arg;
@@ -40,8 +40,9 @@ struct ws_transport {
 };
 
 /* @devices: borrowed, open until ws_server_free(); @config: borrowed. Return: 0, -ENOMEM, -EMFILE and the like. */
-WS_MUST_CHECK int ws_server_new(struct ws_server **ret, const struct ws_config *config, struct ws_device **devices,
-                                uint32_t n_devices, const struct ws_transport *transport);
+WS_MUST_CHECK int ws_server_new(struct ws_server **ret, const struct ws_config *config,
+                                struct ws_device **devices, uint32_t n_devices,
+                                const struct ws_transport *transport);
 /* Cancels and forgets all clients, waiting until the devices have let go of their work. NULL ok. */
 struct ws_server *ws_server_free(struct ws_server *s);
 

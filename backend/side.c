@@ -21,7 +21,7 @@ struct ws_side_conn {
     int fd;
     struct ws_client *client; /* NULL: no hello yet */
     uint64_t since_ns;
-    struct ws_list node;      /* server->side_conns: oldest first */
+    struct ws_list node; /* server->side_conns: oldest first */
 };
 
 int ws_server_side_listen(struct ws_server *s, const char *path, uint32_t mode)
@@ -98,7 +98,8 @@ static void accept_all(struct ws_server *s)
             continue;
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE) {
-                ws_log(WS_ERROR, "side: no descriptor left for a new client; raise the limit of open files (ulimit -n)");
+                ws_log(WS_ERROR, "side: no descriptor left for a new client; raise the limit of "
+                                 "open files (ulimit -n)");
                 usleep(10000); /* the listener stays readable; do not spin on it */
             }
             return;
@@ -125,7 +126,8 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
     return !d;
 }
 
-static Ws__Error bind_client(struct ws_server *s, struct ws_side_conn *k, const struct ws_side_request *q)
+static Ws__Error bind_client(struct ws_server *s, struct ws_side_conn *k,
+                             const struct ws_side_request *q)
 {
     if (k->client)
         return WS__ERROR__INVALID_VALUE;
@@ -141,7 +143,8 @@ static Ws__Error bind_client(struct ws_server *s, struct ws_side_conn *k, const 
     return WS__ERROR__DENIED;
 }
 
-static Ws__Error make_segment(struct ws_client *c, const struct ws_side_request *q, struct ws_side_reply *a, int *ret_fd)
+static Ws__Error make_segment(struct ws_client *c, const struct ws_side_request *q,
+                              struct ws_side_reply *a, int *ret_fd)
 {
     struct ws_segment *g;
     Ws__Error e = ws_segment_new(c, q, &g);
@@ -207,13 +210,15 @@ void ws_server_side_turn(struct ws_server *s)
     for (int i = 0; i < n; i++) {
         struct ws_side_conn *k = events[i].data.ptr;
         if (!k) {
-            accept_all(s); /* may close connections that are not bound: their events of this round are void */
+            accept_all(
+                s); /* may close connections that are not bound: their events of this round are void */
             return;
         }
         if (serve(s, k))
             continue;
         if (k->client)
-            ws_client_drop(k->client, WS__ERROR__OK, "end of its side socket"); /* closes the connection */
+            ws_client_drop(k->client, WS__ERROR__OK,
+                           "end of its side socket"); /* closes the connection */
         else
             ws_side_close(s, k);
     }

@@ -113,7 +113,8 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
         ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
     ws_list_for_each (n, &s->clients)
         if (ok)
-            ok = (r.clients[r.n_clients++] = live_status(s, ws_list_entry(n, struct ws_client, node), now));
+            ok = (r.clients[r.n_clients++] =
+                      live_status(s, ws_list_entry(n, struct ws_client, node), now));
     for (uint32_t i = s->n_ended - n_ended; ok && i < s->n_ended; i++)
         ok = (r.clients[r.n_clients++] = ended_status(s, &s->ended[i % WS_ENDED_MAX], now));
     if (!ok)
@@ -126,7 +127,8 @@ void ws_status_ended(struct ws_client *c)
 {
     struct ws_server *s = c->server;
     struct ws_ended *e = &s->ended[s->n_ended++ % WS_ENDED_MAX];
-    *e = (struct ws_ended){.id = c->id, .pid = c->pid, .uid = c->uid, .start_ns = c->start_ns, .stats = c->stats};
+    *e = (struct ws_ended){
+        .id = c->id, .pid = c->pid, .uid = c->uid, .start_ns = c->start_ns, .stats = c->stats};
     e->error = c->sticky ? c->sticky : c->async_error;
     snprintf(e->exe, sizeof e->exe, "%s", c->exe);
     snprintf(e->task, sizeof e->task, "%s", c->task);

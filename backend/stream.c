@@ -86,7 +86,8 @@ Ws__Error ws_stream_create(struct ws_client *c, const Ws__StreamCreate *m)
     if (m->stream < WS_STREAM_FIRST || ws_stream_find(c, m->stream))
         return WS__ERROR__INVALID_HANDLE;
     if (c->n_streams >= c->server->config->limits.max_streams) {
-        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u streams", c->server->config->limits.max_streams);
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u streams",
+                       c->server->config->limits.max_streams);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
     struct ws_stream *s = ws_alloc(sizeof *s);
@@ -216,8 +217,10 @@ static void account(struct ws_job *j)
         else if (op->kind == WS_OPK_COPY && op->copy.dst_host)
             t->bytes_out += op->copy.bytes;
         else if (op->kind == WS_OPK_COPY) {
-            t->bytes_in += op->copy.src_va < WS_VA_FIRST || op->copy.src_va >= WS_VA_LAST ? op->copy.bytes : 0;
-            t->bytes_out += op->copy.dst_va < WS_VA_FIRST || op->copy.dst_va >= WS_VA_LAST ? op->copy.bytes : 0;
+            t->bytes_in +=
+                op->copy.src_va < WS_VA_FIRST || op->copy.src_va >= WS_VA_LAST ? op->copy.bytes : 0;
+            t->bytes_out +=
+                op->copy.dst_va < WS_VA_FIRST || op->copy.dst_va >= WS_VA_LAST ? op->copy.bytes : 0;
         }
     }
     t->device_ns += op->end_ns - op->start_ns;
@@ -251,7 +254,8 @@ static void op_end(struct ws_job *j)
     else if (j->bulk == WS__COPY__BULK__STAGED_DST)
         ws_segment_chunk_done(j->segment, j->chunk, e ? WS_CHUNK_FAILED : WS_CHUNK_READY);
     if (ws_error_is_sticky(e) || (e && !j->replies && !c->sticky))
-        ws_client_async_error(c, s->context, e, "%s", j->op.text[0] ? j->op.text : ws_dev_error_name(j->op.error));
+        ws_client_async_error(c, s->context, e, "%s",
+                              j->op.text[0] ? j->op.text : ws_dev_error_name(j->op.error));
     if (j->replies) {
         s->context->seen_ns = WS_MAX(s->context->seen_ns, s->end_ns);
         reply_op(j, e);
@@ -276,7 +280,8 @@ static void op_start(struct ws_stream *s, struct ws_job *j)
     c->n_in_flight++;
     j->submitting = true;
     ws_device_submit(s->context->gpu->device, &j->op);
-    j->submitting = false; /* ours to write even if a device thread has finished it: only the loop takes it off that list */
+    j->submitting =
+        false; /* ours to write even if a device thread has finished it: only the loop takes it off that list */
     if (j->finished_inline) {
         s->running = NULL;
         c->n_in_flight--;
@@ -293,7 +298,8 @@ static void mark_reached(struct ws_job *j)
     j->join = NULL;
     if (--join->n_left)
         return;
-    ws_list_remove(&join->node); /* its action runs later, from ws_server_run_ready(): it may free this stream */
+    ws_list_remove(
+        &join->node); /* its action runs later, from ws_server_run_ready(): it may free this stream */
     ws_list_append(&j->client->server->reached, &join->node);
 }
 
@@ -313,7 +319,8 @@ static void job_start(struct ws_stream *s, struct ws_job *j)
         break;
     case WS_JOB_SYNC:
         s->context->seen_ns = WS_MAX(s->context->seen_ns, ready_ns(j));
-        ws_client_reply_error(j->client, j->seq, ws_client_take_error(j->client), j->client->error_text);
+        ws_client_reply_error(j->client, j->seq, ws_client_take_error(j->client),
+                              j->client->error_text);
         break;
     case WS_JOB_MARK:
         mark_reached(j);
@@ -426,7 +433,8 @@ void ws_stream_finished(struct ws_job *j)
 
 void ws_stream_clear(struct ws_stream *s)
 {
-    ws_list_remove(&s->blocked); /* before the jobs: a WAIT may hold the last reference to its record */
+    ws_list_remove(
+        &s->blocked); /* before the jobs: a WAIT may hold the last reference to its record */
     ws_list_remove(&s->ready);
     while (s->head) {
         struct ws_job *j = s->head;

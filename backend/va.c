@@ -43,13 +43,15 @@ static int pool_take(struct ws_va_pool *p, uint32_t want, struct ws_va_extent *r
         return ws_raise(-ENOMEM);
     memset(p->taken + at, 1, want);
     p->hint = at + want;
-    *ret = (struct ws_va_extent){WS_VA_FIRST + at * WS_VA_GRANULE_BYTES, want * WS_VA_GRANULE_BYTES};
+    *ret =
+        (struct ws_va_extent){WS_VA_FIRST + at * WS_VA_GRANULE_BYTES, want * WS_VA_GRANULE_BYTES};
     return 0;
 }
 
 static void pool_give(struct ws_va_pool *p, const struct ws_va_extent *e)
 {
-    memset(p->taken + (e->va - WS_VA_FIRST) / WS_VA_GRANULE_BYTES, 0, e->bytes / WS_VA_GRANULE_BYTES);
+    memset(p->taken + (e->va - WS_VA_FIRST) / WS_VA_GRANULE_BYTES, 0,
+           e->bytes / WS_VA_GRANULE_BYTES);
 }
 
 void ws_va_init(struct ws_va *v, struct ws_va_pool *pool)
@@ -94,8 +96,10 @@ static bool in_one_run(const struct ws_va *v, uint64_t a, uint64_t b)
 static int insert(struct ws_va *v, uint64_t va, uint64_t bytes)
 {
     size_t i = lower_bound(v, va);
-    bool joins_before = i && v->free[i - 1].va + v->free[i - 1].bytes == va && in_one_run(v, v->free[i - 1].va, va);
-    bool joins_after = i < v->n_free && va + bytes == v->free[i].va && in_one_run(v, va, v->free[i].va);
+    bool joins_before =
+        i && v->free[i - 1].va + v->free[i - 1].bytes == va && in_one_run(v, v->free[i - 1].va, va);
+    bool joins_after =
+        i < v->n_free && va + bytes == v->free[i].va && in_one_run(v, va, v->free[i].va);
     if (joins_before && joins_after) {
         v->free[i - 1].bytes += bytes + v->free[i].bytes;
         memmove(v->free + i, v->free + i + 1, (v->n_free - i - 1) * sizeof *v->free);

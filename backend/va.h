@@ -9,7 +9,8 @@
 #include "base/macros.h"
 
 #define WS_VA_GRANULE_BYTES (UINT64_C(16) << 30)
-#define WS_VA_GAP_BYTES UINT64_C(65536) /* never mapped, between any two allocations: an overrun is seen */
+#define WS_VA_GAP_BYTES                                                                            \
+    UINT64_C(65536) /* never mapped, between any two allocations: an overrun is seen */
 enum { WS_VA_ALIGN_BYTES = 512 };
 
 struct ws_va_pool {
@@ -19,10 +20,13 @@ struct ws_va_pool {
 WS_MUST_CHECK int ws_va_pool_init(struct ws_va_pool *p);
 void ws_va_pool_deinit(struct ws_va_pool *p);
 
-struct ws_va_extent { uint64_t va, bytes; };
+struct ws_va_extent {
+    uint64_t va, bytes;
+};
 struct ws_va { /* of one client */
     struct ws_va_pool *pool;
-    struct ws_va_extent *free; /* sorted by address, never adjacent unless in different granule runs */
+    struct ws_va_extent
+        *free; /* sorted by address, never adjacent unless in different granule runs */
     size_t n_free, cap_free, hint;
     struct ws_va_extent *runs; /* of granules */
     size_t n_runs, cap_runs;

@@ -8,9 +8,9 @@
 struct ws_arena_chunk;
 struct ws_arena {
     struct ws_arena_chunk *chunks;
-    size_t used, cap;     /* of the newest chunk, bytes */
-    size_t total_bytes;   /* handed out since init */
-    size_t limit_bytes;   /* 0: none; past it, ws_arena_alloc() returns NULL */
+    size_t used, cap;   /* of the newest chunk, bytes */
+    size_t total_bytes; /* handed out since init */
+    size_t limit_bytes; /* 0: none; past it, ws_arena_alloc() returns NULL */
 };
 #define WS_ARENA_NULL ((struct ws_arena){0})
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include "base/alloc.h"
 
-void ws_diags_add(struct ws_diags *d, const char *file, uint32_t line, uint32_t col, const char *fmt, ...)
+void ws_diags_add(struct ws_diags *d, const char *file, uint32_t line, uint32_t col,
+                  const char *fmt, ...)
 {
     va_list ap;
     char *text = NULL;

@@ -8,7 +8,7 @@
 #include "base/macros.h"
 
 struct ws_diag {
-    char *file; /* may be NULL */
+    char *file;         /* may be NULL */
     uint32_t line, col; /* 1-based; 0: not applicable */
     char *text;
 };
@@ -22,8 +22,8 @@ struct ws_diags {
 enum { WS_DIAGS_MAX = 64 };
 
 /* Adds an entry; strings are copied. @d may be NULL (nothing happens). */
-void ws_diags_add(struct ws_diags *d, const char *file, uint32_t line, uint32_t col, const char *fmt, ...)
-    WS_PRINTF(5, 6);
+void ws_diags_add(struct ws_diags *d, const char *file, uint32_t line, uint32_t col,
+                  const char *fmt, ...) WS_PRINTF(5, 6);
 /* "file:line:col: text\n" for each entry, as malloc'ed text; never NULL unless out of memory. Caller frees. */
 WS_MUST_CHECK char *ws_diags_text(const struct ws_diags *d);
 void ws_diags_deinit(struct ws_diags *d);

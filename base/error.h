@@ -11,9 +11,9 @@
 #include <errno.h>
 #include "base/macros.h"
 
-#define ws_raise(r) ws_error_trace("raise", (r), __FILE__, __LINE__)
+#define ws_raise(r)   ws_error_trace("raise", (r), __FILE__, __LINE__)
 #define ws_forward(r) ws_error_trace("forward", (r), __FILE__, __LINE__)
-#define ws_fold(r) ws_error_fold((r), __FILE__, __LINE__)
+#define ws_fold(r)    ws_error_fold((r), __FILE__, __LINE__)
 
 /* Traces a negative r and returns it unchanged. @what: "raise" or "forward". */
 int ws_error_trace(const char *what, int r, const char *file, int line);

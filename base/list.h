@@ -46,7 +46,8 @@ static inline struct ws_list *ws_list_pop(struct ws_list *head)
 }
 
 #define ws_list_entry(node, type, member) WS_CONTAINER_OF(node, type, member)
-#define ws_list_for_each(it, head) for (struct ws_list *it = (head)->next; it != (head); it = it->next)
+#define ws_list_for_each(it, head)                                                                 \
+    for (struct ws_list *it = (head)->next; it != (head); it = it->next)
 #define ws_list_for_each_safe(it, head)                                                            \
     for (struct ws_list *it = (head)->next, *it##_next = it->next; it != (head);                   \
          it = it##_next, it##_next = it->next)

@@ -22,7 +22,8 @@ static int n_missed;
 static void result(const char *what, double value, const char *unit, double bound, bool at_least)
 {
     bool ok = at_least ? value >= bound : value <= bound;
-    printf("%-44s %12.3f %-12s (%s %g) %s\n", what, value, unit, at_least ? ">=" : "<=", bound, ok ? "ok" : "MISSED");
+    printf("%-44s %12.3f %-12s (%s %g) %s\n", what, value, unit, at_least ? ">=" : "<=", bound,
+           ok ? "ok" : "MISSED");
     n_missed += !ok;
 }
 
@@ -38,8 +39,12 @@ static void bench_launches(const struct wst_daemon *d, double seconds)
     if (wst_alloc(&c, 0, 4096, &va) || wst_load_ptx(&c, 1, 0, wst_ptx))
         abort();
     int fill = wst_kernel_index(&c, "fill");
-    struct { uint64_t p; uint32_t v; } params = {va, 1};
-    uint64_t sent = c.next_seq - 1, n = 0, start = ws_clock_ns(), end = start + (uint64_t)(seconds * 1e9);
+    struct {
+        uint64_t p;
+        uint32_t v;
+    } params = {va, 1};
+    uint64_t sent = c.next_seq - 1, n = 0, start = ws_clock_ns(),
+             end = start + (uint64_t)(seconds * 1e9);
     while (ws_clock_ns() < end) {
         while (sent + BATCH - c.retired > c.hello->limits->max_outstanding)
             wst_pump_some(&c);
@@ -51,7 +56,8 @@ static void bench_launches(const struct wst_daemon *d, double seconds)
     }
     if (wst_sync_device(&c, 0))
         abort();
-    result("launches, one client", (double)n / (double)(ws_clock_ns() - start) * 1e9 / 1e6, "M/s", 1.0, true);
+    result("launches, one client", (double)n / (double)(ws_clock_ns() - start) * 1e9 / 1e6, "M/s",
+           1.0, true);
     wst_close(&c, true);
 }
 
@@ -129,7 +135,8 @@ static void bench_sync(const struct wst_daemon *d, const char *where, double bou
     uint64_t seq = 1;
     for (int i = -1; i < TURNS; i++) {
         uint64_t start = ws_clock_ns();
-        for (int k = 0; k < ROUNDS; k++) { /* the same calls of ZeroMQ, and no more, as ping_pong() */
+        for (int k = 0; k < ROUNDS;
+             k++) { /* the same calls of ZeroMQ, and no more, as ping_pong() */
             char reply[256];
             m.first_seq = seq++;
             n = ws__client_message__pack(&m, buf);
@@ -144,7 +151,8 @@ static void bench_sync(const struct wst_daemon *d, const char *where, double bou
             ratio[i] = ns / p;
         }
     }
-    printf("%-44s %12.3f us, synchronising call %.3f us\n", "bare ping-pong", median(bare, TURNS) / 1000, median(call, TURNS) / 1000);
+    printf("%-44s %12.3f us, synchronising call %.3f us\n", "bare ping-pong",
+           median(bare, TURNS) / 1000, median(call, TURNS) / 1000);
     snprintf(what, sizeof what, "synchronising call / bare, %s", where);
     result(what, median(ratio, TURNS), "x", bound, false);
     zmq_send(s, "q", 1, 0);
@@ -167,7 +175,10 @@ static void bench_clients(const struct wst_daemon *d)
         wst_open(&c[i], ctx, d->ipc, true);
         if (wst_alloc(&c[i], 0, 4096, &va) || wst_load_ptx(&c[i], 1, 0, wst_ptx))
             abort();
-        struct { uint64_t p; uint32_t v; } params = {va, 1};
+        struct {
+            uint64_t p;
+            uint32_t v;
+        } params = {va, 1};
         wst_launch(&c[i], 1, 1, (uint32_t)wst_kernel_index(&c[i], "fill"), 1, 32, &params, 12);
         if (wst_sync_device(&c[i], 0))
             abort();
@@ -184,11 +195,13 @@ static void bench_clients(const struct wst_daemon *d)
             break;
         usleep(1000);
     }
-    result("100 clients come, run a kernel and are gone", (double)(ws_clock_ns() - start) / 1e9, "s", 5, false);
+    result("100 clients come, run a kernel and are gone", (double)(ws_clock_ns() - start) / 1e9,
+           "s", 5, false);
     long before = wst_daemon_rss_kib(d);
     for (int i = 0; i < N; i++)
         wst_open(&c[i], ctx, d->ipc, true);
-    result("daemon memory for each idle client", (double)(wst_daemon_rss_kib(d) - before) / N, "KiB", 1024, false);
+    result("daemon memory for each idle client", (double)(wst_daemon_rss_kib(d) - before) / N,
+           "KiB", 1024, false);
     for (int i = 0; i < N; i++)
         wst_close(&c[i], true);
     zmq_ctx_term(ctx);

@@ -38,7 +38,8 @@ static void exec_daemon(const struct ws_private *p, const char *daemon, const ch
                         int ready_fd, pid_t guard)
 {
     char fd[16];
-    const char *argv[] = {daemon, "--socket", p->endpoint, "--gpus", gpus, "--log-level", "warning", "--ready-fd", fd, NULL};
+    const char *argv[] = {daemon,        "--socket", p->endpoint,  "--gpus", gpus,
+                          "--log-level", "warning",  "--ready-fd", fd,       NULL};
     snprintf(fd, sizeof fd, "%d", ready_fd);
     fcntl(ready_fd, F_SETFD, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -14,8 +14,8 @@
 
 /* ---- catalog entry: what a GPU is; all fields are set (conf/gpu.d/ *.conf) ---- */
 struct ws_gpu_spec {
-    char name[32];          /* "rtx3070" */
-    char product[64];       /* "NVIDIA GeForce RTX 3070", reported to programs */
+    char name[32];    /* "rtx3070" */
+    char product[64]; /* "NVIDIA GeForce RTX 3070", reported to programs */
     uint32_t cc_major, cc_minor;
     uint32_t n_sms, max_threads_per_sm, max_blocks_per_sm, regs_per_sm, max_threads_per_block;
     uint32_t shared_bytes_per_sm, shared_bytes_per_block, shared_bytes_per_block_optin;
@@ -23,16 +23,18 @@ struct ws_gpu_spec {
     uint64_t memory_bytes, memory_bytes_per_s;
     uint64_t copy_bytes_per_s; /* host link, one direction */
     uint32_t copy_latency_ns, launch_overhead_ns, memory_latency_ns;
-    uint32_t schedulers_per_sm;          /* warp instructions issued per SM and clock */
-    uint32_t fp32_lanes_per_sm, int_lanes_per_sm, fp64_lanes_per_sm, sfu_lanes_per_sm, ldst_lanes_per_sm;
-    uint32_t static_mw;                  /* P^s: powered, nothing running */
-    uint32_t idle_mw_per_sm;             /* p^idle: per idle SM while any SM is active */
-    uint32_t dynamic_mw_per_sm;          /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles) */
+    uint32_t schedulers_per_sm; /* warp instructions issued per SM and clock */
+    uint32_t fp32_lanes_per_sm, int_lanes_per_sm, fp64_lanes_per_sm, sfu_lanes_per_sm,
+        ldst_lanes_per_sm;
+    uint32_t static_mw;      /* P^s: powered, nothing running */
+    uint32_t idle_mw_per_sm; /* p^idle: per idle SM while any SM is active */
+    uint32_t
+        dynamic_mw_per_sm; /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles) */
 };
 
 enum ws_device_clock { /* design, "Software GPU" */
-    WS_CLOCK_FUNCTIONAL,  /* an operation completes as soon as it was executed; device time counts device work only */
-    WS_CLOCK_SKIP,        /* kernels are checked and priced as empty but not executed (benchmarks of the path) */
+                       WS_CLOCK_FUNCTIONAL, /* an operation completes as soon as it was executed; device time counts device work only */
+                       WS_CLOCK_SKIP, /* kernels are checked and priced as empty but not executed (benchmarks of the path) */
 };
 
 /* ---- address space of one client: what its kernels and copies may touch; shared by all its devices ---- */
@@ -43,7 +45,8 @@ struct ws_mapping {
     uint64_t va, bytes;
     uint8_t *host;
     uint32_t flags;
-    struct ws_device *device; /* whose memory; NULL: the client's own host memory (pinned, staged) */
+    struct ws_device
+        *device; /* whose memory; NULL: the client's own host memory (pinned, staged) */
 };
 WS_MUST_CHECK int ws_space_new(struct ws_space **ret);
 /* No operation may be in flight. Does not free what is mapped by ws_space_map_host(). */
@@ -59,12 +62,22 @@ WS_MUST_CHECK int ws_space_unmap(struct ws_space *s, uint64_t va);
 
 /* ---- operations ---- */
 enum ws_dev_error { /* translated to CUDA codes at the frontend's edge, in one function */
-    WS_DEV_OK,
-    WS_DEV_E_ILLEGAL_ADDRESS, WS_DEV_E_MISALIGNED, WS_DEV_E_TRAP, WS_DEV_E_ASSERT, WS_DEV_E_TIMEOUT, WS_DEV_E_ILLEGAL_INSTRUCTION,
-    WS_DEV_E_STACK_OVERFLOW, WS_DEV_E_LAUNCH_FAILURE,            /* sticky: the client's context is lost */
-    WS_DEV_E_INVALID_VALUE, WS_DEV_E_RESOURCES, WS_DEV_E_NO_MEMORY, WS_DEV_E_INVALID_CONFIGURATION,
-    WS_DEV_E_COOPERATIVE_TOO_LARGE, WS_DEV_E_CANCELLED,
-    _WS_DEV_E_N
+                    WS_DEV_OK,
+                    WS_DEV_E_ILLEGAL_ADDRESS,
+                    WS_DEV_E_MISALIGNED,
+                    WS_DEV_E_TRAP,
+                    WS_DEV_E_ASSERT,
+                    WS_DEV_E_TIMEOUT,
+                    WS_DEV_E_ILLEGAL_INSTRUCTION,
+                    WS_DEV_E_STACK_OVERFLOW,
+                    WS_DEV_E_LAUNCH_FAILURE, /* sticky: the client's context is lost */
+                    WS_DEV_E_INVALID_VALUE,
+                    WS_DEV_E_RESOURCES,
+                    WS_DEV_E_NO_MEMORY,
+                    WS_DEV_E_INVALID_CONFIGURATION,
+                    WS_DEV_E_COOPERATIVE_TOO_LARGE,
+                    WS_DEV_E_CANCELLED,
+                    _WS_DEV_E_N
 };
 const char *ws_dev_error_name(enum ws_dev_error e); /* "illegal-address" */
 
@@ -72,7 +85,10 @@ struct ws_device;
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
 
-struct ws_sm_set { uint32_t n; uint64_t bits[4]; }; /* n == 0: all SMs; at most 256 SMs */
+struct ws_sm_set {
+    uint32_t n;
+    uint64_t bits[4];
+}; /* n == 0: all SMs; at most 256 SMs */
 
 enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
@@ -80,24 +96,37 @@ struct ws_op {
     /* in; everything pointed to stays valid until done */
     enum ws_op_kind kind;
     struct ws_space *space;
-    uint64_t ready_ns;             /* device clock: the work may start then at the earliest (end of what it depends on) */
+    uint64_t
+        ready_ns; /* device clock: the work may start then at the earliest (end of what it depends on) */
     void (*done)(struct ws_op *op); /* exactly once; after it the device no longer knows the op */
     void *owner;                    /* the caller's */
     union {
-        struct { uint64_t dst_va, src_va, bytes; void *dst_host; const void *src_host; } copy; /* a non-NULL host pointer replaces the va */
-        struct { uint64_t va, width_bytes, height, pitch_bytes; uint32_t value, value_bytes; /* 1, 2, 4 */ } fill;
         struct {
-            struct ws_dinstance *instance; uint32_t kernel; uint32_t grid[3], block[3], shared_bytes, flags;
-            const void *params; uint32_t param_bytes; struct ws_sm_set sms;
+            uint64_t dst_va, src_va, bytes;
+            void *dst_host;
+            const void *src_host;
+        } copy; /* a non-NULL host pointer replaces the va */
+        struct {
+            uint64_t va, width_bytes, height, pitch_bytes;
+            uint32_t value, value_bytes; /* 1, 2, 4 */
+        } fill;
+        struct {
+            struct ws_dinstance *instance;
+            uint32_t kernel;
+            uint32_t grid[3], block[3], shared_bytes, flags;
+            const void *params;
+            uint32_t param_bytes;
+            struct ws_sm_set sms;
         } launch;
     };
     /* out, valid in done */
     enum ws_dev_error error;
-    char text[192];                /* what, kernel, block, thread, address, PTX line; "" on success */
-    uint64_t start_ns, end_ns;     /* device clock */
-    uint64_t energy_uj;            /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
+    char text[192];            /* what, kernel, block, thread, address, PTX line; "" on success */
+    uint64_t start_ns, end_ns; /* device clock */
+    uint64_t
+        energy_uj; /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
                                       what earlier ones of the space turned out to share with others (device/soft/timing.c) */
-    uint64_t n_thread_insns;       /* executed (launch) */
+    uint64_t n_thread_insns; /* executed (launch) */
     /* the device's own while it knows the op */
     struct ws_op *next;
     void *priv;
@@ -106,23 +135,30 @@ struct ws_op {
 struct ws_kernel_info {
     const char *name;
     uint32_t n_params, param_bytes;
-    const struct ws_ptx_var *params;      /* param_offset, size_bytes of each */
-    uint32_t static_shared_bytes, local_bytes, n_regs /* per thread, estimated from the PTX */, max_threads_per_block, const_bytes;
+    const struct ws_ptx_var *params; /* param_offset, size_bytes of each */
+    uint32_t static_shared_bytes, local_bytes, n_regs /* per thread, estimated from the PTX */,
+        max_threads_per_block, const_bytes;
     uint32_t ptx_version, sm;
 };
 struct ws_dmodule_info {
-    uint32_t n_kernels; const struct ws_kernel_info *kernels;
-    uint32_t n_vars; const struct ws_ptx_var *vars; /* the module's; .global and .const have an address in each instance */
+    uint32_t n_kernels;
+    const struct ws_kernel_info *kernels;
+    uint32_t n_vars;
+    const struct ws_ptx_var
+        *vars; /* the module's; .global and .const have an address in each instance */
 };
-struct ws_occupancy { uint32_t blocks_per_sm; const char *limit; /* "threads", "blocks", "regs", "shared" */ };
+struct ws_occupancy {
+    uint32_t blocks_per_sm;
+    const char *limit; /* "threads", "blocks", "regs", "shared" */
+};
 
 struct ws_device_telemetry {
-    uint64_t now_ns;                 /* device clock */
-    uint64_t busy_ns, sm_busy_ns;    /* at least one SM active; sum over SMs */
+    uint64_t now_ns;              /* device clock */
+    uint64_t busy_ns, sm_busy_ns; /* at least one SM active; sum over SMs */
     uint64_t energy_uj;
-    uint32_t power_mw;               /* over the last busy stretch, by Eq. 2 of sBEET-mg, cases as corrected */
+    uint32_t power_mw; /* over the last busy stretch, by Eq. 2 of sBEET-mg, cases as corrected */
     uint64_t memory_used_bytes, n_kernels, n_copies, copied_bytes, n_thread_insns;
-    uint32_t n_running;              /* operations submitted and not done */
+    uint32_t n_running; /* operations submitted and not done */
 };
 
 /* Const table; instances embed struct ws_device first. Contracts as at the functions below, which check and call them. */
@@ -130,14 +166,17 @@ struct ws_device_ops {
     const char *name; /* "soft" */
     void (*close)(struct ws_device *d);
     int (*mem_alloc)(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes);
-    int (*module_load)(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret, struct ws_diags *diags);
+    int (*module_load)(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret,
+                       struct ws_diags *diags);
     void (*module_unload)(struct ws_dmodule *m);
-    int (*instance_new)(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s, const uint64_t *var_va, struct ws_dinstance **ret);
+    int (*instance_new)(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                        const uint64_t *var_va, struct ws_dinstance **ret);
     void (*instance_free)(struct ws_dinstance *i);
     void (*submit)(struct ws_device *d, struct ws_op *op);
     void (*cancel)(struct ws_device *d, struct ws_space *s);
     void (*telemetry)(struct ws_device *d, struct ws_device_telemetry *ret);
-    int (*occupancy)(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel, uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret);
+    int (*occupancy)(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
+                     uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret);
 };
 struct ws_device {
     const struct ws_device_ops *ops;
@@ -147,31 +186,38 @@ struct ws_device {
 
 struct ws_device_options {
     enum ws_device_clock clock;
-    uint32_t n_workers;               /* host threads for all soft devices of the process together; 0: host cores */
-    uint64_t max_kernel_insns;        /* thread instructions after which a kernel is endless (WS_DEV_E_TIMEOUT); 0: no limit */
+    uint32_t
+        n_workers; /* host threads for all soft devices of the process together; 0: host cores */
+    uint64_t
+        max_kernel_insns; /* thread instructions after which a kernel is endless (WS_DEV_E_TIMEOUT); 0: no limit */
     uint32_t local_bytes_per_thread_max;
     uint64_t heap_bytes;
 };
 /* The catalog spec is copied. Return: 0, -EINVAL (a spec field out of range, named in diags), -ENOMEM, -EAGAIN (no thread). */
-WS_MUST_CHECK int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, uint32_t index,
-                                      const struct ws_device_options *options, struct ws_diags *diags);
+WS_MUST_CHECK int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec,
+                                      uint32_t index, const struct ws_device_options *options,
+                                      struct ws_diags *diags);
 /* Nothing may be in flight, no instance and no module alive. NULL ok. */
 void ws_device_close(struct ws_device *d);
 
 /* Backs [va, va+bytes) of @s with zeroed memory of @d. @va, @bytes: multiples of WS_DEVICE_PAGE_BYTES.
  * Return: 0, WS_DEV_E_NO_MEMORY (catalog's memory_bytes reached), -EEXIST, -EINVAL, -ENOMEM. Freed by ws_space_unmap(). */
 enum { WS_DEVICE_PAGE_BYTES = 512 };
-WS_MUST_CHECK int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes);
+WS_MUST_CHECK int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va,
+                                      uint64_t bytes);
 
 /* Decodes. @m: borrowed, must outlive the module. A module may be instantiated on any device of the same kind ("soft").
  * Return: 0, WS_PTX_E_UNSUPPORTED (an opcode the device lacks: named with its PTX line in diags), -ENOMEM. */
-WS_MUST_CHECK int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret, struct ws_diags *diags);
+WS_MUST_CHECK int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
+                                        struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_device_module_unload(struct ws_device *d, struct ws_dmodule *m);
 const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m);
 
 /* @var_va[n_vars]: address of each .global/.const variable, memory the caller has backed on @d; 0 for others and for sizeless
  * ones. The instance writes the initial values (blocking, at once). Return: 0, -EINVAL, -ENOMEM. */
-WS_MUST_CHECK int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s, const uint64_t *var_va, struct ws_dinstance **ret);
+WS_MUST_CHECK int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m,
+                                         struct ws_space *s, const uint64_t *var_va,
+                                         struct ws_dinstance **ret);
 /* No launch of it may be in flight. */
 void ws_device_instance_free(struct ws_device *d, struct ws_dinstance *i);
 
@@ -182,9 +228,11 @@ void ws_device_cancel(struct ws_device *d, struct ws_space *s);
 void ws_device_telemetry(struct ws_device *d, struct ws_device_telemetry *ret);
 uint64_t ws_device_now_ns(struct ws_device *d);
 /* Blocks of a kernel that fit one SM at once (CUDA occupancy). Return: 0 or -EINVAL. */
-WS_MUST_CHECK int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel, uint32_t block_threads,
+WS_MUST_CHECK int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m,
+                                      uint32_t kernel, uint32_t block_threads,
                                       uint32_t shared_bytes, struct ws_occupancy *ret);
 /* Output of a kernel's vprintf, whole lines as far as the kernel wrote them; called on a device thread. NULL: dropped. */
-void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char *text, size_t n), void *arg);
+void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char *text, size_t n),
+                        void *arg);
 
 #endif

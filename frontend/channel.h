@@ -11,7 +11,8 @@ struct ws_channel;
 
 /* Loads libzmq, connects to @endpoint and says hello, within @timeout_ms. @ret_hello: as ws_channel_hello().
  * On failure one line on stderr says what, and what would be right. */
-int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello, int timeout_ms);
+int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello,
+                    int timeout_ms);
 void ws_channel_close(struct ws_channel *c, bool say_goodbye);
 /* Forgets everything without touching sockets' peers: in a forked child. */
 void ws_channel_abandon(struct ws_channel *c);
@@ -32,8 +33,16 @@ int ws_channel_post_bulk(struct ws_channel *c, Ws__Command *cmd, const void *dat
 int ws_channel_async_error(struct ws_channel *c, bool take);
 
 /* ---- shared memory (local clients) ---- */
-struct ws_segment { uint32_t id; void *map; uint64_t map_bytes; uint8_t *data; uint64_t bytes; };
-int ws_channel_segment_new(struct ws_channel *c, uint32_t kind /* WS_SIDE_STAGING, WS_SIDE_PINNED */, uint64_t bytes, uint32_t chunk_bytes, struct ws_segment *ret);
+struct ws_segment {
+    uint32_t id;
+    void *map;
+    uint64_t map_bytes;
+    uint8_t *data;
+    uint64_t bytes;
+};
+int ws_channel_segment_new(struct ws_channel *c,
+                           uint32_t kind /* WS_SIDE_STAGING, WS_SIDE_PINNED */, uint64_t bytes,
+                           uint32_t chunk_bytes, struct ws_segment *ret);
 void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s);
 /* True while the daemon lives: for waits on a futex. */
 bool ws_channel_alive(struct ws_channel *c);

@@ -33,31 +33,55 @@ ws_err ws_session_mem_info(int device, uint64_t *ret_free, uint64_t *ret_total);
 ws_err ws_session_reset(int device);
 
 /* ---- memory ---- */
-enum ws_mem_kind { WS_MEM_NONE /* ordinary host memory */, WS_MEM_DEVICE, WS_MEM_PINNED, WS_MEM_VARIABLE /* of a module */ };
-struct ws_mem_info { enum ws_mem_kind kind; uint64_t base, bytes; int device; };
+enum ws_mem_kind {
+    WS_MEM_NONE /* ordinary host memory */,
+    WS_MEM_DEVICE,
+    WS_MEM_PINNED,
+    WS_MEM_VARIABLE /* of a module */
+};
+struct ws_mem_info {
+    enum ws_mem_kind kind;
+    uint64_t base, bytes;
+    int device;
+};
 ws_err ws_session_mem_alloc(int device, uint64_t bytes, uint64_t *ret_address);
-ws_err ws_session_mem_free(uint64_t address);     /* INVALID_VALUE if not the start of a live allocation */
-ws_err ws_session_host_alloc(uint64_t bytes, void **ret); /* pinned: in a shared segment; over tcp plain memory that counts as pinned */
+ws_err
+ws_session_mem_free(uint64_t address); /* INVALID_VALUE if not the start of a live allocation */
+ws_err ws_session_host_alloc(
+    uint64_t bytes,
+    void **ret); /* pinned: in a shared segment; over tcp plain memory that counts as pinned */
 ws_err ws_session_host_free(void *p);
 /* True if devices can reach the memory of ws_session_host_alloc(): where it is shared with the daemon. */
 bool ws_session_maps_host(void);
 /* What @address lies in; kind NONE if unknown. Never talks to the daemon. */
 void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret);
 
-enum ws_copy_dir { WS_COPY_AUTO /* from the addresses: unified addressing */, WS_COPY_H2H, WS_COPY_H2D, WS_COPY_D2H, WS_COPY_D2D };
+enum ws_copy_dir {
+    WS_COPY_AUTO /* from the addresses: unified addressing */,
+    WS_COPY_H2H,
+    WS_COPY_H2D,
+    WS_COPY_D2H,
+    WS_COPY_D2D
+};
 /* @async false: CUDA's rules for the synchronous copies (host-visible effects are complete on return; the legacy stream's order
  * holds). @async true: pinned memory and device to device return at once; pageable memory may be staged or waited for, as CUDA
  * allows. Ranges are checked (INVALID_VALUE). */
-ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes, enum ws_copy_dir dir, bool async);
-ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes, uint64_t width_bytes, uint64_t height,
-                       uint64_t pitch_bytes, bool async);
+ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
+                       enum ws_copy_dir dir, bool async);
+ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
+                       uint64_t width_bytes, uint64_t height, uint64_t pitch_bytes, bool async);
 
 /* ---- streams; ids as in the protocol ---- */
-static inline uint64_t ws_stream_legacy(int device) { return WS_STREAM_DEFAULT_0 + (uint64_t)device; }
-uint64_t ws_stream_per_thread(int device); /* of the calling thread; a blocking stream, made at first use */
+static inline uint64_t ws_stream_legacy(int device)
+{
+    return WS_STREAM_DEFAULT_0 + (uint64_t)device;
+}
+uint64_t
+ws_stream_per_thread(int device); /* of the calling thread; a blocking stream, made at first use */
 ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uint64_t *ret);
 ws_err ws_session_stream_destroy(uint64_t stream);
-ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking, int *ret_priority); /* INVALID_HANDLE */
+ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking,
+                              int *ret_priority); /* INVALID_HANDLE */
 ws_err ws_session_stream_sync(uint64_t stream);
 ws_err ws_session_stream_query(uint64_t stream); /* OK or NOT_READY */
 ws_err ws_session_stream_wait(uint64_t stream, uint64_t event);
@@ -77,12 +101,16 @@ struct ws_module;   /* an image loaded on one device */
 struct ws_function; /* a kernel of it; lives as long as the module */
 /* @image: fatbin, PTX text (NUL-terminated) or cubin; @bytes: 0 to find the length from the image itself. @ret_log: NULL, or
  * gets a malloc'ed text when PTX is wrong. */
-ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name, struct ws_module **ret, char **ret_log);
+ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name,
+                              struct ws_module **ret, char **ret_log);
 ws_err ws_session_module_unload(struct ws_module *m);
-ws_err ws_session_module_function(struct ws_module *m, const char *name, struct ws_function **ret); /* NOT_FOUND */
+ws_err ws_session_module_function(struct ws_module *m, const char *name,
+                                  struct ws_function **ret); /* NOT_FOUND */
 /* The kernels of a module, from 0 on. */
-ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct ws_function **ret); /* NOT_FOUND: no more */
-ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address, uint64_t *ret_bytes);
+ws_err ws_session_module_function_at(struct ws_module *m, size_t index,
+                                     struct ws_function **ret); /* NOT_FOUND: no more */
+ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
+                                  uint64_t *ret_bytes);
 const Ws__Kernel *ws_function_info(const struct ws_function *f); /* borrowed */
 int ws_function_device(const struct ws_function *f);
 struct ws_module *ws_function_module(const struct ws_function *f);
@@ -93,13 +121,14 @@ struct ws_launch {
     uint64_t stream;
     uint32_t grid[3], block[3], shared_bytes, flags; /* flags: 1 cooperative */
     /* one of: */
-    void *const *args;       /* addresses of the arguments, as cudaLaunchKernel has them */
-    const void *packed;      /* the packed parameter buffer (CU_LAUNCH_PARAM_BUFFER_POINTER), */
-    uint32_t packed_bytes;   /* its size */
+    void *const *args;     /* addresses of the arguments, as cudaLaunchKernel has them */
+    const void *packed;    /* the packed parameter buffer (CU_LAUNCH_PARAM_BUFFER_POINTER), */
+    uint32_t packed_bytes; /* its size */
 };
 /* Checks grid, block and shared size against the device at once (INVALID_CONFIGURATION, OUT_OF_RESOURCES), as CUDA does. */
 ws_err ws_session_launch(const struct ws_launch *l);
-ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads, uint32_t shared_bytes, uint32_t *ret_blocks);
+ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
+                            uint32_t shared_bytes, uint32_t *ret_blocks);
 
 /* Number of calls answered "not supported", and saying so: the first time for each name one line on stderr. */
 void ws_session_unsupported(const char *entry_point);

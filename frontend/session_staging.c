@@ -18,7 +18,7 @@
 #include "base/macros.h"
 #include "frontend/session_private.h"
 
-enum { CHUNK_BYTES = 512 * 1024, N_CHUNKS = 16, AHEAD = 4, RESCAN_NS = 2 * 1000 * 1000 };
+enum { CHUNK_BYTES = 2048 * 1024, N_CHUNKS = 8, AHEAD = 6, RESCAN_NS = 2 * 1000 * 1000 };
 #define ALIVE_NS (100 * WS_NS_PER_MS)
 
 static struct staging {

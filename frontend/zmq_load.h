@@ -8,8 +8,21 @@
 
 #define WS_ZMQ_FUNCTIONS(X)                                                                        \
     X(ctx_new)                                                                                     \
-    X(ctx_term) X(ctx_set) X(socket) X(close) X(connect) X(setsockopt) X(getsockopt) X(send)       \
-        X(msg_init) X(msg_recv) X(msg_data) X(msg_size) X(msg_close) X(strerror) X(socket_monitor)
+    X(ctx_term)                                                                                    \
+    X(ctx_set)                                                                                     \
+    X(socket)                                                                                      \
+    X(close)                                                                                       \
+    X(connect)                                                                                     \
+    X(setsockopt)                                                                                  \
+    X(getsockopt)                                                                                  \
+    X(send)                                                                                        \
+    X(msg_init)                                                                                    \
+    X(msg_recv)                                                                                    \
+    X(msg_data)                                                                                    \
+    X(msg_size)                                                                                    \
+    X(msg_close)                                                                                   \
+    X(strerror)                                                                                    \
+    X(socket_monitor)
 
 struct ws_zmq {
 #define WS_ZMQ_MEMBER(f) __typeof__(&zmq_##f) f;

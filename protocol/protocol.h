@@ -28,28 +28,33 @@
 #include "protocol/wattshare.pb-c.h"
 
 enum { WS_PROTOCOL_VERSION = 1, WS_TOKEN_BYTES = 16, WS_SHA256_BYTES = 32 };
-enum { WS_FUNCTION_INDEX_BITS = 20, WS_STREAM_DEFAULT_0 = 1, WS_STREAM_FIRST = 64, WS_MAX_DEVICES = 32 };
+enum {
+    WS_FUNCTION_INDEX_BITS = 20,
+    WS_STREAM_DEFAULT_0 = 1,
+    WS_STREAM_FIRST = 64,
+    WS_MAX_DEVICES = 32
+};
 #define WS_DEFAULT_SOCKET "ipc:///run/wattshare/wattshared.sock"
-#define WS_ENV_SOCKET "WATTSHARE_SOCKET" /* endpoint the client connects to */
-#define WS_ENV_TASK "WATTSHARE_TASK"
+#define WS_ENV_SOCKET     "WATTSHARE_SOCKET" /* endpoint the client connects to */
+#define WS_ENV_TASK       "WATTSHARE_TASK"
 
 /* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping of a Linux process does. */
 #define WS_VA_FIRST UINT64_C(0x200000000000)
-#define WS_VA_LAST UINT64_C(0x500000000000)
+#define WS_VA_LAST  UINT64_C(0x500000000000)
 
 enum { WS_SIDE_HELLO = 1, WS_SIDE_STAGING = 2, WS_SIDE_PINNED = 3, WS_SIDE_FREE = 4 };
 struct ws_side_request {
     uint32_t kind;
-    uint32_t segment;            /* WS_SIDE_FREE */
+    uint32_t segment; /* WS_SIDE_FREE */
     uint8_t token[WS_TOKEN_BYTES];
-    uint64_t bytes;              /* data bytes; STAGING: a multiple of chunk_bytes */
-    uint32_t chunk_bytes;        /* STAGING */
+    uint64_t bytes;       /* data bytes; STAGING: a multiple of chunk_bytes */
+    uint32_t chunk_bytes; /* STAGING */
     uint32_t reserved;
 };
 struct ws_side_reply {
-    uint32_t error;              /* Ws__Error */
+    uint32_t error; /* Ws__Error */
     uint32_t segment;
-    uint64_t data_offset;        /* of the first data byte in the descriptor */
+    uint64_t data_offset; /* of the first data byte in the descriptor */
     uint64_t bytes;
 };
 
@@ -59,7 +64,8 @@ struct ws_staging_control { /* first page of a STAGING segment */
     uint32_t magic, n_chunks, chunk_bytes, reserved;
     uint8_t pad[48];
     _Atomic uint32_t state[WS_STAGING_MAX_CHUNKS];
-    _Atomic uint32_t n_waiting; /* threads of the client inside futex_wait: the daemon wakes only if non-zero */
+    _Atomic uint32_t
+        n_waiting; /* threads of the client inside futex_wait: the daemon wakes only if non-zero */
 };
 #define WS_STAGING_MAGIC UINT32_C(0x57535347)
 

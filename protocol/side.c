@@ -111,7 +111,8 @@ static int take_fd(struct msghdr *m)
 {
     int got = -1;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h))
-        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int)))
+        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+            h->cmsg_len == CMSG_LEN(sizeof(int)))
             memcpy(&got, CMSG_DATA(h), sizeof got);
     return got;
 }
@@ -120,7 +121,10 @@ ssize_t ws_side_recv(int fd, void *packet, size_t n, int *ret_fd, int flags)
 {
     union fd_control control; /* room for one descriptor: the kernel closes any beyond it */
     struct iovec iov = {packet, n};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof control};
     ssize_t got;
     do {
         got = recvmsg(fd, &m, flags | MSG_CMSG_CLOEXEC);
@@ -145,7 +149,8 @@ int ws_side_memfd(const char *name, uint64_t bytes)
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return ws_raise(-errno);
-    if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+    if (ftruncate(fd, (off_t)bytes) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return close_with(fd, -errno);
     return fd;
 }
@@ -154,7 +159,8 @@ bool ws_side_memfd_ok(int fd, uint64_t bytes)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstat(fd, &st) && (uint64_t)st.st_size >= bytes;
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstat(fd, &st) &&
+           (uint64_t)st.st_size >= bytes;
 }
 
 void ws_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)

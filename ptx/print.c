@@ -445,7 +445,8 @@ int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
     fprintf(out, ".version %d.%d\n.target %s%s%s\n", m->version / 10, m->version % 10, m->target,
             m->texmode_independent ? ", texmode_independent" : "",
             m->map_f64_to_f32 ? ", map_f64_to_f32" : "");
-    if (m->version >= 23 || m->address_size != 32) /* older versions have no .address_size, only 32 */
+    if (m->version >= 23 ||
+        m->address_size != 32) /* older versions have no .address_size, only 32 */
         fprintf(out, ".address_size %u\n", m->address_size);
     if (needs_heads(m))
         for (uint32_t k = 0; k < m->n_funcs; k++) {

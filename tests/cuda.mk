@@ -84,8 +84,8 @@ endif
 check_DATA = $(CUDA_NVCC_BUILT)
 CLEANFILES += $(CUDA_NVCC_BUILT) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
 .SECONDARY: $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
-CUDA_NVCC_DEPS = tests/cuda/work.cuh tests/cuda/work.h $(CUDA_DRIVER_WORKLOADS:%=tests/cuda/%.h) tests/cuda/fault.h
-tests/cuda/nv/%.o: tests/cuda/%.cu $(CUDA_NVCC_DEPS)
+CUDA_WORKLOAD_H = tests/cuda/work.cuh tests/cuda/work.h $(CUDA_DRIVER_WORKLOADS:%=tests/cuda/%.h) tests/cuda/fault.h
+tests/cuda/nv/%.o: tests/cuda/%.cu $(CUDA_WORKLOAD_H)
 	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) $(NVCCFLAGS) -c -o $@ $<
 tests/cuda/nv/%_static: tests/cuda/nv/%.o
 	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart static -o $@ $<

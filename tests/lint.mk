@@ -8,10 +8,14 @@ lint-layers:
 lint-format:
 	@cd $(top_srcdir) && find $(LINT_DIRS) tests bench demo \( -name '*.c' -o -name '*.h' \) -print0 | \
 	  xargs -0 clang-format --dry-run -Werror 2>&1 | head -n 40 | { ! grep . ; } && echo "lint: format is clean"
+# Left out: the generated header's version test (cppcheck does not see protobuf-c's headers), and where a loop over lanes or
+# libzmq sets what cppcheck thinks unset.
 lint-cppcheck: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && cppcheck -q -j2 --std=c11 --error-exitcode=1 --inline-suppr --max-configs=1 \
 	  --enable=warning,portability --suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerRedundantCheck \
-	  --suppress=unusedLabelConfiguration --suppress=shiftTooManyBitsSigned -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
+	  --suppress=preprocessorErrorDirective:*pb-c.h --suppress=invalidPointerCast:device/soft/exec_core.inc \
+	  --suppress=uninitvar:device/soft/exec_core.inc --suppress=uninitvar:device/soft/exec_mem.inc \
+	  --suppress=uninitvar:backend/loop.c --suppress=shiftTooManyBitsSigned -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
 lint-tidy: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && find $(LINT_DIRS) -name '*.c' -print0 | xargs -0 -n 4 -P 2 sh -c \
 	  'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DSYSCONFDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"

@@ -13,18 +13,29 @@
 
 struct ws_code;
 /* Decodes all functions of @m (borrowed, outlives the code). Return: 0, WS_PTX_E_UNSUPPORTED (diags name opcode and line), -ENOMEM. */
-WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags);
+WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m,
+                              struct ws_diags *diags);
 struct ws_code *ws_code_free(struct ws_code *c);
 /* Kernels in the module's order. The array lives as long as the code. */
 const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n);
 
 /* What the executed work was, by the classes the timing model prices. Counts are of warp instructions unless said. */
-enum ws_work_class { WS_WORK_FP32, WS_WORK_INT, WS_WORK_FP64, WS_WORK_SFU, WS_WORK_LDST, WS_WORK_CTRL, WS_WORK_HALF, _WS_WORK_N };
+enum ws_work_class {
+    WS_WORK_FP32,
+    WS_WORK_INT,
+    WS_WORK_FP64,
+    WS_WORK_SFU,
+    WS_WORK_LDST,
+    WS_WORK_CTRL,
+    WS_WORK_HALF,
+    _WS_WORK_N
+};
 struct ws_work {
     uint64_t n_warp_insns[_WS_WORK_N];
-    uint64_t n_thread_insns;         /* active lanes summed */
-    uint64_t n_global_loads, n_global_stores;       /* warp instructions to global/generic-global/local memory */
-    uint64_t n_load_sectors, n_store_sectors;       /* 32-byte sectors they touched */
+    uint64_t n_thread_insns; /* active lanes summed */
+    uint64_t n_global_loads,
+        n_global_stores; /* warp instructions to global/generic-global/local memory */
+    uint64_t n_load_sectors, n_store_sectors; /* 32-byte sectors they touched */
     uint64_t n_shared_accesses, n_atomics, n_barriers;
 };
 
@@ -33,19 +44,22 @@ struct ws_grid {
     const struct ws_code *code;
     uint32_t kernel;
     uint32_t grid[3], block[3], dyn_shared_bytes;
-    const uint8_t *params;            /* param_bytes of the kernel */
+    const uint8_t *params; /* param_bytes of the kernel */
     const struct ws_space *space;
-    const uint64_t *var_va;           /* [module n_vars] */
-    uint32_t n_sms, sm;               /* %nsmid; compute capability *10 */
+    const uint64_t *var_va; /* [module n_vars] */
+    uint32_t n_sms, sm;     /* %nsmid; compute capability *10 */
     uint64_t grid_id;
-    uint64_t envreg12;                /* 64-bit value of %envreg1 (high half) and %envreg2 (low half): cooperative-groups workspace */
-    uint64_t (*clock)(void *arg);     /* device cycles for %clock64, advanced also by the block's own instructions; may be NULL */
+    uint64_t
+        envreg12; /* 64-bit value of %envreg1 (high half) and %envreg2 (low half): cooperative-groups workspace */
+    uint64_t (*clock)(
+        void *
+            arg); /* device cycles for %clock64, advanced also by the block's own instructions; may be NULL */
     uint64_t (*globaltimer)(void *arg);
     void *clock_arg;
     uint32_t local_bytes_max;
     /* shared while blocks run */
-    _Atomic int stop;                 /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
-    _Atomic int fault_claimed;        /* first faulting block writes text, then sets stop */
+    _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
+    _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */
     char text[192];
 };
 
@@ -56,7 +70,11 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b);
 /* Makes @b ready to run block @linear (x fastest) on virtual SM @smid, in slot @slot of it; zeroes what the PTX machine does not leave undefined. */
 void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot);
 
-enum ws_step { WS_STEP_DONE, WS_STEP_MORE /* the budget is used up */, WS_STEP_STOPPED /* g->stop is set: fault, cancel, limit */ };
+enum ws_step {
+    WS_STEP_DONE,
+    WS_STEP_MORE /* the budget is used up */,
+    WS_STEP_STOPPED /* g->stop is set: fault, cancel, limit */
+};
 /* Runs about @max_warp_insns warp instructions, fairly over the block's warps, and adds to *work. A block whose warps all spin
  * returns WS_STEP_MORE, well before its budget is used up where the spin was seen, so co-resident blocks make progress. */
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work);

@@ -235,10 +235,11 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
     /* The initial values may end before the variable does: the rest is zero. */
     int r = write_bytes(inst->space, inst->var_va[index], v->init, v->init_bytes);
     if (!r)
-        r = write_bytes(inst->space, inst->var_va[index] + v->init_bytes, NULL, v->size_bytes - v->init_bytes);
+        r = write_bytes(inst->space, inst->var_va[index] + v->init_bytes, NULL,
+                        v->size_bytes - v->init_bytes);
     for (uint32_t i = 0; !r && i < v->n_init_syms; i++) {
         const struct ws_ptx_init_sym *s = &v->init_syms[i];
-        uint64_t value;
+        uint64_t value = 0;
         if (s->bytes > sizeof value || s->offset > v->size_bytes ||
             s->bytes > v->size_bytes - s->offset)
             return ws_raise(-EINVAL);

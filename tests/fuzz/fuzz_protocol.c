@@ -12,7 +12,8 @@ enum { COMPLETE = 0x80, DISCONNECT = 0x40, INLINE = 0x20, SEGMENTS = 0x10, TWO_F
 
 static void make_segments(struct ws_client *c)
 {
-    struct ws_side_request staging = {.kind = WS_SIDE_STAGING, .bytes = 4 * 4096, .chunk_bytes = 4096};
+    struct ws_side_request staging = {
+        .kind = WS_SIDE_STAGING, .bytes = 4 * 4096, .chunk_bytes = 4096};
     struct ws_side_request pinned = {.kind = WS_SIDE_PINNED, .bytes = 8192};
     struct ws_segment *g;
     (void)ws_segment_new(c, &staging, &g);
@@ -25,7 +26,8 @@ static void happen(struct wss *w, uint8_t what)
     struct ws_client *c = ws_client_find(w->server, &p->peer);
     for (int i = 0; i < 2; i++) {
         if (what & COMPLETE && w->dev[i].n_ops)
-            fakedev_complete(&w->dev[i], w->dev[i].n_ops / 2, 1, 2, what & INLINE ? WS_DEV_E_TRAP : WS_DEV_OK);
+            fakedev_complete(&w->dev[i], w->dev[i].n_ops / 2, 1, 2,
+                             what & INLINE ? WS_DEV_E_TRAP : WS_DEV_OK);
         w->dev[i].inline_completion = what & INLINE;
     }
     if (what & DISCONNECT)
@@ -42,7 +44,9 @@ static void happen(struct wss *w, uint8_t what)
 static void message(struct wss *w, uint8_t what, const uint8_t *p, size_t n)
 {
     zmq_msg_t frames[2];
-    struct ws_message m = {.peer = &w->peers[what % WSS_PEERS].peer, .frames = frames, .n_frames = what & TWO_FRAMES ? 2 : 1};
+    struct ws_message m = {.peer = &w->peers[what % WSS_PEERS].peer,
+                           .frames = frames,
+                           .n_frames = what & TWO_FRAMES ? 2 : 1};
     zmq_msg_init_size(&frames[0], n);
     memcpy(zmq_msg_data(&frames[0]), p, n);
     zmq_msg_init_size(&frames[1], 64);

@@ -41,7 +41,8 @@ static int fake_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, 
     return r;
 }
 
-static int fake_module_load(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret, struct ws_diags *diags)
+static int fake_module_load(struct ws_device *d, const struct ws_ptx_module *m,
+                            struct ws_dmodule **ret, struct ws_diags *diags)
 {
     struct ws_dmodule *o = ws_alloc(sizeof *o);
     o->f = WS_CONTAINER_OF(d, struct fakedev, base);
@@ -75,8 +76,8 @@ static void fake_module_unload(struct ws_dmodule *m)
     free(m);
 }
 
-static int fake_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s, const uint64_t *var_va,
-                             struct ws_dinstance **ret)
+static int fake_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                             const uint64_t *var_va, struct ws_dinstance **ret)
 {
     struct ws_dinstance *i = ws_alloc(sizeof *i);
     i->f = WS_CONTAINER_OF(d, struct fakedev, base);
@@ -100,14 +101,17 @@ static uint8_t *at(const struct ws_space *s, uint64_t va, uint64_t bytes)
 static enum ws_dev_error move(const struct ws_op *op)
 {
     if (op->kind == WS_OPK_COPY) {
-        void *dst = op->copy.dst_host ? op->copy.dst_host : at(op->space, op->copy.dst_va, op->copy.bytes);
-        const void *src = op->copy.src_host ? op->copy.src_host : at(op->space, op->copy.src_va, op->copy.bytes);
+        void *dst =
+            op->copy.dst_host ? op->copy.dst_host : at(op->space, op->copy.dst_va, op->copy.bytes);
+        const void *src =
+            op->copy.src_host ? op->copy.src_host : at(op->space, op->copy.src_va, op->copy.bytes);
         if (!dst || !src)
             return WS_DEV_E_ILLEGAL_ADDRESS;
         memmove(dst, src, op->copy.bytes);
     } else if (op->kind == WS_OPK_FILL) {
         for (uint64_t y = 0; y < op->fill.height; y++) {
-            uint8_t *p = at(op->space, op->fill.va + y * op->fill.pitch_bytes, op->fill.width_bytes);
+            uint8_t *p =
+                at(op->space, op->fill.va + y * op->fill.pitch_bytes, op->fill.width_bytes);
             if (!p)
                 return WS_DEV_E_ILLEGAL_ADDRESS;
             for (uint64_t x = 0; x < op->fill.width_bytes; x++)
@@ -117,7 +121,8 @@ static enum ws_dev_error move(const struct ws_op *op)
     return WS_DEV_OK;
 }
 
-static void finish(struct fakedev *f, struct ws_op *op, uint64_t start_ns, uint64_t end_ns, enum ws_dev_error e)
+static void finish(struct fakedev *f, struct ws_op *op, uint64_t start_ns, uint64_t end_ns,
+                   enum ws_dev_error e)
 {
     op->error = e ? e : move(op);
     if (op->error)
@@ -168,8 +173,8 @@ static void fake_telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
     ret->memory_used_bytes = f->used_bytes;
 }
 
-static int fake_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel, uint32_t block_threads,
-                          uint32_t shared_bytes, struct ws_occupancy *ret)
+static int fake_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
+                          uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret)
 {
     *ret = (struct ws_occupancy){2048 / block_threads, "threads"};
     return 0;
@@ -204,7 +209,8 @@ void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t 
     f->base.spec.memory_bytes = memory_bytes;
 }
 
-void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns, enum ws_dev_error e)
+void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns,
+                      enum ws_dev_error e)
 {
     if (i >= f->n_ops)
         abort();

@@ -9,7 +9,7 @@
 enum { FAKEDEV_MAX_OPS = 4096 };
 struct fakedev {
     struct ws_device base;
-    bool inline_completion;           /* submit completes at once */
+    bool inline_completion;             /* submit completes at once */
     struct ws_op *ops[FAKEDEV_MAX_OPS]; /* submitted, not completed, in order */
     unsigned n_ops, n_submitted, n_cancels;
     uint64_t now_ns, used_bytes;
@@ -18,7 +18,8 @@ struct fakedev {
 
 void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t memory_bytes);
 /* Completes ops[i]: moves bytes, times [start, end], hands it back. */
-void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns, enum ws_dev_error e);
+void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns,
+                      enum ws_dev_error e);
 /* Completes all there are, again and again until none is left; each lasts 1 us from its ready time. */
 void fakedev_complete_all(struct fakedev *f);
 

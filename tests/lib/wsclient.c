@@ -94,7 +94,8 @@ void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const 
     if (mkdir(d->dir, 0700))
         die(d->dir);
     snprintf(d->ipc, sizeof d->ipc, "ipc://%s/sock", d->dir);
-    snprintf(d->tcp, sizeof d->tcp, "tcp://127.0.0.1:%d", 20000 + (int)getpid() % 20000 + n_started);
+    snprintf(d->tcp, sizeof d->tcp, "tcp://127.0.0.1:%d",
+             20000 + (int)getpid() % 20000 + n_started);
     snprintf(d->log, sizeof d->log, "%s.log", d->dir);
     snprintf(d->args[n++], sizeof d->args[0], "%s", program ? program : "backend/wattshared");
     if (conf) {
@@ -202,7 +203,8 @@ void wst_connect(struct wst_client *c, void *ctx, const char *endpoint)
     c->side = -1;
     c->ctx = ctx ? NULL : zmq_ctx_new();
     c->sock = zmq_socket(ctx ? ctx : c->ctx, ZMQ_DEALER);
-    if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof linger) || zmq_connect(c->sock, endpoint))
+    if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof linger) ||
+        zmq_connect(c->sock, endpoint))
         die("connect");
 }
 
@@ -269,7 +271,8 @@ int wst_hello(struct wst_client *c, bool local, const char *visible)
         struct ws_side_reply a;
         memcpy(q.token, c->hello->token.data, sizeof q.token);
         c->side = ws_side_connect(c->hello->side_socket);
-        if (c->side < 0 || ws_side_send(c->side, &q, sizeof q, -1, 0) || ws_side_recv(c->side, &a, sizeof a, NULL, 0) != sizeof a)
+        if (c->side < 0 || ws_side_send(c->side, &q, sizeof q, -1, 0) ||
+            ws_side_recv(c->side, &a, sizeof a, NULL, 0) != sizeof a)
             die("side socket");
         if (a.error)
             return (int)a.error;
@@ -508,9 +511,11 @@ int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device, const c
         Ws__ModuleImage i = WS__MODULE_IMAGE__INIT;
         i.sha256 = m.sha256;
         i.image_bytes = n;
-        for (size_t at = 0; at < n; at += i.data.len) { /* in two or more parts, so that parts are tested too */
+        for (size_t at = 0; at < n;
+             at += i.data.len) { /* in two or more parts, so that parts are tested too */
             i.offset = at;
-            i.data = (ProtobufCBinaryData){n - at > n / 2 + 1 ? n / 2 + 1 : n - at, (uint8_t *)ptx + at};
+            i.data =
+                (ProtobufCBinaryData){n - at > n / 2 + 1 ? n / 2 + 1 : n - at, (uint8_t *)ptx + at};
             wst_post(c, WS__COMMAND__C_MODULE_IMAGE, &i);
         }
         r = wst_call(c, WS__COMMAND__C_MODULE_LOAD, &m);
@@ -545,8 +550,8 @@ uint64_t wst_variable(struct wst_client *c, const char *name)
     return 0;
 }
 
-void wst_launch(struct wst_client *c, uint64_t stream, uint64_t module, uint32_t kernel, uint32_t grid, uint32_t block,
-                const void *params, size_t n)
+void wst_launch(struct wst_client *c, uint64_t stream, uint64_t module, uint32_t kernel,
+                uint32_t grid, uint32_t block, const void *params, size_t n)
 {
     Ws__Launch l = WS__LAUNCH__INIT;
     l.stream = stream;
@@ -584,14 +589,15 @@ int wst_read(struct wst_client *c, uint64_t stream, uint64_t va, void *p, size_t
     return r ? (int)r->error : -1;
 }
 
-int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes, uint32_t *ret_id, uint8_t **ret_map,
-                uint64_t *ret_data_offset)
+int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes,
+                uint32_t *ret_id, uint8_t **ret_map, uint64_t *ret_data_offset)
 {
     struct ws_side_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
     struct ws_side_reply a;
     int fd;
     memcpy(q.token, c->hello->token.data, sizeof q.token);
-    if (ws_side_send(c->side, &q, sizeof q, -1, 0) || ws_side_recv(c->side, &a, sizeof a, &fd, 0) != sizeof a)
+    if (ws_side_send(c->side, &q, sizeof q, -1, 0) ||
+        ws_side_recv(c->side, &a, sizeof a, &fd, 0) != sizeof a)
         die("side request");
     if (a.error)
         return (int)a.error;

@@ -22,7 +22,7 @@ void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const 
 void wst_daemon_restart(struct wst_daemon *d);
 /* SIGTERM, then waits. Return: exit status, 256 + signal if killed by one. */
 int wst_daemon_stop(struct wst_daemon *d);
-long wst_daemon_rss_kib(const struct wst_daemon *d);      /* all; shared memory included */
+long wst_daemon_rss_kib(const struct wst_daemon *d); /* all; shared memory included */
 long wst_daemon_rss_anon_kib(const struct wst_daemon *d);
 int wst_daemon_n_fds(const struct wst_daemon *d);
 bool wst_daemon_log_has(const struct wst_daemon *d, const char *text);
@@ -30,7 +30,7 @@ bool wst_daemon_log_has(const struct wst_daemon *d, const char *text);
 /* ---- a client ---- */
 struct wst_client {
     void *ctx, *sock;
-    int side;             /* -1: none */
+    int side; /* -1: none */
     Ws__ServerMessage *hello_message;
     const Ws__HelloReply *hello;
     uint64_t next_seq, retired;
@@ -65,7 +65,9 @@ void wst_pump(struct wst_client *c, int timeout_ms);
 /* Waits for one message and takes all that is there; replies are forgotten. */
 void wst_pump_some(struct wst_client *c);
 bool wst_wait_dropped(struct wst_client *c, int timeout_ms);
-Ws__StatusReply *wst_status(const char *endpoint); /* caller: ws__status_reply__free_unpacked() is for its parent; see below */
+Ws__StatusReply *wst_status(
+    const char
+        *endpoint); /* caller: ws__status_reply__free_unpacked() is for its parent; see below */
 void wst_status_free(Ws__StatusReply *s);
 
 /* ---- shorthands; they return the reply's error, -1 when there was none ---- */
@@ -73,16 +75,19 @@ int wst_alloc(struct wst_client *c, uint32_t device, uint64_t bytes, uint64_t *r
 int wst_free(struct wst_client *c, uint64_t va);
 int wst_sync_device(struct wst_client *c, uint32_t device);
 int wst_sync_stream(struct wst_client *c, uint64_t stream);
-int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device, const char *ptx); /* uploads it if needed */
+int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device,
+                 const char *ptx);                            /* uploads it if needed */
 int wst_kernel_index(struct wst_client *c, const char *name); /* in the module loaded last */
 uint64_t wst_variable(struct wst_client *c, const char *name);
-void wst_launch(struct wst_client *c, uint64_t stream, uint64_t module, uint32_t kernel, uint32_t grid, uint32_t block,
-                const void *params, size_t n);
-int wst_write(struct wst_client *c, uint64_t stream, uint64_t va, const void *p, size_t n);  /* inline */
-int wst_read(struct wst_client *c, uint64_t stream, uint64_t va, void *p, size_t n);         /* in the reply */
+void wst_launch(struct wst_client *c, uint64_t stream, uint64_t module, uint32_t kernel,
+                uint32_t grid, uint32_t block, const void *params, size_t n);
+int wst_write(struct wst_client *c, uint64_t stream, uint64_t va, const void *p,
+              size_t n); /* inline */
+int wst_read(struct wst_client *c, uint64_t stream, uint64_t va, void *p,
+             size_t n); /* in the reply */
 /* Return: Ws__Error. */
-int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes, uint32_t *ret_id, uint8_t **ret_map,
-                uint64_t *ret_data_offset);
+int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes,
+                uint32_t *ret_id, uint8_t **ret_map, uint64_t *ret_data_offset);
 
 extern const char wst_ptx[]; /* kernels used by the tests: fill, add, spin, oob */
 

@@ -73,7 +73,8 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
 
 static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
 {
-    *ret = (struct ws_peer_info){.srcfd = 100 + m->peer->id[0], .ipc = true, .has_cred = true, .uid = 1000, .pid = 1};
+    *ret = (struct ws_peer_info){
+        .srcfd = 100 + m->peer->id[0], .ipc = true, .has_cred = true, .uid = 1000, .pid = 1};
 }
 
 struct wss *wss_new(uint32_t n_devices)
@@ -100,9 +101,11 @@ void wss_free(struct wss *w)
 {
     ws_server_free(w->server);
     for (int i = 0; i < 3; i++)
-        if (w->dev[i].n_ops || w->dev[i].used_bytes || w->dev[i].n_instances || w->dev[i].n_modules) {
-            fprintf(stderr, "device %d: left %u ops, %llu bytes, %u instances, %u modules\n", i, w->dev[i].n_ops,
-                    (unsigned long long)w->dev[i].used_bytes, w->dev[i].n_instances, w->dev[i].n_modules);
+        if (w->dev[i].n_ops || w->dev[i].used_bytes || w->dev[i].n_instances ||
+            w->dev[i].n_modules) {
+            fprintf(stderr, "device %d: left %u ops, %llu bytes, %u instances, %u modules\n", i,
+                    w->dev[i].n_ops, (unsigned long long)w->dev[i].used_bytes,
+                    w->dev[i].n_instances, w->dev[i].n_modules);
             abort();
         }
     free(w);
@@ -242,7 +245,8 @@ void wss_stream(struct wss *w, unsigned peer, uint64_t id, uint32_t device, bool
     wss_do(w, peer, WS__COMMAND__C_STREAM_CREATE, &m);
 }
 
-uint64_t wss_fill(struct wss *w, unsigned peer, uint64_t stream, uint64_t va, uint64_t bytes, uint8_t value)
+uint64_t wss_fill(struct wss *w, unsigned peer, uint64_t stream, uint64_t va, uint64_t bytes,
+                  uint8_t value)
 {
     Ws__Fill m = WS__FILL__INIT;
     m.stream = stream;
@@ -322,7 +326,8 @@ static void sha_of(const void *p, size_t n, uint8_t *ret)
     SHA256Final(ret, &sha);
 }
 
-uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image, size_t n)
+uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device,
+                      const void *image, size_t n)
 {
     uint8_t sha256[WS_SHA256_BYTES];
     sha_of(image, n, sha256);
@@ -335,7 +340,8 @@ uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t de
     return wss_do(w, peer, WS__COMMAND__C_MODULE_LOAD, &m);
 }
 
-uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image, size_t n)
+uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image,
+                  size_t n)
 {
     uint64_t seq = wss_load_try(w, peer, module, device, image, n);
     if (wss_error(w, peer, seq) != WS__ERROR__NEED_IMAGE)
@@ -350,7 +356,8 @@ uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device
     return wss_load_try(w, peer, module, device, image, n);
 }
 
-uint64_t wss_launch(struct wss *w, unsigned peer, uint64_t stream, uint64_t function, const void *params, size_t n)
+uint64_t wss_launch(struct wss *w, unsigned peer, uint64_t stream, uint64_t function,
+                    const void *params, size_t n)
 {
     Ws__Launch l = WS__LAUNCH__INIT;
     l.stream = stream;

@@ -14,7 +14,14 @@ struct wss_peer {
     Ws__Error hello_error, notice_error, dropped_error;
     char text[512];
     unsigned n_notices, n_replies, n_status, n_messages;
-    struct { uint64_t seq, value, value2; Ws__Error error; char text[256]; unsigned n_kernels; uint8_t data[64]; size_t n_data; } replies[WSS_REPLIES];
+    struct {
+        uint64_t seq, value, value2;
+        Ws__Error error;
+        char text[256];
+        unsigned n_kernels;
+        uint8_t data[64];
+        size_t n_data;
+    } replies[WSS_REPLIES];
     uint32_t n_devices, gpus[8];
 };
 struct wss {
@@ -35,12 +42,13 @@ void wss_message(struct wss *w, unsigned peer, Ws__ClientMessage *m);
 /* Sends one command and takes a turn. Return: its seq. */
 uint64_t wss_do(struct wss *w, unsigned peer, Ws__Command__CCase which, void *sub);
 bool wss_replied(struct wss *w, unsigned peer, uint64_t seq);
-Ws__Error wss_error(struct wss *w, unsigned peer, uint64_t seq);  /* aborts if there is no reply */
+Ws__Error wss_error(struct wss *w, unsigned peer, uint64_t seq); /* aborts if there is no reply */
 uint64_t wss_value(struct wss *w, unsigned peer, uint64_t seq);
 
 uint64_t wss_alloc(struct wss *w, unsigned peer, uint32_t device, uint64_t bytes); /* 0: refused */
 void wss_stream(struct wss *w, unsigned peer, uint64_t id, uint32_t device, bool non_blocking);
-uint64_t wss_fill(struct wss *w, unsigned peer, uint64_t stream, uint64_t va, uint64_t bytes, uint8_t value);
+uint64_t wss_fill(struct wss *w, unsigned peer, uint64_t stream, uint64_t va, uint64_t bytes,
+                  uint8_t value);
 uint64_t wss_record(struct wss *w, unsigned peer, uint64_t event, uint64_t stream);
 uint64_t wss_wait(struct wss *w, unsigned peer, uint64_t stream, uint64_t event);
 uint64_t wss_sync_stream(struct wss *w, unsigned peer, uint64_t stream);
@@ -50,8 +58,11 @@ uint64_t wss_query_event(struct wss *w, unsigned peer, uint64_t event);
 uint64_t wss_query_stream(struct wss *w, unsigned peer, uint64_t stream);
 uint64_t wss_free_mem(struct wss *w, unsigned peer, uint64_t va);
 /* ModuleLoad; if the image is not known, uploads it and tries again. wss_load_try(): only the first. */
-uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image, size_t n);
-uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image, size_t n);
-uint64_t wss_launch(struct wss *w, unsigned peer, uint64_t stream, uint64_t function, const void *params, size_t n);
+uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image,
+                  size_t n);
+uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device,
+                      const void *image, size_t n);
+uint64_t wss_launch(struct wss *w, unsigned peer, uint64_t stream, uint64_t function,
+                    const void *params, size_t n);
 
 #endif

@@ -56,7 +56,8 @@ static void test_everything_is_taken(void **state)
                              "gpus = {\"t400\", \"t400\", \"h200\"}\ncatalog = {\"/a\", \"/b\"}\n"
                              "clock = skip\nworkers = 3\nplacement = fixed\nlog_level = error\n"
                              "drain_timeout_s = 7\nheartbeat_s = 2\nmax_kernel_insns = 5000000000\n"
-                             "limits {\nmax_clients = 9\nmax_message_bytes = 100000\nmemory_quota_bytes = 8589934592\n}\n"),
+                             "limits {\nmax_clients = 9\nmax_message_bytes = "
+                             "100000\nmemory_quota_bytes = 8589934592\n}\n"),
                      0);
     assert_string_equal(f->c.endpoints[1], "tcp://127.0.0.1:5555");
     assert_null(f->c.endpoints[2]);
@@ -75,23 +76,30 @@ static void test_everything_is_taken(void **state)
     assert_int_equal(f->c.limits.max_clients, 9);
     assert_int_equal(f->c.limits.max_message_bytes, 100000);
     assert_int_equal(f->c.limits.memory_quota_bytes, UINT64_C(8) << 30);
-    assert_int_equal(f->c.limits.max_commands, ws_limits_default.max_commands); /* what is not named keeps its default */
+    assert_int_equal(f->c.limits.max_commands,
+                     ws_limits_default.max_commands); /* what is not named keeps its default */
 }
 
 static void test_wrong_lines_are_named(void **state)
 {
-    static const struct { const char *text; uint32_t line; const char *says, *right; } rows[] = {
+    static const struct {
+        const char *text;
+        uint32_t line;
+        const char *says, *right;
+    } rows[] = {
         {"\nworkers = 5000\n", 2, "workers = 5000 is out of range", "0 to 1024"},
         {"workers = many\n", 1, "workers", ""},
         {"clock = fast\n", 1, "clock = \"fast\" is not known", "functional or skip"},
         {"placement = here\n", 1, "placement", "spread or fixed"},
         {"\n\nlog_level = loud\n", 3, "log_level", "error, warning, info or debug"},
         {"socket_mode = \"0999\"\n", 1, "socket_mode", "octal"},
-        {"endpoints = {\"ipc:///a\",\n \"udp://x\"}\n", 2, "\"udp://x\" is wrong", "ipc:///PATH or tcp://ADDRESS:PORT"},
+        {"endpoints = {\"ipc:///a\",\n \"udp://x\"}\n", 2, "\"udp://x\" is wrong",
+         "ipc:///PATH or tcp://ADDRESS:PORT"},
         {"endpoints = {\"ipc://@abstract\"}\n", 1, "abstract", "ipc:///PATH"},
         {"endpoints = {\"tcp://nothing\"}\n", 1, "tcp://nothing", "tcp://ADDRESS:PORT"},
         {"endpoints = {\"ipc:///" /* 120 bytes */
-         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n",
+         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+         "xxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n",
          1, "xxxx", "too long"},
         {"gpus = {\"\"}\n", 1, "gpus", "catalog"},
         {"colour = red\n", 1, "no such option 'colour'", "wattshared.conf(5)"},
@@ -105,8 +113,10 @@ static void test_wrong_lines_are_named(void **state)
         assert_int_equal(load(f, rows[i].text), WS_CONFIG_E_INVALID);
         assert_true(f->d.n > 0);
         text = ws_diags_text(&f->d);
-        bool ok = f->d.v[0].file && strstr(f->d.v[0].text, rows[i].says) && strstr(f->d.v[0].text, rows[i].right) &&
-                  (!rows[i].line || f->d.v[0].line == rows[i].line) && !strcmp(f->d.v[0].file, f->path);
+        bool ok = f->d.v[0].file && strstr(f->d.v[0].text, rows[i].says) &&
+                  strstr(f->d.v[0].text, rows[i].right) &&
+                  (!rows[i].line || f->d.v[0].line == rows[i].line) &&
+                  !strcmp(f->d.v[0].file, f->path);
         if (!ok)
             print_error("row %zu: %s", i, text);
         free(text);

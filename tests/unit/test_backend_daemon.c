@@ -24,7 +24,8 @@ struct fixture {
 
 static int setup(void **state)
 {
-    static const char conf[] = "endpoints = {\"%IPC%\", \"%TCP%\"}\nworkers = 1\ndrain_timeout_s = 5\n";
+    static const char conf[] =
+        "endpoints = {\"%IPC%\", \"%TCP%\"}\nworkers = 1\ndrain_timeout_s = 5\n";
     struct fixture *f = calloc(1, sizeof *f);
     wst_daemon_start(&f->d, conf, NULL);
     *state = f;
@@ -39,7 +40,10 @@ static int teardown(void **state)
     return r;
 }
 
-struct fill_params { uint64_t p; uint32_t v; };
+struct fill_params {
+    uint64_t p;
+    uint32_t v;
+};
 
 static void test_memory_module_launch(void **state)
 {
@@ -62,7 +66,6 @@ static void test_memory_module_launch(void **state)
     assert_int_equal(wst_free(&f->a, va), WS__ERROR__INVALID_HANDLE);
     wst_close(&f->a, true);
 }
-
 
 static void wait_clients(struct fixture *f, size_t want)
 {
@@ -190,7 +193,8 @@ static void test_pinned_memory_is_seen_by_kernels(void **state)
     assert_int_equal(out[100], 107);
     uint64_t id64 = id;
     wst_post(&f->a, WS__COMMAND__C_HOST_UNMAP, &id64);
-    assert_int_equal(wst_call(&f->a, WS__COMMAND__C_COPY_SYNC, &c)->error, WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wst_call(&f->a, WS__COMMAND__C_COPY_SYNC, &c)->error,
+                     WS__ERROR__INVALID_VALUE);
     munmap(map, off + 65536);
     wst_close(&f->a, true);
 }
@@ -325,7 +329,8 @@ static void test_never_reads(void **state)
         most = now > most ? now : most;
     }
     wait_clients(f, 1);
-    assert_true(most - before < (asan ? 512 : 64) * 1024); /* freed memory stays in the sanitizer's quarantine */
+    assert_true(most - before <
+                (asan ? 512 : 64) * 1024); /* freed memory stays in the sanitizer's quarantine */
     assert_true(wst_daemon_log_has(&f->d, "does not read"));
     check_works(&f->b, vb, 9);
     wst_close(&f->a, false);
@@ -353,7 +358,8 @@ static void test_garbage_and_giants(void **state)
         wst_send_raw(&c, junk, (size_t)(rand() % (int)sizeof junk), false);
         wst_close(&c, false);
     }
-    for (int kind = 0; kind < 2; kind++) { /* one frame beyond ZeroMQ's limit, then a hundred frames below it */
+    for (int kind = 0; kind < 2;
+         kind++) { /* one frame beyond ZeroMQ's limit, then a hundred frames below it */
         wst_open(&f->a, NULL, f->d.ipc, true);
         for (int i = 0; i < 100 && kind; i++)
             wst_send_raw(&f->a, big, 60000, true);
@@ -397,7 +403,8 @@ static _Noreturn void victim(const char *endpoint, unsigned seed)
     uint64_t off;
     srand(seed);
     wst_open(&c, NULL, endpoint, true);
-    if (wst_alloc(&c, 0, 65536, &va) || wst_load_ptx(&c, 1, 0, wst_ptx) || wst_segment(&c, WS_SIDE_STAGING, 16 * 4096, 4096, &id, &map, &off))
+    if (wst_alloc(&c, 0, 65536, &va) || wst_load_ptx(&c, 1, 0, wst_ptx) ||
+        wst_segment(&c, WS_SIDE_STAGING, 16 * 4096, 4096, &id, &map, &off))
         _exit(1);
     for (unsigned i = 0;; i++) {
         Ws__StreamCreate n = WS__STREAM_CREATE__INIT;
@@ -413,9 +420,11 @@ static _Noreturn void victim(const char *endpoint, unsigned seed)
             m.segment_offset = (uint64_t)(k % 16) * 4096;
             wst_post(&c, WS__COMMAND__C_COPY, &m);
             wst_launch(&c, n.stream, 1, K_FILL, 16, 64, &(struct fill_params){va, i}, 12);
-            Ws__EventRecord e = {PROTOBUF_C_MESSAGE_INIT(&ws__event_record__descriptor), (uint64_t)k, n.stream, true};
+            Ws__EventRecord e = {PROTOBUF_C_MESSAGE_INIT(&ws__event_record__descriptor),
+                                 (uint64_t)k, n.stream, true};
             wst_post(&c, WS__COMMAND__C_EVENT_RECORD, &e);
-            Ws__StreamWait w = {PROTOBUF_C_MESSAGE_INIT(&ws__stream_wait__descriptor), 1, (uint64_t)k};
+            Ws__StreamWait w = {PROTOBUF_C_MESSAGE_INIT(&ws__stream_wait__descriptor), 1,
+                                (uint64_t)k};
             wst_post(&c, WS__COMMAND__C_STREAM_WAIT, &w);
         }
         if (seed % 4 == 0)
@@ -450,7 +459,8 @@ static void test_200_kills(void **state)
             check_works(&f->b, vb, round);
             kill(pids[i], SIGKILL);
             waitpid(pids[i], &status, 0);
-            assert_true(WIFSIGNALED(status)); /* had it ended by itself, something had gone wrong for it */
+            assert_true(
+                WIFSIGNALED(status)); /* had it ended by itself, something had gone wrong for it */
         }
     }
     wait_clients(f, 1);
@@ -500,9 +510,11 @@ static void test_second_daemon_is_refused(void **state)
     struct fixture *f = *state;
     char command[256];
     const char *program = getenv("WATTSHARED") ? getenv("WATTSHARED") : "backend/wattshared";
-    snprintf(command, sizeof command, "timeout 20 %s --socket %s 2>%s/second", program, f->d.ipc, f->d.dir);
+    snprintf(command, sizeof command, "timeout 20 %s --socket %s 2>%s/second", program, f->d.ipc,
+             f->d.dir);
     assert_int_equal(WEXITSTATUS(system(command)), 1);
-    snprintf(command, sizeof command, "grep -q 'another daemon serves' %s/second && rm %s/second", f->d.dir, f->d.dir);
+    snprintf(command, sizeof command, "grep -q 'another daemon serves' %s/second && rm %s/second",
+             f->d.dir, f->d.dir);
     assert_int_equal(system(command), 0);
     wst_open(&f->a, NULL, f->d.ipc, true); /* the first is as it was */
     check_works(&f->a, prepare(&f->a), 1);

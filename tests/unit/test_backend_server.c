@@ -25,22 +25,22 @@ static int teardown(void **state)
 }
 
 #define PTX_HEAD ".version 7.0\n.target sm_50\n.address_size 64\n"
-static const char ptx[] = PTX_HEAD ".visible .global .align 8 .u64 v;\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\nret;\n}\n"
+static const char ptx[] = PTX_HEAD ".visible .global .align 8 .u64 v;\n.visible .entry k(.param "
+                                   ".u64 p, .param .u32 n)\n{\nret;\n}\n"
                                    ".visible .entry m()\n{\nret;\n}\n";
 
 /* ---- hello, placement ---- */
 
 static void test_spread_and_visible_devices(void **state)
 {
-    static const struct { const char *visible; uint32_t n, gpus[3]; } rows[] = {
-        {NULL, 3, {0, 1, 2}},
-        {NULL, 3, {1, 0, 2}},
-        {NULL, 3, {2, 0, 1}},
-        {"1", 1, {1}},           /* order is 0 1 2 again: index 1 */
-        {"small, 0", 2, {1, 0}},
-        {"", 0, {0}},
-        {"0,0,7,1", 1, {0}},
-        {"big,BIG,big", 2, {2, 0}}, /* order is 2 0 1 by now */
+    static const struct {
+        const char *visible;
+        uint32_t n, gpus[3];
+    } rows[] = {
+        {NULL, 3, {0, 1, 2}},    {NULL, 3, {1, 0, 2}},
+        {NULL, 3, {2, 0, 1}},    {"1", 1, {1}}, /* order is 0 1 2 again: index 1 */
+        {"small, 0", 2, {1, 0}}, {"", 0, {0}},
+        {"0,0,7,1", 1, {0}},     {"big,BIG,big", 2, {2, 0}}, /* order is 2 0 1 by now */
     };
     struct wss *w = *state;
     for (unsigned i = 0; i < WS_ARRAY_SIZE(rows); i++) {
@@ -52,7 +52,8 @@ static void test_spread_and_visible_devices(void **state)
     }
     Ws__MemAlloc m = WS__MEM_ALLOC__INIT; /* the client without devices */
     m.bytes = 1;
-    assert_int_equal(wss_error(w, 5, wss_do(w, 5, WS__COMMAND__C_MEM_ALLOC, &m)), WS__ERROR__INVALID_DEVICE);
+    assert_int_equal(wss_error(w, 5, wss_do(w, 5, WS__COMMAND__C_MEM_ALLOC, &m)),
+                     WS__ERROR__INVALID_DEVICE);
 }
 
 static void test_hello_refused(void **state)
@@ -83,7 +84,11 @@ static void test_hello_refused(void **state)
 
 static void test_malformed_drops_the_sender_only(void **state)
 {
-    static const struct { const char *bytes; size_t n; const char *description; } rows[] = {
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *description;
+    } rows[] = {
         {"\xff", 1, "cut varint"},
         {"\x1a\x05\x0a", 3, "length beyond the end"},
         {"\x1d\x01\x02\x03\x04", 5, "commands as fixed32"},
@@ -145,7 +150,9 @@ static void test_limits_drop(void **state)
     wss_hello(w, 0, NULL);
     wss_message(w, 0, &m);
     assert_int_equal(w->peers[0].dropped_error, WS__ERROR__LIMIT_EXCEEDED);
-    wss_hello(w, 1, NULL); /* too many outstanding: device 0 of peer 1 is the fake that does not end its work */
+    wss_hello(
+        w, 1,
+        NULL); /* too many outstanding: device 0 of peer 1 is the fake that does not end its work */
     uint64_t va = wss_alloc(w, 1, 0, 4096);
     for (int i = 0; i < 4; i++)
         wss_fill(w, 1, 1, va, 16, 1);
@@ -219,10 +226,17 @@ static void test_foreign_and_wrong_handles(void **state)
     assert_true(mine && theirs && mine != theirs);
     assert_int_equal(wss_error(w, 0, wss_free_mem(w, 0, theirs)), WS__ERROR__INVALID_HANDLE);
     assert_int_equal(wss_error(w, 0, wss_free_mem(w, 0, mine + 512)), WS__ERROR__INVALID_HANDLE);
-    static const struct { uint64_t stream; int64_t off; uint64_t bytes; bool their_memory; Ws__Error error; } fills[] = {
+    static const struct {
+        uint64_t stream;
+        int64_t off;
+        uint64_t bytes;
+        bool their_memory;
+        Ws__Error error;
+    } fills[] = {
         {100, 0, 16, false, WS__ERROR__INVALID_HANDLE}, /* the other's stream */
         {0, 0, 16, false, WS__ERROR__INVALID_HANDLE},
-        {33, 0, 16, false, WS__ERROR__INVALID_HANDLE},  /* default stream of a device that is not there */
+        {33, 0, 16, false,
+         WS__ERROR__INVALID_HANDLE}, /* default stream of a device that is not there */
         {1, 0, 16, true, WS__ERROR__INVALID_VALUE},
         {1, 4090, 16, false, WS__ERROR__INVALID_VALUE}, /* over the end */
         {1, -1, 16, false, WS__ERROR__INVALID_VALUE},
@@ -231,7 +245,9 @@ static void test_foreign_and_wrong_handles(void **state)
         {1, 0, 0, false, WS__ERROR__INVALID_VALUE},
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(fills); i++) {
-        wss_fill(w, 0, fills[i].stream, (fills[i].their_memory ? theirs : mine) + (uint64_t)fills[i].off, fills[i].bytes, 1);
+        wss_fill(w, 0, fills[i].stream,
+                 (fills[i].their_memory ? theirs : mine) + (uint64_t)fills[i].off, fills[i].bytes,
+                 1);
         Ws__Error e = wss_error(w, 0, wss_sync_stream(w, 0, 1));
         if (e != fills[i].error)
             print_error("fill %zu: %d\n", i, e);
@@ -242,17 +258,22 @@ static void test_foreign_and_wrong_handles(void **state)
     c.dst = mine;
     c.src = theirs;
     c.bytes = 16;
-    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)),
+                     WS__ERROR__INVALID_VALUE);
     c.bulk = WS__COPY__BULK__STAGED_SRC;
     c.segment = 5;
-    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)),
+                     WS__ERROR__INVALID_VALUE);
     c.bulk = WS__COPY__BULK__FRAME_SRC;
     for (c.frame = 0; c.frame < 3; c.frame++)
-        assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__INVALID_VALUE);
+        assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)),
+                         WS__ERROR__INVALID_VALUE);
     c.bulk = WS__COPY__BULK__INLINE; /* no data */
-    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)),
+                     WS__ERROR__INVALID_VALUE);
     c.bulk = (Ws__Copy__Bulk)77;
-    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)),
+                     WS__ERROR__INVALID_VALUE);
     assert_int_equal(w->dev[0].n_submitted + w->dev[1].n_submitted, 0);
 }
 
@@ -294,17 +315,23 @@ static void test_modules_are_shared_and_counted(void **state)
     struct wss *w = *state;
     wss_hello(w, 0, NULL);
     wss_hello(w, 1, NULL);
-    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 1, 0, ptx, strlen(ptx))), WS__ERROR__NEED_IMAGE);
+    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 1, 0, ptx, strlen(ptx))),
+                     WS__ERROR__NEED_IMAGE);
     uint64_t s = wss_load(w, 0, 1, 0, ptx, strlen(ptx));
     assert_int_equal(wss_error(w, 0, s), WS__ERROR__OK);
     assert_int_equal(w->peers[0].replies[w->peers[0].n_replies - 1].n_kernels, 2);
-    assert_int_equal(wss_error(w, 1, wss_load_try(w, 1, 1, 0, ptx, strlen(ptx))), WS__ERROR__OK); /* no upload */
+    assert_int_equal(wss_error(w, 1, wss_load_try(w, 1, 1, 0, ptx, strlen(ptx))),
+                     WS__ERROR__OK); /* no upload */
     assert_int_equal(wss_error(w, 1, wss_load_try(w, 1, 2, 1, ptx, strlen(ptx))), WS__ERROR__OK);
-    assert_int_equal(wss_error(w, 1, wss_load_try(w, 1, 2, 1, ptx, strlen(ptx))), WS__ERROR__INVALID_HANDLE); /* id in use */
+    assert_int_equal(wss_error(w, 1, wss_load_try(w, 1, 2, 1, ptx, strlen(ptx))),
+                     WS__ERROR__INVALID_HANDLE); /* id in use */
     assert_int_equal(w->server->cache.n_codes, 1);
     assert_int_equal(w->dev[0].n_modules, 1);
     assert_int_equal(w->dev[0].n_instances + w->dev[1].n_instances, 3);
-    struct { uint64_t p; uint32_t n; } params = {1, 2};
+    struct {
+        uint64_t p;
+        uint32_t n;
+    } params = {1, 2};
     wss_launch(w, 0, 1, 1 << 20 | 0, &params, 12);
     wss_launch(w, 0, 1, 1 << 20 | 0, &params, 11); /* too few bytes */
     wss_launch(w, 0, 1, 1 << 20 | 2, &params, 12); /* no such kernel */
@@ -316,7 +343,8 @@ static void test_modules_are_shared_and_counted(void **state)
     wss_do(w, 0, WS__COMMAND__C_MODULE_UNLOAD, &id);
     wss_launch(w, 0, 1, 1 << 20 | 0, &params, 12); /* its id is free at once */
     assert_int_equal(w->peers[0].n_notices, 5);
-    assert_int_equal(w->dev[0].n_instances + w->dev[1].n_instances, 3); /* the launch under way keeps it */
+    assert_int_equal(w->dev[0].n_instances + w->dev[1].n_instances,
+                     3); /* the launch under way keeps it */
     fakedev_complete_all(&w->dev[0]);
     wss_turn(w);
     assert_int_equal(w->dev[0].n_instances + w->dev[1].n_instances, 2);
@@ -336,14 +364,18 @@ static void test_cache_is_bounded(void **state)
     for (int i = 0; i < 3; i++) {
         uint64_t id = 1;
         snprintf(text[i], sizeof text[i], "%s// %0*d\n", ptx, 60, i);
-        assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, text[i], strlen(text[i]))), WS__ERROR__OK);
+        assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, text[i], strlen(text[i]))),
+                         WS__ERROR__OK);
         wss_do(w, 0, WS__COMMAND__C_MODULE_UNLOAD, &id);
     }
     assert_true(w->server->cache.bytes <= w->server->cache.limit_bytes);
-    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 2, 0, text[2], strlen(text[2]))), WS__ERROR__OK);
-    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 3, 0, text[0], strlen(text[0]))), WS__ERROR__NEED_IMAGE); /* the oldest went */
-    w->server->cache.limit_bytes = 0; /* what is in use stays, whatever the limit */
-    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 3, 0, text[0], strlen(text[0]))), WS__ERROR__OK);
+    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 2, 0, text[2], strlen(text[2]))),
+                     WS__ERROR__OK);
+    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 3, 0, text[0], strlen(text[0]))),
+                     WS__ERROR__NEED_IMAGE); /* the oldest went */
+    w->server->cache.limit_bytes = 0;        /* what is in use stays, whatever the limit */
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 3, 0, text[0], strlen(text[0]))),
+                     WS__ERROR__OK);
     assert_int_equal(w->server->cache.n_images, 2);
 }
 
@@ -358,9 +390,12 @@ static void test_images_wrong(void **state)
                      WS__ERROR__UNSUPPORTED_PTX);
     assert_non_null(strstr(w->peers[0].replies[w->peers[0].n_replies - 1].text, "t.ptx:6"));
     assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, "hello", 5)), WS__ERROR__INVALID_IMAGE);
-    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, cubin, sizeof cubin)), WS__ERROR__NO_BINARY_FOR_GPU);
-    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, UINT64_C(1) << 40, 0, ptx, strlen(ptx))), WS__ERROR__INVALID_HANDLE);
-    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 1, 7, ptx, strlen(ptx))), WS__ERROR__INVALID_DEVICE);
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, cubin, sizeof cubin)),
+                     WS__ERROR__NO_BINARY_FOR_GPU);
+    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, UINT64_C(1) << 40, 0, ptx, strlen(ptx))),
+                     WS__ERROR__INVALID_HANDLE);
+    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 1, 7, ptx, strlen(ptx))),
+                     WS__ERROR__INVALID_DEVICE);
     Ws__ModuleImage i = WS__MODULE_IMAGE__INIT; /* bytes that are not what the hash says */
     i.sha256 = (ProtobufCBinaryData){32, sha};
     i.image_bytes = 4;
@@ -415,13 +450,19 @@ static void test_staging_chunks(void **state)
     assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
     struct ws_staging_control *h = (struct ws_staging_control *)g->map;
     assert_int_equal(h->n_chunks, 4);
-    static const struct { uint64_t offset, bytes; uint32_t bulk; bool ok; int chunk; uint32_t state; } rows[] = {
+    static const struct {
+        uint64_t offset, bytes;
+        uint32_t bulk;
+        bool ok;
+        int chunk;
+        uint32_t state;
+    } rows[] = {
         {0, 8192, WS__COPY__BULK__STAGED_SRC, true, 0, WS_CHUNK_FREE},
         {8192 * 3 + 100, 8092, WS__COPY__BULK__STAGED_SRC, true, 3, WS_CHUNK_FREE},
         {8192, 100, WS__COPY__BULK__STAGED_DST, true, 1, WS_CHUNK_READY},
         {8192, 0, WS__COPY__BULK__STAGED_DST, true, 1, WS_CHUNK_READY},
-        {8000, 8192, WS__COPY__BULK__STAGED_SRC, false, -1, 0},          /* over a chunk's end */
-        {8192 * 3, 8193, WS__COPY__BULK__STAGED_DST, false, -1, 0},      /* over the segment's end */
+        {8000, 8192, WS__COPY__BULK__STAGED_SRC, false, -1, 0},     /* over a chunk's end */
+        {8192 * 3, 8193, WS__COPY__BULK__STAGED_DST, false, -1, 0}, /* over the segment's end */
         {8192 * 4, 1, WS__COPY__BULK__STAGED_DST, false, -1, 0},
         {UINT64_MAX, 2, WS__COPY__BULK__STAGED_DST, false, -1, 0},
         {0, UINT64_MAX, WS__COPY__BULK__STAGED_SRC, false, -1, 0},
@@ -440,7 +481,8 @@ static void test_staging_chunks(void **state)
         Ws__Error e = wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &m));
         assert_int_equal(e == WS__ERROR__OK, rows[i].ok);
         for (int k = 0; k < 4; k++)
-            assert_int_equal(h->state[k], k == rows[i].chunk ? rows[i].state : (uint32_t)WS_CHUNK_BUSY);
+            assert_int_equal(h->state[k],
+                             k == rows[i].chunk ? rows[i].state : (uint32_t)WS_CHUNK_BUSY);
     }
     Ws__Copy m = WS__COPY__INIT; /* right chunk, memory of nobody: the chunk is told */
     m.stream = 1;
@@ -452,7 +494,8 @@ static void test_staging_chunks(void **state)
     assert_int_equal(h->state[0], WS_CHUNK_FAILED);
     w->dev[0].inline_completion = false;
     m.src = va;
-    for (int fails = 0; fails < 2; fails++) { /* the device fails it: the chunk is told, a source is free again */
+    for (int fails = 0; fails < 2;
+         fails++) { /* the device fails it: the chunk is told, a source is free again */
         m.bulk = fails ? WS__COPY__BULK__STAGED_SRC : WS__COPY__BULK__STAGED_DST;
         m.dst = va;
         h->state[0] = WS_CHUNK_BUSY;
@@ -493,7 +536,10 @@ static void test_segment_requests_checked(void **state)
     assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
     struct ws_segment *second;
     assert_int_equal(ws_segment_new(c, &q, &second), WS__ERROR__OUT_OF_MEMORY);
-    static const struct { uint64_t address; Ws__Error error; } maps[] = {
+    static const struct {
+        uint64_t address;
+        Ws__Error error;
+    } maps[] = {
         {0, WS__ERROR__INVALID_VALUE},
         {WS_VA_FIRST, WS__ERROR__INVALID_VALUE},
         {WS_VA_FIRST - 4096, WS__ERROR__INVALID_VALUE},

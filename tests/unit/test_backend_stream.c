@@ -9,7 +9,14 @@
 
 #include "tests/lib/wsserver.h"
 
-enum { LEGACY = 1, LEGACY_1 = 2, A = 100, B = 101, N = 102 /* non-blocking */, C1 = 103 /* on device 1 */ };
+enum {
+    LEGACY = 1,
+    LEGACY_1 = 2,
+    A = 100,
+    B = 101,
+    N = 102 /* non-blocking */,
+    C1 = 103 /* on device 1 */
+};
 
 static uint64_t mem; /* 4 KiB on device 0 */
 
@@ -42,7 +49,8 @@ static unsigned running(struct wss *w, uint32_t value)
     return n;
 }
 
-static void end(struct wss *w, uint32_t value, uint64_t start_ns, uint64_t end_ns, enum ws_dev_error e)
+static void end(struct wss *w, uint32_t value, uint64_t start_ns, uint64_t end_ns,
+                enum ws_dev_error e)
 {
     for (unsigned d = 0; d < 2; d++)
         for (unsigned i = 0; i < w->dev[d].n_ops; i++)
@@ -63,7 +71,7 @@ static uint64_t ready(struct wss *w, uint32_t value)
 }
 
 #define FILL(stream, value) wss_fill(w, 0, stream, mem, 16, value)
-#define END(value) end(w, value, 2000000, 2000000 + value, WS_DEV_OK)
+#define END(value)          end(w, value, 2000000, 2000000 + value, WS_DEV_OK)
 
 static void test_one_stream_is_in_order(void **state)
 {
@@ -74,7 +82,8 @@ static void test_one_stream_is_in_order(void **state)
     assert_int_equal(running(w, 2), 0);
     END(1);
     assert_int_equal(running(w, 2), 1);
-    assert_int_equal(ready(w, 2), 2000001); /* not before its predecessor's end on the device clock */
+    assert_int_equal(ready(w, 2),
+                     2000001); /* not before its predecessor's end on the device clock */
     END(2);
 }
 
@@ -223,7 +232,8 @@ static void test_event_wait_across_devices(void **state)
     assert_int_equal(running(w, 2), 0);
     end(w, 1, 1, 99000000, WS_DEV_OK);
     assert_int_equal(running(w, 2), 1);
-    assert_true(w->dev[1].ops[0]->ready_ns < 99000000); /* clocks of different devices are not compared */
+    assert_true(w->dev[1].ops[0]->ready_ns <
+                99000000); /* clocks of different devices are not compared */
     END(2);
 }
 
@@ -232,7 +242,8 @@ static void test_sync_stream_and_device(void **state)
     struct wss *w = *state;
     FILL(A, 1);
     FILL(N, 2);
-    uint64_t sa = wss_sync_stream(w, 0, A), sn = wss_sync_stream(w, 0, N), sb = wss_sync_stream(w, 0, B);
+    uint64_t sa = wss_sync_stream(w, 0, A), sn = wss_sync_stream(w, 0, N),
+             sb = wss_sync_stream(w, 0, B);
     uint64_t sd = wss_sync_device(w, 0, 0), s1 = wss_sync_device(w, 0, 1);
     assert_true(wss_replied(w, 0, sb));
     assert_true(wss_replied(w, 0, s1));
@@ -316,7 +327,8 @@ static void test_async_error_goes_to_the_next_sync_once(void **state)
     assert_int_equal(w->peers[0].n_notices, 1);
     wss_fill(w, 0, A, mem + 8192, 16, 1);
     assert_int_equal(wss_error(w, 0, wss_query_stream(w, 0, A)), WS__ERROR__OK);
-    assert_int_equal(wss_error(w, 0, wss_sync_stream(w, 0, A)), WS__ERROR__INVALID_HANDLE); /* the first one */
+    assert_int_equal(wss_error(w, 0, wss_sync_stream(w, 0, A)),
+                     WS__ERROR__INVALID_HANDLE); /* the first one */
     assert_int_equal(wss_error(w, 0, wss_sync_stream(w, 0, A)), WS__ERROR__OK);
 }
 
@@ -330,7 +342,7 @@ static void test_sticky_error_skips_and_reset_clears(void **state)
     end(w, 1, 1, 2, WS_DEV_E_ILLEGAL_ADDRESS);
     assert_int_equal(w->peers[0].notice_error, WS__ERROR__ILLEGAL_ADDRESS);
     assert_string_equal(w->peers[0].text, "fake: illegal-address");
-    assert_int_equal(w->dev[0].n_ops, 0); /* 3 was cancelled */
+    assert_int_equal(w->dev[0].n_ops, 0);            /* 3 was cancelled */
     assert_int_equal(w->dev[0].n_submitted, before); /* 2 was skipped */
     FILL(B, 4);
     assert_int_equal(w->dev[0].n_submitted, before);
@@ -384,7 +396,8 @@ static void test_death_in_the_middle(void **state)
     assert_true(ws_server_disconnected(w->server, 0, 100));
     wss_turn(w);
     assert_int_equal(w->dev[0].used_bytes, 0);
-    assert_int_equal(w->dev[1].used_bytes, 4096); /* the other's: placement gave it the emptier GPU */
+    assert_int_equal(w->dev[1].used_bytes,
+                     4096); /* the other's: placement gave it the emptier GPU */
     assert_int_equal(running(w, 9), 1);
     uint64_t s = wss_sync_device(w, 1, 0);
     END(9);

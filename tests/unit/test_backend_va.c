@@ -123,7 +123,8 @@ static void test_random_against_model(void **state)
         assert_int_equal(ws_va_alloc(&f->a, bytes[i], &va[i]), 0);
         for (int k = 0; k < N; k++)
             if (k != i && va[k])
-                assert_true(va[i] + bytes[i] + WS_VA_GAP_BYTES <= va[k] || va[k] + bytes[k] + WS_VA_GAP_BYTES <= va[i]);
+                assert_true(va[i] + bytes[i] + WS_VA_GAP_BYTES <= va[k] ||
+                            va[k] + bytes[k] + WS_VA_GAP_BYTES <= va[i]);
     }
     for (int i = 0; i < N; i++)
         if (va[i])
@@ -148,8 +149,9 @@ int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_aligned_apart_and_in_range), T(test_freed_addresses_come_back_late), T(test_reuse_within_one_granule),
-        T(test_large_and_absurd),           T(test_random_against_model),           T(test_out_of_memory),
+        T(test_aligned_apart_and_in_range), T(test_freed_addresses_come_back_late),
+        T(test_reuse_within_one_granule),   T(test_large_and_absurd),
+        T(test_random_against_model),       T(test_out_of_memory),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

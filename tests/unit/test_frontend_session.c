@@ -457,7 +457,7 @@ static void dies_in_sync(struct fake_daemon *d)
 
 static void dies_in_copy(struct fake_daemon *d, bool read)
 {
-    enum { N = 16 << 20 };
+    enum { N = 64 << 20 }; /* more than the staging segment holds */
     uint8_t *host = calloc(1, N);
     pthread_t killer;
     uint64_t a;
