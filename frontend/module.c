@@ -18,6 +18,7 @@
 #include "frontend/errors.h"
 #include "frontend/facade.h"
 #include "frontend/image.h"
+#include "frontend/work.h"
 
 struct ws_library {
     struct ws_slot slot;
@@ -435,7 +436,7 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
         if (e)
             return e;
     }
-    return ws_session_launch(&l);
+    return ws_work_launch(&l, f);
 }
 
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative)
