@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Device attributes and properties. Numbers come from the device's description where it has them; the others are CUDA's limits
- * that all devices of these generations share, and 0 for what we don't do (arrays and textures, clusters, IPC, page tables). */
+ * that all devices of these generations share, and 0 for what we don't do (clusters, IPC, page tables). */
 #include "frontend/attributes.h"
+
+#include "frontend/array.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +158,8 @@ bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret)
         v = -1;
         break;
     default:
+        if (ws_texture_limit(d, attribute, &v))
+            break;
         if (attribute < 1 || attribute > ATTRIBUTE_LAST)
             return false;
     }
@@ -193,11 +197,40 @@ static int get(const Ws__Device *d, int attribute)
     return v;
 }
 
+static void several(const Ws__Device *d, const int *attributes, int *ret, int n)
+{
+    for (int i = 0; i < n; i++)
+        ret[i] = get(d, attributes[i]);
+}
+
 static void copy_uuid(const Ws__Device *d, char *ret)
 {
     if (d->uuid.len)
         memcpy(ret, d->uuid.data, WS_MIN(d->uuid.len, sizeof(struct cuda_uuid)));
 }
+
+#define TEXTURE_FIELDS(d, p)                                                                       \
+    do {                                                                                           \
+        (p)->maxTexture1D = get(d, 21);                                                            \
+        (p)->maxTexture1DMipmap = get(d, 77);                                                      \
+        several(d, (int[]){22, 23}, (p)->maxTexture2D, 2);                                         \
+        several(d, (int[]){73, 74}, (p)->maxTexture2DMipmap, 2);                                   \
+        several(d, (int[]){70, 71, 72}, (p)->maxTexture2DLinear, 3);                               \
+        several(d, (int[]){45, 46}, (p)->maxTexture2DGather, 2);                                   \
+        several(d, (int[]){24, 25, 26}, (p)->maxTexture3D, 3);                                     \
+        several(d, (int[]){47, 48, 49}, (p)->maxTexture3DAlt, 3);                                  \
+        (p)->maxTextureCubemap = get(d, 52);                                                       \
+        several(d, (int[]){42, 43}, (p)->maxTexture1DLayered, 2);                                  \
+        several(d, (int[]){27, 28, 29}, (p)->maxTexture2DLayered, 3);                              \
+        several(d, (int[]){53, 54}, (p)->maxTextureCubemapLayered, 2);                             \
+        (p)->maxSurface1D = get(d, 55);                                                            \
+        several(d, (int[]){56, 57}, (p)->maxSurface2D, 2);                                         \
+        several(d, (int[]){58, 59, 60}, (p)->maxSurface3D, 3);                                     \
+        several(d, (int[]){61, 62}, (p)->maxSurface1DLayered, 2);                                  \
+        several(d, (int[]){63, 64, 65}, (p)->maxSurface2DLayered, 3);                              \
+        (p)->maxSurfaceCubemap = get(d, 66);                                                       \
+        several(d, (int[]){67, 68}, (p)->maxSurfaceCubemapLayered, 2);                             \
+    } while (0)
 
 /* The two layouts have these fields under the same names. */
 #define COMMON_FIELDS(d, p)                                                                        \
@@ -248,6 +281,7 @@ static void copy_uuid(const Ws__Device *d, char *ret)
 void ws_device_prop(const Ws__Device *d, struct cuda_device_prop *ret)
 {
     COMMON_FIELDS(d, ret);
+    TEXTURE_FIELDS(d, ret);
     ret->deviceNumaId = get(d, 131);
     ret->hostNumaId = get(d, 134);
 }
@@ -255,6 +289,8 @@ void ws_device_prop(const Ws__Device *d, struct cuda_device_prop *ret)
 void ws_device_prop_12(const Ws__Device *d, struct cuda_device_prop_12 *ret)
 {
     COMMON_FIELDS(d, ret);
+    TEXTURE_FIELDS(d, ret);
+    ret->maxTexture1DLinear = get(d, 69);
     ret->clockRate = get(d, WS_ATTR_CLOCK_KHZ);
     ret->memoryClockRate = get(d, 36);
     ret->deviceOverlap = get(d, 15);
