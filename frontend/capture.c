@@ -384,6 +384,8 @@ static ws_err outside(uint64_t stream, const struct ws_work *w, bool async, bool
     struct cap_event *e;
     if (!code)
         code = check_legacy(stream, true);
+    if (!code && (w->kind == WS_WORK_RECORD || w->kind == WS_WORK_WAIT) && w->event.external)
+        code = CUDA_INVALID_VALUE; /* has no meaning outside of captures */
     if (!code && w->kind == WS_WORK_RECORD)
         event_unmark(w->event.event);
     if (!code && w->kind == WS_WORK_WAIT && (e = find_event(w->event.event))) {
@@ -523,13 +525,13 @@ int ws_capture_info(uint64_t stream, struct ws_capture_info *ret)
     struct cap_stream *s = find_stream(stream);
     int code = s ? CUDA_OK : check_legacy(stream, false);
     if (s)
-        *ret = (struct ws_capture_info){
-            .status = s->capture->invalid ? WS_CAPTURE_INVALIDATED : WS_CAPTURE_ACTIVE,
-            .id = s->capture->id,
-            .graph = s->capture->graph,
-            .deps = s->deps.nodes,
-            .data = s->deps.data,
-            .n_deps = s->deps.n};
+        *ret = (struct ws_capture_info){.status = s->capture->invalid ? WS_CAPTURE_INVALIDATED
+                                                                      : WS_CAPTURE_ACTIVE,
+                                        .id = s->capture->id,
+                                        .graph = s->capture->graph,
+                                        .deps = s->deps.nodes,
+                                        .data = s->deps.data,
+                                        .n_deps = s->deps.n};
     pthread_mutex_unlock(&lock);
     return code;
 }
@@ -541,9 +543,7 @@ int ws_capture_update(uint64_t stream, struct ws_node *const *deps,
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&lock);
     struct cap_stream *s = find_stream(stream);
-    int code = !s                   ? CUDA_ILLEGAL_STATE
-               : s->capture->invalid ? CUDA_CAPTURE_INVALIDATED
-                                     : CUDA_OK;
+    int code = !s ? CUDA_ILLEGAL_STATE : s->capture->invalid ? CUDA_CAPTURE_INVALIDATED : CUDA_OK;
     for (size_t i = 0; !code && i < n_deps; i++)
         if (!ws_node_valid(deps[i]) || deps[i]->graph != s->capture->graph)
             code = CUDA_INVALID_VALUE;

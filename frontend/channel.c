@@ -35,7 +35,8 @@ enum {
     BATCH_BYTES = 48 * 1024,
     FLUSH_NS = 100 * 1000,
     FLUSH_QUIET_TICKS = 3,
-    POLL_MS = 1000
+    POLL_MS = 1000,
+    RESERVE_PART = 8
 };
 enum { TAG_FIRST_SEQ = 0x10, TAG_COMMANDS = 0x1a, TAG_LAUNCH = 0x0a };
 
@@ -107,9 +108,17 @@ void ws_channel_die(struct ws_channel *c, const char *why)
     pthread_cond_signal(&c->flusher_cond);
 }
 
+static __thread bool uses_reserve;
+
+void ws_channel_use_reserve(void)
+{
+    uses_reserve = true;
+}
+
 static bool window_open(const struct ws_channel *c)
 {
-    return c->n_posted - c->n_retired < c->limits.outstanding;
+    uint32_t all = c->limits.outstanding;
+    return c->n_posted - c->n_retired < (uses_reserve ? all : all - all / RESERVE_PART);
 }
 
 static void take_reply(struct ws_channel *c, Ws__Reply **reply)

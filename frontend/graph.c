@@ -40,6 +40,7 @@ static void node_clear(struct ws_node *n)
     free(n->params);
     free(n->param_ptrs);
     free(n->ops);
+    free(n->raw_ops);
     free(n->attributes);
     free(n->in);
     free(n->out);

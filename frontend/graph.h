@@ -60,8 +60,9 @@ struct ws_node {
     uint8_t *params;     /* LAUNCH: packed arguments */
     void **param_ptrs;   /* LAUNCH: addresses in params, for those who ask */
     struct ws_value_op *ops;
-    const void *function;   /* LAUNCH: as the program named it */
-    struct ws_graph *child; /* GRAPH: owned */
+    union cu_batch_op *raw_ops; /* BATCH_MEM_OP: what was last told of it */
+    const void *function;       /* LAUNCH: as the program named it */
+    struct ws_graph *child;     /* GRAPH: owned */
     struct ws_condition cond;
     struct ws_block *block; /* MEM_ALLOC; MEM_FREE: reference */
     struct cuda_launch_attribute *attributes;
@@ -156,9 +157,9 @@ struct ws_step {
     uint32_t lane, position;
     uint32_t *waits; /* indices of steps on other lanes */
     uint32_t n_waits, cap_waits;
-    bool first;   /* of its lane, and waits for nothing: for the start then */
-    bool signals; /* others wait for it */
-    bool last;    /* the end waits for it */
+    bool first;     /* of its lane, and waits for nothing: for the start then */
+    bool signals;   /* others wait for it */
+    bool last;      /* the end waits for it */
     uint64_t event; /* made at first use */
     unsigned n_bodies;
     struct ws_plan **bodies; /* CONDITIONAL */
@@ -182,7 +183,7 @@ void ws_plan_free(struct ws_plan *p);
 /* ---- execs (graph_exec.c, graph_launch.c) ---- */
 struct ws_exec {
     struct ws_slot slot;
-    struct ws_graph *graph; /* its own */
+    struct ws_graph *graph;  /* its own */
     struct ws_graph *source; /* may be gone: then its id is another */
     struct ws_plan *plan;
     uint64_t flags;

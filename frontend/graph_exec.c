@@ -141,8 +141,7 @@ static uint32_t choose_lane(const struct builder *b, const struct preds *preds,
         return p->n_lanes++;
     }
     for (uint32_t l = 0; l < p->n_lanes; l++)
-        if (lane_fits(p, l, device) &&
-            (best == MAX_LANES || b->n_on_lane[l] < b->n_on_lane[best]))
+        if (lane_fits(p, l, device) && (best == MAX_LANES || b->n_on_lane[l] < b->n_on_lane[best]))
             best = l;
     return best;
 }
@@ -258,7 +257,8 @@ void ws_plan_free(struct ws_plan *p)
 
 static struct ws_slab execs = WS_SLAB(struct ws_exec);
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ws_exec *dead; /* given up by tasks, which must not wait for the device as freeing does */
+static struct ws_exec
+    *dead; /* given up by tasks, which must not wait for the device as freeing does */
 
 bool ws_exec_valid(const void *e)
 {
@@ -417,8 +417,8 @@ int ws_exec_new(struct ws_graph *g, int device, uint64_t flags, struct ws_exec *
 int ws_exec_set_enabled(struct ws_exec *e, struct ws_node *n, bool enabled)
 {
     struct ws_node *mine = ws_exec_node(e, n);
-    if (!mine || (n->type != WS_NODE_KERNEL && n->type != WS_NODE_MEMCPY &&
-                  n->type != WS_NODE_MEMSET))
+    if (!mine ||
+        (n->type != WS_NODE_KERNEL && n->type != WS_NODE_MEMCPY && n->type != WS_NODE_MEMSET))
         return CUDA_INVALID_VALUE;
     mine->disabled = !enabled;
     return CUDA_OK;

@@ -96,9 +96,8 @@ static uint64_t lane_stream(struct ws_plan *p, uint32_t lane)
 
 static void condition_look(struct condition_task *t)
 {
-    struct ws_plan *body = ws_session_lost()
-                               ? NULL
-                               : body_for(t->step, ws_handle_read(t->step->node->cond.handle));
+    struct ws_plan *body =
+        ws_session_lost() ? NULL : body_for(t->step, ws_handle_read(t->step->node->cond.handle));
     uint64_t stream = body ? lane_stream(body, 0) : 0;
     if (!stream || plan_issue(t->exec, body, stream) ||
         ws_host_put_internal(stream, condition_again, t))
@@ -256,8 +255,8 @@ ws_err ws_exec_launch(struct ws_exec *e, uint64_t stream)
     bool taken = false;
     ws_err r = WS__ERROR__OK;
     if (ws_work_watched())
-        r = ws_work_capture(
-            stream, &(struct ws_work){.kind = WS_WORK_CHILD, .graph = e->graph}, true, &taken);
+        r = ws_work_capture(stream, &(struct ws_work){.kind = WS_WORK_CHILD, .graph = e->graph},
+                            true, &taken);
     if (r || taken)
         return r;
     pthread_mutex_lock(&e->launching);

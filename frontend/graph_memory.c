@@ -169,7 +169,7 @@ static struct page {
     struct page *next;
     uint64_t *words;
     uint32_t refs[WORDS];
-} *pages;
+} * pages;
 
 static struct page *page_of(uint64_t handle, size_t *ret_index)
 {

@@ -181,8 +181,7 @@ int ws_node_set_attribute(struct ws_node *n, int id, const union cuda_launch_att
     for (unsigned i = 0; i < n->n_attributes && !mine; i++)
         mine = n->attributes[i].id == id ? &n->attributes[i] : NULL;
     if (!mine) {
-        struct cuda_launch_attribute *p =
-            realloc(n->attributes, (n->n_attributes + 1) * sizeof *p);
+        struct cuda_launch_attribute *p = realloc(n->attributes, (n->n_attributes + 1) * sizeof *p);
         if (!p)
             return CUDA_OUT_OF_MEMORY;
         n->attributes = p;

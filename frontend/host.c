@@ -47,6 +47,7 @@ static void run_user(const struct task *t)
 static void *worker(void *unused)
 {
     prctl(PR_SET_NAME, "ws-hostfunc");
+    ws_session_serve_gates();
     for (;;) {
         pthread_mutex_lock(&lock);
         while (!first)
@@ -103,6 +104,7 @@ static void *dispatcher(void *unused)
 {
     uint64_t gate;
     prctl(PR_SET_NAME, "ws-hostdisp");
+    ws_session_serve_gates();
     while (!ws_session_gate_next(&gate)) {
         struct task *t;
         pthread_mutex_lock(&lock);

@@ -103,6 +103,8 @@ ws_err ws_session_device_sync(int device);
 /* A gate: the stream stops there until ws_session_gate_open(). @gate: the caller's, used once. */
 ws_err ws_session_gate_put(uint64_t stream, uint64_t gate);
 ws_err ws_session_gate_open(uint64_t gate);
+/* For the threads that serve gates: they are never held up by work that waits for a gate to be opened. */
+void ws_session_serve_gates(void);
 /* Waits until a stream has got to a gate. Return: DISCONNECTED when none will come any more. */
 ws_err ws_session_gate_next(uint64_t *ret_gate);
 /* The error that the context was lost with, or OK. */

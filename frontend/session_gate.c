@@ -25,6 +25,11 @@ ws_err ws_session_gate_open(uint64_t gate)
     return r ? r : ws_channel_flush(c);
 }
 
+void ws_session_serve_gates(void)
+{
+    ws_channel_use_reserve();
+}
+
 ws_err ws_session_gate_next(uint64_t *ret_gate)
 {
     struct ws_channel *c;

@@ -4,7 +4,6 @@
 
 #include "frontend/host.h"
 
-
 static ws_err issue_copy(uint64_t stream, const struct ws_work *w, bool async)
 {
     const struct ws_copy_box *b = &w->copy.box;

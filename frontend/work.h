@@ -68,8 +68,8 @@ struct ws_work {
         struct {
             uint64_t address, bytes;
             int device;
-            uint64_t *ret_address; /* ALLOC */
-        } memory;                  /* ALLOC, FREE */
+            uint64_t *ret_address;    /* ALLOC */
+        } memory;                     /* ALLOC, FREE */
         const struct ws_graph *graph; /* CHILD: borrowed, to be cloned */
     };
 };
@@ -94,6 +94,8 @@ ws_err ws_work_capture(uint64_t stream, const struct ws_work *w, bool async, boo
 /* Issues it whatever is being captured. */
 ws_err ws_work_issue(uint64_t stream, const struct ws_work *w, bool async);
 
+/* cudaFree() and the like of an address that may be a graph's. Return: a CUDA code, or -1: it is not a graph's. */
+int ws_block_free_outside(uint64_t address);
 /* To be asked by calls that may wait for, or change, more than they are told of (allocation, freeing, synchronisation, queries):
  * not allowed during captures of other than relaxed mode. Return: CUDA_OK or CUDA's code; then those captures are lost. */
 int ws_work_unsafe_slow(void);
@@ -137,28 +139,34 @@ static inline bool ws_work_capturing(uint64_t stream)
     return ws_work_watched() && ws_work_capturing_slow(stream);
 }
 
+/* The sides of a 3-D copy (rt_memory.c, drv_memory.c). Return: a CUDA code. */
+struct cuda_memcpy_3d_parms;
+struct cu_memcpy_3d;
+int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
+                       struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
+int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,
+                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
+
 /* ---- by kind: as the session's functions, or those of copy.h ---- */
 static inline ws_err ws_work_launch(const struct ws_launch *l, struct ws_fn *fn)
 {
     if (!ws_work_watched())
         return ws_session_launch(l);
-    return ws_work_put(l->stream,
-                       &(struct ws_work){.kind = WS_WORK_LAUNCH, .launch = {.l = *l, .fn = fn}},
-                       true);
+    return ws_work_put(
+        l->stream, &(struct ws_work){.kind = WS_WORK_LAUNCH, .launch = {.l = *l, .fn = fn}}, true);
 }
 static inline ws_err ws_work_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
                                   enum ws_copy_dir dir, bool async)
 {
     if (!ws_work_watched())
         return ws_session_copy(stream, dst, src, bytes, dir, async);
-    return ws_work_put(
-        stream,
-        &(struct ws_work){.kind = WS_WORK_COPY,
-                          .copy = {.dst = {(uintptr_t)dst, bytes, bytes},
-                                   .src = {(uintptr_t)src, bytes, bytes},
-                                   .box = {bytes, 1, 1},
-                                   .dir = dir}},
-        async);
+    return ws_work_put(stream,
+                       &(struct ws_work){.kind = WS_WORK_COPY,
+                                         .copy = {.dst = {(uintptr_t)dst, bytes, bytes},
+                                                  .src = {(uintptr_t)src, bytes, bytes},
+                                                  .box = {bytes, 1, 1},
+                                                  .dir = dir}},
+                       async);
 }
 static inline ws_err ws_work_copy_box(uint64_t stream, const struct ws_copy_side *dst,
                                       const struct ws_copy_side *src, const struct ws_copy_box *box,
@@ -196,14 +204,14 @@ static inline ws_err ws_work_fill(uint64_t stream, uint64_t dst, uint32_t value,
 /* @external: a node of its own in a capture, not a dependency of the capture. */
 static inline ws_err ws_work_record(uint64_t event, uint64_t stream, bool external)
 {
-    if (!ws_work_events_watched())
+    if (!ws_work_events_watched() && !external)
         return ws_session_event_record(event, stream);
-    return ws_work_put(
-        stream, &(struct ws_work){.kind = WS_WORK_RECORD, .event = {event, external}}, true);
+    return ws_work_put(stream,
+                       &(struct ws_work){.kind = WS_WORK_RECORD, .event = {event, external}}, true);
 }
 static inline ws_err ws_work_wait(uint64_t stream, uint64_t event, bool external)
 {
-    if (!ws_work_events_watched())
+    if (!ws_work_events_watched() && !external)
         return ws_session_stream_wait(stream, event);
     return ws_work_put(stream, &(struct ws_work){.kind = WS_WORK_WAIT, .event = {event, external}},
                        true);
