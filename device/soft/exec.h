@@ -12,7 +12,8 @@
 #include "device/device.h"
 
 struct ws_code;
-/* Decodes all functions of @m (borrowed, outlives the code). Return: 0, WS_PTX_E_UNSUPPORTED (diags name opcode and line), -ENOMEM. */
+/* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is marked in its ws_kernel_info,
+ * and must not be run; diags name opcode and line. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m,
                               struct ws_diags *diags);
 struct ws_code *ws_code_free(struct ws_code *c);

@@ -538,7 +538,7 @@ static void test_assertion_names_itself(void **state)
 }
 
 static char printed[4096];
-static void keep_text(void *arg, const char *text, size_t n)
+static void keep_text(void *arg, enum ws_output to, const char *text, size_t n)
 {
     size_t at = strlen(printed);
     if (n < sizeof printed - at)
