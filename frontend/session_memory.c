@@ -345,8 +345,8 @@ static ws_err copy_on_host(struct ws_channel *c, uint64_t stream, void *dst, con
     return r;
 }
 
-ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
-                       enum ws_copy_dir dir, bool async)
+static ws_err copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
+                   enum ws_copy_dir dir, bool async)
 {
     struct ws_channel *c;
     uint64_t d = (uintptr_t)dst, s = (uintptr_t)src;
@@ -373,6 +373,15 @@ ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t byt
     if (ss == SIDE_DEVICE)
         return (ws_session_local() ? ws_staging_read : frames_read)(c, stream, dst, s, bytes);
     return copy_on_host(c, stream, dst, src, bytes);
+}
+
+ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
+                       enum ws_copy_dir dir, bool async)
+{
+    ws_err r = copy(stream, dst, src, bytes, dir, async);
+    if (!async)
+        ws_session_output();
+    return r;
 }
 
 ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
