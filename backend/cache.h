@@ -45,7 +45,7 @@ struct ws_cache {
     struct ws_image *images;
     struct ws_code_entry *codes;
     pthread_mutex_t code_lock; /* codes, n_codes, and each code's n_refs */
-    struct ws_list lru; /* oldest first */
+    struct ws_list lru;        /* oldest first */
     uint64_t bytes, limit_bytes;
     uint32_t n_images, n_codes;
     uint64_t max_text_bytes; /* of a decompressed PTX */

@@ -20,7 +20,7 @@
 enum { MAX_THREADS = 8 };
 
 struct task {
-    struct task *next; /* in the queue or the list of those done */
+    struct task *next;      /* in the queue or the list of those done */
     struct ws_list node;    /* loader->under_way */
     struct ws_image *image; /* reference */
     struct ws_device *device;
@@ -51,7 +51,8 @@ struct ws_loader {
 
 static void work(struct task *t)
 {
-    t->r = ws_image_code_make(t->image, t->device, t->name[0] ? t->name : NULL, &t->code, &t->diags);
+    t->r =
+        ws_image_code_make(t->image, t->device, t->name[0] ? t->name : NULL, &t->code, &t->diags);
 }
 
 static void *thread_main(void *arg)
@@ -157,7 +158,8 @@ static void task_finish(struct task *t)
     }
     while (!ws_list_empty(&t->waiters)) {
         struct waiter *w = ws_list_entry(t->waiters.next, struct waiter, of_task);
-        struct ws_load_answer a = {w->context, w->seq, w->module, t->image, t->code, t->r, &t->diags};
+        struct ws_load_answer a = {w->context, w->seq, w->module, t->image,
+                                   t->code,    t->r,   &t->diags};
         waiter_free(w);
         ws_module_loaded(&a);
     }

@@ -120,7 +120,7 @@ static Ws__Error module_make(struct ws_module *m)
     if (e)
         return e;
     int r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va,
-                               &m->instance);
+                                   &m->instance);
     return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
 }
 

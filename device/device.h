@@ -90,6 +90,10 @@ struct ws_sm_set {
     uint64_t bits[4];
 }; /* n == 0: all SMs; at most 256 SMs */
 
+/* Bytes from one row to the next, and from one slice of rows to the next. */
+struct ws_pitches {
+    uint64_t row, slice;
+};
 enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
 struct ws_op {
@@ -102,10 +106,12 @@ struct ws_op {
     void *owner;                    /* the caller's */
     union {
         struct {
-            uint64_t dst_va, src_va, bytes;
+            uint64_t dst_va, src_va, bytes; /* bytes: of one row */
             void *dst_host;
-            const void *src_host;
-        } copy; /* a non-NULL host pointer replaces the va */
+            const void *src_host;   /* a non-NULL host pointer replaces the va */
+            uint64_t height, depth; /* rows, slices; 0 means 1 */
+            struct ws_pitches dst, src;
+        } copy;
         struct {
             uint64_t va, width_bytes, height, pitch_bytes;
             uint32_t value, value_bytes; /* 1, 2, 4 */
@@ -131,6 +137,13 @@ struct ws_op {
     struct ws_op *next;
     void *priv;
 };
+
+/* All bytes that a copy moves; not for one whose sizes nobody has checked. */
+static inline uint64_t ws_op_copy_bytes(const struct ws_op *op)
+{
+    return op->copy.bytes * (op->copy.height ? op->copy.height : 1) *
+           (op->copy.depth ? op->copy.depth : 1);
+}
 
 struct ws_kernel_info {
     const char *name;

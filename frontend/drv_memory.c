@@ -6,6 +6,7 @@
 #include "frontend/copy.h"
 #include "frontend/facade.h"
 #include "frontend/hostmem.h"
+#include "frontend/work.h"
 
 /* ---- allocation ---- */
 
@@ -213,14 +214,14 @@ WS_DRV_API(cuMemHostGetFlags, (unsigned *ret, void *p))
     WS_DRV_STREAM_API(name, suffix, (dst_t dst, src_t src, size_t bytes), (dst, src, bytes))       \
     {                                                                                              \
         COPY_STREAM(id, NULL, per_thread);                                                         \
-        return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, dir, false));           \
+        return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, dir, false));           \
     }
 #define WS_DRV_COPY_ASYNC_API(name, suffix, dst_t, src_t, dir)                                     \
     WS_DRV_STREAM_API(name, suffix, (dst_t dst, src_t src, size_t bytes, void *stream),            \
                       (dst, src, bytes, stream))                                                   \
     {                                                                                              \
         COPY_STREAM(id, stream, per_thread);                                                       \
-        return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, dir, true));            \
+        return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, dir, true));            \
     }
 WS_DRV_COPY_API(cuMemcpyHtoD_v2, _ptds, uint64_t, const void *, WS_COPY_H2D)
 WS_DRV_COPY_ASYNC_API(cuMemcpyHtoDAsync_v2, _ptsz, uint64_t, const void *, WS_COPY_H2D)
@@ -232,14 +233,14 @@ WS_DRV_COPY_ASYNC_API(cuMemcpyDtoDAsync_v2, _ptsz, uint64_t, uint64_t, WS_COPY_D
 WS_DRV_STREAM_API(cuMemcpy, _ptds, (uint64_t dst, uint64_t src, size_t bytes), (dst, src, bytes))
 {
     COPY_STREAM(id, NULL, per_thread);
-    return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_AUTO, false));
+    return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_AUTO, false));
 }
 
 WS_DRV_STREAM_API(cuMemcpyAsync, _ptsz, (uint64_t dst, uint64_t src, size_t bytes, void *stream),
                   (dst, src, bytes, stream))
 {
     COPY_STREAM(id, stream, per_thread);
-    return ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_AUTO, true));
+    return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_AUTO, true));
 }
 
 static int check_peers(const struct ws_ctx *a, const struct ws_ctx *b)
@@ -255,7 +256,7 @@ WS_DRV_STREAM_API(cuMemcpyPeer, _ptds,
     COPY_STREAM(id, NULL, per_thread);
     int code = check_peers(dst_ctx, src_ctx);
     return code ? code
-                : ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, false));
+                : ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, false));
 }
 
 WS_DRV_STREAM_API(cuMemcpyPeerAsync, _ptsz,
@@ -266,7 +267,7 @@ WS_DRV_STREAM_API(cuMemcpyPeerAsync, _ptsz,
     COPY_STREAM(id, stream, per_thread);
     int code = check_peers(dst_ctx, src_ctx);
     return code ? code
-                : ws_drv_error(ws_session_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, true));
+                : ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, true));
 }
 
 /* One side of a 2-D or 3-D copy: linear memory only. */
@@ -309,7 +310,7 @@ static int copy_3d(uint64_t stream, const struct cu_memcpy_3d *m, bool async)
     if (code || !box.width_bytes || !box.height || !box.depth)
         return code;
     return ws_drv_error(
-        ws_copy_box(stream, &dst, &src, &box, box_dir(m->dstMemoryType, m->srcMemoryType), async));
+        ws_work_copy_box(stream, &dst, &src, &box, box_dir(m->dstMemoryType, m->srcMemoryType), async));
 }
 
 /* A pitch of 0 means rows without a gap. */
@@ -376,7 +377,7 @@ static int fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_by
     if (!width || !height)
         return CUDA_OK;
     return ws_drv_error(
-        ws_session_fill(stream, dst, value, value_bytes, width, height, pitch, async));
+        ws_work_fill(stream, dst, value, value_bytes, width, height, pitch, async));
 }
 
 #define WS_DRV_FILL_API(name, suffix, type)                                                        \

@@ -3,6 +3,7 @@
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
 #include "frontend/hostmem.h"
+#include "frontend/work.h"
 
 /* ---- streams ---- */
 
@@ -65,7 +66,7 @@ WS_DRV_STREAM_API(cuStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned
     WS_DRV_STREAM(id, stream, per_thread, c->device);
     if (flags > 1)
         return CUDA_INVALID_VALUE;
-    return ws_drv_error(ws_session_stream_wait(id, (uintptr_t)event));
+    return ws_drv_error(ws_work_wait(id, (uintptr_t)event, flags));
 }
 
 /* What a stream is. Return: a CUDA code. */
@@ -247,7 +248,7 @@ WS_DRV_STREAM_API(cuEventRecord, _ptsz, (void *event, void *stream), (event, str
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
-    return ws_drv_error(ws_session_event_record((uintptr_t)event, id));
+    return ws_drv_error(ws_work_record((uintptr_t)event, id, false));
 }
 
 WS_DRV_STREAM_API(cuEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags),
@@ -257,7 +258,7 @@ WS_DRV_STREAM_API(cuEventRecordWithFlags, _ptsz, (void *event, void *stream, uns
     WS_DRV_STREAM(id, stream, per_thread, c->device);
     if (flags > 1)
         return CUDA_INVALID_VALUE;
-    return ws_drv_error(ws_session_event_record((uintptr_t)event, id));
+    return ws_drv_error(ws_work_record((uintptr_t)event, id, flags));
 }
 
 WS_DRV_API(cuEventSynchronize, (void *event))

@@ -25,6 +25,8 @@ static int disconnected(void)
 
 int ws_drv_error(ws_err e)
 {
+    if (WS_UNLIKELY(e & 1 << 16))
+        return e & 0xffff;
     switch ((Ws__Error)e) {
     case WS__ERROR__OK:
         return CUDA_OK;

@@ -33,6 +33,7 @@ enum ws_cuda_code {
     CUDA_INVALID_SOURCE = 300,
     CUDA_FILE_NOT_FOUND = 301,
     CUDA_INVALID_HANDLE = 400,
+    CUDA_ILLEGAL_STATE = 401,
     CUDA_NOT_FOUND = 500,
     CUDA_NOT_READY = 600,
     CUDA_ILLEGAL_ADDRESS = 700,
@@ -50,11 +51,25 @@ enum ws_cuda_code {
     CUDA_MISALIGNED = 716,
     CUDA_LAUNCH_FAILED = 719,
     CUDA_COOPERATIVE_TOO_LARGE = 720,
+    CUDA_NOT_PERMITTED = 800,
     CUDA_NOT_SUPPORTED = 801,
     CUDA_SYSTEM_NOT_READY = 802,
     CUDA_SYSTEM_DRIVER_MISMATCH = 803,
+    CUDA_CAPTURE_UNSUPPORTED = 900,
+    CUDA_CAPTURE_INVALIDATED = 901,
+    CUDA_CAPTURE_MERGE = 902,
+    CUDA_CAPTURE_UNMATCHED = 903,
+    CUDA_CAPTURE_UNJOINED = 904,
+    CUDA_CAPTURE_ISOLATION = 905,
+    CUDA_CAPTURE_IMPLICIT = 906,
+    CUDA_CAPTURED_EVENT = 907,
+    CUDA_CAPTURE_WRONG_THREAD = 908,
+    CUDA_GRAPH_UPDATE_FAILURE = 910,
     CUDA_UNKNOWN = 999,
 };
+
+/* A ws_err of the façades' own making: CUDA's code as it is. */
+#define WS_ERR_CUDA(code) ((code) ? 1 << 16 | (code) : 0)
 
 /* For the runtime and for the driver. Where a call documents another code for the same cause, the call says so itself. */
 int ws_rt_error(ws_err e);

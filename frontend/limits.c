@@ -21,7 +21,7 @@ enum {
 };
 
 const uint64_t ws_limits_default[WS_CTX_LIMITS] = {
-    [STACK] = 1024,      [PRINTF_FIFO] = 1 << 20,    [MALLOC_HEAP] = 8 << 20,
+    [STACK] = 1024,      [PRINTF_FIFO] = 1 << 20,   [MALLOC_HEAP] = 8 << 20,
     [SYNC_DEPTH] = 2,    [PENDING_LAUNCHES] = 2048, [L2_FETCH] = 64,
     [PERSISTING_L2] = 0, [SHMEM_SIZE] = 0};
 

@@ -16,7 +16,13 @@
 #include "frontend/session.h"
 
 #define AR_MAGIC "!<arch>\n"
-enum { AR_MAGIC_BYTES = 8, AR_HEAD_BYTES = 60, AR_NAME_BYTES = 16, AR_SIZE_AT = 48, AR_SIZE_BYTES = 10 };
+enum {
+    AR_MAGIC_BYTES = 8,
+    AR_HEAD_BYTES = 60,
+    AR_NAME_BYTES = 16,
+    AR_SIZE_AT = 48,
+    AR_SIZE_BYTES = 10
+};
 enum { EM_NVIDIA = 190 };
 #define FATBIN_MAGIC UINT32_C(0xba55ed50)
 #define LTO_MAGIC    UINT32_C(0x7f4e43ed)

@@ -12,7 +12,8 @@ struct ws_link_inputs {
 };
 /* Takes PTX text, a fatbin, a cubin, a container (its parts), an object file of nvcc or an archive of such: all relocatable fatbins
  * of it. What it is, is seen from the bytes. Copies. Return: a CUDA code: INVALID_IMAGE, NOT_SUPPORTED (said by name), OUT_OF_MEMORY. */
-int ws_link_inputs_add(struct ws_link_inputs *l, const void *data, uint64_t bytes, const char *name);
+int ws_link_inputs_add(struct ws_link_inputs *l, const void *data, uint64_t bytes,
+                       const char *name);
 void ws_link_inputs_deinit(struct ws_link_inputs *l);
 
 #endif

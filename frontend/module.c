@@ -20,6 +20,7 @@
 #include "frontend/facade.h"
 #include "frontend/image.h"
 #include "frontend/link_image.h"
+#include "frontend/work.h"
 
 struct ws_library {
     struct ws_slot slot;
@@ -504,7 +505,7 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
         if (e)
             return e;
     }
-    return ws_session_launch(&l);
+    return ws_work_launch(&l, f);
 }
 
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative)

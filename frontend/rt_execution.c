@@ -4,6 +4,7 @@
 
 #include "frontend/facade.h"
 #include "frontend/registry.h"
+#include "frontend/work.h"
 
 /* ---- launch ---- */
 
@@ -257,7 +258,7 @@ static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t of
                            : to_symbol          ? WS_COPY_H2D
                                                 : WS_COPY_D2H;
     return WS_RT_DONE(
-        ws_session_copy(id, to_symbol ? at : buffer, to_symbol ? buffer : at, bytes, dir, async));
+        ws_work_copy(id, to_symbol ? at : buffer, to_symbol ? buffer : at, bytes, dir, async));
 }
 
 WS_RT_STREAM_API(cudaMemcpyToSymbol, _ptds,

@@ -6,6 +6,7 @@
 #include "frontend/copy.h"
 #include "frontend/facade.h"
 #include "frontend/hostmem.h"
+#include "frontend/work.h"
 
 enum { NO_DEVICE_ID = -2 };
 enum { HOST_ALLOC_FLAGS = 7, REGISTER_PORTABLE = 1, REGISTER_MAPPED = 2, REGISTER_FLAGS = 15 };
@@ -201,7 +202,7 @@ static int copy(void *dst, const void *src, size_t bytes, int kind, void *stream
     int code = direction(kind, &dir);
     if (code)
         return ws_rt_record(code);
-    return WS_RT_DONE(ws_session_copy(id, dst, src, bytes, dir, async));
+    return WS_RT_DONE(ws_work_copy(id, dst, src, bytes, dir, async));
 }
 
 WS_RT_STREAM_API(cudaMemcpy, _ptds, (void *dst, const void *src, size_t bytes, int kind),
@@ -229,7 +230,7 @@ WS_RT_API(cudaMemcpyPeer,
     if (code)
         return ws_rt_record(code);
     return WS_RT_DONE(
-        ws_session_copy(ws_stream_legacy(device), dst, src, bytes, WS_COPY_D2D, false));
+        ws_work_copy(ws_stream_legacy(device), dst, src, bytes, WS_COPY_D2D, false));
 }
 WS_RT_API(cudaMemcpyPeerAsync,
           (void *dst, int dst_device, const void *src, int src_device, size_t bytes, void *stream))
@@ -239,7 +240,7 @@ WS_RT_API(cudaMemcpyPeerAsync,
     int code = check_peers(dst_device, src_device);
     if (code)
         return ws_rt_record(code);
-    return WS_RT_DONE(ws_session_copy(id, dst, src, bytes, WS_COPY_D2D, true));
+    return WS_RT_DONE(ws_work_copy(id, dst, src, bytes, WS_COPY_D2D, true));
 }
 
 static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -255,7 +256,7 @@ static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, siz
         code = CUDA_INVALID_PITCH;
     if (code)
         return ws_rt_record(code);
-    return WS_RT_DONE(ws_copy_box(id, &d, &s, &box, dir, async));
+    return WS_RT_DONE(ws_work_copy_box(id, &d, &s, &box, dir, async));
 }
 
 WS_RT_STREAM_API(cudaMemcpy2D, _ptds,
@@ -309,7 +310,7 @@ static int copy_3d(const void *src_array, const struct cuda_pitched_ptr *src,
         code = CUDA_INVALID_VALUE;
     if (code)
         return ws_rt_record(code);
-    return WS_RT_DONE(ws_copy_box(id, &d, &s, &box, dir, async));
+    return WS_RT_DONE(ws_work_copy_box(id, &d, &s, &box, dir, async));
 }
 
 WS_RT_STREAM_API(cudaMemcpy3D, _ptds, (const struct cuda_memcpy_3d_parms *p), (p))
@@ -362,7 +363,7 @@ static int fill(void *dst, size_t pitch, int value, size_t width, size_t height,
     struct ws_copy_box box = {width, height, depth};
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    return WS_RT_DONE(ws_fill_box(id, &d, (uint8_t)value, 1, &box, async));
+    return WS_RT_DONE(ws_work_fill_box(id, &d, (uint8_t)value, 1, &box, async));
 }
 
 WS_RT_STREAM_API(cudaMemset, _ptds, (void *dst, int value, size_t bytes), (dst, value, bytes))

@@ -2,6 +2,7 @@
 /* Chapters "Stream Management" and "Event Management". A handle is the session's id: whether it lives is for the session to say. */
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/work.h"
 
 enum { STREAM_NON_BLOCKING = 1 };
 enum { EVENT_DISABLE_TIMING = 2, EVENT_INTERPROCESS = 4, EVENT_FLAGS = 7 };
@@ -77,7 +78,7 @@ WS_RT_STREAM_API(cudaStreamWaitEvent, _ptsz, (void *stream, void *event, unsigne
     WS_RT_STREAM(id, stream, per_thread, device);
     if (flags > 1)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    return WS_RT_DONE(ws_session_stream_wait(id, id_of(event)));
+    return WS_RT_DONE(ws_work_wait(id, id_of(event), flags));
 }
 
 /* What a stream is. Return: recorded code. */
@@ -288,7 +289,7 @@ WS_RT_STREAM_API(cudaEventRecord, _ptsz, (void *event, void *stream), (event, st
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    return WS_RT_DONE(ws_session_event_record(id_of(event), id));
+    return WS_RT_DONE(ws_work_record(id_of(event), id, false));
 }
 
 WS_RT_STREAM_API(cudaEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags),
@@ -298,7 +299,7 @@ WS_RT_STREAM_API(cudaEventRecordWithFlags, _ptsz, (void *event, void *stream, un
     WS_RT_STREAM(id, stream, per_thread, device);
     if (flags > 1)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    return WS_RT_DONE(ws_session_event_record(id_of(event), id));
+    return WS_RT_DONE(ws_work_record(id_of(event), id, flags));
 }
 
 WS_RT_API(cudaEventSynchronize, (void *event))

@@ -68,6 +68,18 @@ enum ws_copy_dir {
  * allows. Ranges are checked (INVALID_VALUE). */
 ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
                        enum ws_copy_dir dir, bool async);
+/* One side of a copy of a box: the address of its first byte; bytes from one row to the next, from one slice to the next. */
+struct ws_copy_side {
+    uint64_t address;
+    uint64_t pitch_bytes, slice_bytes;
+};
+struct ws_copy_box {
+    uint64_t width_bytes, height, depth;
+};
+/* The same for rows in slices. Rows and slices may not overlap (INVALID_VALUE). One command where the daemon knows both sides. */
+ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
+                           const struct ws_copy_side *src, const struct ws_copy_box *box,
+                           enum ws_copy_dir dir, bool async);
 ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
                        uint64_t width_bytes, uint64_t height, uint64_t pitch_bytes, bool async);
 

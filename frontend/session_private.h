@@ -41,10 +41,17 @@ bool ws_memtab_remove(enum ws_mem_kind kind, uint64_t base, uint64_t *ret_tag, u
 void ws_memtab_remove_device(int device);
 
 /* ---- staging (session_staging.c): pageable host memory of local clients ---- */
-ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
-                        uint64_t bytes);
-ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src,
-                       uint64_t bytes);
+ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
+                        const struct ws_copy_side *src, const struct ws_copy_box *box);
+ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
+                       const struct ws_copy_side *src, const struct ws_copy_box *box);
+
+/* ---- copies (session_copy.c): a command's fields for a piece, and its device side as destination or source ---- */
+struct ws_box_piece;
+void ws_copy_to(Ws__Copy *m, uint64_t stream, const struct ws_copy_side *dst,
+                const struct ws_box_piece *p);
+void ws_copy_from(Ws__Copy *m, uint64_t stream, const struct ws_copy_side *src,
+                  const struct ws_box_piece *p);
 
 /* ---- streams (session_stream.c) ---- */
 /* Return: the device, or -1 if there is no such stream. */

@@ -81,8 +81,8 @@ static int container(struct ws_ptx_texts *t, const uint8_t *image, size_t len, u
         if (p.offset > len || p.bytes > len - p.offset || p.name >= len ||
             !memchr(image + p.name, 0, len - p.name))
             return damaged(name, "a part lies outside", diags);
-        int r = add_text(t, image + p.offset, p.bytes, sm, left, (const char *)image + p.name,
-                         diags);
+        int r =
+            add_text(t, image + p.offset, p.bytes, sm, left, (const char *)image + p.name, diags);
         if (r)
             return r;
         left -= WS_MIN(left, t->v[t->n - 1].len);

@@ -226,9 +226,8 @@ static void collect(struct linker *l, uint32_t part)
     for (uint32_t k = 0; k < m->n_vars && !l->oom; k++) {
         const struct ws_ptx_var *v = &m->vars[k];
         if (v->link != WS_LINK_NONE)
-            p->var_of[k] =
-                merge(l, part, k, false, v->name,
-                      v->link == WS_LINK_EXTERN ? REFERENCE : strength_of(v->link));
+            p->var_of[k] = merge(l, part, k, false, v->name,
+                                 v->link == WS_LINK_EXTERN ? REFERENCE : strength_of(v->link));
     }
     for (uint32_t k = 0; k < m->n_funcs && !l->oom; k++) {
         const struct ws_ptx_func *f = &m->funcs[k];
@@ -236,9 +235,8 @@ static void collect(struct linker *l, uint32_t part)
         for (uint32_t j = 0; j < m->n_aliases; j++)
             aliased |= (uint32_t)m->aliases[j].alias == k;
         if (!func_is_local(f))
-            p->func_of[k] =
-                merge(l, part, k, true, f->name,
-                      f->is_decl && !aliased ? REFERENCE : strength_of(f->link));
+            p->func_of[k] = merge(l, part, k, true, f->name,
+                                  f->is_decl && !aliased ? REFERENCE : strength_of(f->link));
     }
 }
 
@@ -388,8 +386,12 @@ static void renumber_all(struct linker *l)
 
 bool ws_ptx_is_system_func(const char *name)
 {
-    static const char *const names[] = {"vprintf", "malloc", "free", "__assertfail",
-                                        "cudaGraphSetConditional", "cudaGetParameterBuffer",
+    static const char *const names[] = {"vprintf",
+                                        "malloc",
+                                        "free",
+                                        "__assertfail",
+                                        "cudaGraphSetConditional",
+                                        "cudaGetParameterBuffer",
                                         "cudaLaunchDevice"};
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         if (!strcmp(name, names[k]))

@@ -214,6 +214,16 @@ ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t byt
     fake.copy.async = async;
     return on_stream(stream);
 }
+ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
+                           const struct ws_copy_side *src, const struct ws_copy_box *box,
+                           enum ws_copy_dir dir, bool async)
+{
+    fake.box.dst = *dst;
+    fake.box.src = *src;
+    fake.box.box = *box;
+    return ws_session_copy(stream, (void *)(uintptr_t)dst->address, (void *)(uintptr_t)src->address,
+                           box->width_bytes, dir, async);
+}
 ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
                        uint64_t width, uint64_t height, uint64_t pitch, bool async)
 {

@@ -31,6 +31,10 @@ struct fake {
         bool async;
     } copy;
     struct {
+        struct ws_copy_side dst, src;
+        struct ws_copy_box box;
+    } box; /* the last copy that was not of one range */
+    struct {
         uint64_t stream, dst, width, height, pitch;
         uint32_t value, value_bytes;
         bool async;

@@ -478,12 +478,14 @@ static void test_pitched_copies_take_the_fewest_pieces(void **state)
     assert_int_equal(fake.n_copies, 1);
     assert_int_equal(fake.copy.bytes, 400);
     assert_int_equal(cudaMemcpy2D(d, 128, host, 100, 100, 4, H2D), 0);
-    assert_int_equal(fake.n_copies, 5);
-    assert_ptr_equal(fake.copy.dst, (char *)d + 3 * 128);
-    assert_ptr_equal(fake.copy.src, host + 300);
-    assert_int_equal(cudaMemcpy2D(host, 100, d, 128, 100, 4, D2H), 0); /* one read of all rows */
-    assert_int_equal(fake.n_copies, 6);
-    assert_int_equal(fake.copy.bytes, 3 * 128 + 100);
+    assert_int_equal(fake.n_copies, 2);
+    assert_ptr_equal(fake.copy.dst, d);
+    assert_ptr_equal(fake.copy.src, host);
+    assert_int_equal(fake.box.dst.pitch_bytes * 1000 + fake.box.src.pitch_bytes, 128100);
+    assert_int_equal(fake.box.box.width_bytes * 10 + fake.box.box.height, 1004);
+    assert_int_equal(cudaMemcpy2D(host, 100, d, 128, 100, 4, D2H), 0);
+    assert_int_equal(fake.n_copies, 3);
+    assert_int_equal(fake.box.dst.pitch_bytes * 1000 + fake.box.src.pitch_bytes, 100128);
     assert_int_equal(cudaMemcpy2D(d, 99, host, 100, 100, 4, H2D), CUDA_INVALID_PITCH);
     assert_int_equal(cudaMemcpy2D(d, SIZE_MAX / 2, host, 100, 100, 4, H2D),
                      CUDA_INVALID_VALUE); /* would wrap */

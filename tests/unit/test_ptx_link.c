@@ -139,14 +139,15 @@ static void test_extern_meets_definition(void **state)
 static void test_variables_meet(void **state)
 {
     struct fix *f = *state;
-    must_link(f, LINK(f, WS_PTX_LINK_STRICT,
-                      HEAD ".extern .global .align 4 .b8 table[16];\n.extern .const .align 8 .u64 c;\n"
-                           ".visible .global .u64 at = table;\n.extern .shared .b8 s[];\n"
-                           ".visible .entry k()\n{\n.reg .b64 %rd<3>; mov.u64 %rd1, table; "
-                           "ld.const.u64 %rd2, [c]; mov.u64 %rd1, s; ret;\n}\n",
-                      HEAD ".visible .global .align 16 .u32 table[4] = {1, 2, 3, 4};\n"
-                           ".visible .const .u64 c = 7;\n.extern .shared .align 16 .b8 s[];\n"
-                           ".visible .entry j()\n{\n.reg .b64 %rd<3>; mov.u64 %rd1, s; ret;\n}\n"));
+    must_link(f,
+              LINK(f, WS_PTX_LINK_STRICT,
+                   HEAD ".extern .global .align 4 .b8 table[16];\n.extern .const .align 8 .u64 c;\n"
+                        ".visible .global .u64 at = table;\n.extern .shared .b8 s[];\n"
+                        ".visible .entry k()\n{\n.reg .b64 %rd<3>; mov.u64 %rd1, table; "
+                        "ld.const.u64 %rd2, [c]; mov.u64 %rd1, s; ret;\n}\n",
+                   HEAD ".visible .global .align 16 .u32 table[4] = {1, 2, 3, 4};\n"
+                        ".visible .const .u64 c = 7;\n.extern .shared .align 16 .b8 s[];\n"
+                        ".visible .entry j()\n{\n.reg .b64 %rd<3>; mov.u64 %rd1, s; ret;\n}\n"));
     const struct ws_ptx_var *t = var(f, "table"), *at = var(f, "at");
     assert_int_equal(t->init_bytes, 13); /* zeros at the end are not kept */
     assert_int_equal(t->align, 16);
@@ -204,18 +205,19 @@ static void test_weak_and_common(void **state)
 static void test_function_pointers(void **state)
 {
     struct fix *f = *state;
-    must_link(f, LINK(f, WS_PTX_LINK_STRICT,
-                      HEAD ".extern .global .align 8 .b8 table[16];\n.visible .entry k()\n{\n"
-                           ".reg .b64 %rd<3>; mov.u64 %rd1, table; "
-                           "ld.global.u64 %rd2, [table+8]; { p: .callprototype _ (); call %rd2, "
-                           "p; } ret;\n}\n",
-                      HEAD ".func one();\n.func two();\n.visible .global .u64 table[2] = {one, two};\n"
-                           ".func one() { ret; }\n.func two() { ret; }\n"));
+    must_link(f,
+              LINK(f, WS_PTX_LINK_STRICT,
+                   HEAD ".extern .global .align 8 .b8 table[16];\n.visible .entry k()\n{\n"
+                        ".reg .b64 %rd<3>; mov.u64 %rd1, table; "
+                        "ld.global.u64 %rd2, [table+8]; { p: .callprototype _ (); call %rd2, "
+                        "p; } ret;\n}\n",
+                   HEAD ".func one();\n.func two();\n.visible .global .u64 table[2] = {one, two};\n"
+                        ".func one() { ret; }\n.func two() { ret; }\n"));
     const struct ws_ptx_var *t = var(f, "table");
     assert_int_equal(t->n_init_syms, 2);
     for (int k = 0; k < 2; k++)
-        assert_string_equal(
-            f->m->funcs[WS_PTX_SYM_INDEX(t->init_syms[k].sym)].name, k ? "two" : "one");
+        assert_string_equal(f->m->funcs[WS_PTX_SYM_INDEX(t->init_syms[k].sym)].name,
+                            k ? "two" : "one");
 }
 
 static void test_unresolved(void **state)
@@ -227,16 +229,18 @@ static void test_unresolved(void **state)
     assert_true(ws_ptx_find_func(f->m, "f")->is_decl);
     must_say(f, "'f'");
     assert_int_equal(LINK(f, WS_PTX_LINK_STRICT,
-                          HEAD ".extern .global .u32 gone;\n.visible .entry k()\n{\n.reg .b32 %r<2>;\n"
-                               "ld.global.u32 %r1, [gone];\nret;\n}\n"),
+                          HEAD
+                          ".extern .global .u32 gone;\n.visible .entry k()\n{\n.reg .b32 %r<2>;\n"
+                          "ld.global.u32 %r1, [gone];\nret;\n}\n"),
                      WS_PTX_E_NOTFOUND);
     must_say(f, "a.ptx:8: unresolved external variable 'gone'");
     /* declared and not used, or a function of the device's own: right */
-    must_link(f, LINK(f, WS_PTX_LINK_STRICT,
-                      HEAD ".extern .global .u32 gone;\n.extern .func g();\n.extern .func (.param "
-                           ".b32 r) vprintf(.param .b64 a, .param .b64 b);\n.visible .entry k()\n{\n"
-                           "{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], 0; "
-                           "st.param.b64 [b], 0; call (r), vprintf, (a, b); } ret;\n}\n"));
+    must_link(f,
+              LINK(f, WS_PTX_LINK_STRICT,
+                   HEAD ".extern .global .u32 gone;\n.extern .func g();\n.extern .func (.param "
+                        ".b32 r) vprintf(.param .b64 a, .param .b64 b);\n.visible .entry k()\n{\n"
+                        "{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], 0; "
+                        "st.param.b64 [b], 0; call (r), vprintf, (a, b); } ret;\n}\n"));
     assert_string_equal(f->log, "");
 }
 
@@ -249,7 +253,8 @@ static void test_conflicts(void **state)
          "b.ptx:4: 'x' is defined twice (first in a.ptx:4)"},
         {".visible .func f() { ret; }\n", "\n.visible .func f() { ret; }\n",
          "b.ptx:5: 'f' is defined twice (first in a.ptx:4)"},
-        {".visible .entry k() { ret; }\n", ".visible .entry k() { ret; }\n", "'k' is defined twice"},
+        {".visible .entry k() { ret; }\n", ".visible .entry k() { ret; }\n",
+         "'k' is defined twice"},
         {".extern .global .u32 x;\n", ".visible .global .u64 x;\n",
          "'x' is declared with another size in a.ptx:4"},
         {".extern .global .u32 x;\n", ".visible .const .u32 x;\n", "another state space"},
@@ -258,7 +263,8 @@ static void test_conflicts(void **state)
          "other parameters"},
         {".extern .func f();\n", ".visible .func (.param .b32 r) f() { ret; }\n",
          "other parameters"},
-        {".extern .func f();\n", ".visible .global .u32 f;\n", "as a variable here and as a function"},
+        {".extern .func f();\n", ".visible .global .u32 f;\n",
+         "as a variable here and as a function"},
         {".extern .func k();\n", ".visible .entry k() { ret; }\n", "as a kernel"},
     };
     struct fix *f = *state;
@@ -312,9 +318,9 @@ static void fill(struct box *b, const char *first, const char *second)
                       .names = "a.ptx\0b.ptx"};
     for (int k = 0; k < 2; k++) {
         snprintf(b->text[k], sizeof b->text[k], "%s", k ? second : first);
-        b->p[k] = (struct ws_link_part){offsetof(struct box, text) + k * sizeof b->text[0],
-                                        strlen(b->text[k]) + 1,
-                                        offsetof(struct box, names) + k * 6};
+        b->p[k] =
+            (struct ws_link_part){offsetof(struct box, text) + k * sizeof b->text[0],
+                                  strlen(b->text[k]) + 1, offsetof(struct box, names) + k * 6};
     }
 }
 
@@ -377,8 +383,9 @@ static void test_device_runtime_is_left_out(void **state)
 {
     struct fix *f = *state;
     struct box b;
-    fill(&b, HEAD ".extern .func __cudaCDP2LaunchDeviceV2();\n.visible .entry k() { call "
-                  "__cudaCDP2LaunchDeviceV2; ret; }\n",
+    fill(&b,
+         HEAD ".extern .func __cudaCDP2LaunchDeviceV2();\n.visible .entry k() { call "
+              "__cudaCDP2LaunchDeviceV2; ret; }\n",
          HEAD ".visible .func __cudaCDP2LaunchDeviceV2() { ret; }\n");
     b.h.flags = WS_LINK_IMAGE_STRICT;
     assert_int_equal(open_box(f, &b, sizeof b), 0);
