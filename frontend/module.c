@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "frontend/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/facade.h"
 #include "frontend/image.h"
@@ -664,7 +665,7 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
 int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,
                            size_t *ret_bytes)
 {
-    enum { GRANULE_BYTES = 128 };
+    enum { GRANULE_BYTES = 128, RESERVED_SHARED = 111 };
     const Ws__Kernel *k = ws_function_info(f->function);
     const Ws__Device *d = ws_session_device(f->mod->device);
     int n = 0;
@@ -676,6 +677,9 @@ int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_thread
     size_t room = n < n_blocks
                       ? 0
                       : d->shared_bytes_per_sm / (size_t)n_blocks / GRANULE_BYTES * GRANULE_BYTES;
+    int reserved = 0; /* the system's, in each block */
+    ws_device_attribute(d, RESERVED_SHARED, &reserved);
+    room -= WS_MIN(room, (size_t)reserved);
     room = WS_MIN(room, (size_t)d->shared_bytes_per_block_optin);
     *ret_bytes = room > k->static_shared_bytes ? room - k->static_shared_bytes : 0;
     return CUDA_OK;
