@@ -213,14 +213,16 @@ static void account(struct ws_job *j)
     } else {
         t->n_copies++;
         if (op->kind == WS_OPK_COPY && op->copy.src_host)
-            t->bytes_in += op->copy.bytes;
+            t->bytes_in += ws_op_copy_bytes(op);
         else if (op->kind == WS_OPK_COPY && op->copy.dst_host)
-            t->bytes_out += op->copy.bytes;
+            t->bytes_out += ws_op_copy_bytes(op);
         else if (op->kind == WS_OPK_COPY) {
-            t->bytes_in +=
-                op->copy.src_va < WS_VA_FIRST || op->copy.src_va >= WS_VA_LAST ? op->copy.bytes : 0;
-            t->bytes_out +=
-                op->copy.dst_va < WS_VA_FIRST || op->copy.dst_va >= WS_VA_LAST ? op->copy.bytes : 0;
+            t->bytes_in += op->copy.src_va < WS_VA_FIRST || op->copy.src_va >= WS_VA_LAST
+                               ? ws_op_copy_bytes(op)
+                               : 0;
+            t->bytes_out += op->copy.dst_va < WS_VA_FIRST || op->copy.dst_va >= WS_VA_LAST
+                                ? ws_op_copy_bytes(op)
+                                : 0;
         }
     }
     t->device_ns += op->end_ns - op->start_ns;
@@ -238,7 +240,7 @@ static void reply_op(struct ws_job *j, Ws__Error e)
     if (e)
         r.text = j->op.text;
     else if (j->bulk == WS__COPY__BULK__REPLY_DST)
-        r.data = (ProtobufCBinaryData){j->op.copy.bytes, j->buffer};
+        r.data = (ProtobufCBinaryData){ws_op_copy_bytes(&j->op), j->buffer};
     ws_client_reply(j->client, &r);
 }
 

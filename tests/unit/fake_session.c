@@ -214,6 +214,16 @@ ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t byt
     fake.copy.async = async;
     return on_stream(stream);
 }
+ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
+                           const struct ws_copy_side *src, const struct ws_copy_box *box,
+                           enum ws_copy_dir dir, bool async)
+{
+    fake.box.dst = *dst;
+    fake.box.src = *src;
+    fake.box.box = *box;
+    return ws_session_copy(stream, (void *)(uintptr_t)dst->address, (void *)(uintptr_t)src->address,
+                           box->width_bytes, dir, async);
+}
 ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
                        uint64_t width, uint64_t height, uint64_t pitch, bool async)
 {
@@ -345,6 +355,8 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
     fake.n_loads++;
     fake.loaded_image = image;
     fake.loaded_device = device;
+    fake.loaded_bytes = bytes;
+    memcpy(fake.loaded, image, bytes < sizeof fake.loaded ? bytes : sizeof fake.loaded);
     if (!r)
         r = fake.load_result;
     if (r) {
@@ -415,6 +427,14 @@ ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
     *ret_blocks = fake.occupancy;
     return answer();
 }
+void ws_session_output(void) {}
+ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
+{
+    fake.limit_what = what;
+    fake.limit_value = value;
+    return fake.limit_error;
+}
+
 void ws_session_unsupported(const char *entry_point)
 {
     fake.n_unsupported++;
