@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "frontend/elf.h"
+#include "base/elf.h"
 #include "frontend/errors.h"
 #include "frontend/image.h"
 #include "frontend/session.h"

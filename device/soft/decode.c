@@ -26,6 +26,12 @@ void ws_dec_unsupported(struct ws_dec *d, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     d->unsupported = true;
+    if (d->code->audit) {
+        const struct ws_audit *a = d->code->audit;
+        const struct ws_ptx_func *entry = &d->m->funcs[d->img->func];
+        a->each(a->arg, entry, d->df ? d->df->f : entry, d->in, text);
+        return;
+    }
     if (!d->reason[0])
         snprintf(d->reason, sizeof d->reason, "PTX line %u: %.220s", d->in ? d->in->line : 0, text);
     for (size_t k = 0; d->diags && k < d->diags->n; k++)

@@ -152,7 +152,8 @@ static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, 
     return 0;
 }
 
-int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
+static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags,
+                  const struct ws_audit *audit)
 {
     struct ws_code *c = ws_alloc(sizeof *c);
     char reason[256];
@@ -161,6 +162,7 @@ int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_d
         return ws_raise(-ENOMEM);
     c->m = m;
     c->isa = ws_isa_pick();
+    c->audit = audit;
     c->infos = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof *c->infos);
     c->images = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof *c->images);
     if (!c->infos || !c->images) {
@@ -186,6 +188,20 @@ int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_d
     }
     *ret = c;
     return 0;
+}
+
+int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
+{
+    return decode(ret, m, diags, NULL);
+}
+
+int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg)
+{
+    const struct ws_audit audit = {each, arg};
+    struct ws_code *c = NULL;
+    int r = decode(&c, m, NULL, &audit);
+    ws_code_free(c);
+    return WS_MIN(r, 0);
 }
 
 struct ws_code *ws_code_free(struct ws_code *c)

@@ -176,7 +176,13 @@ struct ws_image {
     const struct ws_seg **brx_seg;
 };
 
+struct ws_audit {
+    ws_code_lack *each;
+    void *arg;
+};
+
 struct ws_code {
+    const struct ws_audit *audit; /* of ws_code_audit(), or NULL */
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
     uint32_t n_kernels;
