@@ -474,3 +474,7 @@ ws_err ws_session_launch_check(const struct ws_launch *l)
 {
     return answer();
 }
+int ws_function_device(const struct ws_function *f)
+{
+    return f->m->device;
+}
