@@ -5,6 +5,7 @@
  * of bytes running through rows (cudaMemcpyToArray, cuMemcpyHtoA) are too. */
 #include "frontend/array.h"
 
+#include "frontend/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/texture.h"
 
@@ -12,8 +13,7 @@ enum { LEVEL_ALIGNMENT = 512 };
 enum {
     KNOWN_FLAGS = WS_ARRAY_LAYERED | WS_ARRAY_SURFACE | WS_ARRAY_CUBEMAP | WS_ARRAY_GATHER |
                   WS_ARRAY_COLOR_ATTACHMENT,
-    OTHER_FLAGS =
-        WS_ARRAY_DEPTH_TEXTURE | WS_ARRAY_SPARSE | WS_ARRAY_DEFERRED | WS_ARRAY_VIDEO,
+    OTHER_FLAGS = WS_ARRAY_DEPTH_TEXTURE | WS_ARRAY_SPARSE | WS_ARRAY_DEFERRED | WS_ARRAY_VIDEO,
 };
 static struct ws_slab arrays = WS_SLAB(struct ws_array);
 static struct ws_slab mipmaps = WS_SLAB(struct ws_mipmap);
@@ -21,7 +21,7 @@ static struct ws_slab mipmaps = WS_SLAB(struct ws_mipmap);
 static uint64_t limit(int device, int attribute)
 {
     int v = 0;
-    ws_texture_limit(ws_session_device(device), attribute, &v);
+    ws_device_attribute(ws_session_device(device), attribute, &v);
     return (uint64_t)v;
 }
 
@@ -54,13 +54,15 @@ static bool extents_fit(int device, const struct ws_array_desc *d, bool mipmappe
         return cube_fits(device, d) && !(d->flags & WS_ARRAY_GATHER);
     }
     *ret = d->height ? WS_TEX_2D : WS_TEX_1D;
-    if (d->flags & WS_ARRAY_GATHER && (*ret != WS_TEX_2D || d->depth || !within(device, d, 45, 46, 0)))
+    if (d->flags & WS_ARRAY_GATHER &&
+        (*ret != WS_TEX_2D || d->depth || !within(device, d, 45, 46, 0)))
         return false;
     if (d->flags & WS_ARRAY_LAYERED) {
         if (!d->depth)
             return false;
-        return d->height ? within(device, d, 27, 28, 29) && (!surface || within(device, d, 63, 64, 65))
-                         : within(device, d, 42, 0, 43) && (!surface || within(device, d, 61, 0, 62));
+        return d->height
+                   ? within(device, d, 27, 28, 29) && (!surface || within(device, d, 63, 64, 65))
+                   : within(device, d, 42, 0, 43) && (!surface || within(device, d, 61, 0, 62));
     }
     if (d->depth) {
         *ret = WS_TEX_3D;
@@ -70,7 +72,8 @@ static bool extents_fit(int device, const struct ws_array_desc *d, bool mipmappe
     if (d->height)
         return within(device, d, mipmapped ? 73 : 22, mipmapped ? 74 : 23, 0) &&
                (!surface || within(device, d, 56, 57, 0));
-    return within(device, d, mipmapped ? 77 : 21, 0, 0) && (!surface || within(device, d, 55, 0, 0));
+    return within(device, d, mipmapped ? 77 : 21, 0, 0) &&
+           (!surface || within(device, d, 55, 0, 0));
 }
 
 static int check(int device, const struct ws_array_desc *d, bool mipmapped,

@@ -24,7 +24,8 @@ int ws_texel_of_view(int view_format, struct ws_texel *ret);
 void ws_texel_channels(const struct ws_texel *t, struct cuda_channel_desc *ret);
 int ws_texel_format(const struct ws_texel *t);
 
-struct ws_array_desc { /* as CUDA has it: height and depth are 0 where the array hasn't got that dimension */
+struct
+    ws_array_desc { /* as CUDA has it: height and depth are 0 where the array hasn't got that dimension */
     struct ws_texel texel;
     uint64_t width, height, depth;
     uint32_t flags;
@@ -66,8 +67,5 @@ uint64_t ws_array_stretch(const struct ws_array *a, uint64_t offset, uint64_t by
 
 /* Arrays, mipmapped arrays, textures and surfaces of a context or of a device are gone. @gone: so is their memory. */
 void ws_array_drop(const struct ws_ctx *c, int device, bool gone);
-
-/* Device attributes of textures and surfaces. False: not one of them. */
-bool ws_texture_limit(const Ws__Device *d, int attribute, int *ret);
 
 #endif

@@ -121,14 +121,12 @@ WS_RT_API(cudaGetChannelDesc, (struct cuda_channel_desc * ret, const struct ws_a
     return CUDA_OK;
 }
 
-/* CUDA answers this for arrays made with cudaArrayDeferredMapping only, which there are none of here; and planes and sparse
- * properties only for formats and arrays that can't be made. */
+/* Planes and sparse properties are of formats and arrays that can't be made here. */
 static int answer_none(bool valid)
 {
     WS_RT_ENTER(device);
     (void)device;
-    (void)valid;
-    return ws_rt_record(CUDA_INVALID_VALUE);
+    return ws_rt_record(valid ? CUDA_NOT_SUPPORTED : CUDA_INVALID_VALUE);
 }
 WS_RT_API(cudaArrayGetPlane, (void *ret, const struct ws_array *a, unsigned plane))
 {
@@ -213,14 +211,148 @@ static int copy_2d(const struct end *dst, const struct end *src, size_t width, s
     if (!(array))                                                                                  \
     return ws_rt_record(CUDA_INVALID_VALUE)
 
-#define TO_ARRAY_2D(name, suffix, stream_param, stream_arg, stream, async)                         \
-    WS_STREAM_API(name, suffix,                                                                    \
-                  (const struct ws_array *dst, size_t x, size_t y, const void *src, size_t pitch,  \
-                   size_t width, size_t height, int kind stream_param),                            \
-                  (dst, x, y, src, pitch, width, height, kind stream_arg))                         \
-    {                                                                                              \
-        NEED(dst);                                                                                 \
-        return copy_2d(&(struct end){.array = dst, .x = x, .y = y},                                \
-                       &(struct end){.p = src, .pitch = pitch}, width, height, kind, stream,       \
-                       per_thread, async);                                                         \
+static int to_array_2d(const struct ws_array *dst, size_t x, size_t y, const void *src,
+                       size_t pitch, size_t width, size_t height, int kind, void *stream,
+                       bool per_thread, bool async)
+{
+    NEED(dst);
+    return copy_2d(&(struct end){.array = dst, .x = x, .y = y},
+                   &(struct end){.p = src, .pitch = pitch}, width, height, kind, stream, per_thread,
+                   async);
+}
+WS_RT_STREAM_API(cudaMemcpy2DToArray, _ptds,
+                 (const struct ws_array *dst, size_t x, size_t y, const void *src, size_t pitch,
+                  size_t width, size_t height, int kind),
+                 (dst, x, y, src, pitch, width, height, kind))
+{
+    return to_array_2d(dst, x, y, src, pitch, width, height, kind, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpy2DToArrayAsync, _ptsz,
+                 (const struct ws_array *dst, size_t x, size_t y, const void *src, size_t pitch,
+                  size_t width, size_t height, int kind, void *stream),
+                 (dst, x, y, src, pitch, width, height, kind, stream))
+{
+    return to_array_2d(dst, x, y, src, pitch, width, height, kind, stream, per_thread, true);
+}
+
+static int from_array_2d(void *dst, size_t pitch, const struct ws_array *src, size_t x, size_t y,
+                         size_t width, size_t height, int kind, void *stream, bool per_thread,
+                         bool async)
+{
+    NEED(src);
+    return copy_2d(&(struct end){.p = dst, .pitch = pitch},
+                   &(struct end){.array = src, .x = x, .y = y}, width, height, kind, stream,
+                   per_thread, async);
+}
+WS_RT_STREAM_API(cudaMemcpy2DFromArray, _ptds,
+                 (void *dst, size_t pitch, const struct ws_array *src, size_t x, size_t y,
+                  size_t width, size_t height, int kind),
+                 (dst, pitch, src, x, y, width, height, kind))
+{
+    return from_array_2d(dst, pitch, src, x, y, width, height, kind, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpy2DFromArrayAsync, _ptsz,
+                 (void *dst, size_t pitch, const struct ws_array *src, size_t x, size_t y,
+                  size_t width, size_t height, int kind, void *stream),
+                 (dst, pitch, src, x, y, width, height, kind, stream))
+{
+    return from_array_2d(dst, pitch, src, x, y, width, height, kind, stream, per_thread, true);
+}
+
+WS_RT_STREAM_API(cudaMemcpy2DArrayToArray, _ptds,
+                 (const struct ws_array *dst, size_t dst_x, size_t dst_y,
+                  const struct ws_array *src, size_t src_x, size_t src_y, size_t width,
+                  size_t height, int kind),
+                 (dst, dst_x, dst_y, src, src_x, src_y, width, height, kind))
+{
+    NEED(dst);
+    NEED(src);
+    return copy_2d(&(struct end){.array = dst, .x = dst_x, .y = dst_y},
+                   &(struct end){.array = src, .x = src_x, .y = src_y}, width, height, kind, NULL,
+                   per_thread, false);
+}
+
+/* ---- copies of so many bytes, running on from row to row ---- */
+
+/* @e: its first byte's address in @ret. */
+static int stretch(const struct end *e, size_t bytes, uint64_t *ret)
+{
+    uint64_t offset;
+    if (!e->array) {
+        *ret = (uintptr_t)e->p;
+        return CUDA_OK;
     }
+    if (!ws_array_valid(e->array))
+        return CUDA_INVALID_HANDLE;
+    if (e->x > e->array->memory.row_bytes || e->y > e->array->memory.height)
+        return CUDA_INVALID_VALUE;
+    offset = e->y * e->array->memory.row_bytes + e->x;
+    *ret = ws_array_stretch(e->array, offset, bytes);
+    return *ret ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+static int copy_bytes(const struct end *dst, const struct end *src, size_t bytes, int kind,
+                      void *stream, bool per_thread, bool async)
+{
+    uint64_t d, s;
+    enum ws_copy_dir dir;
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, per_thread, device);
+    int code = ws_rt_direction(kind, &dir);
+    if (!code)
+        code = stretch(dst, bytes, &d);
+    if (!code)
+        code = stretch(src, bytes, &s);
+    if (code)
+        return ws_rt_record(code);
+    return WS_RT_DONE(
+        ws_work_copy(id, (void *)(uintptr_t)d, (const void *)(uintptr_t)s, bytes, dir, async));
+}
+
+WS_RT_STREAM_API(cudaMemcpyToArray, _ptds,
+                 (const struct ws_array *dst, size_t x, size_t y, const void *src, size_t bytes,
+                  int kind),
+                 (dst, x, y, src, bytes, kind))
+{
+    NEED(dst);
+    return copy_bytes(&(struct end){.array = dst, .x = x, .y = y}, &(struct end){.p = src}, bytes,
+                      kind, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpyToArrayAsync, _ptsz,
+                 (const struct ws_array *dst, size_t x, size_t y, const void *src, size_t bytes,
+                  int kind, void *stream),
+                 (dst, x, y, src, bytes, kind, stream))
+{
+    NEED(dst);
+    return copy_bytes(&(struct end){.array = dst, .x = x, .y = y}, &(struct end){.p = src}, bytes,
+                      kind, stream, per_thread, true);
+}
+WS_RT_STREAM_API(cudaMemcpyFromArray, _ptds,
+                 (void *dst, const struct ws_array *src, size_t x, size_t y, size_t bytes,
+                  int kind),
+                 (dst, src, x, y, bytes, kind))
+{
+    NEED(src);
+    return copy_bytes(&(struct end){.p = dst}, &(struct end){.array = src, .x = x, .y = y}, bytes,
+                      kind, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpyFromArrayAsync, _ptsz,
+                 (void *dst, const struct ws_array *src, size_t x, size_t y, size_t bytes, int kind,
+                  void *stream),
+                 (dst, src, x, y, bytes, kind, stream))
+{
+    NEED(src);
+    return copy_bytes(&(struct end){.p = dst}, &(struct end){.array = src, .x = x, .y = y}, bytes,
+                      kind, stream, per_thread, true);
+}
+WS_RT_STREAM_API(cudaMemcpyArrayToArray, _ptds,
+                 (const struct ws_array *dst, size_t dst_x, size_t dst_y,
+                  const struct ws_array *src, size_t src_x, size_t src_y, size_t bytes, int kind),
+                 (dst, dst_x, dst_y, src, src_x, src_y, bytes, kind))
+{
+    NEED(dst);
+    NEED(src);
+    return copy_bytes(&(struct end){.array = dst, .x = dst_x, .y = dst_y},
+                      &(struct end){.array = src, .x = src_x, .y = src_y}, bytes, kind, NULL,
+                      per_thread, false);
+}

@@ -2,6 +2,7 @@
 /* CUDA Runtime: "Texture Object Management", "Surface Object Management". */
 #include <string.h>
 
+#include "frontend/attributes.h"
 #include "frontend/facade.h"
 #include "frontend/texture.h"
 
@@ -119,8 +120,7 @@ WS_RT_API(cudaCreateTextureObject,
     if (code)
         return ws_rt_record(code);
     texture_in(t, &texture);
-    return ws_rt_record(
-        ws_texobj_new(ws_ctx_current(), false, &resource, &texture, view, ret));
+    return ws_rt_record(ws_texobj_new(ws_ctx_current(), false, &resource, &texture, view, ret));
 }
 
 WS_RT_API(cudaDestroyTextureObject, (uint64_t object))
@@ -201,7 +201,7 @@ WS_RT_API(cudaDeviceGetTexture1DLinearMaxWidth,
     int code = ws_texel_of_channels(desc, &t);
     if (code)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    ws_texture_limit(ws_session_device(of), ATTR_LINEAR_WIDTH, &v);
+    ws_device_attribute(ws_session_device(of), ATTR_LINEAR_WIDTH, &v);
     *ret = (size_t)v;
     return CUDA_OK;
 }

@@ -7,7 +7,13 @@
 static const uint8_t channel_bytes[] = {1, 2, 4, 1, 2, 4, 2, 4}; /* by enum ws_texture_format */
 static const uint8_t drv_formats[] = {0x01, 0x02, 0x03, 0x08, 0x09, 0x0a, 0x10, 0x20};
 
-enum { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT, KIND_NORMALIZED_FIRST = 5, KIND_NORMALIZED_LAST = 16 };
+enum {
+    KIND_SIGNED,
+    KIND_UNSIGNED,
+    KIND_FLOAT,
+    KIND_NORMALIZED_FIRST = 5,
+    KIND_NORMALIZED_LAST = 16
+};
 enum { DRV_NORMALIZED_FIRST = 0xc0, DRV_NORMALIZED_LAST = 0xcb, DRV_COMPRESSED_FIRST = 0x91 };
 enum { VIEW_FLOAT32_LAST = 0x18, VIEW_LAST = 0x22, VIEW_FORMATS = 3 };
 

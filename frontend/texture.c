@@ -10,6 +10,7 @@
 #include <uthash.h>
 
 #include "base/alloc.h"
+#include "frontend/attributes.h"
 #include "frontend/errors.h"
 
 enum { ADDRESS_MODES = 4, MAX_ANISOTROPY = 16, ALIGNMENT = 512, PITCH_ALIGNMENT = 32 };
@@ -18,7 +19,7 @@ enum { ATTR_LINEAR_WIDTH = 69, ATTR_2D_WIDTH = 70, ATTR_2D_HEIGHT = 71, ATTR_2D_
 static uint64_t limit(int device, int attribute)
 {
     int v = 0;
-    ws_texture_limit(ws_session_device(device), attribute, &v);
+    ws_device_attribute(ws_session_device(device), attribute, &v);
     return (uint64_t)v;
 }
 
@@ -42,12 +43,17 @@ static int linear(int device, const struct cu_resource_desc *r, struct ws_texel 
                   struct ws_texture *ret)
 {
     uint64_t bytes = r->res.linear.sizeInBytes, address = r->res.linear.devPtr;
+    struct ws_mem_info m;
     int code = ws_texel_of_format(r->res.linear.format, r->res.linear.numChannels, texel);
     if (code)
         return code;
-    if (!bytes || address % ALIGNMENT || !memory_known(address) ||
-        bytes / texel->bytes > limit(device, ATTR_LINEAR_WIDTH))
+    if (!bytes || address % ALIGNMENT || bytes / texel->bytes > limit(device, ATTR_LINEAR_WIDTH))
         return CUDA_INVALID_VALUE;
+    ws_session_mem_find(address, &m);
+    if (m.kind == WS_MEM_NONE)
+        return CUDA_INVALID_VALUE;
+    /* CUDA doesn't look how long the memory is: what lies behind its end reads as what lies behind the texture's. */
+    bytes = WS_MIN(bytes, m.bytes - (address - m.base));
     ret->shape = WS_TEX_LINEAR;
     ret->level[0] = (struct ws_texture_level){.address = address,
                                               .row_bytes = bytes,
@@ -180,13 +186,12 @@ static int sampling(const struct cu_texture_desc *t, const struct ws_texel *texe
             m = WS_TEX_CLAMP;
         ret->address_mode[i] = (uint8_t)m;
     }
-    ret->flags |= (normalized ? WS_TEX_NORMALIZED_COORDS : 0) |
-                  (promoted ? WS_TEX_NORMALIZED_FLOAT : 0) |
-                  (t->filterMode && !is_linear ? WS_TEX_FILTER_LINEAR : 0) |
-                  (t->mipmapFilterMode ? WS_TEX_MIPMAP_LINEAR : 0) |
-                  (t->flags & WS_TRSF_SRGB && promoted && texel->format == WS_TEX_U8 ? WS_TEX_SRGB
-                                                                                     : 0) |
-                  (t->flags & WS_TRSF_SEAMLESS_CUBEMAP ? WS_TEX_SEAMLESS_CUBE : 0);
+    ret->flags |=
+        (normalized ? WS_TEX_NORMALIZED_COORDS : 0) | (promoted ? WS_TEX_NORMALIZED_FLOAT : 0) |
+        (t->filterMode && !is_linear ? WS_TEX_FILTER_LINEAR : 0) |
+        (t->mipmapFilterMode ? WS_TEX_MIPMAP_LINEAR : 0) |
+        (t->flags & WS_TRSF_SRGB && promoted && texel->format == WS_TEX_U8 ? WS_TEX_SRGB : 0) |
+        (t->flags & WS_TRSF_SEAMLESS_CUBEMAP ? WS_TEX_SEAMLESS_CUBE : 0);
     ret->max_anisotropy = (uint8_t)WS_MIN(WS_MAX(t->maxAnisotropy, 1u), (unsigned)MAX_ANISOTROPY);
     memcpy(ret->border, t->borderColor, sizeof ret->border);
     ret->level_bias = t->mipmapLevelBias;

@@ -321,6 +321,10 @@ ws_err ws_session_event_create(int device, bool timing, uint64_t *ret)
         }
     return WS__ERROR__OUT_OF_MEMORY;
 }
+int ws_session_event_device(uint64_t event)
+{
+    return on_event(event) ? -1 : 0;
+}
 ws_err ws_session_event_destroy(uint64_t event)
 {
     for (size_t i = 0; i < WS_ARRAY_SIZE(events); i++)
@@ -355,6 +359,8 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
     fake.n_loads++;
     fake.loaded_image = image;
     fake.loaded_device = device;
+    fake.loaded_bytes = bytes;
+    memcpy(fake.loaded, image, bytes < sizeof fake.loaded ? bytes : sizeof fake.loaded);
     if (!r)
         r = fake.load_result;
     if (r) {
@@ -395,11 +401,15 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
                                   uint64_t *ret_bytes)
 {
-    if (strcmp(name, "v"))
+    if (strcmp(name, "v") && strcmp(name, "t"))
         return WS__ERROR__NOT_FOUND;
     *ret_address = m->variable;
     *ret_bytes = 64;
     return WS__ERROR__OK;
+}
+int ws_session_module_variable_kind(struct ws_module *m, const char *name)
+{
+    return strcmp(name, "t") ? WS__VARIABLE__KIND__DATA : WS__VARIABLE__KIND__TEXREF;
 }
 const Ws__Kernel *ws_function_info(const struct ws_function *f)
 {
@@ -425,8 +435,50 @@ ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
     *ret_blocks = fake.occupancy;
     return answer();
 }
+void ws_session_output(void) {}
+ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
+{
+    fake.limit_what = what;
+    fake.limit_value = value;
+    return fake.limit_error;
+}
+
 void ws_session_unsupported(const char *entry_point)
 {
     fake.n_unsupported++;
     strncpy(fake.unsupported, entry_point, sizeof fake.unsupported - 1);
+}
+
+/* ---- gates: none is ever reached ---- */
+ws_err ws_session_gate_put(uint64_t stream, uint64_t gate)
+{
+    return on_stream(stream);
+}
+ws_err ws_session_gate_open(uint64_t gate)
+{
+    return answer();
+}
+void ws_session_serve_gates(void)
+{
+}
+ws_err ws_session_gate_next(uint64_t *ret_gate)
+{
+    return WS__ERROR__DISCONNECTED;
+}
+ws_err ws_session_lost(void)
+{
+    return fake.lost;
+}
+ws_err ws_session_value(uint64_t stream, uint64_t address, uint64_t value, uint32_t bytes,
+                        bool write, uint32_t compare)
+{
+    return on_stream(stream);
+}
+ws_err ws_session_launch_check(const struct ws_launch *l)
+{
+    return answer();
+}
+int ws_function_device(const struct ws_function *f)
+{
+    return f->m->device;
 }
