@@ -16,6 +16,8 @@
 #include <zmq.h>
 #include "backend/cache.h"
 #include "backend/config.h"
+#include "backend/ledger.h"
+#include "backend/output.h"
 #include "backend/server.h"
 #include "backend/va.h"
 #include "base/arena.h"
@@ -29,6 +31,7 @@ struct ws_client;
 struct ws_stream;
 struct ws_context;
 struct ws_side_conn;
+struct ws_loader;
 
 /* ---- jobs: what stands in a stream ---- */
 enum ws_job_kind {
@@ -224,6 +227,9 @@ struct ws_client {
     struct ws_list quiescing; /* joins that act once no device works for this client */
     struct ws_list held;      /* streams that wait for them */
     struct ws_list uploads;   /* newest last */
+    struct ws_list loads;     /* modules that loader threads are working on */
+    struct ws_output_fifo output;
+    struct ws_ledger not_supported;
     uint32_t n_uploads;
 
     uint64_t next_seq;
@@ -255,6 +261,7 @@ struct ws_ended { /* a client that is gone, for the status */
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
+    struct ws_ledger not_supported;
 };
 enum { WS_ENDED_MAX = 64, WS_FORGOTTEN_MAX = 256 };
 
@@ -272,6 +279,8 @@ struct ws_server {
     struct ws_gpu gpus[WS_MAX_GPUS_CONFIGURED];
     uint32_t n_gpus;
     struct ws_cache cache;
+    struct ws_loader *loader;
+    struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
     struct ws_client *by_peer, *last_client;
     struct ws_list clients, dying, dirty;
@@ -380,6 +389,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
 /* module.c */
+Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k); /* of one that can't run */
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
 Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
@@ -389,6 +399,29 @@ void ws_module_free(struct ws_module *m);
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
 void ws_modules_free(struct ws_client *c);
 void ws_uploads_free(struct ws_client *c);
+
+/* What became of an image: for ws_module_loaded(). */
+struct ws_load_answer {
+    struct ws_context *context;
+    uint64_t seq, module;
+    struct ws_image *image;     /* the callee takes a reference of its own */
+    struct ws_code_entry *code; /* if r is 0 */
+    int r;                      /* 0, WS_PTX_E_…, -ENOMEM */
+    const struct ws_diags *diags;
+};
+/* Makes the module, answers and retires the ModuleLoad. */
+void ws_module_loaded(const struct ws_load_answer *a);
+
+/* loader.c */
+WS_MUST_CHECK int ws_loader_new(struct ws_server *s); /* 0, -ENOMEM */
+void ws_loader_free(struct ws_server *s);             /* before the cache; clients are gone */
+/* Has the image's code made, and then calls ws_module_loaded(). Return: false: out of memory. */
+bool ws_loader_start(struct ws_context *x, struct ws_image *image, const char *name, uint64_t seq,
+                     uint64_t module);
+bool ws_loader_has(struct ws_client *c, uint64_t module);
+/* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
+void ws_loader_forget(struct ws_client *c, struct ws_context *x);
+void ws_loader_take_done(struct ws_server *s);
 
 /* client.c */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);

@@ -2,6 +2,7 @@
 /* CUDA Driver API: "Primary Context Management", "Context Management". What a context is here stands in context.c. */
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/limits.h"
 
 enum { CTX_FLAGS = 0xff };
 
@@ -228,21 +229,13 @@ WS_DRV_API(cuCtxGetStreamPriorityRange, (int *least, int *greatest))
 WS_DRV_API(cuCtxGetLimit, (uint64_t * ret, int limit))
 {
     WS_DRV_ENTER(c);
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    if (limit < 0 || limit >= WS_CTX_LIMITS)
-        return CUDA_UNSUPPORTED_LIMIT;
-    *ret = c->limits[limit];
-    return CUDA_OK;
+    return ws_ctx_get_limit(c, limit, ret);
 }
 
 WS_DRV_API(cuCtxSetLimit, (int limit, uint64_t value))
 {
     WS_DRV_ENTER(c);
-    if (limit < 0 || limit >= WS_CTX_LIMITS)
-        return CUDA_UNSUPPORTED_LIMIT;
-    c->limits[limit] = value;
-    return CUDA_OK;
+    return ws_ctx_set_limit(c, limit, value);
 }
 
 /* Hints: kept, without effect. */

@@ -8,6 +8,7 @@
 #include "frontend/module.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "frontend/errors.h"
 #include "frontend/facade.h"
 #include "frontend/image.h"
+#include "frontend/link_image.h"
 #include "frontend/work.h"
 
 struct ws_library {
@@ -50,12 +52,36 @@ struct wrapper {
 #define WRAPPER_MAGIC UINT32_C(0x466243b1)
 enum { WRAPPER_PLAIN = 1, WRAPPER_LINKED = 2 };
 
-/* The image inside of a wrapper, or the image itself. Return: a CUDA code. */
-static int unwrap(const void *image, const void **ret)
+/* The fatbins of several translation units, as one image to be linked. Return: a CUDA code. */
+static int join_parts(const void *const *parts, void **ret, uint64_t *ret_bytes)
+{
+    struct ws_link_input *v = NULL;
+    size_t n = 0, cap = 0;
+    int code = CUDA_OK;
+    for (; !code && parts[n]; n++) {
+        struct ws_image_place place;
+        if (ws_grow((void **)&v, &cap, n + 1, sizeof *v))
+            code = CUDA_OUT_OF_MEMORY;
+        else if (ws_image_place(parts[n], 0, &place) ||
+                 ws_image_length(parts[n], place.room_bytes, &v[n].bytes))
+            code = CUDA_INVALID_IMAGE;
+        else
+            v[n].data = parts[n];
+    }
+    if (!code && ws_link_image_make(v, n, 0, ret, ret_bytes))
+        code = CUDA_OUT_OF_MEMORY;
+    free(v);
+    return code;
+}
+
+/* The image inside of a wrapper, or the image itself. *ret_owned: NULL, or malloc'ed: the image, to be freed; then *ret_bytes is
+ * its length. Return: a CUDA code. */
+static int unwrap(const void *image, const void **ret, void **ret_owned, uint64_t *ret_bytes)
 {
     uint32_t magic;
     memcpy(&magic, image, sizeof magic);
     *ret = image;
+    *ret_owned = NULL;
     if (magic != WRAPPER_MAGIC)
         return CUDA_OK;
     const struct wrapper *w = image;
@@ -65,12 +91,13 @@ static int unwrap(const void *image, const void **ret)
     }
     if (w->version != WRAPPER_LINKED)
         return CUDA_INVALID_IMAGE;
-    if (w->parts && w->parts[0] && !w->parts[1]) { /* one part: nothing to link */
-        *ret = w->parts[0];
-        return CUDA_OK;
+    if (!w->parts || !w->parts[0]) { /* linked machine code only */
+        *ret = w->data;
+        return w->data ? CUDA_OK : CUDA_INVALID_IMAGE;
     }
-    ws_session_unsupported("relocatable device code of several files (nvcc -rdc=true)");
-    return CUDA_NOT_SUPPORTED;
+    int code = join_parts(w->parts, ret_owned, ret_bytes);
+    *ret = *ret_owned;
+    return code;
 }
 
 int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes)
@@ -119,17 +146,22 @@ static int mod_load(int device, const void *image, uint64_t bytes, const char *n
                     struct ws_mod **ret, char **ret_log)
 {
     const void *inner;
+    void *owned;
+    uint64_t inner_bytes = 0;
     if (ret_log)
         *ret_log = NULL;
-    int code = unwrap(image, &inner);
+    int code = unwrap(image, &inner, &owned, &inner_bytes);
     if (code)
         return code;
     struct ws_mod *m = ws_slab_new(&mods);
-    if (!m)
+    if (!m) {
+        free(owned);
         return CUDA_OUT_OF_MEMORY;
+    }
     m->device = device;
-    ws_err r = ws_session_module_load(device, inner, inner == image ? bytes : 0, name, &m->module,
-                                      ret_log);
+    ws_err r = ws_session_module_load(device, inner, inner == image ? bytes : inner_bytes, name,
+                                      &m->module, ret_log);
+    free(owned);
     if (r) {
         ws_slab_free(&mods, m);
         return ws_drv_error(r);
@@ -158,13 +190,18 @@ bool ws_mod_valid(const struct ws_mod *m)
     return ws_slab_has(&mods, m);
 }
 
-/* Lock held. */
-static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
+/* What asking for a kernel that can't run is answered with: said by name. */
+static int unsupported_fn(const Ws__Kernel *k)
 {
-    struct ws_function *function;
-    ws_err r = ws_session_module_function(m->module, name, &function);
-    if (r)
-        return ws_drv_error(r);
+    char text[512];
+    snprintf(text, sizeof text, "kernel %s: %s", k->name, k->unsupported);
+    ws_session_unsupported(text);
+    return k->unsupported_error == WS__ERROR__NOT_FOUND ? CUDA_NOT_FOUND : CUDA_NOT_SUPPORTED;
+}
+
+/* Lock held. */
+static int fn_of(struct ws_mod *m, struct ws_function *function, struct ws_fn **ret)
+{
     struct ws_fn *f = m->fns;
     while (f && f->function != function)
         f = f->next;
@@ -184,6 +221,18 @@ static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
     }
     *ret = f;
     return CUDA_OK;
+}
+
+/* Lock held. */
+static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
+{
+    struct ws_function *function;
+    ws_err r = ws_session_module_function(m->module, name, &function);
+    if (r)
+        return ws_drv_error(r);
+    if (ws_function_info(function)->unsupported[0])
+        return unsupported_fn(ws_function_info(function));
+    return fn_of(m, function, ret);
 }
 
 int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
@@ -207,7 +256,12 @@ int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret)
 {
     struct ws_function *function;
     ws_err r = ws_session_module_function_at(m->module, index, &function);
-    return r ? ws_drv_error(r) : ws_mod_fn(m, ws_function_info(function)->name, ret);
+    if (r)
+        return ws_drv_error(r);
+    pthread_mutex_lock(&lock); /* listed even if it can't run: the launch says so */
+    int code = fn_of(m, function, ret);
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 bool ws_fn_valid(const struct ws_fn *f)
@@ -222,11 +276,16 @@ static int keep_copy(struct ws_library *l)
 {
     struct ws_image_place place;
     const void *inner;
-    int code = unwrap(l->image, &inner);
+    uint64_t inner_bytes = 0;
+    int code = unwrap(l->image, &inner, &l->owned, &inner_bytes);
     if (code)
         return code;
     if (inner != l->image)
-        l->bytes = 0;
+        l->bytes = inner_bytes;
+    if (l->owned) {
+        l->image = l->owned;
+        return CUDA_OK;
+    }
     if (!l->bytes &&
         (ws_image_place(inner, 0, &place) || ws_image_length(inner, place.room_bytes, &l->bytes)))
         return CUDA_INVALID_IMAGE;
@@ -351,6 +410,16 @@ struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name)
     }
     pthread_mutex_unlock(&lock);
     return k;
+}
+
+bool ws_kernel_exists(const struct ws_kernel *k, int device)
+{
+    struct ws_function *function;
+    pthread_mutex_lock(&lock);
+    struct ws_mod *m = k->library->mods[device];
+    bool exists = m && !ws_session_module_function(m->module, k->name, &function);
+    pthread_mutex_unlock(&lock);
+    return exists;
 }
 
 bool ws_kernel_valid(const struct ws_kernel *k)

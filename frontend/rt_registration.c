@@ -158,7 +158,8 @@ int ws_registry_fn(const void *function, int device, struct ws_fn **ret)
         return CUDA_OK;
     }
     int code = ws_kernel_fn(k, device, ret);
-    return code == CUDA_NOT_FOUND ? CUDA_INVALID_DEVICE_FUNCTION : code;
+    return code == CUDA_NOT_FOUND && !ws_kernel_exists(k, device) ? CUDA_INVALID_DEVICE_FUNCTION
+                                                                   : code;
 }
 
 int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, uint64_t *ret_bytes)

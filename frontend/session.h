@@ -142,7 +142,13 @@ ws_err ws_session_launch(const struct ws_launch *l);
 ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
                             uint32_t shared_bytes, uint32_t *ret_blocks);
 
-/* Number of calls answered "not supported", and saying so: the first time for each name one line on stderr. */
-void ws_session_unsupported(const char *entry_point);
+/* Something is answered "not supported": the first time for each name one line on stderr; counted for the daemon's status. */
+void ws_session_unsupported(const char *name);
+
+/* ---- kernels' output, limits ---- */
+/* Writes what kernels have printed until now to stdout and stderr. The functions above that wait do it by themselves. */
+void ws_session_output(void);
+enum ws_limit { WS_LIMIT_PRINTF_FIFO, WS_LIMIT_MALLOC_HEAP, WS_LIMIT_STACK };
+ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value); /* OUT_OF_MEMORY: too much */
 
 #endif

@@ -180,9 +180,9 @@ static ws_err copy_on_host(uint64_t stream, const struct ws_copy_side *dst,
     return r;
 }
 
-ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
-                           const struct ws_copy_side *src, const struct ws_copy_box *box,
-                           enum ws_copy_dir dir, bool async)
+static ws_err copy_box(uint64_t stream, const struct ws_copy_side *dst,
+                       const struct ws_copy_side *src, const struct ws_copy_box *box,
+                       enum ws_copy_dir dir, bool async)
 {
     struct ws_channel *c;
     uint64_t bytes, dst_reach, src_reach;
@@ -212,6 +212,16 @@ ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
     if (ss == SIDE_DEVICE)
         return (local ? ws_staging_read : frames_read)(c, stream, dst, src, box);
     return copy_on_host(stream, dst, src, box);
+}
+
+ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
+                           const struct ws_copy_side *src, const struct ws_copy_box *box,
+                           enum ws_copy_dir dir, bool async)
+{
+    ws_err r = copy_box(stream, dst, src, box, dir, async);
+    if (!async)
+        ws_session_output();
+    return r;
 }
 
 ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,

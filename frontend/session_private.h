@@ -10,6 +10,8 @@
 ws_err ws_session_enter(struct ws_channel **ret);
 /* As above, but a lost context doesn't matter (reset). */
 ws_err ws_session_enter_anyway(struct ws_channel **ret);
+bool ws_session_is_open(void); /* connected, and exit has not begun */
+void ws_session_open_log(void);
 /* True after exit has begun: frees succeed without doing anything. */
 bool ws_session_ended(void);
 const Ws__Limits *ws_session_limits(void); /* only after enter */
@@ -25,6 +27,10 @@ uint32_t ws_session_epoch(int device);
         .base = PROTOBUF_C_MESSAGE_INIT(&ws__command__descriptor),                                 \
         .c_case = WS__COMMAND__C_##which, .member = __VA_ARGS__                                    \
     }
+
+/* ---- output of kernels (session_output.c) ---- */
+void ws_session_note_prints(void); /* from now on kernels may print */
+void ws_session_tell_unsupported(void); /* the daemon, of what it does not know yet */
 
 /* ---- memory table (session_memory.c) ---- */
 ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int device,

@@ -355,6 +355,8 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
     fake.n_loads++;
     fake.loaded_image = image;
     fake.loaded_device = device;
+    fake.loaded_bytes = bytes;
+    memcpy(fake.loaded, image, bytes < sizeof fake.loaded ? bytes : sizeof fake.loaded);
     if (!r)
         r = fake.load_result;
     if (r) {
@@ -425,6 +427,14 @@ ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
     *ret_blocks = fake.occupancy;
     return answer();
 }
+void ws_session_output(void) {}
+ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
+{
+    fake.limit_what = what;
+    fake.limit_value = value;
+    return fake.limit_error;
+}
+
 void ws_session_unsupported(const char *entry_point)
 {
     fake.n_unsupported++;

@@ -15,6 +15,7 @@
 #include "frontend/cuda_types.h"
 #include "frontend/entrypoints.h"
 #include "frontend/errors.h"
+#include "frontend/link_image.h"
 #include "frontend/slab.h"
 #include "tests/unit/fake_session.h"
 
@@ -223,9 +224,10 @@ static void test_a_bad_image_fails_each_launch_but_is_tried_once(void **state)
     assert_int_equal(fake.n_loads, 1);
 }
 
-static void test_relocatable_code_of_several_files_is_refused_by_name(void **state)
+static void test_relocatable_code_of_several_files_is_sent_as_one_image(void **state)
 {
-    static const void *const parts[] = {"a", "b", NULL};
+    static const void *const parts[] = {"first", "second", NULL};
+    struct ws_link_input part;
     static struct {
         uint32_t magic, version;
         const void *data;
@@ -233,9 +235,14 @@ static void test_relocatable_code_of_several_files_is_refused_by_name(void **sta
     } linked = {0x466243b1, 2, "sass", parts};
     void **h = __cudaRegisterFatBinary(&linked);
     __cudaRegisterFunction(h, &host_unknown, "k", "k", -1, NULL, NULL, NULL, NULL, NULL);
-    assert_int_equal(cudaLaunchKernel(&host_unknown, one, one, NULL, 0, NULL), CUDA_NOT_SUPPORTED);
-    assert_non_null(strstr(fake.unsupported, "rdc"));
-    assert_int_equal(fake.n_loads, 0);
+    assert_int_equal(cudaLaunchKernel(&host_unknown, one, one, NULL, 0, NULL), 0);
+    assert_int_equal(fake.n_loads, 1);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(ws_link_image_part(fake.loaded, fake.loaded_bytes, i, &part));
+        assert_int_equal(part.bytes, strlen(parts[i]) + 1);
+        assert_string_equal(part.data, parts[i]);
+    }
+    assert_false(ws_link_image_part(fake.loaded, fake.loaded_bytes, 2, &part));
     __cudaUnregisterFatBinary(h);
 }
 
@@ -672,7 +679,7 @@ int main(int argc, char **argv)
         TEST(test_unregistered_code_is_gone),
         TEST(test_same_host_address_twice),
         TEST(test_a_bad_image_fails_each_launch_but_is_tried_once),
-        TEST(test_relocatable_code_of_several_files_is_refused_by_name),
+        TEST(test_relocatable_code_of_several_files_is_sent_as_one_image),
         TEST(test_configurations_nest),
         TEST(test_last_error_is_the_threads_and_is_cleared_by_get),
         TEST(test_a_lost_context_stays_lost_until_reset),
