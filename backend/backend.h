@@ -16,6 +16,8 @@
 #include <zmq.h>
 #include "backend/cache.h"
 #include "backend/config.h"
+#include "backend/ledger.h"
+#include "backend/output.h"
 #include "backend/server.h"
 #include "backend/va.h"
 #include "base/arena.h"
@@ -29,6 +31,7 @@ struct ws_client;
 struct ws_stream;
 struct ws_context;
 struct ws_side_conn;
+struct ws_loader;
 
 /* ---- jobs: what stands in a stream ---- */
 enum ws_job_kind {
@@ -37,6 +40,8 @@ enum ws_job_kind {
     WS_JOB_WAIT,   /* nothing behind it starts before a record is done */
     WS_JOB_SYNC,   /* a reply is sent here */
     WS_JOB_MARK,   /* one of a join's streams has come this far */
+    WS_JOB_GATE,   /* nothing behind it starts before the client says so */
+    WS_JOB_VALUE,  /* …before a word in memory has a value */
 };
 enum { WS_JOB_INLINE_BYTES = 256 };
 
@@ -64,6 +69,12 @@ struct ws_job {
     struct ws_segment *segment; /* STAGED_* : reference */
     struct ws_record *record;   /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;       /* MARK */
+    struct ws_gate *gate;       /* GATE: owned */
+    struct {
+        uint64_t va, value;
+        uint8_t bytes, compare;
+        bool write;
+    } value;                    /* VALUE */
     uint8_t *buffer;            /* malloc'ed: parameters, inline data, data of the reply */
     zmq_msg_t frame;            /* FRAME_SRC: keeps the data */
     _Alignas(16) uint8_t inline_bytes[WS_JOB_INLINE_BYTES];
@@ -109,6 +120,14 @@ struct ws_event {
         *latest; /* NULL: the most recent record was done at once, at end_ns on context */
     struct ws_context *context;
     uint64_t end_ns;
+    UT_hash_handle hh;
+};
+
+/* ---- gates ---- */
+struct ws_gate { /* a host function's place in a stream */
+    uint64_t id;
+    struct ws_stream *stream;
+    bool reached, open;
     UT_hash_handle hh;
 };
 
@@ -216,6 +235,9 @@ struct ws_client {
     uint32_t n_contexts;
     struct ws_stream *streams, *last_stream;
     struct ws_event *events;
+    struct ws_gate *gates;
+    uint64_t *reached; /* gates to tell of */
+    size_t n_reached, cap_reached;
     struct ws_module *modules, *last_module;
     struct ws_allocation *allocations;
     struct ws_segment *segments;
@@ -224,6 +246,9 @@ struct ws_client {
     struct ws_list quiescing; /* joins that act once no device works for this client */
     struct ws_list held;      /* streams that wait for them */
     struct ws_list uploads;   /* newest last */
+    struct ws_list loads;     /* modules that loader threads are working on */
+    struct ws_output_fifo output;
+    struct ws_ledger not_supported;
     uint32_t n_uploads;
 
     uint64_t next_seq;
@@ -255,6 +280,7 @@ struct ws_ended { /* a client that is gone, for the status */
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
+    struct ws_ledger not_supported;
 };
 enum { WS_ENDED_MAX = 64, WS_FORGOTTEN_MAX = 256 };
 
@@ -272,10 +298,13 @@ struct ws_server {
     struct ws_gpu gpus[WS_MAX_GPUS_CONFIGURED];
     uint32_t n_gpus;
     struct ws_cache cache;
+    struct ws_loader *loader;
+    struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
     struct ws_client *by_peer, *last_client;
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
+    struct ws_list polling; /* streams whose head waits for a value: ws_stream.blocked */
     uint32_t n_clients, next_client;
     bool draining, had_client;
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
@@ -349,6 +378,19 @@ void ws_record_unref(struct ws_record *r);
 void ws_events_forget_context(struct ws_client *c, struct ws_context *x);
 void ws_events_free(struct ws_client *c);
 
+/* gate.c. Pass: true if the job at the head of its stream may leave; a gate's first asking tells the client. */
+Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t seq,
+                         bool *ret_queued);
+bool ws_gate_pass(struct ws_job *j);
+Ws__Error ws_gate_open(struct ws_client *c, uint64_t id);
+void ws_gate_free(struct ws_client *c, struct ws_gate *g);
+enum { WS_VALUE_GEQ, WS_VALUE_EQ, WS_VALUE_AND, WS_VALUE_NOR };
+Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_t seq,
+                          bool *ret_queued);
+bool ws_value_pass(struct ws_job *j);
+/* Looks at all words that streams wait for. Return: ms after which to look again; -1: none. */
+int ws_server_poll_values(struct ws_server *s);
+
 /* memory.c */
 Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal,
                           struct ws_allocation **ret);
@@ -380,6 +422,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
 /* module.c */
+Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k); /* of one that can't run */
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
 Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
@@ -389,6 +432,29 @@ void ws_module_free(struct ws_module *m);
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
 void ws_modules_free(struct ws_client *c);
 void ws_uploads_free(struct ws_client *c);
+
+/* What became of an image: for ws_module_loaded(). */
+struct ws_load_answer {
+    struct ws_context *context;
+    uint64_t seq, module;
+    struct ws_image *image;     /* the callee takes a reference of its own */
+    struct ws_code_entry *code; /* if r is 0 */
+    int r;                      /* 0, WS_PTX_E_…, -ENOMEM */
+    const struct ws_diags *diags;
+};
+/* Makes the module, answers and retires the ModuleLoad. */
+void ws_module_loaded(const struct ws_load_answer *a);
+
+/* loader.c */
+WS_MUST_CHECK int ws_loader_new(struct ws_server *s); /* 0, -ENOMEM */
+void ws_loader_free(struct ws_server *s);             /* before the cache; clients are gone */
+/* Has the image's code made, and then calls ws_module_loaded(). Return: false: out of memory. */
+bool ws_loader_start(struct ws_context *x, struct ws_image *image, const char *name, uint64_t seq,
+                     uint64_t module);
+bool ws_loader_has(struct ws_client *c, uint64_t module);
+/* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
+void ws_loader_forget(struct ws_client *c, struct ws_context *x);
+void ws_loader_take_done(struct ws_server *s);
 
 /* client.c */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);

@@ -11,17 +11,7 @@ void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_b
 {
     *c = (struct ws_cache){.limit_bytes = limit_bytes, .max_text_bytes = max_text_bytes};
     ws_list_init(&c->lru);
-}
-
-static void code_unref(struct ws_cache *c, struct ws_code_entry *e)
-{
-    if (--e->n_refs)
-        return;
-    HASH_DEL(c->codes, e);
-    c->n_codes--;
-    ws_device_module_unload(e->device, e->dmodule);
-    ws_ptx_module_free(e->ptx);
-    free(e);
+    pthread_mutex_init(&c->code_lock, NULL);
 }
 
 static void image_free(struct ws_image *i)
@@ -32,7 +22,7 @@ static void image_free(struct ws_image *i)
     c->n_images--;
     c->bytes -= i->bytes;
     for (size_t k = 0; k < i->n_by_sm; k++)
-        code_unref(c, i->by_sm[k].code);
+        ws_code_unref(c, i->by_sm[k].code);
     free(i->by_sm);
     free(i->data);
     free(i);
@@ -43,6 +33,7 @@ void ws_cache_deinit(struct ws_cache *c)
     struct ws_image *i, *tmp;
     HASH_ITER (hh, c->images, i, tmp)
         image_free(i);
+    pthread_mutex_destroy(&c->code_lock);
 }
 
 static void evict(struct ws_cache *c)
@@ -51,7 +42,7 @@ static void evict(struct ws_cache *c)
         image_free(ws_list_entry(c->lru.next, struct ws_image, lru));
 }
 
-static struct ws_image *image_ref(struct ws_image *i)
+struct ws_image *ws_image_ref(struct ws_image *i)
 {
     ws_list_remove(&i->lru);
     i->n_refs++;
@@ -71,7 +62,7 @@ struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256)
 {
     struct ws_image *i;
     HASH_FIND(hh, c->images, sha256, WS_SHA256_BYTES, i);
-    return i ? image_ref(i) : NULL;
+    return i ? ws_image_ref(i) : NULL;
 }
 
 int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint64_t bytes,
@@ -94,87 +85,150 @@ int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint6
     return 0;
 }
 
-/* The PTX text inside the image that this compute capability should run. */
-static int image_text(const struct ws_image *i, uint32_t sm, char **ret, size_t *ret_len,
-                      const char *name, struct ws_diags *diags)
+/* ---- code ---- */
+
+static uint32_t sm_of(const struct ws_device *d)
 {
-    switch (ws_image_kind(i->data, i->bytes)) {
-    case WS_IMAGE_FATBIN:
-        return ws_fatbin_ptx(i->data, i->bytes, sm, i->cache->max_text_bytes, ret, ret_len, diags);
-    case WS_IMAGE_PTX:
-        *ret_len = i->bytes;
-        *ret = ws_alloc(i->bytes + 1);
-        if (!*ret)
-            return ws_raise(-ENOMEM);
-        memcpy(*ret, i->data, i->bytes);
-        return 0;
-    case WS_IMAGE_CUBIN:
-        ws_diags_add(diags, name, 0, 0,
-                     "holds machine code only; a software GPU needs PTX (nvcc -gencode "
-                     "arch=compute_XX,code=compute_XX)");
-        return WS_PTX_E_NOTFOUND;
-    default:
-        ws_diags_add(diags, name, 0, 0, "is neither a fatbin nor PTX text nor a cubin");
-        return WS_PTX_E_FORMAT;
-    }
+    return d->spec.cc_major * 10 + d->spec.cc_minor;
 }
 
-static int code_new(struct ws_cache *c, const uint8_t *sha256, struct ws_device *device,
-                    const char *text, size_t len, const char *name, struct ws_code_entry **ret,
-                    struct ws_diags *diags)
+struct ws_code_entry *ws_image_code_known(const struct ws_image *i, const struct ws_device *device)
+{
+    for (size_t k = 0; k < i->n_by_sm; k++)
+        if (i->by_sm[k].sm == sm_of(device))
+            return i->by_sm[k].code;
+    return NULL;
+}
+
+int ws_image_code_adopt(struct ws_image *i, const struct ws_device *device,
+                        struct ws_code_entry *code)
+{
+    if (ws_grow((void **)&i->by_sm, &i->cap_by_sm, i->n_by_sm + 1, sizeof *i->by_sm)) {
+        ws_code_unref(i->cache, code);
+        return ws_raise(-ENOMEM);
+    }
+    i->by_sm[i->n_by_sm].sm = sm_of(device);
+    i->by_sm[i->n_by_sm++].code = code;
+    return 0;
+}
+
+static void key_of(const struct ws_ptx_texts *t, uint8_t *ret)
+{
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    if (t->link) { /* else the key of a text is its hash, however it came */
+        const uint8_t mark[2] = {'L', t->strict};
+        SHA256Update(&sha, mark, sizeof mark);
+    }
+    for (size_t k = 0; k < t->n; k++) {
+        uint64_t len = t->v[k].len;
+        if (t->link)
+            SHA256Update(&sha, (const uint8_t *)&len, sizeof len);
+        SHA256Update(&sha, (const uint8_t *)t->v[k].text, len);
+    }
+    SHA256Final(ret, &sha);
+}
+
+static void entry_free(struct ws_code_entry *e)
+{
+    if (e->dmodule)
+        ws_device_module_unload(e->device, e->dmodule);
+    ws_ptx_module_free(e->ptx);
+    free(e->warnings);
+    free(e);
+}
+
+static bool module_prints(const struct ws_ptx_module *m)
+{
+    for (uint32_t k = 0; k < m->n_funcs; k++)
+        if (m->funcs[k].is_decl &&
+            (!strcmp(m->funcs[k].name, "vprintf") || !strcmp(m->funcs[k].name, "__assertfail")))
+            return true;
+    return false;
+}
+
+static int entry_new(const struct ws_ptx_texts *t, struct ws_device *device,
+                     struct ws_code_entry **ret, struct ws_diags *diags)
 {
     struct ws_code_entry *e = ws_alloc(sizeof *e);
     if (!e)
         return ws_raise(-ENOMEM);
-    int r = ws_ptx_parse(&e->ptx, text, len, name, diags);
+    e->device = device;
+    int r = ws_ptx_image_parse(&e->ptx, t, diags);
     if (!r)
         r = ws_device_module_load(device, e->ptx, &e->dmodule, diags);
     if (r) {
-        ws_ptx_module_free(e->ptx);
-        free(e);
+        entry_free(e);
         return r;
     }
-    memcpy(e->sha256, sha256, WS_SHA256_BYTES);
-    e->device = device;
     e->info = ws_dmodule_info(e->dmodule);
-    HASH_ADD_KEYPTR(hh, c->codes, e->sha256, WS_SHA256_BYTES, e);
-    c->n_codes++;
+    e->prints = module_prints(e->ptx);
+    e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;
     *ret = e;
     return 0;
 }
 
-int ws_image_code(struct ws_image *i, struct ws_device *device, const char *name,
-                  struct ws_code_entry **ret, struct ws_diags *diags)
+/* The code of that text, with a reference more, or NULL. */
+static struct ws_code_entry *find_code(struct ws_cache *c, const uint8_t *key)
 {
-    uint32_t sm = device->spec.cc_major * 10 + device->spec.cc_minor;
-    for (size_t k = 0; k < i->n_by_sm; k++)
-        if (i->by_sm[k].sm == sm) {
-            *ret = i->by_sm[k].code;
-            return 0;
-        }
-    int r = ws_grow((void **)&i->by_sm, &i->cap_by_sm, i->n_by_sm + 1, sizeof *i->by_sm);
-    if (r)
-        return ws_forward(r);
-    char *text = NULL;
-    size_t len;
-    r = image_text(i, sm, &text, &len, name, diags);
-    if (r)
-        return r;
-    SHA2_CTX sha;
-    uint8_t key[WS_SHA256_BYTES];
-    SHA256Init(&sha);
-    SHA256Update(&sha, (const uint8_t *)text, len);
-    SHA256Final(key, &sha);
     struct ws_code_entry *e;
-    HASH_FIND(hh, i->cache->codes, key, WS_SHA256_BYTES, e);
-    if (!e)
-        r = code_new(i->cache, key, device, text, len, name, &e, diags);
-    free(text);
+    pthread_mutex_lock(&c->code_lock);
+    HASH_FIND(hh, c->codes, key, WS_SHA256_BYTES, e);
+    if (e)
+        e->n_refs++;
+    pthread_mutex_unlock(&c->code_lock);
+    return e;
+}
+
+int ws_image_code_make(const struct ws_image *i, struct ws_device *device, const char *name,
+                       struct ws_code_entry **ret, struct ws_diags *diags)
+{
+    struct ws_cache *c = i->cache;
+    struct ws_ptx_texts t;
+    struct ws_code_entry *e, *known;
+    uint8_t key[WS_SHA256_BYTES];
+    int r =
+        ws_ptx_image_texts(&t, i->data, i->bytes, sm_of(device), c->max_text_bytes, name, diags);
     if (r)
         return r;
-    e->n_refs++;
-    i->by_sm[i->n_by_sm].sm = sm;
-    i->by_sm[i->n_by_sm++].code = e;
+    key_of(&t, key);
+    e = find_code(c, key);
+    bool fresh = !e;
+    if (fresh)
+        r = entry_new(&t, device, &e, diags);
+    ws_ptx_texts_deinit(&t);
+    if (r)
+        return r;
+    if (fresh) {
+        memcpy(e->sha256, key, sizeof key);
+        pthread_mutex_lock(&c->code_lock);
+        HASH_FIND(hh, c->codes, key, WS_SHA256_BYTES, known);
+        if (known) { /* another thread was faster */
+            known->n_refs++;
+        } else {
+            e->n_refs = 1;
+            HASH_ADD_KEYPTR(hh, c->codes, e->sha256, WS_SHA256_BYTES, e);
+            c->n_codes++;
+        }
+        pthread_mutex_unlock(&c->code_lock);
+        if (known) {
+            entry_free(e);
+            e = known;
+        }
+    }
     *ret = e;
     return 0;
+}
+
+void ws_code_unref(struct ws_cache *c, struct ws_code_entry *e)
+{
+    pthread_mutex_lock(&c->code_lock);
+    bool last = !--e->n_refs;
+    if (last) {
+        HASH_DEL(c->codes, e);
+        c->n_codes--;
+    }
+    pthread_mutex_unlock(&c->code_lock);
+    if (last)
+        entry_free(e);
 }

@@ -3,10 +3,12 @@
  *
  * An image is known by the SHA-256 of its bytes; code by the SHA-256 of the PTX text it came from (two GPUs may pick the same
  * text out of one fatbin). An image lives as long as somebody holds a reference, and then in a cache of bounded size, the
- * longest unused leaving first. Code lives as long as an image that it belongs to. Threads: daemon loop only. */
+ * longest unused leaving first. Code lives as long as an image that it belongs to. Threads: daemon loop, but
+ * for what is said to be for any; those share the table of codes, under a lock. */
 #ifndef WS_BACKEND_CACHE_H
 #define WS_BACKEND_CACHE_H
 
+#include <pthread.h>
 #include <uthash.h>
 #include "base/list.h"
 #include "device/device.h"
@@ -18,7 +20,9 @@ struct ws_code_entry {
     struct ws_ptx_module *ptx;
     struct ws_dmodule *dmodule;
     const struct ws_dmodule_info *info;
-    uint32_t n_refs; /* images */
+    char *warnings;  /* malloc'ed: what of it can't run; NULL: nothing */
+    bool prints;     /* kernels may write text */
+    uint32_t n_refs; /* images, and who just made it */
     UT_hash_handle hh;
 };
 
@@ -40,7 +44,8 @@ struct ws_image {
 struct ws_cache {
     struct ws_image *images;
     struct ws_code_entry *codes;
-    struct ws_list lru; /* oldest first */
+    pthread_mutex_t code_lock; /* codes, n_codes, and each code's n_refs */
+    struct ws_list lru;        /* oldest first */
     uint64_t bytes, limit_bytes;
     uint32_t n_images, n_codes;
     uint64_t max_text_bytes; /* of a decompressed PTX */
@@ -54,10 +59,19 @@ struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256);
 /* @sha256 must be that of the data; @data: taken (malloc) if 0 is returned. *ret: a new reference. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data,
                                uint64_t bytes, struct ws_image **ret);
+struct ws_image *ws_image_ref(struct ws_image *i);
 struct ws_image *ws_image_unref(struct ws_image *i);
-/* The code of @i for @device: extracted, parsed and decoded the first time. *ret lives as long as the image.
- * @name: for messages. Return: 0, WS_PTX_E_… (see @diags), -ENOMEM. */
-WS_MUST_CHECK int ws_image_code(struct ws_image *i, struct ws_device *device, const char *name,
-                                struct ws_code_entry **ret, struct ws_diags *diags);
+/* The code of @i for @device if it was made before (and the image told of it), or NULL. Loop thread. */
+struct ws_code_entry *ws_image_code_known(const struct ws_image *i, const struct ws_device *device);
+/* Extracts, parses (and links) and decodes the code of @i for @device, or finds it made from the same text by another image.
+ * Any thread, while somebody holds a reference to @i. *ret: a reference. @name: for messages.
+ * Return: 0, WS_PTX_E_… (see @diags), -ENOMEM. */
+WS_MUST_CHECK int ws_image_code_make(const struct ws_image *i, struct ws_device *device,
+                                     const char *name, struct ws_code_entry **ret,
+                                     struct ws_diags *diags);
+/* Gives the image a code that was made; the reference is taken. Return: 0 or -ENOMEM. Loop thread. */
+WS_MUST_CHECK int ws_image_code_adopt(struct ws_image *i, const struct ws_device *device,
+                                      struct ws_code_entry *code);
+void ws_code_unref(struct ws_cache *c, struct ws_code_entry *code);
 
 #endif

@@ -58,12 +58,14 @@ static void client_free(struct ws_client *c)
     if (c->stuck_since_ns)
         c->server->n_congested--;
     ws_joins_free(c);
+    ws_loader_forget(c, NULL);
     ws_modules_free(c);
     ws_uploads_free(c);
     for (uint32_t i = 0; i < c->n_contexts; i++)
         ws_list_for_each (n, &c->contexts[i].streams)
             ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
     ws_events_free(c);
+    free(c->reached);
     if (c->space)
         ws_segments_free(c);
     ws_space_free(c->space); /* gives all device memory back */
@@ -83,6 +85,8 @@ static void client_free(struct ws_client *c)
     ws_va_deinit(&c->va);
     free(c->contexts);
     free(c->out);
+    ws_output_deinit(&c->output);
+    ws_ledger_deinit(&c->not_supported);
     free(c);
 }
 
@@ -104,6 +108,8 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->quiescing);
     ws_list_init(&c->held);
     ws_list_init(&c->uploads);
+    ws_list_init(&c->loads);
+    ws_output_init(&c->output);
     ws_va_init(&c->va, &s->va_pool);
     c->contexts = ws_alloc_array(n, sizeof *c->contexts);
     bool ok = c->contexts && !ws_space_new(&c->space) &&
@@ -111,8 +117,10 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     for (; ok && c->n_contexts < n; c->n_contexts++)
         ok = !ws_context_init(&c->contexts[c->n_contexts], c, &s->gpus[order[c->n_contexts]],
                               c->n_contexts);
-    if (ok)
+    if (ok) {
+        ws_space_set_print(c->space, ws_output_add, &c->output);
         return c;
+    }
     client_free(c);
     return NULL;
 }
@@ -275,6 +283,7 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     HASH_DEL(s->by_peer, c);
     if (s->last_client == c)
         s->last_client = NULL;
+    ws_loader_forget(c, NULL);
     ws_list_remove(&c->dirty);
     ws_list_remove(&c->node);
     ws_list_append(&s->dying, &c->node);

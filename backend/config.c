@@ -35,6 +35,7 @@ struct number {
 
 static const struct number numbers[] = {
     TOP("workers", n_workers, 0, 1024),
+    TOP("loaders", n_loaders, 0, 8),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
     TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
@@ -374,6 +375,7 @@ int ws_config_init(struct ws_config *c)
         .log_level = WS_INFO,
         .drain_timeout_s = 10,
         .heartbeat_s = 5,
+        .n_loaders = 2,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,
         .limits = ws_limits_default,
     };

@@ -7,6 +7,46 @@
 
 #include "base/alloc.h"
 
+/* The client's numbers, checked: what a copy moves, and how far each side reaches. */
+struct extent {
+    uint64_t height, depth, bytes, dst_reach, src_reach;
+};
+
+static bool reach(const Ws__Copy *m, const struct extent *x, uint64_t pitch, uint64_t slice,
+                  uint64_t *ret)
+{
+    uint64_t rows = 0, slices = 0;
+    if (x->height > 1 && (pitch < m->bytes || __builtin_mul_overflow(pitch, x->height - 1, &rows)))
+        return false;
+    if (__builtin_add_overflow(rows, m->bytes, &rows))
+        return false;
+    if (x->depth > 1 && (slice < rows || __builtin_mul_overflow(slice, x->depth - 1, &slices)))
+        return false;
+    return !__builtin_add_overflow(rows, slices, ret);
+}
+
+/* A bulk side's pitches count nothing: it reaches as far as there are bytes. */
+static bool measure(const Ws__Copy *m, struct extent *x)
+{
+    x->height = m->height ? m->height : 1;
+    x->depth = m->depth ? m->depth : 1;
+    if (__builtin_mul_overflow(m->bytes, x->height, &x->bytes) ||
+        __builtin_mul_overflow(x->bytes, x->depth, &x->bytes))
+        return false;
+    x->dst_reach = x->src_reach = x->bytes;
+    switch (m->bulk) {
+    case WS__COPY__BULK__NONE:
+        return reach(m, x, m->dst_pitch, m->dst_slice, &x->dst_reach) &&
+               reach(m, x, m->src_pitch, m->src_slice, &x->src_reach);
+    case WS__COPY__BULK__INLINE:
+    case WS__COPY__BULK__STAGED_SRC:
+    case WS__COPY__BULK__FRAME_SRC:
+        return reach(m, x, m->dst_pitch, m->dst_slice, &x->dst_reach);
+    default:
+        return reach(m, x, m->src_pitch, m->src_slice, &x->src_reach);
+    }
+}
+
 static bool owns(struct ws_client *c, uint64_t va, uint64_t bytes)
 {
     struct ws_mapping m;
@@ -14,13 +54,14 @@ static bool owns(struct ws_client *c, uint64_t va, uint64_t bytes)
 }
 
 /* The segment of a staged copy, if its stretch lies inside one chunk. */
-static struct ws_segment *staged(struct ws_client *c, const Ws__Copy *m, uint32_t *ret_chunk)
+static struct ws_segment *staged(struct ws_client *c, const Ws__Copy *m, uint64_t bytes,
+                                 uint32_t *ret_chunk)
 {
     struct ws_segment *g = ws_segment_find(c, m->segment);
     if (!g || g->kind != WS_SIDE_STAGING || m->segment_offset >= g->bytes)
         return NULL;
     uint32_t chunk = (uint32_t)(m->segment_offset / g->chunk_bytes);
-    if (m->bytes > g->chunk_bytes - m->segment_offset % g->chunk_bytes)
+    if (bytes > g->chunk_bytes - m->segment_offset % g->chunk_bytes)
         return NULL;
     *ret_chunk = chunk;
     return g;
@@ -30,8 +71,9 @@ static struct ws_segment *staged(struct ws_client *c, const Ws__Copy *m, uint32_
 static void copy_end_chunk(struct ws_client *c, const Ws__Copy *m, uint32_t state)
 {
     uint32_t chunk;
+    struct extent x;
     bool from = m->bulk == WS__COPY__BULK__STAGED_SRC, to = m->bulk == WS__COPY__BULK__STAGED_DST;
-    struct ws_segment *g = from || to ? staged(c, m, &chunk) : NULL;
+    struct ws_segment *g = (from || to) && measure(m, &x) ? staged(c, m, x.bytes, &chunk) : NULL;
     if (g)
         ws_segment_chunk_done(g, chunk, to ? state : WS_CHUNK_FREE);
 }
@@ -49,31 +91,34 @@ static void *job_bytes(struct ws_job *j, size_t n)
 }
 
 /* Points the op at the bulk end that is not an address. */
-static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies,
-                             const struct ws_message *msg)
+static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, const struct extent *x,
+                             bool replies, const struct ws_message *msg)
 {
     struct ws_client *c = j->client;
     const struct ws_limits *l = &c->server->config->limits;
     void *p;
     switch (m->bulk) {
     case WS__COPY__BULK__NONE:
-        return owns(c, m->src, m->bytes) && owns(c, m->dst, m->bytes) ? WS__ERROR__OK
-                                                                      : WS__ERROR__INVALID_VALUE;
+        return owns(c, m->src, x->src_reach) && owns(c, m->dst, x->dst_reach)
+                   ? WS__ERROR__OK
+                   : WS__ERROR__INVALID_VALUE;
     case WS__COPY__BULK__INLINE:
-        if (m->data.len != m->bytes || m->bytes > l->max_inline_bytes || !owns(c, m->dst, m->bytes))
+        if (m->data.len != x->bytes || x->bytes > l->max_inline_bytes ||
+            !owns(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
-        p = job_bytes(j, m->bytes);
+        p = job_bytes(j, x->bytes);
         if (!p)
             return WS__ERROR__OUT_OF_MEMORY;
-        j->op.copy.src_host = memcpy(p, m->data.data, m->bytes);
+        j->op.copy.src_host = memcpy(p, m->data.data, x->bytes);
         return WS__ERROR__OK;
     case WS__COPY__BULK__STAGED_SRC:
     case WS__COPY__BULK__STAGED_DST:
-        j->segment = staged(c, m, &j->chunk);
+        j->segment = staged(c, m, x->bytes, &j->chunk);
         if (!j->segment)
             return WS__ERROR__INVALID_VALUE;
         j->segment->n_jobs++;
-        if (!owns(c, m->bulk == WS__COPY__BULK__STAGED_SRC ? m->dst : m->src, m->bytes))
+        if (!owns(c, m->bulk == WS__COPY__BULK__STAGED_SRC ? m->dst : m->src,
+                  m->bulk == WS__COPY__BULK__STAGED_SRC ? x->dst_reach : x->src_reach))
             return WS__ERROR__INVALID_VALUE;
         p = j->segment->data + m->segment_offset;
         if (m->bulk == WS__COPY__BULK__STAGED_SRC)
@@ -83,7 +128,7 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies,
         return WS__ERROR__OK;
     case WS__COPY__BULK__FRAME_SRC:
         if (!m->frame || m->frame >= msg->n_frames ||
-            zmq_msg_size(&msg->frames[m->frame]) != m->bytes || !owns(c, m->dst, m->bytes))
+            zmq_msg_size(&msg->frames[m->frame]) != x->bytes || !owns(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
         zmq_msg_init(&j->frame);
         j->has_frame = true;
@@ -92,9 +137,9 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, bool replies,
         j->op.copy.src_host = zmq_msg_data(&j->frame);
         return WS__ERROR__OK;
     case WS__COPY__BULK__REPLY_DST:
-        if (!replies || m->bytes > l->max_message_bytes || !owns(c, m->src, m->bytes))
+        if (!replies || x->bytes > l->max_message_bytes || !owns(c, m->src, x->src_reach))
             return WS__ERROR__INVALID_VALUE;
-        j->op.copy.dst_host = j->buffer = malloc(m->bytes);
+        j->op.copy.dst_host = j->buffer = malloc(x->bytes);
         return j->buffer ? WS__ERROR__OK : WS__ERROR__OUT_OF_MEMORY;
     default:
         return WS__ERROR__INVALID_VALUE;
@@ -105,9 +150,12 @@ Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, b
                          const struct ws_message *msg, bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
+    struct extent x;
     if (!s)
         return WS__ERROR__INVALID_HANDLE;
-    if (!m->bytes) {
+    if (!measure(m, &x))
+        return WS__ERROR__INVALID_VALUE;
+    if (!x.bytes) {
         copy_end_chunk(c, m, WS_CHUNK_READY);
         return WS__ERROR__OK;
     }
@@ -121,9 +169,17 @@ Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, b
     j->op.copy.dst_va = m->dst;
     j->op.copy.src_va = m->src;
     j->op.copy.bytes = m->bytes;
+    j->op.copy.height = x.height;
+    j->op.copy.depth = x.depth;
+    j->op.copy.dst = (struct ws_pitches){m->dst_pitch, m->dst_slice};
+    j->op.copy.src = (struct ws_pitches){m->src_pitch, m->src_slice};
     j->op.copy.dst_host = NULL;
     j->op.copy.src_host = NULL;
-    Ws__Error e = attach_bulk(j, m, replies, msg);
+    Ws__Error e = attach_bulk(j, m, &x, replies, msg);
+    if (j->op.copy.dst_host)
+        j->op.copy.dst = (struct ws_pitches){m->bytes, m->bytes * x.height};
+    if (j->op.copy.src_host)
+        j->op.copy.src = (struct ws_pitches){m->bytes, m->bytes * x.height};
     if (e) {
         ws_job_free(j);
         return e;

@@ -70,6 +70,7 @@ static void reset_context(struct ws_context *x)
 {
     struct ws_client *c = x->client;
     struct ws_module *m, *m_next;
+    ws_loader_forget(c, x);
     HASH_ITER (hh, c->modules, m, m_next)
         if (m->context == x) {
             ws_module_unlink(c, m);

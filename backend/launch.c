@@ -11,7 +11,10 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     uint32_t index = m->function & ((1u << WS_FUNCTION_INDEX_BITS) - 1);
     if (!s || !mod || index >= mod->code->info->n_kernels || mod->context != s->context)
         return WS__ERROR__INVALID_HANDLE;
-    uint32_t n = mod->code->info->kernels[index].param_bytes;
+    const struct ws_kernel_info *info = &mod->code->info->kernels[index];
+    if (WS_UNLIKELY(info->unsupported))
+        return ws_error_of_kernel(info);
+    uint32_t n = info->param_bytes;
     if (m->params.len < n || n > c->server->config->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;
     struct ws_job *j = ws_job_new(c, WS_JOB_OP);

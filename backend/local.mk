@@ -1,8 +1,10 @@
 # backend: wattshared. All but main.c is an archive, which tests link too.
 noinst_LIBRARIES += backend/libbackend.a
 backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server.c backend/decode.h backend/decode.c \
+	backend/gate.c \
 	backend/client.c backend/out.c backend/stream.c backend/job.c backend/join.c backend/event.c backend/memory.c \
-	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/launch.c backend/module.c backend/cache.h backend/cache.c \
+	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/launch.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
+	backend/ledger.h backend/ledger.c \
 	backend/gpus.c backend/status.c backend/side.c backend/config.h backend/config.c backend/paths.h backend/paths.c \
 	backend/notify.h backend/notify.c backend/loop.h backend/loop.c
 backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \

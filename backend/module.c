@@ -87,6 +87,12 @@ static Ws__Error place_variables(struct ws_module *m)
     return WS__ERROR__OK;
 }
 
+Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k)
+{
+    return k->unsupported_code == WS_PTX_E_NOTFOUND ? WS__ERROR__NOT_FOUND
+                                                    : WS__ERROR__UNSUPPORTED_PTX;
+}
+
 static Ws__Error error_of_ptx(int r)
 {
     switch (r) {
@@ -105,19 +111,16 @@ static Ws__Error error_of_ptx(int r)
     }
 }
 
-static Ws__Error module_make(struct ws_module *m, const char *name, struct ws_diags *diags)
+static Ws__Error module_make(struct ws_module *m)
 {
     struct ws_device *d = m->context->gpu->device;
-    int r = ws_image_code(m->image, d, name, &m->code, diags);
-    if (r)
-        return error_of_ptx(r);
     if (m->code->info->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS)
         return WS__ERROR__UNSUPPORTED_PTX;
     Ws__Error e = place_variables(m);
     if (e)
         return e;
-    r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va,
-                               &m->instance);
+    int r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va,
+                                   &m->instance);
     return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
 }
 
@@ -145,6 +148,10 @@ static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_inf
     out->const_bytes = k->const_bytes;
     out->ptx_version = k->ptx_version;
     out->sm = k->sm;
+    if (k->unsupported) {
+        out->unsupported = (char *)k->unsupported;
+        out->unsupported_error = ws_error_of_kernel(k);
+    }
     return out;
 }
 
@@ -176,9 +183,12 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
         w->managed = v->managed;
         out.variables[out.n_variables++] = w;
     }
+    out.prints = m->code->prints;
     Ws__Reply r = WS__REPLY__INIT;
     r.seq = seq;
     r.module = &out;
+    if (m->code->warnings)
+        r.text = m->code->warnings;
     ws_client_reply(c, &r);
     return true;
 }
@@ -208,54 +218,75 @@ void ws_uploads_free(struct ws_client *c)
         upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));
 }
 
+/* A ModuleLoad that comes to nothing. */
+static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text)
+{
+    ws_client_reply_error(c, seq, e, text);
+    ws_client_retire(c, 1);
+}
+
+void ws_module_loaded(const struct ws_load_answer *a)
+{
+    struct ws_context *x = a->context;
+    struct ws_client *c = x->client;
+    if (a->r) {
+        char *text = ws_diags_text(a->diags);
+        refuse(c, a->seq, error_of_ptx(a->r), text ? text : "");
+        free(text);
+        return;
+    }
+    struct ws_module *m = ws_alloc(sizeof *m);
+    if (!m) {
+        refuse(c, a->seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+        return;
+    }
+    m->id = a->module;
+    m->context = x;
+    m->image = ws_image_ref(a->image);
+    m->code = a->code;
+    Ws__Error e = module_make(m);
+    if (e) {
+        refuse(c, a->seq, e, "");
+        ws_module_free(m);
+        return;
+    }
+    HASH_ADD(hh, c->modules, id, sizeof m->id, m);
+    if (!reply_module(c, a->seq, m))
+        ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+    ws_client_retire(c, 1);
+}
+
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
 {
     struct ws_server *s = c->server;
-    struct ws_module *m;
     if (q->device >= c->n_contexts) {
-        ws_client_reply_error(c, seq, WS__ERROR__INVALID_DEVICE, "no such device");
+        refuse(c, seq, WS__ERROR__INVALID_DEVICE, "no such device");
         return;
     }
-    if (q->module >> 40 || ws_module_find(c, q->module)) {
-        ws_client_reply_error(c, seq, WS__ERROR__INVALID_HANDLE,
-                              "module id is in use or too large");
+    if (q->module >> 40 || ws_module_find(c, q->module) || ws_loader_has(c, q->module)) {
+        refuse(c, seq, WS__ERROR__INVALID_HANDLE, "module id is in use or too large");
         return;
     }
     if (q->sha256.len != WS_SHA256_BYTES || q->image_bytes > s->config->limits.max_image_bytes) {
-        ws_client_reply_error(c, seq, WS__ERROR__INVALID_IMAGE,
-                              "image has no SHA-256 or is larger than the daemon takes");
+        refuse(c, seq, WS__ERROR__INVALID_IMAGE,
+               "image has no SHA-256 or is larger than the daemon takes");
         return;
     }
+    struct ws_context *x = &c->contexts[q->device];
     struct ws_image *image = ws_cache_find(&s->cache, q->sha256.data);
     struct ws_upload *u = upload_find(c, q->sha256.data);
     if (u && u->image)
         upload_free(c, u);
     if (!image) {
-        ws_client_reply_error(c, seq, WS__ERROR__NEED_IMAGE, "");
+        refuse(c, seq, WS__ERROR__NEED_IMAGE, "");
         return;
     }
-    m = ws_alloc(sizeof *m);
-    if (!m) {
-        ws_image_unref(image);
-        ws_client_reply_error(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
-        return;
-    }
-    m->id = q->module;
-    m->context = &c->contexts[q->device];
-    m->image = image;
-    struct ws_diags diags = WS_DIAGS_NULL;
-    Ws__Error e = module_make(m, q->name[0] ? q->name : NULL, &diags);
-    if (e) {
-        char *text = ws_diags_text(&diags);
-        ws_client_reply_error(c, seq, e, text ? text : "");
-        free(text);
-        ws_module_free(m);
-    } else {
-        HASH_ADD(hh, c->modules, id, sizeof m->id, m);
-        if (!reply_module(c, seq, m))
-            ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
-    }
-    ws_diags_deinit(&diags);
+    struct ws_code_entry *code = ws_image_code_known(image, x->gpu->device);
+    if (code)
+        ws_module_loaded(&(struct ws_load_answer){x, seq, q->module, image, code, 0, NULL});
+    else if (!ws_loader_start(x, image, q->name, seq, q->module))
+        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+    ws_image_unref(image);
 }
 
 static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, struct ws_upload **ret)

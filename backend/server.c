@@ -77,6 +77,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->dirty);
     ws_list_init(&s->ready);
     ws_list_init(&s->reached);
+    ws_list_init(&s->polling);
     ws_list_init(&s->side_conns);
     for (uint32_t i = 0; i < n_devices; i++) {
         s->gpus[i].device = devices[i];
@@ -85,6 +86,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_cache_init(&s->cache, config->limits.cache_bytes, config->limits.max_image_bytes);
     s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = s->wake_fd < 0 ? -errno : ws_va_pool_init(&s->va_pool);
+    if (!r)
+        r = ws_loader_new(s);
     if (r) {
         ws_server_free(s);
         return ws_raise(r);
@@ -108,6 +111,10 @@ struct ws_server *ws_server_free(struct ws_server *s)
         usleep(200); /* devices were told to let go; they do so soon */
     }
     ws_side_end(s);
+    ws_loader_free(s);
+    ws_ledger_deinit(&s->not_supported);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(s->ended); i++)
+        ws_ledger_deinit(&s->ended[i].not_supported);
     ws_cache_deinit(&s->cache);
     ws_va_pool_deinit(&s->va_pool);
     ws_arena_deinit(&s->arena);
@@ -376,6 +383,52 @@ static void do_occupancy(const struct call *k, const Ws__Occupancy *m)
         reply_values(k, blocks, 0);
 }
 
+static void do_not_supported(const struct call *k, const Ws__NotSupported *m)
+{
+    ws_ledger_add(&k->c->not_supported, WS_LEDGER_CLIENT_MAX, m->name, m->count);
+    ws_ledger_add(&k->c->server->not_supported, WS_LEDGER_SERVER_MAX, m->name, m->count);
+    done(k, WS__ERROR__OK);
+}
+
+static void do_output(const struct call *k, uint32_t max_bytes)
+{
+    enum { REPLY_BYTES = 128 << 10 };
+    size_t max = max_bytes ? WS_MIN(max_bytes, (uint32_t)REPLY_BYTES) : REPLY_BYTES;
+    uint64_t left, lost;
+    uint8_t *data = ws_arena_alloc(&k->c->server->arena, max);
+    if (!data) {
+        reply(k, WS__ERROR__OUT_OF_MEMORY);
+        return;
+    }
+    Ws__Reply r = WS__REPLY__INIT;
+    r.seq = k->seq;
+    r.data = (ProtobufCBinaryData){ws_output_take(&k->c->output, data, max, &left, &lost), data};
+    r.value = left;
+    r.value2 = lost;
+    ws_client_reply(k->c, &r);
+    ws_client_retire(k->c, 1);
+}
+
+static void do_limit(const struct call *k, const Ws__Limit *m)
+{
+    if (!context(k, m->device)) {
+        reply(k, WS__ERROR__INVALID_DEVICE);
+        return;
+    }
+    switch (m->what) {
+    case WS__LIMIT__WHAT__PRINTF_FIFO_BYTES:
+        reply(k, ws_output_limit(&k->c->output, m->value) ? WS__ERROR__OUT_OF_MEMORY
+                                                          : WS__ERROR__OK);
+        return;
+    case WS__LIMIT__WHAT__MALLOC_HEAP_BYTES:
+    case WS__LIMIT__WHAT__STACK_BYTES: /* the device gives each thread what its kernel needs */
+        reply(k, WS__ERROR__OK);
+        return;
+    default:
+        reply(k, WS__ERROR__INVALID_VALUE);
+    }
+}
+
 static void do_launch(const struct call *k, const Ws__Launch *m)
 {
     bool queued = false;
@@ -421,6 +474,12 @@ static bool work_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_STREAM_WAIT:
         e = lost ? e : ws_event_wait(k->c, m->stream_wait, k->seq, &queued);
         break;
+    case WS__COMMAND__C_HOST_GATE: /* in a lost context too: the client counts on being told */
+        e = ws_gate_submit(k->c, m->host_gate, k->seq, &queued);
+        break;
+    case WS__COMMAND__C_STREAM_VALUE:
+        e = lost ? e : ws_value_submit(k->c, m->stream_value, k->seq, &queued);
+        break;
     default:
         return false;
     }
@@ -448,8 +507,14 @@ static bool object_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_MODULE_UNLOAD:
         do_module_unload(k, m->module_unload);
         return true;
+    case WS__COMMAND__C_HOST_DONE:
+        done(k, ws_gate_open(k->c, m->host_done));
+        return true;
     case WS__COMMAND__C_HOST_UNMAP:
         do_host_unmap(k, m->host_unmap);
+        return true;
+    case WS__COMMAND__C_NOT_SUPPORTED:
+        do_not_supported(k, m->not_supported);
         return true;
     default:
         return false;
@@ -469,6 +534,10 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
     }
     if (m->c_case == WS__COMMAND__C_COPY_SYNC) {
         do_copy(k, m->copy_sync, true);
+        return true;
+    }
+    if (m->c_case == WS__COMMAND__C_OUTPUT) {
+        do_output(k, m->output);
         return true;
     }
     if (k->c->sticky && m->c_case >= WS__COMMAND__C_SYNC) {
@@ -491,7 +560,6 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         return true;
     case WS__COMMAND__C_MODULE_LOAD:
         ws_module_load(k->c, m->module_load, k->seq);
-        ws_client_retire(k->c, 1);
         return true;
     case WS__COMMAND__C_MEM_INFO:
         do_mem_info(k, m->mem_info);
@@ -501,6 +569,9 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         return true;
     case WS__COMMAND__C_OCCUPANCY:
         do_occupancy(k, m->occupancy);
+        return true;
+    case WS__COMMAND__C_LIMIT:
+        do_limit(k, m->limit);
         return true;
     default:
         return false;
@@ -610,11 +681,13 @@ void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
 
 int ws_server_turn(struct ws_server *s)
 {
+    ws_loader_take_done(s);
     ws_server_take_finished(s);
     ws_server_run_ready(s);
+    int poll_ms = ws_server_poll_values(s);
     ws_server_flush(s);
     ws_server_reap(s);
-    return s->n_congested ? CONGESTED_POLL_MS : -1;
+    return poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
 }
 
 int ws_server_wake_fd(const struct ws_server *s)

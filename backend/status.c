@@ -74,6 +74,7 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->error = c->sticky ? c->sticky : c->async_error;
     o->error_text = o->error ? c->error_text : (char *)"";
     o->age_ns = now - c->start_ns;
+    ws_ledger_message(&c->not_supported, &s->arena, &o->not_supported, &o->n_not_supported);
     return o;
 }
 
@@ -90,6 +91,7 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     o->error = e->error;
     o->error_text = e->error_text;
     o->age_ns = now - e->start_ns;
+    ws_ledger_message(&e->not_supported, &s->arena, &o->not_supported, &o->n_not_supported);
     return o;
 }
 
@@ -108,6 +110,7 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
+    ws_ledger_message(&s->not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
     bool ok = r.gpus && r.clients;
     for (uint32_t i = 0; ok && i < s->n_gpus; i++)
         ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
@@ -127,6 +130,7 @@ void ws_status_ended(struct ws_client *c)
 {
     struct ws_server *s = c->server;
     struct ws_ended *e = &s->ended[s->n_ended++ % WS_ENDED_MAX];
+    ws_ledger_deinit(&e->not_supported);
     *e = (struct ws_ended){
         .id = c->id, .pid = c->pid, .uid = c->uid, .start_ns = c->start_ns, .stats = c->stats};
     e->error = c->sticky ? c->sticky : c->async_error;
@@ -134,4 +138,6 @@ void ws_status_ended(struct ws_client *c)
     snprintf(e->task, sizeof e->task, "%s", c->task);
     snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
     e->stats.memory_bytes = 0;
+    e->not_supported = c->not_supported; /* taken over */
+    c->not_supported = (struct ws_ledger){0};
 }

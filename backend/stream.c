@@ -3,7 +3,7 @@
  *
  * A stream is a queue of jobs of which at most one, the running one, is with the device. Three things hold its head back:
  *   1. the running job;
- *   2. a WAIT for a record that is not done (stream is in record->streams);
+ *   2. a WAIT for a record that is not done (stream is in record->streams), a gate or a value (gate.c);
  *   3. the legacy default stream's rule: its work starts after all earlier work of the context's blocking streams, and theirs
  *      after all earlier work of it (CUDA C++ Programming Guide, "Default Stream").
  * The third is kept by epochs. The context's blocking streams, the legacy one included, share a list of epochs; each job
@@ -213,14 +213,16 @@ static void account(struct ws_job *j)
     } else {
         t->n_copies++;
         if (op->kind == WS_OPK_COPY && op->copy.src_host)
-            t->bytes_in += op->copy.bytes;
+            t->bytes_in += ws_op_copy_bytes(op);
         else if (op->kind == WS_OPK_COPY && op->copy.dst_host)
-            t->bytes_out += op->copy.bytes;
+            t->bytes_out += ws_op_copy_bytes(op);
         else if (op->kind == WS_OPK_COPY) {
-            t->bytes_in +=
-                op->copy.src_va < WS_VA_FIRST || op->copy.src_va >= WS_VA_LAST ? op->copy.bytes : 0;
-            t->bytes_out +=
-                op->copy.dst_va < WS_VA_FIRST || op->copy.dst_va >= WS_VA_LAST ? op->copy.bytes : 0;
+            t->bytes_in += op->copy.src_va < WS_VA_FIRST || op->copy.src_va >= WS_VA_LAST
+                               ? ws_op_copy_bytes(op)
+                               : 0;
+            t->bytes_out += op->copy.dst_va < WS_VA_FIRST || op->copy.dst_va >= WS_VA_LAST
+                                ? ws_op_copy_bytes(op)
+                                : 0;
         }
     }
     t->device_ns += op->end_ns - op->start_ns;
@@ -238,7 +240,7 @@ static void reply_op(struct ws_job *j, Ws__Error e)
     if (e)
         r.text = j->op.text;
     else if (j->bulk == WS__COPY__BULK__REPLY_DST)
-        r.data = (ProtobufCBinaryData){j->op.copy.bytes, j->buffer};
+        r.data = (ProtobufCBinaryData){ws_op_copy_bytes(&j->op), j->buffer};
     ws_client_reply(j->client, &r);
 }
 
@@ -325,6 +327,11 @@ static void job_start(struct ws_stream *s, struct ws_job *j)
     case WS_JOB_MARK:
         mark_reached(j);
         break;
+    case WS_JOB_GATE: /* the client has seen that all before it was done */
+        s->context->seen_ns = WS_MAX(s->context->seen_ns, ready_ns(j));
+        break;
+    case WS_JOB_VALUE:
+        break;
     }
     job_leave(j);
 }
@@ -342,6 +349,12 @@ static void pump(struct ws_stream *s)
         }
         if (j->kind == WS_JOB_WAIT && !j->record->done) {
             ws_list_append(&j->record->streams, &s->blocked);
+            return;
+        }
+        if (j->kind == WS_JOB_GATE && !ws_gate_pass(j))
+            return;
+        if (j->kind == WS_JOB_VALUE && !ws_value_pass(j)) {
+            ws_list_append(&c->server->polling, &s->blocked);
             return;
         }
         if (WS_UNLIKELY(!ws_list_empty(&c->quiescing)) && j->kind == WS_JOB_OP) {

@@ -77,3 +77,17 @@ void ws_arena_deinit(struct ws_arena *a)
     free_chunks(a->chunks);
     *a = WS_ARENA_NULL;
 }
+
+void ws_arena_take(struct ws_arena *a, struct ws_arena *from)
+{
+    struct ws_arena_chunk **last = &a->chunks;
+    if (!a->chunks) { /* its newest chunk is ours to fill */
+        a->used = from->used;
+        a->cap = from->cap;
+    }
+    while (*last)
+        last = &(*last)->next;
+    *last = from->chunks;
+    a->total_bytes += from->total_bytes;
+    *from = WS_ARENA_NULL;
+}

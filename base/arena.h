@@ -22,5 +22,7 @@ WS_MUST_CHECK char *ws_arena_strndup(struct ws_arena *a, const char *s, size_t n
 /* Forgets all, keeps the newest chunk for reuse. */
 void ws_arena_reset(struct ws_arena *a);
 void ws_arena_deinit(struct ws_arena *a);
+/* What @from has handed out belongs to @a from now on; @from is empty. */
+void ws_arena_take(struct ws_arena *a, struct ws_arena *from);
 
 #endif

@@ -247,6 +247,13 @@ int main(int argc, char **argv)
         fputs(text ? text : "", stderr);
         return 2;
     }
+    uint32_t n_kernels;
+    const struct ws_kernel_info *infos = ws_code_kernels(code, &n_kernels);
+    for (uint32_t k = 0; k < n_kernels; k++)
+        if (infos[k].unsupported) {
+            fprintf(stderr, "%s: %s\n", infos[k].name, infos[k].unsupported);
+            return 2;
+        }
     void **all[] = {(void **)&a, (void **)&b, (void **)&c, (void **)&want, (void **)&idx};
     for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++) {
         *all[k] = aligned_alloc(4096, VEC * 4);

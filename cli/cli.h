@@ -16,6 +16,7 @@ enum {
     WS_EXIT_NOT_FOUND = 127
 };
 
+int ws_cli_coverage(int argc, char **argv);
 int ws_cli_run(int argc, char **argv);
 int ws_cli_status(int argc, char **argv);
 

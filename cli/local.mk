@@ -1,8 +1,14 @@
 # cli: the wattshare command
 bin_PROGRAMS += cli/wattshare
-cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/parts.c cli/run.c cli/status.c cli/private.c cli/private.h \
+noinst_LIBRARIES += cli/libcoverage.a
+cli_libcoverage_a_SOURCES = cli/ledger.h cli/ledger.c cli/ledger.def cli/coverage.h cli/coverage_report.c cli/coverage_elf.c \
+	cli/coverage_libs.c cli/coverage_code.c
+cli_libcoverage_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+COVERAGE_LIBS = cli/libcoverage.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
+	$(JSON_C_LIBS) -lpthread -lm
+cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/parts.c cli/run.c cli/status.c cli/coverage.c cli/private.c cli/private.h \
 	cli/elf_kind.c cli/elf_kind.h
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"'
-cli_wattshare_LDADD = protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS)
+cli_wattshare_LDADD = $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS)
 EXTRA_DIST += cli/README.md LICENSE NEWS

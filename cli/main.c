@@ -15,6 +15,7 @@ static const struct verb {
     {"run", "run [--task NAME] [--private] [--gpus LIST] [--socket ENDPOINT] -- PROG ARGS…",
      ws_cli_run},
     {"status", "status [--json] [--socket ENDPOINT]", ws_cli_status},
+    {"coverage", "coverage [--json] [--all] [--sm N] PROGRAM…", ws_cli_coverage},
 };
 
 static void usage(FILE *f)
@@ -52,6 +53,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
         if (!strcmp(argv[1], verbs[i].name))
             return verbs[i].run(argc - 1, argv + 1);
-    ws_cli_error("unknown command '%s'; there are: run, status", argv[1]);
+    ws_cli_error("unknown command '%s'; there are: run, status, coverage", argv[1]);
     return WS_EXIT_USAGE;
 }

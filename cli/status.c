@@ -76,6 +76,24 @@ static void print_clients(const Ws__StatusReply *s)
     }
 }
 
+/* What programs called and were told is not supported. */
+static void print_not_supported(const Ws__StatusReply *s)
+{
+    char name[256];
+    if (!s->n_not_supported)
+        return;
+    printf("\n%9s  %s\n", "TIMES", "NOT SUPPORTED");
+    for (size_t i = 0; i < s->n_not_supported; i++)
+        printf("%9" PRIu64 "  %s\n", s->not_supported[i]->count,
+               clean(s->not_supported[i]->name, name, sizeof name));
+    for (size_t i = 0; i < s->n_clients; i++) {
+        const Ws__ClientStatus *c = s->clients[i];
+        for (size_t k = 0; k < c->n_not_supported; k++)
+            printf("%9" PRIu64 "  %s (client %u)\n", c->not_supported[k]->count,
+                   clean(c->not_supported[k]->name, name, sizeof name), c->client);
+    }
+}
+
 static void print_tables(const Ws__StatusReply *s)
 {
     printf("wattshared pid %u on %s, up %.1f s: %u modules, %" PRIu64 " messages, %" PRIu64
@@ -84,6 +102,7 @@ static void print_tables(const Ws__StatusReply *s)
            s->n_commands);
     print_gpus(s);
     print_clients(s);
+    print_not_supported(s);
 }
 
 static void add_u64(struct json_object *o, const char *key, uint64_t v)
@@ -119,6 +138,16 @@ static struct json_object *gpu_json(const Ws__GpuStatus *g)
     return o;
 }
 
+static struct json_object *not_supported_json(Ws__NotSupported *const *v, size_t n)
+{
+    struct json_object *o = json_object_new_object();
+    for (size_t i = 0; i < n; i++) {
+        char name[256];
+        add_u64(o, clean(v[i]->name, name, sizeof name), v[i]->count);
+    }
+    return o;
+}
+
 static struct json_object *client_json(const Ws__ClientStatus *c)
 {
     struct json_object *o = json_object_new_object(), *gpus = json_object_new_array();
@@ -145,6 +174,8 @@ static struct json_object *client_json(const Ws__ClientStatus *c)
     add_u64(o, "age_ns", c->age_ns);
     add_u64(o, "error", (uint64_t)c->error);
     add_string(o, "error_text", c->error_text);
+    json_object_object_add(o, "not_supported",
+                           not_supported_json(c->not_supported, c->n_not_supported));
     return o;
 }
 
@@ -165,6 +196,8 @@ static void print_json(const Ws__StatusReply *s)
         json_object_array_add(clients, client_json(s->clients[i]));
     json_object_object_add(o, "gpus", gpus);
     json_object_object_add(o, "clients", clients);
+    json_object_object_add(o, "not_supported",
+                           not_supported_json(s->not_supported, s->n_not_supported));
     puts(json_object_to_json_string_ext(o,
                                         JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
     json_object_put(o);

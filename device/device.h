@@ -90,6 +90,10 @@ struct ws_sm_set {
     uint64_t bits[4];
 }; /* n == 0: all SMs; at most 256 SMs */
 
+/* Bytes from one row to the next, and from one slice of rows to the next. */
+struct ws_pitches {
+    uint64_t row, slice;
+};
 enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
 struct ws_op {
@@ -102,10 +106,12 @@ struct ws_op {
     void *owner;                    /* the caller's */
     union {
         struct {
-            uint64_t dst_va, src_va, bytes;
+            uint64_t dst_va, src_va, bytes; /* bytes: of one row */
             void *dst_host;
-            const void *src_host;
-        } copy; /* a non-NULL host pointer replaces the va */
+            const void *src_host;   /* a non-NULL host pointer replaces the va */
+            uint64_t height, depth; /* rows, slices; 0 means 1 */
+            struct ws_pitches dst, src;
+        } copy;
         struct {
             uint64_t va, width_bytes, height, pitch_bytes;
             uint32_t value, value_bytes; /* 1, 2, 4 */
@@ -132,6 +138,13 @@ struct ws_op {
     void *priv;
 };
 
+/* All bytes that a copy moves; not for one whose sizes nobody has checked. */
+static inline uint64_t ws_op_copy_bytes(const struct ws_op *op)
+{
+    return op->copy.bytes * (op->copy.height ? op->copy.height : 1) *
+           (op->copy.depth ? op->copy.depth : 1);
+}
+
 struct ws_kernel_info {
     const char *name;
     uint32_t n_params, param_bytes;
@@ -139,6 +152,8 @@ struct ws_kernel_info {
     uint32_t static_shared_bytes, local_bytes, n_regs /* per thread, estimated from the PTX */,
         max_threads_per_block, const_bytes;
     uint32_t ptx_version, sm;
+    const char *unsupported; /* NULL, or why it can't be launched; then only name and parameters are true */
+    int unsupported_code;    /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED */
 };
 struct ws_dmodule_info {
     uint32_t n_kernels;
@@ -207,7 +222,8 @@ WS_MUST_CHECK int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, u
                                       uint64_t bytes);
 
 /* Decodes. @m: borrowed, must outlive the module. A module may be instantiated on any device of the same kind ("soft").
- * Return: 0, WS_PTX_E_UNSUPPORTED (an opcode the device lacks: named with its PTX line in diags), -ENOMEM. */
+ * What the device lacks, or is not defined, and a kernel reaches is named with its PTX line in diags and in that kernel's info; the
+ * other kernels work. Any thread. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
                                         struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_device_module_unload(struct ws_device *d, struct ws_dmodule *m);
@@ -231,8 +247,10 @@ uint64_t ws_device_now_ns(struct ws_device *d);
 WS_MUST_CHECK int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m,
                                       uint32_t kernel, uint32_t block_threads,
                                       uint32_t shared_bytes, struct ws_occupancy *ret);
-/* Output of a kernel's vprintf, whole lines as far as the kernel wrote them; called on a device thread. NULL: dropped. */
-void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char *text, size_t n),
+/* What kernels write: of one printf, or of one failed assertion; called on a device thread. NULL: dropped. */
+enum ws_output { WS_OUTPUT_PRINTF = 1, WS_OUTPUT_ASSERT = 2 }; /* the numbers of stdout and stderr */
+void ws_space_set_print(struct ws_space *s,
+                        void (*print)(void *arg, enum ws_output to, const char *text, size_t n),
                         void *arg);
 
 #endif

@@ -64,7 +64,7 @@ struct ws_space {
     uint64_t users[2]; /* [epoch & 1] */
     struct slot *limbo[2];
     pthread_mutex_t print_lock;
-    void (*print)(void *arg, const char *text, size_t n);
+    void (*print)(void *arg, enum ws_output to, const char *text, size_t n);
     void *print_arg;
 };
 
@@ -395,7 +395,8 @@ uint64_t ws_space_device_bytes(const struct ws_space *s)
     return LOAD(s->device_bytes);
 }
 
-void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char *text, size_t n),
+void ws_space_set_print(struct ws_space *s,
+                        void (*print)(void *arg, enum ws_output to, const char *text, size_t n),
                         void *arg)
 {
     pthread_mutex_lock(&s->print_lock);
@@ -404,11 +405,11 @@ void ws_space_set_print(struct ws_space *s, void (*print)(void *arg, const char 
     pthread_mutex_unlock(&s->print_lock);
 }
 
-void ws_space_print(const struct ws_space *cs, const char *text, size_t n)
+void ws_space_print(const struct ws_space *cs, enum ws_output to, const char *text, size_t n)
 {
     struct ws_space *s = (struct ws_space *)cs; /* the lock is not part of what const promises */
     pthread_mutex_lock(&s->print_lock);
     if (s->print)
-        s->print(s->print_arg, text, n);
+        s->print(s->print_arg, to, text, n);
     pthread_mutex_unlock(&s->print_lock);
 }

@@ -25,7 +25,7 @@ bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,
                       uint64_t *ret_bytes, uint32_t *ret_flags, struct ws_device **ret_device);
 
 /* Hands a kernel's output to what ws_space_set_print() set. Calls for one space never overlap. Any thread. */
-void ws_space_print(const struct ws_space *s, const char *text, size_t n);
+void ws_space_print(const struct ws_space *s, enum ws_output to, const char *text, size_t n);
 
 /* Never given twice in a process, never 0. */
 uint64_t ws_space_id(const struct ws_space *s);

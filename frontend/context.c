@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "frontend/errors.h"
+#include "frontend/limits.h"
 #include "frontend/module.h"
 
 __thread struct ws_thread ws_thread;
@@ -55,7 +56,6 @@ static void watch_forks(void)
 
 static void ctx_init(struct ws_ctx *c, int device, bool primary, unsigned flags, unsigned version)
 {
-    static const uint64_t limits[WS_CTX_LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0, 0};
     c->device = device;
     c->primary = primary;
     c->flags = flags;
@@ -63,7 +63,7 @@ static void ctx_init(struct ws_ctx *c, int device, bool primary, unsigned flags,
     c->n_refs = primary ? 0 : 1;
     c->id = next_id++;
     for (int i = 0; i < WS_CTX_LIMITS; i++)
-        c->limits[i] = limits[i];
+        c->limits[i] = ws_limits_default[i];
 }
 
 int ws_facade_open(void)
@@ -99,6 +99,8 @@ void ws_drv_set_init(void)
 
 int ws_rt_enter(int *ret_device)
 {
+    if (WS_UNLIKELY(ws_thread.in_callback))
+        return CUDA_NOT_PERMITTED;
     if (WS_UNLIKELY(state != WS_FACADE_OPEN || !n_devices)) {
         int r = ws_facade_open();
         if (r)
@@ -126,6 +128,8 @@ int ws_drv_enter(struct ws_ctx **ret)
     if (WS_UNLIKELY(r))
         return r;
     struct ws_ctx *c = ws_ctx_current();
+    if (WS_UNLIKELY(ws_thread.in_callback))
+        return CUDA_NOT_PERMITTED;
     if (WS_UNLIKELY(!c))
         return CUDA_INVALID_CONTEXT;
     if (WS_UNLIKELY(c->primary ? !c->active : !c->slot.live))

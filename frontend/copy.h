@@ -6,13 +6,6 @@
 #include <stdbool.h>
 #include "frontend/session.h"
 
-struct ws_copy_side {
-    uint64_t address;
-    uint64_t pitch_bytes, slice_bytes;
-}; /* slice: from one depth to the next */
-struct ws_copy_box {
-    uint64_t width_bytes, height, depth;
-};
 /* Rules as ws_session_copy(). The sides' pitch and slice are checked (INVALID_VALUE). */
 ws_err ws_copy_box(uint64_t stream, const struct ws_copy_side *dst, const struct ws_copy_side *src,
                    const struct ws_copy_box *box, enum ws_copy_dir dir, bool async);

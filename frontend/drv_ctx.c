@@ -2,6 +2,8 @@
 /* CUDA Driver API: "Primary Context Management", "Context Management". What a context is here stands in context.c. */
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/limits.h"
+#include "frontend/work.h"
 
 enum { CTX_FLAGS = 0xff };
 
@@ -170,12 +172,15 @@ WS_DRV_API(cuCtxGetDevice_v2, (int *ret, struct ws_ctx *c))
 WS_DRV_API(cuCtxSynchronize, (void))
 {
     WS_DRV_ENTER(c);
-    return ws_drv_error(ws_session_device_sync(c->device));
+    int code = ws_work_wait_device(c->device);
+    return code ? code : ws_drv_error(ws_session_device_sync(c->device));
 }
 
 WS_DRV_API(cuCtxSynchronize_v2, (struct ws_ctx * c))
 {
     int code = ctx_or_current(&c);
+    if (!code)
+        code = ws_work_wait_device(c->device);
     return code ? code : ws_drv_error(ws_session_device_sync(c->device));
 }
 
@@ -228,21 +233,13 @@ WS_DRV_API(cuCtxGetStreamPriorityRange, (int *least, int *greatest))
 WS_DRV_API(cuCtxGetLimit, (uint64_t * ret, int limit))
 {
     WS_DRV_ENTER(c);
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    if (limit < 0 || limit >= WS_CTX_LIMITS)
-        return CUDA_UNSUPPORTED_LIMIT;
-    *ret = c->limits[limit];
-    return CUDA_OK;
+    return ws_ctx_get_limit(c, limit, ret);
 }
 
 WS_DRV_API(cuCtxSetLimit, (int limit, uint64_t value))
 {
     WS_DRV_ENTER(c);
-    if (limit < 0 || limit >= WS_CTX_LIMITS)
-        return CUDA_UNSUPPORTED_LIMIT;
-    c->limits[limit] = value;
-    return CUDA_OK;
+    return ws_ctx_set_limit(c, limit, value);
 }
 
 /* Hints: kept, without effect. */

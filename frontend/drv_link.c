@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: the linker of "Module Management". Linking proper (symbols across inputs) is not done; what most programs do
- * with it is: hand in one PTX text or image and load what comes out. So the output is the one input. */
+/* CUDA Driver API: the linker of "Module Management". Linking is the daemon's work: what a program hands in is collected, and what
+ * it gets for a cubin is the container of it all (link_image.h), which every function that takes an image knows. cuLinkComplete()
+ * has the daemon link it once on the current device, so that what is wrong is told where CUDA tells it; loading it afterwards
+ * finds the work done. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/link_image.h"
 #include "frontend/facade.h"
 #include "frontend/jit.h"
+#include "frontend/link_inputs.h"
 #include "frontend/module.h"
 
-enum { INPUT_CUBIN = 0, INPUT_PTX = 1, INPUT_FATBIN = 2 };
+enum { INPUT_NVVM = 5 }; /* the last of CUjitInputType */
 
 struct link {
     struct ws_slot slot;
-    char *image; /* the one input, with a zero after it */
-    size_t bytes;
-    unsigned n_inputs;
+    struct ws_link_inputs inputs;
+    void *image;
+    uint64_t bytes;
     struct ws_jit jit;
 };
 static struct ws_slab links = WS_SLAB(struct link);
@@ -38,25 +44,20 @@ WS_DRV_API(cuLinkCreate_v2, (unsigned n, const int *options, void **values, stru
 }
 WS_DRV_ALIAS(cuLinkCreate, cuLinkCreate_v2)
 
-/* @data: malloc'ed, taken. */
-static int add(struct link *l, int type, char *data, size_t bytes)
+static int add(struct link *l, int type, const void *data, uint64_t bytes, const char *name)
 {
-    int code = CUDA_OK;
-    if (type != INPUT_PTX && type != INPUT_CUBIN && type != INPUT_FATBIN) {
-        ws_session_unsupported("linking of objects, libraries and NVVM code");
-        code = CUDA_NOT_SUPPORTED;
-    } else if (l->n_inputs) {
-        ws_session_unsupported("linking of several inputs");
-        code = CUDA_NOT_SUPPORTED;
+    if (l->image) /* complete */
+        return CUDA_INVALID_VALUE;
+    if (type < 0 || type > INPUT_NVVM)
+        return CUDA_INVALID_VALUE;
+    if (type == INPUT_NVVM) {
+        ws_session_unsupported("linking of NVVM code");
+        return CUDA_NOT_SUPPORTED;
     }
-    if (code) {
-        free(data);
-        return code;
-    }
-    l->image = data;
-    l->bytes = bytes;
-    l->n_inputs = 1;
-    return CUDA_OK;
+    int code = ws_link_inputs_add(&l->inputs, data, bytes, name);
+    if (code == CUDA_INVALID_IMAGE)
+        ws_jit_report(&l->jit, "an input is damaged, or holds no device code");
+    return code;
 }
 
 WS_DRV_API(cuLinkAddData_v2, (struct link * l, int type, const void *data, size_t bytes,
@@ -64,13 +65,9 @@ WS_DRV_API(cuLinkAddData_v2, (struct link * l, int type, const void *data, size_
 {
     if (!ws_slab_has(&links, l))
         return CUDA_INVALID_HANDLE;
-    if (!data || !bytes)
+    if (!data || !bytes || (n && (!options || !values)))
         return CUDA_INVALID_VALUE;
-    char *copy = ws_alloc(bytes + 1);
-    if (!copy)
-        return CUDA_OUT_OF_MEMORY;
-    memcpy(copy, data, bytes);
-    return add(l, type, copy, bytes);
+    return add(l, type, data, bytes, name);
 }
 WS_DRV_ALIAS(cuLinkAddData, cuLinkAddData_v2)
 
@@ -81,20 +78,48 @@ WS_DRV_API(cuLinkAddFile_v2, (struct link * l, int type, const char *path, unsig
     uint64_t bytes;
     if (!ws_slab_has(&links, l))
         return CUDA_INVALID_HANDLE;
-    if (!path)
+    if (!path || (n && (!options || !values)))
         return CUDA_INVALID_VALUE;
     int code = ws_image_read_file(path, &data, &bytes);
-    return code ? code : add(l, type, data, bytes);
+    if (code)
+        return code;
+    code = add(l, type, data, bytes, path);
+    free(data);
+    return code;
 }
 WS_DRV_ALIAS(cuLinkAddFile, cuLinkAddFile_v2)
 
+/* Links on the current device, for what is wrong to be found. */
+static int try_out(const struct link *l, int device)
+{
+    uint64_t start_ns = ws_clock_ns();
+    char *text = NULL;
+    struct ws_mod *m;
+    int code = ws_mod_load(device, l->image, l->bytes, NULL, &m, &text);
+    ws_jit_wall_time(&l->jit, (double)(ws_clock_ns() - start_ns) / 1e6);
+    ws_jit_report(&l->jit, text);
+    free(text);
+    return code ? code : ws_mod_unload(m);
+}
+
 WS_DRV_API(cuLinkComplete, (struct link * l, void **image, size_t *bytes))
 {
+    WS_DRV_ENTER(c);
     if (!ws_slab_has(&links, l))
         return CUDA_INVALID_HANDLE;
-    if (!image || !l->n_inputs)
+    if (!image || !l->inputs.n)
         return CUDA_INVALID_VALUE;
-    ws_jit_report(&l->jit, NULL);
+    if (!l->image) {
+        if (ws_link_image_make(l->inputs.v, l->inputs.n, WS_LINK_IMAGE_STRICT, &l->image,
+                               &l->bytes))
+            return CUDA_OUT_OF_MEMORY;
+        int code = try_out(l, c->device);
+        if (code) {
+            free(l->image);
+            l->image = NULL;
+            return code;
+        }
+    }
     *image = l->image;
     if (bytes)
         *bytes = l->bytes;
@@ -105,6 +130,7 @@ WS_DRV_API(cuLinkDestroy, (struct link * l))
 {
     if (!ws_slab_has(&links, l))
         return CUDA_INVALID_HANDLE;
+    ws_link_inputs_deinit(&l->inputs);
     free(l->image);
     ws_slab_free(&links, l);
     return CUDA_OK;

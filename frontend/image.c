@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/image.h"
 
+#include "frontend/link_image.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -103,6 +105,8 @@ int ws_image_length(const void *image, uint64_t room_bytes, uint64_t *ret_bytes)
     const uint8_t *p = image;
     if (starts_with(p, room_bytes, "\x50\xed\x55\xba"))
         return fatbin_length(p, room_bytes, ret_bytes);
+    if (ws_link_image_is(p, room_bytes, ret_bytes))
+        return 0;
     if (starts_with(p, room_bytes, ELFMAG))
         return elf_length(p, room_bytes, ret_bytes);
     const uint8_t *nul = memchr(p, 0, room_bytes);

@@ -7,7 +7,7 @@
 #include "base/macros.h"
 #include "frontend/errors.h"
 
-enum { INFO_LOG = 3, INFO_LOG_BYTES = 4, ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
+enum { WALL_TIME = 2, INFO_LOG = 3, INFO_LOG_BYTES = 4, ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
 
 int ws_jit_read(struct ws_jit *j, unsigned n, const int *options, void **values)
 {
@@ -30,11 +30,21 @@ int ws_jit_read(struct ws_jit *j, unsigned n, const int *options, void **values)
             j->error_bytes = (unsigned)(uintptr_t)values[i];
             j->error_bytes_slot = &values[i];
             break;
+        case WALL_TIME:
+            j->wall_time_slot = &values[i];
+            break;
         default: /* optimisation levels and the like: nothing depends on them */
             break;
         }
     }
     return CUDA_OK;
+}
+
+void ws_jit_wall_time(const struct ws_jit *j, double ms)
+{
+    float f = (float)ms;
+    if (j->wall_time_slot)
+        memcpy(j->wall_time_slot, &f, sizeof f);
 }
 
 static void write_log(char *log, size_t room, void **slot, const char *text)

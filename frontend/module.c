@@ -8,6 +8,7 @@
 #include "frontend/module.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,9 +16,11 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "frontend/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/facade.h"
 #include "frontend/image.h"
+#include "frontend/link_image.h"
 #include "frontend/work.h"
 
 struct ws_library {
@@ -50,12 +53,36 @@ struct wrapper {
 #define WRAPPER_MAGIC UINT32_C(0x466243b1)
 enum { WRAPPER_PLAIN = 1, WRAPPER_LINKED = 2 };
 
-/* The image inside of a wrapper, or the image itself. Return: a CUDA code. */
-static int unwrap(const void *image, const void **ret)
+/* The fatbins of several translation units, as one image to be linked. Return: a CUDA code. */
+static int join_parts(const void *const *parts, void **ret, uint64_t *ret_bytes)
+{
+    struct ws_link_input *v = NULL;
+    size_t n = 0, cap = 0;
+    int code = CUDA_OK;
+    for (; !code && parts[n]; n++) {
+        struct ws_image_place place;
+        if (ws_grow((void **)&v, &cap, n + 1, sizeof *v))
+            code = CUDA_OUT_OF_MEMORY;
+        else if (ws_image_place(parts[n], 0, &place) ||
+                 ws_image_length(parts[n], place.room_bytes, &v[n].bytes))
+            code = CUDA_INVALID_IMAGE;
+        else
+            v[n].data = parts[n];
+    }
+    if (!code && ws_link_image_make(v, n, 0, ret, ret_bytes))
+        code = CUDA_OUT_OF_MEMORY;
+    free(v);
+    return code;
+}
+
+/* The image inside of a wrapper, or the image itself. *ret_owned: NULL, or malloc'ed: the image, to be freed; then *ret_bytes is
+ * its length. Return: a CUDA code. */
+static int unwrap(const void *image, const void **ret, void **ret_owned, uint64_t *ret_bytes)
 {
     uint32_t magic;
     memcpy(&magic, image, sizeof magic);
     *ret = image;
+    *ret_owned = NULL;
     if (magic != WRAPPER_MAGIC)
         return CUDA_OK;
     const struct wrapper *w = image;
@@ -65,12 +92,13 @@ static int unwrap(const void *image, const void **ret)
     }
     if (w->version != WRAPPER_LINKED)
         return CUDA_INVALID_IMAGE;
-    if (w->parts && w->parts[0] && !w->parts[1]) { /* one part: nothing to link */
-        *ret = w->parts[0];
-        return CUDA_OK;
+    if (!w->parts || !w->parts[0]) { /* linked machine code only */
+        *ret = w->data;
+        return w->data ? CUDA_OK : CUDA_INVALID_IMAGE;
     }
-    ws_session_unsupported("relocatable device code of several files (nvcc -rdc=true)");
-    return CUDA_NOT_SUPPORTED;
+    int code = join_parts(w->parts, ret_owned, ret_bytes);
+    *ret = *ret_owned;
+    return code;
 }
 
 int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes)
@@ -119,17 +147,22 @@ static int mod_load(int device, const void *image, uint64_t bytes, const char *n
                     struct ws_mod **ret, char **ret_log)
 {
     const void *inner;
+    void *owned;
+    uint64_t inner_bytes = 0;
     if (ret_log)
         *ret_log = NULL;
-    int code = unwrap(image, &inner);
+    int code = unwrap(image, &inner, &owned, &inner_bytes);
     if (code)
         return code;
     struct ws_mod *m = ws_slab_new(&mods);
-    if (!m)
+    if (!m) {
+        free(owned);
         return CUDA_OUT_OF_MEMORY;
+    }
     m->device = device;
-    ws_err r = ws_session_module_load(device, inner, inner == image ? bytes : 0, name, &m->module,
-                                      ret_log);
+    ws_err r = ws_session_module_load(device, inner, inner == image ? bytes : inner_bytes, name,
+                                      &m->module, ret_log);
+    free(owned);
     if (r) {
         ws_slab_free(&mods, m);
         return ws_drv_error(r);
@@ -158,13 +191,18 @@ bool ws_mod_valid(const struct ws_mod *m)
     return ws_slab_has(&mods, m);
 }
 
-/* Lock held. */
-static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
+/* What asking for a kernel that can't run is answered with: said by name. */
+static int unsupported_fn(const Ws__Kernel *k)
 {
-    struct ws_function *function;
-    ws_err r = ws_session_module_function(m->module, name, &function);
-    if (r)
-        return ws_drv_error(r);
+    char text[512];
+    snprintf(text, sizeof text, "kernel %s: %s", k->name, k->unsupported);
+    ws_session_unsupported(text);
+    return k->unsupported_error == WS__ERROR__NOT_FOUND ? CUDA_NOT_FOUND : CUDA_NOT_SUPPORTED;
+}
+
+/* Lock held. */
+static int fn_of(struct ws_mod *m, struct ws_function *function, struct ws_fn **ret)
+{
     struct ws_fn *f = m->fns;
     while (f && f->function != function)
         f = f->next;
@@ -184,6 +222,18 @@ static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
     }
     *ret = f;
     return CUDA_OK;
+}
+
+/* Lock held. */
+static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
+{
+    struct ws_function *function;
+    ws_err r = ws_session_module_function(m->module, name, &function);
+    if (r)
+        return ws_drv_error(r);
+    if (ws_function_info(function)->unsupported[0])
+        return unsupported_fn(ws_function_info(function));
+    return fn_of(m, function, ret);
 }
 
 int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
@@ -207,7 +257,12 @@ int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret)
 {
     struct ws_function *function;
     ws_err r = ws_session_module_function_at(m->module, index, &function);
-    return r ? ws_drv_error(r) : ws_mod_fn(m, ws_function_info(function)->name, ret);
+    if (r)
+        return ws_drv_error(r);
+    pthread_mutex_lock(&lock); /* listed even if it can't run: the launch says so */
+    int code = fn_of(m, function, ret);
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 bool ws_fn_valid(const struct ws_fn *f)
@@ -222,11 +277,16 @@ static int keep_copy(struct ws_library *l)
 {
     struct ws_image_place place;
     const void *inner;
-    int code = unwrap(l->image, &inner);
+    uint64_t inner_bytes = 0;
+    int code = unwrap(l->image, &inner, &l->owned, &inner_bytes);
     if (code)
         return code;
     if (inner != l->image)
-        l->bytes = 0;
+        l->bytes = inner_bytes;
+    if (l->owned) {
+        l->image = l->owned;
+        return CUDA_OK;
+    }
     if (!l->bytes &&
         (ws_image_place(inner, 0, &place) || ws_image_length(inner, place.room_bytes, &l->bytes)))
         return CUDA_INVALID_IMAGE;
@@ -353,6 +413,16 @@ struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name)
     return k;
 }
 
+bool ws_kernel_exists(const struct ws_kernel *k, int device)
+{
+    struct ws_function *function;
+    pthread_mutex_lock(&lock);
+    struct ws_mod *m = k->library->mods[device];
+    bool exists = m && !ws_session_module_function(m->module, k->name, &function);
+    pthread_mutex_unlock(&lock);
+    return exists;
+}
+
 bool ws_kernel_valid(const struct ws_kernel *k)
 {
     return ws_slab_has(&kernels, k);
@@ -415,9 +485,9 @@ static ws_err fits_at_once(struct ws_fn *f, const struct ws_launch_request *r)
                                                     : WS__ERROR__OK;
 }
 
-ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
+ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret)
 {
-    struct ws_launch l = {
+    *ret = (struct ws_launch){
         .function = f->function,
         .grid = {r->grid[0], r->grid[1], r->grid[2]},
         .block = {r->block[0], r->block[1], r->block[2]},
@@ -427,16 +497,20 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
         .packed = r->packed,
         .packed_bytes = (uint32_t)r->packed_bytes,
     };
-    if (ws_stream_of(r->stream, r->per_thread, f->mod->device, &l.stream))
-        return WS__ERROR__INVALID_HANDLE;
     if (r->shared_bytes > (size_t)f->max_dynamic_bytes || r->packed_bytes > UINT32_MAX)
         return WS__ERROR__INVALID_VALUE;
-    if (r->cooperative) {
-        ws_err e = fits_at_once(f, r);
-        if (e)
-            return e;
-    }
-    return ws_work_launch(&l, f);
+    return r->cooperative ? fits_at_once(f, r) : WS__ERROR__OK;
+}
+
+ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
+{
+    struct ws_launch l;
+    uint64_t stream;
+    if (ws_stream_of(r->stream, r->per_thread, f->mod->device, &stream))
+        return WS__ERROR__INVALID_HANDLE;
+    ws_err e = ws_fn_prepare(f, r, &l);
+    l.stream = stream;
+    return e ? e : ws_work_launch(&l, f);
 }
 
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative)
@@ -595,7 +669,7 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
 int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,
                            size_t *ret_bytes)
 {
-    enum { GRANULE_BYTES = 128 };
+    enum { GRANULE_BYTES = 128, RESERVED_SHARED = 111 };
     const Ws__Kernel *k = ws_function_info(f->function);
     const Ws__Device *d = ws_session_device(f->mod->device);
     int n = 0;
@@ -607,6 +681,9 @@ int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_thread
     size_t room = n < n_blocks
                       ? 0
                       : d->shared_bytes_per_sm / (size_t)n_blocks / GRANULE_BYTES * GRANULE_BYTES;
+    int reserved = 0; /* the system's, in each block */
+    ws_device_attribute(d, RESERVED_SHARED, &reserved);
+    room -= WS_MIN(room, (size_t)reserved);
     room = WS_MIN(room, (size_t)d->shared_bytes_per_block_optin);
     *ret_bytes = room > k->static_shared_bytes ? room - k->static_shared_bytes : 0;
     return CUDA_OK;

@@ -54,6 +54,8 @@ int ws_library_load(struct ws_library *l, int device, struct ws_mod **ret, char 
 /* The kernel by that name; made if new, whether the image has it or not. NULL: out of memory. */
 struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name);
 bool ws_kernel_valid(const struct ws_kernel *k);
+/* Whether the library, as loaded on the device, has the kernel; it may be one that can't run. */
+bool ws_kernel_exists(const struct ws_kernel *k, int device);
 /* The kernel on a device; loads the library. Return: a CUDA code, NOT_FOUND if the image hasn't got it. */
 int ws_kernel_fn_slow(struct ws_kernel *k, int device, struct ws_fn **ret);
 static inline int ws_kernel_fn(struct ws_kernel *k, int device, struct ws_fn **ret)
@@ -92,6 +94,8 @@ struct ws_launch_request {
     const void *packed;
     size_t packed_bytes;
 };
+/* What is checked without a stream, and the launch that comes of it; @ret->stream is left to the caller. */
+ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret);
 /* Return: WS__ERROR; the stream's handle is checked. */
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
 

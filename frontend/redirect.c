@@ -32,7 +32,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "frontend/elf.h"
+#include "base/elf.h"
 #include "frontend/entrypoints.h"
 
 enum { JUMP_BYTES = 14, NEAR_JUMP_BYTES = 5, PAGE = 4096, EXIT_CANNOT_RUN = 126 };

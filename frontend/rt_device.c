@@ -5,6 +5,8 @@
 
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/limits.h"
+#include "frontend/work.h"
 #include "frontend/hostmem.h"
 
 enum { FLAGS_MASK = 0xff & ~0x60, FLAG_SCHEDULE_MASK = 7, FLAG_MAP_HOST = 8 };
@@ -145,7 +147,8 @@ WS_RT_API(cudaChooseDevice, (int *device, const struct cuda_device_prop *want))
 WS_RT_API(cudaDeviceSynchronize, (void))
 {
     WS_RT_ENTER(device);
-    return WS_RT_DONE(ws_session_device_sync(device));
+    int code = ws_work_wait_device(device);
+    return code ? ws_rt_record(code) : WS_RT_DONE(ws_session_device_sync(device));
 }
 WS_RT_ALIAS(cudaThreadSynchronize, cudaDeviceSynchronize)
 
@@ -188,29 +191,23 @@ WS_RT_API(cudaGetDeviceFlags, (unsigned *flags))
     return CUDA_OK;
 }
 
-enum { RT_LIMITS = 7 };
-
 WS_RT_API(cudaDeviceSetLimit, (int limit, size_t value))
 {
     WS_RT_ENTER(device);
-    if (limit < 0 || limit >= RT_LIMITS)
-        return ws_rt_record(CUDA_UNSUPPORTED_LIMIT);
-    ws_ctx_current()->limits[limit] = value;
     (void)device;
-    return CUDA_OK;
+    return ws_rt_record(ws_ctx_set_limit(ws_ctx_current(), limit, value));
 }
 WS_RT_ALIAS(cudaThreadSetLimit, cudaDeviceSetLimit)
 
 WS_RT_API(cudaDeviceGetLimit, (size_t * value, int limit))
 {
     WS_RT_ENTER(device);
-    if (!value)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    if (limit < 0 || limit >= RT_LIMITS)
-        return ws_rt_record(CUDA_UNSUPPORTED_LIMIT);
-    *value = ws_ctx_current()->limits[limit];
+    uint64_t v;
+    int code = ws_ctx_get_limit(ws_ctx_current(), limit, value ? &v : NULL);
+    if (!code)
+        *value = v;
     (void)device;
-    return CUDA_OK;
+    return ws_rt_record(code);
 }
 WS_RT_ALIAS(cudaThreadGetLimit, cudaDeviceGetLimit)
 

@@ -148,6 +148,18 @@ struct ws_kernel *ws_registry_kernel(const void *function)
     return k;
 }
 
+const void *ws_registry_host(const struct ws_kernel *k)
+{
+    struct symbol *s, *next;
+    const void *found = NULL;
+    pthread_rwlock_rdlock(&lock);
+    HASH_ITER (hh, symbols, s, next)
+        if (k && s->kernel == k)
+            found = s->host;
+    pthread_rwlock_unlock(&lock);
+    return found;
+}
+
 int ws_registry_fn(const void *function, int device, struct ws_fn **ret)
 {
     struct ws_kernel *k = ws_registry_kernel(function);
@@ -158,7 +170,8 @@ int ws_registry_fn(const void *function, int device, struct ws_fn **ret)
         return CUDA_OK;
     }
     int code = ws_kernel_fn(k, device, ret);
-    return code == CUDA_NOT_FOUND ? CUDA_INVALID_DEVICE_FUNCTION : code;
+    return code == CUDA_NOT_FOUND && !ws_kernel_exists(k, device) ? CUDA_INVALID_DEVICE_FUNCTION
+                                                                   : code;
 }
 
 int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, uint64_t *ret_bytes)

@@ -138,6 +138,16 @@ ws_err ws_session_enter(struct ws_channel **ret)
     return WS__ERROR__OK;
 }
 
+void ws_session_open_log(void)
+{
+    pthread_once(&log_once, log_open);
+}
+
+bool ws_session_is_open(void)
+{
+    return state == OPEN;
+}
+
 bool ws_session_ended(void)
 {
     return state == ENDED;
@@ -167,6 +177,10 @@ ws_err ws_session_connect(void)
 
 void ws_session_shutdown(void)
 {
+    if (state == OPEN) {
+        ws_session_output();
+        ws_session_tell_unsupported();
+    }
     pthread_mutex_lock(&init_lock);
     enum state s = state;
     if (s != CHILD)
@@ -228,6 +242,7 @@ ws_err ws_session_reset(int device)
         return r;
     reset.device = device;
     r = ws_channel_call(c, WS_COMMAND(RESET, reset, &reset), NULL);
+    ws_session_output();
     if (r == WS__ERROR__DISCONNECTED)
         return r;
     ws_channel_async_error(c, true);
@@ -242,28 +257,10 @@ ws_err ws_session_device_sync(int device)
     struct ws_channel *c;
     Ws__Sync sync = WS__SYNC__INIT;
     ws_err r = check_device(&c, device);
-    if (r)
-        return r;
     sync.what_case = WS__SYNC__WHAT_DEVICE;
     sync.device = device;
-    return ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
-}
-
-/* ---- what we don't do ---- */
-void ws_session_unsupported(const char *entry_point)
-{
-    enum { NAMES = 512 };
-    static const char *names[NAMES];
-    static size_t n_names;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    bool known = false;
-    pthread_once(&log_once, log_open);
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_names && !known; i++)
-        known = names[i] == entry_point || !strcmp(names[i], entry_point);
-    if (!known && n_names < NAMES)
-        names[n_names++] = entry_point;
-    pthread_mutex_unlock(&lock);
-    if (!known)
-        ws_log(WS_WARN, "session: not supported: %s", entry_point);
+    if (!r)
+        r = ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
+    ws_session_output();
+    return r;
 }

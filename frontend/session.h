@@ -68,6 +68,18 @@ enum ws_copy_dir {
  * allows. Ranges are checked (INVALID_VALUE). */
 ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
                        enum ws_copy_dir dir, bool async);
+/* One side of a copy of a box: the address of its first byte; bytes from one row to the next, from one slice to the next. */
+struct ws_copy_side {
+    uint64_t address;
+    uint64_t pitch_bytes, slice_bytes;
+};
+struct ws_copy_box {
+    uint64_t width_bytes, height, depth;
+};
+/* The same for rows in slices. Rows and slices may not overlap (INVALID_VALUE). One command where the daemon knows both sides. */
+ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
+                           const struct ws_copy_side *src, const struct ws_copy_box *box,
+                           enum ws_copy_dir dir, bool async);
 ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
                        uint64_t width_bytes, uint64_t height, uint64_t pitch_bytes, bool async);
 
@@ -87,9 +99,25 @@ ws_err ws_session_stream_query(uint64_t stream); /* OK or NOT_READY */
 ws_err ws_session_stream_wait(uint64_t stream, uint64_t event);
 ws_err ws_session_device_sync(int device);
 
+/* ---- what holds a stream ---- */
+/* A gate: the stream stops there until ws_session_gate_open(). @gate: the caller's, used once. */
+ws_err ws_session_gate_put(uint64_t stream, uint64_t gate);
+ws_err ws_session_gate_open(uint64_t gate);
+/* For the threads that serve gates: they are never held up by work that waits for a gate to be opened. */
+void ws_session_serve_gates(void);
+/* Waits until a stream has got to a gate. Return: DISCONNECTED when none will come any more. */
+ws_err ws_session_gate_next(uint64_t *ret_gate);
+/* The error that the context was lost with, or OK. */
+ws_err ws_session_lost(void);
+/* Writes a word when the stream gets there, or holds the stream until the word compares with @value as
+ * CUstreamWaitValue_flags @compare says. @bytes: 4 or 8. */
+ws_err ws_session_value(uint64_t stream, uint64_t address, uint64_t value, uint32_t bytes,
+                        bool write, uint32_t compare);
+
 /* ---- events ---- */
 ws_err ws_session_event_create(int device, bool timing, uint64_t *ret);
 ws_err ws_session_event_destroy(uint64_t event);
+int ws_session_event_device(uint64_t event); /* -1: no such event */
 ws_err ws_session_event_record(uint64_t event, uint64_t stream);
 ws_err ws_session_event_sync(uint64_t event);
 ws_err ws_session_event_query(uint64_t event);
@@ -127,10 +155,18 @@ struct ws_launch {
 };
 /* Checks grid, block and shared size against the device at once (INVALID_CONFIGURATION, OUT_OF_RESOURCES), as CUDA does. */
 ws_err ws_session_launch(const struct ws_launch *l);
+/* Only the checks, and no stream. */
+ws_err ws_session_launch_check(const struct ws_launch *l);
 ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
                             uint32_t shared_bytes, uint32_t *ret_blocks);
 
-/* Number of calls answered "not supported", and saying so: the first time for each name one line on stderr. */
-void ws_session_unsupported(const char *entry_point);
+/* Something is answered "not supported": the first time for each name one line on stderr; counted for the daemon's status. */
+void ws_session_unsupported(const char *name);
+
+/* ---- kernels' output, limits ---- */
+/* Writes what kernels have printed until now to stdout and stderr. The functions above that wait do it by themselves. */
+void ws_session_output(void);
+enum ws_limit { WS_LIMIT_PRINTF_FIFO, WS_LIMIT_MALLOC_HEAP, WS_LIMIT_STACK };
+ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value); /* OUT_OF_MEMORY: too much */
 
 #endif

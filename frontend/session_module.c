@@ -132,6 +132,8 @@ static ws_err adopt(struct ws_module *m)
             .module = m, .info = info->kernels[i], .id = m->id << WS_FUNCTION_INDEX_BITS | i};
     }
     m->n_functions = info->n_kernels;
+    if (info->prints)
+        ws_session_note_prints();
     qsort(m->functions, m->n_functions, sizeof *m->functions, compare_functions);
     for (size_t i = 0; i < info->n_variables; i++) {
         const Ws__Variable *v = info->variables[i];
@@ -172,6 +174,16 @@ static ws_err load(struct ws_channel *c, struct ws_module *m, const void *image,
     return r ? r : ws_channel_call(c, WS_COMMAND(MODULE_LOAD, module_load, &l), &m->reply);
 }
 
+/* What of a module can't run. One line each. */
+static void warn(const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        ws_log(WS_WARN, "module: %.*s", (int)WS_MIN(n, (size_t)500), text);
+        text += n + (text[n] == '\n');
+    }
+}
+
 ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name,
                               struct ws_module **ret, char **ret_log)
 {
@@ -206,6 +218,9 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
     m->device = device;
     m->epoch = ws_session_epoch(device);
     r = load(c, m, image, bytes, sha256, name);
+    ws_session_output();
+    if (!r && m->reply->text && m->reply->text[0])
+        warn(m->reply->text);
     if (!r && (r = adopt(m)))
         ws_channel_post(c, WS_COMMAND(MODULE_UNLOAD, module_unload, m->id));
     if (r) {
@@ -301,6 +316,16 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
     return WS__ERROR__OK;
 }
 
+ws_err ws_session_launch_check(const struct ws_launch *l)
+{
+    struct ws_channel *c;
+    ws_err r = ws_session_enter(&c);
+    const struct ws_function *f = l->function;
+    if (!r && f->module->epoch != ws_session_epoch(f->module->device))
+        r = WS__ERROR__INVALID_HANDLE;
+    return r ? r : check_shape(l, f->info, ws_session_device(f->module->device));
+}
+
 ws_err ws_session_launch(const struct ws_launch *l)
 {
     struct ws_channel *c;
@@ -316,6 +341,9 @@ ws_err ws_session_launch(const struct ws_launch *l)
     r = check_shape(l, k, ws_session_device(device));
     if (WS_UNLIKELY(r))
         return r;
+    if (WS_UNLIKELY(k->unsupported[0]))
+        return k->unsupported_error == WS__ERROR__NOT_FOUND ? WS__ERROR__NOT_FOUND
+                                                            : WS__ERROR__NOT_SUPPORTED;
     uint32_t limit = ws_session_limits()->max_param_bytes;
     if (WS_UNLIKELY(limit && k->param_bytes > limit))
         return WS__ERROR__NOT_SUPPORTED;

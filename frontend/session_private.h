@@ -10,6 +10,8 @@
 ws_err ws_session_enter(struct ws_channel **ret);
 /* As above, but a lost context doesn't matter (reset). */
 ws_err ws_session_enter_anyway(struct ws_channel **ret);
+bool ws_session_is_open(void); /* connected, and exit has not begun */
+void ws_session_open_log(void);
 /* True after exit has begun: frees succeed without doing anything. */
 bool ws_session_ended(void);
 const Ws__Limits *ws_session_limits(void); /* only after enter */
@@ -26,6 +28,10 @@ uint32_t ws_session_epoch(int device);
         .c_case = WS__COMMAND__C_##which, .member = __VA_ARGS__                                    \
     }
 
+/* ---- output of kernels (session_output.c) ---- */
+void ws_session_note_prints(void); /* from now on kernels may print */
+void ws_session_tell_unsupported(void); /* the daemon, of what it does not know yet */
+
 /* ---- memory table (session_memory.c) ---- */
 ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int device,
                      uint64_t tag);
@@ -35,10 +41,17 @@ bool ws_memtab_remove(enum ws_mem_kind kind, uint64_t base, uint64_t *ret_tag, u
 void ws_memtab_remove_device(int device);
 
 /* ---- staging (session_staging.c): pageable host memory of local clients ---- */
-ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
-                        uint64_t bytes);
-ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src,
-                       uint64_t bytes);
+ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
+                        const struct ws_copy_side *src, const struct ws_copy_box *box);
+ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
+                       const struct ws_copy_side *src, const struct ws_copy_box *box);
+
+/* ---- copies (session_copy.c): a command's fields for a piece, and its device side as destination or source ---- */
+struct ws_box_piece;
+void ws_copy_to(Ws__Copy *m, uint64_t stream, const struct ws_copy_side *dst,
+                const struct ws_box_piece *p);
+void ws_copy_from(Ws__Copy *m, uint64_t stream, const struct ws_copy_side *src,
+                  const struct ws_box_piece *p);
 
 /* ---- streams (session_stream.c) ---- */
 /* Return: the device, or -1 if there is no such stream. */

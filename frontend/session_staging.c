@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
+#include "frontend/box.h"
 #include "frontend/session_private.h"
 
 enum { CHUNK_BYTES = 2048 * 1024, N_CHUNKS = 8, AHEAD = 6, RESCAN_NS = 2 * 1000 * 1000 };
@@ -140,13 +141,15 @@ static uint64_t chunk_offset(const struct staging *s, uint32_t i)
     return (uint64_t)i * s->chunk_bytes;
 }
 
-ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, const uint8_t *src,
-                        uint64_t bytes)
+ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
+                        const struct ws_copy_side *src, const struct ws_copy_box *box)
 {
     struct staging *s = &staging;
+    struct ws_box_cursor at = {.box = *box};
+    struct ws_box_piece p;
     uint32_t used[AHEAD], n = 0, i;
     ws_err r = make(c);
-    for (uint64_t at = 0; !r && at < bytes; n++) {
+    for (; !r && ws_box_next(&at, s->chunk_bytes, &p); n++) {
         Ws__Copy copy = WS__COPY__INIT;
         if (n >=
             AHEAD) /* leave chunks to other threads. If one has taken that chunk since, the wait is short all the same. */
@@ -154,19 +157,16 @@ ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, con
         if ((r = acquire(c, s, &i)))
             break;
         used[n % AHEAD] = i;
-        copy.stream = stream;
-        copy.dst = dst + at;
-        copy.bytes = WS_MIN(bytes - at, (uint64_t)s->chunk_bytes);
+        ws_copy_to(&copy, stream, dst, &p);
         copy.bulk = WS__COPY__BULK__STAGED_SRC;
         copy.segment = s->segment.id;
         copy.segment_offset = chunk_offset(s, i);
-        memcpy(s->segment.data + copy.segment_offset, src + at, copy.bytes);
+        ws_box_pack(s->segment.data + copy.segment_offset, src, &p);
         if ((r = ws_channel_post(c, WS_COMMAND(COPY, copy, &copy)))) {
             release(s, i);
             break;
         }
         r = ws_channel_flush(c);
-        at += copy.bytes;
     }
     return r;
 }
@@ -174,16 +174,21 @@ ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, uint64_t dst, con
 struct flight { /* chunks that the daemon is filling for us, oldest first */
     struct {
         uint32_t chunk;
-        uint64_t at, bytes;
+        struct ws_box_piece piece;
     } v[AHEAD];
     uint32_t first, n;
 };
 
+static bool at_end(const struct ws_box_cursor *c)
+{
+    return c->z == c->box.depth;
+}
+
 static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight *f, uint64_t stream,
-                         uint64_t src, uint64_t bytes, uint64_t *at)
+                         const struct ws_copy_side *src, struct ws_box_cursor *at)
 {
     bool posted = false;
-    while (*at < bytes && f->n < AHEAD) {
+    while (!at_end(at) && f->n < AHEAD) {
         Ws__Copy copy = WS__COPY__INIT;
         ws_err r;
         uint32_t chunk;
@@ -193,9 +198,10 @@ static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight 
         chunk = (uint32_t)i;
         if (i < 0 && (r = acquire(c, s, &chunk)))
             return r;
-        copy.stream = stream;
-        copy.src = src + *at;
-        copy.bytes = WS_MIN(bytes - *at, (uint64_t)s->chunk_bytes);
+        __typeof__(f->v[0]) *v = &f->v[(f->first + f->n) % AHEAD];
+        v->chunk = chunk;
+        ws_box_next(at, s->chunk_bytes, &v->piece);
+        ws_copy_from(&copy, stream, src, &v->piece);
         copy.bulk = WS__COPY__BULK__STAGED_DST;
         copy.segment = s->segment.id;
         copy.segment_offset = chunk_offset(s, chunk);
@@ -203,28 +209,24 @@ static ws_err read_ahead(struct ws_channel *c, struct staging *s, struct flight 
             release(s, chunk);
             return r;
         }
-        __typeof__(f->v[0]) *v = &f->v[(f->first + f->n++) % AHEAD];
-        v->chunk = chunk;
-        v->at = *at;
-        v->bytes = copy.bytes;
-        *at += copy.bytes;
+        f->n++;
         posted = true;
     }
     return posted ? ws_channel_flush(c) : WS__ERROR__OK;
 }
 
-ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint64_t src,
-                       uint64_t bytes)
+ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
+                       const struct ws_copy_side *src, const struct ws_copy_box *box)
 {
     struct staging *s = &staging;
     struct flight f = {0};
-    uint64_t at = 0;
+    struct ws_box_cursor at = {.box = *box};
     ws_err r = make(c);
     if (r)
         return r;
     do {
         if (!r)
-            r = read_ahead(c, s, &f, stream, src, bytes, &at);
+            r = read_ahead(c, s, &f, stream, src, &at);
         if (!f.n)
             break;
         /* After an error go on taking what is under way: the daemon still writes there. */
@@ -233,13 +235,13 @@ ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, uint8_t *dst, uint
         if (w == WS__ERROR__DISCONNECTED)
             return w;
         if (!w && !r)
-            memcpy(dst + v->at, s->segment.data + chunk_offset(s, v->chunk), v->bytes);
+            ws_box_unpack(dst, s->segment.data + chunk_offset(s, v->chunk), &v->piece);
         release(s, v->chunk);
         f.first++;
         f.n--;
         if (!r)
             r = w;
-    } while (f.n || (!r && at < bytes));
+    } while (f.n || (!r && !at_end(&at)));
     if (r == WS__ERROR__LAUNCH_FAILURE) { /* the chunk says only that it failed: ask why */
         ws_err why = ws_session_stream_sync(stream);
         if (why)

@@ -122,13 +122,14 @@ ws_err ws_session_stream_sync(uint64_t stream)
     struct ws_channel *c;
     Ws__Sync sync = WS__SYNC__INIT;
     ws_err r = ws_session_enter(&c);
-    if (r)
-        return r;
-    if (ws_stream_device(stream) < 0)
+    if (!r && ws_stream_device(stream) < 0)
         return WS__ERROR__INVALID_HANDLE;
     sync.what_case = WS__SYNC__WHAT_STREAM;
     sync.stream = stream;
-    return ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
+    if (!r)
+        r = ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
+    ws_session_output();
+    return r;
 }
 
 ws_err ws_session_stream_query(uint64_t stream)
@@ -224,6 +225,12 @@ ws_err ws_session_event_destroy(uint64_t event)
                  : WS__ERROR__OK;
 }
 
+int ws_session_event_device(uint64_t event)
+{
+    struct event *e = find_event(event);
+    return e ? e->device : -1;
+}
+
 ws_err ws_session_event_record(uint64_t event, uint64_t stream)
 {
     struct ws_channel *c;
@@ -265,16 +272,15 @@ ws_err ws_session_event_sync(uint64_t event)
     struct ws_channel *c;
     Ws__Sync sync = WS__SYNC__INIT;
     ws_err r = ws_session_enter(&c);
-    if (r)
-        return r;
-    struct event *e = find_event(event);
-    if (!e)
+    struct event *e = r ? NULL : find_event(event);
+    if (!r && !e)
         return WS__ERROR__INVALID_HANDLE;
-    if (!e->n_records)
-        return WS__ERROR__OK;
     sync.what_case = WS__SYNC__WHAT_EVENT;
     sync.event = event;
-    return ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
+    if (!r && e->n_records)
+        r = ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
+    ws_session_output();
+    return r;
 }
 
 /* Asks the daemon unless the answer is known. @ret_ns may be NULL. */

@@ -20,6 +20,7 @@
 #include <zstd.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/link_image.h"
 
 enum {
     FATBIN_MAGIC = 0xba55ed50,
@@ -249,6 +250,8 @@ enum ws_image_kind ws_image_kind(const void *image, size_t len)
     const uint8_t *p = image;
     if (len >= 4 && get(p, 4) == FATBIN_MAGIC)
         return WS_IMAGE_FATBIN;
+    if (len >= 4 && get(p, 4) == WS_LINK_IMAGE_MAGIC)
+        return WS_IMAGE_LINK;
     /* ELF for NVIDIA's machine */
     if (len >= 20 && !memcmp(p,
                              "\x7f"

@@ -500,6 +500,47 @@ void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f
 /* Bits of an immediate as a value of type t (floats converted, integers truncated). */
 uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t);
 
+/* ---- linking (ptx/link.c; PTX ISA 5.1 to 5.4 and 11.6, "Linking Directives") ---- */
+struct ws_ptx_link_part {
+    struct ws_ptx_module *m;
+    const char *name; /* for messages: "b.ptx", or NULL */
+};
+enum { WS_PTX_LINK_STRICT = 1u << 0 };
+/**
+ * ws_ptx_link() - make one module of several
+ * @ret: out; untouched unless 0 is returned
+ * @parts, @n: taken over and freed, whatever is returned
+ * @flags: WS_PTX_LINK_STRICT: a function or variable that is used and nowhere defined is an error. Without it, it stays an
+ *   .extern declaration, and the kernels that reach it can't run.
+ * @diags: may be NULL; names symbol, part and line of what is wrong
+ *
+ * Symbols that are .visible, .weak, .common or .extern are one across parts, the others are their part's own and renamed where
+ * two have one name. Return: 0, WS_PTX_E_SYNTAX, WS_PTX_E_NOTFOUND (unresolved), -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_link(struct ws_ptx_module **ret, const struct ws_ptx_link_part *parts,
+                              size_t n, unsigned flags, struct ws_diags *diags);
+/* A function that CUDA's device code may call without defining it: vprintf, malloc, __assertfail, the device runtime's. */
+bool ws_ptx_is_system_func(const char *name);
+
+/* ---- images (ptx/image.c): PTX text, fatbins, and containers of either that are to be linked ---- */
+struct ws_ptx_texts {
+    bool link, strict;
+    size_t n;
+    struct {
+        char *text; /* malloc'ed */
+        size_t len;
+        char *name; /* malloc'ed, or NULL */
+    } * v;
+};
+/* The PTX in an image that a device of compute capability @sm should run. @max_bytes: of each text. @name: for messages.
+ * Return: 0, WS_PTX_E_FORMAT, WS_PTX_E_NOTFOUND (machine code only), WS_PTX_E_UNSUPPORTED, -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_image_texts(struct ws_ptx_texts *ret, const void *image, size_t len,
+                                     uint32_t sm, size_t max_bytes, const char *name,
+                                     struct ws_diags *diags);
+/* Parses them, and links them if that is what the image asks for. Return: as ws_ptx_parse() and ws_ptx_link(). */
+WS_MUST_CHECK int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws_ptx_texts *t,
+                                     struct ws_diags *diags);
+void ws_ptx_texts_deinit(struct ws_ptx_texts *t);
+
 /* ---- control flow (ptx/cfg.c) ---- */
 struct ws_ptx_block {
     uint32_t first, n; /* insns */
@@ -542,7 +583,13 @@ WS_MUST_CHECK int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_
 WS_MUST_CHECK int ws_fatbin_ptx(const void *image, size_t len, uint32_t sm, size_t max_bytes,
                                 char **ret, size_t *ret_len, struct ws_diags *diags);
 /* What an image handed to cuModuleLoadData is: looks at its beginning; PTX starts with .version behind blanks and comments. */
-enum ws_image_kind { WS_IMAGE_UNKNOWN, WS_IMAGE_FATBIN, WS_IMAGE_PTX, WS_IMAGE_CUBIN };
+enum ws_image_kind {
+    WS_IMAGE_UNKNOWN,
+    WS_IMAGE_FATBIN,
+    WS_IMAGE_PTX,
+    WS_IMAGE_CUBIN,
+    WS_IMAGE_LINK /* base/link_image.h */
+};
 enum ws_image_kind ws_image_kind(const void *image, size_t len);
 
 #endif

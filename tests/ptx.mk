@@ -11,6 +11,10 @@ tests_unit_test_ptx_cfg_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
 tests_unit_test_ptx_fatbin_SOURCES = tests/unit/test_ptx_fatbin.c
 tests_unit_test_ptx_fatbin_CFLAGS = $(AM_CFLAGS) $(LZ4_CFLAGS) $(ZSTD_CFLAGS)
 tests_unit_test_ptx_fatbin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_ptx_link
+tests_unit_test_ptx_link_SOURCES = tests/unit/test_ptx_link.c
+tests_unit_test_ptx_link_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_ptx_link
 TESTS += tests/unit/test_ptx_parse tests/unit/test_ptx_fixtures tests/unit/test_ptx_cfg tests/unit/test_ptx_fatbin
 
 # Fuzz targets over their corpora. To fuzz: see ptx/README.md.
@@ -19,6 +23,9 @@ tests_fuzz_fuzz_ptx_SOURCES = tests/fuzz/fuzz_ptx.c tests/fuzz/driver.c
 tests_fuzz_fuzz_ptx_LDADD = $(PTX_TEST_LDADD)
 tests_fuzz_fuzz_fatbin_SOURCES = tests/fuzz/fuzz_fatbin.c tests/fuzz/driver.c
 tests_fuzz_fuzz_fatbin_LDADD = $(PTX_TEST_LDADD)
+check_PROGRAMS += tests/fuzz/fuzz_link
+tests_fuzz_fuzz_link_SOURCES = tests/fuzz/fuzz_link.c tests/fuzz/driver.c
+tests_fuzz_fuzz_link_LDADD = $(PTX_TEST_LDADD)
 dist_check_SCRIPTS += tests/fuzz/ptx.sh
 TESTS += tests/fuzz/ptx.sh
 
@@ -30,4 +37,4 @@ dist_check_SCRIPTS += tests/ptx/nvcc.sh
 TESTS += tests/ptx/nvcc.sh
 
 EXTRA_DIST += tests/ptx/census.txt tests/ptx/census.ptx tests/ptx/ops.ptx tests/ptx/old14.ptx tests/ptx/scopes.ptx \
-	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu tests/corpus/ptx tests/corpus/fatbin tests/fuzz/ptx.dict
+	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu tests/corpus/ptx tests/corpus/fatbin tests/corpus/link tests/fuzz/ptx.dict

@@ -3,7 +3,8 @@
  *
  * Both sides are checked whole before a byte moves; a range may cross mappings that adjoin. Small ones are done by the
  * submitting thread, which costs less than waking another. Large ones are cut into chunks that workers take one a turn, so
- * that they use the cores and take turns with kernels; a chunk is long enough for memcpy to run at its full speed.
+ * that they use the cores and take turns with kernels; a chunk is long enough for memcpy to run at its full speed. Rows of a
+ * box count as joined: a chunk may begin and end inside rows.
  *
  * On the modelled device a copy occupies the copy engine of its direction; a fill writes device memory. */
 #include <string.h>
@@ -70,40 +71,98 @@ static enum ws_engine engine_of(const struct ws_device *dst, const struct ws_dev
     return dst ? WS_ENGINE_TO_DEVICE : WS_ENGINE_FROM_DEVICE;
 }
 
-static bool copy_check(struct ws_op *op, enum ws_engine *ret_engine)
+/* One side of an operation: rows in slices. */
+struct box {
+    uint64_t va, width, height, depth;
+    struct ws_pitches pitch;
+};
+
+/* Bytes from the first to behind the last. Return: false if rows or slices overlap, or if it does not fit the address space. */
+static bool box_reach(const struct box *b, uint64_t *ret)
 {
-    uint64_t n = op->copy.bytes;
-    struct ws_device *dst = NULL, *src = NULL;
+    uint64_t rows = 0, slices = 0, end;
+    if (b->height > 1 &&
+        (b->pitch.row < b->width || __builtin_mul_overflow(b->pitch.row, b->height - 1, &rows)))
+        return false;
+    if (__builtin_add_overflow(rows, b->width, &rows))
+        return false;
+    if (b->depth > 1 &&
+        (b->pitch.slice < rows || __builtin_mul_overflow(b->pitch.slice, b->depth - 1, &slices)))
+        return false;
+    return !__builtin_add_overflow(rows, slices, ret) && !__builtin_add_overflow(b->va, *ret, &end);
+}
+
+static bool box_bytes(const struct box *b, uint64_t *ret)
+{
+    return !__builtin_mul_overflow(b->width, b->height, ret) &&
+           !__builtin_mul_overflow(*ret, b->depth, ret);
+}
+
+/* Gaps between rows may be unmapped, but rarely are: the whole is tried first. */
+static bool box_mapped(struct ws_op *op, const char *what, const struct box *b, bool write,
+                       struct ws_device **ret_device)
+{
+    uint64_t reach;
+    if (!box_reach(b, &reach)) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE,
+                     "%s: %llu x %llu rows of %llu bytes do not fit a pitch of %llu and slices of "
+                     "%llu, or the address space",
+                     what, (unsigned long long)b->depth, (unsigned long long)b->height,
+                     (unsigned long long)b->width, (unsigned long long)b->pitch.row,
+                     (unsigned long long)b->pitch.slice);
+        return false;
+    }
+    if (range_ok(op, what, b->va, reach, write, ret_device))
+        return true;
+    if (b->height == 1 && b->depth == 1)
+        return false;
+    op->error = WS_DEV_OK;
+    op->text[0] = 0;
+    for (uint64_t z = 0; z < b->depth; z++)
+        for (uint64_t y = 0; y < b->height; y++)
+            if (!range_ok(op, what, b->va + z * b->pitch.slice + y * b->pitch.row, b->width, write,
+                          ret_device))
+                return false;
+    return true;
+}
+
+static bool copy_check(struct ws_op *op, enum ws_engine *ret_engine, uint64_t *ret_bytes)
+{
+    struct box dst = {.va = op->copy.dst_va,
+                      .width = op->copy.bytes,
+                      .height = WS_MAX(op->copy.height, UINT64_C(1)),
+                      .depth = WS_MAX(op->copy.depth, UINT64_C(1)),
+                      .pitch = op->copy.dst},
+               src = dst;
+    struct ws_device *dst_device = NULL, *src_device = NULL;
+    src.va = op->copy.src_va;
+    src.pitch = op->copy.src;
+    *ret_bytes = 0;
     if (!op->space && !(op->copy.dst_host && op->copy.src_host)) {
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "copy: no address space to find the memory in");
         return false;
     }
-    bool ok = (op->copy.dst_host || range_ok(op, "copy to", op->copy.dst_va, n, true, &dst)) &&
-              (op->copy.src_host || range_ok(op, "copy from", op->copy.src_va, n, false, &src));
-    *ret_engine = engine_of(dst, src);
-    return ok;
-}
-
-/* Gaps between rows may be unmapped, but rarely are: the whole is tried first. */
-static bool fill_mapped(struct ws_op *op, uint64_t reach)
-{
-    struct ws_device *device;
-    uint64_t row = 0;
-    if (range_ok(op, "fill", op->fill.va, reach, true, &device))
+    if (!box_bytes(&dst, ret_bytes)) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "copy: it does not fit the address space");
+        return false;
+    }
+    if (!*ret_bytes)
         return true;
-    op->error = WS_DEV_OK;
-    op->text[0] = 0;
-    while (row < op->fill.height && range_ok(op, "fill", op->fill.va + row * op->fill.pitch_bytes,
-                                             op->fill.width_bytes, true, &device))
-        row++;
-    return row == op->fill.height;
+    bool ok = (op->copy.dst_host || box_mapped(op, "copy to", &dst, true, &dst_device)) &&
+              (op->copy.src_host || box_mapped(op, "copy from", &src, false, &src_device));
+    *ret_engine = engine_of(dst_device, src_device);
+    return ok;
 }
 
 static bool fill_check(struct ws_op *op, uint64_t *ret_bytes)
 {
-    uint64_t unit = op->fill.value_bytes, width = op->fill.width_bytes, height = op->fill.height,
-             pitch = op->fill.pitch_bytes;
-    uint64_t total, reach, last;
+    uint64_t unit = op->fill.value_bytes;
+    struct box b = {.va = op->fill.va,
+                    .width = op->fill.width_bytes,
+                    .height = op->fill.height,
+                    .depth = 1,
+                    .pitch = {.row = op->fill.pitch_bytes}};
+    struct ws_device *device;
     *ret_bytes = 0;
     if (!op->space) {
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: no address space to find the memory in");
@@ -114,27 +173,17 @@ static bool fill_check(struct ws_op *op, uint64_t *ret_bytes)
                      "fill: values of %llu bytes; 1, 2 or 4 is possible", (unsigned long long)unit);
         return false;
     }
-    if (!width || !height)
+    if (!b.width || !b.height)
         return true;
-    if (width % unit || op->fill.va % unit || (height > 1 && (pitch < width || pitch % unit))) {
+    if (b.width % unit || b.va % unit || (b.height > 1 && b.pitch.row % unit)) {
         ws_soft_fail(
             op, WS_DEV_E_INVALID_VALUE,
             "fill: address 0x%llx, width %llu and pitch %llu must suit values of %llu bytes",
-            (unsigned long long)op->fill.va, (unsigned long long)width, (unsigned long long)pitch,
+            (unsigned long long)b.va, (unsigned long long)b.width, (unsigned long long)b.pitch.row,
             (unsigned long long)unit);
         return false;
     }
-    if (__builtin_mul_overflow(width, height, &total) ||
-        __builtin_mul_overflow(height > 1 ? pitch : 0, height - 1, &last) ||
-        __builtin_add_overflow(last, width, &reach) ||
-        __builtin_add_overflow(op->fill.va, reach, &last)) {
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: the range does not fit the address space");
-        return false;
-    }
-    if (!fill_mapped(op, reach))
-        return false;
-    *ret_bytes = total;
-    return true;
+    return box_bytes(&b, ret_bytes) && box_mapped(op, "fill", &b, true, &device);
 }
 
 /* ---- moving bytes ---- */
@@ -152,19 +201,64 @@ static uint8_t *resolve(const struct ws_op *op, uint64_t va, uint64_t *bytes)
     return host;
 }
 
+/* One side of a copy, with the stretch of host memory that was resolved last: most rows lie in the same. */
+struct side {
+    const struct ws_op *op;
+    uint8_t *host; /* of the whole, where it is given */
+    uint64_t va;
+    const struct ws_pitches *pitch;
+    uint64_t known_va, known_bytes;
+    uint8_t *known;
+};
+
+/* Host address of the byte at @offset, and as many of @bytes as are mapped together. NULL: unmapped meanwhile. */
+static uint8_t *side_at(struct side *s, uint64_t offset, uint64_t *bytes)
+{
+    uint64_t va = s->va + offset;
+    if (s->host)
+        return s->host + offset;
+    if (va - s->known_va >= s->known_bytes) {
+        s->known_bytes = UINT64_MAX;
+        s->known_va = va;
+        s->known = resolve(s->op, va, &s->known_bytes);
+        if (!s->known) {
+            s->known_bytes = 0;
+            return NULL;
+        }
+    }
+    *bytes = WS_MIN(*bytes, s->known_bytes - (va - s->known_va));
+    return s->known + (va - s->known_va);
+}
+
+/* @from: among the bytes copied, rows joined. */
 static bool copy_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
 {
+    struct side d = {
+        .op = op, .host = op->copy.dst_host, .va = op->copy.dst_va, .pitch = &op->copy.dst};
+    struct side s = {.op = op,
+                     .host = (uint8_t *)op->copy.src_host,
+                     .va = op->copy.src_va,
+                     .pitch = &op->copy.src};
+    uint64_t width = op->copy.bytes, height = WS_MAX(op->copy.height, UINT64_C(1));
+    if (!bytes)
+        return true;
+    uint64_t row = from / width, x = from % width, y = row % height, z = row / height;
     while (bytes) {
-        uint64_t n = bytes;
-        uint8_t *dst = op->copy.dst_host ? (uint8_t *)op->copy.dst_host + from
-                                         : resolve(op, op->copy.dst_va + from, &n);
-        const uint8_t *src = op->copy.src_host ? (const uint8_t *)op->copy.src_host + from
-                                               : resolve(op, op->copy.src_va + from, &n);
-        if (!dst || !src)
+        uint64_t n = WS_MIN(bytes, width - x);
+        uint8_t *to = side_at(&d, z * d.pitch->slice + y * d.pitch->row + x, &n);
+        const uint8_t *at = side_at(&s, z * s.pitch->slice + y * s.pitch->row + x, &n);
+        if (!to || !at)
             return false;
-        memmove(dst, src, n);
-        from += n;
+        memmove(to, at, n);
         bytes -= n;
+        x += n;
+        if (x == width) {
+            x = 0;
+            if (++y == height) {
+                y = 0;
+                z++;
+            }
+        }
     }
     return true;
 }
@@ -246,9 +340,9 @@ static void price(struct ws_soft *d, struct ws_op *op, enum ws_engine engine, ui
 
 void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
 {
-    uint64_t bytes = op->copy.bytes;
+    uint64_t bytes;
     enum ws_engine engine = WS_ENGINE_INSIDE;
-    bool ok = op->kind == WS_OPK_COPY ? copy_check(op, &engine) : fill_check(op, &bytes);
+    bool ok = op->kind == WS_OPK_COPY ? copy_check(op, &engine, &bytes) : fill_check(op, &bytes);
     if (!ok) {
         ws_soft_done(d, op);
         return;

@@ -8,7 +8,7 @@
  * register has, or writes one, a conversion to or from a temporary row stands beside it.
  * Invariants: (1) micro-ops refer to segments by number until finish_image() turns numbers into pointers; (2) a segment's
  * counts are those of its PTX instructions, whatever micro-ops they became; (3) what can't be decoded is named with its line
- * and the module refused. */
+ * and the kernel has no image. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +26,14 @@ void ws_dec_unsupported(struct ws_dec *d, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     d->unsupported = true;
+    if (d->code->audit) {
+        const struct ws_audit *a = d->code->audit;
+        const struct ws_ptx_func *entry = &d->m->funcs[d->img->func];
+        a->each(a->arg, entry, d->df ? d->df->f : entry, d->in, text);
+        return;
+    }
+    if (!d->reason[0])
+        snprintf(d->reason, sizeof d->reason, "PTX line %u: %.220s", d->in ? d->in->line : 0, text);
     for (size_t k = 0; d->diags && k < d->diags->n; k++)
         if (d->in && d->diags->v[k].line == d->in->line && strcmp(d->diags->v[k].text, text) == 0)
             return; /* the same line through another kernel's image */
@@ -127,6 +135,10 @@ uint32_t ws_dec_const(struct ws_dec *d, uint32_t width, uint64_t value)
 
 uint32_t ws_dec_var_row(struct ws_dec *d, uint32_t width, uint32_t var, uint64_t addend)
 {
+    if (d->m->vars[var].link == WS_LINK_EXTERN) {
+        d->unresolved = true;
+        ws_dec_unsupported(d, "unresolved external variable %s", d->m->vars[var].name);
+    }
     return fill(d, (struct ws_fill){
                        .kind = WS_FILL_VAR, .width = (uint8_t)width, .var = var, .value = addend});
 }
@@ -687,7 +699,8 @@ static void decode_all(struct ws_dec *d, uint32_t func)
     }
 }
 
-int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret)
+int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret,
+                 char reason[256])
 {
     struct ws_dec d = {.m = code->m, .code = code, .diags = diags, .tmp = WS_ARENA_NULL};
     int r = 0;
@@ -715,11 +728,12 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
     if (d.oom)
         r = ws_raise(-ENOMEM);
     else if (d.unsupported)
-        r = WS_PTX_E_UNSUPPORTED;
+        r = d.unresolved ? WS_PTX_E_NOTFOUND : WS_PTX_E_UNSUPPORTED;
     else
         r = finish_image(&d);
     if (r == 0)
         *ret = d.img;
+    memcpy(reason, d.reason, sizeof d.reason);
 out:
     free(d.uops);
     free(d.ctl);

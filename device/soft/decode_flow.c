@@ -478,8 +478,8 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
         c->n_args ==
             5) { /* (const char *message, const char *file, unsigned line, const char *function, size_t) */
         uint32_t message = arg_row(d, &c->args[0], 8), file = arg_row(d, &c->args[1], 8),
-                 line = arg_row(d, &c->args[2], 4);
-        u = ws_dec_emit3(d, WS_H_assertfail, 0, message, file);
+                 line = arg_row(d, &c->args[2], 4), function = arg_row(d, &c->args[3], 8);
+        u = ws_dec_emit3(d, WS_H_assertfail, function, message, file);
         u->c = (int32_t)line;
         return true;
     }
@@ -490,6 +490,13 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
         ws_dec_emit3(d, WS_H_vprintf, ret.off, format, args);
         if (c->n_rets == 1 && c->rets[0].kind != WS_OPD_SINK)
             copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
+        return true;
+    }
+    if (strcmp(name, "cudaGraphSetConditional") == 0 &&
+        c->n_args == 2) { /* (handle, unsigned value): the handle is a word's address */
+        uint32_t handle = arg_row(d, &c->args[0], 8), value = arg_row(d, &c->args[1], 4);
+        u = ws_dec_emit3(d, WS_H_st_x, value, handle, 0);
+        u->x = WS_SP_GLOBAL | 4u << WS_X_SIZE_SHIFT | 1u << WS_X_VEC_SHIFT;
         return true;
     }
     return false;
@@ -507,8 +514,13 @@ void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i)
     }
     uint32_t callee = resolve_alias(d, (uint32_t)WS_PTX_SYM_INDEX(i->call->callee.sym));
     if (d->m->funcs[callee].is_decl) {
-        if (!call_known(d, i, d->m->funcs[callee].name))
-            ws_dec_unsupported(d, "call of external function %s", d->m->funcs[callee].name);
+        const char *name = d->m->funcs[callee].name;
+        if (call_known(d, i, name))
+            return;
+        d->unresolved |= !ws_ptx_is_system_func(name);
+        ws_dec_unsupported(d, ws_ptx_is_system_func(name) ? "call of %s"
+                                                          : "unresolved external function %s",
+                           name);
         return;
     }
     call_direct(d, i, &d->funcs[callee]);

@@ -42,7 +42,8 @@ struct ws_dec {
     struct ws_code *code;
     struct ws_arena tmp; /* dies with the image's decoding */
     struct ws_image *img;
-    bool oom, unsupported;
+    bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
+    char reason[256];                  /* the first thing that is unsupported */
     struct ws_uop *uops;
     uint8_t
         *ctl; /* per uop: bit 0: imm is a segment, bit 1: fall is one, bit 2: imm is a brx table */
@@ -97,8 +98,9 @@ uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o);
 uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src);
 const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_store **ret_store);
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from);
+/* @reason: gets what is unsupported. Return: 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND (unresolved), -ENOMEM. */
 int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags,
-                 struct ws_image **ret);
+                 struct ws_image **ret, char reason[256]);
 
 static inline uint32_t ws_dec_width(enum ws_ptx_type t)
 {

@@ -133,14 +133,37 @@ static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
             ret->const_bytes += (uint32_t)m->vars[k].size_bytes;
 }
 
-int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
+/* A kernel that can't run: its name and parameters, and why. */
+static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, int code,
+                                const char *reason, struct ws_kernel_info *ret)
+{
+    char *why = ws_arena_strndup(&c->arena, reason, strlen(reason));
+    if (!why)
+        return ws_raise(-ENOMEM);
+    *ret = (struct ws_kernel_info){
+        .name = f->name,
+        .n_params = f->n_params,
+        .param_bytes = (uint32_t)f->param_bytes,
+        .params = f->params,
+        .ptx_version = c->m->version,
+        .sm = c->m->sm,
+        .unsupported = why,
+        .unsupported_code = code,
+    };
+    return 0;
+}
+
+static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags,
+                  const struct ws_audit *audit)
 {
     struct ws_code *c = ws_alloc(sizeof *c);
-    int r = 0, worst = 0;
+    char reason[256];
+    int r = 0;
     if (!c)
         return ws_raise(-ENOMEM);
     c->m = m;
     c->isa = ws_isa_pick();
+    c->audit = audit;
     c->infos = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof *c->infos);
     c->images = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof *c->images);
     if (!c->infos || !c->images) {
@@ -151,22 +174,35 @@ int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_d
         const struct ws_ptx_func *f = &m->funcs[k];
         if (!f->is_entry || f->is_decl)
             continue;
-        r = ws_dec_image(c, k, diags, &c->images[c->n_kernels]);
+        r = ws_dec_image(c, k, diags, &c->images[c->n_kernels], reason);
+        if (r > 0)
+            r = describe_unsupported(c, f, r, reason, &c->infos[c->n_kernels]);
+        else if (r == 0)
+            describe(m, f, c->images[c->n_kernels], &c->infos[c->n_kernels]);
         if (r < 0)
             break;
-        worst = WS_MAX(worst, r);
-        if (r == 0)
-            describe(m, f, c->images[c->n_kernels], &c->infos[c->n_kernels]);
         c->n_kernels++;
     }
-    if (r >= 0)
-        r = worst;
     if (r != 0) {
         ws_code_free(c);
-        return r < 0 ? ws_forward(r) : r;
+        return ws_forward(r);
     }
     *ret = c;
     return 0;
+}
+
+int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
+{
+    return decode(ret, m, diags, NULL);
+}
+
+int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg)
+{
+    const struct ws_audit audit = {each, arg};
+    struct ws_code *c = NULL;
+    int r = decode(&c, m, NULL, &audit);
+    ws_code_free(c);
+    return WS_MIN(r, 0);
 }
 
 struct ws_code *ws_code_free(struct ws_code *c)

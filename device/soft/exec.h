@@ -12,10 +12,17 @@
 #include "device/device.h"
 
 struct ws_code;
-/* Decodes all functions of @m (borrowed, outlives the code). Return: 0, WS_PTX_E_UNSUPPORTED (diags name opcode and line), -ENOMEM. */
+/* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is marked in its ws_kernel_info,
+ * and must not be run; diags name opcode and line. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m,
                               struct ws_diags *diags);
 struct ws_code *ws_code_free(struct ws_code *c);
+/* One thing that can't be run, in the image of kernel @entry: @in is the function that holds it (the kernel, or one that it
+ * calls), @i the instruction, or NULL where it is none. @text is borrowed. What two kernels share is told for each. */
+typedef void ws_code_lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx_func *in,
+                          const struct ws_ptx_insn *i, const char *text);
+/* Tells @each everything that ws_code_new() marks kernels of @m as unsupported for (all of it, not the first only); nothing can be run afterwards. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg);
 /* Kernels in the module's order. The array lives as long as the code. */
 const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n);
 

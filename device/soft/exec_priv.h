@@ -177,7 +177,13 @@ struct ws_image {
     const struct ws_seg **brx_seg;
 };
 
+struct ws_audit {
+    ws_code_lack *each;
+    void *arg;
+};
+
 struct ws_code {
+    const struct ws_audit *audit; /* of ws_code_audit(), or NULL */
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
     uint32_t n_kernels;
@@ -225,9 +231,9 @@ bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg 
 /* Lanes m return. Return: where all active lanes go on now, or NULL to leave the core. */
 const struct ws_seg *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint32_t m);
 /* exec_text.c: what device code has to say. @va: rows of addresses. */
-const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
+const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
                                         const uint64_t *message_va, const uint64_t *file_va,
-                                        const uint32_t *line);
+                                        const uint32_t *line, const uint64_t *function_va);
 int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va);
 uint64_t ws_exec_clock(struct ws_ctx *c);
 uint64_t ws_exec_globaltimer(struct ws_ctx *c);

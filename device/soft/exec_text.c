@@ -44,18 +44,52 @@ static bool read_string(struct ws_ctx *c, unsigned lane, uint64_t va, char *to, 
     return true;
 }
 
-const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
-                                        const uint64_t *message_va, const uint64_t *file_va,
-                                        const uint32_t *line)
+static void make_printable(char *text)
 {
-    char message[64] = "?", file[48] = "?", text[160];
-    read_string(c, lane, message_va[lane], message, sizeof message);
-    read_string(c, lane, file_va[lane], file, sizeof file);
-    snprintf(text, sizeof text, "assertion `%s' failed at %s:%u", message, file, line[lane]);
     for (char *p = text; *p; p++)
         if (*p < ' ' || *p > '~')
             *p = '?';
-    return ws_exec_fault(c, u, WS_DEV_E_ASSERT, lane, 0, text);
+}
+
+/* CUDA's line about one thread. */
+static void print_assert(struct ws_ctx *c, unsigned lane, const char *message, const char *file,
+                         uint32_t line, const char *function)
+{
+    char text[TEXT_MAX];
+    const struct ws_blockrun *b = c->b;
+    uint32_t t = c->w->index * 32 + lane, bx = b->g->block[0], by = b->g->block[1];
+    int n = snprintf(text, sizeof text - 1,
+                     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.",
+                     file, line, function, b->ctaid[0], b->ctaid[1], b->ctaid[2], t % bx,
+                     t / bx % by, t / bx / by, message);
+    if (n < 0)
+        return;
+    make_printable(text);
+    n = (int)strlen(text);
+    text[n++] = '\n';
+    ws_space_print(b->g->space, WS_OUTPUT_ASSERT, text, (size_t)n);
+}
+
+const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
+                                        const uint64_t *message_va, const uint64_t *file_va,
+                                        const uint32_t *line, const uint64_t *function_va)
+{
+    char message[STRING_MAX], file[STRING_MAX], function[STRING_MAX], text[160];
+    for (uint32_t m = lanes; m; m &= m - 1) {
+        unsigned i = (unsigned)__builtin_ctz(m);
+        if (!read_string(c, i, message_va[i], message, sizeof message))
+            strcpy(message, "?");
+        if (!read_string(c, i, file_va[i], file, sizeof file))
+            strcpy(file, "?");
+        if (!read_string(c, i, function_va[i], function, sizeof function))
+            strcpy(function, "?");
+        if (m == lanes)
+            snprintf(text, sizeof text, "assertion `%.63s' failed at %.47s:%u", message, file,
+                     line[i]);
+        print_assert(c, i, message, file, line[i], function);
+    }
+    make_printable(text);
+    return ws_exec_fault(c, u, WS_DEV_E_ASSERT, (unsigned)__builtin_ctz(lanes), 0, text);
 }
 
 struct args {
@@ -179,6 +213,6 @@ int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_
             n += convert(&f, &a, text + n, sizeof text - n);
         }
     }
-    ws_space_print(c->b->g->space, text, n);
+    ws_space_print(c->b->g->space, WS_OUTPUT_PRINTF, text, n);
     return a.n;
 }

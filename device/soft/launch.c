@@ -107,7 +107,9 @@ static bool check(struct ws_soft *d, struct ws_op *op, struct ws_fit *ret_fit)
     const uint32_t *g = op->launch.grid, *b = op->launch.block;
     uint64_t threads = (uint64_t)b[0] * b[1] * b[2],
              shared = (uint64_t)k->static_shared_bytes + op->launch.shared_bytes;
-    if (!g[0] || !g[1] || !g[2] || g[0] > INT32_MAX || g[1] > 65535 || g[2] > 65535)
+    if (k->unsupported)
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s can't run: %s", k->name, k->unsupported);
+    else if (!g[0] || !g[1] || !g[2] || g[0] > INT32_MAX || g[1] > 65535 || g[2] > 65535)
         ws_soft_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
                      "%s: grid %ux%ux%u; 1 to 2147483647 x 65535 x 65535 is possible", k->name,
                      g[0], g[1], g[2]);

@@ -217,8 +217,9 @@ static int init_sym_value(const struct ws_ptx_module *ptx, const uint64_t *var_v
         return ws_raise(-EINVAL);
     if (WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_FUNC && i < ptx->n_funcs)
         *ret = ws_exec_func_va(i) + (uint64_t)s->addend;
-    else if (WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_VAR && i < ptx->n_vars && var_va[i])
-        *ret = var_va[i] + (uint64_t)s->addend;
+    else if (WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_VAR && i < ptx->n_vars &&
+             (var_va[i] || ptx->vars[i].link == WS_LINK_EXTERN))
+        *ret = var_va[i] + (uint64_t)s->addend; /* near 0 if nobody defines it: a fault when used */
     else
         return ws_raise(-EINVAL);
     return 0;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the PTX and fat binary fuzz targets over their corpora and over the fixtures.
+# Runs the PTX, fat binary and linker fuzz targets over their corpora and over the fixtures.
 set -eu
 srcdir=${srcdir:-.}
 timeout 120 tests/fuzz/fuzz_ptx "$srcdir/tests/corpus/ptx" "$srcdir"/tests/ptx/*.ptx "$srcdir/tests/ptx/err"
 timeout 120 tests/fuzz/fuzz_fatbin "$srcdir/tests/corpus/fatbin"
+timeout 120 tests/fuzz/fuzz_link "$srcdir/tests/corpus/link" "$srcdir/tests/corpus/ptx" "$srcdir/tests/corpus/fatbin"

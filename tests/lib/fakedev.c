@@ -101,13 +101,19 @@ static uint8_t *at(const struct ws_space *s, uint64_t va, uint64_t bytes)
 static enum ws_dev_error move(const struct ws_op *op)
 {
     if (op->kind == WS_OPK_COPY) {
-        void *dst =
-            op->copy.dst_host ? op->copy.dst_host : at(op->space, op->copy.dst_va, op->copy.bytes);
-        const void *src =
-            op->copy.src_host ? op->copy.src_host : at(op->space, op->copy.src_va, op->copy.bytes);
-        if (!dst || !src)
-            return WS_DEV_E_ILLEGAL_ADDRESS;
-        memmove(dst, src, op->copy.bytes);
+        uint64_t height = op->copy.height ? op->copy.height : 1;
+        for (uint64_t i = 0; i < height * (op->copy.depth ? op->copy.depth : 1); i++) {
+            uint64_t d = i / height * op->copy.dst.slice + i % height * op->copy.dst.row;
+            uint64_t s = i / height * op->copy.src.slice + i % height * op->copy.src.row;
+            void *dst = op->copy.dst_host ? (uint8_t *)op->copy.dst_host + d
+                                          : at(op->space, op->copy.dst_va + d, op->copy.bytes);
+            const void *src = op->copy.src_host
+                                  ? (const uint8_t *)op->copy.src_host + s
+                                  : at(op->space, op->copy.src_va + s, op->copy.bytes);
+            if (!dst || !src)
+                return WS_DEV_E_ILLEGAL_ADDRESS;
+            memmove(dst, src, op->copy.bytes);
+        }
     } else if (op->kind == WS_OPK_FILL) {
         for (uint64_t y = 0; y < op->fill.height; y++) {
             uint8_t *p =

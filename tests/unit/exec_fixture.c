@@ -43,6 +43,11 @@ int fix_load(struct fix *f, const char *ptx)
     r = ws_code_new(&f->code, f->m, &f->diags);
     if (r)
         return r;
+    uint32_t n_kernels;
+    const struct ws_kernel_info *info = ws_code_kernels(f->code, &n_kernels);
+    for (uint32_t k = 0; k < n_kernels; k++)
+        if (info[k].unsupported)
+            return info[k].unsupported_code;
     f->var_va = calloc(f->m->n_vars + 1, sizeof *f->var_va);
     for (uint32_t k = 0; k < f->m->n_vars; k++) {
         const struct ws_ptx_var *v = &f->m->vars[k];

@@ -53,37 +53,52 @@ static void set_chunk(struct fake_daemon *d, const Ws__Copy *c, uint32_t state)
 
 static void do_copy(struct fake_daemon *d, const Ws__Copy *c, zmq_msg_t *frame, Ws__Reply *reply)
 {
-    uint8_t *dst = host_of(d, c->dst, c->bytes), *src = host_of(d, c->src, c->bytes);
+    uint64_t height = c->height ? c->height : 1, rows = height * (c->depth ? c->depth : 1);
     uint8_t *staged = c->bulk == WS__COPY__BULK__STAGED_SRC || c->bulk == WS__COPY__BULK__STAGED_DST
                           ? d->segments[c->segment].map + 4096 + c->segment_offset
                           : NULL;
+    uint8_t *bulk_src = NULL, *bulk_dst = NULL;
     switch (c->bulk) {
     case WS__COPY__BULK__INLINE:
-        MUST(dst && c->data.len == c->bytes);
-        memcpy(dst, c->data.data, c->bytes);
+        MUST(c->data.len == c->bytes * rows);
+        bulk_src = c->data.data;
         break;
     case WS__COPY__BULK__STAGED_SRC:
-        MUST(dst);
-        memcpy(dst, staged, c->bytes);
-        set_chunk(d, c, WS_CHUNK_FREE);
+        bulk_src = staged;
         break;
     case WS__COPY__BULK__STAGED_DST:
-        MUST(src);
-        memcpy(staged, src, c->bytes);
-        set_chunk(d, c, d->fail_next ? WS_CHUNK_FAILED : WS_CHUNK_READY);
+        bulk_dst = staged;
         break;
     case WS__COPY__BULK__FRAME_SRC:
-        MUST(dst && c->frame == 1 && zmq_msg_size(frame) == c->bytes);
-        memcpy(dst, zmq_msg_data(frame), c->bytes);
+        MUST(c->frame == 1 && zmq_msg_size(frame) == c->bytes * rows);
+        bulk_src = zmq_msg_data(frame);
         break;
-    case WS__COPY__BULK__REPLY_DST:
-        MUST(src && reply);
-        reply->data = (ProtobufCBinaryData){.len = c->bytes, .data = src};
+    case WS__COPY__BULK__REPLY_DST: {
+        static uint8_t *buffer;
+        MUST(reply);
+        free(buffer);
+        bulk_dst = buffer = malloc(c->bytes * rows);
+        reply->data = (ProtobufCBinaryData){.len = c->bytes * rows, .data = buffer};
         break;
+    }
     default:
+        break;
+    }
+    for (uint64_t i = 0; i < rows; i++) {
+        uint64_t y = i % height, z = i / height;
+        uint8_t *dst = bulk_dst
+                           ? bulk_dst + i * c->bytes
+                           : host_of(d, c->dst + y * c->dst_pitch + z * c->dst_slice, c->bytes),
+                *src = bulk_src
+                           ? bulk_src + i * c->bytes
+                           : host_of(d, c->src + y * c->src_pitch + z * c->src_slice, c->bytes);
         MUST(dst && src);
         memmove(dst, src, c->bytes);
     }
+    if (c->bulk == WS__COPY__BULK__STAGED_SRC)
+        set_chunk(d, c, WS_CHUNK_FREE);
+    if (c->bulk == WS__COPY__BULK__STAGED_DST)
+        set_chunk(d, c, d->fail_next ? WS_CHUNK_FAILED : WS_CHUNK_READY);
 }
 
 static void do_alloc(struct fake_daemon *d, uint64_t bytes, Ws__Reply *r)

@@ -214,6 +214,16 @@ ws_err ws_session_copy(uint64_t stream, void *dst, const void *src, uint64_t byt
     fake.copy.async = async;
     return on_stream(stream);
 }
+ws_err ws_session_copy_box(uint64_t stream, const struct ws_copy_side *dst,
+                           const struct ws_copy_side *src, const struct ws_copy_box *box,
+                           enum ws_copy_dir dir, bool async)
+{
+    fake.box.dst = *dst;
+    fake.box.src = *src;
+    fake.box.box = *box;
+    return ws_session_copy(stream, (void *)(uintptr_t)dst->address, (void *)(uintptr_t)src->address,
+                           box->width_bytes, dir, async);
+}
 ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_bytes,
                        uint64_t width, uint64_t height, uint64_t pitch, bool async)
 {
@@ -311,6 +321,10 @@ ws_err ws_session_event_create(int device, bool timing, uint64_t *ret)
         }
     return WS__ERROR__OUT_OF_MEMORY;
 }
+int ws_session_event_device(uint64_t event)
+{
+    return on_event(event) ? -1 : 0;
+}
 ws_err ws_session_event_destroy(uint64_t event)
 {
     for (size_t i = 0; i < WS_ARRAY_SIZE(events); i++)
@@ -345,6 +359,8 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
     fake.n_loads++;
     fake.loaded_image = image;
     fake.loaded_device = device;
+    fake.loaded_bytes = bytes;
+    memcpy(fake.loaded, image, bytes < sizeof fake.loaded ? bytes : sizeof fake.loaded);
     if (!r)
         r = fake.load_result;
     if (r) {
@@ -415,8 +431,50 @@ ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
     *ret_blocks = fake.occupancy;
     return answer();
 }
+void ws_session_output(void) {}
+ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
+{
+    fake.limit_what = what;
+    fake.limit_value = value;
+    return fake.limit_error;
+}
+
 void ws_session_unsupported(const char *entry_point)
 {
     fake.n_unsupported++;
     strncpy(fake.unsupported, entry_point, sizeof fake.unsupported - 1);
+}
+
+/* ---- gates: none is ever reached ---- */
+ws_err ws_session_gate_put(uint64_t stream, uint64_t gate)
+{
+    return on_stream(stream);
+}
+ws_err ws_session_gate_open(uint64_t gate)
+{
+    return answer();
+}
+void ws_session_serve_gates(void)
+{
+}
+ws_err ws_session_gate_next(uint64_t *ret_gate)
+{
+    return WS__ERROR__DISCONNECTED;
+}
+ws_err ws_session_lost(void)
+{
+    return fake.lost;
+}
+ws_err ws_session_value(uint64_t stream, uint64_t address, uint64_t value, uint32_t bytes,
+                        bool write, uint32_t compare)
+{
+    return on_stream(stream);
+}
+ws_err ws_session_launch_check(const struct ws_launch *l)
+{
+    return answer();
+}
+int ws_function_device(const struct ws_function *f)
+{
+    return f->m->device;
 }

@@ -308,6 +308,83 @@ static void test_copy_inline_and_in_the_reply(void **state)
     assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__OK);
 }
 
+static void test_copies_of_boxes(void **state)
+{
+    struct wss *w = *state;
+    w->dev[0].inline_completion = true;
+    wss_hello(w, 0, NULL);
+    uint64_t va = wss_alloc(w, 0, 0, 4096);
+    uint8_t data[60];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i + 1);
+    Ws__Copy c = WS__COPY__INIT;
+    c.stream = 1;
+    c.dst = va;
+    c.bytes = 5;
+    c.height = 4;
+    c.depth = 3;
+    c.dst_pitch = 8;
+    c.dst_slice = 100;
+    c.bulk = WS__COPY__BULK__INLINE;
+    c.data = (ProtobufCBinaryData){sizeof data, data};
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__OK);
+    c = (Ws__Copy)WS__COPY__INIT; /* the second row of each slice */
+    c.stream = 1;
+    c.src = va + 8;
+    c.bytes = 5;
+    c.height = 3;
+    c.src_pitch = 100;
+    c.bulk = WS__COPY__BULK__REPLY_DST;
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__OK);
+    const uint8_t *got = w->peers[0].replies[w->peers[0].n_replies - 1].data;
+    for (int z = 0; z < 3; z++)
+        assert_memory_equal(got + z * 5, data + z * 20 + 5, 5);
+    uint32_t n = w->dev[0].n_submitted;
+    static const struct {
+        uint64_t bytes, height, depth, pitch, slice;
+    } bad[] = {
+        {5, 4, 1, 4, 0},                      /* rows overlap */
+        {5, 4, 3, 8, 28},                     /* slices overlap */
+        {5, 513, 1, 8, 0},                    /* past the memory */
+        {5, 4, 42, 8, 100},                   /* */
+        {5, UINT64_MAX, 1, 8, 0},             /* products that wrap */
+        {5, UINT64_MAX / 4, 8, 8, 0},         /* */
+        {UINT64_MAX, 2, 1, UINT64_MAX, 0},    /* */
+        {1, 1ull << 32, 1ull << 32, 1, 1},    /* */
+        {1, 2, 1, UINT64_MAX, 0},             /* */
+        {4096, 1, 1ull << 60, 0, 1ull << 60}, /* */
+    };
+    for (size_t i = 0; i < WS_ARRAY_SIZE(bad); i++) {
+        c = (Ws__Copy)WS__COPY__INIT;
+        c.stream = 1;
+        c.src = va;
+        c.bytes = bad[i].bytes;
+        c.height = bad[i].height;
+        c.depth = bad[i].depth;
+        c.src_pitch = bad[i].pitch;
+        c.src_slice = bad[i].slice;
+        for (int inside = 0; inside < 2; inside++) {
+            c.bulk = inside ? WS__COPY__BULK__NONE : WS__COPY__BULK__REPLY_DST;
+            c.dst = va;
+            c.dst_pitch = c.src_pitch;
+            c.dst_slice = c.src_slice;
+            assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)),
+                             WS__ERROR__INVALID_VALUE);
+        }
+    }
+    c = (Ws__Copy)WS__COPY__INIT; /* data for one row only */
+    c.stream = 1;
+    c.dst = va;
+    c.bytes = 5;
+    c.height = 4;
+    c.dst_pitch = 8;
+    c.bulk = WS__COPY__BULK__INLINE;
+    c.data = (ProtobufCBinaryData){5, data};
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)),
+                     WS__ERROR__INVALID_VALUE);
+    assert_int_equal(w->dev[0].n_submitted, n);
+}
+
 /* ---- modules ---- */
 
 static void test_modules_are_shared_and_counted(void **state)
@@ -648,6 +725,7 @@ int main(int argc, char **argv)
         T(test_who_does_not_read_is_dropped),
         T(test_foreign_and_wrong_handles),
         T(test_copy_inline_and_in_the_reply),
+        T(test_copies_of_boxes),
         T(test_modules_are_shared_and_counted),
         T(test_cache_is_bounded),
         T(test_images_wrong),

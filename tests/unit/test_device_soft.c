@@ -531,6 +531,56 @@ static void test_energy_of_operations_is_the_device_s(void **state)
     assert_int_equal(t.copied_bytes, 2 * N * 4);
 }
 
+/* A box of 3 x 100 rows inside the device, large enough for a worker. */
+static void test_box_copies(void **state)
+{
+    struct fixture *f = *state;
+    enum {
+        W = 3001,
+        H = 100,
+        D = 3,
+        PITCH_A = 3100,
+        SLICE_A = 311000,
+        PITCH_B = 3001,
+        SLICE_B = 300107
+    };
+    static uint8_t got[D * SLICE_B], src[D * SLICE_A];
+    for (size_t i = 0; i < sizeof src; i++)
+        src[i] = (uint8_t)(i * 2654435761u >> 13);
+    copy(f, 0, A, src, NULL, 0, sizeof src);
+    struct ws_op *op = &f->op[f->n_ops++];
+    *op = (struct ws_op){.kind = WS_OPK_COPY,
+                         .space = f->space[0],
+                         .done = on_done,
+                         .owner = f,
+                         .copy = {.dst_va = B,
+                                  .src_va = A + 7,
+                                  .bytes = W,
+                                  .height = H,
+                                  .depth = D,
+                                  .dst = {PITCH_B, SLICE_B},
+                                  .src = {PITCH_A, SLICE_A}}};
+    ws_device_submit(f->device[0], op);
+    wait_op(f, op);
+    ok(op);
+    copy(f, 0, 0, NULL, got, B, (D - 1) * SLICE_B + H * PITCH_B);
+    for (int z = 0; z < D; z++)
+        for (int y = 0; y < H; y++)
+            assert_memory_equal(got + z * SLICE_B + y * PITCH_B,
+                                src + 7 + z * SLICE_A + y * PITCH_A, W);
+    static const struct ws_pitches bad[] = {{W - 1, SLICE_B}, {PITCH_B, PITCH_B}, {1ull << 62, 0}};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(bad); i++) {
+        f->op[f->n_ops] = *op;
+        op = &f->op[f->n_ops++];
+        op->copy.dst = bad[i];
+        op->error = WS_DEV_OK;
+        op->owner = f;
+        ws_device_submit(f->device[0], op);
+        wait_op(f, op);
+        assert_int_equal(op->error, WS_DEV_E_INVALID_VALUE);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +596,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_endless_kernel_is_stopped_and_hurts_nobody,
                                         setup_limit, teardown),
         cmocka_unit_test_setup_teardown(test_faults_are_isolated, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_box_copies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_in_the_middle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unmapping_under_a_running_kernel, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_work, setup, teardown),

@@ -206,7 +206,7 @@ static void test_out_of_memory_changes_nothing(void **state)
     assert_int_equal(f->n_released, 0);
 }
 
-static void on_print(void *arg, const char *text, size_t n)
+static void on_print(void *arg, enum ws_output to, const char *text, size_t n)
 {
     strncat(arg, text, n);
 }
@@ -215,10 +215,10 @@ static void test_print(void **state)
 {
     struct fixture *f = *state;
     char out[64] = "";
-    ws_space_print(f->s, "nobody", 6);
+    ws_space_print(f->s, WS_OUTPUT_PRINTF, "nobody", 6);
     ws_space_set_print(f->s, on_print, out);
-    ws_space_print(f->s, "a\nb", 2);
-    ws_space_print(f->s, "c", 1);
+    ws_space_print(f->s, WS_OUTPUT_PRINTF, "a\nb", 2);
+    ws_space_print(f->s, WS_OUTPUT_ASSERT, "c", 1);
     assert_string_equal(out, "a\nc");
 }
 

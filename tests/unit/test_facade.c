@@ -15,6 +15,7 @@
 #include "frontend/cuda_types.h"
 #include "frontend/entrypoints.h"
 #include "frontend/errors.h"
+#include "frontend/link_image.h"
 #include "frontend/slab.h"
 #include "tests/unit/fake_session.h"
 
@@ -65,7 +66,7 @@ int cudaStreamQuery(handle);
 int cudaEventCreate(handle *);
 int cudaEventDestroy(handle);
 int cudaEventQuery(handle);
-int cudaGraphCreate(handle *, unsigned);
+int cudaImportExternalMemory(handle *, const void *);
 int cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, unsigned long long, int *);
 int cuInit(unsigned);
 int cuCtxCreate_v2(handle *, unsigned, int);
@@ -223,9 +224,10 @@ static void test_a_bad_image_fails_each_launch_but_is_tried_once(void **state)
     assert_int_equal(fake.n_loads, 1);
 }
 
-static void test_relocatable_code_of_several_files_is_refused_by_name(void **state)
+static void test_relocatable_code_of_several_files_is_sent_as_one_image(void **state)
 {
-    static const void *const parts[] = {"a", "b", NULL};
+    static const void *const parts[] = {"first", "second", NULL};
+    struct ws_link_input part;
     static struct {
         uint32_t magic, version;
         const void *data;
@@ -233,9 +235,14 @@ static void test_relocatable_code_of_several_files_is_refused_by_name(void **sta
     } linked = {0x466243b1, 2, "sass", parts};
     void **h = __cudaRegisterFatBinary(&linked);
     __cudaRegisterFunction(h, &host_unknown, "k", "k", -1, NULL, NULL, NULL, NULL, NULL);
-    assert_int_equal(cudaLaunchKernel(&host_unknown, one, one, NULL, 0, NULL), CUDA_NOT_SUPPORTED);
-    assert_non_null(strstr(fake.unsupported, "rdc"));
-    assert_int_equal(fake.n_loads, 0);
+    assert_int_equal(cudaLaunchKernel(&host_unknown, one, one, NULL, 0, NULL), 0);
+    assert_int_equal(fake.n_loads, 1);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(ws_link_image_part(fake.loaded, fake.loaded_bytes, i, &part));
+        assert_int_equal(part.bytes, strlen(parts[i]) + 1);
+        assert_string_equal(part.data, parts[i]);
+    }
+    assert_false(ws_link_image_part(fake.loaded, fake.loaded_bytes, 2, &part));
     __cudaUnregisterFatBinary(h);
 }
 
@@ -471,12 +478,14 @@ static void test_pitched_copies_take_the_fewest_pieces(void **state)
     assert_int_equal(fake.n_copies, 1);
     assert_int_equal(fake.copy.bytes, 400);
     assert_int_equal(cudaMemcpy2D(d, 128, host, 100, 100, 4, H2D), 0);
-    assert_int_equal(fake.n_copies, 5);
-    assert_ptr_equal(fake.copy.dst, (char *)d + 3 * 128);
-    assert_ptr_equal(fake.copy.src, host + 300);
-    assert_int_equal(cudaMemcpy2D(host, 100, d, 128, 100, 4, D2H), 0); /* one read of all rows */
-    assert_int_equal(fake.n_copies, 6);
-    assert_int_equal(fake.copy.bytes, 3 * 128 + 100);
+    assert_int_equal(fake.n_copies, 2);
+    assert_ptr_equal(fake.copy.dst, d);
+    assert_ptr_equal(fake.copy.src, host);
+    assert_int_equal(fake.box.dst.pitch_bytes * 1000 + fake.box.src.pitch_bytes, 128100);
+    assert_int_equal(fake.box.box.width_bytes * 10 + fake.box.box.height, 1004);
+    assert_int_equal(cudaMemcpy2D(host, 100, d, 128, 100, 4, D2H), 0);
+    assert_int_equal(fake.n_copies, 3);
+    assert_int_equal(fake.box.dst.pitch_bytes * 1000 + fake.box.src.pitch_bytes, 100128);
     assert_int_equal(cudaMemcpy2D(d, 99, host, 100, 100, 4, H2D), CUDA_INVALID_PITCH);
     assert_int_equal(cudaMemcpy2D(d, SIZE_MAX / 2, host, 100, 100, 4, H2D),
                      CUDA_INVALID_VALUE); /* would wrap */
@@ -637,8 +646,8 @@ static void test_a_context_takes_its_modules_along(void **state)
 static void test_unsupported_says_its_name_and_touches_nothing(void **state)
 {
     handle g = (handle)5;
-    assert_int_equal(cudaGraphCreate(&g, 0), CUDA_NOT_SUPPORTED);
-    assert_string_equal(fake.unsupported, "cudaGraphCreate");
+    assert_int_equal(cudaImportExternalMemory(&g, NULL), CUDA_NOT_SUPPORTED);
+    assert_string_equal(fake.unsupported, "cudaImportExternalMemory");
     assert_ptr_equal(g, (handle)5);
     assert_int_equal(cudaGetLastError(), CUDA_NOT_SUPPORTED);
 }
@@ -670,7 +679,7 @@ int main(int argc, char **argv)
         TEST(test_unregistered_code_is_gone),
         TEST(test_same_host_address_twice),
         TEST(test_a_bad_image_fails_each_launch_but_is_tried_once),
-        TEST(test_relocatable_code_of_several_files_is_refused_by_name),
+        TEST(test_relocatable_code_of_several_files_is_sent_as_one_image),
         TEST(test_configurations_nest),
         TEST(test_last_error_is_the_threads_and_is_cleared_by_get),
         TEST(test_a_lost_context_stays_lost_until_reset),

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "frontend/elf.h"
+#include "base/elf.h"
 #include "frontend/frontend.h"
 
 /* The shapes that nvcc's runtime has, and worse. Each returns 1. In pages of their own: what rewrites them is here for once part

@@ -150,23 +150,97 @@ static void copies(struct fake_daemon *d)
     CHECK(d->bad_seq == 0);
 }
 
+/* Boxes of rows, packed and not, by every road; gaps stay as they were. Small frames and chunks cut inside rows and slices. */
+static void boxes(struct fake_daemon *d)
+{
+    static const struct {
+        uint64_t width, height, depth, pitch_a, slice_a, pitch_b, slice_b;
+    } v[] = {
+        {1, 5, 1, 3, 0, 1, 0},
+        {100, 7, 3, 128, 1000, 101, 707},
+        {1000, 100, 1, 1024, 0, 1001, 0},
+        {37, 41, 43, 64, 64 * 41 + 5, 37, 37 * 41},
+        {1500000, 3, 2, 1500001, 4600000, 1500000, 4500000},
+        {3 << 20, 2, 1, (3 << 20) + 7, 0, 3 << 20, 0},
+    };
+    enum { N = 10 << 20 };
+    uint8_t *src = malloc(N), *dst = malloc(N), *want = malloc(N), *pinned;
+    uint64_t a, b, s = ws_stream_legacy(0);
+    start(d);
+    CHECK_OK(ws_session_mem_alloc(0, N, &a));
+    CHECK_OK(ws_session_mem_alloc(0, N, &b));
+    CHECK_OK(ws_session_host_alloc(N, (void **)&pinned));
+    fill_pattern(src, N, 77);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(v); i++) {
+        struct ws_copy_box box = {v[i].width, v[i].height, v[i].depth};
+        struct ws_copy_side host = {(uintptr_t)src + 3, v[i].pitch_b, v[i].slice_b};
+        struct ws_copy_side da = {a + 5, v[i].pitch_a, v[i].slice_a};
+        struct ws_copy_side db = {b + 1, v[i].pitch_b, v[i].slice_b};
+        struct ws_copy_side pin = {(uintptr_t)pinned, v[i].pitch_a, v[i].slice_a};
+        struct ws_copy_side out = {(uintptr_t)dst + 9, v[i].pitch_a, v[i].slice_a};
+        memset(dst, 0xee, N);
+        memset(want, 0xee, N);
+        CHECK_OK(ws_session_fill(s, a, 0x11, 1, N, 1, 0, false));
+        CHECK_OK(ws_session_copy_box(s, &da, &host, &box, WS_COPY_H2D, false));
+        CHECK_OK(ws_session_copy_box(s, &db, &da, &box, WS_COPY_AUTO, true));
+        CHECK_OK(ws_session_copy_box(s, &pin, &db, &box, WS_COPY_D2H, true));
+        CHECK_OK(ws_session_stream_sync(s));
+        CHECK_OK(ws_session_fill(s, b, 0x22, 1, N, 1, 0, false));
+        CHECK_OK(ws_session_copy_box(s, &db, &pin, &box, WS_COPY_AUTO, true));
+        CHECK_OK(ws_session_copy_box(s, &out, &db, &box, WS_COPY_AUTO, true));
+        for (uint64_t z = 0; z < box.depth; z++)
+            for (uint64_t y = 0; y < box.height; y++)
+                memcpy(want + 9 + z * v[i].slice_a + y * v[i].pitch_a,
+                       src + 3 + z * v[i].slice_b + y * v[i].pitch_b, box.width_bytes);
+        CHECK(!memcmp(dst, want, N));
+        CHECK_OK(ws_session_copy(s, dst, (void *)a, 5, WS_COPY_D2H, false));
+        CHECK(dst[0] == 0x11 && dst[4] == 0x11); /* before the box */
+        memset(dst, 0xee, N);
+        CHECK_OK(ws_session_copy_box(s, &out, &host, &box, WS_COPY_H2H, false));
+        CHECK(!memcmp(dst, want, N));
+    }
+    struct ws_copy_side h = {(uintptr_t)src, 100, 1000}, dev = {a, 100, 1000};
+    struct ws_copy_box box = {100, 10, 10};
+    CHECK_OK(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false));
+    box.height = 11; /* slices overlap */
+    CHECK(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false) == WS__ERROR__INVALID_VALUE);
+    box = (struct ws_copy_box){101, 10, 1}; /* rows overlap */
+    CHECK(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false) == WS__ERROR__INVALID_VALUE);
+    box = (struct ws_copy_box){100, N / 100 + 1, 1}; /* past the end */
+    CHECK(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false) == WS__ERROR__INVALID_VALUE);
+    box = (struct ws_copy_box){100, UINT64_MAX / 50, 1};
+    CHECK(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false) == WS__ERROR__INVALID_VALUE);
+    box = (struct ws_copy_box){UINT64_MAX, 2, 2};
+    dev.pitch_bytes = dev.slice_bytes = h.pitch_bytes = h.slice_bytes = UINT64_MAX;
+    CHECK(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false) == WS__ERROR__INVALID_VALUE);
+    box.depth = 0;
+    CHECK_OK(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false));
+    CHECK(ws_session_copy_box(999, &dev, &h, &box, WS_COPY_H2D, false) ==
+          WS__ERROR__INVALID_HANDLE);
+    CHECK(d->bad_seq == 0);
+}
+
 static void test_copies_local(void **state)
 {
     run_case(copies, (struct fake_daemon){0}, NULL);
+    run_case(boxes, (struct fake_daemon){0}, NULL);
 }
 static void test_copies_in_frames(void **state)
 {
     run_case(copies, (struct fake_daemon){.no_side = true}, NULL);
+    run_case(boxes, (struct fake_daemon){.no_side = true}, NULL);
 }
 static void test_copies_in_a_small_window(void **state)
 {
     run_case(copies, (struct fake_daemon){.outstanding = 2, .inline_bytes = 64}, NULL);
+    run_case(boxes, (struct fake_daemon){.outstanding = 2, .inline_bytes = 64}, NULL);
 }
 static void test_copies_over_tcp(void **state)
 {
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", 20000 + getpid() % 20000);
     run_case(copies, (struct fake_daemon){.no_side = true, .endpoint = endpoint}, NULL);
+    run_case(boxes, (struct fake_daemon){.no_side = true, .endpoint = endpoint}, NULL);
 }
 
 /* ---- launches, modules, events ---- */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/elf.h"
+#include "base/elf.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The bytes of a section, or NULL. */
-static const void *contents(const struct ws_elf *e, const Elf64_Shdr *s, uint64_t align)
+const void *ws_elf_contents(const struct ws_elf *e, const Elf64_Shdr *s, uint64_t align)
 {
     if (s->sh_type == SHT_NOBITS || s->sh_offset > e->bytes ||
         s->sh_size > e->bytes - s->sh_offset || s->sh_offset % align)
@@ -15,10 +14,15 @@ static const void *contents(const struct ws_elf *e, const Elf64_Shdr *s, uint64_
 
 int ws_elf_init(struct ws_elf *ret, const void *data, uint64_t bytes)
 {
+    return ws_elf_init_machine(ret, data, bytes, EM_X86_64);
+}
+
+int ws_elf_init_machine(struct ws_elf *ret, const void *data, uint64_t bytes, uint16_t machine)
+{
     const Elf64_Ehdr *h = data;
     if (bytes < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
         h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
-        h->e_machine != EM_X86_64)
+        h->e_machine != machine)
         return -EINVAL;
     *ret = (struct ws_elf){.data = data, .bytes = bytes};
     if (!h->e_shoff ||
@@ -30,7 +34,7 @@ int ws_elf_init(struct ws_elf *ret, const void *data, uint64_t bytes)
     ret->sections = (const Elf64_Shdr *)(ret->data + h->e_shoff);
     ret->n_sections = h->e_shnum;
     const Elf64_Shdr *names = &ret->sections[h->e_shstrndx];
-    ret->names = contents(ret, names, 1);
+    ret->names = ws_elf_contents(ret, names, 1);
     if (!ret->names)
         return -EINVAL;
     ret->names_bytes = names->sh_size;
@@ -42,10 +46,15 @@ static const char *string_at(const char *table, uint64_t table_bytes, uint64_t a
     return at < table_bytes && memchr(table + at, 0, table_bytes - at) ? table + at : NULL;
 }
 
+const char *ws_elf_section_name(const struct ws_elf *e, const Elf64_Shdr *s)
+{
+    return string_at(e->names, e->names_bytes, s->sh_name);
+}
+
 const Elf64_Shdr *ws_elf_section(const struct ws_elf *e, const char *name)
 {
     for (uint32_t i = 0; i < e->n_sections; i++) {
-        const char *n = string_at(e->names, e->names_bytes, e->sections[i].sh_name);
+        const char *n = ws_elf_section_name(e, &e->sections[i]);
         if (n && !strcmp(n, name))
             return &e->sections[i];
     }
@@ -59,9 +68,9 @@ bool ws_elf_symbols(const struct ws_elf *e, uint32_t type, struct ws_elf_symbols
         if (s->sh_type != type || s->sh_link >= e->n_sections || s->sh_entsize != sizeof(Elf64_Sym))
             continue;
         const Elf64_Shdr *names = &e->sections[s->sh_link];
-        ret->v = contents(e, s, 8);
+        ret->v = ws_elf_contents(e, s, 8);
         ret->n = s->sh_size / sizeof(Elf64_Sym);
-        ret->names = contents(e, names, 1);
+        ret->names = ws_elf_contents(e, names, 1);
         ret->names_bytes = names->sh_size;
         return ret->v && ret->names;
     }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontend/limits.h - cudaDeviceSetLimit(), cuCtxSetLimit() and their kin: of both façades. Threads: any. */
+#ifndef WS_FRONTEND_LIMITS_H
+#define WS_FRONTEND_LIMITS_H
+
+#include "frontend/context.h"
+
+/* The limits of a new context, by CUlimit. */
+extern const uint64_t ws_limits_default[WS_CTX_LIMITS];
+
+/* Return: a CUDA code: UNSUPPORTED_LIMIT, INVALID_VALUE, OUT_OF_MEMORY. */
+int ws_ctx_set_limit(struct ws_ctx *c, int limit, uint64_t value);
+int ws_ctx_get_limit(const struct ws_ctx *c, int limit, uint64_t *ret);
+
+#endif
