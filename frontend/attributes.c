@@ -1,12 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Device attributes and properties. Numbers come from the device's description where it has them; the others are CUDA's limits
- * that all devices of these generations share, and 0 for what we don't do (arrays and textures, clusters, IPC, page tables). */
+ * that all devices of these generations share, and 0 for what we don't do (clusters of several blocks, page tables). */
 #include "frontend/attributes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KIB = 1024, ATTRIBUTE_LAST = 147, MEMORY_CLOCK_KHZ_PER_MHZ = 1000 };
+enum { KIB = 1024, ATTRIBUTE_LAST = 147, ATTRIBUTE_GAP = 139, MEMORY_CLOCK_KHZ_PER_MHZ = 1000 };
+
+/* What all devices of the generations at hand share: sizes of textures and surfaces, in elements. Source: CUDA C++ Programming
+ * Guide, "Technical Specifications per Compute Capability". */
+static const int sizes[][2] = {
+    {21, 131072},                              /* 1-D texture */
+    {22, 131072},  {23, 65536},                /* 2-D */
+    {24, 16384},   {25, 16384}, {26, 16384},   /* 3-D */
+    {27, 32768},   {28, 32768}, {29, 2048},    /* 2-D layered */
+    {42, 32768},   {43, 2048},                 /* 1-D layered */
+    {44, 1},       {45, 32768}, {46, 32768},   /* gather */
+    {47, 8192},    {48, 8192},  {49, 32768},   /* 3-D, the other shape */
+    {52, 32768},   {53, 32768}, {54, 2046},    /* cube map; layered */
+    {55, 32768},                               /* 1-D surface */
+    {56, 131072},  {57, 65536},                /* 2-D */
+    {58, 16384},   {59, 16384}, {60, 16384},   /* 3-D */
+    {61, 32768},   {62, 2048},                 /* 1-D layered */
+    {63, 32768},   {64, 32768}, {65, 2048},    /* 2-D layered */
+    {66, 32768},   {67, 32768}, {68, 2046},    /* cube map; layered */
+    {69, 1 << 28},                             /* 1-D linear */
+    {70, 131072},  {71, 65000}, {72, 2097120}, /* 2-D linear: width, height, pitch */
+    {73, 32768},   {74, 32768}, {77, 32768},   /* mipmapped: 2-D, 1-D */
+};
+
+static int size_of(int attribute)
+{
+    for (size_t i = 0; i < WS_ARRAY_SIZE(sizes); i++)
+        if (sizes[i][0] == attribute)
+            return sizes[i][1];
+    return 0;
+}
+
+/* Of the L2 cache, three quarters may be set aside for persisting accesses from compute capability 8.0 on; a hint here. */
+static int persisting_l2_bytes(const Ws__Device *d)
+{
+    return d->cc_major >= 8 ? (int)(d->l2_bytes / 4 * 3) : 0;
+}
 
 static int single_to_double(const Ws__Device *d)
 {
@@ -155,9 +191,25 @@ bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret)
     case 134:
         v = -1;
         break;
+    case 90:
+        v = d->cc_major >= 6;
+        break; /* preemption */
+    case 108:
+        v = persisting_l2_bytes(d);
+        break;
+    case 109: /* largest access policy window */
+        v = d->cc_major >= 8 ? 128 * KIB * KIB - 4 * KIB : 0;
+        break;
+    case 111:
+        v = d->cc_major >= 8 ? KIB : 0;
+        break; /* shared memory of the system's in each block */
+    case 126:
+        v = d->cc_major >= 9 ? 4 : 1;
+        break; /* memory synchronisation domains */
     default:
-        if (attribute < 1 || attribute > ATTRIBUTE_LAST)
+        if (attribute < 1 || attribute > ATTRIBUTE_LAST || attribute == ATTRIBUTE_GAP)
             return false;
+        v = size_of(attribute);
     }
     *ret = v;
     return true;
@@ -197,6 +249,13 @@ static void copy_uuid(const Ws__Device *d, char *ret)
 {
     if (d->uuid.len)
         memcpy(ret, d->uuid.data, WS_MIN(d->uuid.len, sizeof(struct cuda_uuid)));
+}
+
+/* Attributes whose numbers follow each other. */
+static void copy_sizes(const Ws__Device *d, int *to, int attribute, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = get(d, attribute + i);
 }
 
 /* The two layouts have these fields under the same names. */
@@ -243,12 +302,62 @@ static void copy_uuid(const Ws__Device *d, char *ret)
         (p)->maxBlocksPerMultiProcessor = (int)(d)->max_blocks_per_sm;                             \
         (p)->hostRegisterSupported = get(d, 99);                                                   \
         (p)->memoryPoolsSupported = get(d, 115);                                                   \
+        (p)->integrated = get(d, 18);                                                              \
+        (p)->ECCEnabled = get(d, 32);                                                              \
+        (p)->pciDeviceID = get(d, 34);                                                             \
+        (p)->pciDomainID = get(d, 50);                                                             \
+        (p)->tccDriver = get(d, 35);                                                               \
+        (p)->persistingL2CacheMaxSize = get(d, 108);                                               \
+        (p)->isMultiGpuBoard = get(d, 84);                                                         \
+        (p)->multiGpuBoardGroupID = get(d, 85);                                                    \
+        (p)->hostNativeAtomicSupported = get(d, 86);                                               \
+        (p)->pageableMemoryAccess = get(d, 88);                                                    \
+        (p)->computePreemptionSupported = get(d, 90);                                              \
+        (p)->canUseHostPointerForRegisteredMem = get(d, 91);                                       \
+        (p)->pageableMemoryAccessUsesHostPageTables = get(d, 100);                                 \
+        (p)->directManagedMemAccessFromHost = get(d, 101);                                         \
+        (p)->accessPolicyMaxWindowSize = get(d, 109);                                              \
+        (p)->reservedSharedMemPerBlock = (size_t)get(d, 111);                                      \
+        (p)->sparseCudaArraySupported = get(d, 112);                                               \
+        (p)->hostRegisterReadOnlySupported = get(d, 113);                                          \
+        (p)->timelineSemaphoreInteropSupported = get(d, 114);                                      \
+        (p)->gpuDirectRDMASupported = get(d, 116);                                                 \
+        (p)->gpuDirectRDMAFlushWritesOptions = (uint32_t)get(d, 117);                              \
+        (p)->gpuDirectRDMAWritesOrdering = get(d, 118);                                            \
+        (p)->memoryPoolSupportedHandleTypes = (uint32_t)get(d, 119);                               \
+        (p)->clusterLaunch = get(d, 120);                                                          \
+        (p)->deferredMappingCudaArraySupported = get(d, 121);                                      \
+        (p)->ipcEventSupported = get(d, 125);                                                      \
+        (p)->unifiedFunctionPointers = get(d, 129);                                                \
+        copy_sizes(d, (p)->maxTexture1DLayered, 42, 2);                                            \
+        copy_sizes(d, &(p)->maxTexture1D, 21, 1);                                                  \
+        copy_sizes(d, &(p)->maxTexture1DMipmap, 77, 1);                                            \
+        copy_sizes(d, (p)->maxTexture2D, 22, 2);                                                   \
+        copy_sizes(d, (p)->maxTexture2DMipmap, 73, 2);                                             \
+        copy_sizes(d, (p)->maxTexture2DLinear, 70, 3);                                             \
+        copy_sizes(d, (p)->maxTexture2DGather, 45, 2);                                             \
+        copy_sizes(d, (p)->maxTexture3D, 24, 3);                                                   \
+        copy_sizes(d, (p)->maxTexture3DAlt, 47, 3);                                                \
+        copy_sizes(d, &(p)->maxTextureCubemap, 52, 1);                                             \
+        copy_sizes(d, (p)->maxTexture2DLayered, 27, 3);                                            \
+        copy_sizes(d, (p)->maxTextureCubemapLayered, 53, 2);                                       \
+        copy_sizes(d, &(p)->maxSurface1D, 55, 1);                                                  \
+        copy_sizes(d, (p)->maxSurface2D, 56, 2);                                                   \
+        copy_sizes(d, (p)->maxSurface3D, 58, 3);                                                   \
+        copy_sizes(d, (p)->maxSurface1DLayered, 61, 2);                                            \
+        copy_sizes(d, (p)->maxSurface2DLayered, 63, 3);                                            \
+        copy_sizes(d, &(p)->maxSurfaceCubemap, 66, 1);                                             \
+        copy_sizes(d, (p)->maxSurfaceCubemapLayered, 67, 2);                                       \
     } while (0)
 
 void ws_device_prop(const Ws__Device *d, struct cuda_device_prop *ret)
 {
     COMMON_FIELDS(d, ret);
+    ret->deviceNumaConfig = get(d, 130);
     ret->deviceNumaId = get(d, 131);
+    ret->mpsEnabled = get(d, 133);
+    ret->gpuPciSubsystemID = (uint32_t)get(d, 140);
+    ret->hostNumaMultinodeIpcSupported = get(d, 143);
     ret->hostNumaId = get(d, 134);
 }
 
@@ -259,4 +368,8 @@ void ws_device_prop_12(const Ws__Device *d, struct cuda_device_prop_12 *ret)
     ret->memoryClockRate = get(d, 36);
     ret->deviceOverlap = get(d, 15);
     ret->singleToDoublePrecisionPerfRatio = get(d, 87);
+    ret->kernelExecTimeoutEnabled = get(d, 17);
+    ret->computeMode = get(d, 20);
+    ret->maxTexture1DLinear = get(d, 69);
+    ret->cooperativeMultiDeviceLaunch = get(d, 96);
 }

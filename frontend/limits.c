@@ -4,6 +4,7 @@
  * caches of real hardware: hints, kept as CUDA keeps them. Source: CUDA Runtime API, cudaDeviceSetLimit. */
 #include "frontend/limits.h"
 
+#include "frontend/attributes.h"
 #include "frontend/errors.h"
 
 enum {
@@ -24,6 +25,13 @@ const uint64_t ws_limits_default[WS_CTX_LIMITS] = {
     [STACK] = 1024,      [PRINTF_FIFO] = 1 << 20,   [MALLOC_HEAP] = 8 << 20,
     [SYNC_DEPTH] = 2,    [PENDING_LAUNCHES] = 2048, [L2_FETCH] = 64,
     [PERSISTING_L2] = 0, [SHMEM_SIZE] = 0};
+
+static uint64_t persisting_l2(const Ws__Device *d)
+{
+    enum { MAX_PERSISTING_L2 = 108 };
+    int v = 0;
+    return d && ws_device_attribute(d, MAX_PERSISTING_L2, &v) ? (uint64_t)v : 0;
+}
 
 static bool known(const struct ws_ctx *c, int limit)
 {
@@ -58,8 +66,8 @@ int ws_ctx_set_limit(struct ws_ctx *c, int limit, uint64_t value)
         if (value > L2_FETCH_MAX)
             return CUDA_INVALID_VALUE;
         break;
-    case PERSISTING_L2: /* as large as what may be set aside: nothing */
-        value = 0;
+    case PERSISTING_L2: /* at most what may be set aside */
+        value = WS_MIN(value, persisting_l2(d));
         break;
     default:
         break;

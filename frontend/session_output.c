@@ -45,7 +45,7 @@ static void write_records(const uint8_t *p, size_t n)
 
 static void fetch(struct ws_channel *c)
 {
-    uint64_t rest = 0;
+    uint64_t rest = 0, lost = 0;
     bool first = true, any = false;
     do { /* up to what was there at first: a kernel may go on printing for ever */
         Ws__Reply *reply = NULL;
@@ -58,17 +58,18 @@ static void fetch(struct ws_channel *c)
         first = false;
         any |= n != 0;
         write_records(reply->data.data, n);
-        if (reply->value2)
-            ws_log(WS_INFO,
-                   "session: %llu texts of kernels were lost; a larger cudaLimitPrintfFifoSize "
-                   "keeps them",
-                   (unsigned long long)reply->value2);
+        lost += reply->value2;
         if (!n || !reply->value)
             rest = 0;
         ws_channel_reply_free(reply);
     } while (rest);
     if (any)
         fflush(stdout);
+    if (lost)
+        ws_log(WS_INFO,
+               "session: %llu texts of kernels were lost; a larger cudaLimitPrintfFifoSize keeps "
+               "them",
+               (unsigned long long)lost);
 }
 
 void ws_session_output(void)

@@ -26,3 +26,7 @@ tests_unit_test_exec_forms_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_src
 tests_unit_test_exec_forms_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_forms
 EXTRA_DIST += tests/ptx/forms.txt
+check_PROGRAMS += tests/unit/test_exec_tex
+tests_unit_test_exec_tex_SOURCES = tests/unit/test_exec_tex.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_tex_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_tex

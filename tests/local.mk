@@ -7,5 +7,6 @@ include tests/softdev.mk
 include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk
+include tests/modules.mk
 include tests/process.mk
 include tests/lint.mk

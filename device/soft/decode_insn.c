@@ -7,6 +7,15 @@
 
 #include "device/soft/decode_util.h"
 
+bool ws_dec_no_such(struct ws_dec *d, insn i)
+{
+    char text[160];
+    ws_ptx_insn_text(d->m, d->df->f, i, text, sizeof text);
+    ws_dec_unsupported(d, "opcode %s is not supported in this form: %s", ws_ptx_op_name(i->op),
+                       text);
+    return false;
+}
+
 enum ws_work_class ws_dec_class(insn i)
 {
     switch (ws_ptx_insn_mix(i)) {
@@ -558,7 +567,7 @@ static void bar(struct ws_dec *d, insn i)
 
 void ws_dec_insn(struct ws_dec *d, insn i)
 {
-    if (ws_dec_half(d, i))
+    if (ws_dec_tex(d, i) || ws_dec_video(d, i) || ws_dec_half(d, i))
         return;
     for (unsigned k = 0; k < i->n_types; k++)
         if (i->op != WS_OP_CVT && ((i->types[k] >= WS_T_F32X2) ||
@@ -631,13 +640,6 @@ void ws_dec_insn(struct ws_dec *d, insn i)
     case WS_OP_LOP3:
     case WS_OP_SAD:
         bits(d, i);
-        break;
-    case WS_OP_VABSDIFF4:
-        if (i->sub == WS_SUB_ADD && !is_signed(i->types[0]) && i->n_operands == 4 && !i->ext &&
-            !is_signed(i->types[1]) && !is_signed(i->types[2]))
-            op3(d, i, WS_H_vabsdiff4_add, WS_T_U32, WS_T_U32, WS_T_U32, WS_T_U32);
-        else
-            no_such(d, i);
         break;
     case WS_OP_TESTP: {
         uint32_t a = ws_dec_src(d, &i->operands[1], i->types[0]);

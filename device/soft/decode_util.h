@@ -51,14 +51,7 @@ static inline uint32_t mxcsr(insn i, bool honour_rnd)
     return i->flags & WS_F_FTZ ? mx | 0x8040 : mx;
 }
 
-static inline bool no_such(struct ws_dec *d, insn i)
-{
-    char text[160];
-    ws_ptx_insn_text(d->m, d->df->f, i, text, sizeof text);
-    ws_dec_unsupported(d, "opcode %s is not supported in this form: %s", ws_ptx_op_name(i->op),
-                       text);
-    return false;
-}
+#define no_such ws_dec_no_such
 
 /* d = h(sources of type t…), to a destination of type td */
 static inline struct ws_uop *op_n(struct ws_dec *d, insn i, enum ws_handler h, type td, unsigned n,
