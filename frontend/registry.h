@@ -14,4 +14,8 @@ int ws_registry_fn(const void *function, int device, struct ws_fn **ret);
 int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address,
                          uint64_t *ret_bytes);
 
+/* CUDA_MODULE_LOADING=EAGER: registered images are loaded when a device's primary context comes into use. */
+bool ws_registry_eager(void);
+void ws_registry_load_all(int device);
+
 #endif
