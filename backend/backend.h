@@ -40,6 +40,8 @@ enum ws_job_kind {
     WS_JOB_WAIT,   /* nothing behind it starts before a record is done */
     WS_JOB_SYNC,   /* a reply is sent here */
     WS_JOB_MARK,   /* one of a join's streams has come this far */
+    WS_JOB_GATE,   /* nothing behind it starts before the client says so */
+    WS_JOB_VALUE,  /* …before a word in memory has a value */
 };
 enum { WS_JOB_INLINE_BYTES = 256 };
 
@@ -67,6 +69,12 @@ struct ws_job {
     struct ws_segment *segment; /* STAGED_* : reference */
     struct ws_record *record;   /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;       /* MARK */
+    struct ws_gate *gate;       /* GATE: owned */
+    struct {
+        uint64_t va, value;
+        uint8_t bytes, compare;
+        bool write;
+    } value;                    /* VALUE */
     uint8_t *buffer;            /* malloc'ed: parameters, inline data, data of the reply */
     zmq_msg_t frame;            /* FRAME_SRC: keeps the data */
     _Alignas(16) uint8_t inline_bytes[WS_JOB_INLINE_BYTES];
@@ -112,6 +120,14 @@ struct ws_event {
         *latest; /* NULL: the most recent record was done at once, at end_ns on context */
     struct ws_context *context;
     uint64_t end_ns;
+    UT_hash_handle hh;
+};
+
+/* ---- gates ---- */
+struct ws_gate { /* a host function's place in a stream */
+    uint64_t id;
+    struct ws_stream *stream;
+    bool reached, open;
     UT_hash_handle hh;
 };
 
@@ -219,6 +235,9 @@ struct ws_client {
     uint32_t n_contexts;
     struct ws_stream *streams, *last_stream;
     struct ws_event *events;
+    struct ws_gate *gates;
+    uint64_t *reached; /* gates to tell of */
+    size_t n_reached, cap_reached;
     struct ws_module *modules, *last_module;
     struct ws_allocation *allocations;
     struct ws_segment *segments;
@@ -285,6 +304,7 @@ struct ws_server {
     struct ws_client *by_peer, *last_client;
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
+    struct ws_list polling; /* streams whose head waits for a value: ws_stream.blocked */
     uint32_t n_clients, next_client;
     bool draining, had_client;
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
@@ -357,6 +377,19 @@ void ws_record_finish(struct ws_record *r, uint64_t end_ns);
 void ws_record_unref(struct ws_record *r);
 void ws_events_forget_context(struct ws_client *c, struct ws_context *x);
 void ws_events_free(struct ws_client *c);
+
+/* gate.c. Pass: true if the job at the head of its stream may leave; a gate's first asking tells the client. */
+Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t seq,
+                         bool *ret_queued);
+bool ws_gate_pass(struct ws_job *j);
+Ws__Error ws_gate_open(struct ws_client *c, uint64_t id);
+void ws_gate_free(struct ws_client *c, struct ws_gate *g);
+enum { WS_VALUE_GEQ, WS_VALUE_EQ, WS_VALUE_AND, WS_VALUE_NOR };
+Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_t seq,
+                          bool *ret_queued);
+bool ws_value_pass(struct ws_job *j);
+/* Looks at all words that streams wait for. Return: ms after which to look again; -1: none. */
+int ws_server_poll_values(struct ws_server *s);
 
 /* memory.c */
 Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal,

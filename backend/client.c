@@ -65,6 +65,7 @@ static void client_free(struct ws_client *c)
         ws_list_for_each (n, &c->contexts[i].streams)
             ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
     ws_events_free(c);
+    free(c->reached);
     if (c->space)
         ws_segments_free(c);
     ws_space_free(c->space); /* gives all device memory back */

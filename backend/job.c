@@ -35,6 +35,7 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->segment = NULL;
     j->record = NULL;
     j->join = NULL;
+    j->gate = NULL;
     j->buffer = NULL;
     return j;
 }
@@ -46,6 +47,8 @@ void ws_job_free(struct ws_job *j)
         ws_segment_put(j->segment, j->client);
     if (j->record)
         ws_record_unref(j->record);
+    if (j->gate)
+        ws_gate_free(j->client, j->gate);
     if (j->has_frame)
         zmq_msg_close(&j->frame);
     free(j->buffer);

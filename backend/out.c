@@ -74,7 +74,7 @@ static uint64_t outstanding(const struct ws_client *c)
 static bool notice_due(const struct ws_client *c)
 {
     uint64_t untold = c->stats.n_retired - c->n_retired_told;
-    return c->notice_error ||
+    return c->notice_error || c->n_reached ||
            (untold && (!outstanding(c) || untold >= c->server->config->limits.max_outstanding / 8));
 }
 
@@ -85,7 +85,10 @@ static void append_notice(struct ws_client *c)
     n.error = c->notice_error;
     n.text = c->notice_text;
     n.device = c->notice_device;
+    n.gates = c->reached;
+    n.n_gates = c->n_reached;
     append(c, TAG_NOTICE, &n.base);
+    c->n_reached = 0;
     c->n_retired_told = c->stats.n_retired;
     c->notice_error = WS__ERROR__OK;
     c->notice_text[0] = 0;

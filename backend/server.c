@@ -77,6 +77,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->dirty);
     ws_list_init(&s->ready);
     ws_list_init(&s->reached);
+    ws_list_init(&s->polling);
     ws_list_init(&s->side_conns);
     for (uint32_t i = 0; i < n_devices; i++) {
         s->gpus[i].device = devices[i];
@@ -473,6 +474,12 @@ static bool work_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_STREAM_WAIT:
         e = lost ? e : ws_event_wait(k->c, m->stream_wait, k->seq, &queued);
         break;
+    case WS__COMMAND__C_HOST_GATE: /* in a lost context too: the client counts on being told */
+        e = ws_gate_submit(k->c, m->host_gate, k->seq, &queued);
+        break;
+    case WS__COMMAND__C_STREAM_VALUE:
+        e = lost ? e : ws_value_submit(k->c, m->stream_value, k->seq, &queued);
+        break;
     default:
         return false;
     }
@@ -499,6 +506,9 @@ static bool object_command(const struct call *k, const Ws__Command *m)
         return true;
     case WS__COMMAND__C_MODULE_UNLOAD:
         do_module_unload(k, m->module_unload);
+        return true;
+    case WS__COMMAND__C_HOST_DONE:
+        done(k, ws_gate_open(k->c, m->host_done));
         return true;
     case WS__COMMAND__C_HOST_UNMAP:
         do_host_unmap(k, m->host_unmap);
@@ -674,9 +684,10 @@ int ws_server_turn(struct ws_server *s)
     ws_loader_take_done(s);
     ws_server_take_finished(s);
     ws_server_run_ready(s);
+    int poll_ms = ws_server_poll_values(s);
     ws_server_flush(s);
     ws_server_reap(s);
-    return s->n_congested ? CONGESTED_POLL_MS : -1;
+    return poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
 }
 
 int ws_server_wake_fd(const struct ws_server *s)

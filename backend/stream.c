@@ -3,7 +3,7 @@
  *
  * A stream is a queue of jobs of which at most one, the running one, is with the device. Three things hold its head back:
  *   1. the running job;
- *   2. a WAIT for a record that is not done (stream is in record->streams);
+ *   2. a WAIT for a record that is not done (stream is in record->streams), a gate or a value (gate.c);
  *   3. the legacy default stream's rule: its work starts after all earlier work of the context's blocking streams, and theirs
  *      after all earlier work of it (CUDA C++ Programming Guide, "Default Stream").
  * The third is kept by epochs. The context's blocking streams, the legacy one included, share a list of epochs; each job
@@ -327,6 +327,11 @@ static void job_start(struct ws_stream *s, struct ws_job *j)
     case WS_JOB_MARK:
         mark_reached(j);
         break;
+    case WS_JOB_GATE: /* the client has seen that all before it was done */
+        s->context->seen_ns = WS_MAX(s->context->seen_ns, ready_ns(j));
+        break;
+    case WS_JOB_VALUE:
+        break;
     }
     job_leave(j);
 }
@@ -344,6 +349,12 @@ static void pump(struct ws_stream *s)
         }
         if (j->kind == WS_JOB_WAIT && !j->record->done) {
             ws_list_append(&j->record->streams, &s->blocked);
+            return;
+        }
+        if (j->kind == WS_JOB_GATE && !ws_gate_pass(j))
+            return;
+        if (j->kind == WS_JOB_VALUE && !ws_value_pass(j)) {
+            ws_list_append(&c->server->polling, &s->blocked);
             return;
         }
         if (WS_UNLIKELY(!ws_list_empty(&c->quiescing)) && j->kind == WS_JOB_OP) {

@@ -35,14 +35,17 @@ enum {
     BATCH_BYTES = 48 * 1024,
     FLUSH_NS = 100 * 1000,
     FLUSH_QUIET_TICKS = 3,
-    POLL_MS = 1000
+    POLL_MS = 1000,
+    RESERVE_PART = 8
 };
 enum { TAG_FIRST_SEQ = 0x10, TAG_COMMANDS = 0x1a, TAG_LAUNCH = 0x0a };
+
+#define SEQ_GATE UINT64_MAX
 
 struct waiter {
     struct ws_list link;
     pthread_cond_t cond;
-    uint64_t seq; /* of the command; 0: waits for room in the window */
+    uint64_t seq; /* of the command; 0: waits for room in the window; SEQ_GATE: for a gate */
     bool done;
     Ws__Reply *reply;
 };
@@ -105,9 +108,17 @@ void ws_channel_die(struct ws_channel *c, const char *why)
     pthread_cond_signal(&c->flusher_cond);
 }
 
+static __thread bool uses_reserve;
+
+void ws_channel_use_reserve(void)
+{
+    uses_reserve = true;
+}
+
 static bool window_open(const struct ws_channel *c)
 {
-    return c->n_posted - c->n_retired < c->limits.outstanding;
+    uint32_t all = c->limits.outstanding;
+    return c->n_posted - c->n_retired < (uses_reserve ? all : all - all / RESERVE_PART);
 }
 
 static void take_reply(struct ws_channel *c, Ws__Reply **reply)
@@ -120,6 +131,27 @@ static void take_reply(struct ws_channel *c, Ws__Reply **reply)
             w->done = true;
             wake_waiter(c, w);
             return;
+        }
+    }
+}
+
+static void take_gates(struct ws_channel *c, const Ws__Notice *n)
+{
+    if (!n->n_gates)
+        return;
+    if (c->first_gate == c->n_gates)
+        c->first_gate = c->n_gates = 0;
+    if (ws_grow((void **)&c->gates, &c->cap_gates, c->n_gates + n->n_gates, sizeof *c->gates)) {
+        ws_channel_die(c, "out of memory");
+        return;
+    }
+    memcpy(c->gates + c->n_gates, n->gates, n->n_gates * sizeof *c->gates);
+    c->n_gates += n->n_gates;
+    ws_list_for_each (it, &c->waiters) {
+        struct waiter *w = ws_list_entry(it, struct waiter, link);
+        if (w->seq == SEQ_GATE && !w->done) {
+            w->done = true;
+            wake_waiter(c, w);
         }
     }
 }
@@ -146,6 +178,7 @@ static void take_notice(struct ws_channel *c, const Ws__Notice *n)
         if (n->text && n->text[0])
             ws_log(WS_WARN, "session: %s", n->text);
     }
+    take_gates(c, n); /* after the error: who runs behind a gate wants to know of it */
 }
 
 void ws_channel_drain(struct ws_channel *c)
@@ -437,6 +470,21 @@ int ws_channel_call(struct ws_channel *c, const Ws__Command *cmd, Ws__Reply **re
     else
         ws_channel_reply_free(w.reply);
     return r;
+}
+
+int ws_channel_next_gate(struct ws_channel *c, uint64_t *ret_gate)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->first_gate == c->n_gates && !c->dead) {
+        struct waiter w = {.seq = SEQ_GATE};
+        wait_begin(c, &w);
+        wait_end(c, &w);
+    }
+    bool found = c->first_gate < c->n_gates;
+    if (found)
+        *ret_gate = c->gates[c->first_gate++];
+    pthread_mutex_unlock(&c->lock);
+    return found ? WS__ERROR__OK : WS__ERROR__DISCONNECTED;
 }
 
 void ws_channel_reply_free(Ws__Reply *r)

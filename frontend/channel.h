@@ -29,6 +29,10 @@ void ws_channel_reply_free(Ws__Reply *r);
 int ws_channel_flush(struct ws_channel *c);
 /* Posts a command with bulk data in a frame of its own (tcp). @cmd->copy->frame is set by the channel. */
 int ws_channel_post_bulk(struct ws_channel *c, Ws__Command *cmd, const void *data, size_t bytes);
+/* This thread may fill the last part of the window, which others leave free: it ends what they wait for. */
+void ws_channel_use_reserve(void);
+/* Waits until a stream has got to a gate (Notice.gates) that no call has returned yet. Return: 0 or DISCONNECTED. */
+int ws_channel_next_gate(struct ws_channel *c, uint64_t *ret_gate);
 /* The sticky or asynchronous error that the daemon has told of and nobody has taken; OK if none. */
 int ws_channel_async_error(struct ws_channel *c, bool take);
 

@@ -271,6 +271,7 @@ void ws_channel_close(struct ws_channel *c, bool say_goodbye)
     if (c->hello_message)
         ws__server_message__free_unpacked(c->hello_message, NULL);
     free(c->batch);
+    free(c->gates);
     pthread_cond_destroy(&c->flusher_cond);
     pthread_mutex_destroy(&c->side_lock);
     pthread_mutex_destroy(&c->lock);

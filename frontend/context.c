@@ -100,6 +100,8 @@ void ws_drv_set_init(void)
 
 int ws_rt_enter(int *ret_device)
 {
+    if (WS_UNLIKELY(ws_thread.in_callback))
+        return CUDA_NOT_PERMITTED;
     if (WS_UNLIKELY(state != WS_FACADE_OPEN || !n_devices)) {
         int r = ws_facade_open();
         if (r)
@@ -127,6 +129,8 @@ int ws_drv_enter(struct ws_ctx **ret)
     if (WS_UNLIKELY(r))
         return r;
     struct ws_ctx *c = ws_ctx_current();
+    if (WS_UNLIKELY(ws_thread.in_callback))
+        return CUDA_NOT_PERMITTED;
     if (WS_UNLIKELY(!c))
         return CUDA_INVALID_CONTEXT;
     if (WS_UNLIKELY(c->primary ? !c->active : !c->slot.live))

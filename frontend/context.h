@@ -31,6 +31,7 @@ struct ws_thread {
     int depth;
     struct ws_ctx *stack[WS_CTX_STACK];
     int capture_mode; /* cudaThreadExchangeStreamCaptureMode */
+    bool in_callback; /* runs a host function of a stream: CUDA is not for it */
 };
 extern __thread struct ws_thread ws_thread __attribute__((tls_model("initial-exec")));
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* dlopen(): a program that opens the CUDA driver or runtime by name gets this library. It is loaded already and has the SONAME
+/* dlopen() and dlsym().
+ *
+ * dlopen(): a program that opens the CUDA driver or runtime by name gets this library. It is loaded already and has the SONAME
  * libcuda.so.1, so asking the real dlopen() for that name finds it without any search.
  *
  * The real function looks at its return address to find the caller's RUNPATH and namespace, so it must be entered by a jump
@@ -13,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/macros.h"
+#include "frontend/compilers.h"
 #include "frontend/frontend.h"
 
 struct choice {
@@ -47,12 +50,48 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         ".size dlopen, . - dlopen\n");
 
+struct found {
+    void *value;  /* what dlsym() gives, or NULL: */
+    void *target; /* jump there */
+};
+struct found ws_dlsym_choose(void *handle, const char *name);
+
+__asm__(".text\n"
+        ".globl dlsym\n"
+        ".type dlsym, @function\n"
+        ".p2align 4\n"
+        "dlsym:\n"
+        ".cfi_startproc\n"
+        "endbr64\n"
+        "pushq %rdi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "pushq %rsi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "subq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "call ws_dlsym_choose\n"
+        "addq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "popq %rsi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "popq %rdi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "testq %rax, %rax\n"
+        "jz 1f\n"
+        "ret\n"
+        "1: jmpq *%rdx\n"
+        ".cfi_endproc\n"
+        ".size dlsym, . - dlsym\n");
+
 static void *(*real)(const char *, int);
+static void *(*real_dlsym)(void *, const char *);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_real(void)
 {
-    *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+    *(void **)&real_dlsym = ws_dlsym();
+    if (real_dlsym)
+        *(void **)&real = real_dlsym(RTLD_NEXT, "dlopen");
 }
 
 /* "libcuda.so", "libcudart.so.13", "/usr/lib/libcuda.so.535.104.05", … */
@@ -68,6 +107,21 @@ static bool is_cuda(const char *path)
             return true;
     }
     return false;
+}
+
+static void *no_symbol(void *handle, const char *name)
+{
+    return NULL;
+}
+
+struct found ws_dlsym_choose(void *handle, const char *name)
+{
+    struct found f = {NULL, NULL};
+    pthread_once(&once, find_real);
+    f.target = real_dlsym ? (void *)real_dlsym : (void *)no_symbol;
+    if (name && real_dlsym && !strncmp(name, "nv", 2) && handle != RTLD_NEXT)
+        f.value = ws_compiler_stand_in(handle, name, real_dlsym(handle, name));
+    return f;
 }
 
 static void *refuse(const char *name, int mode)

@@ -3,6 +3,7 @@
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
 #include "frontend/limits.h"
+#include "frontend/work.h"
 
 enum { CTX_FLAGS = 0xff };
 
@@ -171,12 +172,15 @@ WS_DRV_API(cuCtxGetDevice_v2, (int *ret, struct ws_ctx *c))
 WS_DRV_API(cuCtxSynchronize, (void))
 {
     WS_DRV_ENTER(c);
-    return ws_drv_error(ws_session_device_sync(c->device));
+    int code = ws_work_wait_device(c->device);
+    return code ? code : ws_drv_error(ws_session_device_sync(c->device));
 }
 
 WS_DRV_API(cuCtxSynchronize_v2, (struct ws_ctx * c))
 {
     int code = ctx_or_current(&c);
+    if (!code)
+        code = ws_work_wait_device(c->device);
     return code ? code : ws_drv_error(ws_session_device_sync(c->device));
 }
 

@@ -14,6 +14,9 @@ static int alloc(struct ws_ctx *c, uint64_t *ret, size_t bytes)
 {
     if (!ret || !bytes)
         return CUDA_INVALID_VALUE;
+    int code = ws_work_unsafe();
+    if (code)
+        return code;
     ws_err e = ws_session_mem_alloc(c->device, bytes, ret);
     if (!e)
         ws_ctx_own(c, WS_OWNED_MEMORY, *ret);
@@ -24,7 +27,9 @@ static int release(uint64_t address)
 {
     if (!address)
         return CUDA_OK;
-    int code = ws_hostmem_free(WS_HOSTMEM_MANAGED, (void *)(uintptr_t)address);
+    int code = ws_work_unsafe();
+    if (!code && (code = ws_block_free_outside(address)) < 0)
+        code = ws_hostmem_free(WS_HOSTMEM_MANAGED, (void *)(uintptr_t)address);
     if (code != CUDA_INVALID_VALUE)
         return code;
     ws_ctx_disown(WS_OWNED_MEMORY, address);
@@ -98,7 +103,9 @@ WS_DRV_API(cuMemHostAlloc, (void **ret, size_t bytes, unsigned flags))
     WS_DRV_ENTER(c);
     if (!ret || !bytes || flags & ~(unsigned)HOSTALLOC_FLAGS)
         return CUDA_INVALID_VALUE;
-    int code = ws_hostmem_alloc(WS_HOSTMEM_PINNED, c->device, bytes, flags, ret);
+    int code = ws_work_unsafe();
+    if (!code)
+        code = ws_hostmem_alloc(WS_HOSTMEM_PINNED, c->device, bytes, flags, ret);
     if (!code)
         ws_ctx_own(c, WS_OWNED_HOST, (uintptr_t)*ret);
     return code;
@@ -214,14 +221,14 @@ WS_DRV_API(cuMemHostGetFlags, (unsigned *ret, void *p))
     WS_DRV_STREAM_API(name, suffix, (dst_t dst, src_t src, size_t bytes), (dst, src, bytes))       \
     {                                                                                              \
         COPY_STREAM(id, NULL, per_thread);                                                         \
-        return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, dir, false));           \
+        return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, dir, false));              \
     }
 #define WS_DRV_COPY_ASYNC_API(name, suffix, dst_t, src_t, dir)                                     \
     WS_DRV_STREAM_API(name, suffix, (dst_t dst, src_t src, size_t bytes, void *stream),            \
                       (dst, src, bytes, stream))                                                   \
     {                                                                                              \
         COPY_STREAM(id, stream, per_thread);                                                       \
-        return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, dir, true));            \
+        return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, dir, true));               \
     }
 WS_DRV_COPY_API(cuMemcpyHtoD_v2, _ptds, uint64_t, const void *, WS_COPY_H2D)
 WS_DRV_COPY_ASYNC_API(cuMemcpyHtoDAsync_v2, _ptsz, uint64_t, const void *, WS_COPY_H2D)
@@ -298,19 +305,27 @@ static enum ws_copy_dir box_dir(int dst, int src)
     return src == WS_CU_MEMORY_HOST ? WS_COPY_H2D : WS_COPY_D2D;
 }
 
+int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,
+                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir)
+{
+    *box = (struct ws_copy_box){m->WidthInBytes, m->Height, m->Depth};
+    *dir = box_dir(m->dstMemoryType, m->srcMemoryType);
+    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstPitch, m->dstHeight,
+                        m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, dst);
+    return code ? code
+                : box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcPitch, m->srcHeight,
+                           m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, src);
+}
+
 static int copy_3d(uint64_t stream, const struct cu_memcpy_3d *m, bool async)
 {
     struct ws_copy_side dst, src;
-    struct ws_copy_box box = {m->WidthInBytes, m->Height, m->Depth};
-    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstPitch, m->dstHeight,
-                        m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, &dst);
-    if (!code)
-        code = box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcPitch, m->srcHeight,
-                        m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, &src);
+    struct ws_copy_box box;
+    enum ws_copy_dir dir;
+    int code = ws_drv_memcpy_sides(m, &dst, &src, &box, &dir);
     if (code || !box.width_bytes || !box.height || !box.depth)
         return code;
-    return ws_drv_error(
-        ws_work_copy_box(stream, &dst, &src, &box, box_dir(m->dstMemoryType, m->srcMemoryType), async));
+    return ws_drv_error(ws_work_copy_box(stream, &dst, &src, &box, dir, async));
 }
 
 /* A pitch of 0 means rows without a gap. */
@@ -376,8 +391,7 @@ static int fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t value_by
         return CUDA_INVALID_VALUE;
     if (!width || !height)
         return CUDA_OK;
-    return ws_drv_error(
-        ws_work_fill(stream, dst, value, value_bytes, width, height, pitch, async));
+    return ws_drv_error(ws_work_fill(stream, dst, value, value_bytes, width, height, pitch, async));
 }
 
 #define WS_DRV_FILL_API(name, suffix, type)                                                        \

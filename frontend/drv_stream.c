@@ -40,6 +40,7 @@ WS_DRV_API(cuStreamDestroy_v2, (void *stream))
     (void)c;
     if ((uintptr_t)stream < WS_STREAM_FIRST) /* default streams can't be destroyed */
         return CUDA_INVALID_HANDLE;
+    ws_work_forget_stream((uintptr_t)stream);
     ws_ctx_disown(WS_OWNED_STREAM, (uintptr_t)stream);
     return ws_drv_error(ws_session_stream_destroy((uintptr_t)stream));
 }
@@ -49,14 +50,16 @@ WS_DRV_STREAM_API(cuStreamSynchronize, _ptsz, (void *stream), (stream))
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
-    return ws_drv_error(ws_session_stream_sync(id));
+    int code = ws_work_wait_stream(id);
+    return code ? code : ws_drv_error(ws_session_stream_sync(id));
 }
 
 WS_DRV_STREAM_API(cuStreamQuery, _ptsz, (void *stream), (stream))
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
-    return ws_drv_error(ws_session_stream_query(id));
+    int code = ws_work_wait_stream(id);
+    return code ? code : ws_drv_error(ws_session_stream_query(id));
 }
 
 WS_DRV_STREAM_API(cuStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned flags),
@@ -97,7 +100,6 @@ WS_DRV_STREAM_QUESTION(cuStreamGetId, _ptsz, unsigned long long, id)
 WS_DRV_STREAM_QUESTION(cuStreamGetDevice, _ptsz, int, device)
 WS_DRV_STREAM_QUESTION(cuStreamGetCtx, _ptsz, struct ws_ctx *,
                        ws_ctx_owner(WS_OWNED_STREAM, id, device))
-WS_DRV_STREAM_QUESTION(cuStreamIsCapturing, _ptsz, int, 0)
 
 /* With green contexts the second answer would be one of those. */
 WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz, (void *stream, struct ws_ctx **ret, void **ret_green),
@@ -109,28 +111,6 @@ WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz, (void *stream, struct ws_ctx **ret, 
     return code;
 }
 
-/* No stream is ever capturing; all versions begin with these parameters and set no other then. */
-WS_DRV_STREAM_API(cuStreamGetCaptureInfo, _ptsz, (void *stream, int *status), (stream, status))
-{
-    return per_thread ? cuStreamIsCapturing_ptsz(stream, status)
-                      : cuStreamIsCapturing(stream, status);
-}
-WS_DRV_ALIAS(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo)
-WS_DRV_ALIAS(cuStreamGetCaptureInfo_v2_ptsz, cuStreamGetCaptureInfo_ptsz)
-WS_DRV_ALIAS(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo)
-WS_DRV_ALIAS(cuStreamGetCaptureInfo_v3_ptsz, cuStreamGetCaptureInfo_ptsz)
-
-WS_DRV_API(cuThreadExchangeStreamCaptureMode, (int *mode))
-{
-    if (!mode || *mode < 0 || *mode > 2)
-        return CUDA_INVALID_VALUE;
-    int old = ws_thread.capture_mode;
-    ws_thread.capture_mode = *mode;
-    *mode = old;
-    return CUDA_OK;
-}
-
-/* The callback runs here, when all before it is done: what comes after it on the stream can't have been given before it returns. */
 WS_DRV_STREAM_API(cuStreamAddCallback, _ptsz,
                   (void *stream, void (*fn)(void *, int, void *), void *data, unsigned flags),
                   (stream, fn, data, flags))
@@ -139,10 +119,9 @@ WS_DRV_STREAM_API(cuStreamAddCallback, _ptsz,
     WS_DRV_STREAM(id, stream, per_thread, c->device);
     if (!fn || flags)
         return CUDA_INVALID_VALUE;
-    ws_err e = ws_session_stream_sync(id);
-    if (e != WS__ERROR__INVALID_HANDLE)
-        fn(stream, ws_drv_error(e), data);
-    return ws_drv_error(e);
+    struct ws_work w = {.kind = WS_WORK_CALLBACK,
+                        .host = {.callback = fn, .data = data, .stream = stream}};
+    return ws_drv_error(ws_work_put(id, &w, true));
 }
 
 WS_DRV_STREAM_API(cuLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), void *data),
@@ -152,10 +131,8 @@ WS_DRV_STREAM_API(cuLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), vo
     WS_DRV_STREAM(id, stream, per_thread, c->device);
     if (!fn)
         return CUDA_INVALID_VALUE;
-    ws_err e = ws_session_stream_sync(id);
-    if (!e) /* not called after an error, unlike callbacks */
-        fn(data);
-    return ws_drv_error(e);
+    struct ws_work w = {.kind = WS_WORK_HOST, .host = {.fn = fn, .data = data}};
+    return ws_drv_error(ws_work_put(id, &w, true));
 }
 
 WS_DRV_STREAM_API(cuStreamAttachMemAsync, _ptsz,
@@ -239,6 +216,7 @@ WS_DRV_API(cuEventDestroy_v2, (void *event))
 {
     WS_DRV_ENTER(c);
     (void)c;
+    ws_work_forget_event((uintptr_t)event);
     ws_ctx_disown(WS_OWNED_EVENT, (uintptr_t)event);
     return ws_drv_error(ws_session_event_destroy((uintptr_t)event));
 }
@@ -265,14 +243,16 @@ WS_DRV_API(cuEventSynchronize, (void *event))
 {
     WS_DRV_ENTER(c);
     (void)c;
-    return ws_drv_error(ws_session_event_sync((uintptr_t)event));
+    int code = ws_work_wait_event((uintptr_t)event);
+    return code ? code : ws_drv_error(ws_session_event_sync((uintptr_t)event));
 }
 
 WS_DRV_API(cuEventQuery, (void *event))
 {
     WS_DRV_ENTER(c);
     (void)c;
-    return ws_drv_error(ws_session_event_query((uintptr_t)event));
+    int code = ws_work_wait_event((uintptr_t)event);
+    return code ? code : ws_drv_error(ws_session_event_query((uintptr_t)event));
 }
 
 WS_DRV_API(cuEventElapsedTime_v2, (float *ret, void *start, void *end))
@@ -281,6 +261,10 @@ WS_DRV_API(cuEventElapsedTime_v2, (float *ret, void *start, void *end))
     (void)c;
     if (!ret)
         return CUDA_INVALID_VALUE;
-    return ws_drv_error(ws_session_event_elapsed((uintptr_t)start, (uintptr_t)end, ret));
+    int code = ws_work_wait_event((uintptr_t)start);
+    if (!code)
+        code = ws_work_wait_event((uintptr_t)end);
+    return code ? code
+                : ws_drv_error(ws_session_event_elapsed((uintptr_t)start, (uintptr_t)end, ret));
 }
 WS_DRV_ALIAS(cuEventElapsedTime, cuEventElapsedTime_v2)

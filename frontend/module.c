@@ -485,9 +485,9 @@ static ws_err fits_at_once(struct ws_fn *f, const struct ws_launch_request *r)
                                                     : WS__ERROR__OK;
 }
 
-ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
+ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret)
 {
-    struct ws_launch l = {
+    *ret = (struct ws_launch){
         .function = f->function,
         .grid = {r->grid[0], r->grid[1], r->grid[2]},
         .block = {r->block[0], r->block[1], r->block[2]},
@@ -497,16 +497,20 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
         .packed = r->packed,
         .packed_bytes = (uint32_t)r->packed_bytes,
     };
-    if (ws_stream_of(r->stream, r->per_thread, f->mod->device, &l.stream))
-        return WS__ERROR__INVALID_HANDLE;
     if (r->shared_bytes > (size_t)f->max_dynamic_bytes || r->packed_bytes > UINT32_MAX)
         return WS__ERROR__INVALID_VALUE;
-    if (r->cooperative) {
-        ws_err e = fits_at_once(f, r);
-        if (e)
-            return e;
-    }
-    return ws_work_launch(&l, f);
+    return r->cooperative ? fits_at_once(f, r) : WS__ERROR__OK;
+}
+
+ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
+{
+    struct ws_launch l;
+    uint64_t stream;
+    if (ws_stream_of(r->stream, r->per_thread, f->mod->device, &stream))
+        return WS__ERROR__INVALID_HANDLE;
+    ws_err e = ws_fn_prepare(f, r, &l);
+    l.stream = stream;
+    return e ? e : ws_work_launch(&l, f);
 }
 
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative)

@@ -94,6 +94,8 @@ struct ws_launch_request {
     const void *packed;
     size_t packed_bytes;
 };
+/* What is checked without a stream, and the launch that comes of it; @ret->stream is left to the caller. */
+ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret);
 /* Return: WS__ERROR; the stream's handle is checked. */
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
 

@@ -1,228 +1,234 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nvJitLink: NVIDIA's own library links, which needs no GPU, but into machine code. What the devices here can use instead:
+/* nvJitLink: NVIDIA's own libnvJitLink links, which needs no GPU, and says what is wrong with the inputs. What it gives is machine
+ * code, and the devices here execute PTX. With link-time optimisation (-lto) it can give PTX too: it is asked to (-ptx). Without,
+ * we keep a copy of the inputs, and where it is asked for the machine code we give the container of them, which the daemon
+ * links when it is loaded (link_image.h).
  *
- * - of LTO code (-lto) the library can also give PTX, if asked when the linker is created: it is, and the question for the
- *   machine code is answered with that PTX;
- * - of PTX, fatbins, objects and archives it was given, a container is made for the daemon to link, as cuLinkComplete() does.
- * The library still does its own work on the inputs, so that its errors and logs are as ever.
+ * The handles are the library's; beside them stands what we keep. An input may be what we gave for machine code earlier: PTX is
+ * handed on as PTX; a container the library can't read, so from then on only we link.
  *
- * Only calls that go through the dynamic linker come here; a program that looks the functions up in the library itself gets
- * NVIDIA's answers. */
-#include <dlfcn.h>
+ * The header's inline functions call names with the version (__nvJitLinkCreate_13_0), dlsym() is asked for those without. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/link_image.h"
+#include "frontend/compilers.h"
 #include "frontend/facade.h"
 #include "frontend/link_inputs.h"
 #include "frontend/module.h"
 
-enum { NVJITLINK_INVALID_INPUT = 4, NVJITLINK_INTERNAL = 6 };
-
-struct jitlink {
-    struct jitlink *next;
-    void *handle; /* the library's */
-    bool lto;
-    struct ws_link_inputs inputs;
-    void *image; /* the container, made when its size is asked for */
-    uint64_t bytes;
+enum { /* nvJitLinkResult */
+       RESULT_OK = 0,
+       RESULT_INVALID_INPUT = 4,
+       RESULT_INTERNAL = 6,
 };
-static struct jitlink *all;
+enum { INPUT_CUBIN = 1, INPUT_PTX = 2 }; /* nvJitLinkInputType */
+
+struct kept {
+    struct kept *next;
+    void *handle; /* the library's */
+    struct ws_link_inputs inputs;
+    void *image;
+    uint64_t bytes;
+    bool lto, only_we;
+};
+static struct kept *all; /* lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void *real(const char *name)
+static struct kept *find(void *handle)
 {
-    void *fn = dlsym(RTLD_NEXT, name);
-    if (!fn)
-        ws_session_unsupported(name);
-    return fn;
+    pthread_mutex_lock(&lock);
+    struct kept *k = all;
+    while (k && k->handle != handle)
+        k = k->next;
+    pthread_mutex_unlock(&lock);
+    return k;
 }
 
-/* Lock held. */
-static struct jitlink *find(void *handle)
-{
-    struct jitlink *l = all;
-    while (l && l->handle != handle)
-        l = l->next;
-    return l;
-}
+#define REAL(type, fn, name)                                                                       \
+    type;                                                                                          \
+    *(void **)&fn = ws_compiler_function(name);                                                    \
+    if (!fn)                                                                                       \
+    return RESULT_INTERNAL
 
-static int create(const char *name, void **handle, uint32_t n, const char **options)
+/* ---- the life of a handle ---- */
+static int create(const char *name, void **ret, uint32_t n, const char *const *options)
 {
-    int (*fn)(void **, uint32_t, const char **);
-    const char *own[n + 1];
+    REAL(int (*real)(void **, uint32_t, const char *const *), real, name);
     bool lto = false, ptx = false;
-    for (uint32_t i = 0; i < n && options; i++) {
-        own[i] = options[i];
-        lto |= options[i] && (!strcmp(options[i], "-lto") || !strcmp(options[i], "-dlto"));
+    const char **longer = ws_alloc_array(n + 1u, sizeof *longer);
+    struct kept *k = ws_alloc(sizeof *k);
+    if (!longer || !k || !ret || (n && !options)) {
+        free(longer);
+        free(k);
+        return real(ret, n, options);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        longer[i] = options[i];
+        lto |= options[i] && !strcmp(options[i], "-lto");
         ptx |= options[i] && !strcmp(options[i], "-ptx");
     }
-    *(void **)&fn = real(name);
-    if (!fn)
-        return NVJITLINK_INTERNAL;
-    own[n] = "-ptx";
-    struct jitlink *l = ws_alloc(sizeof *l);
-    if (!l)
-        return NVJITLINK_INTERNAL;
-    int r = lto && !ptx && options ? fn(handle, n + 1, own) : fn(handle, n, options);
+    if (lto && !ptx)
+        longer[n++] = "-ptx";
+    int r = real(ret, n, longer);
+    free(longer);
     if (r) {
-        free(l);
+        free(k);
         return r;
     }
+    k->handle = *ret;
+    k->lto = lto;
     pthread_mutex_lock(&lock);
-    l->handle = *handle;
-    l->lto = lto;
-    l->next = all;
-    all = l;
+    k->next = all;
+    all = k;
     pthread_mutex_unlock(&lock);
-    return 0;
-}
-
-static void keep(void *handle, const void *data, uint64_t bytes, const char *name)
-{
-    pthread_mutex_lock(&lock);
-    struct jitlink *l = find(handle);
-    if (l && !l->lto && data && bytes)
-        (void)ws_link_inputs_add(&l->inputs, data, bytes,
-                                 name); /* what is missing is told when it is linked */
-    pthread_mutex_unlock(&lock);
-}
-
-static int add_data(const char *name, void *handle, int type, const void *data, size_t bytes,
-                    const char *label)
-{
-    int (*fn)(void *, int, const void *, size_t, const char *);
-    *(void **)&fn = real(name);
-    int r = fn ? fn(handle, type, data, bytes, label) : NVJITLINK_INTERNAL;
-    if (!r)
-        keep(handle, data, bytes, label);
-    return r;
-}
-
-static int add_file(const char *name, void *handle, int type, const char *path)
-{
-    int (*fn)(void *, int, const char *);
-    char *data;
-    uint64_t bytes;
-    *(void **)&fn = real(name);
-    int r = fn ? fn(handle, type, path) : NVJITLINK_INTERNAL;
-    if (!r && path && !ws_image_read_file(path, &data, &bytes)) {
-        keep(handle, data, bytes, path);
-        free(data);
-    }
-    return r;
-}
-
-/* Lock held. Return: whether there is a container. */
-static bool make_image(struct jitlink *l)
-{
-    if (!l->image && l->inputs.n &&
-        ws_link_image_make(l->inputs.v, l->inputs.n, 0, &l->image, &l->bytes))
-        l->image = NULL;
-    return l->image != NULL;
-}
-
-static int cubin_size(const char *ptx_name, void *handle, size_t *ret)
-{
-    int (*fn)(void *, size_t *), r = NVJITLINK_INVALID_INPUT;
-    pthread_mutex_lock(&lock);
-    struct jitlink *l = find(handle);
-    bool lto = l && l->lto;
-    if (l && !lto && ret && make_image(l)) {
-        *ret = l->bytes;
-        r = 0;
-    }
-    pthread_mutex_unlock(&lock);
-    if (!lto)
-        return r;
-    *(void **)&fn = real(ptx_name);
-    return fn ? fn(handle, ret) : NVJITLINK_INTERNAL;
-}
-
-static int cubin(const char *ptx_name, void *handle, void *image)
-{
-    int (*fn)(void *, char *), r = NVJITLINK_INVALID_INPUT;
-    pthread_mutex_lock(&lock);
-    struct jitlink *l = find(handle);
-    bool lto = l && l->lto;
-    if (l && !lto && image && make_image(l)) {
-        memcpy(image, l->image, l->bytes);
-        r = 0;
-    }
-    pthread_mutex_unlock(&lock);
-    if (!lto)
-        return r;
-    *(void **)&fn = real(ptx_name);
-    return fn ? fn(handle, image) : NVJITLINK_INTERNAL;
+    return RESULT_OK;
 }
 
 static int destroy(const char *name, void **handle)
 {
-    int (*fn)(void **);
-    *(void **)&fn = real(name);
+    REAL(int (*real)(void **), real, name);
+    struct kept *k = NULL;
     pthread_mutex_lock(&lock);
-    for (struct jitlink **at = &all; handle && *at; at = &(*at)->next)
-        if ((*at)->handle == *handle) {
-            struct jitlink *l = *at;
-            *at = l->next;
-            ws_link_inputs_deinit(&l->inputs);
-            free(l->image);
-            free(l);
+    for (struct kept **p = &all; handle && *p; p = &(*p)->next)
+        if ((*p)->handle == *handle) {
+            k = *p;
+            *p = k->next;
             break;
         }
     pthread_mutex_unlock(&lock);
-    return fn ? fn(handle) : NVJITLINK_INTERNAL;
+    if (k) {
+        ws_link_inputs_deinit(&k->inputs);
+        free(k->image);
+        free(k);
+    }
+    return real(handle);
 }
 
-/* The header's functions have the toolkit's version in their names; both spellings are exported. */
-WS_NVRTC_API(nvJitLinkCreate, (void **handle, uint32_t n, const char **options))
+/* ---- inputs ---- */
+static bool is_container(const void *data, size_t bytes)
 {
-    return create("nvJitLinkCreate", handle, n, options);
+    uint64_t n;
+    return ws_link_image_is(data, bytes, &n);
 }
-WS_NVRTC_API(__nvJitLinkCreate_13_0, (void **handle, uint32_t n, const char **options))
+
+static bool is_elf(const char *data, size_t bytes)
 {
-    return create("__nvJitLinkCreate_13_0", handle, n, options);
+    return bytes >= 4 && !memcmp(data, "\177ELF", 4);
 }
-WS_NVRTC_API(nvJitLinkAddData,
-             (void *handle, int type, const void *data, size_t bytes, const char *label))
+
+/* Keeps a copy. What we can't read is the library's to refuse. */
+static void keep(struct kept *k, const void *data, size_t bytes, const char *name)
 {
-    return add_data("nvJitLinkAddData", handle, type, data, bytes, label);
+    if (k && !k->lto && data && bytes)
+        (void)!ws_link_inputs_add(&k->inputs, data, bytes, name);
 }
-WS_NVRTC_API(__nvJitLinkAddData_13_0,
-             (void *handle, int type, const void *data, size_t bytes, const char *label))
+
+static int add_data(const char *fn, void *handle, int type, const void *data, size_t bytes,
+                    const char *name)
 {
-    return add_data("__nvJitLinkAddData_13_0", handle, type, data, bytes, label);
+    REAL(int (*real)(void *, int, const void *, size_t, const char *), real, fn);
+    struct kept *k = find(handle);
+    keep(k, data, bytes, name);
+    if (k && data && is_container(data, bytes)) {
+        k->only_we = true;
+        return k->lto ? RESULT_INVALID_INPUT : RESULT_OK;
+    }
+    if (type == INPUT_CUBIN && data && !is_elf(data, bytes))
+        type = INPUT_PTX; /* what nvrtcGetCUBIN() gave */
+    return real(handle, type, data, bytes, name);
 }
-WS_NVRTC_API(nvJitLinkAddFile, (void *handle, int type, const char *path))
+
+static int add_file(const char *fn, void *handle, int type, const char *path)
 {
-    return add_file("nvJitLinkAddFile", handle, type, path);
+    REAL(int (*real)(void *, int, const char *), real, fn);
+    struct kept *k = find(handle);
+    char *data = NULL;
+    uint64_t bytes = 0;
+    if (k && path && !ws_image_read_file(path, &data, &bytes))
+        keep(k, data, bytes, path);
+    free(data);
+    return real(handle, type, path);
 }
-WS_NVRTC_API(__nvJitLinkAddFile_13_0, (void *handle, int type, const char *path))
+
+static int complete(const char *fn, void *handle)
 {
-    return add_file("__nvJitLinkAddFile_13_0", handle, type, path);
+    REAL(int (*real)(void *), real, fn);
+    struct kept *k = find(handle);
+    return k && k->only_we ? RESULT_OK : real(handle);
 }
-WS_NVRTC_API(nvJitLinkGetLinkedCubinSize, (void *handle, size_t *bytes))
+
+/* ---- what comes out ---- */
+static int make_image(struct kept *k)
 {
-    return cubin_size("nvJitLinkGetLinkedPtxSize", handle, bytes);
+    if (k->image)
+        return RESULT_OK;
+    if (!k->inputs.n)
+        return RESULT_INVALID_INPUT;
+    return ws_link_image_make(k->inputs.v, k->inputs.n, WS_LINK_IMAGE_STRICT, &k->image, &k->bytes)
+               ? RESULT_INTERNAL
+               : RESULT_OK;
 }
-WS_NVRTC_API(__nvJitLinkGetLinkedCubinSize_13_0, (void *handle, size_t *bytes))
+
+/* @size: the library's function for the PTX's size; @own: that for the machine code's, which tells whether all went well. */
+static int image_bytes(const char *own, const char *size, void *handle, size_t *bytes)
 {
-    return cubin_size("__nvJitLinkGetLinkedPtxSize_13_0", handle, bytes);
+    struct kept *k = find(handle);
+    const char *name = k && k->lto ? size : own;
+    REAL(int (*real)(void *, size_t *), real, name);
+    int r = k && k->only_we ? RESULT_OK : real(handle, bytes);
+    if (r || !k || k->lto || !bytes)
+        return r;
+    r = make_image(k);
+    if (!r)
+        *bytes = k->bytes;
+    return r;
 }
-WS_NVRTC_API(nvJitLinkGetLinkedCubin, (void *handle, void *image))
+
+static int image(const char *own, const char *ptx, void *handle, void *out)
 {
-    return cubin("nvJitLinkGetLinkedPtx", handle, image);
+    struct kept *k = find(handle);
+    REAL(int (*real)(void *, void *), real, k && k->lto ? ptx : own);
+    if (!k || k->lto || !out)
+        return real(handle, out);
+    int r = make_image(k);
+    if (!r)
+        memcpy(out, k->image, k->bytes);
+    return r;
 }
-WS_NVRTC_API(__nvJitLinkGetLinkedCubin_13_0, (void *handle, void *image))
-{
-    return cubin("__nvJitLinkGetLinkedPtx_13_0", handle, image);
-}
-WS_NVRTC_API(nvJitLinkDestroy, (void **handle))
-{
-    return destroy("nvJitLinkDestroy", handle);
-}
-WS_NVRTC_API(__nvJitLinkDestroy_13_0, (void **handle))
-{
-    return destroy("__nvJitLinkDestroy_13_0", handle);
-}
+
+#define VARIANT(p, s)                                                                              \
+    WS_NVRTC_API(p##nvJitLinkCreate##s, (void **ret, uint32_t n, const char *const *options))      \
+    {                                                                                              \
+        return create(#p "nvJitLinkCreate" #s, ret, n, options);                                   \
+    }                                                                                              \
+    WS_NVRTC_API(p##nvJitLinkDestroy##s, (void **handle))                                          \
+    {                                                                                              \
+        return destroy(#p "nvJitLinkDestroy" #s, handle);                                          \
+    }                                                                                              \
+    WS_NVRTC_API(p##nvJitLinkAddData##s,                                                           \
+                 (void *handle, int type, const void *data, size_t bytes, const char *name))       \
+    {                                                                                              \
+        return add_data(#p "nvJitLinkAddData" #s, handle, type, data, bytes, name);                \
+    }                                                                                              \
+    WS_NVRTC_API(p##nvJitLinkAddFile##s, (void *handle, int type, const char *path))               \
+    {                                                                                              \
+        return add_file(#p "nvJitLinkAddFile" #s, handle, type, path);                             \
+    }                                                                                              \
+    WS_NVRTC_API(p##nvJitLinkComplete##s, (void *handle))                                          \
+    {                                                                                              \
+        return complete(#p "nvJitLinkComplete" #s, handle);                                        \
+    }                                                                                              \
+    WS_NVRTC_API(p##nvJitLinkGetLinkedCubinSize##s, (void *handle, size_t *bytes))                 \
+    {                                                                                              \
+        return image_bytes(#p "nvJitLinkGetLinkedCubinSize" #s, #p "nvJitLinkGetLinkedPtxSize" #s, \
+                           handle, bytes);                                                         \
+    }                                                                                              \
+    WS_NVRTC_API(p##nvJitLinkGetLinkedCubin##s, (void *handle, void *out))                         \
+    {                                                                                              \
+        return image(#p "nvJitLinkGetLinkedCubin" #s, #p "nvJitLinkGetLinkedPtx" #s, handle, out); \
+    }
+VARIANT(, )
+VARIANT(__, _13_0)

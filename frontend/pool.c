@@ -5,6 +5,7 @@
 #include "frontend/pool.h"
 
 #include "frontend/errors.h"
+#include "frontend/work.h"
 
 struct pool {
     _Atomic uint64_t attributes[4], used_bytes, high_bytes;
@@ -51,6 +52,12 @@ int ws_pool_alloc(struct ws_ctx *c, int device, uint64_t bytes, uint64_t stream,
     *ret_address = 0;
     if (!bytes)
         return CUDA_OK;
+    if (ws_work_capturing(stream)) {
+        struct ws_work w = {
+            .kind = WS_WORK_ALLOC,
+            .memory = {.bytes = bytes, .device = device, .ret_address = ret_address}};
+        return ws_drv_error(ws_work_put(stream, &w, true));
+    }
     r = ws_session_mem_alloc(device, bytes, ret_address);
     if (r)
         return ws_drv_error(r);
@@ -68,6 +75,13 @@ int ws_pool_free(uint64_t address, uint64_t stream)
     ws_err r = ws_session_stream_info(stream, NULL, NULL, NULL);
     if (r || !address)
         return ws_drv_error(r);
+    if (ws_work_capturing(stream)) {
+        struct ws_work w = {.kind = WS_WORK_FREE, .memory = {.address = address}};
+        return ws_drv_error(ws_work_put(stream, &w, true));
+    }
+    int code = ws_block_free_outside(address);
+    if (code >= 0)
+        return code;
     ws_session_mem_find(address, &m);
     ws_ctx_disown(WS_OWNED_MEMORY, address);
     r = ws_session_mem_free(address);

@@ -10,6 +10,8 @@
 struct ws_kernel *ws_registry_kernel(const void *function);
 /* A kernel, host function or CUfunction on a device. Return: a CUDA code as the runtime documents it for launches. */
 int ws_registry_fn(const void *function, int device, struct ws_fn **ret);
+/* The host function that stands for @k; NULL if none does. */
+const void *ws_registry_host(const struct ws_kernel *k);
 /* Address and size of the device variable that @symbol (a host variable's address) stands for. Return: a CUDA code. */
 int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address,
                          uint64_t *ret_bytes);

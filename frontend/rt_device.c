@@ -6,6 +6,7 @@
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
 #include "frontend/limits.h"
+#include "frontend/work.h"
 #include "frontend/hostmem.h"
 
 enum { FLAGS_MASK = 0xff & ~0x60, FLAG_SCHEDULE_MASK = 7, FLAG_MAP_HOST = 8 };
@@ -146,7 +147,8 @@ WS_RT_API(cudaChooseDevice, (int *device, const struct cuda_device_prop *want))
 WS_RT_API(cudaDeviceSynchronize, (void))
 {
     WS_RT_ENTER(device);
-    return WS_RT_DONE(ws_session_device_sync(device));
+    int code = ws_work_wait_device(device);
+    return code ? ws_rt_record(code) : WS_RT_DONE(ws_session_device_sync(device));
 }
 WS_RT_ALIAS(cudaThreadSynchronize, cudaDeviceSynchronize)
 

@@ -24,6 +24,9 @@ static int device_alloc(void **p, uint64_t bytes)
         *p = NULL;
         return CUDA_OK;
     }
+    int unsafe = ws_work_unsafe();
+    if (unsafe)
+        return ws_rt_record(unsafe);
     ws_err r = ws_session_mem_alloc(device, bytes, &address);
     if (r)
         return WS_RT_DONE(r);
@@ -67,7 +70,9 @@ WS_RT_API(cudaFree, (void *p))
     (void)device;
     if (!p)
         return CUDA_OK;
-    int code = ws_hostmem_free(WS_HOSTMEM_MANAGED, p);
+    int code = ws_work_unsafe();
+    if (!code && (code = ws_block_free_outside((uintptr_t)p)) < 0)
+        code = ws_hostmem_free(WS_HOSTMEM_MANAGED, p);
     if (code != CUDA_INVALID_VALUE)
         return ws_rt_record(code);
     ws_ctx_disown(WS_OWNED_MEMORY, (uintptr_t)p);
@@ -83,7 +88,8 @@ static int host_alloc(void **p, size_t bytes, unsigned flags)
         *p = NULL;
         return CUDA_OK;
     }
-    return ws_rt_record(ws_hostmem_alloc(WS_HOSTMEM_PINNED, device, bytes, flags, p));
+    int code = ws_work_unsafe();
+    return ws_rt_record(code ? code : ws_hostmem_alloc(WS_HOSTMEM_PINNED, device, bytes, flags, p));
 }
 
 WS_RT_API(cudaMallocHost, (void **p, size_t bytes))
@@ -99,7 +105,8 @@ WS_RT_API(cudaFreeHost, (void *p))
 {
     WS_RT_ENTER(device);
     (void)device;
-    return ws_rt_record(p ? ws_hostmem_free(WS_HOSTMEM_PINNED, p) : CUDA_OK);
+    int code = ws_work_unsafe();
+    return ws_rt_record(code ? code : p ? ws_hostmem_free(WS_HOSTMEM_PINNED, p) : CUDA_OK);
 }
 
 WS_RT_API(cudaMallocManaged, (void **p, size_t bytes, unsigned flags))
@@ -229,8 +236,7 @@ WS_RT_API(cudaMemcpyPeer,
     int code = check_peers(dst_device, src_device);
     if (code)
         return ws_rt_record(code);
-    return WS_RT_DONE(
-        ws_work_copy(ws_stream_legacy(device), dst, src, bytes, WS_COPY_D2D, false));
+    return WS_RT_DONE(ws_work_copy(ws_stream_legacy(device), dst, src, bytes, WS_COPY_D2D, false));
 }
 WS_RT_API(cudaMemcpyPeerAsync,
           (void *dst, int dst_device, const void *src, int src_device, size_t bytes, void *stream))
@@ -288,26 +294,30 @@ static bool box_side(const struct cuda_pitched_ptr *p, const struct cuda_pos *po
     return true;
 }
 
-static int copy_3d(const void *src_array, const struct cuda_pitched_ptr *src,
-                   const struct cuda_pos *src_pos, const void *dst_array,
-                   const struct cuda_pitched_ptr *dst, const struct cuda_pos *dst_pos,
-                   const struct cuda_extent *extent, int kind, void *stream, bool per_thread,
-                   bool async)
+int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
+                       struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir)
+{
+    if (p->srcArray || p->dstArray) {
+        ws_session_unsupported("cudaMemcpy3D with arrays");
+        return CUDA_NOT_SUPPORTED;
+    }
+    *box = (struct ws_copy_box){p->extent.width, p->extent.height, p->extent.depth};
+    int code = direction(p->kind, dir);
+    if (!code && (p->extent.width > p->srcPtr.pitch || p->extent.width > p->dstPtr.pitch))
+        code = CUDA_INVALID_PITCH;
+    if (!code && (!box_side(&p->srcPtr, &p->srcPos, src) || !box_side(&p->dstPtr, &p->dstPos, dst)))
+        code = CUDA_INVALID_VALUE;
+    return code;
+}
+
+static int copy_3d(const struct cuda_memcpy_3d_parms *p, void *stream, bool per_thread, bool async)
 {
     struct ws_copy_side d, s;
-    struct ws_copy_box box = {extent->width, extent->height, extent->depth};
+    struct ws_copy_box box;
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    if (src_array || dst_array) {
-        ws_session_unsupported("cudaMemcpy3D with arrays");
-        return ws_rt_record(CUDA_NOT_SUPPORTED);
-    }
-    int code = direction(kind, &dir);
-    if (!code && (extent->width > src->pitch || extent->width > dst->pitch))
-        code = CUDA_INVALID_PITCH;
-    if (!code && (!box_side(src, src_pos, &s) || !box_side(dst, dst_pos, &d)))
-        code = CUDA_INVALID_VALUE;
+    int code = ws_rt_memcpy_sides(p, &d, &s, &box, &dir);
     if (code)
         return ws_rt_record(code);
     return WS_RT_DONE(ws_work_copy_box(id, &d, &s, &box, dir, async));
@@ -317,16 +327,14 @@ WS_RT_STREAM_API(cudaMemcpy3D, _ptds, (const struct cuda_memcpy_3d_parms *p), (p
 {
     if (!p)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos,
-                   &p->extent, p->kind, NULL, per_thread, false);
+    return copy_3d(p, NULL, per_thread, false);
 }
 WS_RT_STREAM_API(cudaMemcpy3DAsync, _ptsz, (const struct cuda_memcpy_3d_parms *p, void *stream),
                  (p, stream))
 {
     if (!p)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos,
-                   &p->extent, p->kind, stream, per_thread, true);
+    return copy_3d(p, stream, per_thread, true);
 }
 
 enum { KIND_DEVICE_TO_DEVICE = 3 };
@@ -341,8 +349,15 @@ static int copy_3d_peer(const struct cuda_memcpy_3d_peer_parms *p, void *stream,
     int code = check_peers(p->srcDevice, p->dstDevice);
     if (code)
         return ws_rt_record(code);
-    return copy_3d(p->srcArray, &p->srcPtr, &p->srcPos, p->dstArray, &p->dstPtr, &p->dstPos,
-                   &p->extent, KIND_DEVICE_TO_DEVICE, stream, per_thread, async);
+    return copy_3d(&(struct cuda_memcpy_3d_parms){.srcArray = p->srcArray,
+                                                  .srcPos = p->srcPos,
+                                                  .srcPtr = p->srcPtr,
+                                                  .dstArray = p->dstArray,
+                                                  .dstPos = p->dstPos,
+                                                  .dstPtr = p->dstPtr,
+                                                  .extent = p->extent,
+                                                  .kind = KIND_DEVICE_TO_DEVICE},
+                   stream, per_thread, async);
 }
 WS_RT_STREAM_API(cudaMemcpy3DPeer, _ptds, (const struct cuda_memcpy_3d_peer_parms *p), (p))
 {

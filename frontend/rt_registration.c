@@ -149,6 +149,18 @@ struct ws_kernel *ws_registry_kernel(const void *function)
     return k;
 }
 
+const void *ws_registry_host(const struct ws_kernel *k)
+{
+    struct symbol *s, *next;
+    const void *found = NULL;
+    pthread_rwlock_rdlock(&lock);
+    HASH_ITER (hh, symbols, s, next)
+        if (k && s->kernel == k)
+            found = s->host;
+    pthread_rwlock_unlock(&lock);
+    return found;
+}
+
 int ws_registry_fn(const void *function, int device, struct ws_fn **ret)
 {
     struct ws_kernel *k = ws_registry_kernel(function);

@@ -53,6 +53,7 @@ WS_RT_API(cudaStreamDestroy, (void *stream))
     (void)device;
     if (id < WS_STREAM_FIRST) /* default streams can't be destroyed */
         return ws_rt_record(CUDA_INVALID_HANDLE);
+    ws_work_forget_stream(id);
     ws_ctx_disown(WS_OWNED_STREAM, id);
     return WS_RT_DONE(ws_session_stream_destroy(id));
 }
@@ -61,14 +62,16 @@ WS_RT_STREAM_API(cudaStreamSynchronize, _ptsz, (void *stream), (stream))
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    return WS_RT_DONE(ws_session_stream_sync(id));
+    int code = ws_work_wait_stream(id);
+    return code ? ws_rt_record(code) : WS_RT_DONE(ws_session_stream_sync(id));
 }
 
 WS_RT_STREAM_API(cudaStreamQuery, _ptsz, (void *stream), (stream))
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    return WS_RT_DONE(ws_session_stream_query(id));
+    int code = ws_work_wait_stream(id);
+    return code ? ws_rt_record(code) : WS_RT_DONE(ws_session_stream_query(id));
 }
 
 WS_RT_STREAM_API(cudaStreamWaitEvent, _ptsz, (void *stream, void *event, unsigned flags),
@@ -145,7 +148,6 @@ WS_RT_STREAM_API(cudaStreamGetId, _ptsz, (void *stream, unsigned long long *ret_
     return code;
 }
 
-/* The callback runs here, when all before it is done: what comes after it on the stream can't have been given before it returns. */
 WS_RT_STREAM_API(cudaStreamAddCallback, _ptsz,
                  (void *stream, void (*fn)(void *, int, void *), void *data, unsigned flags),
                  (stream, fn, data, flags))
@@ -154,11 +156,9 @@ WS_RT_STREAM_API(cudaStreamAddCallback, _ptsz,
     WS_RT_STREAM(id, stream, per_thread, device);
     if (!fn || flags)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    ws_err r = ws_session_stream_sync(id);
-    if (r == WS__ERROR__INVALID_HANDLE)
-        return WS_RT_DONE(r);
-    fn(stream, ws_rt_error(r), data);
-    return WS_RT_DONE(r);
+    struct ws_work w = {.kind = WS_WORK_CALLBACK,
+                        .host = {.callback = fn, .data = data, .stream = stream, .runtime = true}};
+    return WS_RT_DONE(ws_work_put(id, &w, true));
 }
 
 WS_RT_STREAM_API(cudaLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), void *data),
@@ -168,10 +168,8 @@ WS_RT_STREAM_API(cudaLaunchHostFunc, _ptsz, (void *stream, void (*fn)(void *), v
     WS_RT_STREAM(id, stream, per_thread, device);
     if (!fn)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    ws_err r = ws_session_stream_sync(id);
-    if (!r) /* not called after an error, unlike callbacks */
-        fn(data);
-    return WS_RT_DONE(r);
+    struct ws_work w = {.kind = WS_WORK_HOST, .host = {.fn = fn, .data = data}};
+    return WS_RT_DONE(ws_work_put(id, &w, true));
 }
 
 /* ---- attributes: hints that a software device doesn't need ---- */
@@ -213,40 +211,6 @@ WS_RT_STREAM_API(cudaStreamCopyAttributes, _ptsz, (void *dst, void *src), (dst, 
     return code ? code : info(src, per_thread, &device, &non_blocking, &priority, &id);
 }
 
-/* ---- capture: no stream is ever capturing ---- */
-
-WS_RT_STREAM_API(cudaStreamIsCapturing, _ptsz, (void *stream, int *status), (stream, status))
-{
-    WS_RT_ENTER(device);
-    WS_RT_STREAM(id, stream, per_thread, device);
-    (void)id;
-    if (!status)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    *status = 0;
-    return CUDA_OK;
-}
-
-/* All versions begin with these parameters, and set no other unless the stream is capturing. */
-WS_RT_STREAM_API(cudaStreamGetCaptureInfo, _ptsz, (void *stream, int *status), (stream, status))
-{
-    return per_thread ? cudaStreamIsCapturing_ptsz(stream, status)
-                      : cudaStreamIsCapturing(stream, status);
-}
-WS_RT_ALIAS(cudaStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo)
-WS_RT_ALIAS(cudaStreamGetCaptureInfo_v2_ptsz, cudaStreamGetCaptureInfo_ptsz)
-WS_RT_ALIAS(cudaStreamGetCaptureInfo_v3, cudaStreamGetCaptureInfo)
-WS_RT_ALIAS(cudaStreamGetCaptureInfo_v3_ptsz, cudaStreamGetCaptureInfo_ptsz)
-
-WS_RT_API(cudaThreadExchangeStreamCaptureMode, (int *mode))
-{
-    if (!mode || *mode < 0 || *mode > 2)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    int old = ws_thread.capture_mode;
-    ws_thread.capture_mode = *mode;
-    *mode = old;
-    return CUDA_OK;
-}
-
 /* ---- events ---- */
 
 static int event_create(void **event, unsigned flags)
@@ -281,6 +245,7 @@ WS_RT_API(cudaEventDestroy, (void *event))
 {
     WS_RT_ENTER(device);
     (void)device;
+    ws_work_forget_event(id_of(event));
     ws_ctx_disown(WS_OWNED_EVENT, id_of(event));
     return WS_RT_DONE(ws_session_event_destroy(id_of(event)));
 }
@@ -306,14 +271,16 @@ WS_RT_API(cudaEventSynchronize, (void *event))
 {
     WS_RT_ENTER(device);
     (void)device;
-    return WS_RT_DONE(ws_session_event_sync(id_of(event)));
+    int code = ws_work_wait_event(id_of(event));
+    return code ? ws_rt_record(code) : WS_RT_DONE(ws_session_event_sync(id_of(event)));
 }
 
 WS_RT_API(cudaEventQuery, (void *event))
 {
     WS_RT_ENTER(device);
     (void)device;
-    return WS_RT_DONE(ws_session_event_query(id_of(event)));
+    int code = ws_work_wait_event(id_of(event));
+    return code ? ws_rt_record(code) : WS_RT_DONE(ws_session_event_query(id_of(event)));
 }
 
 WS_RT_API(cudaEventElapsedTime, (float *ms, void *start, void *end))
@@ -322,6 +289,10 @@ WS_RT_API(cudaEventElapsedTime, (float *ms, void *start, void *end))
     (void)device;
     if (!ms)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    return WS_RT_DONE(ws_session_event_elapsed(id_of(start), id_of(end), ms));
+    int code = ws_work_wait_event(id_of(start));
+    if (!code)
+        code = ws_work_wait_event(id_of(end));
+    return code ? ws_rt_record(code)
+                : WS_RT_DONE(ws_session_event_elapsed(id_of(start), id_of(end), ms));
 }
 WS_RT_ALIAS(cudaEventElapsedTime_v2, cudaEventElapsedTime)

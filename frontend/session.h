@@ -99,9 +99,25 @@ ws_err ws_session_stream_query(uint64_t stream); /* OK or NOT_READY */
 ws_err ws_session_stream_wait(uint64_t stream, uint64_t event);
 ws_err ws_session_device_sync(int device);
 
+/* ---- what holds a stream ---- */
+/* A gate: the stream stops there until ws_session_gate_open(). @gate: the caller's, used once. */
+ws_err ws_session_gate_put(uint64_t stream, uint64_t gate);
+ws_err ws_session_gate_open(uint64_t gate);
+/* For the threads that serve gates: they are never held up by work that waits for a gate to be opened. */
+void ws_session_serve_gates(void);
+/* Waits until a stream has got to a gate. Return: DISCONNECTED when none will come any more. */
+ws_err ws_session_gate_next(uint64_t *ret_gate);
+/* The error that the context was lost with, or OK. */
+ws_err ws_session_lost(void);
+/* Writes a word when the stream gets there, or holds the stream until the word compares with @value as
+ * CUstreamWaitValue_flags @compare says. @bytes: 4 or 8. */
+ws_err ws_session_value(uint64_t stream, uint64_t address, uint64_t value, uint32_t bytes,
+                        bool write, uint32_t compare);
+
 /* ---- events ---- */
 ws_err ws_session_event_create(int device, bool timing, uint64_t *ret);
 ws_err ws_session_event_destroy(uint64_t event);
+int ws_session_event_device(uint64_t event); /* -1: no such event */
 ws_err ws_session_event_record(uint64_t event, uint64_t stream);
 ws_err ws_session_event_sync(uint64_t event);
 ws_err ws_session_event_query(uint64_t event);
@@ -140,6 +156,8 @@ struct ws_launch {
 };
 /* Checks grid, block and shared size against the device at once (INVALID_CONFIGURATION, OUT_OF_RESOURCES), as CUDA does. */
 ws_err ws_session_launch(const struct ws_launch *l);
+/* Only the checks, and no stream. */
+ws_err ws_session_launch_check(const struct ws_launch *l);
 ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
                             uint32_t shared_bytes, uint32_t *ret_blocks);
 

@@ -325,6 +325,16 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
     return WS__ERROR__OK;
 }
 
+ws_err ws_session_launch_check(const struct ws_launch *l)
+{
+    struct ws_channel *c;
+    ws_err r = ws_session_enter(&c);
+    const struct ws_function *f = l->function;
+    if (!r && f->module->epoch != ws_session_epoch(f->module->device))
+        r = WS__ERROR__INVALID_HANDLE;
+    return r ? r : check_shape(l, f->info, ws_session_device(f->module->device));
+}
+
 ws_err ws_session_launch(const struct ws_launch *l)
 {
     struct ws_channel *c;

@@ -225,6 +225,12 @@ ws_err ws_session_event_destroy(uint64_t event)
                  : WS__ERROR__OK;
 }
 
+int ws_session_event_device(uint64_t event)
+{
+    struct event *e = find_event(event);
+    return e ? e->device : -1;
+}
+
 ws_err ws_session_event_record(uint64_t event, uint64_t stream)
 {
     struct ws_channel *c;

@@ -2,7 +2,7 @@
 /* Work, issued: one case for each kind. */
 #include "frontend/work.h"
 
-_Atomic unsigned ws_work_watch;
+#include "frontend/host.h"
 
 static ws_err issue_copy(uint64_t stream, const struct ws_work *w, bool async)
 {
@@ -12,6 +12,17 @@ static ws_err issue_copy(uint64_t stream, const struct ws_work *w, bool async)
                                (const void *)(uintptr_t)w->copy.src.address, b->width_bytes,
                                w->copy.dir, async);
     return ws_copy_box(stream, &w->copy.dst, &w->copy.src, b, w->copy.dir, async);
+}
+
+static ws_err issue_values(uint64_t stream, const struct ws_work *w)
+{
+    ws_err r = WS__ERROR__OK;
+    for (size_t i = 0; !r && i < w->values.n; i++) {
+        const struct ws_value_op *o = &w->values.ops[i];
+        if (o->bytes)
+            r = ws_session_value(stream, o->address, o->value, o->bytes, !o->is_wait, o->flags);
+    }
+    return r;
 }
 
 ws_err ws_work_issue(uint64_t stream, const struct ws_work *w, bool async)
@@ -31,29 +42,21 @@ ws_err ws_work_issue(uint64_t stream, const struct ws_work *w, bool async)
         return ws_session_event_record(w->event.event, stream);
     case WS_WORK_WAIT:
         return ws_session_stream_wait(stream, w->event.event);
-    default:
+    case WS_WORK_HOST:
+    case WS_WORK_CALLBACK:
+        return ws_host_put(stream, w);
+    case WS_WORK_VALUES:
+        return issue_values(stream, w);
+    case WS_WORK_EMPTY:
+        return WS__ERROR__OK;
+    default: /* what only graphs and pools do */
         return WS__ERROR__NOT_SUPPORTED;
     }
 }
 
 ws_err ws_work_put(uint64_t stream, const struct ws_work *w, bool async)
 {
-    return ws_work_issue(stream, w, async);
-}
-
-int ws_work_unsafe_slow(void)
-{
-    return CUDA_OK;
-}
-int ws_work_wait_stream_slow(uint64_t stream)
-{
-    return CUDA_OK;
-}
-int ws_work_wait_event_slow(uint64_t event)
-{
-    return CUDA_OK;
-}
-bool ws_work_capturing_slow(uint64_t stream)
-{
-    return false;
+    bool taken = false;
+    ws_err r = ws_work_capture(stream, w, async, &taken);
+    return r || taken ? r : ws_work_issue(stream, w, async);
 }

@@ -33,6 +33,7 @@ struct ws_value_op { /* CUstreamBatchMemOpParams, as far as it matters */
 enum { WS_VALUE_GEQ, WS_VALUE_EQ, WS_VALUE_AND, WS_VALUE_NOR };
 
 struct ws_fn;
+struct ws_graph;
 struct ws_work {
     enum ws_work_kind kind;
     union {
@@ -67,22 +68,34 @@ struct ws_work {
         struct {
             uint64_t address, bytes;
             int device;
-        } memory; /* ALLOC, FREE */
+            uint64_t *ret_address;    /* ALLOC */
+        } memory;                     /* ALLOC, FREE */
+        const struct ws_graph *graph; /* CHILD: borrowed, to be cloned */
     };
 };
 
-/* Not 0 while a stream is being captured, or an event remembers that it was recorded in a capture. */
-extern _Atomic unsigned ws_work_watch;
+/* How many streams are being captured; how many events remember that they were recorded in a capture. */
+extern _Atomic unsigned ws_work_watch, ws_work_marked;
 static inline bool ws_work_watched(void)
 {
     return WS_UNLIKELY(atomic_load_explicit(&ws_work_watch, memory_order_relaxed) != 0);
 }
 
+static inline bool ws_work_events_watched(void)
+{
+    return ws_work_watched() ||
+           WS_UNLIKELY(atomic_load_explicit(&ws_work_marked, memory_order_relaxed) != 0);
+}
+
 /* Issues @w to the session, or adds it to the graph that @stream is captured into. @async: as ws_session_copy(). */
 ws_err ws_work_put(uint64_t stream, const struct ws_work *w, bool async);
+/* As ws_work_put(), but what is not captured is left to the caller. @ret_taken: out; whether it was. */
+ws_err ws_work_capture(uint64_t stream, const struct ws_work *w, bool async, bool *ret_taken);
 /* Issues it whatever is being captured. */
 ws_err ws_work_issue(uint64_t stream, const struct ws_work *w, bool async);
 
+/* cudaFree() and the like of an address that may be a graph's. Return: a CUDA code, or -1: it is not a graph's. */
+int ws_block_free_outside(uint64_t address);
 /* To be asked by calls that may wait for, or change, more than they are told of (allocation, freeing, synchronisation, queries):
  * not allowed during captures of other than relaxed mode. Return: CUDA_OK or CUDA's code; then those captures are lost. */
 int ws_work_unsafe_slow(void);
@@ -99,7 +112,25 @@ static inline int ws_work_wait_stream(uint64_t stream)
 }
 static inline int ws_work_wait_event(uint64_t event)
 {
-    return ws_work_watched() ? ws_work_wait_event_slow(event) : CUDA_OK;
+    return ws_work_events_watched() ? ws_work_wait_event_slow(event) : CUDA_OK;
+}
+int ws_work_wait_device_slow(int device);
+static inline int ws_work_wait_device(int device)
+{
+    return ws_work_watched() ? ws_work_wait_device_slow(device) : CUDA_OK;
+}
+/* Before a stream or an event is destroyed. */
+void ws_work_forget_stream_slow(uint64_t stream);
+void ws_work_forget_event_slow(uint64_t event);
+static inline void ws_work_forget_stream(uint64_t stream)
+{
+    if (ws_work_watched())
+        ws_work_forget_stream_slow(stream);
+}
+static inline void ws_work_forget_event(uint64_t event)
+{
+    if (ws_work_events_watched())
+        ws_work_forget_event_slow(event);
 }
 /* True if @stream is being captured: for calls that make memory or the like in stream order. */
 bool ws_work_capturing_slow(uint64_t stream);
@@ -108,28 +139,34 @@ static inline bool ws_work_capturing(uint64_t stream)
     return ws_work_watched() && ws_work_capturing_slow(stream);
 }
 
+/* The sides of a 3-D copy (rt_memory.c, drv_memory.c). Return: a CUDA code. */
+struct cuda_memcpy_3d_parms;
+struct cu_memcpy_3d;
+int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
+                       struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
+int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,
+                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
+
 /* ---- by kind: as the session's functions, or those of copy.h ---- */
 static inline ws_err ws_work_launch(const struct ws_launch *l, struct ws_fn *fn)
 {
     if (!ws_work_watched())
         return ws_session_launch(l);
-    return ws_work_put(l->stream,
-                       &(struct ws_work){.kind = WS_WORK_LAUNCH, .launch = {.l = *l, .fn = fn}},
-                       true);
+    return ws_work_put(
+        l->stream, &(struct ws_work){.kind = WS_WORK_LAUNCH, .launch = {.l = *l, .fn = fn}}, true);
 }
 static inline ws_err ws_work_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
                                   enum ws_copy_dir dir, bool async)
 {
     if (!ws_work_watched())
         return ws_session_copy(stream, dst, src, bytes, dir, async);
-    return ws_work_put(
-        stream,
-        &(struct ws_work){.kind = WS_WORK_COPY,
-                          .copy = {.dst = {(uintptr_t)dst, bytes, bytes},
-                                   .src = {(uintptr_t)src, bytes, bytes},
-                                   .box = {bytes, 1, 1},
-                                   .dir = dir}},
-        async);
+    return ws_work_put(stream,
+                       &(struct ws_work){.kind = WS_WORK_COPY,
+                                         .copy = {.dst = {(uintptr_t)dst, bytes, bytes},
+                                                  .src = {(uintptr_t)src, bytes, bytes},
+                                                  .box = {bytes, 1, 1},
+                                                  .dir = dir}},
+                       async);
 }
 static inline ws_err ws_work_copy_box(uint64_t stream, const struct ws_copy_side *dst,
                                       const struct ws_copy_side *src, const struct ws_copy_box *box,
@@ -167,14 +204,14 @@ static inline ws_err ws_work_fill(uint64_t stream, uint64_t dst, uint32_t value,
 /* @external: a node of its own in a capture, not a dependency of the capture. */
 static inline ws_err ws_work_record(uint64_t event, uint64_t stream, bool external)
 {
-    if (!ws_work_watched())
+    if (!ws_work_events_watched() && !external)
         return ws_session_event_record(event, stream);
-    return ws_work_put(
-        stream, &(struct ws_work){.kind = WS_WORK_RECORD, .event = {event, external}}, true);
+    return ws_work_put(stream,
+                       &(struct ws_work){.kind = WS_WORK_RECORD, .event = {event, external}}, true);
 }
 static inline ws_err ws_work_wait(uint64_t stream, uint64_t event, bool external)
 {
-    if (!ws_work_watched())
+    if (!ws_work_events_watched() && !external)
         return ws_session_stream_wait(stream, event);
     return ws_work_put(stream, &(struct ws_work){.kind = WS_WORK_WAIT, .event = {event, external}},
                        true);

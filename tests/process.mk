@@ -1,10 +1,11 @@
 # Process tests: programs, daemon and library together. Each starts a daemon of its own; tests/process/lib.sh is what they share.
 PROCESS_TESTS = tests/process/cli.sh tests/process/clients.sh tests/process/clients_nvcc.sh tests/process/faults.sh \
-	tests/process/kills.sh
+	tests/process/kills.sh tests/process/real_clients.sh
 dist_check_SCRIPTS += $(PROCESS_TESTS)
 TEST_EXTENSIONS = .sh
 TESTS += $(PROCESS_TESTS)
-EXTRA_DIST += tests/process/lib.sh tests/process/README.md tests/process/installed.sh
+EXTRA_DIST += tests/process/lib.sh tests/process/README.md tests/process/installed.sh tests/clients/numba_client.py tests/clients/tinygrad_client.py \
+	tests/clients/halide_client.py tests/clients/nvrtc_client.c
 
 installcheck-local: tests/cuda/drv_matmul
 	srcdir=$(top_srcdir) $(top_srcdir)/tests/process/installed.sh $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) \
@@ -12,3 +13,7 @@ installcheck-local: tests/cuda/drv_matmul
 
 # nvcc's programs were built and run by the tree that distcheck starts from.
 AM_DISTCHECK_CONFIGURE_FLAGS = --with-nvcc=no --enable-werror
+
+# What real_clients.sh installed.
+clean-local:
+	rm -rf tests/clients/venv

@@ -310,6 +310,24 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     return t2;
 }
 
+/* The name of a texture, sampler or surface reference stands for the handle that its variable holds (base/texture.h). */
+static uint32_t src_handle(struct ws_dec *d, const struct ws_ptx_operand *o,
+                           const struct ws_ptx_var *v, const struct ws_store *s, uint32_t width)
+{
+    bool global = v->space == WS_SP_GLOBAL && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_VAR;
+    if (width != 8 || o->imm || (!global && s->kind != WS_STORE_KPARAM)) {
+        ws_dec_unsupported(d, "address of %s", v->name);
+        return 64;
+    }
+    uint32_t t = ws_dec_temp(d, 8);
+    uint32_t at = global ? ws_dec_var_row(d, 8, (uint32_t)WS_PTX_SYM_INDEX(o->sym), 0) : 0;
+    struct ws_uop *u = ws_dec_emit3(d, global ? WS_H_ld_x : WS_H_ld_p, t, at, 0);
+    u->imm = global ? 0 : (int64_t)s->off;
+    u->x = (global ? WS_SP_GLOBAL : WS_SP_PARAM) | WS_X_NOCOUNT | 8u << WS_X_SIZE_SHIFT |
+           1u << WS_X_VEC_SHIFT;
+    return t;
+}
+
 static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
 {
     if (WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_FUNC)
@@ -317,6 +335,8 @@ static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32
                             ws_exec_func_va((uint32_t)WS_PTX_SYM_INDEX(o->sym)) + (uint64_t)o->imm);
     struct ws_store *s;
     const struct ws_ptx_var *v = ws_dec_symvar(d, o->sym, &s);
+    if (v->type >= WS_T_TEXREF && v->type <= WS_T_SURFREF)
+        return src_handle(d, o, v, s, width);
     switch (v->space) {
     case WS_SP_GLOBAL:
     case WS_SP_CONST:

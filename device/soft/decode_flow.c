@@ -492,6 +492,13 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
             copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
         return true;
     }
+    if (strcmp(name, "cudaGraphSetConditional") == 0 &&
+        c->n_args == 2) { /* (handle, unsigned value): the handle is a word's address */
+        uint32_t handle = arg_row(d, &c->args[0], 8), value = arg_row(d, &c->args[1], 4);
+        u = ws_dec_emit3(d, WS_H_st_x, value, handle, 0);
+        u->x = WS_SP_GLOBAL | 4u << WS_X_SIZE_SHIFT | 1u << WS_X_VEC_SHIFT;
+        return true;
+    }
     return false;
 }
 

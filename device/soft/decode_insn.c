@@ -48,7 +48,7 @@ static uint32_t mxcsr(insn i, bool honour_rnd)
     return i->flags & WS_F_FTZ ? mx | 0x8040 : mx;
 }
 
-static bool no_such(struct ws_dec *d, insn i)
+bool ws_dec_no_such(struct ws_dec *d, insn i)
 {
     char text[160];
     ws_ptx_insn_text(d->m, d->df->f, i, text, sizeof text);
@@ -56,6 +56,7 @@ static bool no_such(struct ws_dec *d, insn i)
                        text);
     return false;
 }
+#define no_such ws_dec_no_such
 
 enum ws_work_class ws_dec_class(insn i)
 {
@@ -1435,6 +1436,8 @@ static void bar(struct ws_dec *d, insn i)
 
 void ws_dec_insn(struct ws_dec *d, insn i)
 {
+    if (ws_dec_tex(d, i) || ws_dec_video(d, i))
+        return;
     for (unsigned k = 0; k < i->n_types; k++)
         if (i->types[k] >= WS_T_F32X2 ||
             (i->types[k] >= WS_T_TEXREF && i->types[k] <= WS_T_SURFREF)) {
@@ -1504,13 +1507,6 @@ void ws_dec_insn(struct ws_dec *d, insn i)
     case WS_OP_LOP3:
     case WS_OP_SAD:
         bits(d, i);
-        break;
-    case WS_OP_VABSDIFF4:
-        if (i->sub == WS_SUB_ADD && !is_signed(i->types[0]) && i->n_operands == 4 && !i->ext &&
-            !is_signed(i->types[1]) && !is_signed(i->types[2]))
-            op3(d, i, WS_H_vabsdiff4_add, WS_T_U32, WS_T_U32, WS_T_U32, WS_T_U32);
-        else
-            no_such(d, i);
         break;
     case WS_OP_TESTP: {
         uint32_t a = ws_dec_src(d, &i->operands[1], i->types[0]);

@@ -116,6 +116,7 @@ struct ws_ctx {
     uint64_t shared_bytes;
     struct ws_mapping maps[WS_N_MAPS];
     uint32_t n_maps, spin;
+    struct ws_tex_cache *tex; /* headers of textures that were checked (exec_tex.h); NULL: none yet */
     bool granted; /* a warp-synchronous micro-op goes on with the lanes that are here */
     uint32_t cls[8];
     uint64_t n_thread_insns;

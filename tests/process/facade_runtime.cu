@@ -509,8 +509,9 @@ static void two_devices()
 
 static void unsupported()
 {
-    cudaGraph_t g;
-    IS(cudaErrorNotSupported, cudaGraphCreate(&g, 0));
+    cudaExternalMemory_t m;
+    cudaExternalMemoryHandleDesc d = {};
+    IS(cudaErrorNotSupported, cudaImportExternalMemory(&m, &d));
 }
 
 static void reset()

@@ -321,6 +321,10 @@ ws_err ws_session_event_create(int device, bool timing, uint64_t *ret)
         }
     return WS__ERROR__OUT_OF_MEMORY;
 }
+int ws_session_event_device(uint64_t event)
+{
+    return on_event(event) ? -1 : 0;
+}
 ws_err ws_session_event_destroy(uint64_t event)
 {
     for (size_t i = 0; i < WS_ARRAY_SIZE(events); i++)
@@ -443,4 +447,38 @@ void ws_session_unsupported(const char *entry_point)
 {
     fake.n_unsupported++;
     strncpy(fake.unsupported, entry_point, sizeof fake.unsupported - 1);
+}
+
+/* ---- gates: none is ever reached ---- */
+ws_err ws_session_gate_put(uint64_t stream, uint64_t gate)
+{
+    return on_stream(stream);
+}
+ws_err ws_session_gate_open(uint64_t gate)
+{
+    return answer();
+}
+void ws_session_serve_gates(void)
+{
+}
+ws_err ws_session_gate_next(uint64_t *ret_gate)
+{
+    return WS__ERROR__DISCONNECTED;
+}
+ws_err ws_session_lost(void)
+{
+    return fake.lost;
+}
+ws_err ws_session_value(uint64_t stream, uint64_t address, uint64_t value, uint32_t bytes,
+                        bool write, uint32_t compare)
+{
+    return on_stream(stream);
+}
+ws_err ws_session_launch_check(const struct ws_launch *l)
+{
+    return answer();
+}
+int ws_function_device(const struct ws_function *f)
+{
+    return f->m->device;
 }

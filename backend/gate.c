@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What holds a stream for something other than the device's work.
+ *
+ * Gates: a host function stands in the stream. When the stream gets there the client is told (Notice.gates) and the stream waits
+ * until the client says that the function has returned. Nothing else waits: a gate is the head of one stream. A gate that was
+ * never opened goes with its client.
+ *
+ * Values: a stream writes a word, at once when it gets there, or waits until a word in the client's memory compares as it wants. Kernels, copies and the program itself write
+ * such words without telling anybody, so the loop looks: at every turn, and every POLL_MS if nothing else happens. Reading needs
+ * no device: soft devices' memory and pinned memory are mapped here, and only the loop takes mappings away. */
+#include "backend/backend.h"
+
+#include "base/alloc.h"
+
+enum { POLL_MS = 1 };
+
+static Ws__Error no_memory(struct ws_client *c)
+{
+    ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+    return WS__ERROR__INTERNAL;
+}
+
+/* ---- gates ---- */
+
+static struct ws_gate *gate_find(struct ws_client *c, uint64_t id)
+{
+    struct ws_gate *g;
+    HASH_FIND(hh, c->gates, &id, sizeof id, g);
+    return g;
+}
+
+Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t seq, bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    if (!s || gate_find(c, m->gate))
+        return WS__ERROR__INVALID_HANDLE;
+    struct ws_gate *g = ws_alloc(sizeof *g);
+    struct ws_job *j = g ? ws_job_new(c, WS_JOB_GATE) : NULL;
+    if (!j) {
+        free(g);
+        return no_memory(c);
+    }
+    g->id = m->gate;
+    g->stream = s;
+    HASH_ADD(hh, c->gates, id, sizeof g->id, g);
+    j->gate = g;
+    j->seq = seq;
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}
+
+bool ws_gate_pass(struct ws_job *j)
+{
+    struct ws_client *c = j->client;
+    struct ws_gate *g = j->gate;
+    if (g->open || g->reached)
+        return g->open;
+    if (ws_grow((void **)&c->reached, &c->cap_reached, c->n_reached + 1, sizeof *c->reached)) {
+        no_memory(c);
+        return false;
+    }
+    g->reached = true;
+    c->reached[c->n_reached++] = g->id;
+    ws_client_touch(c);
+    return false;
+}
+
+Ws__Error ws_gate_open(struct ws_client *c, uint64_t id)
+{
+    struct ws_gate *g = gate_find(c, id);
+    if (!g || !g->reached || g->open)
+        return WS__ERROR__INVALID_HANDLE;
+    g->open = true;
+    ws_stream_wake(g->stream);
+    return WS__ERROR__OK;
+}
+
+void ws_gate_free(struct ws_client *c, struct ws_gate *g)
+{
+    HASH_DEL(c->gates, g);
+    free(g);
+}
+
+/* ---- values ---- */
+
+Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_t seq,
+                          bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    struct ws_mapping map;
+    if (!s)
+        return WS__ERROR__INVALID_HANDLE;
+    if ((m->bytes != 4 && m->bytes != 8) || m->address % m->bytes || m->compare > WS_VALUE_NOR ||
+        !ws_space_find(c->space, m->address, m->bytes, &map) ||
+        (m->write && map.flags & WS_MAP_READONLY))
+        return WS__ERROR__INVALID_VALUE;
+    struct ws_job *j = ws_job_new(c, WS_JOB_VALUE);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    j->seq = seq;
+    j->value.va = m->address;
+    j->value.value = m->value;
+    j->value.bytes = (uint8_t)m->bytes;
+    j->value.compare = (uint8_t)m->compare;
+    j->value.write = m->write;
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}
+
+/* CUstreamWaitValue_flags: "greater or equal" is of the cyclic difference. */
+static bool compare(uint64_t have, uint64_t want, unsigned bytes, unsigned how)
+{
+    uint64_t mask = bytes == 4 ? UINT32_MAX : UINT64_MAX, diff = (have - want) & mask;
+    switch (how) {
+    case WS_VALUE_GEQ:
+        return !(diff >> (bytes * 8 - 1));
+    case WS_VALUE_EQ:
+        return !diff;
+    case WS_VALUE_AND:
+        return (have & want & mask) != 0;
+    default:
+        return (~(have | want) & mask) != 0;
+    }
+}
+
+bool ws_value_pass(struct ws_job *j)
+{
+    struct ws_client *c = j->client;
+    struct ws_mapping m;
+    if (c->sticky)
+        return true;
+    if (!ws_space_find(c->space, j->value.va, j->value.bytes, &m)) {
+        ws_client_async_error(c, j->stream->context, WS__ERROR__ILLEGAL_ADDRESS,
+                              "a stream waits for a value at 0x%llx, which has been freed",
+                              (unsigned long long)j->value.va);
+        return true;
+    }
+    uint8_t *p = m.host + (j->value.va - m.va);
+    if (j->value.write) {
+        if (j->value.bytes == 4)
+            __atomic_store_n((uint32_t *)p, (uint32_t)j->value.value, __ATOMIC_RELEASE);
+        else
+            __atomic_store_n((uint64_t *)p, j->value.value, __ATOMIC_RELEASE);
+        return true;
+    }
+    uint64_t have = j->value.bytes == 4 ? __atomic_load_n((uint32_t *)p, __ATOMIC_ACQUIRE)
+                                        : __atomic_load_n((uint64_t *)p, __ATOMIC_ACQUIRE);
+    return compare(have, j->value.value, j->value.bytes, j->value.compare);
+}
+
+int ws_server_poll_values(struct ws_server *s)
+{
+    ws_list_for_each_safe (n, &s->polling) {
+        struct ws_stream *st = ws_list_entry(n, struct ws_stream, blocked);
+        if (ws_value_pass(st->head))
+            ws_stream_wake(st);
+    }
+    ws_server_run_ready(s);
+    return ws_list_empty(&s->polling) ? -1 : POLL_MS;
+}
