@@ -757,6 +757,7 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
     d.img->fp_off = ws_dec_row_alloc(&d, 4);
     d.guard = d.img->ones_off;
     decode_all(&d, func);
+    d.img->uses_heap = d.uses_heap;
     if (d.oom)
         r = ws_raise(-ENOMEM);
     else if (d.unsupported)
