@@ -181,26 +181,30 @@ static bool operand(struct ws_parser *p, struct ws_ptx_operand *o, int depth)
     case '{':
         ws_parse_next(p);
         o->kind = WS_OPD_VEC;
-        return elements(p, o, '}', "',' or '}' in the vector", depth);
+        return elements(p, o, '}', "',' or '}' in the vector", depth) &&
+               (p->t.kind != '|' || depth > 0 || pair(p, o));
     case '[':
         return address(p, o, depth);
-    case '!': {
+    case '!':
+    case '-': { /* a predicate; a number of vmad */
         struct ws_lex saved = p->lex;
         const char *prev_end = p->prev_end;
         ws_parse_next(p);
-        if (p->t.kind != WS_TOK_NAME) { /* !0, as a constant expression */
+        if (p->t.kind != WS_TOK_NAME) { /* !0, -1, as a constant expression */
             saved.c_locale = p->lex.c_locale;
             p->lex = saved;
             p->t = at;
             p->prev_end = prev_end;
             return ws_expr_parse(p, o);
         }
+        bool number = at.kind == '-';
         at = p->t;
         o->neg = 1;
         if (!named(p, o))
             return false;
-        return o->kind == WS_OPD_REG ||
-               ws_parse_fail(p, &at, "'!' must stand before a predicate register");
+        return (o->kind == WS_OPD_REG && (p->regs[o->reg].type == WS_T_PRED) != number) ||
+               ws_parse_fail(p, &at, "'%c' must stand before a %s register", number ? '-' : '!',
+                             number ? "number's" : "predicate");
     }
     case WS_TOK_NAME:
         if (at.len == 1 && *at.s == '_') {

@@ -121,7 +121,11 @@ static void print_operand(const struct printer *p, const struct ws_ptx_operand *
 {
     switch (o->kind) {
     case WS_OPD_REG:
-        fprintf(p->out, "%s%s%s", o->neg ? "!" : "", reg_name(p, o->reg), o->part ? o->part : "");
+        fprintf(p->out, "%s%s%s",
+                !o->neg                                ? ""
+                : p->f->regs[o->reg].type == WS_T_PRED ? "!"
+                                                       : "-",
+                reg_name(p, o->reg), o->part ? o->part : "");
         break;
     case WS_OPD_IMM:
         print_imm(p->out, o);

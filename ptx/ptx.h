@@ -241,7 +241,7 @@ enum {
 /* ---- operands (chapter 6) ---- */
 enum ws_ptx_operand_kind {
     WS_OPD_NONE,
-    WS_OPD_REG, /* reg; neg for "!%p" in a source predicate */
+    WS_OPD_REG, /* reg; neg for "!%p" in a source predicate, "-%r" in vmad */
     WS_OPD_IMM, /* imm: integer as two's complement, floats as bits of f64 (imm_kind tells); see ws_ptx_imm_as() */
     WS_OPD_SREG, /* sreg, sreg_dim */
     WS_OPD_SYM,  /* address of a variable or function: sym + imm */
@@ -301,7 +301,7 @@ enum ws_ptx_sreg { /* chapter 10; %x.y and %x.z are the same sreg with sreg_dim 
 
 struct ws_ptx_operand {
     uint8_t kind;     /* enum ws_ptx_operand_kind */
-    uint8_t neg;      /* predicate source negated; on IMM never set */
+    uint8_t neg;      /* predicate, or source of vmad, negated; on IMM never set */
     uint8_t imm_kind; /* enum ws_ptx_imm_kind */
     uint8_t sreg;     /* enum ws_ptx_sreg */
     uint8_t sreg_dim;

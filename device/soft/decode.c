@@ -256,8 +256,6 @@ static bool reg_ok(struct ws_dec *d, const struct ws_ptx_operand *o)
         ws_dec_unsupported(d, "%s: operand is no register", ws_ptx_op_name(d->in->op));
     else if (o->part || d->df->f->regs[o->reg].vec > 1)
         ws_dec_unsupported(d, "%s: part of a register", ws_ptx_op_name(d->in->op));
-    else if (reg_width(&d->df->f->regs[o->reg]) > 8)
-        ws_dec_unsupported(d, "128-bit register %s", d->df->f->regs[o->reg].name);
     else
         return true;
     return false;
@@ -265,7 +263,7 @@ static bool reg_ok(struct ws_dec *d, const struct ws_ptx_operand *o)
 
 static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
 {
-    uint32_t t, native = 4;
+    uint32_t t, a = 0, native = 4;
     enum ws_handler h = WS_H_nop;
     switch (o->sreg) {
     case WS_SR_CLOCK:
@@ -286,13 +284,11 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     case WS_SR_GLOBALTIMER_HI:
         t = ws_dec_temp(d, 8);
         ws_dec_emit3(d, WS_H_globaltimer, t, 0, 0);
-        native = ws_dec_temp(d, 4);
-        ws_dec_emit3(d, o->sreg == WS_SR_GLOBALTIMER_LO ? WS_H_unlo_32 : WS_H_unhi_32, native, t,
-                     0);
-        return native;
-    case WS_SR_PM:
-        ws_dec_unsupported(d, "special register %s", ws_ptx_sreg_name(o->sreg));
-        return 64;
+        h = o->sreg == WS_SR_GLOBALTIMER_LO ? WS_H_unlo_32 : WS_H_unhi_32;
+        a = t;
+        break;
+    case WS_SR_PM: /* nothing is being monitored */
+        return ws_dec_const(d, width ? width : 4, 0);
     default:
         if (o->sreg_dim > 2 && o->sreg != WS_SR_ENVREG && o->sreg != WS_SR_RESERVED_SMEM_OFFSET)
             ws_dec_unsupported(d, "special register %s as a vector", ws_ptx_sreg_name(o->sreg));
@@ -302,12 +298,30 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
                                         .dim = o->sreg_dim});
     }
     t = ws_dec_temp(d, native);
-    ws_dec_emit3(d, h, t, 0, 0);
+    ws_dec_emit3(d, h, t, a, 0);
     if (native == width)
         return t;
     uint32_t t2 = ws_dec_temp(d, width);
     ws_dec_emit3(d, ws_dec_cvt_int(width, uint_of(native)), t2, t, 0);
     return t2;
+}
+
+/* The name of a texture, sampler or surface reference stands for the handle that its variable holds (base/texture.h). */
+static uint32_t src_handle(struct ws_dec *d, const struct ws_ptx_operand *o,
+                           const struct ws_ptx_var *v, const struct ws_store *s, uint32_t width)
+{
+    bool global = v->space == WS_SP_GLOBAL && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_VAR;
+    if (width != 8 || o->imm || (!global && s->kind != WS_STORE_KPARAM)) {
+        ws_dec_unsupported(d, "address of %s", v->name);
+        return 64;
+    }
+    uint32_t t = ws_dec_temp(d, 8);
+    uint32_t at = global ? ws_dec_var_row(d, 8, (uint32_t)WS_PTX_SYM_INDEX(o->sym), 0) : 0;
+    struct ws_uop *u = ws_dec_emit3(d, global ? WS_H_ld_x : WS_H_ld_p, t, at, 0);
+    u->imm = global ? 0 : (int64_t)s->off;
+    u->x = (global ? WS_SP_GLOBAL : WS_SP_PARAM) | WS_X_NOCOUNT | 8u << WS_X_SIZE_SHIFT |
+           1u << WS_X_VEC_SHIFT;
+    return t;
 }
 
 static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
@@ -317,6 +331,8 @@ static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32
                             ws_exec_func_va((uint32_t)WS_PTX_SYM_INDEX(o->sym)) + (uint64_t)o->imm);
     struct ws_store *s;
     const struct ws_ptx_var *v = ws_dec_symvar(d, o->sym, &s);
+    if (v->type >= WS_T_TEXREF && v->type <= WS_T_SURFREF)
+        return src_handle(d, o, v, s, width);
     switch (v->space) {
     case WS_SP_GLOBAL:
     case WS_SP_CONST:
@@ -378,6 +394,10 @@ uint32_t ws_dec_src(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
             ws_dec_unsupported(d, "%s: predicate operand", ws_ptx_op_name(d->in->op));
             return 64;
         }
+        if (w > 8) {
+            ws_dec_unsupported(d, "%s: 128-bit operand", ws_ptx_op_name(d->in->op));
+            return 64;
+        }
         uint32_t tmp = ws_dec_temp(d, width);
         ws_dec_emit3(d, ws_dec_cvt_int(width, uint_of(w)), tmp, off, 0);
         return tmp;
@@ -421,8 +441,9 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
     uint32_t w = reg_width(&d->df->f->regs[o->reg]);
     if (w == width)
         return d->df->rows[o->reg];
-    if (w == 0 || width == 0) {
-        ws_dec_unsupported(d, "%s: predicate destination", ws_ptx_op_name(d->in->op));
+    if (w == 0 || width == 0 || w > 8) {
+        ws_dec_unsupported(d, "%s: %s destination", ws_ptx_op_name(d->in->op),
+                           w > 8 ? "128-bit" : "predicate");
         return 64;
     }
     *ret_finish = true;
@@ -436,6 +457,32 @@ void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx
     ws_dec_emit3(d, ws_dec_cvt_int(w, t), d->df->rows[o->reg], row, 0);
 }
 
+static uint32_t reg128(struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    if (o->kind == WS_OPD_REG && reg_ok(d, o)) {
+        if (reg_width(&d->df->f->regs[o->reg]) == 16)
+            return d->df->rows[o->reg];
+        ws_dec_unsupported(d, "%s: operand is no 128-bit register", ws_ptx_op_name(d->in->op));
+    } else if (o->kind != WS_OPD_REG) {
+        ws_dec_unsupported(d, "%s: form of operand", ws_ptx_op_name(d->in->op));
+    }
+    return 64;
+}
+
+uint32_t ws_dec_src128(struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    return reg128(d, o);
+}
+
+uint32_t ws_dec_dst128(struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    if (o->kind != WS_OPD_SINK)
+        return reg128(d, o);
+    if (!d->sink128)
+        d->sink128 = ws_dec_row_alloc(d, 16);
+    return d->sink128;
+}
+
 uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret_neg)
 {
     *ret_neg = o->neg;
@@ -443,6 +490,11 @@ uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret
         return o->imm ? d->img->ones_off : ws_dec_const(d, 0, 0);
     if (o->kind == WS_OPD_REG && reg_ok(d, o) && reg_width(&d->df->f->regs[o->reg]) == 0)
         return d->df->rows[o->reg];
+    if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_IS_EXPLICIT_CLUSTER) {
+        uint32_t p = ws_dec_temp(d, 0);
+        ws_dec_emit3(d, WS_H_p_set, p, src_sreg(d, o, 4), 0);
+        return p;
+    }
     ws_dec_unsupported(d, "%s: operand is no predicate", ws_ptx_op_name(d->in->op));
     return 64;
 }
@@ -531,7 +583,7 @@ static void place_function(struct ws_dec *d, struct ws_dfunc *df)
     }
     for (uint32_t k = 0; k < f->n_regs; k++) {
         uint32_t w = reg_width(&f->regs[k]);
-        df->rows[k] = ws_dec_row_alloc(d, w > 8 ? 8 : w);
+        df->rows[k] = ws_dec_row_alloc(d, w);
     }
     place_vars(d, df);
     if (!df->recursive || d->oom)
@@ -705,6 +757,7 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
     d.img->fp_off = ws_dec_row_alloc(&d, 4);
     d.guard = d.img->ones_off;
     decode_all(&d, func);
+    d.img->uses_heap = d.uses_heap;
     if (d.oom)
         r = ws_raise(-ENOMEM);
     else if (d.unsupported)

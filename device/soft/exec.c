@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/soft/decode_priv.h"
+#include "device/soft/exec_tex.h"
 
 enum {
     QUANTUM = 2048,   /* warp instructions of a turn */
@@ -124,6 +125,7 @@ static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
         .local_bytes = img->local_bytes,
         .n_regs = estimate_regs(f),
         .max_threads_per_block = max_threads(f),
+        .uses_heap = img->uses_heap,
         .ptx_version = m->version,
         .sm = m->sm,
     };
@@ -234,11 +236,12 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
     const struct ws_srcref *s = &b->img->srcs[u->src];
     const struct ws_ptx_func *f = &m->funcs[s->func];
     uint32_t t = c->w->index * 32 + (lane & 31), bx = g->block[0], by = g->block[1];
-    char insn[80] = "", where[64];
+    char insn[80] = "", where[112];
     if (s->insn < f->n_insns)
         ws_ptx_insn_text(m, f, &f->insns[s->insn], insn, sizeof insn);
     if (e == WS_DEV_E_ILLEGAL_ADDRESS || e == WS_DEV_E_MISALIGNED)
-        snprintf(where, sizeof where, "address 0x%" PRIx64, addr);
+        snprintf(where, sizeof where, "address 0x%" PRIx64 "%s%s%s", addr, what ? " (" : "",
+                 what ? what : "", what ? ")" : "");
     else
         snprintf(where, sizeof where, "%s", what ? what : ws_dev_error_name(e));
     int n = snprintf(g->text, sizeof g->text,
@@ -798,6 +801,7 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
         free(b->shared_alloc);
         free(b->rets);
         free(b->saves);
+        free(b->ctx.tex);
         free(b);
     }
     return NULL;
@@ -866,6 +870,7 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, st
     c->work = work;
     c->n_maps = 0;
     memset(c->maps, 0, sizeof c->maps); /* mappings may have changed between steps */
+    ws_exec_tex_forget(c);
     while (b->n_done_warps < b->n_warps) {
         bool ran = false, all_wait = true;
         uint32_t first = b->next_warp;

@@ -180,6 +180,9 @@ uint64_t wss_do(struct wss *w, unsigned peer, Ws__Command__CCase which, void *su
     case WS__COMMAND__C_MEM_INFO:
         c.mem_info = *(uint32_t *)sub;
         break;
+    case WS__COMMAND__C_OUTPUT:
+        c.output = 0;
+        break;
     default:
         c.launch = sub;
     }

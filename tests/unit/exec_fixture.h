@@ -5,7 +5,7 @@
 
 #include "device/soft/exec.h"
 
-enum { FIX_MAX_BUFS = 16 };
+enum { FIX_MAX_BUFS = 64 };
 struct fix {
     struct ws_ptx_module *m;
     struct ws_code *code;

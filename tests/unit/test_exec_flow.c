@@ -578,8 +578,10 @@ static void test_what_is_missing_is_named(void **state)
 {
     struct fix *f = *state;
     assert_int_equal(
-        fix_load(f,
-                 HEAD KERNEL("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd0, {%f1, %f2}];\nret;")),
+        fix_load(
+            f,
+            HEAD KERNEL(
+                "tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd0, {%r0, %r0, %r0, %r0}];\nret;")),
         WS_PTX_E_UNSUPPORTED);
     assert_true(f->diags.n >= 1);
     assert_non_null(strstr(f->diags.v[0].text, "tex"));
