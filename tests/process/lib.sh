@@ -100,7 +100,7 @@ client() {
 
 # Clients are named "kind/workload"; kinds: drv, and static and shared where nvcc built them.
 drv_clients() {
-    for w in matmul aes sort search blackscholes montecarlo histogram stencil graph; do echo "drv/$w"; done
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil; do echo "drv/$w"; done
 }
 nvcc_clients() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
