@@ -227,7 +227,7 @@ static int misuse()
             cudaErrorInvalidValue);
     REFUSED(cudaMalloc3DArray(&none, &f, make_cudaExtent(8, 0, 8)), cudaErrorInvalidValue);
     CHECK(cudaMallocArray(&a, &f, 8, 8));
-    REFUSED(cudaMemcpy2DToArray(a, 0, 0, v, 32, 36, 8, cudaMemcpyHostToDevice),
+    REFUSED(cudaMemcpy2DToArray(a, 0, 0, v, 28, 32, 8, cudaMemcpyHostToDevice),
             cudaErrorInvalidPitchValue);
     REFUSED(cudaMemcpy2DToArray(a, 4, 0, v, 32, 32, 8, cudaMemcpyHostToDevice),
             cudaErrorInvalidValue);
