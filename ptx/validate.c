@@ -168,6 +168,7 @@ static enum ws_ptx_type slot_type(const struct ws_ptx_insn *i, char c)
 static bool next_slot(const struct ws_ptx_insn *i, const char **s, struct slot *ret)
 {
     const char *p = *s;
+    bool absent = false;
     *ret = (struct slot){0};
     while (*p == ' ')
         p++;
@@ -215,9 +216,12 @@ static bool next_slot(const struct ws_ptx_insn *i, const char **s, struct slot *
         case '?':
             ret->optional = true;
             break;
+        case 'c':
+            absent = i->sub != WS_SUB_CAS;
+            break;
         }
     *s = p;
-    return true;
+    return absent ? next_slot(i, s, ret) : true;
 }
 
 static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,

@@ -20,6 +20,12 @@ tests_fuzz_fuzz_exec_LDADD = $(EXEC_LDADD)
 dist_check_SCRIPTS += tests/fuzz/exec.sh
 TESTS += tests/fuzz/exec.sh
 EXTRA_DIST += tests/corpus/exec
+check_PROGRAMS += tests/unit/test_exec_forms
+tests_unit_test_exec_forms_SOURCES = tests/unit/test_exec_forms.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_forms_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
+tests_unit_test_exec_forms_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_forms
+EXTRA_DIST += tests/ptx/forms.txt
 check_PROGRAMS += tests/unit/test_exec_tex
 tests_unit_test_exec_tex_SOURCES = tests/unit/test_exec_tex.c tests/unit/exec_texture.h tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_tex_LDADD = $(EXEC_LDADD)

@@ -256,8 +256,6 @@ static bool reg_ok(struct ws_dec *d, const struct ws_ptx_operand *o)
         ws_dec_unsupported(d, "%s: operand is no register", ws_ptx_op_name(d->in->op));
     else if (o->part || d->df->f->regs[o->reg].vec > 1)
         ws_dec_unsupported(d, "%s: part of a register", ws_ptx_op_name(d->in->op));
-    else if (reg_width(&d->df->f->regs[o->reg]) > 8)
-        ws_dec_unsupported(d, "128-bit register %s", d->df->f->regs[o->reg].name);
     else
         return true;
     return false;
@@ -265,7 +263,7 @@ static bool reg_ok(struct ws_dec *d, const struct ws_ptx_operand *o)
 
 static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
 {
-    uint32_t t, native = 4;
+    uint32_t t, a = 0, native = 4;
     enum ws_handler h = WS_H_nop;
     switch (o->sreg) {
     case WS_SR_CLOCK:
@@ -286,13 +284,11 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     case WS_SR_GLOBALTIMER_HI:
         t = ws_dec_temp(d, 8);
         ws_dec_emit3(d, WS_H_globaltimer, t, 0, 0);
-        native = ws_dec_temp(d, 4);
-        ws_dec_emit3(d, o->sreg == WS_SR_GLOBALTIMER_LO ? WS_H_unlo_32 : WS_H_unhi_32, native, t,
-                     0);
-        return native;
-    case WS_SR_PM:
-        ws_dec_unsupported(d, "special register %s", ws_ptx_sreg_name(o->sreg));
-        return 64;
+        h = o->sreg == WS_SR_GLOBALTIMER_LO ? WS_H_unlo_32 : WS_H_unhi_32;
+        a = t;
+        break;
+    case WS_SR_PM: /* nothing is being monitored */
+        return ws_dec_const(d, width ? width : 4, 0);
     default:
         if (o->sreg_dim > 2 && o->sreg != WS_SR_ENVREG && o->sreg != WS_SR_RESERVED_SMEM_OFFSET)
             ws_dec_unsupported(d, "special register %s as a vector", ws_ptx_sreg_name(o->sreg));
@@ -302,7 +298,7 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
                                         .dim = o->sreg_dim});
     }
     t = ws_dec_temp(d, native);
-    ws_dec_emit3(d, h, t, 0, 0);
+    ws_dec_emit3(d, h, t, a, 0);
     if (native == width)
         return t;
     uint32_t t2 = ws_dec_temp(d, width);
@@ -398,6 +394,10 @@ uint32_t ws_dec_src(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
             ws_dec_unsupported(d, "%s: predicate operand", ws_ptx_op_name(d->in->op));
             return 64;
         }
+        if (w > 8) {
+            ws_dec_unsupported(d, "%s: 128-bit operand", ws_ptx_op_name(d->in->op));
+            return 64;
+        }
         uint32_t tmp = ws_dec_temp(d, width);
         ws_dec_emit3(d, ws_dec_cvt_int(width, uint_of(w)), tmp, off, 0);
         return tmp;
@@ -441,8 +441,9 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
     uint32_t w = reg_width(&d->df->f->regs[o->reg]);
     if (w == width)
         return d->df->rows[o->reg];
-    if (w == 0 || width == 0) {
-        ws_dec_unsupported(d, "%s: predicate destination", ws_ptx_op_name(d->in->op));
+    if (w == 0 || width == 0 || w > 8) {
+        ws_dec_unsupported(d, "%s: %s destination", ws_ptx_op_name(d->in->op),
+                           w > 8 ? "128-bit" : "predicate");
         return 64;
     }
     *ret_finish = true;
@@ -456,6 +457,32 @@ void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx
     ws_dec_emit3(d, ws_dec_cvt_int(w, t), d->df->rows[o->reg], row, 0);
 }
 
+static uint32_t reg128(struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    if (o->kind == WS_OPD_REG && reg_ok(d, o)) {
+        if (reg_width(&d->df->f->regs[o->reg]) == 16)
+            return d->df->rows[o->reg];
+        ws_dec_unsupported(d, "%s: operand is no 128-bit register", ws_ptx_op_name(d->in->op));
+    } else if (o->kind != WS_OPD_REG) {
+        ws_dec_unsupported(d, "%s: form of operand", ws_ptx_op_name(d->in->op));
+    }
+    return 64;
+}
+
+uint32_t ws_dec_src128(struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    return reg128(d, o);
+}
+
+uint32_t ws_dec_dst128(struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    if (o->kind != WS_OPD_SINK)
+        return reg128(d, o);
+    if (!d->sink128)
+        d->sink128 = ws_dec_row_alloc(d, 16);
+    return d->sink128;
+}
+
 uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret_neg)
 {
     *ret_neg = o->neg;
@@ -463,6 +490,11 @@ uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret
         return o->imm ? d->img->ones_off : ws_dec_const(d, 0, 0);
     if (o->kind == WS_OPD_REG && reg_ok(d, o) && reg_width(&d->df->f->regs[o->reg]) == 0)
         return d->df->rows[o->reg];
+    if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_IS_EXPLICIT_CLUSTER) {
+        uint32_t p = ws_dec_temp(d, 0);
+        ws_dec_emit3(d, WS_H_p_set, p, src_sreg(d, o, 4), 0);
+        return p;
+    }
     ws_dec_unsupported(d, "%s: operand is no predicate", ws_ptx_op_name(d->in->op));
     return 64;
 }
@@ -551,7 +583,7 @@ static void place_function(struct ws_dec *d, struct ws_dfunc *df)
     }
     for (uint32_t k = 0; k < f->n_regs; k++) {
         uint32_t w = reg_width(&f->regs[k]);
-        df->rows[k] = ws_dec_row_alloc(d, w > 8 ? 8 : w);
+        df->rows[k] = ws_dec_row_alloc(d, w);
     }
     place_vars(d, df);
     if (!df->recursive || d->oom)

@@ -70,7 +70,7 @@ struct ws_dec {
     uint32_t seg, guard, gneg;
     uint32_t temps[9][16], n_temps[9], temps_used[9]; /* by lane width in bytes; 0: predicates */
     uint32_t cf;                                      /* carry word */
-    uint32_t sink[9];                                 /* rows that nobody reads */
+    uint32_t sink[9], sink128;                        /* rows that nobody reads */
 };
 
 /* ---- decode.c ---- */
@@ -92,6 +92,10 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
                     bool *ret_finish);
 void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
                    uint32_t row);
+/* A 128-bit register is two rows of 64-bit lanes: the low halves, and WS_DEC_HIGH_HALF bytes on the high ones. */
+enum { WS_DEC_HIGH_HALF = 256 };
+uint32_t ws_dec_src128(struct ws_dec *d, const struct ws_ptx_operand *o);
+uint32_t ws_dec_dst128(struct ws_dec *d, const struct ws_ptx_operand *o);
 /* Predicate word of a source; *ret_neg: inverted. */
 uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret_neg);
 uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o);
@@ -99,8 +103,8 @@ uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src
 const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_store **ret_store);
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from);
 /* @reason: gets what is unsupported. Return: 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND (unresolved), -ENOMEM. */
-int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags,
-                 struct ws_image **ret, char reason[256]);
+int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret,
+                 char reason[256]);
 
 static inline uint32_t ws_dec_width(enum ws_ptx_type t)
 {
