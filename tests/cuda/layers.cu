@@ -88,7 +88,7 @@ static cudaArray_t array_of(const float *data, int depth, unsigned flags)
     cudaMemcpy3DParms copy = {};
     copy.srcPtr = make_cudaPitchedPtr((void *)data, N * sizeof(float), N, N);
     copy.dstArray = array;
-    copy.extent = make_cudaExtent(N, N, depth);
+    copy.extent = make_cudaExtent(N, N, depth ? depth : 1);
     copy.kind = cudaMemcpyHostToDevice;
     CHECK(cudaMemcpy3D(&copy));
     return array;
