@@ -421,6 +421,9 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
                                                           : WS__ERROR__OK);
         return;
     case WS__LIMIT__WHAT__MALLOC_HEAP_BYTES:
+        reply(k, ws_space_set_heap_bytes(k->c->space, m->value) ? WS__ERROR__INVALID_VALUE
+                                                                : WS__ERROR__OK);
+        return;
     case WS__LIMIT__WHAT__STACK_BYTES: /* the device gives each thread what its kernel needs */
         reply(k, WS__ERROR__OK);
         return;

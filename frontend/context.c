@@ -13,6 +13,7 @@
 #include "frontend/errors.h"
 #include "frontend/limits.h"
 #include "frontend/module.h"
+#include "frontend/registry.h"
 
 __thread struct ws_thread ws_thread;
 
@@ -163,7 +164,10 @@ bool ws_ctx_valid(const struct ws_ctx *c)
 
 void ws_ctx_activate(struct ws_ctx *primary)
 {
+    bool fresh = !primary->active;
     primary->active = true;
+    if (fresh && ws_registry_eager())
+        ws_registry_load_all(primary->device);
 }
 
 int ws_ctx_push(struct ws_ctx *c)

@@ -42,6 +42,7 @@ struct ws_dec {
     struct ws_code *code;
     struct ws_arena tmp; /* dies with the image's decoding */
     struct ws_image *img;
+    bool uses_heap;
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
     struct ws_uop *uops;

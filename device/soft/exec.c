@@ -125,6 +125,7 @@ static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
         .local_bytes = img->local_bytes,
         .n_regs = estimate_regs(f),
         .max_threads_per_block = max_threads(f),
+        .uses_heap = img->uses_heap,
         .ptx_version = m->version,
         .sm = m->sm,
     };

@@ -168,7 +168,7 @@ struct ws_image {
     uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
     uint32_t local_bytes;               /* of a thread, if not recursive */
     uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
-    bool recursive;
+    bool recursive, uses_heap;
     uint32_t save_bytes;              /* widest set of rows a recursive function saves */
     const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
     uint32_t n_func_entry;

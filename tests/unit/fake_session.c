@@ -431,6 +431,10 @@ ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
     *ret_blocks = fake.occupancy;
     return answer();
 }
+bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
+{
+    return false;
+}
 void ws_session_output(void) {}
 ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
 {
