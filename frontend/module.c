@@ -22,6 +22,7 @@
 #include "frontend/image.h"
 #include "frontend/link_image.h"
 #include "frontend/work.h"
+#include "frontend/texture.h"
 
 struct ws_library {
     struct ws_slot slot;
@@ -140,6 +141,7 @@ static void mod_forget(struct ws_mod *m)
         ws_slab_free(&fns, f);
     }
     m->fns = NULL;
+    ws_texref_drop_module(m);
     ws_slab_free(&mods, m);
 }
 
@@ -663,6 +665,27 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
     if (r)
         return ws_drv_error(r);
     *ret_blocks = (int)n;
+    return CUDA_OK;
+}
+
+int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
+                       int *ret_clusters)
+{
+    bool cooperative = false;
+    int per_sm = 0;
+    if (s->n_attributes && !s->attributes)
+        return CUDA_INVALID_VALUE;
+    int code = ws_launch_attributes(s->attributes, s->n_attributes, &cooperative);
+    if (code)
+        return code;
+    uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
+    if (!threads || threads > INT32_MAX)
+        return CUDA_INVALID_CONFIGURATION;
+    code = ws_fn_max_blocks(f, (int)threads, s->shared_bytes, &per_sm);
+    if (code)
+        return code;
+    *ret_size = 1;
+    *ret_clusters = per_sm * (int)ws_session_device(f->mod->device)->n_sms;
     return CUDA_OK;
 }
 

@@ -7,6 +7,7 @@
  * code elsewhere, or another's in its place. None of this talks to the daemon. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uthash.h>
 
 #include "base/alloc.h"
@@ -171,7 +172,7 @@ int ws_registry_fn(const void *function, int device, struct ws_fn **ret)
     }
     int code = ws_kernel_fn(k, device, ret);
     return code == CUDA_NOT_FOUND && !ws_kernel_exists(k, device) ? CUDA_INVALID_DEVICE_FUNCTION
-                                                                   : code;
+                                                                  : code;
 }
 
 int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, uint64_t *ret_bytes)
@@ -194,6 +195,37 @@ int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, 
         return code;
     ws_err r = ws_session_module_variable(m->module, name, ret_address, ret_bytes);
     return r == WS__ERROR__NOT_FOUND ? CUDA_INVALID_SYMBOL : ws_rt_error(r);
+}
+
+/* ---- eager loading ---- */
+
+bool ws_registry_eager(void)
+{
+    const char *mode = getenv("CUDA_MODULE_LOADING");
+    return mode && !strcmp(mode, "EAGER");
+}
+
+struct to_load {
+    struct ws_library **v;
+    size_t n, cap;
+};
+
+static void note_library(void *registration, void *list)
+{
+    struct to_load *l = list;
+    if (!ws_grow((void **)&l->v, &l->cap, l->n + 1, sizeof *l->v))
+        l->v[l->n++] = ((struct registration *)registration)->library;
+}
+
+/* What is wrong with an image is said on stderr, and again by what uses it. */
+void ws_registry_load_all(int device)
+{
+    struct to_load l = {0};
+    struct ws_mod *m;
+    ws_slab_each(&registrations, note_library, &l);
+    for (size_t i = 0; i < l.n; i++)
+        (void)ws_library_load(l.v[i], device, &m, NULL);
+    free(l.v);
 }
 
 /* ---- <<<…>>> ---- */

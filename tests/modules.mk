@@ -2,11 +2,11 @@
 # tests/cuda.mk; rdc and statics are of two files, rdc_lib takes the second from a static library.
 MODULE_NAMES = printing overflow asserting devices occupancy launchattr
 EXTRA_DIST += $(MODULE_NAMES:%=tests/cuda/%.cu) tests/cuda/printing.out tests/cuda/rdc.cuh tests/cuda/rdc.cu tests/cuda/rdc_part.cu \
-	tests/cuda/statics.cu tests/cuda/statics_part.cu tests/cuda/nvrtc.cu tests/cuda/cdp.cu
+	tests/cuda/statics.cu tests/cuda/statics_part.cu tests/cuda/nvrtc.cu tests/cuda/jitlto.cu tests/cuda/cdp.cu
 if HAVE_NVCC
 MODULE_BUILT = $(MODULE_NAMES:%=tests/cuda/nv/%_static) $(MODULE_NAMES:%=tests/cuda/nv/%_shared) \
 	tests/cuda/nv/rdc_static tests/cuda/nv/rdc_shared tests/cuda/nv/rdc_lib_static tests/cuda/nv/statics_static \
-	tests/cuda/nv/statics_shared tests/cuda/nv/nvrtc_static tests/cuda/nv/cdp_static
+	tests/cuda/nv/statics_shared tests/cuda/nv/nvrtc_static tests/cuda/nv/jitlto_static tests/cuda/nv/cdp_static
 endif
 check_DATA += $(MODULE_BUILT)
 CLEANFILES += $(MODULE_BUILT) $(MODULE_NAMES:%=tests/cuda/nv/%.o) tests/cuda/nv/rdc_part.a
@@ -25,6 +25,8 @@ tests/cuda/nv/statics_static tests/cuda/nv/statics_shared: tests/cuda/statics.cu
 	  $(top_srcdir)/tests/cuda/statics_part.cu
 tests/cuda/nv/nvrtc_static: tests/cuda/nvrtc.cu
 	$(MODULE_NVCC) -o $@ $(top_srcdir)/tests/cuda/nvrtc.cu -lnvrtc -lcuda -L$(CUDA_STUBS)
+tests/cuda/nv/jitlto_static: tests/cuda/jitlto.cu
+	$(MODULE_NVCC) -o $@ $(top_srcdir)/tests/cuda/jitlto.cu -lnvJitLink -lnvrtc -lcuda -L$(CUDA_STUBS)
 tests/cuda/nv/cdp_static: tests/cuda/cdp.cu
 	$(MODULE_NVCC) -rdc=true -o $@ $(top_srcdir)/tests/cuda/cdp.cu -lcudadevrt
 

@@ -12,5 +12,6 @@ n=$(status_json | grep -c '"connected": *false')
 ok "the status names what ran"
 # shellcheck disable=SC2046
 together $(drv_clients)
+alone drv/graph
 wait_empty
 ok "nothing is left"

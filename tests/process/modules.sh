@@ -56,9 +56,10 @@ client "$cuda/nv/overflow_static" 1024 40000 >"$tmp/out" 2>&1
 [ "$(grep -c '^line' "$tmp/out")" = 40000 ] || fail "a buffer of 1 MiB lost lines"
 ok "the printf buffer's size"
 
-# Programs of NVRTC need its library at run time.
+# Programs of NVRTC and nvJitLink need their libraries at run time.
 if ldd "$cuda/nv/nvrtc_static" | grep -q 'libnvrtc.*not found'; then
     LD_LIBRARY_PATH=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../lib64
     export LD_LIBRARY_PATH
 fi
 passes nvrtc "$cuda/nv/nvrtc_static"
+passes jitlto "$cuda/nv/jitlto_static"
