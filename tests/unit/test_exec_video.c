@@ -73,7 +73,7 @@ static wide first(const struct form *f, wide a, wide b)
         return r[f->cmp];
     }
     unsigned n = f->wrap ? (unsigned)b & 31 : (uint32_t)b > 32 ? 32 : (unsigned)b;
-    return is(f, "vshl") ? a << n : a >> n;
+    return is(f, "vshl") ? a * ((wide)1 << n) : a >> n;
 }
 static uint32_t ref_mad(const struct form *f, wide a, wide b, uint32_t c)
 {
@@ -184,6 +184,11 @@ static struct form scalar_form(const char *op, unsigned d)
     return f;
 }
 
+static void put_digit(char *text, unsigned digit)
+{
+    strcat(text, (const char[]){(char)('0' + digit), 0});
+}
+
 static struct form simd_form(const char *op, unsigned d)
 {
     struct form f = {.op = op, .sd = below(2), .sa = below(2), .sb = below(2), .sat = below(2)};
@@ -205,14 +210,14 @@ static struct form simd_form(const char *op, unsigned d)
         strcpy(asel, n == 2 ? ".h" : ".b");
         for (unsigned k = n; k-- > 0;) {
             f.apick[k] = below(2 * n);
-            snprintf(asel + strlen(asel), 2, "%u", f.apick[k]);
+            put_digit(asel, f.apick[k]);
         }
     }
     if (below(2)) {
         strcpy(bsel, n == 2 ? ".h" : ".b");
         for (unsigned k = n; k-- > 0;) {
             f.bpick[k] = below(2 * n);
-            snprintf(bsel + strlen(bsel), 2, "%u", f.bpick[k]);
+            put_digit(bsel, f.bpick[k]);
         }
     }
     if (below(2)) {
@@ -220,7 +225,7 @@ static struct form simd_form(const char *op, unsigned d)
         strcpy(mask, n == 2 ? ".h" : ".b");
         for (unsigned k = n; k-- > 0;)
             if (f.mask >> k & 1)
-                snprintf(mask + strlen(mask), 2, "%u", k);
+                put_digit(mask, k);
     }
     snprintf(types, sizeof types, "%s%s%s", set ? "" : type_name(f.sd), type_name(f.sa),
              type_name(f.sb));
