@@ -104,8 +104,8 @@ drv_clients() {
 }
 nvcc_clients() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
-    for w in graphcapture graphnodes graphmemory graphcond hostfunc streamorder; do echo "static/$w shared/$w"; done
     for w in arraycopy texture2d texture3d surface texlinear imagefilter; do echo "static/$w shared/$w"; done
+    for w in graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread; do echo "static/$w shared/$w"; done
 }
 have_nvcc() {
     [ -x "$cuda/nv/matmul_static" ]
@@ -160,7 +160,7 @@ small() {
     */saxpy) echo 64 ;;
     */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
     */texlinear | */texref) echo 1 ;;
-    */graph* | */hostfunc | */streamorder) echo 8 ;;
+    */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
 }
 
