@@ -172,3 +172,40 @@ WS_DRV_API(cuProfilerStart, (void))
     return CUDA_OK;
 }
 WS_DRV_ALIAS(cuProfilerStop, cuProfilerStart)
+
+WS_DRV_API(cuDeviceGetTexture1DLinearMaxWidth,
+           (size_t * width, int format, unsigned channels, int device))
+{
+    enum { TEXTURE1D_LINEAR_WIDTH = 69 };
+    int v = 0;
+    ENTER(d, device);
+    if (!width || !channels || channels > 4 || !ws_device_attribute(d, TEXTURE1D_LINEAR_WIDTH, &v))
+        return CUDA_INVALID_VALUE;
+    *width = (size_t)v;
+    return CUDA_OK;
+}
+
+/* None are native over a link to the host, or between devices. */
+static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
+{
+    if (!capabilities || !operations || !n)
+        return CUDA_INVALID_VALUE;
+    memset(capabilities, 0, n * sizeof *capabilities);
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuDeviceGetHostAtomicCapabilities,
+           (unsigned *capabilities, const int *operations, unsigned n, int device))
+{
+    ENTER(d, device);
+    return no_atomics(capabilities, operations, n);
+}
+
+WS_DRV_API(cuDeviceGetP2PAtomicCapabilities,
+           (unsigned *capabilities, const int *operations, unsigned n, int src, int dst))
+{
+    ENTER(d, src);
+    if (!ws_session_device(dst) || src == dst)
+        return CUDA_INVALID_DEVICE;
+    return no_atomics(capabilities, operations, n);
+}
