@@ -181,6 +181,10 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
         w->bytes = v->size_bytes;
         w->constant = v->space == WS_SP_CONST;
         w->managed = v->managed;
+        w->kind = v->type == WS_T_TEXREF       ? WS__VARIABLE__KIND__TEXREF
+                  : v->type == WS_T_SURFREF    ? WS__VARIABLE__KIND__SURFREF
+                  : v->type == WS_T_SAMPLERREF ? WS__VARIABLE__KIND__SAMPLERREF
+                                               : WS__VARIABLE__KIND__DATA;
         out.variables[out.n_variables++] = w;
     }
     out.prints = m->code->prints;

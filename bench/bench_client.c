@@ -253,6 +253,43 @@ static void bench_copy(size_t bytes)
     free(b);
 }
 
+/* 1024 rows of 4 KiB, each with a gap on one side, beside the same bytes in one range. */
+static void bench_copy_2d(void)
+{
+    enum { ROUNDS = 41, WIDTH = 4096, HEIGHT = 1024, PITCH = WIDTH + 128 };
+    enum { LINEAR_H2D, BOX_H2D, LINEAR_D2H, BOX_D2H, KINDS };
+    double v[KINDS][ROUNDS];
+    uint8_t *host = malloc((size_t)PITCH * HEIGHT);
+    uint64_t d, s = ws_stream_legacy(0);
+    memset(host, 1, (size_t)PITCH * HEIGHT);
+    MUST(ws_session_mem_alloc(0, (uint64_t)PITCH * HEIGHT, &d) == 0);
+    struct ws_copy_side h = {(uintptr_t)host, PITCH, 0}, dev = {d, WIDTH, 0};
+    struct ws_copy_box box = {WIDTH, HEIGHT, 1};
+    for (int r = -2; r < ROUNDS; r++) {
+        for (int k = 0; k < KINDS; k++) {
+            uint64_t t = ws_clock_ns(), n = (uint64_t)WIDTH * HEIGHT;
+            if (k == LINEAR_H2D)
+                MUST(ws_session_copy(s, (void *)d, host, n, WS_COPY_H2D, false) == 0);
+            else if (k == BOX_H2D)
+                MUST(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false) == 0);
+            else if (k == LINEAR_D2H)
+                MUST(ws_session_copy(s, host, (void *)d, n, WS_COPY_D2H, false) == 0);
+            else
+                MUST(ws_session_copy_box(s, &h, &dev, &box, WS_COPY_D2H, false) == 0);
+            MUST(ws_session_stream_sync(s) == 0);
+            if (r >= 0)
+                v[k][r] = (double)(ws_clock_ns() - t) / 1e3;
+        }
+    }
+    for (int k = 0; k < KINDS; k += 2) {
+        double linear = median(v[k], ROUNDS), rows = median(v[k + 1], ROUNDS);
+        printf("1024 x 4 KiB 2-D, %-18s  %8.1f us = %.2f x linear (%.1f us)\n",
+               k ? "device to pageable" : "pageable to device", rows, rows / linear, linear);
+    }
+    ws_session_mem_free(d);
+    free(host);
+}
+
 /* ---- graphs: 1000 kernels by hand, and the same launched as one graph ---- */
 
 /* The façade's, linked in. */
@@ -342,6 +379,7 @@ static void bench_with_daemon(void)
         bench_sync();
         bench_graph();
         bench_copy(16u << 20);
+        bench_copy_2d();
         ws_session_shutdown();
         exit(0);
     }

@@ -10,6 +10,7 @@
 #include <uthash.h>
 
 #include "base/alloc.h"
+#include "frontend/array.h"
 #include "frontend/errors.h"
 #include "frontend/limits.h"
 #include "frontend/module.h"
@@ -289,6 +290,7 @@ int ws_ctx_destroy(struct ws_ctx *c)
     ws_err r = ws_session_device_sync(c->device);
     if (ws_ctx_current() == c)
         ws_thread.depth--;
+    ws_array_drop(c, c->device, false);
     release_all(c, c->device, false);
     ws_slab_free(&contexts, c);
     return ws_drv_error(r);
@@ -299,6 +301,7 @@ int ws_ctx_reset_device(int device)
     ws_err r = ws_session_reset(device);
     if (r == WS__ERROR__DISCONNECTED)
         return ws_drv_error(r);
+    ws_array_drop(NULL, device, true);
     release_all(NULL, device, true);
     ws_module_reset_device(device);
     primaries[device].active = false;

@@ -16,7 +16,9 @@ enum ws_cuda_code {
     CUDA_INVALID_CONFIGURATION = 9, /* runtime only */
     CUDA_INVALID_PITCH = 12,        /* runtime only */
     CUDA_INVALID_SYMBOL = 13,       /* runtime only */
+    CUDA_INVALID_CHANNEL_DESCRIPTOR = 20, /* runtime only */
     CUDA_INVALID_DIRECTION = 21,    /* runtime only */
+    CUDA_INVALID_FILTER_SETTING = 26, /* runtime only */
     CUDA_INSUFFICIENT_DRIVER = 35,  /* runtime only */
     CUDA_DEVICE_UNAVAILABLE = 46,
     CUDA_MISSING_CONFIGURATION = 52,   /* runtime only */

@@ -22,6 +22,7 @@
 #include "frontend/image.h"
 #include "frontend/link_image.h"
 #include "frontend/work.h"
+#include "frontend/texture.h"
 
 struct ws_library {
     struct ws_slot slot;
@@ -140,6 +141,7 @@ static void mod_forget(struct ws_mod *m)
         ws_slab_free(&fns, f);
     }
     m->fns = NULL;
+    ws_texref_drop_module(m);
     ws_slab_free(&mods, m);
 }
 

@@ -139,6 +139,8 @@ ws_err ws_session_module_function_at(struct ws_module *m, size_t index,
                                      struct ws_function **ret); /* NOT_FOUND: no more */
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
                                   uint64_t *ret_bytes);
+/* WS__VARIABLE__KIND__…; 0 if there is no such variable. */
+int ws_session_module_variable_kind(struct ws_module *m, const char *name);
 bool ws_session_module_variable_managed(struct ws_module *m, const char *name);
 const Ws__Kernel *ws_function_info(const struct ws_function *f); /* borrowed */
 int ws_function_device(const struct ws_function *f);

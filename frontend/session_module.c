@@ -282,6 +282,15 @@ ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_
     return WS__ERROR__NOT_FOUND;
 }
 
+int ws_session_module_variable_kind(struct ws_module *m, const char *name)
+{
+    const Ws__ModuleInfo *info = m->reply->module;
+    for (size_t i = 0; i < info->n_variables; i++)
+        if (!strcmp(info->variables[i]->name, name))
+            return (int)info->variables[i]->kind;
+    return WS__VARIABLE__KIND__DATA;
+}
+
 bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
 {
     const Ws__ModuleInfo *info = m->reply->module;

@@ -142,6 +142,7 @@ static inline bool ws_work_capturing(uint64_t stream)
 /* The sides of a 3-D copy (rt_memory.c, drv_memory.c). Return: a CUDA code. */
 struct cuda_memcpy_3d_parms;
 struct cu_memcpy_3d;
+int ws_rt_direction(int kind, enum ws_copy_dir *ret); /* of a cudaMemcpyKind */
 int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
 int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,

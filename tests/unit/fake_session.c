@@ -401,11 +401,15 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
                                   uint64_t *ret_bytes)
 {
-    if (strcmp(name, "v"))
+    if (strcmp(name, "v") && strcmp(name, "t"))
         return WS__ERROR__NOT_FOUND;
     *ret_address = m->variable;
     *ret_bytes = 64;
     return WS__ERROR__OK;
+}
+int ws_session_module_variable_kind(struct ws_module *m, const char *name)
+{
+    return strcmp(name, "t") ? WS__VARIABLE__KIND__DATA : WS__VARIABLE__KIND__TEXREF;
 }
 const Ws__Kernel *ws_function_info(const struct ws_function *f)
 {
