@@ -173,18 +173,6 @@ WS_DRV_API(cuProfilerStart, (void))
 }
 WS_DRV_ALIAS(cuProfilerStop, cuProfilerStart)
 
-WS_DRV_API(cuDeviceGetTexture1DLinearMaxWidth,
-           (size_t * width, int format, unsigned channels, int device))
-{
-    enum { TEXTURE1D_LINEAR_WIDTH = 69 };
-    int v = 0;
-    ENTER(d, device);
-    if (!width || !channels || channels > 4 || !ws_device_attribute(d, TEXTURE1D_LINEAR_WIDTH, &v))
-        return CUDA_INVALID_VALUE;
-    *width = (size_t)v;
-    return CUDA_OK;
-}
-
 /* None are native over a link to the host, or between devices. */
 static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
 {

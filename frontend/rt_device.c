@@ -273,18 +273,6 @@ WS_RT_API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
     return CUDA_OK;
 }
 
-WS_RT_API(cudaDeviceGetTexture1DLinearMaxWidth, (size_t * width, const void *format, int device))
-{
-    enum { TEXTURE1D_LINEAR_WIDTH = 69 };
-    const Ws__Device *d;
-    int v = 0, code = device_at(device, &d);
-    if (!code && (!width || !format || !ws_device_attribute(d, TEXTURE1D_LINEAR_WIDTH, &v)))
-        code = CUDA_INVALID_VALUE;
-    if (!code)
-        *width = (size_t)v;
-    return ws_rt_record(code);
-}
-
 /* None are native over a link to the host, or between devices. */
 static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
 {
