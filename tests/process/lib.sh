@@ -100,11 +100,12 @@ client() {
 
 # Clients are named "kind/workload"; kinds: drv, and static and shared where nvcc built them.
 drv_clients() {
-    for w in matmul aes sort search blackscholes montecarlo histogram stencil; do echo "drv/$w"; done
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil texref; do echo "drv/$w"; done
 }
 nvcc_clients() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
-    for w in graphcapture graphnodes graphmemory graphcond hostfunc streamorder; do echo "static/$w shared/$w"; done
+    for w in arraycopy texture2d texture3d surface texlinear imagefilter; do echo "static/$w shared/$w"; done
+    for w in graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread; do echo "static/$w shared/$w"; done
 }
 have_nvcc() {
     [ -x "$cuda/nv/matmul_static" ]
@@ -157,7 +158,9 @@ small() {
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
     */saxpy) echo 64 ;;
-    */graph* | */hostfunc | */streamorder) echo 8 ;;
+    */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
+    */texlinear | */texref) echo 1 ;;
+    */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
 }
 
