@@ -329,9 +329,9 @@ static ws_err set_content(struct ws_node *n, const struct ws_work *w)
     }
     ws_err r = ws_node_set_work(n, w);
     if (!r && w->kind == WS_WORK_ALLOC)
-        code = ws_block_new(w->memory.device, w->memory.bytes, &n->block);
+        code = ws_node_set_alloc(n, w->memory.device, w->memory.bytes);
     if (!r && !code && w->kind == WS_WORK_ALLOC)
-        n->work.memory.address = *w->memory.ret_address = ws_block_address(n->block);
+        *w->memory.ret_address = n->work.memory.address;
     if (!r && w->kind == WS_WORK_FREE) {
         struct ws_block *b = ws_block_find(w->memory.address);
         if (b)

@@ -1,7 +1,7 @@
 # CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's programs where there is an nvcc.
 CUDA_DRIVER_WORKLOADS = matmul aes sort search blackscholes montecarlo histogram stencil
 CUDA_WORKLOADS = $(CUDA_DRIVER_WORKLOADS) reduce saxpy
-CUDA_GRAPH_WORKLOADS = graphcapture graphnodes graphmemory graphcond hostfunc streamorder
+CUDA_GRAPH_WORKLOADS = graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread
 
 # They stand for other people's programs: no sanitizer, no -fvisibility, nothing of ours linked in.
 CUDA_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
@@ -96,6 +96,7 @@ CLEANFILES += $(CUDA_NVCC_BUILT) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
 CUDA_WORKLOAD_H = tests/cuda/work.cuh tests/cuda/work.h $(CUDA_DRIVER_WORKLOADS:%=tests/cuda/%.h) tests/cuda/fault.h
 tests/cuda/nv/%.o: tests/cuda/%.cu $(CUDA_WORKLOAD_H)
 	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) $(NVCCFLAGS) -c -o $@ $<
+tests/cuda/nv/perthread.o: NVCCFLAGS += -default-stream per-thread
 tests/cuda/nv/%_static: tests/cuda/nv/%.o
 	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart static -o $@ $<
 tests/cuda/nv/%_shared: tests/cuda/nv/%.o
