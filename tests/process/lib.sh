@@ -100,7 +100,7 @@ client() {
 
 # Clients are named "kind/workload"; kinds: drv, and static and shared where nvcc built them.
 drv_clients() {
-    for w in matmul aes sort search blackscholes montecarlo histogram stencil; do echo "drv/$w"; done
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil texref; do echo "drv/$w"; done
 }
 # Those that go on for as many rounds as they are told to.
 nvcc_looping() {
@@ -108,7 +108,7 @@ nvcc_looping() {
 }
 nvcc_clients() {
     nvcc_looping
-    for w in graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread managedvar deviceheap wmmagemm; do echo "static/$w shared/$w"; done
+    for w in $(sed -n 's/^\t\([a-z0-9_]*\).*/\1/p' "$src/tests/cuda/programs.mk"); do echo "static/$w shared/$w"; done
 }
 have_nvcc() {
     [ -x "$cuda/nv/matmul_static" ]
@@ -161,6 +161,8 @@ small() {
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
     */saxpy) echo 64 ;;
+    */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
+    */texlinear | */texref) echo 1 ;;
     */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
 }
