@@ -1,7 +1,7 @@
 # CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's programs where there is an nvcc.
 CUDA_DRIVER_WORKLOADS = matmul aes sort search blackscholes montecarlo histogram stencil
 CUDA_WORKLOADS = $(CUDA_DRIVER_WORKLOADS) reduce saxpy
-CUDA_GRAPH_WORKLOADS = graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread
+CUDA_GRAPH_WORKLOADS = graphjacobi graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread
 
 # They stand for other people's programs: no sanitizer, no -fvisibility, nothing of ours linked in.
 CUDA_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare

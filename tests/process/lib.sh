@@ -104,7 +104,7 @@ drv_clients() {
 }
 nvcc_clients() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
-    for w in graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread; do echo "static/$w shared/$w"; done
+    for w in graphjacobi graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread; do echo "static/$w shared/$w"; done
 }
 have_nvcc() {
     [ -x "$cuda/nv/matmul_static" ]
@@ -157,6 +157,7 @@ small() {
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
     */saxpy) echo 64 ;;
+    */graphjacobi) echo 64 ;;
     */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
 }
