@@ -1,6 +1,7 @@
 # CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's programs where there is an nvcc.
 CUDA_DRIVER_WORKLOADS = matmul aes sort search blackscholes montecarlo histogram stencil
 CUDA_WORKLOADS = $(CUDA_DRIVER_WORKLOADS) reduce saxpy
+CUDA_TEXTURE_WORKLOADS = arraycopy texture2d texture3d surface texlinear imagefilter
 CUDA_GRAPH_WORKLOADS = graphjacobi graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread
 
 # They stand for other people's programs: no sanitizer, no -fvisibility, nothing of ours linked in.
@@ -74,6 +75,12 @@ tests_cuda_drv_badptx_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_badptx_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_badptx_LDFLAGS =
 tests_cuda_drv_badptx_LDADD = -ldl -lm
+check_PROGRAMS += tests/cuda/drv_texref
+tests_cuda_drv_texref_SOURCES = tests/cuda/drv_texref.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_texref_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_texref_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_texref_LDFLAGS =
+tests_cuda_drv_texref_LDADD = -ldl -lm
 
 CUDA_PTX = tests/cuda/ptx/matmul.ptx tests/cuda/ptx/aes.ptx tests/cuda/ptx/sort.ptx tests/cuda/ptx/search.ptx \
 	tests/cuda/ptx/blackscholes.ptx tests/cuda/ptx/montecarlo.ptx tests/cuda/ptx/histogram.ptx tests/cuda/ptx/stencil.ptx \
@@ -82,12 +89,14 @@ EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/ma
 	tests/cuda/search.cu tests/cuda/blackscholes.cu tests/cuda/montecarlo.cu tests/cuda/histogram.cu tests/cuda/stencil.cu \
 	tests/cuda/reduce.cu tests/cuda/saxpy.cu tests/cuda/fault.cu
 EXTRA_DIST += $(CUDA_GRAPH_WORKLOADS:%=tests/cuda/%.cu)
+EXTRA_DIST += $(CUDA_TEXTURE_WORKLOADS:%=tests/cuda/%.cu)
 
 # Ordinary flags: nvcc's default machine code and PTX; the same object is linked with the static and the shared runtime.
 NVCCFLAGS = -O2 -Wno-deprecated-gpu-targets
 if HAVE_NVCC
 CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault
 CUDA_NVCC_NAMES += $(CUDA_GRAPH_WORKLOADS)
+CUDA_NVCC_NAMES += $(CUDA_TEXTURE_WORKLOADS)
 CUDA_NVCC_BUILT = $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
 endif
 check_DATA = $(CUDA_NVCC_BUILT)

@@ -100,10 +100,11 @@ client() {
 
 # Clients are named "kind/workload"; kinds: drv, and static and shared where nvcc built them.
 drv_clients() {
-    for w in matmul aes sort search blackscholes montecarlo histogram stencil; do echo "drv/$w"; done
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil texref; do echo "drv/$w"; done
 }
 nvcc_clients() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
+    for w in arraycopy texture2d texture3d surface texlinear imagefilter; do echo "static/$w shared/$w"; done
     for w in graphjacobi graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread; do echo "static/$w shared/$w"; done
 }
 have_nvcc() {
@@ -157,6 +158,8 @@ small() {
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
     */saxpy) echo 64 ;;
+    */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
+    */texlinear | */texref) echo 1 ;;
     */graphjacobi) echo 64 ;;
     */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
