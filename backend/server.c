@@ -573,6 +573,9 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_OCCUPANCY:
         do_occupancy(k, m->occupancy);
         return true;
+    case WS__COMMAND__C_MODULE_PLACE:
+        reply(k, ws_module_place(k->c, m->module_place));
+        return true;
     case WS__COMMAND__C_LIMIT:
         do_limit(k, m->limit);
         return true;

@@ -20,6 +20,7 @@ struct ws_mod {
     struct ws_module *module;
     int device;
     struct ws_library *library; /* NULL: loaded by cuModuleLoad… */
+    struct ws_managed *managed; /* of a module that is of no library */
     struct ws_fn *fns;          /* those that somebody asked for */
 };
 struct ws_fn {

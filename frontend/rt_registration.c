@@ -20,6 +20,7 @@ struct symbol {
     struct registration *of;
     struct ws_kernel *kernel; /* NULL: a variable */
     const char *name;
+    bool managed;        /* host is where the program keeps the variable's address */
     struct symbol *next; /* of the registration */
     UT_hash_handle hh;
 };
@@ -27,7 +28,6 @@ struct registration { /* its address is the handle that nvcc's code keeps */
     struct ws_slot slot;
     struct ws_library *library;
     struct symbol *symbols;
-    bool managed;
 };
 static struct ws_slab registrations = WS_SLAB(struct registration);
 static struct symbol *symbols;
@@ -70,18 +70,18 @@ WS_RT_TYPED_API(__cudaUnregisterFatBinary, void, (void **handle))
     ws_slab_free(&registrations, r);
 }
 
-static void add(void **handle, const void *host, const char *name, bool is_kernel)
+static struct symbol *add(void **handle, const void *host, const char *name, bool is_kernel)
 {
     struct registration *r = (struct registration *)handle;
     if (!host || !name || !ws_slab_has(&registrations, r))
-        return;
+        return NULL;
     struct symbol *s = ws_alloc(sizeof *s), *old;
     if (s && is_kernel)
         s->kernel = ws_library_kernel(r->library, name);
     if (!s || (is_kernel && !s->kernel)) {
         ws_log(WS_ERROR, "registration: out of memory name=%s", name);
         free(s);
-        return;
+        return NULL;
     }
     s->host = host;
     s->of = r;
@@ -94,6 +94,7 @@ static void add(void **handle, const void *host, const char *name, bool is_kerne
         HASH_DEL(symbols, old); /* still in its registration's list */
     HASH_ADD_PTR(symbols, host, s);
     pthread_rwlock_unlock(&lock);
+    return s;
 }
 
 WS_RT_TYPED_API(__cudaRegisterFunction, void,
@@ -110,13 +111,14 @@ WS_RT_TYPED_API(__cudaRegisterVar, void,
     add(handle, host, name, false);
 }
 
-/* The program would read *@host as the variable's address on the host: device memory has none. */
+/* The program reads the variable's address from *@host, after __cudaInitModule(). */
 WS_RT_TYPED_API(__cudaRegisterManagedVar, void,
                 (void **handle, void **host, char *address, const char *name, int external,
                  size_t bytes, int constant, int global))
 {
-    ws_session_unsupported("__managed__ variables");
-    add(handle, host, name, false);
+    struct symbol *s = add(handle, host, name, false);
+    if (s)
+        s->managed = true;
 }
 
 WS_RT_TYPED_API(__cudaRegisterHostVar, void,
@@ -130,9 +132,21 @@ WS_RT_TYPED_API(__cudaRegisterUnifiedTable, void, (void **handle, void *table))
     ws_session_unsupported("__cudaRegisterUnifiedTable");
 }
 
+/* Called before the program first touches a managed variable of this image. */
 WS_RT_TYPED_API(__cudaInitModule, char, (void **handle))
 {
-    return 0;
+    struct registration *r = (struct registration *)handle;
+    struct ws_mod *m;
+    int device;
+    if (!ws_slab_has(&registrations, r) || ws_rt_enter(&device) ||
+        ws_library_load(r->library, device, &m, NULL))
+        return 0;
+    for (struct symbol *s = r->symbols; s; s = s->next) {
+        uint64_t address;
+        if (s->managed && !ws_session_module_variable(m->module, s->name, &address, NULL))
+            *(void **)(uintptr_t)s->host = (void *)(uintptr_t)address;
+    }
+    return 1;
 }
 
 /* ---- look-up ---- */
@@ -183,6 +197,9 @@ int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, 
     struct ws_mod *m;
     pthread_rwlock_rdlock(&lock);
     HASH_FIND_PTR(symbols, &symbol, s);
+    if (!s) /* a managed variable's name stands for the variable itself */
+        for (s = symbols; s && !(s->managed && *(void **)(uintptr_t)s->host == symbol);)
+            s = s->hh.next;
     if (s && !s->kernel) {
         library = s->of->library;
         name = s->name;

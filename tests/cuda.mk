@@ -1,8 +1,7 @@
 # CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's programs where there is an nvcc.
 CUDA_DRIVER_WORKLOADS = matmul aes sort search blackscholes montecarlo histogram stencil
 CUDA_WORKLOADS = $(CUDA_DRIVER_WORKLOADS) reduce saxpy
-CUDA_TEXTURE_WORKLOADS = arraycopy texture2d texture3d surface texlinear imagefilter
-CUDA_GRAPH_WORKLOADS = graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread
+include tests/cuda/programs.mk
 
 # They stand for other people's programs: no sanitizer, no -fvisibility, nothing of ours linked in.
 CUDA_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
@@ -88,15 +87,12 @@ CUDA_PTX = tests/cuda/ptx/matmul.ptx tests/cuda/ptx/aes.ptx tests/cuda/ptx/sort.
 EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/matmul.cu tests/cuda/aes.cu tests/cuda/sort.cu \
 	tests/cuda/search.cu tests/cuda/blackscholes.cu tests/cuda/montecarlo.cu tests/cuda/histogram.cu tests/cuda/stencil.cu \
 	tests/cuda/reduce.cu tests/cuda/saxpy.cu tests/cuda/fault.cu
-EXTRA_DIST += $(CUDA_GRAPH_WORKLOADS:%=tests/cuda/%.cu)
-EXTRA_DIST += $(CUDA_TEXTURE_WORKLOADS:%=tests/cuda/%.cu)
+EXTRA_DIST += tests/cuda/programs.mk $(CUDA_PROGRAM_NAMES:%=tests/cuda/%.cu)
 
 # Ordinary flags: nvcc's default machine code and PTX; the same object is linked with the static and the shared runtime.
 NVCCFLAGS = -O2 -Wno-deprecated-gpu-targets
 if HAVE_NVCC
-CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault
-CUDA_NVCC_NAMES += $(CUDA_GRAPH_WORKLOADS)
-CUDA_NVCC_NAMES += $(CUDA_TEXTURE_WORKLOADS)
+CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault $(CUDA_PROGRAM_NAMES)
 CUDA_NVCC_BUILT = $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
 endif
 check_DATA = $(CUDA_NVCC_BUILT)

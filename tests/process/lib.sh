@@ -102,17 +102,20 @@ client() {
 drv_clients() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil texref; do echo "drv/$w"; done
 }
-nvcc_clients() {
+# Those that go on for as many rounds as they are told to.
+nvcc_looping() {
     for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
-    for w in arraycopy texture2d texture3d surface texlinear imagefilter; do echo "static/$w shared/$w"; done
-    for w in graphparallel graphcapture graphnodes graphmemory graphcond hostfunc streamorder perthread; do echo "static/$w shared/$w"; done
+}
+nvcc_clients() {
+    nvcc_looping
+    for w in $(sed -n 's/^\t\([a-z0-9_]*\).*/\1/p' "$src/tests/cuda/programs.mk"); do echo "static/$w shared/$w"; done
 }
 have_nvcc() {
     [ -x "$cuda/nv/matmul_static" ]
 }
-all_clients() {
+looping_clients() {
     drv_clients
-    ! have_nvcc || nvcc_clients
+    ! have_nvcc || nvcc_looping
 }
 # alone CLIENTS…: one after another, right and quiet.
 alone() {
@@ -160,6 +163,7 @@ small() {
     */saxpy) echo 64 ;;
     */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
     */texlinear | */texref) echo 1 ;;
+    */graphjacobi) echo 64 ;;
     */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
 }

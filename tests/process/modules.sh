@@ -42,7 +42,9 @@ for k in static shared; do
     [ "$(grep -c 'Assertion' "$tmp/err")" = 4 ] || { cat "$tmp/err"; fail "more than four messages"; }
     ok "$k/asserting"
 done
+for f in o a; do passes "drv_linkfile .$f" "$cuda/drv_linkfile" "$cuda/nv/rdc_part.$f"; done
 passes rdc_lib "$cuda/nv/rdc_lib_static"
+passes logs "$cuda/nv/logs_static"
 passes cdp "$cuda/nv/cdp_static"
 grep -q "__cudaCDP2" "$tmp/err" || { cat "$tmp/err"; fail "the device runtime's function is not named"; }
 

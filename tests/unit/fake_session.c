@@ -435,6 +435,15 @@ ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
     *ret_blocks = fake.occupancy;
     return answer();
 }
+bool ws_session_module_managed(struct ws_module *m, size_t index, const char **ret_name,
+                               uint64_t *ret_bytes)
+{
+    return false;
+}
+ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, bool keep)
+{
+    return WS__ERROR__INTERNAL;
+}
 bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
 {
     return false;

@@ -1,0 +1,21 @@
+# Programs of one source that nvcc builds with the static and the shared runtime, and that test themselves; a name a line, sorted.
+# tests/process/lib.sh reads this, too.
+CUDA_PROGRAM_NAMES = \
+	arraycopy \
+	deviceheap \
+	graphcapture \
+	graphcond \
+	graphjacobi \
+	graphmemory \
+	graphnodes \
+	graphparallel \
+	hostfunc \
+	imagefilter \
+	managedvar \
+	perthread \
+	streamorder \
+	surface \
+	texlinear \
+	texture2d \
+	texture3d \
+	wmmagemm
