@@ -83,10 +83,9 @@ void ws_ctx_reset_limits(struct ws_ctx *c)
         if (c->limits[i] == ws_limits_default[i])
             continue;
         if (i == PRINTF_FIFO || i == MALLOC_HEAP) /* what the daemon keeps too */
-            (void)ws_session_set_limit(c->device,
-                                       i == PRINTF_FIFO ? WS_LIMIT_PRINTF_FIFO
-                                                        : WS_LIMIT_MALLOC_HEAP,
-                                       ws_limits_default[i]);
+            (void)ws_session_set_limit(
+                c->device, i == PRINTF_FIFO ? WS_LIMIT_PRINTF_FIFO : WS_LIMIT_MALLOC_HEAP,
+                ws_limits_default[i]);
         c->limits[i] = ws_limits_default[i];
     }
 }
