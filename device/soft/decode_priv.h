@@ -30,7 +30,8 @@ struct ws_dfunc { /* one function of the image */
     uint32_t frame_bytes, entry_seg, thunk_seg;
     bool recursive, reached, taken /* its address is */, has_indirect;
     uint8_t *reaches; /* [n funcs]: bitmap of functions it can call, over any number of steps */
-    uint32_t *callees, n_callees;
+    const uint32_t *callees; /* of the module's call graph */
+    uint32_t n_callees;
     uint32_t save_first, n_saves;
     uint32_t depth;       /* of calls below it */
     uint64_t local_bytes; /* its frame and those below */

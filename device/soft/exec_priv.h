@@ -182,7 +182,14 @@ struct ws_audit {
     void *arg;
 };
 
+struct ws_callgraph { /* by function of the module */
+    uint8_t *taken;    /* its address is */
+    uint8_t *indirect; /* calls through pointers: whatever is taken */
+    uint32_t **callees, *n_callees;
+};
+
 struct ws_code {
+    const struct ws_callgraph *graph; /* made with the first image */
     const struct ws_audit *audit; /* of ws_code_audit(), or NULL */
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
