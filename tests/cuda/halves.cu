@@ -68,15 +68,6 @@ template <typename F> static u16 nearest(long double x)
     }
     return sign | lo;
 }
-static double relu(double v)
-{
-    return v != v ? v : v > 0 ? v : 0;
-}
-static double sat(double v)
-{
-    return v > 0 ? (v < 1 ? v : 1) : 0;
-}
-
 // name, on the device from x, y, z, on the host from X, Y, Z (exact in long double), slack in ulp
 #define TESTS                                                                                      \
     T(add, __hadd(x, y), X + Y, 0)                                                                 \
@@ -267,8 +258,8 @@ __host__ __device__ static void convert(float f, double d, long long l, unsigned
     r[5] = __half_as_ushort(__ll2half_rn(l));
     r[6] = __half_as_ushort(__int2half_ru((int)l));
     r[7] = __half_as_ushort(__uint2half_rd((unsigned)l));
-    r[8] = (unsigned)__half2int_rn(__float2half(f));
-    r[9] = (unsigned)__half2int_rd(__float2half(f));
+    r[8] = (unsigned)__half2uint_rz(__float2half(f));
+    r[9] = (unsigned)__half2ushort_rz(__float2half(f));
     r[10] = (unsigned)__half2short_rz(__float2half(f)) & 0xffff;
     r[11] = __bfloat16_as_ushort(__float2bfloat16_rn(f));
     r[12] = __bfloat16_as_ushort(__float2bfloat16_rz(f));
