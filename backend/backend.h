@@ -194,6 +194,7 @@ struct ws_module {
     struct ws_dinstance *instance;
     uint64_t *var_va;
     struct ws_allocation *variables; /* NULL: none */
+    bool launched;                   /* a kernel of it has been given */
     UT_hash_handle hh;
 };
 
@@ -424,6 +425,8 @@ void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 /* module.c */
 Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k); /* of one that can't run */
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
+/* Moves a module's managed variables to the client's mapped memory. Nothing of it has run. */
+Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *m);
 Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
 void ws_module_unlink(struct ws_client *c,

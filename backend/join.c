@@ -81,6 +81,7 @@ static void reset_context(struct ws_context *x)
         if (a->context == x && !a->freeing)
             ws_memory_free(a);
     ws_events_forget_context(c, x);
+    ws_space_drop_heap(c->space, x->gpu->device);
     ws_list_for_each_safe (n, &x->streams) {
         struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
         if (!s->legacy)

@@ -421,6 +421,9 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
                                                           : WS__ERROR__OK);
         return;
     case WS__LIMIT__WHAT__MALLOC_HEAP_BYTES:
+        reply(k, ws_space_set_heap_bytes(k->c->space, m->value) ? WS__ERROR__INVALID_VALUE
+                                                                : WS__ERROR__OK);
+        return;
     case WS__LIMIT__WHAT__STACK_BYTES: /* the device gives each thread what its kernel needs */
         reply(k, WS__ERROR__OK);
         return;
@@ -569,6 +572,9 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         return true;
     case WS__COMMAND__C_OCCUPANCY:
         do_occupancy(k, m->occupancy);
+        return true;
+    case WS__COMMAND__C_MODULE_PLACE:
+        reply(k, ws_module_place(k->c, m->module_place));
         return true;
     case WS__COMMAND__C_LIMIT:
         do_limit(k, m->limit);

@@ -153,6 +153,7 @@ struct ws_kernel_info {
         max_threads_per_block, const_bytes;
     uint32_t ptx_version, sm;
     const char *unsupported; /* NULL, or why it can't be launched; then only name and parameters are true */
+    bool uses_heap;          /* calls malloc() or free() */
     int unsupported_code;    /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED */
 };
 struct ws_dmodule_info {
@@ -252,5 +253,13 @@ enum ws_output { WS_OUTPUT_PRINTF = 1, WS_OUTPUT_ASSERT = 2 }; /* the numbers of
 void ws_space_set_print(struct ws_space *s,
                         void (*print)(void *arg, enum ws_output to, const char *text, size_t n),
                         void *arg);
+
+/* Bytes that malloc() in device code may give out (cudaLimitMallocHeapSize). Kernels that call malloc() or free() find the heap
+ * mapped, in memory of the device that first ran one. Once it is, only ws_space_drop_heap() lets the size change.
+ * Return: 0, or -EBUSY. */
+WS_MUST_CHECK int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes);
+/* Gives the heap back, with all that was allocated in it (cudaDeviceReset). @d: only if it lies in this device's memory; NULL: in
+ * any case. No kernel of the space may be running. */
+void ws_space_drop_heap(struct ws_space *s, const struct ws_device *d);
 
 #endif

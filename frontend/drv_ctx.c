@@ -362,3 +362,17 @@ WS_DRV_API(cuCtxDisablePeerAccess, (struct ws_ctx * peer))
     WS_DRV_ENTER(c);
     return ws_ctx_valid(peer) && peer != c ? CUDA_PEER_NOT_ENABLED : CUDA_INVALID_CONTEXT;
 }
+
+/* No part of a device is set aside for a context: it has all SMs. */
+WS_DRV_API(cuCtxGetExecAffinity, (int *param, int type))
+{
+    enum { SM_COUNT = 0 };
+    WS_DRV_ENTER(c);
+    if (!param)
+        return CUDA_INVALID_VALUE;
+    if (type != SM_COUNT)
+        return CUDA_UNSUPPORTED_EXEC_AFFINITY;
+    param[0] = SM_COUNT;
+    param[1] = (int)ws_session_device(c->device)->n_sms;
+    return CUDA_OK;
+}

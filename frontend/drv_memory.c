@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Memory Management", "Unified Addressing". Arrays are not done. */
+/* CUDA Driver API: "Memory Management" (arrays: drv_array.c), "Unified Addressing". */
 #include <string.h>
 
+#include "frontend/array.h"
 #include "frontend/attributes.h"
 #include "frontend/copy.h"
 #include "frontend/facade.h"
@@ -277,16 +278,18 @@ WS_DRV_STREAM_API(cuMemcpyPeerAsync, _ptsz,
                 : ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, true));
 }
 
-/* One side of a 2-D or 3-D copy: linear memory only. */
-static int box_side(int type, const void *host, uint64_t device, size_t pitch, size_t height,
-                    size_t x, size_t y, size_t z, size_t lod, struct ws_copy_side *ret)
+/* One side of a 2-D or 3-D copy. */
+static int box_side(int type, const void *host, uint64_t device, const struct ws_array *array,
+                    size_t pitch, size_t height, size_t x, size_t y, size_t z, size_t lod,
+                    const struct ws_copy_box *box, struct ws_copy_side *ret)
 {
-    if (type == WS_CU_MEMORY_ARRAY) {
-        ws_session_unsupported("copies to and from CUDA arrays");
-        return CUDA_NOT_SUPPORTED;
-    }
     if (type < WS_CU_MEMORY_HOST || type > WS_CU_MEMORY_UNIFIED || lod)
         return CUDA_INVALID_VALUE;
+    if (type == WS_CU_MEMORY_ARRAY) {
+        if (!ws_array_valid(array))
+            return CUDA_INVALID_HANDLE;
+        return ws_array_side(array, x, y, z, box, ret) ? CUDA_OK : CUDA_INVALID_VALUE;
+    }
     uint64_t slice, at, row, first = type == WS_CU_MEMORY_HOST ? (uintptr_t)host : device;
     if (__builtin_mul_overflow(pitch, height, &slice) || __builtin_mul_overflow(slice, z, &at) ||
         __builtin_mul_overflow(pitch, y, &row) || __builtin_add_overflow(at, row, &at) ||
@@ -310,11 +313,11 @@ int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,
 {
     *box = (struct ws_copy_box){m->WidthInBytes, m->Height, m->Depth};
     *dir = box_dir(m->dstMemoryType, m->srcMemoryType);
-    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstPitch, m->dstHeight,
-                        m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, dst);
+    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstArray, m->dstPitch,
+                        m->dstHeight, m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, box, dst);
     return code ? code
-                : box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcPitch, m->srcHeight,
-                           m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, src);
+                : box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcArray, m->srcPitch,
+                           m->srcHeight, m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, box, src);
 }
 
 static int copy_3d(uint64_t stream, const struct cu_memcpy_3d *m, bool async)
@@ -337,6 +340,7 @@ static int copy_2d(uint64_t stream, const struct cu_memcpy_2d *m, bool async)
         .srcMemoryType = m->srcMemoryType,
         .srcHost = m->srcHost,
         .srcDevice = m->srcDevice,
+        .srcArray = m->srcArray,
         .srcPitch = m->srcPitch ? m->srcPitch : m->WidthInBytes,
         .srcHeight = m->srcY + m->Height,
         .dstXInBytes = m->dstXInBytes,
@@ -344,6 +348,7 @@ static int copy_2d(uint64_t stream, const struct cu_memcpy_2d *m, bool async)
         .dstMemoryType = m->dstMemoryType,
         .dstHost = m->dstHost,
         .dstDevice = m->dstDevice,
+        .dstArray = m->dstArray,
         .dstPitch = m->dstPitch ? m->dstPitch : m->WidthInBytes,
         .dstHeight = m->dstY + m->Height,
         .WidthInBytes = m->WidthInBytes,

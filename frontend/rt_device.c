@@ -273,6 +273,23 @@ WS_RT_API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
     return CUDA_OK;
 }
 
+/* None are native over a link to the host, or between devices. */
+static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
+{
+    if (!capabilities || !operations || !n)
+        return CUDA_INVALID_VALUE;
+    memset(capabilities, 0, n * sizeof *capabilities);
+    return CUDA_OK;
+}
+
+WS_RT_API(cudaDeviceGetHostAtomicCapabilities,
+          (unsigned *capabilities, const int *operations, unsigned n, int device))
+{
+    const Ws__Device *d;
+    int code = device_at(device, &d);
+    return ws_rt_record(code ? code : no_atomics(capabilities, operations, n));
+}
+
 WS_RT_API(cudaDeviceGetPCIBusId, (char *text, int bytes, int device))
 {
     const Ws__Device *d;
@@ -354,6 +371,15 @@ WS_RT_API(cudaDeviceGetP2PAttribute, (int *value, int attribute, int src, int ds
     if (!code)
         *value = 0;
     return ws_rt_record(code);
+}
+
+WS_RT_API(cudaDeviceGetP2PAtomicCapabilities,
+          (unsigned *capabilities, const int *operations, unsigned n, int src, int dst))
+{
+    int code = two_devices(src, dst);
+    if (!code && src == dst)
+        code = CUDA_INVALID_DEVICE;
+    return ws_rt_record(code ? code : no_atomics(capabilities, operations, n));
 }
 
 /* ---- versions ---- */

@@ -3,12 +3,16 @@ EXEC_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ
 check_PROGRAMS += tests/unit/test_exec_ops tests/unit/test_exec_flow
 tests_unit_test_exec_ops_SOURCES = tests/unit/test_exec_ops.c tests/unit/exec_op_rows.inc tests/unit/exec_more_rows.inc \
     tests/unit/exec_format_ref.inc tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+check_PROGRAMS += tests/unit/test_exec_matrix tests/unit/test_exec_ops tests/unit/test_exec_flow
+tests_unit_test_exec_matrix_SOURCES = tests/unit/test_exec_matrix.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_matrix_LDADD = $(EXEC_LDADD)
+tests_unit_test_exec_ops_SOURCES = tests/unit/test_exec_ops.c tests/unit/exec_op_rows.inc tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_ops_LDADD = $(EXEC_LDADD)
 # the reference changes the rounding direction
 tests_unit_test_exec_ops_CFLAGS = $(AM_CFLAGS) -frounding-math -ffp-contract=off -Wno-unused-function
 tests_unit_test_exec_flow_SOURCES = tests/unit/test_exec_flow.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_flow_LDADD = $(EXEC_LDADD)
-TESTS += tests/unit/test_exec_ops tests/unit/test_exec_flow
+TESTS += tests/unit/test_exec_matrix tests/unit/test_exec_ops tests/unit/test_exec_flow
 check_PROGRAMS += tests/unit/test_exec_nvcc
 tests_unit_test_exec_nvcc_SOURCES = tests/unit/test_exec_nvcc.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_nvcc_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
@@ -28,6 +32,12 @@ tests_unit_test_exec_forms_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_forms
 EXTRA_DIST += tests/ptx/forms.txt
 check_PROGRAMS += tests/unit/test_exec_tex
-tests_unit_test_exec_tex_SOURCES = tests/unit/test_exec_tex.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_tex_SOURCES = tests/unit/test_exec_tex.c tests/unit/exec_texture.h tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_tex_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_tex
+check_PROGRAMS += tests/unit/test_exec_surf tests/unit/test_exec_video
+tests_unit_test_exec_surf_SOURCES = tests/unit/test_exec_surf.c tests/unit/exec_texture.h tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_surf_LDADD = $(EXEC_LDADD)
+tests_unit_test_exec_video_SOURCES = tests/unit/test_exec_video.c tests/unit/exec_texture.h tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_video_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_surf tests/unit/test_exec_video

@@ -492,6 +492,20 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
             copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
         return true;
     }
+    if (strcmp(name, "malloc") == 0 && c->n_args == 1 && c->n_rets == 1) { /* void *(size_t) */
+        uint32_t bytes = arg_row(d, &c->args[0], 8);
+        struct place ret = {.kind = WS_STORE_ROW, .width = 8, .off = ws_dec_temp(d, 8)};
+        ws_dec_emit3(d, WS_H_heap_take, ret.off, bytes, 0);
+        d->uses_heap = true;
+        if (c->rets[0].kind != WS_OPD_SINK)
+            copy_place(d, arg_place(d, &c->rets[0], 8, true), ret);
+        return true;
+    }
+    if (strcmp(name, "free") == 0 && c->n_args == 1) { /* void (void *) */
+        ws_dec_emit3(d, WS_H_heap_give, 0, arg_row(d, &c->args[0], 8), 0);
+        d->uses_heap = true;
+        return true;
+    }
     if (strcmp(name, "cudaGraphSetConditional") == 0 &&
         c->n_args == 2) { /* (handle, unsigned value): the handle is a word's address */
         uint32_t handle = arg_row(d, &c->args[0], 8), value = arg_row(d, &c->args[1], 4);

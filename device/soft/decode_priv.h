@@ -42,6 +42,7 @@ struct ws_dec {
     struct ws_code *code;
     struct ws_arena tmp; /* dies with the image's decoding */
     struct ws_image *img;
+    bool uses_heap;
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
     struct ws_uop *uops;
@@ -129,7 +130,8 @@ enum ws_work_class ws_dec_class(const struct ws_ptx_insn *i);
 /* Names the instruction as one that can't be decoded. Return: false. */
 bool ws_dec_no_such(struct ws_dec *d, const struct ws_ptx_insn *i);
 
-/* ---- decode_tex.c, decode_video.c: false: not one of theirs ---- */
+/* ---- decode_tex.c, decode_video.c, decode_matrix.c: false: not one of theirs ---- */
+bool ws_dec_matrix(struct ws_dec *d, const struct ws_ptx_insn *i);
 bool ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i);
 bool ws_dec_video(struct ws_dec *d, const struct ws_ptx_insn *i);
 

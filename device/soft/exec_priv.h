@@ -168,7 +168,7 @@ struct ws_image {
     uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
     uint32_t local_bytes;               /* of a thread, if not recursive */
     uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
-    bool recursive;
+    bool recursive, uses_heap;
     uint32_t save_bytes;              /* widest set of rows a recursive function saves */
     const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
     uint32_t n_func_entry;
@@ -225,6 +225,9 @@ void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, ui
 void ws_exec_exit(struct ws_ctx *c, uint32_t mask);
 /* The mapping of global memory holding [va, va+bytes), cached. NULL: none. */
 const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t bytes);
+/* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was faulted. */
+uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
+                          uint64_t va, uint64_t bytes, bool store);
 /* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave the core (stop is set). */
 bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
                   const struct ws_seg *cont);
