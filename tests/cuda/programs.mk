@@ -2,19 +2,27 @@
 # tests/process/lib.sh reads this, too.
 CUDA_PROGRAM_NAMES = \
 	arraycopy \
+	atomics \
+	cubs \
 	deviceheap \
 	graphcapture \
 	graphcond \
+	graphjacobi \
 	graphmemory \
 	graphnodes \
 	graphparallel \
+	halves \
 	hostfunc \
 	imagefilter \
+	intmath \
 	managedvar \
+	mathd \
+	mathf \
 	perthread \
 	streamorder \
 	surface \
 	texlinear \
 	texture2d \
 	texture3d \
+	thrusting \
 	wmmagemm
