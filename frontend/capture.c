@@ -283,6 +283,26 @@ void ws_work_forget_stream_slow(uint64_t stream)
     ws_graph_free(unused);
 }
 
+void ws_work_forget_device(int device)
+{
+    struct cap_stream *s, *next;
+    bool found;
+    do {
+        struct ws_graph *unused = NULL;
+        found = false;
+        pthread_mutex_lock(&lock);
+        HASH_ITER (hh, streams, s, next)
+            if (!found && s->device == device) {
+                found = true;
+                unused = s->capture->given ? NULL : s->capture->graph;
+                capture_close(s->capture);
+                break;
+            }
+        pthread_mutex_unlock(&lock);
+        ws_graph_free(unused);
+    } while (found);
+}
+
 void ws_work_forget_event_slow(uint64_t event)
 {
     pthread_mutex_lock(&lock);

@@ -14,6 +14,7 @@
 #include "frontend/errors.h"
 #include "frontend/limits.h"
 #include "frontend/module.h"
+#include "frontend/work.h"
 #include "frontend/registry.h"
 
 __thread struct ws_thread ws_thread;
@@ -303,9 +304,11 @@ int ws_ctx_reset_device(int device)
         return ws_drv_error(r);
     ws_array_drop(NULL, device, true);
     release_all(NULL, device, true);
+    ws_work_forget_device(device);
     ws_module_reset_device(device);
     primaries[device].active = false;
     primaries[device].of_runtime = false;
+    ws_ctx_reset_limits(&primaries[device]);
     return ws_drv_error(r);
 }
 

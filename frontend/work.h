@@ -122,6 +122,8 @@ static inline int ws_work_wait_device(int device)
 /* Before a stream or an event is destroyed. */
 void ws_work_forget_stream_slow(uint64_t stream);
 void ws_work_forget_event_slow(uint64_t event);
+/* A device has been reset: captures on it are over. */
+void ws_work_forget_device(int device);
 static inline void ws_work_forget_stream(uint64_t stream)
 {
     if (ws_work_watched())

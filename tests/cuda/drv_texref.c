@@ -57,6 +57,34 @@ struct texture {
     int pad[12];
 };
 
+struct copy_2d { /* CUDA_MEMCPY2D */
+    size_t src_x, src_y;
+    int src_type;
+    const void *src_host;
+    CUdeviceptr src_device;
+    void *src_array;
+    size_t src_pitch, dst_x, dst_y;
+    int dst_type;
+    void *dst_host;
+    CUdeviceptr dst_device;
+    void *dst_array;
+    size_t dst_pitch, width, height;
+};
+struct copy_3d { /* CUDA_MEMCPY3D */
+    size_t src_x, src_y, src_z, src_lod;
+    int src_type;
+    const void *src_host;
+    CUdeviceptr src_device;
+    void *src_array, *reserved0;
+    size_t src_pitch, src_height, dst_x, dst_y, dst_z, dst_lod;
+    int dst_type;
+    void *dst_host;
+    CUdeviceptr dst_device;
+    void *dst_array, *reserved1;
+    size_t dst_pitch, dst_height, width, height, depth;
+};
+enum { HOST = 1, DEVICE = 2, ARRAY = 3, UNIFIED = 4 };
+
 #define EXTRA(F)                                                                                   \
     F(cuArrayCreate_v2, (void **, const struct array_desc *))                                      \
     F(cuArray3DCreate_v2, (void **, const struct array3d_desc *))                                  \
@@ -67,6 +95,10 @@ struct texture {
     F(cuMemcpyAtoA_v2, (void *, size_t, void *, size_t, size_t))                                   \
     F(cuMemcpyDtoA_v2, (void *, size_t, CUdeviceptr, size_t))                                      \
     F(cuMemcpyAtoD_v2, (CUdeviceptr, void *, size_t, size_t))                                      \
+    F(cuMemcpy2D_v2, (const struct copy_2d *))                                                     \
+    F(cuMemcpy2DAsync_v2, (const struct copy_2d *, CUstream))                                      \
+    F(cuMemcpy2DUnaligned_v2, (const struct copy_2d *))                                            \
+    F(cuMemcpy3D_v2, (const struct copy_3d *))                                                     \
     F(cuModuleGetTexRef, (void **, CUmodule, const char *))                                        \
     F(cuModuleGetSurfRef, (void **, CUmodule, const char *))                                       \
     F(cuTexRefSetArray, (void *, void *, unsigned))                                                \
@@ -128,6 +160,71 @@ static int check(const char *what, int k, float dx, int filter)
                 return work_fail(WORK, "%s: surface (%d, %d) is %g", what, x, y,
                                  surface[y * W + x]);
         }
+    return 0;
+}
+
+/* Boxes: host to array, array to pitched memory, from there to a volume, and back to the host. */
+static int boxes(void *array, CUdeviceptr pitched)
+{
+    struct array3d_desc volume = {W, H, 4, FLOAT, 1, 0};
+    struct copy_2d up = {.src_type = HOST,
+                         .src_host = image[1],
+                         .src_pitch = W * 4,
+                         .src_x = 8,
+                         .src_y = 1,
+                         .dst_type = ARRAY,
+                         .dst_array = array,
+                         .dst_x = 4,
+                         .width = 60,
+                         .height = 4};
+    struct copy_2d over = {.src_type = ARRAY,
+                           .src_array = array,
+                           .src_x = 4,
+                           .dst_type = UNIFIED,
+                           .dst_device = pitched,
+                           .dst_pitch = 128,
+                           .width = 60,
+                           .height = 4};
+    struct copy_3d in = {.src_type = DEVICE,
+                         .src_device = pitched,
+                         .src_pitch = 128,
+                         .src_height = 2,
+                         .dst_type = ARRAY,
+                         .dst_x = 16,
+                         .dst_y = 3,
+                         .dst_z = 1,
+                         .width = 60,
+                         .height = 2,
+                         .depth = 2};
+    struct copy_3d back = {.src_type = ARRAY,
+                           .src_x = 16,
+                           .src_y = 3,
+                           .src_z = 1,
+                           .dst_type = HOST,
+                           .dst_host = out,
+                           .dst_pitch = 60,
+                           .dst_height = 2,
+                           .width = 60,
+                           .height = 2,
+                           .depth = 2};
+    OK(cuMemcpy2D_v2(&up));
+    OK(cuMemcpy2DAsync_v2(&over, NULL));
+    OK(cuArray3DCreate_v2(&in.dst_array, &volume));
+    back.src_array = in.dst_array;
+    OK(cuMemcpy3D_v2(&in));
+    OK(cuMemcpy3D_v2(&back));
+    for (int y = 0; y < 4; y++)
+        if (memcmp((char *)out + 60 * y, (char *)image[1] + (y + 1) * W * 4 + 8, 60))
+            return work_fail(WORK, "row %d of a copy through arrays", y);
+    up.dst_x = 40; /* 100 bytes in a row of 96 */
+    GIVES(cuMemcpy2D_v2(&up), 1);
+    up.dst_x = 2; /* inside a texel */
+    GIVES(cuMemcpy2DUnaligned_v2(&up), 1);
+    back.src_z = 3;
+    GIVES(cuMemcpy3D_v2(&back), 1);
+    back.src_array = out;
+    GIVES(cuMemcpy3D_v2(&back), 400);
+    OK(cuArrayDestroy(in.dst_array));
     return 0;
 }
 
@@ -240,6 +337,7 @@ int main(int argc, char **argv)
     OK(drv.memcpy_dtoh(out, d_out, 400));
     if (memcmp(out, image[1] + 1, 400))
         bad = work_fail(WORK, "cuMemcpyAtoD");
+    bad = bad || boxes(a[0], d_pitched);
     OK(cuArrayDestroy(one));
     GIVES(cuArrayDestroy(one), 400);
     OK(drv.module_unload(m));

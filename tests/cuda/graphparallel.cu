@@ -189,6 +189,48 @@ static int copies_in_their_turn(cudaStream_t s)
     return 0;
 }
 
+// Events that a capture takes as nodes: recorded and waited for when the graph runs, from outside too.
+static int external_events(cudaStream_t s, cudaStream_t t)
+{
+    cudaGraph_t g;
+    cudaGraphExec_t e;
+    cudaEvent_t gate, done;
+    size_t count = 0;
+    CHECK(cudaEventCreateWithFlags(&gate, cudaEventDisableTiming));
+    CHECK(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+    memset(p, 0, N * sizeof(int));
+    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed));
+    bump<<<1, 1, 0, s>>>(p + COUNT);
+    CHECK(cudaEventRecordWithFlags(done, s, cudaEventRecordExternal));
+    CHECK(cudaStreamWaitEvent(s, gate, cudaEventWaitExternal));
+    bump<<<1, 1, 0, s>>>(p + INNER);
+    CHECK(cudaStreamEndCapture(s, &g));
+    CHECK(cudaGraphGetNodes(g, NULL, &count));
+    if (count != 4)
+        FAIL("%zu nodes, not 4", count);
+    CHECK(cudaGraphInstantiate(&e, g, 0));
+    hold<<<1, 1, 0, t>>>(p + GO, p + GAVE_UP);
+    CHECK(cudaEventRecord(gate, t)); // what the graph will wait for
+    CHECK(cudaGraphLaunch(e, s));
+    CHECK(cudaEventSynchronize(done)); // recorded by the graph
+    if (((volatile int *)p)[COUNT] != 1 || ((volatile int *)p)[INNER])
+        FAIL("external events: %d, %d", p[COUNT], p[INNER]);
+    ((volatile int *)p)[GO] = 1;
+    CHECK(cudaStreamSynchronize(s));
+    if (p[INNER] != 1)
+        FAIL("the graph did not go on");
+    if (cudaEventRecordWithFlags(done, s, cudaEventRecordExternal) != cudaErrorInvalidValue ||
+        cudaStreamWaitEvent(s, gate, cudaEventWaitExternal) != cudaErrorInvalidValue)
+        FAIL("external flags outside of a capture");
+    (void)cudaGetLastError();
+    CHECK(cudaGraphExecDestroy(e));
+    CHECK(cudaGraphDestroy(g));
+    CHECK(cudaEventDestroy(gate));
+    CHECK(cudaEventDestroy(done));
+    CHECK(cudaStreamSynchronize(t));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     long iterations = work_arg(argc, argv, 2, 1, 10000);
@@ -198,7 +240,7 @@ int main(int argc, char **argv)
     CHECK(cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking));
     for (long it = 0; it < iterations; it++)
         if (begins_and_ends(s, t) || beside_each_other(s) || not_into_itself(s, t) ||
-            copies_in_their_turn(s))
+            copies_in_their_turn(s) || external_events(s, t))
             return 1;
     if (p[GAVE_UP])
         FAIL("a held kernel was not let go in time");

@@ -25,16 +25,18 @@ int main(void)
     CUmodule m;
     cuInit(0);
     CHECK(cudaFree(0));
-    if (cuModuleLoadData(&m, ".version 8.0\n.target sm_75\n.address_size 64\n"
-                             ".visible .entry k() { .reg .b32 %r<2>; call gone; ret; }\n") == 0)
-        return work_fail(WORK, "a call of nothing is taken");
-    CUprocessState state;
-    if (cuCheckpointProcessGetState(1, &state) != CUDA_ERROR_NOT_SUPPORTED)
-        return work_fail(WORK, "checkpoints are supported: take another call here");
+    /* one kernel calls what is nowhere defined: the module loads, with a warning */
+    char ptx[256];
+    snprintf(ptx, sizeof ptx,
+             ".version %d.0\n.target sm_75\n.address_size 64\n.extern .func gone();\n"
+             ".visible .entry k() { call gone; ret; }\n",
+             8);
+    if (cuModuleLoadData(&m, ptx))
+        return work_fail(WORK, "the module does not load");
     n = sizeof text;
     cudaLogIterator from = it;
     CHECK(cudaLogsDumpToMemory(&from, text, &n, 0));
-    if (!n || strlen(text) != n || !strstr(text, "cuCheckpointProcessGetState") || text[n - 1] != '\n')
+    if (!n || strlen(text) != n || !strstr(text, "unresolved external function gone") || text[n - 1] != '\n')
         return work_fail(WORK, "the log has %zu bytes: %s", n, text);
     if (from == it || !called || !last_length)
         return work_fail(WORK, "iterator %u, %d calls", from, called);

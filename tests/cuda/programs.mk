@@ -5,6 +5,7 @@ CUDA_PROGRAM_NAMES = \
 	deviceheap \
 	graphcapture \
 	graphcond \
+	graphjacobi \
 	graphmemory \
 	graphnodes \
 	graphparallel \

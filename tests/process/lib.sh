@@ -163,6 +163,7 @@ small() {
     */saxpy) echo 64 ;;
     */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
     */texlinear | */texref) echo 1 ;;
+    */graphjacobi) echo 64 ;;
     */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
 }

@@ -907,19 +907,26 @@ static void test_refused(void **state)
 }
 
 /* Headers that a program may have damaged: each faults with the documented kind, and none gets further. */
-static void hostile_at(struct tx *t, const char *what, uint64_t handle)
+static void hostile_at(struct tx *t, const char *what, uint64_t handle, const char *reason)
 {
     uint64_t params[4] = {handle, t->in, t->out, t->sampler};
     fix_launch(&t->f, &(struct launch){.grid = {1}, .block = {THREADS}, .params = params});
     if (t->f.error != WS_DEV_E_ILLEGAL_ADDRESS || !strstr(t->f.text, "address 0x") ||
-        !strstr(t->f.text, " ("))
+        !strstr(t->f.text, reason))
         fail_msg("%s: error %d %s", what, t->f.error, t->f.text);
 }
-#define HOSTILE(statement)                                                                         \
+static void params_ok(struct tx *t, uint64_t handle)
+{
+    uint64_t params[4] = {handle, t->in, t->out, t->sampler};
+    assert_int_equal(
+        fix_launch(&t->f, &(struct launch){.grid = {1}, .block = {THREADS}, .params = params}),
+        WS_DEV_OK);
+}
+#define HOSTILE(reason, ...)                                                                       \
     do {                                                                                           \
         *t.h = good;                                                                               \
-        statement;                                                                                 \
-        hostile_at(&t, #statement, t.header);                                                      \
+        __VA_ARGS__;                                                                               \
+        hostile_at(&t, #__VA_ARGS__, t.header, reason);                                            \
     } while (0)
 static void test_hostile(void **state)
 {
@@ -932,54 +939,60 @@ static void test_hostile(void **state)
     good.level[1] = good.level[0];
     load(&t, "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1}];");
     must_launch(&t);
-    HOSTILE(t.h->magic = 0);
-    HOSTILE(t.h->magic = WS_SURFACE_MAGIC);
-    HOSTILE(t.h->shape = 99);
-    HOSTILE(t.h->shape = WS_TEX_1D);
-    HOSTILE(t.h->shape = WS_TEX_3D);
-    HOSTILE(t.h->shape = WS_TEX_CUBE);
-    HOSTILE(t.h->flags |= WS_TEX_LAYERED);
-    HOSTILE(t.h->format = 8);
-    HOSTILE(t.h->n_channels = 0);
-    HOSTILE(t.h->n_channels = 3);
-    HOSTILE(t.h->n_channels = 255);
-    HOSTILE(t.h->n_levels = 0);
-    HOSTILE(t.h->n_levels = 17);
-    HOSTILE(t.h->n_levels = 200);
-    HOSTILE(t.h->address_mode[2] = 4);
-    HOSTILE(t.h->level_bias = NAN);
-    HOSTILE(t.h->level[0].width = 0);
-    HOSTILE(t.h->level[0].height = 0);
-    HOSTILE(t.h->level[0].depth = 0);
-    HOSTILE(t.h->level[0].depth = 2);
-    HOSTILE(t.h->level[0].width = UINT32_MAX);
-    HOSTILE(t.h->level[0].height = UINT32_MAX);
-    HOSTILE(t.h->level[0].row_bytes = UINT64_MAX; t.h->level[0].height = 2);
-    HOSTILE(t.h->level[0].row_bytes = UINT64_MAX / 2; t.h->level[0].height = 3);
-    HOSTILE(t.h->level[0].row_bytes = UINT32_MAX; t.h->level[0].height = 2);
-    HOSTILE(t.h->flags |= WS_TEX_LAYERED; t.h->level[0].depth = 5;
+    HOSTILE("is of no texture", t.h->magic = 0);
+    HOSTILE("is of no texture", t.h->magic = WS_SURFACE_MAGIC);
+    HOSTILE(": shape", t.h->shape = 99);
+    HOSTILE("height of a 1-D", t.h->shape = WS_TEX_1D);
+    HOSTILE("another shape", t.h->shape = WS_TEX_3D);
+    HOSTILE("faces", t.h->shape = WS_TEX_CUBE);
+    HOSTILE("another shape", t.h->flags |= WS_TEX_LAYERED);
+    HOSTILE("format", t.h->format = 8);
+    HOSTILE("channels", t.h->n_channels = 0);
+    HOSTILE("channels", t.h->n_channels = 3);
+    HOSTILE("channels", t.h->n_channels = 255);
+    HOSTILE("number of levels", t.h->n_levels = 0);
+    HOSTILE("number of levels", t.h->n_levels = 17);
+    HOSTILE("number of levels", t.h->n_levels = 200);
+    HOSTILE("address mode", t.h->address_mode[2] = 4);
+    HOSTILE("mipmap levels", t.h->level_bias = NAN);
+    HOSTILE("size of a level", t.h->level[0].width = 0);
+    HOSTILE("size of a level", t.h->level[0].height = 0);
+    HOSTILE("size of a level", t.h->level[0].depth = 0);
+    HOSTILE("depth", t.h->level[0].depth = 2);
+    HOSTILE("size of a level", t.h->level[0].width = UINT32_MAX);
+    HOSTILE("size of a level", t.h->level[0].height = UINT32_MAX);
+    HOSTILE("extent", t.h->level[0].row_bytes = UINT64_MAX; t.h->level[0].height = 2);
+    HOSTILE("extent", t.h->level[0].row_bytes = UINT64_MAX / 2; t.h->level[0].height = 3);
+    HOSTILE("outside of any", t.h->level[0].row_bytes = UINT32_MAX; t.h->level[0].height = 2);
+    HOSTILE("extent", t.h->flags |= WS_TEX_LAYERED; t.h->level[0].depth = 5;
             t.h->level[0].slice_bytes = UINT64_MAX / 2);
-    HOSTILE(t.h->level[0].address = 0);
-    HOSTILE(t.h->level[0].address = t.texels - 1);
-    HOSTILE(t.h->level[0].address = t.texels + TEXEL_BYTES - 1);
-    HOSTILE(t.h->level[0].address = UINT64_MAX - 7);
-    HOSTILE(t.h->level[0].address = UINT64_C(1) << 56);
-    HOSTILE(t.h->n_levels = 2; t.h->level[1].address = 64);
+    HOSTILE("extent", t.h->flags |= WS_TEX_LAYERED; t.h->level[0].depth = 2;
+            t.h->level[0].height = 2; t.h->level[0].row_bytes = 256;
+            t.h->level[0].slice_bytes = UINT64_MAX - 100);
+    HOSTILE("outside of any", t.h->level[0].address = 0);
+    HOSTILE("outside of any", t.h->level[0].address = t.texels - 1);
+    HOSTILE("outside of any", t.h->level[0].address = t.texels + TEXEL_BYTES - 1);
+    HOSTILE("outside of any", t.h->level[0].address = UINT64_MAX - 7);
+    HOSTILE("outside of any", t.h->level[0].address = UINT64_C(1) << 56);
+    HOSTILE("outside of any", t.h->n_levels = 2; t.h->level[1].address = 64);
     *t.h = good;
-    hostile_at(&t, "misaligned", t.header + 4);
-    hostile_at(&t, "null", 0);
-    hostile_at(&t, "not mapped", t.header + 4096);
-    hostile_at(&t, "cut off", t.header + sizeof good - 8);
-    hostile_at(&t, "shared window", UINT64_C(1) << 56);
-    hostile_at(&t, "end of space", UINT64_MAX - 7);
-    hostile_at(&t, "a buffer", t.in);
+    memcpy(t.x + 1, &good, sizeof good); /* whole and right, but for where it is */
+    hostile_at(&t, "misaligned", t.in + 4, "no such texture handle");
+    memcpy(t.x, &good, sizeof good);
+    params_ok(&t, t.in);
+    hostile_at(&t, "null", 0, "no such texture handle");
+    hostile_at(&t, "not mapped", t.header + 4096, "no such texture handle");
+    hostile_at(&t, "cut off", t.header + sizeof good - 8, "no such texture handle");
+    hostile_at(&t, "shared window", UINT64_C(1) << 56, "no such texture handle");
+    hostile_at(&t, "end of space", UINT64_MAX - 7, "no such texture handle");
+    hostile_at(&t, "a buffer", t.out, "is of no texture");
     load(&t, "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, %d1, {%f0, %f1}];");
-    hostile_at(&t, "no sampler", t.header);
+    hostile_at(&t, "no sampler", t.header, "is of no texture");
     load(&t, "txq.width.b32 %r8, [%d0];");
-    HOSTILE(t.h->n_levels = 200);
+    HOSTILE("number of levels", t.h->n_levels = 200);
     load(&t, "suld.b.2d.b32.zero {%r8}, [%d0, {%r0, %r1}];");
-    HOSTILE(;);
-    HOSTILE(t.h->magic = WS_SURFACE_MAGIC; t.h->level[0].address = 8);
+    HOSTILE("is of no surface", ;);
+    HOSTILE("outside of any", t.h->magic = WS_SURFACE_MAGIC; t.h->level[0].address = 8);
     fix_deinit(&t.f);
 }
 
