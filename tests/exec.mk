@@ -3,9 +3,10 @@ EXEC_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ
 check_PROGRAMS += tests/unit/test_exec_async tests/unit/test_exec_matrix tests/unit/test_exec_ops tests/unit/test_exec_flow
 tests_unit_test_exec_async_SOURCES = tests/unit/test_exec_async.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_async_LDADD = $(EXEC_LDADD)
+tests_unit_test_exec_ops_SOURCES = tests/unit/test_exec_ops.c tests/unit/exec_op_rows.inc tests/unit/exec_more_rows.inc \
+    tests/unit/exec_format_ref.inc tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_matrix_SOURCES = tests/unit/test_exec_matrix.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_matrix_LDADD = $(EXEC_LDADD)
-tests_unit_test_exec_ops_SOURCES = tests/unit/test_exec_ops.c tests/unit/exec_op_rows.inc tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_ops_LDADD = $(EXEC_LDADD)
 # the reference changes the rounding direction
 tests_unit_test_exec_ops_CFLAGS = $(AM_CFLAGS) -frounding-math -ffp-contract=off -Wno-unused-function

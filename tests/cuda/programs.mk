@@ -2,6 +2,8 @@
 # tests/process/lib.sh reads this, too.
 CUDA_PROGRAM_NAMES = \
 	arraycopy \
+	atomics \
+	cubs \
 	deviceheap \
 	graphcapture \
 	graphcond \
@@ -9,13 +11,18 @@ CUDA_PROGRAM_NAMES = \
 	graphmemory \
 	graphnodes \
 	graphparallel \
+	halves \
 	hostfunc \
 	imagefilter \
+	intmath \
 	managedvar \
+	mathd \
+	mathf \
 	perthread \
 	streamorder \
 	surface \
 	texlinear \
 	texture2d \
 	texture3d \
+	thrusting \
 	wmmagemm
