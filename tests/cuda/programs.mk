@@ -9,6 +9,7 @@ CUDA_PROGRAM_NAMES = \
 	graphmemory \
 	graphnodes \
 	graphparallel \
+	graphrandom \
 	hostfunc \
 	imagefilter \
 	managedvar \
