@@ -84,6 +84,7 @@ tests_cuda_drv_texref_LDADD = -ldl -lm
 CUDA_PTX = tests/cuda/ptx/matmul.ptx tests/cuda/ptx/aes.ptx tests/cuda/ptx/sort.ptx tests/cuda/ptx/search.ptx \
 	tests/cuda/ptx/blackscholes.ptx tests/cuda/ptx/montecarlo.ptx tests/cuda/ptx/histogram.ptx tests/cuda/ptx/stencil.ptx \
 	tests/cuda/ptx/fault.ptx
+EXTRA_DIST += tests/cuda/mathcheck.cuh tests/cuda/mathcheck.inc
 EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/matmul.cu tests/cuda/aes.cu tests/cuda/sort.cu \
 	tests/cuda/search.cu tests/cuda/blackscholes.cu tests/cuda/montecarlo.cu tests/cuda/histogram.cu tests/cuda/stencil.cu \
 	tests/cuda/reduce.cu tests/cuda/saxpy.cu tests/cuda/fault.cu
@@ -101,6 +102,10 @@ CLEANFILES += $(CUDA_NVCC_BUILT) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
 CUDA_WORKLOAD_H = tests/cuda/work.cuh tests/cuda/work.h $(CUDA_DRIVER_WORKLOADS:%=tests/cuda/%.h) tests/cuda/fault.h
 tests/cuda/nv/%.o: tests/cuda/%.cu $(CUDA_WORKLOAD_H)
 	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) $(NVCCFLAGS) -c -o $@ $<
+tests/cuda/nv/mathf.o tests/cuda/nv/mathd.o: tests/cuda/mathcheck.cuh tests/cuda/mathcheck.inc
+tests/cuda/nv/thrusting.o tests/cuda/nv/cubs.o: NVCCFLAGS += --extended-lambda
+# half functions that older architectures lack
+tests/cuda/nv/halves.o: NVCCFLAGS += -arch=compute_80
 tests/cuda/nv/perthread.o: NVCCFLAGS += -default-stream per-thread
 tests/cuda/nv/%_static: tests/cuda/nv/%.o
 	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart static -o $@ $<

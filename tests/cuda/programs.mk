@@ -2,6 +2,8 @@
 # tests/process/lib.sh reads this, too.
 CUDA_PROGRAM_NAMES = \
 	arraycopy \
+	atomics \
+	cubs \
 	deviceheap \
 	graphcapture \
 	graphcond \
@@ -10,13 +12,18 @@ CUDA_PROGRAM_NAMES = \
 	graphnodes \
 	graphparallel \
 	graphrandom \
+	halves \
 	hostfunc \
 	imagefilter \
+	intmath \
 	managedvar \
+	mathd \
+	mathf \
 	perthread \
 	streamorder \
 	surface \
 	texlinear \
 	texture2d \
 	texture3d \
+	thrusting \
 	wmmagemm

@@ -161,6 +161,10 @@ small() {
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
     */saxpy) echo 64 ;;
+    */mathf | */mathd) echo 2000 ;;
+    */intmath) echo 4000 ;;
+    */halves) echo 65536 ;;
+    */thrusting | */cubs) echo 20000 ;;
     */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
     */texlinear | */texref) echo 1 ;;
     */graphjacobi) echo 64 ;;
