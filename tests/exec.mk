@@ -39,3 +39,7 @@ tests_unit_test_exec_surf_LDADD = $(EXEC_LDADD)
 tests_unit_test_exec_video_SOURCES = tests/unit/test_exec_video.c tests/unit/exec_texture.h tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_video_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_surf tests/unit/test_exec_video
+check_PROGRAMS += tests/unit/test_exec_approx
+tests_unit_test_exec_approx_SOURCES = tests/unit/test_exec_approx.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_approx_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_approx
