@@ -43,3 +43,7 @@ check_PROGRAMS += tests/unit/test_exec_approx
 tests_unit_test_exec_approx_SOURCES = tests/unit/test_exec_approx.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_approx_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_approx
+check_PROGRAMS += tests/unit/test_exec_memory
+tests_unit_test_exec_memory_SOURCES = tests/unit/test_exec_memory.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_memory_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_memory
