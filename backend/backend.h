@@ -74,9 +74,9 @@ struct ws_job {
         uint64_t va, value;
         uint8_t bytes, compare;
         bool write;
-    } value;                    /* VALUE */
-    uint8_t *buffer;            /* malloc'ed: parameters, inline data, data of the reply */
-    zmq_msg_t frame;            /* FRAME_SRC: keeps the data */
+    } value;         /* VALUE */
+    uint8_t *buffer; /* malloc'ed: parameters, inline data, data of the reply */
+    zmq_msg_t frame; /* FRAME_SRC: keeps the data */
     _Alignas(16) uint8_t inline_bytes[WS_JOB_INLINE_BYTES];
 };
 
@@ -305,7 +305,7 @@ struct ws_server {
     struct ws_client *by_peer, *last_client;
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
-    struct ws_list polling; /* streams whose head waits for a value: ws_stream.blocked */
+    struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
     uint32_t n_clients, next_client;
     bool draining, had_client;
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */

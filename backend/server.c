@@ -417,8 +417,8 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
     }
     switch (m->what) {
     case WS__LIMIT__WHAT__PRINTF_FIFO_BYTES:
-        reply(k, ws_output_limit(&k->c->output, m->value) ? WS__ERROR__OUT_OF_MEMORY
-                                                          : WS__ERROR__OK);
+        reply(k,
+              ws_output_limit(&k->c->output, m->value) ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__OK);
         return;
     case WS__LIMIT__WHAT__MALLOC_HEAP_BYTES:
         reply(k, ws_space_set_heap_bytes(k->c->space, m->value) ? WS__ERROR__INVALID_VALUE

@@ -308,6 +308,7 @@ int ws_ctx_reset_device(int device)
     ws_module_reset_device(device);
     primaries[device].active = false;
     primaries[device].of_runtime = false;
+    ws_ctx_reset_limits(&primaries[device]);
     return ws_drv_error(r);
 }
 

@@ -176,6 +176,7 @@ void ws_session_unsupported(const char *name);
 /* Writes what kernels have printed until now to stdout and stderr. The functions above that wait do it by themselves. */
 void ws_session_output(void);
 enum ws_limit { WS_LIMIT_PRINTF_FIFO, WS_LIMIT_MALLOC_HEAP, WS_LIMIT_STACK };
-ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value); /* OUT_OF_MEMORY: too much */
+ws_err ws_session_set_limit(int device, enum ws_limit what,
+                            uint64_t value); /* OUT_OF_MEMORY: too much */
 
 #endif

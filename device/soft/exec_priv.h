@@ -95,7 +95,7 @@ struct ws_warp {
     uint8_t *saves;          /* [depth_max][image.save_bytes] */
 };
 
-enum { WS_N_BARRIERS = 16, WS_N_MAPS = 8 };
+enum { WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */, WS_N_MAPS = 8 };
 struct ws_barrier {
     uint32_t arrived;   /* threads */
     uint32_t expected;  /* 0: all live threads */
@@ -182,7 +182,14 @@ struct ws_audit {
     void *arg;
 };
 
+struct ws_callgraph { /* by function of the module */
+    uint8_t *taken;    /* its address is */
+    uint8_t *indirect; /* calls through pointers: whatever is taken */
+    uint32_t **callees, *n_callees;
+};
+
 struct ws_code {
+    const struct ws_callgraph *graph; /* made with the first image */
     const struct ws_audit *audit; /* of ws_code_audit(), or NULL */
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
@@ -250,6 +257,7 @@ enum {
     WS_X_ACQUIRE = 1 << 6,
     WS_X_RELEASE = 1 << 7,
     WS_X_SC = 1 << 8,
+    WS_X_CLUSTER = 1 << 11, /* bar: the cluster's */
     WS_X_SIZE_SHIFT = 12, /* bytes of an element */
     WS_X_VEC_SHIFT = 16,
 };

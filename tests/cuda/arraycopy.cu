@@ -198,6 +198,42 @@ static int mipmaps()
     return 0;
 }
 
+// The same copies as nodes of a graph: captured, and launched twice.
+static int captured(cudaStream_t stream)
+{
+    const size_t w = 50, h = 20, row = w * 4;
+    cudaChannelFormatDesc d = cudaCreateChannelDesc<int>();
+    cudaArray_t a;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    unsigned char *src, *dst;
+    CHECK(cudaMallocArray(&a, &d, w, h));
+    CHECK(cudaMallocHost(&src, (row + 4) * h));
+    CHECK(cudaMallocHost(&dst, (row + 8) * h));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMemcpy2DToArrayAsync(a, 0, 0, src, row + 4, row, h, cudaMemcpyHostToDevice, stream));
+    CHECK(cudaMemcpy2DFromArrayAsync(dst, row + 8, a, 0, 0, row, h, cudaMemcpyDeviceToHost,
+                                     stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    for (unsigned k = 0; k < 2; k++) {
+        bytes v = pattern((row + 4) * h, k + 9);
+        memcpy(src, v.data(), v.size());
+        memset(dst, 0, (row + 8) * h);
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        for (size_t y = 0; y < h; y++)
+            if (memcmp(dst + y * (row + 8), &v[y * (row + 4)], row))
+                return wrong("copies of arrays in a graph");
+    }
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaFreeArray(a));
+    CHECK(cudaFreeHost(src));
+    CHECK(cudaFreeHost(dst));
+    return 0;
+}
+
 #define REFUSED(call, code)                                                                        \
     do {                                                                                           \
         cudaError_t e_ = (call);                                                                   \
@@ -251,7 +287,7 @@ int main(int argc, char **argv)
     long iterations = work_arg(argc, argv, 2, 1, 1000);
     cudaStream_t stream;
     CHECK(cudaStreamCreate(&stream));
-    int bad = runs_of_bytes() || mipmaps() || misuse();
+    int bad = runs_of_bytes() || mipmaps() || captured(stream) || misuse();
     for (long i = 0; i < iterations && !bad; i++)
         bad = two_dimensions(n, n / 2 + 1, i & 1, stream) || two_dimensions(1, 5, false, stream) ||
               two_dimensions(1001, 300, true, 0) ||

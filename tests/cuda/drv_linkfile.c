@@ -25,7 +25,8 @@ static const char kernel[] =
     "{\n"
     "    .reg .b32 %r<3>; .reg .f32 %f<3>; .reg .b64 %rd<4>;\n"
     "    mov.u32 %r1, %tid.x; cvt.rn.f32.u32 %f1, %r1;\n"
-    "    { .param .b32 a; .param .b32 b; .param .b32 r; st.param.f32 [a], %f1; st.param.b32 [b], %r1;\n"
+    "    { .param .b32 a; .param .b32 b; .param .b32 r; st.param.f32 [a], %f1; st.param.b32 [b], "
+    "%r1;\n"
     "      call.uni (r), _Z3mixfi, (a, b); ld.param.f32 %f2, [r]; }\n"
     "    ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2;\n"
     "    st.global.f32 [%rd1], %f2; ret;\n"
@@ -52,11 +53,11 @@ int main(int argc, char **argv)
     CHECK(link_create(0, NULL, NULL, &s));
     if (link_add_file(s, CU_JIT_INPUT_OBJECT, "/nonexistent", 0, NULL, NULL) != 301)
         return work_fail(WORK, "a file that is not there");
-    CHECK(link_add_file(s,
-                        n > 2 && !strcmp(path + n - 2, ".a") ? CU_JIT_INPUT_LIBRARY
-                                                             : CU_JIT_INPUT_OBJECT,
-                        path, 0, NULL, NULL));
-    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof kernel, "kernel", 0, NULL, NULL));
+    CHECK(link_add_file(
+        s, n > 2 && !strcmp(path + n - 2, ".a") ? CU_JIT_INPUT_LIBRARY : CU_JIT_INPUT_OBJECT, path,
+        0, NULL, NULL));
+    CHECK(
+        link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof kernel, "kernel", 0, NULL, NULL));
     CHECK(link_complete(s, &image, &bytes));
     char file[] = "/tmp/wattshare-linked.XXXXXX"; /* programs keep what they linked */
     int fd = mkstemp(file);

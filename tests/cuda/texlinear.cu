@@ -179,6 +179,61 @@ static int many()
     return 0;
 }
 
+// Each device has its own arrays and objects; copies may go between them.
+static int devices()
+{
+    enum { N = 64 };
+    int n, index[N];
+    float v[N], out[N], *d_out;
+    int *d_index;
+    CHECK(cudaGetDeviceCount(&n));
+    cudaArray_t a[2];
+    cudaChannelFormatDesc c = cudaCreateChannelDesc<float>();
+    cudaResourceDesc r = {};
+    cudaTextureDesc t = {};
+    cudaTextureObject_t o;
+    r.resType = cudaResourceTypeArray;
+    for (int i = 0; i < N; i++) {
+        v[i] = i * 1.5f;
+        index[i] = N - 1 - i;
+    }
+    for (int k = 0; k < 2 && k < n; k++) {
+        CHECK(cudaSetDevice(k));
+        CHECK(cudaMallocArray(&a[k], &c, N));
+    }
+    if (n > 1) {
+        CHECK(cudaMemcpy2DToArray(a[0], 0, 0, v, sizeof v, sizeof v, 1, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy2DArrayToArray(a[1], 0, 0, a[0], 0, 0, sizeof v, 1));
+        r.res.array.array = a[0]; // of another device than the current one
+        if (cudaCreateTextureObject(&o, &r, &t, NULL) != cudaErrorInvalidValue)
+            return work_fail(WORK, "another device's array is not refused");
+        (void)cudaGetLastError();
+        float *d_v;
+        CHECK(cudaMalloc(&d_v, sizeof v));
+        CHECK(cudaMalloc(&d_out, sizeof v));
+        CHECK(cudaMalloc(&d_index, sizeof index));
+        CHECK(cudaMemcpy(d_index, index, sizeof index, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy2DFromArray(d_v, sizeof v, a[1], 0, 0, sizeof v, 1,
+                                    cudaMemcpyDeviceToDevice));
+        r = linear(d_v, c, sizeof v);
+        CHECK(cudaCreateTextureObject(&o, &r, &t, NULL));
+        gather<<<1, N>>>(o, d_index, d_out, N);
+        CHECK_LAUNCH();
+        CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+        for (int i = 0; i < N; i++)
+            if (out[i] != v[N - 1 - i])
+                return work_fail(WORK, "on the second device %d is %g", i, out[i]);
+        CHECK(cudaDestroyTextureObject(o));
+        CHECK(cudaFree(d_v));
+        CHECK(cudaFree(d_out));
+        CHECK(cudaFree(d_index));
+    }
+    for (int k = 0; k < 2 && k < n; k++)
+        CHECK(cudaFreeArray(a[k]));
+    CHECK(cudaSetDevice(0));
+    return 0;
+}
+
 #define REFUSED(call, code)                                                                        \
     do {                                                                                           \
         cudaError_t e_ = (call);                                                                   \
@@ -287,6 +342,6 @@ int main(int argc, char **argv)
     long iterations = work_arg(argc, argv, 2, 1, 1000);
     int bad = misuse();
     for (long i = 0; i < iterations && !bad; i++)
-        bad = fetches(n) || tables() || many();
+        bad = fetches(n) || tables() || many() || devices();
     return bad ? 1 : work_pass(WORK);
 }

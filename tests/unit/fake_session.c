@@ -448,7 +448,9 @@ bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
 {
     return false;
 }
-void ws_session_output(void) {}
+void ws_session_output(void)
+{
+}
 ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
 {
     fake.limit_what = what;

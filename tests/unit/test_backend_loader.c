@@ -11,7 +11,8 @@
 
 #include "tests/lib/wsserver.h"
 
-#define PTX(kernel) ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry " kernel "() { ret; }\n"
+#define PTX(kernel)                                                                                \
+    ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry " kernel "() { ret; }\n"
 static const char one[] = PTX("one"), two[] = PTX("two"), bad[] = PTX("bad") "nonsense\n";
 
 struct fix {
