@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/soft/lane.h"
+
 enum { LANES = 32, MAX_ELEMS = 64 * 256 };
 
 uint32_t ws_elem_bits(enum ws_elem e)
@@ -117,9 +119,12 @@ void ws_matrix_place(const struct ws_matrixop *o, const struct ws_fragment *f, u
 /* ---- elements ---- */
 static double f16_value(uint16_t bits)
 {
-    _Float16 h;
-    memcpy(&h, &bits, sizeof h);
-    return (double)h;
+    double d;
+    uint64_t wide = ws_lane_cvt(bits, 0, 0,
+                                WS_FMT_F64 << WS_CVT_DST_SHIFT | WS_FMT_F16 << WS_CVT_SRC_SHIFT |
+                                    WS_RND_RN << WS_CVT_RND_SHIFT);
+    memcpy(&d, &wide, sizeof d);
+    return d;
 }
 static double f32_value(uint32_t bits)
 {
@@ -261,8 +266,6 @@ static uint64_t result_bits(enum ws_elem e, union cell v, bool satfinite)
 {
     uint64_t bits = 0;
     float f;
-    _Float16 h;
-    uint16_t half;
     switch (e) {
     case WS_ELEM_S32:
         if (satfinite)
@@ -271,9 +274,10 @@ static uint64_t result_bits(enum ws_elem e, union cell v, bool satfinite)
     case WS_ELEM_F16:
         if (v.f != v.f)
             return 0x7fff;
-        h = (_Float16)v.f;
-        memcpy(&half, &h, sizeof half);
-        return half;
+        memcpy(&bits, &v.f, 8);
+        return ws_lane_cvt(bits, 0, 0,
+                           WS_FMT_F16 << WS_CVT_DST_SHIFT | WS_FMT_F64 << WS_CVT_SRC_SHIFT |
+                               WS_RND_RN << WS_CVT_RND_SHIFT);
     case WS_ELEM_F64:
         memcpy(&bits, &v.f, 8);
         return bits;

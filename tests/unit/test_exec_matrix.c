@@ -34,8 +34,8 @@ static unsigned bits_of(const char *e)
     static const struct {
         const char *name;
         unsigned bits;
-    } known[] = {{"b1", 1},   {"s4", 4},   {"u4", 4},    {"s8", 8},   {"u8", 8},  {"e4m3", 8},
-                 {"e5m2", 8}, {"f16", 16}, {"bf16", 16}, {"f64", 64}};
+    } known[] = {{"b1", 1},   {"s4", 4},   {"u4", 4},   {"s8", 8},    {"u8", 8},
+                 {"e4m3", 8}, {"e5m2", 8}, {"f16", 16}, {"bf16", 16}, {"f64", 64}};
     for (size_t k = 0; k < WS_ARRAY_SIZE(known); k++)
         if (!strcmp(known[k].name, e))
             return known[k].bits;
