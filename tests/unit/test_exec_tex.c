@@ -99,6 +99,13 @@ static int64_t ref_index(const struct ws_texture *h, int dim, double i, uint32_t
         return (((int64_t)i % n) + n) % n;
     return i < 0 ? 0 : n - 1;
 }
+/* Of integers, the bits are the integer. */
+static double border(const struct ws_texture *h, int ch)
+{
+    int32_t i;
+    memcpy(&i, &h->border[ch], sizeof i);
+    return reads_float(h) ? h->border[ch] : h->format >= WS_TEX_S8 ? i : (double)(uint32_t)i;
+}
 static double ref_at(const struct tx *t, unsigned level, unsigned nd, const double *i,
                      int64_t slice, int ch)
 {
@@ -108,7 +115,7 @@ static double ref_at(const struct tx *t, unsigned level, unsigned nd, const doub
     for (unsigned d = 0; d < nd; d++) {
         k[d] = ref_index(t->h, (int)d, i[d], n[d]);
         if (k[d] < 0)
-            return ch < t->h->n_channels ? t->h->border[ch] : ch == 3;
+            return ch < t->h->n_channels ? border(t->h, ch) : ch == 3;
     }
     return ref_texel(t, level, k[0], k[1], nd == 3 ? k[2] : slice, ch);
 }
@@ -241,10 +248,12 @@ static void random_texture(struct tx *t, const struct geom *g, bool pow2, unsign
         h->flags |= WS_TEX_FILTER_LINEAR;
     for (int d = 0; d < 3; d++)
         h->address_mode[d] = g->shape == WS_TEX_CUBE ? WS_TEX_CLAMP : (uint8_t)below(4);
-    for (int k = 0; k < 4; k++)
-        h->border[k] = reads_float(h)           ? (float)below(1000) / 1000
-                       : h->format >= WS_TEX_S8 ? (float)below(100) - 50
-                                                : (float)below(100);
+    for (int k = 0; k < 4; k++) {
+        int32_t integer = (int32_t)below(100) - (h->format >= WS_TEX_S8 ? 50 : 0);
+        h->border[k] = (float)below(1000) / 1000;
+        if (!reads_float(h))
+            memcpy(&h->border[k], &integer, sizeof integer);
+    }
     uint32_t w = pow2 ? 1u << below(levels > 1 ? 4 : 6) : 1 + below(40),
              hh = pow2 ? 1u << below(levels > 1 ? 4 : 5) : 1 + below(20),
              d = g->nd == 3   ? (pow2 ? 1u << below(levels > 1 ? 2 : 4) : 1 + below(9))
@@ -872,7 +881,7 @@ static void test_refused(void **state)
         "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1}], {%r0, %r1};",
         "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1}], %f2;",
         "tex.cube.v4.f32.s32 {%r8, %r9, %r10, %r11}, [%d0, {%r0, %r1, %r2, %r3}];",
-        "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1, %f2, %f3}];",
+        "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1, %f2}];",
         "tex.2d.v4.f32.f32 {%r8, %r9}, [%d0, {%f0, %f1}];",
         "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0+8, {%f0, %f1}];",
         "tex.4d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1}];",
