@@ -130,12 +130,11 @@ static void keep_sampling(struct ws_tex *t, const struct ws_texture *h)
     for (int k = 0; k < 3; k++)
         if (!(h->flags & WS_TEX_NORMALIZED_COORDS) && t->mode[k] != WS_TEX_BORDER)
             t->mode[k] = WS_TEX_CLAMP;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 4; k++)
         if (t->shape == WS_TEX_LINEAR)
             t->border[k] = 0;
-        else /* of integers: the bits are the integer */
+        else
             memcpy(&t->border[k], &h->border[k], 4);
-    }
 }
 
 const struct ws_tex *ws_exec_tex_load(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,

@@ -230,7 +230,7 @@ static int boxes(void *array, CUdeviceptr pitched)
 
 int main(int argc, char **argv)
 {
-    long iterations = work_arg(argc, argv, 2, 1, 1000);
+    long iterations = work_arg(argc, argv, 2, 1, 1000000);
     CUdeviceptr d_out, d_table, d_pitched, object, none;
     CUmodule m;
     CUfunction read, read_object;

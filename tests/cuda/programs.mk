@@ -11,6 +11,7 @@ CUDA_PROGRAM_NAMES = \
 	graphmemory \
 	graphnodes \
 	graphparallel \
+	graphrandom \
 	halves \
 	hostfunc \
 	imagefilter \

@@ -85,6 +85,14 @@ static double ref_fold(const struct ws_texture *h, int dim, double x, uint32_t n
         x = fmod(fabs(floor(x)), 2) == 0 ? x - floor(x) : 1 - (x - floor(x));
     return x * n;
 }
+static double ref_border(const struct ws_texture *h, unsigned ch)
+{
+    int32_t integer;
+    memcpy(&integer, &h->border[ch], 4);
+    if (reads_float(h))
+        return h->border[ch];
+    return h->format < WS_TEX_S8 ? (double)(uint32_t)integer : (double)integer;
+}
 /* Index after the address mode; -1: border. */
 static int64_t ref_index(const struct ws_texture *h, int dim, double i, uint32_t n)
 {
@@ -99,13 +107,6 @@ static int64_t ref_index(const struct ws_texture *h, int dim, double i, uint32_t
         return (((int64_t)i % n) + n) % n;
     return i < 0 ? 0 : n - 1;
 }
-/* Of integers, the bits are the integer. */
-static double border(const struct ws_texture *h, int ch)
-{
-    int32_t i;
-    memcpy(&i, &h->border[ch], sizeof i);
-    return reads_float(h) ? h->border[ch] : h->format >= WS_TEX_S8 ? i : (double)(uint32_t)i;
-}
 static double ref_at(const struct tx *t, unsigned level, unsigned nd, const double *i,
                      int64_t slice, int ch)
 {
@@ -115,7 +116,7 @@ static double ref_at(const struct tx *t, unsigned level, unsigned nd, const doub
     for (unsigned d = 0; d < nd; d++) {
         k[d] = ref_index(t->h, (int)d, i[d], n[d]);
         if (k[d] < 0)
-            return ch < t->h->n_channels ? border(t->h, ch) : ch == 3;
+            return ch < t->h->n_channels ? ref_border(t->h, ch) : ch == 3;
     }
     return ref_texel(t, level, k[0], k[1], nd == 3 ? k[2] : slice, ch);
 }
@@ -252,7 +253,7 @@ static void random_texture(struct tx *t, const struct geom *g, bool pow2, unsign
         int32_t integer = (int32_t)below(100) - (h->format >= WS_TEX_S8 ? 50 : 0);
         h->border[k] = (float)below(1000) / 1000;
         if (!reads_float(h))
-            memcpy(&h->border[k], &integer, sizeof integer);
+            memcpy(&h->border[k], &integer, 4);
     }
     uint32_t w = pow2 ? 1u << below(levels > 1 ? 4 : 6) : 1 + below(40),
              hh = pow2 ? 1u << below(levels > 1 ? 4 : 5) : 1 + below(20),
@@ -765,6 +766,13 @@ static void test_lanes(void **state)
             assert_int_equal(t.got[k * 4], UINT32_MAX);
         else
             expect(&t, k, 0, ref_level(&t, 0, 2, x, 0, 0), tolerance_of(&t, 2, true), "guard");
+    }
+    /* four coordinates may be written whatever the geometry: old PTX does */
+    load(&t, "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1, %f3, %f3}];");
+    must_launch(&t);
+    for (unsigned k = 0; k < THREADS; k++) {
+        double x[2] = {f_of(t.x[k * 8]), f_of(t.x[k * 8 + 1])};
+        expect(&t, k, 0, ref_level(&t, 0, 2, x, 0, 0), tolerance_of(&t, 2, true), "four");
     }
     /* destinations that are coordinates, too */
     load(&t, "tex.2d.v4.f32.f32 {%f1, %f0, %f2, %f3}, [%d0, {%f0, %f1}];\nmov.b32 %r8, %f1;");
