@@ -8,6 +8,7 @@
 #include "frontend/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/texture.h"
+#include "frontend/work.h"
 
 enum { LEVEL_ALIGNMENT = 512 };
 enum {
@@ -122,6 +123,8 @@ int ws_array_new(struct ws_ctx *c, const struct ws_array_desc *d, struct ws_arra
 {
     enum ws_texture_shape shape;
     int code = check(c->device, d, false, &shape);
+    if (!code)
+        code = ws_work_unsafe();
     if (code)
         return code;
     struct ws_array *a = array_object(c, d, shape);
@@ -164,6 +167,8 @@ int ws_mipmap_new(struct ws_ctx *c, const struct ws_array_desc *d, unsigned n_le
 {
     enum ws_texture_shape shape;
     int code = check(c->device, d, true, &shape);
+    if (!code)
+        code = ws_work_unsafe();
     if (code)
         return code;
     struct ws_mipmap *m = ws_slab_new(&mipmaps);
@@ -207,20 +212,32 @@ bool ws_mipmap_valid(const struct ws_mipmap *m)
     return ws_slab_has(&mipmaps, m);
 }
 
-int ws_array_free(struct ws_array *a)
+static int array_release(struct ws_array *a)
 {
-    if (a->mipmap)
-        return CUDA_INVALID_VALUE;
     uint64_t address = a->memory.address;
     ws_slab_free(&arrays, a);
     return ws_drv_error(ws_session_mem_free(address));
 }
 
-int ws_mipmap_free(struct ws_mipmap *m)
+static int mipmap_release(struct ws_mipmap *m)
 {
     uint64_t address = m->address;
     mipmap_drop(m);
     return ws_drv_error(ws_session_mem_free(address));
+}
+
+int ws_array_free(struct ws_array *a)
+{
+    if (a->mipmap)
+        return CUDA_INVALID_VALUE;
+    int code = ws_work_unsafe();
+    return code ? code : array_release(a);
+}
+
+int ws_mipmap_free(struct ws_mipmap *m)
+{
+    int code = ws_work_unsafe();
+    return code ? code : mipmap_release(m);
 }
 
 bool ws_array_side(const struct ws_array *a, uint64_t x_bytes, uint64_t y, uint64_t z,
@@ -262,7 +279,7 @@ static void drop_mipmap(void *object, void *arg)
     if (w->gone)
         mipmap_drop(m);
     else
-        ws_mipmap_free(m);
+        mipmap_release(m);
 }
 
 static void drop_array(void *object, void *arg)
@@ -274,7 +291,7 @@ static void drop_array(void *object, void *arg)
     if (w->gone)
         ws_slab_free(&arrays, a);
     else
-        ws_array_free(a);
+        array_release(a);
 }
 
 void ws_array_drop(const struct ws_ctx *c, int device, bool gone)

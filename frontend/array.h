@@ -48,7 +48,8 @@ struct ws_mipmap {
     unsigned n_levels;
     struct ws_array *level[WS_TEXTURE_LEVELS];
 };
-/* INVALID_VALUE: extents that CUDA's rules or the device's limits exclude; OUT_OF_MEMORY; NOT_SUPPORTED: sparse and the like. */
+/* All four change memory: not during captures that forbid it (work.h).
+ * INVALID_VALUE: extents that CUDA's rules or the device's limits exclude; OUT_OF_MEMORY; NOT_SUPPORTED: sparse and the like. */
 int ws_array_new(struct ws_ctx *c, const struct ws_array_desc *d, struct ws_array **ret);
 int ws_mipmap_new(struct ws_ctx *c, const struct ws_array_desc *d, unsigned n_levels,
                   struct ws_mipmap **ret);

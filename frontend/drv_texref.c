@@ -28,6 +28,7 @@ struct ws_texref {
     unsigned n_channels;
 };
 static struct ws_slab refs = WS_SLAB(struct ws_texref);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one reference for each variable */
 
 /* ---- headers ---- */
 
@@ -131,15 +132,16 @@ static int of_module(bool surface, struct ws_texref **ret, struct ws_mod *m, con
         return ws_drv_error(e);
     if (ws_session_module_variable_kind(m->module, name) != kind)
         return CUDA_NOT_FOUND;
+    pthread_mutex_lock(&lock);
     ws_slab_each(&refs, match, &w);
-    if (!w.found) {
-        w.found = reference(c, surface);
-        if (!w.found)
-            return CUDA_OUT_OF_MEMORY;
+    if (!w.found && (w.found = reference(c, surface))) {
         w.found->mod = m;
         w.found->variable = w.variable;
         w.found->device = m->device;
     }
+    pthread_mutex_unlock(&lock);
+    if (!w.found)
+        return CUDA_OUT_OF_MEMORY;
     *ret = w.found;
     return CUDA_OK;
 }

@@ -107,6 +107,7 @@ tests/cuda/nv/thrusting.o tests/cuda/nv/cubs.o: NVCCFLAGS += --extended-lambda
 # half functions that older architectures lack
 tests/cuda/nv/halves.o: NVCCFLAGS += -arch=compute_80
 tests/cuda/nv/perthread.o: NVCCFLAGS += -default-stream per-thread
+tests/cuda/nv/asynccopy.o: NVCCFLAGS += -gencode arch=compute_80,code=compute_80
 tests/cuda/nv/%_static: tests/cuda/nv/%.o
 	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart static -o $@ $<
 tests/cuda/nv/%_shared: tests/cuda/nv/%.o

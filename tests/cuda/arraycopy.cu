@@ -216,6 +216,7 @@ static int captured(cudaStream_t stream)
                                      stream));
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
     for (unsigned k = 0; k < 2; k++) {
         bytes v = pattern((row + 4) * h, k + 9);
         memcpy(src, v.data(), v.size());
@@ -226,8 +227,13 @@ static int captured(cudaStream_t stream)
             if (memcmp(dst + y * (row + 8), &v[y * (row + 4)], row))
                 return wrong("copies of arrays in a graph");
     }
+    cudaArray_t none;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    if (cudaMallocArray(&none, &d, w, h) != cudaErrorStreamCaptureUnsupported ||
+        cudaStreamEndCapture(stream, &graph) != cudaErrorStreamCaptureInvalidated)
+        return wrong("an array can be made during a capture");
+    (void)cudaGetLastError();
     CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
     CHECK(cudaFreeArray(a));
     CHECK(cudaFreeHost(src));
     CHECK(cudaFreeHost(dst));

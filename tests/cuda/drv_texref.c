@@ -17,7 +17,7 @@ static const char ptx[] =
     "cvt.rn.f32.u32 %fx, %x;\ncvt.rn.f32.u32 %fy, %y;\nadd.f32 %fx, %fx, %dx;\n"
     "add.f32 %fy, %fy, 0f3F000000;\n"
     "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [image, {%fx, %fy}];\n"
-    "tex.1d.v4.u32.s32 {%t0, %t1, %t2, %t3}, [table, {%x}];\n"
+    "tex.1d.v4.u32.s32 {%t0, %t1, %t2, %t3}, [table, {%x, %y, %y, %y}];\n" /* as old PTX has it */
     "cvt.rn.f32.u32 %ft, %t0;\nadd.f32 %s, %f0, %ft;\n"
     "mad.lo.u32 %n, %y, %w, %x;\nmul.wide.u32 %a, %n, 4;\nld.param.u64 %o, [out];\n"
     "cvta.to.global.u64 %o, %o;\nadd.u64 %a, %a, %o;\nst.global.f32 [%a], %s;\n"
@@ -230,7 +230,7 @@ static int boxes(void *array, CUdeviceptr pitched)
 
 int main(int argc, char **argv)
 {
-    long iterations = work_arg(argc, argv, 2, 1, 1000);
+    long iterations = work_arg(argc, argv, 2, 1, 1000000);
     CUdeviceptr d_out, d_table, d_pitched, object, none;
     CUmodule m;
     CUfunction read, read_object;

@@ -2,7 +2,9 @@
 # tests/process/lib.sh reads this, too.
 CUDA_PROGRAM_NAMES = \
 	arraycopy \
+	asynccopy \
 	atomics \
+	coopgroups \
 	cubs \
 	deviceheap \
 	graphcapture \

@@ -191,6 +191,21 @@ static int formats()
         if (ints[i] != s[i])
             return work_fail(WORK, "short %d: %d, not %d", i, ints[i], s[i]);
     CHECK(cudaDestroyTextureObject(t));
+    // outside: the border's colour, which for integers is the bits of the float
+    const int color = -12345;
+    memcpy(&d.borderColor[0], &color, sizeof color);
+    d.addressMode[0] = d.addressMode[1] = cudaAddressModeBorder;
+    for (int i = 0; i < n; i++)
+        at[i].x += 2;
+    CHECK(cudaMemcpy(d_at, at.data(), n * sizeof(float2), cudaMemcpyHostToDevice));
+    CHECK(cudaCreateTextureObject(&t, &r, &d, NULL));
+    read_int<<<(n + 63) / 64, 64>>>(t, (int *)d_out, d_at, n);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(ints.data(), d_out, n * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < n; i++)
+        if (ints[i] != (i % W + 2 < W ? s[i + 2] : color))
+            return work_fail(WORK, "short with border %d: %d", i, ints[i]);
+    CHECK(cudaDestroyTextureObject(t));
     CHECK(cudaFreeArray(a));
     CHECK(cudaFreeArray(b));
     CHECK(cudaFree(d_at));

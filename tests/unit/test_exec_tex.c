@@ -85,6 +85,14 @@ static double ref_fold(const struct ws_texture *h, int dim, double x, uint32_t n
         x = fmod(fabs(floor(x)), 2) == 0 ? x - floor(x) : 1 - (x - floor(x));
     return x * n;
 }
+static double ref_border(const struct ws_texture *h, unsigned ch)
+{
+    int32_t integer;
+    memcpy(&integer, &h->border[ch], 4);
+    if (reads_float(h))
+        return h->border[ch];
+    return h->format < WS_TEX_S8 ? (double)(uint32_t)integer : (double)integer;
+}
 /* Index after the address mode; -1: border. */
 static int64_t ref_index(const struct ws_texture *h, int dim, double i, uint32_t n)
 {
@@ -108,7 +116,7 @@ static double ref_at(const struct tx *t, unsigned level, unsigned nd, const doub
     for (unsigned d = 0; d < nd; d++) {
         k[d] = ref_index(t->h, (int)d, i[d], n[d]);
         if (k[d] < 0)
-            return ch < t->h->n_channels ? t->h->border[ch] : ch == 3;
+            return ch < t->h->n_channels ? ref_border(t->h, ch) : ch == 3;
     }
     return ref_texel(t, level, k[0], k[1], nd == 3 ? k[2] : slice, ch);
 }
@@ -241,10 +249,12 @@ static void random_texture(struct tx *t, const struct geom *g, bool pow2, unsign
         h->flags |= WS_TEX_FILTER_LINEAR;
     for (int d = 0; d < 3; d++)
         h->address_mode[d] = g->shape == WS_TEX_CUBE ? WS_TEX_CLAMP : (uint8_t)below(4);
-    for (int k = 0; k < 4; k++)
-        h->border[k] = reads_float(h)           ? (float)below(1000) / 1000
-                       : h->format >= WS_TEX_S8 ? (float)below(100) - 50
-                                                : (float)below(100);
+    for (int k = 0; k < 4; k++) {
+        int32_t integer = (int32_t)below(100) - (h->format >= WS_TEX_S8 ? 50 : 0);
+        h->border[k] = (float)below(1000) / 1000;
+        if (!reads_float(h))
+            memcpy(&h->border[k], &integer, 4);
+    }
     uint32_t w = pow2 ? 1u << below(levels > 1 ? 4 : 6) : 1 + below(40),
              hh = pow2 ? 1u << below(levels > 1 ? 4 : 5) : 1 + below(20),
              d = g->nd == 3   ? (pow2 ? 1u << below(levels > 1 ? 2 : 4) : 1 + below(9))
@@ -757,6 +767,13 @@ static void test_lanes(void **state)
         else
             expect(&t, k, 0, ref_level(&t, 0, 2, x, 0, 0), tolerance_of(&t, 2, true), "guard");
     }
+    /* four coordinates may be written whatever the geometry: old PTX does */
+    load(&t, "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1, %f3, %f3}];");
+    must_launch(&t);
+    for (unsigned k = 0; k < THREADS; k++) {
+        double x[2] = {f_of(t.x[k * 8]), f_of(t.x[k * 8 + 1])};
+        expect(&t, k, 0, ref_level(&t, 0, 2, x, 0, 0), tolerance_of(&t, 2, true), "four");
+    }
     /* destinations that are coordinates, too */
     load(&t, "tex.2d.v4.f32.f32 {%f1, %f0, %f2, %f3}, [%d0, {%f0, %f1}];\nmov.b32 %r8, %f1;");
     must_launch(&t);
@@ -872,7 +889,7 @@ static void test_refused(void **state)
         "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1}], {%r0, %r1};",
         "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1}], %f2;",
         "tex.cube.v4.f32.s32 {%r8, %r9, %r10, %r11}, [%d0, {%r0, %r1, %r2, %r3}];",
-        "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1, %f2, %f3}];",
+        "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1, %f2}];",
         "tex.2d.v4.f32.f32 {%r8, %r9}, [%d0, {%f0, %f1}];",
         "tex.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0+8, {%f0, %f1}];",
         "tex.4d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [%d0, {%f0, %f1}];",
