@@ -22,6 +22,8 @@ CUDA_PROGRAM_NAMES = \
 	mathd \
 	mathf \
 	perthread \
+	printing \
+	progress \
 	streamorder \
 	surface \
 	texlinear \
