@@ -30,4 +30,5 @@ CUDA_PROGRAM_NAMES = \
 	texture2d \
 	texture3d \
 	thrusting \
+	warpedges \
 	wmmagemm

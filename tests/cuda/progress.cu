@@ -68,7 +68,8 @@ __global__ void token_ring(volatile int *turn, int *order)
 }
 
 // Decoupled look-back: each block waits for the one before it, taking its number by an atomic.
-__global__ void look_back(int *ticket, volatile int *flag, volatile int *prefix, const int *in, int *out)
+__global__ void look_back(int *ticket, volatile int *flag, volatile int *prefix, const int *in,
+                          int *out)
 {
     __shared__ int id, before;
     if (threadIdx.x == 0)
@@ -104,7 +105,8 @@ __global__ void grid_barrier(unsigned *count, int *cells, int rounds)
 {
     for (int r = 1; r <= rounds; r++) {
         if (threadIdx.x == 0)
-            cells[blockIdx.x * 2 + (r & 1)] = cells[(blockIdx.x + 1) % gridDim.x * 2 + (~r & 1)] + 1;
+            cells[blockIdx.x * 2 + (r & 1)] =
+                cells[(blockIdx.x + 1) % gridDim.x * 2 + (~r & 1)] + 1;
         __syncthreads();
         if (threadIdx.x == 0) {
             __threadfence();
@@ -143,8 +145,14 @@ int main()
     CHECK(cudaMalloc(&d, 1 << 16));
     CHECK(cudaMalloc(&e, 1 << 16));
     std::vector<int> h(1 << 14);
-    auto zero = [&] { CHECK(cudaMemset(d, 0, 1 << 16)); CHECK(cudaMemset(e, 0, 1 << 16)); };
-    auto get = [&](int *p) { CHECK(cudaDeviceSynchronize()); CHECK(cudaMemcpy(h.data(), p, 1 << 16, cudaMemcpyDeviceToHost)); };
+    auto zero = [&] {
+        CHECK(cudaMemset(d, 0, 1 << 16));
+        CHECK(cudaMemset(e, 0, 1 << 16));
+    };
+    auto get = [&](int *p) {
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaMemcpy(h.data(), p, 1 << 16, cudaMemcpyDeviceToHost));
+    };
 
     zero();
     lock_spin<<<4, 96>>>(d, d + 32, 3);
