@@ -22,10 +22,13 @@ CUDA_PROGRAM_NAMES = \
 	mathd \
 	mathf \
 	perthread \
+	printing \
+	progress \
 	streamorder \
 	surface \
 	texlinear \
 	texture2d \
 	texture3d \
 	thrusting \
+	warpedges \
 	wmmagemm
