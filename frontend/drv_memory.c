@@ -158,19 +158,17 @@ WS_DRV_ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync)
 WS_DRV_ALIAS(cuMemAdvise, cuMemPrefetchAsync)
 WS_DRV_ALIAS(cuMemAdvise_v2, cuMemPrefetchAsync)
 
-/* Noted only: see hostmem.c. */
 WS_DRV_API(cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))
 {
-    enum { PORTABLE = 1 };
+    enum { PORTABLE = 1, DEVICEMAP = 2 };
     WS_DRV_ENTER(c);
     if (!p || !bytes || flags & ~(unsigned)HOSTREGISTER_FLAGS)
         return CUDA_INVALID_VALUE;
-    if (flags & ~(unsigned)PORTABLE) {
-        ws_session_unsupported(
-            "cuMemHostRegister with CU_MEMHOSTREGISTER_DEVICEMAP, IOMEMORY or READ_ONLY");
+    if (flags & ~(unsigned)(PORTABLE | DEVICEMAP)) {
+        ws_session_unsupported("cuMemHostRegister with CU_MEMHOSTREGISTER_IOMEMORY or READ_ONLY");
         return CUDA_NOT_SUPPORTED;
     }
-    return ws_hostmem_register(p, bytes, flags, c->device);
+    return ws_hostmem_register(p, bytes, flags, c->device, flags & DEVICEMAP);
 }
 WS_DRV_ALIAS(cuMemHostRegister, cuMemHostRegister_v2)
 
@@ -193,7 +191,7 @@ WS_DRV_API(cuMemHostGetDevicePointer_v2, (uint64_t * ret, void *p, unsigned flag
 {
     struct ws_hostmem h;
     int code = find_host(p, &h);
-    if (code || !ret || flags || h.kind == WS_HOSTMEM_REGISTERED || !ws_session_maps_host())
+    if (code || !ret || flags || !h.mapped)
         return code ? code : CUDA_INVALID_VALUE;
     *ret = (uintptr_t)p; /* unified addressing */
     return CUDA_OK;
@@ -461,7 +459,7 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     struct ws_hostmem h;
     ws_session_mem_find(address, &m);
     ws_hostmem_find(address, &h);
-    bool device = m.kind == WS_MEM_DEVICE || m.kind == WS_MEM_VARIABLE,
+    bool device = ws_mem_on_device(m.kind),
          host = h.kind != WS_HOSTMEM_NONE;
     if (!device && !host)
         return CUDA_INVALID_VALUE;
@@ -476,7 +474,7 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
             device || h.kind == WS_HOSTMEM_MANAGED ? WS_CU_MEMORY_DEVICE : WS_CU_MEMORY_HOST;
         return CUDA_OK;
     case PTR_DEVICE_POINTER:
-        if (h.kind == WS_HOSTMEM_REGISTERED)
+        if (host && !h.mapped)
             return CUDA_INVALID_VALUE;
         *(uint64_t *)ret = address;
         return CUDA_OK;
@@ -504,7 +502,7 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
         *(unsigned *)ret = 0;
         return CUDA_OK;
     case PTR_MAPPED:
-        *(unsigned *)ret = h.kind != WS_HOSTMEM_REGISTERED;
+        *(unsigned *)ret = device || h.mapped;
         return CUDA_OK;
     default:
         return CUDA_NOT_SUPPORTED;

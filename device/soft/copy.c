@@ -183,7 +183,11 @@ static bool fill_check(struct ws_op *op, uint64_t *ret_bytes)
             (unsigned long long)unit);
         return false;
     }
-    return box_bytes(&b, ret_bytes) && box_mapped(op, "fill", &b, true, &device);
+    if (!box_bytes(&b, ret_bytes)) {
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: it does not fit the address space");
+        return false;
+    }
+    return box_mapped(op, "fill", &b, true, &device);
 }
 
 /* ---- moving bytes ---- */
