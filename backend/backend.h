@@ -74,9 +74,9 @@ struct ws_job {
         uint64_t va, value;
         uint8_t bytes, compare;
         bool write;
-    } value;                    /* VALUE */
-    uint8_t *buffer;            /* malloc'ed: parameters, inline data, data of the reply */
-    zmq_msg_t frame;            /* FRAME_SRC: keeps the data */
+    } value;         /* VALUE */
+    uint8_t *buffer; /* malloc'ed: parameters, inline data, data of the reply */
+    zmq_msg_t frame; /* FRAME_SRC: keeps the data */
     _Alignas(16) uint8_t inline_bytes[WS_JOB_INLINE_BYTES];
 };
 
@@ -242,6 +242,7 @@ struct ws_module {
     struct ws_dinstance *instance;
     uint64_t *var_va;
     struct ws_allocation *variables; /* NULL: none */
+    bool launched;                   /* a kernel of it has been given */
     UT_hash_handle hh;
 };
 
@@ -360,7 +361,7 @@ struct ws_server {
     struct ws_client *by_peer, *last_client;
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
-    struct ws_list polling; /* streams whose head waits for a value: ws_stream.blocked */
+    struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
     uint32_t n_clients, next_client;
     bool draining, had_client;
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
@@ -531,6 +532,8 @@ void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 /* module.c */
 Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k); /* of one that can't run */
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
+/* Moves a module's managed variables to the client's mapped memory. Nothing of it has run. */
+Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *m);
 Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
 void ws_module_unlink(struct ws_client *c,

@@ -29,6 +29,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
         memcpy(params, m->params.data, n);
     j->seq = seq;
     j->op.kind = WS_OPK_LAUNCH;
+    mod->launched = true;
     j->op.launch.instance = mod->instance;
     j->op.launch.kernel = index;
     j->op.launch.grid[0] = m->grid_x;

@@ -124,6 +124,70 @@ static Ws__Error module_make(struct ws_module *m)
     return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
 }
 
+/* Where mapped host memory of the client is, or NULL. */
+static uint8_t *mapped_host(struct ws_client *c, uint64_t va, uint64_t bytes)
+{
+    struct ws_mapping at;
+    if (va % 16 || !ws_space_find(c->space, va, bytes, &at) || at.device ||
+        at.flags & WS_MAP_READONLY)
+        return NULL;
+    return at.host + (va - at.va);
+}
+
+/* A new instance writes all initial values where they belong now, also addresses of what was moved. What was in the places
+ * comes back afterwards, where it is to be kept. */
+static Ws__Error replace_instance(struct ws_module *m, const uint64_t *var_va)
+{
+    struct ws_client *c = m->context->client;
+    struct ws_dinstance *fresh;
+    int r =
+        ws_device_instance_new(m->context->gpu->device, m->code->dmodule, c->space, var_va, &fresh);
+    if (r)
+        return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE;
+    ws_device_instance_free(m->context->gpu->device, m->instance);
+    m->instance = fresh;
+    memcpy(m->var_va, var_va, m->code->info->n_vars * sizeof *var_va);
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *q)
+{
+    struct ws_module *m = ws_module_find(c, q->module);
+    if (!m || m->launched)
+        return WS__ERROR__INVALID_HANDLE;
+    const struct ws_dmodule_info *info = m->code->info;
+    struct ws_arena *a = &c->server->arena;
+    uint64_t *var_va = ws_arena_array(a, info->n_vars + 1, sizeof *var_va);
+    uint8_t **kept = ws_arena_array(a, info->n_vars + 1, sizeof *kept);
+    size_t n = 0;
+    if (!var_va || !kept)
+        return WS__ERROR__OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        const struct ws_ptx_var *v = &info->vars[i];
+        var_va[i] = m->var_va[i];
+        if (!v->managed || !var_va[i])
+            continue;
+        if (n >= q->n_addresses)
+            return WS__ERROR__INVALID_VALUE;
+        var_va[i] = q->addresses[n++];
+        uint8_t *host = mapped_host(c, var_va[i], v->size_bytes);
+        if (!host)
+            return WS__ERROR__INVALID_VALUE;
+        if (q->keep && !(kept[i] = ws_arena_alloc(a, v->size_bytes)))
+            return WS__ERROR__OUT_OF_MEMORY;
+        if (q->keep)
+            memcpy(kept[i], host, v->size_bytes);
+    }
+    if (n != q->n_addresses)
+        return WS__ERROR__INVALID_VALUE;
+    Ws__Error e = replace_instance(m, var_va);
+    for (uint32_t i = 0; !e && i < info->n_vars; i++)
+        if (kept[i])
+            memcpy(mapped_host(c, var_va[i], info->vars[i].size_bytes), kept[i],
+                   info->vars[i].size_bytes);
+    return e;
+}
+
 static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_info *k)
 {
     Ws__Kernel *out = ws_arena_alloc(a, sizeof *out);
@@ -181,6 +245,10 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
         w->bytes = v->size_bytes;
         w->constant = v->space == WS_SP_CONST;
         w->managed = v->managed;
+        w->kind = v->type == WS_T_TEXREF       ? WS__VARIABLE__KIND__TEXREF
+                  : v->type == WS_T_SURFREF    ? WS__VARIABLE__KIND__SURFREF
+                  : v->type == WS_T_SAMPLERREF ? WS__VARIABLE__KIND__SAMPLERREF
+                                               : WS__VARIABLE__KIND__DATA;
         out.variables[out.n_variables++] = w;
     }
     out.prints = m->code->prints;

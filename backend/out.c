@@ -116,6 +116,10 @@ bool ws_client_flush(struct ws_client *c)
     if (!r) {
         unstick(c);
         c->n_out = 0;
+        if (c->n_reached) { /* came up while the peer was stuck: who waits for these asks nothing */
+            append_notice(c);
+            return ws_client_flush(c);
+        }
         if (c->cap_out > KEEP_BYTES) {
             free(c->out);
             c->out = NULL;

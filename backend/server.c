@@ -494,10 +494,13 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
     }
     switch (m->what) {
     case WS__LIMIT__WHAT__PRINTF_FIFO_BYTES:
-        reply(k, ws_output_limit(&k->c->output, m->value) ? WS__ERROR__OUT_OF_MEMORY
-                                                          : WS__ERROR__OK);
+        reply(k,
+              ws_output_limit(&k->c->output, m->value) ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__OK);
         return;
     case WS__LIMIT__WHAT__MALLOC_HEAP_BYTES:
+        reply(k, ws_space_set_heap_bytes(k->c->space, m->value) ? WS__ERROR__INVALID_VALUE
+                                                                : WS__ERROR__OK);
+        return;
     case WS__LIMIT__WHAT__STACK_BYTES: /* the device gives each thread what its kernel needs */
         reply(k, WS__ERROR__OK);
         return;
@@ -652,6 +655,9 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         return true;
     case WS__COMMAND__C_OCCUPANCY:
         do_occupancy(k, m->occupancy);
+        return true;
+    case WS__COMMAND__C_MODULE_PLACE:
+        reply(k, ws_module_place(k->c, m->module_place));
         return true;
     case WS__COMMAND__C_LIMIT:
         do_limit(k, m->limit);

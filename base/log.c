@@ -14,6 +14,13 @@ static char log_prefix[32] = "wattshare";
 static char debug_list[256];
 static pthread_once_t debug_once = PTHREAD_ONCE_INIT;
 
+static void (*_Atomic log_tap)(enum ws_log_level level, const char *text, size_t n);
+
+void ws_log_set_tap(void (*tap)(enum ws_log_level level, const char *text, size_t n))
+{
+    log_tap = tap;
+}
+
 void ws_log_set_level(enum ws_log_level level)
 {
     log_level = level;
@@ -55,7 +62,11 @@ void ws_log(enum ws_log_level level, const char *fmt, ...)
     va_end(ap);
     if (m < 0)
         return;
+    int head = n;
     n = WS_MIN(n + m, (int)sizeof line - 2);
+    void (*tap)(enum ws_log_level, const char *, size_t) = log_tap;
+    if (tap)
+        tap(level, line + head, (size_t)(n - head));
     line[n++] = '\n';
     ssize_t ignored = write(log_fd, line, n);
     (void)ignored;

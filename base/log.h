@@ -19,6 +19,9 @@ void ws_log_set_level(enum ws_log_level level);
 /* @fd: borrowed, must stay open; @prefix: copied, at most 31 bytes, stands before each line. */
 void ws_log_set_output(int fd, const char *prefix);
 
+/* @tap: gets each line that is written, without prefix, level and newline; @text: borrowed. NULL: nobody. Any thread. */
+void ws_log_set_tap(void (*tap)(enum ws_log_level level, const char *text, size_t n));
+
 /* True if WS_DEBUG names @module. The environment is read once. */
 bool ws_debug_on(const char *module);
 

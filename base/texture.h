@@ -60,7 +60,7 @@ struct ws_texture {
     uint8_t address_mode[3]; /* x, y, z: enum ws_texture_address */
     uint8_t max_anisotropy;
     uint32_t flags;
-    float border[4];
+    float border[4]; /* textures read as integers: the bits of an integer (cudaTextureDesc) */
     float level_bias, level_min, level_max;
     uint32_t reserved;
     struct ws_texture_level level[WS_TEXTURE_LEVELS];

@@ -253,6 +253,123 @@ static void bench_copy(size_t bytes)
     free(b);
 }
 
+/* 1024 rows of 4 KiB, each with a gap on one side, beside the same bytes in one range. */
+static void bench_copy_2d(void)
+{
+    enum { ROUNDS = 41, WIDTH = 4096, HEIGHT = 1024, PITCH = WIDTH + 128 };
+    enum { LINEAR_H2D, BOX_H2D, LINEAR_D2H, BOX_D2H, KINDS };
+    double v[KINDS][ROUNDS];
+    uint8_t *host = malloc((size_t)PITCH * HEIGHT);
+    uint64_t d, s = ws_stream_legacy(0);
+    memset(host, 1, (size_t)PITCH * HEIGHT);
+    MUST(ws_session_mem_alloc(0, (uint64_t)PITCH * HEIGHT, &d) == 0);
+    struct ws_copy_side h = {(uintptr_t)host, PITCH, 0}, dev = {d, WIDTH, 0};
+    struct ws_copy_box box = {WIDTH, HEIGHT, 1};
+    for (int r = -2; r < ROUNDS; r++) {
+        for (int k = 0; k < KINDS; k++) {
+            uint64_t t = ws_clock_ns(), n = (uint64_t)WIDTH * HEIGHT;
+            if (k == LINEAR_H2D)
+                MUST(ws_session_copy(s, (void *)d, host, n, WS_COPY_H2D, false) == 0);
+            else if (k == BOX_H2D)
+                MUST(ws_session_copy_box(s, &dev, &h, &box, WS_COPY_H2D, false) == 0);
+            else if (k == LINEAR_D2H)
+                MUST(ws_session_copy(s, host, (void *)d, n, WS_COPY_D2H, false) == 0);
+            else
+                MUST(ws_session_copy_box(s, &h, &dev, &box, WS_COPY_D2H, false) == 0);
+            MUST(ws_session_stream_sync(s) == 0);
+            if (r >= 0)
+                v[k][r] = (double)(ws_clock_ns() - t) / 1e3;
+        }
+    }
+    for (int k = 0; k < KINDS; k += 2) {
+        double linear = median(v[k], ROUNDS), rows = median(v[k + 1], ROUNDS);
+        printf("1024 x 4 KiB 2-D, %-18s  %8.1f us = %.2f x linear (%.1f us)\n",
+               k ? "device to pageable" : "pageable to device", rows, rows / linear, linear);
+    }
+    ws_session_mem_free(d);
+    free(host);
+}
+
+/* ---- graphs: 1000 kernels by hand, and the same launched as one graph ---- */
+
+/* The façade's, linked in. */
+int cuInit(unsigned);
+int cuDevicePrimaryCtxRetain(void **, int);
+int cuCtxSetCurrent(void *);
+int cuModuleLoadData(void **, const void *);
+int cuModuleGetFunction(void **, void *, const char *);
+int cuStreamCreate(void **, unsigned);
+int cuStreamSynchronize(void *);
+int cuStreamBeginCapture_v2(void *, int);
+int cuStreamEndCapture(void *, void **);
+int cuEventCreate(void **, unsigned);
+int cuEventRecord(void *, void *);
+int cuStreamWaitEvent(void *, void *, unsigned);
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   void *, void **, void **);
+int cuGraphInstantiateWithFlags(void **, void *, unsigned long long);
+int cuGraphLaunch(void *, void *);
+
+enum { GRAPH_KERNELS = 1000, GRAPH_ROUNDS = 51, GRAPH_STREAMS = 8 };
+
+static void graph_by_hand(void *f, void **streams, void **events, int n_streams)
+{
+    uint64_t value = 1;
+    void *args[] = {&value};
+    if (n_streams > 1)
+        MUST(cuEventRecord(events[0], streams[0]) == 0);
+    for (int i = 1; i < n_streams; i++)
+        MUST(cuStreamWaitEvent(streams[i], events[0], 0) == 0);
+    for (int i = 0; i < GRAPH_KERNELS; i++)
+        MUST(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, streams[i % n_streams], args, NULL) == 0);
+    for (int i = 1; i < n_streams; i++)
+        MUST(cuEventRecord(events[i], streams[i]) == 0 &&
+             cuStreamWaitEvent(streams[0], events[i], 0) == 0);
+}
+
+static void graph_round(void *f, void **streams, void **events, int n_streams)
+{
+    static double hand_post[GRAPH_ROUNDS], hand[GRAPH_ROUNDS], post[GRAPH_ROUNDS],
+        all[GRAPH_ROUNDS];
+    void *g, *e;
+    MUST(cuStreamBeginCapture_v2(streams[0], 0) == 0);
+    graph_by_hand(f, streams, events, n_streams);
+    MUST(cuStreamEndCapture(streams[0], &g) == 0);
+    uint64_t t = ws_clock_ns();
+    MUST(cuGraphInstantiateWithFlags(&e, g, 0) == 0);
+    double instantiate_us = (double)(ws_clock_ns() - t) / 1e3;
+    for (int r = 0; r < GRAPH_ROUNDS; r++) {
+        t = ws_clock_ns();
+        graph_by_hand(f, streams, events, n_streams);
+        hand_post[r] = (double)(ws_clock_ns() - t) / GRAPH_KERNELS / 1e3;
+        MUST(cuStreamSynchronize(streams[0]) == 0);
+        hand[r] = (double)(ws_clock_ns() - t) / GRAPH_KERNELS / 1e3;
+        t = ws_clock_ns();
+        MUST(cuGraphLaunch(e, streams[0]) == 0);
+        post[r] = (double)(ws_clock_ns() - t) / GRAPH_KERNELS / 1e3;
+        MUST(cuStreamSynchronize(streams[0]) == 0);
+        all[r] = (double)(ws_clock_ns() - t) / GRAPH_KERNELS / 1e3;
+    }
+    printf("graph of %d kernels, %d branch%-2s    %8.3f us a node posted, %.3f done; by hand %.3f "
+           "and %.3f; instantiated in %.0f us\n",
+           GRAPH_KERNELS, n_streams, n_streams > 1 ? "es" : "", median(post, GRAPH_ROUNDS),
+           median(all, GRAPH_ROUNDS), median(hand_post, GRAPH_ROUNDS), median(hand, GRAPH_ROUNDS),
+           instantiate_us);
+}
+
+static void bench_graph(void)
+{
+    static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                              ".visible .entry none(.param .u64 p)\n{\n\tret;\n}\n";
+    void *ctx, *m, *f, *streams[GRAPH_STREAMS], *events[GRAPH_STREAMS];
+    MUST(cuInit(0) == 0 && cuDevicePrimaryCtxRetain(&ctx, 0) == 0 && cuCtxSetCurrent(ctx) == 0);
+    MUST(cuModuleLoadData(&m, ptx) == 0 && cuModuleGetFunction(&f, m, "none") == 0);
+    for (int i = 0; i < GRAPH_STREAMS; i++)
+        MUST(cuStreamCreate(&streams[i], 1) == 0 && cuEventCreate(&events[i], 2) == 0);
+    graph_round(f, streams, events, 1);
+    graph_round(f, streams, events, GRAPH_STREAMS);
+}
+
 static void bench_with_daemon(void)
 {
     pid_t pid = fork(); /* a process has one session */
@@ -260,7 +377,9 @@ static void bench_with_daemon(void)
         MUST(ws_session_connect() == 0);
         bench_launch();
         bench_sync();
+        bench_graph();
         bench_copy(16u << 20);
+        bench_copy_2d();
         ws_session_shutdown();
         exit(0);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/texture.h"
 #include "device/soft/exec.h"
 
 __asm__(".section .rodata\n.globl bench_ptx\nbench_ptx:\n.incbin \"" WS_SRCDIR
@@ -115,6 +116,36 @@ static NOINLINE void c_collatz(unsigned *out, int threads, int n)
     }
 }
 
+/* Eight fetches along a line through a rotated image of 1024 x 1024, clamped, as the guide defines them. */
+static float c_texel(const float *t, int x, int y)
+{
+    x = x < 0 ? 0 : x > 1023 ? 1023 : x;
+    y = y < 0 ? 0 : y > 1023 ? 1023 : y;
+    return t[y * 1024 + x];
+}
+static float c_fetch(const float *t, float u, float v, int linear)
+{
+    if (!linear)
+        return c_texel(t, (int)floorf(u), (int)floorf(v));
+    int x = (int)floorf((u - 0.5f) * 256 + 0.5f), y = (int)floorf((v - 0.5f) * 256 + 0.5f);
+    float fx = (float)(x & 255) / 256, fy = (float)(y & 255) / 256;
+    x >>= 8;
+    y >>= 8;
+    float p = (1 - fx) * c_texel(t, x, y) + fx * c_texel(t, x + 1, y),
+          q = (1 - fx) * c_texel(t, x, y + 1) + fx * c_texel(t, x + 1, y + 1);
+    return (1 - fy) * p + fy * q;
+}
+static NOINLINE void c_texture(float *out, const float *t, int linear)
+{
+    for (int i = 0; i < VEC; i++) {
+        float x = (float)(i & 1023), y = (float)(i >> 10), s = 0;
+        float u = 0.8125f * x - 0.25f * y, v = 0.25f * x + 0.8125f * y;
+        for (int k = 0; k < 8; k++)
+            s += c_fetch(t, u + (float)k, v + 0.5f * (float)k, linear);
+        out[i] = s;
+    }
+}
+
 /* ---- benchmarks ---- */
 struct bench {
     const char *name, *kernel;
@@ -154,6 +185,14 @@ static void ref_collatz(void)
 static void ref_divergent(void)
 {
     c_divergent((unsigned *)want, ALU_THREADS, DIV_STEPS);
+}
+static void ref_point(void)
+{
+    c_texture(want, a, 0);
+}
+static void ref_linear(void)
+{
+    c_texture(want, a, 1);
 }
 
 static uint64_t launch(const struct bench *t)
@@ -267,6 +306,21 @@ int main(int argc, char **argv)
         b[i] = (float)(int)(seed >> 8 & 0xffff) / 65536.0f - 0.5f;
         idx[i] = (int)(seed >> 12);
     }
+    struct ws_texture *textures = aligned_alloc(4096, 8192);
+    if (!textures || ws_space_map_host(space, va(textures), 8192, textures) != 0)
+        return 2;
+    for (int k = 0; k < 2; k++)
+        textures[k] = (struct ws_texture){
+            .magic = WS_TEXTURE_MAGIC,
+            .shape = WS_TEX_2D,
+            .format = WS_TEX_F32,
+            .n_channels = 1,
+            .n_levels = 1,
+            .address_mode = {WS_TEX_CLAMP, WS_TEX_CLAMP, WS_TEX_CLAMP},
+            .flags = k ? WS_TEX_FILTER_LINEAR : 0,
+            .level =
+                {{.address = va(a), .row_bytes = 4096, .width = 1024, .height = 1024, .depth = 1}},
+        };
     struct bench list[] = {
         {"matmul naive",
          "matmul_naive",
@@ -324,6 +378,22 @@ int main(int argc, char **argv)
          ref_collatz,
          ALU_THREADS * 4,
          false},
+        {"texture point",
+         "texture",
+         {VEC / 256, 1, 1},
+         {256, 1, 1},
+         {{va(c), va(&textures[0])}},
+         ref_point,
+         VEC * 4,
+         true},
+        {"texture linear",
+         "texture",
+         {VEC / 256, 1, 1},
+         {256, 1, 1},
+         {{va(c), va(&textures[1])}},
+         ref_linear,
+         VEC * 4,
+         true},
     };
     int bad = 0;
     for (size_t k = 0; k < WS_ARRAY_SIZE(list); k++)

@@ -69,3 +69,11 @@ extern "C" __global__ void collatz(unsigned *out, int n)
     }
     out[i] = steps;
 }
+extern "C" __global__ void texture(float *out, cudaTextureObject_t t)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x, x = i & 1023, y = i >> 10;
+    float u = 0.8125f * x - 0.25f * y, v = 0.25f * x + 0.8125f * y, s = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++) s += tex2D<float>(t, u + k, v + 0.5f * k);
+    out[i] = s;
+}

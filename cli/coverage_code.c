@@ -243,6 +243,23 @@ static bool defined_elsewhere(const struct ws_cover_code *k, const char *name)
         const struct ws_ptx_func *f = ws_ptx_find_func(k->parts[i].m, name);
         if (f && !f->is_decl)
             return true;
+        const struct ws_ptx_module *m = k->parts[i].m;
+        for (uint32_t v = 0; v < m->n_vars; v++)
+            if (m->vars[v].link != WS_LINK_EXTERN && !strcmp(m->vars[v].name, name))
+                return true;
+    }
+    return false;
+}
+
+/* Whether the decoder's complaint is of something that linking finds in another part. */
+static bool is_linked(const struct ws_cover_code *k, const char *text)
+{
+    static const char *const prefixes[] = {"unresolved external function ",
+                                           "unresolved external variable "};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(prefixes); i++) {
+        size_t n = strlen(prefixes[i]);
+        if (!strncmp(text, prefixes[i], n) && defined_elsewhere(k, text + n))
+            return true;
     }
     return false;
 }
@@ -265,11 +282,9 @@ static void opcode_text(const struct ws_ptx_module *m, const struct ws_ptx_func 
 static void lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx_func *in,
                  const struct ws_ptx_insn *i, const char *text)
 {
-    static const char external[] = "call of external function ";
     struct judge *j = arg;
     char name[160], place[1024];
-    if (!strncmp(text, external, sizeof external - 1) &&
-        defined_elsewhere(j->k, text + sizeof external - 1))
+    if (is_linked(j->k, text))
         return;
     if (i)
         opcode_text(j->part->m, in, i, name, sizeof name);
@@ -347,6 +362,12 @@ static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const 
     free(j.lacking);
 }
 
+/* The device runtime's own functions come linked into the machine code of programs that use it. */
+static bool of_device_runtime(const char *name)
+{
+    return strstr(name, "_cuda_device_runtime_cu_") || strstr(name, "cnprtCnpv2");
+}
+
 void ws_cover_code_end(struct ws_cover *c, struct ws_cover_code *k)
 {
     for (size_t i = 0; i < k->n_parts; i++)
@@ -354,7 +375,7 @@ void ws_cover_code_end(struct ws_cover *c, struct ws_cover_code *k)
     for (size_t i = 0; i < k->n_machine; i++) {
         const struct machine_kernel *m = &k->machine[i];
         char place[600];
-        if (defined_elsewhere(k, m->name))
+        if (defined_elsewhere(k, m->name) || of_device_runtime(m->name))
             continue;
         snprintf(place, sizeof place, "kernel %.400s, for sm_%" PRIu32, m->name, m->sm);
         ws_cover_add(c, &(struct ws_cover_item){.kind = WS_COVER_IMAGE,

@@ -176,8 +176,10 @@ struct ws_kernel_info {
     uint32_t static_shared_bytes, local_bytes, n_regs /* per thread, estimated from the PTX */,
         max_threads_per_block, const_bytes;
     uint32_t ptx_version, sm;
-    const char *unsupported; /* NULL, or why it can't be launched; then only name and parameters are true */
-    int unsupported_code;    /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED */
+    const char *
+        unsupported; /* NULL, or why it can't be launched; then only name and parameters are true */
+    bool uses_heap;  /* calls malloc() or free() */
+    int unsupported_code; /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED */
 };
 struct ws_dmodule_info {
     uint32_t n_kernels;
@@ -275,9 +277,20 @@ WS_MUST_CHECK int ws_device_occupancy(struct ws_device *d, const struct ws_dmodu
                                       uint32_t kernel, uint32_t block_threads,
                                       uint32_t shared_bytes, struct ws_occupancy *ret);
 /* What kernels write: of one printf, or of one failed assertion; called on a device thread. NULL: dropped. */
-enum ws_output { WS_OUTPUT_PRINTF = 1, WS_OUTPUT_ASSERT = 2 }; /* the numbers of stdout and stderr */
+enum ws_output {
+    WS_OUTPUT_PRINTF = 1,
+    WS_OUTPUT_ASSERT = 2
+}; /* the numbers of stdout and stderr */
 void ws_space_set_print(struct ws_space *s,
                         void (*print)(void *arg, enum ws_output to, const char *text, size_t n),
                         void *arg);
+
+/* Bytes that malloc() in device code may give out (cudaLimitMallocHeapSize). Kernels that call malloc() or free() find the heap
+ * mapped, in memory of the device that first ran one. Once it is, only ws_space_drop_heap() lets the size change.
+ * Return: 0, or -EBUSY. */
+WS_MUST_CHECK int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes);
+/* Gives the heap back, with all that was allocated in it (cudaDeviceReset). @d: only if it lies in this device's memory; NULL: in
+ * any case. No kernel of the space may be running. */
+void ws_space_drop_heap(struct ws_space *s, const struct ws_device *d);
 
 #endif

@@ -21,6 +21,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "device/heap.h"
+
+/* Outside the addresses that any host or device allocation can have. */
+#define HEAP_VA            (UINT64_C(0x7e) << 48)
+#define HEAP_DEFAULT_BYTES (UINT64_C(8) << 20)
 
 struct slot { /* atomics: read by any thread; the rest: under lock */
     _Atomic uint64_t va, bytes;
@@ -66,6 +71,10 @@ struct ws_space {
     pthread_mutex_t print_lock;
     void (*print)(void *arg, enum ws_output to, const char *text, size_t n);
     void *print_arg;
+    pthread_mutex_t heap_lock; /* for opening and dropping it */
+    uint64_t heap_bytes;
+    struct ws_heap *_Atomic heap; /* NULL: not open */
+    struct ws_device *heap_device;
 };
 
 #define LOAD(p)     atomic_load_explicit(&(p), memory_order_acquire)
@@ -93,6 +102,8 @@ int ws_space_new(struct ws_space **ret)
     s->id = ++n_spaces;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->print_lock, NULL);
+    pthread_mutex_init(&s->heap_lock, NULL);
+    s->heap_bytes = HEAP_DEFAULT_BYTES;
     *ret = s;
     return 0;
 }
@@ -140,6 +151,8 @@ struct ws_space *ws_space_free(struct ws_space *s)
     }
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->print_lock);
+    pthread_mutex_destroy(&s->heap_lock);
+    ws_heap_free(s->heap);
     free(s);
     return NULL;
 }
@@ -472,4 +485,59 @@ void ws_space_print(const struct ws_space *cs, enum ws_output to, const char *te
     if (s->print)
         s->print(s->print_arg, to, text, n);
     pthread_mutex_unlock(&s->print_lock);
+}
+
+/* ---- the heap of device code ---- */
+
+int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes)
+{
+    pthread_mutex_lock(&s->heap_lock);
+    bool open = s->heap != NULL;
+    if (!open)
+        s->heap_bytes = WS_ALIGN_UP(WS_MAX(bytes, UINT64_C(1)), (uint64_t)WS_DEVICE_PAGE_BYTES);
+    pthread_mutex_unlock(&s->heap_lock);
+    return open ? -EBUSY : 0;
+}
+
+int ws_space_open_heap(struct ws_space *s, struct ws_device *d)
+{
+    struct ws_heap *h;
+    if (LOAD(s->heap))
+        return 0;
+    pthread_mutex_lock(&s->heap_lock);
+    int r = 0;
+    if (!s->heap && !(r = ws_heap_new(&h, s->heap_bytes))) {
+        r = ws_device_mem_alloc(d, s, HEAP_VA, s->heap_bytes);
+        if (r)
+            ws_heap_free(h);
+        else
+            STORE(s->heap, h);
+        s->heap_device = d;
+    }
+    pthread_mutex_unlock(&s->heap_lock);
+    return r;
+}
+
+void ws_space_drop_heap(struct ws_space *s, const struct ws_device *d)
+{
+    pthread_mutex_lock(&s->heap_lock);
+    struct ws_heap *h = s->heap;
+    if (h && (!d || d == s->heap_device) && !ws_space_unmap(s, HEAP_VA)) {
+        STORE(s->heap, NULL);
+        ws_heap_free(h);
+    }
+    pthread_mutex_unlock(&s->heap_lock);
+}
+
+uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes)
+{
+    struct ws_heap *h = LOAD(s->heap);
+    uint64_t offset;
+    return h && ws_heap_take(h, bytes, &offset) ? HEAP_VA + offset : 0;
+}
+
+bool ws_space_heap_give(const struct ws_space *s, uint64_t va)
+{
+    struct ws_heap *h = LOAD(s->heap);
+    return h && va >= HEAP_VA && ws_heap_give(h, va - HEAP_VA);
 }

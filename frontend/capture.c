@@ -283,6 +283,26 @@ void ws_work_forget_stream_slow(uint64_t stream)
     ws_graph_free(unused);
 }
 
+void ws_work_forget_device(int device)
+{
+    struct cap_stream *s, *next;
+    bool found;
+    do {
+        struct ws_graph *unused = NULL;
+        found = false;
+        pthread_mutex_lock(&lock);
+        HASH_ITER (hh, streams, s, next)
+            if (!found && s->device == device) {
+                found = true;
+                unused = s->capture->given ? NULL : s->capture->graph;
+                capture_close(s->capture);
+                break;
+            }
+        pthread_mutex_unlock(&lock);
+        ws_graph_free(unused);
+    } while (found);
+}
+
 void ws_work_forget_event_slow(uint64_t event)
 {
     pthread_mutex_lock(&lock);
@@ -329,9 +349,9 @@ static ws_err set_content(struct ws_node *n, const struct ws_work *w)
     }
     ws_err r = ws_node_set_work(n, w);
     if (!r && w->kind == WS_WORK_ALLOC)
-        code = ws_block_new(w->memory.device, w->memory.bytes, &n->block);
+        code = ws_node_set_alloc(n, w->memory.device, w->memory.bytes);
     if (!r && !code && w->kind == WS_WORK_ALLOC)
-        n->work.memory.address = *w->memory.ret_address = ws_block_address(n->block);
+        *w->memory.ret_address = n->work.memory.address;
     if (!r && w->kind == WS_WORK_FREE) {
         struct ws_block *b = ws_block_find(w->memory.address);
         if (b)

@@ -10,9 +10,15 @@
 #include <uthash.h>
 
 #include "base/alloc.h"
+#include "frontend/array.h"
 #include "frontend/errors.h"
+#include "frontend/ipc.h"
+#include "frontend/vmm.h"
 #include "frontend/limits.h"
 #include "frontend/module.h"
+#include "frontend/pool.h"
+#include "frontend/work.h"
+#include "frontend/registry.h"
 
 __thread struct ws_thread ws_thread;
 
@@ -163,7 +169,10 @@ bool ws_ctx_valid(const struct ws_ctx *c)
 
 void ws_ctx_activate(struct ws_ctx *primary)
 {
+    bool fresh = !primary->active;
     primary->active = true;
+    if (fresh && ws_registry_eager())
+        ws_registry_load_all(primary->device);
 }
 
 int ws_ctx_push(struct ws_ctx *c)
@@ -285,6 +294,7 @@ int ws_ctx_destroy(struct ws_ctx *c)
     ws_err r = ws_session_device_sync(c->device);
     if (ws_ctx_current() == c)
         ws_thread.depth--;
+    ws_array_drop(c, c->device, false);
     release_all(c, c->device, false);
     ws_slab_free(&contexts, c);
     return ws_drv_error(r);
@@ -295,10 +305,17 @@ int ws_ctx_reset_device(int device)
     ws_err r = ws_session_reset(device);
     if (r == WS__ERROR__DISCONNECTED)
         return ws_drv_error(r);
+    ws_array_drop(NULL, device, true);
     release_all(NULL, device, true);
+    ws_work_forget_device(device);
     ws_module_reset_device(device);
+    ws_vmm_reset_device(device);
+    ws_pool_reset_device(device);
+    ws_ipc_reset_device(device);
+    ws_peer_reset_device(device);
     primaries[device].active = false;
     primaries[device].of_runtime = false;
+    ws_ctx_reset_limits(&primaries[device]);
     return ws_drv_error(r);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Device Management", and "Peer Context Memory Access" as far as it asks. */
+/* CUDA Driver API: "Device Management". */
 #include <stdio.h>
 #include <string.h>
 
@@ -133,29 +133,6 @@ WS_DRV_API(cuDeviceGetByPCIBusId, (int *ret, const char *id))
     return CUDA_INVALID_DEVICE;
 }
 
-/* All of a client's devices share one address space, but kernels on one do not yet get at another's memory by promise. */
-WS_DRV_API(cuDeviceCanAccessPeer, (int *ret, int device, int peer))
-{
-    ENTER(d, device);
-    if (!ws_session_device(peer))
-        return CUDA_INVALID_DEVICE;
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    *ret = 0;
-    return CUDA_OK;
-}
-
-WS_DRV_API(cuDeviceGetP2PAttribute, (int *ret, int attribute, int device, int peer))
-{
-    ENTER(d, device);
-    if (!ws_session_device(peer) || device == peer)
-        return CUDA_INVALID_DEVICE;
-    if (!ret || attribute < 1 || attribute > 5)
-        return CUDA_INVALID_VALUE;
-    *ret = 0;
-    return CUDA_OK;
-}
-
 WS_DRV_API(cuDeviceGetExecAffinitySupport, (int *ret, int type, int device))
 {
     ENTER(d, device);
@@ -172,3 +149,28 @@ WS_DRV_API(cuProfilerStart, (void))
     return CUDA_OK;
 }
 WS_DRV_ALIAS(cuProfilerStop, cuProfilerStart)
+
+/* None are native over a link to the host, or between devices. */
+static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
+{
+    if (!capabilities || !operations || !n)
+        return CUDA_INVALID_VALUE;
+    memset(capabilities, 0, n * sizeof *capabilities);
+    return CUDA_OK;
+}
+
+WS_DRV_API(cuDeviceGetHostAtomicCapabilities,
+           (unsigned *capabilities, const int *operations, unsigned n, int device))
+{
+    ENTER(d, device);
+    return no_atomics(capabilities, operations, n);
+}
+
+WS_DRV_API(cuDeviceGetP2PAtomicCapabilities,
+           (unsigned *capabilities, const int *operations, unsigned n, int src, int dst))
+{
+    ENTER(d, src);
+    if (!ws_session_device(dst) || src == dst)
+        return CUDA_INVALID_DEVICE;
+    return no_atomics(capabilities, operations, n);
+}

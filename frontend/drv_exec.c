@@ -339,3 +339,32 @@ WS_DRV_API(cuOccupancyAvailableDynamicSMemPerBlock,
     ENTER_FN(f, function);
     return ret ? ws_fn_available_shared(f, n_blocks, threads, ret) : CUDA_INVALID_VALUE;
 }
+
+static int max_clusters(void *function, const struct cu_launch_config *c, int *ret_size,
+                        int *ret_clusters)
+{
+    ENTER_FN(f, function);
+    if (!c)
+        return CUDA_INVALID_VALUE;
+    struct ws_launch_shape s = {.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+                                .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+                                .shared_bytes = c->sharedMemBytes,
+                                .attributes = c->attrs,
+                                .n_attributes = c->numAttrs};
+    int code = ws_fn_max_clusters(f, &s, ret_size, ret_clusters);
+    return code == CUDA_INVALID_CONFIGURATION ? CUDA_INVALID_VALUE : code;
+}
+
+WS_DRV_API(cuOccupancyMaxPotentialClusterSize,
+           (int *size, void *function, const struct cu_launch_config *config))
+{
+    int clusters;
+    return size ? max_clusters(function, config, size, &clusters) : CUDA_INVALID_VALUE;
+}
+
+WS_DRV_API(cuOccupancyMaxActiveClusters,
+           (int *clusters, void *function, const struct cu_launch_config *config))
+{
+    int size;
+    return clusters ? max_clusters(function, config, &size, clusters) : CUDA_INVALID_VALUE;
+}

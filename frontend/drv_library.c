@@ -146,18 +146,16 @@ WS_DRV_API(cuLibraryEnumerateKernels, (struct ws_kernel * *ret, unsigned n, stru
     return code == CUDA_NOT_FOUND ? CUDA_OK : code;
 }
 
-WS_DRV_API(cuLibraryGetGlobal,
-           (uint64_t * address, size_t *bytes, struct ws_library *l, const char *name))
+static int variable_of(struct ws_library *l, int device, const char *name, bool managed,
+                       uint64_t *address, size_t *bytes)
 {
     struct ws_mod *m;
     uint64_t a, n;
-    WS_DRV_ENTER(c);
-    CHECK_LIBRARY(l);
-    if (!name)
-        return CUDA_INVALID_VALUE;
-    int code = ws_library_load(l, c->device, &m, NULL);
+    int code = ws_library_load(l, device, &m, NULL);
     if (!code)
         code = ws_drv_error(ws_session_module_variable(m->module, name, &a, &n));
+    if (!code && managed && !ws_session_module_variable_managed(m->module, name))
+        code = CUDA_NOT_FOUND;
     if (code)
         return code;
     if (address)
@@ -165,6 +163,21 @@ WS_DRV_API(cuLibraryGetGlobal,
     if (bytes)
         *bytes = n;
     return CUDA_OK;
+}
+
+WS_DRV_API(cuLibraryGetGlobal,
+           (uint64_t * address, size_t *bytes, struct ws_library *l, const char *name))
+{
+    WS_DRV_ENTER(c);
+    CHECK_LIBRARY(l);
+    return name ? variable_of(l, c->device, name, false, address, bytes) : CUDA_INVALID_VALUE;
+}
+
+WS_DRV_API(cuLibraryGetManaged,
+           (uint64_t * address, size_t *bytes, struct ws_library *l, const char *name))
+{
+    CHECK_LIBRARY(l);
+    return name ? variable_of(l, some_device(), name, true, address, bytes) : CUDA_INVALID_VALUE;
 }
 
 /* ---- kernels ---- */

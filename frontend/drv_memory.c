@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Memory Management", "Unified Addressing". Arrays are not done. */
+/* CUDA Driver API: "Memory Management" (arrays: drv_array.c), "Unified Addressing". */
 #include <string.h>
 
+#include "frontend/array.h"
 #include "frontend/attributes.h"
 #include "frontend/copy.h"
 #include "frontend/facade.h"
 #include "frontend/hostmem.h"
+#include "frontend/pool.h"
 #include "frontend/work.h"
 
 /* ---- allocation ---- */
@@ -18,6 +20,8 @@ static int alloc(struct ws_ctx *c, uint64_t *ret, size_t bytes)
     if (code)
         return code;
     ws_err e = ws_session_mem_alloc(c->device, bytes, ret);
+    if (e == WS__ERROR__OUT_OF_MEMORY && ws_pool_give_back(c->device))
+        e = ws_session_mem_alloc(c->device, bytes, ret);
     if (!e)
         ws_ctx_own(c, WS_OWNED_MEMORY, *ret);
     return ws_drv_error(e);
@@ -28,7 +32,8 @@ static int release(uint64_t address)
     if (!address)
         return CUDA_OK;
     int code = ws_work_unsafe();
-    if (!code && (code = ws_block_free_outside(address)) < 0)
+    if (!code && (code = ws_block_free_outside(address)) < 0 &&
+        (code = ws_pool_free_now(address)) < 0)
         code = ws_hostmem_free(WS_HOSTMEM_MANAGED, (void *)(uintptr_t)address);
     if (code != CUDA_INVALID_VALUE)
         return code;
@@ -275,16 +280,18 @@ WS_DRV_STREAM_API(cuMemcpyPeerAsync, _ptsz,
                 : ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, true));
 }
 
-/* One side of a 2-D or 3-D copy: linear memory only. */
-static int box_side(int type, const void *host, uint64_t device, size_t pitch, size_t height,
-                    size_t x, size_t y, size_t z, size_t lod, struct ws_copy_side *ret)
+/* One side of a 2-D or 3-D copy. */
+static int box_side(int type, const void *host, uint64_t device, const struct ws_array *array,
+                    size_t pitch, size_t height, size_t x, size_t y, size_t z, size_t lod,
+                    const struct ws_copy_box *box, struct ws_copy_side *ret)
 {
-    if (type == WS_CU_MEMORY_ARRAY) {
-        ws_session_unsupported("copies to and from CUDA arrays");
-        return CUDA_NOT_SUPPORTED;
-    }
     if (type < WS_CU_MEMORY_HOST || type > WS_CU_MEMORY_UNIFIED || lod)
         return CUDA_INVALID_VALUE;
+    if (type == WS_CU_MEMORY_ARRAY) {
+        if (!ws_array_valid(array))
+            return CUDA_INVALID_HANDLE;
+        return ws_array_side(array, x, y, z, box, ret) ? CUDA_OK : CUDA_INVALID_VALUE;
+    }
     uint64_t slice, at, row, first = type == WS_CU_MEMORY_HOST ? (uintptr_t)host : device;
     if (__builtin_mul_overflow(pitch, height, &slice) || __builtin_mul_overflow(slice, z, &at) ||
         __builtin_mul_overflow(pitch, y, &row) || __builtin_add_overflow(at, row, &at) ||
@@ -308,11 +315,11 @@ int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,
 {
     *box = (struct ws_copy_box){m->WidthInBytes, m->Height, m->Depth};
     *dir = box_dir(m->dstMemoryType, m->srcMemoryType);
-    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstPitch, m->dstHeight,
-                        m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, dst);
+    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstArray, m->dstPitch,
+                        m->dstHeight, m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, box, dst);
     return code ? code
-                : box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcPitch, m->srcHeight,
-                           m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, src);
+                : box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcArray, m->srcPitch,
+                           m->srcHeight, m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, box, src);
 }
 
 static int copy_3d(uint64_t stream, const struct cu_memcpy_3d *m, bool async)
@@ -335,6 +342,7 @@ static int copy_2d(uint64_t stream, const struct cu_memcpy_2d *m, bool async)
         .srcMemoryType = m->srcMemoryType,
         .srcHost = m->srcHost,
         .srcDevice = m->srcDevice,
+        .srcArray = m->srcArray,
         .srcPitch = m->srcPitch ? m->srcPitch : m->WidthInBytes,
         .srcHeight = m->srcY + m->Height,
         .dstXInBytes = m->dstXInBytes,
@@ -342,6 +350,7 @@ static int copy_2d(uint64_t stream, const struct cu_memcpy_2d *m, bool async)
         .dstMemoryType = m->dstMemoryType,
         .dstHost = m->dstHost,
         .dstDevice = m->dstDevice,
+        .dstArray = m->dstArray,
         .dstPitch = m->dstPitch ? m->dstPitch : m->WidthInBytes,
         .dstHeight = m->dstY + m->Height,
         .WidthInBytes = m->WidthInBytes,
@@ -451,6 +460,7 @@ enum { /* CUpointer_attribute */
        PTR_MAPPED = 13,
        PTR_IS_RDMA_CAPABLE = 15,
        PTR_SYNC_MEMOPS = 6,
+       PTR_MEMPOOL_HANDLE = 17,
 };
 
 static int pointer_attribute(void *ret, int attribute, uint64_t address)
@@ -496,10 +506,15 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     case PTR_RANGE_SIZE:
         *(size_t *)ret = device ? m.bytes : h.bytes;
         return CUDA_OK;
-    case PTR_SYNC_MEMOPS:
     case PTR_IS_IPC_CAPABLE:
+        *(unsigned *)ret = m.kind == WS_MEM_DEVICE && !ws_pool_has(m.base);
+        return CUDA_OK;
+    case PTR_SYNC_MEMOPS:
     case PTR_IS_RDMA_CAPABLE:
         *(unsigned *)ret = 0;
+        return CUDA_OK;
+    case PTR_MEMPOOL_HANDLE:
+        *(void **)ret = ws_pool_of(m.base);
         return CUDA_OK;
     case PTR_MAPPED:
         *(unsigned *)ret = device || h.mapped;

@@ -5,6 +5,7 @@
 #include "frontend/facade.h"
 #include "frontend/jit.h"
 #include "frontend/module.h"
+#include "frontend/registry.h"
 
 static int load(struct ws_mod **ret, const void *image, uint64_t bytes, const char *name,
                 const struct ws_jit *j)
@@ -98,11 +99,11 @@ WS_DRV_API(cuModuleGetGlobal_v2,
 
 WS_DRV_API(cuModuleGetLoadingMode, (int *ret))
 {
-    enum { LAZY = 2 };
+    enum { EAGER = 1, LAZY = 2 };
     int code = ws_drv_check_init();
     if (code || !ret)
         return code ? code : CUDA_INVALID_VALUE;
-    *ret = LAZY;
+    *ret = ws_registry_eager() ? EAGER : LAZY;
     return CUDA_OK;
 }
 

@@ -13,11 +13,13 @@ enum ws_cuda_code {
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_NOT_INITIALIZED = 3,
     CUDA_DEINITIALIZED = 4,
-    CUDA_INVALID_CONFIGURATION = 9, /* runtime only */
-    CUDA_INVALID_PITCH = 12,        /* runtime only */
-    CUDA_INVALID_SYMBOL = 13,       /* runtime only */
-    CUDA_INVALID_DIRECTION = 21,    /* runtime only */
-    CUDA_INSUFFICIENT_DRIVER = 35,  /* runtime only */
+    CUDA_INVALID_CONFIGURATION = 9,       /* runtime only */
+    CUDA_INVALID_PITCH = 12,              /* runtime only */
+    CUDA_INVALID_SYMBOL = 13,             /* runtime only */
+    CUDA_INVALID_CHANNEL_DESCRIPTOR = 20, /* runtime only */
+    CUDA_INVALID_DIRECTION = 21,          /* runtime only */
+    CUDA_INVALID_FILTER_SETTING = 26,     /* runtime only */
+    CUDA_INSUFFICIENT_DRIVER = 35,        /* runtime only */
     CUDA_DEVICE_UNAVAILABLE = 46,
     CUDA_MISSING_CONFIGURATION = 52,   /* runtime only */
     CUDA_INVALID_DEVICE_FUNCTION = 98, /* runtime only */
@@ -27,6 +29,7 @@ enum ws_cuda_code {
     CUDA_INVALID_CONTEXT = 201,
     CUDA_NO_BINARY_FOR_GPU = 209,
     CUDA_UNSUPPORTED_LIMIT = 215,
+    CUDA_UNSUPPORTED_EXEC_AFFINITY = 224,
     CUDA_PEER_UNSUPPORTED = 217, /* driver only */
     CUDA_INVALID_PTX = 218,
     CUDA_UNSUPPORTED_PTX = 222,

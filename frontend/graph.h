@@ -20,6 +20,7 @@ struct ws_block;
 int ws_block_new(int device, uint64_t bytes, struct ws_block **ret); /* with one reference */
 struct ws_block *ws_block_ref(struct ws_block *b);
 void ws_block_unref(struct ws_block *b); /* NULL ok */
+bool ws_block_fits(const struct ws_block *b, int device, uint64_t bytes);
 /* The block that starts at @address, borrowed; NULL if there is none. */
 struct ws_block *ws_block_find(uint64_t address);
 uint64_t ws_block_address(const struct ws_block *b);
@@ -127,6 +128,8 @@ ws_err ws_node_set_work(struct ws_node *n, const struct ws_work *w);
 /* GRAPH: a clone of @child, or @child itself. */
 int ws_node_set_child(struct ws_node *n, struct ws_graph *child, bool move);
 int ws_node_copy_content(struct ws_node *to, const struct ws_node *from);
+/* MEM_ALLOC: gives it memory, which one that was freed before it in the graph has had, if there is such. Sets work.memory.address. */
+int ws_node_set_alloc(struct ws_node *n, int device, uint64_t bytes);
 /* CONDITIONAL: makes the bodies. */
 int ws_node_set_condition(struct ws_node *n, uint64_t handle, int type, unsigned size);
 int ws_node_set_attribute(struct ws_node *n, int id, const union cuda_launch_attribute_value *v);

@@ -84,7 +84,7 @@ static int open_graph(struct builder *b, const struct ws_graph *g, uint32_t entr
     for (size_t i = 0; !code && i < g->n_nodes; i++) {
         struct ws_node *n = order[i];
         bool nested = n->type == WS_NODE_GRAPH;
-        uint32_t s;
+        uint32_t s = NO_STEP;
         code = step_new(b, nested ? NULL : n, &s);
         for (size_t k = 0; !code && k < n->n_in; k++)
             code = step_after(b, s, n->in[k].from->step);

@@ -96,6 +96,11 @@ struct ws_block *ws_block_find(uint64_t address)
     return b;
 }
 
+bool ws_block_fits(const struct ws_block *b, int device, uint64_t bytes)
+{
+    return b->device == device && b->bytes >= bytes && b->bytes / 2 <= bytes;
+}
+
 uint64_t ws_block_address(const struct ws_block *b)
 {
     return b->address;

@@ -99,6 +99,37 @@ int ws_node_set_child(struct ws_node *n, struct ws_graph *child, bool move)
     return CUDA_OK;
 }
 
+/* The last node of @g that allocates or frees @b; @n aside. */
+static struct ws_node *last_use(const struct ws_graph *g, const struct ws_node *n,
+                                const struct ws_block *b)
+{
+    for (size_t i = g->n_nodes; i > 0; i--)
+        if (g->nodes[i - 1]->block == b && g->nodes[i - 1] != n)
+            return g->nodes[i - 1];
+    return NULL;
+}
+
+int ws_node_set_alloc(struct ws_node *n, int device, uint64_t bytes)
+{
+    const struct ws_graph *g = n->graph;
+    struct ws_block *b = NULL;
+    for (size_t i = 0; i < g->n_nodes && !b; i++) {
+        struct ws_node *f = g->nodes[i];
+        if (f->type == WS_NODE_MEM_FREE && f->block && ws_block_fits(f->block, device, bytes) &&
+            last_use(g, n, f->block) == f && ws_graph_before(g, &f, 1, &n, 1))
+            b = ws_block_ref(f->block);
+    }
+    int code = b ? CUDA_OK : ws_block_new(device, bytes, &b);
+    if (code)
+        return code;
+    n->block = b;
+    n->work.kind = WS_WORK_ALLOC;
+    n->work.memory.address = ws_block_address(b);
+    n->work.memory.bytes = bytes;
+    n->work.memory.device = device;
+    return CUDA_OK;
+}
+
 int ws_node_set_condition(struct ws_node *n, uint64_t handle, int type, unsigned size)
 {
     struct ws_graph **bodies = ws_alloc_array(size, sizeof *bodies);

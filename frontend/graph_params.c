@@ -359,20 +359,19 @@ int ws_content_any(struct ws_content *c, struct cuda_node_params *p)
 
 static int apply_memory(struct ws_node *n, struct ws_content *c)
 {
-    struct ws_block *b = NULL;
     if (c->type == WS_NODE_MEM_ALLOC) {
-        int code = ws_block_new(c->work.memory.device, c->work.memory.bytes, &b);
+        int code = ws_node_set_alloc(n, c->work.memory.device, c->work.memory.bytes);
         if (code)
             return code;
-        c->work.memory.address = c->alloc->dptr = ws_block_address(b);
+        c->alloc->dptr = n->work.memory.address;
     } else {
-        b = ws_block_ref(ws_block_find(c->work.memory.address));
+        n->block = ws_block_ref(ws_block_find(c->work.memory.address));
+        n->work = c->work;
     }
-    n->block = b;
     n->graph->has_memory = true;
     for (struct ws_node *o = n->graph->owner; o; o = o->graph->owner)
         o->graph->has_memory = true;
-    return code_of(c, ws_node_set_work(n, &c->work));
+    return CUDA_OK;
 }
 
 static int apply_condition(struct ws_node *n, struct ws_content *c)

@@ -35,6 +35,7 @@ static void run_user(const struct task *t)
 {
     ws_err e = t->gate ? ws_session_lost() : WS__ERROR__DISCONNECTED;
     const struct ws_work *w = &t->work;
+    ws_session_output(); /* what the kernels before it printed */
     ws_thread.in_callback = true;
     if (w->kind == WS_WORK_CALLBACK)
         w->host.callback(w->host.stream, w->host.runtime ? ws_rt_error(e) : ws_drv_error(e),

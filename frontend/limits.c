@@ -77,6 +77,19 @@ int ws_ctx_set_limit(struct ws_ctx *c, int limit, uint64_t value)
     return ws_drv_error(r);
 }
 
+void ws_ctx_reset_limits(struct ws_ctx *c)
+{
+    for (int i = STACK; i < SHMEM_SIZE; i++) {
+        if (c->limits[i] == ws_limits_default[i])
+            continue;
+        if (i == PRINTF_FIFO || i == MALLOC_HEAP) /* what the daemon keeps too */
+            (void)ws_session_set_limit(
+                c->device, i == PRINTF_FIFO ? WS_LIMIT_PRINTF_FIFO : WS_LIMIT_MALLOC_HEAP,
+                ws_limits_default[i]);
+        c->limits[i] = ws_limits_default[i];
+    }
+}
+
 int ws_ctx_get_limit(const struct ws_ctx *c, int limit, uint64_t *ret)
 {
     if (!ret)

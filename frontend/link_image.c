@@ -53,8 +53,12 @@ int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, 
 bool ws_link_image_is(const void *p, uint64_t room_bytes, uint64_t *ret_bytes)
 {
     struct ws_link_image h;
+    const uint32_t magic = WS_LINK_IMAGE_MAGIC;
     if (room_bytes < sizeof h)
         return false;
+    for (size_t i = 0; i < sizeof magic; i++) /* text may be shorter than a header */
+        if (((const uint8_t *)p)[i] != ((const uint8_t *)&magic)[i])
+            return false;
     memcpy(&h, p, sizeof h);
     *ret_bytes = h.bytes;
     return h.magic == WS_LINK_IMAGE_MAGIC && h.bytes >= sizeof h && h.bytes <= room_bytes;

@@ -21,7 +21,9 @@
 #include "frontend/facade.h"
 #include "frontend/image.h"
 #include "frontend/link_image.h"
+#include "frontend/managed.h"
 #include "frontend/work.h"
+#include "frontend/texture.h"
 
 struct ws_library {
     struct ws_slot slot;
@@ -29,6 +31,7 @@ struct ws_library {
     uint64_t bytes;
     void *owned; /* the copy, if it is ours */
     struct ws_kernel *kernels;
+    struct ws_managed *managed;          /* lock */
     struct ws_mod *mods[WS_MAX_DEVICES]; /* lock */
     int failed[WS_MAX_DEVICES];          /* the code that loading gave; not tried again */
 };
@@ -140,11 +143,13 @@ static void mod_forget(struct ws_mod *m)
         ws_slab_free(&fns, f);
     }
     m->fns = NULL;
+    ws_texref_drop_module(m);
     ws_slab_free(&mods, m);
 }
 
+/* @managed: the library's, or NULL: the module has its own. */
 static int mod_load(int device, const void *image, uint64_t bytes, const char *name,
-                    struct ws_mod **ret, char **ret_log)
+                    struct ws_managed **managed, struct ws_mod **ret, char **ret_log)
 {
     const void *inner;
     void *owned;
@@ -167,6 +172,12 @@ static int mod_load(int device, const void *image, uint64_t bytes, const char *n
         ws_slab_free(&mods, m);
         return ws_drv_error(r);
     }
+    code = ws_managed_place(managed ? managed : &m->managed, m->module, device);
+    if (code) {
+        ws_session_module_unload(m->module);
+        ws_slab_free(&mods, m);
+        return code;
+    }
     *ret = m;
     return CUDA_OK;
 }
@@ -174,16 +185,19 @@ static int mod_load(int device, const void *image, uint64_t bytes, const char *n
 int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name,
                 struct ws_mod **ret, char **ret_log)
 {
-    return mod_load(device, image, bytes, name, ret, ret_log);
+    return mod_load(device, image, bytes, name, NULL, ret, ret_log);
 }
 
 int ws_mod_unload(struct ws_mod *m)
 {
     pthread_mutex_lock(&lock);
     struct ws_module *module = m->module;
+    struct ws_managed *managed = m->managed;
     mod_forget(m);
     pthread_mutex_unlock(&lock);
-    return ws_drv_error(ws_session_module_unload(module));
+    int code = ws_drv_error(ws_session_module_unload(module));
+    ws_managed_free(managed);
+    return code;
 }
 
 bool ws_mod_valid(const struct ws_mod *m)
@@ -346,6 +360,7 @@ void ws_library_free(struct ws_library *l)
         free(k->name);
         ws_slab_free(&kernels, k);
     }
+    ws_managed_free(l->managed);
     free(l->owned);
     ws_slab_free(&libraries, l);
     pthread_mutex_unlock(&lock);
@@ -366,7 +381,7 @@ static int library_load(struct ws_library *l, int device, struct ws_mod **ret, c
     }
     if (l->failed[device])
         return l->failed[device];
-    int code = mod_load(device, l->image, l->bytes, NULL, &l->mods[device], &text);
+    int code = mod_load(device, l->image, l->bytes, NULL, &l->managed, &l->mods[device], &text);
     if (code) {
         if (!ws_cuda_sticky(code) && code != CUDA_OUT_OF_MEMORY)
             l->failed[device] = code;
@@ -663,6 +678,27 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
     if (r)
         return ws_drv_error(r);
     *ret_blocks = (int)n;
+    return CUDA_OK;
+}
+
+int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
+                       int *ret_clusters)
+{
+    bool cooperative = false;
+    int per_sm = 0;
+    if (s->n_attributes && !s->attributes)
+        return CUDA_INVALID_VALUE;
+    int code = ws_launch_attributes(s->attributes, s->n_attributes, &cooperative);
+    if (code)
+        return code;
+    uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
+    if (!threads || threads > INT32_MAX)
+        return CUDA_INVALID_CONFIGURATION;
+    code = ws_fn_max_blocks(f, (int)threads, s->shared_bytes, &per_sm);
+    if (code)
+        return code;
+    *ret_size = 1;
+    *ret_clusters = per_sm * (int)ws_session_device(f->mod->device)->n_sms;
     return CUDA_OK;
 }
 

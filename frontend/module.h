@@ -20,6 +20,7 @@ struct ws_mod {
     struct ws_module *module;
     int device;
     struct ws_library *library; /* NULL: loaded by cuModuleLoad… */
+    struct ws_managed *managed; /* of a module that is of no library */
     struct ws_fn *fns;          /* those that somebody asked for */
 };
 struct ws_fn {
@@ -103,6 +104,13 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
  * launch means. */
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative);
 
+struct ws_launch_shape { /* what cudaLaunchConfig_t and CUlaunchConfig ask for */
+    uint32_t grid[3], block[3];
+    size_t shared_bytes;
+    const struct cuda_launch_attribute *attributes;
+    unsigned n_attributes;
+};
+
 /* CU_FUNC_ATTRIBUTE_… Return: a CUDA code. */
 int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret);
 int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value);
@@ -111,6 +119,10 @@ int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes);
 /* Blocks that fit an SM. Return: a CUDA code. */
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes,
                      int *ret_blocks);
+/* Clusters have one block here: the largest size, and how many are resident at once. @cluster: its dimensions, or all 0.
+ * Return: a CUDA code; NOT_SUPPORTED, said by name, for larger ones. */
+int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
+                       int *ret_clusters);
 /* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */
 int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,
                            size_t *ret_bytes);

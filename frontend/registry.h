@@ -16,4 +16,8 @@ const void *ws_registry_host(const struct ws_kernel *k);
 int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address,
                          uint64_t *ret_bytes);
 
+/* CUDA_MODULE_LOADING=EAGER: registered images are loaded when a device's primary context comes into use. */
+bool ws_registry_eager(void);
+void ws_registry_load_all(int device);
+
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Device Management", "Peer Device Memory Access", "Version Management" and "Profiler Control". */
+/* Chapters "Device Management", "Version Management" and "Profiler Control". */
 #include <stdio.h>
 #include <string.h>
 
@@ -273,6 +273,23 @@ WS_RT_API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
     return CUDA_OK;
 }
 
+/* None are native over a link to the host, or between devices. */
+static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
+{
+    if (!capabilities || !operations || !n)
+        return CUDA_INVALID_VALUE;
+    memset(capabilities, 0, n * sizeof *capabilities);
+    return CUDA_OK;
+}
+
+WS_RT_API(cudaDeviceGetHostAtomicCapabilities,
+          (unsigned *capabilities, const int *operations, unsigned n, int device))
+{
+    const Ws__Device *d;
+    int code = device_at(device, &d);
+    return ws_rt_record(code ? code : no_atomics(capabilities, operations, n));
+}
+
 WS_RT_API(cudaDeviceGetPCIBusId, (char *text, int bytes, int device))
 {
     const Ws__Device *d;
@@ -306,54 +323,6 @@ WS_RT_API(cudaDeviceGetByPCIBusId, (int *device, const char *text))
         }
     }
     return ws_rt_record(code ? code : CUDA_INVALID_DEVICE);
-}
-
-/* ---- peers: devices can't reach each other's memory; copies between them go through the daemon ---- */
-
-static int two_devices(int a, int b)
-{
-    const Ws__Device *d;
-    int code = device_at(a, &d);
-    return code ? code : device_at(b, &d);
-}
-
-WS_RT_API(cudaDeviceCanAccessPeer, (int *can, int device, int peer))
-{
-    int code = two_devices(device, peer);
-    if (!code && !can)
-        code = CUDA_INVALID_VALUE;
-    if (!code)
-        *can = 0;
-    return ws_rt_record(code);
-}
-
-WS_RT_API(cudaDeviceEnablePeerAccess, (int peer, unsigned flags))
-{
-    WS_RT_ENTER(device);
-    int code = two_devices(device, peer);
-    if (!code && flags)
-        code = CUDA_INVALID_VALUE;
-    return ws_rt_record(
-        code ? code : CUDA_INVALID_DEVICE); /* as documented where cudaDeviceCanAccessPeer says 0 */
-}
-
-WS_RT_API(cudaDeviceDisablePeerAccess, (int peer))
-{
-    WS_RT_ENTER(device);
-    int code = two_devices(device, peer);
-    return ws_rt_record(code ? code : CUDA_PEER_NOT_ENABLED);
-}
-
-WS_RT_API(cudaDeviceGetP2PAttribute, (int *value, int attribute, int src, int dst))
-{
-    int code = two_devices(src, dst);
-    if (!code && src == dst)
-        code = CUDA_INVALID_DEVICE;
-    if (!code && (!value || attribute < 1 || attribute > 5))
-        code = CUDA_INVALID_VALUE;
-    if (!code)
-        *value = 0;
-    return ws_rt_record(code);
 }
 
 /* ---- versions ---- */

@@ -206,6 +206,37 @@ WS_RT_API(cudaOccupancyAvailableDynamicSMemPerBlock,
     return code ? code : ws_rt_record(ws_fn_available_shared(f, n_blocks, block_threads, bytes));
 }
 
+static int max_clusters(const void *function, const struct cuda_launch_config *c, int *ret_size,
+                        int *ret_clusters)
+{
+    struct ws_fn *f;
+    if (!c)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    struct ws_launch_shape s = {.grid = {c->gridDim.x, c->gridDim.y, c->gridDim.z},
+                                .block = {c->blockDim.x, c->blockDim.y, c->blockDim.z},
+                                .shared_bytes = c->dynamicSmemBytes,
+                                .attributes = c->attrs,
+                                .n_attributes = c->numAttrs};
+    int code = function_of(function, &f);
+    return code ? code : ws_rt_record(ws_fn_max_clusters(f, &s, ret_size, ret_clusters));
+}
+
+WS_RT_API(cudaOccupancyMaxPotentialClusterSize,
+          (int *size, const void *function, const struct cuda_launch_config *config))
+{
+    int clusters;
+    return size ? max_clusters(function, config, size, &clusters)
+                : ws_rt_record(CUDA_INVALID_VALUE);
+}
+
+WS_RT_API(cudaOccupancyMaxActiveClusters,
+          (int *clusters, const void *function, const struct cuda_launch_config *config))
+{
+    int size;
+    return clusters ? max_clusters(function, config, &size, clusters)
+                    : ws_rt_record(CUDA_INVALID_VALUE);
+}
+
 /* ---- symbols ---- */
 
 static int variable(const void *symbol, uint64_t *ret_address, uint64_t *ret_bytes)

@@ -136,6 +136,28 @@ WS_RT_API(cudaLibraryGetGlobal,
     return CUDA_OK;
 }
 
+WS_RT_API(cudaLibraryGetManaged,
+          (void **address, size_t *bytes, struct ws_library *l, const char *name))
+{
+    struct ws_mod *m;
+    uint64_t a, n;
+    WS_RT_ENTER(device);
+    if (!name)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = module_of(l, device, &m);
+    if (!code)
+        code = ws_rt_error(ws_session_module_variable(m->module, name, &a, &n));
+    if (!code && !ws_session_module_variable_managed(m->module, name))
+        code = CUDA_NOT_FOUND;
+    if (code)
+        return ws_rt_record(code);
+    if (address)
+        *address = (void *)(uintptr_t)a;
+    if (bytes)
+        *bytes = n;
+    return CUDA_OK;
+}
+
 /* ---- entry points of the driver ---- */
 
 enum {

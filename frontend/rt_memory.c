@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Memory Management" (linear memory; arrays are not done) and "Unified Addressing". */
+/* Chapters "Memory Management" (linear memory; arrays: rt_array.c) and "Unified Addressing". */
 #include <string.h>
 
+#include "frontend/array.h"
 #include "frontend/attributes.h"
 #include "frontend/copy.h"
 #include "frontend/facade.h"
 #include "frontend/hostmem.h"
+#include "frontend/pool.h"
 #include "frontend/work.h"
 
 enum { NO_DEVICE_ID = -2 };
@@ -28,6 +30,8 @@ static int device_alloc(void **p, uint64_t bytes)
     if (unsafe)
         return ws_rt_record(unsafe);
     ws_err r = ws_session_mem_alloc(device, bytes, &address);
+    if (r == WS__ERROR__OUT_OF_MEMORY && ws_pool_give_back(device))
+        r = ws_session_mem_alloc(device, bytes, &address);
     if (r)
         return WS_RT_DONE(r);
     ws_ctx_own(ws_ctx_current(), WS_OWNED_MEMORY, address);
@@ -71,7 +75,8 @@ WS_RT_API(cudaFree, (void *p))
     if (!p)
         return CUDA_OK;
     int code = ws_work_unsafe();
-    if (!code && (code = ws_block_free_outside((uintptr_t)p)) < 0)
+    if (!code && (code = ws_block_free_outside((uintptr_t)p)) < 0 &&
+        (code = ws_pool_free_now((uintptr_t)p)) < 0)
         code = ws_hostmem_free(WS_HOSTMEM_MANAGED, p);
     if (code != CUDA_INVALID_VALUE)
         return ws_rt_record(code);
@@ -190,8 +195,7 @@ WS_RT_API(cudaHostGetFlags, (unsigned *flags, void *host))
 
 enum { KIND_DEFAULT = 4 };
 
-/* Return: a CUDA code. */
-static int direction(int kind, enum ws_copy_dir *ret)
+int ws_rt_direction(int kind, enum ws_copy_dir *ret)
 {
     static const enum ws_copy_dir dirs[] = {WS_COPY_H2H, WS_COPY_H2D, WS_COPY_D2H, WS_COPY_D2D,
                                             WS_COPY_AUTO};
@@ -207,7 +211,7 @@ static int copy(void *dst, const void *src, size_t bytes, int kind, void *stream
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int code = direction(kind, &dir);
+    int code = ws_rt_direction(kind, &dir);
     if (code)
         return ws_rt_record(code);
     return WS_RT_DONE(ws_work_copy(id, dst, src, bytes, dir, async));
@@ -258,7 +262,7 @@ static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, siz
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int code = direction(kind, &dir);
+    int code = ws_rt_direction(kind, &dir);
     if (!code && (width > dpitch || width > spitch))
         code = CUDA_INVALID_PITCH;
     if (code)
@@ -281,34 +285,55 @@ WS_RT_STREAM_API(cudaMemcpy2DAsync, _ptsz,
     return copy_2d(dst, dpitch, src, spitch, width, height, kind, stream, per_thread, true);
 }
 
-/* A side of a copy of boxes: its first byte. Return: false if an address would wrap. */
-static bool box_side(const struct cuda_pitched_ptr *p, const struct cuda_pos *pos,
-                     struct ws_copy_side *ret)
+/* A side of a copy of boxes in linear memory: its first byte. */
+static int pitched_side(const struct cuda_pitched_ptr *p, const struct cuda_pos *pos,
+                        const struct ws_copy_box *box, struct ws_copy_side *ret)
 {
     size_t slice, y, z, at;
+    if (box->width_bytes > p->pitch)
+        return CUDA_INVALID_PITCH;
     if (__builtin_mul_overflow(p->pitch, p->ysize, &slice) ||
         __builtin_mul_overflow(p->pitch, pos->y, &y) || __builtin_mul_overflow(slice, pos->z, &z) ||
         __builtin_add_overflow(y, z, &at) || __builtin_add_overflow(at, pos->x, &at) ||
         __builtin_add_overflow(at, (size_t)(uintptr_t)p->ptr, &at))
-        return false;
+        return CUDA_INVALID_VALUE;
     *ret = (struct ws_copy_side){at, p->pitch, slice};
-    return true;
+    return CUDA_OK;
 }
 
+/* In an array, positions count texels. */
+static int array_side(const struct ws_array *a, const struct cuda_pos *pos,
+                      const struct ws_copy_box *box, struct ws_copy_side *ret)
+{
+    size_t x;
+    bool ok = !__builtin_mul_overflow(pos->x, (size_t)a->desc.texel.bytes, &x) &&
+              ws_array_side(a, x, pos->y, pos->z, box, ret);
+    return ok ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+/* The extent's width counts bytes, or texels as soon as an array takes part. */
 int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir)
 {
-    if (p->srcArray || p->dstArray) {
-        ws_session_unsupported("cudaMemcpy3D with arrays");
-        return CUDA_NOT_SUPPORTED;
-    }
+    const struct ws_array *da = p->dstArray, *sa = p->srcArray;
     *box = (struct ws_copy_box){p->extent.width, p->extent.height, p->extent.depth};
-    int code = direction(p->kind, dir);
-    if (!code && (p->extent.width > p->srcPtr.pitch || p->extent.width > p->dstPtr.pitch))
-        code = CUDA_INVALID_PITCH;
-    if (!code && (!box_side(&p->srcPtr, &p->srcPos, src) || !box_side(&p->dstPtr, &p->dstPos, dst)))
-        code = CUDA_INVALID_VALUE;
-    return code;
+    int code = ws_rt_direction(p->kind, dir);
+    if (code)
+        return code;
+    if ((da && !ws_array_valid(da)) || (sa && !ws_array_valid(sa)))
+        return CUDA_INVALID_HANDLE;
+    if ((da && p->dstPtr.ptr) || (sa && p->srcPtr.ptr) ||
+        (da && sa && da->desc.texel.bytes != sa->desc.texel.bytes))
+        return CUDA_INVALID_VALUE;
+    uint64_t unit = da ? da->desc.texel.bytes : sa ? sa->desc.texel.bytes : 1;
+    if (__builtin_mul_overflow(box->width_bytes, unit, &box->width_bytes))
+        return CUDA_INVALID_VALUE;
+    code =
+        da ? array_side(da, &p->dstPos, box, dst) : pitched_side(&p->dstPtr, &p->dstPos, box, dst);
+    if (code)
+        return code;
+    return sa ? array_side(sa, &p->srcPos, box, src)
+              : pitched_side(&p->srcPtr, &p->srcPos, box, src);
 }
 
 static int copy_3d(const struct cuda_memcpy_3d_parms *p, void *stream, bool per_thread, bool async)

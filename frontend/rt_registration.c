@@ -7,6 +7,7 @@
  * code elsewhere, or another's in its place. None of this talks to the daemon. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uthash.h>
 
 #include "base/alloc.h"
@@ -19,6 +20,7 @@ struct symbol {
     struct registration *of;
     struct ws_kernel *kernel; /* NULL: a variable */
     const char *name;
+    bool managed;        /* host is where the program keeps the variable's address */
     struct symbol *next; /* of the registration */
     UT_hash_handle hh;
 };
@@ -26,7 +28,6 @@ struct registration { /* its address is the handle that nvcc's code keeps */
     struct ws_slot slot;
     struct ws_library *library;
     struct symbol *symbols;
-    bool managed;
 };
 static struct ws_slab registrations = WS_SLAB(struct registration);
 static struct symbol *symbols;
@@ -69,18 +70,18 @@ WS_RT_TYPED_API(__cudaUnregisterFatBinary, void, (void **handle))
     ws_slab_free(&registrations, r);
 }
 
-static void add(void **handle, const void *host, const char *name, bool is_kernel)
+static struct symbol *add(void **handle, const void *host, const char *name, bool is_kernel)
 {
     struct registration *r = (struct registration *)handle;
     if (!host || !name || !ws_slab_has(&registrations, r))
-        return;
+        return NULL;
     struct symbol *s = ws_alloc(sizeof *s), *old;
     if (s && is_kernel)
         s->kernel = ws_library_kernel(r->library, name);
     if (!s || (is_kernel && !s->kernel)) {
         ws_log(WS_ERROR, "registration: out of memory name=%s", name);
         free(s);
-        return;
+        return NULL;
     }
     s->host = host;
     s->of = r;
@@ -93,6 +94,7 @@ static void add(void **handle, const void *host, const char *name, bool is_kerne
         HASH_DEL(symbols, old); /* still in its registration's list */
     HASH_ADD_PTR(symbols, host, s);
     pthread_rwlock_unlock(&lock);
+    return s;
 }
 
 WS_RT_TYPED_API(__cudaRegisterFunction, void,
@@ -109,13 +111,14 @@ WS_RT_TYPED_API(__cudaRegisterVar, void,
     add(handle, host, name, false);
 }
 
-/* The program would read *@host as the variable's address on the host: device memory has none. */
+/* The program reads the variable's address from *@host, after __cudaInitModule(). */
 WS_RT_TYPED_API(__cudaRegisterManagedVar, void,
                 (void **handle, void **host, char *address, const char *name, int external,
                  size_t bytes, int constant, int global))
 {
-    ws_session_unsupported("__managed__ variables");
-    add(handle, host, name, false);
+    struct symbol *s = add(handle, host, name, false);
+    if (s)
+        s->managed = true;
 }
 
 WS_RT_TYPED_API(__cudaRegisterHostVar, void,
@@ -129,9 +132,21 @@ WS_RT_TYPED_API(__cudaRegisterUnifiedTable, void, (void **handle, void *table))
     ws_session_unsupported("__cudaRegisterUnifiedTable");
 }
 
+/* Called before the program first touches a managed variable of this image. */
 WS_RT_TYPED_API(__cudaInitModule, char, (void **handle))
 {
-    return 0;
+    struct registration *r = (struct registration *)handle;
+    struct ws_mod *m;
+    int device;
+    if (!ws_slab_has(&registrations, r) || ws_rt_enter(&device) ||
+        ws_library_load(r->library, device, &m, NULL))
+        return 0;
+    for (struct symbol *s = r->symbols; s; s = s->next) {
+        uint64_t address;
+        if (s->managed && !ws_session_module_variable(m->module, s->name, &address, NULL))
+            *(void **)(uintptr_t)s->host = (void *)(uintptr_t)address;
+    }
+    return 1;
 }
 
 /* ---- look-up ---- */
@@ -171,7 +186,7 @@ int ws_registry_fn(const void *function, int device, struct ws_fn **ret)
     }
     int code = ws_kernel_fn(k, device, ret);
     return code == CUDA_NOT_FOUND && !ws_kernel_exists(k, device) ? CUDA_INVALID_DEVICE_FUNCTION
-                                                                   : code;
+                                                                  : code;
 }
 
 int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, uint64_t *ret_bytes)
@@ -182,6 +197,9 @@ int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, 
     struct ws_mod *m;
     pthread_rwlock_rdlock(&lock);
     HASH_FIND_PTR(symbols, &symbol, s);
+    if (!s) /* a managed variable's name stands for the variable itself */
+        for (s = symbols; s && !(s->managed && *(void **)(uintptr_t)s->host == symbol);)
+            s = s->hh.next;
     if (s && !s->kernel) {
         library = s->of->library;
         name = s->name;
@@ -194,6 +212,37 @@ int ws_registry_variable(const void *symbol, int device, uint64_t *ret_address, 
         return code;
     ws_err r = ws_session_module_variable(m->module, name, ret_address, ret_bytes);
     return r == WS__ERROR__NOT_FOUND ? CUDA_INVALID_SYMBOL : ws_rt_error(r);
+}
+
+/* ---- eager loading ---- */
+
+bool ws_registry_eager(void)
+{
+    const char *mode = getenv("CUDA_MODULE_LOADING");
+    return mode && !strcmp(mode, "EAGER");
+}
+
+struct to_load {
+    struct ws_library **v;
+    size_t n, cap;
+};
+
+static void note_library(void *registration, void *list)
+{
+    struct to_load *l = list;
+    if (!ws_grow((void **)&l->v, &l->cap, l->n + 1, sizeof *l->v))
+        l->v[l->n++] = ((struct registration *)registration)->library;
+}
+
+/* What is wrong with an image is said on stderr, and again by what uses it. */
+void ws_registry_load_all(int device)
+{
+    struct to_load l = {0};
+    struct ws_mod *m;
+    ws_slab_each(&registrations, note_library, &l);
+    for (size_t i = 0; i < l.n; i++)
+        (void)ws_library_load(l.v[i], device, &m, NULL);
+    free(l.v);
 }
 
 /* ---- <<<…>>> ---- */

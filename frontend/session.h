@@ -188,6 +188,15 @@ ws_err ws_session_module_function_at(struct ws_module *m, size_t index,
                                      struct ws_function **ret); /* NOT_FOUND: no more */
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
                                   uint64_t *ret_bytes);
+/* WS__VARIABLE__KIND__…; 0 if there is no such variable. */
+int ws_session_module_variable_kind(struct ws_module *m, const char *name);
+/* The module's managed variables, from 0 on. Return: false: no more. */
+bool ws_session_module_managed(struct ws_module *m, size_t index, const char **ret_name,
+                               uint64_t *ret_bytes);
+/* Right after loading: moves them all to @addresses, memory of ws_session_host_alloc(). @keep: what is there stays, else it gets
+ * the initial values. */
+ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, bool keep);
+bool ws_session_module_variable_managed(struct ws_module *m, const char *name);
 const Ws__Kernel *ws_function_info(const struct ws_function *f); /* borrowed */
 int ws_function_device(const struct ws_function *f);
 struct ws_module *ws_function_module(const struct ws_function *f);
@@ -216,6 +225,7 @@ void ws_session_unsupported(const char *name);
 /* Writes what kernels have printed until now to stdout and stderr. The functions above that wait do it by themselves. */
 void ws_session_output(void);
 enum ws_limit { WS_LIMIT_PRINTF_FIFO, WS_LIMIT_MALLOC_HEAP, WS_LIMIT_STACK };
-ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value); /* OUT_OF_MEMORY: too much */
+ws_err ws_session_set_limit(int device, enum ws_limit what,
+                            uint64_t value); /* OUT_OF_MEMORY: too much */
 
 #endif

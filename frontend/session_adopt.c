@@ -9,7 +9,6 @@
  *
  * Limits: another thread that writes into the pages in the very moment of the exchange may lose what it writes; a child of
  * fork() sees the same pages, not a copy. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

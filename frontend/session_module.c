@@ -282,6 +282,67 @@ ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_
     return WS__ERROR__NOT_FOUND;
 }
 
+int ws_session_module_variable_kind(struct ws_module *m, const char *name)
+{
+    const Ws__ModuleInfo *info = m->reply->module;
+    for (size_t i = 0; i < info->n_variables; i++)
+        if (!strcmp(info->variables[i]->name, name))
+            return (int)info->variables[i]->kind;
+    return WS__VARIABLE__KIND__DATA;
+}
+
+static Ws__Variable *managed_at(struct ws_module *m, size_t index)
+{
+    const Ws__ModuleInfo *info = m->reply->module;
+    for (size_t i = 0; i < info->n_variables; i++)
+        if (info->variables[i]->managed && !index--)
+            return info->variables[i];
+    return NULL;
+}
+
+bool ws_session_module_managed(struct ws_module *m, size_t index, const char **ret_name,
+                               uint64_t *ret_bytes)
+{
+    const Ws__Variable *v = managed_at(m, index);
+    if (v) {
+        *ret_name = v->name;
+        *ret_bytes = v->bytes;
+    }
+    return v != NULL;
+}
+
+ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, bool keep)
+{
+    struct ws_channel *c;
+    Ws__ModulePlace q = WS__MODULE_PLACE__INIT;
+    Ws__Reply *reply = NULL;
+    ws_err r = ws_session_enter(&c);
+    if (r)
+        return r;
+    q.module = m->id;
+    q.addresses = (uint64_t *)addresses;
+    while (managed_at(m, q.n_addresses))
+        q.n_addresses++;
+    q.keep = keep;
+    r = ws_channel_call(c, WS_COMMAND(MODULE_PLACE, module_place, &q), &reply);
+    ws_channel_reply_free(reply);
+    for (size_t i = 0; !r && i < q.n_addresses; i++) {
+        Ws__Variable *v = managed_at(m, i);
+        ws_memtab_remove(WS_MEM_VARIABLE, v->address, NULL, NULL);
+        v->address = addresses[i];
+    }
+    return r;
+}
+
+bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
+{
+    const Ws__ModuleInfo *info = m->reply->module;
+    for (size_t i = 0; i < info->n_variables; i++)
+        if (!strcmp(info->variables[i]->name, name))
+            return info->variables[i]->managed;
+    return false;
+}
+
 const Ws__Kernel *ws_function_info(const struct ws_function *f)
 {
     return f->info;

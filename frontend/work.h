@@ -122,6 +122,8 @@ static inline int ws_work_wait_device(int device)
 /* Before a stream or an event is destroyed. */
 void ws_work_forget_stream_slow(uint64_t stream);
 void ws_work_forget_event_slow(uint64_t event);
+/* A device has been reset: captures on it are over. */
+void ws_work_forget_device(int device);
 static inline void ws_work_forget_stream(uint64_t stream)
 {
     if (ws_work_watched())
@@ -142,6 +144,7 @@ static inline bool ws_work_capturing(uint64_t stream)
 /* The sides of a 3-D copy (rt_memory.c, drv_memory.c). Return: a CUDA code. */
 struct cuda_memcpy_3d_parms;
 struct cu_memcpy_3d;
+int ws_rt_direction(int kind, enum ws_copy_dir *ret); /* of a cudaMemcpyKind */
 int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
 int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,

@@ -19,6 +19,15 @@ check_PROGRAMS += tests/unit/test_backend_stream
 tests_unit_test_backend_stream_SOURCES = tests/unit/test_backend_stream.c
 tests_unit_test_backend_stream_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_stream
+check_PROGRAMS += tests/unit/test_backend_gate
+tests_unit_test_backend_gate_SOURCES = tests/unit/test_backend_gate.c
+tests_unit_test_backend_gate_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_gate
+
+check_PROGRAMS += tests/unit/test_backend_loader
+tests_unit_test_backend_loader_SOURCES = tests/unit/test_backend_loader.c
+tests_unit_test_backend_loader_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_loader
 
 check_PROGRAMS += tests/unit/test_backend_server tests/unit/test_backend_config tests/unit/test_backend_va
 tests_unit_test_backend_server_SOURCES = tests/unit/test_backend_server.c

@@ -1,7 +1,7 @@
 # CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's programs where there is an nvcc.
 CUDA_DRIVER_WORKLOADS = matmul aes sort search blackscholes montecarlo histogram stencil
 CUDA_WORKLOADS = $(CUDA_DRIVER_WORKLOADS) reduce saxpy
-CUDA_GRAPH_WORKLOADS = graphcapture graphnodes graphmemory graphcond hostfunc streamorder
+include tests/cuda/programs.mk
 
 # They stand for other people's programs: no sanitizer, no -fvisibility, nothing of ours linked in.
 CUDA_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
@@ -17,7 +17,13 @@ CUDA_STUB_LDADD = tests/cuda/libcuda_stub.so -lm
 
 CUDA_CLIENTS = tests/cuda/drv_matmul tests/cuda/drv_aes tests/cuda/drv_sort tests/cuda/drv_search tests/cuda/drv_blackscholes \
 	tests/cuda/drv_montecarlo tests/cuda/drv_histogram tests/cuda/drv_stencil tests/cuda/drv_fault tests/cuda/drv_badptx
+CUDA_CLIENTS += tests/cuda/drv_graph
 check_PROGRAMS += $(CUDA_CLIENTS)
+tests_cuda_drv_graph_SOURCES = tests/cuda/drv_graph.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_graph_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_graph_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_graph_LDFLAGS =
+tests_cuda_drv_graph_LDADD = -ldl -lm
 tests_cuda_drv_matmul_SOURCES = tests/cuda/drv_matmul.c tests/cuda/matmul.h tests/cuda/drv_load_link.c $(CUDA_DRV)
 tests_cuda_drv_matmul_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_matmul_CPPFLAGS = $(CUDA_CPPFLAGS)
@@ -68,20 +74,26 @@ tests_cuda_drv_badptx_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_badptx_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_badptx_LDFLAGS =
 tests_cuda_drv_badptx_LDADD = -ldl -lm
+check_PROGRAMS += tests/cuda/drv_texref
+tests_cuda_drv_texref_SOURCES = tests/cuda/drv_texref.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_texref_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_texref_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_texref_LDFLAGS =
+tests_cuda_drv_texref_LDADD = -ldl -lm
 
 CUDA_PTX = tests/cuda/ptx/matmul.ptx tests/cuda/ptx/aes.ptx tests/cuda/ptx/sort.ptx tests/cuda/ptx/search.ptx \
 	tests/cuda/ptx/blackscholes.ptx tests/cuda/ptx/montecarlo.ptx tests/cuda/ptx/histogram.ptx tests/cuda/ptx/stencil.ptx \
 	tests/cuda/ptx/fault.ptx
+EXTRA_DIST += tests/cuda/mathcheck.cuh tests/cuda/mathcheck.inc
 EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/matmul.cu tests/cuda/aes.cu tests/cuda/sort.cu \
 	tests/cuda/search.cu tests/cuda/blackscholes.cu tests/cuda/montecarlo.cu tests/cuda/histogram.cu tests/cuda/stencil.cu \
 	tests/cuda/reduce.cu tests/cuda/saxpy.cu tests/cuda/fault.cu
-EXTRA_DIST += $(CUDA_GRAPH_WORKLOADS:%=tests/cuda/%.cu)
+EXTRA_DIST += tests/cuda/programs.mk $(CUDA_PROGRAM_NAMES:%=tests/cuda/%.cu)
 
 # Ordinary flags: nvcc's default machine code and PTX; the same object is linked with the static and the shared runtime.
 NVCCFLAGS = -O2 -Wno-deprecated-gpu-targets
 if HAVE_NVCC
-CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault
-CUDA_NVCC_NAMES += $(CUDA_GRAPH_WORKLOADS)
+CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault $(CUDA_PROGRAM_NAMES)
 CUDA_NVCC_BUILT = $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
 endif
 check_DATA = $(CUDA_NVCC_BUILT)
@@ -90,6 +102,12 @@ CLEANFILES += $(CUDA_NVCC_BUILT) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
 CUDA_WORKLOAD_H = tests/cuda/work.cuh tests/cuda/work.h $(CUDA_DRIVER_WORKLOADS:%=tests/cuda/%.h) tests/cuda/fault.h
 tests/cuda/nv/%.o: tests/cuda/%.cu $(CUDA_WORKLOAD_H)
 	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) $(NVCCFLAGS) -c -o $@ $<
+tests/cuda/nv/mathf.o tests/cuda/nv/mathd.o: tests/cuda/mathcheck.cuh tests/cuda/mathcheck.inc
+tests/cuda/nv/thrusting.o tests/cuda/nv/cubs.o: NVCCFLAGS += --extended-lambda
+# half functions that older architectures lack
+tests/cuda/nv/halves.o: NVCCFLAGS += -arch=compute_80
+tests/cuda/nv/perthread.o: NVCCFLAGS += -default-stream per-thread
+tests/cuda/nv/asynccopy.o: NVCCFLAGS += -gencode arch=compute_80,code=compute_80
 tests/cuda/nv/%_static: tests/cuda/nv/%.o
 	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart static -o $@ $<
 tests/cuda/nv/%_shared: tests/cuda/nv/%.o

@@ -7,7 +7,15 @@ tests_unit_test_facade_SOURCES = tests/unit/test_facade.c $(FACADE_TEST_SOURCES)
 tests_unit_test_facade_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
 tests_unit_test_facade_table_SOURCES = tests/unit/test_facade_table.c $(FACADE_TEST_SOURCES)
 tests_unit_test_facade_table_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_facade_texture
+tests_unit_test_facade_texture_SOURCES = tests/unit/test_facade_texture.c $(FACADE_TEST_SOURCES)
+tests_unit_test_facade_texture_LDADD = $(tests_unit_test_facade_LDADD)
+TESTS += tests/unit/test_facade_texture
 TESTS += tests/unit/test_facade tests/unit/test_facade_table
+check_PROGRAMS += tests/unit/test_graph_plan
+tests_unit_test_graph_plan_SOURCES = tests/unit/test_graph_plan.c $(FACADE_TEST_SOURCES)
+tests_unit_test_graph_plan_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
+TESTS += tests/unit/test_graph_plan
 
 check_PROGRAMS += tests/process/facade_driver
 tests_process_facade_driver_SOURCES = tests/process/facade_driver.c

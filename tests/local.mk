@@ -8,5 +8,6 @@ include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk
 include tests/modules.mk
+include tests/textures.mk
 include tests/process.mk
 include tests/lint.mk

@@ -92,10 +92,13 @@ static bool box_reach(const struct box *b, uint64_t *ret)
     return !__builtin_add_overflow(rows, slices, ret) && !__builtin_add_overflow(b->va, *ret, &end);
 }
 
-static bool box_bytes(const struct box *b, uint64_t *ret)
+static bool box_bytes(struct ws_op *op, const char *what, const struct box *b, uint64_t *ret)
 {
-    return !__builtin_mul_overflow(b->width, b->height, ret) &&
-           !__builtin_mul_overflow(*ret, b->depth, ret);
+    if (!__builtin_mul_overflow(b->width, b->height, ret) &&
+        !__builtin_mul_overflow(*ret, b->depth, ret))
+        return true;
+    ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: more bytes than an address space has", what);
+    return false;
 }
 
 /* Gaps between rows may be unmapped, but rarely are: the whole is tried first. */
@@ -142,10 +145,8 @@ static bool copy_check(struct ws_op *op, enum ws_engine *ret_engine, uint64_t *r
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "copy: no address space to find the memory in");
         return false;
     }
-    if (!box_bytes(&dst, ret_bytes)) {
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "copy: it does not fit the address space");
+    if (!box_bytes(op, "copy", &dst, ret_bytes))
         return false;
-    }
     if (!*ret_bytes)
         return true;
     bool ok = (op->copy.dst_host || box_mapped(op, "copy to", &dst, true, &dst_device)) &&
@@ -183,11 +184,7 @@ static bool fill_check(struct ws_op *op, uint64_t *ret_bytes)
             (unsigned long long)unit);
         return false;
     }
-    if (!box_bytes(&b, ret_bytes)) {
-        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "fill: it does not fit the address space");
-        return false;
-    }
-    return box_mapped(op, "fill", &b, true, &device);
+    return box_bytes(op, "fill", &b, ret_bytes) && box_mapped(op, "fill", &b, true, &device);
 }
 
 /* ---- moving bytes ---- */

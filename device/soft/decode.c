@@ -731,6 +731,16 @@ static void decode_all(struct ws_dec *d, uint32_t func)
     }
 }
 
+/* A block is a cluster here; a kernel that was compiled for larger ones counts on its neighbours' shared memory. */
+static void check_cluster(struct ws_dec *d, const struct ws_ptx_func *f)
+{
+    const uint32_t *n = f->reqnctapercluster;
+    uint64_t blocks = (uint64_t)WS_MAX(n[0], 1u) * WS_MAX(n[1], 1u) * WS_MAX(n[2], 1u);
+    if (blocks > 1)
+        ws_dec_unsupported(d, "thread block clusters of %llu blocks (.reqnctapercluster)",
+                           (unsigned long long)blocks);
+}
+
 int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret,
                  char reason[256])
 {
@@ -756,7 +766,9 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
         .kind = WS_FILL_CONST, .width = 0, .off = d.img->ones_off, .value = 0xffffffff};
     d.img->fp_off = ws_dec_row_alloc(&d, 4);
     d.guard = d.img->ones_off;
+    check_cluster(&d, &d.m->funcs[func]);
     decode_all(&d, func);
+    d.img->uses_heap = d.uses_heap;
     if (d.oom)
         r = ws_raise(-ENOMEM);
     else if (d.unsupported)

@@ -230,9 +230,16 @@ static void cvt_float_int(struct ws_dec *d, insn i, type td, type ts)
         src = t;
     }
     if (ws_ptx_type_bytes(td) < 4) {
-        uint32_t t = ws_dec_temp(d, 8);
-        ws_dec_emit3(d, f64 ? WS_H_cvt_s64_f64 : WS_H_cvt_s64_f32, t, src, 0);
-        clamp_to(d, t, td, WS_T_S64);
+        uint32_t t = ws_dec_temp(d, 8), n = f64 ? 0 : ws_dec_temp(d, 4);
+        if (f64) {
+            ws_dec_lane(d, ws_lane_f64_to_narrow,
+                        8 * ws_ptx_type_bytes(td) | (is_signed(td) ? 0x100 : 0), t, 8, 1,
+                        (const uint32_t[]){src}, (const uint32_t[]){8});
+        } else { /* what 32 bits do not hold, fewer do not either */
+            ws_dec_emit3(d, WS_H_cvt_s32_f32, n, src, 0);
+            ws_dec_emit3(d, WS_H_cvt_64_s32, t, n, 0);
+            clamp_to(d, t, td, WS_T_S64);
+        }
         store_result(d, i, td, t, 8);
         return;
     }

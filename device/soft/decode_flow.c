@@ -90,13 +90,13 @@ static void begin_insn(struct ws_dec *d, uint32_t insn)
     memset(d->temps_used, 0, sizeof d->temps_used);
 }
 
-/* ---- call graph ---- */
-static void note_taken(struct ws_dec *d, const struct ws_ptx_operand *o)
+/* ---- call graph: of the module, made with its first image ---- */
+static void note_taken(struct ws_callgraph *g, const struct ws_ptx_operand *o)
 {
     for (unsigned k = 0; k < o->n; k++)
-        note_taken(d, &o->v[k]);
+        note_taken(g, &o->v[k]);
     if (o->kind == WS_OPD_SYM && o->sym >= 0 && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_FUNC)
-        d->funcs[WS_PTX_SYM_INDEX(o->sym)].taken = true;
+        g->taken[WS_PTX_SYM_INDEX(o->sym)] = 1;
 }
 
 static uint32_t resolve_alias(const struct ws_dec *d, uint32_t func)
@@ -107,39 +107,80 @@ static uint32_t resolve_alias(const struct ws_dec *d, uint32_t func)
     return func;
 }
 
-static bool add_callee(struct ws_dec *d, struct ws_dfunc *df, uint32_t callee, uint32_t max)
+/* Gathers what @func calls, each once, in @list; @stamps tells what is in it. Return: how many. */
+static uint32_t find_callees(const struct ws_dec *d, struct ws_callgraph *g, uint32_t func,
+                             uint32_t *list, uint32_t *stamps)
 {
-    for (uint32_t k = 0; k < df->n_callees; k++)
-        if (df->callees[k] == callee)
-            return true;
-    if (!df->callees)
-        df->callees = ws_arena_array(&d->tmp, max + 1, sizeof *df->callees);
-    if (!df->callees || df->n_callees >= max) {
-        d->oom = true;
-        return false;
-    }
-    df->callees[df->n_callees++] = callee;
-    return true;
-}
-
-static void find_callees(struct ws_dec *d, struct ws_dfunc *df)
-{
-    for (uint32_t k = 0; k < df->f->n_insns; k++) {
-        const struct ws_ptx_insn *i = &df->f->insns[k];
+    const struct ws_ptx_func *f = &d->m->funcs[func];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < f->n_insns; k++) {
+        const struct ws_ptx_insn *i = &f->insns[k];
         if (i->op != WS_OP_CALL || !i->call)
             continue;
         if (i->call->callee.kind != WS_OPD_SYM) {
-            df->has_indirect = true;
+            g->indirect[func] = 1;
             continue;
         }
         uint32_t callee = resolve_alias(d, (uint32_t)WS_PTX_SYM_INDEX(i->call->callee.sym));
-        if (!d->m->funcs[callee].is_decl)
-            add_callee(d, df, callee, d->m->n_funcs);
+        if (d->m->funcs[callee].is_decl || stamps[callee] == func + 1)
+            continue;
+        stamps[callee] = func + 1;
+        list[n++] = callee;
     }
-    if (df->has_indirect)
-        for (uint32_t k = 0; k < d->m->n_funcs; k++)
-            if (d->funcs[k].taken && !d->m->funcs[k].is_decl && !d->m->funcs[k].is_entry)
-                add_callee(d, df, k, d->m->n_funcs);
+    for (uint32_t k = 0; g->indirect[func] && k < d->m->n_funcs; k++)
+        if (g->taken[k] && !d->m->funcs[k].is_decl && !d->m->funcs[k].is_entry &&
+            stamps[k] != func + 1) {
+            stamps[k] = func + 1;
+            list[n++] = k;
+        }
+    return n;
+}
+
+static void note_all_taken(struct ws_callgraph *g, const struct ws_ptx_module *m)
+{
+    for (uint32_t f = 0; f < m->n_funcs; f++)
+        for (uint32_t k = 0; k < m->funcs[f].n_insns; k++) {
+            const struct ws_ptx_insn *i = &m->funcs[f].insns[k];
+            for (unsigned n = 0; n < i->n_operands; n++)
+                note_taken(g, &i->operands[n]);
+        }
+    for (uint32_t v = 0; v < m->n_vars; v++)
+        for (uint32_t k = 0; k < m->vars[v].n_init_syms; k++)
+            if (WS_PTX_SYM_KIND(m->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC)
+                g->taken[WS_PTX_SYM_INDEX(m->vars[v].init_syms[k].sym)] = 1;
+}
+
+/* NULL: no memory. */
+static const struct ws_callgraph *callgraph_of(struct ws_dec *d)
+{
+    uint32_t n_funcs = d->m->n_funcs;
+    struct ws_arena *a = &d->code->arena;
+    if (d->code->graph)
+        return d->code->graph;
+    struct ws_callgraph *g = ws_arena_alloc(a, sizeof *g);
+    uint32_t *list = ws_arena_array(&d->tmp, n_funcs + 1, sizeof *list),
+             *stamps = ws_arena_array(&d->tmp, n_funcs + 1, sizeof *stamps);
+    if (!g || !list || !stamps)
+        return NULL;
+    g->taken = ws_arena_array(a, n_funcs + 1, 1);
+    g->indirect = ws_arena_array(a, n_funcs + 1, 1);
+    g->callees = ws_arena_array(a, n_funcs + 1, sizeof *g->callees);
+    g->n_callees = ws_arena_array(a, n_funcs + 1, sizeof *g->n_callees);
+    if (!g->taken || !g->indirect || !g->callees || !g->n_callees)
+        return NULL;
+    note_all_taken(g, d->m);
+    for (uint32_t f = 0; f < n_funcs; f++) {
+        uint32_t n = find_callees(d, g, f, list, stamps);
+        if (!n)
+            continue;
+        g->callees[f] = ws_arena_array(a, n, sizeof *list);
+        if (!g->callees[f])
+            return NULL;
+        memcpy(g->callees[f], list, n * sizeof *list);
+        g->n_callees[f] = n;
+    }
+    d->code->graph = g;
+    return g;
 }
 
 /* Marks what can be reached from func in the bitmap to; iterative, since modules may nest calls deeply. */
@@ -160,18 +201,17 @@ static void reach(struct ws_dec *d, uint32_t func, uint8_t *to, uint32_t *stack)
 void ws_dec_callgraph(struct ws_dec *d, uint32_t func)
 {
     const struct ws_ptx_module *m = d->m;
-    for (uint32_t f = 0; f < m->n_funcs; f++)
-        for (uint32_t k = 0; k < m->funcs[f].n_insns; k++) {
-            const struct ws_ptx_insn *i = &m->funcs[f].insns[k];
-            for (unsigned n = 0; n < i->n_operands; n++)
-                note_taken(d, &i->operands[n]);
-        }
-    for (uint32_t v = 0; v < m->n_vars; v++)
-        for (uint32_t k = 0; k < m->vars[v].n_init_syms; k++)
-            if (WS_PTX_SYM_KIND(m->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC)
-                d->funcs[WS_PTX_SYM_INDEX(m->vars[v].init_syms[k].sym)].taken = true;
-    for (uint32_t f = 0; f < m->n_funcs && !d->oom; f++)
-        find_callees(d, &d->funcs[f]);
+    const struct ws_callgraph *g = callgraph_of(d);
+    if (!g) {
+        d->oom = true;
+        return;
+    }
+    for (uint32_t f = 0; f < m->n_funcs; f++) {
+        d->funcs[f].taken = g->taken[f];
+        d->funcs[f].has_indirect = g->indirect[f];
+        d->funcs[f].callees = g->callees[f];
+        d->funcs[f].n_callees = g->n_callees[f];
+    }
     uint8_t *seen = ws_arena_array(&d->tmp, m->n_funcs + 1, 1);
     uint32_t *stack = ws_arena_array(&d->tmp, (size_t)m->n_funcs * 2 + 2, sizeof *stack);
     if (!seen || !stack || d->oom) {
@@ -492,6 +532,20 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
             copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
         return true;
     }
+    if (strcmp(name, "malloc") == 0 && c->n_args == 1 && c->n_rets == 1) { /* void *(size_t) */
+        uint32_t bytes = arg_row(d, &c->args[0], 8);
+        struct place ret = {.kind = WS_STORE_ROW, .width = 8, .off = ws_dec_temp(d, 8)};
+        ws_dec_emit3(d, WS_H_heap_take, ret.off, bytes, 0);
+        d->uses_heap = true;
+        if (c->rets[0].kind != WS_OPD_SINK)
+            copy_place(d, arg_place(d, &c->rets[0], 8, true), ret);
+        return true;
+    }
+    if (strcmp(name, "free") == 0 && c->n_args == 1) { /* void (void *) */
+        ws_dec_emit3(d, WS_H_heap_give, 0, arg_row(d, &c->args[0], 8), 0);
+        d->uses_heap = true;
+        return true;
+    }
     if (strcmp(name, "cudaGraphSetConditional") == 0 &&
         c->n_args == 2) { /* (handle, unsigned value): the handle is a word's address */
         uint32_t handle = arg_row(d, &c->args[0], 8), value = arg_row(d, &c->args[1], 4);
@@ -518,9 +572,9 @@ void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i)
         if (call_known(d, i, name))
             return;
         d->unresolved |= !ws_ptx_is_system_func(name);
-        ws_dec_unsupported(d, ws_ptx_is_system_func(name) ? "call of %s"
-                                                          : "unresolved external function %s",
-                           name);
+        ws_dec_unsupported(
+            d, ws_ptx_is_system_func(name) ? "call of %s" : "unresolved external function %s",
+            name);
         return;
     }
     call_direct(d, i, &d->funcs[callee]);

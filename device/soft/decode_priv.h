@@ -30,7 +30,8 @@ struct ws_dfunc { /* one function of the image */
     uint32_t frame_bytes, entry_seg, thunk_seg;
     bool recursive, reached, taken /* its address is */, has_indirect;
     uint8_t *reaches; /* [n funcs]: bitmap of functions it can call, over any number of steps */
-    uint32_t *callees, n_callees;
+    const uint32_t *callees; /* of the module's call graph */
+    uint32_t n_callees;
     uint32_t save_first, n_saves;
     uint32_t depth;       /* of calls below it */
     uint64_t local_bytes; /* its frame and those below */
@@ -42,6 +43,7 @@ struct ws_dec {
     struct ws_code *code;
     struct ws_arena tmp; /* dies with the image's decoding */
     struct ws_image *img;
+    bool uses_heap;
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
     struct ws_uop *uops;
@@ -129,7 +131,9 @@ enum ws_work_class ws_dec_class(const struct ws_ptx_insn *i);
 /* Names the instruction as one that can't be decoded. Return: false. */
 bool ws_dec_no_such(struct ws_dec *d, const struct ws_ptx_insn *i);
 
-/* ---- decode_tex.c, decode_video.c: false: not one of theirs ---- */
+/* ---- decode_tex.c, decode_video.c, decode_matrix.c, decode_async.c: false: not one of theirs ---- */
+bool ws_dec_async(struct ws_dec *d, const struct ws_ptx_insn *i);
+bool ws_dec_matrix(struct ws_dec *d, const struct ws_ptx_insn *i);
 bool ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i);
 bool ws_dec_video(struct ws_dec *d, const struct ws_ptx_insn *i);
 

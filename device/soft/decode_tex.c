@@ -97,7 +97,8 @@ static bool place(struct ws_dec *d, const struct ws_ptx_operand *a, struct ws_te
         a->n > (tex ? 2 : 1))
         return false;
     const struct ws_ptx_operand *at = &a->v[a->n - 1];
-    if (at->kind == WS_OPD_VEC && at->n != elements[o->geom])
+    /* four elements may always be written; those too many are not looked at */
+    if (at->kind == WS_OPD_VEC && at->n != elements[o->geom] && !(tex && at->n == 4))
         return false;
     o->handle = handle_row(d, a);
     if (a->n == 2) {

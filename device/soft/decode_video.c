@@ -27,9 +27,9 @@ static uint32_t src_whole(struct ws_dec *d, const struct ws_ptx_operand *o)
 static bool scalar_part(const struct ws_ptx_operand *o, uint8_t *ret)
 {
     static const char *const names[] = {"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
-    for (uint8_t k = 0; k < WS_ARRAY_SIZE(names); k++)
+    for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         if (strcmp(o->part ? o->part : "", names[k]) == 0) {
-            *ret = k;
+            *ret = (uint8_t)k;
             return true;
         }
     return false;

@@ -126,6 +126,7 @@ static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
         .local_bytes = img->local_bytes,
         .n_regs = estimate_regs(f),
         .max_threads_per_block = max_threads(f),
+        .uses_heap = img->uses_heap,
         .ptx_version = m->version,
         .sm = m->sm,
     };
@@ -293,6 +294,26 @@ const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t byt
     return slot;
 }
 
+uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
+                          uint64_t va, uint64_t bytes, bool store)
+{
+    uint64_t window = WS_WINDOW_OF(va), off = va & ~WS_WINDOW_OF(UINT64_MAX);
+    if (space == WS_SP_SHARED || (space == WS_SP_GENERIC && window == WS_WINDOW_SHARED)) {
+        if ((!window || window == WS_WINDOW_SHARED) && off < c->shared_bytes &&
+            c->shared_bytes - off >= bytes)
+            return c->shared + off;
+    } else if (space == WS_SP_GENERIC && window == WS_WINDOW_LOCAL) {
+        if (off < c->local_stride && c->local_stride - off >= bytes)
+            return c->local + lane * c->local_stride + off;
+    } else {
+        const struct ws_mapping *m = ws_exec_map(c, va, bytes);
+        if (m && !(store && m->flags & WS_MAP_READONLY))
+            return m->host + (va - m->va);
+    }
+    ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_ADDRESS, lane, va, NULL);
+    return NULL;
+}
+
 void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, uint32_t depth)
 {
     struct ws_warp *w = c->w;
@@ -442,7 +463,7 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     uint32_t id = ids[lane],
              count = u->b ? ((const uint32_t *)(const void *)(w->regs + u->b))[lane] : 0,
              others = 0;
-    if (id >= WS_N_BARRIERS || (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
+    if (id >= WS_N_BARRIERS - (u->x & WS_X_CLUSTER ? 0u : 1u) || (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
         ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_INSTRUCTION, lane, 0,
                       "barrier number or thread count out of range");
         return false;

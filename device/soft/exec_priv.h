@@ -95,7 +95,7 @@ struct ws_warp {
     uint8_t *saves;          /* [depth_max][image.save_bytes] */
 };
 
-enum { WS_N_BARRIERS = 16, WS_N_MAPS = 8 };
+enum { WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */, WS_N_MAPS = 8 };
 struct ws_barrier {
     uint32_t arrived;   /* threads */
     uint32_t expected;  /* 0: all live threads */
@@ -168,7 +168,7 @@ struct ws_image {
     uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
     uint32_t local_bytes;               /* of a thread, if not recursive */
     uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
-    bool recursive;
+    bool recursive, uses_heap;
     uint32_t save_bytes;              /* widest set of rows a recursive function saves */
     const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
     uint32_t n_func_entry;
@@ -182,7 +182,14 @@ struct ws_audit {
     void *arg;
 };
 
+struct ws_callgraph { /* by function of the module */
+    uint8_t *taken;    /* its address is */
+    uint8_t *indirect; /* calls through pointers: whatever is taken */
+    uint32_t **callees, *n_callees;
+};
+
 struct ws_code {
+    const struct ws_callgraph *graph; /* made with the first image */
     const struct ws_audit *audit; /* of ws_code_audit(), or NULL */
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
@@ -225,6 +232,9 @@ void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, ui
 void ws_exec_exit(struct ws_ctx *c, uint32_t mask);
 /* The mapping of global memory holding [va, va+bytes), cached. NULL: none. */
 const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t bytes);
+/* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was faulted. */
+uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
+                          uint64_t va, uint64_t bytes, bool store);
 /* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave the core (stop is set). */
 bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
                   const struct ws_seg *cont);
@@ -247,6 +257,7 @@ enum {
     WS_X_ACQUIRE = 1 << 6,
     WS_X_RELEASE = 1 << 7,
     WS_X_SC = 1 << 8,
+    WS_X_CLUSTER = 1 << 11, /* bar: the cluster's */
     WS_X_SIZE_SHIFT = 12, /* bytes of an element */
     WS_X_VEC_SHIFT = 16,
 };

@@ -130,20 +130,11 @@ static void keep_sampling(struct ws_tex *t, const struct ws_texture *h)
     for (int k = 0; k < 3; k++)
         if (!(h->flags & WS_TEX_NORMALIZED_COORDS) && t->mode[k] != WS_TEX_BORDER)
             t->mode[k] = WS_TEX_CLAMP;
-    for (int k = 0; k < 4; k++) {
-        if (t->shape == WS_TEX_LINEAR) {
+    for (int k = 0; k < 4; k++)
+        if (t->shape == WS_TEX_LINEAR)
             t->border[k] = 0;
-        } else if (t->is_float) {
+        else
             memcpy(&t->border[k], &h->border[k], 4);
-        } else {
-            double v = h->border[k];
-            t->border[k] = v > 4294967295.0    ? UINT32_MAX
-                           : v >= 0            ? (uint32_t)v
-                           : v > -2147483648.0 ? (uint32_t)(int32_t)v
-                           : v < 0             ? (uint32_t)INT32_MIN
-                                               : 0;
-        }
-    }
 }
 
 const struct ws_tex *ws_exec_tex_load(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,

@@ -386,6 +386,19 @@ uint64_t ws_lane_pack(uint64_t a, uint64_t b, uint64_t c, uint32_t x)
     return (uint32_t)(x & 0x200 ? c << (2 * bits) | r : r);
 }
 
+uint64_t ws_lane_f64_to_narrow(uint64_t a, uint64_t b, uint64_t c, uint32_t x)
+{
+    unsigned bits = x & 0xff;
+    double v, max = (double)((1u << (x & 0x100 ? bits - 1 : bits)) - 1),
+              min = x & 0x100 ? -max - 1 : 0;
+    (void)b;
+    (void)c;
+    memcpy(&v, &a, 8);
+    if (v != v)
+        return UINT64_C(1) << (bits - 1);
+    return (uint64_t)(int64_t)(v < min ? min : v > max ? max : v);
+}
+
 /* ---- approximations that see and give the high half only ---- */
 uint64_t ws_lane_approx_f64(uint64_t a, uint64_t b, uint64_t c, uint32_t x)
 {
@@ -401,7 +414,9 @@ uint64_t ws_lane_approx_f64(uint64_t a, uint64_t b, uint64_t c, uint32_t x)
     if (r != r)
         return UINT64_C(0x7fffffff00000000);
     memcpy(&a, &r, 8);
-    if (!(a & expo))
+    if ((a & expo) && (a & expo) != expo)
+        a += UINT64_C(1) << 31; /* to the nearest of what the high half can say */
+    else if (!(a & expo))
         a &= UINT64_C(1) << 63;
     return a & high;
 }

@@ -74,6 +74,8 @@ uint64_t ws_lane_dp2a(uint64_t a, uint64_t b, uint64_t c, uint32_t x);
 uint64_t ws_lane_fns(uint64_t a, uint64_t b, uint64_t c, uint32_t x);
 /* x: bits of a part | 0x100 signed | 0x200: a third operand gives the upper bits */
 uint64_t ws_lane_pack(uint64_t a, uint64_t b, uint64_t c, uint32_t x);
+/* x: bits of the integer | 0x100 signed; a double, already integral or to be truncated */
+uint64_t ws_lane_f64_to_narrow(uint64_t a, uint64_t b, uint64_t c, uint32_t x);
 /* x: 1: rsqrt, 0: rcp; approx.ftz.f64 */
 uint64_t ws_lane_approx_f64(uint64_t a, uint64_t b, uint64_t c, uint32_t x);
 

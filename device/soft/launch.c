@@ -788,8 +788,11 @@ void ws_soft_launch(struct ws_soft *d, struct ws_op *op)
         return;
     }
     int e = r->coop ? workspace_map(r) : 0;
+    if (!e && op->launch.instance->module->info.kernels[op->launch.kernel].uses_heap)
+        e = ws_space_open_heap(op->space, &d->base);
     if (e) {
-        grid_stop(r, WS_DEV_E_NO_MEMORY, "%s: no memory for the grid's barrier", run_name(r));
+        grid_stop(r, WS_DEV_E_NO_MEMORY, "%s: no memory for the grid's barrier or malloc()",
+                  run_name(r));
         run_finish(r);
     } else if (may_inline(r)) {
         run_inline(r);

@@ -17,21 +17,21 @@ static CUresult (*link_destroy)(CUlinkState);
 static CUresult (*module_load_data)(CUmodule *, const void *);
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
-static const char kernel[] =
-    HEAD ".extern .func (.param .b32 r) weigh(.param .b32 a);\n"
-         ".extern .global .align 4 .u32 base;\n"
-         ".global .u32 local_one = 100;\n"
-         ".visible .entry run(.param .u64 out)\n"
-         "{\n"
-         "    .reg .b32 %r<6>; .reg .b64 %rd<4>;\n"
-         "    mov.u32 %r1, %tid.x;\n"
-         "    { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1; call.uni (r), weigh, (a);\n"
-         "      ld.param.b32 %r2, [r]; }\n"
-         "    ld.global.u32 %r3, [base]; add.s32 %r2, %r2, %r3;\n"
-         "    ld.global.u32 %r4, [local_one]; add.s32 %r2, %r2, %r4;\n"
-         "    ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd1, %rd1;\n"
-         "    mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r2; ret;\n"
-         "}\n";
+static const char kernel[] = HEAD
+    ".extern .func (.param .b32 r) weigh(.param .b32 a);\n"
+    ".extern .global .align 4 .u32 base;\n"
+    ".global .u32 local_one = 100;\n"
+    ".visible .entry run(.param .u64 out)\n"
+    "{\n"
+    "    .reg .b32 %r<6>; .reg .b64 %rd<4>;\n"
+    "    mov.u32 %r1, %tid.x;\n"
+    "    { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1; call.uni (r), weigh, (a);\n"
+    "      ld.param.b32 %r2, [r]; }\n"
+    "    ld.global.u32 %r3, [base]; add.s32 %r2, %r2, %r3;\n"
+    "    ld.global.u32 %r4, [local_one]; add.s32 %r2, %r2, %r4;\n"
+    "    ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd1, %rd1;\n"
+    "    mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r2; ret;\n"
+    "}\n";
 static const char function[] =
     HEAD ".visible .global .align 4 .u32 base = 1000;\n.global .u32 local_one = 3;\n"
          ".visible .func (.param .b32 r) weigh(.param .b32 a)\n"
@@ -45,11 +45,11 @@ static float wall_ms;
 
 static CUlinkState begin(void)
 {
-    static int options[] = {WALL_TIME, INFO_LOG,  INFO_LOG_BYTES, ERROR_LOG, ERROR_LOG_BYTES,
-                            LOG_VERBOSE};
+    static int options[] = {WALL_TIME, INFO_LOG,        INFO_LOG_BYTES,
+                            ERROR_LOG, ERROR_LOG_BYTES, LOG_VERBOSE};
     static void *values[6];
     CUlinkState s;
-    void *all[] = {&wall_ms,  info_log, (void *)sizeof info_log, error_log, (void *)sizeof error_log,
+    void *all[] = {&wall_ms, info_log, (void *)sizeof info_log, error_log, (void *)sizeof error_log,
                    (void *)1};
     memcpy(values, all, sizeof all);
     error_log[0] = 0;
@@ -64,8 +64,7 @@ static int refused(const char *a, const char *b, const char *want)
     CUlinkState s = begin();
     CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)a, strlen(a) + 1, "a.ptx", 0, NULL, NULL));
     if (b)
-        CHECK(
-            link_add_data(s, CU_JIT_INPUT_PTX, (void *)b, strlen(b) + 1, "b.ptx", 0, NULL, NULL));
+        CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)b, strlen(b) + 1, "b.ptx", 0, NULL, NULL));
     CUresult r = link_complete(s, &image, &bytes);
     CHECK(link_destroy(s));
     if (!r || !strstr(error_log, want))
@@ -90,10 +89,10 @@ int main(void)
     if (!link_create || !link_add_data || !link_complete || !link_destroy || !module_load_data)
         return work_fail(WORK, "an entry point is not there");
     CUlinkState s = begin();
-    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof kernel, "kernel.ptx", 0,
-                            NULL, NULL));
-    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)function, sizeof function, "function.ptx",
-                            0, NULL, NULL));
+    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof kernel, "kernel.ptx", 0, NULL,
+                        NULL));
+    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)function, sizeof function, "function.ptx", 0,
+                        NULL, NULL));
     CHECK(link_complete(s, &image, &bytes));
     CHECK(module_load_data(&m, image));
     CHECK(link_destroy(s)); /* the image is gone, the module is not */

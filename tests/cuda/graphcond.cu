@@ -48,6 +48,51 @@ static cudaGraphNode_t conditional(cudaGraph_t g, cudaGraphNode_t after, cudaGra
     return n;
 }
 
+// A loop put into a capture: the node by hand, its body captured on another stream meanwhile.
+static int captured(cudaStream_t s, int *left, int *ran, int *after, int turns)
+{
+    cudaGraph_t g, got;
+    cudaStreamCaptureStatus status;
+    const cudaGraphNode_t *deps;
+    size_t n;
+    cudaGraphConditionalHandle h;
+    cudaGraphNode_t node;
+    cudaStream_t t;
+    cudaGraphExec_t e;
+    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    put<<<1, 1, 0, s>>>(left, turns);
+    CHECK(cudaStreamGetCaptureInfo(s, &status, NULL, &got, &deps, NULL, &n));
+    CHECK(cudaGraphConditionalHandleCreate(&h, got, 1, cudaGraphCondAssignDefault));
+    cudaGraphNodeParams p = {};
+    p.type = cudaGraphNodeTypeConditional;
+    p.conditional.handle = h;
+    p.conditional.type = cudaGraphCondTypeWhile;
+    p.conditional.size = 1;
+    CHECK(cudaGraphAddNode(&node, got, deps, NULL, n, &p));
+    CHECK(cudaStreamUpdateCaptureDependencies(s, &node, NULL, 1, cudaStreamSetCaptureDependencies));
+    CHECK(cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking));
+    CHECK(cudaStreamBeginCaptureToGraph(t, p.conditional.phGraph_out[0], NULL, NULL, 0,
+                                        cudaStreamCaptureModeGlobal));
+    countdown<<<1, 1, 0, t>>>(h, left, ran);
+    CHECK(cudaStreamEndCapture(t, NULL) == cudaErrorInvalidValue ? cudaSuccess : cudaErrorUnknown);
+    CHECK(cudaStreamEndCapture(t, &g));
+    put<<<1, 1, 0, s>>>(after, 9);
+    CHECK(cudaStreamEndCapture(s, &g));
+    if (g != got)
+        FAIL("another graph");
+    CHECK(cudaGraphInstantiate(&e, g, 0));
+    *ran = *after = 0;
+    CHECK(cudaGraphLaunch(e, s));
+    CHECK(cudaStreamSynchronize(s));
+    if (*ran != turns || *left || *after != 9)
+        FAIL("captured: ran %d, left %d, after %d", *ran, *left, *after);
+    CHECK(cudaGraphExecDestroy(e));
+    CHECK(cudaGraphDestroy(g));
+    CHECK(cudaStreamDestroy(t));
+    (void)cudaGetLastError();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int turns = (int)work_arg(argc, argv, 1, 8, 10000);
@@ -113,6 +158,10 @@ int main(int argc, char **argv)
     if (v[RAN] != turns + 1)
         FAIL("two launches ran %d turns", v[RAN]);
     CHECK(cudaGraphExecDestroy(e));
+    cudaStream_t capturing;
+    CHECK(cudaStreamCreateWithFlags(&capturing, cudaStreamNonBlocking));
+    if (captured(capturing, left, ran, after, turns))
+        return 1;
     // wrong: a handle of another graph, used twice, not used, a size that can't be
     cudaGraph_t h, other;
     cudaGraphNode_t n;

@@ -34,6 +34,30 @@ static int used(size_t *ret)
     return 0;
 }
 
+// What was freed before is used again.
+static int reused()
+{
+    cudaGraph_t g;
+    cudaGraphNode_t a, b, c, f;
+    cudaMemAllocNodeParams p = {}, q, r;
+    CHECK(cudaGraphCreate(&g, 0));
+    p.poolProps.allocType = cudaMemAllocationTypePinned;
+    p.poolProps.location.type = cudaMemLocationTypeDevice;
+    p.bytesize = 4096;
+    q = r = p;
+    CHECK(cudaGraphAddMemAllocNode(&a, g, NULL, 0, &p));
+    CHECK(cudaGraphAddMemFreeNode(&f, g, &a, 1, p.dptr));
+    CHECK(cudaGraphAddMemAllocNode(&b, g, NULL, 0, &q)); // beside it
+    CHECK(cudaGraphAddMemAllocNode(&c, g, &f, 1, &r));   // behind it
+    if (q.dptr == p.dptr || r.dptr != p.dptr)
+        FAIL("%p freed; beside it %p, behind it %p", p.dptr, q.dptr, r.dptr);
+    CHECK(cudaGraphAddMemAllocNode(&c, g, &f, 1, &r));
+    if (r.dptr == p.dptr)
+        FAIL("the same memory twice");
+    CHECK(cudaGraphDestroy(g));
+    return 0;
+}
+
 static int captured(int *out, int *host)
 {
     int *a, *b;
@@ -153,7 +177,7 @@ int main(int argc, char **argv)
     CHECK(cudaMalloc((void **)&out, n * sizeof(int)));
     CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
     for (long it = 0; it < iterations; it++)
-        if (captured(out, host) || outlives(host))
+        if (reused() || captured(out, host) || outlives(host))
             return 1;
     return work_pass(WORK);
 }

@@ -24,6 +24,11 @@ __global__ void many(int n)
         printf("line %d\n", i);
 }
 
+static void CUDART_CB told(cudaStream_t s, cudaError_t e, void *data)
+{
+    printf("callback %s\n", (const char *)data);
+}
+
 int main(void)
 {
     char *text;
@@ -51,11 +56,18 @@ int main(void)
     CHECK(cudaEventRecord(e, s));
     CHECK(cudaEventSynchronize(e));
     printf("host 5\n");
+    hello<<<1, 1, 0, s>>>(13);
+    CHECK(cudaStreamAddCallback(s, told, (void *)"after 13", 0));
+    CHECK(cudaStreamSynchronize(s));
+    CHECK(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, 4 << 20));
     CHECK(cudaDeviceGetLimit(&size, cudaLimitPrintfFifoSize));
-    if (size != 1 << 20)
-        return work_fail(WORK, "the buffer has %zu bytes", size);
+    if (size < 4 << 20)
+        return work_fail(WORK, "asked for 4 MiB, got %zu bytes", size);
     many<<<1, 1>>>(3);
     CHECK(cudaDeviceReset());
     printf("host 6\n");
+    CHECK(cudaDeviceGetLimit(&size, cudaLimitPrintfFifoSize));
+    if (size != 1 << 20)
+        return work_fail(WORK, "the buffer has %zu bytes", size);
     return work_pass(WORK);
 }

@@ -42,6 +42,11 @@ static int fake_module_load(struct ws_device *d, const struct ws_ptx_module *m,
 {
     struct ws_dmodule *o = ws_alloc(sizeof *o);
     o->f = WS_CONTAINER_OF(d, struct fakedev, base);
+    o->f->n_module_loads++;
+    if (o->f->gate) {
+        pthread_mutex_lock(o->f->gate);
+        pthread_mutex_unlock(o->f->gate);
+    }
     o->kernels = ws_alloc_array(m->n_funcs, sizeof *o->kernels);
     for (uint32_t i = 0; i < m->n_funcs; i++)
         if (m->funcs[i].is_entry)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tests/lib/fakedev.h - a device whose operations end when the test says so. Memory is real; copies and fills move bytes when
- * they are completed; kernels do nothing. Modules: whatever the PTX parser reads. Threads: none. */
+ * they are completed; kernels do nothing. Modules: whatever the PTX parser reads. Threads: none, but for loading modules. */
 #ifndef WS_TESTS_FAKEDEV_H
 #define WS_TESTS_FAKEDEV_H
 
+#include <pthread.h>
 #include "device/device.h"
 
 enum { FAKEDEV_MAX_OPS = 4096 };
@@ -13,7 +14,9 @@ struct fakedev {
     struct ws_op *ops[FAKEDEV_MAX_OPS]; /* submitted, not completed, in order */
     unsigned n_ops, n_submitted, n_cancels;
     uint64_t now_ns, used_bytes;
-    unsigned n_modules, n_instances;
+    _Atomic unsigned n_modules, n_module_loads; /* loads: begun; may be on another thread */
+    unsigned n_instances;
+    pthread_mutex_t *gate; /* module_load takes it, unless NULL */
 };
 
 void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t memory_bytes);

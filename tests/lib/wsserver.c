@@ -40,6 +40,8 @@ static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
     }
     if (m->notice) {
         p->retired = WS_MAX(p->retired, m->notice->retired);
+        for (size_t i = 0; i < m->notice->n_gates && p->n_gates < WSS_GATES; i++)
+            p->gates[p->n_gates++] = m->notice->gates[i];
         if (m->notice->error && !m->notice->dropped) {
             p->n_notices++;
             p->notice_error = m->notice->error;
@@ -172,10 +174,14 @@ uint64_t wss_do(struct wss *w, unsigned peer, Ws__Command__CCase which, void *su
     case WS__COMMAND__C_EVENT_DESTROY:
     case WS__COMMAND__C_MODULE_UNLOAD:
     case WS__COMMAND__C_HOST_UNMAP:
+    case WS__COMMAND__C_HOST_DONE:
         c.stream_destroy = *(uint64_t *)sub;
         break;
     case WS__COMMAND__C_MEM_INFO:
         c.mem_info = *(uint32_t *)sub;
+        break;
+    case WS__COMMAND__C_OUTPUT:
+        c.output = 0;
         break;
     default:
         c.launch = sub;

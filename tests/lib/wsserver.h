@@ -6,7 +6,7 @@
 #include "backend/backend.h"
 #include "tests/lib/fakedev.h"
 
-enum { WSS_PEERS = 8, WSS_REPLIES = 512 };
+enum { WSS_PEERS = 8, WSS_REPLIES = 512, WSS_GATES = 64 };
 struct wss_peer {
     struct ws_peer peer;
     uint64_t next_seq, retired;
@@ -23,6 +23,8 @@ struct wss_peer {
         size_t n_data;
     } replies[WSS_REPLIES];
     uint32_t n_devices, gpus[8];
+    uint64_t gates[WSS_GATES]; /* told of, in order */
+    unsigned n_gates;
 };
 struct wss {
     struct ws_config config;

@@ -34,6 +34,7 @@ kill_under "killed under a synchronising call" sync
 kill_under "killed under allocation" alloc
 kill_under "killed under asynchronous launches" launch
 kill_under "killed under a copy to the device" write
+kill_under "killed under a wait for gates" gate
 kill_under "killed under a copy from the device" read
 endpoint=tcp://127.0.0.1:$((20000 + $$ % 20000))
 kill_under "killed under a synchronising call, tcp" sync

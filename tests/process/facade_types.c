@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "frontend/cuda_texture.h"
 #include "frontend/cuda_types.h"
 #include "frontend/errors.h"
 
@@ -28,6 +29,35 @@ SIZE(struct cu_ctx_create_params, CUctxCreateParams)
 SIZE(struct cuda_pitched_ptr, struct cudaPitchedPtr)
 SIZE(struct cuda_extent, struct cudaExtent)
 SIZE(struct cuda_channel_desc, struct cudaChannelFormatDesc)
+
+SIZE(struct cuda_resource_desc, struct cudaResourceDesc)
+SIZE(struct cu_resource_desc, CUDA_RESOURCE_DESC)
+SIZE(struct cuda_texture_desc, struct cudaTextureDesc)
+SIZE(struct cu_texture_desc, CUDA_TEXTURE_DESC)
+SIZE(struct cuda_view_desc, struct cudaResourceViewDesc)
+SIZE(struct cuda_view_desc, CUDA_RESOURCE_VIEW_DESC)
+SIZE(struct cu_array_desc, CUDA_ARRAY_DESCRIPTOR)
+SIZE(struct cu_array3d_desc, CUDA_ARRAY3D_DESCRIPTOR)
+SIZE(struct cuda_array_memory, struct cudaArrayMemoryRequirements)
+SIZE(struct cuda_array_memory, CUDA_ARRAY_MEMORY_REQUIREMENTS)
+#define RES(f) FIELD(struct cuda_resource_desc, struct cudaResourceDesc, f)
+RES(resType) RES(res.linear.devPtr) RES(res.linear.desc) RES(res.linear.sizeInBytes) RES(res.pitch2D.desc) RES(res.pitch2D.width)
+RES(res.pitch2D.height) RES(res.pitch2D.pitchInBytes) RES(flags)
+#define CURES(f) FIELD(struct cu_resource_desc, CUDA_RESOURCE_DESC, f)
+CURES(resType) CURES(res.linear.devPtr) CURES(res.linear.format) CURES(res.linear.numChannels) CURES(res.linear.sizeInBytes)
+CURES(res.pitch2D.width) CURES(res.pitch2D.height) CURES(res.pitch2D.pitchInBytes) CURES(flags)
+#define TEX(f) FIELD(struct cuda_texture_desc, struct cudaTextureDesc, f)
+TEX(addressMode) TEX(filterMode) TEX(readMode) TEX(sRGB) TEX(borderColor) TEX(normalizedCoords) TEX(maxAnisotropy) TEX(mipmapFilterMode)
+TEX(mipmapLevelBias) TEX(minMipmapLevelClamp) TEX(maxMipmapLevelClamp) TEX(disableTrilinearOptimization) TEX(seamlessCubemap)
+#define CUTEX(f) FIELD(struct cu_texture_desc, CUDA_TEXTURE_DESC, f)
+CUTEX(addressMode) CUTEX(filterMode) CUTEX(flags) CUTEX(maxAnisotropy) CUTEX(mipmapFilterMode) CUTEX(mipmapLevelBias)
+CUTEX(minMipmapLevelClamp) CUTEX(maxMipmapLevelClamp) CUTEX(borderColor)
+#define VIEW(f) FIELD(struct cuda_view_desc, struct cudaResourceViewDesc, f)
+VIEW(format) VIEW(width) VIEW(depth) VIEW(firstMipmapLevel) VIEW(lastMipmapLevel) VIEW(firstLayer) VIEW(lastLayer)
+#define ARR(f) FIELD(struct cu_array3d_desc, CUDA_ARRAY3D_DESCRIPTOR, f)
+ARR(Width) ARR(Height) ARR(Depth) ARR(Format) ARR(NumChannels) ARR(Flags)
+_Static_assert(WS_TRSF_SEAMLESS_CUBEMAP == CU_TRSF_SEAMLESS_CUBEMAP && WS_TRSF_SRGB == CU_TRSF_SRGB, "flags");
+_Static_assert(WS_ARRAY_GATHER == cudaArrayTextureGather && WS_ARRAY_CUBEMAP == CUDA_ARRAY3D_CUBEMAP, "flags");
 
 #define FUNC(f) FIELD(struct cuda_func_attributes, struct cudaFuncAttributes, f)
 FUNC(sharedSizeBytes) FUNC(constSizeBytes) FUNC(localSizeBytes) FUNC(maxThreadsPerBlock) FUNC(numRegs) FUNC(ptxVersion)

@@ -21,7 +21,7 @@ steady drv/stencil 2 &
 s2=$!
 # awk's rand is seeded: the same moments each time, as far as the machine allows
 awk -v n="$kills" 'BEGIN { srand(7); for (i = 0; i < n; i++) printf "%d %.3f\n", int(rand() * 1000), 0.001 + 0.12 * rand() * rand() }' >"$tmp/plan"
-set -- $(all_clients)
+set -- $(looping_clients)
 n_clients=$#
 killed=0
 finished=0

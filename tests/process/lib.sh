@@ -100,18 +100,22 @@ client() {
 
 # Clients are named "kind/workload"; kinds: drv, and static and shared where nvcc built them.
 drv_clients() {
-    for w in matmul aes sort search blackscholes montecarlo histogram stencil; do echo "drv/$w"; done
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil texref; do echo "drv/$w"; done
+}
+# Those that go on for as many rounds as they are told to.
+nvcc_looping() {
+    for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
 }
 nvcc_clients() {
-    for w in matmul aes sort search blackscholes montecarlo histogram stencil reduce saxpy; do echo "static/$w shared/$w"; done
-    for w in graphcapture graphnodes graphmemory graphcond hostfunc streamorder; do echo "static/$w shared/$w"; done
+    nvcc_looping
+    for w in $(sed -n 's/^\t\([a-z0-9_]*\).*/\1/p' "$src/tests/cuda/programs.mk"); do echo "static/$w shared/$w"; done
 }
 have_nvcc() {
     [ -x "$cuda/nv/matmul_static" ]
 }
-all_clients() {
+looping_clients() {
     drv_clients
-    ! have_nvcc || nvcc_clients
+    ! have_nvcc || nvcc_looping
 }
 # alone CLIENTS…: one after another, right and quiet.
 alone() {
@@ -157,7 +161,14 @@ small() {
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
     */saxpy) echo 64 ;;
-    */graph* | */hostfunc | */streamorder) echo 8 ;;
+    */mathf | */mathd) echo 2000 ;;
+    */intmath) echo 4000 ;;
+    */halves) echo 65536 ;;
+    */thrusting | */cubs) echo 20000 ;;
+    */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
+    */texlinear | */texref) echo 1 ;;
+    */graphjacobi) echo 64 ;;
+    */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac
 }
 

@@ -42,7 +42,9 @@ for k in static shared; do
     [ "$(grep -c 'Assertion' "$tmp/err")" = 4 ] || { cat "$tmp/err"; fail "more than four messages"; }
     ok "$k/asserting"
 done
+for f in o a; do passes "drv_linkfile .$f" "$cuda/drv_linkfile" "$cuda/nv/rdc_part.$f"; done
 passes rdc_lib "$cuda/nv/rdc_lib_static"
+passes logs "$cuda/nv/logs_static"
 passes cdp "$cuda/nv/cdp_static"
 grep -q "__cudaCDP2" "$tmp/err" || { cat "$tmp/err"; fail "the device runtime's function is not named"; }
 
@@ -56,9 +58,10 @@ client "$cuda/nv/overflow_static" 1024 40000 >"$tmp/out" 2>&1
 [ "$(grep -c '^line' "$tmp/out")" = 40000 ] || fail "a buffer of 1 MiB lost lines"
 ok "the printf buffer's size"
 
-# Programs of NVRTC need its library at run time.
+# Programs of NVRTC and nvJitLink need their libraries at run time.
 if ldd "$cuda/nv/nvrtc_static" | grep -q 'libnvrtc.*not found'; then
     LD_LIBRARY_PATH=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../lib64
     export LD_LIBRARY_PATH
 fi
 passes nvrtc "$cuda/nv/nvrtc_static"
+passes jitlto "$cuda/nv/jitlto_static"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* session_client MODE: works through the session without pause until a call fails; then prints what failed, and exits 0 if all
- * later calls fail at once too. Says "ready" when the work has begun. Modes: sync launch write read alloc. */
+ * later calls fail at once too. Says "ready" when the work has begun. Modes: sync launch write read alloc,
+ * gate (waits for streams to get to gates; the second in a row is never reached, the daemon is to die meanwhile). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static struct ws_function *function;
 
 static ws_err work(const char *mode)
 {
+    static uint64_t gate;
     uint64_t s = ws_stream_legacy(0), a;
     struct ws_launch l = {
         .function = function, .stream = s, .grid = {1, 1, 1}, .block = {32, 1, 1}};
@@ -30,6 +32,12 @@ static ws_err work(const char *mode)
         return ws_session_copy(s, (void *)device, host, BYTES, WS_COPY_H2D, false);
     case 'r':
         return ws_session_copy(s, host, (void *)device, BYTES, WS_COPY_D2H, false);
+    case 'g':
+        gate++;
+        if (gate == 1 && (r = ws_session_gate_put(s, gate)))
+            return r;
+        r = ws_session_gate_next(&a);
+        return r ? r : a != gate;
     default:
         r = ws_session_mem_alloc(0, 4096, &a);
         return r ? r : ws_session_mem_free(a);

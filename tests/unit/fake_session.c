@@ -401,11 +401,15 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
 ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
                                   uint64_t *ret_bytes)
 {
-    if (strcmp(name, "v"))
+    if (strcmp(name, "v") && strcmp(name, "t"))
         return WS__ERROR__NOT_FOUND;
     *ret_address = m->variable;
     *ret_bytes = 64;
     return WS__ERROR__OK;
+}
+int ws_session_module_variable_kind(struct ws_module *m, const char *name)
+{
+    return strcmp(name, "t") ? WS__VARIABLE__KIND__DATA : WS__VARIABLE__KIND__TEXREF;
 }
 const Ws__Kernel *ws_function_info(const struct ws_function *f)
 {
@@ -431,7 +435,22 @@ ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
     *ret_blocks = fake.occupancy;
     return answer();
 }
-void ws_session_output(void) {}
+bool ws_session_module_managed(struct ws_module *m, size_t index, const char **ret_name,
+                               uint64_t *ret_bytes)
+{
+    return false;
+}
+ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, bool keep)
+{
+    return WS__ERROR__INTERNAL;
+}
+bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
+{
+    return false;
+}
+void ws_session_output(void)
+{
+}
 ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
 {
     fake.limit_what = what;

@@ -579,6 +579,19 @@ static void test_box_copies(void **state)
         wait_op(f, op);
         assert_int_equal(op->error, WS_DEV_E_INVALID_VALUE);
     }
+    static const uint64_t rows[][2] = {{UINT64_MAX, 1}, {1ull << 40, 1ull << 40}, {H, 400}};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
+        f->op[f->n_ops] = *op;
+        op = &f->op[f->n_ops++];
+        op->copy.dst = (struct ws_pitches){PITCH_B, SLICE_B};
+        op->copy.height = rows[i][0];
+        op->copy.depth = rows[i][1];
+        op->error = WS_DEV_OK;
+        op->owner = f;
+        ws_device_submit(f->device[0], op);
+        wait_op(f, op);
+        assert_int_equal(op->error, WS_DEV_E_INVALID_VALUE);
+    }
 }
 
 int main(int argc, char **argv)

@@ -193,6 +193,8 @@ static u16 to_bf(f32 x)
     return (u16)((v + 0x7fff + (v >> 16 & 1)) >> 16);
 }
 
+#include "exec_format_ref.inc"
+
 /* ---- rows ---- */
 #define EXACT 0
 #define NONE  u32
@@ -222,6 +224,7 @@ struct row {
     }
 #define OP(name, text_, TD, TA, TB, TC, expr) FOP(name, text_, TD, TA, TB, TC, EXACT, expr)
 #include "exec_op_rows.inc"
+#include "exec_more_rows.inc"
 #undef FOP
 #undef OP
 static const struct row rows[] = {
@@ -229,6 +232,7 @@ static const struct row rows[] = {
     {text_, sizeof(TD), sizeof(TA), sizeof(TB), sizeof(TC), ref_##name, ulp_, KIND(TD)},
 #define OP(name, text_, TD, TA, TB, TC, expr) FOP(name, text_, TD, TA, TB, TC, EXACT, expr)
 #include "exec_op_rows.inc"
+#include "exec_more_rows.inc"
 };
 enum { N_ROWS = WS_ARRAY_SIZE(rows) };
 

@@ -1,0 +1,33 @@
+# Programs of one source that nvcc builds with the static and the shared runtime, and that test themselves; a name a line, sorted.
+# tests/process/lib.sh reads this, too.
+CUDA_PROGRAM_NAMES = \
+	arraycopy \
+	asynccopy \
+	atomics \
+	coopgroups \
+	cubs \
+	deviceheap \
+	graphcapture \
+	graphcond \
+	graphjacobi \
+	graphmemory \
+	graphnodes \
+	graphparallel \
+	graphrandom \
+	halves \
+	hostfunc \
+	imagefilter \
+	intmath \
+	managedvar \
+	mathd \
+	mathf \
+	memorypools \
+	perthread \
+	streamorder \
+	surface \
+	texlinear \
+	texture2d \
+	texture3d \
+	thrusting \
+	vmm \
+	wmmagemm

@@ -1,0 +1,11 @@
+# Programs about textures, surfaces and video instructions (tests/process/textures.sh), built as those of tests/cuda.mk.
+TEXTURE_NAMES = rotate layers surfaces stereo
+EXTRA_DIST += $(TEXTURE_NAMES:%=tests/cuda/%.cu)
+if HAVE_NVCC
+TEXTURE_BUILT = $(TEXTURE_NAMES:%=tests/cuda/nv/%_static) $(TEXTURE_NAMES:%=tests/cuda/nv/%_shared)
+endif
+check_DATA += $(TEXTURE_BUILT)
+CLEANFILES += $(TEXTURE_BUILT) $(TEXTURE_NAMES:%=tests/cuda/nv/%.o)
+.SECONDARY: $(TEXTURE_NAMES:%=tests/cuda/nv/%.o)
+dist_check_SCRIPTS += tests/process/textures.sh
+TESTS += tests/process/textures.sh
