@@ -12,3 +12,12 @@ cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSO
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"'
 cli_wattshare_LDADD = $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS)
 EXTRA_DIST += cli/README.md LICENSE NEWS
+
+# doc/coverage.md, from the ledger; tests/process/coverage.sh sees that it is current.
+noinst_PROGRAMS += cli/ledger_doc
+cli_ledger_doc_SOURCES = cli/ledger_doc.c
+cli_ledger_doc_LDADD = $(COVERAGE_LIBS)
+LEDGER_FORMS = census ops forms
+.PHONY: doc-coverage
+doc-coverage: cli/ledger_doc
+	cli/ledger_doc $(LEDGER_FORMS:%=$(top_srcdir)/tests/ptx/%.ptx) > $(top_srcdir)/doc/coverage.md

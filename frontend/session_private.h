@@ -29,7 +29,7 @@ uint32_t ws_session_epoch(int device);
     }
 
 /* ---- output of kernels (session_output.c) ---- */
-void ws_session_note_prints(void); /* from now on kernels may print */
+void ws_session_note_prints(void);      /* from now on kernels may print */
 void ws_session_tell_unsupported(void); /* the daemon, of what it does not know yet */
 
 void ws_session_note_synced(ws_err r); /* a wait is over: see ws_session_synced */

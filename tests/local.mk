@@ -10,4 +10,5 @@ include tests/cuda.mk
 include tests/modules.mk
 include tests/textures.mk
 include tests/process.mk
+include tests/coverage.mk
 include tests/lint.mk

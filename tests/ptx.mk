@@ -36,5 +36,5 @@ tests_ptx_roundtrip_LDADD = $(PTX_TEST_LDADD)
 dist_check_SCRIPTS += tests/ptx/nvcc.sh
 TESTS += tests/ptx/nvcc.sh
 
-EXTRA_DIST += tests/ptx/census.txt tests/ptx/census.ptx tests/ptx/ops.ptx tests/ptx/old14.ptx tests/ptx/scopes.ptx \
+EXTRA_DIST += tests/ptx/census.txt tests/ptx/census.ptx tests/ptx/ops.ptx tests/ptx/forms.ptx tests/ptx/old14.ptx tests/ptx/scopes.ptx \
 	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu tests/corpus/ptx tests/corpus/fatbin tests/corpus/link tests/fuzz/ptx.dict

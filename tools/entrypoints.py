@@ -17,7 +17,7 @@ HEADERS = {"RT": ["cuda_runtime_api.h", "cuda_profiler_api.h", "cuda_gl_interop.
            "DRV": ["cuda.h", "cudaProfiler.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h"]}
 # Where the header has no chapters, or its last one has ended before: pattern of the name -> chapter.
 CHAPTERS = [(r"__cuda", "registration"), (r"cud?a?EGL|cudaGraphics.*E[gG][lL]|cudaEventCreateFromEGL", "egl"), (r"cudaG[lL]|cudaGraphicsGL", "gl"),
-            (r"cudaVDPAU|cudaGraphicsVDPAU", "vdpau"), (r"cudaGraph|cuGraph", "graph"), (r"cudaGetExportTable", "driver_entry_point")]
+            (r"cudaVDPAU|cudaGraphicsVDPAU", "vdpau"), (r"cudaGraph(?!ics)|cuGraph(?!ics)", "graph"), (r"cudaGetExportTable", "driver_entry_point")]
 # Names that the headers declare for code on the device or as C++ helpers: no host library has them.
 NOT_HOST = {"cudaGetParameterBuffer", "cudaGetParameterBufferV2", "cudaLaunchDevice", "cudaLaunchDeviceV2", "cudaCGGetIntrinsicHandle",
             "cudaCGSynchronize", "cudaCGSynchronizeGrid", "cudaCGGetSize", "cudaCGGetRank", "cudaGraphSetConditional", "cudaWGLGetDevice", "cuWGLGetDevice"}

@@ -567,7 +567,8 @@ static void bar(struct ws_dec *d, insn i)
 
 void ws_dec_insn(struct ws_dec *d, insn i)
 {
-    if (ws_dec_tex(d, i) || ws_dec_matrix(d, i) || ws_dec_async(d, i) || ws_dec_video(d, i) || ws_dec_half(d, i))
+    if (ws_dec_tex(d, i) || ws_dec_matrix(d, i) || ws_dec_async(d, i) || ws_dec_video(d, i) ||
+        ws_dec_half(d, i))
         return;
     for (unsigned k = 0; k < i->n_types; k++)
         if (i->op != WS_OP_CVT && ((i->types[k] >= WS_T_F32X2) ||

@@ -463,7 +463,8 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     uint32_t id = ids[lane],
              count = u->b ? ((const uint32_t *)(const void *)(w->regs + u->b))[lane] : 0,
              others = 0;
-    if (id >= WS_N_BARRIERS - (u->x & WS_X_CLUSTER ? 0u : 1u) || (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
+    if (id >= WS_N_BARRIERS - (u->x & WS_X_CLUSTER ? 0u : 1u) ||
+        (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
         ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_INSTRUCTION, lane, 0,
                       "barrier number or thread count out of range");
         return false;

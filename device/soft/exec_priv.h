@@ -95,7 +95,10 @@ struct ws_warp {
     uint8_t *saves;          /* [depth_max][image.save_bytes] */
 };
 
-enum { WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */, WS_N_MAPS = 8 };
+enum {
+    WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */,
+    WS_N_MAPS = 8
+};
 struct ws_barrier {
     uint32_t arrived;   /* threads */
     uint32_t expected;  /* 0: all live threads */
@@ -116,7 +119,8 @@ struct ws_ctx {
     uint64_t shared_bytes;
     struct ws_mapping maps[WS_N_MAPS];
     uint32_t n_maps, spin;
-    struct ws_tex_cache *tex; /* headers of textures that were checked (exec_tex.h); NULL: none yet */
+    struct ws_tex_cache
+        *tex;     /* headers of textures that were checked (exec_tex.h); NULL: none yet */
     bool granted; /* a warp-synchronous micro-op goes on with the lanes that are here */
     uint32_t cls[8];
     uint64_t n_thread_insns;
@@ -182,7 +186,7 @@ struct ws_audit {
     void *arg;
 };
 
-struct ws_callgraph { /* by function of the module */
+struct ws_callgraph {  /* by function of the module */
     uint8_t *taken;    /* its address is */
     uint8_t *indirect; /* calls through pointers: whatever is taken */
     uint32_t **callees, *n_callees;
@@ -190,7 +194,7 @@ struct ws_callgraph { /* by function of the module */
 
 struct ws_code {
     const struct ws_callgraph *graph; /* made with the first image */
-    const struct ws_audit *audit; /* of ws_code_audit(), or NULL */
+    const struct ws_audit *audit;     /* of ws_code_audit(), or NULL */
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
     uint32_t n_kernels;
@@ -258,7 +262,7 @@ enum {
     WS_X_RELEASE = 1 << 7,
     WS_X_SC = 1 << 8,
     WS_X_CLUSTER = 1 << 11, /* bar: the cluster's */
-    WS_X_SIZE_SHIFT = 12, /* bytes of an element */
+    WS_X_SIZE_SHIFT = 12,   /* bytes of an element */
     WS_X_VEC_SHIFT = 16,
 };
 

@@ -23,6 +23,8 @@ CUDA_PROGRAM_NAMES = \
 	mathf \
 	memorypools \
 	perthread \
+	printing \
+	progress \
 	streamorder \
 	surface \
 	texlinear \
@@ -30,4 +32,5 @@ CUDA_PROGRAM_NAMES = \
 	texture3d \
 	thrusting \
 	vmm \
+	warpedges \
 	wmmagemm

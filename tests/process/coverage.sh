@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# wattshare coverage: statuses and messages, bad input, what it finds missing, and that it is green on every program of
+# tests/cuda; and that doc/coverage.md is what the ledger says now.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+export ASAN_OPTIONS=detect_leaks=1
+run() { # run WANTED-STATUS PATTERN ARGUMENTS…
+    want=$1 pattern=$2
+    shift 2
+    r=0
+    timeout -k 5 60 "$wattshare" coverage "$@" >"$tmp/out" 2>&1 || r=$?
+    [ $r = "$want" ] || { cat "$tmp/out"; fail "coverage $*: status $r, not $want"; }
+    grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "coverage $*: no '$pattern'"; }
+    ok "coverage $*"
+}
+run 2 'coverage of what'
+run 2 frob --frob x
+run 2 'compute capability' --sm x "$src/tests/ptx/census.ptx"
+run 2 'No such file' "$tmp/none"
+run 2 'Is a directory' "$tmp"
+run 2 'neither an ELF' "$src/tests/process/coverage.sh"
+run 2 'no CUDA in it' /bin/ls
+: >"$tmp/empty"
+run 2 'empty' "$tmp/empty"
+head -c 300 "$cuda/drv_matmul" >"$tmp/cut"
+run 2 'damaged' "$tmp/cut"
+
+# What is missing has its name, kernel and line.
+printf '.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry strange()\n{\n  .reg .b64 %%d<2>;\n  tcgen05.wait::ld.sync.aligned;\n  ret;\n}\n' >"$tmp/odd.ptx"
+run 1 'missing opcode tcgen05.*kernel strange, line 7' "$tmp/odd.ptx"
+printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  frobnicate.u32 1;\n}\n' >"$tmp/bad.ptx"
+run 1 'frobnicate' "$tmp/bad.ptx"
+printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n' >"$tmp/good.ptx"
+run 0 'nothing is missing' "$tmp/good.ptx"
+run 1 '"state": *"missing"' --json "$tmp/odd.ptx"
+printf 'extern int cudaFrobnicate(void), cuInit(unsigned), cuGraphicsGLRegisterBuffer(void *, unsigned, int);
+int main(void) { return cuInit(0) + cuGraphicsGLRegisterBuffer(0, 0, 0) + cudaFrobnicate(); }\n' >"$tmp/gl.c"
+printf 'int cuInit, cuGraphicsGLRegisterBuffer, cudaFrobnicate;\n' >"$tmp/stub.c"
+gcc -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$tmp/libcuda.so" "$tmp/stub.c"
+gcc -o "$tmp/gl" "$tmp/gl.c" "$tmp/libcuda.so"
+run 1 'missing entry point cuGraphicsGLRegisterBuffer (gl' "$tmp/gl"
+run 1 'missing entry point cudaFrobnicate (unknown' "$tmp/gl"
+printf 'char *names[] = {"cuInit", "cuGraphicsGLRegisterBuffer"}; int main(void) { return names[0][0]; }\n' >"$tmp/names.c"
+gcc -o "$tmp/names" "$tmp/names.c"
+run 1 'cuGraphicsGLRegisterBuffer (gl; possible' "$tmp/names"
+printf 'int lib(void) { return cuInit(0); } ' >"$tmp/lib.c"
+gcc -w -shared -fPIC -o "$tmp/libx.so" "$tmp/lib.c"
+printf 'int lib(void); int main(void) { return lib(); }\n' >"$tmp/main.c"
+# shellcheck disable=SC2016
+gcc -o "$tmp/main" "$tmp/main.c" -L"$tmp" -lx -Wl,-rpath,'$ORIGIN' -Wl,--unresolved-symbols=ignore-all
+run 0 'nothing is missing' "$tmp/main"
+grep -q 'entry points *1 done' "$tmp/out" || { cat "$tmp/out"; fail "the library's use is not seen"; }
+rm "$tmp/libx.so"
+run 2 'no CUDA in it' "$tmp/main"
+
+# Every program of tests/cuda, but those that are wrong on purpose, cdp (dynamic parallelism) and drv_linkfile, half of whose code
+# is in an object file that it links while it runs.
+n=0
+for p in "$cuda"/drv_* "$cuda"/nv/*_static "$cuda"/nv/*_shared; do
+    [ -x "$p" ] && [ -f "$p" ] || continue
+    case ${p##*/} in *.o | drv_badptx | drv_partial | drv_linkfile | cdp_static) continue ;; esac
+    timeout -k 5 60 "$wattshare" coverage "$p" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "coverage of ${p##*/}"; }
+    n=$((n + 1))
+done
+[ $n -ge 8 ] || fail "only $n programs"
+ok "nothing is missing in $n programs"
+run 1 'frobnicate' "$cuda/drv_badptx"
+
+if have_nvcc; then
+    strip -o "$tmp/stripped" "$cuda/nv/saxpy_static"
+    run 1 'CUDA runtime without symbols.*stripped' "$tmp/stripped"
+    ! "$wattshare" coverage --all "$cuda/nv/saxpy_static" | grep -q cudaGraphLaunch || fail "a function that is linked in but not called counts"
+    "$wattshare" coverage --all "$cuda/nv/saxpy_static" | grep -q 'cudaMemcpyFromSymbol' || fail "a function that is called is not seen"
+    ok "of a static runtime what is called"
+fi
+
+timeout 60 "$build/tests/fuzz/fuzz_coverage" "$src/tests/corpus/coverage" "$src/tests/corpus/fatbin" "$cuda"/drv_* >/dev/null
+ok "bad files are refused"
+
+"$build/cli/ledger_doc" "$src/tests/ptx/census.ptx" "$src/tests/ptx/ops.ptx" "$src/tests/ptx/forms.ptx" >"$tmp/coverage.md"
+diff "$src/doc/coverage.md" "$tmp/coverage.md" >"$tmp/diff" || { head -n 20 "$tmp/diff"; fail "doc/coverage.md is old: make doc-coverage"; }
+ok "doc/coverage.md is current"
