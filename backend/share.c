@@ -33,15 +33,16 @@ static Ws__Error memory_import(struct ws_client *c, const Ws__Share *m, Ws__Repl
 {
     struct ws_object *o = ws_object_find(c->server, m->handle);
     struct ws_allocation *a;
-    if (m->device >= c->n_contexts)
-        return WS__ERROR__INVALID_DEVICE;
+    uint32_t all = 0;
     if (!o)
         return WS__ERROR__INVALID_HANDLE;
     struct ws_context *x = ws_object_context(c, o);
     if (!x)
         return WS__ERROR__INVALID_DEVICE;
-    Ws__Error e = ws_memory_import(
-        x, o, UINT32_C(1) << c->contexts[m->device].gpu->device->index, &a);
+    /* Clients are spread over the GPUs, so one's device 0 is another's device 1: whichever uses it, it is meant. */
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        all |= UINT32_C(1) << c->contexts[i].gpu->device->index;
+    Ws__Error e = ws_memory_import(x, o, all, &a);
     if (e)
         return e;
     ret->value = a->va;

@@ -202,8 +202,7 @@ Ws__Error ws_vmm_unmap_begin(struct ws_client *c, uint64_t va, uint64_t bytes)
 static void leave_space(struct ws_client *c, const struct ws_vmapping *v)
 {
     if (v->readers && ws_space_unmap(c->space, v->va))
-        ws_log(WS_ERROR, "vmm: unmap failed client=%u va=0x%llx", c->id,
-               (unsigned long long)v->va);
+        ws_log(WS_ERROR, "vmm: unmap failed client=%u va=0x%llx", c->id, (unsigned long long)v->va);
 }
 
 /* Takes mappings away, from all that @r has, for which @gone says so. */

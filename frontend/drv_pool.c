@@ -105,13 +105,15 @@ WS_DRV_API(cuMemPoolGetAccess, (int *flags, void *pool, struct cuda_mem_location
     return code ? code : (ws_pool_get_access(pool, l, flags));
 }
 
-WS_DRV_API(cuMemPoolExportToShareableHandle, (void *ret, void *pool, int type, unsigned long long flags))
+WS_DRV_API(cuMemPoolExportToShareableHandle,
+           (void *ret, void *pool, int type, unsigned long long flags))
 {
     int code = ws_drv_check_init();
     return code ? code : (ws_pool_export(pool, type, flags, ret));
 }
 
-WS_DRV_API(cuMemPoolImportFromShareableHandle, (void **pool, void *handle, int type, unsigned long long flags))
+WS_DRV_API(cuMemPoolImportFromShareableHandle,
+           (void **pool, void *handle, int type, unsigned long long flags))
 {
     int code = ws_drv_check_init();
     return code ? code : (ws_pool_import(pool, (int)(intptr_t)handle, type, flags));

@@ -71,8 +71,8 @@ int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsi
     ws_err r = ws_session_host_alloc(bytes, &p);
     if (r)
         return ws_drv_error(r);
-    int code = add(&(struct ws_hostmem){(uintptr_t)p, bytes, kind, flags, device,
-                                        ws_session_maps_host()});
+    int code =
+        add(&(struct ws_hostmem){(uintptr_t)p, bytes, kind, flags, device, ws_session_maps_host()});
     if (code) {
         ws_session_host_free(p);
         return code == CUDA_ALREADY_REGISTERED ? CUDA_UNKNOWN : code;
@@ -104,8 +104,9 @@ int ws_hostmem_register(void *p, uint64_t bytes, unsigned flags, int device, boo
     if (r != WS__ERROR__NOT_SUPPORTED)
         return ws_drv_error(r);
     if (must_map) {
-        ws_session_unsupported("mapping registered host memory that can't be shared (a mapped file, "
-                               "a stack, read-only memory, or a remote daemon)");
+        ws_session_unsupported(
+            "mapping registered host memory that can't be shared (a mapped file, "
+            "a stack, read-only memory, or a remote daemon)");
         return CUDA_NOT_SUPPORTED;
     }
     m.mapped = false;

@@ -81,14 +81,14 @@ static struct opened *find_opened(const uint8_t *handle)
 }
 
 /* Lock held. */
-static int open_new(const uint8_t *handle, int device, struct opened **ret)
+static int open_new(const uint8_t *handle, struct opened **ret)
 {
     uint64_t bytes;
     struct ws_mem_info m;
     struct opened *o = ws_alloc(sizeof *o);
     if (!o)
         return CUDA_OUT_OF_MEMORY;
-    int code = ws_drv_error(ws_session_memory_open(handle, device, &o->address, &bytes));
+    int code = ws_drv_error(ws_session_memory_open(handle, &o->address, &bytes));
     if (code) {
         free(o);
         return code;
@@ -101,8 +101,7 @@ static int open_new(const uint8_t *handle, int device, struct opened **ret)
     return CUDA_OK;
 }
 
-int ws_ipc_memory_open(uint64_t *ret_address, const struct cuda_ipc_handle *h, unsigned flags,
-                       int device)
+int ws_ipc_memory_open(uint64_t *ret_address, const struct cuda_ipc_handle *h, unsigned flags)
 {
     const uint8_t *handle = get(h, memory_mark);
     struct own *mine;
@@ -111,7 +110,7 @@ int ws_ipc_memory_open(uint64_t *ret_address, const struct cuda_ipc_handle *h, u
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, own, handle, WS_SHARE_BYTES, mine);
     struct opened *o = find_opened(handle);
-    int code = mine ? CUDA_INVALID_CONTEXT : o ? CUDA_OK : open_new(handle, device, &o);
+    int code = mine ? CUDA_INVALID_CONTEXT : o ? CUDA_OK : open_new(handle, &o);
     if (!code) {
         o->n_opens++;
         *ret_address = o->address;
@@ -131,7 +130,9 @@ int ws_ipc_memory_close(uint64_t address)
     pthread_mutex_unlock(&lock);
     if (last)
         free(o);
-    return !o ? CUDA_INVALID_VALUE : last ? ws_drv_error(ws_session_memory_close(address)) : CUDA_OK;
+    return !o     ? CUDA_INVALID_VALUE
+           : last ? ws_drv_error(ws_session_memory_close(address))
+                  : CUDA_OK;
 }
 
 /* ---- events ---- */

@@ -8,8 +8,7 @@
 #include "frontend/cuda_types.h"
 
 int ws_ipc_memory_handle(struct cuda_ipc_handle *ret, uint64_t address);
-int ws_ipc_memory_open(uint64_t *ret_address, const struct cuda_ipc_handle *h, unsigned flags,
-                       int device);
+int ws_ipc_memory_open(uint64_t *ret_address, const struct cuda_ipc_handle *h, unsigned flags);
 int ws_ipc_memory_close(uint64_t address);
 int ws_ipc_event_handle(struct cuda_ipc_handle *ret, uint64_t event);
 int ws_ipc_event_open(uint64_t *ret_event, const struct cuda_ipc_handle *h, int device);

@@ -638,8 +638,9 @@ _Static_assert(sizeof(struct pointer) == sizeof(struct cuda_ipc_handle), "ABI");
 static int file_with(const struct pool_file *f)
 {
     int fd = memfd_create("wattshare-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && (pwrite(fd, f, sizeof *f, 0) != sizeof *f ||
-                    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))) {
+    if (fd >= 0 &&
+        (pwrite(fd, f, sizeof *f, 0) != sizeof *f ||
+         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))) {
         close(fd);
         fd = -1;
     }
@@ -648,8 +649,8 @@ static int file_with(const struct pool_file *f)
 
 static int check_type(int type, unsigned long long flags)
 {
-    if (flags || (type != WS_CUDA_HANDLE_FD && type != 2 && type != 4 &&
-                  type != WS_CUDA_HANDLE_FABRIC))
+    if (flags ||
+        (type != WS_CUDA_HANDLE_FD && type != 2 && type != 4 && type != WS_CUDA_HANDLE_FABRIC))
         return CUDA_INVALID_VALUE;
     if (type == WS_CUDA_HANDLE_FD && ws_session_maps_host())
         return CUDA_OK;
@@ -746,7 +747,7 @@ int ws_pool_import_pointer(void *pool, const struct cuda_ipc_handle *h, uint64_t
                    ? CUDA_OK
                    : CUDA_INVALID_VALUE;
     if (!code)
-        code = ws_drv_error(ws_session_memory_open(t.handle, p->device, &address, &bytes));
+        code = ws_drv_error(ws_session_memory_open(t.handle, &address, &bytes));
     struct block *b = code ? NULL : block_add(p, address, bytes);
     if (b) {
         b->imported = true;

@@ -14,7 +14,8 @@ WS_RT_API(cudaIpcOpenMemHandle, (void **ret, struct cuda_ipc_handle handle, unsi
 {
     uint64_t address;
     WS_RT_ENTER(device);
-    int code = ret ? ws_ipc_memory_open(&address, &handle, flags, device) : CUDA_INVALID_VALUE;
+    (void)device;
+    int code = ret ? ws_ipc_memory_open(&address, &handle, flags) : CUDA_INVALID_VALUE;
     if (!code)
         *ret = (void *)(uintptr_t)address;
     return ws_rt_record(code);

@@ -69,7 +69,8 @@ WS_RT_API(cudaMemGetMemPool, (void **pool, struct cuda_mem_location *l, int type
 WS_RT_API(cudaMemSetMemPool, (struct cuda_mem_location * l, int type, void *pool))
 {
     int code = ws_facade_open();
-    return ws_rt_record(code ? code : (pool ? ws_pool_at(l, type, true, NULL, pool) : CUDA_INVALID_VALUE));
+    return ws_rt_record(code ? code
+                             : (pool ? ws_pool_at(l, type, true, NULL, pool) : CUDA_INVALID_VALUE));
 }
 
 WS_RT_API(cudaMemPoolCreate, (void **pool, const struct cuda_mem_pool_props *props))
@@ -120,7 +121,8 @@ WS_RT_API(cudaMemPoolExportToShareableHandle, (void *ret, void *pool, int type, 
     return ws_rt_record(code ? code : (ws_pool_export(pool, type, flags, ret)));
 }
 
-WS_RT_API(cudaMemPoolImportFromShareableHandle, (void **pool, void *handle, int type, unsigned flags))
+WS_RT_API(cudaMemPoolImportFromShareableHandle,
+          (void **pool, void *handle, int type, unsigned flags))
 {
     int code = ws_facade_open();
     return ws_rt_record(code ? code : (ws_pool_import(pool, (int)(intptr_t)handle, type, flags)));

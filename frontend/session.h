@@ -93,9 +93,8 @@ void ws_session_virtual_remove(uint64_t base);
 /* ---- between clients of one daemon; handles have WS_SHARE_BYTES bytes ---- */
 /* Of the allocation that holds @address. */
 ws_err ws_session_memory_share(uint64_t address, uint8_t *ret_handle, uint64_t *ret_base);
-/* Maps another client's allocation; @device may use it. Closing waits for the client's work. */
-ws_err ws_session_memory_open(const uint8_t *handle, int device, uint64_t *ret_address,
-                              uint64_t *ret_bytes);
+/* Maps another client's allocation; all devices may use it. Closing waits for the client's work. */
+ws_err ws_session_memory_open(const uint8_t *handle, uint64_t *ret_address, uint64_t *ret_bytes);
 ws_err ws_session_memory_close(uint64_t address);
 ws_err ws_session_event_share(uint64_t event, uint8_t *ret_handle);
 ws_err ws_session_event_open(const uint8_t *handle, int device, uint64_t *ret_event);

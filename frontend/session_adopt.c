@@ -111,9 +111,9 @@ static void piece_end(struct ws_channel *c, struct piece *p)
     void *at = (void *)(uintptr_t)p->from;
     (void)ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, p->segment));
     if (backing_of(p->from, p->to) == BACKING_SEGMENT) {
-        void *plain =
-            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (plain != MAP_FAILED) { /* else it stays in the segment, which nobody else uses any more */
+        void *plain = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (plain !=
+            MAP_FAILED) { /* else it stays in the segment, which nobody else uses any more */
             memcpy(plain, at, bytes);
             if (mremap(plain, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
                 munmap(plain, bytes);

@@ -178,13 +178,11 @@ ws_err ws_session_memory_share(uint64_t address, uint8_t *ret_handle, uint64_t *
     return r;
 }
 
-ws_err ws_session_memory_open(const uint8_t *handle, int device, uint64_t *ret_address,
-                              uint64_t *ret_bytes)
+ws_err ws_session_memory_open(const uint8_t *handle, uint64_t *ret_address, uint64_t *ret_bytes)
 {
     Ws__Share m = WS__SHARE__INIT;
     Ws__Reply *reply = NULL;
     m.what = WS__SHARE__WHAT__MEMORY_IMPORT;
-    m.device = (uint32_t)device;
     m.handle = (ProtobufCBinaryData){WS_SHARE_BYTES, (uint8_t *)handle};
     ws_err r = share(&m, &reply);
     if (!r && (!is_address(reply->value, reply->value2) ||

@@ -18,6 +18,7 @@ CUDA_PROGRAM_NAMES = \
 	hostfunc \
 	imagefilter \
 	intmath \
+	ipcshare \
 	managedvar \
 	mathd \
 	mathf \

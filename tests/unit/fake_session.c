@@ -201,7 +201,7 @@ NOT_HERE(ws_session_map, uint64_t address, uint64_t bytes, uint64_t object, uint
 NOT_HERE(ws_session_unmap, uint64_t address, uint64_t bytes)
 NOT_HERE(ws_session_virtual_add, uint64_t base, uint64_t bytes, int device, bool readonly)
 NOT_HERE(ws_session_memory_share, uint64_t address, uint8_t *handle, uint64_t *base)
-NOT_HERE(ws_session_memory_open, const uint8_t *handle, int device, uint64_t *ret, uint64_t *bytes)
+NOT_HERE(ws_session_memory_open, const uint8_t *handle, uint64_t *ret, uint64_t *bytes)
 NOT_HERE(ws_session_event_share, uint64_t event, uint8_t *handle)
 NOT_HERE(ws_session_event_open, const uint8_t *handle, int device, uint64_t *ret)
 void ws_session_virtual_remove(uint64_t base)
