@@ -18,9 +18,11 @@ CUDA_PROGRAM_NAMES = \
 	hostfunc \
 	imagefilter \
 	intmath \
+	ipcshare \
 	managedvar \
 	mathd \
 	mathf \
+	memorypools \
 	perthread \
 	printing \
 	progress \
@@ -30,5 +32,6 @@ CUDA_PROGRAM_NAMES = \
 	texture2d \
 	texture3d \
 	thrusting \
+	vmm \
 	warpedges \
 	wmmagemm
