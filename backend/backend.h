@@ -87,6 +87,7 @@ enum ws_join_kind {
     WS_JOIN_UNLOAD,
     WS_JOIN_HOST_UNMAP,
     WS_JOIN_HOST_MAP,
+    WS_JOIN_UNMAP,
     WS_JOIN_RESET
 };
 struct ws_join {
@@ -102,7 +103,7 @@ struct ws_join {
     struct ws_module *module;         /* UNLOAD */
     struct ws_segment *segment;       /* HOST_UNMAP */
     uint32_t segment_id;              /* HOST_MAP */
-    uint64_t address;
+    uint64_t address, bytes;          /* HOST_MAP, UNMAP */
 };
 
 /* ---- events ---- */
@@ -114,12 +115,19 @@ struct ws_record { /* one EventRecord that was not done at once */
     struct ws_list streams; /* blocked in a WAIT for this: ws_stream.blocked */
     struct ws_job *syncs;   /* replies due */
 };
-struct ws_event {
-    uint64_t id;
+struct ws_event_state { /* what an event remembers; more than one client may have it as an event */
+    uint32_t n_refs;
     struct ws_record
         *latest; /* NULL: the most recent record was done at once, at end_ns on context */
-    struct ws_context *context;
+    struct ws_context *context; /* NULL: of a client that is gone, or never recorded */
     uint64_t end_ns;
+    uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->shared_events */
+    bool is_shared, recorded;
+    UT_hash_handle hh;
+};
+struct ws_event {
+    uint64_t id;
+    struct ws_event_state *state;
     UT_hash_handle hh;
 };
 
@@ -158,19 +166,59 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_epoch *open, *last; /* oldest with unfinished jobs … newest; never NULL */
     bool last_is_legacy;
     uint64_t n_epoch_jobs;
+    uint32_t peers;                          /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint64_t seen_ns; /* device time up to which the client knows its work to be done */
 };
 
 /* ---- memory, segments, modules ---- */
-struct ws_allocation {
+struct ws_export;
+struct ws_object { /* physical memory, shared by those that hold it */
+    struct ws_memory *memory;
+    struct ws_gpu *gpu;
+    uint64_t bytes;
+    struct ws_client *charged; /* one of those that hold it; NULL: only descriptors do */
+    struct ws_list holds;
+    struct ws_list exports;         /* descriptors given out */
+    uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->shared_memory */
+    bool is_shared;
+    UT_hash_handle hh;
+};
+struct ws_hold { /* a reference to an object, inside what has it */
+    struct ws_object *object;
+    struct ws_client *client;
+    struct ws_list node; /* object->holds */
+};
+struct ws_allocation { /* an object mapped whole */
     uint64_t va, bytes;
     struct ws_context *context;
+    struct ws_hold hold;
+    uint32_t more_readers, more_writers; /* own_access: besides its GPU */
+    bool own_access;
     bool internal; /* a module's variables: MemFree does not know it */
     bool freeing;
     UT_hash_handle hh;
 };
+struct ws_handle { /* an object that the client has an id for */
+    uint64_t id;
+    struct ws_hold hold;
+    UT_hash_handle hh;
+};
+struct ws_vmapping { /* in a reservation */
+    uint64_t va, bytes, offset;
+    struct ws_hold hold;
+    uint32_t readers, writers; /* 0, 0: not in the client's space */
+    bool unmapping;
+};
+struct ws_reservation {
+    uint64_t va, bytes, raw_va, raw_bytes;
+    struct ws_vmapping **v; /* by address */
+    size_t n, cap;
+    UT_hash_handle hh;
+};
+enum { WS_MAX_RESERVATIONS = 65536, WS_MAX_EXPORTS = 1024 };
+#define WS_MAX_RESERVED_BYTES (UINT64_C(4) << 40) /* of one client */
 
 struct ws_segment {
     uint32_t id;
@@ -241,6 +289,10 @@ struct ws_client {
     size_t n_reached, cap_reached;
     struct ws_module *modules, *last_module;
     struct ws_allocation *allocations;
+    struct ws_handle *handles;
+    struct ws_reservation *reservations;
+    uint64_t reserved_bytes;
+    uint32_t n_exports;
     struct ws_segment *segments;
     uint32_t n_streams, n_events, n_segments_made, n_unmapping;
     struct ws_list joins;
@@ -287,6 +339,7 @@ enum { WS_ENDED_MAX = 64, WS_FORGOTTEN_MAX = 256 };
 
 /* ---- server ---- */
 struct ws_gpu {
+    struct ws_server *server;
     struct ws_device *device;
     uint32_t n_home; /* clients whose device 0 this is */
     uint8_t uuid[16];
@@ -302,6 +355,9 @@ struct ws_server {
     struct ws_loader *loader;
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
+    struct ws_object *shared_memory;
+    struct ws_event_state *shared_events;
+    struct ws_export *exports;
     struct ws_client *by_peer, *last_client;
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
@@ -378,6 +434,10 @@ void ws_record_finish(struct ws_record *r, uint64_t end_ns);
 void ws_record_unref(struct ws_record *r);
 void ws_events_forget_context(struct ws_client *c, struct ws_context *x);
 void ws_events_free(struct ws_client *c);
+/* An event of the client's, made if need be. */
+Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret);
+/* Makes the event of id @id stand for @state as well. */
+Ws__Error ws_event_import(struct ws_client *c, uint64_t id, struct ws_event_state *state);
 
 /* gate.c. Pass: true if the job at the head of its stream may leave; a gate's first asking tells the client. */
 Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t seq,
@@ -392,9 +452,56 @@ bool ws_value_pass(struct ws_job *j);
 /* Looks at all words that streams wait for. Return: ms after which to look again; -1: none. */
 int ws_server_poll_values(struct ws_server *s);
 
+/* object.c */
+/* A new object of @bytes (a multiple of WS_DEVICE_PAGE_BYTES) on the context's GPU, charged to its client. @ret: a first hold. */
+Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *ret);
+void ws_hold_take(struct ws_hold *h, struct ws_object *o, struct ws_client *c);
+void ws_hold_drop(struct ws_hold *h); /* one that holds nothing: does nothing */
+/* Nothing holds it any more: gone. Else: whose memory it counts as. */
+void ws_object_settle(struct ws_object *o);
+/* Makes @handle, at first. Return: false: no random numbers. */
+bool ws_object_share(struct ws_server *s, struct ws_object *o);
+struct ws_object *ws_object_find(struct ws_server *s, ProtobufCBinaryData handle);
+/* The client's context on the object's GPU, or NULL. */
+struct ws_context *ws_object_context(struct ws_client *c, const struct ws_object *o);
+
+/* export.c: descriptors that stand for objects */
+Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd);
+Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
+                           struct ws_side_reply *ret);
+void ws_export_closed(struct ws_export *e); /* nobody has the descriptor any more */
+void ws_exports_forget(struct ws_client *c);
+void ws_exports_free(struct ws_server *s);
+
+/* vmm.c */
+Ws__Error ws_handle_create(struct ws_client *c, const Ws__MemCreate *m);
+Ws__Error ws_handle_add(struct ws_client *c, uint64_t id, struct ws_object *o);
+struct ws_handle *ws_handle_find(struct ws_client *c, uint64_t id);
+Ws__Error ws_handle_release(struct ws_client *c, uint64_t id);
+Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *ret_va);
+Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va);
+Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m);
+/* Checks, and marks what is to go; then ws_vmm_unmap() does it. */
+Ws__Error ws_vmm_unmap_begin(struct ws_client *c, uint64_t va, uint64_t bytes);
+void ws_vmm_unmap(struct ws_client *c, uint64_t va, uint64_t bytes);
+Ws__Error ws_vmm_access(struct ws_client *c, const Ws__MemAccess *m);
+void ws_vmm_reset(struct ws_context *x);
+void ws_vmm_free(struct ws_client *c); /* the client's space is gone already */
+
+/* share.c */
+Ws__Error ws_share(struct ws_client *c, const Ws__Share *m, Ws__Reply *ret);
+Ws__Error ws_peer_access(struct ws_client *c, const Ws__PeerAccess *m);
+void ws_peers_forget(struct ws_context *x); /* in both directions */
+
 /* memory.c */
-Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal,
+enum { WS_MEMORY_INTERNAL = 1, WS_MEMORY_OWN_ACCESS = 2 };
+Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
                           struct ws_allocation **ret);
+/* Maps an object of another client. @more: a mask of GPUs that may use it, besides its own. */
+Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t more,
+                           struct ws_allocation **ret);
+/* Who may use it now. */
+void ws_memory_set_access(struct ws_allocation *a);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
@@ -488,7 +595,8 @@ int ws_server_send(struct ws_server *s, const struct ws_peer *to, const Ws__Serv
 /* server.c: whatever this peer still sends is not answered any more */
 void ws_server_forget_peer(struct ws_server *s, const struct ws_peer *peer);
 
-/* side.c */
+/* side.c: what an event of its epoll descriptor points at begins with this */
+enum ws_side_source { WS_SIDE_SOURCE_CONN, WS_SIDE_SOURCE_EXPORT };
 void ws_side_close(struct ws_server *s, struct ws_side_conn *k);
 void ws_side_end(struct ws_server *s);
 

@@ -71,8 +71,11 @@ static void client_free(struct ws_client *c)
     ws_space_free(c->space); /* gives all device memory back */
     HASH_ITER (hh, c->allocations, a, next) {
         HASH_DEL(c->allocations, a);
+        ws_hold_drop(&a->hold);
         free(a);
     }
+    ws_vmm_free(c);
+    ws_exports_forget(c);
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_context *x = &c->contexts[i];
         ws_list_for_each_safe (n, &x->streams) {

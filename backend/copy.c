@@ -47,10 +47,14 @@ static bool measure(const Ws__Copy *m, struct extent *x)
     }
 }
 
-static bool owns(struct ws_client *c, uint64_t va, uint64_t bytes)
+static bool readable(struct ws_client *c, uint64_t va, uint64_t bytes)
 {
-    struct ws_mapping m;
-    return ws_space_find(c->space, va, bytes, &m);
+    return ws_space_covers(c->space, va, bytes, false);
+}
+
+static bool writable(struct ws_client *c, uint64_t va, uint64_t bytes)
+{
+    return ws_space_covers(c->space, va, bytes, true);
 }
 
 /* The segment of a staged copy, if its stretch lies inside one chunk. */
@@ -99,12 +103,12 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, const struct e
     void *p;
     switch (m->bulk) {
     case WS__COPY__BULK__NONE:
-        return owns(c, m->src, x->src_reach) && owns(c, m->dst, x->dst_reach)
+        return readable(c, m->src, x->src_reach) && writable(c, m->dst, x->dst_reach)
                    ? WS__ERROR__OK
                    : WS__ERROR__INVALID_VALUE;
     case WS__COPY__BULK__INLINE:
         if (m->data.len != x->bytes || x->bytes > l->max_inline_bytes ||
-            !owns(c, m->dst, x->dst_reach))
+            !writable(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
         p = job_bytes(j, x->bytes);
         if (!p)
@@ -117,8 +121,8 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, const struct e
         if (!j->segment)
             return WS__ERROR__INVALID_VALUE;
         j->segment->n_jobs++;
-        if (!owns(c, m->bulk == WS__COPY__BULK__STAGED_SRC ? m->dst : m->src,
-                  m->bulk == WS__COPY__BULK__STAGED_SRC ? x->dst_reach : x->src_reach))
+        if (m->bulk == WS__COPY__BULK__STAGED_SRC ? !writable(c, m->dst, x->dst_reach)
+                                                  : !readable(c, m->src, x->src_reach))
             return WS__ERROR__INVALID_VALUE;
         p = j->segment->data + m->segment_offset;
         if (m->bulk == WS__COPY__BULK__STAGED_SRC)
@@ -128,7 +132,7 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, const struct e
         return WS__ERROR__OK;
     case WS__COPY__BULK__FRAME_SRC:
         if (!m->frame || m->frame >= msg->n_frames ||
-            zmq_msg_size(&msg->frames[m->frame]) != x->bytes || !owns(c, m->dst, x->dst_reach))
+            zmq_msg_size(&msg->frames[m->frame]) != x->bytes || !writable(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
         zmq_msg_init(&j->frame);
         j->has_frame = true;
@@ -137,7 +141,7 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, const struct e
         j->op.copy.src_host = zmq_msg_data(&j->frame);
         return WS__ERROR__OK;
     case WS__COPY__BULK__REPLY_DST:
-        if (!replies || x->bytes > l->max_message_bytes || !owns(c, m->src, x->src_reach))
+        if (!replies || x->bytes > l->max_message_bytes || !readable(c, m->src, x->src_reach))
             return WS__ERROR__INVALID_VALUE;
         j->op.copy.dst_host = j->buffer = malloc(x->bytes);
         return j->buffer ? WS__ERROR__OK : WS__ERROR__OUT_OF_MEMORY;
@@ -199,7 +203,7 @@ static bool fill_owned(struct ws_client *c, const Ws__Fill *m)
     if (__builtin_mul_overflow(height - 1, m->pitch_bytes, &span) ||
         __builtin_add_overflow(span, m->width_bytes, &span))
         return false;
-    return owns(c, m->dst, height > 1 ? span : m->width_bytes);
+    return writable(c, m->dst, height > 1 ? span : m->width_bytes);
 }
 
 Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, bool *ret_queued)

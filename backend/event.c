@@ -15,9 +15,10 @@ struct ws_event *ws_event_find(struct ws_client *c, uint64_t id)
 
 bool ws_event_done(const struct ws_event *e, uint64_t *ret_end_ns)
 {
-    if (e->latest && !e->latest->done)
+    const struct ws_event_state *t = e->state;
+    if (t->latest && !t->latest->done)
         return false;
-    *ret_end_ns = e->latest ? e->latest->end_ns : e->end_ns;
+    *ret_end_ns = t->latest ? t->latest->end_ns : t->end_ns;
     return true;
 }
 
@@ -44,7 +45,8 @@ void ws_record_finish(struct ws_record *r, uint64_t end_ns)
     while (j) {
         struct ws_job *next = j->next;
         struct ws_client *c = j->client;
-        r->context->seen_ns = WS_MAX(r->context->seen_ns, end_ns);
+        if (r->context->client == c)
+            r->context->seen_ns = WS_MAX(r->context->seen_ns, end_ns);
         ws_client_reply_error(c, j->seq, ws_client_take_error(c), c->error_text);
         ws_client_retire(c, 1);
         ws_job_free(j);
@@ -58,24 +60,55 @@ static Ws__Error no_memory(struct ws_client *c)
     return WS__ERROR__INTERNAL;
 }
 
-static Ws__Error event_get(struct ws_client *c, uint64_t id, struct ws_event **ret)
+static void state_unref(struct ws_server *s, struct ws_event_state *t)
 {
-    struct ws_event *e = ws_event_find(c, id);
-    if (!e) {
-        if (c->n_events >= c->server->config->limits.max_events) {
-            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events",
-                           c->server->config->limits.max_events);
-            return WS__ERROR__LIMIT_EXCEEDED;
-        }
-        e = ws_alloc(sizeof *e);
-        if (!e)
-            return no_memory(c);
-        e->id = id;
-        HASH_ADD(hh, c->events, id, sizeof e->id, e);
-        c->n_events++;
+    if (--t->n_refs)
+        return;
+    if (t->is_shared)
+        HASH_DEL(s->shared_events, t);
+    if (t->latest)
+        ws_record_unref(t->latest);
+    free(t);
+}
+
+/* Adds an event; @state: gets a reference, NULL: a new one. */
+static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_state *state,
+                           struct ws_event **ret)
+{
+    if (c->n_events >= c->server->config->limits.max_events) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events",
+                       c->server->config->limits.max_events);
+        return WS__ERROR__LIMIT_EXCEEDED;
     }
+    struct ws_event *e = ws_alloc(sizeof *e);
+    if (e && !state)
+        state = ws_alloc(sizeof *state);
+    if (!e || !state) {
+        free(e);
+        return no_memory(c);
+    }
+    state->n_refs++;
+    e->id = id;
+    e->state = state;
+    HASH_ADD(hh, c->events, id, sizeof e->id, e);
+    c->n_events++;
     *ret = e;
     return WS__ERROR__OK;
+}
+
+Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret)
+{
+    struct ws_event *e = ws_event_find(c, id);
+    if (!e)
+        return event_add(c, id, NULL, ret);
+    *ret = e;
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_event_import(struct ws_client *c, uint64_t id, struct ws_event_state *state)
+{
+    struct ws_event *e;
+    return ws_event_find(c, id) ? WS__ERROR__INVALID_HANDLE : event_add(c, id, state, &e);
 }
 
 Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq,
@@ -85,7 +118,7 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
     struct ws_event *e;
     if (!s)
         return WS__ERROR__INVALID_HANDLE;
-    Ws__Error err = event_get(c, m->event, &e);
+    Ws__Error err = ws_event_get(c, m->event, &e);
     if (err)
         return err;
     struct ws_record *r = ws_alloc(sizeof *r);
@@ -99,15 +132,17 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
     r->n_refs = 2; /* the job, the event */
     j->record = r;
     j->seq = seq;
-    if (e->latest)
-        ws_record_unref(e->latest);
-    e->latest = r;
-    e->context = s->context;
+    struct ws_event_state *t = e->state;
+    if (t->latest)
+        ws_record_unref(t->latest);
+    t->latest = r;
+    t->context = s->context;
+    t->recorded = true;
     *ret_queued = true;
     ws_stream_push(s, j);
     if (!c->dropped && r->done) { /* the usual case: keep the time only */
-        e->latest = NULL;
-        e->end_ns = r->end_ns;
+        t->latest = NULL;
+        t->end_ns = r->end_ns;
         ws_record_unref(r);
     }
     return WS__ERROR__OK;
@@ -125,8 +160,8 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
     struct ws_job *j = ws_job_new(c, WS_JOB_WAIT);
     if (!j)
         return WS__ERROR__INTERNAL;
-    if (e->latest) {
-        j->record = e->latest;
+    if (e->state->latest) {
+        j->record = e->state->latest;
         j->record->n_refs++;
     } else { /* done: only its time counts for what follows */
         j->record = ws_alloc(sizeof *j->record);
@@ -135,7 +170,7 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
             return no_memory(c);
         }
         *j->record = (struct ws_record){
-            .n_refs = 1, .done = true, .end_ns = e->end_ns, .context = e->context};
+            .n_refs = 1, .done = true, .end_ns = e->state->end_ns, .context = e->state->context};
         ws_list_init(&j->record->streams);
     }
     j->seq = seq;
@@ -148,8 +183,7 @@ static void event_free(struct ws_client *c, struct ws_event *e)
 {
     HASH_DEL(c->events, e);
     c->n_events--;
-    if (e->latest)
-        ws_record_unref(e->latest);
+    state_unref(c->server, e->state);
     free(e);
 }
 
@@ -160,12 +194,23 @@ void ws_event_destroy(struct ws_client *c, uint64_t id)
         event_free(c, e);
 }
 
+/* Others keep what was recorded on contexts of @c (@x: on this one), but it is nobody's any more. */
+static void forget_shared(struct ws_server *s, const struct ws_client *c,
+                          const struct ws_context *x)
+{
+    struct ws_event_state *t, *next;
+    HASH_ITER (hh, s->shared_events, t, next)
+        if (t->context && (x ? t->context == x : t->context->client == c))
+            t->context = NULL;
+}
+
 void ws_events_forget_context(struct ws_client *c, struct ws_context *x)
 {
     struct ws_event *e, *next;
     HASH_ITER (hh, c->events, e, next)
-        if (e->context == x)
+        if (e->state->context == x)
             event_free(c, e);
+    forget_shared(c->server, c, x);
 }
 
 void ws_events_free(struct ws_client *c)
@@ -173,4 +218,5 @@ void ws_events_free(struct ws_client *c)
     struct ws_event *e, *next;
     HASH_ITER (hh, c->events, e, next)
         event_free(c, e);
+    forget_shared(c->server, c, NULL);
 }

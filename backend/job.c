@@ -45,6 +45,8 @@ void ws_job_free(struct ws_job *j)
     struct ws_server *s = j->client->server;
     if (j->segment)
         ws_segment_put(j->segment, j->client);
+    if (j->record && j->kind == WS_JOB_RECORD && !j->record->done)
+        ws_record_finish(j->record, 0); /* its client goes: nobody need wait for it */
     if (j->record)
         ws_record_unref(j->record);
     if (j->gate)

@@ -80,6 +80,8 @@ static void reset_context(struct ws_context *x)
     HASH_ITER (hh, c->allocations, a, a_next)
         if (a->context == x && !a->freeing)
             ws_memory_free(a);
+    ws_vmm_reset(x);
+    ws_peers_forget(x);
     ws_events_forget_context(c, x);
     ws_space_drop_heap(c->space, x->gpu->device);
     ws_list_for_each_safe (n, &x->streams) {
@@ -116,6 +118,9 @@ static void act(struct ws_join *join)
         join_end(join,
                  c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
         return;
+    case WS_JOIN_UNMAP:
+        ws_vmm_unmap(c, join->address, join->bytes);
+        break;
     case WS_JOIN_RESET:
         reset_context(join->context);
         break;

@@ -1,41 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Allocations: an object and its one mapping. Its own GPU may use it; other GPUs of the client as far as the client has given them
+ * peer access, or, of memory with access of its own (memory pools), as it says for this one. Copies go between all GPUs anyway. */
 #include "backend/backend.h"
 
 #include "base/alloc.h"
 
-Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, bool internal,
+static void access_of(const struct ws_allocation *a, uint32_t *ret_readers, uint32_t *ret_writers)
+{
+    struct ws_client *c = a->context->client;
+    uint32_t own = UINT32_C(1) << a->context->gpu->device->index, peers = 0;
+    for (uint32_t i = 0; !a->own_access && i < c->n_contexts; i++)
+        if (c->contexts[i].peers >> a->context->index & 1)
+            peers |= UINT32_C(1) << c->contexts[i].gpu->device->index;
+    *ret_readers = own | peers | a->more_readers;
+    *ret_writers = own | peers | a->more_writers;
+}
+
+void ws_memory_set_access(struct ws_allocation *a)
+{
+    struct ws_client *c = a->context->client;
+    uint32_t readers, writers;
+    access_of(a, &readers, &writers);
+    if (ws_space_set_access(c->space, a->va, readers, writers))
+        ws_log(WS_ERROR, "memory: access not set client=%u va=0x%llx", c->id,
+               (unsigned long long)a->va);
+}
+
+/* Finds an address for a->hold's object. On an error nothing is left of it. */
+static Ws__Error place(struct ws_allocation *a)
+{
+    struct ws_client *c = a->context->client;
+    uint32_t readers, writers;
+    a->bytes = a->hold.object->bytes;
+    access_of(a, &readers, &writers);
+    if (!ws_va_alloc(&c->va, a->bytes, &a->va)) {
+        if (!ws_space_map_memory(c->space, a->va, a->bytes, a->hold.object->memory, 0, readers,
+                                 writers)) {
+            HASH_ADD(hh, c->allocations, va, sizeof a->va, a);
+            return WS__ERROR__OK;
+        }
+        ws_va_free(&c->va, a->va, a->bytes);
+    }
+    ws_hold_drop(&a->hold);
+    free(a);
+    return WS__ERROR__OUT_OF_MEMORY;
+}
+
+Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
                           struct ws_allocation **ret)
 {
-    struct ws_client *c = x->client;
-    uint64_t quota = c->server->config->limits.memory_quota_bytes;
     if (!bytes)
         return WS__ERROR__INVALID_VALUE;
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
-    bytes = WS_ALIGN_UP(bytes, WS_DEVICE_PAGE_BYTES);
-    if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes))
-        return WS__ERROR__OUT_OF_MEMORY;
     struct ws_allocation *a = ws_alloc(sizeof *a);
     if (!a)
         return WS__ERROR__OUT_OF_MEMORY;
-    if (ws_va_alloc(&c->va, bytes, &a->va)) {
-        free(a);
-        return WS__ERROR__OUT_OF_MEMORY;
-    }
-    if (ws_device_mem_alloc(x->gpu->device, c->space, a->va, bytes)) {
-        ws_va_free(&c->va, a->va, bytes);
-        free(a);
-        return WS__ERROR__OUT_OF_MEMORY;
-    }
-    a->bytes = bytes;
     a->context = x;
-    a->internal = internal;
-    HASH_ADD(hh, c->allocations, va, sizeof a->va, a);
-    c->stats.memory_bytes += bytes;
-    c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
-    c->stats.used_gpus |= 1u << x->gpu->device->index;
-    *ret = a;
-    return WS__ERROR__OK;
+    a->internal = flags & WS_MEMORY_INTERNAL;
+    a->own_access = flags & WS_MEMORY_OWN_ACCESS;
+    Ws__Error e = ws_object_new(x, WS_ALIGN_UP(bytes, WS_DEVICE_PAGE_BYTES), &a->hold);
+    if (e) {
+        free(a);
+        return e;
+    }
+    e = place(a);
+    if (!e)
+        *ret = a;
+    return e;
+}
+
+Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t more,
+                           struct ws_allocation **ret)
+{
+    struct ws_allocation *a = ws_alloc(sizeof *a);
+    if (!a)
+        return WS__ERROR__OUT_OF_MEMORY;
+    a->context = x;
+    a->more_readers = a->more_writers = more;
+    ws_hold_take(&a->hold, o, x->client);
+    Ws__Error e = place(a);
+    if (!e)
+        *ret = a;
+    return e;
 }
 
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va)
@@ -53,8 +100,8 @@ void ws_memory_free(struct ws_allocation *a)
         ws_log(WS_ERROR, "memory: unmap failed client=%u va=0x%llx r=%d", c->id,
                (unsigned long long)a->va, r);
     ws_va_free(&c->va, a->va, a->bytes);
-    c->stats.memory_bytes -= a->bytes;
     HASH_DEL(c->allocations, a);
+    ws_hold_drop(&a->hold);
     free(a);
 }
 

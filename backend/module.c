@@ -79,7 +79,7 @@ static Ws__Error place_variables(struct ws_module *m)
         if (!total)
             break;
         if (!pass) {
-            Ws__Error e = ws_memory_alloc(m->context, total, true, &m->variables);
+            Ws__Error e = ws_memory_alloc(m->context, total, WS_MEMORY_INTERNAL, &m->variables);
             if (e)
                 return e;
         }

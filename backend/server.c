@@ -80,6 +80,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->polling);
     ws_list_init(&s->side_conns);
     for (uint32_t i = 0; i < n_devices; i++) {
+        s->gpus[i].server = s;
         s->gpus[i].device = devices[i];
         make_uuid(&s->gpus[i]);
     }
@@ -110,6 +111,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
+    ws_exports_free(s);
     ws_side_end(s);
     ws_loader_free(s);
     ws_ledger_deinit(&s->not_supported);
@@ -221,13 +223,20 @@ static void do_sync_stream(const struct call *k, uint64_t id)
     ws_stream_push(s, j);
 }
 
+/* The client knows now that @e was done at @end_ns. */
+static void note_seen(const struct call *k, const struct ws_event *e, uint64_t end_ns)
+{
+    struct ws_context *x = e ? e->state->context : NULL;
+    if (x && x->client == k->c)
+        x->seen_ns = WS_MAX(x->seen_ns, end_ns);
+}
+
 static void do_sync_event(const struct call *k, uint64_t id)
 {
     struct ws_event *e = ws_event_find(k->c, id);
     uint64_t end_ns;
     if (!e || ws_event_done(e, &end_ns)) {
-        if (e && e->context)
-            e->context->seen_ns = WS_MAX(e->context->seen_ns, end_ns);
+        note_seen(k, e, end_ns);
         Ws__Error err = ws_client_take_error(k->c);
         ws_client_reply_error(k->c, k->seq, err, k->c->error_text);
         ws_client_retire(k->c, 1);
@@ -237,8 +246,8 @@ static void do_sync_event(const struct call *k, uint64_t id)
     if (!j)
         return;
     j->seq = k->seq;
-    j->next = e->latest->syncs;
-    e->latest->syncs = j;
+    j->next = e->state->latest->syncs;
+    e->state->latest->syncs = j;
 }
 
 static void do_sync(const struct call *k, const Ws__Sync *m)
@@ -277,9 +286,8 @@ static void do_query(const struct call *k, const Ws__Query *m)
             reply(k, WS__ERROR__NOT_READY);
             return;
         }
-        if (e && e->context)
-            e->context->seen_ns = WS_MAX(e->context->seen_ns, end_ns);
-        reply_values(k, end_ns, e != NULL);
+        note_seen(k, e, end_ns);
+        reply_values(k, end_ns, e && e->state->recorded);
     } else {
         reply(k, WS__ERROR__INVALID_VALUE);
     }
@@ -289,26 +297,95 @@ static void do_mem_alloc(const struct call *k, const Ws__MemAlloc *m)
 {
     struct ws_context *x = context(k, m->device);
     struct ws_allocation *a;
-    Ws__Error e = x ? ws_memory_alloc(x, m->bytes, false, &a) : WS__ERROR__INVALID_DEVICE;
+    Ws__Error e = x ? ws_memory_alloc(x, m->bytes, m->own_access ? WS_MEMORY_OWN_ACCESS : 0, &a) : WS__ERROR__INVALID_DEVICE;
     if (e)
         reply(k, e);
     else
         reply_values(k, a->va, 0);
 }
 
-static void do_mem_free(const struct call *k, uint64_t va)
+static void do_mem_free(const struct call *k, uint64_t va, bool replies)
 {
     struct ws_allocation *a = ws_memory_find(k->c, va);
     if (!a || a->internal || a->freeing) {
-        reply(k, WS__ERROR__INVALID_HANDLE);
+        (replies ? reply : done)(k, WS__ERROR__INVALID_HANDLE);
         return;
     }
-    struct ws_join *j = ws_join_new(k->c, WS_JOIN_FREE, k->seq, true);
+    struct ws_join *j = ws_join_new(k->c, WS_JOIN_FREE, k->seq, replies);
     if (!j)
         return;
     a->freeing = true;
     j->allocation = a;
     ws_join_start(j, NULL); /* other devices' kernels may use it too */
+}
+
+static void do_mem_unmap(const struct call *k, const Ws__MemUnmap *m)
+{
+    Ws__Error e = ws_vmm_unmap_begin(k->c, m->address, m->bytes);
+    if (e) {
+        reply(k, e);
+        return;
+    }
+    struct ws_join *j = ws_join_new(k->c, WS_JOIN_UNMAP, k->seq, true);
+    if (!j)
+        return;
+    j->address = m->address;
+    j->bytes = m->bytes;
+    ws_join_start(j, NULL);
+}
+
+static void do_va_reserve(const struct call *k, const Ws__VaReserve *m)
+{
+    uint64_t va;
+    Ws__Error e = ws_va_reserve(k->c, m, &va);
+    if (e)
+        reply(k, e);
+    else
+        reply_values(k, va, 0);
+}
+
+static void do_share(const struct call *k, const Ws__Share *m)
+{
+    Ws__Reply r = WS__REPLY__INIT;
+    r.seq = k->seq;
+    r.error = ws_share(k->c, m, &r);
+    if (r.error)
+        r.text = (char *)error_text(r.error);
+    ws_client_reply(k->c, &r);
+    ws_client_retire(k->c, 1);
+}
+
+/* Commands about physical memory and addresses. */
+static bool memory_command(const struct call *k, const Ws__Command *m)
+{
+    switch (m->c_case) {
+    case WS__COMMAND__C_MEM_CREATE:
+        reply(k, ws_handle_create(k->c, m->mem_create));
+        return true;
+    case WS__COMMAND__C_VA_RESERVE:
+        do_va_reserve(k, m->va_reserve);
+        return true;
+    case WS__COMMAND__C_VA_FREE:
+        reply(k, ws_va_unreserve(k->c, m->va_free));
+        return true;
+    case WS__COMMAND__C_MEM_MAP:
+        reply(k, ws_vmm_map(k->c, m->mem_map));
+        return true;
+    case WS__COMMAND__C_MEM_UNMAP:
+        do_mem_unmap(k, m->mem_unmap);
+        return true;
+    case WS__COMMAND__C_MEM_ACCESS:
+        reply(k, ws_vmm_access(k->c, m->mem_access));
+        return true;
+    case WS__COMMAND__C_SHARE:
+        do_share(k, m->share);
+        return true;
+    case WS__COMMAND__C_PEER_ACCESS:
+        reply(k, ws_peer_access(k->c, m->peer_access));
+        return true;
+    default:
+        return false;
+    }
 }
 
 static void do_mem_info(const struct call *k, uint32_t device)
@@ -516,6 +593,12 @@ static bool object_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_HOST_UNMAP:
         do_host_unmap(k, m->host_unmap);
         return true;
+    case WS__COMMAND__C_MEM_RELEASE:
+        done(k, ws_handle_release(k->c, m->mem_release));
+        return true;
+    case WS__COMMAND__C_MEM_FREE_ASYNC:
+        do_mem_free(k, m->mem_free_async, false);
+        return true;
     case WS__COMMAND__C_NOT_SUPPORTED:
         do_not_supported(k, m->not_supported);
         return true;
@@ -559,7 +642,7 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         do_mem_alloc(k, m->mem_alloc);
         return true;
     case WS__COMMAND__C_MEM_FREE:
-        do_mem_free(k, m->mem_free->address);
+        do_mem_free(k, m->mem_free->address, true);
         return true;
     case WS__COMMAND__C_MODULE_LOAD:
         ws_module_load(k->c, m->module_load, k->seq);
@@ -580,7 +663,7 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         do_limit(k, m->limit);
         return true;
     default:
-        return false;
+        return memory_command(k, m);
     }
 }
 

@@ -18,6 +18,7 @@
 enum { UNBOUND_MAX = 256, EVENTS = 64 };
 
 struct ws_side_conn {
+    enum ws_side_source source;
     int fd;
     struct ws_client *client; /* NULL: no hello yet */
     uint64_t since_ns;
@@ -112,6 +113,7 @@ static void accept_all(struct ws_server *s)
             free(k);
             continue;
         }
+        k->source = WS_SIDE_SOURCE_CONN;
         k->fd = fd;
         k->since_ns = ws_clock_ns();
         ws_list_append(&s->side_conns, &k->node);
@@ -168,7 +170,8 @@ static Ws__Error free_segment(struct ws_client *c, const struct ws_side_request 
 }
 
 /* Return: false: the connection is of no use any more. */
-static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_side_request *q)
+static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_side_request *q,
+                   int came)
 {
     struct ws_side_reply a = {0};
     int fd = -1;
@@ -180,6 +183,10 @@ static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_
         a.error = make_segment(k->client, q, &a, &fd);
     else if (q->kind == WS_SIDE_FREE)
         a.error = free_segment(k->client, q);
+    else if (q->kind == WS_SIDE_EXPORT)
+        a.error = ws_export_new(k->client, q->bytes, &fd);
+    else if (q->kind == WS_SIDE_IMPORT)
+        a.error = ws_export_import(k->client, came, q->bytes, &a);
     else
         a.error = WS__ERROR__INVALID_VALUE;
     int r = ws_side_send(k->fd, &a, sizeof a, fd, MSG_DONTWAIT);
@@ -193,10 +200,14 @@ static bool serve(struct ws_server *s, struct ws_side_conn *k)
 {
     struct ws_side_request q;
     for (;;) {
-        ssize_t n = ws_side_recv(k->fd, &q, sizeof q, NULL, MSG_DONTWAIT);
+        int came = -1;
+        ssize_t n = ws_side_recv(k->fd, &q, sizeof q, &came, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EWOULDBLOCK)
             return true;
-        if (n != sizeof q || !answer(s, k, &q))
+        bool good = n == sizeof q && answer(s, k, &q, came);
+        if (came >= 0)
+            close(came);
+        if (!good)
             return false;
     }
 }
@@ -208,11 +219,15 @@ void ws_server_side_turn(struct ws_server *s)
         return;
     int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
     for (int i = 0; i < n; i++) {
-        struct ws_side_conn *k = events[i].data.ptr;
+        struct ws_side_conn *k = events[i].data.ptr; /* or an export: both begin with their source */
         if (!k) {
             accept_all(
                 s); /* may close connections that are not bound: their events of this round are void */
             return;
+        }
+        if (k->source == WS_SIDE_SOURCE_EXPORT) {
+            ws_export_closed(events[i].data.ptr);
+            continue;
         }
         if (serve(s, k))
             continue;

@@ -39,7 +39,13 @@ int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, ui
     if (!va || va % WS_DEVICE_PAGE_BYTES || !bytes || bytes % WS_DEVICE_PAGE_BYTES ||
         va + bytes < va)
         return ws_raise(-EINVAL);
-    return d->ops->mem_alloc(d, s, va, bytes);
+    struct ws_memory *m;
+    int r = ws_device_memory_new(d, bytes, &m);
+    if (r)
+        return r;
+    r = ws_space_map_memory(s, va, bytes, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL);
+    ws_memory_unref(m);
+    return r;
 }
 
 int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,

@@ -39,12 +39,15 @@ enum ws_device_clock { /* design, "Software GPU" */
 
 /* ---- address space of one client: what its kernels and copies may touch; shared by all its devices ---- */
 struct ws_space;
-enum { WS_MAP_READONLY = 1u << 0 };
+enum { WS_MAP_READONLY = 1u << 0 }; /* nobody who asked may write */
+#define WS_ACCESS_ALL UINT32_MAX
+enum { WS_ACCESS_DEVICES = 32 }; /* masks of devices by ws_device.index; a device beyond has no bit */
 /* A mapping: [va, va + bytes) is backed by host memory at @host of this process. */
 struct ws_mapping {
     uint64_t va, bytes;
     uint8_t *host;
     uint32_t flags;
+    uint32_t readers, writers; /* the devices whose kernels may read, write */
     struct ws_device
         *device; /* whose memory; NULL: the client's own host memory (pinned, staged) */
 };
@@ -56,9 +59,30 @@ struct ws_space *ws_space_free(struct ws_space *s);
 WS_MUST_CHECK int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host);
 /* The mapping whose range holds [va, va + bytes) whole. Return: true with a copy in *ret. Any thread. */
 bool ws_space_find(const struct ws_space *s, uint64_t va, uint64_t bytes, struct ws_mapping *ret);
+/* Whether [va, va + bytes) is mapped without a hole, by one mapping or several, and may be written if asked. Any thread. */
+bool ws_space_covers(const struct ws_space *s, uint64_t va, uint64_t bytes, bool write);
+/* Who may read and write the mapping that starts at @va, from now on. Return: 0 or -ENOENT. */
+WS_MUST_CHECK int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers,
+                                      uint32_t writers);
 /* Removes the mapping that starts at @va; its memory goes back to its device. Kernels still running may not use it any more
  * (the caller makes sure, or they fault). Return: 0 or -ENOENT. */
 WS_MUST_CHECK int ws_space_unmap(struct ws_space *s, uint64_t va);
+
+/* ---- physical memory: made by a device, mapped into any number of spaces at any number of places ---- */
+struct ws_memory;
+/* Where a device has put it. @release is called once nobody can see the memory any more, on any thread, without locks. */
+struct ws_backing {
+    uint8_t *host;
+    void (*release)(void *arg, uint8_t *host, uint64_t bytes);
+    void *arg;
+};
+struct ws_memory *ws_memory_ref(struct ws_memory *m);   /* any thread */
+struct ws_memory *ws_memory_unref(struct ws_memory *m); /* NULL ok; returns NULL. Any thread */
+/* Maps [offset, offset + bytes) of @m at @va; the mapping holds a reference. Return: 0, -EEXIST, -EINVAL (empty, wraps, beyond
+ * the memory's end), -ENOMEM. Ends with ws_space_unmap(). */
+WS_MUST_CHECK int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes,
+                                      struct ws_memory *m, uint64_t offset, uint32_t readers,
+                                      uint32_t writers);
 
 /* ---- operations ---- */
 enum ws_dev_error { /* translated to CUDA codes at the frontend's edge, in one function */
@@ -182,7 +206,7 @@ struct ws_device_telemetry {
 struct ws_device_ops {
     const char *name; /* "soft" */
     void (*close)(struct ws_device *d);
-    int (*mem_alloc)(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes);
+    int (*mem_alloc)(struct ws_device *d, uint64_t bytes, struct ws_backing *ret);
     int (*module_load)(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret,
                        struct ws_diags *diags);
     void (*module_unload)(struct ws_dmodule *m);
@@ -217,9 +241,12 @@ WS_MUST_CHECK int ws_device_open_soft(struct ws_device **ret, const struct ws_gp
 /* Nothing may be in flight, no instance and no module alive. NULL ok. */
 void ws_device_close(struct ws_device *d);
 
-/* Backs [va, va+bytes) of @s with zeroed memory of @d. @va, @bytes: multiples of WS_DEVICE_PAGE_BYTES.
- * Return: 0, WS_DEV_E_NO_MEMORY (catalog's memory_bytes reached), -EEXIST, -EINVAL, -ENOMEM. Freed by ws_space_unmap(). */
 enum { WS_DEVICE_PAGE_BYTES = 512 };
+/* Zeroed memory of @d. @bytes: a multiple of WS_DEVICE_PAGE_BYTES. The caller owns a reference.
+ * Return: 0, WS_DEV_E_NO_MEMORY (catalog's memory_bytes reached), -EINVAL, -ENOMEM. */
+WS_MUST_CHECK int ws_device_memory_new(struct ws_device *d, uint64_t bytes, struct ws_memory **ret);
+/* Both at once: backs [va, va+bytes) of @s with zeroed memory of @d. @va, @bytes: multiples of WS_DEVICE_PAGE_BYTES.
+ * Return: 0, WS_DEV_E_NO_MEMORY (catalog's memory_bytes reached), -EEXIST, -EINVAL, -ENOMEM. Freed by ws_space_unmap(). */
 WS_MUST_CHECK int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va,
                                       uint64_t bytes);
 

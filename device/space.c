@@ -30,7 +30,7 @@
 struct slot { /* atomics: read by any thread; the rest: under lock */
     _Atomic uint64_t va, bytes;
     _Atomic(uint8_t *) host;
-    _Atomic uint32_t flags;
+    _Atomic uint32_t readers, writers;
     _Atomic(struct ws_device *) device;
     ws_space_release_fn *release;
     void *release_arg;
@@ -191,7 +191,9 @@ static bool lookup(const struct ws_space *s, uint64_t va, struct ws_mapping *ret
             ret->va = LOAD(x->va);
             ret->bytes = LOAD(x->bytes);
             ret->host = LOAD(x->host);
-            ret->flags = LOAD(x->flags);
+            ret->readers = LOAD(x->readers);
+            ret->writers = LOAD(x->writers);
+            ret->flags = ret->writers ? 0 : WS_MAP_READONLY;
             ret->device = LOAD(x->device);
             found = va >= ret->va && va - ret->va < ret->bytes;
         }
@@ -209,11 +211,35 @@ bool ws_space_find(const struct ws_space *s, uint64_t va, uint64_t bytes, struct
     return true;
 }
 
+bool ws_space_find_as(const struct ws_space *s, uint32_t who, uint64_t va, uint64_t bytes,
+                      struct ws_mapping *ret)
+{
+    if (!ws_space_find(s, va, bytes, ret) || !(ret->readers & who))
+        return false;
+    if (!(ret->writers & who))
+        ret->flags |= WS_MAP_READONLY;
+    return true;
+}
+
+bool ws_space_covers(const struct ws_space *s, uint64_t va, uint64_t bytes, bool write)
+{
+    struct ws_mapping m;
+    for (;;) {
+        if (!lookup(s, va, &m) || !m.readers || (write && !m.writers))
+            return false;
+        uint64_t n = m.bytes - (va - m.va);
+        if (bytes <= n)
+            return true;
+        va += n;
+        bytes -= n;
+    }
+}
+
 bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,
                       uint64_t *ret_bytes, uint32_t *ret_flags, struct ws_device **ret_device)
 {
     struct ws_mapping m;
-    if (!lookup(s, va, &m))
+    if (!lookup(s, va, &m) || !m.readers)
         return false;
     *ret_host = m.host + (va - m.va);
     *ret_bytes = m.bytes - (va - m.va);
@@ -274,9 +300,10 @@ static struct table *table_with_room(struct table *t)
     return bigger;
 }
 
-static int map_locked(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags,
-                      struct ws_device *d, ws_space_release_fn *release, void *arg)
+static int map_locked(struct ws_space *s, const struct ws_mapping *m, ws_space_release_fn *release,
+                      void *arg)
 {
+    uint64_t va = m->va, bytes = m->bytes;
     struct table *t = s->table;
     uint32_t i = upper_bound(t, t->n, va);
     if (i) {
@@ -300,9 +327,10 @@ static int map_locked(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
     write_begin(s);
     STORE(x->va, va);
     STORE(x->bytes, bytes);
-    STORE(x->host, (uint8_t *)host);
-    STORE(x->flags, flags);
-    STORE(x->device, d);
+    STORE(x->host, m->host);
+    STORE(x->readers, m->readers);
+    STORE(x->writers, m->writers);
+    STORE(x->device, m->device);
     for (uint32_t k = t->n; k > i; k--)
         entry_move(&t->v[k], &t->v[k - 1]);
     STORE(t->v[i].va, va);
@@ -310,25 +338,57 @@ static int map_locked(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
     STORE(t->n, t->n + 1);
     STORE(s->table, t);
     write_end(s);
-    if (d)
+    if (m->device)
         s->device_bytes += bytes;
     return 0;
 }
 
-int ws_space_map_device(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, uint32_t flags,
-                        struct ws_device *d, ws_space_release_fn *release, void *arg)
+int ws_space_map(struct ws_space *s, const struct ws_mapping *m, ws_space_release_fn *release,
+                 void *arg)
 {
-    if (!bytes || va + bytes < va || !host)
+    if (!m->bytes || m->va + m->bytes < m->va || !m->host)
         return ws_raise(-EINVAL);
     pthread_mutex_lock(&s->lock);
-    int r = map_locked(s, va, bytes, host, flags, d, release, arg);
+    int r = map_locked(s, m, release, arg);
     pthread_mutex_unlock(&s->lock);
     return r;
 }
 
 int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
-    return ws_space_map_device(s, va, bytes, host, 0, NULL, NULL, NULL);
+    return ws_space_map(s,
+                        &(struct ws_mapping){.va = va,
+                                             .bytes = bytes,
+                                             .host = host,
+                                             .readers = WS_ACCESS_ALL,
+                                             .writers = WS_ACCESS_ALL},
+                        NULL, NULL);
+}
+
+/* The slot of the mapping that starts at @va, and its index. Lock held. */
+static struct slot *slot_at(struct ws_space *s, uint64_t va, uint32_t *ret_index)
+{
+    struct table *t = s->table;
+    uint32_t i = upper_bound(t, t->n, va);
+    if (!i || t->v[i - 1].va != va)
+        return NULL;
+    *ret_index = i - 1;
+    return t->v[i - 1].slot;
+}
+
+int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers, uint32_t writers)
+{
+    uint32_t i;
+    pthread_mutex_lock(&s->lock);
+    struct slot *x = slot_at(s, va, &i);
+    if (x) {
+        write_begin(s);
+        STORE(x->readers, readers);
+        STORE(x->writers, writers);
+        write_end(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return x ? 0 : -ENOENT;
 }
 
 /* Moves the epoch on as far as its users let it. Lock held. Return: slots whose memory nobody sees any more. */
@@ -374,12 +434,12 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
 {
     pthread_mutex_lock(&s->lock);
     struct table *t = s->table;
-    uint32_t i = upper_bound(t, t->n, va);
-    if (!i || t->v[i - 1].va != va) {
+    uint32_t i;
+    struct slot *x = slot_at(s, va, &i);
+    if (!x) {
         pthread_mutex_unlock(&s->lock);
         return -ENOENT;
     }
-    struct slot *x = t->v[--i].slot;
     x->limbo_host = x->host;
     x->limbo_bytes = x->bytes;
     if (x->device)

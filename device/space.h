@@ -8,11 +8,14 @@
 /* Gives a mapping's memory back. Called without locks, on the thread that unmapped it or that left the space last. */
 typedef void ws_space_release_fn(void *arg, uint8_t *host, uint64_t bytes);
 
-/* As ws_space_map_host(), for memory of @d: @release(@arg, @host, @bytes) is called once nobody can see the memory any more.
- * On an error it is not called. */
-WS_MUST_CHECK int ws_space_map_device(struct ws_space *s, uint64_t va, uint64_t bytes, void *host,
-                                      uint32_t flags, struct ws_device *d,
-                                      ws_space_release_fn *release, void *arg);
+/* As ws_space_map_host(), with a device and access: @release(@arg, @host, @bytes) is called once nobody can see the memory any
+ * more. On an error it is not called. @m->flags is not read. */
+WS_MUST_CHECK int ws_space_map(struct ws_space *s, const struct ws_mapping *m,
+                               ws_space_release_fn *release, void *arg);
+
+/* As ws_space_find(), as the devices of mask @who see it: not there if they may not read, read-only if they may not write. */
+bool ws_space_find_as(const struct ws_space *s, uint32_t who, uint64_t va, uint64_t bytes,
+                      struct ws_mapping *ret);
 
 /* Between enter and leave the memory of every mapping that ws_space_find() returned stays valid, even when it is unmapped
  * meanwhile. Any thread; may nest. Leave takes what enter returned. */
@@ -20,7 +23,7 @@ WS_MUST_CHECK unsigned ws_space_enter(struct ws_space *s);
 void ws_space_leave(struct ws_space *s, unsigned epoch);
 
 /* As ws_space_find(), without copying what a copy does not need: host address of @va and how many bytes follow it in the same
- * mapping. Return: false if @va is not mapped. */
+ * mapping. Return: false if @va is not mapped, or no device may read it. */
 bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,
                       uint64_t *ret_bytes, uint32_t *ret_flags, struct ws_device **ret_device);
 

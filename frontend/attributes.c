@@ -173,8 +173,16 @@ bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret)
         v = 1;
         break; /* host memory can be registered, */
     case 91:
-        v = 0;
-        break; /* but not used on the device by its host address */
+        v = host;
+        break; /* and used on the device by its host address */
+    case 102:
+        v = 1;
+        break; /* virtual memory management, */
+    case 103:
+    case 119:
+    case 125:
+        v = host;
+        break; /* its handles as descriptors; those of pools; events between processes */
     case 106:
         v = (int)d->max_blocks_per_sm;
         break;

@@ -16,14 +16,34 @@
 
 enum { SIDE_TIMEOUT_S = 10 };
 
-/* @ret_fd: the descriptor that came along, or -1. Return: 0 with the daemon's answer in *ret, or -errno. */
-static int side_request(struct ws_channel *c, const struct ws_side_request *q,
+union fd_control {
+    struct cmsghdr h;
+    char b[CMSG_SPACE(sizeof(int))];
+};
+
+static ssize_t send_request(int side_fd, const struct ws_side_request *q, int pass_fd)
+{
+    union fd_control control = {0};
+    struct iovec iov = {(void *)q, sizeof *q};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (pass_fd >= 0) {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof control;
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &pass_fd, sizeof pass_fd);
+    }
+    return sendmsg(side_fd, &m, MSG_NOSIGNAL);
+}
+
+/* @pass_fd: goes along, or -1. @ret_fd: the descriptor that came along, or -1.
+ * Return: 0 with the daemon's answer in *ret, or -errno. */
+static int side_request(struct ws_channel *c, const struct ws_side_request *q, int pass_fd,
                         struct ws_side_reply *ret, int *ret_fd)
 {
-    union {
-        struct cmsghdr h;
-        char b[CMSG_SPACE(sizeof(int))];
-    } control = {0};
+    union fd_control control = {0};
     struct iovec iov = {ret, sizeof *ret};
     struct msghdr m = {.msg_iov = &iov,
                        .msg_iovlen = 1,
@@ -34,7 +54,7 @@ static int side_request(struct ws_channel *c, const struct ws_side_request *q,
     *ret = (struct ws_side_reply){.error = WS__ERROR__INTERNAL};
     pthread_mutex_lock(&c->side_lock);
     do
-        n = send(c->side_fd, q, sizeof *q, MSG_NOSIGNAL);
+        n = send_request(c->side_fd, q, pass_fd);
     while (n < 0 && errno == EINTR);
     if (n == sizeof *q)
         do
@@ -72,7 +92,7 @@ int ws_channel_side_open(struct ws_channel *c)
         setsockopt(c->side_fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
         r = connect(c->side_fd, (struct sockaddr *)&a, sizeof a) < 0
                 ? -errno
-                : side_request(c, &q, &reply, &fd);
+                : side_request(c, &q, -1, &reply, &fd);
     }
     if (!r && fd >= 0)
         close(fd);
@@ -93,7 +113,7 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
     if (c->side_fd < 0)
         return WS__ERROR__NOT_SUPPORTED;
     memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
-    int r = side_request(c, &q, &reply, &fd);
+    int r = side_request(c, &q, -1, &reply, &fd);
     if (r)
         return ws_channel_alive(c) ? WS__ERROR__INTERNAL : WS__ERROR__DISCONNECTED;
     if (reply.error != WS__ERROR__OK || fd < 0) {
@@ -127,8 +147,52 @@ void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s)
     if (s->map)
         munmap(s->map, s->map_bytes);
     memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
-    side_request(c, &q, &reply, &fd);
+    side_request(c, &q, -1, &reply, &fd);
     if (fd >= 0)
         close(fd);
     *s = (struct ws_segment){0};
+}
+
+/* Return: a Ws__Error. */
+static int object_request(struct ws_channel *c, uint32_t kind, uint64_t object, int pass_fd,
+                          struct ws_side_reply *ret, int *ret_fd)
+{
+    struct ws_side_request q = {.kind = kind, .bytes = object};
+    *ret_fd = -1;
+    if (c->side_fd < 0)
+        return WS__ERROR__NOT_SUPPORTED;
+    memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
+    int r = side_request(c, &q, pass_fd, ret, ret_fd);
+    if (r == -EBADF && pass_fd >= 0)
+        return WS__ERROR__INVALID_VALUE;
+    if (r)
+        return ws_channel_alive(c) ? WS__ERROR__INTERNAL : WS__ERROR__DISCONNECTED;
+    return (int)ret->error;
+}
+
+int ws_channel_export(struct ws_channel *c, uint64_t object, int *ret_fd)
+{
+    struct ws_side_reply reply;
+    int fd, r = object_request(c, WS_SIDE_EXPORT, object, -1, &reply, &fd);
+    if (!r && fd < 0)
+        r = WS__ERROR__INTERNAL;
+    if (r && fd >= 0)
+        close(fd);
+    if (!r)
+        *ret_fd = fd;
+    return r;
+}
+
+int ws_channel_import(struct ws_channel *c, int fd, uint64_t object, uint32_t *ret_device,
+                      uint64_t *ret_bytes)
+{
+    struct ws_side_reply reply;
+    int came, r = object_request(c, WS_SIDE_IMPORT, object, fd, &reply, &came);
+    if (came >= 0)
+        close(came);
+    if (!r) {
+        *ret_device = reply.segment;
+        *ret_bytes = reply.bytes;
+    }
+    return r;
 }

@@ -12,8 +12,11 @@
 #include "base/alloc.h"
 #include "frontend/array.h"
 #include "frontend/errors.h"
+#include "frontend/ipc.h"
+#include "frontend/vmm.h"
 #include "frontend/limits.h"
 #include "frontend/module.h"
+#include "frontend/pool.h"
 #include "frontend/work.h"
 #include "frontend/registry.h"
 
@@ -306,6 +309,10 @@ int ws_ctx_reset_device(int device)
     release_all(NULL, device, true);
     ws_work_forget_device(device);
     ws_module_reset_device(device);
+    ws_vmm_reset_device(device);
+    ws_pool_reset_device(device);
+    ws_ipc_reset_device(device);
+    ws_peer_reset_device(device);
     primaries[device].active = false;
     primaries[device].of_runtime = false;
     ws_ctx_reset_limits(&primaries[device]);

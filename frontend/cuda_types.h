@@ -232,6 +232,71 @@ struct cuda_channel_desc {
 struct cuda_mem_location {
     int type, id;
 };
+enum { /* of both APIs */
+       WS_CUDA_LOCATION_NONE,
+       WS_CUDA_LOCATION_DEVICE,
+       WS_CUDA_LOCATION_HOST,
+       WS_CUDA_LOCATION_HOST_NUMA,
+       WS_CUDA_LOCATION_HOST_NUMA_CURRENT
+};
+enum { WS_CUDA_ALLOCATION_PINNED = 1, WS_CUDA_ALLOCATION_MANAGED = 2 };
+enum { WS_CUDA_HANDLE_NONE = 0, WS_CUDA_HANDLE_FD = 1, WS_CUDA_HANDLE_FABRIC = 8, WS_CUDA_HANDLES = 15 };
+enum { WS_CUDA_PROT_NONE = 0, WS_CUDA_PROT_READ = 1, WS_CUDA_PROT_READWRITE = 3 };
+struct cuda_mem_access_desc {
+    struct cuda_mem_location location;
+    int flags; /* WS_CUDA_PROT_… */
+};
+struct cuda_mem_pool_props {
+    int allocType, handleTypes;
+    struct cuda_mem_location location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+};
+_Static_assert(sizeof(struct cuda_mem_pool_props) == 88, "ABI");
+struct cu_mem_allocation_prop { /* CUmemAllocationProp */
+    int type, requestedHandleTypes;
+    struct cuda_mem_location location;
+    void *win32HandleMetaData;
+    struct {
+        unsigned char compressionType, gpuDirectRDMACapable;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } allocFlags;
+};
+_Static_assert(sizeof(struct cu_mem_allocation_prop) == 32, "ABI");
+struct cuda_ipc_handle { /* of memory, of an event, of a pointer from a pool */
+    char bytes[64];
+};
+struct cuda_memcpy_attributes {
+    int srcAccessOrder;
+    struct cuda_mem_location srcLocHint, dstLocHint;
+    unsigned flags;
+};
+_Static_assert(sizeof(struct cuda_memcpy_attributes) == 24, "ABI");
+struct cuda_memcpy_3d_operand {
+    int type; /* 1: pointer, 2: array */
+    union {
+        struct {
+            void *ptr;
+            size_t rowLength, layerHeight; /* in elements */
+            struct cuda_mem_location locHint;
+        } ptr;
+        struct {
+            void *array;
+            struct cuda_pos offset;
+        } array;
+    } op;
+};
+_Static_assert(sizeof(struct cuda_memcpy_3d_operand) == 40, "ABI");
+struct cuda_memcpy_3d_batch_op {
+    struct cuda_memcpy_3d_operand src, dst;
+    struct cuda_extent extent;
+    int srcAccessOrder;
+    unsigned flags;
+};
+_Static_assert(sizeof(struct cuda_memcpy_3d_batch_op) == 112, "ABI");
 
 struct cu_memcpy_2d { /* CUDA_MEMCPY2D_v2 */
     size_t srcXInBytes, srcY;

@@ -345,24 +345,6 @@ WS_DRV_API(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags))
 }
 WS_DRV_ALIAS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2)
 
-/* ---- peers: see cuDeviceCanAccessPeer ---- */
-
-WS_DRV_API(cuCtxEnablePeerAccess, (struct ws_ctx * peer, unsigned flags))
-{
-    WS_DRV_ENTER(c);
-    if (flags)
-        return CUDA_INVALID_VALUE;
-    if (!ws_ctx_valid(peer) || peer == c)
-        return CUDA_INVALID_CONTEXT;
-    return CUDA_PEER_UNSUPPORTED;
-}
-
-WS_DRV_API(cuCtxDisablePeerAccess, (struct ws_ctx * peer))
-{
-    WS_DRV_ENTER(c);
-    return ws_ctx_valid(peer) && peer != c ? CUDA_PEER_NOT_ENABLED : CUDA_INVALID_CONTEXT;
-}
-
 /* No part of a device is set aside for a context: it has all SMs. */
 WS_DRV_API(cuCtxGetExecAffinity, (int *param, int type))
 {

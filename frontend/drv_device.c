@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Device Management", and "Peer Context Memory Access" as far as it asks. */
+/* CUDA Driver API: "Device Management". */
 #include <stdio.h>
 #include <string.h>
 
@@ -131,29 +131,6 @@ WS_DRV_API(cuDeviceGetByPCIBusId, (int *ret, const char *id))
         }
     }
     return CUDA_INVALID_DEVICE;
-}
-
-/* All of a client's devices share one address space, but kernels on one do not yet get at another's memory by promise. */
-WS_DRV_API(cuDeviceCanAccessPeer, (int *ret, int device, int peer))
-{
-    ENTER(d, device);
-    if (!ws_session_device(peer))
-        return CUDA_INVALID_DEVICE;
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    *ret = 0;
-    return CUDA_OK;
-}
-
-WS_DRV_API(cuDeviceGetP2PAttribute, (int *ret, int attribute, int device, int peer))
-{
-    ENTER(d, device);
-    if (!ws_session_device(peer) || device == peer)
-        return CUDA_INVALID_DEVICE;
-    if (!ret || attribute < 1 || attribute > 5)
-        return CUDA_INVALID_VALUE;
-    *ret = 0;
-    return CUDA_OK;
 }
 
 WS_DRV_API(cuDeviceGetExecAffinitySupport, (int *ret, int type, int device))

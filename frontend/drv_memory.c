@@ -7,6 +7,7 @@
 #include "frontend/copy.h"
 #include "frontend/facade.h"
 #include "frontend/hostmem.h"
+#include "frontend/pool.h"
 #include "frontend/work.h"
 
 /* ---- allocation ---- */
@@ -19,6 +20,8 @@ static int alloc(struct ws_ctx *c, uint64_t *ret, size_t bytes)
     if (code)
         return code;
     ws_err e = ws_session_mem_alloc(c->device, bytes, ret);
+    if (e == WS__ERROR__OUT_OF_MEMORY && ws_pool_give_back(c->device))
+        e = ws_session_mem_alloc(c->device, bytes, ret);
     if (!e)
         ws_ctx_own(c, WS_OWNED_MEMORY, *ret);
     return ws_drv_error(e);
@@ -29,7 +32,8 @@ static int release(uint64_t address)
     if (!address)
         return CUDA_OK;
     int code = ws_work_unsafe();
-    if (!code && (code = ws_block_free_outside(address)) < 0)
+    if (!code && (code = ws_block_free_outside(address)) < 0 &&
+        (code = ws_pool_free_now(address)) < 0)
         code = ws_hostmem_free(WS_HOSTMEM_MANAGED, (void *)(uintptr_t)address);
     if (code != CUDA_INVALID_VALUE)
         return code;
@@ -159,19 +163,17 @@ WS_DRV_ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync)
 WS_DRV_ALIAS(cuMemAdvise, cuMemPrefetchAsync)
 WS_DRV_ALIAS(cuMemAdvise_v2, cuMemPrefetchAsync)
 
-/* Noted only: see hostmem.c. */
 WS_DRV_API(cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))
 {
-    enum { PORTABLE = 1 };
+    enum { PORTABLE = 1, DEVICEMAP = 2 };
     WS_DRV_ENTER(c);
     if (!p || !bytes || flags & ~(unsigned)HOSTREGISTER_FLAGS)
         return CUDA_INVALID_VALUE;
-    if (flags & ~(unsigned)PORTABLE) {
-        ws_session_unsupported(
-            "cuMemHostRegister with CU_MEMHOSTREGISTER_DEVICEMAP, IOMEMORY or READ_ONLY");
+    if (flags & ~(unsigned)(PORTABLE | DEVICEMAP)) {
+        ws_session_unsupported("cuMemHostRegister with CU_MEMHOSTREGISTER_IOMEMORY or READ_ONLY");
         return CUDA_NOT_SUPPORTED;
     }
-    return ws_hostmem_register(p, bytes, flags, c->device);
+    return ws_hostmem_register(p, bytes, flags, c->device, flags & DEVICEMAP);
 }
 WS_DRV_ALIAS(cuMemHostRegister, cuMemHostRegister_v2)
 
@@ -194,7 +196,7 @@ WS_DRV_API(cuMemHostGetDevicePointer_v2, (uint64_t * ret, void *p, unsigned flag
 {
     struct ws_hostmem h;
     int code = find_host(p, &h);
-    if (code || !ret || flags || h.kind == WS_HOSTMEM_REGISTERED || !ws_session_maps_host())
+    if (code || !ret || flags || !h.mapped)
         return code ? code : CUDA_INVALID_VALUE;
     *ret = (uintptr_t)p; /* unified addressing */
     return CUDA_OK;
@@ -458,6 +460,7 @@ enum { /* CUpointer_attribute */
        PTR_MAPPED = 13,
        PTR_IS_RDMA_CAPABLE = 15,
        PTR_SYNC_MEMOPS = 6,
+       PTR_MEMPOOL_HANDLE = 17,
 };
 
 static int pointer_attribute(void *ret, int attribute, uint64_t address)
@@ -466,7 +469,7 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     struct ws_hostmem h;
     ws_session_mem_find(address, &m);
     ws_hostmem_find(address, &h);
-    bool device = m.kind == WS_MEM_DEVICE || m.kind == WS_MEM_VARIABLE,
+    bool device = ws_mem_on_device(m.kind),
          host = h.kind != WS_HOSTMEM_NONE;
     if (!device && !host)
         return CUDA_INVALID_VALUE;
@@ -481,7 +484,7 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
             device || h.kind == WS_HOSTMEM_MANAGED ? WS_CU_MEMORY_DEVICE : WS_CU_MEMORY_HOST;
         return CUDA_OK;
     case PTR_DEVICE_POINTER:
-        if (h.kind == WS_HOSTMEM_REGISTERED)
+        if (host && !h.mapped)
             return CUDA_INVALID_VALUE;
         *(uint64_t *)ret = address;
         return CUDA_OK;
@@ -503,13 +506,18 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     case PTR_RANGE_SIZE:
         *(size_t *)ret = device ? m.bytes : h.bytes;
         return CUDA_OK;
-    case PTR_SYNC_MEMOPS:
     case PTR_IS_IPC_CAPABLE:
+        *(unsigned *)ret = m.kind == WS_MEM_DEVICE && !ws_pool_has(m.base);
+        return CUDA_OK;
+    case PTR_SYNC_MEMOPS:
     case PTR_IS_RDMA_CAPABLE:
         *(unsigned *)ret = 0;
         return CUDA_OK;
+    case PTR_MEMPOOL_HANDLE:
+        *(void **)ret = ws_pool_of(m.base);
+        return CUDA_OK;
     case PTR_MAPPED:
-        *(unsigned *)ret = h.kind != WS_HOSTMEM_REGISTERED;
+        *(unsigned *)ret = device || h.mapped;
         return CUDA_OK;
     default:
         return CUDA_NOT_SUPPORTED;

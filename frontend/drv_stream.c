@@ -2,6 +2,7 @@
 /* CUDA Driver API: "Stream Management", "Event Management". */
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/ipc.h"
 #include "frontend/hostmem.h"
 #include "frontend/work.h"
 
@@ -200,13 +201,15 @@ WS_DRV_API(cuEventCreate, (void **ret, unsigned flags))
     WS_DRV_ENTER(c);
     if (!ret || flags & ~7u)
         return CUDA_INVALID_VALUE;
-    if (flags & EVENT_INTERPROCESS) {
-        ws_session_unsupported("events shared between processes");
-        return CUDA_NOT_SUPPORTED;
-    }
-    ws_err e = ws_session_event_create(c->device, !(flags & EVENT_DISABLE_TIMING), &id);
+    bool timing = !(flags & EVENT_DISABLE_TIMING), interprocess = flags & EVENT_INTERPROCESS;
+    int code = interprocess ? ws_ipc_event_check(timing) : CUDA_OK;
+    if (code)
+        return code;
+    ws_err e = ws_session_event_create(c->device, timing, &id);
     if (e)
         return ws_drv_error(e);
+    if (interprocess)
+        ws_ipc_event_note(id);
     ws_ctx_own(c, WS_OWNED_EVENT, id);
     *ret = (void *)(uintptr_t)id;
     return CUDA_OK;
@@ -217,6 +220,7 @@ WS_DRV_API(cuEventDestroy_v2, (void *event))
     WS_DRV_ENTER(c);
     (void)c;
     ws_work_forget_event((uintptr_t)event);
+    ws_ipc_event_forget((uintptr_t)event);
     ws_ctx_disown(WS_OWNED_EVENT, (uintptr_t)event);
     return ws_drv_error(ws_session_event_destroy((uintptr_t)event));
 }

@@ -50,15 +50,6 @@ struct cuda_host_node { /* cudaHostNodeParams = CUDA_HOST_NODE_PARAMS_v1 */
     void (*fn)(void *);
     void *userData;
 };
-struct cuda_mem_pool_props {
-    int allocType, handleTypes;
-    struct cuda_mem_location location;
-    void *win32SecurityAttributes;
-    size_t maxSize;
-    unsigned short usage;
-    unsigned char reserved[54];
-};
-_Static_assert(sizeof(struct cuda_mem_pool_props) == 88, "ABI");
 struct cuda_alloc_node {
     struct cuda_mem_pool_props poolProps;
     const void *accessDescs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Registered memory: the program's own pages can't be shared with the daemon, so registering them is only noted. That is all it
- * takes for copies. A kernel can't reach them: we say so where CUDA lets a device say it (the attribute
- * canUseHostPointerForRegisteredMem is 0, and asking for the device's address of them is refused). */
+/* Registered memory: the session puts the program's pages into a shared segment where they are (session_adopt.c). Where that
+ * can't be done (a remote daemon, memory that others see, stacks) registering is only noted, which is all that copies need; a
+ * kernel can't reach such memory, and asking for the device's address of it is refused. */
 #include "frontend/hostmem.h"
 
 #include <pthread.h>
@@ -48,12 +48,15 @@ static int add(const struct ws_hostmem *m)
     return code;
 }
 
-static bool take(uint64_t base, enum ws_hostmem_kind kind)
+/* @ret_mapped may be NULL. */
+static bool take(uint64_t base, enum ws_hostmem_kind kind, bool *ret_mapped)
 {
     pthread_mutex_lock(&lock);
     size_t i = upper(base);
     bool found = i > 0 && table[i - 1].base == base && table[i - 1].kind == kind;
     if (found) {
+        if (ret_mapped)
+            *ret_mapped = table[i - 1].mapped;
         memmove(table + i - 1, table + i, (n_table - i) * sizeof *table);
         n_table--;
     }
@@ -68,7 +71,8 @@ int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsi
     ws_err r = ws_session_host_alloc(bytes, &p);
     if (r)
         return ws_drv_error(r);
-    int code = add(&(struct ws_hostmem){(uintptr_t)p, bytes, kind, flags, device});
+    int code =
+        add(&(struct ws_hostmem){(uintptr_t)p, bytes, kind, flags, device, ws_session_maps_host()});
     if (code) {
         ws_session_host_free(p);
         return code == CUDA_ALREADY_REGISTERED ? CUDA_UNKNOWN : code;
@@ -79,19 +83,42 @@ int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsi
 
 int ws_hostmem_free(enum ws_hostmem_kind kind, void *p)
 {
-    if (!take((uintptr_t)p, kind))
+    if (!take((uintptr_t)p, kind, NULL))
         return CUDA_INVALID_VALUE;
     return ws_drv_error(ws_session_host_free(p));
 }
 
-int ws_hostmem_register(void *p, uint64_t bytes, unsigned flags, int device)
+int ws_hostmem_register(void *p, uint64_t bytes, unsigned flags, int device, bool must_map)
 {
-    return add(&(struct ws_hostmem){(uintptr_t)p, bytes, WS_HOSTMEM_REGISTERED, flags, device});
+    uint64_t end;
+    if (__builtin_add_overflow((uintptr_t)p, bytes, &end))
+        return CUDA_INVALID_VALUE;
+    struct ws_hostmem m = {(uintptr_t)p, bytes, WS_HOSTMEM_REGISTERED, flags, device, true};
+    int code = add(&m);
+    if (code)
+        return code;
+    ws_err r = ws_session_host_adopt(p, bytes);
+    if (!r)
+        return CUDA_OK;
+    take(m.base, WS_HOSTMEM_REGISTERED, NULL);
+    if (r != WS__ERROR__NOT_SUPPORTED)
+        return ws_drv_error(r);
+    if (must_map) {
+        ws_session_unsupported(
+            "mapping registered host memory that can't be shared (a mapped file, "
+            "a stack, read-only memory, or a remote daemon)");
+        return CUDA_NOT_SUPPORTED;
+    }
+    m.mapped = false;
+    return add(&m);
 }
 
 int ws_hostmem_unregister(void *p)
 {
-    return take((uintptr_t)p, WS_HOSTMEM_REGISTERED) ? CUDA_OK : CUDA_NOT_REGISTERED;
+    bool mapped;
+    if (!take((uintptr_t)p, WS_HOSTMEM_REGISTERED, &mapped))
+        return CUDA_NOT_REGISTERED;
+    return mapped ? ws_drv_error(ws_session_host_disown(p)) : CUDA_OK;
 }
 
 void ws_hostmem_find(uint64_t address, struct ws_hostmem *ret)

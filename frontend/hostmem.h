@@ -18,7 +18,8 @@ struct ws_hostmem {
     uint64_t base, bytes;
     enum ws_hostmem_kind kind;
     unsigned flags;
-    int device; /* current when it was made */
+    int device;  /* current when it was made */
+    bool mapped; /* kernels can use it */
 };
 
 /* PINNED or MANAGED: allocates. Return: a CUDA code. */
@@ -26,8 +27,9 @@ int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsi
                      void **ret);
 /* Frees one of @kind that starts at @p. Return: a CUDA code, INVALID_VALUE if there is none. */
 int ws_hostmem_free(enum ws_hostmem_kind kind, void *p);
-/* Notes memory of the program. Return: a CUDA code; ALREADY_REGISTERED if it overlaps another. */
-int ws_hostmem_register(void *p, uint64_t bytes, unsigned flags, int device);
+/* Memory of the program, from now on usable by kernels where that can be. @must_map: NOT_SUPPORTED where it can't; else such memory
+ * is only noted, which is enough for copies. Return: a CUDA code; ALREADY_REGISTERED if it overlaps another. */
+int ws_hostmem_register(void *p, uint64_t bytes, unsigned flags, int device, bool must_map);
 int ws_hostmem_unregister(void *p); /* NOT_REGISTERED */
 /* What @address lies in; kind NONE if nothing. */
 void ws_hostmem_find(uint64_t address, struct ws_hostmem *ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Device Management", "Peer Device Memory Access", "Version Management" and "Profiler Control". */
+/* Chapters "Device Management", "Version Management" and "Profiler Control". */
 #include <stdio.h>
 #include <string.h>
 
@@ -323,63 +323,6 @@ WS_RT_API(cudaDeviceGetByPCIBusId, (int *device, const char *text))
         }
     }
     return ws_rt_record(code ? code : CUDA_INVALID_DEVICE);
-}
-
-/* ---- peers: devices can't reach each other's memory; copies between them go through the daemon ---- */
-
-static int two_devices(int a, int b)
-{
-    const Ws__Device *d;
-    int code = device_at(a, &d);
-    return code ? code : device_at(b, &d);
-}
-
-WS_RT_API(cudaDeviceCanAccessPeer, (int *can, int device, int peer))
-{
-    int code = two_devices(device, peer);
-    if (!code && !can)
-        code = CUDA_INVALID_VALUE;
-    if (!code)
-        *can = 0;
-    return ws_rt_record(code);
-}
-
-WS_RT_API(cudaDeviceEnablePeerAccess, (int peer, unsigned flags))
-{
-    WS_RT_ENTER(device);
-    int code = two_devices(device, peer);
-    if (!code && flags)
-        code = CUDA_INVALID_VALUE;
-    return ws_rt_record(
-        code ? code : CUDA_INVALID_DEVICE); /* as documented where cudaDeviceCanAccessPeer says 0 */
-}
-
-WS_RT_API(cudaDeviceDisablePeerAccess, (int peer))
-{
-    WS_RT_ENTER(device);
-    int code = two_devices(device, peer);
-    return ws_rt_record(code ? code : CUDA_PEER_NOT_ENABLED);
-}
-
-WS_RT_API(cudaDeviceGetP2PAttribute, (int *value, int attribute, int src, int dst))
-{
-    int code = two_devices(src, dst);
-    if (!code && src == dst)
-        code = CUDA_INVALID_DEVICE;
-    if (!code && (!value || attribute < 1 || attribute > 5))
-        code = CUDA_INVALID_VALUE;
-    if (!code)
-        *value = 0;
-    return ws_rt_record(code);
-}
-
-WS_RT_API(cudaDeviceGetP2PAtomicCapabilities,
-          (unsigned *capabilities, const int *operations, unsigned n, int src, int dst))
-{
-    int code = two_devices(src, dst);
-    if (!code && src == dst)
-        code = CUDA_INVALID_DEVICE;
-    return ws_rt_record(code ? code : no_atomics(capabilities, operations, n));
 }
 
 /* ---- versions ---- */

@@ -7,6 +7,7 @@
 #include "frontend/copy.h"
 #include "frontend/facade.h"
 #include "frontend/hostmem.h"
+#include "frontend/pool.h"
 #include "frontend/work.h"
 
 enum { NO_DEVICE_ID = -2 };
@@ -29,6 +30,8 @@ static int device_alloc(void **p, uint64_t bytes)
     if (unsafe)
         return ws_rt_record(unsafe);
     ws_err r = ws_session_mem_alloc(device, bytes, &address);
+    if (r == WS__ERROR__OUT_OF_MEMORY && ws_pool_give_back(device))
+        r = ws_session_mem_alloc(device, bytes, &address);
     if (r)
         return WS_RT_DONE(r);
     ws_ctx_own(ws_ctx_current(), WS_OWNED_MEMORY, address);
@@ -72,7 +75,8 @@ WS_RT_API(cudaFree, (void *p))
     if (!p)
         return CUDA_OK;
     int code = ws_work_unsafe();
-    if (!code && (code = ws_block_free_outside((uintptr_t)p)) < 0)
+    if (!code && (code = ws_block_free_outside((uintptr_t)p)) < 0 &&
+        (code = ws_pool_free_now((uintptr_t)p)) < 0)
         code = ws_hostmem_free(WS_HOSTMEM_MANAGED, p);
     if (code != CUDA_INVALID_VALUE)
         return ws_rt_record(code);
@@ -143,12 +147,13 @@ WS_RT_API(cudaHostRegister, (void *p, size_t bytes, unsigned flags))
     WS_RT_ENTER(device);
     if (!p || !bytes || flags > REGISTER_FLAGS)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    if (flags & ~(unsigned)REGISTER_PORTABLE) {
-        ws_session_unsupported(
-            "cudaHostRegister with cudaHostRegisterMapped, IoMemory or ReadOnly");
+    if (flags & ~(unsigned)(REGISTER_PORTABLE | REGISTER_MAPPED)) {
+        ws_session_unsupported("cudaHostRegister with cudaHostRegisterIoMemory or ReadOnly");
         return ws_rt_record(CUDA_NOT_SUPPORTED);
     }
-    return ws_rt_record(ws_hostmem_register(p, bytes, flags, device));
+    int code = ws_work_unsafe();
+    return ws_rt_record(
+        code ? code : ws_hostmem_register(p, bytes, flags, device, flags & REGISTER_MAPPED));
 }
 
 WS_RT_API(cudaHostUnregister, (void *p))
@@ -168,7 +173,7 @@ WS_RT_API(cudaHostGetDevicePointer, (void **dev, void *host, unsigned flags))
     if (!dev || flags)
         return ws_rt_record(CUDA_INVALID_VALUE);
     ws_hostmem_find((uintptr_t)host, &m);
-    if (m.kind == WS_HOSTMEM_NONE || m.kind == WS_HOSTMEM_REGISTERED || !ws_session_maps_host())
+    if (m.kind == WS_HOSTMEM_NONE || !m.mapped)
         return ws_rt_record(CUDA_INVALID_VALUE);
     *dev = host; /* unified addressing */
     return CUDA_OK;
@@ -180,7 +185,7 @@ WS_RT_API(cudaHostGetFlags, (unsigned *flags, void *host))
     WS_RT_ENTER(device);
     (void)device;
     ws_hostmem_find((uintptr_t)host, &m);
-    if (!flags || m.kind != WS_HOSTMEM_PINNED)
+    if (!flags || (m.kind != WS_HOSTMEM_PINNED && m.kind != WS_HOSTMEM_REGISTERED))
         return ws_rt_record(CUDA_INVALID_VALUE);
     *flags = m.flags;
     return CUDA_OK;
@@ -492,9 +497,9 @@ WS_RT_API(cudaPointerGetAttributes, (struct cuda_pointer_attributes * a, const v
         a->type = h.kind == WS_HOSTMEM_MANAGED ? WS_CUDA_MEMORY_MANAGED : WS_CUDA_MEMORY_HOST;
         a->device = h.device;
         a->hostPointer = (void *)p;
-        if (h.kind != WS_HOSTMEM_REGISTERED && ws_session_maps_host())
+        if (h.mapped)
             a->devicePointer = (void *)p;
-    } else if (m.kind == WS_MEM_DEVICE || m.kind == WS_MEM_VARIABLE) {
+    } else if (ws_mem_on_device(m.kind)) {
         a->type = WS_CUDA_MEMORY_DEVICE;
         a->device = m.device;
         a->devicePointer = (void *)p;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Stream Ordered Memory Allocator": with the default pools (pool.c). */
+/* Chapter "Stream Ordered Memory Allocator": see pool.c. */
 #include "frontend/facade.h"
 #include "frontend/pool.h"
 
-static int alloc(void **p, size_t bytes, int device, uint64_t stream)
+static int alloc(void **p, size_t bytes, void *pool, int device, uint64_t stream)
 {
     uint64_t address;
     if (!p)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    int code = ws_pool_alloc(ws_ctx_current(), device, bytes, stream, true, &address);
+    int code = ws_pool_alloc(pool, device, bytes, stream, true, &address);
     if (!code)
         *p = (void *)(uintptr_t)address;
     return ws_rt_record(code);
@@ -18,7 +18,7 @@ WS_RT_STREAM_API(cudaMallocAsync, _ptsz, (void **p, size_t bytes, void *stream),
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    return alloc(p, bytes, device, id);
+    return alloc(p, bytes, NULL, device, id);
 }
 
 WS_RT_STREAM_API(cudaMallocFromPoolAsync, _ptsz, (void **p, size_t bytes, void *pool, void *stream),
@@ -26,8 +26,7 @@ WS_RT_STREAM_API(cudaMallocFromPoolAsync, _ptsz, (void **p, size_t bytes, void *
 {
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int of = ws_pool_device(pool);
-    return of < 0 ? ws_rt_record(CUDA_INVALID_VALUE) : alloc(p, bytes, of, id);
+    return pool ? alloc(p, bytes, pool, device, id) : ws_rt_record(CUDA_INVALID_VALUE);
 }
 
 WS_RT_STREAM_API(cudaFreeAsync, _ptsz, (void *p, void *stream), (p, stream))
@@ -40,37 +39,103 @@ WS_RT_STREAM_API(cudaFreeAsync, _ptsz, (void *p, void *stream), (p, stream))
 WS_RT_API(cudaDeviceGetDefaultMemPool, (void **pool, int device))
 {
     int code = ws_facade_open();
-    return ws_rt_record(code ? code : ws_pool_of_device(device, pool));
+    return ws_rt_record(code ? code : (ws_pool_default(device, pool)));
 }
+
 WS_RT_API(cudaDeviceGetMemPool, (void **pool, int device))
 {
-    return cudaDeviceGetDefaultMemPool(pool, device);
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_current(device, pool)));
 }
 
 WS_RT_API(cudaDeviceSetMemPool, (int device, void *pool))
 {
     int code = ws_facade_open();
-    if (!code && !ws_session_device(device))
-        code = CUDA_INVALID_DEVICE;
-    if (!code && ws_pool_device(pool) != device)
-        code = CUDA_INVALID_VALUE;
-    return ws_rt_record(code);
+    return ws_rt_record(code ? code : (ws_pool_set_current(device, pool)));
+}
+
+WS_RT_API(cudaMemGetDefaultMemPool, (void **pool, struct cuda_mem_location *l, int type))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_at(l, type, false, pool, NULL)));
+}
+
+WS_RT_API(cudaMemGetMemPool, (void **pool, struct cuda_mem_location *l, int type))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_at(l, type, true, pool, NULL)));
+}
+
+WS_RT_API(cudaMemSetMemPool, (struct cuda_mem_location * l, int type, void *pool))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code
+                             : (pool ? ws_pool_at(l, type, true, NULL, pool) : CUDA_INVALID_VALUE));
+}
+
+WS_RT_API(cudaMemPoolCreate, (void **pool, const struct cuda_mem_pool_props *props))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_create(pool, props)));
+}
+
+WS_RT_API(cudaMemPoolDestroy, (void *pool))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_destroy(pool)));
 }
 
 WS_RT_API(cudaMemPoolTrimTo, (void *pool, size_t keep_bytes))
 {
     int code = ws_facade_open();
-    return ws_rt_record(code ? code : ws_pool_device(pool) < 0 ? CUDA_INVALID_VALUE : CUDA_OK);
+    return ws_rt_record(code ? code : (ws_pool_trim(pool, keep_bytes)));
 }
 
 WS_RT_API(cudaMemPoolSetAttribute, (void *pool, int attribute, void *value))
 {
     int code = ws_facade_open();
-    return ws_rt_record(code ? code : ws_pool_set(pool, attribute, value));
+    return ws_rt_record(code ? code : (ws_pool_set(pool, attribute, value)));
 }
 
 WS_RT_API(cudaMemPoolGetAttribute, (void *pool, int attribute, void *value))
 {
     int code = ws_facade_open();
-    return ws_rt_record(code ? code : ws_pool_get(pool, attribute, value));
+    return ws_rt_record(code ? code : (ws_pool_get(pool, attribute, value)));
+}
+
+WS_RT_API(cudaMemPoolSetAccess, (void *pool, const struct cuda_mem_access_desc *d, size_t n))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_set_access(pool, d, n)));
+}
+
+WS_RT_API(cudaMemPoolGetAccess, (int *flags, void *pool, struct cuda_mem_location *l))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_get_access(pool, l, flags)));
+}
+
+WS_RT_API(cudaMemPoolExportToShareableHandle, (void *ret, void *pool, int type, unsigned flags))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_export(pool, type, flags, ret)));
+}
+
+WS_RT_API(cudaMemPoolImportFromShareableHandle,
+          (void **pool, void *handle, int type, unsigned flags))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_import(pool, (int)(intptr_t)handle, type, flags)));
+}
+
+WS_RT_API(cudaMemPoolExportPointer, (struct cuda_ipc_handle * ret, void *p))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_export_pointer(ret, (uintptr_t)p)));
+}
+
+WS_RT_API(cudaMemPoolImportPointer, (void **ret, void *pool, struct cuda_ipc_handle *h))
+{
+    int code = ws_facade_open();
+    return ws_rt_record(code ? code : (ws_pool_import_pointer(pool, h, (uint64_t *)(void *)ret)));
 }

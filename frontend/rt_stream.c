@@ -2,6 +2,7 @@
 /* Chapters "Stream Management" and "Event Management". A handle is the session's id: whether it lives is for the session to say. */
 #include "frontend/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/ipc.h"
 #include "frontend/work.h"
 
 enum { STREAM_NON_BLOCKING = 1 };
@@ -220,13 +221,15 @@ static int event_create(void **event, unsigned flags)
     if (!event || flags > EVENT_FLAGS ||
         ((flags & EVENT_INTERPROCESS) && !(flags & EVENT_DISABLE_TIMING)))
         return ws_rt_record(CUDA_INVALID_VALUE);
-    if (flags & EVENT_INTERPROCESS) {
-        ws_session_unsupported("cudaEventInterprocess");
-        return ws_rt_record(CUDA_NOT_SUPPORTED);
-    }
-    ws_err r = ws_session_event_create(device, !(flags & EVENT_DISABLE_TIMING), &id);
+    bool timing = !(flags & EVENT_DISABLE_TIMING), interprocess = flags & EVENT_INTERPROCESS;
+    int code = interprocess ? ws_ipc_event_check(timing) : CUDA_OK;
+    if (code)
+        return ws_rt_record(code);
+    ws_err r = ws_session_event_create(device, timing, &id);
     if (r)
         return WS_RT_DONE(r);
+    if (interprocess)
+        ws_ipc_event_note(id);
     ws_ctx_own(ws_ctx_current(), WS_OWNED_EVENT, id);
     *event = handle_of(id);
     return CUDA_OK;
@@ -246,6 +249,7 @@ WS_RT_API(cudaEventDestroy, (void *event))
     WS_RT_ENTER(device);
     (void)device;
     ws_work_forget_event(id_of(event));
+    ws_ipc_event_forget(id_of(event));
     ws_ctx_disown(WS_OWNED_EVENT, id_of(event));
     return WS_RT_DONE(ws_session_event_destroy(id_of(event)));
 }

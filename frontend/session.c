@@ -252,6 +252,15 @@ ws_err ws_session_reset(int device)
     return r;
 }
 
+void (*_Atomic ws_session_synced)(void);
+
+void ws_session_note_synced(ws_err r)
+{
+    void (*fn)(void) = r ? NULL : ws_session_synced;
+    if (WS_UNLIKELY(fn != NULL))
+        fn();
+}
+
 ws_err ws_session_device_sync(int device)
 {
     struct ws_channel *c;
@@ -262,5 +271,6 @@ ws_err ws_session_device_sync(int device)
     if (!r)
         r = ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
     ws_session_output();
+    ws_session_note_synced(r);
     return r;
 }

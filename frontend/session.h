@@ -12,6 +12,7 @@
 #ifndef WS_FRONTEND_SESSION_H
 #define WS_FRONTEND_SESSION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,10 +38,17 @@ enum ws_mem_kind {
     WS_MEM_NONE /* ordinary host memory */,
     WS_MEM_DEVICE,
     WS_MEM_PINNED,
-    WS_MEM_VARIABLE /* of a module */
+    WS_MEM_VARIABLE /* of a module */,
+    WS_MEM_VIRTUAL /* mapped into a reservation, and accessible to some device */,
+    WS_MEM_IMPORTED /* another client's allocation */
 };
+static inline bool ws_mem_on_device(enum ws_mem_kind kind)
+{
+    return kind != WS_MEM_NONE && kind != WS_MEM_PINNED;
+}
 struct ws_mem_info {
     enum ws_mem_kind kind;
+    bool readonly;
     uint64_t base, bytes;
     int device;
 };
@@ -55,6 +63,44 @@ ws_err ws_session_host_free(void *p);
 bool ws_session_maps_host(void);
 /* What @address lies in; kind NONE if unknown. Never talks to the daemon. */
 void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret);
+
+/* As ws_session_mem_alloc(), but other devices may use it only as far as ws_session_access() says. */
+ws_err ws_session_mem_alloc_own(int device, uint64_t bytes, uint64_t *ret_address);
+/* As ws_session_mem_free(), without waiting: the memory goes when the client's work given until now is done. */
+ws_err ws_session_mem_free_async(uint64_t address);
+/* The program's own pages [p, p + bytes) become shared with the daemon in place, contents kept: from then on they are as pinned
+ * memory. NOT_SUPPORTED: they are of a kind that this can't be done with (mapped files, stacks, read-only), or the daemon is remote. */
+ws_err ws_session_host_adopt(void *p, uint64_t bytes);
+ws_err ws_session_host_disown(void *p); /* the pages are ordinary memory again. INVALID_VALUE */
+
+/* ---- physical memory and addresses (session_vmm.c); sizes are multiples of WS_MEM_GRANULE_BYTES ---- */
+ws_err ws_session_memory_create(int device, uint64_t bytes, uint64_t *ret_object);
+ws_err ws_session_memory_release(uint64_t object);
+/* A descriptor that stands for the object, to be closed by the caller; and an object from one. NOT_SUPPORTED: remote daemon. */
+ws_err ws_session_memory_export(uint64_t object, int *ret_fd);
+ws_err ws_session_memory_import(int fd, uint64_t *ret_object, int *ret_device, uint64_t *ret_bytes);
+ws_err ws_session_va_reserve(uint64_t bytes, uint64_t alignment, uint64_t *ret_address);
+ws_err ws_session_va_free(uint64_t address);
+ws_err ws_session_map(uint64_t address, uint64_t bytes, uint64_t object, uint64_t offset);
+/* Waits for the client's work. */
+ws_err ws_session_unmap(uint64_t address, uint64_t bytes);
+/* @device may read, write [address, address + bytes): whole mappings, or an allocation of ws_session_mem_alloc_own(). */
+ws_err ws_session_access(uint64_t address, uint64_t bytes, int device, bool read, bool write);
+/* For copies: [base, base + bytes) is now (not) to be had. @device: whose memory. */
+ws_err ws_session_virtual_add(uint64_t base, uint64_t bytes, int device, bool readonly);
+void ws_session_virtual_remove(uint64_t base);
+
+/* ---- between clients of one daemon; handles have WS_SHARE_BYTES bytes ---- */
+/* Of the allocation that holds @address. */
+ws_err ws_session_memory_share(uint64_t address, uint8_t *ret_handle, uint64_t *ret_base);
+/* Maps another client's allocation; all devices may use it. Closing waits for the client's work. */
+ws_err ws_session_memory_open(const uint8_t *handle, uint64_t *ret_address, uint64_t *ret_bytes);
+ws_err ws_session_memory_close(uint64_t address);
+ws_err ws_session_event_share(uint64_t event, uint8_t *ret_handle);
+ws_err ws_session_event_open(const uint8_t *handle, int device, uint64_t *ret_event);
+
+/* Whether kernels of @device may use allocations of @peer. */
+ws_err ws_session_peer_access(int device, int peer, bool on);
 
 enum ws_copy_dir {
     WS_COPY_AUTO /* from the addresses: unified addressing */,
@@ -98,6 +144,8 @@ ws_err ws_session_stream_sync(uint64_t stream);
 ws_err ws_session_stream_query(uint64_t stream); /* OK or NOT_READY */
 ws_err ws_session_stream_wait(uint64_t stream, uint64_t event);
 ws_err ws_session_device_sync(int device);
+/* Called after each successful wait for a stream, an event or a device, if not NULL. */
+extern void (*_Atomic ws_session_synced)(void);
 
 /* ---- what holds a stream ---- */
 /* A gate: the stream stops there until ws_session_gate_open(). @gate: the caller's, used once. */

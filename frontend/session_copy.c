@@ -10,15 +10,21 @@
 
 enum side { SIDE_BAD, SIDE_HOST, SIDE_PINNED, SIDE_DEVICE };
 
-static enum side side_of(uint64_t address, uint64_t bytes)
+static enum side side_of(uint64_t address, uint64_t bytes, bool write)
 {
     struct ws_mem_info m;
     ws_session_mem_find(address, &m);
     bool inside = m.kind != WS_MEM_NONE && bytes <= m.bytes - (address - m.base);
     if (m.kind == WS_MEM_PINNED)
         return inside ? SIDE_PINNED : SIDE_HOST;
+    while (m.kind == WS_MEM_VIRTUAL && !inside && !(write && m.readonly)) { /* it may go on */
+        bytes -= m.bytes - (address - m.base);
+        address = m.base + m.bytes;
+        ws_session_mem_find(address, &m);
+        inside = m.kind == WS_MEM_VIRTUAL && bytes <= m.bytes;
+    }
     if (m.kind != WS_MEM_NONE)
-        return inside ? SIDE_DEVICE : SIDE_BAD;
+        return inside && !(write && m.readonly) ? SIDE_DEVICE : SIDE_BAD;
     return address >= WS_VA_FIRST && address < WS_VA_LAST ? SIDE_BAD : SIDE_HOST;
 }
 
@@ -196,7 +202,8 @@ static ws_err copy_box(uint64_t stream, const struct ws_copy_side *dst,
     if (!dst->address || !src->address || !ws_box_bytes(box, &bytes) ||
         !ws_box_reach(dst, box, &dst_reach) || !ws_box_reach(src, box, &src_reach))
         return WS__ERROR__INVALID_VALUE;
-    enum side ds = side_of(dst->address, dst_reach), ss = side_of(src->address, src_reach);
+    enum side ds = side_of(dst->address, dst_reach, true),
+              ss = side_of(src->address, src_reach, false);
     if (ds == SIDE_BAD || ss == SIDE_BAD || !direction_fits(dir, ds, ss))
         return WS__ERROR__INVALID_VALUE;
     if (ds == SIDE_DEVICE && ss == SIDE_DEVICE)
@@ -252,7 +259,7 @@ ws_err ws_session_fill(uint64_t stream, uint64_t dst, uint32_t value, uint32_t v
         (pitch_bytes < width_bytes || __builtin_mul_overflow(pitch_bytes, height - 1, &span) ||
          __builtin_add_overflow(span, width_bytes, &span)))
         return WS__ERROR__INVALID_VALUE;
-    enum side side = dst && span <= UINT64_MAX - dst ? side_of(dst, span) : SIDE_BAD;
+    enum side side = dst && span <= UINT64_MAX - dst ? side_of(dst, span, true) : SIDE_BAD;
     if (side == SIDE_BAD || side == SIDE_HOST)
         return WS__ERROR__INVALID_VALUE;
     if (side == SIDE_PINNED && !ws_session_local())

@@ -90,13 +90,15 @@ void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret)
         *ret = (struct ws_mem_info){.kind = regions[i - 1].kind,
                                     .base = regions[i - 1].base,
                                     .bytes = regions[i - 1].bytes,
-                                    .device = regions[i - 1].device};
+                                    .device = regions[i - 1].device,
+                                    .readonly = ws_mem_on_device(regions[i - 1].kind) &&
+                                                regions[i - 1].tag == WS_MEMTAB_READONLY};
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- allocation ---- */
 
-ws_err ws_session_mem_alloc(int device, uint64_t bytes, uint64_t *ret_address)
+static ws_err mem_alloc(int device, uint64_t bytes, bool own_access, uint64_t *ret_address)
 {
     struct ws_channel *c;
     Ws__MemAlloc m = WS__MEM_ALLOC__INIT;
@@ -110,6 +112,7 @@ ws_err ws_session_mem_alloc(int device, uint64_t bytes, uint64_t *ret_address)
         return r;
     m.device = device;
     m.bytes = bytes;
+    m.own_access = own_access;
     r = ws_channel_call(c, WS_COMMAND(MEM_ALLOC, mem_alloc, &m), &reply);
     if (!r) {
         uint64_t va = reply->value;
@@ -124,7 +127,17 @@ ws_err ws_session_mem_alloc(int device, uint64_t bytes, uint64_t *ret_address)
     return r;
 }
 
-ws_err ws_session_mem_free(uint64_t address)
+ws_err ws_session_mem_alloc(int device, uint64_t bytes, uint64_t *ret_address)
+{
+    return mem_alloc(device, bytes, false, ret_address);
+}
+
+ws_err ws_session_mem_alloc_own(int device, uint64_t bytes, uint64_t *ret_address)
+{
+    return mem_alloc(device, bytes, true, ret_address);
+}
+
+static ws_err mem_free(enum ws_mem_kind kind, uint64_t address, bool async)
 {
     struct ws_channel *c;
     Ws__MemFree m = WS__MEM_FREE__INIT;
@@ -133,10 +146,26 @@ ws_err ws_session_mem_free(uint64_t address)
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
-    if (!ws_memtab_remove(WS_MEM_DEVICE, address, NULL, NULL))
+    if (!ws_memtab_remove(kind, address, NULL, NULL))
         return WS__ERROR__INVALID_VALUE;
     m.address = address;
-    return ws_channel_call(c, WS_COMMAND(MEM_FREE, mem_free, &m), NULL);
+    return async ? ws_channel_post(c, WS_COMMAND(MEM_FREE_ASYNC, mem_free_async, address))
+                 : ws_channel_call(c, WS_COMMAND(MEM_FREE, mem_free, &m), NULL);
+}
+
+ws_err ws_session_mem_free(uint64_t address)
+{
+    return mem_free(WS_MEM_DEVICE, address, false);
+}
+
+ws_err ws_session_mem_free_async(uint64_t address)
+{
+    return mem_free(WS_MEM_DEVICE, address, true);
+}
+
+ws_err ws_session_memory_close(uint64_t address)
+{
+    return mem_free(WS_MEM_IMPORTED, address, false);
 }
 
 enum { HOST_PAGE = 4096 };

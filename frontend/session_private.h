@@ -32,7 +32,10 @@ uint32_t ws_session_epoch(int device);
 void ws_session_note_prints(void);      /* from now on kernels may print */
 void ws_session_tell_unsupported(void); /* the daemon, of what it does not know yet */
 
+void ws_session_note_synced(ws_err r); /* a wait is over: see ws_session_synced */
+
 /* ---- memory table (session_memory.c) ---- */
+enum { WS_MEMTAB_READONLY = 1 }; /* tag of a region on a device */
 ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int device,
                      uint64_t tag);
 /* Removes the entry that starts at @base and is of @kind. Return: false if there is none. */

@@ -17,6 +17,7 @@ struct event {
     struct ws_id id;
     int device;
     bool timing;
+    _Atomic bool shared; /* with other clients, who may record it too: only the daemon knows */
     uint32_t epoch;
     _Atomic uint32_t n_records;     /* 0: never recorded */
     _Atomic uint32_t known_records; /* the n_records that known_ns belongs to */
@@ -129,6 +130,7 @@ ws_err ws_session_stream_sync(uint64_t stream)
     if (!r)
         r = ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
     ws_session_output();
+    ws_session_note_synced(r);
     return r;
 }
 
@@ -209,6 +211,48 @@ ws_err ws_session_event_create(int device, bool timing, uint64_t *ret)
     return WS__ERROR__OK;
 }
 
+ws_err ws_session_event_share(uint64_t event, uint8_t *ret_handle)
+{
+    struct ws_channel *c;
+    Ws__Share m = WS__SHARE__INIT;
+    Ws__Reply *reply = NULL;
+    ws_err r = ws_session_enter(&c);
+    struct event *e = r ? NULL : find_event(event);
+    if (r || !e)
+        return r ? r : WS__ERROR__INVALID_HANDLE;
+    m.what = WS__SHARE__WHAT__EVENT_EXPORT;
+    m.event = event;
+    e->shared = true;
+    r = ws_channel_call(c, WS_COMMAND(SHARE, share, &m), &reply);
+    if (!r && reply->data.len != WS_SHARE_BYTES)
+        r = WS__ERROR__INTERNAL;
+    if (!r)
+        memcpy(ret_handle, reply->data.data, WS_SHARE_BYTES);
+    ws_channel_reply_free(reply);
+    return r;
+}
+
+ws_err ws_session_event_open(const uint8_t *handle, int device, uint64_t *ret_event)
+{
+    struct ws_channel *c;
+    Ws__Share m = WS__SHARE__INIT;
+    ws_err r = ws_session_enter(&c);
+    if (!r)
+        r = ws_session_event_create(device, false, &m.event);
+    if (r)
+        return r;
+    m.what = WS__SHARE__WHAT__EVENT_IMPORT;
+    m.handle = (ProtobufCBinaryData){WS_SHARE_BYTES, (uint8_t *)handle};
+    r = ws_channel_call(c, WS_COMMAND(SHARE, share, &m), NULL);
+    if (r) {
+        ws_idtab_give_back(&events, m.event);
+        return r;
+    }
+    find_event(m.event)->shared = true;
+    *ret_event = m.event;
+    return r;
+}
+
 ws_err ws_session_event_destroy(uint64_t event)
 {
     struct ws_channel *c;
@@ -218,7 +262,7 @@ ws_err ws_session_event_destroy(uint64_t event)
     if (r)
         return r;
     struct event *e = find_event(event);
-    bool known = e && e->n_records;
+    bool known = e && (e->n_records || e->shared);
     if (!ws_idtab_give_back(&events, event))
         return WS__ERROR__INVALID_HANDLE;
     return known ? ws_channel_post(c, WS_COMMAND(EVENT_DESTROY, event_destroy, event))
@@ -260,7 +304,7 @@ ws_err ws_session_stream_wait(uint64_t stream, uint64_t event)
     struct event *e = find_event(event);
     if (!e || ws_stream_device(stream) < 0)
         return WS__ERROR__INVALID_HANDLE;
-    if (!e->n_records)
+    if (!e->n_records && !e->shared)
         return WS__ERROR__OK;
     m.stream = stream;
     m.event = event;
@@ -277,9 +321,10 @@ ws_err ws_session_event_sync(uint64_t event)
         return WS__ERROR__INVALID_HANDLE;
     sync.what_case = WS__SYNC__WHAT_EVENT;
     sync.event = event;
-    if (!r && e->n_records)
+    if (!r && (e->n_records || e->shared))
         r = ws_channel_call(c, WS_COMMAND(SYNC, sync, &sync), NULL);
     ws_session_output();
+    ws_session_note_synced(r);
     return r;
 }
 
@@ -289,7 +334,7 @@ static ws_err query(struct ws_channel *c, struct event *e, uint64_t event, uint6
     Ws__Query q = WS__QUERY__INIT;
     Ws__Reply *reply = NULL;
     uint32_t n = e->n_records;
-    if (e->known_records == n) {
+    if (e->known_records == n && !e->shared) {
         if (ret_ns)
             *ret_ns = e->known_ns;
         return WS__ERROR__OK;
@@ -316,7 +361,7 @@ ws_err ws_session_event_query(uint64_t event)
     struct event *e = find_event(event);
     if (!e)
         return WS__ERROR__INVALID_HANDLE;
-    return e->n_records ? query(c, e, event, NULL) : WS__ERROR__OK;
+    return e->n_records || e->shared ? query(c, e, event, NULL) : WS__ERROR__OK;
 }
 
 ws_err ws_session_event_elapsed(uint64_t start, uint64_t end, float *ret_ms)

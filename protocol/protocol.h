@@ -42,12 +42,25 @@ enum {
 #define WS_VA_FIRST UINT64_C(0x200000000000)
 #define WS_VA_LAST  UINT64_C(0x500000000000)
 
-enum { WS_SIDE_HELLO = 1, WS_SIDE_STAGING = 2, WS_SIDE_PINNED = 3, WS_SIDE_FREE = 4 };
+/* Physical memory that has no address yet (MemCreate) comes in multiples of this; and handles of shared things are so long. */
+#define WS_MEM_GRANULE_BYTES (UINT64_C(2) << 20)
+enum { WS_SHARE_BYTES = 32 };
+
+/* EXPORT: gives a descriptor that stands for an object's memory and keeps it; any client that sends it back with IMPORT gets an
+ * object of its own for the same memory (reply: bytes, and segment: its device). */
+enum {
+    WS_SIDE_HELLO = 1,
+    WS_SIDE_STAGING = 2,
+    WS_SIDE_PINNED = 3,
+    WS_SIDE_FREE = 4,
+    WS_SIDE_EXPORT = 5,
+    WS_SIDE_IMPORT = 6
+};
 struct ws_side_request {
     uint32_t kind;
     uint32_t segment; /* WS_SIDE_FREE */
     uint8_t token[WS_TOKEN_BYTES];
-    uint64_t bytes;       /* data bytes; STAGING: a multiple of chunk_bytes */
+    uint64_t bytes;       /* data bytes; STAGING: a multiple of chunk_bytes; EXPORT, IMPORT: the object's id */
     uint32_t chunk_bytes; /* STAGING */
     uint32_t reserved;
 };

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "device/soft/decode_priv.h"
 #include "device/soft/exec_tex.h"
+#include "device/space.h"
 
 enum {
     QUANTUM = 2048,   /* warp instructions of a turn */
@@ -285,7 +286,8 @@ const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t byt
         if (va - c->maps[k].va < c->maps[k].bytes &&
             c->maps[k].bytes - (va - c->maps[k].va) >= bytes)
             return &c->maps[k];
-    if (!ws_space_find(c->b->g->space, va, bytes, &m))
+    uint32_t who = c->b->g->who;
+    if (!ws_space_find_as(c->b->g->space, who ? who : WS_ACCESS_ALL, va, bytes, &m))
         return NULL;
     struct ws_mapping *slot = &c->maps[c->n_maps++ & (WS_N_MAPS - 1)];
     *slot = m;

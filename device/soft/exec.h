@@ -53,6 +53,7 @@ struct ws_grid {
     uint32_t grid[3], block[3], dyn_shared_bytes;
     const uint8_t *params; /* param_bytes of the kernel */
     const struct ws_space *space;
+    uint32_t who;           /* mask of the device whose access to the space counts; 0: of all */
     const uint64_t *var_va; /* [module n_vars] */
     uint32_t n_sms, sm;     /* %nsmid; compute capability *10 */
     uint64_t grid_id;

@@ -69,7 +69,7 @@ static uint8_t *at(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
                    const struct ws_async_place *p, uint64_t bytes, uint64_t align, bool store)
 {
     uint64_t va = address_of(c, p, lane);
-    if (va % align) {
+    if (va & (align - 1)) { /* a power of two */
         fault(c, u, lane, va, WS_DEV_E_MISALIGNED, NULL);
         return NULL;
     }

@@ -246,6 +246,7 @@ static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct 
     g->dyn_shared_bytes = op->launch.shared_bytes;
     g->params = op->launch.params;
     g->space = op->space;
+    g->who = d->base.index < WS_ACCESS_DEVICES ? UINT32_C(1) << d->base.index : 0;
     g->var_va = inst->var_va;
     g->n_sms = d->base.spec.n_sms;
     g->sm = d->base.spec.cc_major * 10 + d->base.spec.cc_minor;

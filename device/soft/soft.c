@@ -124,18 +124,11 @@ static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *re
 
 /* ---- memory ---- */
 
-static int soft_mem_alloc(struct ws_device *dev, struct ws_space *space, uint64_t va,
-                          uint64_t bytes)
+static int soft_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret)
 {
     struct ws_soft *d = soft_of(dev);
-    uint8_t *host;
-    int r = ws_mem_alloc(d->mem, bytes, &host);
-    if (r)
-        return r;
-    r = ws_space_map_device(space, va, bytes, host, 0, dev, ws_mem_release, d->mem);
-    if (r < 0)
-        ws_mem_release(d->mem, host, bytes);
-    return r;
+    *ret = (struct ws_backing){.release = ws_mem_release, .arg = d->mem};
+    return ws_mem_alloc(d->mem, bytes, &ret->host);
 }
 
 /* ---- modules ---- */

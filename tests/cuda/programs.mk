@@ -25,9 +25,11 @@ CUDA_PROGRAM_NAMES = \
 	imagefilter \
 	inlineptx \
 	intmath \
+	ipcshare \
 	managedvar \
 	mathd \
 	mathf \
+	memorypools \
 	objects \
 	particles \
 	perthread \
@@ -43,5 +45,6 @@ CUDA_PROGRAM_NAMES = \
 	texture2d \
 	texture3d \
 	thrusting \
+	vmm \
 	warpedges \
 	wmmagemm

@@ -25,20 +25,16 @@ static void release(void *arg, uint8_t *host, uint64_t bytes)
     free(host);
 }
 
-static int fake_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes)
+static int fake_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *ret)
 {
     struct fakedev *f = WS_CONTAINER_OF(d, struct fakedev, base);
     if (bytes > d->spec.memory_bytes - f->used_bytes)
         return WS_DEV_E_NO_MEMORY;
-    uint8_t *host = ws_alloc(bytes);
-    if (!host)
+    *ret = (struct ws_backing){ws_alloc(bytes), release, f};
+    if (!ret->host)
         return -ENOMEM;
-    int r = ws_space_map_device(s, va, bytes, host, 0, d, release, f);
-    if (r)
-        free(host);
-    else
-        f->used_bytes += bytes;
-    return r;
+    f->used_bytes += bytes;
+    return 0;
 }
 
 static int fake_module_load(struct ws_device *d, const struct ws_ptx_module *m,

@@ -153,6 +153,61 @@ ws_err ws_session_mem_alloc(int device, uint64_t bytes, uint64_t *ret)
     next_address += 1 << 20;
     return r;
 }
+ws_err ws_session_mem_alloc_own(int device, uint64_t bytes, uint64_t *ret)
+{
+    return ws_session_mem_alloc(device, bytes, ret);
+}
+ws_err ws_session_mem_free_async(uint64_t address)
+{
+    return ws_session_mem_free(address);
+}
+ws_err ws_session_memory_close(uint64_t address)
+{
+    return ws_session_mem_free(address);
+}
+/* The fake daemon can't take over pages of the program. */
+ws_err ws_session_host_adopt(void *p, uint64_t bytes)
+{
+    ws_err r = answer();
+    return r ? r : WS__ERROR__NOT_SUPPORTED;
+}
+ws_err ws_session_host_disown(void *p)
+{
+    return answer();
+}
+void (*_Atomic ws_session_synced)(void);
+ws_err ws_session_peer_access(int device, int peer, bool on)
+{
+    return answer();
+}
+ws_err ws_session_access(uint64_t address, uint64_t bytes, int device, bool read, bool write)
+{
+    return answer();
+}
+
+/* Not asked for by what is tested here. */
+#define NOT_HERE(name, ...)                                                                        \
+    ws_err name(__VA_ARGS__)                                                                       \
+    {                                                                                              \
+        return WS__ERROR__NOT_SUPPORTED;                                                           \
+    }
+NOT_HERE(ws_session_memory_create, int device, uint64_t bytes, uint64_t *ret)
+NOT_HERE(ws_session_memory_release, uint64_t object)
+NOT_HERE(ws_session_memory_export, uint64_t object, int *ret)
+NOT_HERE(ws_session_memory_import, int fd, uint64_t *ret, int *device, uint64_t *bytes)
+NOT_HERE(ws_session_va_reserve, uint64_t bytes, uint64_t alignment, uint64_t *ret)
+NOT_HERE(ws_session_va_free, uint64_t address)
+NOT_HERE(ws_session_map, uint64_t address, uint64_t bytes, uint64_t object, uint64_t offset)
+NOT_HERE(ws_session_unmap, uint64_t address, uint64_t bytes)
+NOT_HERE(ws_session_virtual_add, uint64_t base, uint64_t bytes, int device, bool readonly)
+NOT_HERE(ws_session_memory_share, uint64_t address, uint8_t *handle, uint64_t *base)
+NOT_HERE(ws_session_memory_open, const uint8_t *handle, uint64_t *ret, uint64_t *bytes)
+NOT_HERE(ws_session_event_share, uint64_t event, uint8_t *handle)
+NOT_HERE(ws_session_event_open, const uint8_t *handle, int device, uint64_t *ret)
+void ws_session_virtual_remove(uint64_t base)
+{
+}
+
 ws_err ws_session_mem_free(uint64_t address)
 {
     ws_err r = answer();
@@ -181,8 +236,10 @@ void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret)
     memset(ret, 0, sizeof *ret);
     for (size_t i = 0; i < WS_ARRAY_SIZE(memory); i++)
         if (memory[i].bytes && address - memory[i].base < memory[i].bytes)
-            *ret = (struct ws_mem_info){memory[i].kind, memory[i].base, memory[i].bytes,
-                                        memory[i].device};
+            *ret = (struct ws_mem_info){.kind = memory[i].kind,
+                                        .base = memory[i].base,
+                                        .bytes = memory[i].bytes,
+                                        .device = memory[i].device};
 }
 
 static bool stream_lives(uint64_t id)

@@ -537,7 +537,10 @@ static void test_copies_are_bounds_checked(void **state)
     assert_int_equal(fill(f, B, 8, 1, 8, 1, 3)->error, WS_DEV_E_INVALID_VALUE);
     assert_int_equal(f->n_done, f->n_ops);
     assert_int_equal(
-        ws_space_map_device(f->space[0], 0x4000, 4096, f->host, WS_MAP_READONLY, NULL, NULL, NULL),
+        ws_space_map(f->space[0],
+                     &(struct ws_mapping){
+                         .va = 0x4000, .bytes = 4096, .host = f->host, .readers = WS_ACCESS_ALL},
+                     NULL, NULL),
         0);
     assert_int_equal(copy(f, 0x4000, B, 8, NULL, NULL)->error, WS_DEV_E_INVALID_VALUE);
     assert_int_equal(copy(f, B, 0x4000, 8, NULL, NULL)->error, WS_DEV_OK);

@@ -46,8 +46,13 @@ static void on_release(void *arg, uint8_t *host, uint64_t bytes)
 
 static int map(struct fixture *f, uint64_t va, uint64_t bytes)
 {
-    return ws_space_map_device(f->s, va, bytes, f->memory + va % 1024, 0, &f->device, on_release,
-                               f);
+    struct ws_mapping m = {.va = va,
+                           .bytes = bytes,
+                           .host = f->memory + va % 1024,
+                           .readers = WS_ACCESS_ALL,
+                           .writers = WS_ACCESS_ALL,
+                           .device = &f->device};
+    return ws_space_map(f->s, &m, on_release, f);
 }
 
 static void test_overlaps_are_refused(void **state)

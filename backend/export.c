@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Descriptors that stand for memory. Each is the writing end of a pipe that nobody writes to; the daemon keeps the reading end,
+ * whose end of file says that no process has the other any more, and knows a descriptor that comes back by its inode. So whoever
+ * has been given the descriptor may use the memory, nobody else, and it lives as long as one is open, as CUDA has it. */
+#include "backend/backend.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "protocol/side.h"
+
+struct ws_export {
+    enum ws_side_source source; /* first: what the side socket's events point at */
+    struct key {
+        dev_t dev;
+        ino_t ino;
+    } key;
+    int fd; /* the reading end */
+    struct ws_object *object;
+    struct ws_client *client; /* who counts it; NULL: gone */
+    struct ws_list node;      /* object->exports */
+    UT_hash_handle hh;
+};
+
+static bool key_of(int fd, struct key *ret)
+{
+    struct stat st;
+    memset(ret, 0, sizeof *ret);
+    if (fd < 0 || fstat(fd, &st) || !S_ISFIFO(st.st_mode))
+        return false;
+    ret->dev = st.st_dev;
+    ret->ino = st.st_ino;
+    return true;
+}
+
+Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
+{
+    struct ws_server *s = c->server;
+    struct ws_handle *h = ws_handle_find(c, handle);
+    int fds[2];
+    if (!h)
+        return WS__ERROR__INVALID_HANDLE;
+    struct ws_export *e = c->n_exports < WS_MAX_EXPORTS ? ws_alloc(sizeof *e) : NULL;
+    if (!e || pipe2(fds, O_CLOEXEC)) {
+        free(e);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    struct epoll_event event = {.events = 0, .data.ptr = e}; /* a hang-up is always told */
+    e->source = WS_SIDE_SOURCE_EXPORT;
+    e->fd = fds[0];
+    if (!key_of(e->fd, &e->key) || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, e->fd, &event)) {
+        close(fds[0]);
+        close(fds[1]);
+        free(e);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    e->object = h->hold.object;
+    e->client = c;
+    c->n_exports++;
+    ws_list_append(&e->object->exports, &e->node);
+    HASH_ADD(hh, s->exports, key, sizeof e->key, e);
+    *ret_fd = fds[1];
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle, struct ws_side_reply *ret)
+{
+    struct ws_export *e = NULL;
+    struct key key;
+    if (key_of(fd, &key))
+        HASH_FIND(hh, c->server->exports, &key, sizeof key, e);
+    if (!e || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY)
+        return WS__ERROR__INVALID_VALUE;
+    struct ws_context *x = ws_object_context(c, e->object);
+    if (!x)
+        return WS__ERROR__INVALID_DEVICE;
+    ret->bytes = e->object->bytes;
+    ret->segment = x->index;
+    return ws_handle_add(c, handle, e->object);
+}
+
+void ws_export_closed(struct ws_export *e)
+{
+    struct ws_object *o = e->object;
+    struct ws_server *s = o->gpu->server;
+    HASH_DEL(s->exports, e);
+    close(e->fd);
+    ws_list_remove(&e->node);
+    if (e->client)
+        e->client->n_exports--;
+    free(e);
+    ws_object_settle(o);
+}
+
+void ws_exports_forget(struct ws_client *c)
+{
+    struct ws_export *e, *next;
+    HASH_ITER (hh, c->server->exports, e, next)
+        if (e->client == c)
+            e->client = NULL;
+}
+
+void ws_exports_free(struct ws_server *s)
+{
+    struct ws_export *e, *next;
+    HASH_ITER (hh, s->exports, e, next)
+        ws_export_closed(e);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Physical memory as the daemon's clients share it. An object lives while something holds it: an allocation, a handle, a mapping,
+ * of whatever client, or a descriptor that stands for it (export.c). It is charged to one client: the one that made it, and once
+ * that holds it no more, to the next that does; so that what is in use is always on somebody's account, and nobody pays for what
+ * he has given up. Being charged so may exceed a quota: only making memory is refused by it. */
+#include "backend/backend.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+
+static void charge(struct ws_object *o, struct ws_client *c)
+{
+    if (o->charged)
+        o->charged->stats.memory_bytes -= o->bytes;
+    o->charged = c;
+    if (!c)
+        return;
+    c->stats.memory_bytes += o->bytes;
+    c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
+}
+
+Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *ret)
+{
+    struct ws_client *c = x->client;
+    uint64_t quota = c->server->config->limits.memory_quota_bytes;
+    if (bytes > x->gpu->device->spec.memory_bytes)
+        return WS__ERROR__OUT_OF_MEMORY;
+    if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes))
+        return WS__ERROR__OUT_OF_MEMORY;
+    struct ws_object *o = ws_alloc(sizeof *o);
+    if (!o)
+        return WS__ERROR__OUT_OF_MEMORY;
+    if (ws_device_memory_new(x->gpu->device, bytes, &o->memory)) {
+        free(o);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    o->gpu = x->gpu;
+    o->bytes = bytes;
+    ws_list_init(&o->holds);
+    ws_list_init(&o->exports);
+    charge(o, c);
+    c->stats.used_gpus |= 1u << x->gpu->device->index;
+    ws_hold_take(ret, o, c);
+    return WS__ERROR__OK;
+}
+
+void ws_hold_take(struct ws_hold *h, struct ws_object *o, struct ws_client *c)
+{
+    h->object = o;
+    h->client = c;
+    ws_list_append(&o->holds, &h->node);
+    if (!o->charged)
+        charge(o, c);
+}
+
+void ws_object_settle(struct ws_object *o)
+{
+    if (ws_list_empty(&o->holds) && ws_list_empty(&o->exports)) {
+        charge(o, NULL);
+        if (o->is_shared) {
+            struct ws_server *s = o->gpu->server;
+            HASH_DEL(s->shared_memory, o);
+        }
+        ws_memory_unref(o->memory);
+        free(o);
+        return;
+    }
+    ws_list_for_each (n, &o->holds)
+        if (ws_list_entry(n, struct ws_hold, node)->client == o->charged)
+            return;
+    charge(o, ws_list_empty(&o->holds)
+                  ? NULL
+                  : ws_list_entry(o->holds.next, struct ws_hold, node)->client);
+}
+
+void ws_hold_drop(struct ws_hold *h)
+{
+    struct ws_object *o = h->object;
+    if (!o)
+        return;
+    h->object = NULL;
+    ws_list_remove(&h->node);
+    ws_object_settle(o);
+}
+
+bool ws_object_share(struct ws_server *s, struct ws_object *o)
+{
+    if (o->is_shared)
+        return true;
+    if (getrandom(o->handle, sizeof o->handle, 0) != sizeof o->handle)
+        return false;
+    o->is_shared = true;
+    HASH_ADD(hh, s->shared_memory, handle, sizeof o->handle, o);
+    return true;
+}
+
+struct ws_object *ws_object_find(struct ws_server *s, ProtobufCBinaryData handle)
+{
+    struct ws_object *o = NULL;
+    if (handle.len == WS_SHARE_BYTES)
+        HASH_FIND(hh, s->shared_memory, handle.data, WS_SHARE_BYTES, o);
+    return o;
+}
+
+struct ws_context *ws_object_context(struct ws_client *c, const struct ws_object *o)
+{
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        if (c->contexts[i].gpu == o->gpu)
+            return &c->contexts[i];
+    return NULL;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Physical memory: counted by whoever made it and by each mapping, and given back to its device by the last of them, on whatever
+ * thread that happens to be. Reading and writing it goes by the mappings (space.c). */
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/space.h"
+
+struct ws_memory {
+    _Atomic uint32_t n_refs;
+    struct ws_device *device;
+    uint64_t bytes;
+    struct ws_backing backing;
+};
+
+int ws_device_memory_new(struct ws_device *d, uint64_t bytes, struct ws_memory **ret)
+{
+    if (!bytes || bytes % WS_DEVICE_PAGE_BYTES)
+        return ws_raise(-EINVAL);
+    struct ws_memory *m = ws_alloc(sizeof *m);
+    if (!m)
+        return ws_raise(-ENOMEM);
+    int r = d->ops->mem_alloc(d, bytes, &m->backing);
+    if (r) {
+        free(m);
+        return r;
+    }
+    m->n_refs = 1;
+    m->device = d;
+    m->bytes = bytes;
+    *ret = m;
+    return 0;
+}
+
+struct ws_memory *ws_memory_ref(struct ws_memory *m)
+{
+    atomic_fetch_add_explicit(&m->n_refs, 1, memory_order_relaxed);
+    return m;
+}
+
+struct ws_memory *ws_memory_unref(struct ws_memory *m)
+{
+    if (m && atomic_fetch_sub_explicit(&m->n_refs, 1, memory_order_acq_rel) == 1) {
+        m->backing.release(m->backing.arg, m->backing.host, m->bytes);
+        free(m);
+    }
+    return NULL;
+}
+
+static void unmapped(void *arg, uint8_t *host, uint64_t bytes)
+{
+    ws_memory_unref(arg);
+}
+
+int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct ws_memory *m,
+                        uint64_t offset, uint32_t readers, uint32_t writers)
+{
+    if (offset > m->bytes || bytes > m->bytes - offset)
+        return ws_raise(-EINVAL);
+    struct ws_mapping map = {.va = va,
+                             .bytes = bytes,
+                             .host = m->backing.host + offset,
+                             .readers = readers,
+                             .writers = writers,
+                             .device = m->device};
+    int r = ws_space_map(s, &map, unmapped, m);
+    if (!r)
+        ws_memory_ref(m);
+    return r;
+}
