@@ -4,6 +4,7 @@ CUDA_PROGRAM_NAMES = \
 	arraycopy \
 	asynccopy \
 	atomics \
+	conversions \
 	convolve \
 	coopgroups \
 	cubs \
@@ -33,7 +34,6 @@ CUDA_PROGRAM_NAMES = \
 	objects \
 	particles \
 	perthread \
-	printing \
 	progress \
 	records \
 	scan \
