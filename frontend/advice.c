@@ -153,7 +153,8 @@ int ws_advice_set(uint64_t address, uint64_t bytes, int advice, const struct cud
     pthread_mutex_lock(&lock);
     if (cover(address, address + bytes))
         code = CUDA_OUT_OF_MEMORY;
-    for (size_t i = first_above(address); !code && i < n_runs && runs[i].from < address + bytes; i++)
+    for (size_t i = first_above(address); !code && i < n_runs && runs[i].from < address + bytes;
+         i++)
         advise(&runs[i], advice, l);
     pthread_mutex_unlock(&lock);
     return code;
@@ -169,7 +170,8 @@ int ws_advice_prefetch(uint64_t address, uint64_t bytes, const struct cuda_mem_l
     pthread_mutex_lock(&lock);
     if (cover(address, address + bytes))
         code = CUDA_OUT_OF_MEMORY;
-    for (size_t i = first_above(address); !code && i < n_runs && runs[i].from < address + bytes; i++)
+    for (size_t i = first_above(address); !code && i < n_runs && runs[i].from < address + bytes;
+         i++)
         runs[i].prefetched = *l;
     pthread_mutex_unlock(&lock);
     return code;
@@ -186,7 +188,8 @@ void ws_advice_forget(uint64_t address, uint64_t bytes)
     size_t i = first_above(address), j = i;
     while (j < n_runs && runs[j].from < address + bytes) /* runs never reach beyond their memory */
         j++;
-    memmove(runs + i, runs + j, (n_runs - j) * sizeof *runs);
+    if (j > i)
+        memmove(runs + i, runs + j, (n_runs - j) * sizeof *runs);
     n_runs -= j - i;
     pthread_mutex_unlock(&lock);
 }

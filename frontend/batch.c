@@ -26,7 +26,8 @@ static int check_stream(uint64_t stream)
 {
     if (ws_session_stream_info(stream, NULL, NULL, NULL))
         return CUDA_INVALID_HANDLE;
-    return stream < WS_STREAM_FIRST ? CUDA_INVALID_VALUE : CUDA_OK; /* not a legacy default stream */
+    return stream < WS_STREAM_FIRST ? CUDA_INVALID_VALUE
+                                    : CUDA_OK; /* not a legacy default stream */
 }
 
 static int check(const struct ws_batch *b)
@@ -35,7 +36,8 @@ static int check(const struct ws_batch *b)
         !b->n_attributes || b->n_attributes > b->n || b->first[0])
         return CUDA_INVALID_VALUE;
     for (size_t k = 0; k < b->n_attributes; k++)
-        if (!good_order(b->attributes[k].srcAccessOrder) || b->attributes[k].flags & ~(unsigned)FLAGS ||
+        if (!good_order(b->attributes[k].srcAccessOrder) ||
+            b->attributes[k].flags & ~(unsigned)FLAGS ||
             (k && (b->first[k] <= b->first[k - 1] || b->first[k] >= b->n)))
             return CUDA_INVALID_VALUE;
     return CUDA_OK;

@@ -34,8 +34,7 @@ WS_DRV_STREAM_API(cuMemPrefetchAsync_v2, _ptsz,
     return prefetch(address, bytes, l, flags, stream, per_thread);
 }
 
-WS_DRV_API(cuMemAdvise_v2,
-           (uint64_t address, size_t bytes, int advice, struct cuda_mem_location l))
+WS_DRV_API(cuMemAdvise_v2, (uint64_t address, size_t bytes, int advice, struct cuda_mem_location l))
 {
     WS_DRV_ENTER(c);
     (void)c;

@@ -32,8 +32,7 @@ WS_RT_STREAM_API(cudaMemPrefetchAsync_v2, _ptsz,
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
     (void)id;
-    return ws_rt_record(flags ? CUDA_INVALID_VALUE
-                              : ws_advice_prefetch((uintptr_t)p, bytes, &l));
+    return ws_rt_record(flags ? CUDA_INVALID_VALUE : ws_advice_prefetch((uintptr_t)p, bytes, &l));
 }
 
 WS_RT_API(cudaMemAdvise, (const void *p, size_t bytes, int advice, struct cuda_mem_location l))
@@ -53,8 +52,8 @@ WS_RT_API(cudaMemRangeGetAttribute,
     return ws_rt_record(ws_advice_get(ret, ret_bytes, attribute, (uintptr_t)p, bytes));
 }
 
-WS_RT_API(cudaMemRangeGetAttributes, (void **ret, size_t *ret_bytes, int *attributes, size_t n,
-                                      const void *p, size_t bytes))
+WS_RT_API(cudaMemRangeGetAttributes,
+          (void **ret, size_t *ret_bytes, int *attributes, size_t n, const void *p, size_t bytes))
 {
     WS_RT_ENTER(device);
     (void)device;
@@ -77,7 +76,8 @@ WS_RT_STREAM_API(cudaMemPrefetchBatchAsync, _ptsz,
                   size_t n_locations, unsigned long long flags, void *stream),
                  (p, sizes, n, l, first, n_locations, flags, stream))
 {
-    struct ws_advice_batch b = {(const uint64_t *)(void *)p, sizes, n, l, first, n_locations, false};
+    struct ws_advice_batch b = {
+        (const uint64_t *)(void *)p, sizes, n, l, first, n_locations, false};
     return batch(&b, flags, stream, per_thread);
 }
 WS_RT_STREAM_API(cudaMemDiscardBatchAsync, _ptsz,
@@ -93,7 +93,8 @@ WS_RT_STREAM_API(cudaMemDiscardAndPrefetchBatchAsync, _ptsz,
                   size_t n_locations, unsigned long long flags, void *stream),
                  (p, sizes, n, l, first, n_locations, flags, stream))
 {
-    struct ws_advice_batch b = {(const uint64_t *)(void *)p, sizes, n, l, first, n_locations, false};
+    struct ws_advice_batch b = {
+        (const uint64_t *)(void *)p, sizes, n, l, first, n_locations, false};
     return batch(&b, flags, stream, per_thread);
 }
 
