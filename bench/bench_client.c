@@ -205,9 +205,13 @@ static void bench_sync(void)
 static void bench_copy(size_t bytes)
 {
     enum { ROUNDS = 15 };
-    enum { MEMCPY, H2D, D2H, PINNED_H2D, PINNED_D2H, KINDS };
-    static const char *const names[] = {"memcpy", "pageable to device", "device to pageable",
-                                        "pinned to device", "device to pinned"};
+    enum { MEMCPY, H2D, H2D_CALL, D2H, PINNED_H2D, PINNED_D2H, KINDS };
+    static const char *const names[] = {"memcpy",
+                                        "pageable to device, to its end",
+                                        "pageable to device, the call",
+                                        "device to pageable",
+                                        "pinned to device",
+                                        "device to pinned"};
     double v[KINDS][ROUNDS];
     uint8_t *a = malloc(bytes), *b = malloc(bytes), *pinned;
     uint64_t d, s = ws_stream_legacy(0);
@@ -228,6 +232,9 @@ static void bench_copy(size_t bytes)
                 MUST(ws_session_copy(s, (void *)d, a, bytes, WS_COPY_H2D, false) == 0);
                 MUST(ws_session_stream_sync(s) == 0); /* to the end, not only into staging */
                 break;
+            case H2D_CALL: /* CUDA's call returns once the source may be changed */
+                MUST(ws_session_copy(s, (void *)d, a, bytes, WS_COPY_H2D, false) == 0);
+                break;
             case D2H:
                 MUST(ws_session_copy(s, b, (void *)d, bytes, WS_COPY_D2H, false) == 0);
                 break;
@@ -239,12 +246,13 @@ static void bench_copy(size_t bytes)
             }
             if (r >= 0)
                 v[k][r] = (double)bytes / (double)(ws_clock_ns() - t);
+            MUST(ws_session_stream_sync(s) == 0);
         }
     }
     double base = median(v[MEMCPY], ROUNDS);
     for (int k = 0; k < KINDS; k++) {
         double x = median(v[k], ROUNDS);
-        printf("%4zu MiB %-26s  %8.2f GB/s = %3.0f %% of memcpy\n", bytes >> 20, names[k], x,
+        printf("%4zu MiB %-31s %8.2f GB/s = %3.0f %% of memcpy\n", bytes >> 20, names[k], x,
                100 * x / base);
     }
     ws_session_mem_free(d);

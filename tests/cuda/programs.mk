@@ -4,9 +4,13 @@ CUDA_PROGRAM_NAMES = \
 	arraycopy \
 	asynccopy \
 	atomics \
+	conversions \
+	convolve \
 	coopgroups \
 	cubs \
 	deviceheap \
+	factor \
+	finance \
 	graphcapture \
 	graphcond \
 	graphjacobi \
@@ -14,18 +18,27 @@ CUDA_PROGRAM_NAMES = \
 	graphnodes \
 	graphparallel \
 	graphrandom \
+	graphwalk \
 	halves \
+	heat \
 	hostfunc \
+	hostthreads \
 	imagefilter \
+	inlineptx \
 	intmath \
 	ipcshare \
 	managedvar \
 	mathd \
 	mathf \
 	memorypools \
+	objects \
+	particles \
 	perthread \
-	printing \
 	progress \
+	records \
+	scan \
+	signals \
+	sorting \
 	streamorder \
 	surface \
 	texlinear \
