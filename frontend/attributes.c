@@ -188,7 +188,7 @@ bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret)
         break;
     case 115:
         v = 1;
-        break; /* memory pools: the default one */
+        break; /* memory pools */
     case 129:
         v = 0;
         break;

@@ -146,23 +146,6 @@ WS_DRV_API(cuMemAllocManaged, (uint64_t * ret, size_t bytes, unsigned flags))
     return code;
 }
 
-/* Managed memory is where both sides reach it already. Parameters after the first two changed with the versions; none matters. */
-WS_DRV_API(cuMemPrefetchAsync, (uint64_t address, size_t bytes))
-{
-    struct ws_hostmem m;
-    WS_DRV_ENTER(c);
-    (void)c;
-    ws_hostmem_find(address, &m);
-    return m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - (address - m.base)
-               ? CUDA_OK
-               : CUDA_INVALID_VALUE;
-}
-WS_DRV_ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync)
-WS_DRV_ALIAS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync)
-WS_DRV_ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync)
-WS_DRV_ALIAS(cuMemAdvise, cuMemPrefetchAsync)
-WS_DRV_ALIAS(cuMemAdvise_v2, cuMemPrefetchAsync)
-
 WS_DRV_API(cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))
 {
     enum { PORTABLE = 1, DEVICEMAP = 2 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "frontend/advice.h"
 #include "frontend/errors.h"
 
 static struct ws_hostmem *table; /* by base */
@@ -83,8 +84,12 @@ int ws_hostmem_alloc(enum ws_hostmem_kind kind, int device, uint64_t bytes, unsi
 
 int ws_hostmem_free(enum ws_hostmem_kind kind, void *p)
 {
+    struct ws_hostmem m;
+    ws_hostmem_find((uintptr_t)p, &m);
     if (!take((uintptr_t)p, kind, NULL))
         return CUDA_INVALID_VALUE;
+    if (kind == WS_HOSTMEM_MANAGED)
+        ws_advice_forget(m.base, m.bytes);
     return ws_drv_error(ws_session_host_free(p));
 }
 

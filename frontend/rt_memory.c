@@ -442,29 +442,7 @@ WS_RT_STREAM_API(cudaMemset3DAsync, _ptsz,
                 per_thread, true);
 }
 
-/* ---- managed memory: it is where both sides reach it already ---- */
-
-static int check_managed(const void *p, size_t bytes)
-{
-    struct ws_hostmem m;
-    WS_RT_ENTER(device);
-    (void)device;
-    ws_hostmem_find((uintptr_t)p, &m);
-    bool inside =
-        m.kind == WS_HOSTMEM_MANAGED && bytes && bytes <= m.bytes - ((uintptr_t)p - m.base);
-    return ws_rt_record(inside ? CUDA_OK : CUDA_INVALID_VALUE);
-}
-
-/* The parameters after the first two changed with CUDA 13; none of them matters here. */
-WS_RT_API(cudaMemPrefetchAsync, (const void *p, size_t bytes))
-{
-    return check_managed(p, bytes);
-}
-WS_RT_ALIAS(cudaMemPrefetchAsync_ptsz, cudaMemPrefetchAsync)
-WS_RT_ALIAS(cudaMemPrefetchAsync_v2, cudaMemPrefetchAsync)
-WS_RT_ALIAS(cudaMemPrefetchAsync_v2_ptsz, cudaMemPrefetchAsync)
-WS_RT_ALIAS(cudaMemAdvise, cudaMemPrefetchAsync)
-WS_RT_ALIAS(cudaMemAdvise_v2, cudaMemPrefetchAsync)
+/* ---- managed memory: see also rt_unified.c ---- */
 
 WS_RT_STREAM_API(cudaStreamAttachMemAsync, _ptsz,
                  (void *stream, void *p, size_t bytes, unsigned flags), (stream, p, bytes, flags))

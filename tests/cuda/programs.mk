@@ -45,6 +45,7 @@ CUDA_PROGRAM_NAMES = \
 	texture2d \
 	texture3d \
 	thrusting \
+	unified \
 	vmm \
 	warpedges \
 	wmmagemm

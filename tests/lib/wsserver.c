@@ -175,6 +175,9 @@ uint64_t wss_do(struct wss *w, unsigned peer, Ws__Command__CCase which, void *su
     case WS__COMMAND__C_MODULE_UNLOAD:
     case WS__COMMAND__C_HOST_UNMAP:
     case WS__COMMAND__C_HOST_DONE:
+    case WS__COMMAND__C_MEM_RELEASE:
+    case WS__COMMAND__C_MEM_FREE_ASYNC:
+    case WS__COMMAND__C_VA_FREE:
         c.stream_destroy = *(uint64_t *)sub;
         break;
     case WS__COMMAND__C_MEM_INFO:
