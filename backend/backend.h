@@ -166,7 +166,7 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_epoch *open, *last; /* oldest with unfinished jobs … newest; never NULL */
     bool last_is_legacy;
     uint64_t n_epoch_jobs;
-    uint32_t peers;                          /* its devices whose memory this one may use, as the client numbers them */
+    uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint64_t seen_ns; /* device time up to which the client knows its work to be done */
@@ -467,8 +467,7 @@ struct ws_context *ws_object_context(struct ws_client *c, const struct ws_object
 
 /* export.c: descriptors that stand for objects */
 Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd);
-Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
-                           struct ws_side_reply *ret);
+Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle, struct ws_side_reply *ret);
 void ws_export_closed(struct ws_export *e); /* nobody has the descriptor any more */
 void ws_exports_forget(struct ws_client *c);
 void ws_exports_free(struct ws_server *s);

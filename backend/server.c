@@ -297,7 +297,8 @@ static void do_mem_alloc(const struct call *k, const Ws__MemAlloc *m)
 {
     struct ws_context *x = context(k, m->device);
     struct ws_allocation *a;
-    Ws__Error e = x ? ws_memory_alloc(x, m->bytes, m->own_access ? WS_MEMORY_OWN_ACCESS : 0, &a) : WS__ERROR__INVALID_DEVICE;
+    Ws__Error e = x ? ws_memory_alloc(x, m->bytes, m->own_access ? WS_MEMORY_OWN_ACCESS : 0, &a)
+                    : WS__ERROR__INVALID_DEVICE;
     if (e)
         reply(k, e);
     else

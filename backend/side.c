@@ -219,7 +219,8 @@ void ws_server_side_turn(struct ws_server *s)
         return;
     int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
     for (int i = 0; i < n; i++) {
-        struct ws_side_conn *k = events[i].data.ptr; /* or an export: both begin with their source */
+        struct ws_side_conn *k =
+            events[i].data.ptr; /* or an export: both begin with their source */
         if (!k) {
             accept_all(
                 s); /* may close connections that are not bound: their events of this round are void */

@@ -41,7 +41,9 @@ enum ws_device_clock { /* design, "Software GPU" */
 struct ws_space;
 enum { WS_MAP_READONLY = 1u << 0 }; /* nobody who asked may write */
 #define WS_ACCESS_ALL UINT32_MAX
-enum { WS_ACCESS_DEVICES = 32 }; /* masks of devices by ws_device.index; a device beyond has no bit */
+enum {
+    WS_ACCESS_DEVICES = 32
+}; /* masks of devices by ws_device.index; a device beyond has no bit */
 /* A mapping: [va, va + bytes) is backed by host memory at @host of this process. */
 struct ws_mapping {
     uint64_t va, bytes;

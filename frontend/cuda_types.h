@@ -240,7 +240,12 @@ enum { /* of both APIs */
        WS_CUDA_LOCATION_HOST_NUMA_CURRENT
 };
 enum { WS_CUDA_ALLOCATION_PINNED = 1, WS_CUDA_ALLOCATION_MANAGED = 2 };
-enum { WS_CUDA_HANDLE_NONE = 0, WS_CUDA_HANDLE_FD = 1, WS_CUDA_HANDLE_FABRIC = 8, WS_CUDA_HANDLES = 15 };
+enum {
+    WS_CUDA_HANDLE_NONE = 0,
+    WS_CUDA_HANDLE_FD = 1,
+    WS_CUDA_HANDLE_FABRIC = 8,
+    WS_CUDA_HANDLES = 15
+};
 enum { WS_CUDA_PROT_NONE = 0, WS_CUDA_PROT_READ = 1, WS_CUDA_PROT_READWRITE = 3 };
 struct cuda_mem_access_desc {
     struct cuda_mem_location location;

@@ -452,8 +452,7 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     struct ws_hostmem h;
     ws_session_mem_find(address, &m);
     ws_hostmem_find(address, &h);
-    bool device = ws_mem_on_device(m.kind),
-         host = h.kind != WS_HOSTMEM_NONE;
+    bool device = ws_mem_on_device(m.kind), host = h.kind != WS_HOSTMEM_NONE;
     if (!device && !host)
         return CUDA_INVALID_VALUE;
     int ordinal = device ? m.device : h.device;

@@ -60,7 +60,8 @@ struct ws_side_request {
     uint32_t kind;
     uint32_t segment; /* WS_SIDE_FREE */
     uint8_t token[WS_TOKEN_BYTES];
-    uint64_t bytes;       /* data bytes; STAGING: a multiple of chunk_bytes; EXPORT, IMPORT: the object's id */
+    uint64_t
+        bytes; /* data bytes; STAGING: a multiple of chunk_bytes; EXPORT, IMPORT: the object's id */
     uint32_t chunk_bytes; /* STAGING */
     uint32_t reserved;
 };
