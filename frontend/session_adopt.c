@@ -68,6 +68,12 @@ static bool on_this_stack(uint64_t from, uint64_t to)
     return here >= from - PAGE && here < to + PAGE;
 }
 
+/* Whole pages, with what lies beside the program's memory: not a matter for a sanitizer's idea of where objects end. */
+static void copy_pages(void *to, uint64_t from, size_t bytes)
+{
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
 /* Exchanges [from, to), no page of which belongs to a piece. Lock held. */
 static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, struct piece **ret)
 {
@@ -87,7 +93,7 @@ static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, struct
     map.address = from;
     r = ws_channel_call(c, WS_COMMAND(HOST_MAP, host_map, &map), NULL);
     if (!r) {
-        memcpy(s.data, (const void *)(uintptr_t)from, to - from);
+        copy_pages(s.data, from, to - from);
         if (mremap(s.data, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED,
                    (void *)(uintptr_t)from) == MAP_FAILED) {
             (void)ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, s.id));
@@ -114,7 +120,7 @@ static void piece_end(struct ws_channel *c, struct piece *p)
         void *plain = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (plain !=
             MAP_FAILED) { /* else it stays in the segment, which nobody else uses any more */
-            memcpy(plain, at, bytes);
+            copy_pages(plain, p->from, bytes);
             if (mremap(plain, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
                 munmap(plain, bytes);
         }
