@@ -300,7 +300,7 @@ static int set_access(struct map *m, int device, int flags)
 
 int ws_vmm_set_access(uint64_t address, uint64_t bytes, int device, int flags)
 {
-    size_t from, n;
+    size_t from = 0, n;
     if (flags != WS_CUDA_PROT_NONE && flags != WS_CUDA_PROT_READ && flags != WS_CUDA_PROT_READWRITE)
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&lock);
