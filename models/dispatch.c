@@ -272,7 +272,7 @@ static bool step(struct dealing *x)
 
 int ws_dispatch_run(struct ws_dispatch *d, const struct ws_dispatch_in *in, struct ws_diags *diags)
 {
-    uint32_t n;
+    uint32_t n = 0;
     int r = check(in, diags, &n);
     if (!r)
         r = reserve(d, in, n);
