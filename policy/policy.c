@@ -36,18 +36,6 @@ const struct ws_policy_ops *ws_policy_find(const char *name)
     return NULL;
 }
 
-unsigned ws_sm_set_take(struct ws_sm_set *ret, const struct ws_sm_set *taken, unsigned n_sm,
-                        unsigned n)
-{
-    unsigned got = 0;
-    for (unsigned sm = 0; sm < n_sm && sm < WS_SM_MAX && got < n; sm++)
-        if (!ws_sm_set_has(taken, sm)) {
-            ws_sm_set_add(ret, sm);
-            got++;
-        }
-    return got;
-}
-
 struct ws_policy_decision *ws_policy_decide(struct ws_policy_decisions *d,
                                             enum ws_decision_kind kind, int job, int gpu)
 {

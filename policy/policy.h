@@ -18,42 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/macros.h"
+#include "base/sm_set.h"
 
 struct ws_dvfs_task;  /* models/dvfs.h: P0, gamma, c, t0, D, delta */
 struct ws_mwp_kernel; /* models/mwp_cwp.h: instructions per thread, blocks, … */
-
-/* ---- SM sets ---- */
-enum { WS_SM_MAX = 256 };
-struct ws_sm_set {
-    uint64_t w[WS_SM_MAX / 64];
-};
-static inline void ws_sm_set_add(struct ws_sm_set *s, unsigned sm)
-{
-    s->w[sm / 64] |= UINT64_C(1) << (sm % 64);
-}
-static inline bool ws_sm_set_has(const struct ws_sm_set *s, unsigned sm)
-{
-    return s->w[sm / 64] >> (sm % 64) & 1;
-}
-static inline bool ws_sm_set_meet(const struct ws_sm_set *a, const struct ws_sm_set *b)
-{
-    return (a->w[0] & b->w[0]) | (a->w[1] & b->w[1]) | (a->w[2] & b->w[2]) | (a->w[3] & b->w[3]);
-}
-static inline void ws_sm_set_join(struct ws_sm_set *a, const struct ws_sm_set *b)
-{
-    for (unsigned i = 0; i < WS_SM_MAX / 64; i++)
-        a->w[i] |= b->w[i];
-}
-static inline unsigned ws_sm_set_count(const struct ws_sm_set *s)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < WS_SM_MAX / 64; i++)
-        n += (unsigned)__builtin_popcountll(s->w[i]);
-    return n;
-}
-/* Adds the @n lowest of 0…@n_sm-1 that are not in @taken to @ret. Return: how many there were (≤ @n). */
-unsigned ws_sm_set_take(struct ws_sm_set *ret, const struct ws_sm_set *taken, unsigned n_sm,
-                        unsigned n);
 
 /* ---- what does not change while a policy runs ---- */
 
