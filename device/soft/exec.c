@@ -735,6 +735,12 @@ static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f,
     }
 }
 
+static bool sreg_is_lanewise(uint32_t sreg)
+{
+    return sreg == WS_SR_TID || sreg == WS_SR_LANEID ||
+           (sreg >= WS_SR_LANEMASK_EQ && sreg <= WS_SR_LANEMASK_GT);
+}
+
 static bool per_block(const struct ws_fill *f)
 {
     return f->kind == WS_FILL_SREG &&
@@ -749,10 +755,23 @@ static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_f
         memcpy(row, &v, 4);
         return;
     }
+    bool lanewise = f->kind == WS_FILL_SREG && sreg_is_lanewise(f->sreg);
+    if (f->kind == WS_FILL_SREG)
+        v = sreg_value(b, f, w->index, 0);
     for (uint32_t i = 0; i < 32; i++) {
-        if (f->kind == WS_FILL_SREG)
+        if (lanewise && i)
             v = sreg_value(b, f, w->index, i);
-        memcpy(row + i * f->width, &v, f->width);
+        switch (f->width) {
+        case 4:
+            memcpy(row + i * 4, &v, 4);
+            break;
+        case 8:
+            memcpy(row + i * 8, &v, 8);
+            break;
+        default:
+            memcpy(row + i * f->width, &v, f->width);
+            break;
+        }
     }
 }
 

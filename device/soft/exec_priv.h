@@ -35,7 +35,11 @@ struct ws_uop {
         int64_t imm;
         const struct ws_seg *to; /* control */
     };
-    const struct ws_seg *fall; /* control: where lanes go that do not take it */
+    union {
+        const struct ws_seg *fall; /* control: where lanes go that do not take it */
+        uint32_t
+            all; /* others: lanes that take effect besides the active ones (see decode_dead.c) */
+    };
 };
 _Static_assert(sizeof(struct ws_uop) == 64, "one cache line");
 
