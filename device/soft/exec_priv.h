@@ -221,7 +221,10 @@ struct ws_blockrun {
     struct ws_retaddr *rets;
     uint8_t *saves;
     struct ws_barrier bars[WS_N_BARRIERS];
-    uint32_t n_live; /* threads not exited */
+    uint32_t bars_used; /* mask of those that something has arrived at */
+    uint32_t *block_fills,
+        n_block_fills; /* of the image's fills, those that differ from block to block */
+    uint32_t n_live;   /* threads not exited */
     uint32_t n_done_warps;
     uint64_t linear;
     uint32_t ctaid[3], smid, slot;
