@@ -1,0 +1,6 @@
+# models: what work costs in time and energy. One line per file.
+noinst_LIBRARIES += models/libmodels.a
+models_libmodels_a_SOURCES = models/models.h models/models.c
+models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+MODELS_LIBS = models/libmodels.a ptx/libptx.a base/libbase.a $(SQLITE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm
+EXTRA_DIST += models/README.md
