@@ -227,10 +227,8 @@ static void lead(struct ws_channel *c, struct waiter *w)
         return;
     }
     struct pollfd p[] = {
-        {.fd = c->zmq_fd, .events = POLLIN},
-        {.fd = c->wake_fd, .events = POLLIN},
-        {.fd = c->side_fd, .events = POLLRDHUP},
-        {.fd = c->monitor_fd, .events = POLLIN},
+        {.fd = c->zmq_fd, .events = POLLIN},     {.fd = c->wake_fd, .events = POLLIN},
+        {.fd = c->side_fd, .events = POLLRDHUP}, {.fd = c->monitor_fd, .events = POLLIN},
         {.fd = c->lane.bell, .events = POLLIN},
     };
     c->leader_polls = true;

@@ -30,8 +30,9 @@ void ws_channel_lane_open(struct ws_channel *c)
         return;
     /* It must be as long as it should be, or touching it would be a SIGBUS in the program. */
     int r = fstat(fd, &st) < 0 ? -errno
-            : (uint64_t)st.st_size < sizeof(struct ws_lane_memory) ? -EPROTO
-                                                                   : ws_lane_map(&c->lane, fd, true);
+            : (uint64_t)st.st_size < sizeof(struct ws_lane_memory)
+                ? -EPROTO
+                : ws_lane_map(&c->lane, fd, true);
     close(fd);
     if (!r)
         c->lane.bell = r = get_descriptor(c, WS_SIDE_BELL);

@@ -31,8 +31,8 @@ struct ws_channel {
     struct ws_list waiters;       /* struct waiter, waiting for a reply or for the window */
     struct waiter *leader;        /* the one that polls the sockets for all */
     bool leader_polls;
-    struct ws_lane lane;          /* this end of the short cut; or none */
-    uint64_t *gates; /* reached, oldest first from first_gate on */
+    struct ws_lane lane; /* this end of the short cut; or none */
+    uint64_t *gates;     /* reached, oldest first from first_gate on */
     size_t first_gate, n_gates, cap_gates;
     _Atomic bool dead;
     _Atomic int async_error;

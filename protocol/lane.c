@@ -11,8 +11,7 @@
 
 int ws_lane_map(struct ws_lane *l, int fd, bool is_client)
 {
-    struct ws_lane_memory *m =
-        mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct ws_lane_memory *m = mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     *l = (struct ws_lane){.bell = -1};
     if (m == MAP_FAILED)
         return -errno;

@@ -35,7 +35,8 @@ struct ws_lane_slot {
     uint8_t data[WS_LANE_MESSAGE_BYTES];
 };
 struct ws_lane_memory {
-    _Atomic uint32_t client_waits; /* a thread of the client is about to sleep: ring for what you send */
+    _Atomic uint32_t
+        client_waits; /* a thread of the client is about to sleep: ring for what you send */
     uint8_t pad[4092];
     struct ws_lane_slot to_daemon[WS_LANE_SLOTS], to_client[WS_LANE_SLOTS];
 };
