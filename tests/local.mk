@@ -11,4 +11,8 @@ include tests/modules.mk
 include tests/textures.mk
 include tests/process.mk
 include tests/coverage.mk
+include tests/models.mk
+include tests/policy.mk
+include tests/sim.mk
+include tests/reference.mk
 include tests/lint.mk
