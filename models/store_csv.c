@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Out of memory must not end the program: the entry is then not found again, which put_all() would show as a second put. */
+#define HASH_NONFATAL_OOM 1 /* out of memory: the entry is not in the table, which hh.tbl tells */
 #include <uthash.h>
 
 enum { CSV_VERSION = 1, MAX_FIELDS = 128 };
@@ -264,6 +264,10 @@ static struct pending *pending_of(struct import *x, const struct ws_profile_key 
         return NULL;
     to->p.key = *key;
     HASH_ADD(hh, x->pending, p.key, sizeof(*key), to);
+    if (!to->hh.tbl) {
+        free(to);
+        return NULL;
+    }
     return to;
 }
 
