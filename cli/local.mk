@@ -14,6 +14,7 @@ cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/coverage.c \
 	cli/elf_kind.c cli/elf_kind.h \
+	cli/exp_consolidation.c \
 	cli/experiment.h cli/experiment.c cli/experiments.def \
 	cli/private.c cli/private.h \
 	cli/profiles.c \
