@@ -22,6 +22,7 @@ CUDA_PROGRAM_NAMES = \
 	halves \
 	heat \
 	hostfunc \
+	hostregister \
 	hostthreads \
 	imagefilter \
 	inlineptx \
