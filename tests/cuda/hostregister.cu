@@ -141,6 +141,7 @@ static void variables()
 
 int main(int argc, char **argv)
 {
+    std::setvbuf(stdout, nullptr, _IONBF, 0);
     int rounds = argc > 1 ? std::atoi(argv[1]) : 100;
     hammer(16, rounds, cudaHostRegisterMapped, false);   /* less than a page */
     hammer(3000, rounds, cudaHostRegisterMapped, false); /* three pages and both ends */
