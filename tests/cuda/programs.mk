@@ -38,6 +38,7 @@ CUDA_PROGRAM_NAMES = \
 	progress \
 	records \
 	scan \
+	sharing \
 	signals \
 	sorting \
 	streamorder \
@@ -48,5 +49,6 @@ CUDA_PROGRAM_NAMES = \
 	thrusting \
 	unified \
 	vmm \
+	waiting \
 	warpedges \
 	wmmagemm
