@@ -3,7 +3,9 @@ noinst_LIBRARIES += models/libmodels.a
 models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/consolidate.h models/consolidate.c \
 	models/dispatch.h models/dispatch.c \
+	models/energy.h models/energy.c \
 	models/lsq.h models/lsq.c \
+	models/measured.h models/measured.c models/measured.def \
 	models/mwp_cwp.h models/mwp_cwp.c \
 	models/power.h models/power.c
 models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
