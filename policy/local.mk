@@ -1,8 +1,9 @@
 # policy: decisions. One file per policy, one line per file.
 noinst_LIBRARIES += policy/libpolicy.a
 policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def \
-	policy/bcf.c policy/lcf.c policy/load_dist.c \
-	policy/sbeet.h policy/sbeet_core.h policy/sbeet_core.c policy/sbeet_assign.c policy/sbeet.c \
-	policy/sbeet_mg.c policy/sbeet_mg_offline.c
+	policy/consolidate.c
+policy_libpolicy_a_SOURCES += policy/bcf.c policy/lcf.c policy/load_dist.c
+policy_libpolicy_a_SOURCES += policy/sbeet.h policy/sbeet_core.h policy/sbeet_core.c policy/sbeet_assign.c policy/sbeet.c
+policy_libpolicy_a_SOURCES += policy/sbeet_mg.c policy/sbeet_mg_offline.c
 POLICY_LIBS = policy/libpolicy.a
 EXTRA_DIST += policy/README.md
