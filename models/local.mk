@@ -3,8 +3,11 @@ noinst_LIBRARIES += models/libmodels.a
 models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/consolidate.h models/consolidate.c \
 	models/dispatch.h models/dispatch.c \
+	models/dvfs.h models/dvfs.c \
+	models/fit.h models/fit.c \
 	models/lsq.h models/lsq.c \
 	models/mwp_cwp.h models/mwp_cwp.c \
+	models/nnls.h models/nnls.c \
 	models/power.h models/power.c
 models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 MODELS_LIBS = models/libmodels.a ptx/libptx.a base/libbase.a $(SQLITE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm

@@ -1,5 +1,12 @@
 # policy: decisions. One file per policy, one line per file.
 noinst_LIBRARIES += policy/libpolicy.a
-policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def
+policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def \
+	policy/bin_packing.c \
+	policy/edf_fit.c \
+	policy/edl.h policy/edl.c \
+	policy/edl_core.h policy/edl_core.c \
+	policy/edl_pairs.h policy/edl_pairs.c \
+	policy/lpt_ff.c \
+	policy/min_tree.h policy/min_tree.c
 POLICY_LIBS = policy/libpolicy.a
 EXTRA_DIST += policy/README.md
