@@ -3,6 +3,7 @@ TEST_LDADD = $(CMOCKA_LIBS)
 include tests/base.mk
 include tests/ptx.mk
 include tests/exec.mk
+include tests/passes.mk
 include tests/softdev.mk
 include tests/backend.mk
 include tests/frontend.mk
