@@ -2,6 +2,7 @@
 noinst_LIBRARIES += policy/libpolicy.a
 policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def \
 	policy/bin_packing.c \
+	policy/consolidate.c \
 	policy/edf_fit.c \
 	policy/edl.h policy/edl.c \
 	policy/edl_core.h policy/edl_core.c \
