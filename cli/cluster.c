@@ -18,23 +18,28 @@
 #include "sim/cluster.h"
 
 static const char help[] =
-    "usage: wattshare cluster --policy P[,P…] [--theta X[,X…]] [--l N[,N…]] [--dvfs yes|no|yes,no]\n"
+    "usage: wattshare cluster --policy P[,P…] [--theta X[,X…]] [--l N[,N…]] [--dvfs "
+    "yes|no|yes,no]\n"
     "                         [--interval wide|narrow|V0:V1,FC0,FM0:FM1] [--pairs N] [--idle-w W]\n"
     "                         [--turn-on-j J] [--rho N] [--slot S] [--offline | --online]\n"
     "                         [--schedule | --trace FILE] [--json] [--jobs N] [FILE…]\n"
     "Tasks with deadlines on servers of CPU-GPU pairs; one run for each combination of the lists.\n"
     "  policies: edl, edf-bf, edf-wf, lpt-ff, bin-packing\n"
-    "  --theta X      of edl: shortest length after readjustment, as a share of the best (1: none)\n"
+    "  --theta X      of edl: shortest length after readjustment, as a share of the best (1: "
+    "none)\n"
     "  --l N          pairs in a server (1)\n"
     "  --dvfs         choose voltage and clocks for each task (yes), or the default ones (no)\n"
     "  --pairs N      in the cluster (4096)\n"
-    "  --idle-w, --turn-on-j, --rho, --slot  37 W and 90 J a pair; servers sleep after 2 idle slots "
+    "  --idle-w, --turn-on-j, --rho, --slot  37 W and 90 J a pair; servers sleep after 2 idle "
+    "slots "
     "of 1\n"
     "  --offline      servers go off when their last task ends, and turning on costs nothing: the "
     "default\n"
     "                 where all tasks are there at 0\n"
-    "  --schedule     where and when each task ran (of a single run); --trace: the same for Perfetto\n"
-    "Tasks: {\"id\",\"a\",\"d\",\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, one a line. Energy is in W "
+    "  --schedule     where and when each task ran (of a single run); --trace: the same for "
+    "Perfetto\n"
+    "Tasks: {\"id\",\"a\",\"d\",\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, one a line. Energy "
+    "is in W "
     "times the unit of time.\n";
 
 enum { LIST_MAX = 32, OPTIONS_MAX = 8, TEXT_MAX = 96 };
@@ -201,8 +206,8 @@ static void put_row(struct ws_table *t, const struct run *r)
 
 static int put_results(struct cluster *x)
 {
-    static const char *const heads[] = {"policy", "dvfs",    "theta",      "l",      "run",
-                                        "idle",   "turn-on", "total",      "pairs",  "turned on",
+    static const char *const heads[] = {"policy",  "dvfs",    "theta",      "l",      "run",
+                                        "idle",    "turn-on", "total",      "pairs",  "turned on",
                                         "most on", "hurried", "readjusted", "missed", NULL};
     struct ws_table t;
     ws_table_init(&t, heads);
@@ -263,9 +268,9 @@ static void put_job(const struct cluster *x, struct ws_table *t, size_t i,
 
 static int put_schedule(const struct cluster *x, const struct ws_cluster_job *jobs)
 {
-    static const char *const heads[] = {"task", "arrival", "deadline", "server", "pair",
-                                        "start", "end",    "V",        "fc",     "fm",
-                                        "W",     "energy", NULL};
+    static const char *const heads[] = {"task",  "arrival", "deadline", "server", "pair",
+                                        "start", "end",     "V",        "fc",     "fm",
+                                        "W",     "energy",  NULL};
     struct ws_table t;
     ws_table_init(&t, heads);
     for (size_t i = 0; i < x->n; i++)
@@ -390,15 +395,15 @@ static bool parse_number(struct cluster *x, int c, const char *text)
 static int parse(struct cluster *x, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"policy", required_argument, NULL, 'p'},  {"theta", required_argument, NULL, 't'},
-        {"l", required_argument, NULL, 'l'},       {"dvfs", required_argument, NULL, 'd'},
+        {"policy", required_argument, NULL, 'p'},   {"theta", required_argument, NULL, 't'},
+        {"l", required_argument, NULL, 'l'},        {"dvfs", required_argument, NULL, 'd'},
         {"interval", required_argument, NULL, 'i'}, {"pairs", required_argument, NULL, 'P'},
-        {"idle-w", required_argument, NULL, 'w'},  {"turn-on-j", required_argument, NULL, 'u'},
-        {"rho", required_argument, NULL, 'r'},     {"slot", required_argument, NULL, 's'},
-        {"offline", no_argument, NULL, 'o'},       {"online", no_argument, NULL, 'O'},
-        {"schedule", no_argument, NULL, 'S'},      {"trace", required_argument, NULL, 'T'},
-        {"json", no_argument, NULL, 'j'},          {"jobs", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+        {"idle-w", required_argument, NULL, 'w'},   {"turn-on-j", required_argument, NULL, 'u'},
+        {"rho", required_argument, NULL, 'r'},      {"slot", required_argument, NULL, 's'},
+        {"offline", no_argument, NULL, 'o'},        {"online", no_argument, NULL, 'O'},
+        {"schedule", no_argument, NULL, 'S'},       {"trace", required_argument, NULL, 'T'},
+        {"json", no_argument, NULL, 'j'},           {"jobs", required_argument, NULL, 'n'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
     char error[200];
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;

@@ -19,13 +19,15 @@
 static const char help[] =
     "usage: wattshare fit [--method nnls|nnls_rel|ols|lasso_pos] [--core-mhz F] [--mem-mhz F] "
     "[--json] [FILE…]\n"
-    "DVFS parameters of each application (columns gpu, app; both may be missing) from samples as CSV "
+    "DVFS parameters of each application (columns gpu, app; both may be missing) from samples as "
+    "CSV "
     "with a head:\n"
     "  fc or fc_norm     core clock as a share of the default; or core_mhz with --core-mhz\n"
     "  fm or fm_norm     memory clock; or mem_mhz with --mem-mhz\n"
     "  v or v_norm       voltage as a share of the default; missing: the lowest stable one for fc\n"
     "  time or time_ms, power or power_W\n"
-    "Errors are in % of the measured values; \"no core\", \"no mem\": for a clock that no sample of the "
+    "Errors are in % of the measured values; \"no core\", \"no mem\": for a clock that no sample "
+    "of the "
     "fit had.\n";
 
 enum { NAME_MAX_BYTES = 64 };
@@ -73,7 +75,7 @@ static bool find_columns(const struct fit *x, const struct ws_csv *t, struct col
                          struct ws_diags *diags)
 {
     static const char *const names[N_COLUMNS][4] = {
-        {"gpu"},         {"app", "name", "kernel"}, {"fc", "fc_norm"},     {"fm", "fm_norm"},
+        {"gpu"},         {"app", "name", "kernel"}, {"fc", "fc_norm"},   {"fm", "fm_norm"},
         {"v", "v_norm"}, {"time", "time_ms"},       {"power", "power_W"}};
     *ret = (struct columns){.fc_unit = 1, .fm_unit = 1};
     for (int i = 0; i < N_COLUMNS; i++)
@@ -176,9 +178,10 @@ static void put_json(const struct app *a, const struct ws_dvfs_task *t,
     putchar('{');
     put_text("gpu", a->gpu);
     put_text("app", a->name);
-    printf("\"n\": %zu, \"P0\": %.10g, \"gamma\": %.10g, \"c\": %.10g, \"t0\": %.10g, \"D\": %.10g, "
-           "\"delta\": %.10g, \"t_star\": %.10g, \"P_star\": %.10g, \"mape_pct\": {",
-           a->n, t->p0, t->gamma, t->c, t->t0, t->d, t->delta, d.t, d.p);
+    printf(
+        "\"n\": %zu, \"P0\": %.10g, \"gamma\": %.10g, \"c\": %.10g, \"t0\": %.10g, \"D\": %.10g, "
+        "\"delta\": %.10g, \"t_star\": %.10g, \"P_star\": %.10g, \"mape_pct\": {",
+        a->n, t->p0, t->gamma, t->c, t->t0, t->d, t->delta, d.t, d.p);
     for (int i = 0; i < 3; i++) {
         printf("%s\"%s\": ", i ? ", " : "", names[i]);
         if (left_out[i])
@@ -226,8 +229,7 @@ static void add_total(struct total *t, const struct ws_fit_error e[3], const int
     }
 }
 
-static void fit_app(struct fit *x, const struct app *a, struct ws_table *table,
-                    struct total *total)
+static void fit_app(struct fit *x, const struct app *a, struct ws_table *table, struct total *total)
 {
     struct ws_dvfs_task t;
     struct ws_fit_error e[3];
@@ -265,8 +267,8 @@ static void put_total(const struct total *t)
 
 static int fit_all(struct fit *x)
 {
-    static const char *const heads[] = {"gpu", "app",    "n",       "P0",       "gamma",
-                                        "c",   "t0",     "D",       "delta",    "time %",
+    static const char *const heads[] = {"gpu",     "app",      "n",       "P0",     "gamma",
+                                        "c",       "t0",       "D",       "delta",  "time %",
                                         "power %", "energy %", "no core", "no mem", NULL};
     struct ws_table table;
     struct total total = {0};
@@ -285,9 +287,9 @@ static int fit_all(struct fit *x)
 int ws_cli_fit(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"method", required_argument, NULL, 'm'}, {"core-mhz", required_argument, NULL, 'c'},
+        {"method", required_argument, NULL, 'm'},  {"core-mhz", required_argument, NULL, 'c'},
         {"mem-mhz", required_argument, NULL, 'e'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
     struct fit x = {.method = WS_FIT_NNLS};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         int method;

@@ -6,8 +6,7 @@
 #include <stdint.h>
 
 /* @argv: argv[0] is "gen", --paper and --seed are taken out; prints task sets, one a line. Return: the exit status. */
-#define WS_GENERATOR(paper, function, summary)                                                     \
-    int function(int argc, char **argv, uint64_t seed);
+#define WS_GENERATOR(paper, function, summary) int function(int argc, char **argv, uint64_t seed);
 #include "cli/generators.def"
 #undef WS_GENERATOR
 

@@ -84,12 +84,15 @@ static bool parse_dist(const char *text, struct ws_gen_edl *g)
 
 int ws_cli_gen_edl(int argc, char **argv, uint64_t seed)
 {
-    static const struct option options[] = {
-        {"online", no_argument, NULL, 'o'},         {"u", required_argument, NULL, 'u'},
-        {"u-online", required_argument, NULL, 'U'}, {"base", required_argument, NULL, 'b'},
-        {"u-dist", required_argument, NULL, 'd'},   {"slots", required_argument, NULL, 's'},
-        {"library", required_argument, NULL, 'l'},  {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"online", no_argument, NULL, 'o'},
+                                            {"u", required_argument, NULL, 'u'},
+                                            {"u-online", required_argument, NULL, 'U'},
+                                            {"base", required_argument, NULL, 'b'},
+                                            {"u-dist", required_argument, NULL, 'd'},
+                                            {"slots", required_argument, NULL, 's'},
+                                            {"library", required_argument, NULL, 'l'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     double u = NAN, u_online = NAN, base = 1024, slots = 1440;
     const char *dist = "paper";
     char *library[] = {NULL, NULL};

@@ -10,7 +10,7 @@
 
 int ws_cli_each_input(char **names, int (*read)(void *arg, FILE *f, const char *name), void *arg)
 {
-    static char *standard[] = {(char[]){"-"}, NULL};
+    static char dash[] = "-", *standard[] = {dash, NULL};
     int missing = 0;
     for (names = *names ? names : standard; *names; names++) {
         bool in = !strcmp(*names, "-");

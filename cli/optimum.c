@@ -11,14 +11,17 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/parallel.h"
+#include "cli/table.h"
 #include "sim/cluster.h"
 
 static const char help[] =
     "usage: wattshare optimum [--interval wide|narrow|V0:V1,FC0,FM0:FM1] [--limit T] [--json] "
     "[--jobs N] [FILE…]\n"
-    "The voltage and clocks of least energy for tasks {\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, "
+    "The voltage and clocks of least energy for tasks "
+    "{\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, "
     "one a line.\n"
-    "A line may have \"T\", \"d\" (and \"a\") or \"deadlines\": [{\"T\"}…] as time limits, and its own "
+    "A line may have \"T\", \"d\" (and \"a\") or \"deadlines\": [{\"T\"}…] as time limits, and its "
+    "own "
     "\"interval\".\n"
     "Clocks and voltage are shares of the factory default.\n";
 
@@ -40,9 +43,9 @@ struct text {
 
 static void put_point(FILE *f, const struct ws_dvfs_point *p)
 {
-    fprintf(f,
-            "{\"V\": %.10g, \"fc\": %.10g, \"fm\": %.10g, \"t\": %.12g, \"P\": %.12g, \"E\": %.12g}",
-            p->v, p->fc, p->fm, p->t, p->p, p->e);
+    fprintf(
+        f, "{\"V\": %.10g, \"fc\": %.10g, \"fm\": %.10g, \"t\": %.12g, \"P\": %.12g, \"E\": %.12g}",
+        p->v, p->fc, p->fm, p->t, p->p, p->e);
 }
 
 static void put_row(FILE *f, const char *name, const char *limit, const struct ws_dvfs_point *d,
@@ -60,14 +63,15 @@ static bool limited(const struct optimum *o, FILE *f, const char *name, const ch
                     struct ws_json_line *l, const struct ws_dvfs_task *task,
                     const struct ws_dvfs_interval *iv, double limit)
 {
-    struct ws_dvfs_point p, d = ws_dvfs_default(task);
+    struct ws_dvfs_point p, best, d = ws_dvfs_default(task);
     int r = ws_dvfs_optimum(task, iv, limit, &p);
+    bool prior = ws_dvfs_optimum(task, iv, INFINITY, &best) || best.t > limit;
     char text[32];
     snprintf(text, sizeof(text), "%.6g", limit);
     if (o->json) {
         fprintf(f, "{\"T\": %.12g, \"feasible\": %s", limit, r ? "false" : "true");
         if (!r) {
-            fprintf(f, ", \"deadline_prior\": %s, \"solution\": ", p.t >= limit ? "true" : "false");
+            fprintf(f, ", \"deadline_prior\": %s, \"solution\": ", prior ? "true" : "false");
             put_point(f, &p);
         }
         fputc('}', f);
@@ -132,7 +136,8 @@ static char *work(void *arg, struct ws_json_line *l)
 {
     const struct optimum *o = arg;
     struct ws_json_at root = ws_json_root(l);
-    struct ws_json_at at = ws_json_has(&root, "params") ? ws_json_get(&root, "params", false) : root;
+    struct ws_json_at at =
+        ws_json_has(&root, "params") ? ws_json_get(&root, "params", false) : root;
     struct ws_dvfs_task task = ws_dvfs_task_read(&at);
     struct ws_dvfs_interval iv;
     if (l->bad || !interval_of(o, l, &root, &iv))
@@ -198,7 +203,7 @@ int ws_cli_optimum(int argc, char **argv)
         {"interval", required_argument, NULL, 'i'}, {"limit", required_argument, NULL, 't'},
         {"json", no_argument, NULL, 'j'},           {"jobs", required_argument, NULL, 'n'},
         {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
-    static const char *const heads[] = {"task", "limit", "V", "fc",       "fm",
+    static const char *const heads[] = {"task", "limit", "V",      "fc",      "fm",
                                         "time", "W",     "energy", "saved %", NULL};
     struct optimum o = {.interval = ws_dvfs_wide, .limit = INFINITY};
     char error[200];

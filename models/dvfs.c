@@ -69,8 +69,8 @@ int ws_dvfs_interval_check(const struct ws_dvfs_interval *iv, char *ret_error, s
             "FC_MIN: %g is above g1(V_MAX) = %.6g, the highest stable core clock of the interval",
             iv->fc_min, ws_dvfs_g1(iv->v_max));
     if (!(iv->fm_min > 0))
-        return refuse(BAD, ret_error, n, "FM_MIN: %g; a memory clock above 0 is wanted",
-                      iv->fm_min, 0);
+        return refuse(BAD, ret_error, n, "FM_MIN: %g; a memory clock above 0 is wanted", iv->fm_min,
+                      0);
     if (!(iv->fm_min <= iv->fm_max && iv->fm_max < INFINITY))
         return refuse(BAD, ret_error, n, "FM_MIN: %g is above FM_MAX, %g", iv->fm_min, iv->fm_max);
     return 0;

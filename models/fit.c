@@ -99,12 +99,8 @@ int ws_fit(const struct ws_fit_sample *s, int n, enum ws_fit_method method,
         return WS_FIT_E_SINGULAR;
     }
     double d = w[1] + w[2];
-    *ret = (struct ws_dvfs_task){.p0 = p[0],
-                                 .gamma = p[1],
-                                 .c = p[2],
-                                 .t0 = w[0],
-                                 .d = d,
-                                 .delta = d != 0 ? w[1] / d : 0};
+    *ret = (struct ws_dvfs_task){
+        .p0 = p[0], .gamma = p[1], .c = p[2], .t0 = w[0], .d = d, .delta = d != 0 ? w[1] / d : 0};
     return 0;
 }
 
@@ -117,8 +113,7 @@ struct sums {
 static void add_sample(struct sums *a, const struct ws_dvfs_task *task,
                        const struct ws_fit_sample *s)
 {
-    double t = ws_dvfs_time(task, s->fc, s->fm),
-           p = ws_dvfs_power(task, voltage(s), s->fc, s->fm);
+    double t = ws_dvfs_time(task, s->fc, s->fm), p = ws_dvfs_power(task, voltage(s), s->fc, s->fm);
     double et = 100 * fabs(t / s->time - 1), ep = 100 * fabs(p / s->power - 1),
            ee = 100 * fabs(t * p / (s->time * s->power) - 1);
     a->time += et;

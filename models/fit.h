@@ -15,9 +15,9 @@ struct ws_fit_sample {
 };
 
 enum ws_fit_method {
-    WS_FIT_NNLS,      /* least squares, parameters ≥ 0: the default */
-    WS_FIT_NNLS_REL,  /* the same of relative residuals */
-    WS_FIT_OLS,       /* least squares; t0, delta and others may leave their range */
+    WS_FIT_NNLS,     /* least squares, parameters ≥ 0: the default */
+    WS_FIT_NNLS_REL, /* the same of relative residuals */
+    WS_FIT_OLS,      /* least squares; t0, delta and others may leave their range */
     WS_FIT_LASSO_POS, /* the authors' released estimator: parameters ≥ 0, their sum penalised, the constant's too */
     _WS_FIT_METHOD_N
 };

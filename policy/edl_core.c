@@ -136,8 +136,8 @@ static bool configure(struct ws_policy *p, const struct ws_policy_job *job, stru
     j->task = dvfs_of(p, job);
     j->deadline = job->deadline;
     j->room = job->deadline - p->now;
-    j->tolerance = tolerance_share * fabs(job->deadline - job->release) +
-                   rounding_share * fabs(job->deadline);
+    j->tolerance =
+        tolerance_share * fabs(job->deadline - job->release) + rounding_share * fabs(job->deadline);
     if (!(j->tolerance < INFINITY)) /* no deadline */
         j->tolerance = 0;
     if (!j->task) {

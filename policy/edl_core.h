@@ -12,7 +12,7 @@ struct ws_edl_job {
     int job; /* index into snapshot.jobs */
     uint64_t id;
     const struct ws_dvfs_task *task; /* NULL: fixed clocks; `best` says all */
-    double deadline, room; /* absolute; from now on */
+    double deadline, room;           /* absolute; from now on */
     double tolerance;                /* below this two times are the same */
     struct ws_dvfs_point best;       /* Algorithm 1 */
     bool prior;                      /* deadline-prior */
@@ -45,7 +45,8 @@ struct ws_policy {
 struct ws_edl_rule {
     bool longest_first; /* else EDF */
     bool prior_alone;   /* in the first batch, each deadline-prior job has a pair of its own */
-    bool grouped;       /* Algorithm 3 makes servers of the pairs of the first batch; else servers are turned on as needed */
+    bool
+        grouped; /* Algorithm 3 makes servers of the pairs of the first batch; else servers are turned on as needed */
     /* A pair that is on (or opened) to try, -1: none. */
     int (*choose)(const struct ws_policy *p, const struct ws_edl_job *j);
     /* Whether the tried pair must still be checked for room, and the job may be shortened to it. */
@@ -70,6 +71,9 @@ int ws_edl_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
     {"dvfs", "yes", "choose voltage and clocks for each task; no: the factory default"},           \
         {"interval", "wide", "wide, narrow, or V_MIN:V_MAX,FC_MIN,FM_MIN:FM_MAX"},                 \
         {"rho", "2", "slots that all pairs of a server are idle before it is switched off"},       \
-        {"slot", "1", "length of a slot; 0: no slots, rho is a time"}, {NULL, NULL, NULL}
+        {"slot", "1", "length of a slot; 0: no slots, rho is a time"},                             \
+    {                                                                                              \
+        NULL, NULL, NULL                                                                           \
+    }
 
 #endif

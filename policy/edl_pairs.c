@@ -34,8 +34,7 @@ static void lay_out(struct ws_edl_pairs *c, const struct by_server *order)
             continue;
         }
         if (!c->n_servers || c->servers[c->n_servers - 1].id != order[i].server)
-            c->servers[c->n_servers++] =
-                (struct ws_edl_server){.id = order[i].server, .first = i};
+            c->servers[c->n_servers++] = (struct ws_edl_server){.id = order[i].server, .first = i};
         c->servers[c->n_servers - 1].n++;
         c->server_of[i] = c->n_servers - 1;
     }

@@ -16,15 +16,17 @@ struct ws_edl_server {
  * pair "as opened", which has no server yet. */
 struct ws_edl_pairs {
     int n, n_servers, n_always;
-    int *gpu_of, *place_of, *server_of; /* place → GPU, GPU → place, place → index of servers (-1: never off) */
+    int *gpu_of, *place_of,
+        *server_of; /* place → GPU, GPU → place, place → index of servers (-1: never off) */
     struct ws_edl_server *servers;
     struct ws_min_tree mu;    /* by place: when the pair is free; INFINITY: off */
     struct ws_min_tree off;   /* by server: its index where it is off */
     struct ws_min_tree sleep; /* by server: when it may be switched off */
-    struct ws_min_tree sum;   /* by place: sum of utilisations; only while the first batch is placed */
-    double *load;             /* by place: largest finish / deadline of its jobs */
-    int n_seen;               /* no place from here on has been on since ws_edl_pairs_clear() */
-    double slot, rho;         /* of the dynamic resource sleep; set by the owner */
+    struct ws_min_tree
+        sum;          /* by place: sum of utilisations; only while the first batch is placed */
+    double *load;     /* by place: largest finish / deadline of its jobs */
+    int n_seen;       /* no place from here on has been on since ws_edl_pairs_clear() */
+    double slot, rho; /* of the dynamic resource sleep; set by the owner */
 };
 
 /* Return: 0 or -ENOMEM. */

@@ -7,7 +7,8 @@
 #include "base/macros.h"
 
 struct ws_min_tree {
-    double *key; /* a binary heap's layout: the children of i are 2i and 2i + 1, places begin at `width` */
+    double *
+        key; /* a binary heap's layout: the children of i are 2i and 2i + 1, places begin at `width` */
     int n, width;
 };
 

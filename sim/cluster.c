@@ -163,8 +163,7 @@ static int power(struct sim *s, const struct ws_policy_decision *d)
 
 static int begin(struct sim *s, const struct ws_policy_decision *d)
 {
-    if (d->job < 0 || (size_t)d->job >= s->n_waiting ||
-        s->waiting[d->job].state != WS_JOB_WAITING)
+    if (d->job < 0 || (size_t)d->job >= s->n_waiting || s->waiting[d->job].state != WS_JOB_WAITING)
         return refuse(s, "there is no such job waiting", d);
     if (d->gpu < 0 || d->gpu >= s->n_pairs || s->states[d->gpu].power != WS_GPU_ON)
         return refuse(s, "the pair is off", d);
@@ -174,7 +173,8 @@ static int begin(struct sim *s, const struct ws_policy_decision *d)
     const struct ws_cluster_task *t = &s->tasks[task];
     struct server *v = &s->servers[d->gpu / s->cluster->pairs_per_server];
     struct ws_policy_gpu_state *g = &s->states[d->gpu];
-    struct ws_cluster_job job = {.pair = d->gpu, .start = fmax(d->at, fmax(s->snap.now, g->free_at))};
+    struct ws_cluster_job job = {.pair = d->gpu,
+                                 .start = fmax(d->at, fmax(s->snap.now, g->free_at))};
     job.point = ws_dvfs_at(&t->dvfs, d->volt, d->f_core, d->f_mem);
     double end = job.start + job.point.t;
     /* The same but for rounding: then to the bit what the policy reckons with. */
@@ -197,8 +197,7 @@ static int begin(struct sim *s, const struct ws_policy_decision *d)
 
 static int drop(struct sim *s, const struct ws_policy_decision *d)
 {
-    if (d->job < 0 || (size_t)d->job >= s->n_waiting ||
-        s->waiting[d->job].state != WS_JOB_WAITING)
+    if (d->job < 0 || (size_t)d->job >= s->n_waiting || s->waiting[d->job].state != WS_JOB_WAITING)
         return refuse(s, "there is no such job waiting", d);
     s->waiting[d->job].state = WS_JOB_RUNNING;
     s->r.n_dropped++;
@@ -344,8 +343,8 @@ static int build(struct sim *s)
         return ws_raise(-ENOMEM);
     for (int i = 0; i < s->n_pairs; i++) {
         s->gpus[i] = (struct ws_policy_gpu){.sm_limit = 1, .n_slots = 1, .server = i / l};
-        s->states[i] = (struct ws_policy_gpu_state){
-            .power = WS_GPU_OFF, .volt = 1, .f_core = 1, .f_mem = 1};
+        s->states[i] =
+            (struct ws_policy_gpu_state){.power = WS_GPU_OFF, .volt = 1, .f_core = 1, .f_mem = 1};
     }
     s->system = (struct ws_policy_system){
         .types = &type, .n_types = 1, .gpus = s->gpus, .n_gpus = s->n_pairs};

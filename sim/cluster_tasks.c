@@ -26,22 +26,21 @@ struct ws_cluster_task ws_cluster_task_read(struct ws_json_line *line,
                                             const struct ws_cluster_limits *limits)
 {
     struct ws_json_at at = ws_json_root(line);
-    struct ws_cluster_task t = {
-        .id = ws_json_integer(&at, "id", -(INT64_C(1) << 53), INT64_C(1) << 53, false, line->number),
-        .arrival = ws_json_number(&at, "a", 0, most, 0),
-        .deadline = ws_json_number(&at, "d", 0, most, NAN),
-        .dvfs = ws_dvfs_task_read(&at)};
+    struct ws_cluster_task t = {.id = ws_json_integer(&at, "id", -(INT64_C(1) << 53),
+                                                      INT64_C(1) << 53, false, line->number),
+                                .arrival = ws_json_number(&at, "a", 0, most, 0),
+                                .deadline = ws_json_number(&at, "d", 0, most, NAN),
+                                .dvfs = ws_dvfs_task_read(&at)};
     if (line->bad)
         return t;
     double room = t.deadline - t.arrival;
-    double shortest = limits->dvfs ? ws_dvfs_t_min(&t.dvfs, &limits->interval)
-                                   : ws_dvfs_default(&t.dvfs).t;
+    double shortest =
+        limits->dvfs ? ws_dvfs_t_min(&t.dvfs, &limits->interval) : ws_dvfs_default(&t.dvfs).t;
     if (!(room > 0))
         ws_json_bad(line, "d", "%g is not after the arrival a = %g", t.deadline, t.arrival);
     else if (room + 1e-9 * t.deadline < shortest)
         ws_json_bad(line, "d", "%g leaves %g from the arrival, but the task takes at least %g%s",
-                    t.deadline, room, shortest,
-                    limits->dvfs ? "" : " at the default clocks");
+                    t.deadline, room, shortest, limits->dvfs ? "" : " at the default clocks");
     return t;
 }
 

@@ -108,7 +108,8 @@ static int spread(const struct ws_gen_edl *g, struct ws_random *r, struct ws_clu
 int ws_gen_edl(const struct ws_gen_edl *g, struct ws_cluster_task **ret, size_t *ret_n)
 {
     if (!(g->u_initial >= 0 && g->u_initial <= 1e6 && g->u_online >= 0 && g->u_online <= 1e6) ||
-        g->base < 1 || g->n_slots < 1 || !(g->u_low >= 0 && g->u_high <= 1 && g->u_low < g->u_high) ||
+        g->base < 1 || g->n_slots < 1 ||
+        !(g->u_low >= 0 && g->u_high <= 1 && g->u_low < g->u_high) ||
         (g->library && g->n_library < 1))
         return ws_raise(-EINVAL);
     struct list l = {0};

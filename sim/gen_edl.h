@@ -10,7 +10,8 @@ struct ws_gen_edl {
     double u_initial; /* utilisation of the tasks there at 0, as a share of `base` pairs */
     double u_online;  /* of those that arrive in slots 1…n_slots; 0: none (offline) */
     int base, n_slots;
-    double u_low, u_high; /* a task's utilisation is uniform in between; the last one's is trimmed so that the sum is exact */
+    double u_low,
+        u_high; /* a task's utilisation is uniform in between; the last one's is trimmed so that the sum is exact */
     /* Applications to draw from; NULL: uniform in the ranges the paper prints. Times in slots; each task is 10 to 50 times as long. */
     const struct ws_dvfs_task *library;
     int n_library;

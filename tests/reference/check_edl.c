@@ -146,10 +146,9 @@ static void check_averages(struct ws_check *c, const struct ws_json_at *root,
             continue;
         n++;
         for (int k = 0; k < N_CASES; k++)
-            sum[k] += check_single(c,
-                                   where("%s %s %s", gpu, ws_json_string(&app, "app", true),
-                                         single_cases[k].name),
-                                   &app, k);
+            sum[k] += check_single(
+                c, where("%s %s %s", gpu, ws_json_string(&app, "app", true), single_cases[k].name),
+                &app, k);
     }
     struct ws_json_at averages = ws_json_get(root, "averages", false),
                       all = ws_json_get(&averages, where("%s/all", gpu), false);
@@ -209,8 +208,8 @@ static void check_table3_runs(struct ws_check *c, const struct ws_json_at *root,
                     number(&ref, "E_idle_alg3_counting_unused_slot"), 1e-6, 0);
     ws_check_number(c, where("%s E_idle_alg3_ignoring_unused_slot", key), r.e_idle_used,
                     number(&ref, "E_idle_alg3_ignoring_unused_slot"), 1e-5, 0);
-    ws_check_number(c, where("%s E_total_alg3", key), r.e_total, number(&ref, "E_total_alg3"),
-                    1e-7, 0);
+    ws_check_number(c, where("%s E_total_alg3", key), r.e_total, number(&ref, "E_total_alg3"), 1e-7,
+                    0);
     for (size_t i = 0; i < ws_json_length(&pairs, 10); i++) {
         struct ws_json_at pair = ws_json_item(&pairs, i), list = ws_json_get(&pair, "jobs", false);
         int first = -1;
@@ -245,9 +244,8 @@ static void run_table3(struct ws_check *c)
         struct ws_json_at row = ws_json_get(&table, where("J%d", i + 1), false),
                           params = ws_json_get(&row, "params", false),
                           best = ws_json_get(&row, "unconstrained", false);
-        tasks[i] = (struct ws_cluster_task){.id = i + 1,
-                                            .deadline = number(&row, "d"),
-                                            .dvfs = ws_dvfs_task_read(&params)};
+        tasks[i] = (struct ws_cluster_task){
+            .id = i + 1, .deadline = number(&row, "d"), .dvfs = ws_dvfs_task_read(&params)};
         struct ws_dvfs_point p, q;
         if (l.bad || ws_dvfs_optimum(&tasks[i].dvfs, &ws_dvfs_wide, INFINITY, &p) ||
             ws_dvfs_optimum(&tasks[i].dvfs, &ws_dvfs_wide, tasks[i].deadline, &q)) {
@@ -347,8 +345,8 @@ static void add_row(struct ws_check *c, const struct ws_csv *t, const int col[11
 /* @quiet: another file is checked, these are only its inputs. */
 static bool read_measurements(struct ws_check *c, const char *path, struct apps *ret)
 {
-    static const char *const names[] = {"gpu",     "app",     "core_mhz",       "mem_mhz",
-                                        "fc_norm", "fm_norm", "v_norm_assumed", "time_ms",
+    static const char *const names[] = {"gpu",     "app",      "core_mhz",       "mem_mhz",
+                                        "fc_norm", "fm_norm",  "v_norm_assumed", "time_ms",
                                         "power_W", "energy_mJ"};
     FILE *f = fopen(path, "r");
     if (!f) {
@@ -442,20 +440,32 @@ static bool match_fit(const char *head, struct ws_json_line *first)
 }
 
 enum { N_FIT = 18 };
-static const char *const fit_names[N_FIT] = {
-    "t0_ms",          "D_ms",           "delta",           "P0_W",
-    "gamma_W",        "c_W",            "t_star_ms",       "P_star_W",
-    "P0_over_Pstar",  "gamma_over_Pstar", "c_over_Pstar",  "mape_time_pct",
-    "mape_power_pct", "mape_energy_pct", "max_ape_time_pct", "max_ape_power_pct",
-    "max_ape_energy_pct", "rmse_time_ms"};
+static const char *const fit_names[N_FIT] = {"t0_ms",
+                                             "D_ms",
+                                             "delta",
+                                             "P0_W",
+                                             "gamma_W",
+                                             "c_W",
+                                             "t_star_ms",
+                                             "P_star_W",
+                                             "P0_over_Pstar",
+                                             "gamma_over_Pstar",
+                                             "c_over_Pstar",
+                                             "mape_time_pct",
+                                             "mape_power_pct",
+                                             "mape_energy_pct",
+                                             "max_ape_time_pct",
+                                             "max_ape_power_pct",
+                                             "max_ape_energy_pct",
+                                             "rmse_time_ms"};
 
 static void fit_values(const struct ws_dvfs_task *t, const struct ws_fit_error *e, double v[N_FIT])
 {
     struct ws_dvfs_point d = ws_dvfs_default(t);
-    const double values[N_FIT] = {t->t0,         t->d,           t->delta,      t->p0,
-                                  t->gamma,      t->c,           d.t,           d.p,
-                                  t->p0 / d.p,   t->gamma / d.p, t->c / d.p,    e->mape_time,
-                                  e->mape_power, e->mape_energy, e->max_time,   e->max_power,
+    const double values[N_FIT] = {t->t0,         t->d,           t->delta,    t->p0,
+                                  t->gamma,      t->c,           d.t,         d.p,
+                                  t->p0 / d.p,   t->gamma / d.p, t->c / d.p,  e->mape_time,
+                                  e->mape_power, e->mape_energy, e->max_time, e->max_power,
                                   e->max_energy, e->rmse_time};
     memcpy(v, values, sizeof(values));
 }
@@ -479,7 +489,8 @@ static void check_fit_row(struct ws_check *c, const struct ws_csv *t, const int 
     double v[N_FIT];
     fit_values(&task, &e, v);
     for (int i = 0; i < N_FIT; i++)
-        ws_check_number(c, where("line %u %s %s %s", t->number, app->name, t->cells[2], fit_names[i]),
+        ws_check_number(c,
+                        where("line %u %s %s %s", t->number, app->name, t->cells[2], fit_names[i]),
                         v[i], ws_csv_number(t, col[i], -1e12, 1e12, NULL), 1e-6, 1.5e-6);
 }
 
@@ -562,7 +573,8 @@ static void check_set(struct ws_check *c, const char *key, const struct ws_json_
     const struct app *chosen[MAX];
     static double v[N_FIT][MAX];
     int n = 0, m;
-    if (sscanf(key, "%63[^/]/%63[^/]/%63s", gpu, method, which) != 3 || (m = method_of(method)) < 0) {
+    if (sscanf(key, "%63[^/]/%63[^/]/%63s", gpu, method, which) != 3 ||
+        (m = method_of(method)) < 0) {
         ws_check_fail(c, "set '%s' is not as expected", key);
         return;
     }
@@ -585,7 +597,8 @@ static void check_set(struct ws_check *c, const char *key, const struct ws_json_
         for (int k = 0; k < N_FIT; k++)
             v[k][i] = one[k];
     }
-    ws_check_integer(c, where("%s n_apps", key), n, ws_json_integer(set, "n_apps", 0, 1000, true, 0));
+    ws_check_integer(c, where("%s n_apps", key), n,
+                     ws_json_integer(set, "n_apps", 0, 1000, true, 0));
     struct ws_json_at params = ws_json_get(set, "params", false);
     for (int k = 0; k < N_FIT; k++) {
         const char *mean = where("mean_%s", fit_names[k]);

@@ -23,8 +23,8 @@ struct task_list {
 
 static void add_task(struct ws_check *c, struct ws_json_line *l, void *arg)
 {
-    static const struct ws_cluster_limits limits = {
-        .interval = {0.5, 1.2, 0.5, 0.5, 1.2}, .dvfs = true};
+    static const struct ws_cluster_limits limits = {.interval = {0.5, 1.2, 0.5, 0.5, 1.2},
+                                                    .dvfs = true};
     struct task_list *list = arg;
     struct ws_cluster_task t = ws_cluster_task_read(l, &limits);
     void *v = list->v;
@@ -72,8 +72,8 @@ static bool match_tasks(const char *head, struct ws_json_line *first)
 static void check_task(struct ws_check *c, struct ws_json_line *l, void *arg)
 {
     (void)arg;
-    static const struct ws_cluster_limits limits = {
-        .interval = {0.5, 1.2, 0.5, 0.5, 1.2}, .dvfs = true};
+    static const struct ws_cluster_limits limits = {.interval = {0.5, 1.2, 0.5, 0.5, 1.2},
+                                                    .dvfs = true};
     struct ws_cluster_task t = ws_cluster_task_read(l, &limits);
     struct ws_json_at at = ws_json_root(l);
     if (l->bad)
@@ -124,7 +124,8 @@ static bool describe(struct ws_check *c, const struct ws_json_at *row, const str
                                        .pairs_per_server = l,
                                        .idle_w = number(top, "P_idle"),
                                        .turn_on_j = offline ? 0 : number(top, "Delta")};
-    snprintf(ret->options[n++], 64, "dvfs=%s", ws_json_bool(row, "dvfs", true, false) ? "yes" : "no");
+    snprintf(ret->options[n++], 64, "dvfs=%s",
+             ws_json_bool(row, "dvfs", true, false) ? "yes" : "no");
     snprintf(ret->options[n++], 64, "rho=%g", offline ? 0 : number(top, "rho"));
     snprintf(ret->options[n++], 64, "slot=%d", offline ? 0 : 1);
     snprintf(ret->options[n++], 64, "interval=%s", ws_json_string(top, "interval", true));
@@ -196,7 +197,8 @@ static void check_rows(struct ws_check *c, const struct ws_json_at *top,
     bool offline = kind && !strcmp(kind, "offline");
     struct ws_json_at rows = ws_json_get(top, "results", false);
     size_t n_rows = ws_json_length(&rows, 100000), n_other = 0;
-    ws_check_integer(c, "n_tasks", (int64_t)n, ws_json_integer(top, "n_tasks", 0, INT64_MAX, true, 0));
+    ws_check_integer(c, "n_tasks", (int64_t)n,
+                     ws_json_integer(top, "n_tasks", 0, INT64_MAX, true, 0));
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += ws_dvfs_default(&tasks[i].dvfs).e;
@@ -212,8 +214,9 @@ static void check_rows(struct ws_check *c, const struct ws_json_at *top,
         }
         if (!describe(c, &row, top, offline, n, &d) || !run(c, &d, tasks, n, NULL, &r))
             break;
-        check_result(c, where("results[%zu] %s dvfs %s l %d", i, d.ops->name, d.argv[0] + 5,
-                              d.cluster.pairs_per_server),
+        check_result(c,
+                     where("results[%zu] %s dvfs %s l %d", i, d.ops->name, d.argv[0] + 5,
+                           d.cluster.pairs_per_server),
                      &row, offline, &r);
         c->n_lines++;
     }
