@@ -5,6 +5,7 @@ models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/dispatch.h models/dispatch.c \
 	models/dvfs.h models/dvfs.c \
 	models/fit.h models/fit.c \
+	models/inputs.h models/inputs.c \
 	models/lsq.h models/lsq.c \
 	models/mwp_cwp.h models/mwp_cwp.c \
 	models/nnls.h models/nnls.c \
