@@ -120,8 +120,11 @@ static double decide_with(int n_jobs)
     if (!w)
         abort();
     w->ops = ws_policy_find("consolidate");
-    w->type = (struct ws_policy_gpu_type){.name = "tesla-c1060", .n_sm = N_SM, .static_w = 45,
-                                          .mwp = ws_mwp_gpu_find("TeslaC1060"), .power = &power};
+    w->type = (struct ws_policy_gpu_type){.name = "tesla-c1060",
+                                          .n_sm = N_SM,
+                                          .static_w = 45,
+                                          .mwp = ws_mwp_gpu_find("TeslaC1060"),
+                                          .power = &power};
     w->gpu = (struct ws_policy_gpu){.sm_limit = N_SM, .n_slots = 1, .server = -1};
     for (int i = 0; i < 2; i++) {
         w->costs[i] = (struct ws_policy_cost){.model = &kernels[i]};
@@ -134,10 +137,10 @@ static double decide_with(int n_jobs)
     w->state = (struct ws_policy_gpu_state){.slots = &w->slot, .n_slots = 1, .power = WS_GPU_ON};
     w->system = (struct ws_policy_system){&w->type, &w->gpu, w->tasks, &w->template, 1, 1, 2, 1};
     for (int i = 0; i < n_jobs; i++)
-        w->jobs[i] = (struct ws_policy_job){.id = (uint64_t)i, .seq = (uint64_t)i, .task = i % 2,
-                                            .deadline = INFINITY, .gpu = -1};
-    w->snap = (struct ws_policy_snapshot){.system = &w->system, .gpus = &w->state, .jobs = w->jobs,
-                                          .n_jobs = n_jobs};
+        w->jobs[i] = (struct ws_policy_job){
+            .id = (uint64_t)i, .seq = (uint64_t)i, .task = i % 2, .deadline = INFINITY, .gpu = -1};
+    w->snap = (struct ws_policy_snapshot){
+        .system = &w->system, .gpus = &w->state, .jobs = w->jobs, .n_jobs = n_jobs};
     if (w->ops->make(&w->p, options, error, sizeof(error)))
         abort();
     double ns = time_of(one_decision, w);
@@ -168,9 +171,11 @@ static struct ws_ptx_module *make_module(void)
                ".reg .b32 %%r<400>; .reg .b64 %%d<400>; .reg .f32 %%f<400>; .reg .pred %%p;\n"
                "ld.param.u64 %%d0, [a]; mov.u32 %%r0, %%tid.x; mov.u32 %%r399, 0;\n$L:\n");
     for (int i = 1; i < 250; i++)
-        fprintf(f, "add.s32 %%r%d, %%r0, %d; mul.wide.s32 %%d%d, %%r%d, 4; add.s64 %%d%d, %%d0, %%d%d;\n"
-                   "ld.global.f32 %%f%d, [%%d%d];\n",
-                i, i, i, i, i % 100 + 280, i, i, i % 100 + 280);
+        fprintf(
+            f,
+            "add.s32 %%r%d, %%r0, %d; mul.wide.s32 %%d%d, %%r%d, 4; add.s64 %%d%d, %%d0, %%d%d;\n"
+            "ld.global.f32 %%f%d, [%%d%d];\n",
+            i, i, i, i, i % 100 + 280, i, i, i % 100 + 280);
     fprintf(f, "add.s32 %%r399, %%r399, 1; setp.lt.s32 %%p, %%r399, 8; @%%p bra $L; ret; }\n");
     fclose(f);
     struct ws_ptx_module *m;
