@@ -3,6 +3,7 @@ noinst_LIBRARIES += models/libmodels.a
 models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/consolidate.h models/consolidate.c \
 	models/dispatch.h models/dispatch.c \
+	models/inputs.h models/inputs.c \
 	models/lsq.h models/lsq.c \
 	models/mwp_cwp.h models/mwp_cwp.c \
 	models/power.h models/power.c \
