@@ -25,6 +25,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "device/device.h"
+#include "protocol/lane.h"
 #include "protocol/protocol.h"
 
 struct ws_client;
@@ -277,6 +278,7 @@ struct ws_client {
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
+    struct ws_client_lane *lane; /* NULL: it has not asked for one */
 
     struct ws_space *space;
     struct ws_va va;
@@ -374,6 +376,8 @@ struct ws_server {
     int wake_fd;
     struct ws_arena arena; /* of the message in hand */
     struct ws_list side_conns;
+    struct ws_list rung; /* lanes */
+    uint8_t lane_message[WS_LANE_MESSAGE_BYTES];
     int side_fd, epoll_fd;
     char side_path[108];
     uint64_t start_ns, n_messages, n_commands;
@@ -593,11 +597,26 @@ int ws_server_send(struct ws_server *s, const struct ws_peer *to, const Ws__Serv
 
 /* server.c: whatever this peer still sends is not answered any more */
 void ws_server_forget_peer(struct ws_server *s, const struct ws_peer *peer);
+/* …and: handles a message that is due, without a look into its client's lane */
+void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg);
 
 /* side.c: what an event of its epoll descriptor points at begins with this */
-enum ws_side_source { WS_SIDE_SOURCE_CONN, WS_SIDE_SOURCE_EXPORT };
+enum ws_side_source { WS_SIDE_SOURCE_CONN, WS_SIDE_SOURCE_EXPORT, WS_SIDE_SOURCE_LANE };
 void ws_side_close(struct ws_server *s, struct ws_side_conn *k);
 void ws_side_end(struct ws_server *s);
+
+/* lane.c: short cuts for small messages of local clients */
+Ws__Error ws_client_lane_new(struct ws_client *c, int *ret_fd);
+Ws__Error ws_client_lane_bell(struct ws_client *c, int *ret_fd); /* from here on it is open */
+void ws_client_lane_close(struct ws_client *c);
+void ws_client_lane_free(struct ws_client *c);
+/* Return: false: send it through ZeroMQ, and then say so with passed_by(). */
+bool ws_client_lane_send(struct ws_client *c, const void *data, size_t n);
+void ws_client_lane_passed_by(struct ws_client *c);
+/* Handles the messages that are due. @passed_by: after one that came through ZeroMQ. The client may be dropped on return. */
+void ws_client_lane_take(struct ws_client *c, bool passed_by);
+void ws_client_lane_rang(struct ws_client_lane *l);
+void ws_server_take_lanes(struct ws_server *s); /* those that rang */
 
 /* gpus.c: the client's devices in its order, as indices of server->gpus. Return: how many */
 uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,

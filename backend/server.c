@@ -79,6 +79,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->reached);
     ws_list_init(&s->polling);
     ws_list_init(&s->side_conns);
+    ws_list_init(&s->rung);
     for (uint32_t i = 0; i < n_devices; i++) {
         s->gpus[i].server = s;
         s->gpus[i].device = devices[i];
@@ -723,7 +724,7 @@ bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer)
     return ws_client_find(s, peer) != NULL;
 }
 
-void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
+void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg)
 {
     struct ws_client_message m;
     struct ws_client *c = ws_client_find(s, msg->peer);
@@ -767,6 +768,16 @@ void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
         commands(c, &m, msg);
     if (m.goodbye && !c->dropped)
         ws_client_drop(c, WS__ERROR__OK, "goodbye");
+}
+
+void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
+{
+    struct ws_client *c = ws_client_find(s, msg->peer);
+    if (c)
+        ws_client_lane_take(c, false);
+    ws_server_handle_next(s, msg);
+    if (c && !c->dropped)
+        ws_client_lane_take(c, true);
 }
 
 int ws_server_turn(struct ws_server *s)

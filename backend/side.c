@@ -183,6 +183,10 @@ static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_
         a.error = make_segment(k->client, q, &a, &fd);
     else if (q->kind == WS_SIDE_FREE)
         a.error = free_segment(k->client, q);
+    else if (q->kind == WS_SIDE_LANE)
+        a.error = ws_client_lane_new(k->client, &fd);
+    else if (q->kind == WS_SIDE_BELL)
+        a.error = ws_client_lane_bell(k->client, &fd);
     else if (q->kind == WS_SIDE_EXPORT)
         a.error = ws_export_new(k->client, q->bytes, &fd);
     else if (q->kind == WS_SIDE_IMPORT)
@@ -224,10 +228,14 @@ void ws_server_side_turn(struct ws_server *s)
         if (!k) {
             accept_all(
                 s); /* may close connections that are not bound: their events of this round are void */
-            return;
+            break;
         }
         if (k->source == WS_SIDE_SOURCE_EXPORT) {
             ws_export_closed(events[i].data.ptr);
+            continue;
+        }
+        if (k->source == WS_SIDE_SOURCE_LANE) {
+            ws_client_lane_rang(events[i].data.ptr);
             continue;
         }
         if (serve(s, k))
@@ -238,4 +246,5 @@ void ws_server_side_turn(struct ws_server *s)
         else
             ws_side_close(s, k);
     }
+    ws_server_take_lanes(s);
 }

@@ -178,28 +178,46 @@ static void bench_launch(void)
     MUST(ws_session_module_unload(m) == 0);
 }
 
-static void bench_sync(void)
+/* A waiting call, and an empty launch with one, beside a bare ping-pong. @lane: for the name. */
+static void bench_sync(const char *lane)
 {
+    static const char ptx[] =
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry none()\n{\n\tret;\n}\n";
     enum { ROUNDS = 41, N = 100, BYTES = 20 };
-    double v[ROUNDS], w[ROUNDS];
+    double v[ROUNDS], w[ROUNDS], x[ROUNDS];
     struct bare b;
+    struct ws_module *m;
+    struct ws_function *f;
+    MUST(ws_session_module_load(0, ptx, 0, "bench", &m, NULL) == 0);
+    MUST(ws_session_module_function(m, "none", &f) == 0);
+    struct ws_launch l = {
+        .function = f, .stream = ws_stream_legacy(0), .grid = {1, 1, 1}, .block = {32, 1, 1}};
     bare_start(&b);
     for (int i = 0; i < 200; i++)
         bare_pingpong(&b, BYTES);
-    for (int r = 0; r < ROUNDS; r++) { /* in turns, so that other load on the machine meets both */
+    for (int r = 0; r < ROUNDS; r++) { /* in turns, so that other load on the machine meets all */
         uint64_t t = ws_clock_ns();
         for (int i = 0; i < N; i++)
             MUST(ws_session_device_sync(0) == 0);
         uint64_t u = ws_clock_ns();
         for (int i = 0; i < N; i++)
             bare_pingpong(&b, BYTES);
+        uint64_t a = ws_clock_ns();
+        for (int i = 0; i < N; i++) {
+            MUST(ws_session_launch(&l) == 0);
+            MUST(ws_session_device_sync(0) == 0);
+        }
+        x[r] = (double)(ws_clock_ns() - a) / 1e3 / N;
         v[r] = (double)(u - t) / 1e3 / N;
-        w[r] = (double)(ws_clock_ns() - u) / 1e3 / N;
+        w[r] = (double)(a - u) / 1e3 / N;
     }
     bare_stop(&b);
-    double us = median(v, ROUNDS), bare_us = median(w, ROUNDS);
-    printf("synchronising call                  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", us,
+    MUST(ws_session_module_unload(m) == 0);
+    double us = median(v, ROUNDS), bare_us = median(w, ROUNDS), launch_us = median(x, ROUNDS);
+    printf("synchronising call, %-14s  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", lane, us,
            us / bare_us, bare_us);
+    printf("empty launch and wait, %-11s  %8.1f us = %.2f x\n", lane, launch_us,
+           launch_us / bare_us);
 }
 
 static void bench_copy(size_t bytes)
@@ -378,16 +396,22 @@ static void bench_graph(void)
     graph_round(f, streams, events, GRAPH_STREAMS);
 }
 
-static void bench_with_daemon(void)
+enum { WAITS = 1, REST = 2 };
+
+static void bench_session(int what, bool lane)
 {
     pid_t pid = fork(); /* a process has one session */
     if (pid == 0) {
+        ((struct ws_config *)ws_config())->lane = lane;
         MUST(ws_session_connect() == 0);
-        bench_launch();
-        bench_sync();
-        bench_graph();
-        bench_copy(16u << 20);
-        bench_copy_2d();
+        if (what & WAITS)
+            bench_sync(lane ? "with lane" : "ZeroMQ only");
+        if (what & REST) {
+            bench_launch();
+            bench_graph();
+            bench_copy(16u << 20);
+            bench_copy_2d();
+        }
         ws_session_shutdown();
         exit(0);
     }
@@ -395,8 +419,15 @@ static void bench_with_daemon(void)
     MUST(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
+static void bench_with_daemon(int what)
+{
+    if (what & WAITS)
+        bench_session(WAITS, false);
+    bench_session(what, true);
+}
+
 /* wattshared of this build, on a socket in @dir. */
-static pid_t start_daemon(const char *self, const char *dir)
+static pid_t start_daemon(const char *self, const char *dir, const char *clock)
 {
     char path[4200], byte;
     int p[2];
@@ -410,7 +441,7 @@ static pid_t start_daemon(const char *self, const char *dir)
     if (pid == 0) {
         close(p[0]);
         MUST(dup2(p[1], 9) == 9);
-        execl(path, "wattshared", "--socket", c->socket, "--gpus", "rtx3070", "--clock", "skip",
+        execl(path, "wattshared", "--socket", c->socket, "--gpus", "rtx3070", "--clock", clock,
               "--ready-fd", "9", "--log-level", "warning", NULL);
         _exit(127);
     }
@@ -426,24 +457,32 @@ static void stop(pid_t pid, int signal)
     waitpid(pid, NULL, 0);
 }
 
+/* An argument: only the waiting calls. */
 int main(int argc, char **argv)
 {
     char dir[] = "/tmp/wattshare-bench-XXXXXX", path[64];
+    int what = argc > 1 && !strcmp(argv[1], "waits") ? WAITS : WAITS | REST;
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(mkdtemp(dir));
-    bench_preload(argv[0]);
-    printf("with the tests' daemon in miniature:\n");
-    pid_t daemon = start_fake();
-    bench_with_daemon();
-    stop(daemon, SIGKILL);
+    if (what & REST) {
+        bench_preload(argv[0]);
+        printf("with the tests' daemon in miniature:\n");
+        pid_t daemon = start_fake();
+        bench_session(what, true);
+        stop(daemon, SIGKILL);
+    }
     if (getenv(WS_ENV_SOCKET)) {
         printf("with the daemon at %s:\n", getenv(WS_ENV_SOCKET));
         snprintf(((struct ws_config *)ws_config())->socket, 256, "%s", getenv(WS_ENV_SOCKET));
-        bench_with_daemon();
+        bench_with_daemon(what);
     } else {
         printf("with wattshared, execution skipped:\n");
-        daemon = start_daemon(argv[0], dir);
-        bench_with_daemon();
+        pid_t daemon = start_daemon(argv[0], dir, "skip");
+        bench_with_daemon(what);
+        stop(daemon, SIGTERM);
+        printf("with wattshared, executing:\n");
+        daemon = start_daemon(argv[0], dir, "functional");
+        bench_with_daemon(WAITS);
         stop(daemon, SIGTERM);
     }
     snprintf(path, sizeof path, "%s/s", dir);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* bench_interp - thread-instructions per second of the interpreter, one host thread, beside the same work in C.
- * Usage: bench_interp [--json] [seconds of each [name]]. Median of 5 runs; each kernel's result is checked against the C function's. */
+ * Usage: bench_interp [--json] [seconds of each [name]]. Median of 5 runs; each kernel's result is checked against the C function's.
+ * Rows of diverged lanes say beside it what share of a reference row's warp instructions a second they reach: 100 % means that a
+ * warp with k active lanes costs what a full one costs, so that nothing but the idle lanes is lost. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,18 +10,29 @@
 #include <time.h>
 
 #include "base/texture.h"
+#include "bench/bench_interp_c.h"
 #include "device/soft/exec.h"
 
 __asm__(".section .rodata\n.globl bench_ptx\nbench_ptx:\n.incbin \"" WS_SRCDIR
         "/bench/bench_interp.ptx\"\n.byte 0\n.previous\n");
 extern const char bench_ptx[];
 
-enum { RUNS = 5, MAT = 256, VEC = 1 << 20, ALU_THREADS = 1 << 14, ALU_STEPS = 64, DIV_STEPS = 32 };
+enum {
+    RUNS = 5,
+    MAT = 256,
+    VEC = 1 << 20,
+    ALU_THREADS = 1 << 14,
+    ALU_STEPS = 64,
+    DIV_STEPS = 32,
+    ARM_STEPS = 64
+};
 
 static struct ws_space *space;
 static struct ws_code *code;
 static float *a, *b, *c, *want;
 static int *idx;
+static unsigned *raw;
+static uint64_t *var_va; /* the module's variables (tables of sinf()) */
 static double seconds = 0.1;
 
 /* CPU time of this thread: what else the machine does, does not count. */
@@ -30,186 +43,88 @@ static uint64_t cpu_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- the same work in C ---- */
-#define NOINLINE __attribute__((noinline))
-static NOINLINE void c_matmul(const float *x, const float *y, float *z, int n)
-{
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) {
-            float s = 0;
-            for (int k = 0; k < n; k++)
-                s += x[i * n + k] * y[k * n + j];
-            z[i * n + j] = s;
-        }
-}
-static NOINLINE void c_alu(unsigned *out, int threads, int n)
-{
-    for (int t = 0; t < threads; t++) {
-        unsigned x = (unsigned)t, y = x ^ 0x9e3779b9u;
-        float f = (float)x;
-        for (int i = 0; i < n; i++) {
-            x ^= x << 13;
-            x ^= x >> 17;
-            x ^= x << 5;
-            y = y * 1664525u + 1013904223u;
-            f = f * 0.999f + 1.0f;
-            y += x;
-        }
-        out[t] = y + (unsigned)f;
-    }
-}
-static NOINLINE void c_saxpy(float *y, const float *x, float k, int n)
-{
-    for (int i = 0; i < n; i++)
-        y[i] += k * x[i];
-}
-static NOINLINE void c_gather(float *out, const int *index, const float *in, int n)
-{
-    for (int i = 0; i < n; i++) {
-        float s = 0;
-        for (int k = 0; k < 8; k++)
-            s += in[index[(i + k * 4096) & (n - 1)]];
-        out[i] = s;
-    }
-}
-static NOINLINE void c_divergent(unsigned *out, int threads, int n)
-{
-    for (unsigned i = 0; i < (unsigned)threads; i++) {
-        unsigned x = i * 2654435761u, steps = 0;
-        for (int k = 0; k < n; k++) {
-            if (x & 1) {
-                x = x * 3 + 1;
-                steps += 3;
-                if (x & 2) {
-                    x ^= x >> 3;
-                    steps++;
-                }
-            } else {
-                x = x >> 1;
-                steps ^= x;
-            }
-            x += i;
-        }
-        out[i] = steps;
-    }
-}
-
-static NOINLINE void c_collatz(unsigned *out, int threads, int n)
-{
-    for (unsigned i = 0; i < (unsigned)threads; i++) {
-        unsigned steps = 0;
-        for (int r = 0; r < n; r++) {
-            unsigned x = i * 7 + (unsigned)r + 1;
-            while (x != 1) {
-                if (x & 1) {
-                    for (unsigned k = x & 7; k; k--)
-                        steps += k * x;
-                    x = 3 * x + 1;
-                } else {
-                    x >>= __builtin_ctz(x);
-                    steps ^= x;
-                }
-                steps++;
-            }
-        }
-        out[i] = steps;
-    }
-}
-
-/* Eight fetches along a line through a rotated image of 1024 x 1024, clamped, as the guide defines them. */
-static float c_texel(const float *t, int x, int y)
-{
-    x = x < 0 ? 0 : x > 1023 ? 1023 : x;
-    y = y < 0 ? 0 : y > 1023 ? 1023 : y;
-    return t[y * 1024 + x];
-}
-static float c_fetch(const float *t, float u, float v, int linear)
-{
-    if (!linear)
-        return c_texel(t, (int)floorf(u), (int)floorf(v));
-    int x = (int)floorf((u - 0.5f) * 256 + 0.5f), y = (int)floorf((v - 0.5f) * 256 + 0.5f);
-    float fx = (float)(x & 255) / 256, fy = (float)(y & 255) / 256;
-    x >>= 8;
-    y >>= 8;
-    float p = (1 - fx) * c_texel(t, x, y) + fx * c_texel(t, x + 1, y),
-          q = (1 - fx) * c_texel(t, x, y + 1) + fx * c_texel(t, x + 1, y + 1);
-    return (1 - fy) * p + fy * q;
-}
-static NOINLINE void c_texture(float *out, const float *t, int linear)
-{
-    for (int i = 0; i < VEC; i++) {
-        float x = (float)(i & 1023), y = (float)(i >> 10), s = 0;
-        float u = 0.8125f * x - 0.25f * y, v = 0.25f * x + 0.8125f * y;
-        for (int k = 0; k < 8; k++)
-            s += c_fetch(t, u + (float)k, v + 0.5f * (float)k, linear);
-        out[i] = s;
-    }
-}
-
 /* ---- benchmarks ---- */
+enum how { EXACT, FLOATS /* rounded differently: C of a generic build does not fuse */ };
 struct bench {
     const char *name, *kernel;
-    uint32_t grid[3], block[3];
+    uint32_t grid[2], block[2];
     struct {
         uint64_t p[4];
     } params; /* as the kernel lays them out */
     void (*reference)(void);
     size_t result_bytes;
-    bool floats;
+    enum how how;
+    const char *beside; /* the row whose warp instructions a second this one must keep up with */
 };
 static uint64_t va(const void *p)
 {
     return (uint64_t)(uintptr_t)p & ((UINT64_C(1) << 47) - 1);
 }
-static void ref_matmul(void)
-{
-    c_matmul(a, b, want, MAT);
-}
-static void ref_alu(void)
-{
-    c_alu((unsigned *)want, ALU_THREADS, ALU_STEPS);
-}
-static void ref_saxpy(void)
-{
-    memset(want, 0, VEC * 4);
-    c_saxpy(want, a, 2.0f, VEC);
-}
-static void ref_gather(void)
-{
-    c_gather(want, idx, a, VEC);
-}
-static void ref_collatz(void)
-{
-    c_collatz((unsigned *)want, ALU_THREADS, 1);
-}
-static void ref_divergent(void)
-{
-    c_divergent((unsigned *)want, ALU_THREADS, DIV_STEPS);
-}
-static void ref_point(void)
-{
-    c_texture(want, a, 0);
-}
-static void ref_linear(void)
-{
-    c_texture(want, a, 1);
-}
+#define UINTS(p) ((unsigned *)(void *)(p))
+#define REF(name, ...)                                                                             \
+    static void ref_##name(void)                                                                   \
+    {                                                                                              \
+        __VA_ARGS__;                                                                               \
+    }
 
-static uint64_t launch(const struct bench *t)
+REF(matmul, c_matmul(a, b, want, MAT))
+REF(alu, c_alu(UINTS(want), ALU_THREADS, ALU_STEPS))
+REF(saxpy, memset(want, 0, VEC * 4); c_saxpy(want, a, 2.0f, VEC))
+REF(gather, c_gather(want, idx, a, VEC))
+REF(collatz, c_collatz(UINTS(want), ALU_THREADS, 1))
+REF(divergent, c_divergent(UINTS(want), ALU_THREADS, DIV_STEPS))
+REF(point, c_texture(want, a, 0, VEC))
+REF(linear, c_texture(want, a, 1, VEC))
+REF(arm32, c_arms(UINTS(want), 32, ARM_STEPS, 0, ALU_THREADS))
+REF(arm16, c_arms(UINTS(want), 16, ARM_STEPS, 0, ALU_THREADS))
+REF(arm8, c_arms(UINTS(want), 8, ARM_STEPS, 0, ALU_THREADS))
+REF(arm1, c_arms(UINTS(want), 1, ARM_STEPS, 0, ALU_THREADS))
+REF(both16, c_arms(UINTS(want), 16, ARM_STEPS, 1, ALU_THREADS))
+REF(both31, c_arms(UINTS(want), 31, ARM_STEPS, 1, ALU_THREADS))
+REF(scatter, c_scatter(UINTS(want), raw, VEC))
+REF(strided, c_strided(want, a, 1024, VEC / 1024))
+REF(generic, c_generic_ptr(want, a, b, VEC))
+REF(bytes, c_bytes((uint8_t *)want, (const uint8_t *)raw, VEC))
+REF(local_array, c_local_array(UINTS(want), raw, 64, ALU_THREADS))
+REF(histogram, memset(want, 0, 4096); c_histogram(UINTS(want), raw, VEC))
+REF(one_address, want[0] = 0; c_one_address(UINTS(want), raw, VEC))
+REF(float_atomics, memset(want, 0, 16384); c_float_atomics(want, raw, VEC))
+REF(atomic_max, memset(want, 0, 16384); c_atomic_max(UINTS(want), raw, VEC))
+REF(doubles, c_doubles(want, 64, ALU_THREADS))
+REF(divisions, c_divisions(UINTS(want), 64, ALU_THREADS))
+REF(longs, c_longs(UINTS(want), 64, ALU_THREADS))
+REF(special, c_special(want, a, 32, ALU_THREADS))
+REF(intrinsics, c_intrinsics(want, a, 32, ALU_THREADS))
+REF(reduction, c_reduction(UINTS(want), raw, 256, VEC / 256))
+REF(ballots, c_ballots(UINTS(want), 64, ALU_THREADS))
+REF(calls, c_calls(UINTS(want), 64, 0, ALU_THREADS))
+REF(calls_indirect, c_calls(UINTS(want), 64, 1, ALU_THREADS))
+REF(tiny, c_tiny(want, a, VEC))
+
+struct total {
+    uint64_t n_threads, n_warps; /* instructions of threads, of warps */
+};
+static void launch(const struct bench *t, struct total *total)
 {
-    struct ws_grid g = {
-        .code = code, .params = (const uint8_t *)&t->params, .space = space, .n_sms = 1, .sm = 75};
+    struct ws_grid g = {.code = code,
+                        .params = (const uint8_t *)&t->params,
+                        .space = space,
+                        .var_va = var_va,
+                        .n_sms = 1,
+                        .sm = 75};
     struct ws_work w = {.n_thread_insns = 0};
     struct ws_blockrun *run;
     uint32_t n;
     const struct ws_kernel_info *k = ws_code_kernels(code, &n);
     while (g.kernel < n && strcmp(k[g.kernel].name, t->kernel) != 0)
         g.kernel++;
-    memcpy(g.grid, t->grid, sizeof g.grid);
-    memcpy(g.block, t->block, sizeof g.block);
+    for (int d = 0; d < 3; d++) {
+        g.grid[d] = d < 2 ? t->grid[d] : 1;
+        g.block[d] = d < 2 ? t->block[d] : 1;
+    }
     if (g.kernel == n || ws_blockrun_new(&run, &g) != 0)
         exit(2);
-    for (uint64_t i = 0; i < (uint64_t)g.grid[0] * g.grid[1] * g.grid[2]; i++) {
+    for (uint64_t i = 0; i < (uint64_t)g.grid[0] * g.grid[1]; i++) {
         ws_blockrun_start(run, i, 0, 0);
         while (ws_blockrun_step(run, 1 << 16, &w) == WS_STEP_MORE)
             ;
@@ -219,7 +134,9 @@ static uint64_t launch(const struct bench *t)
         fprintf(stderr, "bench_interp: %s\n", g.text);
         exit(2);
     }
-    return w.n_thread_insns;
+    total->n_threads += w.n_thread_insns;
+    for (int d = 0; d < _WS_WORK_N; d++)
+        total->n_warps += w.n_warp_insns[d];
 }
 
 static int by_value(const void *x, const void *y)
@@ -227,50 +144,89 @@ static int by_value(const void *x, const void *y)
     double d = *(const double *)x - *(const double *)y;
     return d < 0 ? -1 : d > 0;
 }
+static double median(double *v)
+{
+    qsort(v, RUNS, sizeof *v, by_value);
+    return v[RUNS / 2];
+}
 
-/* C of a generic build multiplies and adds in two roundings, the GPU in one. */
 static bool same(const struct bench *t)
 {
-    if (!t->floats)
+    if (t->how == EXACT)
         return memcmp(c, want, t->result_bytes) == 0;
     for (size_t k = 0; k < t->result_bytes / 4; k++)
-        if (fabsf(c[k] - want[k]) > 1e-4f)
+        if (!(fabsf(c[k] - want[k]) <= 1e-4f * (1 + fabsf(want[k]))))
             return false;
     return true;
 }
 
-static int measure(const struct bench *t, bool json)
+/* A kernel's rates and how long it takes in C, both for at least the wanted time, once. */
+static void once(const struct bench *t, double *ret_threads, double *ret_warps, double *ret_times_c)
 {
-    double rate[RUNS], slow[RUNS];
+    struct total total = {0};
+    uint64_t launches = 0, start = cpu_ns(), ns, c_start, c_ns, c_runs = 0;
+    do {
+        memset(c, 0, t->result_bytes);
+        launch(t, &total);
+        launches++;
+        ns = cpu_ns() - start;
+    } while ((double)ns < seconds * 1e9);
+    *ret_threads = (double)total.n_threads / (double)ns * 1e3; /* million a second */
+    *ret_warps = (double)total.n_warps / (double)ns * 1e3;
+    if (!ret_times_c)
+        return;
+    c_start = cpu_ns();
+    do {
+        t->reference();
+        c_runs++;
+        c_ns = cpu_ns() - c_start;
+    } while ((double)c_ns < seconds * 2e8);
+    *ret_times_c = (double)ns / (double)launches / ((double)c_ns / (double)c_runs);
+}
+
+static int measure(const struct bench *t, const struct bench *beside, bool json)
+{
+    double rate[RUNS], slow[RUNS], share[RUNS], warps, unused, full;
+    char pace[64] = "";
     for (int r = 0; r < RUNS; r++) {
-        uint64_t insns = 0, launches = 0, start = cpu_ns(), ns, c_start, c_runs = 0;
-        do {
-            memset(c, 0, VEC * 4);
-            insns += launch(t);
-            launches++;
-            ns = cpu_ns() - start;
-        } while ((double)ns < seconds * 1e9);
-        c_start = cpu_ns();
-        uint64_t c_ns;
-        do {
-            t->reference();
-            c_runs++;
-            c_ns = cpu_ns() - c_start;
-        } while ((double)c_ns < seconds * 2e8);
-        rate[r] = (double)insns / (double)ns * 1e3; /* million a second */
-        slow[r] = (double)ns / (double)launches / ((double)c_ns / (double)c_runs);
+        if (beside) /* in turn with it, so that both see the same machine */
+            once(beside, &unused, &full, NULL);
+        once(t, &rate[r], &warps, &slow[r]);
+        if (beside)
+            share[r] = warps / full * 100;
     }
     bool ok = same(t);
-    qsort(rate, RUNS, sizeof *rate, by_value);
-    qsort(slow, RUNS, sizeof *slow, by_value);
+    double m_rate = median(rate), m_slow = median(slow);
+    if (beside)
+        snprintf(pace, sizeof pace,
+                 json ? ",\"percent_of_full_warps\":%.1f" : "  %5.1f %% of the pace of \"%s\"",
+                 median(share), beside->name);
     if (json)
         printf("{\"bench\":\"interp\",\"name\":\"%s\",\"isa\":\"%s\",\"mega_thread_insns_per_s\":%."
-               "1f,\"times_c\":%.2f,\"correct\":%s}\n",
-               t->name, ws_exec_isa(), rate[RUNS / 2], slow[RUNS / 2], ok ? "true" : "false");
+               "1f,\"times_c\":%.2f%s,\"correct\":%s}\n",
+               t->name, ws_exec_isa(), m_rate, m_slow, pace, ok ? "true" : "false");
     else
-        printf("%-14s %-7s %8.0f M thread-insns/s   %6.2f x the time of C -O2 %s\n", t->name,
-               ws_exec_isa(), rate[RUNS / 2], slow[RUNS / 2], ok ? "" : "WRONG RESULT");
+        printf("%-16s %-7s %8.0f M thread-insns/s   %6.2f x the time of C -O2%s%s\n", t->name,
+               ws_exec_isa(), m_rate, m_slow, pace, ok ? "" : " WRONG RESULT");
     return ok ? 0 : 1;
+}
+
+static int place_variables(const struct ws_ptx_module *m)
+{
+    var_va = calloc(m->n_vars + 1, sizeof *var_va);
+    for (uint32_t k = 0; var_va && k < m->n_vars; k++) {
+        const struct ws_ptx_var *v = &m->vars[k];
+        if (v->space == WS_SP_SHARED)
+            continue;
+        uint8_t *host = aligned_alloc(4096, 4096);
+        if (!host || v->size_bytes > 4096 || ws_space_map_host(space, va(host), 4096, host) != 0)
+            return -1;
+        memset(host, 0, 4096);
+        if (v->init)
+            memcpy(host, v->init, v->init_bytes);
+        var_va[k] = va(host);
+    }
+    return var_va ? 0 : -1;
 }
 
 int main(int argc, char **argv)
@@ -281,7 +237,8 @@ int main(int argc, char **argv)
     struct ws_ptx_module *m;
     struct ws_diags diags = WS_DIAGS_NULL;
     if (ws_ptx_parse(&m, bench_ptx, strlen(bench_ptx), "bench_interp.ptx", &diags) != 0 ||
-        ws_code_new(&code, m, &diags) != 0 || ws_space_new(&space) != 0) {
+        ws_code_new(&code, m, &diags) != 0 || ws_space_new(&space) != 0 ||
+        place_variables(m) != 0) {
         char *text = ws_diags_text(&diags);
         fputs(text ? text : "", stderr);
         return 2;
@@ -293,7 +250,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s: %s\n", infos[k].name, infos[k].unsupported);
             return 2;
         }
-    void **all[] = {(void **)&a, (void **)&b, (void **)&c, (void **)&want, (void **)&idx};
+    void **all[] = {(void **)&a,    (void **)&b,   (void **)&c,
+                    (void **)&want, (void **)&idx, (void **)&raw};
     for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++) {
         *all[k] = aligned_alloc(4096, VEC * 4);
         if (!*all[k] || ws_space_map_host(space, va(*all[k]), VEC * 4, *all[k]) != 0)
@@ -305,10 +263,16 @@ int main(int argc, char **argv)
         a[i] = (float)(int)(seed >> 16) / 65536.0f - 0.5f;
         b[i] = (float)(int)(seed >> 8 & 0xffff) / 65536.0f - 0.5f;
         idx[i] = (int)(seed >> 12);
+        raw[i] = seed ^ seed << 15;
     }
     struct ws_texture *textures = aligned_alloc(4096, 8192);
-    if (!textures || ws_space_map_host(space, va(textures), 8192, textures) != 0)
+    uint64_t *rows = aligned_alloc(4096, 4096);
+    if (!textures || !rows || ws_space_map_host(space, va(rows), 4096, rows) != 0 ||
+        ws_space_map_host(space, va(textures), 8192, textures) != 0)
         return 2;
+    rows[0] = va(c);
+    rows[1] = va(a);
+    rows[2] = va(b);
     for (int k = 0; k < 2; k++)
         textures[k] = (struct ws_texture){
             .magic = WS_TEXTURE_MAGIC,
@@ -321,84 +285,350 @@ int main(int argc, char **argv)
             .level =
                 {{.address = va(a), .row_bytes = 4096, .width = 1024, .height = 1024, .depth = 1}},
         };
-    struct bench list[] = {
+    const struct bench list[] = {
         {"matmul naive",
          "matmul_naive",
-         {MAT / 16, MAT / 16, 1},
-         {16, 16, 1},
+         {MAT / 16, MAT / 16},
+         {16, 16},
          {{va(a), va(b), va(c), MAT}},
          ref_matmul,
          MAT * MAT * 4,
-         true},
+         FLOATS,
+         NULL},
         {"matmul tiled",
          "matmul_tiled",
-         {MAT / 16, MAT / 16, 1},
-         {16, 16, 1},
+         {MAT / 16, MAT / 16},
+         {16, 16},
          {{va(a), va(b), va(c), MAT}},
          ref_matmul,
          MAT * MAT * 4,
-         true},
+         FLOATS,
+         NULL},
         {"alu",
          "alu",
-         {ALU_THREADS / 256, 1, 1},
-         {256, 1, 1},
+         {ALU_THREADS / 256, 1},
+         {256, 1},
          {{va(c), ALU_STEPS}},
          ref_alu,
          ALU_THREADS * 4,
-         false},
+         EXACT,
+         NULL},
         {"saxpy",
          "saxpy",
-         {VEC / 256, 1, 1},
-         {256, 1, 1},
+         {VEC / 256, 1},
+         {256, 1},
          {{va(c), va(a), UINT64_C(0x40000000) | (uint64_t)VEC << 32}},
          ref_saxpy,
          VEC * 4,
-         true},
+         FLOATS,
+         NULL},
         {"gather",
          "gather",
-         {VEC / 256, 1, 1},
-         {256, 1, 1},
+         {VEC / 256, 1},
+         {256, 1},
          {{va(c), va(idx), va(a), VEC}},
          ref_gather,
          VEC * 4,
-         true},
-        {"divergent",
-         "divergent",
-         {ALU_THREADS / 256, 1, 1},
-         {256, 1, 1},
-         {{va(c), DIV_STEPS}},
-         ref_divergent,
-         ALU_THREADS * 4,
-         false},
-        {"collatz",
-         "collatz",
-         {ALU_THREADS / 256, 1, 1},
-         {256, 1, 1},
-         {{va(c), 1}},
-         ref_collatz,
-         ALU_THREADS * 4,
-         false},
+         FLOATS,
+         NULL},
         {"texture point",
          "texture",
-         {VEC / 256, 1, 1},
-         {256, 1, 1},
+         {VEC / 256, 1},
+         {256, 1},
          {{va(c), va(&textures[0])}},
          ref_point,
          VEC * 4,
-         true},
+         FLOATS,
+         NULL},
         {"texture linear",
          "texture",
-         {VEC / 256, 1, 1},
-         {256, 1, 1},
+         {VEC / 256, 1},
+         {256, 1},
          {{va(c), va(&textures[1])}},
          ref_linear,
          VEC * 4,
-         true},
+         FLOATS,
+         NULL},
+        {"divergent",
+         "divergent",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), DIV_STEPS}},
+         ref_divergent,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"collatz",
+         "collatz",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), 1}},
+         ref_collatz,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"arm of 32",
+         "one_arm",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), (uint64_t)32 | (uint64_t)ARM_STEPS << 32}},
+         ref_arm32,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"arm of 16",
+         "one_arm",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), (uint64_t)16 | (uint64_t)ARM_STEPS << 32}},
+         ref_arm16,
+         ALU_THREADS * 4,
+         EXACT,
+         "arm of 32"},
+        {"arm of 8",
+         "one_arm",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), (uint64_t)8 | (uint64_t)ARM_STEPS << 32}},
+         ref_arm8,
+         ALU_THREADS * 4,
+         EXACT,
+         "arm of 32"},
+        {"arm of 1",
+         "one_arm",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), (uint64_t)1 | (uint64_t)ARM_STEPS << 32}},
+         ref_arm1,
+         ALU_THREADS * 4,
+         EXACT,
+         "arm of 32"},
+        {"arms 16 + 16",
+         "two_arms",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), (uint64_t)16 | (uint64_t)ARM_STEPS << 32}},
+         ref_both16,
+         ALU_THREADS * 4,
+         EXACT,
+         "arm of 32"},
+        {"arms 31 + 1",
+         "two_arms",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), (uint64_t)31 | (uint64_t)ARM_STEPS << 32}},
+         ref_both31,
+         ALU_THREADS * 4,
+         EXACT,
+         "arm of 32"},
+        {"scatter",
+         "scatter",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(c), va(raw), VEC}},
+         ref_scatter,
+         VEC * 4,
+         EXACT,
+         NULL},
+        {"strided",
+         "strided",
+         {1024 / 32, VEC / 1024 / 8},
+         {32, 8},
+         {{va(c), va(a), (uint64_t)1024 | (uint64_t)(VEC / 1024) << 32}},
+         ref_strided,
+         VEC * 4,
+         EXACT,
+         NULL},
+        {"generic pointers",
+         "generic_ptr",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(rows), VEC}},
+         ref_generic,
+         VEC * 4,
+         FLOATS,
+         NULL},
+        {"bytes",
+         "bytes",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(c), va(raw), VEC}},
+         ref_bytes,
+         VEC,
+         EXACT,
+         NULL},
+        {"local array",
+         "local_array",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), va(raw), 64}},
+         ref_local_array,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"histogram",
+         "histogram",
+         {64, 1},
+         {256, 1},
+         {{va(c), va(raw), VEC}},
+         ref_histogram,
+         4096,
+         EXACT,
+         NULL},
+        {"histogram shared",
+         "histogram_shared",
+         {64, 1},
+         {256, 1},
+         {{va(c), va(raw), VEC}},
+         ref_histogram,
+         4096,
+         EXACT,
+         NULL},
+        {"one address",
+         "one_address",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(c), va(raw), VEC}},
+         ref_one_address,
+         4,
+         EXACT,
+         NULL},
+        {"float atomics",
+         "float_atomics",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(c), va(raw), VEC}},
+         ref_float_atomics,
+         16384,
+         EXACT,
+         NULL},
+        {"atomic max",
+         "atomic_max",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(c), va(raw), VEC}},
+         ref_atomic_max,
+         16384,
+         EXACT,
+         NULL},
+        {"doubles",
+         "doubles",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), 64}},
+         ref_doubles,
+         ALU_THREADS * 4,
+         FLOATS,
+         NULL},
+        {"divisions",
+         "divisions",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), 64}},
+         ref_divisions,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"64-bit integers",
+         "longs",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), 64}},
+         ref_longs,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"intrinsics",
+         "intrinsics",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), va(a), 32}},
+         ref_intrinsics,
+         ALU_THREADS * 4,
+         FLOATS,
+         NULL},
+        {"accurate",
+         "accurate",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), va(a), 32}},
+         ref_special,
+         ALU_THREADS * 4,
+         FLOATS,
+         NULL},
+        {"shuffles",
+         "reduction",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(c), va(raw)}},
+         ref_reduction,
+         VEC / 256 * 4,
+         EXACT,
+         NULL},
+        {"tree in shared",
+         "tree",
+         {VEC / 256, 1},
+         {256, 1},
+         {{va(c), va(raw)}},
+         ref_reduction,
+         VEC / 256 * 4,
+         EXACT,
+         NULL},
+        {"ballots",
+         "ballots",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), 64}},
+         ref_ballots,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"calls",
+         "calls",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), 64}},
+         ref_calls,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"indirect calls",
+         "calls_indirect",
+         {ALU_THREADS / 256, 1},
+         {256, 1},
+         {{va(c), 64}},
+         ref_calls_indirect,
+         ALU_THREADS * 4,
+         EXACT,
+         NULL},
+        {"blocks of 32",
+         "tiny",
+         {VEC / 32, 1},
+         {32, 1},
+         {{va(c), va(a)}},
+         ref_tiny,
+         VEC * 4,
+         EXACT,
+         NULL},
+        {"blocks of 8",
+         "tiny",
+         {VEC / 8, 1},
+         {8, 1},
+         {{va(c), va(a)}},
+         ref_tiny,
+         VEC * 4,
+         EXACT,
+         NULL},
     };
     int bad = 0;
-    for (size_t k = 0; k < WS_ARRAY_SIZE(list); k++)
+    for (size_t k = 0; k < WS_ARRAY_SIZE(list); k++) {
+        const struct bench *beside = NULL;
+        for (size_t j = 0; j < WS_ARRAY_SIZE(list); j++)
+            if (list[k].beside && strcmp(list[k].beside, list[j].name) == 0)
+                beside = &list[j];
         if (argc <= 2 + json || strcmp(argv[2 + json], list[k].name) == 0)
-            bad |= measure(&list[k], json);
+            bad |= measure(&list[k], beside, json);
+    }
     ws_code_free(code);
     ws_ptx_module_free(m);
     return bad;

@@ -16,12 +16,15 @@ enum {
     WS_EXIT_NOT_FOUND = 127
 };
 
-int ws_cli_coverage(int argc, char **argv);
-int ws_cli_run(int argc, char **argv);
-int ws_cli_status(int argc, char **argv);
+#define WS_VERB(name, function, help) int function(int argc, char **argv);
+#include "cli/verbs.def"
+#undef WS_VERB
 
 /* "wattshare: text\n" on stderr. */
 void ws_cli_error(const char *fmt, ...) WS_PRINTF(1, 2);
+
+/* The value of --jobs. Return: 0, or negative with a message printed. */
+WS_MUST_CHECK int ws_cli_jobs(const char *text, int *ret);
 
 /* The endpoint to use: @option if not NULL, else WATTSHARE_SOCKET, else the default. Borrowed. */
 const char *ws_cli_endpoint(const char *option);

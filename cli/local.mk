@@ -6,11 +6,21 @@ cli_libcoverage_a_SOURCES = cli/ledger.h cli/ledger.c cli/ledger.def cli/coverag
 cli_libcoverage_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 COVERAGE_LIBS = cli/libcoverage.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
 	$(JSON_C_LIBS) -lpthread -lm
-cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/parts.c cli/run.c cli/status.c cli/coverage.c cli/private.c cli/private.h \
-	cli/elf_kind.c cli/elf_kind.h
+# What verbs share and tests use: tables, progress, side by side.
+noinst_LIBRARIES += cli/libtools.a
+cli_libtools_a_SOURCES = cli/table.h cli/table.c cli/progress.h cli/progress.c cli/parallel.h cli/parallel.c
+cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+
+cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
+	cli/coverage.c \
+	cli/elf_kind.c cli/elf_kind.h \
+	cli/experiment.h cli/experiment.c cli/experiments.def \
+	cli/private.c cli/private.h \
+	cli/run.c \
+	cli/status.c
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"'
-cli_wattshare_LDADD = $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS)
+cli_wattshare_LDADD = cli/libtools.a $(SIM_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS)
 EXTRA_DIST += cli/README.md LICENSE NEWS
 
 # doc/coverage.md, from the ledger; tests/process/coverage.sh sees that it is current.

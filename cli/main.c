@@ -2,8 +2,10 @@
 /* wattshare: the command of people and scripts. Reads the verb and hands over. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -12,10 +14,9 @@ static const struct verb {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"run", "run [--task NAME] [--private] [--gpus LIST] [--socket ENDPOINT] -- PROG ARGS…",
-     ws_cli_run},
-    {"status", "status [--json] [--socket ENDPOINT]", ws_cli_status},
-    {"coverage", "coverage [--json] [--all] [--sm N] PROGRAM…", ws_cli_coverage},
+#define WS_VERB(name, function, help) {name, help, function},
+#include "cli/verbs.def"
+#undef WS_VERB
 };
 
 static void usage(FILE *f)
@@ -36,6 +37,18 @@ void ws_cli_error(const char *fmt, ...)
     va_end(ap);
 }
 
+int ws_cli_jobs(const char *text, int *ret)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || n < 1 || n > 256) {
+        ws_cli_error("--jobs %s: a number of threads from 1 to 256 is wanted", text);
+        return -EINVAL;
+    }
+    *ret = (int)n;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -53,6 +66,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
         if (!strcmp(argv[1], verbs[i].name))
             return verbs[i].run(argc - 1, argv + 1);
-    ws_cli_error("unknown command '%s'; there are: run, status, coverage", argv[1]);
+    fprintf(stderr, "wattshare: unknown command '%s'; there are:", argv[1]);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
+        fprintf(stderr, " %s", verbs[i].name);
+    fputc('\n', stderr);
     return WS_EXIT_USAGE;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include "base/diag.h"
+#include "base/sm_set.h"
 #include "ptx/ptx.h"
 
 /* ---- catalog entry: what a GPU is; all fields are set (conf/gpu.d/ *.conf) ---- */
@@ -110,11 +111,6 @@ const char *ws_dev_error_name(enum ws_dev_error e); /* "illegal-address" */
 struct ws_device;
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
-
-struct ws_sm_set {
-    uint32_t n;
-    uint64_t bits[4];
-}; /* n == 0: all SMs; at most 256 SMs */
 
 /* Bytes from one row to the next, and from one slice of rows to the next. */
 struct ws_pitches {

@@ -181,31 +181,37 @@ static void take_notice(struct ws_channel *c, const Ws__Notice *n)
     take_gates(c, n); /* after the error: who runs behind a gate wants to know of it */
 }
 
+void ws_channel_take_message(struct ws_channel *c, const void *data, size_t n)
+{
+    Ws__ServerMessage *s = n ? ws__server_message__unpack(NULL, n, data) : NULL;
+    if (!s) {
+        ws_channel_die(c, "it sent what is no message of this protocol");
+    } else {
+        for (size_t i = 0; i < s->n_replies; i++)
+            take_reply(c, &s->replies[i]);
+        if (s->notice)
+            take_notice(c, s->notice);
+    }
+    ws__server_message__free_unpacked(s, NULL);
+}
+
 void ws_channel_drain(struct ws_channel *c)
 {
     for (;;) {
         zmq_msg_t m;
         c->zmq->msg_init(&m);
-        if (c->zmq->msg_recv(&m, c->sock, ZMQ_DONTWAIT) < 0) {
-            if (errno == EINTR)
-                continue;
+        int r = c->zmq->msg_recv(&m, c->sock, ZMQ_DONTWAIT);
+        if (r < 0 && errno == EINTR)
+            continue;
+        ws_channel_lane_take(c); /* what was sent before the message that has come */
+        if (r < 0)
             return;
-        }
         int more = 0;
         size_t n = sizeof more;
         c->zmq->getsockopt(c->sock, ZMQ_RCVMORE, &more, &n);
-        Ws__ServerMessage *s =
-            ws__server_message__unpack(NULL, c->zmq->msg_size(&m), c->zmq->msg_data(&m));
+        ws_channel_take_message(c, c->zmq->msg_data(&m), more ? 0 : c->zmq->msg_size(&m));
+        c->lane.n_received++;
         c->zmq->msg_close(&m);
-        if (!s || more) {
-            ws_channel_die(c, "it sent what is no message of this protocol");
-        } else {
-            for (size_t i = 0; i < s->n_replies; i++)
-                take_reply(c, &s->replies[i]);
-            if (s->notice)
-                take_notice(c, s->notice);
-        }
-        ws__server_message__free_unpacked(s, NULL);
     }
 }
 
@@ -214,27 +220,33 @@ void ws_channel_drain(struct ws_channel *c)
 /* Polls for all waiters until something came. Lock held; given up meanwhile. */
 static void lead(struct ws_channel *c, struct waiter *w)
 {
+    ws_lane_wait(&c->lane, true);
     ws_channel_drain(c);
-    if (w->done || c->dead)
+    if (w->done || c->dead) {
+        ws_lane_wait(&c->lane, false);
         return;
+    }
     struct pollfd p[] = {
-        {.fd = c->zmq_fd, .events = POLLIN},
-        {.fd = c->wake_fd, .events = POLLIN},
-        {.fd = c->side_fd, .events = POLLRDHUP},
-        {.fd = c->monitor_fd, .events = POLLIN},
+        {.fd = c->zmq_fd, .events = POLLIN},     {.fd = c->wake_fd, .events = POLLIN},
+        {.fd = c->side_fd, .events = POLLRDHUP}, {.fd = c->monitor_fd, .events = POLLIN},
+        {.fd = c->lane.bell, .events = POLLIN},
     };
     c->leader_polls = true;
     pthread_mutex_unlock(&c->lock);
     int n = poll(p, WS_ARRAY_SIZE(p), POLL_MS);
     pthread_mutex_lock(&c->lock);
     c->leader_polls = false;
+    ws_lane_wait(&c->lane, false);
+    bool gone = n == 0 || p[2].revents || p[3].revents;
+    if (n > 0 && p[4].revents)
+        gone |= !ws_lane_hear(&c->lane);
     if (n > 0 && p[1].revents) {
         uint64_t v;
         ssize_t ignored = read(c->wake_fd, &v, sizeof v);
         (void)ignored;
     }
     ws_channel_drain(c);
-    if (n >= 0 && (n == 0 || p[2].revents || p[3].revents) && !c->dead && ws_channel_peer_gone(c)) {
+    if (n >= 0 && gone && !c->dead && ws_channel_peer_gone(c)) {
         ws_channel_drain(c); /* what it said before */
         ws_channel_die(c, "the connection is gone");
     }
@@ -276,10 +288,15 @@ static int flush(struct ws_channel *c)
     if (c->dead)
         return WS__ERROR__DISCONNECTED;
     if (c->batch_commands) {
-        int r;
-        do
-            r = c->zmq->send(c->sock, c->batch, c->batch_bytes, ZMQ_DONTWAIT);
-        while (r < 0 && errno == EINTR);
+        int r = 0;
+        if (ws_lane_put(&c->lane, c->batch, c->batch_bytes)) {
+            ws_lane_ring(&c->lane);
+        } else {
+            do
+                r = c->zmq->send(c->sock, c->batch, c->batch_bytes, ZMQ_DONTWAIT);
+            while (r < 0 && errno == EINTR);
+            c->lane.n_sent++;
+        }
         c->batch_commands = 0;
         c->batch_bytes = 0;
         if (r < 0)
@@ -515,6 +532,7 @@ int ws_channel_post_bulk(struct ws_channel *c, Ws__Command *cmd, const void *dat
         int sent = c->zmq->send(c->sock, c->batch, c->batch_bytes, ZMQ_DONTWAIT | ZMQ_SNDMORE);
         if (sent >= 0)
             sent = c->zmq->send(c->sock, data, bytes, ZMQ_DONTWAIT);
+        c->lane.n_sent++;
         c->batch_commands = 0;
         c->batch_bytes = 0;
         if (sent < 0)

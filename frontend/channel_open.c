@@ -200,6 +200,8 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
     r = check_hello(c);
     if (!r && hello->local && c->hello->side_socket[0])
         r = ws_channel_side_open(c);
+    if (!r)
+        ws_channel_lane_open(c);
     return r;
 }
 
@@ -210,7 +212,7 @@ int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hel
     if (!c)
         return WS__ERROR__INTERNAL;
     snprintf(c->endpoint, sizeof c->endpoint, "%s", endpoint);
-    c->zmq_fd = c->monitor_fd = c->wake_fd = c->side_fd = -1;
+    c->zmq_fd = c->monitor_fd = c->wake_fd = c->side_fd = c->lane.bell = -1;
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->side_lock, NULL);
     pthread_cond_init(&c->flusher_cond, NULL);
@@ -268,6 +270,7 @@ void ws_channel_close(struct ws_channel *c, bool say_goodbye)
         return; /* at exit: threads that still run may yet call, and find the channel dead */
     if (c->wake_fd >= 0)
         close(c->wake_fd);
+    ws_lane_end(&c->lane);
     if (c->hello_message)
         ws__server_message__free_unpacked(c->hello_message, NULL);
     free(c->batch);
@@ -286,4 +289,6 @@ void ws_channel_abandon(struct ws_channel *c)
         close(c->side_fd);
     if (c->wake_fd >= 0)
         close(c->wake_fd);
+    if (c->lane.bell >= 0)
+        close(c->lane.bell);
 }

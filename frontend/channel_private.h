@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "frontend/channel.h"
 #include "frontend/zmq_load.h"
+#include "protocol/lane.h"
 
 struct ws_channel {
     /* constant after open */
@@ -30,7 +31,8 @@ struct ws_channel {
     struct ws_list waiters;       /* struct waiter, waiting for a reply or for the window */
     struct waiter *leader;        /* the one that polls the sockets for all */
     bool leader_polls;
-    uint64_t *gates; /* reached, oldest first from first_gate on */
+    struct ws_lane lane; /* this end of the short cut; or none */
+    uint64_t *gates;     /* reached, oldest first from first_gate on */
     size_t first_gate, n_gates, cap_gates;
     _Atomic bool dead;
     _Atomic int async_error;
@@ -51,6 +53,16 @@ void ws_channel_wake_all(struct ws_channel *c);
 void ws_channel_drain(struct ws_channel *c);
 /* Opens the side socket and proves who we are. 0 or Ws__Error, said on the log. */
 int ws_channel_side_open(struct ws_channel *c);
+/* One request on the side socket, with our token put into it. @ret_fd: the descriptor that came along, or -1.
+ * Return: 0 with the daemon's answer in *ret, or -errno. */
+int ws_channel_side_request(struct ws_channel *c, struct ws_side_request *q,
+                            struct ws_side_reply *ret, int *ret_fd);
+/* Opens the lane if both sides want it; without one everything goes through ZeroMQ. */
+void ws_channel_lane_open(struct ws_channel *c);
+/* Takes what is due there. Lock held. */
+void ws_channel_lane_take(struct ws_channel *c);
+/* A ServerMessage has come. Lock held. */
+void ws_channel_take_message(struct ws_channel *c, const void *data, size_t n);
 /* True if the daemon's end of the side socket or the tcp connection is gone. Lock held. */
 bool ws_channel_peer_gone(struct ws_channel *c);
 

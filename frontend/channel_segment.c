@@ -76,6 +76,13 @@ static int side_request(struct ws_channel *c, const struct ws_side_request *q, i
     return n == 0 ? -ECONNRESET : -EPROTO;
 }
 
+int ws_channel_side_request(struct ws_channel *c, struct ws_side_request *q,
+                            struct ws_side_reply *ret, int *ret_fd)
+{
+    memcpy(q->token, c->hello->token.data, WS_TOKEN_BYTES);
+    return side_request(c, q, -1, ret, ret_fd);
+}
+
 int ws_channel_side_open(struct ws_channel *c)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

@@ -12,7 +12,7 @@
 #include "frontend/session.h"
 
 enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000 };
-static struct ws_config config = {.socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT};
+static struct ws_config config = {.socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .lane = true};
 
 const struct ws_config *ws_config(void)
 {
@@ -46,6 +46,8 @@ static void read_config(char **envp)
     config.has_visible_devices = s && strlen(s) < sizeof config.visible_devices;
     if (config.has_visible_devices)
         set(config.visible_devices, sizeof config.visible_devices, s);
+    s = env(envp, "WATTSHARE_LANE");
+    config.lane = !s || strcmp(s, "off") != 0;
     if ((s = env(envp, "WATTSHARE_TIMEOUT_MS"))) {
         char *end;
         errno = 0;

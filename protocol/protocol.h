@@ -47,14 +47,18 @@ enum {
 enum { WS_SHARE_BYTES = 32 };
 
 /* EXPORT: gives a descriptor that stands for an object's memory and keeps it; any client that sends it back with IMPORT gets an
- * object of its own for the same memory (reply: bytes, and segment: its device). */
+ * object of its own for the same memory (reply: bytes, and segment: its device).
+ * LANE, then BELL: the two descriptors of a short cut for small messages (lane.h), once for each client, before its first
+ * command. A daemon that knows none refuses, and all goes through ZeroMQ. */
 enum {
     WS_SIDE_HELLO = 1,
     WS_SIDE_STAGING = 2,
     WS_SIDE_PINNED = 3,
     WS_SIDE_FREE = 4,
     WS_SIDE_EXPORT = 5,
-    WS_SIDE_IMPORT = 6
+    WS_SIDE_IMPORT = 6,
+    WS_SIDE_LANE = 80,
+    WS_SIDE_BELL = 81
 };
 struct ws_side_request {
     uint32_t kind;

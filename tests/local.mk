@@ -3,6 +3,7 @@ TEST_LDADD = $(CMOCKA_LIBS)
 include tests/base.mk
 include tests/ptx.mk
 include tests/exec.mk
+include tests/passes.mk
 include tests/softdev.mk
 include tests/backend.mk
 include tests/frontend.mk
@@ -11,4 +12,8 @@ include tests/modules.mk
 include tests/textures.mk
 include tests/process.mk
 include tests/coverage.mk
+include tests/models.mk
+include tests/policy.mk
+include tests/sim.mk
+include tests/reference.mk
 include tests/lint.mk

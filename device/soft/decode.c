@@ -53,7 +53,8 @@ struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h)
                          .guard = d->guard,
                          .gneg = d->gneg,
                          .mx = 0x1f80,
-                         .src = d->n_srcs - 1};
+                         .src = d->n_srcs - 1,
+                         .all = d->all};
     d->ctl[d->n_uops++] = 0;
     return u;
 }

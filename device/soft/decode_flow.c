@@ -583,7 +583,8 @@ void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i)
 /* ---- blocks ---- */
 struct blocks {
     uint32_t n, *first, *end, *seg, *order, n_order;
-    uint32_t *of; /* [n_insns + 1] */
+    uint32_t *of;         /* [n_insns + 1] */
+    const uint8_t *whole; /* [n_insns]: see ws_dec_find_dead() */
 };
 
 static bool ends_block(const struct ws_ptx_insn *i)
@@ -606,6 +607,9 @@ static bool find_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct bl
         if (ends_block(&f->insns[k]))
             leader[k + 1] = 1;
     leader[f->n_insns] = 1; /* the end is a block of its own: an implicit ret */
+    b->whole = ws_dec_find_dead(d, f, leader);
+    if (!b->whole)
+        return false;
     for (uint32_t k = 0; k <= f->n_insns; k++)
         b->n += leader[k];
     b->first = ws_arena_array(&d->tmp, b->n, sizeof *b->first);
@@ -743,10 +747,12 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
         set_guard(d, NULL);
         ws_dec_begin_seg(d, body);
     }
+    d->all = b->whole[k] ? 0xffffffff : 0;
     if (i->op == WS_OP_CALL)
         ws_dec_call(d, i);
     else
         ws_dec_insn(d, i);
+    d->all = 0;
     if (after != WS_NO_SEG) {
         ws_dec_goto(d, after);
         ws_dec_begin_seg(d, after);

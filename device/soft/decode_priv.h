@@ -69,7 +69,7 @@ struct ws_dec {
     /* of the instruction being decoded */
     struct ws_dfunc *df;
     const struct ws_ptx_insn *in;
-    uint32_t seg, guard, gneg;
+    uint32_t seg, guard, gneg, all;
     uint32_t temps[9][16], n_temps[9], temps_used[9]; /* by lane width in bytes; 0: predicates */
     uint32_t cf;                                      /* carry word */
     uint32_t sink[9], sink128;                        /* rows that nobody reads */
@@ -124,6 +124,10 @@ void ws_dec_begin_seg(struct ws_dec *d, uint32_t seg);
 void ws_dec_goto(struct ws_dec *d, uint32_t seg);
 struct ws_uop *ws_dec_control(struct ws_dec *d, enum ws_handler h, uint32_t to, uint32_t fall);
 enum { WS_NO_SEG = 0xffffffffu };
+
+/* ---- decode_dead.c ---- */
+/* Marks instructions of @f whose result may be written for all lanes: *ret[k] for instruction k (in @d->tmp). -ENOMEM sets oom. */
+const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f, const uint8_t *leader);
 
 /* ---- decode_insn.c ---- */
 void ws_dec_insn(struct ws_dec *d, const struct ws_ptx_insn *i);

@@ -435,6 +435,7 @@ static void bar_check(struct ws_blockrun *b, uint32_t id)
         }
     }
     *bar = (struct ws_barrier){.red_and = true};
+    b->bars_used &= ~(1u << id);
 }
 
 void ws_exec_exit(struct ws_ctx *c, uint32_t mask)
@@ -448,8 +449,8 @@ void ws_exec_exit(struct ws_ctx *c, uint32_t mask)
     for (uint32_t k = 0; k < w->n_splits; k++) /* who waits for these lanes need not any more */
         if (w->splits[k].state == WS_SPLIT_WARPSYNC)
             w->splits[k].state = WS_SPLIT_RUN;
-    for (uint32_t id = 0; id < WS_N_BARRIERS; id++)
-        bar_check(b, id);
+    for (uint32_t k = b->bars_used; k; k &= k - 1)
+        bar_check(b, (uint32_t)__builtin_ctz(k));
 }
 
 /* The split stands at a barrier micro-op. Return: false after a fault. */
@@ -462,14 +463,16 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     const uint32_t *ids = (const uint32_t *)(const void *)(w->regs + u->a);
     uint32_t id = ids[lane],
              count = u->b ? ((const uint32_t *)(const void *)(w->regs + u->b))[lane] : 0,
-             others = 0;
+             others = 0, differ = 0;
     if (id >= WS_N_BARRIERS - (u->x & WS_X_CLUSTER ? 0u : 1u) ||
         (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
         ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_INSTRUCTION, lane, 0,
                       "barrier number or thread count out of range");
         return false;
     }
-    for (uint32_t m = s->mask; m; m &= m - 1) {
+    for (unsigned i = 0; i < 32; i++)
+        differ |= ids[i] ^ id;
+    for (uint32_t m = differ ? s->mask : 0; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
         others |= (uint32_t)(ids[i] != id) << i;
     }
@@ -481,6 +484,7 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     }
     uint32_t p =
         (*(const uint32_t *)(const void *)(w->regs + u->c) ^ (u->x >> 10 & 1 ? ~0u : 0)) & s->mask;
+    b->bars_used |= 1u << id;
     bar->warps |= 1u << w->index;
     bar->lanes[w->index] |= s->mask;
     bar->arrived += (uint32_t)__builtin_popcount(s->mask);
@@ -735,6 +739,12 @@ static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f,
     }
 }
 
+static bool sreg_is_lanewise(uint32_t sreg)
+{
+    return sreg == WS_SR_TID || sreg == WS_SR_LANEID ||
+           (sreg >= WS_SR_LANEMASK_EQ && sreg <= WS_SR_LANEMASK_GT);
+}
+
 static bool per_block(const struct ws_fill *f)
 {
     return f->kind == WS_FILL_SREG &&
@@ -749,11 +759,21 @@ static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_f
         memcpy(row, &v, 4);
         return;
     }
-    for (uint32_t i = 0; i < 32; i++) {
-        if (f->kind == WS_FILL_SREG)
+    if (f->kind == WS_FILL_SREG && sreg_is_lanewise(f->sreg)) {
+        for (uint32_t i = 0; i < 32; i++) {
             v = sreg_value(b, f, w->index, i);
-        memcpy(row + i * f->width, &v, f->width);
+            memcpy(row + i * f->width, &v, f->width);
+        }
+        return;
     }
+    if (f->kind == WS_FILL_SREG)
+        v = sreg_value(b, f, w->index, 0);
+    if (f->width == 4)
+        for (uint32_t i = 0; i < 32; i++)
+            ((uint32_t *)(void *)row)[i] = (uint32_t)v;
+    else
+        for (uint32_t i = 0; i < 32; i++)
+            memcpy(row + i * f->width, &v, f->width);
 }
 
 int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
@@ -788,16 +808,22 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     c->params = g->params;
     c->param_bytes = g->code->m->funcs[img->func].param_bytes;
     b->warps = ws_alloc_array(b->n_warps, sizeof *b->warps);
+    b->block_fills = ws_alloc_array(img->n_fills + 1, sizeof *b->block_fills);
+    b->bars_used = (1u << WS_N_BARRIERS) - 1;
     b->regs = ws_alloc((size_t)b->n_warps * img->regs_bytes + 64);
     b->local = ws_alloc((size_t)b->local_bytes * 32 * b->n_warps + 64);
     b->shared_alloc = ws_alloc(c->shared_bytes + 128);
     b->rets = ws_alloc_array((size_t)b->depth_max * 32 * b->n_warps + 1, sizeof *b->rets);
     b->saves =
         ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
-    if (!b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets || !b->saves) {
+    if (!b->block_fills || !b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets ||
+        !b->saves) {
         ws_blockrun_free(b);
         return ws_raise(-ENOMEM);
     }
+    for (uint32_t n = 0; n < img->n_fills; n++)
+        if (per_block(&img->fills[n]))
+            b->block_fills[b->n_block_fills++] = n;
     c->shared = b->shared_alloc + (-(uintptr_t)b->shared_alloc & 127);
     uint8_t *regs = b->regs + (-(uintptr_t)b->regs & 63);
     for (uint32_t k = 0; k < b->n_warps; k++) {
@@ -819,6 +845,7 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
 {
     if (b) {
         free(b->warps);
+        free(b->block_fills);
         free(b->regs);
         free(b->local);
         free(b->shared_alloc);
@@ -845,8 +872,9 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->next_warp = 0;
     b->n_insns = 0;
     b->n_clock_reads = 0;
-    for (uint32_t k = 0; k < WS_N_BARRIERS; k++)
-        b->bars[k] = (struct ws_barrier){.red_and = true};
+    for (uint32_t k = b->bars_used; k; k &= k - 1)
+        b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
+    b->bars_used = 0;
     for (uint32_t k = 0; k < b->n_warps; k++) {
         struct ws_warp *w = &b->warps[k];
         w->live = w->exists;
@@ -855,9 +883,8 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         w->splits[0] =
             (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
         memset(w->regs + img->fp_off, 0, 128);
-        for (uint32_t n = 0; n < img->n_fills; n++)
-            if (per_block(&img->fills[n]))
-                fill_row(b, w, &img->fills[n]);
+        for (uint32_t n = 0; n < b->n_block_fills; n++)
+            fill_row(b, w, &img->fills[b->block_fills[n]]);
     }
 }
 

@@ -35,7 +35,11 @@ struct ws_uop {
         int64_t imm;
         const struct ws_seg *to; /* control */
     };
-    const struct ws_seg *fall; /* control: where lanes go that do not take it */
+    union {
+        const struct ws_seg *fall; /* control: where lanes go that do not take it */
+        uint32_t
+            all; /* others: lanes that take effect besides the active ones (see decode_dead.c) */
+    };
 };
 _Static_assert(sizeof(struct ws_uop) == 64, "one cache line");
 
@@ -217,7 +221,10 @@ struct ws_blockrun {
     struct ws_retaddr *rets;
     uint8_t *saves;
     struct ws_barrier bars[WS_N_BARRIERS];
-    uint32_t n_live; /* threads not exited */
+    uint32_t bars_used; /* mask of those that something has arrived at */
+    uint32_t *block_fills,
+        n_block_fills; /* of the image's fills, those that differ from block to block */
+    uint32_t n_live;   /* threads not exited */
     uint32_t n_done_warps;
     uint64_t linear;
     uint32_t ctaid[3], smid, slot;

@@ -200,7 +200,7 @@ void wst_connect(struct wst_client *c, void *ctx, const char *endpoint)
     c->n_batch = c->n_batch_commands = 0;
     c->n_held = 0;
     c->next_seq = 1;
-    c->side = -1;
+    c->side = c->lane.bell = -1;
     c->ctx = ctx ? NULL : zmq_ctx_new();
     c->sock = zmq_socket(ctx ? ctx : c->ctx, ZMQ_DEALER);
     if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof linger) ||
@@ -223,19 +223,47 @@ void wst_send_message(struct wst_client *c, Ws__ClientMessage *m)
     free(p);
 }
 
-static Ws__ServerMessage *receive(struct wst_client *c, int timeout_ms)
+/* The next message by the rules of lane.h, if one is there. */
+static Ws__ServerMessage *next_message(struct wst_client *c)
 {
-    zmq_pollitem_t item = {.socket = c->sock, .events = ZMQ_POLLIN};
-    zmq_msg_t m;
-    if (zmq_poll(&item, 1, timeout_ms) != 1)
+    uint8_t message[WS_LANE_MESSAGE_BYTES];
+    Ws__ServerMessage *s;
+    if (!c->has_come) {
+        zmq_msg_init(&c->came);
+        c->has_come = zmq_msg_recv(&c->came, c->sock, ZMQ_DONTWAIT) >= 0;
+    }
+    ssize_t n = ws_lane_take(&c->lane, message);
+    if (n >= 0) {
+        s = ws__server_message__unpack(NULL, (size_t)n, message);
+    } else if (c->has_come) {
+        s = ws__server_message__unpack(NULL, zmq_msg_size(&c->came), zmq_msg_data(&c->came));
+        zmq_msg_close(&c->came);
+        c->has_come = false;
+        c->lane.n_received++;
+    } else {
         return NULL;
-    zmq_msg_init(&m);
-    if (zmq_msg_recv(&m, c->sock, 0) < 0)
-        die("zmq_msg_recv");
-    Ws__ServerMessage *s = ws__server_message__unpack(NULL, zmq_msg_size(&m), zmq_msg_data(&m));
+    }
     if (!s)
         die("the daemon sent what is no ServerMessage");
-    zmq_msg_close(&m);
+    return s;
+}
+
+static Ws__ServerMessage *receive(struct wst_client *c, int timeout_ms)
+{
+    zmq_pollitem_t items[] = {{.socket = c->sock, .events = ZMQ_POLLIN},
+                              {.fd = c->lane.bell, .events = ZMQ_POLLIN}};
+    Ws__ServerMessage *s;
+    for (;;) {
+        ws_lane_wait(&c->lane, true);
+        s = next_message(c);
+        if (s || zmq_poll(items, c->lane.memory ? 2 : 1, timeout_ms) < 1)
+            break;
+        if (items[1].revents && !ws_lane_hear(&c->lane))
+            break;
+    }
+    ws_lane_wait(&c->lane, false);
+    if (!s && !(s = next_message(c)))
+        return NULL;
     if (s->notice) {
         if (s->notice->retired > c->retired)
             c->retired = s->notice->retired;
@@ -304,6 +332,9 @@ void wst_close(struct wst_client *c, bool goodbye)
     drop_held(c);
     if (c->hello_message)
         ws__server_message__free_unpacked(c->hello_message, NULL);
+    if (c->has_come)
+        zmq_msg_close(&c->came);
+    ws_lane_end(&c->lane);
     if (c->side >= 0)
         close(c->side);
     zmq_close(c->sock);
@@ -355,8 +386,13 @@ uint64_t wst_post(struct wst_client *c, Ws__Command__CCase which, void *sub)
 
 void wst_flush(struct wst_client *c)
 {
-    if (c->n_batch)
+    bool lane = c->lane_use == WST_LANE_ALWAYS || (c->lane_use == WST_LANE_SOMETIMES && rand() & 1);
+    if (c->n_batch && lane && ws_lane_put(&c->lane, c->batch, c->n_batch)) {
+        ws_lane_ring(&c->lane);
+    } else if (c->n_batch) {
         wst_send_raw(c, c->batch, c->n_batch, false);
+        c->lane.n_sent++;
+    }
     c->n_batch = c->n_batch_commands = 0;
 }
 
@@ -587,6 +623,28 @@ int wst_read(struct wst_client *c, uint64_t stream, uint64_t va, void *p, size_t
     if (r && !r->error && r->data.len == n)
         memcpy(p, r->data.data, n);
     return r ? (int)r->error : -1;
+}
+
+int wst_side_request(struct wst_client *c, uint32_t kind, int *ret_fd)
+{
+    struct ws_side_request q = {.kind = kind};
+    struct ws_side_reply a;
+    memcpy(q.token, c->hello->token.data, sizeof q.token);
+    if (ws_side_send(c->side, &q, sizeof q, -1, 0) ||
+        ws_side_recv(c->side, &a, sizeof a, ret_fd, 0) != sizeof a)
+        die("side socket");
+    return (int)a.error;
+}
+
+int wst_lane_open(struct wst_client *c)
+{
+    int fd = -1, r = wst_side_request(c, WS_SIDE_LANE, &fd);
+    if (r)
+        return r;
+    if (!ws_side_memfd_ok(fd, sizeof(struct ws_lane_memory)) || ws_lane_map(&c->lane, fd, true))
+        die("the lane's memory");
+    close(fd);
+    return wst_side_request(c, WS_SIDE_BELL, &c->lane.bell);
 }
 
 int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes,

@@ -12,8 +12,52 @@
 
 void fix_init(struct fix *f)
 {
-    *f = (struct fix){.next_va = UINT64_C(0x7f0000000000)};
+    *f = (struct fix){
+        .next_va = UINT64_C(0x7f0000000000), .rewrite = _WS_REWRITE_N, .control_random = 1};
     assert_int_equal(ws_space_new(&f->space), 0);
+    const char *kind = getenv("WS_FIX_REWRITE");
+    for (int k = 0; kind && k < _WS_REWRITE_N; k++)
+        if (!strcmp(kind, ws_ptx_rewrite_name((enum ws_ptx_rewrite)k)))
+            f->rewrite = (enum ws_ptx_rewrite)k;
+    if (kind && f->rewrite == _WS_REWRITE_N)
+        fail_msg("WS_FIX_REWRITE=%s: slice, ticket or persistent is wanted", kind);
+}
+
+/* The rewritten kernels beside the others; reparsed from their own text, so that printing them is tried too. */
+static int rewrite_all(struct fix *f)
+{
+    uint32_t n = f->m->n_funcs, unused;
+    for (uint32_t k = 0; k < n; k++) {
+        char why[160];
+        if (!f->m->funcs[k].is_entry || f->m->funcs[k].is_decl)
+            continue;
+        bool flat = false;
+        int r = ws_ptx_rewrite_refused(f->m, k, f->rewrite, &flat, why, sizeof(why));
+        if (r == WS_PTX_E_UNSUPPORTED && getenv("WS_FIX_REWRITE_LOG"))
+            print_message("%s of %s: refused: %s\n", ws_ptx_rewrite_name(f->rewrite),
+                          f->m->funcs[k].name, why);
+        if (r == WS_PTX_E_UNSUPPORTED)
+            continue;
+        assert_int_equal(r, 0);
+        assert_int_equal(ws_ptx_rewrite(f->m, k, f->rewrite, &unused), 0);
+        f->flat_only |= flat;
+    }
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    assert_non_null(out);
+    assert_int_equal(ws_ptx_print(f->m, out), 0);
+    fclose(out);
+    struct ws_ptx_module *again = NULL;
+    int r = ws_ptx_parse(&again, text, len, "rewritten.ptx", &f->diags);
+    if (r) {
+        print_error("%s", text);
+    } else {
+        ws_ptx_module_free(f->m);
+        f->m = again;
+    }
+    free(text);
+    return r;
 }
 
 static void unload(struct fix *f)
@@ -28,6 +72,9 @@ static void unload(struct fix *f)
 
 void fix_deinit(struct fix *f)
 {
+    if (f->rewritten_n)
+        print_message("rewritten: %u launches, gone on with %u times\n", (unsigned)f->rewritten_n,
+                      (unsigned)f->resumed_n);
     unload(f);
     ws_space_free(f->space);
     for (unsigned k = 0; k < f->n_bufs; k++)
@@ -40,6 +87,11 @@ int fix_load(struct fix *f, const char *ptx)
     int r = ws_ptx_parse(&f->m, ptx, strlen(ptx), "test.ptx", &f->diags);
     if (r)
         return r;
+    if (f->rewrite != _WS_REWRITE_N) {
+        r = rewrite_all(f);
+        if (r)
+            return r;
+    }
     r = ws_code_new(&f->code, f->m, &f->diags);
     if (r)
         return r;
@@ -115,14 +167,17 @@ const struct ws_kernel_info *fix_kernel(struct fix *f, const char *name, uint32_
     return NULL;
 }
 
-enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
+/* One launch of kernel @kernel. @raise_after: the flag goes up after so many rounds; 0: never. */
+static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_t kernel,
+                                  const uint32_t grid[3], const void *params, uint32_t raise_after)
 {
     struct ws_grid g = {
         .code = f->code,
-        .grid = {l->grid[0], WS_MAX(l->grid[1], 1u), WS_MAX(l->grid[2], 1u)},
+        .kernel = kernel,
+        .grid = {grid[0], grid[1], grid[2]},
         .block = {l->block[0], WS_MAX(l->block[1], 1u), WS_MAX(l->block[2], 1u)},
         .dyn_shared_bytes = l->shared,
-        .params = l->params,
+        .params = params,
         .space = f->space,
         .var_va = f->var_va,
         .n_sms = 4,
@@ -130,19 +185,18 @@ enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
         .grid_id = 7,
         .local_bytes_max = f->local_bytes_max,
     };
-    fix_kernel(f, l->kernel, &g.kernel);
     uint64_t n = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2], next = 0,
              left = f->max_warp_insns ? f->max_warp_insns : 50000000;
     unsigned width = l->co_resident ? l->co_resident : 1, busy = 0;
     struct ws_blockrun *b[64] = {NULL};
     bool active[64] = {false};
-    f->work = (struct ws_work){0};
-    f->error = WS_DEV_OK;
     assert_true(width <= 64);
     for (unsigned k = 0; k < width; k++)
         assert_int_equal(ws_blockrun_new(&b[k], &g), 0);
     do {
         busy = 0;
+        if (raise_after && !--raise_after)
+            f->control->flag = 1;
         for (unsigned k = 0; k < width; k++) {
             if (!active[k] && next < n) {
                 ws_blockrun_start(b[k], next++, k, 0);
@@ -165,6 +219,122 @@ enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
     f->error = (enum ws_dev_error)g.stop;
     memcpy(f->text, g.text, sizeof f->text);
     return f->error;
+}
+
+static uint32_t random_to(struct fix *f, uint32_t n) /* 1…n */
+{
+    f->control_random =
+        f->control_random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(f->control_random >> 33) % n + 1;
+}
+
+/* Index of the rewritten kernel, or -1. */
+static int64_t rewritten_index(struct fix *f, const char *kernel)
+{
+    char name[300];
+    uint32_t n;
+    const struct ws_kernel_info *k = ws_code_kernels(f->code, &n);
+    if (f->rewrite == _WS_REWRITE_N)
+        return -1;
+    snprintf(name, sizeof(name), "%s$%s", kernel ? kernel : k[0].name,
+             ws_ptx_rewrite_name(f->rewrite));
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(k[i].name, name))
+            return i;
+    return -1;
+}
+
+/* What must not begin a block does not: the flag is up; no SM that there is may be used. One that may, does. */
+static void probe(struct fix *f, const struct launch *l, uint32_t kernel, uint8_t *params,
+                  struct ws_ptx_ctl ctl)
+{
+    uint32_t width = l->co_resident ? l->co_resident : 1, n;
+    uint64_t at = ws_code_kernels(f->code, &n)[kernel].param_bytes - sizeof(ctl);
+    ctl.ticket = f->control_va + offsetof(struct fix_control, ticket);
+    ctl.flag = f->control_va + offsetof(struct fix_control, flag);
+    memcpy(params + at, &ctl, sizeof(ctl));
+    f->control->flag = 1;
+    run_grid(f, l, kernel, (uint32_t[3]){width, 1, 1}, params, 0);
+    assert_int_equal(f->control->ticket, 0);
+    f->control->flag = 0;
+    ctl.mask = f->control_va + offsetof(struct fix_control, mask);
+    memcpy(params + at, &ctl, sizeof(ctl));
+    memset(f->control->mask, 0xff, sizeof(f->control->mask));
+    f->control->mask[0] = ~((1u << width) - 1);
+    run_grid(f, l, kernel, (uint32_t[3]){width, 1, 1}, params, 0);
+    assert_int_equal(f->control->ticket, 0);
+    memset(f->control->mask, 0, sizeof(f->control->mask));
+    f->control->mask[0] = 1u << (width - 1);
+    run_grid(f, l, kernel, (uint32_t[3]){width, 1, 1}, params, 0);
+    if (f->rewrite == WS_REWRITE_TICKET)
+        assert_int_equal(f->control->ticket, 1);
+    else
+        assert_true(f->control->ticket >= 1);
+}
+
+/* The same work by several launches of a rewritten kernel. */
+static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l, uint32_t kernel,
+                                          const uint32_t grid[3])
+{
+    if (!f->control) {
+        f->control_va = fix_alloc(f, sizeof(*f->control));
+        f->control = fix_host(f, f->control_va);
+    }
+    uint32_t n;
+    const struct ws_kernel_info *info = &ws_code_kernels(f->code, &n)[kernel];
+    uint8_t *params = calloc(1, info->param_bytes);
+    assert_non_null(params);
+    uint64_t at = info->param_bytes - sizeof(struct ws_ptx_ctl);
+    if (l->params && at)
+        memcpy(params, l->params,
+               info->n_params > 1 ? info->params[info->n_params - 2].param_offset +
+                                        info->params[info->n_params - 2].size_bytes
+                                  : 0);
+    struct ws_ptx_ctl ctl = {.grid = {grid[0], grid[1], grid[2]},
+                             .total = grid[0] * grid[1] * grid[2]};
+    uint32_t width = l->co_resident ? l->co_resident : 1;
+    *f->control = (struct fix_control){0};
+    f->rewritten_n++;
+    if (f->rewrite != WS_REWRITE_SLICE && width < 32)
+        probe(f, l, kernel, params, ctl);
+    for (uint32_t done = WS_MIN(f->control->ticket, ctl.total); done < ctl.total && !f->error;) {
+        uint32_t left = ctl.total - done, blocks = left, raise = 0;
+        if (f->rewrite == WS_REWRITE_SLICE) {
+            blocks = random_to(f, left);
+            ctl.offset = done;
+        } else {
+            ctl.ticket = f->control_va + offsetof(struct fix_control, ticket);
+            ctl.flag = f->control_va + offsetof(struct fix_control, flag);
+            ctl.mask =
+                random_to(f, 2) == 1 ? f->control_va + offsetof(struct fix_control, mask) : 0;
+            f->control->mask[0] = random_to(f, (1u << width) - 1);
+            raise = random_to(f, 3) == 1 ? 0 : random_to(f, 2 * left);
+            if (f->rewrite == WS_REWRITE_PERSISTENT)
+                blocks = WS_MAX(random_to(f, left), WS_MIN(width, left));
+            blocks = ctl.mask ? blocks + width : blocks; /* some will leave at once */
+            f->control->flag = 0;
+        }
+        memcpy(params + at, &ctl, sizeof(ctl));
+        run_grid(f, l, kernel, (uint32_t[3]){blocks, 1, 1}, params, raise);
+        done =
+            f->rewrite == WS_REWRITE_SLICE ? done + blocks : WS_MIN(f->control->ticket, ctl.total);
+        f->resumed_n += done < ctl.total;
+    }
+    free(params);
+    return f->error;
+}
+
+enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
+{
+    uint32_t grid[3] = {l->grid[0], WS_MAX(l->grid[1], 1u), WS_MAX(l->grid[2], 1u)}, kernel;
+    fix_kernel(f, l->kernel, &kernel);
+    f->work = (struct ws_work){0};
+    f->error = WS_DEV_OK;
+    int64_t rewritten = rewritten_index(f, l->kernel);
+    bool flat = l->block[1] <= 1 && l->block[2] <= 1;
+    if (rewritten >= 0 && (flat || !f->flat_only))
+        return launch_rewritten(f, l, (uint32_t)rewritten, grid);
+    return run_grid(f, l, kernel, grid, l->params, 0);
 }
 
 void fix_run(struct fix *f, const struct launch *l)

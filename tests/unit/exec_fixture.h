@@ -4,6 +4,7 @@
 #define WS_TESTS_EXEC_FIXTURE_H
 
 #include "device/soft/exec.h"
+#include "ptx/pass.h"
 
 enum { FIX_MAX_BUFS = 64 };
 struct fix {
@@ -24,6 +25,15 @@ struct fix {
     char text[192];
     uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */
     uint32_t local_bytes_max, step;
+    /* Kernels run rewritten (ptx/pass.h) where WS_FIX_REWRITE=slice|ticket|persistent asks for it and they can be; stopped and gone on
+     * with at random. */
+    enum ws_ptx_rewrite rewrite; /* _WS_REWRITE_N: as they are */
+    struct fix_control {
+        uint32_t ticket, flag, mask[8];
+    } * control;
+    uint64_t control_va, control_random;
+    uint64_t rewritten_n, resumed_n;
+    bool flat_only; /* some rewritten kernel wants one-dimensional blocks */
 };
 struct launch {
     const char *kernel;

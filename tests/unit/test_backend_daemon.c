@@ -391,6 +391,166 @@ static void test_fault_hurts_its_client_only(void **state)
     wst_close(&f->b, true);
 }
 
+/* ---- the lane ---- */
+
+static void test_lane_and_zeromq_keep_order(void **state)
+{
+    struct fixture *f = *state;
+    wst_open(&f->a, NULL, f->d.ipc, true);
+    assert_int_equal(wst_lane_open(&f->a), 0);
+    int fd;
+    assert_int_equal(wst_side_request(&f->a, WS_SIDE_LANE, &fd), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wst_side_request(&f->a, WS_SIDE_BELL, &fd), WS__ERROR__INVALID_VALUE);
+    f->a.lane_use = WST_LANE_SOMETIMES;
+    uint64_t va = prepare(&f->a);
+    srand(11);
+    for (uint32_t i = 0; i < 400; i++) { /* out of order, it would be dropped */
+        uint32_t out[64];
+        for (int k = rand() % 12; k; k--) {
+            wst_launch(&f->a, 1, 1, K_FILL, 1, 64, &(struct fill_params){va, i - 1}, 12);
+            wst_flush(&f->a);
+        }
+        wst_launch(&f->a, 1, 1, K_FILL, 1, 64, &(struct fill_params){va, i}, 12);
+        wst_flush(&f->a);
+        wst_launch(&f->a, 1, 1, K_ADD, 1, 64, &(struct fill_params){va, 5}, 12);
+        wst_flush(&f->a);
+        assert_int_equal(wst_read(&f->a, 1, va, out, sizeof out), 0);
+        assert_int_equal(out[63], i + 5 + 63);
+        assert_int_equal(wst_sync_device(&f->a, 0), 0);
+    }
+    assert_true(f->a.lane.next_out > 400 && f->a.lane.n_sent > 400 && f->a.lane.next_in > 400);
+    /* An answer too long for the lane, with short ones around it. */
+    static uint8_t big[20000];
+    uint64_t more;
+    assert_int_equal(wst_alloc(&f->a, 0, sizeof big, &more), 0);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(wst_sync_device(&f->a, 0), 0);
+        assert_int_equal(wst_read(&f->a, 1, more, big, sizeof big), 0);
+        assert_int_equal(wst_sync_device(&f->a, 0), 0);
+    }
+    assert_true(f->a.lane.n_received >= 50);
+    wst_close(&f->a, true);
+}
+
+/* A message in the lane whose forerunner is still on its way through ZeroMQ. */
+static void test_lane_waits_for_zeromq(void **state)
+{
+    struct fixture *f = *state;
+    wst_open(&f->a, NULL, f->d.ipc, true);
+    assert_int_equal(wst_lane_open(&f->a), 0);
+    Ws__Sync sync = WS__SYNC__INIT;
+    sync.what_case = WS__SYNC__WHAT_DEVICE;
+    uint64_t first = wst_post(&f->a, WS__COMMAND__C_SYNC, &sync);
+    uint8_t late[256];
+    size_t n = f->a.n_batch;
+    assert_true(n <= sizeof late);
+    memcpy(late, f->a.batch, n);
+    f->a.n_batch = f->a.n_batch_commands = 0;
+    f->a.lane.n_sent = 1; /* as if sent */
+    f->a.lane_use = WST_LANE_ALWAYS;
+    uint64_t second = wst_post(&f->a, WS__COMMAND__C_SYNC, &sync);
+    wst_flush(&f->a);
+    assert_null(wst_wait(&f->a, second, 100));
+    assert_false(f->a.dropped);
+    wst_send_raw(&f->a, late, n, false);
+    const Ws__Reply *r = wst_wait(&f->a, first, 5000);
+    assert_true(r && !r->error);
+    r = wst_wait(&f->a, second, 5000);
+    assert_true(r && !r->error);
+    assert_int_equal(wst_sync_device(&f->a, 0), 0);
+    wst_close(&f->a, true);
+}
+
+static void test_lane_lies_are_dropped(void **state)
+{
+    struct fixture *f = *state;
+    wst_open(&f->a, NULL, f->d.ipc, true);
+    assert_int_equal(wst_lane_open(&f->a), 0);
+    f->a.lane.out[0].bytes = WS_LANE_MESSAGE_BYTES + 1;
+    f->a.lane.out[0].state = WS_LANE_FULL;
+    ws_lane_ring(&f->a.lane);
+    assert_true(wst_wait_dropped(&f->a, 5000));
+    assert_int_equal(f->a.last_notice.error, WS__ERROR__MALFORMED);
+    wst_close(&f->a, false);
+    wst_open(&f->a, NULL, f->d.ipc, true);
+    assert_int_equal(wst_lane_open(&f->a), 0);
+    assert_true(ws_lane_put(&f->a.lane, "\xff\xff\xff", 3)); /* no message */
+    ws_lane_ring(&f->a.lane);
+    assert_true(wst_wait_dropped(&f->a, 5000));
+    wst_close(&f->a, false);
+    wst_open(&f->a, NULL, f->d.ipc, true); /* who closes the bell is gone */
+    assert_int_equal(wst_lane_open(&f->a), 0);
+    wait_clients(f, 1);
+    ws_lane_end(&f->a.lane);
+    wait_clients(f, 0);
+    wst_close(&f->a, false);
+}
+
+/* Writes into all of its lane while the daemon reads there, and rings without end. */
+static _Noreturn void hostile(const char *endpoint, unsigned seed)
+{
+    static struct wst_client c;
+    srand(seed);
+    for (;;) {
+        wst_open(&c, NULL, endpoint, true);
+        if (wst_lane_open(&c))
+            _exit(1);
+        for (int i = 0; i < 3000; i++) {
+            struct ws_lane_slot *s = &c.lane.out[i % WS_LANE_SLOTS];
+            if (seed & 1) { /* a good message that changes under the reader's hands */
+                Ws__Sync sync = WS__SYNC__INIT;
+                sync.what_case = WS__SYNC__WHAT_DEVICE;
+                wst_post(&c, WS__COMMAND__C_SYNC, &sync);
+                bool put = ws_lane_put(&c.lane, c.batch, c.n_batch);
+                c.n_batch = c.n_batch_commands = 0;
+                ws_lane_ring(&c.lane);
+                s->data[rand() % 16] ^= (uint8_t)rand();
+                s->bytes = (uint32_t)rand() % 5000;
+                if (!put)
+                    break;
+            } else {
+                for (int k = rand() % 64; k; k--)
+                    ((volatile uint8_t *)c.lane.memory)[rand() % sizeof *c.lane.memory] =
+                        (uint8_t)rand();
+                s->after = (uint64_t)(rand() % 2);
+                s->bytes = (uint32_t)rand() % 4200;
+                s->state = (uint32_t)(rand() % 3);
+                ws_lane_ring(&c.lane);
+            }
+        }
+        wst_close(&c, false);
+    }
+}
+
+static void test_hostile_lanes(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 4 };
+    pid_t pids[N];
+    wst_open(&f->b, NULL, f->d.ipc, true);
+    assert_int_equal(wst_lane_open(&f->b), 0);
+    f->b.lane_use = WST_LANE_ALWAYS;
+    uint64_t vb = prepare(&f->b);
+    for (unsigned i = 0; i < N; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (!pids[i])
+            hostile(f->d.ipc, i);
+    }
+    uint64_t end = ws_clock_ns() + 2 * WS_NS_PER_S;
+    for (uint32_t i = 0; ws_clock_ns() < end; i++)
+        check_works(&f->b, vb, i);
+    for (unsigned i = 0; i < N; i++) {
+        int status;
+        kill(pids[i], SIGKILL);
+        waitpid(pids[i], &status, 0);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    }
+    wait_clients(f, 1);
+    check_works(&f->b, vb, 1);
+    wst_close(&f->b, true);
+}
+
 /* ---- death ---- */
 
 /* In a child: connects, keeps busy until it is killed. */
@@ -403,7 +563,9 @@ static _Noreturn void victim(const char *endpoint, unsigned seed)
     uint64_t off;
     srand(seed);
     wst_open(&c, NULL, endpoint, true);
-    if (wst_alloc(&c, 0, 65536, &va) || wst_load_ptx(&c, 1, 0, wst_ptx) ||
+    c.lane_use = seed % 3; /* never, sometimes, always */
+    if ((c.lane_use && wst_lane_open(&c)) || wst_alloc(&c, 0, 65536, &va) ||
+        wst_load_ptx(&c, 1, 0, wst_ptx) ||
         wst_segment(&c, WS_SIDE_STAGING, 16 * 4096, 4096, &id, &map, &off))
         _exit(1);
     for (unsigned i = 0;; i++) {
@@ -586,6 +748,10 @@ int main(int argc, char **argv)
         T(test_never_reads),
         T(test_garbage_and_giants),
         T(test_fault_hurts_its_client_only),
+        T(test_lane_and_zeromq_keep_order),
+        T(test_lane_waits_for_zeromq),
+        T(test_lane_lies_are_dropped),
+        T(test_hostile_lanes),
         T(test_200_kills),
         T(test_100_clients),
         T(test_second_daemon_is_refused),

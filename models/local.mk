@@ -1,0 +1,11 @@
+# models: what work costs in time and energy. One line per file.
+noinst_LIBRARIES += models/libmodels.a
+models_libmodels_a_SOURCES = models/models.h models/models.c \
+	models/consolidate.h models/consolidate.c \
+	models/dispatch.h models/dispatch.c \
+	models/lsq.h models/lsq.c \
+	models/mwp_cwp.h models/mwp_cwp.c \
+	models/power.h models/power.c
+models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+MODELS_LIBS = models/libmodels.a ptx/libptx.a base/libbase.a $(SQLITE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm
+EXTRA_DIST += models/README.md

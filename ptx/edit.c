@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The arrays of the function being made grow by malloc and move to the module's arena at the end. Nothing of the old function is
+ * changed: operands, with what they point to, are copied. One more parameter moves the local variables behind the parameters up by one
+ * in the numbering of WS_PTX_SYM_LOCALVAR; copies are renumbered. */
+#include "ptx/edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { UNPLACED = UINT32_MAX >> 1 };
+
+static void *in_arena(struct ws_ptx_edit *e, size_t n, size_t size, const void *from)
+{
+    void *p = ws_arena_array(&e->m->arena, WS_MAX(n, (size_t)1), size);
+    if (!p)
+        e->failed = true;
+    else if (n)
+        memcpy(p, from, n * size);
+    return p;
+}
+
+static char *name(struct ws_ptx_edit *e, const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    char *s = ws_arena_alloc(&e->m->arena, n + strlen(b) + 1);
+    if (!s) {
+        e->failed = true;
+        return NULL;
+    }
+    strcpy(s, a);
+    strcpy(s + n, b);
+    return s;
+}
+
+/* "%ws_3" */
+static const char *own_name(struct ws_ptx_edit *e, const char *first)
+{
+    char number[12], prefix[40];
+    snprintf(number, sizeof(number), "%u", e->n_own++);
+    snprintf(prefix, sizeof(prefix), "%s%s", first, e->prefix);
+    return name(e, prefix, number);
+}
+
+static bool begins_a_name(const struct ws_ptx_func *f, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    for (uint32_t k = 0; k < f->n_regs; k++)
+        if (!strncmp(f->regs[k].name + 1, prefix, n))
+            return true;
+    for (uint32_t k = 0; k < f->n_labels; k++)
+        if (strstr(f->labels[k].name, prefix))
+            return true;
+    for (uint32_t k = 0; k < f->n_vars; k++)
+        if (strstr(f->vars[k].name, prefix))
+            return true;
+    for (uint32_t k = 0; k < f->n_params; k++)
+        if (strstr(f->params[k].name, prefix))
+            return true;
+    return false;
+}
+
+/* A malloc'ed copy of @n elements with room for more. */
+static void *take(struct ws_ptx_edit *e, const void *from, size_t n, size_t size, size_t *ret_cap)
+{
+    void *p = NULL;
+    *ret_cap = 0;
+    if (ws_grow(&p, ret_cap, n + 16, size) < 0) {
+        e->failed = true;
+        return NULL;
+    }
+    if (n)
+        memcpy(p, from, n * size);
+    return p;
+}
+
+void ws_ptx_edit_begin(struct ws_ptx_edit *e, struct ws_ptx_module *m, uint32_t func,
+                       const char *suffix, uint64_t ctl_bytes)
+{
+    const struct ws_ptx_func *old = &m->funcs[func];
+    *e = (struct ws_ptx_edit){.m = m, .old = old, .f = *old};
+    strcpy(e->prefix, "ws_");
+    while (begins_a_name(old, e->prefix) && strlen(e->prefix) + 2 < sizeof(e->prefix))
+        strcat(e->prefix, "_");
+    e->f.name = name(e, old->name, suffix);
+    e->f.insns = take(e, NULL, 0, sizeof(*e->f.insns), &e->cap_insns);
+    e->f.n_insns = 0;
+    e->f.labels = take(e, old->labels, old->n_labels, sizeof(*e->f.labels), &e->cap_labels);
+    e->f.regs = take(e, old->regs, old->n_regs, sizeof(*e->f.regs), &e->cap_regs);
+    e->f.vars = take(e, old->vars, old->n_vars, sizeof(*e->f.vars), &e->cap_vars);
+    e->labels_at = ws_alloc_array((size_t)old->n_insns + 1, sizeof(*e->labels_at));
+    e->next_label = ws_alloc_array((size_t)old->n_labels + 1, sizeof(*e->next_label));
+    e->failed |= !e->labels_at || !e->next_label;
+    for (uint32_t k = 0; !e->failed && k < old->n_labels; k++) {
+        e->f.labels[k].insn = UNPLACED;
+        e->next_label[k] = e->labels_at[old->labels[k].insn];
+        e->labels_at[old->labels[k].insn] = k + 1;
+    }
+    if (!ctl_bytes)
+        return;
+    struct ws_ptx_var *params =
+        ws_arena_array(&m->arena, (size_t)old->n_params + 1, sizeof(*params));
+    if (!params) {
+        e->failed = true;
+        return;
+    }
+    if (old->n_params)
+        memcpy(params, old->params, old->n_params * sizeof(*params));
+    uint64_t *dims = in_arena(e, 1, sizeof(*dims), &ctl_bytes);
+    uint64_t offset = WS_ALIGN_UP(old->param_bytes, 8);
+    params[old->n_params] = (struct ws_ptx_var){.name = own_name(e, "ctl_"),
+                                                .space = WS_SP_PARAM,
+                                                .type = WS_T_B8,
+                                                .is_array = true,
+                                                .align = 8,
+                                                .size_bytes = ctl_bytes,
+                                                .n_elems = ctl_bytes,
+                                                .n_dims = 1,
+                                                .dims = dims,
+                                                .param_offset = offset,
+                                                .reg = -1};
+    e->f.params = params;
+    e->f.n_params++;
+    e->f.param_bytes = offset + ctl_bytes;
+}
+
+static void relabel(struct ws_ptx_operand *o, size_t n, const uint32_t *to)
+{
+    for (size_t k = 0; k < n; k++) {
+        if (o[k].kind == WS_OPD_LABEL)
+            o[k].label = (int32_t)to[o[k].label];
+        if (o[k].n && o[k].v)
+            relabel(o[k].v, o[k].n, to);
+    }
+}
+
+/* Labels by place, as the parser numbers them; instructions follow. */
+static void sort_labels(struct ws_ptx_edit *e)
+{
+    struct ws_ptx_func *f = &e->f;
+    uint32_t *at = ws_alloc_array((size_t)f->n_insns + 2, sizeof(*at));
+    uint32_t *to = ws_alloc_array((size_t)f->n_labels + 1, sizeof(*to));
+    struct ws_ptx_label *sorted = ws_alloc_array((size_t)f->n_labels + 1, sizeof(*sorted));
+    if (!at || !to || !sorted) {
+        e->failed = true;
+        free(sorted);
+    } else {
+        for (uint32_t k = 0; k < f->n_labels; k++)
+            at[f->labels[k].insn + 1]++;
+        for (uint32_t k = 0; k <= f->n_insns; k++)
+            at[k + 1] += at[k];
+        for (uint32_t k = 0; k < f->n_labels; k++) {
+            to[k] = at[f->labels[k].insn]++;
+            sorted[to[k]] = f->labels[k];
+        }
+        for (uint32_t k = 0; k < f->n_insns; k++)
+            relabel(f->insns[k].operands, f->insns[k].n_operands, to);
+        free(f->labels);
+        f->labels = sorted;
+    }
+    free(at);
+    free(to);
+}
+
+int ws_ptx_edit_end(struct ws_ptx_edit *e, uint32_t *ret_func)
+{
+    struct ws_ptx_func *f = &e->f;
+    if (!e->failed)
+        sort_labels(e);
+    struct ws_ptx_insn *insns = f->insns;
+    struct ws_ptx_label *labels = f->labels;
+    struct ws_ptx_reg *regs = f->regs;
+    struct ws_ptx_var *vars = f->vars;
+    if (!e->failed) {
+        f->insns = in_arena(e, f->n_insns, sizeof(*insns), insns);
+        f->labels = in_arena(e, f->n_labels, sizeof(*labels), labels);
+        f->regs = in_arena(e, f->n_regs, sizeof(*regs), regs);
+        f->vars = in_arena(e, f->n_vars, sizeof(*vars), vars);
+    }
+    free(insns);
+    free(labels);
+    free(regs);
+    free(vars);
+    free(e->labels_at);
+    free(e->next_label);
+    struct ws_ptx_func *funcs =
+        ws_arena_array(&e->m->arena, (size_t)e->m->n_funcs + 1, sizeof(*funcs));
+    if (e->failed || !funcs)
+        return ws_raise(-ENOMEM);
+    memcpy(funcs, e->m->funcs, e->m->n_funcs * sizeof(*funcs));
+    funcs[e->m->n_funcs] = *f;
+    e->m->funcs = funcs;
+    *ret_func = e->m->n_funcs++;
+    return 0;
+}
+
+int32_t ws_ptx_edit_reg(struct ws_ptx_edit *e, enum ws_ptx_type type)
+{
+    void *v = e->f.regs;
+    if (e->failed || ws_grow(&v, &e->cap_regs, (size_t)e->f.n_regs + 1, sizeof(*e->f.regs)) < 0) {
+        e->failed = true;
+        return 0;
+    }
+    e->f.regs = v;
+    e->f.regs[e->f.n_regs] = (struct ws_ptx_reg){.name = own_name(e, "%"), .type = (uint8_t)type};
+    return (int32_t)e->f.n_regs++;
+}
+
+int32_t ws_ptx_edit_label(struct ws_ptx_edit *e)
+{
+    void *v = e->f.labels;
+    if (e->failed ||
+        ws_grow(&v, &e->cap_labels, (size_t)e->f.n_labels + 1, sizeof(*e->f.labels)) < 0) {
+        e->failed = true;
+        return 0;
+    }
+    e->f.labels = v;
+    e->f.labels[e->f.n_labels] = (struct ws_ptx_label){.name = own_name(e, "$"), .insn = UNPLACED};
+    return (int32_t)e->f.n_labels++;
+}
+
+void ws_ptx_edit_place(struct ws_ptx_edit *e, int32_t label)
+{
+    if (!e->failed)
+        e->f.labels[label].insn = e->f.n_insns;
+}
+
+int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align)
+{
+    void *v = e->f.vars;
+    if (e->failed || ws_grow(&v, &e->cap_vars, (size_t)e->f.n_vars + 1, sizeof(*e->f.vars)) < 0) {
+        e->failed = true;
+        return -1;
+    }
+    e->f.vars = v;
+    uint64_t *dims = in_arena(e, 1, sizeof(*dims), &bytes);
+    e->f.vars[e->f.n_vars] = (struct ws_ptx_var){.name = own_name(e, "shared_"),
+                                                 .space = WS_SP_SHARED,
+                                                 .type = WS_T_B8,
+                                                 .is_array = true,
+                                                 .align = align,
+                                                 .size_bytes = bytes,
+                                                 .n_elems = bytes,
+                                                 .n_dims = 1,
+                                                 .dims = dims,
+                                                 .reg = -1};
+    return (int32_t)(WS_PTX_SYM_LOCALVAR | (e->f.n_params + e->f.n_rets + e->f.n_vars++));
+}
+
+int32_t ws_ptx_edit_ctl(const struct ws_ptx_edit *e)
+{
+    return (int32_t)(WS_PTX_SYM_LOCALVAR | (e->f.n_params - 1));
+}
+
+static struct ws_ptx_insn *next_insn(struct ws_ptx_edit *e)
+{
+    void *v = e->f.insns;
+    if (e->failed ||
+        ws_grow(&v, &e->cap_insns, (size_t)e->f.n_insns + 1, sizeof(*e->f.insns)) < 0) {
+        e->failed = true;
+        return &e->lost;
+    }
+    e->f.insns = v;
+    return &e->f.insns[e->f.n_insns++];
+}
+
+struct ws_ptx_insn *ws_ptx_edit_add(struct ws_ptx_edit *e, enum ws_ptx_op op, enum ws_ptx_type type,
+                                    uint8_t n_operands, const struct ws_ptx_operand *operands)
+{
+    struct ws_ptx_insn *i = next_insn(e);
+    *i = (struct ws_ptx_insn){.op = (uint16_t)op,
+                              .n_types = type != WS_T_NONE,
+                              .types = {(uint8_t)type},
+                              .guard = -1,
+                              .n_operands = n_operands};
+    i->operands = in_arena(e, n_operands, sizeof(*operands), operands);
+    return i;
+}
+
+void ws_ptx_edit_guard(struct ws_ptx_insn *i, int32_t pred, bool negated)
+{
+    i->guard = pred;
+    i->guard_neg = negated;
+}
+
+static void renumber(const struct ws_ptx_edit *e, struct ws_ptx_operand *o)
+{
+    if (o->sym >= 0 && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_LOCALVAR &&
+        (uint32_t)WS_PTX_SYM_INDEX(o->sym) >= e->old->n_params)
+        o->sym += (int32_t)(e->f.n_params - e->old->n_params);
+}
+
+static struct ws_ptx_operand *copy_operands(struct ws_ptx_edit *e,
+                                            const struct ws_ptx_operand *from, size_t n)
+{
+    struct ws_ptx_operand *to = in_arena(e, n, sizeof(*to), from);
+    for (size_t k = 0; to && k < n; k++) {
+        renumber(e, &to[k]);
+        if (to[k].n && to[k].v)
+            to[k].v = copy_operands(e, to[k].v, to[k].n);
+    }
+    return to;
+}
+
+void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index)
+{
+    for (uint32_t k = e->failed ? 0 : e->labels_at[index]; k; k = e->next_label[k - 1])
+        e->f.labels[k - 1].insn = e->f.n_insns;
+    e->next_old = index + 1;
+}
+
+struct ws_ptx_insn *ws_ptx_edit_copy(struct ws_ptx_edit *e, uint32_t index)
+{
+    ws_ptx_edit_skip(e, index);
+    const struct ws_ptx_insn *from = &e->old->insns[index];
+    struct ws_ptx_insn *i = next_insn(e);
+    *i = *from;
+    i->operands = copy_operands(e, from->operands, from->n_operands);
+    if (from->call) {
+        struct ws_ptx_call *c = in_arena(e, 1, sizeof(*c), from->call);
+        if (c) {
+            c->rets = copy_operands(e, c->rets, c->n_rets);
+            c->args = copy_operands(e, c->args, c->n_args);
+        }
+        i->call = c;
+    }
+    return i;
+}
+
+void ws_ptx_edit_old_end(struct ws_ptx_edit *e)
+{
+    ws_ptx_edit_skip(e, e->old->n_insns);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ptx/edit.h - a new function made of an old one, instruction by instruction: what passes write with. Not for other rooms.
+ *
+ * Begin; add what comes first; copy the old instructions in order, adding between them; end. Out of memory is remembered and
+ * reported at the end; until then everything may be called. Labels of the old function keep their numbers. */
+#ifndef WS_PTX_EDIT_H
+#define WS_PTX_EDIT_H
+
+#include "ptx/ptx.h"
+
+struct ws_ptx_edit {
+    struct ws_ptx_module *m;
+    const struct ws_ptx_func *old;
+    struct ws_ptx_func f;
+    size_t cap_insns, cap_labels, cap_regs, cap_vars; /* f's arrays are malloc'ed until the end */
+    struct ws_ptx_var *params;                        /* arena */
+    uint32_t next_old;                                /* old instructions before it are copied */
+    uint32_t *labels_at,
+        *next_label;         /* old labels by instruction, as lists; label + 1, 0 ends. malloc'ed */
+    struct ws_ptx_insn lost; /* where a caller writes when memory is out */
+    uint32_t n_own;          /* for names */
+    char prefix[16];         /* of own names; begins no name of the old function */
+    bool failed;
+};
+
+/* @suffix: of the new function's name. @ctl_bytes: of one more parameter at the end, aligned to 8; 0: none. */
+void ws_ptx_edit_begin(struct ws_ptx_edit *e, struct ws_ptx_module *m, uint32_t func,
+                       const char *suffix, uint64_t ctl_bytes);
+/* Appends the function to the module. Return: 0 or -ENOMEM with the module as it was. */
+WS_MUST_CHECK int ws_ptx_edit_end(struct ws_ptx_edit *e, uint32_t *ret_func);
+
+int32_t ws_ptx_edit_reg(struct ws_ptx_edit *e, enum ws_ptx_type type);
+/* A label that is nowhere yet. */
+int32_t ws_ptx_edit_label(struct ws_ptx_edit *e);
+void ws_ptx_edit_place(struct ws_ptx_edit *e, int32_t label);
+/* A .shared variable of its own. Return: its sym. */
+int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align);
+/* The sym of the parameter that ctl_bytes made. */
+int32_t ws_ptx_edit_ctl(const struct ws_ptx_edit *e);
+
+/* Appends an instruction with one type (WS_T_NONE: none). Operands are copied. Never NULL; modifiers are the caller's to set. */
+struct ws_ptx_insn *ws_ptx_edit_add(struct ws_ptx_edit *e, enum ws_ptx_op op, enum ws_ptx_type type,
+                                    uint8_t n_operands, const struct ws_ptx_operand *operands);
+#define WS_EDIT(e, op, type, ...)                                                                  \
+    ws_ptx_edit_add((e), WS_OP_##op, WS_T_##type,                                                  \
+                    sizeof((struct ws_ptx_operand[]){__VA_ARGS__}) /                               \
+                        sizeof(struct ws_ptx_operand),                                             \
+                    (struct ws_ptx_operand[]){__VA_ARGS__})
+/* Makes it "@p …" or "@!p …". */
+void ws_ptx_edit_guard(struct ws_ptx_insn *i, int32_t pred, bool negated);
+/* Places the labels that stand before old instruction @index, which must be the next one, and appends a copy of it, whose operands
+ * are its own. Return: the copy. */
+struct ws_ptx_insn *ws_ptx_edit_copy(struct ws_ptx_edit *e, uint32_t index);
+/* The labels at the old function's end. */
+void ws_ptx_edit_old_end(struct ws_ptx_edit *e);
+/* The old instruction at @index is left out; its labels are placed. */
+void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index);
+
+static inline struct ws_ptx_operand ws_opd_reg(int32_t r)
+{
+    return (struct ws_ptx_operand){.kind = WS_OPD_REG, .reg = r, .sym = -1, .label = -1};
+}
+static inline struct ws_ptx_operand ws_opd_imm(int64_t v)
+{
+    return (struct ws_ptx_operand){.kind = WS_OPD_IMM, .reg = -1, .sym = -1, .label = -1, .imm = v};
+}
+static inline struct ws_ptx_operand ws_opd_sreg(enum ws_ptx_sreg s, uint8_t dim)
+{
+    return (struct ws_ptx_operand){.kind = WS_OPD_SREG,
+                                   .reg = -1,
+                                   .sym = -1,
+                                   .label = -1,
+                                   .sreg = (uint8_t)s,
+                                   .sreg_dim = dim};
+}
+static inline struct ws_ptx_operand ws_opd_label(int32_t l)
+{
+    return (struct ws_ptx_operand){.kind = WS_OPD_LABEL, .reg = -1, .sym = -1, .label = l};
+}
+/* [reg + offset] */
+static inline struct ws_ptx_operand ws_opd_at(int32_t r, int64_t offset)
+{
+    return (struct ws_ptx_operand){
+        .kind = WS_OPD_ADDR, .reg = r, .sym = -1, .label = -1, .imm = offset};
+}
+/* [sym + offset] */
+static inline struct ws_ptx_operand ws_opd_at_sym(int32_t sym, int64_t offset)
+{
+    return (struct ws_ptx_operand){
+        .kind = WS_OPD_ADDR, .reg = -1, .sym = sym, .label = -1, .imm = offset};
+}
+/* The address of sym */
+static inline struct ws_ptx_operand ws_opd_sym(int32_t sym)
+{
+    return (struct ws_ptx_operand){.kind = WS_OPD_SYM, .reg = -1, .sym = sym, .label = -1};
+}
+
+#endif

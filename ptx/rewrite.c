@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rewriting itself: a prologue that gives the block its number, then the old body in which %ctaid and %nctaid are registers.
+ *
+ * ticket: thread 0 looks at the SM mask and the flag and takes a ticket, the slot in shared memory and a barrier give it to the other
+ * threads; a ticket past the end ends the block. A block that saw the flag takes none, so min(ticket, total) is the number of blocks
+ * done once the grid has ended: nothing else needs saving. Tickets grow, so no block waits for one that wasn't begun.
+ *
+ * persistent: the same at the head of a loop, to which ret and exit go. Two slots are used in turn: with one, a fast thread 0 could
+ * overwrite the number before a slow warp has read it. The barrier at the head also keeps the next block's use of shared memory
+ * behind this one's.
+ *
+ * Block numbers are given in the order in which hardware deals blocks, x fastest. Divisions only for the dimensions that the
+ * kernel reads. */
+#include <stddef.h>
+
+#include "base/error.h"
+#include "ptx/edit.h"
+#include "ptx/pass.h"
+
+#define R(r) ws_opd_reg(r)
+#define I(v) ws_opd_imm(v)
+
+struct rewrite {
+    struct ws_ptx_edit e;
+    enum ws_ptx_rewrite kind;
+    bool reads_id[3], reads_n[3]; /* %ctaid.x…, %nctaid.x… */
+    int32_t id[3], n[3];          /* registers for them */
+    int32_t head, out;            /* labels */
+    int32_t slot, parity;         /* sym, register */
+};
+
+uint64_t ws_ptx_ctl_offset(const struct ws_ptx_func *f)
+{
+    return WS_ALIGN_UP(f->param_bytes, 8);
+}
+
+/* ld.param of a field of struct ws_ptx_ctl. */
+static int32_t load_ctl(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t field)
+{
+    int32_t r = ws_ptx_edit_reg(e, type);
+    struct ws_ptx_operand o[] = {R(r), ws_opd_at_sym(ws_ptx_edit_ctl(e), (int64_t)field)};
+    ws_ptx_edit_add(e, WS_OP_LD, type, 2, o)->space = WS_SP_PARAM;
+    return r;
+}
+
+static int32_t compare(struct ws_ptx_edit *e, enum ws_ptx_cmp cmp, enum ws_ptx_type type,
+                       struct ws_ptx_operand a, struct ws_ptx_operand b)
+{
+    int32_t p = ws_ptx_edit_reg(e, WS_T_PRED);
+    struct ws_ptx_operand o[] = {R(p), a, b};
+    ws_ptx_edit_add(e, WS_OP_SETP, type, 3, o)->cmp = (uint8_t)cmp;
+    return p;
+}
+
+static void branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, int32_t label)
+{
+    ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(label)), pred, negated);
+}
+
+/* A number that only thread 0 of the block has as 0. */
+static int32_t thread_number_bits(struct rewrite *w)
+{
+    struct ws_ptx_edit *e = &w->e;
+    int32_t all = ws_ptx_edit_reg(e, WS_T_U32);
+    WS_EDIT(e, MOV, U32, R(all), ws_opd_sreg(WS_SR_TID, 0));
+    /* A block of a given one-dimensional shape needs no look at the others. */
+    const struct ws_ptx_func *f = e->old;
+    for (uint8_t d = 1; d < 3; d++) {
+        if (f->reqntid[0] && f->reqntid[d] <= 1)
+            continue;
+        int32_t t = ws_ptx_edit_reg(e, WS_T_U32);
+        WS_EDIT(e, MOV, U32, R(t), ws_opd_sreg(WS_SR_TID, d));
+        WS_EDIT(e, OR, B32, R(all), R(all), R(t));
+    }
+    return all;
+}
+
+/* Goes to @out unless this SM is in the mask, or there is none. */
+static void check_sm(struct ws_ptx_edit *e, int32_t out)
+{
+    int32_t any = ws_ptx_edit_label(e),
+            mask = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, mask));
+    branch_if(e, compare(e, WS_CMP_EQ, WS_T_U64, R(mask), I(0)), false, any);
+    int32_t sm = ws_ptx_edit_reg(e, WS_T_U32), word = ws_ptx_edit_reg(e, WS_T_U32),
+            at = ws_ptx_edit_reg(e, WS_T_U64);
+    WS_EDIT(e, MOV, U32, R(sm), ws_opd_sreg(WS_SR_SMID, 0));
+    WS_EDIT(e, SHR, U32, R(word), R(sm), I(5));
+    WS_EDIT(e, MUL, U32, R(at), R(word), I(4))->sub = WS_SUB_WIDE;
+    WS_EDIT(e, ADD, S64, R(at), R(at), R(mask));
+    struct ws_ptx_insn *i = WS_EDIT(e, LD, U32, R(word), ws_opd_at(at, 0));
+    i->space = WS_SP_GLOBAL;
+    i->sem = WS_SEM_VOLATILE;
+    WS_EDIT(e, AND, B32, R(sm), R(sm), I(31));
+    WS_EDIT(e, SHR, U32, R(word), R(word), R(sm));
+    WS_EDIT(e, AND, B32, R(word), R(word), I(1));
+    branch_if(e, compare(e, WS_CMP_EQ, WS_T_U32, R(word), I(0)), false, out);
+    ws_ptx_edit_place(e, any);
+}
+
+/* Thread 0 puts the next block's number, or -1 for none, into the slot at @slot. */
+static void take_ticket(struct rewrite *w, struct ws_ptx_operand slot)
+{
+    struct ws_ptx_edit *e = &w->e;
+    int32_t others = ws_ptx_edit_label(e), none = ws_ptx_edit_label(e);
+    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(thread_number_bits(w)), I(0)), false, others);
+    int32_t t = ws_ptx_edit_reg(e, WS_T_U32);
+    WS_EDIT(e, MOV, U32, R(t), I(-1));
+    check_sm(e, none);
+    int32_t flag = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, flag)),
+            up = ws_ptx_edit_reg(e, WS_T_U32);
+    struct ws_ptx_insn *i = WS_EDIT(e, LD, U32, R(up), ws_opd_at(flag, 0));
+    i->space = WS_SP_GLOBAL;
+    i->sem = WS_SEM_VOLATILE;
+    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(up), I(0)), false, none);
+    int32_t ticket = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, ticket));
+    i = WS_EDIT(e, ATOM, U32, R(t), ws_opd_at(ticket, 0), I(1));
+    i->space = WS_SP_GLOBAL;
+    i->sub = WS_SUB_ADD;
+    ws_ptx_edit_place(e, none);
+    WS_EDIT(e, ST, U32, slot, R(t))->space = WS_SP_SHARED;
+    ws_ptx_edit_place(e, others);
+}
+
+/* From the number of the block, in the order of dealing, to what %ctaid was. */
+static void number_block(struct rewrite *w, int32_t number)
+{
+    struct ws_ptx_edit *e = &w->e;
+    /* Two-dimensional numbering is needed only by who reads y or z. */
+    for (int d = 0; d < 3; d++)
+        if (w->reads_id[d])
+            w->id[d] = ws_ptx_edit_reg(e, WS_T_U32);
+    bool rows = w->reads_id[1] || w->reads_id[2];
+    if (!rows && w->reads_id[0]) {
+        /* In a grid of several rows, x is the number less whole rows: one division, unless the grid has one row only. */
+        int32_t gx = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid)),
+                one = ws_ptx_edit_label(e);
+        WS_EDIT(e, MOV, U32, R(w->id[0]), R(number));
+        branch_if(e, compare(e, WS_CMP_LT, WS_T_U32, R(number), R(gx)), false, one);
+        WS_EDIT(e, REM, U32, R(w->id[0]), R(number), R(gx));
+        ws_ptx_edit_place(e, one);
+    } else if (rows) {
+        int32_t gx = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid)),
+                row = ws_ptx_edit_reg(e, WS_T_U32);
+        WS_EDIT(e, DIV, U32, R(row), R(number), R(gx));
+        if (w->reads_id[0]) {
+            int32_t before = ws_ptx_edit_reg(e, WS_T_U32);
+            WS_EDIT(e, MUL, U32, R(before), R(row), R(gx))->sub = WS_SUB_LO;
+            WS_EDIT(e, SUB, U32, R(w->id[0]), R(number), R(before));
+        }
+        int32_t gy = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid) + 4),
+                slice = ws_ptx_edit_reg(e, WS_T_U32);
+        WS_EDIT(e, DIV, U32, R(slice), R(row), R(gy));
+        if (w->reads_id[1]) {
+            int32_t before = ws_ptx_edit_reg(e, WS_T_U32);
+            WS_EDIT(e, MUL, U32, R(before), R(slice), R(gy))->sub = WS_SUB_LO;
+            WS_EDIT(e, SUB, U32, R(w->id[1]), R(row), R(before));
+        }
+        if (w->reads_id[2])
+            WS_EDIT(e, MOV, U32, R(w->id[2]), R(slice));
+    }
+}
+
+/* The number of the block this one is to be; ends the block where there is none. */
+static int32_t get_number(struct rewrite *w)
+{
+    struct ws_ptx_edit *e = &w->e;
+    int32_t number = ws_ptx_edit_reg(e, WS_T_U32);
+    if (w->kind == WS_REWRITE_SLICE) {
+        int32_t offset = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, offset));
+        WS_EDIT(e, MOV, U32, R(number), ws_opd_sreg(WS_SR_CTAID, 0));
+        WS_EDIT(e, ADD, U32, R(number), R(number), R(offset));
+        return number;
+    }
+    bool loop = w->kind == WS_REWRITE_PERSISTENT;
+    w->slot = ws_ptx_edit_shared(e, loop ? 8 : 4, 8);
+    if (loop) {
+        w->parity = ws_ptx_edit_reg(e, WS_T_U32);
+        WS_EDIT(e, MOV, U32, R(w->parity), ws_opd_sym(w->slot));
+        ws_ptx_edit_place(e, w->head);
+    }
+    struct ws_ptx_operand slot = loop ? ws_opd_at(w->parity, 0) : ws_opd_at_sym(w->slot, 0);
+    take_ticket(w, slot);
+    WS_EDIT(e, BARRIER_SYNC, NONE, I(0));
+    WS_EDIT(e, LD, U32, R(number), slot)->space = WS_SP_SHARED;
+    if (loop) {
+        /* The slots lie at 8-aligned + 0 and + 4. */
+        WS_EDIT(e, XOR, B32, R(w->parity), R(w->parity), I(4));
+    }
+    int32_t total = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, total));
+    int32_t past = compare(e, WS_CMP_GE, WS_T_U32, R(number), R(total));
+    if (loop)
+        branch_if(e, past, false, w->out);
+    else
+        ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_RET, WS_T_NONE, 0, NULL), past, false);
+    return number;
+}
+
+static void find_reads(struct rewrite *w, const struct ws_ptx_func *f)
+{
+    for (uint32_t k = 0; k < f->n_insns; k++)
+        for (uint8_t n = 0; n < f->insns[k].n_operands; n++) {
+            const struct ws_ptx_operand *o = &f->insns[k].operands[n];
+            if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_CTAID)
+                w->reads_id[o->sreg_dim] = true;
+            if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_NCTAID)
+                w->reads_n[o->sreg_dim] = true;
+        }
+}
+
+/* The old body, with registers for the special registers, and the loop's head for its ends. */
+static void copy_body(struct rewrite *w, const struct ws_ptx_func *f)
+{
+    struct ws_ptx_edit *e = &w->e;
+    bool loop = w->kind == WS_REWRITE_PERSISTENT, falls_off = true;
+    for (uint32_t k = 0; k < f->n_insns; k++) {
+        const struct ws_ptx_insn *old = &f->insns[k];
+        bool ends = old->op == WS_OP_RET || old->op == WS_OP_EXIT;
+        falls_off = !(ends && old->guard < 0) && !(old->op == WS_OP_BRA && old->guard < 0);
+        if (loop && ends) {
+            ws_ptx_edit_skip(e, k);
+            struct ws_ptx_insn *i = WS_EDIT(e, BRA, NONE, ws_opd_label(w->head));
+            i->guard = old->guard;
+            i->guard_neg = old->guard_neg;
+            continue;
+        }
+        struct ws_ptx_insn *i = ws_ptx_edit_copy(e, k);
+        for (uint8_t n = 0; n < old->n_operands && i->operands; n++) {
+            struct ws_ptx_operand *o = &i->operands[n];
+            if (o->kind == WS_OPD_SREG && (o->sreg == WS_SR_CTAID || o->sreg == WS_SR_NCTAID)) {
+                bool narrow =
+                    i->op == WS_OP_MOV && ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]) == 2;
+                *o = R(o->sreg == WS_SR_CTAID ? w->id[o->sreg_dim] : w->n[o->sreg_dim]);
+                if (narrow) { /* mov.u16 of older PTX */
+                    i->op = WS_OP_CVT;
+                    i->n_types = 2;
+                    i->types[0] = WS_T_U16;
+                    i->types[1] = WS_T_U32;
+                }
+            }
+        }
+    }
+    ws_ptx_edit_old_end(e);
+    if (loop) {
+        if (falls_off)
+            WS_EDIT(e, BRA, NONE, ws_opd_label(w->head));
+        ws_ptx_edit_place(e, w->out);
+        ws_ptx_edit_add(e, WS_OP_RET, WS_T_NONE, 0, NULL);
+    }
+}
+
+int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws_ptx_rewrite kind,
+                   uint32_t *ret_func)
+{
+    static const char *const suffix[_WS_REWRITE_N] = {"$slice", "$ticket", "$persistent"};
+    struct rewrite w = {.kind = kind};
+    const struct ws_ptx_func *f = &m->funcs[func];
+    find_reads(&w, f);
+    ws_ptx_edit_begin(&w.e, m, func, suffix[kind], sizeof(struct ws_ptx_ctl));
+    if (kind == WS_REWRITE_PERSISTENT) {
+        w.head = ws_ptx_edit_label(&w.e);
+        w.out = ws_ptx_edit_label(&w.e);
+    }
+    /* What does not change from block to block stands before the loop. */
+    for (uint8_t d = 0; d < 3; d++)
+        if (w.reads_n[d])
+            w.n[d] = load_ctl(&w.e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid) + 4 * (size_t)d);
+    int32_t number = get_number(&w);
+    number_block(&w, number);
+    copy_body(&w, f);
+    return ws_forward(ws_ptx_edit_end(&w.e, ret_func));
+}

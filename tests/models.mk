@@ -1,0 +1,1 @@
+# models: one block per module.

@@ -1,0 +1,1 @@
+# policy: one block per module.

@@ -1,0 +1,6 @@
+# sim and the tools of the command: one block per module.
+check_PROGRAMS += tests/unit/test_sim_input
+TESTS += tests/unit/test_sim_input
+tests_unit_test_sim_input_SOURCES = tests/unit/test_sim_input.c
+tests_unit_test_sim_input_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+tests_unit_test_sim_input_LDADD = cli/libtools.a $(SIM_LIBS) -lpthread $(TEST_LDADD)

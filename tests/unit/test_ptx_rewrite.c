@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Rewritten kernels as text, and what is refused and why. That they compute the same is tests/unit/rewritten.sh's. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "ptx/pass.h"
+
+#define HEAD                                                                                       \
+    ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 " \
+    "n)\n{\n.reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>; .shared .b32 sh[64];\n"
+
+static struct ws_ptx_module *parse(const char *text)
+{
+    struct ws_ptx_module *m = NULL;
+    struct ws_diags d = WS_DIAGS_NULL;
+    if (ws_ptx_parse(&m, text, strlen(text), "k.ptx", &d)) {
+        char *why = ws_diags_text(&d);
+        fail_msg("%s in\n%s", why, text);
+    }
+    return m;
+}
+
+/* The text of the rewritten kernel from its { on. malloc'ed. */
+static char *rewritten(const char *text, enum ws_ptx_rewrite kind)
+{
+    struct ws_ptx_module *m = parse(text);
+    uint32_t added = 0;
+    assert_int_equal(ws_ptx_rewrite(m, 0, kind, &added), 0);
+    assert_int_equal(added, m->n_funcs - 1);
+    char *all = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&all, &n);
+    assert_int_equal(ws_ptx_print(m, f), 0);
+    fclose(f);
+    char *at = strstr(all, m->funcs[added].name);
+    assert_non_null(at);
+    char *part = strdup(at);
+    free(all);
+    ws_ptx_module_free(m);
+    return part;
+}
+
+static void golden(void **state)
+{
+    static const struct {
+        const char *description, *body;
+        enum ws_ptx_rewrite kind;
+        const char *want;
+    } rows[] = {
+#include "tests/unit/rewrite_golden.inc"
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        char text[2000];
+        snprintf(text, sizeof(text), "%s%s\n}\n", HEAD, rows[k].body);
+        char *got = rewritten(text, rows[k].kind);
+        if (strcmp(got, rows[k].want)) {
+            fprintf(stderr, "%s: got\n%s", rows[k].description,
+                    got); /* too long for cmocka's messages */
+            fail();
+        }
+        free(got);
+    }
+}
+
+static void refusals(void **state)
+{
+    static const struct {
+        const char *body, *slice, *ticket,
+            *persistent; /* NULL: it can be; "flat": for one-dimensional blocks */
+    } rows[] = {
+        {"mov.u32 %r1, %ctaid.x; ret;", NULL, NULL, NULL},
+        {"mov.u32 %r1, %envreg1; ret;", "line 7: %envreg", "line 7: %envreg", "line 7: %envreg"},
+        {"barrier.cluster.arrive; ret;", "clusters", "clusters", "clusters"},
+        {"mov.u32 %r1, %dynamic_smem_size; ret;", NULL, "would count the slot",
+         "would count the slot"},
+        /* waits for another block */
+        {"ld.param.u64 %rd1, [a];\nL: ld.volatile.global.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, 5; "
+         "@%p1 bra L; ret;",
+         "line 8: a loop may wait", "line 8: a loop may wait", "line 8: a loop may wait"},
+        {"ld.param.u64 %rd1, [a];\nL: atom.global.add.u32 %r1, [%rd1], 0; setp.lt.u32 %p1, %r1, 5; "
+         "@%p1 bra L; ret;",
+         "a loop may wait", "a loop may wait", "a loop may wait"},
+        /* a lock, and a compare-and-swap loop, end by themselves */
+        {"ld.param.u64 %rd1, [a];\nL: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, "
+         "0; @%p1 bra L; ret;",
+         NULL, NULL, NULL},
+        /* threads that end early, and a barrier of the others */
+        {"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 7; @%p1 ret; bar.sync 0; ret;", NULL, NULL,
+         "some threads may end here"},
+        {"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 7; @%p1 bra E; bar.sync 0; E: ret;", NULL,
+         NULL, "some threads may end here"},
+        {"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 7; @%p1 bra E; add.u32 %r1, %r1, 1; E: "
+         "bar.sync "
+         "0; ret;",
+         NULL, NULL, NULL},
+        /* all threads alike: a parameter decides */
+        {"ld.param.u32 %r1, [n]; setp.gt.u32 %p1, %r1, 7; @%p1 ret; bar.sync 0; ret;", NULL, NULL,
+         NULL},
+        /* what a thread knows only from where it went */
+        {"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 7; mov.u32 %r2, 0; @%p1 bra A; mov.u32 %r2, "
+         "1; "
+         "A: setp.eq.u32 %p2, %r2, 0; @%p2 ret; bar.sync 0; ret;",
+         NULL, NULL, "some threads may end here"},
+        {"mov.u32 %r1, %tid.x; and.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 0; ret;",
+         NULL, NULL, "under a condition that differs"},
+        /* warps: the lanes of one must stay together */
+        {"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 31; @%p1 ret; bar.warp.sync -1; ret;", NULL,
+         NULL, "flat"},
+        {"mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 30; @%p1 ret; bar.warp.sync -1; ret;", NULL,
+         NULL, "some threads may end here"},
+        {"bar.arrive 1, 64; ret;", NULL, NULL, "only arrive"},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        char text[2000];
+        snprintf(text, sizeof(text), "%s%s\n}\n", HEAD, rows[k].body);
+        struct ws_ptx_module *m = parse(text);
+        const char *want[] = {rows[k].slice, rows[k].ticket, rows[k].persistent};
+        for (int kind = 0; kind < _WS_REWRITE_N; kind++) {
+            char why[160] = "";
+            bool flat = false;
+            int r =
+                ws_ptx_rewrite_refused(m, 0, (enum ws_ptx_rewrite)kind, &flat, why, sizeof(why));
+            bool can = !want[kind] || !strcmp(want[kind], "flat");
+            if ((r == 0) != can || flat != (want[kind] && can) ||
+                (!can && !strstr(why, want[kind])))
+                fail_msg("%s of %s: %d, flat %d, '%s', want '%s'",
+                         ws_ptx_rewrite_name((enum ws_ptx_rewrite)kind), rows[k].body, r, flat, why,
+                         want[kind] ? want[kind] : "can");
+        }
+        ws_ptx_module_free(m);
+    }
+}
+
+static void functions_count(void **state)
+{
+    struct ws_ptx_module *m = parse(".version 8.0\n.target sm_75\n.address_size 64\n"
+                                    ".func f() { .reg .b32 %r<2>; mov.u32 %r1, %ctaid.x; ret; }\n"
+                                    ".func g() { call f, (); ret; }\n"
+                                    ".visible .entry k() { call g, (); ret; }\n"
+                                    ".visible .entry l() { ret; }\n");
+    char why[160];
+    bool flat;
+    for (int kind = 0; kind < _WS_REWRITE_N; kind++) {
+        assert_int_equal(
+            ws_ptx_rewrite_refused(m, 2, (enum ws_ptx_rewrite)kind, &flat, why, sizeof(why)),
+            WS_PTX_E_UNSUPPORTED);
+        assert_string_equal(why, "line 4: a function reads the block's number");
+        assert_int_equal(
+            ws_ptx_rewrite_refused(m, 3, (enum ws_ptx_rewrite)kind, &flat, why, sizeof(why)), 0);
+    }
+    ws_ptx_module_free(m);
+}
+
+static void out_of_memory_leaves_the_module(void **state)
+{
+    for (int kind = 0; kind < _WS_REWRITE_N; kind++) {
+        char text[2000];
+        snprintf(text, sizeof(text), "%smov.u32 %%r1, %%ctaid.y; L: bar.sync 0; bra L;\n}\n", HEAD);
+        struct ws_ptx_module *m = parse(text), *same = parse(text);
+        int failures = 0;
+        for (uint64_t n = 1; n < 400; n++) {
+            uint32_t added;
+            ws_alloc_fail_after(n);
+            int r = ws_ptx_rewrite(m, 0, (enum ws_ptx_rewrite)kind, &added);
+            ws_alloc_fail_after(0);
+            if (!r)
+                break;
+            failures++;
+            assert_int_equal(r, -ENOMEM);
+            assert_true(ws_ptx_module_equal(m, same));
+        }
+        assert_true(failures > 0);
+        ws_ptx_module_free(m);
+        ws_ptx_module_free(same);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(functions_count),
+        cmocka_unit_test(out_of_memory_leaves_the_module),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
