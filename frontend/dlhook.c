@@ -20,6 +20,7 @@
 #include "base/macros.h"
 #include "frontend/compilers.h"
 #include "frontend/frontend.h"
+#include "frontend/toolkit.h"
 
 struct choice {
     const char *name;
@@ -184,6 +185,7 @@ struct choice ws_dlopen_choose(const char *name, int mode, const void *caller)
                    stranger);
             c.target = (void *)refuse;
         }
+        ws_toolkit_opened(name);
         c.name = "libcuda.so.1";
     } else if (name && is_compiler(name)) {
         c.target = (void *)open_compiler;

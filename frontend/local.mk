@@ -3,7 +3,7 @@ include frontend/facade.mk
 include frontend/graph.mk
 noinst_LIBRARIES += frontend/libfrontend.a
 frontend_libfrontend_a_SOURCES = frontend/session.h frontend/channel.h frontend/entrypoints.h frontend/frontend.h \
-	frontend/init.c frontend/redirect.c frontend/dlhook.c frontend/zmq_load.h frontend/zmq_load.c \
+	frontend/init.c frontend/redirect.c frontend/toolkit.h frontend/toolkit.c frontend/dlhook.c frontend/zmq_load.h frontend/zmq_load.c \
 	frontend/channel_private.h frontend/channel.c frontend/channel_open.c frontend/channel_segment.c frontend/channel_lane.c \
 	frontend/idtab.h frontend/idtab.c frontend/image.h frontend/image.c frontend/session_private.h frontend/session.c \
 	frontend/session_gate.c \
