@@ -16,6 +16,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/elf_kind.c cli/elf_kind.h \
 	cli/experiment.h cli/experiment.c cli/experiments.def \
 	cli/private.c cli/private.h \
+	cli/profiles.c \
 	cli/run.c \
 	cli/status.c
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \

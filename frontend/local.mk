@@ -7,7 +7,7 @@ frontend_libfrontend_a_SOURCES = frontend/session.h frontend/channel.h frontend/
 	frontend/channel_private.h frontend/channel.c frontend/channel_open.c frontend/channel_segment.c frontend/channel_lane.c \
 	frontend/idtab.h frontend/idtab.c frontend/image.h frontend/image.c frontend/session_private.h frontend/session.c \
 	frontend/session_gate.c \
-	frontend/session_memory.c frontend/session_vmm.c frontend/session_adopt.c frontend/session_copy.c frontend/session_staging.c frontend/session_stream.c frontend/session_module.c frontend/session_output.c $(FACADE_SOURCES)
+	frontend/session_memory.c frontend/session_vmm.c frontend/session_adopt.c frontend/freeze.h frontend/freeze.c frontend/session_copy.c frontend/session_staging.c frontend/session_stream.c frontend/session_module.c frontend/session_output.c $(FACADE_SOURCES)
 FRONTEND_LIBS = base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
 
 wslib_PROGRAMS += frontend/libwattshare.so

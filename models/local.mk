@@ -3,9 +3,13 @@ noinst_LIBRARIES += models/libmodels.a
 models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/consolidate.h models/consolidate.c \
 	models/dispatch.h models/dispatch.c \
+	models/inputs.h models/inputs.c \
 	models/lsq.h models/lsq.c \
 	models/mwp_cwp.h models/mwp_cwp.c \
-	models/power.h models/power.c
+	models/power.h models/power.c \
+	models/profile.c \
+	models/stat.h \
+	models/store.h models/store_private.h models/store.c models/store_csv.c
 models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 MODELS_LIBS = models/libmodels.a ptx/libptx.a base/libbase.a $(SQLITE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm
 EXTRA_DIST += models/README.md

@@ -1,5 +1,6 @@
 # policy: decisions. One file per policy, one line per file.
 noinst_LIBRARIES += policy/libpolicy.a
-policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def
+policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def \
+	policy/consolidate.c
 POLICY_LIBS = policy/libpolicy.a
 EXTRA_DIST += policy/README.md

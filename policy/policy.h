@@ -21,7 +21,9 @@
 #include "base/sm_set.h"
 
 struct ws_dvfs_task;  /* models/dvfs.h: P0, gamma, c, t0, D, delta */
-struct ws_mwp_kernel; /* models/mwp_cwp.h: instructions per thread, blocks, … */
+struct ws_mwp_gpu;     /* models/mwp_cwp.h: clocks, bandwidth, latencies */
+struct ws_mwp_kernel;  /* models/mwp_cwp.h: instructions per thread, blocks, … */
+struct ws_power_model; /* models/power.h: coefficients of a fit */
 
 /* ---- what does not change while a policy runs ---- */
 
@@ -33,6 +35,10 @@ struct ws_policy_gpu_type {
     double idle_w_per_sm;
     double switch_ms; /* between two contexts (theta of GCAPS) */
     double update_ms; /* taking work off or putting it on (epsilon of GCAPS) */
+    /* For policies that predict from what kernels execute; NULL, 0: not known. */
+    const struct ws_mwp_gpu *mwp;       /* models/mwp_cwp.h */
+    const struct ws_power_model *power; /* models/power.h: above static_w */
+    double link_bytes_per_ms;           /* to and from the host, one direction */
 };
 
 /* One GPU (in a cluster: one CPU-GPU pair). */

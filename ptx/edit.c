@@ -313,6 +313,25 @@ void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index)
 struct ws_ptx_insn *ws_ptx_edit_copy(struct ws_ptx_edit *e, uint32_t index)
 {
     ws_ptx_edit_skip(e, index);
+    return ws_ptx_edit_copy_only(e, index);
+}
+
+void ws_ptx_edit_call(struct ws_ptx_edit *e, uint32_t func, uint32_t n_rets,
+                      const struct ws_ptx_operand *rets, uint32_t n_args,
+                      const struct ws_ptx_operand *args)
+{
+    struct ws_ptx_insn *i = ws_ptx_edit_add(e, WS_OP_CALL, WS_T_NONE, 0, NULL);
+    struct ws_ptx_call call = {.callee = ws_opd_sym((int32_t)(func | WS_PTX_SYM_FUNC)),
+                               .proto = -1,
+                               .n_rets = n_rets,
+                               .n_args = n_args,
+                               .rets = in_arena(e, n_rets, sizeof(*rets), rets),
+                               .args = in_arena(e, n_args, sizeof(*args), args)};
+    i->call = in_arena(e, 1, sizeof(call), &call);
+}
+
+struct ws_ptx_insn *ws_ptx_edit_copy_only(struct ws_ptx_edit *e, uint32_t index)
+{
     const struct ws_ptx_insn *from = &e->old->insns[index];
     struct ws_ptx_insn *i = next_insn(e);
     *i = *from;

@@ -51,10 +51,19 @@ void ws_ptx_edit_guard(struct ws_ptx_insn *i, int32_t pred, bool negated);
 /* Places the labels that stand before old instruction @index, which must be the next one, and appends a copy of it, whose operands
  * are its own. Return: the copy. */
 struct ws_ptx_insn *ws_ptx_edit_copy(struct ws_ptx_edit *e, uint32_t index);
+/* The same for an instruction whose labels ws_ptx_edit_skip() has placed. */
+struct ws_ptx_insn *ws_ptx_edit_copy_only(struct ws_ptx_edit *e, uint32_t index);
+/* call (rets), f, (args); all registers. */
+void ws_ptx_edit_call(struct ws_ptx_edit *e, uint32_t func, uint32_t n_rets,
+                      const struct ws_ptx_operand *rets, uint32_t n_args,
+                      const struct ws_ptx_operand *args);
 /* The labels at the old function's end. */
 void ws_ptx_edit_old_end(struct ws_ptx_edit *e);
 /* The old instruction at @index is left out; its labels are placed. */
 void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index);
+
+/* Sets @reached[i] for each function i that @f may call, itself or through others. @reached: [m->n_funcs], false. */
+void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached);
 
 static inline struct ws_ptx_operand ws_opd_reg(int32_t r)
 {

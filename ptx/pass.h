@@ -56,6 +56,41 @@ WS_MUST_CHECK int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t
 WS_MUST_CHECK int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws_ptx_rewrite kind,
                                  uint32_t *ret_func);
 
+/* ---- fence (ptx/fence.c): a kernel that can't touch memory of others in a context it shares with them ---- */
+
+/* Where a client's memory is, in device memory that no client can write. */
+struct ws_ptx_ranges {
+    uint32_t n, reserved;
+    struct {
+        uint64_t low, bytes;
+    } range[];
+};
+/* What a fenced kernel gets at the end of its parameters. */
+struct ws_ptx_fence {
+    uint64_t low;    /* of the client's largest range, which nearly all accesses hit */
+    uint64_t limit;  /* its bytes less WS_FENCE_SLACK, or 0 where it is no longer than that */
+    uint64_t ranges; /* address of struct ws_ptx_ranges: all ranges, exactly */
+    uint64_t
+        fault; /* address of two uint64_t: at the first access outside: 1, and the address. Threads that go outside end. */
+};
+enum { WS_FENCE_SLACK = 4096 };
+
+/* Why a kernel can't be fenced: it must run in a context without others. Otherwise as ws_ptx_rewrite_refused(). */
+WS_MUST_CHECK int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_text,
+                                       size_t text_bytes);
+/**
+ * ws_ptx_fence() - add an entry in which each access to global memory is checked first
+ * @func: index of an .entry for which ws_ptx_fence_refused() said 0; may be a rewritten one only in the other order: fence first,
+ *   then ws_ptx_rewrite() the fenced one
+ * @ret_func: index of the new entry, NAME$fence
+ *
+ * Loads, stores, atomics and asynchronous copies through global or generic addresses are checked, by register and offset, before they
+ * are made; accesses through one register within a basic block are checked together. Generic addresses of shared and local memory
+ * pass. Variables of the module count as the client's: an access by their name is checked when the kernel is rewritten.
+ * Return: 0, or -ENOMEM with the module as it was (but for the helper function ws$fence).
+ */
+WS_MUST_CHECK int ws_ptx_fence(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
+
 /* ---- uniformity (ptx/uniform.c) ---- */
 /* For each register of @f whether its value may differ between threads of one block, counting what decides which definition
  * reaches (conservative: true where it isn't known). Allocates from @a. Return: 0 or -ENOMEM. */

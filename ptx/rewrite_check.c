@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "ptx/edit.h"
 #include "ptx/pass.h"
 
 enum { PARAM_BYTES_MAX = 4352, STATIC_SHARED_MAX = 48 * 1024, SLOT_BYTES = 16 };
@@ -45,34 +46,6 @@ WS_PRINTF(3, 4) static int refuse(struct check *c, uint32_t line, const char *fm
         vsnprintf(c->text + n, c->text_bytes - (size_t)n, fmt, ap);
     va_end(ap);
     return WS_PTX_E_UNSUPPORTED;
-}
-
-/* Marks what @f calls, directly; all functions where it calls through a register. Return: whether any was new. */
-static bool mark_calls(struct check *c, const struct ws_ptx_func *f)
-{
-    bool changed = false;
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        const struct ws_ptx_call *call = f->insns[k].call;
-        if (!call)
-            continue;
-        bool direct = call->callee.kind == WS_OPD_SYM;
-        for (uint32_t i = 0; i < c->m->n_funcs; i++)
-            if (!c->m->funcs[i].is_entry && !c->reached[i] &&
-                (!direct || i == (uint32_t)WS_PTX_SYM_INDEX(call->callee.sym)))
-                changed = c->reached[i] = true;
-    }
-    return changed;
-}
-
-static void mark_reached(struct check *c)
-{
-    bool changed = mark_calls(c, c->f);
-    while (changed) {
-        changed = false;
-        for (uint32_t i = 0; i < c->m->n_funcs; i++)
-            if (c->reached[i])
-                changed |= mark_calls(c, &c->m->funcs[i]);
-    }
 }
 
 static bool has_sreg(const struct ws_ptx_operand *o, enum ws_ptx_sreg s)
@@ -469,7 +442,7 @@ int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t func, enum ws
     c.reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*c.reached));
     if (!c.reached)
         return ws_raise(-ENOMEM);
-    mark_reached(&c);
+    ws_ptx_mark_reached(m, f, c.reached);
     int e = check_func(&c, f, true);
     for (uint32_t k = 0; !e && k < m->n_funcs; k++)
         if (c.reached[k])

@@ -49,3 +49,13 @@ check_PROGRAMS += tests/unit/test_exec_memory
 tests_unit_test_exec_memory_SOURCES = tests/unit/test_exec_memory.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_memory_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_memory
+check_PROGRAMS += tests/unit/test_exec_random
+tests_unit_test_exec_random_SOURCES = tests/unit/test_exec_random.c tests/unit/random_program.c tests/unit/random_program.h \
+    tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_random_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
+tests_unit_test_exec_random_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_random
+check_PROGRAMS += tests/unit/test_exec_stack
+tests_unit_test_exec_stack_SOURCES = tests/unit/test_exec_stack.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_stack_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_stack

@@ -4,3 +4,7 @@ tests_unit_test_ptx_rewrite_SOURCES = tests/unit/test_ptx_rewrite.c tests/unit/r
 tests_unit_test_ptx_rewrite_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
 dist_check_SCRIPTS += tests/unit/rewritten.sh
 TESTS += tests/unit/test_ptx_rewrite tests/unit/rewritten.sh
+check_PROGRAMS += tests/unit/test_exec_fence
+tests_unit_test_exec_fence_SOURCES = tests/unit/test_exec_fence.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_fence_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_fence

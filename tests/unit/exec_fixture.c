@@ -16,6 +16,9 @@ void fix_init(struct fix *f)
         .next_va = UINT64_C(0x7f0000000000), .rewrite = _WS_REWRITE_N, .control_random = 1};
     assert_int_equal(ws_space_new(&f->space), 0);
     const char *kind = getenv("WS_FIX_REWRITE");
+    f->fence = kind && !strncmp(kind, "fence", 5);
+    if (f->fence)
+        kind = kind[5] == '-' ? kind + 6 : NULL;
     for (int k = 0; kind && k < _WS_REWRITE_N; k++)
         if (!strcmp(kind, ws_ptx_rewrite_name((enum ws_ptx_rewrite)k)))
             f->rewrite = (enum ws_ptx_rewrite)k;
@@ -31,15 +34,26 @@ static int rewrite_all(struct fix *f)
         char why[160];
         if (!f->m->funcs[k].is_entry || f->m->funcs[k].is_decl)
             continue;
+        uint32_t from = k;
+        if (f->fence) {
+            int r = ws_ptx_fence_refused(f->m, k, why, sizeof(why));
+            if (r == WS_PTX_E_UNSUPPORTED && getenv("WS_FIX_REWRITE_LOG"))
+                print_message("fence of %s: refused: %s\n", f->m->funcs[k].name, why);
+            if (r == WS_PTX_E_UNSUPPORTED)
+                continue;
+            assert_int_equal(ws_ptx_fence(f->m, k, &from), 0);
+            if (f->rewrite == _WS_REWRITE_N)
+                continue;
+        }
         bool flat = false;
-        int r = ws_ptx_rewrite_refused(f->m, k, f->rewrite, &flat, why, sizeof(why));
+        int r = ws_ptx_rewrite_refused(f->m, from, f->rewrite, &flat, why, sizeof(why));
         if (r == WS_PTX_E_UNSUPPORTED && getenv("WS_FIX_REWRITE_LOG"))
             print_message("%s of %s: refused: %s\n", ws_ptx_rewrite_name(f->rewrite),
                           f->m->funcs[k].name, why);
         if (r == WS_PTX_E_UNSUPPORTED)
             continue;
         assert_int_equal(r, 0);
-        assert_int_equal(ws_ptx_rewrite(f->m, k, f->rewrite, &unused), 0);
+        assert_int_equal(ws_ptx_rewrite(f->m, from, f->rewrite, &unused), 0);
         f->flat_only |= flat;
     }
     char *text = NULL;
@@ -87,7 +101,7 @@ int fix_load(struct fix *f, const char *ptx)
     int r = ws_ptx_parse(&f->m, ptx, strlen(ptx), "test.ptx", &f->diags);
     if (r)
         return r;
-    if (f->rewrite != _WS_REWRITE_N) {
+    if (f->rewrite != _WS_REWRITE_N || f->fence) {
         r = rewrite_all(f);
         if (r)
             return r;
@@ -234,10 +248,11 @@ static int64_t rewritten_index(struct fix *f, const char *kernel)
     char name[300];
     uint32_t n;
     const struct ws_kernel_info *k = ws_code_kernels(f->code, &n);
-    if (f->rewrite == _WS_REWRITE_N)
+    bool kind = f->rewrite != _WS_REWRITE_N;
+    if (!kind && !f->fence)
         return -1;
-    snprintf(name, sizeof(name), "%s$%s", kernel ? kernel : k[0].name,
-             ws_ptx_rewrite_name(f->rewrite));
+    snprintf(name, sizeof(name), "%s%s%s%s", kernel ? kernel : k[0].name, f->fence ? "$fence" : "",
+             kind ? "$" : "", kind ? ws_ptx_rewrite_name(f->rewrite) : "");
     for (uint32_t i = 0; i < n; i++)
         if (!strcmp(k[i].name, name))
             return i;
@@ -272,6 +287,29 @@ static void probe(struct fix *f, const struct launch *l, uint32_t kernel, uint8_
         assert_true(f->control->ticket >= 1);
 }
 
+/* All that is mapped is the client's, but for the ranges themselves; the fast range is any of them. */
+static void fence_params(struct fix *f, uint8_t *ret)
+{
+    if (!f->ranges) {
+        f->ranges_va = fix_alloc(f, sizeof(*f->ranges));
+        f->ranges = fix_host(f, f->ranges_va);
+    }
+    f->ranges->n = 0;
+    memset(f->ranges->fault, 0, sizeof(f->ranges->fault));
+    for (unsigned k = 0; k < f->n_bufs; k++)
+        if (f->bufs[k].va != f->ranges_va) {
+            f->ranges->range[f->ranges->n].low = f->bufs[k].va;
+            f->ranges->range[f->ranges->n++].bytes = f->bufs[k].bytes;
+        }
+    unsigned main = random_to(f, f->ranges->n) - 1;
+    uint64_t bytes = f->ranges->range[main].bytes;
+    struct ws_ptx_fence p = {.low = f->ranges->range[main].low,
+                             .limit = bytes > WS_FENCE_SLACK ? bytes - WS_FENCE_SLACK : 0,
+                             .ranges = f->ranges_va + offsetof(struct fix_ranges, n),
+                             .fault = f->ranges_va + offsetof(struct fix_ranges, fault)};
+    memcpy(ret, &p, sizeof(p));
+}
+
 /* The same work by several launches of a rewritten kernel. */
 static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l, uint32_t kernel,
                                           const uint32_t grid[3])
@@ -284,20 +322,25 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
     const struct ws_kernel_info *info = &ws_code_kernels(f->code, &n)[kernel];
     uint8_t *params = calloc(1, info->param_bytes);
     assert_non_null(params);
-    uint64_t at = info->param_bytes - sizeof(struct ws_ptx_ctl);
-    if (l->params && at)
+    bool whole = f->rewrite == _WS_REWRITE_N;
+    uint32_t own = info->n_params - f->fence - !whole; /* parameters of the program's */
+    uint64_t at = info->params[info->n_params - 1].param_offset;
+    if (l->params && own)
         memcpy(params, l->params,
-               info->n_params > 1 ? info->params[info->n_params - 2].param_offset +
-                                        info->params[info->n_params - 2].size_bytes
-                                  : 0);
+               info->params[own - 1].param_offset + info->params[own - 1].size_bytes);
+    if (f->fence)
+        fence_params(f, params + info->params[own].param_offset);
     struct ws_ptx_ctl ctl = {.grid = {grid[0], grid[1], grid[2]},
                              .total = grid[0] * grid[1] * grid[2]};
     uint32_t width = l->co_resident ? l->co_resident : 1;
     *f->control = (struct fix_control){0};
     f->rewritten_n++;
-    if (f->rewrite != WS_REWRITE_SLICE && width < 32)
+    if (whole)
+        run_grid(f, l, kernel, grid, params, 0);
+    else if (f->rewrite != WS_REWRITE_SLICE && width < 32)
         probe(f, l, kernel, params, ctl);
-    for (uint32_t done = WS_MIN(f->control->ticket, ctl.total); done < ctl.total && !f->error;) {
+    for (uint32_t done = WS_MIN(f->control->ticket, ctl.total);
+         !whole && done < ctl.total && !f->error;) {
         uint32_t left = ctl.total - done, blocks = left, raise = 0;
         if (f->rewrite == WS_REWRITE_SLICE) {
             blocks = random_to(f, left);
@@ -321,6 +364,11 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
         f->resumed_n += done < ctl.total;
     }
     free(params);
+    if (f->fence && f->ranges->fault[0] && !f->error) { /* as the daemon would tell it */
+        f->error = WS_DEV_E_ILLEGAL_ADDRESS;
+        snprintf(f->text, sizeof(f->text), "fenced off: %#llx",
+                 (unsigned long long)f->ranges->fault[1]);
+    }
     return f->error;
 }
 

@@ -6,7 +6,7 @@
 #include "device/soft/exec.h"
 #include "ptx/pass.h"
 
-enum { FIX_MAX_BUFS = 64 };
+enum { FIX_MAX_BUFS = 512 };
 struct fix {
     struct ws_ptx_module *m;
     struct ws_code *code;
@@ -26,13 +26,23 @@ struct fix {
     uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */
     uint32_t local_bytes_max, step;
     /* Kernels run rewritten (ptx/pass.h) where WS_FIX_REWRITE=slice|ticket|persistent asks for it and they can be; stopped and gone on
-     * with at random. */
+     * with at random. fence-slice…: fenced before; fence: only fenced. */
     enum ws_ptx_rewrite rewrite; /* _WS_REWRITE_N: as they are */
     struct fix_control {
         uint32_t ticket, flag, mask[8];
     } * control;
     uint64_t control_va, control_random;
     uint64_t rewritten_n, resumed_n;
+    bool
+        fence; /* accesses are checked before they are made: WS_FIX_REWRITE=fence, fence-ticket, … */
+    struct fix_ranges {
+        uint64_t fault[2];
+        uint32_t n, reserved;
+        struct {
+            uint64_t low, bytes;
+        } range[FIX_MAX_BUFS];
+    } * ranges;
+    uint64_t ranges_va;
     bool flat_only; /* some rewritten kernel wants one-dimensional blocks */
 };
 struct launch {
