@@ -117,14 +117,15 @@ static int64_t read_units(const struct ws_json_at *at, const char *key, bool req
 static void read_times(const struct ws_json_at *at, int64_t scale, int64_t *ret_period,
                        int64_t *ret_deadline)
 {
-    *ret_period = ws_json_scaled(at, "T", scale, MS_MAX, true, 1);
-    *ret_deadline = ws_json_scaled(at, "D", scale, MS_MAX, false, *ret_period);
+    *ret_period = ws_json_scaled(at, "T", scale, MS_MAX, true, -1);
+    *ret_deadline = ws_json_scaled(at, "D", scale, MS_MAX, false,
+                                   WS_MAX(*ret_period, 0));
     char path[128];
-    if (at->o && *ret_period <= 0) {
+    if (at->o && !at->line->bad && !*ret_period) {
         snprintf(path, sizeof(path), "%s.T", at->path);
         ws_json_bad(at->line, path, "a period must be above 0");
     }
-    if (at->o && *ret_deadline > *ret_period) {
+    if (at->o && *ret_period > 0 && *ret_deadline > *ret_period) {
         snprintf(path, sizeof(path), "%s.D", at->path);
         ws_json_bad(at->line, path, "a deadline later than the period: these analyses want D ≤ T");
     }
