@@ -23,6 +23,7 @@ CUDA_PROGRAM_NAMES = \
 	halves \
 	heat \
 	hostfunc \
+	hostregister \
 	hostthreads \
 	imagefilter \
 	inlineptx \
@@ -38,6 +39,7 @@ CUDA_PROGRAM_NAMES = \
 	progress \
 	records \
 	scan \
+	sharing \
 	signals \
 	sorting \
 	streamorder \
@@ -48,5 +50,6 @@ CUDA_PROGRAM_NAMES = \
 	thrusting \
 	unified \
 	vmm \
+	waiting \
 	warpedges \
 	wmmagemm
