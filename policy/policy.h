@@ -71,6 +71,7 @@ struct ws_policy_task {
     int gpu_priority; /* of its GPU work, where a policy keeps that apart; else = priority */
     bool best_effort, busy_wait;
     double weight;                     /* share, 1 by default */
+    double utilization;                /* as stated for bin packing; 0: not stated */
     struct ws_sm_set sms;              /* fixed SM set (stgm); empty: none */
     const struct ws_policy_cost *cost; /* [system.n_types] */
     double cpu_ms, cpu_mj;             /* the same work on the host's processor; 0: can't */

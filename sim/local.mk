@@ -1,7 +1,12 @@
 # sim: simulators, generators, reading of task sets. One line per file.
 noinst_LIBRARIES += sim/libsim.a
 sim_libsim_a_SOURCES = sim/jsonl.h sim/jsonl.c \
+	sim/cluster.h sim/cluster.c sim/cluster_tasks.c \
+	sim/csv.h sim/csv.c \
+	sim/gen_edl.h sim/gen_edl.c \
 	sim/random.h sim/random.c
+sim_libsim_a_SOURCES += sim/gpus.h sim/gpus.c sim/machine.h sim/machine.c
+sim_libsim_a_SOURCES += sim/gen_sbeet.h sim/gen_sbeet.c sim/sbeet_set.h sim/sbeet_set.c
 sim_libsim_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 SIM_LIBS = sim/libsim.a policy/libpolicy.a $(MODELS_LIBS) $(JSON_C_LIBS)
 EXTRA_DIST += sim/README.md

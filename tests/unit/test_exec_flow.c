@@ -261,7 +261,7 @@ static void test_atomics(void **state)
         assert_int_equal(out[128 + i], 128);
         assert_int_equal(out[256 + i], 192);
     }
-    if (f->rewrite == _WS_REWRITE_N)
+    if (f->rewrite == WS_REWRITE_NONE)
         assert_true(f->work.n_atomics > 0 && f->work.n_barriers == 8);
 }
 
@@ -494,7 +494,7 @@ static const struct fault faults[] = {
 };
 static void test_faults(void **state)
 {
-    if (((struct fix *)*state)->rewrite != _WS_REWRITE_N || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     f->max_warp_insns = 1000000;
@@ -579,7 +579,7 @@ static void test_printf(void **state)
 
 static void test_what_is_missing_is_named(void **state)
 {
-    if (((struct fix *)*state)->rewrite != _WS_REWRITE_N || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     assert_int_equal(
@@ -621,7 +621,7 @@ static void test_blocks_wait_for_each_other(void **state)
 
 static void test_work_is_counted(void **state)
 {
-    if (((struct fix *)*state)->rewrite != _WS_REWRITE_N || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     run(f,
