@@ -129,19 +129,26 @@ static int policy_merges(const struct kernel *kernels, const double *alone_w, co
             tasks[i].cpu_ms = 1;
             tasks[i].cpu_mj = cpu_mj / total;
         }
-    const struct ws_policy_gpu_type type = {.name = "tesla-c1060", .n_sm = N_SMS, .static_w = idle_w};
+    const struct ws_policy_gpu_type type = {
+        .name = "tesla-c1060", .n_sm = N_SMS, .static_w = idle_w};
     const struct ws_policy_gpu gpu = {.sm_limit = N_SMS, .n_slots = 1, .server = -1};
     const int both[MAX_PARTS] = {0, 1};
     const struct ws_policy_template template = {.tasks = both, .n_max = n, .n_tasks = MAX_PARTS};
-    const struct ws_policy_system system = {.types = &type, .gpus = &gpu, .tasks = tasks,
-                                            .templates = &template, .n_types = 1, .n_gpus = 1,
-                                            .n_tasks = MAX_PARTS, .n_templates = 1};
+    const struct ws_policy_system system = {.types = &type,
+                                            .gpus = &gpu,
+                                            .tasks = tasks,
+                                            .templates = &template,
+                                            .n_types = 1,
+                                            .n_gpus = 1,
+                                            .n_tasks = MAX_PARTS,
+                                            .n_templates = 1};
     const struct ws_policy_run slot = {.job = -1};
-    const struct ws_policy_gpu_state state = {.slots = &slot, .n_slots = 1, .power = WS_GPU_ON,
-                                              .volt = 1, .f_core = 1, .f_mem = 1};
-    const struct ws_policy_snapshot snap = {.system = &system, .gpus = &state, .jobs = jobs,
-                                            .n_jobs = total};
-    const struct ws_policy_event event = {.kind = WS_EVENT_ARRIVAL, .job = -1, .task = -1, .gpu = -1};
+    const struct ws_policy_gpu_state state = {
+        .slots = &slot, .n_slots = 1, .power = WS_GPU_ON, .volt = 1, .f_core = 1, .f_mem = 1};
+    const struct ws_policy_snapshot snap = {
+        .system = &system, .gpus = &state, .jobs = jobs, .n_jobs = total};
+    const struct ws_policy_event event = {
+        .kind = WS_EVENT_ARRIVAL, .job = -1, .task = -1, .gpu = -1};
     const char *const options[] = {"threshold=1", "source=profile", NULL};
     const struct ws_policy_ops *ops = ws_policy_find("consolidate");
     struct ws_policy *p = NULL;
@@ -171,21 +178,30 @@ struct scenario {
 };
 static const struct scenario scenario1 = {
     "encryption", "MC", {{"encryption", 15, 19.5}, {"MC", 45, 62.4}}, {7.03, 25.6}, 84.6, 33.5, 1};
-static const struct scenario scenario2 = {
-    "search", "BlackScholes", {{"search", 15, 49.2}, {"BlackScholes", 45, 26.4}}, {19.2, 12.2}, 58.7,
-    26.7, 2};
+static const struct scenario scenario2 = {"search",
+                                          "BlackScholes",
+                                          {{"search", 15, 49.2}, {"BlackScholes", 45, 26.4}},
+                                          {19.2, 12.2},
+                                          58.7,
+                                          26.7,
+                                          2};
 
 static int deal(struct ws_mix *m, const struct scenario *s, enum ws_dispatch_policy policy,
                 enum ws_dispatch_model model, uint32_t occupancy)
 {
     struct ws_dispatch_kernel k[MAX_PARTS];
-    for (int i = 0; i < MAX_PARTS; i++) /* the additive reading: 45 blocks are two on the fullest SM */
+    for (int i = 0; i < MAX_PARTS;
+         i++) /* the additive reading: 45 blocks are two on the fullest SM */
         k[i] = (struct ws_dispatch_kernel){
             .n_blocks = s->kernels[i].blocks,
             .block_time = ws_mix_block_time(s->kernels[i].alone_s, s->kernels[i].blocks, N_SMS,
                                             occupancy, WS_DISPATCH_ADDITIVE)};
-    struct ws_dispatch_in in = {.n_sms = N_SMS, .occupancy = occupancy, .policy = policy,
-                                .model = model, .n_kernels = MAX_PARTS, .kernels = k};
+    struct ws_dispatch_in in = {.n_sms = N_SMS,
+                                .occupancy = occupancy,
+                                .policy = policy,
+                                .model = model,
+                                .n_kernels = MAX_PARTS,
+                                .kernels = k};
     return ws_dispatch_run(&m->dispatch, &in, NULL);
 }
 
@@ -195,7 +211,8 @@ static int write_placements(struct ws_experiment_run *x, struct ws_mix *m, const
     FILE *f = ws_experiment_csv(x, name);
     if (!f)
         return -EIO;
-    fprintf(f, "placement,occupancy,sharing,predicted_s,measured_s,error_percent,critical_first,n_critical\n");
+    fprintf(f, "placement,occupancy,sharing,predicted_s,measured_s,error_percent,critical_first,n_"
+               "critical\n");
     for (int policy = WS_DISPATCH_REDEAL; policy <= WS_DISPATCH_GREEDY; policy++)
         for (uint32_t occupancy = 1; occupancy <= 2; occupancy++)
             for (int model = WS_DISPATCH_ADDITIVE; model <= WS_DISPATCH_OVERLAP; model++) {
@@ -260,12 +277,14 @@ static int run_scenario(struct ws_experiment_run *x, const struct scenario *s, b
     snprintf(text, sizeof(text), "%s+%s, energy (kJ)", s->first, s->second);
     ws_experiment_compare(x, text, s->measured_kj, kj, POWER_ERROR, WS_SPREAD_RELATIVE,
                           merges ? note : "times add up, so energies do, whatever the idle power");
-    ws_experiment_compare(x, "one after another, energy (kJ)", NAN, sum_kj, 0, 0, "printed: an input");
+    ws_experiment_compare(x, "one after another, energy (kJ)", NAN, sum_kj, 0, 0,
+                          "printed: an input");
     const int one_each[MAX_PARTS] = {1, 1};
-    int merged = policy_merges(s->kernels, alone_w, one_each, p.lambda_w, INFINITY,
-                               (int)s->occupancy);
-    ws_experiment_claim(x, merges ? "merging saves energy: the policy merges"
-                                  : "merging saves nothing: the policy rejects",
+    int merged =
+        policy_merges(s->kernels, alone_w, one_each, p.lambda_w, INFINITY, (int)s->occupancy);
+    ws_experiment_claim(x,
+                        merges ? "merging saves energy: the policy merges"
+                               : "merging saves nothing: the policy rejects",
                         merged == merges, "");
     ws_mix_deinit(&m);
     return merged < 0 ? merged : r;
@@ -293,10 +312,12 @@ const struct ws_experiment ws_experiment_consolidation_table3 = {
 static void plot_mixes(struct ws_experiment_run *x, const char *name, const char *what)
 {
     char commands[512];
-    snprintf(commands, sizeof(commands),
-             "set style data histograms\nset style fill solid 0.7\nset logscale y\nset ylabel '%s'\n"
-             "plot '%s.csv' using 2:xtic(1), '' using 3, '' using 4, '' using 5, '' using 6, '' using 7\n",
-             what, name);
+    snprintf(
+        commands, sizeof(commands),
+        "set style data histograms\nset style fill solid 0.7\nset logscale y\nset ylabel '%s'\n"
+        "plot '%s.csv' using 2:xtic(1), '' using 3, '' using 4, '' using 5, '' using 6, '' using "
+        "7\n",
+        what, name);
     ws_experiment_plot(x, name, commands);
 }
 
@@ -307,14 +328,15 @@ static int run_times(struct ws_experiment_run *x, const struct study *s, const c
     FILE *f = ws_experiment_csv(x, name);
     if (!f)
         return -EIO;
-    fprintf(f, "mix,CPU (paper),Manual (paper),merged (ours),Dynamic (paper),Serial (paper),serial (ours)\n");
+    fprintf(f, "mix,CPU (paper),Manual (paper),merged (ours),Dynamic (paper),Serial (paper),serial "
+               "(ours)\n");
     bool all_faster = true;
     for (int i = 0; i < N_MIXES; i++) {
         const struct mix *mix = &s->mixes[i];
         char text[96];
         double t = merged_s(&m, s, mix), one_by_one = serial_s(s, mix);
-        fprintf(f, "%s,%g,%g,%g,%g,%g,%g\n", mix->name, mix->cpu_s, mix->manual_s, t, mix->dynamic_s,
-                mix->serial_s, one_by_one);
+        fprintf(f, "%s,%g,%g,%g,%g,%g,%g\n", mix->name, mix->cpu_s, mix->manual_s, t,
+                mix->dynamic_s, mix->serial_s, one_by_one);
         snprintf(text, sizeof(text), "%s Manual (s)", mix->name);
         ws_experiment_compare(x, text, mix->manual_s, t, MODEL_ERROR, WS_SPREAD_RELATIVE, note);
         snprintf(text, sizeof(text), "%s Serial (s)", mix->name);
@@ -324,8 +346,8 @@ static int run_times(struct ws_experiment_run *x, const struct study *s, const c
     const struct mix *last = &s->mixes[N_MIXES - 1];
     char text[96];
     snprintf(text, sizeof(text), "%s: Dynamic against CPU, times as fast", last->name);
-    ws_experiment_compare(x, text, last->cpu_s / last->dynamic_s, last->cpu_s / merged_s(&m, s, last),
-                          MODEL_ERROR, WS_SPREAD_RELATIVE,
+    ws_experiment_compare(x, text, last->cpu_s / last->dynamic_s,
+                          last->cpu_s / merged_s(&m, s, last), MODEL_ERROR, WS_SPREAD_RELATIVE,
                           "CPU time printed: an input; the framework's overhead is not modelled");
     ws_experiment_claim(x, "merged is faster than serial and CPU in every mix", all_faster, "");
     ws_mix_deinit(&m);
@@ -337,14 +359,16 @@ static int run_times(struct ws_experiment_run *x, const struct study *s, const c
 
 static int table5(struct ws_experiment_run *x)
 {
-    return run_times(x, &search_bs, "consolidation-table5",
-                     "one block on each SM: the longest alone; grows with bandwidth, which we lack counts for");
+    return run_times(
+        x, &search_bs, "consolidation-table5",
+        "one block on each SM: the longest alone; grows with bandwidth, which we lack counts for");
 }
 
 static int table7(struct ws_experiment_run *x)
 {
-    return run_times(x, &enc_mc, "consolidation-table7",
-                     "25 % above the longest alone even with 4 of 30 SMs busy: no model of sharing gives that");
+    return run_times(
+        x, &enc_mc, "consolidation-table7",
+        "25 % above the longest alone even with 4 of 30 SMs busy: no model of sharing gives that");
 }
 
 const struct ws_experiment ws_experiment_consolidation_table5 = {
@@ -364,7 +388,8 @@ static int run_energies(struct ws_experiment_run *x, const struct study *s, cons
     FILE *f = r ? NULL : ws_experiment_csv(x, name);
     if (!f)
         return r ? r : -EIO;
-    fprintf(f, "mix,CPU (paper),Manual (paper),merged (ours),Dynamic (paper),Serial (paper),serial (ours)\n");
+    fprintf(f, "mix,CPU (paper),Manual (paper),merged (ours),Dynamic (paper),Serial (paper),serial "
+               "(ours)\n");
     bool all_merged = true;
     double error = 0;
     int n_left_out = 0;
@@ -379,8 +404,9 @@ static int run_energies(struct ws_experiment_run *x, const struct study *s, cons
         double w = node_w(&p, s, mix->n[0], mix->n[1]), paper_w = mix->manual_j / mix->manual_s;
         snprintf(text, sizeof(text), "%s Manual, average power (W)", mix->name);
         ws_experiment_compare(x, text, paper_w, w, POWER_ERROR, WS_SPREAD_RELATIVE,
-                              left_out ? "from the other three mixes"
-                                       : "in the fit: without it one workload's count never varies");
+                              left_out
+                                  ? "from the other three mixes"
+                                  : "in the fit: without it one workload's count never varies");
         if (left_out) {
             error += fabs(w / paper_w - 1);
             n_left_out++;
@@ -400,20 +426,21 @@ static int run_energies(struct ws_experiment_run *x, const struct study *s, cons
         if (merged < 0)
             r = merged;
         all_merged &= merged == 1;
-        fprintf(f, "%s,%g,%g,%g,%g,%g,%g\n", mix->name, mix->cpu_j, mix->manual_j, j, mix->dynamic_j,
-                mix->serial_j, serial_j);
+        fprintf(f, "%s,%g,%g,%g,%g,%g,%g\n", mix->name, mix->cpu_j, mix->manual_j, j,
+                mix->dynamic_j, mix->serial_j, serial_j);
     }
     char mean[96];
-    snprintf(mean, sizeof(mean), "%.1f %% over %d mixes, each left out of its fit; by blocks, not event rates",
+    snprintf(mean, sizeof(mean),
+             "%.1f %% over %d mixes, each left out of its fit; by blocks, not event rates",
              100 * error / n_left_out, n_left_out);
-    ws_experiment_claim(x, "mean power error at most 6.4 %", n_left_out && error / n_left_out <= 0.064,
-                        mean);
+    ws_experiment_claim(x, "mean power error at most 6.4 %",
+                        n_left_out && error / n_left_out <= 0.064, mean);
     const struct mix *last = &s->mixes[N_MIXES - 1];
     char text[96];
     snprintf(text, sizeof(text), "%s: CPU against Dynamic, times the energy", last->name);
     ws_experiment_compare(x, text, last->cpu_j / last->dynamic_j,
-                          last->cpu_j / (node_w(&all, s, last->n[0], last->n[1]) *
-                                         merged_s(&m, s, last)),
+                          last->cpu_j /
+                              (node_w(&all, s, last->n[0], last->n[1]) * merged_s(&m, s, last)),
                           MODEL_ERROR, WS_SPREAD_RELATIVE,
                           "CPU energy printed: an input; the framework's overhead is not modelled");
     ws_experiment_claim(x, "the policy merges every mix", all_merged, "");

@@ -20,7 +20,7 @@
 #include "base/macros.h"
 #include "base/sm_set.h"
 
-struct ws_dvfs_task;  /* models/dvfs.h: P0, gamma, c, t0, D, delta */
+struct ws_dvfs_task;   /* models/dvfs.h: P0, gamma, c, t0, D, delta */
 struct ws_mwp_gpu;     /* models/mwp_cwp.h: clocks, bandwidth, latencies */
 struct ws_mwp_kernel;  /* models/mwp_cwp.h: instructions per thread, blocks, … */
 struct ws_power_model; /* models/power.h: coefficients of a fit */
