@@ -884,14 +884,12 @@ static void dispatch(struct ws_rt *rt)
 /* Does one thing that takes no time. Return: false if there is none. */
 static bool settle_one(struct ws_rt *rt)
 {
-    if (rt->lock_holder == LOCK_FREE)
-        for (int i = 0; i < rt->set->n_tasks; i++)
-            if (rt->actors[i].closing) {
-                hand_on(rt, i);
-                return true;
-            }
     choose(rt);
     for (int i = 0; i < rt->set->n_tasks; i++) {
+        if (rt->actors[i].closing && rt->lock_holder == LOCK_FREE) {
+            hand_on(rt, i);
+            return true;
+        }
         if (rt->actors[i].state == IDLE)
             continue;
         if (grant(rt, i))
@@ -923,7 +921,7 @@ static int64_t switch_cost(struct ws_rt *rt, int to)
 {
     bool free_switch = rt->gpu.free_switch;
     rt->gpu.free_switch = false;
-    if (to == rt->gpu.last || free_switch)
+    if (to == rt->gpu.last || rt->gpu.last < 0 || free_switch) /* the first context is there */
         return 0;
     return rt->config.policy == WS_RT_RR || rt->config.policy == WS_RT_GCAPS ? rt->set->theta : 0;
 }

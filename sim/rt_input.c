@@ -73,6 +73,22 @@ static void read_common(const struct ws_json_at *at, struct ws_rt_task *t, int64
     t->jitter = ws_json_scaled(at, "jitter", scale, WS_RT_TIME_MAX, false, 0);
 }
 
+/* Segments with nothing in them (rounded away by the generator) make no calls; the CPU parts around them follow each other. */
+static void drop_empty(struct ws_rt_task *t)
+{
+    int n = 0;
+    for (int k = 0; k < t->n_segments; k++) {
+        struct ws_rt_segment *g = &t->segments[k];
+        if (g->before || g->kernel || g->after) {
+            t->segments[n] = *g;
+            t->cpu[++n] = t->cpu[k + 1];
+        } else {
+            t->cpu[n] += t->cpu[k + 1];
+        }
+    }
+    t->n_segments = n;
+}
+
 /* ---- GCAPS ---- */
 static int read_gcaps_task(const struct ws_json_at *at, struct ws_rt_set *s, int i)
 {
@@ -109,10 +125,11 @@ static int read_gcaps_task(const struct ws_json_at *at, struct ws_rt_set *s, int
         t->segments[k].kernel = ws_json_scaled_value(&ge, scale, WS_RT_TIME_MAX);
         before += t->segments[k].before;
     }
+    drop_empty(t);
     if (cpu != INT64_MAX)
-        trim(t->cpu, n + 1, sizeof(*t->cpu), cpu);
-    if (n && gpu != INT64_MAX && gpu >= before)
-        trim(&t->segments[0].kernel, n, sizeof(*t->segments), gpu - before);
+        trim(t->cpu, t->n_segments + 1, sizeof(*t->cpu), cpu);
+    if (t->n_segments && gpu != INT64_MAX && gpu >= before)
+        trim(&t->segments[0].kernel, t->n_segments, sizeof(*t->segments), gpu - before);
     return 0;
 }
 
