@@ -102,7 +102,7 @@ int ws_hostmem_register(void *p, uint64_t bytes, unsigned flags, int device, boo
     int code = add(&m);
     if (code)
         return code;
-    ws_err r = ws_session_host_adopt(p, bytes);
+    ws_err r = ws_session_host_adopt(p, bytes, must_map);
     if (!r)
         return CUDA_OK;
     take(m.base, WS_HOSTMEM_REGISTERED, NULL);

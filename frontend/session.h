@@ -69,8 +69,9 @@ ws_err ws_session_mem_alloc_own(int device, uint64_t bytes, uint64_t *ret_addres
 /* As ws_session_mem_free(), without waiting: the memory goes when the client's work given until now is done. */
 ws_err ws_session_mem_free_async(uint64_t address);
 /* The program's own pages [p, p + bytes) become shared with the daemon in place, contents kept: from then on they are as pinned
- * memory. NOT_SUPPORTED: they are of a kind that this can't be done with (mapped files, stacks, read-only), or the daemon is remote. */
-ws_err ws_session_host_adopt(void *p, uint64_t bytes);
+ * memory. NOT_SUPPORTED: they are of a kind that this can't be done with (mapped files, stacks, read-only), or the daemon is
+ * remote; or, without @must_map, other threads' writes beside [p, p + bytes) could be lost (session_adopt.c). */
+ws_err ws_session_host_adopt(void *p, uint64_t bytes, bool must_map);
 ws_err ws_session_host_disown(void *p); /* the pages are ordinary memory again. INVALID_VALUE */
 
 /* ---- physical memory and addresses (session_vmm.c); sizes are multiples of WS_MEM_GRANULE_BYTES ---- */

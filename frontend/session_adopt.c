@@ -7,15 +7,20 @@
  * A piece is a run of pages that one segment stands for. Memory registered in two parts may share a page: then both count the
  * piece it belongs to. Pages that can't be exchanged (mapped files that others see, stacks, read-only memory) are refused.
  *
- * Limits: another thread that writes into the pages in the very moment of the exchange may lose what it writes; a child of
- * fork() sees the same pages, not a copy. */
+ * Other threads may write beside the program's memory, or into it, at any time. So the pages are frozen while they change places
+ * (freeze.h). Where that can't be done, what a thread writes in that moment could be lost: then memory that shares its first or
+ * last page with anything else is exchanged only if the program asked for it to be mapped. Giving it back is always an exchange.
+ *
+ * Limit: a child of fork() sees the same pages, not a copy. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "frontend/freeze.h"
 #include "frontend/session_private.h"
 
 enum { PAGE = 4096 };
@@ -74,8 +79,31 @@ static void copy_pages(void *to, uint64_t from, size_t bytes)
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-/* Exchanges [from, to), no page of which belongs to a piece. Lock held. */
-static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, struct piece **ret)
+/* The pages at @now take the place of those at @at, with their contents. @anyway: even if others can't be held up meanwhile.
+ * A signal's handler must not run on this thread in between: it could wait for the thaw. */
+static ws_err exchange(uint64_t at, void *now, size_t bytes, bool anyway)
+{
+    ws_err r = WS__ERROR__OK;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int freeze = ws_freeze(at, at + bytes);
+    if (freeze < 0 && !anyway) {
+        r = WS__ERROR__NOT_SUPPORTED;
+    } else {
+        copy_pages(now, at, bytes);
+        if (mremap(now, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)at) ==
+            MAP_FAILED)
+            r = WS__ERROR__OUT_OF_MEMORY;
+    }
+    ws_thaw(freeze);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
+
+/* Exchanges [from, to), no page of which belongs to a piece. @anyway: even if they can't be frozen. Lock held. */
+static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool anyway,
+                        struct piece **ret)
 {
     struct ws_segment s;
     Ws__HostMap map = WS__HOST_MAP__INIT;
@@ -93,12 +121,9 @@ static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, struct
     map.address = from;
     r = ws_channel_call(c, WS_COMMAND(HOST_MAP, host_map, &map), NULL);
     if (!r) {
-        copy_pages(s.data, from, to - from);
-        if (mremap(s.data, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED,
-                   (void *)(uintptr_t)from) == MAP_FAILED) {
+        r = exchange(from, s.data, to - from, anyway);
+        if (r)
             (void)ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, s.id));
-            r = WS__ERROR__OUT_OF_MEMORY;
-        }
     }
     if (r) {
         munmap(s.map, s.map_bytes);
@@ -114,16 +139,12 @@ static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, struct
 static void piece_end(struct ws_channel *c, struct piece *p)
 {
     size_t bytes = p->to - p->from;
-    void *at = (void *)(uintptr_t)p->from;
     (void)ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, p->segment));
     if (backing_of(p->from, p->to) == BACKING_SEGMENT) {
         void *plain = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (plain !=
-            MAP_FAILED) { /* else it stays in the segment, which nobody else uses any more */
-            copy_pages(plain, p->from, bytes);
-            if (mremap(plain, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
-                munmap(plain, bytes);
-        }
+        /* If not, it stays in the segment, which nobody else uses any more. */
+        if (plain != MAP_FAILED && exchange(p->from, plain, bytes, true))
+            munmap(plain, bytes);
     }
     free(p);
 }
@@ -145,7 +166,7 @@ static void count(struct ws_channel *c, uint64_t from, uint64_t to, int by)
 }
 
 /* Makes pieces for all of [from, to) that has none yet. */
-static ws_err fill_gaps(struct ws_channel *c, uint64_t from, uint64_t to)
+static ws_err fill_gaps(struct ws_channel *c, uint64_t from, uint64_t to, bool anyway)
 {
     struct piece **at = &pieces;
     ws_err r = WS__ERROR__OK;
@@ -158,7 +179,7 @@ static ws_err fill_gaps(struct ws_channel *c, uint64_t from, uint64_t to)
         }
         uint64_t end = *at ? WS_MIN((*at)->from, to) : to;
         struct piece *p;
-        r = piece_new(c, from, end, &p);
+        r = piece_new(c, from, end, anyway, &p);
         if (r)
             break;
         p->next = *at;
@@ -168,7 +189,7 @@ static ws_err fill_gaps(struct ws_channel *c, uint64_t from, uint64_t to)
     return r;
 }
 
-ws_err ws_session_host_adopt(void *p, uint64_t bytes)
+ws_err ws_session_host_adopt(void *p, uint64_t bytes, bool must_map)
 {
     struct ws_channel *c;
     uint64_t base = (uintptr_t)p, from = base & -(uint64_t)PAGE, to;
@@ -181,7 +202,7 @@ ws_err ws_session_host_adopt(void *p, uint64_t bytes)
         return r;
     to = WS_ALIGN_UP(to, (uint64_t)PAGE);
     pthread_mutex_lock(&lock);
-    r = fill_gaps(c, from, to);
+    r = fill_gaps(c, from, to, must_map || (base == from && base + bytes == to));
     if (!r)
         r = ws_memtab_add(WS_MEM_PINNED, base, bytes, 0, 0);
     count(c, from, to, r ? 0 : 1); /* after an error: takes back what nobody counts */

@@ -55,3 +55,7 @@ tests_unit_test_exec_random_SOURCES = tests/unit/test_exec_random.c tests/unit/r
 tests_unit_test_exec_random_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 tests_unit_test_exec_random_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_random
+check_PROGRAMS += tests/unit/test_exec_stack
+tests_unit_test_exec_stack_SOURCES = tests/unit/test_exec_stack.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_stack_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_stack

@@ -8,3 +8,7 @@ tests_unit_test_models_power_LDADD = $(MODELS_LIBS) $(TEST_LDADD)
 tests_unit_test_models_store_SOURCES = tests/unit/test_models_store.c
 tests_unit_test_models_store_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_models_store_LDADD = $(MODELS_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_ptx_count
+TESTS += tests/unit/test_ptx_count
+tests_unit_test_ptx_count_SOURCES = tests/unit/test_ptx_count.c
+tests_unit_test_ptx_count_LDADD = $(MODELS_LIBS) $(TEST_LDADD)

@@ -1,1 +1,5 @@
 # policy: one block per module.
+check_PROGRAMS += tests/unit/test_policy_consolidate
+TESTS += tests/unit/test_policy_consolidate
+tests_unit_test_policy_consolidate_SOURCES = tests/unit/test_policy_consolidate.c
+tests_unit_test_policy_consolidate_LDADD = $(POLICY_LIBS) $(MODELS_LIBS) $(TEST_LDADD)

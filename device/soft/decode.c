@@ -251,15 +251,90 @@ static enum ws_ptx_type uint_of(uint32_t width)
     return width == 1 ? WS_T_U8 : width == 2 ? WS_T_U16 : width == 4 ? WS_T_U32 : WS_T_U64;
 }
 
+/* Which element of a vector register a suffix names (5.4.2, 6.4.3); -1: none of @n. */
+static int element(const char *part, unsigned n)
+{
+    static const char names[] = "xyzwrgba";
+    const char *at = part && part[0] == '.' && part[1] && !part[2] ? strchr(names, part[1]) : NULL;
+    unsigned k = at ? (unsigned)(at - names) % 4 : n;
+    return k < n ? (int)k : -1;
+}
+
 static bool reg_ok(struct ws_dec *d, const struct ws_ptx_operand *o)
 {
     if (o->reg < 0 || (uint32_t)o->reg >= d->df->f->n_regs)
         ws_dec_unsupported(d, "%s: operand is no register", ws_ptx_op_name(d->in->op));
-    else if (o->part || d->df->f->regs[o->reg].vec > 1)
+    else if (d->df->f->regs[o->reg].vec > 1 ? element(o->part, d->df->f->regs[o->reg].vec) < 0
+                                            : o->part != NULL)
         ws_dec_unsupported(d, "%s: part of a register", ws_ptx_op_name(d->in->op));
     else
         return true;
     return false;
+}
+
+/* A vector register is as many rows as it has elements, one behind the other. */
+static uint32_t row_bytes(uint32_t width)
+{
+    return WS_MAX(64u, 32 * width);
+}
+
+static uint32_t reg_row(const struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    const struct ws_ptx_reg *r = &d->df->f->regs[o->reg];
+    uint32_t row = d->df->rows[o->reg];
+    return r->vec > 1 ? row + (uint32_t)element(o->part, r->vec) * row_bytes(reg_width(r)) : row;
+}
+
+/* A whole vector register stands for the list of its elements. NULL: no memory. */
+static const struct ws_ptx_operand *spell_out(struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    static const char *const parts[] = {".x", ".y", ".z", ".w"};
+    unsigned n = d->df->f->regs[o->reg].vec;
+    struct ws_ptx_operand *list = ws_arena_array(&d->tmp, 1, sizeof *list),
+                          *v = ws_arena_array(&d->tmp, n, sizeof *v);
+    if (!list || !v)
+        return NULL;
+    for (unsigned k = 0; k < n; k++) {
+        v[k] = *o;
+        v[k].part = parts[k];
+    }
+    *list = (struct ws_ptx_operand){
+        .kind = WS_OPD_VEC, .n = (uint16_t)n, .v = v, .reg = -1, .sym = -1, .label = -1};
+    return list;
+}
+
+static bool is_whole_vector(const struct ws_dec *d, const struct ws_ptx_operand *o)
+{
+    return o->kind == WS_OPD_REG && !o->part && o->reg >= 0 &&
+           (uint32_t)o->reg < d->df->f->n_regs && d->df->f->regs[o->reg].vec > 1 &&
+           d->df->f->regs[o->reg].vec <= 4;
+}
+
+const struct ws_ptx_insn *ws_dec_spell_out(struct ws_dec *d, const struct ws_ptx_insn *i)
+{
+    struct ws_ptx_insn *copy = NULL;
+    for (unsigned k = 0; k < i->n_operands; k++) {
+        if (!is_whole_vector(d, &i->operands[k]))
+            continue;
+        if (!copy) {
+            copy = ws_arena_alloc(&d->tmp, sizeof *copy);
+            struct ws_ptx_operand *o = ws_arena_array(&d->tmp, i->n_operands, sizeof *o);
+            if (!copy || !o) {
+                d->oom = true;
+                return i;
+            }
+            memcpy(o, i->operands, i->n_operands * sizeof *o);
+            *copy = *i;
+            copy->operands = o;
+        }
+        const struct ws_ptx_operand *list = spell_out(d, &i->operands[k]);
+        if (!list) {
+            d->oom = true;
+            return i;
+        }
+        copy->operands[k] = *list;
+    }
+    return copy ? copy : i;
 }
 
 static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
@@ -388,7 +463,7 @@ uint32_t ws_dec_src(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
         if (!reg_ok(d, o))
             return 64;
         uint32_t w = reg_width(&d->df->f->regs[o->reg]);
-        off = d->df->rows[o->reg];
+        off = reg_row(d, o);
         if (w == width || width == 0)
             return off;
         if (w == 0) { /* a predicate where a number is wanted */
@@ -441,7 +516,7 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
         return 64;
     uint32_t w = reg_width(&d->df->f->regs[o->reg]);
     if (w == width)
-        return d->df->rows[o->reg];
+        return reg_row(d, o);
     if (w == 0 || width == 0 || w > 8) {
         ws_dec_unsupported(d, "%s: %s destination", ws_ptx_op_name(d->in->op),
                            w > 8 ? "128-bit" : "predicate");
@@ -455,14 +530,14 @@ void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx
                    uint32_t row)
 {
     uint32_t w = reg_width(&d->df->f->regs[o->reg]);
-    ws_dec_emit3(d, ws_dec_cvt_int(w, t), d->df->rows[o->reg], row, 0);
+    ws_dec_emit3(d, ws_dec_cvt_int(w, t), reg_row(d, o), row, 0);
 }
 
 static uint32_t reg128(struct ws_dec *d, const struct ws_ptx_operand *o)
 {
     if (o->kind == WS_OPD_REG && reg_ok(d, o)) {
         if (reg_width(&d->df->f->regs[o->reg]) == 16)
-            return d->df->rows[o->reg];
+            return reg_row(d, o);
         ws_dec_unsupported(d, "%s: operand is no 128-bit register", ws_ptx_op_name(d->in->op));
     } else if (o->kind != WS_OPD_REG) {
         ws_dec_unsupported(d, "%s: form of operand", ws_ptx_op_name(d->in->op));
@@ -490,7 +565,7 @@ uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret
     if (o->kind == WS_OPD_IMM)
         return o->imm ? d->img->ones_off : ws_dec_const(d, 0, 0);
     if (o->kind == WS_OPD_REG && reg_ok(d, o) && reg_width(&d->df->f->regs[o->reg]) == 0)
-        return d->df->rows[o->reg];
+        return reg_row(d, o);
     if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_IS_EXPLICIT_CLUSTER) {
         uint32_t p = ws_dec_temp(d, 0);
         ws_dec_emit3(d, WS_H_p_set, p, src_sreg(d, o, 4), 0);
@@ -506,6 +581,13 @@ uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o)
     if (o->kind == WS_OPD_SINK)
         return sink(d, 0);
     return ws_dec_pred(d, o, &neg);
+}
+
+uint32_t ws_dec_sp_row(struct ws_dec *d)
+{
+    if (!d->img->sp_off)
+        d->img->sp_off = ws_dec_row_alloc(d, 4);
+    return d->img->sp_off;
 }
 
 /* ---- storage of variables ---- */
@@ -574,6 +656,25 @@ static void place_vars(struct ws_dec *d, struct ws_dfunc *df)
     df->frame_bytes = WS_ALIGN_UP(df->frame_bytes, 16u);
 }
 
+static void save_row(struct ws_dec *d, struct ws_dfunc *df, uint32_t row, uint32_t width)
+{
+    if (d->oom || GROW(d, saves, cap_saves, d->n_saves + 2)) {
+        d->oom = true;
+        return;
+    }
+    d->saves[d->n_saves++] = row;
+    d->saves[d->n_saves++] = width;
+    df->n_saves++;
+}
+
+static bool has_alloca(const struct ws_ptx_func *f)
+{
+    for (uint32_t k = 0; k < f->n_insns; k++)
+        if (f->insns[k].op == WS_OP_ALLOCA || f->insns[k].op == WS_OP_STACKRESTORE)
+            return true;
+    return false;
+}
+
 static void place_function(struct ws_dec *d, struct ws_dfunc *df)
 {
     const struct ws_ptx_func *f = df->f;
@@ -585,31 +686,28 @@ static void place_function(struct ws_dec *d, struct ws_dfunc *df)
     for (uint32_t k = 0; k < f->n_regs; k++) {
         uint32_t w = reg_width(&f->regs[k]);
         df->rows[k] = ws_dec_row_alloc(d, w);
+        for (unsigned n = 1; n < f->regs[k].vec; n++)
+            ws_dec_row_alloc(d, w);
     }
     place_vars(d, df);
+    if (!df->f->is_entry && has_alloca(f)) /* what it takes, it gives back when it returns */
+        df->kept_sp = ws_dec_row_alloc(d, 4);
     if (!df->recursive || d->oom)
         return;
     /* what a call that may come back to this function must save */
     df->save_first = d->n_saves;
-    for (uint32_t k = 0; k < f->n_regs + df->n_vars; k++) {
-        uint32_t off, w;
-        if (k < f->n_regs) {
-            off = df->rows[k];
-            w = reg_width(&f->regs[k]);
-        } else if (df->vars[k - f->n_regs].kind == WS_STORE_ROW) {
-            off = df->vars[k - f->n_regs].off;
-            w = df->vars[k - f->n_regs].width;
-        } else {
-            continue;
-        }
-        if (GROW(d, saves, cap_saves, d->n_saves + 2)) {
-            d->oom = true;
-            return;
-        }
-        d->saves[d->n_saves++] = off;
-        d->saves[d->n_saves++] = w;
-        df->n_saves++;
+    for (uint32_t k = 0; k < f->n_regs; k++) {
+        uint32_t w = reg_width(&f->regs[k]);
+        for (unsigned n = 0; n < WS_MAX(f->regs[k].vec, 1u); n++)
+            save_row(d, df, df->rows[k] + n * row_bytes(w), w);
     }
+    for (uint32_t k = 0; k < df->n_vars; k++)
+        if (df->vars[k].kind == WS_STORE_ROW)
+            save_row(d, df, df->vars[k].off, df->vars[k].width);
+    if (df->kept_sp)
+        save_row(d, df, df->kept_sp, 4);
+    if (d->oom)
+        return;
     uint32_t bytes = 0;
     for (uint32_t k = 0; k < df->n_saves; k++) {
         uint32_t w = d->saves[df->save_first + 2 * k + 1];

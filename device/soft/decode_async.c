@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode_async.c - mbarriers, asynchronous copies, and clusters, which are of one block here. Refused by name: tensor
- * copies, bulk reductions, and what works on another block's shared memory only (st.async, red.async). */
+/* device/soft/decode_async.c - mbarriers, asynchronous copies, stores and reductions, and clusters, which are of one block here, so
+ * that the cluster's shared memory is the block's own. Refused by name: tensor copies. */
 #include <string.h>
 
 #include "device/soft/decode_util.h"
@@ -144,6 +144,80 @@ static bool bulk(struct ws_dec *d, insn i)
     return true;
 }
 
+/* The operation among the words of a reduction. */
+static uint8_t reduction(insn i)
+{
+    static const struct {
+        const char *word;
+        enum ws_ptx_sub sub;
+    } words[] = {{".add", WS_SUB_ADD}, {".min", WS_SUB_MIN}, {".max", WS_SUB_MAX},
+                 {".and", WS_SUB_AND}, {".or", WS_SUB_OR},   {".xor", WS_SUB_XOR},
+                 {".inc", WS_SUB_INC}, {".dec", WS_SUB_DEC}};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(words); k++)
+        if (has(i, words[k].word))
+            return (uint8_t)words[k].sub;
+    return WS_SUB_NONE;
+}
+
+static bool bulk_reduce(struct ws_dec *d, insn i)
+{
+    struct ws_asyncop o = {.what = WS_ASYNC_REDUCE, .op = reduction(i), .type = i->types[0]};
+    bool tells = has(i, ".mbarrier"), group = has(i, ".bulk_group");
+    bool half = is_half((type)o.type), real = half || o.type == WS_T_F32 || o.type == WS_T_F64;
+    if (tells == group || i->n_types != 1 || i->n_operands < (tells ? 4u : 3u) || (real && tells) ||
+        ws_ptx_type_bytes((type)o.type) < 2 || o.type == WS_T_F16X2 || o.type == WS_T_BF16X2)
+        return false;
+    switch (o.op) {
+    case WS_SUB_ADD:
+        break;
+    case WS_SUB_MIN:
+    case WS_SUB_MAX:
+        if (real && !half)
+            return false;
+        break;
+    case WS_SUB_AND:
+    case WS_SUB_OR:
+    case WS_SUB_XOR:
+    case WS_SUB_INC:
+    case WS_SUB_DEC:
+        if (real)
+            return false;
+        break;
+    default:
+        return false;
+    }
+    if (!place(d, &i->operands[0], group ? WS_SP_GLOBAL : WS_SP_SHARED, &o.dst) ||
+        !place(d, &i->operands[1], WS_SP_SHARED, &o.src) ||
+        (tells && !place(d, &i->operands[3], WS_SP_SHARED, &o.mbar)))
+        return false;
+    o.bytes = ws_dec_src(d, &i->operands[2], WS_T_U32);
+    emit(d, &o);
+    return true;
+}
+
+/* st.async, red.async: the store or reduction, and what the mbarrier is told when it is done. */
+static bool told_store(struct ws_dec *d, insn i, bool reduce)
+{
+    struct ws_asyncop o = {.what = WS_MBAR_COMPLETE};
+    unsigned n = i->vec > 1 ? i->vec : 1;
+    if (i->n_operands != 3 || i->n_types != 1 || !has(i, ".mbarrier") ||
+        !place(d, &i->operands[2], WS_SP_SHARED, &o.mbar))
+        return false;
+    struct ws_ptx_insn plain = *i;
+    plain.op = reduce ? WS_OP_RED : WS_OP_ST;
+    plain.space = WS_SP_SHARED;
+    plain.sem = WS_SEM_NONE;
+    plain.n_operands = 2;
+    plain.sub = reduce ? reduction(i) : i->sub;
+    if (reduce)
+        ws_dec_atom(d, &plain, true);
+    else
+        ws_dec_ld_st(d, &plain, false);
+    o.count = ws_dec_const(d, 4, n * ws_ptx_type_bytes((type)i->types[0]));
+    emit(d, &o);
+    return true;
+}
+
 /* ---- clusters of one block ---- */
 static bool own_address(struct ws_dec *d, insn i)
 {
@@ -217,6 +291,13 @@ bool ws_dec_async(struct ws_dec *d, insn i)
         break;
     case WS_OP_CP_ASYNC_BULK:
         ok = bulk(d, i);
+        break;
+    case WS_OP_CP_REDUCE_ASYNC_BULK:
+        ok = bulk_reduce(d, i);
+        break;
+    case WS_OP_ST_ASYNC:
+    case WS_OP_RED_ASYNC:
+        ok = told_store(d, i, i->op == WS_OP_RED_ASYNC);
         break;
     case WS_OP_CP_ASYNC_BULK_COMMIT_GROUP:
     case WS_OP_CP_ASYNC_BULK_WAIT_GROUP:

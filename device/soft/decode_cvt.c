@@ -110,10 +110,33 @@ static void mov_unpack(struct ws_dec *d, insn i, type t)
             ws_dec_finish(d, &v->v[k], width_type(each), to[k]);
 }
 
+/* A vector register to another; they may be one and the same in another order. */
+static void mov_elements(struct ws_dec *d, insn i, type t)
+{
+    const struct ws_ptx_operand *to = &i->operands[0], *from = &i->operands[1];
+    uint32_t w = ws_dec_width(t), keep[4];
+    bool finish;
+    if (to->n != from->n || to->n > 4 || w == 0 || w > 8 || i->vec != to->n) {
+        no_such(d, i);
+        return;
+    }
+    for (unsigned k = 0; k < to->n; k++)
+        keep[k] = ws_dec_mov(d, w, ws_dec_temp(d, w), ws_dec_src(d, &from->v[k], t));
+    for (unsigned k = 0; k < to->n; k++) {
+        uint32_t dst = ws_dec_dst(d, &to->v[k], t, &finish);
+        ws_dec_mov(d, w, dst, keep[k]);
+        if (finish)
+            ws_dec_finish(d, &to->v[k], t, dst);
+    }
+}
+
 void ws_dec_mov_insn(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
-    if (i->n_operands < 2 || i->vec > 1) {
+    if (i->n_operands >= 2 && i->operands[0].kind == WS_OPD_VEC &&
+        i->operands[1].kind == WS_OPD_VEC) {
+        mov_elements(d, i, t);
+    } else if (i->n_operands < 2 || i->vec > 1) {
         no_such(d, i);
     } else if (t == WS_T_PRED) {
         bool neg;

@@ -714,6 +714,12 @@ static void decode_brx(struct ws_dec *d, const struct ws_ptx_func *f, const stru
         d->brx[d->n_brx++] = b->seg[b->of[f->labels[l->v[k].label].insn]];
 }
 
+static void give_back_stack(struct ws_dec *d)
+{
+    if (d->df->kept_sp)
+        ws_dec_mov(d, 4, ws_dec_sp_row(d), d->df->kept_sp);
+}
+
 static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const struct blocks *b,
                         uint32_t k, uint32_t fall)
 {
@@ -731,6 +737,7 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
         decode_brx(d, f, b, i, fall);
         return;
     case WS_OP_RET:
+        give_back_stack(d);
         ws_dec_control(d, f->is_entry ? WS_H_exit_ : WS_H_ret, WS_NO_SEG, fall);
         return;
     case WS_OP_EXIT:
@@ -751,7 +758,7 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
     if (i->op == WS_OP_CALL)
         ws_dec_call(d, i);
     else
-        ws_dec_insn(d, i);
+        ws_dec_insn(d, ws_dec_spell_out(d, i));
     d->all = 0;
     if (after != WS_NO_SEG) {
         ws_dec_goto(d, after);
@@ -768,7 +775,15 @@ void ws_dec_function(struct ws_dec *d, struct ws_dfunc *df)
         return;
     }
     for (uint32_t k = 0; k < b.n; k++)
-        b.seg[k] = k == 0 ? df->entry_seg : ws_dec_new_seg(d);
+        b.seg[k] = k == 0 && !df->kept_sp ? df->entry_seg : ws_dec_new_seg(d);
+    if (df->kept_sp) { /* before the first block, which may be a loop's head */
+        d->in = NULL;
+        set_guard(d, NULL);
+        begin_insn(d, 0);
+        ws_dec_begin_seg(d, df->entry_seg);
+        ws_dec_mov(d, 4, df->kept_sp, ws_dec_sp_row(d));
+        ws_dec_goto(d, b.seg[0]);
+    }
     for (uint32_t n = 0; n < b.n_order && !d->oom; n++) {
         uint32_t block = b.order[n];
         ws_dec_begin_seg(d, b.seg[block]);
@@ -776,6 +791,7 @@ void ws_dec_function(struct ws_dec *d, struct ws_dfunc *df)
             d->in = NULL;
             set_guard(d, NULL);
             begin_insn(d, f->n_insns ? f->n_insns - 1 : 0);
+            give_back_stack(d);
             ws_dec_control(d, f->is_entry ? WS_H_exit_ : WS_H_ret, WS_NO_SEG, WS_NO_SEG);
             continue;
         }

@@ -565,6 +565,37 @@ static void bar(struct ws_dec *d, insn i)
     u->x = x | (arrive ? 1u << 8 : 0);
 }
 
+/* ---- the stack (9.7.18): from the end of a thread's local memory down to the frames of the functions that run ---- */
+static void stack(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    bool finish, alloc = i->op == WS_OP_ALLOCA;
+    uint32_t sp = ws_dec_sp_row(d);
+    int64_t align = alloc && i->n_operands > 2 ? i->operands[2].imm : 16;
+    if (align <= 0 || align > 1 << 20 || (align & (align - 1))) {
+        no_such(d, i);
+        return;
+    }
+    if (i->op == WS_OP_STACKRESTORE) {
+        uint32_t a = ws_dec_src(d, &i->operands[0], t), wide = ws_dec_temp(d, 8);
+        ws_dec_emit3(d, ws_dec_cvt_int(8, t), wide, a, 0);
+        ws_dec_emit3(d, WS_H_stack_set, 0, wide, sp);
+        return;
+    }
+    uint32_t dst = ws_dec_dst(d, &i->operands[0], t, &finish);
+    if (alloc) {
+        uint32_t a = ws_dec_src(d, &i->operands[1], t), wide = ws_dec_temp(d, 8);
+        ws_dec_emit3(d, ws_dec_cvt_int(8, ws_ptx_type_bytes(t) == 4 ? WS_T_U32 : WS_T_U64), wide, a,
+                     0);
+        struct ws_uop *u = ws_dec_emit3(d, WS_H_stack_take, 0, wide, sp);
+        u->c = (int32_t)d->df->frame_bytes;
+        u->imm = align;
+    }
+    ws_dec_emit3(d, ws_dec_cvt_int(ws_dec_width(t), WS_T_U32), dst, sp, 0);
+    if (finish)
+        ws_dec_finish(d, &i->operands[0], t, dst);
+}
+
 void ws_dec_insn(struct ws_dec *d, insn i)
 {
     if (ws_dec_tex(d, i) || ws_dec_matrix(d, i) || ws_dec_async(d, i) || ws_dec_video(d, i) ||
@@ -749,6 +780,11 @@ void ws_dec_insn(struct ws_dec *d, insn i)
     case WS_OP_BARRIER_ARRIVE:
     case WS_OP_BARRIER_RED:
         bar(d, i);
+        break;
+    case WS_OP_ALLOCA:
+    case WS_OP_STACKSAVE:
+    case WS_OP_STACKRESTORE:
+        stack(d, i);
         break;
     case WS_OP_TRAP:
         ws_dec_emit(d, WS_H_trap);

@@ -28,6 +28,7 @@ struct ws_dfunc { /* one function of the image */
     struct ws_store *vars; /* by localvar index */
     uint32_t n_vars;
     uint32_t frame_bytes, entry_seg, thunk_seg;
+    uint32_t kept_sp; /* row: the stack pointer at entry; 0: the function does not move it */
     bool recursive, reached, taken /* its address is */, has_indirect;
     uint8_t *reaches; /* [n funcs]: bitmap of functions it can call, over any number of steps */
     const uint32_t *callees; /* of the module's call graph */
@@ -94,6 +95,10 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
                     bool *ret_finish);
 void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
                    uint32_t row);
+/* @i with whole vector registers (.reg .v4) written as lists of their elements; @i itself if it has none. */
+const struct ws_ptx_insn *ws_dec_spell_out(struct ws_dec *d, const struct ws_ptx_insn *i);
+/* Row of stack pointers (u32: offset in local memory, from the top down); asking makes the image have one. */
+uint32_t ws_dec_sp_row(struct ws_dec *d);
 /* A 128-bit register is two rows of 64-bit lanes: the low halves, and WS_DEC_HIGH_HALF bytes on the high ones. */
 enum { WS_DEC_HIGH_HALF = 256 };
 uint32_t ws_dec_src128(struct ws_dec *d, const struct ws_ptx_operand *o);

@@ -330,6 +330,8 @@ bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg 
 {
     struct ws_blockrun *b = c->b;
     uint32_t *fp = (uint32_t *)(void *)(c->regs + b->img->fp_off), frame = (uint32_t)u->e;
+    const uint32_t *sp =
+        b->img->sp_off ? (const uint32_t *)(const void *)(c->regs + b->img->sp_off) : NULL;
     if (c->depth + 1 >= b->depth_max) {
         ws_exec_fault(c, u, WS_DEV_E_STACK_OVERFLOW, (unsigned)__builtin_ctz(c->active), 0,
                       "call too deep");
@@ -338,7 +340,7 @@ bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg 
     struct ws_retaddr *r = &c->w->rets[(size_t)c->depth * 32];
     for (uint32_t m = c->active; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
-        if ((uint64_t)fp[i] + frame + u->x > c->local_stride) {
+        if ((uint64_t)fp[i] + frame + u->x > (sp ? sp[i] : c->local_stride)) {
             ws_exec_fault(c, u, WS_DEV_E_STACK_OVERFLOW, i, 0, "no local memory left for a call");
             return false;
         }
@@ -797,6 +799,8 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
         b->depth_max =
             (uint32_t)WS_MIN((uint64_t)RECURSION_MAX, WS_MAX(UINT64_C(64), b->local_bytes / 32));
     }
+    if (img->sp_off && !img->recursive)
+        b->local_bytes += g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES;
     b->local_bytes = WS_ALIGN_UP(b->local_bytes, UINT64_C(16));
     struct ws_ctx *c = &b->ctx;
     c->b = b;
@@ -883,6 +887,8 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         w->splits[0] =
             (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
         memset(w->regs + img->fp_off, 0, 128);
+        for (uint32_t n = 0; img->sp_off && n < 32; n++)
+            ((uint32_t *)(void *)(w->regs + img->sp_off))[n] = (uint32_t)b->local_bytes;
         for (uint32_t n = 0; n < b->n_block_fills; n++)
             fill_row(b, w, &img->fills[b->block_fills[n]]);
     }

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "device/soft/lane.h"
+
 #define COUNT_MAX ((UINT32_C(1) << 20) - 1)
 
 struct mbarrier {
@@ -178,6 +180,78 @@ static bool copy_lane(struct ws_ctx *c, const struct ws_uop *u, const struct ws_
     return true;
 }
 
+static uint64_t reduced(const struct ws_asyncop *o, uint64_t old, uint64_t v)
+{
+    bool is_signed = o->type == WS_T_S32 || o->type == WS_T_S64;
+    bool wide = ws_ptx_type_bytes((enum ws_ptx_type)o->type) == 8, bf = o->type == WS_T_BF16;
+    int64_t a = wide ? (int64_t)old : (int32_t)old, b = wide ? (int64_t)v : (int32_t)v;
+    bool below = is_signed ? b < a : v < old;
+    float fa, fb;
+    double da, db;
+    if (bf || o->type == WS_T_F16)
+        return ws_lane_half(old, v, 0,
+                            (o->op == WS_SUB_ADD   ? WS_HALF_ADD
+                             : o->op == WS_SUB_MIN ? WS_HALF_MIN
+                                                   : WS_HALF_MAX) |
+                                (bf ? WS_HALF_BF16 : 0));
+    switch (o->type) {
+    case WS_T_F32:
+        memcpy(&fa, &old, 4);
+        memcpy(&fb, &v, 4);
+        fa += fb;
+        memcpy(&old, &fa, 4);
+        return old;
+    case WS_T_F64:
+        memcpy(&da, &old, 8);
+        memcpy(&db, &v, 8);
+        da += db;
+        memcpy(&old, &da, 8);
+        return old;
+    default:
+        break;
+    }
+    switch (o->op) {
+    case WS_SUB_ADD:
+        return old + v;
+    case WS_SUB_AND:
+        return old & v;
+    case WS_SUB_OR:
+        return old | v;
+    case WS_SUB_XOR:
+        return old ^ v;
+    case WS_SUB_INC:
+        return old >= v ? 0 : old + 1;
+    case WS_SUB_DEC:
+        return old == 0 || old > v ? v : old - 1;
+    case WS_SUB_MIN:
+        return below ? v : old;
+    default:
+        return below ? old : v;
+    }
+}
+
+#define REDUCE_INTO(T)                                                                             \
+    do {                                                                                           \
+        T *p = (T *)(void *)to, old = __atomic_load_n(p, __ATOMIC_RELAXED), v;                     \
+        memcpy(&v, from, sizeof v);                                                                \
+        while (!__atomic_compare_exchange_n(p, &old, (T)reduced(o, old, v), true,                  \
+                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))                   \
+            ;                                                                                      \
+    } while (0)
+
+/* Each element by itself is atomic, as PTX has it. */
+static void reduce(const struct ws_asyncop *o, uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+    uint32_t each = ws_ptx_type_bytes((enum ws_ptx_type)o->type);
+    for (uint32_t k = 0; k < bytes; k += each, to += each, from += each)
+        if (each == 2)
+            REDUCE_INTO(uint16_t);
+        else if (each == 4)
+            REDUCE_INTO(uint32_t);
+        else
+            REDUCE_INTO(uint64_t);
+}
+
 static bool bulk_lane(struct ws_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                       unsigned lane)
 {
@@ -191,7 +265,10 @@ static bool bulk_lane(struct ws_ctx *c, const struct ws_uop *u, const struct ws_
         const uint8_t *from = to ? at(c, u, lane, &o->src, n, 16, false) : NULL;
         if (!from)
             return false;
-        memmove(to, from, n);
+        if (o->what == WS_ASYNC_REDUCE)
+            reduce(o, to, from, n);
+        else
+            memmove(to, from, n);
         c->work->n_global_loads++;
         c->work->n_load_sectors += n / 32;
     }
@@ -219,9 +296,10 @@ bool ws_exec_async(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes, boo
             memcpy(&state, c->regs + o->state + lane * 8, 8);
             uint32_t n = unpack(state).pending;
             memcpy(c->regs + o->d + lane * 4, &n, 4);
-        } else if (o->what == WS_ASYNC_COPY   ? !copy_lane(c, u, o, lane)
-                   : o->what == WS_ASYNC_BULK ? !bulk_lane(c, u, o, lane)
-                                              : !mbarrier_lane(c, u, o, lane, ret_waits)) {
+        } else if (o->what == WS_ASYNC_COPY ? !copy_lane(c, u, o, lane)
+                   : o->what == WS_ASYNC_BULK || o->what == WS_ASYNC_REDUCE
+                       ? !bulk_lane(c, u, o, lane)
+                       : !mbarrier_lane(c, u, o, lane, ret_waits)) {
             return false;
         }
     }

@@ -7,9 +7,10 @@
 #include "device/soft/exec_priv.h"
 
 enum ws_async_what {
-    WS_ASYNC_COPY, /* cp.async with a source size or a predicate */
-    WS_ASYNC_BULK, /* cp.async.bulk */
-    WS_MBAR_INIT,  /* count */
+    WS_ASYNC_COPY,   /* cp.async with a source size or a predicate */
+    WS_ASYNC_BULK,   /* cp.async.bulk */
+    WS_ASYNC_REDUCE, /* cp.reduce.async.bulk */
+    WS_MBAR_INIT,    /* count */
     WS_MBAR_INVAL,
     WS_MBAR_EXPECT,   /* count: bytes */
     WS_MBAR_COMPLETE, /* count: bytes */
@@ -32,6 +33,7 @@ struct ws_asyncop {
     struct ws_async_place dst, src, mbar;
     uint32_t bytes; /* row u32: size of a copy; 0: size_bytes */
     uint32_t size_bytes;
+    uint8_t op, type;   /* of a reduction: enum ws_ptx_sub, enum ws_ptx_type */
     uint32_t src_bytes; /* row u32, or 0 */
     uint32_t ignore;    /* predicate word, or 0 */
     bool ignore_neg;

@@ -172,7 +172,8 @@ struct ws_image {
     struct ws_fill *fills;
     uint32_t n_fills;
     uint32_t regs_bytes;
-    uint32_t ones_off, fp_off;          /* rows: word of ones; u32 frame pointers */
+    uint32_t ones_off, fp_off; /* rows: word of ones; u32 frame pointers */
+    uint32_t sp_off;           /* row: u32 stack pointers of alloca; 0: no such instruction */
     uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
     uint32_t local_bytes;               /* of a thread, if not recursive */
     uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */

@@ -1,6 +1,7 @@
 # Programs of one source that nvcc builds with the static and the shared runtime, and that test themselves; a name a line, sorted.
 # tests/process/lib.sh reads this, too.
 CUDA_PROGRAM_NAMES = \
+	allocas \
 	arraycopy \
 	asynccopy \
 	atomics \
@@ -22,6 +23,7 @@ CUDA_PROGRAM_NAMES = \
 	halves \
 	heat \
 	hostfunc \
+	hostregister \
 	hostthreads \
 	imagefilter \
 	inlineptx \
@@ -37,6 +39,7 @@ CUDA_PROGRAM_NAMES = \
 	progress \
 	records \
 	scan \
+	sharing \
 	signals \
 	sorting \
 	streamorder \
@@ -47,5 +50,6 @@ CUDA_PROGRAM_NAMES = \
 	thrusting \
 	unified \
 	vmm \
+	waiting \
 	warpedges \
 	wmmagemm

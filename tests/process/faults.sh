@@ -5,7 +5,7 @@
 cat >"$tmp/conf" <<C
 max_kernel_insns = 30000000
 C
-start_daemon --config "$tmp/conf" --gpus t400
+start_daemon --config "$tmp/conf" --gpus t400,t400
 programs=$cuda/drv_fault
 [ ! -x "$cuda/nv/fault_static" ] || programs="$programs $cuda/nv/fault_static $cuda/nv/fault_shared"
 : >"$tmp/go"
@@ -22,6 +22,14 @@ for p in $programs; do
         ok "$(basename "$p") $f"
     done
 done
+# memory that a kernel may only read, or may not reach any more
+if [ -x "$cuda/nv/vmm_static" ]; then
+    for p in allocas_static vmm_static vmm_shared memorypools_static memorypools_shared; do
+        client "$cuda/nv/$p" fault >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "$p fault"; }
+        grep -q '^PASS ' "$tmp/out" || fail "$p fault did not say PASS"
+        ok "$p fault"
+    done
+fi
 client "$cuda/drv_badptx" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "bad PTX"; }
 ok "bad PTX"
 rm "$tmp/go"

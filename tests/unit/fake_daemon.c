@@ -223,6 +223,48 @@ static void send_to(struct fake_daemon *d, zmq_msg_t *id, const Ws__ServerMessag
     free(buf);
 }
 
+/* Through ZeroMQ at last. */
+static void send_late(struct fake_daemon *d)
+{
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    zmq_msg_t id;
+    if (!d->is_late)
+        return;
+    m.notice = &d->late;
+    zmq_msg_init_data(&id, d->peer, d->peer_bytes, NULL, NULL);
+    send_to(d, &id, &m);
+    zmq_msg_close(&id);
+    d->is_late = false;
+}
+
+/* A notice of an error goes through ZeroMQ and arrives after what was sent later through the lane. */
+static void answer(struct fake_daemon *d, zmq_msg_t *id, Ws__ServerMessage *m)
+{
+    uint8_t buf[WS_LANE_MESSAGE_BYTES];
+    if (!d->way.memory) {
+        send_to(d, id, m);
+        return;
+    }
+    if (m->notice->error) {
+        send_late(d);
+        d->late = *m->notice;
+        d->is_late = true;
+        d->way.n_sent++;
+        m->notice->error = WS__ERROR__OK;
+    }
+    if (ws__server_message__get_packed_size(m) <= sizeof buf &&
+        ws_lane_put(&d->way, buf, ws__server_message__pack(m, buf))) {
+        if (d->way.memory->client_waits)
+            ws_lane_ring(&d->way);
+        if (d->is_late)
+            usleep(2000);
+    } else {
+        send_late(d);
+        send_to(d, id, m);
+        d->way.n_sent++;
+    }
+}
+
 static void answer_hello(struct fake_daemon *d, zmq_msg_t *id)
 {
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
@@ -254,9 +296,47 @@ static void answer_hello(struct fake_daemon *d, zmq_msg_t *id)
     send_to(d, id, &m);
 }
 
-static void take(struct fake_daemon *d)
+static void take_message(struct fake_daemon *d, zmq_msg_t *id, const void *data, size_t bytes,
+                         zmq_msg_t *frame)
 {
     static struct answer a; /* one daemon a process */
+    Ws__ClientMessage *q = ws__client_message__unpack(NULL, bytes, data);
+    MUST(q);
+    d->n_messages++;
+    if (!d->silent && q->hello)
+        answer_hello(d, id);
+    if (!d->silent && q->n_commands) {
+        a.m = (Ws__ServerMessage)WS__SERVER_MESSAGE__INIT;
+        a.notice = (Ws__Notice)WS__NOTICE__INIT;
+        a.m.replies = a.replies;
+        a.m.notice = &a.notice;
+        if (q->first_seq != d->next_seq)
+            d->bad_seq++;
+        for (size_t i = 0; i < q->n_commands; i++)
+            do_command(d, q->commands[i], d->next_seq++, frame, &a);
+        a.notice.retired = d->n_retired += q->n_commands;
+        a.notice.dropped = d->drop;
+        answer(d, id, &a.m);
+    }
+    if (q->goodbye)
+        d->n_goodbyes++;
+    ws__client_message__free_unpacked(q, NULL);
+}
+
+static void take_lane(struct fake_daemon *d)
+{
+    uint8_t buf[WS_LANE_MESSAGE_BYTES];
+    ssize_t n;
+    zmq_msg_t id, none;
+    zmq_msg_init(&none);
+    zmq_msg_init_data(&id, d->peer, d->peer_bytes, NULL, NULL);
+    while ((n = ws_lane_take(&d->way, buf)) >= 0)
+        take_message(d, &id, buf, n, &none);
+    zmq_msg_close(&id);
+}
+
+static void take(struct fake_daemon *d)
+{
     zmq_msg_t id, m, frame;
     int more = 0;
     size_t n = sizeof more;
@@ -267,27 +347,14 @@ static void take(struct fake_daemon *d)
     zmq_getsockopt(d->router, ZMQ_RCVMORE, &more, &n);
     if (more)
         MUST(zmq_msg_recv(&frame, d->router, 0) >= 0);
-    Ws__ClientMessage *q = ws__client_message__unpack(NULL, zmq_msg_size(&m), zmq_msg_data(&m));
-    MUST(q);
-    d->n_messages++;
-    if (!d->silent && q->hello)
-        answer_hello(d, &id);
-    if (!d->silent && q->n_commands) {
-        a.m = (Ws__ServerMessage)WS__SERVER_MESSAGE__INIT;
-        a.notice = (Ws__Notice)WS__NOTICE__INIT;
-        a.m.replies = a.replies;
-        a.m.notice = &a.notice;
-        if (q->first_seq != d->next_seq)
-            d->bad_seq++;
-        for (size_t i = 0; i < q->n_commands; i++)
-            do_command(d, q->commands[i], d->next_seq++, &frame, &a);
-        a.notice.retired = d->n_retired += q->n_commands;
-        a.notice.dropped = d->drop;
-        send_to(d, &id, &a.m);
-    }
-    if (q->goodbye)
-        d->n_goodbyes++;
-    ws__client_message__free_unpacked(q, NULL);
+    take_lane(d);
+    d->peer_bytes = zmq_msg_size(&id);
+    MUST(d->peer_bytes <= (int)sizeof d->peer);
+    memcpy(d->peer, zmq_msg_data(&id), d->peer_bytes);
+    take_message(d, &id, zmq_msg_data(&m), zmq_msg_size(&m), &frame);
+    if (d->way.memory)
+        d->way.n_received++;
+    take_lane(d);
     zmq_msg_close(&id);
     zmq_msg_close(&m);
     zmq_msg_close(&frame);
@@ -297,6 +364,7 @@ static void take_side(struct fake_daemon *d, int fd)
 {
     struct ws_side_request q;
     struct ws_side_reply r = {.data_offset = 0};
+    int passed = -1;
     union {
         struct cmsghdr h;
         char b[CMSG_SPACE(sizeof(int))];
@@ -324,24 +392,47 @@ static void take_side(struct fake_daemon *d, int fd)
         d->segments[r.segment].fd = s;
         d->segments[r.segment].map = map;
         d->segments[r.segment].bytes = q.bytes;
+        passed = s;
+    } else if (d->lane && q.kind == WS_SIDE_LANE && !d->way.memory) {
+        passed = memfd_create("fake", MFD_CLOEXEC);
+        MUST(passed >= 0 && ftruncate(passed, sizeof(struct ws_lane_memory)) == 0);
+        MUST(ws_lane_map(&d->way, passed, false) == 0);
+    } else if (d->way.memory && q.kind == WS_SIDE_BELL) {
+        int pair[2];
+        MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        d->way.bell = pair[0];
+        passed = pair[1];
+    }
+    if (passed >= 0) {
         m.msg_control = &control;
         m.msg_controllen = sizeof control;
         control.h = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof s), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.h), &s, sizeof s);
+            .cmsg_len = CMSG_LEN(sizeof passed), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.h), &passed, sizeof passed);
     }
     sendmsg(fd, &m, MSG_NOSIGNAL);
+    if (q.kind == WS_SIDE_LANE || q.kind == WS_SIDE_BELL)
+        close(passed);
 }
 
 static void *run(void *arg)
 {
     struct fake_daemon *d = arg;
     while (!d->stop) {
-        zmq_pollitem_t p[10] = {{.socket = d->router, .events = d->paused ? 0 : ZMQ_POLLIN},
+        zmq_pollitem_t p[11] = {{.socket = d->router, .events = d->paused ? 0 : ZMQ_POLLIN},
                                 {.fd = d->side_listen, .events = ZMQ_POLLIN}};
         for (int i = 0; i < d->n_side; i++)
             p[2 + i] = (zmq_pollitem_t){.fd = d->side_fds[i], .events = ZMQ_POLLIN};
-        zmq_poll(p, 2 + d->n_side, 10);
+        if (d->way.bell >= 0)
+            p[2 + d->n_side] =
+                (zmq_pollitem_t){.fd = d->way.bell, .events = d->paused ? 0 : ZMQ_POLLIN};
+        int n = zmq_poll(p, 2 + d->n_side + (d->way.bell >= 0), 10);
+        send_late(d);
+        if (n > 0 && d->way.bell >= 0 && p[2 + d->n_side].revents && !d->paused) {
+            if (!ws_lane_hear(&d->way))
+                d->way.bell = (close(d->way.bell), -1);
+            take_lane(d);
+        }
         if (p[0].revents && !d->paused)
             take(d);
         for (int i = 0; i < d->n_side; i++)
@@ -366,6 +457,7 @@ void fake_daemon_start(struct fake_daemon *d)
     d->side_listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     MUST(bind(d->side_listen, (struct sockaddr *)&a, sizeof a) == 0 &&
          listen(d->side_listen, 8) == 0);
+    d->way.bell = -1;
     MUST((d->ctx = zmq_ctx_new()) && (d->router = zmq_socket(d->ctx, ZMQ_ROUTER)));
     int zero = 0;
     zmq_setsockopt(d->router, ZMQ_LINGER, &zero, sizeof zero);
@@ -379,6 +471,7 @@ void fake_daemon_stop(struct fake_daemon *d)
 {
     d->stop = true;
     pthread_join(d->thread, NULL);
+    ws_lane_end(&d->way);
     close(d->side_listen);
     for (int i = 0; i < d->n_side; i++)
         close(d->side_fds[i]);

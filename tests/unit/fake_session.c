@@ -166,8 +166,9 @@ ws_err ws_session_memory_close(uint64_t address)
     return ws_session_mem_free(address);
 }
 /* The fake daemon can't take over pages of the program. */
-ws_err ws_session_host_adopt(void *p, uint64_t bytes)
+ws_err ws_session_host_adopt(void *p, uint64_t bytes, bool must_map)
 {
+    (void)must_map;
     ws_err r = answer();
     return r ? r : WS__ERROR__NOT_SUPPORTED;
 }

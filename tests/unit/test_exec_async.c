@@ -176,6 +176,79 @@ static void test_copies_arrive(void **state)
         assert_int_equal(out[t], 1000 + (t ^ 63));
 }
 
+/* 16 words of shared memory reduced into global ones, and into shared ones with an mbarrier told. */
+static void test_bulk_reductions(void **state)
+{
+    static const struct {
+        const char *word;
+        uint32_t want;
+    } ops[] = {{"add.u32", 5 + 12}, {"and.b32", 5 & 12}, {"or.b32", 5 | 12},  {"xor.b32", 5 ^ 12},
+               {"inc.u32", 6},      {"dec.u32", 4},      {"min.s32", 5},      {"max.u32", 12},
+               {"add.f32", 17},     {"add.u64", 17},     {"add.noftz.f16", 1}};
+    (void)state;
+    for (size_t k = 0; k < WS_ARRAY_SIZE(ops); k++) {
+        bool real = strstr(ops[k].word, ".f32"), wide = strstr(ops[k].word, "64"),
+             half = strstr(ops[k].word, ".f16");
+        struct fix f;
+        char ptx[2048], body[1024];
+        fix_init(&f);
+        /* a word of 5 in out, of 12 in shared memory; as floats, as the low words of 64 bits, as two halves 1.0 and 2.0 */
+        snprintf(body, sizeof body,
+                 "mov.u32 %%r0, s; mad.lo.u32 %%r1, %%t, 4, %%r0; and.b32 %%r4, %%t, %d; mov.u32 "
+                 "%%r2, %s; mov.u32 %%r3, %s;\n"
+                 "setp.ne.u32 %%q2, %%r4, 0; selp.b32 %%r2, 0, %%r2, %%q2; selp.b32 %%r3, 0, %%r3, "
+                 "%%q2;\n"
+                 "st.shared.u32 [%%r1], %%r2; st.global.u32 [%%p], %%r3; bar.sync 0; setp.ne.u32 "
+                 "%%q1, %%t, 0; @%%q1 bra OUT;\n"
+                 "cp.reduce.async.bulk.global.shared::cta.bulk_group.%s [%%o], [%%r0], 64; "
+                 "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nOUT:",
+                 wide,
+                 real   ? "0x41400000"
+                 : half ? "0x40003c00"
+                        : "12",
+                 real   ? "0x40a00000"
+                 : half ? "0x3c003c00"
+                        : "5",
+                 ops[k].word);
+        static const char around[] = KERNEL("BODY");
+        const char *at = strstr(around, "BODY");
+        snprintf(ptx, sizeof ptx, "%.*s%s%s", (int)(at - around), around, body, at + 4);
+        uint32_t *out = run(&f, ptx, 16, WS_DEV_OK);
+        for (uint32_t t = 0; t < 16; t++) {
+            float v;
+            memcpy(&v, &out[t], 4);
+            if (real)
+                assert_true(v == 17.0f);
+            else if (half)
+                assert_int_equal(out[t], 0x42004000); /* 3.0, 2.0 */
+            else
+                assert_int_equal(out[t], wide && t % 2 ? 0 : ops[k].want);
+        }
+        fix_deinit(&f);
+    }
+}
+
+static void test_stores_that_tell(void **state)
+{
+    uint32_t *out = run(
+        *state,
+        KERNEL(
+            "mov.u32 %r0, s; mov.u32 %r1, b; setp.eq.u32 %q1, %t, 0; @%q1 mbarrier.init.shared.b64 "
+            "[b], 1; bar.sync 0;\n"
+            "@%q1 mbarrier.arrive.expect_tx.shared.b64 _, [b], 1280; mad.lo.u32 %r2, %t, 16, %r0; "
+            "bar.sync 0;\n"
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r2], {%t, %r0, 7, 8}, "
+            "[%r1];\n"
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
+            "[%r0+1028], %t, [%r1];\n"
+            "WAIT: mbarrier.try_wait.parity.shared.b64 %q2, [b], 0; @!%q2 bra WAIT;\n"
+            "ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2]; ld.shared.u32 %r7, [%r0+1028];\n"
+            "mul.lo.u32 %r3, %r3, %r6; mad.lo.u32 %r3, %r7, 1000, %r3; st.global.u32 [%p], %r3;"),
+        64, WS_DEV_OK);
+    for (uint32_t t = 0; t < 64; t++) /* %t * 8, and the sum of 0 to 63 */
+        assert_int_equal(out[t], 2016 * 1000 + 8 * t);
+}
+
 static void test_cluster_of_one(void **state)
 {
     uint32_t *out = run(
@@ -219,11 +292,12 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_phases),          T(test_bulk_copy),
-        T(test_incomplete),      T(test_too_many_arrivals),
-        T(test_copy_zfill),      T(test_copies_arrive),
-        T(test_cluster_of_one),  T(test_the_clusters_barrier_has_no_number),
-        T(test_faults),          T(test_faults_outside),
+        T(test_phases),           T(test_bulk_copy),
+        T(test_incomplete),       T(test_too_many_arrivals),
+        T(test_copy_zfill),       T(test_bulk_reductions),
+        T(test_stores_that_tell), T(test_copies_arrive),
+        T(test_cluster_of_one),   T(test_the_clusters_barrier_has_no_number),
+        T(test_faults),           T(test_faults_outside),
         T(test_faults_mbarrier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static int in_child(void (*scenario)(struct fake_daemon *), struct fake_daemon *
     return status;
 }
 
-static void run_case(void (*scenario)(struct fake_daemon *), struct fake_daemon options,
+static void run_once(void (*scenario)(struct fake_daemon *), struct fake_daemon options,
                      const char *want_log)
 {
     char log[8192];
@@ -70,6 +70,16 @@ static void run_case(void (*scenario)(struct fake_daemon *), struct fake_daemon 
         fail_msg("log lacks \"%s\": %s", want_log, log);
     if (!want_log && log[0])
         fail_msg("log is not empty: %s", log);
+}
+
+/* Through ZeroMQ alone, and with a lane. */
+static void run_case(void (*scenario)(struct fake_daemon *), struct fake_daemon options,
+                     const char *want_log)
+{
+    run_once(scenario, options, want_log);
+    options.lane = true;
+    if (!options.no_side)
+        run_once(scenario, options, want_log);
 }
 
 static void start(struct fake_daemon *d)
@@ -639,7 +649,7 @@ static void fork_before(struct fake_daemon *d)
 }
 __attribute__((unused)) static void test_fork_before_connecting(void **state)
 {
-    run_case(fork_before, (struct fake_daemon){0}, NULL);
+    run_once(fork_before, (struct fake_daemon){0}, NULL);
 }
 
 static void test_fork_after_connecting(void **state)
