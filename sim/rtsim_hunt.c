@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "sim/random.h"
-#include "sim/rt_hunt.h"
+#include "sim/rtsim_hunt.h"
 
-static int64_t longest_period(const struct ws_rt_set *s)
+static int64_t longest_period(const struct ws_rtsim_set *s)
 {
     int64_t longest = 0;
     for (int i = 0; i < s->n_tasks; i++)
@@ -19,13 +19,13 @@ static int64_t longest_period(const struct ws_rt_set *s)
     return longest;
 }
 
-static void anywhere(struct ws_random *r, const struct ws_rt_set *s, int64_t *offsets)
+static void anywhere(struct ws_random *r, const struct ws_rtsim_set *s, int64_t *offsets)
 {
     for (int i = 0; i < s->n_tasks; i++)
         offsets[i] = ws_random_integer(r, 0, s->tasks[i].period - 1);
 }
 
-static void crowded(struct ws_random *r, const struct ws_rt_set *s, int64_t *offsets,
+static void crowded(struct ws_random *r, const struct ws_rtsim_set *s, int64_t *offsets,
                     int64_t moment)
 {
     int64_t spread = (int64_t)(ws_random_unit(r) * ws_random_unit(r) * 20.0 * (double)s->per_ms);
@@ -36,7 +36,7 @@ static void crowded(struct ws_random *r, const struct ws_rt_set *s, int64_t *off
     }
 }
 
-static void nudged(struct ws_random *r, const struct ws_rt_set *s, int64_t *offsets,
+static void nudged(struct ws_random *r, const struct ws_rtsim_set *s, int64_t *offsets,
                    const int64_t *best)
 {
     memcpy(offsets, best, (size_t)s->n_tasks * sizeof(*offsets));
@@ -49,14 +49,15 @@ static void nudged(struct ws_random *r, const struct ws_rt_set *s, int64_t *offs
     }
 }
 
-static void take(const struct ws_rt_set *s, const int64_t *bounds, const struct ws_rt_result *one,
-                 struct ws_rt_prey *ret, double *ret_ratio, int *ret_task)
+static void take(const struct ws_rtsim_set *s, const int64_t *bounds,
+                 const struct ws_rtsim_result *one, struct ws_rtsim_prey *ret, double *ret_ratio,
+                 int *ret_task)
 {
     *ret_ratio = 0;
     *ret_task = -1;
     for (int i = 0; i < s->n_tasks; i++) {
-        const struct ws_rt_task_result *t = &one->tasks[i];
-        struct ws_rt_task_result *all = &ret->tasks[i];
+        const struct ws_rtsim_task_result *t = &one->tasks[i];
+        struct ws_rtsim_task_result *all = &ret->tasks[i];
         all->n_jobs += t->n_jobs;
         all->n_missed += t->n_missed;
         all->n_finished += t->n_finished;
@@ -79,8 +80,8 @@ static void take(const struct ws_rt_set *s, const int64_t *bounds, const struct 
     ret->n_scanned++;
 }
 
-int ws_rt_hunt(struct ws_rt *rt, const struct ws_rt_set *set, const int64_t *bounds,
-               const struct ws_rt_hunt *h, struct ws_rt_prey *ret)
+int ws_rtsim_hunt(struct ws_rtsim *rt, const struct ws_rtsim_set *set, const int64_t *bounds,
+                  const struct ws_rtsim_hunt *h, struct ws_rtsim_prey *ret)
 {
     static const int shares[] = {1000, 1000, 1000, 800, 500, 100};
     static const int slacks[] = {0, 0, 0, 50, 300};
@@ -97,11 +98,15 @@ int ws_rt_hunt(struct ws_rt *rt, const struct ws_rt_set *set, const int64_t *bou
     ret->n_jobs = ret->n_events = ret->n_scanned = 0;
     int e = 0;
     for (int k = 0; k < h->n_runs && !e; k++) {
-        struct ws_rt_scenario s = {.offsets = offsets,
-                                   .horizon = longest * h->n_periods,
-                                   .exec_permille = 1000,
-                                   .seed = ws_random_next(&r)};
-        if (k > 0) {
+        struct ws_rtsim_scenario s = {.offsets = offsets,
+                                      .horizon =
+                                          h->horizon > 0 ? h->horizon : longest * h->n_periods,
+                                      .exec_permille = 1000,
+                                      .seed = ws_random_next(&r)};
+        if (k == 0) { /* as the set has it */
+            for (size_t i = 0; i < n; i++)
+                offsets[i] = set->tasks[i].offset;
+        } else {
             int64_t kind = ws_random_integer(&r, 0, 3);
             s.exec_permille = shares[ws_random_integer(&r, 0, WS_ARRAY_SIZE(shares) - 1)];
             s.slack_permille = slacks[ws_random_integer(&r, 0, WS_ARRAY_SIZE(slacks) - 1)];
@@ -120,8 +125,8 @@ int ws_rt_hunt(struct ws_rt *rt, const struct ws_rt_set *set, const int64_t *bou
             if (h->full_length)
                 s.exec_permille = 1000;
         }
-        struct ws_rt_result one;
-        if ((e = ws_rt_run(rt, &s, NULL, &one)))
+        struct ws_rtsim_result one;
+        if ((e = ws_rtsim_run(rt, &s, NULL, &one)))
             break;
         double ratio;
         int task;

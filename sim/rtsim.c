@@ -23,7 +23,7 @@
 
 #include "policy/policy.h"
 #include "sim/random.h"
-#include "sim/rt.h"
+#include "sim/rtsim.h"
 
 enum step_kind {
     STEP_CPU,
@@ -67,7 +67,7 @@ struct actor {
 struct core {
     int task; /* -1: idle */
     int64_t since;
-    enum ws_rt_span what;
+    enum ws_rtsim_span what;
 };
 
 struct gpu {
@@ -77,9 +77,9 @@ struct gpu {
     bool free_switch; /* the next switch is part of the update that was just paid */
 };
 
-struct ws_rt {
-    const struct ws_rt_set *set;
-    struct ws_rt_config config;
+struct ws_rtsim {
+    const struct ws_rtsim_set *set;
+    struct ws_rtsim_config config;
     const struct ws_policy_ops *ops;
     struct ws_policy *policy;
     struct ws_policy_gpu_type type;
@@ -102,20 +102,20 @@ struct ws_rt {
     int64_t timer; /* of the policy; INT64_MAX: none */
     int64_t now, horizon;
     struct ws_random random;
-    const struct ws_rt_scenario *scenario;
-    const struct ws_rt_observer *observer;
-    struct ws_rt_task_result *results;
+    const struct ws_rtsim_scenario *scenario;
+    const struct ws_rtsim_observer *observer;
+    struct ws_rtsim_task_result *results;
     int64_t *core_busy;
     bool *listed;
-    struct ws_rt_result total;
+    struct ws_rtsim_result total;
     int error;
 };
 enum { LOCK_FREE = -1, LOCK_DAEMON = -2 };
 
 /* ---- sets ---- */
-int ws_rt_set_init(struct ws_rt_set *s, int n_tasks)
+int ws_rtsim_set_init(struct ws_rtsim_set *s, int n_tasks)
 {
-    *s = (struct ws_rt_set){.n_tasks = n_tasks, .n_cores = 1, .n_sms = 1, .per_ms = 1000};
+    *s = (struct ws_rtsim_set){.n_tasks = n_tasks, .n_cores = 1, .n_sms = 1, .per_ms = 1000};
     s->tasks = calloc(n_tasks > 0 ? (size_t)n_tasks : 1, sizeof(*s->tasks));
     if (!s->tasks) {
         s->n_tasks = 0;
@@ -124,9 +124,9 @@ int ws_rt_set_init(struct ws_rt_set *s, int n_tasks)
     return 0;
 }
 
-int ws_rt_set_segments(struct ws_rt_set *s, int i, int n)
+int ws_rtsim_set_segments(struct ws_rtsim_set *s, int i, int n)
 {
-    struct ws_rt_task *t = &s->tasks[i];
+    struct ws_rtsim_task *t = &s->tasks[i];
     free(t->cpu);
     free(t->segments);
     t->n_segments = 0;
@@ -138,24 +138,24 @@ int ws_rt_set_segments(struct ws_rt_set *s, int i, int n)
     return 0;
 }
 
-void ws_rt_set_deinit(struct ws_rt_set *s)
+void ws_rtsim_set_deinit(struct ws_rtsim_set *s)
 {
     for (int i = 0; i < s->n_tasks; i++) {
         free(s->tasks[i].cpu);
         free(s->tasks[i].segments);
     }
     free(s->tasks);
-    *s = WS_RT_SET_NULL;
+    *s = WS_RTSIM_SET_NULL;
 }
 
 static bool in_time(int64_t t)
 {
-    return t >= 0 && t <= WS_RT_TIME_MAX;
+    return t >= 0 && t <= WS_RTSIM_TIME_MAX;
 }
 
-static const char *check_task(const struct ws_rt_set *s, int i, char *buf, size_t bytes)
+static const char *check_task(const struct ws_rtsim_set *s, int i, char *buf, size_t bytes)
 {
-    const struct ws_rt_task *t = &s->tasks[i];
+    const struct ws_rtsim_task *t = &s->tasks[i];
     const char *what = NULL;
     if (t->core < 0 || t->core >= s->n_cores) {
         snprintf(buf, bytes, "tasks[%d]: core %d, but there are %d cores", i, t->core, s->n_cores);
@@ -165,7 +165,7 @@ static const char *check_task(const struct ws_rt_set *s, int i, char *buf, size_
         what = "the period must be above 0";
     else if (!in_time(t->deadline) || !in_time(t->offset) || !in_time(t->jitter))
         what = "deadline, offset and jitter must not be negative";
-    else if (t->n_segments < 0 || t->n_segments > WS_RT_SEGMENTS_MAX || !t->cpu)
+    else if (t->n_segments < 0 || t->n_segments > WS_RTSIM_SEGMENTS_MAX || !t->cpu)
         what = "too many GPU segments";
     else if (t->best_effort < (i > 0 && s->tasks[i - 1].best_effort))
         what = "real-time after best effort: tasks must stand in decreasing priority";
@@ -174,13 +174,13 @@ static const char *check_task(const struct ws_rt_set *s, int i, char *buf, size_
         what = "tasks must stand in decreasing priority";
     int64_t total = 0;
     for (int k = 0; !what && k <= t->n_segments; k++) {
-        struct ws_rt_segment none = {0};
-        const struct ws_rt_segment *g = k < t->n_segments ? &t->segments[k] : &none;
+        struct ws_rtsim_segment none = {0};
+        const struct ws_rtsim_segment *g = k < t->n_segments ? &t->segments[k] : &none;
         if (!in_time(t->cpu[k]) || !in_time(g->before) || !in_time(g->kernel) || !in_time(g->after))
             what = "times must not be negative";
         else
             total += t->cpu[k] + g->before + g->kernel + g->after;
-        if (total > WS_RT_TIME_MAX)
+        if (total > WS_RTSIM_TIME_MAX)
             what = "its times are too long";
     }
     if (!what && total == 0)
@@ -190,12 +190,12 @@ static const char *check_task(const struct ws_rt_set *s, int i, char *buf, size_
     return what ? buf : NULL;
 }
 
-const char *ws_rt_check(const struct ws_rt_set *s, char *buf, size_t bytes)
+const char *ws_rtsim_check(const struct ws_rtsim_set *s, char *buf, size_t bytes)
 {
     const char *what = NULL;
-    if (s->n_tasks < 1 || s->n_tasks > WS_RT_TASKS_MAX)
+    if (s->n_tasks < 1 || s->n_tasks > WS_RTSIM_TASKS_MAX)
         what = "no tasks, or too many";
-    else if (s->n_cores < 1 || s->n_cores > WS_RT_CORES_MAX)
+    else if (s->n_cores < 1 || s->n_cores > WS_RTSIM_CORES_MAX)
         what = "cores: from 1 to 256 are wanted";
     else if (s->n_sms < 1 || s->n_sms > WS_SM_MAX)
         what = "SMs: from 1 to 256 are wanted";
@@ -215,20 +215,21 @@ const char *ws_rt_check(const struct ws_rt_set *s, char *buf, size_t bytes)
     return NULL;
 }
 
-static const char *const policy_names[_WS_RT_POLICY_N] = {[WS_RT_RR] = "rr",
-                                                          [WS_RT_GCAPS] = "gcaps",
-                                                          [WS_RT_STGM] = "stgm",
-                                                          [WS_RT_MPCP] = "mpcp",
-                                                          [WS_RT_FMLP] = "fmlp+"};
-static const char *const hold_names[_WS_RT_HOLD_N] = {
-    [WS_RT_HOLD_WORK] = "work", [WS_RT_HOLD_COMMAND] = "command", [WS_RT_HOLD_CALLS] = "calls"};
+static const char *const policy_names[_WS_RTSIM_POLICY_N] = {[WS_RTSIM_RR] = "rr",
+                                                             [WS_RTSIM_GCAPS] = "gcaps",
+                                                             [WS_RTSIM_STGM] = "stgm",
+                                                             [WS_RTSIM_MPCP] = "mpcp",
+                                                             [WS_RTSIM_FMLP] = "fmlp+"};
+static const char *const hold_names[_WS_RTSIM_HOLD_N] = {[WS_RTSIM_HOLD_WORK] = "work",
+                                                         [WS_RTSIM_HOLD_COMMAND] = "command",
+                                                         [WS_RTSIM_HOLD_CALLS] = "calls"};
 
-const char *ws_rt_policy_name(enum ws_rt_policy p)
+const char *ws_rtsim_policy_name(enum ws_rtsim_policy p)
 {
     return policy_names[p];
 }
 
-const char *ws_rt_hold_name(enum ws_rt_hold h)
+const char *ws_rtsim_hold_name(enum ws_rtsim_hold h)
 {
     return hold_names[h];
 }
@@ -241,14 +242,14 @@ static int find(const char *const *names, int n, const char *name)
     return -1;
 }
 
-int ws_rt_policy_find(const char *name)
+int ws_rtsim_policy_find(const char *name)
 {
-    return find(policy_names, _WS_RT_POLICY_N, name);
+    return find(policy_names, _WS_RTSIM_POLICY_N, name);
 }
 
-int ws_rt_hold_find(const char *name)
+int ws_rtsim_hold_find(const char *name)
 {
-    return find(hold_names, _WS_RT_HOLD_N, name);
+    return find(hold_names, _WS_RTSIM_HOLD_N, name);
 }
 
 /* ---- the program of a task ---- */
@@ -257,34 +258,34 @@ static void add(struct actor *a, enum step_kind kind, int segment, int64_t lengt
     a->steps[a->n_steps++] = (struct step){kind, segment, length};
 }
 
-static void add_segment(const struct ws_rt *rt, struct actor *a, int k,
-                        const struct ws_rt_segment *g)
+static void add_segment(const struct ws_rtsim *rt, struct actor *a, int k,
+                        const struct ws_rtsim_segment *g)
 {
     switch (rt->config.policy) {
-    case WS_RT_STGM:
+    case WS_RTSIM_STGM:
         add(a, STEP_BOOST, k, 0);
         add(a, STEP_COPY_IN, k, g->before);
         add(a, STEP_GPU, k, g->kernel);
         add(a, STEP_COPY_OUT, k, g->after);
         add(a, STEP_UNBOOST, k, 0);
         return;
-    case WS_RT_MPCP:
-    case WS_RT_FMLP:
+    case WS_RTSIM_MPCP:
+    case WS_RTSIM_FMLP:
         add(a, STEP_LOCK, k, 0);
         add(a, STEP_CPU, k, g->before);
         add(a, STEP_GPU, k, g->kernel);
         add(a, STEP_CPU, k, g->after);
         add(a, STEP_UNLOCK, k, 0);
         return;
-    case WS_RT_GCAPS:
-        if (rt->config.hold == WS_RT_HOLD_CALLS)
+    case WS_RTSIM_GCAPS:
+        if (rt->config.hold == WS_RTSIM_HOLD_CALLS)
             add(a, STEP_BEGIN, k, 0);
         add(a, STEP_CPU, k, g->before);
-        if (rt->config.hold != WS_RT_HOLD_CALLS)
+        if (rt->config.hold != WS_RTSIM_HOLD_CALLS)
             add(a, STEP_BEGIN, k, 0);
         add(a, STEP_GPU, k, g->kernel);
         if (rt->config.hold ==
-            WS_RT_HOLD_WORK) /* the daemon closes; the call itself costs as much */
+            WS_RTSIM_HOLD_WORK) /* the daemon closes; the call itself costs as much */
             add(a, STEP_CPU, k, rt->set->epsilon);
         else
             add(a, STEP_END, k, 0);
@@ -297,9 +298,9 @@ static void add_segment(const struct ws_rt *rt, struct actor *a, int k,
     }
 }
 
-static int make_program(struct ws_rt *rt, int i)
+static int make_program(struct ws_rtsim *rt, int i)
 {
-    const struct ws_rt_task *t = &rt->set->tasks[i];
+    const struct ws_rtsim_task *t = &rt->set->tasks[i];
     struct actor *a = &rt->actors[i];
     a->steps = calloc((size_t)t->n_segments * 6 + 2, sizeof(*a->steps));
     if (!a->steps)
@@ -314,24 +315,24 @@ static int make_program(struct ws_rt *rt, int i)
 }
 
 /* ---- the policy object ---- */
-static const char *policy_object(const struct ws_rt_config *c)
+static const char *policy_object(const struct ws_rtsim_config *c)
 {
-    static const char *const names[_WS_RT_POLICY_N] = {[WS_RT_RR] = "rr",
-                                                       [WS_RT_GCAPS] = "gcaps",
-                                                       [WS_RT_STGM] = "stgm",
-                                                       [WS_RT_MPCP] = "fifo",
-                                                       [WS_RT_FMLP] = "fifo"};
+    static const char *const names[_WS_RTSIM_POLICY_N] = {[WS_RTSIM_RR] = "rr",
+                                                          [WS_RTSIM_GCAPS] = "gcaps",
+                                                          [WS_RTSIM_STGM] = "stgm",
+                                                          [WS_RTSIM_MPCP] = "fifo",
+                                                          [WS_RTSIM_FMLP] = "fifo"};
     return c->policy_name ? c->policy_name : names[c->policy];
 }
 
-static int make_policy(struct ws_rt *rt)
+static int make_policy(struct ws_rtsim *rt)
 {
     static const char *const rr[] = {"slice=0", NULL}, *const mpcp[] = {"order=priority", NULL};
     const char *const *options = rt->config.policy_options;
     if (!options && !rt->config.policy_name)
-        options = rt->config.policy == WS_RT_RR     ? rr
-                  : rt->config.policy == WS_RT_MPCP ? mpcp
-                                                    : NULL;
+        options = rt->config.policy == WS_RTSIM_RR     ? rr
+                  : rt->config.policy == WS_RTSIM_MPCP ? mpcp
+                                                       : NULL;
     char error[200];
     rt->ops = ws_policy_find(policy_object(&rt->config));
     if (!rt->ops)
@@ -340,9 +341,9 @@ static int make_policy(struct ws_rt *rt)
     return r > 0 ? -EINVAL : r;
 }
 
-static void describe(struct ws_rt *rt)
+static void describe(struct ws_rtsim *rt)
 {
-    const struct ws_rt_set *s = rt->set;
+    const struct ws_rtsim_set *s = rt->set;
     double per_ms = (double)s->per_ms;
     rt->type = (struct ws_policy_gpu_type){.name = "gpu",
                                            .n_sm = s->n_sms,
@@ -355,7 +356,7 @@ static void describe(struct ws_rt *rt)
         if (!s->tasks[i].best_effort)
             lowest = s->tasks[i].priority;
     for (int i = 0; i < s->n_tasks; i++) {
-        const struct ws_rt_task *t = &s->tasks[i];
+        const struct ws_rtsim_task *t = &s->tasks[i];
         rt->policy_tasks[i] = (struct ws_policy_task){
             .id = t->id,
             .name = "",
@@ -380,12 +381,13 @@ static void describe(struct ws_rt *rt)
                                            .n_tasks = s->n_tasks};
 }
 
-int ws_rt_new(struct ws_rt **ret, const struct ws_rt_set *set, const struct ws_rt_config *config)
+int ws_rtsim_new(struct ws_rtsim **ret, const struct ws_rtsim_set *set,
+                 const struct ws_rtsim_config *config)
 {
     char why[128];
-    if (ws_rt_check(set, why, sizeof(why)))
+    if (ws_rtsim_check(set, why, sizeof(why)))
         return -EINVAL;
-    struct ws_rt *rt = calloc(1, sizeof(*rt));
+    struct ws_rtsim *rt = calloc(1, sizeof(*rt));
     if (!rt)
         return -ENOMEM;
     size_t n = (size_t)set->n_tasks;
@@ -409,7 +411,7 @@ int ws_rt_new(struct ws_rt **ret, const struct ws_rt_set *set, const struct ws_r
     if (!r)
         r = make_policy(rt);
     if (r) {
-        ws_rt_free(rt);
+        ws_rtsim_free(rt);
         return r;
     }
     describe(rt);
@@ -417,7 +419,7 @@ int ws_rt_new(struct ws_rt **ret, const struct ws_rt_set *set, const struct ws_r
     return 0;
 }
 
-struct ws_rt *ws_rt_free(struct ws_rt *rt)
+struct ws_rtsim *ws_rtsim_free(struct ws_rtsim *rt)
 {
     if (!rt)
         return NULL;
@@ -440,7 +442,7 @@ struct ws_rt *ws_rt_free(struct ws_rt *rt)
 }
 
 /* ---- requests ---- */
-static int request_of(const struct ws_rt *rt, int task)
+static int request_of(const struct ws_rtsim *rt, int task)
 {
     for (int j = 0; j < rt->n_requests; j++)
         if (rt->jobs[j].task == task)
@@ -448,14 +450,14 @@ static int request_of(const struct ws_rt *rt, int task)
     return -1;
 }
 
-static bool is_listed(const struct ws_rt *rt, int task)
+static bool is_listed(const struct ws_rtsim *rt, int task)
 {
     int j = request_of(rt, task);
     return j >= 0 && rt->jobs[j].state == WS_JOB_RUNNING;
 }
 
 /* Reports a change of what the GPU was given. */
-static void show_list(struct ws_rt *rt)
+static void show_list(struct ws_rtsim *rt)
 {
     if (!rt->observer || !rt->observer->list)
         return;
@@ -465,7 +467,7 @@ static void show_list(struct ws_rt *rt)
     rt->observer->list(rt->observer->arg, rt->now, rt->listed);
 }
 
-static bool carry_out(struct ws_rt *rt, const struct ws_policy_decision *d)
+static bool carry_out(struct ws_rtsim *rt, const struct ws_policy_decision *d)
 {
     if (d->kind == WS_DECIDE_TIMER) {
         int64_t at = (int64_t)(d->at * (double)rt->set->per_ms + 0.5);
@@ -491,7 +493,7 @@ static bool carry_out(struct ws_rt *rt, const struct ws_policy_decision *d)
 }
 
 /* Asks the policy. Return: whether something changed. */
-static bool ask(struct ws_rt *rt, const struct ws_policy_event *event)
+static bool ask(struct ws_rtsim *rt, const struct ws_policy_event *event)
 {
     struct ws_policy_snapshot s = {.system = &rt->system,
                                    .now = (double)rt->now / (double)rt->set->per_ms,
@@ -518,7 +520,7 @@ static bool ask(struct ws_rt *rt, const struct ws_policy_event *event)
     return changed;
 }
 
-static bool open_request(struct ws_rt *rt, int task, enum ws_job_part part)
+static bool open_request(struct ws_rtsim *rt, int task, enum ws_job_part part)
 {
     uint64_t seq = ++rt->seq;
     rt->actors[task].come = rt->now;
@@ -540,7 +542,7 @@ static bool open_request(struct ws_rt *rt, int task, enum ws_job_part part)
     return ask(rt, &e);
 }
 
-static bool close_request(struct ws_rt *rt, int task)
+static bool close_request(struct ws_rtsim *rt, int task)
 {
     int j = request_of(rt, task);
     if (j < 0)
@@ -564,12 +566,12 @@ static bool close_request(struct ws_rt *rt, int task)
 }
 
 /* ---- steps ---- */
-static const struct step *step_of(const struct ws_rt *rt, int i)
+static const struct step *step_of(const struct ws_rtsim *rt, int i)
 {
     return &rt->actors[i].steps[rt->actors[i].step];
 }
 
-static int64_t drawn(struct ws_rt *rt, int64_t length)
+static int64_t drawn(struct ws_rtsim *rt, int64_t length)
 {
     int low = rt->scenario->exec_permille;
     if (low >= 1000 || length == 0)
@@ -579,7 +581,7 @@ static int64_t drawn(struct ws_rt *rt, int64_t length)
 }
 
 /* Comes to its step: wants the core, unless it is one that needs none. */
-static void enter(struct ws_rt *rt, int i)
+static void enter(struct ws_rtsim *rt, int i)
 {
     struct actor *a = &rt->actors[i];
     const struct step *s = step_of(rt, i);
@@ -591,10 +593,10 @@ static void enter(struct ws_rt *rt, int i)
     a->gpu_left = s->kind == STEP_GPU ? drawn(rt, s->length) : 0;
 }
 
-static void start_job(struct ws_rt *rt, int i)
+static void start_job(struct ws_rtsim *rt, int i)
 {
     struct actor *a = &rt->actors[i];
-    const struct ws_rt_task *t = &rt->set->tasks[i];
+    const struct ws_rtsim_task *t = &rt->set->tasks[i];
     a->release = a->next_release;
     int64_t late =
         rt->scenario->slack_permille
@@ -607,9 +609,9 @@ static void start_job(struct ws_rt *rt, int i)
     enter(rt, i);
 }
 
-static void count_response(struct ws_rt *rt, int i, int64_t response, bool finished)
+static void count_response(struct ws_rtsim *rt, int i, int64_t response, bool finished)
 {
-    struct ws_rt_task_result *r = &rt->results[i];
+    struct ws_rtsim_task_result *r = &rt->results[i];
     int64_t deadline = rt->set->tasks[i].deadline;
     bool missed = deadline > 0 && response > deadline;
     if (!finished && !missed)
@@ -627,7 +629,7 @@ static void count_response(struct ws_rt *rt, int i, int64_t response, bool finis
     }
 }
 
-static void next_step(struct ws_rt *rt, int i)
+static void next_step(struct ws_rtsim *rt, int i)
 {
     struct actor *a = &rt->actors[i];
     if (++a->step < a->n_steps) {
@@ -642,13 +644,13 @@ static void next_step(struct ws_rt *rt, int i)
         start_job(rt, i);
 }
 
-static void wait_off_core(struct ws_rt *rt, int i)
+static void wait_off_core(struct ws_rtsim *rt, int i)
 {
     rt->actors[i].state = rt->config.busy ? SPIN : ASLEEP;
 }
 
 /* The run list changed, or not, by a call of task @i, which holds its lock. */
-static void update(struct ws_rt *rt, int i, bool changed)
+static void update(struct ws_rtsim *rt, int i, bool changed)
 {
     struct actor *a = &rt->actors[i];
     if (!changed || rt->set->epsilon == 0) {
@@ -665,7 +667,7 @@ static void update(struct ws_rt *rt, int i, bool changed)
     rt->gpu.free_switch = true;
 }
 
-static void wake_lock_waiters(struct ws_rt *rt)
+static void wake_lock_waiters(struct ws_rtsim *rt)
 {
     rt->lock_holder = LOCK_FREE;
     for (int i = 0; i < rt->set->n_tasks; i++)
@@ -676,7 +678,7 @@ static void wake_lock_waiters(struct ws_rt *rt)
 }
 
 /* gcaps, hold work: the daemon sees that the work of task @i is done. */
-static void hand_on(struct ws_rt *rt, int i)
+static void hand_on(struct ws_rtsim *rt, int i)
 {
     rt->actors[i].closing = false;
     if (!close_request(rt, i) || rt->set->epsilon == 0)
@@ -688,23 +690,24 @@ static void hand_on(struct ws_rt *rt, int i)
     rt->gpu.switch_left = 0;
     rt->gpu.free_switch = true;
     if (rt->observer && rt->observer->span)
-        rt->observer->span(rt->observer->arg, WS_RT_SPAN_UPDATE, -1, i, rt->now, rt->daemon_until);
+        rt->observer->span(rt->observer->arg, WS_RTSIM_SPAN_UPDATE, -1, i, rt->now,
+                           rt->daemon_until);
 }
 
 /* The GPU work of @i is done. */
-static void gpu_done(struct ws_rt *rt, int i)
+static void gpu_done(struct ws_rtsim *rt, int i)
 {
     struct actor *a = &rt->actors[i];
     a->on_gpu = false;
-    if (rt->config.policy == WS_RT_GCAPS)
-        a->closing = rt->config.hold == WS_RT_HOLD_WORK;
-    else if (rt->config.policy == WS_RT_RR || rt->config.policy == WS_RT_STGM)
+    if (rt->config.policy == WS_RTSIM_GCAPS)
+        a->closing = rt->config.hold == WS_RTSIM_HOLD_WORK;
+    else if (rt->config.policy == WS_RTSIM_RR || rt->config.policy == WS_RTSIM_STGM)
         close_request(rt, i);
     next_step(rt, i);
 }
 
 /* Whether @i has something to do now that takes no time of its own; @on_core: it has its core. */
-static bool can_act(const struct ws_rt *rt, int i, bool on_core)
+static bool can_act(const struct ws_rtsim *rt, int i, bool on_core)
 {
     const struct actor *a = &rt->actors[i];
     if (a->state != READY || a->entered)
@@ -721,7 +724,7 @@ static bool can_act(const struct ws_rt *rt, int i, bool on_core)
     }
 }
 
-static void act(struct ws_rt *rt, int i)
+static void act(struct ws_rtsim *rt, int i)
 {
     struct actor *a = &rt->actors[i];
     const struct step *s = step_of(rt, i);
@@ -768,14 +771,14 @@ static void act(struct ws_rt *rt, int i)
         a->entered = true;
         a->on_gpu = true;
         wait_off_core(rt, i);
-        if (rt->config.policy == WS_RT_RR || rt->config.policy == WS_RT_STGM)
+        if (rt->config.policy == WS_RTSIM_RR || rt->config.policy == WS_RTSIM_STGM)
             open_request(rt, i, WS_PART_KERNEL);
         return;
     }
 }
 
 /* Requests that were granted: the lock, the copy engine; and kernels of no length. */
-static bool grant(struct ws_rt *rt, int i)
+static bool grant(struct ws_rtsim *rt, int i)
 {
     struct actor *a = &rt->actors[i];
     if ((a->state != ASLEEP && a->state != SPIN) || !a->entered || a->wants_lock)
@@ -801,7 +804,7 @@ static bool grant(struct ws_rt *rt, int i)
         a->state = READY;
         return true;
     case STEP_GPU:
-        if (a->gpu_left > 0 || (rt->config.policy != WS_RT_GCAPS && !is_listed(rt, i)))
+        if (a->gpu_left > 0 || (rt->config.policy != WS_RTSIM_GCAPS && !is_listed(rt, i)))
             return false;
         gpu_done(rt, i);
         return true;
@@ -817,7 +820,7 @@ static bool wants_core(const struct actor *a)
 }
 
 /* Whether @a goes before @b on their core; @b has it now or comes first in the set. */
-static bool goes_before(const struct ws_rt *rt, int a, int b)
+static bool goes_before(const struct ws_rtsim *rt, int a, int b)
 {
     const struct actor *x = &rt->actors[a], *y = &rt->actors[b];
     if ((x->state == UPDATE) != (y->state == UPDATE))
@@ -826,7 +829,7 @@ static bool goes_before(const struct ws_rt *rt, int a, int b)
         return x->boosted;
     if (x->boosted)
         return x->boost_seq < y->boost_seq;
-    const struct ws_rt_task *t = &rt->set->tasks[a], *u = &rt->set->tasks[b];
+    const struct ws_rtsim_task *t = &rt->set->tasks[a], *u = &rt->set->tasks[b];
     if (t->best_effort != u->best_effort)
         return u->best_effort;
     if (t->best_effort)
@@ -834,7 +837,7 @@ static bool goes_before(const struct ws_rt *rt, int a, int b)
     return t->priority != u->priority ? t->priority > u->priority : x->release < y->release;
 }
 
-static void choose(struct ws_rt *rt)
+static void choose(struct ws_rtsim *rt)
 {
     for (int c = 0; c < rt->set->n_cores; c++) {
         int t = rt->cores[c].task;
@@ -848,18 +851,18 @@ static void choose(struct ws_rt *rt)
     }
 }
 
-static enum ws_rt_span span_of(const struct ws_rt *rt, int i)
+static enum ws_rtsim_span span_of(const struct ws_rtsim *rt, int i)
 {
     const struct actor *a = &rt->actors[i];
     if (a->state == SPIN)
-        return WS_RT_SPAN_SPIN;
+        return WS_RTSIM_SPAN_SPIN;
     if (a->state == UPDATE)
-        return WS_RT_SPAN_UPDATE;
+        return WS_RTSIM_SPAN_UPDATE;
     enum step_kind k = step_of(rt, i)->kind;
-    return k == STEP_COPY_IN || k == STEP_COPY_OUT ? WS_RT_SPAN_COPY : WS_RT_SPAN_CPU;
+    return k == STEP_COPY_IN || k == STEP_COPY_OUT ? WS_RTSIM_SPAN_COPY : WS_RTSIM_SPAN_CPU;
 }
 
-static void flush_core(struct ws_rt *rt, int c)
+static void flush_core(struct ws_rtsim *rt, int c)
 {
     struct core *core = &rt->cores[c];
     if (core->task >= 0 && core->since < rt->now && rt->observer && rt->observer->span)
@@ -868,11 +871,11 @@ static void flush_core(struct ws_rt *rt, int c)
 }
 
 /* The cores are the chosen ones' from now on. */
-static void dispatch(struct ws_rt *rt)
+static void dispatch(struct ws_rtsim *rt)
 {
     for (int c = 0; c < rt->set->n_cores; c++) {
         int i = rt->chosen[c];
-        enum ws_rt_span what = i >= 0 ? span_of(rt, i) : WS_RT_SPAN_CPU;
+        enum ws_rtsim_span what = i >= 0 ? span_of(rt, i) : WS_RTSIM_SPAN_CPU;
         if (i == rt->cores[c].task && what == rt->cores[c].what)
             continue;
         flush_core(rt, c);
@@ -882,7 +885,7 @@ static void dispatch(struct ws_rt *rt)
 }
 
 /* Does one thing that takes no time. Return: false if there is none. */
-static bool settle_one(struct ws_rt *rt)
+static bool settle_one(struct ws_rtsim *rt)
 {
     choose(rt);
     for (int i = 0; i < rt->set->n_tasks; i++) {
@@ -903,12 +906,12 @@ static bool settle_one(struct ws_rt *rt)
 }
 
 /* ---- the GPU ---- */
-static bool has_work(const struct ws_rt *rt, int i)
+static bool has_work(const struct ws_rtsim *rt, int i)
 {
     return rt->actors[i].on_gpu && rt->actors[i].gpu_left > 0 && is_listed(rt, i);
 }
 
-static int n_working(const struct ws_rt *rt)
+static int n_working(const struct ws_rtsim *rt)
 {
     int n = 0;
     for (int j = 0; j < rt->n_requests; j++)
@@ -917,20 +920,21 @@ static int n_working(const struct ws_rt *rt)
     return n;
 }
 
-static int64_t switch_cost(struct ws_rt *rt, int to)
+static int64_t switch_cost(struct ws_rtsim *rt, int to)
 {
     bool free_switch = rt->gpu.free_switch;
     rt->gpu.free_switch = false;
     if (to == rt->gpu.last || rt->gpu.last < 0 || free_switch) /* the first context is there */
         return 0;
-    return rt->config.policy == WS_RT_RR || rt->config.policy == WS_RT_GCAPS ? rt->set->theta : 0;
+    return rt->config.policy == WS_RTSIM_RR || rt->config.policy == WS_RTSIM_GCAPS ? rt->set->theta
+                                                                                   : 0;
 }
 
 /* Whose turn it is. */
-static void choose_context(struct ws_rt *rt)
+static void choose_context(struct ws_rtsim *rt)
 {
     struct gpu *g = &rt->gpu;
-    if (rt->config.policy == WS_RT_STGM || rt->now < g->stalled_until)
+    if (rt->config.policy == WS_RTSIM_STGM || rt->now < g->stalled_until)
         return;
     int n = n_working(rt);
     if (g->current >= 0 && has_work(rt, g->current)) {
@@ -954,11 +958,11 @@ static void choose_context(struct ws_rt *rt)
     }
 }
 
-static int64_t next_gpu_event(const struct ws_rt *rt)
+static int64_t next_gpu_event(const struct ws_rtsim *rt)
 {
     const struct gpu *g = &rt->gpu;
     int64_t next = INT64_MAX;
-    if (rt->config.policy == WS_RT_STGM) {
+    if (rt->config.policy == WS_RTSIM_STGM) {
         for (int j = 0; j < rt->n_requests; j++) {
             int i = rt->jobs[j].task;
             if (has_work(rt, i))
@@ -976,21 +980,21 @@ static int64_t next_gpu_event(const struct ws_rt *rt)
     return n_working(rt) > 1 ? WS_MIN(next, rt->now + g->slice_left) : next;
 }
 
-static void gpu_span(struct ws_rt *rt, enum ws_rt_span what, int i, int64_t dt)
+static void gpu_span(struct ws_rtsim *rt, enum ws_rtsim_span what, int i, int64_t dt)
 {
     if (rt->observer && rt->observer->span)
         rt->observer->span(rt->observer->arg, what, -1, i, rt->now, rt->now + dt);
 }
 
-static void advance_gpu(struct ws_rt *rt, int64_t dt)
+static void advance_gpu(struct ws_rtsim *rt, int64_t dt)
 {
     struct gpu *g = &rt->gpu;
-    if (rt->config.policy == WS_RT_STGM) {
+    if (rt->config.policy == WS_RTSIM_STGM) {
         bool any = false;
         for (int j = 0; j < rt->n_requests; j++)
             if (has_work(rt, rt->jobs[j].task)) {
                 rt->actors[rt->jobs[j].task].gpu_left -= dt;
-                gpu_span(rt, WS_RT_SPAN_GPU, rt->jobs[j].task, dt);
+                gpu_span(rt, WS_RTSIM_SPAN_GPU, rt->jobs[j].task, dt);
                 any = true;
             }
         rt->total.gpu_busy += any ? dt : 0;
@@ -1001,11 +1005,11 @@ static void advance_gpu(struct ws_rt *rt, int64_t dt)
     } else if (g->current >= 0 && g->switch_left > 0) {
         g->switch_left -= dt;
         rt->total.gpu_switching += dt;
-        gpu_span(rt, WS_RT_SPAN_SWITCH, g->current, dt);
+        gpu_span(rt, WS_RTSIM_SPAN_SWITCH, g->current, dt);
     } else if (g->current >= 0) {
         rt->actors[g->current].gpu_left -= dt;
         rt->total.gpu_busy += dt;
-        gpu_span(rt, WS_RT_SPAN_GPU, g->current, dt);
+        gpu_span(rt, WS_RTSIM_SPAN_GPU, g->current, dt);
         g->slice_left -= dt;
         if (g->slice_left <= 0 && n_working(rt) <= 1) /* alone, its slices follow each other */
             g->slice_left += (-g->slice_left / rt->set->slice + 1) * rt->set->slice;
@@ -1013,7 +1017,7 @@ static void advance_gpu(struct ws_rt *rt, int64_t dt)
 }
 
 /* ---- time ---- */
-static int64_t next_event(const struct ws_rt *rt)
+static int64_t next_event(const struct ws_rtsim *rt)
 {
     int64_t next = next_gpu_event(rt);
     for (int c = 0; c < rt->set->n_cores; c++) {
@@ -1031,7 +1035,7 @@ static int64_t next_event(const struct ws_rt *rt)
     return WS_MIN(next, rt->timer);
 }
 
-static void advance(struct ws_rt *rt, int64_t dt)
+static void advance(struct ws_rtsim *rt, int64_t dt)
 {
     advance_gpu(rt, dt);
     for (int c = 0; c < rt->set->n_cores; c++) {
@@ -1041,14 +1045,14 @@ static void advance(struct ws_rt *rt, int64_t dt)
         rt->core_busy[c] += dt;
         if (rt->actors[i].state != SPIN)
             rt->actors[i].left -= dt;
-        if (rt->cores[c].what == WS_RT_SPAN_COPY)
+        if (rt->cores[c].what == WS_RTSIM_SPAN_COPY)
             rt->total.copying += dt;
     }
     rt->now += dt;
 }
 
 /* What came to its end at this moment. First all that gives something back, then who goes on. */
-static void complete(struct ws_rt *rt)
+static void complete(struct ws_rtsim *rt)
 {
     if (rt->lock_holder == LOCK_DAEMON && rt->daemon_until <= rt->now)
         wake_lock_waiters(rt);
@@ -1085,10 +1089,10 @@ static void complete(struct ws_rt *rt)
             start_job(rt, i);
 }
 
-static int reset(struct ws_rt *rt, const struct ws_rt_scenario *scenario,
-                 const struct ws_rt_observer *observer)
+static int reset(struct ws_rtsim *rt, const struct ws_rtsim_scenario *scenario,
+                 const struct ws_rtsim_observer *observer)
 {
-    const struct ws_rt_set *s = rt->set;
+    const struct ws_rtsim_set *s = rt->set;
     rt->scenario = scenario;
     rt->observer = observer;
     rt->now = 0;
@@ -1098,7 +1102,7 @@ static int reset(struct ws_rt *rt, const struct ws_rt_scenario *scenario,
     rt->error = 0;
     rt->lock_holder = LOCK_FREE;
     rt->gpu = (struct gpu){.current = -1, .last = -1};
-    rt->total = (struct ws_rt_result){.tasks = rt->results, .core_busy = rt->core_busy};
+    rt->total = (struct ws_rtsim_result){.tasks = rt->results, .core_busy = rt->core_busy};
     memset(rt->results, 0, (size_t)s->n_tasks * sizeof(*rt->results));
     memset(rt->core_busy, 0, (size_t)s->n_cores * sizeof(*rt->core_busy));
     ws_random_init(&rt->random, scenario->seed);
@@ -1117,8 +1121,8 @@ static int reset(struct ws_rt *rt, const struct ws_rt_scenario *scenario,
     return r > 0 ? -EINVAL : r;
 }
 
-int ws_rt_run(struct ws_rt *rt, const struct ws_rt_scenario *scenario,
-              const struct ws_rt_observer *observer, struct ws_rt_result *ret)
+int ws_rtsim_run(struct ws_rtsim *rt, const struct ws_rtsim_scenario *scenario,
+                 const struct ws_rtsim_observer *observer, struct ws_rtsim_result *ret)
 {
     int r = reset(rt, scenario, observer);
     if (r)
