@@ -220,7 +220,7 @@ static void redeal(struct dealing *x)
     struct ws_dispatch *d = x->d;
     d->did_redeal = true;
     d->redealt_at = x->now;
-    for (uint32_t sm = 0; x->pool < d->n_blocks; sm = (sm + 1) % d->n_sms)
+    for (uint32_t sm = 0; x->pool < d->n_blocks; sm = sm + 1 < d->n_sms ? sm + 1 : 0)
         if (d->sms[sm].redealt)
             give(d, sm, x->pool++);
 }
