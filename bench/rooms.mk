@@ -12,3 +12,8 @@ bench_bench_server_LDADD = $(WSCLIENT_LDADD)
 BENCHES += bench/bench_models
 bench_bench_models_SOURCES = bench/bench_models.c
 bench_bench_models_LDADD = $(POLICY_LIBS) $(MODELS_LIBS)
+BENCHES += bench/bench_sim
+bench_bench_sim_SOURCES = bench/bench_sim.c
+bench_bench_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
+bench_bench_sim_LDADD = $(SIM_LIBS)
+EXTRA_DIST += bench/sbeet_loop.py
