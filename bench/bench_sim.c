@@ -70,8 +70,9 @@ static bool run_python(struct sample *sets)
     for (int i = 0; i < N_SETS; i++)
         put_set(f, &sets[i], i);
     fclose(f);
-    snprintf(command, sizeof(command), "python3 '%s/bench/sbeet_loop.py' '%s/models/measured.def' < %s",
-             WS_SRCDIR, WS_SRCDIR, path);
+    snprintf(command, sizeof(command),
+             "python3 '%s/bench/sbeet_loop.py' '%s/models/measured.def' < %s", WS_SRCDIR, WS_SRCDIR,
+             path);
     FILE *p = popen(command, "r");
     int n = 0;
     for (; p && n < N_SETS && fgets(line, sizeof(line), p); n++) {
@@ -120,7 +121,8 @@ int main(void)
     bool compared = run_python(sets);
     printf("sbeet-mg, rtx3070@24 and t400, %d s: time of one run\n"
            "%6s %9s %8s %12s %12s %12s %10s\n",
-           DURATION_MS / 1000, "U", "jobs", "missed", "events us", "ticks us", "Python ms", "ratio");
+           DURATION_MS / 1000, "U", "jobs", "missed", "events us", "ticks us", "Python ms",
+           "ratio");
     for (int i = 0; i < N_SETS; i++) {
         printf("%6.1f %9" PRIu64 " %8" PRIu64 " %12.1f %12.1f ", sets[i].util, sets[i].released,
                sets[i].missed, sets[i].events_s * 1e6, sets[i].ticks_s * 1e6);
@@ -133,7 +135,8 @@ int main(void)
         ws_sbeet_set_deinit(&sets[i].set);
     }
     if (compared)
-        printf("all: Python %.2f s, ticks %.2f ms: %.0f times\n", python, ours * 1e3, python / ours);
+        printf("all: Python %.2f s, ticks %.2f ms: %.0f times\n", python, ours * 1e3,
+               python / ours);
     ws_gpus_deinit(&gpus);
     return 0;
 }

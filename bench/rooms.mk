@@ -17,3 +17,7 @@ bench_bench_sim_SOURCES = bench/bench_sim.c
 bench_bench_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 bench_bench_sim_LDADD = $(SIM_LIBS)
 EXTRA_DIST += bench/sbeet_loop.py
+BENCHES += bench/bench_policy
+bench_bench_policy_SOURCES = bench/bench_policy.c
+bench_bench_policy_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_policy_LDADD = $(SIM_LIBS)
