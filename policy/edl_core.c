@@ -30,7 +30,7 @@ struct ws_edl_counts ws_edl_counts(const struct ws_policy *p)
 
 bool ws_edl_is(const struct ws_policy_ops *ops)
 {
-    return ops->decide == ws_edl_decide;
+    return ops->free == ws_edl_free;
 }
 
 int ws_edl_make(struct ws_policy **ret, const struct ws_edl_rule *rule,

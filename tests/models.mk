@@ -12,3 +12,7 @@ check_PROGRAMS += tests/unit/test_ptx_count
 TESTS += tests/unit/test_ptx_count
 tests_unit_test_ptx_count_SOURCES = tests/unit/test_ptx_count.c
 tests_unit_test_ptx_count_LDADD = $(MODELS_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_models_dvfs
+TESTS += tests/unit/test_models_dvfs
+tests_unit_test_models_dvfs_SOURCES = tests/unit/test_models_dvfs.c
+tests_unit_test_models_dvfs_LDADD = $(MODELS_LIBS) $(TEST_LDADD)
