@@ -120,10 +120,10 @@ static int insert(struct ws_va *v, uint64_t va, uint64_t bytes)
     return 0;
 }
 
-static int grow(struct ws_va *v, uint64_t need)
+static int grow(struct ws_va *v, uint64_t need, uint64_t align)
 {
     struct ws_va_extent run;
-    uint64_t want = (need + WS_VA_GAP_BYTES + WS_VA_GRANULE_BYTES - 1) / WS_VA_GRANULE_BYTES;
+    uint64_t want = (need + align + WS_VA_GAP_BYTES + WS_VA_GRANULE_BYTES - 1) / WS_VA_GRANULE_BYTES;
     int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof *v->runs);
     if (!r)
         r = want > v->pool->n ? ws_raise(-ENOMEM) : pool_take(v->pool, (uint32_t)want, &run);
@@ -140,22 +140,38 @@ static int grow(struct ws_va *v, uint64_t need)
     return 0;
 }
 
-static bool take(struct ws_va *v, uint64_t need, uint64_t *ret_va)
+/* Cuts [skip, skip + need) out of extent @i. What is before stays an extent, and so does what is behind. */
+static bool cut(struct ws_va *v, size_t i, uint64_t skip, uint64_t need)
+{
+    if (skip && ws_grow((void **)&v->free, &v->cap_free, v->n_free + 1, sizeof *v->free))
+        return false;
+    struct ws_va_extent *e = &v->free[i];
+    struct ws_va_extent behind = {e->va + skip + need, e->bytes - skip - need};
+    e->bytes = skip;
+    if (!skip && behind.bytes) {
+        *e = behind;
+    } else if (skip && behind.bytes) {
+        memmove(e + 2, e + 1, (v->n_free - i - 1) * sizeof *e);
+        e[1] = behind;
+        v->n_free++;
+    } else if (!skip) {
+        memmove(e, e + 1, (v->n_free - i - 1) * sizeof *e);
+        v->n_free--;
+    }
+    v->hint = skip ? i + 1 : i;
+    return true;
+}
+
+static bool take(struct ws_va *v, uint64_t need, uint64_t align, uint64_t *ret_va)
 {
     for (size_t k = 0; k < v->n_free; k++) {
         size_t i = (v->hint + k) % v->n_free;
-        struct ws_va_extent *e = &v->free[i];
-        if (e->bytes < need)
+        const struct ws_va_extent *e = &v->free[i];
+        uint64_t va = WS_ALIGN_UP(e->va, align), skip = va - e->va;
+        if (e->bytes < skip || e->bytes - skip < need)
             continue;
-        *ret_va = e->va;
-        e->va += need;
-        e->bytes -= need;
-        v->hint = i;
-        if (!e->bytes) {
-            memmove(e, e + 1, (v->n_free - i - 1) * sizeof *e);
-            v->n_free--;
-        }
-        return true;
+        *ret_va = va;
+        return cut(v, i, skip, need);
     }
     return false;
 }
@@ -165,12 +181,13 @@ int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va)
     if (!bytes || bytes > WS_VA_LAST - WS_VA_FIRST)
         return -EINVAL;
     uint64_t need = WS_ALIGN_UP(bytes, WS_VA_ALIGN_BYTES) + WS_VA_GAP_BYTES;
-    if (take(v, need, ret_va))
+    uint64_t align = bytes >= WS_VA_BIG_BYTES ? WS_VA_BIG_ALIGN_BYTES : WS_VA_ALIGN_BYTES;
+    if (take(v, need, align, ret_va))
         return 0;
-    int r = grow(v, need);
+    int r = grow(v, need, align);
     if (r)
         return ws_forward(r);
-    return take(v, need, ret_va) ? 0 : ws_raise(-ENOMEM);
+    return take(v, need, align, ret_va) ? 0 : ws_raise(-ENOMEM);
 }
 
 void ws_va_free(struct ws_va *v, uint64_t va, uint64_t bytes)

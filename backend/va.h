@@ -12,6 +12,8 @@
 #define WS_VA_GAP_BYTES                                                                            \
     UINT64_C(65536) /* never mapped, between any two allocations: an overrun is seen */
 enum { WS_VA_ALIGN_BYTES = 512 };
+/* Allocations from here on begin where NVIDIA's driver lets them begin, at its large pages: some programs rely on that. */
+enum { WS_VA_BIG_BYTES = 1 << 20, WS_VA_BIG_ALIGN_BYTES = 2 << 20 };
 
 struct ws_va_pool {
     uint8_t *taken; /* [n] */

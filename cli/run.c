@@ -147,13 +147,31 @@ static int set_preload(const char *lib)
     return r;
 }
 
+/* Puts first the folder where our library has the driver's names: for programs that look for the driver's file themselves
+ * (ctypes.util.find_library), or whose dlopen() isn't ours (RTLD_DEEPBIND). It is the same file, so it isn't loaded twice. */
+static int set_library_path(const char *lib)
+{
+    const char *old = getenv("LD_LIBRARY_PATH");
+    const char *slash = strrchr(lib, '/');
+    int dir = slash ? (int)(slash - lib) : 0;
+    char *value = NULL;
+    if (!slash || (old && strstr(old, "/wattshare-driver")))
+        return 0;
+    if (asprintf(&value, "%.*s/wattshare-driver%s%s", dir, lib, old && *old ? ":" : "",
+                 old ? old : "") < 0)
+        return -1;
+    int r = setenv("LD_LIBRARY_PATH", value, 1);
+    free(value);
+    return r;
+}
+
 static int set_environment(const struct run_options *o, const char *endpoint)
 {
     char *lib =
         ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
     int r = -1;
     if (lib)
-        r = set_preload(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
+        r = set_preload(lib) || set_library_path(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
             (o->task && setenv(WS_ENV_TASK, o->task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;

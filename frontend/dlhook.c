@@ -8,15 +8,19 @@
  * from the caller's own call: the exported symbol is a few instructions that let C code choose the name and the target, and
  * then jump there. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/macros.h"
 #include "frontend/compilers.h"
 #include "frontend/frontend.h"
+#include "frontend/toolkit.h"
 
 struct choice {
     const char *name;
@@ -138,6 +142,33 @@ static void *open_then_scan(const char *name, int mode)
     return h;
 }
 
+/* Is @name that of a compiler as a library, without a folder? Where it lies is then told by LD_LIBRARY_PATH or ldconfig's list;
+ * programs that need only the driver and a compiler are often run where neither knows of the toolkit. */
+static bool is_compiler(const char *name)
+{
+    return !strncmp(name, "libnvrtc.so", 11) || !strncmp(name, "libnvJitLink.so", 15) ||
+           !strncmp(name, "libnvvm.so", 10);
+}
+
+/* As the real one; then in the toolkit's folders. The caller's RUNPATH is lost on this road, too. */
+static void *open_compiler(const char *name, int mode)
+{
+    static const char *const folders[] = {"lib64", "nvvm/lib64"};
+    const char *const homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
+    const size_t n = WS_ARRAY_SIZE(folders);
+    void *h = real(name, mode);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(homes) * n && !h; i++) {
+        char path[PATH_MAX];
+        const char *home = homes[i / n];
+        if (home && *home &&
+            snprintf(path, sizeof path, "%s/%s/%s", home, folders[i % n], name) < PATH_MAX)
+            h = real(path, mode);
+    }
+    if (h && !ws_redirect_early())
+        ws_redirect_scan();
+    return h;
+}
+
 struct choice ws_dlopen_choose(const char *name, int mode, const void *caller)
 {
     pthread_once(&once, find_real);
@@ -154,7 +185,10 @@ struct choice ws_dlopen_choose(const char *name, int mode, const void *caller)
                    stranger);
             c.target = (void *)refuse;
         }
+        ws_toolkit_opened(name);
         c.name = "libcuda.so.1";
+    } else if (name && is_compiler(name)) {
+        c.target = (void *)open_compiler;
     } else if (!ws_redirect_early()) {
         c.target = (void *)open_then_scan;
     }

@@ -9,5 +9,5 @@ FACADE_SOURCES = frontend/entrypoints.def frontend/entrypoints.c frontend/errors
 	frontend/drv_ctx.c frontend/drv_device.c frontend/drv_exec.c frontend/drv_init.c frontend/drv_memory.c frontend/drv_module.c \
 	frontend/drv_stream.c frontend/drv_library.c frontend/jit.h frontend/jit.c frontend/rt_library.c frontend/nvrtc.c frontend/compilers.h frontend/compilers.c frontend/nvjitlink.c frontend/drv_link.c frontend/link_image.h frontend/link_image.c \
 	frontend/link_inputs.h frontend/link_inputs.c frontend/limits.h frontend/limits.c frontend/drv_coredump.c frontend/logs.c frontend/pool.h frontend/pool.c frontend/drv_pool.c \
-	frontend/advice.h frontend/advice.c frontend/batch.h frontend/batch.c frontend/rt_unified.c frontend/drv_unified.c \
+	frontend/advice.h frontend/advice.c frontend/batch.h frontend/batch.c frontend/rt_unified.c frontend/rt_before13.h frontend/rt_before13.c frontend/drv_unified.c \
 	frontend/vmm.h frontend/vmm.c frontend/drv_vmm.c frontend/ipc.h frontend/ipc.c frontend/peers.c frontend/rt_ipc.c frontend/drv_ipc.c

@@ -29,6 +29,9 @@ void ws_redirect_scan(void);
 bool ws_redirect_early(void);
 /* If the code at @address belongs to a CUDA runtime that could not be redirected: the name of its file; else NULL. */
 const char *ws_redirect_stranger(const void *address);
+/* The toolkit (toolkit.h) that the object was built with that holds the code at @address; 0: it doesn't tell, or there is none.
+ * *ret_newest: the newest of all objects. */
+int ws_redirect_toolkit(const void *address, int *ret_newest);
 /* Writes jumps over the entry points found in the symbols of one file. @image, @bytes: the file; @base: where it is loaded;
  * @find: gives the replacement for a name, or NULL. Return: number redirected, WS_REDIRECT_…, or a negative error. */
 enum {

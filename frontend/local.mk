@@ -3,7 +3,7 @@ include frontend/facade.mk
 include frontend/graph.mk
 noinst_LIBRARIES += frontend/libfrontend.a
 frontend_libfrontend_a_SOURCES = frontend/session.h frontend/channel.h frontend/entrypoints.h frontend/frontend.h \
-	frontend/init.c frontend/redirect.c frontend/dlhook.c frontend/zmq_load.h frontend/zmq_load.c \
+	frontend/init.c frontend/redirect.c frontend/toolkit.h frontend/toolkit.c frontend/dlhook.c frontend/zmq_load.h frontend/zmq_load.c \
 	frontend/channel_private.h frontend/channel.c frontend/channel_open.c frontend/channel_segment.c frontend/channel_lane.c \
 	frontend/idtab.h frontend/idtab.c frontend/image.h frontend/image.c frontend/session_private.h frontend/session.c \
 	frontend/session_gate.c \
@@ -19,4 +19,15 @@ frontend_libwattshare_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.
 	-Wl,--whole-archive,frontend/libfrontend.a,--no-whole-archive
 frontend_libwattshare_so_LDADD = $(FRONTEND_LIBS)
 frontend_libwattshare_so_DEPENDENCIES = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(top_srcdir)/frontend/wattshare.map
+# A folder where the library has the driver's file names (cli/run.c puts it into LD_LIBRARY_PATH).
+frontend/wattshare-driver/stamp: frontend/libwattshare.so
+	$(AM_V_GEN)$(MKDIR_P) frontend/wattshare-driver && cd frontend/wattshare-driver && \
+		ln -sf ../libwattshare.so libcuda.so.1 && ln -sf ../libwattshare.so libcuda.so && : >stamp
+all-local: frontend/wattshare-driver/stamp
+CLEANFILES += frontend/wattshare-driver/libcuda.so.1 frontend/wattshare-driver/libcuda.so frontend/wattshare-driver/stamp
+install-exec-hook:
+	$(MKDIR_P) $(DESTDIR)$(wslibdir)/wattshare-driver
+	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare.so $(DESTDIR)$(wslibdir)/wattshare-driver/$$n || exit 1; done
+uninstall-hook:
+	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver
 EXTRA_DIST += frontend/wattshare.map frontend/README.md

@@ -573,16 +573,18 @@ int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool
 
 /* ---- attributes ---- */
 
+static int largest_block(const Ws__Kernel *k, const Ws__Device *d)
+{
+    return k->max_threads_per_block ? (int)k->max_threads_per_block : (int)d->max_threads_per_block;
+}
+
 int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
 {
     const Ws__Kernel *k = ws_function_info(f->function);
     const Ws__Device *d = ws_session_device(f->mod->device);
     switch (attribute) {
     case 0: /* largest block */
-        *ret = k->max_threads_per_block ? (int)k->max_threads_per_block
-                                        : (int)d->max_threads_per_block;
-        if (k->n_regs && *ret > (int)(d->regs_per_sm / k->n_regs))
-            *ret = (int)(d->regs_per_sm / k->n_regs) & ~31;
+        *ret = largest_block(k, d);
         break;
     case 1:
         *ret = (int)k->static_shared_bytes;
@@ -594,7 +596,8 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
         *ret = (int)k->local_bytes;
         break;
     case 4:
-        *ret = (int)k->n_regs;
+        /* An estimate, so it must agree with the largest block, which isn't. */
+        *ret = (int)WS_MIN(k->n_regs, d->regs_per_sm / largest_block(k, d));
         break;
     case 5: /* CUDA's "PTX version" is the architecture that the PTX is for */
         *ret = (int)k->sm;

@@ -34,6 +34,7 @@
 #include "base/log.h"
 #include "base/elf.h"
 #include "frontend/entrypoints.h"
+#include "frontend/toolkit.h"
 
 enum { JUMP_BYTES = 14, NEAR_JUMP_BYTES = 5, PAGE = 4096, EXIT_CANNOT_RUN = 126 };
 #define CURE "build it with nvcc's -cudart shared, or don't strip it"
@@ -251,6 +252,7 @@ struct object {
     uintptr_t base, first, last;
     const void *phdr;
     bool stranger;
+    int toolkit; /* toolkit.h */
     char *name;
 };
 static struct object *objects;
@@ -293,6 +295,7 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
     if (image == MAP_FAILED)
         return;
     int r = ws_redirect_object(image, st.st_size, o->base, ws_entrypoint_find, &n_failed);
+    o->toolkit = ws_toolkit_of_file(image, st.st_size);
     munmap(image, st.st_size);
     if (r == WS_REDIRECT_NONE)
         return;
@@ -414,6 +417,21 @@ const char *ws_redirect_stranger(const void *address)
             name = objects[i].name;
     pthread_mutex_unlock(&lock);
     return name;
+}
+
+int ws_redirect_toolkit(const void *address, int *ret_newest)
+{
+    uintptr_t a = (uintptr_t)address;
+    int own = 0;
+    *ret_newest = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_objects; i++) {
+        *ret_newest = WS_MAX(*ret_newest, objects[i].toolkit);
+        if (a >= objects[i].first && a < objects[i].last)
+            own = objects[i].toolkit;
+    }
+    pthread_mutex_unlock(&lock);
+    return own;
 }
 
 /* ---- objects loaded later ---- */

@@ -73,9 +73,6 @@ WS_RT_STREAM_API(cudaStreamGetCaptureInfo_v3, _ptsz,
         *n = i.n_deps;
     return code;
 }
-WS_RT_ALIAS(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_v3)
-WS_RT_ALIAS(cudaStreamGetCaptureInfo_ptsz, cudaStreamGetCaptureInfo_v3_ptsz)
-
 WS_RT_STREAM_API(cudaStreamGetCaptureInfo_v2, _ptsz,
                  (void *stream, int *status, unsigned long long *id, struct ws_graph **graph,
                   struct ws_node *const **deps, size_t *n),
@@ -85,7 +82,7 @@ WS_RT_STREAM_API(cudaStreamGetCaptureInfo_v2, _ptsz,
                        : cudaStreamGetCaptureInfo_v3)(stream, status, id, graph, deps, NULL, n);
 }
 
-WS_RT_STREAM_API(cudaStreamUpdateCaptureDependencies, _ptsz,
+WS_RT_STREAM_API(cudaStreamUpdateCaptureDependencies_v2, _ptsz,
                  (void *stream, struct ws_node *const *deps, const struct cuda_edge_data *data,
                   size_t n, unsigned flags),
                  (stream, deps, data, n, flags))
@@ -94,7 +91,6 @@ WS_RT_STREAM_API(cudaStreamUpdateCaptureDependencies, _ptsz,
     WS_RT_STREAM(id, stream, per_thread, device);
     return ws_rt_record(ws_capture_update(id, deps, data, n, flags));
 }
-WS_RT_ALIAS(cudaStreamUpdateCaptureDependencies_v2, cudaStreamUpdateCaptureDependencies)
 
 WS_RT_API(cudaThreadExchangeStreamCaptureMode, (int *mode))
 {

@@ -68,34 +68,31 @@ WS_RT_API(cudaGraphGetRootNodes, (struct ws_graph * g, struct ws_node **ret, siz
 }
 
 /* Names with _v2 are CUDA 12's, with the parameters that the plain names have since CUDA 13. */
-WS_RT_API(cudaGraphGetEdges, (struct ws_graph * g, struct ws_node **from, struct ws_node **to,
+WS_RT_API(cudaGraphGetEdges_v2, (struct ws_graph * g, struct ws_node **from, struct ws_node **to,
                               struct cuda_edge_data *data, size_t *n))
 {
     WS_RT_ENTER(device);
     (void)device;
     return ws_rt_record(ws_graph_edges(g, from, to, data, n));
 }
-WS_RT_ALIAS(cudaGraphGetEdges_v2, cudaGraphGetEdges)
 
-WS_RT_API(cudaGraphNodeGetDependencies,
+WS_RT_API(cudaGraphNodeGetDependencies_v2,
           (struct ws_node * n, struct ws_node **ret, struct cuda_edge_data *data, size_t *n_ret))
 {
     WS_RT_ENTER(device);
     (void)device;
     return ws_rt_record(ws_node_neighbours(n, false, ret, data, n_ret));
 }
-WS_RT_ALIAS(cudaGraphNodeGetDependencies_v2, cudaGraphNodeGetDependencies)
 
-WS_RT_API(cudaGraphNodeGetDependentNodes,
+WS_RT_API(cudaGraphNodeGetDependentNodes_v2,
           (struct ws_node * n, struct ws_node **ret, struct cuda_edge_data *data, size_t *n_ret))
 {
     WS_RT_ENTER(device);
     (void)device;
     return ws_rt_record(ws_node_neighbours(n, true, ret, data, n_ret));
 }
-WS_RT_ALIAS(cudaGraphNodeGetDependentNodes_v2, cudaGraphNodeGetDependentNodes)
 
-WS_RT_API(cudaGraphAddDependencies,
+WS_RT_API(cudaGraphAddDependencies_v2,
           (struct ws_graph * g, struct ws_node *const *from, struct ws_node *const *to,
            const struct cuda_edge_data *data, size_t n))
 {
@@ -104,9 +101,8 @@ WS_RT_API(cudaGraphAddDependencies,
     CHECK(ws_graph_valid(g));
     return ws_rt_record(ws_graph_add_edges(g, from, to, data, n));
 }
-WS_RT_ALIAS(cudaGraphAddDependencies_v2, cudaGraphAddDependencies)
 
-WS_RT_API(cudaGraphRemoveDependencies,
+WS_RT_API(cudaGraphRemoveDependencies_v2,
           (struct ws_graph * g, struct ws_node *const *from, struct ws_node *const *to,
            const struct cuda_edge_data *data, size_t n))
 {
@@ -115,7 +111,6 @@ WS_RT_API(cudaGraphRemoveDependencies,
     CHECK(ws_graph_valid(g));
     return ws_rt_record(ws_graph_remove_edges(g, from, to, data, n));
 }
-WS_RT_ALIAS(cudaGraphRemoveDependencies_v2, cudaGraphRemoveDependencies)
 
 WS_RT_API(cudaGraphDestroyNode, (struct ws_node * n))
 {

@@ -149,14 +149,13 @@ WS_RT_API(cudaGraphAddEmptyNode,
 
 /* ---- any kind ---- */
 
-WS_RT_API(cudaGraphAddNode,
+WS_RT_API(cudaGraphAddNode_v2,
           (struct ws_node * *ret, struct ws_graph *g, struct ws_node *const *deps,
            const struct cuda_edge_data *data, size_t n_deps, struct cuda_node_params *p))
 {
     FILL(ws_content_any(&c, p));
     return ws_rt_record(code ? code : ws_content_add(&c, g, deps, data, n_deps, ret));
 }
-WS_RT_ALIAS(cudaGraphAddNode_v2, cudaGraphAddNode)
 WS_RT_SET_NODE(cudaGraphNodeSetParams, (struct cuda_node_params * p), ws_content_any(&c, p))
 WS_RT_SET_EXEC_NODE(cudaGraphExecNodeSetParams, (struct cuda_node_params * p),
                     ws_content_any(&c, p))

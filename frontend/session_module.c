@@ -369,8 +369,8 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
     uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
     if (threads > d->max_threads_per_block)
         return WS__ERROR__INVALID_CONFIGURATION;
-    if ((k->max_threads_per_block && threads > k->max_threads_per_block) ||
-        threads * k->n_regs > d->regs_per_sm)
+    /* Not refused for its registers: their number is estimated, and would refuse blocks that are known to fit. */
+    if (k->max_threads_per_block && threads > k->max_threads_per_block)
         return WS__ERROR__OUT_OF_RESOURCES;
     if ((uint64_t)k->static_shared_bytes + l->shared_bytes > d->shared_bytes_per_block_optin)
         return WS__ERROR__INVALID_VALUE; /* as cudaLaunchKernel answers it */

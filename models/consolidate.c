@@ -48,7 +48,8 @@ static int reserve(struct ws_mix *m, uint32_t n_sms, uint32_t n_parts)
             return ws_raise(-ENOMEM);
         m->cap_sms = n_sms;
     }
-    int r = ws_grow((void **)&m->counts, &m->cap_counts, (size_t)n_sms * n_parts, sizeof *m->counts);
+    int r =
+        ws_grow((void **)&m->counts, &m->cap_counts, (size_t)n_sms * n_parts, sizeof *m->counts);
     return r ? ws_forward(r) : 0;
 }
 
@@ -72,12 +73,14 @@ static int check(const struct ws_mwp_gpu *gpu, const struct ws_mix_part *parts, 
     for (uint32_t k = 0; k < n_parts; k++) {
         r = ws_mwp_check_kernel(&parts[k].kernel, diags);
         if (!r && !(parts[k].correction >= 0 && parts[k].correction < 1e6)) {
-            ws_diags_add(diags, NULL, 0, 0, "mix: correction of kernel %u is %g; it must be above 0",
-                         k, parts[k].correction);
+            ws_diags_add(diags, NULL, 0, 0,
+                         "mix: correction of kernel %u is %g; it must be above 0", k,
+                         parts[k].correction);
             r = -EINVAL;
         }
         if (r) {
-            ws_diags_add(diags, NULL, 0, 0, "mix: kernel %u of %u is wrong (see above)", k, n_parts);
+            ws_diags_add(diags, NULL, 0, 0, "mix: kernel %u of %u is wrong (see above)", k,
+                         n_parts);
             return ws_raise(r);
         }
         n += parts[k].kernel.n_blocks;

@@ -18,8 +18,10 @@
 
 /* One kernel of the mix, all its instances together (they differ in their data only). */
 struct ws_mix_part {
-    struct ws_mwp_kernel kernel; /* n_blocks: of all instances; active_blocks_per_sm: not used, see occupancy */
-    double correction; /* measured / modelled time of this kernel before; 0: none known, the same as 1 */
+    struct ws_mwp_kernel
+        kernel; /* n_blocks: of all instances; active_blocks_per_sm: not used, see occupancy */
+    double
+        correction; /* measured / modelled time of this kernel before; 0: none known, the same as 1 */
 };
 struct ws_mix_options {
     enum ws_mwp_rule rule;
@@ -40,11 +42,12 @@ struct ws_mix {
     int type; /* 1 or 2 */
     uint32_t n_sms, n_parts, active_sms;
     double total_cycles, time_us;
-    double rate_comp, rate_gmem; /* virtual SM: warp instructions per SM and cycle; idle SMs count as 0 */
+    double rate_comp,
+        rate_gmem; /* virtual SM: warp instructions per SM and cycle; idle SMs count as 0 */
     /* type 1 */
-    double bw_demand;           /* GB/s of one warp on each active SM */
-    double *cycles;             /* [n_parts] in the mix, corrected */
-    double *alone_cycles;       /* [n_parts] each alone (both types), corrected */
+    double bw_demand;     /* GB/s of one warp on each active SM */
+    double *cycles;       /* [n_parts] in the mix, corrected */
+    double *alone_cycles; /* [n_parts] each alone (both types), corrected */
     /* type 2 */
     uint32_t n_groups;
     struct ws_mix_group *groups; /* by first SM */

@@ -201,8 +201,7 @@ static void deal(struct dealing *x)
 {
     struct ws_dispatch *d = x->d;
     uint32_t n_sms = x->in->n_sms, b = 0;
-    bool pooled =
-        x->in->policy == WS_DISPATCH_REDEAL || x->in->policy == WS_DISPATCH_GREEDY;
+    bool pooled = x->in->policy == WS_DISPATCH_REDEAL || x->in->policy == WS_DISPATCH_GREEDY;
     for (uint32_t k = 0; k < x->in->n_kernels; k++)
         for (uint32_t i = 0; i < x->in->kernels[k].n_blocks; i++, b++) {
             d->blocks[b] = (struct ws_dispatch_block){
@@ -286,8 +285,7 @@ int ws_dispatch_run(struct ws_dispatch *d, const struct ws_dispatch_in *in, stru
     d->redealt_at = 0;
     for (uint32_t sm = 0; sm < in->n_sms; sm++) {
         d->sms[sm] = (struct ws_dispatch_sm){.first = WS_DISPATCH_NONE};
-        d->runs[sm] =
-            (struct ws_dispatch_run){.queue = WS_DISPATCH_NONE, .last = WS_DISPATCH_NONE};
+        d->runs[sm] = (struct ws_dispatch_run){.queue = WS_DISPATCH_NONE, .last = WS_DISPATCH_NONE};
     }
     struct dealing x = {.d = d, .in = in};
     deal(&x);

@@ -46,7 +46,8 @@ enum { WS_DISPATCH_MAX_SMS = 4096, WS_DISPATCH_MAX_BLOCKS = 1 << 24 };
 
 struct ws_dispatch_block {
     uint32_t kernel, sm;
-    uint32_t next; /* the block after it in its SM's list, in the order in which they were given to it */
+    uint32_t
+        next; /* the block after it in its SM's list, in the order in which they were given to it */
     double start, end;
 };
 struct ws_dispatch_sm {

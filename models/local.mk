@@ -13,6 +13,7 @@ models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/profile.c \
 	models/stat.h \
 	models/store.h models/store_private.h models/store.c models/store_csv.c
+models_libmodels_a_SOURCES += models/energy.h models/energy.c models/measured.h models/measured.c models/measured.def
 models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 MODELS_LIBS = models/libmodels.a ptx/libptx.a base/libbase.a $(SQLITE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm
 EXTRA_DIST += models/README.md

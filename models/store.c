@@ -19,16 +19,7 @@
 #define APPLICATION_ID  0x57535052 /* "WSPR" */
 #define BUSY_TIMEOUT_MS 5000
 
-enum {
-    ST_GET,
-    ST_GET_POINTS,
-    ST_PUT,
-    ST_PUT_POINT,
-    ST_REMOVE,
-    ST_REMOVE_POINTS,
-    ST_EACH,
-    _ST_N
-};
+enum { ST_GET, ST_GET_POINTS, ST_PUT, ST_PUT_POINT, ST_REMOVE, ST_REMOVE_POINTS, ST_EACH, _ST_N };
 struct ws_store {
     sqlite3 *db;
     sqlite3_stmt *st[_ST_N];
@@ -289,9 +280,10 @@ int ws_store_open(struct ws_store **ret, const char *path, int mode, struct ws_d
     struct ws_store *s = ws_alloc(sizeof(*s));
     if (!s)
         return ws_raise(-ENOMEM);
-    int flags = mode == WS_STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                                       : SQLITE_OPEN_READONLY;
-    int e = sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    int flags =
+        mode == WS_STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    int e =
+        sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     int r;
     if ((e & 0xff) == SQLITE_CANTOPEN) {
         int no = sqlite3_system_errno(s->db);

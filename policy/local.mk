@@ -9,5 +9,11 @@ policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def
 	policy/edl_pairs.h policy/edl_pairs.c \
 	policy/lpt_ff.c \
 	policy/min_tree.h policy/min_tree.c
+policy_libpolicy_a_SOURCES += policy/bcf.c policy/lcf.c policy/load_dist.c
+policy_libpolicy_a_SOURCES += policy/sbeet.h policy/sbeet_core.h policy/sbeet_core.c policy/sbeet_assign.c policy/sbeet.c
+policy_libpolicy_a_SOURCES += policy/sbeet_mg.c policy/sbeet_mg_offline.c
+policy_libpolicy_a_SOURCES += policy/analysis/fmlp.c policy/analysis/gcaps.c policy/analysis/gcaps.h policy/analysis/gprio.c \
+	policy/analysis/methods.c policy/analysis/mpcp.c policy/analysis/rr.c policy/analysis/rta.c policy/analysis/rta.h \
+	policy/analysis/rta_private.h policy/analysis/stgm.c policy/analysis/stgm.h
 POLICY_LIBS = policy/libpolicy.a
 EXTRA_DIST += policy/README.md

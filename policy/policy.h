@@ -20,7 +20,7 @@
 #include "base/macros.h"
 #include "base/sm_set.h"
 
-struct ws_dvfs_task;  /* models/dvfs.h: P0, gamma, c, t0, D, delta */
+struct ws_dvfs_task;   /* models/dvfs.h: P0, gamma, c, t0, D, delta */
 struct ws_mwp_gpu;     /* models/mwp_cwp.h: clocks, bandwidth, latencies */
 struct ws_mwp_kernel;  /* models/mwp_cwp.h: instructions per thread, blocks, … */
 struct ws_power_model; /* models/power.h: coefficients of a fit */
@@ -71,6 +71,7 @@ struct ws_policy_task {
     int gpu_priority; /* of its GPU work, where a policy keeps that apart; else = priority */
     bool best_effort, busy_wait;
     double weight;                     /* share, 1 by default */
+    double utilization;                /* as stated for bin packing; 0: not stated */
     struct ws_sm_set sms;              /* fixed SM set (stgm); empty: none */
     const struct ws_policy_cost *cost; /* [system.n_types] */
     double cpu_ms, cpu_mj;             /* the same work on the host's processor; 0: can't */

@@ -15,7 +15,13 @@
 
 #include "ptx/ptx.h"
 
-enum ws_ptx_rewrite { WS_REWRITE_SLICE, WS_REWRITE_TICKET, WS_REWRITE_PERSISTENT, _WS_REWRITE_N };
+enum ws_ptx_rewrite {
+    WS_REWRITE_NONE,
+    WS_REWRITE_SLICE,
+    WS_REWRITE_TICKET,
+    WS_REWRITE_PERSISTENT,
+    _WS_REWRITE_N
+};
 const char *ws_ptx_rewrite_name(enum ws_ptx_rewrite r); /* "slice" */
 
 /* What a rewritten kernel gets at the end of its parameters, at the offset ws_ptx_ctl_offset() tells. */

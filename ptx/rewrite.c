@@ -251,7 +251,7 @@ static void copy_body(struct rewrite *w, const struct ws_ptx_func *f)
 int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws_ptx_rewrite kind,
                    uint32_t *ret_func)
 {
-    static const char *const suffix[_WS_REWRITE_N] = {"$slice", "$ticket", "$persistent"};
+    static const char *const suffix[_WS_REWRITE_N] = {"", "$slice", "$ticket", "$persistent"};
     struct rewrite w = {.kind = kind};
     const struct ws_ptx_func *f = &m->funcs[func];
     find_reads(&w, f);

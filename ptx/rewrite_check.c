@@ -33,7 +33,7 @@ struct check {
 
 const char *ws_ptx_rewrite_name(enum ws_ptx_rewrite r)
 {
-    static const char *const names[_WS_REWRITE_N] = {"slice", "ticket", "persistent"};
+    static const char *const names[_WS_REWRITE_N] = {"none", "slice", "ticket", "persistent"};
     return (unsigned)r < _WS_REWRITE_N ? names[r] : "?";
 }
 

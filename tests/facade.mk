@@ -1,5 +1,5 @@
 # Tests of the façades. The unit tests link a session that only records (fake_session.c) in the real one's place.
-FACADE_TEST_SOURCES = tests/unit/fake_session.h tests/unit/fake_session.c frontend/image.h frontend/image.c \
+FACADE_TEST_SOURCES = frontend/toolkit.c frontend/redirect.c tests/unit/fake_session.h tests/unit/fake_session.c frontend/image.h frontend/image.c \
 	$(FACADE_SOURCES)
 FACADE_TEST_LIBS = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) -ldl -lpthread
 check_PROGRAMS += tests/unit/test_facade tests/unit/test_facade_table

@@ -7,7 +7,7 @@ TESTS += tests/unit/test_frontend_session
 
 # Its functions bear the names of CUDA's: without the façades.
 check_PROGRAMS += tests/unit/test_frontend_redirect
-tests_unit_test_frontend_redirect_SOURCES = tests/unit/test_frontend_redirect.c frontend/redirect.c
+tests_unit_test_frontend_redirect_SOURCES = tests/unit/test_frontend_redirect.c frontend/redirect.c frontend/toolkit.c
 tests_unit_test_frontend_redirect_LDADD = base/libbase.a $(TEST_LDADD)
 TESTS += tests/unit/test_frontend_redirect
 

@@ -9,6 +9,7 @@ include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk
 include tests/modules.mk
+include tests/toolkit12.mk
 include tests/textures.mk
 include tests/process.mk
 include tests/coverage.mk

@@ -278,9 +278,14 @@ static bool tiles(struct ws_dec *d, insn i, struct words *w, bool store)
     o.what = store ? WS_MATRIX_STMATRIX : WS_MATRIX_LDMATRIX;
     eat(w, "sync");
     eat(w, "aligned");
-    bool known = eat(w, "m8n8");
-    o.n_tiles = eat(w, "x1") ? 1 : eat(w, "x2") ? 2 : eat(w, "x4") ? 4 : 0;
-    o.trans = eat(w, "trans");
+    bool known = false;
+    for (const char *before = NULL; before != w->at;) { /* in any order, as ptxas takes them */
+        before = w->at;
+        known |= eat(w, "m8n8");
+        o.trans |= eat(w, "trans");
+        if (!o.n_tiles)
+            o.n_tiles = eat(w, "x1") ? 1 : eat(w, "x2") ? 2 : eat(w, "x4") ? 4 : 0;
+    }
     o.space = space_word(w);
     if (!known || !o.n_tiles || !eat(w, "b16") || *w->at || i->n_operands != 2)
         return false;

@@ -13,16 +13,16 @@
 void fix_init(struct fix *f)
 {
     *f = (struct fix){
-        .next_va = UINT64_C(0x7f0000000000), .rewrite = _WS_REWRITE_N, .control_random = 1};
+        .next_va = UINT64_C(0x7f0000000000), .rewrite = WS_REWRITE_NONE, .control_random = 1};
     assert_int_equal(ws_space_new(&f->space), 0);
     const char *kind = getenv("WS_FIX_REWRITE");
     f->fence = kind && !strncmp(kind, "fence", 5);
     if (f->fence)
         kind = kind[5] == '-' ? kind + 6 : NULL;
-    for (int k = 0; kind && k < _WS_REWRITE_N; k++)
+    for (int k = 1; kind && k < _WS_REWRITE_N; k++)
         if (!strcmp(kind, ws_ptx_rewrite_name((enum ws_ptx_rewrite)k)))
             f->rewrite = (enum ws_ptx_rewrite)k;
-    if (kind && f->rewrite == _WS_REWRITE_N)
+    if (kind && f->rewrite == WS_REWRITE_NONE)
         fail_msg("WS_FIX_REWRITE=%s: slice, ticket or persistent is wanted", kind);
 }
 
@@ -42,7 +42,7 @@ static int rewrite_all(struct fix *f)
             if (r == WS_PTX_E_UNSUPPORTED)
                 continue;
             assert_int_equal(ws_ptx_fence(f->m, k, &from), 0);
-            if (f->rewrite == _WS_REWRITE_N)
+            if (f->rewrite == WS_REWRITE_NONE)
                 continue;
         }
         bool flat = false;
@@ -101,7 +101,7 @@ int fix_load(struct fix *f, const char *ptx)
     int r = ws_ptx_parse(&f->m, ptx, strlen(ptx), "test.ptx", &f->diags);
     if (r)
         return r;
-    if (f->rewrite != _WS_REWRITE_N || f->fence) {
+    if (f->rewrite != WS_REWRITE_NONE || f->fence) {
         r = rewrite_all(f);
         if (r)
             return r;
@@ -248,7 +248,7 @@ static int64_t rewritten_index(struct fix *f, const char *kernel)
     char name[300];
     uint32_t n;
     const struct ws_kernel_info *k = ws_code_kernels(f->code, &n);
-    bool kind = f->rewrite != _WS_REWRITE_N;
+    bool kind = f->rewrite != WS_REWRITE_NONE;
     if (!kind && !f->fence)
         return -1;
     snprintf(name, sizeof(name), "%s%s%s%s", kernel ? kernel : k[0].name, f->fence ? "$fence" : "",
@@ -322,7 +322,7 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
     const struct ws_kernel_info *info = &ws_code_kernels(f->code, &n)[kernel];
     uint8_t *params = calloc(1, info->param_bytes);
     assert_non_null(params);
-    bool whole = f->rewrite == _WS_REWRITE_N;
+    bool whole = f->rewrite == WS_REWRITE_NONE;
     uint32_t own = info->n_params - f->fence - !whole; /* parameters of the program's */
     uint64_t at = info->params[info->n_params - 1].param_offset;
     if (l->params && own)

@@ -27,7 +27,7 @@ struct fix {
     uint32_t local_bytes_max, step;
     /* Kernels run rewritten (ptx/pass.h) where WS_FIX_REWRITE=slice|ticket|persistent asks for it and they can be; stopped and gone on
      * with at random. fence-slice…: fenced before; fence: only fenced. */
-    enum ws_ptx_rewrite rewrite; /* _WS_REWRITE_N: as they are */
+    enum ws_ptx_rewrite rewrite; /* WS_REWRITE_NONE: as they are */
     struct fix_control {
         uint32_t ticket, flag, mask[8];
     } * control;

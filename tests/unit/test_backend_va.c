@@ -65,6 +65,26 @@ static void test_aligned_apart_and_in_range(void **state)
     assert_true(f->a.runs[0].va != f->b.runs[0].va);
 }
 
+/* Between small ones, and where freed room must be cut in the middle. */
+static void test_big_ones_begin_at_large_pages(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t small, va, again;
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(ws_va_alloc(&f->a, 700, &small), 0);
+        assert_int_equal(ws_va_alloc(&f->a, WS_VA_BIG_BYTES + (uint64_t)i, &va), 0);
+        assert_int_equal(va % WS_VA_BIG_ALIGN_BYTES, 0);
+        if (i % 3 == 0)
+            ws_va_free(&f->a, va, WS_VA_BIG_BYTES + (uint64_t)i);
+    }
+    for (size_t i = 1; i < f->a.n_free; i++)
+        assert_true(f->a.free[i - 1].va + f->a.free[i - 1].bytes < f->a.free[i].va);
+    /* Nearly all of the first granules: only room that begins elsewhere is left for the next one. */
+    assert_int_equal(ws_va_alloc(&f->b, WS_VA_GRANULE_BYTES - (4 << 20), &va), 0);
+    assert_int_equal(ws_va_alloc(&f->b, UINT64_C(3) << 20, &again), 0);
+    assert_int_equal(va % WS_VA_BIG_ALIGN_BYTES | again % WS_VA_BIG_ALIGN_BYTES, 0);
+}
+
 static void test_freed_addresses_come_back_late(void **state)
 {
     struct fixture *f = *state;
@@ -149,7 +169,8 @@ int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_aligned_apart_and_in_range), T(test_freed_addresses_come_back_late),
+        T(test_aligned_apart_and_in_range), T(test_big_ones_begin_at_large_pages),
+        T(test_freed_addresses_come_back_late),
         T(test_reuse_within_one_granule),   T(test_large_and_absurd),
         T(test_random_against_model),       T(test_out_of_memory),
     };

@@ -511,6 +511,15 @@ static void test_ldmatrix_trans(void **state)
         TILES("ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {%r4,%r5,%r6,%r7}, [%w];\n"),
         true);
 }
+
+/* As CUTLASS writes it. */
+static void test_ldmatrix_other_order(void **state)
+{
+    tiles_case(
+        *state,
+        TILES("ldmatrix.sync.aligned.x4.trans.m8n8.shared::cta.b16 {%r4,%r5,%r6,%r7}, [%w];\n"),
+        true);
+}
 static void
 test_stmatrix(void **state) /* there and back by ordinary loads, transposed on the way */
 {
@@ -557,6 +566,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_saturation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ldmatrix, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ldmatrix_trans, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ldmatrix_other_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stmatrix, setup, teardown),
         cmocka_unit_test_setup_teardown(test_movmatrix, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faults, setup, teardown),

@@ -135,7 +135,8 @@ static void derived_gpu(void **state)
     NEAR(g.issue_cycles, 4);
     NEAR(g.mem_latency_cycles, 390 * 1.296);
     NEAR(g.bandwidth_gb_per_s, 102.4);
-    NEAR(g.depart_coal_cycles, 128 / (102.4 / 1.296 / 30)); /* its share of bandwidth is the limit */
+    NEAR(g.depart_coal_cycles,
+         128 / (102.4 / 1.296 / 30)); /* its share of bandwidth is the limit */
     assert_int_equal(ws_mwp_gpu_derive(&g, "x", 0, 1296, 1, 1, 8, 8), -EINVAL);
     assert_int_equal(ws_mwp_check_gpu(&g, NULL), 0);
 }
@@ -167,10 +168,11 @@ static void scenarios(void **state)
         {"scenario 1 as the paper reads it", 1, WS_DISPATCH_REDEAL, 1, "EMM", "M", 81.9, true},
         {"scenario 1 restarting", 1, WS_DISPATCH_RR_RESTART, 1, "EMM", "M", 81.9, true},
         {"scenario 1 static: wrong critical SMs", 1, WS_DISPATCH_RR, 1, "EM", "MM", 62.4, false},
-        {"scenario 1 greedy: wrong critical SMs", 1, WS_DISPATCH_GREEDY, 1, "EM", "MM", 62.4, false},
+        {"scenario 1 greedy: wrong critical SMs", 1, WS_DISPATCH_GREEDY, 1, "EM", "MM", 62.4,
+         false},
         {"scenario 2 as the paper reads it", 2, WS_DISPATCH_REDEAL, 2, "EM", "MM", 62.4, true},
-        {"scenario 2 restarting: one block too many", 2, WS_DISPATCH_RR_RESTART, 2, "EMM", "M", 75.6,
-         true},
+        {"scenario 2 restarting: one block too many", 2, WS_DISPATCH_RR_RESTART, 2, "EMM", "M",
+         75.6, true},
     };
     struct ws_dispatch d = WS_DISPATCH_NULL;
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
@@ -180,7 +182,8 @@ static void scenarios(void **state)
             k[0].block_time = 49.2;
             k[1].block_time = 13.2;
         }
-        struct ws_dispatch_in in = {30, rows[i].occupancy, rows[i].policy, WS_DISPATCH_ADDITIVE, 2, k};
+        struct ws_dispatch_in in = {30, rows[i].occupancy, rows[i].policy, WS_DISPATCH_ADDITIVE, 2,
+                                    k};
         assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
         NEAR(d.makespan, rows[i].makespan);
         list_is(&d, 0, "EM", rows[i].sm0);

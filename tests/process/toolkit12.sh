@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Programs built with a toolkit before CUDA 13: names whose parameters changed are read in their older form. The shared runtime is
+# never loaded (there is none of that name), the static one never runs.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+start_daemon --gpus rtx3070
+mkdir "$tmp/lib"
+ln -s "$build/tests/cuda/rt12_stub.so" "$tmp/lib/libcudart.so.12"
+for kind in shared static; do
+    LD_LIBRARY_PATH=$tmp/lib task=rt12 client "$build/tests/cuda/rt12_$kind" >"$tmp/out" 2>&1 || { cat "$tmp/out" >&2; fail "rt12_$kind"; }
+    grep -q '^PASS rt12' "$tmp/out" || fail "rt12_$kind said no PASS"
+    ok "$kind: $(cat "$tmp/out")"
+done
+wait_empty
+ok "nothing is left"
