@@ -34,7 +34,7 @@ struct grid {
 
 static void add_cell(struct grid *g, const char *policy, bool dvfs, double theta, int l)
 {
-    g->cells[g->s.n_cells++] = (struct ws_edl_cell){policy, dvfs, theta, l};
+    g->cells[g->s.n_cells++] = (struct ws_edl_cell){policy, dvfs, theta, l, false};
 }
 
 static struct ws_edl_means get(const struct grid *g, const char *policy, bool dvfs, double theta,
@@ -228,6 +228,7 @@ static int run_fig4(struct ws_experiment_run *x)
                           sum[RTX][0][0] / n[RTX], 0.5, WS_SPREAD_ABSOLUTE, "");
     ws_experiment_compare(x, "mean saving, Narrow, GTX 1080 Ti, %", 4.3, sum[GTX][1][0] / n[GTX],
                           0.1, WS_SPREAD_ABSOLUTE, "all 30 applications");
+    int r = close_csv(x, f);
     ws_experiment_plot(
         x, "edl-fig4",
         "set style data points\nset xlabel 'application'\nset ylabel 'energy saved, %'\n"
@@ -237,7 +238,7 @@ static int run_fig4(struct ws_experiment_run *x)
         "Ti)', "
         "'' using 1:(strcol(2) eq 'GTX1080Ti' && strcol(4) eq 'wide' && $5 == 0 ? $12 : 1/0) title "
         "'Wide (GTX 1080 Ti as measured)'");
-    return close_csv(x, f);
+    return r;
 }
 
 /* ---- Figs. 5 to 9: offline ---- */
@@ -287,6 +288,7 @@ static int run_fig5(struct ws_experiment_run *x)
     ws_experiment_compare(x, "saving, mean over U, u in (0,1), %", 33.5, mean[0], 0.5,
                           WS_SPREAD_ABSOLUTE, "");
     ws_experiment_claim(x, "run energy is the same for all four algorithms", same, "");
+    int r = close_csv(x, f);
     ws_experiment_plot(
         x, "edl-fig5",
         "set xlabel 'U'\nset ylabel '10^6 W slot'\nset y2label 'saved, %'\nset "
@@ -294,7 +296,7 @@ static int run_fig5(struct ws_experiment_run *x)
         "'' using 1:3 with linespoints, '' using 1:4 axes x1y2 with linespoints, '' "
         "using 1:7 axes x1y2 with linespoints");
     free_offline(o);
-    return close_csv(x, f);
+    return r;
 }
 
 static void cells_plain(struct grid *g)
@@ -397,12 +399,13 @@ static int run_fig7(struct ws_experiment_run *x)
         p[a] = get(high, names[a], false, 1, 1).n_pairs;
     ws_experiment_claim(x, "LPT-FF > EDL > EDF-WF >= EDF-BF at U = 1.6",
                         p[3] > p[0] && p[0] > p[2] && p[2] >= p[1], "");
+    int r = close_csv(x, f);
     ws_experiment_plot(
         x, "edl-fig7",
         "set xlabel 'U'\nset ylabel 'pairs (l = 1)'\nplot for [c=3:10] 'edl-fig7.csv' "
         "using 2:(strcol(1) eq 'release' ? column(c) : 1/0) with linespoints");
     free_offline(o);
-    return close_csv(x, f);
+    return r;
 }
 
 static void cells_dvfs(struct grid *g)
@@ -489,13 +492,14 @@ static int run_fig9(struct ws_experiment_run *x)
                           "comes of opening whole servers");
     ws_experiment_claim(x, "l = 16: theta < 1 brings EDL nearer to LPT-FF by more than a point",
                         helps > 1, whole_servers);
+    int r = close_csv(x, f);
     ws_experiment_plot(
         x, "edl-fig9",
         "set xlabel 'U'\nset ylabel 'saved, % (l = 16, release u)'\nplot for [c=4:9] "
         "'edl-fig9.csv' "
         "using 3:(strcol(1) eq 'release' && $2 == 16 ? column(c) : 1/0) with linespoints");
     free_offline(o);
-    return close_csv(x, f);
+    return r;
 }
 
 /* ---- Figs. 10 to 13: online ---- */

@@ -16,13 +16,14 @@ int ws_edl_cell_run(const struct ws_edl_cell *cell, bool offline,
     const struct ws_policy_ops *ops = ws_policy_find(cell->policy);
     struct ws_cluster c = ws_cluster_paper;
     char theta[48], error[200];
-    const char *options[5] = {cell->dvfs ? "dvfs=yes" : "dvfs=no", offline ? "rho=0" : "rho=2",
-                              offline ? "slot=0" : "slot=1"};
+    const char *options[6] = {cell->dvfs ? "dvfs=yes" : "dvfs=no", offline ? "rho=0" : "rho=2",
+                              offline ? "slot=0" : "slot=1",
+                              cell->whole ? "servers=whole" : "servers=grouped"};
     if (!ops || !ws_edl_is(ops))
         return ws_raise(-EINVAL);
     if (ops == &ws_policy_edl) {
         snprintf(theta, sizeof(theta), "theta=%.17g", cell->theta);
-        options[3] = theta;
+        options[4] = theta;
     }
     c.pairs_per_server = cell->l;
     c.n_pairs = ws_cluster_pairs_for(n, cell->l);

@@ -13,6 +13,7 @@ struct ws_edl_cell {
     bool dvfs;
     double theta; /* of edl with DVFS */
     int l;        /* pairs in a server */
+    bool whole;   /* servers=whole: as the released program opens them */
 };
 
 /**

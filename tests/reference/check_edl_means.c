@@ -35,7 +35,7 @@ static int make_cells(bool online, struct ws_edl_cell cells[MAX_CELLS])
         for (int dvfs = 0; dvfs < 2; dvfs++)
             for (int t = 0; t < (dvfs && p[0][2] == 'l' ? THETA_N : 1); t++)
                 for (int l = 0; l < L_N; l++)
-                    cells[n++] = (struct ws_edl_cell){*p, dvfs, thetas[t], ls[l]};
+                    cells[n++] = (struct ws_edl_cell){*p, dvfs, thetas[t], ls[l], false};
     return n;
 }
 
