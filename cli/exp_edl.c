@@ -236,10 +236,10 @@ static int run_fig4(struct ws_experiment_run *x)
         x, "edl-fig4",
         "set style data points\nset xlabel 'application'\nset ylabel 'energy saved, %'\n"
         "plot 'edl-fig4.csv' using 1:(strcol(2) eq 'RTX2070S' && strcol(4) eq 'wide' && $5 == 1 ? "
-        "$12 : 1/0) title 'Wide (RTX 2070 S, P0 and gamma / 13)', '' using 1:(strcol(2) eq "
-        "'GTX1080Ti' && strcol(4) eq 'narrow' && $5 == 0 ? $12 : 1/0) title 'Narrow (GTX 1080 "
+        "$12 : NaN) title 'Wide (RTX 2070 S, P0 and gamma / 13)', '' using 1:(strcol(2) eq "
+        "'GTX1080Ti' && strcol(4) eq 'narrow' && $5 == 0 ? $12 : NaN) title 'Narrow (GTX 1080 "
         "Ti)', "
-        "'' using 1:(strcol(2) eq 'GTX1080Ti' && strcol(4) eq 'wide' && $5 == 0 ? $12 : 1/0) title "
+        "'' using 1:(strcol(2) eq 'GTX1080Ti' && strcol(4) eq 'wide' && $5 == 0 ? $12 : NaN) title "
         "'Wide (GTX 1080 Ti as measured)'");
     return r;
 }
@@ -294,7 +294,8 @@ static int run_fig5(struct ws_experiment_run *x)
     int r = close_csv(x, f);
     ws_experiment_plot(
         x, "edl-fig5",
-        "set xlabel 'U'\nset ylabel '10^6 W slot'\nset y2label 'saved, %'\nset "
+        "set datafile missing NaN\nset xlabel 'U'\nset ylabel '10^6 W slot'\nset y2label 'saved, "
+        "%'\nset "
         "y2tics\nset ytics nomirror\nplot 'edl-fig5.csv' using 1:2 with linespoints, "
         "'' using 1:3 with linespoints, '' using 1:4 axes x1y2 with linespoints, '' "
         "using 1:7 axes x1y2 with linespoints");
@@ -359,8 +360,9 @@ static int run_fig6(struct ws_experiment_run *x)
                         "here EDF-BF and EDF-WF idle more");
     ws_experiment_plot(
         x, "edl-fig6",
-        "set xlabel 'U'\nset ylabel 'energy / base (l = 16, u in (0,1))'\nplot for [c=4:7] "
-        "'edl-fig6.csv' using 3:(strcol(1) eq 'u01' && $2 == 16 ? column(c) : 1/0) with "
+        "set datafile missing NaN\nset xlabel 'U'\nset ylabel 'energy / base (l = 16, u in "
+        "(0,1))'\nplot for [c=4:7] "
+        "'edl-fig6.csv' using 3:(strcol(1) eq 'u01' && $2 == 16 ? column(c) : NaN) with "
         "linespoints");
     free_offline(o);
     return r;
@@ -403,10 +405,10 @@ static int run_fig7(struct ws_experiment_run *x)
     ws_experiment_claim(x, "LPT-FF > EDL > EDF-WF >= EDF-BF at U = 1.6",
                         p[3] > p[0] && p[0] > p[2] && p[2] >= p[1], "");
     int r = close_csv(x, f);
-    ws_experiment_plot(
-        x, "edl-fig7",
-        "set xlabel 'U'\nset ylabel 'pairs (l = 1)'\nplot for [c=3:10] 'edl-fig7.csv' "
-        "using 2:(strcol(1) eq 'release' ? column(c) : 1/0) with linespoints");
+    ws_experiment_plot(x, "edl-fig7",
+                       "set datafile missing NaN\nset xlabel 'U'\nset ylabel 'pairs (l = 1)'\nplot "
+                       "for [c=3:10] 'edl-fig7.csv' "
+                       "using 2:(strcol(1) eq 'release' ? column(c) : NaN) with linespoints");
     free_offline(o);
     return r;
 }
@@ -459,11 +461,12 @@ static int run_fig8(struct ws_experiment_run *x)
                           WS_SPREAD_ABSOLUTE, "released CSV");
     ws_experiment_plot(
         x, "edl-fig8",
-        "set xlabel 'U'\nset ylabel 'saved, % (l = 16, release u)'\nplot for [c=4:7] "
+        "set datafile missing NaN\nset xlabel 'U'\nset ylabel 'saved, % (l = 16, release u)'\nplot "
+        "for [c=4:7] "
         "'edl-fig8.csv' "
-        "using 3:(strcol(1) eq 'release' && $2 == 16 ? column(c) : 1/0) with linespoints, for "
+        "using 3:(strcol(1) eq 'release' && $2 == 16 ? column(c) : NaN) with linespoints, for "
         "[c=4:7] "
-        "'edl-fig8-whole.csv' using 3:(strcol(1) eq 'release' && $2 == 16 ? column(c) : 1/0) with "
+        "'edl-fig8-whole.csv' using 3:(strcol(1) eq 'release' && $2 == 16 ? column(c) : NaN) with "
         "linespoints dashtype 2 title columnhead(c).' whole'");
     free_offline(o);
     return r;
@@ -524,10 +527,11 @@ static int run_fig9(struct ws_experiment_run *x)
     }
     ws_experiment_plot(
         x, "edl-fig9",
-        "set xlabel 'U'\nset ylabel 'saved, % (l = 16, release u, whole servers)'\nplot for "
+        "set datafile missing NaN\nset xlabel 'U'\nset ylabel 'saved, % (l = 16, release u, whole "
+        "servers)'\nplot for "
         "[c=5:10] "
         "'edl-fig9.csv' using 3:(strcol(1) eq 'release' && strcol(4) eq 'whole' && $2 == 16 ? "
-        "column(c) : 1/0) with linespoints");
+        "column(c) : NaN) with linespoints");
     free_offline(o);
     return r;
 }
@@ -613,12 +617,12 @@ static void compare_16(struct ws_experiment_run *x, const struct online *o, cons
 }
 
 #define SERIES(who, condition, y)                                                                  \
-    "'' using (strcol(1) eq 'release' && " condition " ? $5 : 1/0):" y                             \
+    "'' using (strcol(1) eq 'release' && " condition " ? $5 : NaN):" y                             \
     " with linespoints title '" who "'"
 #define EDL(form) "strcol(2) eq 'edl' && strcol(6) eq '" form "' && "
 #define PLOT_LINES(name, y)                                                                        \
     "plot '" name                                                                                  \
-    ".csv' using (1/0):(1/0) notitle, " SERIES("EDL", EDL("grouped") "$3 == 0", y) ", " SERIES(    \
+    ".csv' using (NaN):(NaN) notitle, " SERIES("EDL", EDL("grouped") "$3 == 0", y) ", " SERIES(    \
         "EDL whole", EDL("whole") "$3 == 0",                                                       \
         y) ", " SERIES("EDL-D", EDL("grouped") "$3 == 1 && $4 == 1",                               \
                        y) ", " SERIES("EDL-D whole", EDL("whole") "$3 == 1 && $4 == 1",            \
@@ -665,7 +669,8 @@ static int run_fig10(struct ws_experiment_run *x)
                                       : "l = 16: BIN-D takes less than EDL-D, grouped",
                                 bin < total(&o, "edl", true, 1, 16, whole), "");
         ws_experiment_plot(x, "edl-fig10",
-                           "set logscale x 2\nset xlabel 'l'\nset ylabel 'total, 10^6 W slot "
+                           "set datafile missing NaN\nset logscale x 2\nset xlabel 'l'\nset ylabel "
+                           "'total, 10^6 W slot "
                            "(release u)'\n" PLOT_LINES("edl-fig10", "10"));
     }
     free_online(&o);
@@ -693,7 +698,8 @@ static int run_fig11(struct ws_experiment_run *x)
                                 0.002 * day(&o, "edl", true, 1, 1, false).e_total,
                             "");
         ws_experiment_plot(x, "edl-fig11",
-                           "set logscale x 2\nset xlabel 'l'\nset ylabel 'idle, 10^6 W slot "
+                           "set datafile missing NaN\nset logscale x 2\nset xlabel 'l'\nset ylabel "
+                           "'idle, 10^6 W slot "
                            "(release u)'\n" PLOT_LINES("edl-fig11", "8"));
     }
     free_online(&o);
@@ -733,9 +739,10 @@ static int run_fig12(struct ws_experiment_run *x)
         }
         ws_experiment_plot(
             x, "edl-fig12",
-            "set xlabel 'theta'\nset ylabel 'total, 10^6 W slot (release u, whole servers)'\nplot "
+            "set datafile missing NaN\nset xlabel 'theta'\nset ylabel 'total, 10^6 W slot (release "
+            "u, whole servers)'\nplot "
             "for [n in '1 2 4 8 16'] 'edl-fig12.csv' using (strcol(1) eq 'release' && strcol(2) eq "
-            "'edl' && strcol(6) eq 'whole' && $3 == 1 && $5 == n ? $4 : 1/0):10 with linespoints "
+            "'edl' && strcol(6) eq 'whole' && $3 == 1 && $5 == n ? $4 : NaN):10 with linespoints "
             "title 'l = '.n");
     }
     free_online(&o);
@@ -770,10 +777,11 @@ static int run_fig13(struct ws_experiment_run *x)
     if (!r)
         ws_experiment_plot(
             x, "edl-fig13",
-            "set logscale x 2\nset xlabel 'l'\nset ylabel 'reduction, % (release u, whole "
+            "set datafile missing NaN\nset logscale x 2\nset xlabel 'l'\nset ylabel 'reduction, % "
+            "(release u, whole "
             "servers)'\nplot for [t in '1 0.95 0.9 0.85 0.8'] 'edl-fig13.csv' using (strcol(1) eq "
             "'release' && strcol(2) eq 'edl' && strcol(6) eq 'whole' && $3 == 1 && $4 == t ? $5 : "
-            "1/0):12 with linespoints title 'theta = '.t");
+            "NaN):12 with linespoints title 'theta = '.t");
     free_online(&o);
     return r;
 }

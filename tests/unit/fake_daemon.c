@@ -148,11 +148,11 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
     d->n_commands++;
     switch (c->c_case) {
     case WS__COMMAND__C_LAUNCH:
-        d->n_launches++;
         d->last_params_bytes = c->launch->params.len;
         if (c->launch->params.len)
             memcpy(d->last_params, c->launch->params.data,
                    WS_MIN(c->launch->params.len, sizeof d->last_params));
+        d->n_launches++; /* last: what a test waits for */
         if (d->fail_next)
             a->notice.error = d->fail_next;
         break;
