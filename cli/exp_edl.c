@@ -616,24 +616,21 @@ static void compare_16(struct ws_experiment_run *x, const struct online *o, cons
     }
 }
 
-#define SERIES(who, condition, y)                                                                  \
-    "'' using (strcol(1) eq 'release' && " condition " ? $5 : NaN):" y                             \
+#define SERIES(name, who, condition, y)                                                            \
+    "'" name ".csv' using (strcol(1) eq 'release' && " condition " ? $5 : NaN):" y                 \
     " with linespoints title '" who "'"
 #define EDL(form) "strcol(2) eq 'edl' && strcol(6) eq '" form "' && "
+#define BIN       "strcol(2) eq 'bin-packing' && "
 #define PLOT_LINES(name, y)                                                                        \
-    "plot '" name                                                                                  \
-    ".csv' using (NaN):(NaN) notitle, " SERIES("EDL", EDL("grouped") "$3 == 0", y) ", " SERIES(    \
-        "EDL whole", EDL("whole") "$3 == 0",                                                       \
-        y) ", " SERIES("EDL-D", EDL("grouped") "$3 == 1 && $4 == 1",                               \
-                       y) ", " SERIES("EDL-D whole", EDL("whole") "$3 == 1 && $4 == 1",            \
-                                      y) ", " SERIES("EDL-D 0.9 whole", EDL("whole") "$4 == 0.9",  \
-                                                     y) ", " SERIES("BIN",                         \
-                                                                    "strcol(2) eq 'bin-packing' "  \
-                                                                    "&& $3 == 0",                  \
-                                                                    y) ", " SERIES("BIN-D",        \
-                                                                                   "strcol(2) eq " \
-                                                                                   "'bin-packing'" \
-                                                                                   " && $3 == 1",  \
+    "plot " SERIES(name, "EDL", EDL("grouped") "$3 == 0", y) ", " SERIES(                          \
+        name, "EDL whole", EDL("whole") "$3 == 0",                                                 \
+        y) ", " SERIES(name, "EDL-D", EDL("grouped") "$3 == 1 && $4 == 1",                         \
+                       y) ", " SERIES(name, "EDL-D whole", EDL("whole") "$3 == 1 && $4 == 1",      \
+                                      y) ", " SERIES(name, "EDL-D 0.9 whole",                      \
+                                                     EDL("whole") "$4 == 0.9",                     \
+                                                     y) ", " SERIES(name, "BIN", BIN "$3 == 0",    \
+                                                                    y) ", " SERIES(name, "BIN-D",  \
+                                                                                   BIN "$3 == 1",  \
                                                                                    y)
 
 static int run_fig10(struct ws_experiment_run *x)
