@@ -15,14 +15,15 @@
 #include "cli/cli.h"
 #include "cli/parallel.h"
 #include "cli/sim.h"
+#include "cli/sim_rt.h"
 #include "cli/table.h"
 
-static const struct ws_sim_kind *const kinds[] = {&ws_sim_kind_gpus};
+static const struct ws_sim_kind *const kinds[] = {&ws_sim_kind_gpus, &ws_sim_kind_rt};
 
 enum { MAX_POLICIES = 32, MAX_OPTIONS = 32, MAX_COLUMNS = 24 };
 struct column {
     char name[40];
-    double sum[MAX_POLICIES];
+    double sum[MAX_POLICIES], max[MAX_POLICIES];
     uint64_t n[MAX_POLICIES];
 };
 struct sim {
@@ -34,6 +35,7 @@ struct sim {
     struct ws_json_line gpus_line; /* names in gpus are borrowed from it */
     bool gpus_given, compat, copies_asis, json;
     double duration_ms;
+    struct ws_sim_rt_options rt;
     const char *trace_path;
     uint32_t trace_line;
     int n_jobs;
@@ -64,7 +66,7 @@ static const char help[] =
     "  --option N=V      of the policy; may be repeated\n"
     "  --trace OUT       Chrome trace JSON, for ui.perfetto.dev, of line N (1) under the first "
     "policy\n"
-    "  --json            one line out per line in\n";
+    "  --json            one line out per line in\n" WS_SIM_RT_HELP;
 
 /* ---- one line ---- */
 
@@ -104,6 +106,7 @@ static char *work(void *arg, struct ws_json_line *l)
                                  .duration_ms = s->duration_ms,
                                  .compat = s->compat,
                                  .copies_asis = s->copies_asis,
+                                 .rt = &s->rt,
                                  .trace = l->number == s->trace_line && !i ? s->trace : NULL};
         struct json_object *one = json_object_new_object();
         json_object_object_add(results, s->policies[i], one);
@@ -154,7 +157,9 @@ static void tally(struct sim *s, const char *text)
             if (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double))
                 c = column_of(s, key);
             if (c) {
-                c->sum[i] += json_object_get_double(v);
+                double x = json_object_get_double(v);
+                c->sum[i] += x;
+                c->max[i] = c->n[i] ? fmax(c->max[i], x) : x;
                 c->n[i]++;
             }
         }
@@ -188,7 +193,11 @@ static int print_table(const struct sim *s)
         ws_table_add(&t, "%s", s->policies[i]);
         for (int k = 0; k < s->n_columns; k++) {
             const struct column *c = &s->columns[k];
-            if (c->n[i])
+            if (c->n[i] && !strncmp(c->name, "n_", 2))
+                ws_table_add(&t, "%.0f", c->sum[i]);
+            else if (c->n[i] && !strncmp(c->name, "max_", 4))
+                ws_table_add(&t, "%.6g", c->max[i]);
+            else if (c->n[i])
                 ws_table_add(&t, "%.6g", c->sum[i] / (double)c->n[i]);
             else
                 ws_table_add(&t, "-");
@@ -308,6 +317,7 @@ static int read_arguments(struct sim *s, int argc, char **argv, const char **ret
                                             {"json", no_argument, NULL, 'J'},
                                             {"list", no_argument, NULL, 'l'},
                                             {"help", no_argument, NULL, 'h'},
+                                            WS_SIM_RT_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     const char *policies = NULL, *gpus = NULL;
     double v;
@@ -358,6 +368,11 @@ static int read_arguments(struct sim *s, int argc, char **argv, const char **ret
             fputs(help, stdout);
             return 0;
         default:
+            if (c >= WS_SIM_RT_FIRST && c < WS_SIM_RT_FIRST + WS_SIM_RT_N) {
+                if (ws_sim_rt_option(&s->rt, c, optarg))
+                    return WS_EXIT_USAGE;
+                break;
+            }
             fputs(help, stderr);
             return WS_EXIT_USAGE;
         }
@@ -420,6 +435,7 @@ int ws_cli_sim(int argc, char **argv)
         return 1;
     }
     s->trace_line = 1;
+    s->rt = WS_SIM_RT_OPTIONS_DEFAULT;
     int status = read_arguments(s, argc, argv, &file);
     if (status < 0)
         status = run_all(s, file);

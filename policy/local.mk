@@ -15,5 +15,6 @@ policy_libpolicy_a_SOURCES += policy/sbeet_mg.c policy/sbeet_mg_offline.c
 policy_libpolicy_a_SOURCES += policy/analysis/fmlp.c policy/analysis/gcaps.c policy/analysis/gcaps.h policy/analysis/gprio.c \
 	policy/analysis/methods.c policy/analysis/mpcp.c policy/analysis/rr.c policy/analysis/rta.c policy/analysis/rta.h \
 	policy/analysis/rta_private.h policy/analysis/stgm.c policy/analysis/stgm.h
+policy_libpolicy_a_SOURCES += policy/fifo.c policy/gcaps.c policy/rr.c policy/runlist.h policy/runlist.c policy/stgm.c
 POLICY_LIBS = policy/libpolicy.a
 EXTRA_DIST += policy/README.md
