@@ -97,19 +97,48 @@ static double unit(void *arg)
     return ws_random_unit(arg);
 }
 
-/* @total in @n parts; rounding each alone may lose or add one or two, as released; as printed the last takes the rest. */
-static void split(struct ws_random *r, enum ws_gen_reading reading, int64_t total, int n,
-                  int64_t *ret)
+/* @total in @n parts, in hundredths. As printed by UUniFast, rounded so that they sum up. As released each part, not what is left
+ * of the total, is the root of a random number times what is left: the first takes most, the more so the more parts there are;
+ * then they are shuffled. That skews utilisations (of 6 tasks on a core one has four fifths) and moves Fig. 8 by up to 30 points. */
+static void split(struct ws_random *r, enum ws_gen_reading reading, double total, int n,
+                  double *ret)
+{
+    if (reading == WS_GEN_PAPER) {
+        ws_uunifast(total, n, ret, unit, r);
+        return;
+    }
+    for (int i = 0; i < n - 1; i++) {
+        ret[i] = total * pow(ws_random_unit(r), 1.0 / (n - 1 - i));
+        total -= ret[i];
+    }
+    ret[n - 1] = total;
+    for (int i = n - 1; i > 0; i--) {
+        int k = (int)ws_random_integer(r, 0, i);
+        double v = ret[i];
+        ret[i] = ret[k];
+        ret[k] = v;
+    }
+}
+
+/* Rounding each alone may lose or add one or two, as released; as printed the last takes the rest. */
+static void split_time(struct ws_random *r, enum ws_gen_reading reading, int64_t total, int n,
+                       int64_t *ret)
 {
     double parts[SEGMENTS_MAX + 1];
     int64_t sum = 0;
-    ws_uunifast((double)total, n, parts, unit, r);
+    split(r, reading, (double)total, n, parts);
     for (int i = 0; i < n; i++) {
         ret[i] = llround(parts[i]);
         if (reading == WS_GEN_PAPER && (i == n - 1 || sum + ret[i] > total))
             ret[i] = total - sum;
         sum += ret[i];
     }
+}
+
+/* In whole hundredths, all equally likely. */
+static int64_t hundredths(struct ws_random *r, double min, double max)
+{
+    return ws_random_integer(r, llround(100 * min), llround(100 * max));
 }
 
 static void draw_task(const struct ws_gen_gcaps *g, struct ws_random *r, int64_t util,
@@ -120,17 +149,17 @@ static void draw_task(const struct ws_gen_gcaps *g, struct ws_random *r, int64_t
                          ? 10 * ws_random_integer(r, PERIOD_MIN / 10, PERIOD_MAX / 10)
                          : ws_random_integer(r, PERIOD_MIN, PERIOD_MAX);
     ret->c = util * ret->period_ms;
-    if (ws_random_unit(r) < ws_random_uniform(r, g->gpu_min, g->gpu_max)) {
-        double ratio = round(100 * ws_random_uniform(r, g->g_to_c_min, g->g_to_c_max)) / 100;
+    if (ws_random_unit(r) < (double)hundredths(r, g->gpu_min, g->gpu_max) / 100) {
+        double ratio = (double)hundredths(r, g->g_to_c_min, g->g_to_c_max) / 100;
         int64_t all = ret->c;
         ret->c = llround((double)all / (1 + ratio));
         ret->g = all - ret->c;
         ret->n_segments = (int)ws_random_integer(r, g->segments_min, g->segments_max);
-        split(r, g->reading, ret->g, ret->n_segments, ret->gpu);
+        split_time(r, g->reading, ret->g, ret->n_segments, ret->gpu);
         for (int k = 0; k < ret->n_segments; k++)
             ret->gm_percent[k] = ws_random_integer(r, GM_PERCENT_MIN, GM_PERCENT_MAX);
     }
-    split(r, g->reading, ret->c, ret->n_segments + 1, ret->cpu_part);
+    split_time(r, g->reading, ret->c, ret->n_segments + 1, ret->cpu_part);
 }
 
 /* ---- a set ---- */
@@ -141,8 +170,7 @@ static int draw_cores(const struct ws_gen_gcaps *g, struct ws_random *r, struct 
     for (int cpu = 0; cpu < g->n_cpus; cpu++) {
         double parts[64];
         int count = (int)ws_random_integer(r, g->tasks_min, g->tasks_max);
-        double util = round(100 * ws_random_uniform(r, g->util_min, g->util_max));
-        ws_uunifast(util, count, parts, unit, r);
+        split(r, g->reading, (double)hundredths(r, g->util_min, g->util_max), count, parts);
         for (int i = 0; i < count; i++) {
             draw_task(g, r, WS_MAX(llround(parts[i]), 1), &tasks[n]);
             tasks[n++].cpu = cpu;

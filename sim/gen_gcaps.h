@@ -8,8 +8,11 @@
 #include "sim/rt_sets.h"
 
 enum ws_gen_reading {
-    WS_GEN_CODE, /* as released: cores as drawn (worst fit in order of drawing for n_tasks), any whole period, rounded parts */
-    WS_GEN_PAPER /* as printed: cores by worst fit decreasing, periods in steps of 10 ms, parts that sum up */
+    /* As released: cores as drawn (worst fit in order of drawing for n_tasks), any whole period, rounded parts, and a slip in
+     * UUniFast that gives most of a core to one task. */
+    WS_GEN_CODE,
+    /* As printed: cores by worst fit decreasing, periods in steps of 10 ms, UUniFast, parts that sum up. */
+    WS_GEN_PAPER
 };
 
 struct ws_gen_gcaps {

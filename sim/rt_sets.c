@@ -323,20 +323,22 @@ static int read_stgm(const struct ws_json_at *root, struct ws_rt_set *ret)
     return 0;
 }
 
-int ws_rt_set_read(struct ws_json_line *l, struct ws_rt_set *ret)
+int ws_rt_set_read_at(const struct ws_json_at *at, struct ws_rt_set *ret)
 {
+    struct ws_json_line *l = at->line;
     *ret = (struct ws_rt_set){0};
-    struct ws_json_at root = ws_json_root(l), tasks = ws_json_get(&root, "tasks", false);
-    if (tasks.o && json_object_is_type(tasks.o, json_type_array) && !ws_json_length(&tasks, SIZE_MAX))
+    struct ws_json_at tasks = ws_json_get(at, "tasks", false);
+    size_t n = ws_json_length(&tasks, WS_RTA_TASKS_MAX);
+    if (tasks.o && !n)
         ws_json_bad(l, "tasks", "empty; a set has at least one task");
     if (l->bad)
         return 0;
-    bool stgm = ws_json_has(&root, "nsm");
-    for (size_t i = 0; !stgm && i < json_object_array_length(tasks.o); i++) {
-        struct ws_json_at at = ws_json_item(&tasks, i);
-        stgm = ws_json_has(&at, "segs");
+    bool stgm = ws_json_has(at, "nsm");
+    for (size_t i = 0; !stgm && i < n; i++) {
+        struct ws_json_at task = ws_json_item(&tasks, i);
+        stgm = ws_json_has(&task, "segs");
     }
-    int r = stgm ? read_stgm(&root, ret) : read_gcaps(&root, ret);
+    int r = stgm ? read_stgm(at, ret) : read_gcaps(at, ret);
     if (r || l->bad)
         return r;
     int task;
@@ -348,6 +350,12 @@ int ws_rt_set_read(struct ws_json_line *l, struct ws_rt_set *ret)
     if (wrong)
         ws_json_bad(l, path, "%s", wrong);
     return 0;
+}
+
+int ws_rt_set_read(struct ws_json_line *l, struct ws_rt_set *ret)
+{
+    struct ws_json_at root = ws_json_root(l);
+    return ws_rt_set_read_at(&root, ret);
 }
 
 /* ---- writing ---- */

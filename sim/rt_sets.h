@@ -31,6 +31,8 @@ enum { WS_GCAPS_UNITS_PER_MS = 10000 };
  * Return: 0 (look at l->bad) or -ENOMEM.
  */
 WS_MUST_CHECK int ws_rt_set_read(struct ws_json_line *l, struct ws_rt_set *ret);
+/* The same of an object within a line. */
+WS_MUST_CHECK int ws_rt_set_read_at(const struct ws_json_at *at, struct ws_rt_set *ret);
 void ws_rt_set_deinit(struct ws_rt_set *s);
 
 /* Arrays of the given lengths, zeroed, with the paper's overheads. Return: 0 or -ENOMEM. */
