@@ -4,11 +4,8 @@ tests_reference_check_SOURCES = tests/reference/check.h tests/reference/check.c 
 	tests/reference/check_consolidation.c \
 	tests/reference/check_edl.h tests/reference/check_edl.c tests/reference/check_edl_sim.c
 tests_reference_check_SOURCES += tests/reference/check_rta.h tests/reference/check_rta.c tests/reference/check_rta_shares.c
-<<<<<<< HEAD
 tests_reference_check_SOURCES += tests/reference/check_traces.c
-=======
 tests_reference_check_SOURCES += tests/reference/check_sbeet.c tests/reference/check_sbeet_models.c
->>>>>>> main
 tests_reference_check_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 tests_reference_check_LDADD = $(SIM_LIBS)
 dist_check_SCRIPTS += tests/reference/reference.sh
