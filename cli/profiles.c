@@ -30,7 +30,7 @@ struct asked {
 static int usage(void)
 {
     ws_cli_error(
-        "usage: profiles list|show|export|import|remove [--json] STORE …; see wattshare(1)");
+        "usage: profiles list|show|export|import|remove [--json] STORE …; see wattshare-profiles(1)");
     return WS_EXIT_USAGE;
 }
 

@@ -76,7 +76,7 @@ const struct ws_column ws_point_columns[] = {
 
 double ws_column_value(const struct ws_column *c, const void *of)
 {
-    const char *at = (const char *)of + c->offset;
+    const void *at = (const char *)of + c->offset;
     switch (c->type) {
     case WS_COL_U32:
         return *(const uint32_t *)at;

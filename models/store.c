@@ -178,7 +178,7 @@ static char *make_statement(int which)
 
 static int make_tables(struct ws_store *s)
 {
-    int64_t version;
+    int64_t version = 0;
     int r = run(s, "BEGIN IMMEDIATE");
     if (r)
         return r;
@@ -326,7 +326,7 @@ static int bind_columns(sqlite3_stmt *st, int first, const struct ws_column *c, 
                         uint32_t has)
 {
     for (int i = first; c->name; c++, i++) {
-        const char *at = (const char *)of + c->offset;
+        const void *at = (const char *)of + c->offset;
         int e = SQLITE_OK;
         if (c->part && !(has & c->part))
             e = sqlite3_bind_null(st, i);
@@ -349,7 +349,7 @@ static bool read_columns(sqlite3_stmt *st, const struct ws_column *c, void *of, 
 {
     uint32_t missing = 0, present = 0;
     for (int i = 0; c->name; c++, i++) {
-        char *at = (char *)of + c->offset;
+        void *at = (char *)of + c->offset;
         int kind = sqlite3_column_type(st, i);
         if (kind == SQLITE_NULL) {
             if (!c->part)

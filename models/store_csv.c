@@ -44,7 +44,7 @@ static void put_columns(FILE *f, const struct ws_column *c, const void *of, uint
         fputc(',', f);
         if (!of || (c->part && !(has & c->part)))
             continue;
-        const char *at = (const char *)of + c->offset;
+        const void *at = (const char *)of + c->offset;
         switch (c->type) {
         case WS_COL_TEXT:
             put_text(f, at);
@@ -163,7 +163,8 @@ static int check_head(struct import *x)
 static bool read_field(struct import *x, uint32_t at, const struct ws_column *c, void *of)
 {
     const char *s = x->fields[at];
-    char *to = (char *)of + c->offset, *end = NULL;
+    void *to = (char *)of + c->offset;
+    char *end = NULL;
     errno = 0;
     if (c->type == WS_COL_TEXT) {
         if (strlen(s) < c->bytes) {

@@ -40,6 +40,7 @@ struct value {
     int64_t k, c[N_COORDS];
 };
 
+static const struct value nothing_yet = {.kind = NOTHING_YET};
 static const struct value anything = {.kind = ANYTHING};
 static const struct value uniform = {.kind = AFFINE};
 
@@ -83,7 +84,7 @@ static bool same(const struct value *a, const struct value *b)
 static struct value add(struct value a, struct value b, int sign)
 {
     if (a.kind != AFFINE || b.kind != AFFINE)
-        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? (struct value){0} : anything;
+        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? nothing_yet : anything;
     struct value r = {.kind = AFFINE, .known = a.known && b.known};
     r.unknown = a.unknown | b.unknown;
     r.k = r.known ? (int64_t)((uint64_t)a.k + (uint64_t)sign * (uint64_t)b.k) : 0;
@@ -107,7 +108,7 @@ static struct value scale(struct value v, int64_t by)
 static struct value multiply(struct value a, struct value b)
 {
     if (a.kind != AFFINE || b.kind != AFFINE)
-        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? (struct value){0} : anything;
+        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? nothing_yet : anything;
     if (is_uniform(&b) && b.known)
         return scale(a, b.k);
     if (is_uniform(&a) && a.known)

@@ -171,18 +171,20 @@ static void remove_job(struct machine *m, int job)
 }
 
 /* Counts a job that has ended at m->now. */
-static void finish_job(struct machine *m, int job, int gpu, int slot, double end)
+static void finish_job(struct machine *m, int job, int gpu, int slot,
+                       const struct ws_policy_run *run)
 {
     const struct ws_policy_job *j = &m->jobs[job];
     struct ws_machine_result *r = m->res;
     bool late = m->now > j->deadline;
+    double end = run->end;
     r->n_late += late;
     r->n_on_time += !late;
     r->missed[j->task] += late;
     r->worst_response[j->task] = fmax(r->worst_response[j->task], end - j->release);
     if (j->deadline < INFINITY)
         r->worst_lateness = fmax(r->worst_lateness, end - j->deadline);
-    tell(m, late ? WS_MACHINE_LATE : WS_MACHINE_DONE, j, gpu, slot, NULL, NULL);
+    tell(m, late ? WS_MACHINE_LATE : WS_MACHINE_DONE, j, gpu, slot, run, NULL);
     remove_job(m, job);
 }
 
@@ -284,10 +286,9 @@ static bool next_stage(struct machine *m, int gpu, int s)
         r->end = st->until = copy_end(m, gpu, st->until, cost->d2h);
         return false;
     case COPY_OUT: {
-        int job = r->job;
-        double end = r->end;
+        struct ws_policy_run over = *r;
         free_slot(m, gpu, s);
-        finish_job(m, job, gpu, s - m->first[gpu], end);
+        finish_job(m, over.job, gpu, s - m->first[gpu], &over);
         return true;
     }
     default:
@@ -311,10 +312,9 @@ static bool end_at_tick(struct machine *m)
                 }
         if (s_first < 0)
             return any;
-        int job = m->runs[s_first].job;
-        double end = m->runs[s_first].end;
+        struct ws_policy_run over = m->runs[s_first];
         free_slot(m, k_first, s_first);
-        finish_job(m, job, k_first, s_first - m->first[k_first], end);
+        finish_job(m, over.job, k_first, s_first - m->first[k_first], &over);
     }
 }
 
@@ -374,7 +374,7 @@ static int check_place(struct machine *m, const struct ws_policy_decision *d, in
 
 static int start(struct machine *m, const struct ws_policy_decision *d)
 {
-    int s, r = check_place(m, d, &s);
+    int s = 0, r = check_place(m, d, &s);
     if (r)
         return r;
     struct ws_policy_job *j = &m->jobs[d->job];
@@ -454,7 +454,7 @@ static int run_on_cpu(struct machine *m, const struct ws_policy_decision *d)
     m->n_waiting--;
     m->now = run.end;
     if (run.end <= m->o->duration)
-        finish_job(m, d->job, -1, -1, run.end);
+        finish_job(m, d->job, -1, -1, &run);
     else
         remove_job(m, d->job);
     m->now = now;

@@ -20,7 +20,7 @@
 enum ws_machine_event_kind {
     WS_MACHINE_RELEASE,
     WS_MACHINE_START, /* .run says where and until when; .why the policy's words, if they were asked for */
-    WS_MACHINE_DONE,
+    WS_MACHINE_DONE, /* .run as it was */
     WS_MACHINE_LATE,
     WS_MACHINE_SKIP,
     WS_MACHINE_PREEMPT,

@@ -12,3 +12,7 @@ check_PROGRAMS += tests/unit/test_ptx_count
 TESTS += tests/unit/test_ptx_count
 tests_unit_test_ptx_count_SOURCES = tests/unit/test_ptx_count.c
 tests_unit_test_ptx_count_LDADD = $(MODELS_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_models_soft
+TESTS += tests/unit/test_models_soft
+tests_unit_test_models_soft_SOURCES = tests/unit/test_models_soft.c
+tests_unit_test_models_soft_LDADD = device/libdevice.a $(MODELS_LIBS) $(CONFUSE_LIBS) -lpthread $(TEST_LDADD)

@@ -252,7 +252,7 @@ static void run_table3(struct ws_check *c)
             ws_check_fail(c, "J%d has no optimum", i + 1);
             break;
         }
-        char at[8];
+        char at[16];
         snprintf(at, sizeof(at), "J%d", i + 1);
         check_point(c, where("%s unconstrained", at), &best, &p);
         ws_check_number(c, where("%s E_hat", at), q.e, number(&row, "brute_E"), e_share, 0);

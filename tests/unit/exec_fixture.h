@@ -43,6 +43,8 @@ struct fix {
         } range[FIX_MAX_BUFS];
     } * ranges;
     uint64_t ranges_va;
+    bool fuse; /* WS_FIX_REWRITE=fuse: fused with two more of itself, which have no work */
+    uint64_t fuse_param[3];
     bool flat_only; /* some rewritten kernel wants one-dimensional blocks */
 };
 struct launch {

@@ -494,7 +494,8 @@ static const struct fault faults[] = {
 };
 static void test_faults(void **state)
 {
-    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence ||
+        ((struct fix *)*state)->fuse)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     f->max_warp_insns = 1000000;
@@ -579,7 +580,8 @@ static void test_printf(void **state)
 
 static void test_what_is_missing_is_named(void **state)
 {
-    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence ||
+        ((struct fix *)*state)->fuse)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     assert_int_equal(
@@ -621,7 +623,8 @@ static void test_blocks_wait_for_each_other(void **state)
 
 static void test_work_is_counted(void **state)
 {
-    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence ||
+        ((struct fix *)*state)->fuse)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     run(f,
