@@ -14,6 +14,7 @@ TESTS += tests/reference/reference.sh
 # An error planted in any model is seen.
 dist_check_SCRIPTS += tests/reference/planted.sh
 EXTRA_DIST += tests/reference/planted.list
+TESTS += tests/reference/planted.sh
 planted_flags = WS_PLANTED_COMPILE='$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(SQLITE_CFLAGS) $(AM_CFLAGS) $(CFLAGS)' \
 	WS_PLANTED_LINK='$(CC) $(AM_CFLAGS) $(CFLAGS)' \
 	WS_PLANTED_OBJECTS='$(tests_reference_check_OBJECTS) $(tests_reference_check_LDADD) $(LIBS)'
