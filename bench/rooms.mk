@@ -21,3 +21,8 @@ BENCHES += bench/bench_policy
 bench_bench_policy_SOURCES = bench/bench_policy.c
 bench_bench_policy_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 bench_bench_policy_LDADD = $(SIM_LIBS)
+BENCHES += bench/bench_edl
+bench_bench_edl_SOURCES = bench/bench_edl.c
+bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
+bench_bench_edl_LDADD = $(SIM_LIBS)
+EXTRA_DIST += bench/edl_day.py
