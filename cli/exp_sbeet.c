@@ -210,7 +210,7 @@ static double largest_gain(const struct sweep *s, int than, double *ret_u)
     return most;
 }
 
-/* "x of y utilisations": holds where it is so at all, and not merely by noise. */
+/* Holds where it is so at all utilisations; @note explains where it isn't. */
 static void claim_less(struct ws_experiment_run *x, const struct sweep *s, int a, int b,
                        enum what what, double low, double high, const char *text, const char *note)
 {
@@ -218,7 +218,7 @@ static void claim_less(struct ws_experiment_run *x, const struct sweep *s, int a
     char full[240], why[240];
     snprintf(full, sizeof(full), "%s: %s", s->gpus, text);
     snprintf(why, sizeof(why), "at %d of %d utilisations, clearly not at %d%s%s", n, of, not,
-             *note ? "; " : "", note);
+             n < of && *note ? "; " : "", n < of ? note : "");
     ws_experiment_claim(x, full, n == of, why);
 }
 
@@ -271,7 +271,7 @@ static int run_fig8(struct ws_experiment_run *x)
         for (int i = 0; i < 3; i++)
             claim_less(x, &s[i], MG, OFFLINE, POWER, 0, 1,
                        "U <= 1.0: sBEET-mg takes less energy than offline only",
-                       i < 2 ? "differences at 6 and 12 SMs are within noise" : "");
+                       "it starts more jobs in time, and at 6 and 12 SMs the two hardly differ");
         claim_less(x, &s[2], MG, OFFLINE, POWER, 0, 9,
                    "sBEET-mg takes less energy than offline only", "equal within noise from 1.8");
         for (int i = 0; i < 2; i++)
@@ -387,8 +387,6 @@ static int run_tables(struct ws_experiment_run *x)
             ws_measured_find(times[i].gpu, times[i].kernel)->cost.wcet[times[i].sms - 1], 0.0051,
             WS_SPREAD_ABSOLUTE, times[i].note);
     }
-    ws_experiment_compare(x, "Table V: tasks in a set", 6, ws_gen_sbeet_reference(1, 0).n_tasks, 0,
-                          WS_SPREAD_ABSOLUTE, "an input");
     static const char *const mg[] = {"sbeet-mg"};
     struct sweep s = sweep_of(limit_gpus[2], mg, 1, 7);
     for (int u = 0; u < 7; u++)
@@ -400,10 +398,6 @@ static int run_tables(struct ws_experiment_run *x)
                               WS_SPREAD_ABSOLUTE,
                               "the paper has one random set each; sets differ by about 5 W");
     }
-    ws_experiment_compare(x, "Tables VII, VIII: see sbeet-cases", NAN, 0, 0, WS_SPREAD_ABSOLUTE,
-                          "the paper doesn't say which kernels");
-    ws_experiment_compare(x, "Table IX: see sbeet-fig13", NAN, 0, 0, WS_SPREAD_ABSOLUTE,
-                          "an input");
     free(s.v);
     return r;
 }
@@ -558,15 +552,14 @@ static int case1(struct ws_experiment_run *x)
     }
     if (fclose(f))
         return -EIO;
-    char note[200];
+    char note[300];
     snprintf(note, sizeof(note),
              "at 12 SMs, one hyperperiod: of %d triples that Alg. 1 puts on the RTX 3070, %d miss "
-             "without migration, %d of them don't with sBEET-mg, %d by a migration",
+             "without migration, %d of them don't with sBEET-mg, %d by a migration; which kernels "
+             "the paper had it doesn't say",
              n_first, n_miss, n_repaired, n_migrated);
     ws_experiment_claim(x, "case 1: migration repairs a set that misses without it", n_migrated > 0,
                         note);
-    ws_experiment_compare(x, "case 1: the kernels of Table VII", NAN, NAN, 0, WS_SPREAD_ABSOLUTE,
-                          "not in the paper; no triple gives its exact sequence");
     return 0;
 }
 
@@ -583,7 +576,7 @@ static int case2(struct ws_experiment_run *x)
         r = run_case(limit_gpus[2], "sbeet-mg", t, 2, 100, &mg);
     if (r)
         return r;
-    ws_experiment_compare(x, "case 2: J without migration", 6.51, off.energy_j, 0.01,
+    ws_experiment_compare(x, "case 2: J without migration", 6.51, off.energy_j, 0.03,
                           WS_SPREAD_RELATIVE, note);
     ws_experiment_compare(x, "case 2: J with migration", 6.49, mg.energy_j, 0.03,
                           WS_SPREAD_RELATIVE, note);
@@ -611,9 +604,13 @@ const struct ws_experiment ws_experiment_sbeet_fig13 = {
     "sbeet-fig13", "sBEET-mg, Fig. 13 and Table IX", "three GPUs: missed deadlines and energy",
     run_fig13};
 const struct ws_experiment ws_experiment_sbeet_tables = {
-    "sbeet-tables", "sBEET-mg, Tables II to IX", "parameters, times, predicted power", run_tables};
+    "sbeet-tables", "sBEET-mg, Tables II to VI",
+    "parameters, times, predicted power (V and IX are inputs of the figures, VII and VIII in "
+    "sbeet-cases)",
+    run_tables};
 const struct ws_experiment ws_experiment_sbeet_examples = {
     "sbeet-examples", "sBEET-mg, Examples 1 to 4", "energy of two kernels on two GPUs",
     run_examples};
 const struct ws_experiment ws_experiment_sbeet_cases = {
-    "sbeet-cases", "sBEET-mg, case studies 1 and 2", "what migration repairs and saves", run_cases};
+    "sbeet-cases", "sBEET-mg, case studies 1 and 2, Tables VII and VIII",
+    "what migration repairs and saves", run_cases};
