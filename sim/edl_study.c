@@ -26,9 +26,15 @@ int ws_edl_cell_run(const struct ws_edl_cell *cell, bool offline,
         options[4] = theta;
     }
     c.pairs_per_server = cell->l;
-    c.n_pairs = ws_cluster_pairs_for(n, cell->l);
     c.turn_on_j = offline ? 0 : c.turn_on_j;
-    return ws_cluster_run(&c, tasks, n, ops, options, NULL, ret, error, sizeof(error));
+    /* As many pairs as it takes: the paper's twice over nearly always do. */
+    c.n_pairs *= 2;
+    int r = ws_cluster_run(&c, tasks, n, ops, options, NULL, ret, error, sizeof(error));
+    if (!r && ret->n_dropped) {
+        c.n_pairs = ws_cluster_pairs_for(n, cell->l);
+        r = ws_cluster_run(&c, tasks, n, ops, options, NULL, ret, error, sizeof(error));
+    }
+    return r;
 }
 
 int ws_edl_study_init(struct ws_edl_study *s)
