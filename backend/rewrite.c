@@ -90,7 +90,7 @@ int ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
             uint32_t own = info->kernels[k].n_params;
             all[k] = (struct ws_rewritten){
                 .kernel = (int32_t)i,
-                .flat = choice->kind == WS_REWRITE_PERSISTENT && flat_only(m, from, choice->kind),
+                .flat = kind && flat_only(m, from, choice->kind),
                 .fence_at = (uint32_t)made->params[own].param_offset,
                 .ctl_at = (uint32_t)made->params[made->n_params - 1].param_offset,
                 .own_bytes = info->kernels[k].param_bytes};

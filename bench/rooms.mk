@@ -16,3 +16,8 @@ BENCHES += bench/bench_analysis
 bench_bench_analysis_SOURCES = bench/bench_analysis.c
 bench_bench_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 bench_bench_analysis_LDADD = cli/libtools.a $(SIM_LIBS) base/libbase.a -lpthread
+BENCHES += bench/bench_edl
+bench_bench_edl_SOURCES = bench/bench_edl.c
+bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
+bench_bench_edl_LDADD = $(SIM_LIBS)
+EXTRA_DIST += bench/edl_day.py

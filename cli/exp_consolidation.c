@@ -190,12 +190,14 @@ static int deal(struct ws_mix *m, const struct scenario *s, enum ws_dispatch_pol
                 enum ws_dispatch_model model, uint32_t occupancy)
 {
     struct ws_dispatch_kernel k[MAX_PARTS];
-    for (int i = 0; i < MAX_PARTS;
-         i++) /* the additive reading: 45 blocks are two on the fullest SM */
-        k[i] = (struct ws_dispatch_kernel){
-            .n_blocks = s->kernels[i].blocks,
-            .block_time = ws_mix_block_time(s->kernels[i].alone_s, s->kernels[i].blocks, N_SMS,
-                                            occupancy, WS_DISPATCH_ADDITIVE)};
+    const struct ws_mix_options additive = {.occupancy = occupancy};
+    for (int i = 0; i < MAX_PARTS; i++) { /* 45 blocks are two on the fullest SM */
+        const struct ws_mix_measured alone = {.alone_time = s->kernels[i].alone_s,
+                                              .alone_blocks = s->kernels[i].blocks};
+        k[i] =
+            (struct ws_dispatch_kernel){.n_blocks = s->kernels[i].blocks,
+                                        .block_time = ws_mix_block_time(&alone, N_SMS, &additive)};
+    }
     struct ws_dispatch_in in = {.n_sms = N_SMS,
                                 .occupancy = occupancy,
                                 .policy = policy,

@@ -70,16 +70,23 @@ WS_MUST_CHECK int ws_mix_predict(struct ws_mix *m, const struct ws_mwp_gpu *gpu,
 void ws_mix_rates(const struct ws_mwp_gpu *gpu, const struct ws_mix_part *parts, uint32_t n_parts,
                   double cycles, double *ret_comp, double *ret_gmem);
 
-/* The time of one block, of a kernel measured alone: the time divided by the blocks of the fullest SM (additive), or by how often
- * its slots were filled (overlap). Any unit. @n_blocks, @n_sms, @occupancy: > 0. */
-double ws_mix_block_time(double alone_time, uint64_t n_blocks, uint32_t n_sms, uint32_t occupancy,
-                         enum ws_dispatch_model model);
+/* How long one block keeps its SM's issue slots busy, and the whole memory, in cycles (for the bounded model). Coalesced accesses
+ * move a word for each lane, transactions of uncoalesced ones 32 bytes; caches are not considered. */
+double ws_mix_issue_cycles(const struct ws_mwp_gpu *gpu, const struct ws_mwp_kernel *k);
+double ws_mix_memory_cycles(const struct ws_mwp_gpu *gpu, const struct ws_mwp_kernel *k);
 
 /* A kernel measured alone with @alone_blocks blocks; the mix has @n_blocks of them. */
 struct ws_mix_measured {
     double alone_time; /* any unit; > 0 */
     uint32_t alone_blocks, n_blocks;
+    double issue_time,
+        memory_time; /* of one block, for the bounded model (dispatch.h); 0: not known */
 };
+/* The time of one of its blocks alone on an SM: the time divided by the blocks of the fullest SM (additive), or by how often its
+ * slots were filled (overlap, bounded). Bounded: if issue slots or memory were the limit then, that is only the most it can be; the
+ * least is its issue time, and the geometric mean of both is taken. @k, @n_sms, @o->occupancy: none is 0. */
+double ws_mix_block_time(const struct ws_mix_measured *k, uint32_t n_sms,
+                         const struct ws_mix_options *o);
 /* Deals the mix by measured times; the result is m->dispatch (makespan, lists, critical SMs). @o->occupancy: > 0. Return: as ws_dispatch_run(). */
 WS_MUST_CHECK int ws_mix_measured(struct ws_mix *m, uint32_t n_sms,
                                   const struct ws_mix_measured *parts, uint32_t n_parts,

@@ -33,7 +33,8 @@ static const struct ws_policy_option options[] = {
     {"window", "0", "time for which fewer kernels than that are held back, waiting for more"},
     {"seed", "1", "of the random choice of candidates"},
     {"dispatch", "redeal", "where blocks go: redeal, rr, rr_restart or greedy"},
-    {"sharing", "additive", "blocks on an SM share its time (additive) or not at all (overlap)"},
+    {"sharing", "additive",
+     "blocks on an SM share its time: additive, overlap, or bounded by issue slots"},
     {"rule", "recommended", "form of the MWP-CWP model: recommended or recalled"},
     {"source", "auto", "of predictions: model, profile (measured alone), or auto (model if there)"},
     {0},
@@ -223,6 +224,17 @@ static double measured_mj(const struct consolidate *p, const struct part *parts,
     return busy_sms_mj(t, dyn_mj, busy, n_sm, d->makespan);
 }
 
+/* What one block of a task keeps busy, for the bounded model; left alone where counts or the machine are not known. */
+static void find_needs(const struct consolidate *p, int task, int type, struct ws_mix_measured *k)
+{
+    const struct ws_mwp_gpu *gpu = p->system->types[type].mwp;
+    if (!has_model(p, task, type))
+        return;
+    double ms_per_cycle = 1 / (gpu->freq_ghz * 1e6);
+    k->issue_time = ws_mix_issue_cycles(gpu, cost_of(p, task, type)->model) * ms_per_cycle;
+    k->memory_time = ws_mix_memory_cycles(gpu, cost_of(p, task, type)->model) * ms_per_cycle;
+}
+
 static struct price price_by_profile(struct consolidate *p, const struct part *parts, int n_parts,
                                      int type, int n_sm)
 {
@@ -232,6 +244,7 @@ static struct price price_by_profile(struct consolidate *p, const struct part *p
         v[i] = (struct ws_mix_measured){.alone_time = alone_ms(c, n_sm),
                                         .alone_blocks = (uint32_t)c->n_blocks,
                                         .n_blocks = (uint32_t)(c->n_blocks * parts[i].n)};
+        find_needs(p, parts[i].task, type, &v[i]);
     }
     struct ws_mix_options o = p->mix;
     o.occupancy = occupancy_of(p, parts, n_parts, type);
@@ -586,7 +599,7 @@ static int read_words(struct consolidate *p, const char *const *given, char *ret
         return bad_word("dispatch", v, "redeal, rr, rr_restart, greedy", ret_error, error_bytes);
     v = ws_policy_option_text(options, given, "sharing");
     if (!ws_dispatch_model_find(v, &p->mix.model))
-        return bad_word("sharing", v, "additive, overlap", ret_error, error_bytes);
+        return bad_word("sharing", v, "additive, overlap, bounded", ret_error, error_bytes);
     v = ws_policy_option_text(options, given, "rule");
     if (!strcmp(v, "recalled"))
         p->mix.rule = WS_MWP_RECALLED;

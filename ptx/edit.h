@@ -89,6 +89,9 @@ void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index);
 /* Sets @reached[i] for each function i that @f may call, itself or through others. @reached: [m->n_funcs], false. */
 void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached);
 
+/* Whether the kernel or a function it may call reads %tid.y, %tid.z or all of %tid. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_reads_tid_yz(const struct ws_ptx_module *m, uint32_t func, bool *ret);
+
 static inline struct ws_ptx_operand ws_opd_reg(int32_t r)
 {
     return (struct ws_ptx_operand){.kind = WS_OPD_REG, .reg = r, .sym = -1, .label = -1};

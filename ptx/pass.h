@@ -41,8 +41,8 @@ uint64_t ws_ptx_ctl_offset(const struct ws_ptx_func *f);
 
 /**
  * ws_ptx_rewrite_refused() - why a kernel can't be rewritten that way
- * @ret_flat_block: where 0 is returned: it holds only for launches with a one-dimensional block (threads of one warp then have
- *   neighbouring %tid.x)
+ * @ret_flat_block: where 0 is returned: it holds only for launches with a one-dimensional block (ticket and persistent of a kernel
+ *   that never looks at %tid.y and .z; where threads of one warp must have neighbouring %tid.x)
  * @ret_text: gets the reason, with the PTX line where there is one: "line 41: grid synchronisation needs all blocks at once"
  * @text_bytes: of @ret_text
  *

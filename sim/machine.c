@@ -374,7 +374,7 @@ static int check_place(struct machine *m, const struct ws_policy_decision *d, in
 
 static int start(struct machine *m, const struct ws_policy_decision *d)
 {
-    int s, r = check_place(m, d, &s);
+    int s = 0, r = check_place(m, d, &s);
     if (r)
         return r;
     struct ws_policy_job *j = &m->jobs[d->job];

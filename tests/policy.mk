@@ -9,3 +9,7 @@ TESTS += tests/unit/test_policy_analysis
 tests_unit_test_policy_analysis_SOURCES = tests/unit/test_policy_analysis.c
 tests_unit_test_policy_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 tests_unit_test_policy_analysis_LDADD = $(SIM_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_policy_sbeet
+TESTS += tests/unit/test_policy_sbeet
+tests_unit_test_policy_sbeet_SOURCES = tests/unit/test_policy_sbeet.c
+tests_unit_test_policy_sbeet_LDADD = $(POLICY_LIBS) $(MODELS_LIBS) $(TEST_LDADD)

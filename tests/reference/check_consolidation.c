@@ -472,7 +472,8 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
                       policies = ws_json_get(&s, "policies", false);
     uint32_t n_sms = (uint32_t)ws_json_integer(&s, "n_sm", 1, 4096, true, 1);
     double measured = number(&s, "measured_consolidated_s");
-    struct ws_mix_measured parts[MAX_KERNELS];
+    const struct ws_mix_options additive = {.occupancy = 1};
+    struct ws_mix_measured parts[MAX_KERNELS] = {0};
     const char *names[MAX_KERNELS];
     uint32_t n = (uint32_t)ws_json_length(&order, MAX_KERNELS);
     for (uint32_t i = 0; i < n; i++) {
@@ -483,8 +484,7 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
         parts[i].alone_time = number(&alone, names[i]);
         /* The file has one block time for both models: the additive one. */
         ws_check_number(c, where("%s.per_block_time_s.%s", name, names[i]),
-                        ws_mix_block_time(parts[i].alone_time, parts[i].n_blocks, n_sms, 1,
-                                          WS_DISPATCH_ADDITIVE),
+                        ws_mix_block_time(&parts[i], n_sms, &additive),
                         number(&block_times, names[i]), DIGITS_10, 0);
     }
     if (!policies.o || root->line->bad)
@@ -563,7 +563,7 @@ static void check_scenarios(struct ws_check *c)
                           alone = ws_json_get(&s, "single_kernel_time_s", false),
                           e = ws_json_get(&s, "expected", false);
         const char *names[] = {expected[i].first, expected[i].second};
-        struct ws_mix_measured parts[2];
+        struct ws_mix_measured parts[2] = {0};
         for (size_t k = 0; k < 2; k++) {
             parts[k].n_blocks = parts[k].alone_blocks =
                 (uint32_t)ws_json_integer(&blocks, names[k], 1, 1 << 20, true, 1);
