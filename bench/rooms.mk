@@ -12,6 +12,10 @@ bench_bench_server_LDADD = $(WSCLIENT_LDADD)
 BENCHES += bench/bench_models
 bench_bench_models_SOURCES = bench/bench_models.c
 bench_bench_models_LDADD = $(POLICY_LIBS) $(MODELS_LIBS)
+BENCHES += bench/bench_analysis
+bench_bench_analysis_SOURCES = bench/bench_analysis.c
+bench_bench_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_analysis_LDADD = cli/libtools.a $(SIM_LIBS) base/libbase.a -lpthread
 BENCHES += bench/bench_edl
 bench_bench_edl_SOURCES = bench/bench_edl.c
 bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
