@@ -21,6 +21,10 @@ BENCHES += bench/bench_policy
 bench_bench_policy_SOURCES = bench/bench_policy.c
 bench_bench_policy_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 bench_bench_policy_LDADD = $(SIM_LIBS)
+BENCHES += bench/bench_analysis
+bench_bench_analysis_SOURCES = bench/bench_analysis.c
+bench_bench_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_analysis_LDADD = cli/libtools.a $(SIM_LIBS) base/libbase.a -lpthread
 BENCHES += bench/bench_edl
 bench_bench_edl_SOURCES = bench/bench_edl.c
 bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'

@@ -498,11 +498,15 @@ int ws_cli_cluster(int argc, char **argv)
         return status;
     x.limits.dvfs = !x.dvfs[0]; /* the default clocks must do where they are compared with */
     int r = ws_cli_each_input(argv + optind, read_input, &x);
+    if (r > 0) { /* one of several files: the others still run */
+        x.failed = true;
+        r = 0;
+    }
     bool at_zero = true;
     for (size_t i = 0; i < x.n; i++)
         at_zero = at_zero && x.tasks[i].arrival == 0;
     x.offline = x.offline < 0 ? at_zero : x.offline;
-    if (r >= 0 && !x.n) {
+    if (!r && !x.n) {
         ws_cli_error("no tasks");
         r = 1;
     }
