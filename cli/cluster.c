@@ -21,7 +21,8 @@ static const char help[] =
     "usage: wattshare cluster --policy P[,P…] [--theta X[,X…]] [--l N[,N…]] [--dvfs "
     "yes|no|yes,no]\n"
     "                         [--interval wide|narrow|V0:V1,FC0,FM0:FM1] [--pairs N] [--idle-w W]\n"
-    "                         [--turn-on-j J] [--rho N] [--slot S] [--offline | --online]\n"
+    "                         [--turn-on-j J] [--rho N] [--slot S] [--servers grouped|whole] "
+    "[--offline | --online]\n"
     "                         [--schedule | --trace FILE] [--json] [--jobs N] [FILE…]\n"
     "Tasks with deadlines on servers of CPU-GPU pairs; one run for each combination of the lists.\n"
     "  policies: edl, edf-bf, edf-wf, lpt-ff, bin-packing\n"
@@ -29,6 +30,9 @@ static const char help[] =
     "none)\n"
     "  --l N          pairs in a server (1)\n"
     "  --dvfs         choose voltage and clocks for each task (yes), or the default ones (no)\n"
+    "  --servers      grouped: Algorithm 3 makes servers of the first tasks' pairs; whole: as the "
+    "authors' program,\n"
+    "                 a server is turned on whole where no pair fits\n"
     "  --pairs N      in the cluster (4096)\n"
     "  --idle-w, --turn-on-j, --rho, --slot  37 W and 90 J a pair; servers sleep after 2 idle "
     "slots "
@@ -42,7 +46,7 @@ static const char help[] =
     "is in W "
     "times the unit of time.\n";
 
-enum { LIST_MAX = 32, OPTIONS_MAX = 8, TEXT_MAX = 96 };
+enum { LIST_MAX = 32, OPTIONS_MAX = 9, TEXT_MAX = 96 };
 
 struct run {
     const struct ws_policy_ops *ops;
@@ -60,7 +64,7 @@ struct cluster {
     double thetas[LIST_MAX], ls[LIST_MAX];
     int n_policies, n_thetas, n_ls;
     bool dvfs[2]; /* no, yes: to be run */
-    const char *interval;
+    const char *interval, *servers;
     double pairs, idle_w, turn_on_j, rho, slot;
     int offline; /* -1: where all arrive at 0 */
     bool schedule, json;
@@ -118,6 +122,7 @@ static void add_run(struct cluster *x, const struct ws_policy_ops *ops, bool dvf
     snprintf(r->text[n++], TEXT_MAX, "rho=%.17g", x->offline ? 0 : x->rho);
     snprintf(r->text[n++], TEXT_MAX, "slot=%.17g", x->offline ? 0 : x->slot);
     snprintf(r->text[n++], TEXT_MAX, "interval=%.80s", x->interval);
+    snprintf(r->text[n++], TEXT_MAX, "servers=%s", x->servers);
     if (!isnan(theta))
         snprintf(r->text[n++], TEXT_MAX, "theta=%.17g", theta);
 }
@@ -394,16 +399,25 @@ static bool parse_number(struct cluster *x, int c, const char *text)
 /* -1: go on; else the exit status. */
 static int parse(struct cluster *x, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"policy", required_argument, NULL, 'p'},   {"theta", required_argument, NULL, 't'},
-        {"l", required_argument, NULL, 'l'},        {"dvfs", required_argument, NULL, 'd'},
-        {"interval", required_argument, NULL, 'i'}, {"pairs", required_argument, NULL, 'P'},
-        {"idle-w", required_argument, NULL, 'w'},   {"turn-on-j", required_argument, NULL, 'u'},
-        {"rho", required_argument, NULL, 'r'},      {"slot", required_argument, NULL, 's'},
-        {"offline", no_argument, NULL, 'o'},        {"online", no_argument, NULL, 'O'},
-        {"schedule", no_argument, NULL, 'S'},       {"trace", required_argument, NULL, 'T'},
-        {"json", no_argument, NULL, 'j'},           {"jobs", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"policy", required_argument, NULL, 'p'},
+                                            {"theta", required_argument, NULL, 't'},
+                                            {"l", required_argument, NULL, 'l'},
+                                            {"dvfs", required_argument, NULL, 'd'},
+                                            {"interval", required_argument, NULL, 'i'},
+                                            {"pairs", required_argument, NULL, 'P'},
+                                            {"idle-w", required_argument, NULL, 'w'},
+                                            {"turn-on-j", required_argument, NULL, 'u'},
+                                            {"servers", required_argument, NULL, 'v'},
+                                            {"rho", required_argument, NULL, 'r'},
+                                            {"slot", required_argument, NULL, 's'},
+                                            {"offline", no_argument, NULL, 'o'},
+                                            {"online", no_argument, NULL, 'O'},
+                                            {"schedule", no_argument, NULL, 'S'},
+                                            {"trace", required_argument, NULL, 'T'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"jobs", required_argument, NULL, 'n'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     char error[200];
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = true;
@@ -421,6 +435,12 @@ static int parse(struct cluster *x, int argc, char **argv)
                 ws_cli_error("--interval: %s", strlen(optarg) > 80 ? "too long" : error);
                 good = false;
             }
+            break;
+        case 'v':
+            x->servers = optarg;
+            good = !strcmp(optarg, "grouped") || !strcmp(optarg, "whole");
+            if (!good)
+                ws_cli_error("--servers %s: grouped or whole is wanted", optarg);
             break;
         case 'o':
         case 'O':
@@ -465,6 +485,7 @@ int ws_cli_cluster(int argc, char **argv)
                         .n_ls = 1,
                         .dvfs = {false, true},
                         .interval = "wide",
+                        .servers = "grouped",
                         .pairs = 4096,
                         .idle_w = ws_cluster_paper.idle_w,
                         .turn_on_j = ws_cluster_paper.turn_on_j,
@@ -477,11 +498,15 @@ int ws_cli_cluster(int argc, char **argv)
         return status;
     x.limits.dvfs = !x.dvfs[0]; /* the default clocks must do where they are compared with */
     int r = ws_cli_each_input(argv + optind, read_input, &x);
+    if (r > 0) { /* one of several files: the others still run */
+        x.failed = true;
+        r = 0;
+    }
     bool at_zero = true;
     for (size_t i = 0; i < x.n; i++)
         at_zero = at_zero && x.tasks[i].arrival == 0;
     x.offline = x.offline < 0 ? at_zero : x.offline;
-    if (r >= 0 && !x.n) {
+    if (!r && !x.n) {
         ws_cli_error("no tasks");
         r = 1;
     }
