@@ -128,14 +128,14 @@ static void complain(struct ws_diags *diags)
 }
 
 struct options {
-    bool json, all;
+    bool json, all, rewrites;
     uint32_t sm;
 };
 
 /* Return: the exit status for this one. */
 static int one(const char *path, const struct options *o, struct json_object *list)
 {
-    struct ws_cover c = {.program = path};
+    struct ws_cover c = {.program = path, .want_rewrites = o->rewrites};
     struct ws_diags diags = WS_DIAGS_NULL;
     struct file f;
     int r = map_file(path, &f), status = 0;
@@ -169,6 +169,7 @@ static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                             {"all", no_argument, NULL, 'a'},
+                                            {"rewrites", no_argument, NULL, 'r'},
                                             {"sm", required_argument, NULL, 's'},
                                             {0}};
     char *end;
@@ -177,6 +178,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->json = true;
         } else if (c == 'a') {
             o->all = true;
+        } else if (c == 'r') {
+            o->rewrites = true;
         } else if (c == 's') {
             unsigned long sm = strtoul(optarg, &end, 10);
             if (!*optarg || *end || sm < 10 || sm > 999) {
@@ -189,8 +192,9 @@ static int parse(int argc, char **argv, struct options *o)
         }
     }
     if (optind == argc) {
-        ws_cli_error("coverage of what? usage: wattshare coverage [--json] [--all] [--sm N] "
-                     "PROGRAM…");
+        ws_cli_error(
+            "coverage of what? usage: wattshare coverage [--json] [--all] [--rewrites] [--sm N] "
+            "PROGRAM…");
         return WS_EXIT_USAGE;
     }
     return 0;

@@ -210,41 +210,42 @@ static double slope(const struct search *s, double fc)
     return k->c * w_slope * ws_dvfs_time(k, fc, fm) + ws_dvfs_power(k, v, fc, fm) * t_slope;
 }
 
-/* Where slope() changes from below to above 0 in [@lo, @hi]: false position with the end that stays given less weight (Illinois).
- * The slope may jump (where V leaves its lower bound), so a step that didn't halve the bracket is followed by one that does. */
+/* Where slope() changes from below to above 0 in [@lo, @hi]: Chandrupatla's method ("A new hybrid quadratic/bisection algorithm", 1997),
+ * which halves where the slope isn't smooth (it may jump where V leaves its lower bound). */
 static double root(const struct search *s, double lo, double hi)
 {
-    double f_lo = slope(s, lo), f_hi;
-    if (f_lo >= 0)
+    const double apart = 1e-14;
+    double x1 = hi, x2 = lo, f2 = slope(s, lo), f1, t = 0.5;
+    if (f2 >= 0)
         return lo;
-    f_hi = slope(s, hi);
-    if (f_hi <= 0)
+    f1 = slope(s, hi);
+    if (f1 <= 0)
         return hi;
-    int stayed = 0;
-    bool halve = false;
-    while (hi - lo > 1e-14 * hi) {
-        double width = hi - lo, x = (lo * f_hi - hi * f_lo) / (f_hi - f_lo);
-        if (halve || !(x > lo && x < hi))
-            x = lo + width / 2;
-        if (x <= lo || x >= hi)
-            break;
-        double f = slope(s, x);
-        if (f < 0) {
-            lo = x;
-            f_lo = f;
-            f_hi = stayed == 1 ? f_hi / 2 : f_hi;
-            stayed = 1;
+    for (;;) {
+        /* x1 is the newest point, x2 the other end of the bracket, x3 the one before. */
+        double x = x1 + t * (x2 - x1), f = slope(s, x), x3, f3;
+        if ((f > 0) == (f1 > 0)) {
+            x3 = x1;
+            f3 = f1;
         } else {
-            hi = x;
-            f_hi = f;
-            f_lo = stayed == -1 ? f_lo / 2 : f_lo;
-            stayed = -1;
+            x3 = x2;
+            f3 = f2;
+            x2 = x1;
+            f2 = f1;
         }
-        if (f == 0)
-            break;
-        halve = hi - lo > width / 2;
+        x1 = x;
+        f1 = f;
+        double least = apart * hi / fabs(x2 - x1);
+        if (!(least < 0.5) || f == 0)
+            return fmax(x1, f == 0 ? x1
+                                   : x2); /* the end surely within a time limit: the higher clock */
+        double xi = (x1 - x2) / (x3 - x2), phi = (f1 - f2) / (f3 - f2);
+        t = 0.5;
+        if (phi * phi < xi && (1 - phi) * (1 - phi) < 1 - xi)
+            t = f1 / (f2 - f1) * f3 / (f2 - f3) +
+                (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2);
+        t = fmin(fmax(t, least), 1 - least);
     }
-    return hi; /* of the two the one that is surely within a time limit: a higher clock */
 }
 
 int ws_dvfs_optimum(const struct ws_dvfs_task *task, const struct ws_dvfs_interval *iv,

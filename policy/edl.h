@@ -12,6 +12,9 @@
  *   lpt-ff       longest first, the first pair that meets the deadline
  *   bin-packing  EDF order; at the start the pair with the smallest sum of utilisations (at most 1), later the first that fits
  *
+ * Forms. The default is the paper's text. servers=whole follows the authors' released program in what matters most for its figures of
+ * more than one pair a server: Algorithm 3 is never run, servers are opened whole (so idle energy is far higher, and theta pays).
+ *
  * In all of them: each job gets its setting of least energy within its deadline (Algorithm 1; option dvfs=no: the default one). The
  * first batch is placed on as many pairs as it takes and these are grouped into servers by decreasing finish (Algorithm 3), with a
  * pair of its own for each job that must be hurried to meet its deadline (not in bin-packing). Later arrivals turn on the

@@ -30,7 +30,7 @@ struct ws_edl_counts ws_edl_counts(const struct ws_policy *p)
 
 bool ws_edl_is(const struct ws_policy_ops *ops)
 {
-    return ops->decide == ws_edl_decide;
+    return ops->free == ws_edl_free;
 }
 
 int ws_edl_make(struct ws_policy **ret, const struct ws_edl_rule *rule,
@@ -53,6 +53,12 @@ int ws_edl_make(struct ws_policy **ret, const struct ws_edl_rule *rule,
     made.dvfs = !strcmp(dvfs, "yes");
     if (!made.dvfs && strcmp(dvfs, "no")) {
         snprintf(ret_error, bytes, "dvfs=%s: yes or no is wanted", dvfs);
+        return WS_POLICY_E_OPTION;
+    }
+    const char *servers = ws_policy_option_text(table, options, "servers");
+    made.whole_servers = !strcmp(servers, "whole");
+    if (!made.whole_servers && strcmp(servers, "grouped")) {
+        snprintf(ret_error, bytes, "servers=%s: grouped or whole is wanted", servers);
         return WS_POLICY_E_OPTION;
     }
     if (ws_dvfs_interval_parse(ws_policy_option_text(table, options, "interval"), &made.interval,
@@ -305,7 +311,7 @@ static int collect(struct ws_policy *p, const struct ws_policy_snapshot *snap)
         *j = (struct ws_edl_job){.job = i, .id = job->id, .place = -1};
         if (!configure(p, job, j))
             j->room = NAN;
-        j->alone = p->first && j->prior && p->rule->prior_alone;
+        j->alone = p->first && j->prior && p->rule->prior_alone && !p->whole_servers;
         p->counts.n_deadline_prior += j->prior;
     }
     if (p->n_jobs)
@@ -440,7 +446,7 @@ static void start(struct ws_policy *p, const struct ws_policy_snapshot *snap)
             for (int k = c->servers[i].first; k < c->servers[i].first + c->servers[i].n; k++)
                 ws_edl_pairs_set(c, k, fmax(p->now, snap->gpus[c->gpu_of[k]].free_at));
         }
-    p->opening = p->first && p->rule->grouped;
+    p->opening = p->first && p->rule->grouped && !p->whole_servers;
     if (p->opening)
         ws_min_tree_clear(&c->mu);
     for (int i = 0; i < c->n_always; i++)

@@ -27,7 +27,7 @@ struct ws_edl_job {
 struct ws_policy {
     const struct ws_edl_rule *rule;
     double theta;
-    bool dvfs;
+    bool dvfs, whole_servers;
     struct ws_dvfs_interval interval;
     const struct ws_policy_system *system;
     struct ws_edl_pairs pairs;
@@ -70,6 +70,9 @@ int ws_edl_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
 #define WS_EDL_OPTIONS                                                                             \
     {"dvfs", "yes", "choose voltage and clocks for each task; no: the factory default"},           \
         {"interval", "wide", "wide, narrow, or V_MIN:V_MAX,FC_MIN,FM_MIN:FM_MAX"},                 \
+        {"servers", "grouped",                                                                     \
+         "grouped: Algorithm 3 makes servers of the first batch's pairs; whole: as the released "  \
+         "program, a server is turned on whole where no pair fits"},                               \
         {"rho", "2", "slots that all pairs of a server are idle before it is switched off"},       \
         {"slot", "1", "length of a slot; 0: no slots, rho is a time"},                             \
     {                                                                                              \

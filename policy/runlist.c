@@ -7,6 +7,8 @@
  *   the end of a task that is not the listed one promotes a pending one, which joins (Algorithm 1) or replaces (driver) the
  *   listed one; replaced, that one stands in neither set and never goes on;
  *   an end does not take its own task out of pending (Algorithm 1), or only where no real-time one is pending (driver);
+ *   a task that begins while it still stands in running by such a slip leaves running for pending (driver), so that the list may
+ *   be empty while tasks wait;
  *   equal priorities go by number, not by arrival. */
 #include "config.h"
 
@@ -59,6 +61,10 @@ void ws_runlist_begin(struct ws_runlist *l, int t)
 {
     struct ws_runlist_task *new = &l->tasks[t];
     int top = highest(l, false);
+    if (top < 0 && l->form == WS_RUNLIST_DRIVER)
+        top = highest(
+            l,
+            true); /* running is empty and pending is not after a slip: nobody gets in that way */
     if (top < 0) {
         new->running = true;
     } else if (new->priority > 0 && new->priority > l->tasks[top].priority) {

@@ -25,7 +25,7 @@
 
 /* Limits of input that keep all sums within int64 (products saturate): checked by ws_rta_set_check(). */
 #define WS_RTA_TIME_MAX  (INT64_C(1) << 44)
-#define WS_RTA_STEPS_MAX (INT64_C(1) << 28)
+#define WS_RTA_STEPS_MAX (INT64_C(1) << 26)
 enum { WS_RTA_TASKS_MAX = 4096, WS_RTA_SEGMENTS_MAX = 64, WS_RTA_CPUS_MAX = 1024 };
 
 /* One GPU segment. */

@@ -572,3 +572,126 @@ static void check_decisions(struct ws_check *c)
 
 const struct ws_check_kind ws_check_kind_sbeet_decisions = {"sBEET-mg decisions", match_decisions,
                                                             check_decisions};
+
+/* ---- curves ---- */
+
+static bool match_curves(const char *head, struct ws_json_line *first)
+{
+    (void)first;
+    return !strncmp(head, "config,variant,policy,util,n,mean_miss_ratio,sd,", 48);
+}
+
+struct curve {
+    int n;
+    double ratio, ratio2, released, missed, energy, late, skipped, migrated;
+};
+
+/* Runs the @n task sets of the row, made again from their seeds. */
+static bool run_curve(struct ws_check *c, const char *config, const char *variant,
+                      const char *policy, double util, int n, struct curve *ret)
+{
+    struct ws_gpus g;
+    const char *const *options;
+    bool copies_asis, ok = true;
+    char error[160];
+    *ret = (struct curve){.n = n};
+    if (!config_gpus(config, &g) || !variant_of(variant, policy, &copies_asis, &options)) {
+        ws_check_fail(c, "%s %s is unknown", config, variant);
+        return false;
+    }
+    for (int i = 0; i < n && ok; i++) {
+        struct ws_gen_sbeet gen = ws_gen_sbeet_reference(util, i);
+        struct ws_sbeet_task tasks[WS_GEN_SBEET_MAX];
+        struct ws_sbeet_set s = {0};
+        struct ws_sbeet_outcome o = {0};
+        ok = !ws_gen_sbeet(&gen, tasks);
+        for (int t = 0; t < gen.n_tasks && ok;
+             t++) /* as their files have it; it decides what fits where U is 1 */
+            tasks[t].utilization = rint(tasks[t].utilization * 1e9) / 1e9;
+        ok =
+            ok && !ws_sbeet_set_make(&s, &g, tasks, gen.n_tasks, copies_asis, error, sizeof(error));
+        if (ok && strstr(policy, "fd-sbeet"))
+            order_as_packed(&s);
+        ok = ok && run(c, &o, &s, policy, options, 15000, NULL, NULL);
+        if (ok) {
+            double missed = (double)(o.r.n_late + o.r.n_skipped),
+                   ratio = missed / (double)o.r.n_released;
+            ret->ratio += ratio;
+            ret->ratio2 += ratio * ratio;
+            ret->released += (double)o.r.n_released;
+            ret->missed += missed;
+            ret->energy += o.r.energy / 1000;
+            ret->late += (double)o.r.n_late;
+            ret->skipped += (double)o.r.n_skipped;
+            ret->migrated += (double)o.n_migrated;
+        }
+        ws_sbeet_outcome_deinit(&o);
+        ws_sbeet_set_deinit(&s);
+    }
+    ws_gpus_deinit(&g);
+    return ok;
+}
+
+static void curve_line(struct ws_check *c, char *line)
+{
+    enum { N = 14 };
+    char *f[N] = {0}, text[120];
+    int n = 0;
+    for (char *p = line; p && n < N; n++) {
+        f[n] = strsep(&p, ",");
+        f[n][strcspn(f[n], "\r\n")] = 0;
+    }
+    struct curve r;
+    if (n < 13) {
+        ws_check_fail(c, "line %u: %d fields", (unsigned)c->n_lines + 1, n);
+        return;
+    }
+    int sets = atoi(f[4]);
+    if (sets < 2 || !run_curve(c, f[0], f[1], f[2], strtod(f[3], NULL), sets, &r))
+        return;
+    double k = r.n;
+    snprintf(text, sizeof(text), "%s %s %s %s", f[0], f[1], f[2], f[3]);
+    const struct {
+        const char *name;
+        double ours;
+        int field;
+        double apart;
+    } rows[] = {
+        {"mean_miss_ratio", r.ratio / k, 5, 6e-7},
+        {"sd", sqrt(fmax(0, (r.ratio2 - r.ratio * r.ratio / k) / (k - 1))), 6, 2e-6},
+        {"pooled_miss_ratio", r.missed / r.released, 7, 6e-7},
+        {"mean_energy_J", r.energy / k, 8, 6e-5},
+        {"mean_power_W", r.energy / k / 15, 9, 6e-6},
+        {"mean_released", r.released / k, 10, 6e-7},
+        {"mean_late", r.late / k, 11, 6e-7},
+        {"mean_skip", r.skipped / k, 12, 6e-7},
+        /* Ties between equal GPUs: compare_starts(). Now and then one changes what becomes of a later job. */
+        {"mean_migr", r.migrated / k, 13, strncmp(f[0], "tab9", 4) ? 6e-7 : 0.5},
+    };
+    bool ties = !strncmp(f[0], "tab9", 4) && !strcmp(f[2], "mg-jm");
+    for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++)
+        if (rows[i].field < n && *f[rows[i].field])
+            ws_check_number(c, where("%s %s", text, rows[i].name), rows[i].ours,
+                            strtod(f[rows[i].field], NULL), ties ? 1e-3 : 0, rows[i].apart);
+}
+
+static void check_curves(struct ws_check *c)
+{
+    FILE *f = fopen(c->path, "r");
+    char *line = NULL;
+    size_t cap = 0;
+    if (!f) {
+        ws_check_fail(c, "%s", strerror(errno));
+        return;
+    }
+    for (bool head = true; getline(&line, &cap, f) > 0; head = false)
+        if (!head) {
+            curve_line(c, line);
+            c->n_lines++;
+        }
+    free(line);
+    fclose(f);
+}
+
+const struct ws_check_kind ws_check_kind_sbeet_curves = {"sBEET-mg mean curves", match_curves,
+                                                         check_curves};

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "models/inputs.h"
+#include "models/kernel_hash.h"
 #include "ptx/count.h"
 
 struct fixture {
@@ -221,6 +222,10 @@ static void loops(void **state)
          "mov.u32 %r9, 0; $L: bar.sync 0; add.s32 %r9, %r9, 4; setp.eq.s32 %p0, %r9, 64; @%p0 bra "
          "$E; bra $L; $E:",
          16, 0},
+        {"leaves when above",
+         "mov.u32 %r9, 0; $L: bar.sync 0; add.s32 %r9, %r9, 1; setp.gt.s32 %p0, %r9, 10; @%p0 bra "
+         "$E; bra $L; $E:",
+         11, 0},
         {"downwards",
          "mov.u32 %r9, 32; $L: bar.sync 0; add.s32 %r9, %r9, -1; setp.gt.s32 %p0, %r9, 0; @%p0 bra "
          "$L;",
@@ -313,6 +318,83 @@ static void to_models(void **state)
     assert_int_equal(ws_mwp_kernel_from_run(&q, &e, 256, 100, 4), -EINVAL);
 }
 
+static void hash_of(struct fixture *x, const char *text, char *ret)
+{
+    x->m = ws_ptx_module_free(x->m);
+    int r = ws_ptx_parse(&x->m, text, strlen(text), "t", &x->diags);
+    if (r)
+        print_error("%s", ws_diags_text(&x->diags));
+    assert_int_equal(r, 0);
+    assert_int_equal(ws_kernel_hash(x->m, ws_ptx_find_func(x->m, "k"), ret), 0);
+}
+
+/* The same code, whatever else is in the module; other code, another hash. */
+static void hashes(void **state)
+{
+#define BODY(s) ".entry k(.param .u64 a) {\n" REGS "ld.param.u64 %d0, [a];\n" s "ret; }\n"
+    static const struct {
+        const char *description, *text;
+        bool same;
+    } rows[] = {
+        {"another kernel beside it",
+         HEAD ".entry j() { bar.sync 0; ret; }\n" BODY("mov.u32 %r1, 5;"), true},
+        {"layout and comments", HEAD "\n\n// here\n" BODY("mov.u32   %r1,5 ; // there\n"), true},
+        {"another number", HEAD BODY("mov.u32 %r1, 6;"), false},
+        {"another type", HEAD BODY("mov.s32 %r1, 5;"), false},
+        {"one more instruction", HEAD BODY("mov.u32 %r1, 5; bar.sync 0;"), false},
+        {"a label elsewhere", HEAD BODY("$L: mov.u32 %r1, 5;"), false},
+        {"another bound",
+         HEAD ".entry k(.param .u64 a) .maxntid 128 {\n" REGS
+              "ld.param.u64 %d0, [a];\nmov.u32 %r1, 5;ret; }\n",
+         false},
+        {"another parameter",
+         HEAD ".entry k(.param .u64 a, .param .u32 b) {\n" REGS
+              "ld.param.u64 %d0, [a];\nmov.u32 %r1, 5;ret; }\n",
+         false},
+    };
+    char first[WS_PROFILE_HASH_BYTES], h[WS_PROFILE_HASH_BYTES], g[WS_PROFILE_HASH_BYTES];
+    hash_of(*state, HEAD BODY("mov.u32 %r1, 5;"), first);
+    assert_int_equal(strlen(first), 64);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
+        hash_of(*state, rows[i].text, h);
+        if (!strcmp(h, first) != rows[i].same)
+            fail_msg("%s: the hash is %s", rows[i].description,
+                     rows[i].same ? "another" : "the same");
+    }
+    /* what it calls counts, in whatever order it stands; what it doesn't call doesn't */
+    static const char call[] = ".entry k() { call f; ret; }\n";
+    char text[512];
+    snprintf(text, sizeof(text), HEAD ".func g() { trap; }\n.func f() { bar.sync 0; ret; }\n%s",
+             call);
+    hash_of(*state, text, h);
+    snprintf(text, sizeof(text), HEAD ".func f() { bar.sync 0; ret; }\n%s", call);
+    hash_of(*state, text, g);
+    assert_string_equal(h, g);
+    snprintf(text, sizeof(text), HEAD ".func f() { bar.sync 1; ret; }\n%s", call);
+    hash_of(*state, text, g);
+    assert_string_not_equal(h, g);
+    static const char f[] = ".func f() { bar.sync 0; ret; }\n", g2[] = ".func g() { trap; }\n",
+                      both[] = ".entry k() { call f; call g; ret; }\n";
+    snprintf(text, sizeof(text), "%s%s%s%s", HEAD, f, g2, both);
+    hash_of(*state, text, h);
+    snprintf(text, sizeof(text), "%s%s%s%s", HEAD, g2, f, both);
+    hash_of(*state, text, g);
+    assert_string_equal(h, g);
+    /* a table's size counts, its contents don't */
+    hash_of(*state,
+            HEAD ".global .align 4 .u32 t[4] = {1, 2, 3, 4};\n" BODY("ld.global.u32 %r1, [t];"), h);
+    hash_of(*state,
+            HEAD ".global .align 4 .u32 t[4] = {9, 2, 3, 4};\n" BODY("ld.global.u32 %r1, [t];"), g);
+    assert_string_equal(h, g);
+    hash_of(*state,
+            HEAD ".global .align 4 .u32 t[5] = {1, 2, 3, 4};\n" BODY("ld.global.u32 %r1, [t];"), g);
+    assert_string_not_equal(h, g);
+    struct fixture *x = *state;
+    struct ws_profile_key key;
+    assert_int_equal(ws_profile_key_set(&key, h, "t400", ""), 0); /* fits the store */
+    x->m = ws_ptx_module_free(x->m);
+}
+
 /* Text made to keep a counter busy: thousands of nested loops, a chain of moves against the order of the text. */
 static void hostile_text(void **state)
 {
@@ -338,7 +420,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(access_patterns), T(walking_pointer), T(loops), T(calls), T(to_models), T(hostile_text),
+        T(access_patterns), T(walking_pointer), T(loops),        T(calls),
+        T(to_models),       T(hashes),          T(hostile_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
