@@ -106,8 +106,9 @@ int main(void)
                                            ws_rta_method_find("gcaps_busy")};
     uint64_t start = ws_clock_ns();
     ws_parallel_for(CHUNKS, CORES, chunk, both, NULL);
-    printf("%d GCAPS analyses (suspend and busy in turn) on %d cores: %.2f s (wanted: at most 60)\n",
-           MILLION, CORES, (double)(ws_clock_ns() - start) / 1e9);
+    printf(
+        "%d GCAPS analyses (suspend and busy in turn) on %d cores: %.2f s (wanted: at most 60)\n",
+        MILLION, CORES, (double)(ws_clock_ns() - start) / 1e9);
     for (int i = 0; i < SETS; i++) {
         ws_rt_set_deinit(&gcaps[i]);
         ws_rt_set_deinit(&stgm[i]);

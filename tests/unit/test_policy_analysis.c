@@ -81,7 +81,8 @@ static void expect(const char *method, const struct ws_rta_set *s, bool ok, cons
     for (int i = 0; i < s->n_tasks; i++) {
         int64_t units = want[i] > 0 ? MS(want[i]) : (int64_t)want[i];
         if (r.bound[i] != units)
-            fail_msg("%s task %d: %g ms, expected %g", method, i, (double)r.bound[i] / 1e4, want[i]);
+            fail_msg("%s task %d: %g ms, expected %g", method, i, (double)r.bound[i] / 1e4,
+                     want[i]);
     }
     ws_rta_work_deinit(&w);
 }
@@ -127,8 +128,8 @@ static void table_2(void **state)
 static void case_study(void **state)
 {
     static const struct row rows[] = {
-        {1, 100, 0, false, {{1, 10}}},      {2, 150, 1, false, {{2, 12}}},
-        {68, 200, 1, false, {{0}}},         {12, 300, 0, false, {{1.5, 13.5}}},
+        {1, 100, 0, false, {{1, 10}}},     {2, 150, 1, false, {{2, 12}}},
+        {68, 200, 1, false, {{0}}},        {12, 300, 0, false, {{1.5, 13.5}}},
         {2, 400, 0, false, {{0.5, 15.5}}}, {4, 200, 2, true, {{4, 44}}}};
     static const struct {
         const char *method;
@@ -171,9 +172,8 @@ static void cpu_only_core_mate(void **state)
  * 15 + 5 + 3 = 23. */
 static void locks(void **state)
 {
-    static const struct row rows[] = {{2, 50, 0, false, {{1, 4}}},
-                                      {3, 60, 0, false, {{1, 2}}},
-                                      {5, 100, 1, false, {{2, 8}}}};
+    static const struct row rows[] = {
+        {2, 50, 0, false, {{1, 4}}}, {3, 60, 0, false, {{1, 2}}}, {5, 100, 1, false, {{2, 8}}}};
     struct built b;
     build(&b, rows, 3);
     expect("mpcp_suspend", &b.s, true, (double[]){19, 24, 23});
@@ -201,7 +201,8 @@ static void lock_best_effort(void **state)
  * round fails for u, v profits more, then u: SMs {0,1}, {2,0}, {1}. */
 static void chain(void **state)
 {
-    struct ws_stgm_task tasks[] = {{400, 400, 0, 2, 1, 0}, {700, 120, 0, 2, 1, 1}, {800, 800, 0, 2, 1, 2}};
+    struct ws_stgm_task tasks[] = {
+        {400, 400, 0, 2, 1, 0}, {700, 120, 0, 2, 1, 1}, {800, 800, 0, 2, 1, 2}};
     struct ws_stgm_segment segments[] = {{0, 0, 0, -1}, {0, 0, 1, -1}, {0, 0, 2, -1}};
     int64_t kernels[] = {100, 50, 50, 130, 50, 50, 10, 10, 10};
     const struct ws_stgm_set s = {tasks, segments, kernels, 3, 3, 3, 3};
@@ -293,10 +294,10 @@ static void allocations(void **state)
 
 /* ---- properties ---- */
 
-static const char *const monotone[] = {"tsg_rr_suspend_fix", "tsg_rr_suspend_safe", "tsg_rr_busy_fix",
-                                       "tsg_rr_busy_safe",   "gcaps_suspend_fix",   "gcaps_suspend_safe",
-                                       "gcaps_busy_fix",     "gcaps_busy_safe",     "mpcp_suspend_safe",
-                                       "mpcp_busy_safe",     "fmlp_suspend_safe",   "fmlp_busy_safe"};
+static const char *const monotone[] = {
+    "tsg_rr_suspend_fix", "tsg_rr_suspend_safe", "tsg_rr_busy_fix",   "tsg_rr_busy_safe",
+    "gcaps_suspend_fix",  "gcaps_suspend_safe",  "gcaps_busy_fix",    "gcaps_busy_safe",
+    "mpcp_suspend_safe",  "mpcp_busy_safe",      "fmlp_suspend_safe", "fmlp_busy_safe"};
 
 static void draw(uint64_t i, struct ws_rt_set *set)
 {
@@ -382,7 +383,8 @@ static void forms_in_order(void **state)
                 assert_true(safe.bound[j] >= paper.bound[j]);
         }
         for (size_t k = 0; k < WS_ARRAY_SIZE(wider); k++) {
-            bool more = run(wider[k][0], &set.gcaps, &a).ok, less = run(wider[k][1], &set.gcaps, &b).ok;
+            bool more = run(wider[k][0], &set.gcaps, &a).ok,
+                 less = run(wider[k][1], &set.gcaps, &b).ok;
             assert_true(more || !less);
             n_gained += more && !less;
         }
