@@ -127,8 +127,10 @@ static void complain(struct ws_diags *diags)
                      diags->v[i].file ? ": " : "", diags->v[i].text ? diags->v[i].text : "");
 }
 
+#define USAGE "usage: wattshare coverage [--json] [--all] [--sm N] PROGRAM…"
+
 struct options {
-    bool json, all;
+    bool json, all, help;
     uint32_t sm;
 };
 
@@ -170,6 +172,7 @@ static int parse(int argc, char **argv, struct options *o)
     static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                             {"all", no_argument, NULL, 'a'},
                                             {"sm", required_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
                                             {0}};
     char *end;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -184,13 +187,16 @@ static int parse(int argc, char **argv, struct options *o)
                 return WS_EXIT_USAGE;
             }
             o->sm = (uint32_t)sm;
+        } else if (c == 'h') {
+            puts(USAGE);
+            o->help = true;
+            return 0;
         } else {
             return WS_EXIT_USAGE;
         }
     }
     if (optind == argc) {
-        ws_cli_error("coverage of what? usage: wattshare coverage [--json] [--all] [--sm N] "
-                     "PROGRAM…");
+        ws_cli_error("coverage of what? " USAGE);
         return WS_EXIT_USAGE;
     }
     return 0;
@@ -200,7 +206,7 @@ int ws_cli_coverage(int argc, char **argv)
 {
     struct options o = {.sm = DEFAULT_SM};
     int worst = parse(argc, argv, &o);
-    if (worst)
+    if (worst || o.help)
         return worst;
     struct json_object *list = json_object_new_array();
     for (int i = optind; i < argc; i++) {

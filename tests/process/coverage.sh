@@ -14,6 +14,7 @@ run() { # run WANTED-STATUS PATTERN ARGUMENTS…
     ok "coverage $*"
 }
 run 2 'coverage of what'
+run 0 'usage: wattshare coverage' --help
 run 2 frob --frob x
 run 2 'compute capability' --sm x "$src/tests/ptx/census.ptx"
 run 2 'No such file' "$tmp/none"
