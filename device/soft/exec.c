@@ -724,8 +724,15 @@ static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f,
     case WS_SR_DYNAMIC_SMEM_SIZE:
         return g->dyn_shared_bytes;
     case WS_SR_TOTAL_SMEM_SIZE:
+        return b->user_shared_bytes;
     case WS_SR_AGGR_SMEM_SIZE:
         return b->ctx.shared_bytes;
+    case WS_SR_RESERVED_SMEM_OFFSET: {
+        uint64_t begin = b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES;
+        const uint64_t values[] = {begin, begin + WS_RESERVED_SHARED_BYTES / 4, begin,
+                                   begin + WS_RESERVED_SHARED_BYTES, WS_RESERVED_SHARED_BYTES};
+        return f->dim < WS_ARRAY_SIZE(values) ? values[f->dim] : 0;
+    }
     case WS_SR_WARPSZ:
         return 32;
     /* without clusters, each block is one of its own */
@@ -808,6 +815,9 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16))
                                            : img->shared_bytes) +
                       g->dyn_shared_bytes;
+    b->user_shared_bytes = c->shared_bytes;
+    if (img->uses_reserved_shared)
+        c->shared_bytes = WS_ALIGN_UP(c->shared_bytes, UINT64_C(16)) + WS_RESERVED_SHARED_BYTES;
     c->local_stride = b->local_bytes;
     c->params = g->params;
     c->param_bytes = g->code->m->funcs[img->func].param_bytes;
@@ -879,6 +889,9 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
     b->bars_used = 0;
+    if (img->uses_reserved_shared)
+        memset(b->ctx.shared + b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES, 0,
+               WS_RESERVED_SHARED_BYTES);
     for (uint32_t k = 0; k < b->n_warps; k++) {
         struct ws_warp *w = &b->warps[k];
         w->live = w->exists;
