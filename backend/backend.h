@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <uthash.h>
 #include <zmq.h>
+#include "backend/rewrite.h"
 #include "backend/cache.h"
 #include "backend/config.h"
 #include "backend/ledger.h"
@@ -65,12 +66,14 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    uint8_t bulk;               /* Ws__Copy__Bulk */
-    uint32_t chunk;             /* STAGED_*: index of the chunk */
-    struct ws_segment *segment; /* STAGED_* : reference */
-    struct ws_record *record;   /* RECORD, WAIT, SYNC on an event: reference */
-    struct ws_join *join;       /* MARK */
-    struct ws_gate *gate;       /* GATE: owned */
+    uint8_t bulk;                 /* Ws__Copy__Bulk */
+    uint32_t chunk;               /* STAGED_*: index of the chunk */
+    struct ws_segment *segment;   /* STAGED_* : reference */
+    struct ws_record *record;     /* RECORD, WAIT, SYNC on an event: reference */
+    struct ws_join *join;         /* MARK */
+    struct ws_gate *gate;         /* GATE: owned */
+    const char *kernel_name;      /* OP: of a launch; while its module is loaded */
+    struct ws_relaunch *relaunch; /* OP: a launch carried out in parts; owned */
     struct {
         uint64_t va, value;
         uint8_t bytes, compare;
@@ -347,6 +350,7 @@ struct ws_gpu {
     uint8_t uuid[16];
 };
 
+enum { WS_RELAUNCH_PAGES = 4096 };
 struct ws_server {
     const struct ws_config *config;
     struct ws_transport transport;
@@ -374,6 +378,9 @@ struct ws_server {
     size_t n_pool;
     _Atomic(struct ws_job *) finished; /* newest first; written by device threads */
     int wake_fd;
+    struct ws_list relaunches;
+    uint64_t relaunch_pages[WS_RELAUNCH_PAGES / 64], random, n_relaunches, n_parts; /* rewrite.c */
+    bool log_launches;     /* WS_DEBUG=launch */
     struct ws_arena arena; /* of the message in hand */
     struct ws_list side_conns;
     struct ws_list rung; /* lanes */

@@ -135,6 +135,7 @@ static void entry_free(struct ws_code_entry *e)
         ws_device_module_unload(e->device, e->dmodule);
     ws_ptx_module_free(e->ptx);
     free(e->warnings);
+    free(e->rewritten);
     free(e);
 }
 
@@ -147,16 +148,23 @@ static bool module_prints(const struct ws_ptx_module *m)
     return false;
 }
 
-static int entry_new(const struct ws_ptx_texts *t, struct ws_device *device,
-                     struct ws_code_entry **ret, struct ws_diags *diags)
+static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
+                     struct ws_device *device, struct ws_code_entry **ret, struct ws_diags *diags)
 {
     struct ws_code_entry *e = ws_alloc(sizeof *e);
     if (!e)
         return ws_raise(-ENOMEM);
     e->device = device;
     int r = ws_ptx_image_parse(&e->ptx, t, diags);
+    for (uint32_t k = 0; !r && k < e->ptx->n_funcs; k++)
+        e->n_kernels += e->ptx->funcs[k].is_entry && !e->ptx->funcs[k].is_decl;
+    if (!r && ws_rewrite_any(&c->rewrite))
+        r = ws_rewrite_module(e->ptx, &c->rewrite);
     if (!r)
         r = ws_device_module_load(device, e->ptx, &e->dmodule, diags);
+    if (!r && ws_rewrite_any(&c->rewrite))
+        r = ws_rewrite_find(ws_dmodule_info(e->dmodule), e->n_kernels, &c->rewrite, e->ptx,
+                            &e->rewritten);
     if (r) {
         entry_free(e);
         return r;
@@ -195,7 +203,7 @@ int ws_image_code_make(const struct ws_image *i, struct ws_device *device, const
     e = find_code(c, key);
     bool fresh = !e;
     if (fresh)
-        r = entry_new(&t, device, &e, diags);
+        r = entry_new(c, &t, device, &e, diags);
     ws_ptx_texts_deinit(&t);
     if (r)
         return r;

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <uthash.h>
 #include "base/list.h"
+#include "backend/rewrite.h"
 #include "device/device.h"
 #include "protocol/protocol.h"
 
@@ -20,9 +21,11 @@ struct ws_code_entry {
     struct ws_ptx_module *ptx;
     struct ws_dmodule *dmodule;
     const struct ws_dmodule_info *info;
-    char *warnings;  /* malloc'ed: what of it can't run; NULL: nothing */
-    bool prints;     /* kernels may write text */
-    uint32_t n_refs; /* images, and who just made it */
+    uint32_t n_kernels;             /* the program's own: the first of info->kernels */
+    struct ws_rewritten *rewritten; /* [n_kernels], or NULL: none is rewritten. malloc'ed */
+    char *warnings;                 /* malloc'ed: what of it can't run; NULL: nothing */
+    bool prints;                    /* kernels may write text */
+    uint32_t n_refs;                /* images, and who just made it */
     UT_hash_handle hh;
 };
 
@@ -49,6 +52,7 @@ struct ws_cache {
     uint64_t bytes, limit_bytes;
     uint32_t n_images, n_codes;
     uint64_t max_text_bytes; /* of a decompressed PTX */
+    struct ws_rewrite_choice rewrite;
 };
 
 void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_bytes);

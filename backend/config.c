@@ -78,6 +78,16 @@ static const struct word clocks[] = {
     {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
 static const struct word placements[] = {
     {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
+enum { FENCE = 16 };
+static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
+                                       {"slice", WS_REWRITE_SLICE},
+                                       {"ticket", WS_REWRITE_TICKET},
+                                       {"persistent", WS_REWRITE_PERSISTENT},
+                                       {"fence", FENCE | WS_REWRITE_NONE},
+                                       {"fence-slice", FENCE | WS_REWRITE_SLICE},
+                                       {"fence-ticket", FENCE | WS_REWRITE_TICKET},
+                                       {"fence-persistent", FENCE | WS_REWRITE_PERSISTENT},
+                                       {0}};
 static const struct word log_levels[] = {
     {"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
 
@@ -200,6 +210,11 @@ static int on_clock(cfg_t *cfg, cfg_opt_t *opt)
     return word_check(cfg, opt, clocks);
 }
 
+static int on_rewrite(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, rewrites);
+}
+
 static int on_placement(cfg_t *cfg, cfg_opt_t *opt)
 {
     return word_check(cfg, opt, placements);
@@ -288,6 +303,10 @@ static int take(struct ws_config *c, cfg_t *cfg)
     if (cfg_size(cfg, "placement"))
         c->placement =
             (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
+    if (cfg_size(cfg, "rewrite")) {
+        int v = word_find(rewrites, cfg_getstr(cfg, "rewrite"))->value;
+        c->rewrite = (struct ws_rewrite_choice){(enum ws_ptx_rewrite)(v % FENCE), v >= FENCE};
+    }
     if (cfg_size(cfg, "log_level"))
         c->log_level =
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
@@ -323,6 +342,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("socket_group", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("clock", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
     top[nt] = (cfg_opt_t)CFG_END();
@@ -347,6 +367,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "socket_mode", on_mode);
     cfg_set_validate_func(cfg, "clock", on_clock);
     cfg_set_validate_func(cfg, "placement", on_placement);
+    cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
     cb_path = path;
     cb_diags = diags;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include "base/diag.h"
 #include "base/log.h"
+#include "backend/rewrite.h"
 #include "device/device.h"
 
 enum { WS_CONFIG_MAX_LIST = 16, WS_MAX_GPUS_CONFIGURED = 32 };
@@ -32,6 +33,7 @@ struct ws_config {
     enum ws_device_clock clock;
     uint32_t n_workers;
     enum ws_placement placement;
+    struct ws_rewrite_choice rewrite; /* for tests of the passes */
     enum ws_log_level log_level;
     uint32_t drain_timeout_s, heartbeat_s;
     uint64_t max_kernel_insns;

@@ -36,6 +36,7 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->record = NULL;
     j->join = NULL;
     j->gate = NULL;
+    j->relaunch = NULL;
     j->buffer = NULL;
     return j;
 }
@@ -51,6 +52,7 @@ void ws_job_free(struct ws_job *j)
         ws_record_unref(j->record);
     if (j->gate)
         ws_gate_free(j->client, j->gate);
+    ws_relaunch_free(j->relaunch);
     if (j->has_frame)
         zmq_msg_close(&j->frame);
     free(j->buffer);

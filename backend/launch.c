@@ -9,7 +9,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     struct ws_stream *s = ws_stream_find(c, m->stream);
     struct ws_module *mod = ws_module_find(c, m->function >> WS_FUNCTION_INDEX_BITS);
     uint32_t index = m->function & ((1u << WS_FUNCTION_INDEX_BITS) - 1);
-    if (!s || !mod || index >= mod->code->info->n_kernels || mod->context != s->context)
+    if (!s || !mod || index >= mod->code->n_kernels || mod->context != s->context)
         return WS__ERROR__INVALID_HANDLE;
     const struct ws_kernel_info *info = &mod->code->info->kernels[index];
     if (WS_UNLIKELY(info->unsupported))
@@ -28,6 +28,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     if (n)
         memcpy(params, m->params.data, n);
     j->seq = seq;
+    j->kernel_name = info->name;
     j->op.kind = WS_OPK_LAUNCH;
     mod->launched = true;
     j->op.launch.instance = mod->instance;
@@ -43,6 +44,10 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
     j->op.launch.sms = (struct ws_sm_set){0};
+    const struct ws_rewritten *rewritten = mod->code->rewritten;
+    j->stream = s;
+    if (WS_UNLIKELY(rewritten != NULL) && rewritten[index].kernel >= 0)
+        ws_relaunch_begin(j, &rewritten[index], &mod->code->info->kernels[rewritten[index].kernel]);
     *ret_queued = true;
     ws_stream_push(s, j);
     return WS__ERROR__OK;

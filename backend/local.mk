@@ -4,7 +4,7 @@ backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server
 	backend/gate.c backend/lane.c \
 	backend/client.c backend/out.c backend/stream.c backend/job.c backend/join.c backend/event.c backend/memory.c \
 	backend/object.c backend/vmm.c backend/export.c backend/share.c \
-	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/launch.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
+	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/launch.c backend/rewrite.h backend/rewrite.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
 	backend/ledger.h backend/ledger.c \
 	backend/gpus.c backend/status.c backend/side.c backend/config.h backend/config.c backend/paths.h backend/paths.c \
 	backend/notify.h backend/notify.c backend/loop.h backend/loop.c

@@ -114,7 +114,7 @@ static Ws__Error error_of_ptx(int r)
 static Ws__Error module_make(struct ws_module *m)
 {
     struct ws_device *d = m->context->gpu->device;
-    if (m->code->info->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS)
+    if (m->code->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS)
         return WS__ERROR__UNSUPPORTED_PTX;
     Ws__Error e = place_variables(m);
     if (e)
@@ -225,11 +225,11 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
     struct ws_arena *a = &c->server->arena;
     const struct ws_dmodule_info *info = m->code->info;
     Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
-    out.kernels = ws_arena_array(a, info->n_kernels, sizeof *out.kernels);
+    out.kernels = ws_arena_array(a, m->code->n_kernels, sizeof *out.kernels);
     out.variables = ws_arena_array(a, info->n_vars, sizeof *out.variables);
     if (!out.kernels || !out.variables)
         return false;
-    for (uint32_t i = 0; i < info->n_kernels; i++)
+    for (uint32_t i = 0; i < m->code->n_kernels; i++)
         if (!(out.kernels[out.n_kernels++] = kernel_message(a, &info->kernels[i])))
             return false;
     for (uint32_t i = 0; i < info->n_vars; i++) {
@@ -434,7 +434,7 @@ Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *q, uint3
     struct ws_module *m = ws_module_find(c, q->function >> WS_FUNCTION_INDEX_BITS);
     uint32_t index = q->function & ((1u << WS_FUNCTION_INDEX_BITS) - 1);
     struct ws_occupancy o;
-    if (!m || index >= m->code->info->n_kernels)
+    if (!m || index >= m->code->n_kernels)
         return WS__ERROR__INVALID_HANDLE;
     if (!q->block_threads || ws_device_occupancy(m->context->gpu->device, m->code->dmodule, index,
                                                  q->block_threads, q->shared_bytes, &o))

@@ -86,6 +86,9 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
         make_uuid(&s->gpus[i]);
     }
     ws_cache_init(&s->cache, config->limits.cache_bytes, config->limits.max_image_bytes);
+    s->cache.rewrite = config->rewrite;
+    s->log_launches = ws_debug_on("launch");
+    ws_list_init(&s->relaunches);
     s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = s->wake_fd < 0 ? -errno : ws_va_pool_init(&s->va_pool);
     if (!r)
@@ -102,6 +105,9 @@ struct ws_server *ws_server_free(struct ws_server *s)
 {
     if (!s)
         return NULL;
+    if (s->n_relaunches)
+        ws_log(WS_INFO, "rewrite: launches=%llu parts=%llu", (unsigned long long)s->n_relaunches,
+               (unsigned long long)s->n_parts);
     while (!ws_list_empty(&s->clients))
         ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__OK,
                        "daemon ends");
@@ -785,6 +791,8 @@ int ws_server_turn(struct ws_server *s)
     ws_loader_take_done(s);
     ws_server_take_finished(s);
     ws_server_run_ready(s);
+    if (WS_UNLIKELY(!ws_list_empty(&s->relaunches)))
+        ws_relaunch_shake(s);
     int poll_ms = ws_server_poll_values(s);
     ws_server_flush(s);
     ws_server_reap(s);

@@ -210,6 +210,9 @@ static void account(struct ws_job *j)
     const struct ws_op *op = &j->op;
     if (op->kind == WS_OPK_LAUNCH) {
         t->n_kernels++;
+        if (WS_UNLIKELY(c->server->log_launches))
+            ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu", c->id, j->kernel_name,
+                   (unsigned long long)op->n_thread_insns);
     } else {
         t->n_copies++;
         if (op->kind == WS_OPK_COPY && op->copy.src_host)
@@ -264,6 +267,21 @@ static void op_end(struct ws_job *j)
     }
 }
 
+/* Gives the device the operation, part by part where it is done in parts. Return: it is done already. */
+static bool submit(struct ws_stream *s, struct ws_job *j)
+{
+    do {
+        j->finished_inline = false;
+        j->submitting = true;
+        ws_device_submit(s->context->gpu->device, &j->op);
+        j->submitting =
+            false; /* ours to write even if a device thread has finished it: only the loop takes it off that list */
+        if (!j->finished_inline)
+            return false;
+    } while (j->relaunch && ws_relaunch_next(j));
+    return true;
+}
+
 static void op_start(struct ws_stream *s, struct ws_job *j)
 {
     struct ws_client *c = j->client;
@@ -280,11 +298,7 @@ static void op_start(struct ws_stream *s, struct ws_job *j)
     j->op.done = ws_job_done;
     s->running = j;
     c->n_in_flight++;
-    j->submitting = true;
-    ws_device_submit(s->context->gpu->device, &j->op);
-    j->submitting =
-        false; /* ours to write even if a device thread has finished it: only the loop takes it off that list */
-    if (j->finished_inline) {
+    if (submit(s, j)) {
         s->running = NULL;
         c->n_in_flight--;
         account(j);
@@ -430,6 +444,8 @@ void ws_stream_finished(struct ws_job *j)
 {
     struct ws_stream *s = j->stream;
     struct ws_client *c = j->client;
+    if (j->relaunch && !c->dropped && ws_relaunch_next(j) && !submit(s, j))
+        return;
     s->running = NULL;
     c->n_in_flight--;
     if (c->dropped) {

@@ -9,3 +9,11 @@ bench_bench_client_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS)
 BENCHES += bench/bench_server
 bench_bench_server_SOURCES = bench/bench_server.c
 bench_bench_server_LDADD = $(WSCLIENT_LDADD)
+BENCHES += bench/bench_models
+bench_bench_models_SOURCES = bench/bench_models.c
+bench_bench_models_LDADD = $(POLICY_LIBS) $(MODELS_LIBS)
+BENCHES += bench/bench_edl
+bench_bench_edl_SOURCES = bench/bench_edl.c
+bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
+bench_bench_edl_LDADD = $(SIM_LIBS)
+EXTRA_DIST += bench/edl_day.py

@@ -12,13 +12,22 @@ cli_libtools_a_SOURCES = cli/table.h cli/table.c cli/progress.h cli/progress.c c
 cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 
 cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
+	cli/cluster.c \
 	cli/coverage.c \
 	cli/elf_kind.c cli/elf_kind.h \
+	cli/exp_consolidation.c \
+	cli/exp_edl.c \
 	cli/experiment.h cli/experiment.c cli/experiments.def \
+	cli/fit.c \
+	cli/gen.h cli/gen.c cli/generators.def cli/gen_edl.c \
+	cli/input.h cli/input.c \
+	cli/optimum.c \
 	cli/private.c cli/private.h \
 	cli/profiles.c \
 	cli/run.c \
 	cli/status.c
+cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_stgm.c
+cli_wattshare_SOURCES += cli/sim.h cli/sim.c cli/sim_gpus.c cli/sim_rt.h cli/sim_rt.c
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"'
 cli_wattshare_LDADD = cli/libtools.a $(SIM_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS)

@@ -29,7 +29,8 @@ struct asked {
 
 static int usage(void)
 {
-    ws_cli_error("usage: profiles list|show|export|import|remove [--json] STORE …; see wattshare(1)");
+    ws_cli_error(
+        "usage: profiles list|show|export|import|remove [--json] STORE …; see wattshare-profiles(1)");
     return WS_EXIT_USAGE;
 }
 
@@ -133,12 +134,12 @@ static struct json_object *profile_json(const struct ws_profile *p)
     }
     if (p->has & WS_PROFILE_DVFS) {
         struct json_object *d = json_object_new_object();
-        add_number(d, "p0_w", p->dvfs_p0_w);
-        add_number(d, "gamma_w", p->dvfs_gamma_w);
-        add_number(d, "c_w", p->dvfs_c_w);
-        add_number(d, "t0_ms", p->dvfs_t0_ms);
-        add_number(d, "d_ms", p->dvfs_d_ms);
-        add_number(d, "delta", p->dvfs_delta);
+        add_number(d, "p0_w", p->dvfs.p0);
+        add_number(d, "gamma_w", p->dvfs.gamma);
+        add_number(d, "c_w", p->dvfs.c);
+        add_number(d, "t0_ms", p->dvfs.t0);
+        add_number(d, "d_ms", p->dvfs.d);
+        add_number(d, "delta", p->dvfs.delta);
         json_object_object_add(o, "dvfs", d);
     }
     if (p->has & WS_PROFILE_CPU) {
@@ -204,18 +205,18 @@ static void show_fields(const struct ws_profile *p)
     printf("%s on %s, shape %s: %s\n", p->key.hash, p->key.gpu,
            *p->key.shape ? p->key.shape : "any", *p->name ? p->name : "(no name)");
     if (p->has & WS_PROFILE_MODEL)
-        printf("  per thread %.6g compute, %.6g coalesced, %.6g uncoalesced (%.4g transactions), %.4g "
-               "barriers; %" PRIu64 " blocks of %u threads, %u on an SM\n",
-               p->kernel.comp_insts, p->kernel.coal_insts, p->kernel.uncoal_insts,
-               p->kernel.uncoal_per_mw, p->kernel.synch_insts, p->kernel.n_blocks,
-               p->kernel.threads_per_block, p->kernel.active_blocks_per_sm);
+        printf(
+            "  per thread %.6g compute, %.6g coalesced, %.6g uncoalesced (%.4g transactions), %.4g "
+            "barriers; %" PRIu64 " blocks of %u threads, %u on an SM\n",
+            p->kernel.comp_insts, p->kernel.coal_insts, p->kernel.uncoal_insts,
+            p->kernel.uncoal_per_mw, p->kernel.synch_insts, p->kernel.n_blocks,
+            p->kernel.threads_per_block, p->kernel.active_blocks_per_sm);
     if (p->has & WS_PROFILE_COPIES)
         printf("  copies: in %" PRIu64 " bytes, %.6g ms; out %" PRIu64 " bytes, %.6g ms\n",
                p->in_bytes, p->h2d_ms, p->out_bytes, p->d2h_ms);
     if (p->has & WS_PROFILE_DVFS)
         printf("  clocks: P0 %.4g W, gamma %.4g W, c %.4g W, t0 %.4g ms, D %.4g ms, delta %.4g\n",
-               p->dvfs_p0_w, p->dvfs_gamma_w, p->dvfs_c_w, p->dvfs_t0_ms, p->dvfs_d_ms,
-               p->dvfs_delta);
+               p->dvfs.p0, p->dvfs.gamma, p->dvfs.c, p->dvfs.t0, p->dvfs.d, p->dvfs.delta);
     if (p->has & WS_PROFILE_CPU)
         printf("  on the CPU: %.6g ms, %.6g mJ\n", p->cpu_ms, p->cpu_mj);
     error_text(error, sizeof(error), &p->time_error);
@@ -256,10 +257,11 @@ static int show_one(void *arg, const struct ws_profile *p)
     return r;
 }
 
-static int look(const char *path, struct asked *a, int (*each)(void *arg, const struct ws_profile *p))
+static int look(const char *path, struct asked *a,
+                int (*each)(void *arg, const struct ws_profile *p))
 {
-    static const char *const heads[] = {"kernel", "GPU",  "shape", "name",  "points",
-                                        "runs",   "ms",   "known", "error", NULL};
+    static const char *const heads[] = {"kernel", "GPU", "shape", "name",  "points",
+                                        "runs",   "ms",  "known", "error", NULL};
     struct ws_table table;
     struct ws_store *s = open_store(path, WS_STORE_READ);
     if (!s)
@@ -275,8 +277,8 @@ static int look(const char *path, struct asked *a, int (*each)(void *arg, const 
     else if (each == list_one && a->n && ws_table_print(&table, stdout))
         status = 1;
     if (!status && !a->n && a->hash) {
-        ws_cli_error("%s: no profile of %s%s%s; `wattshare profiles list` names them", path, a->hash,
-                     a->gpu ? " on " : "", a->gpu ? a->gpu : "");
+        ws_cli_error("%s: no profile of %s%s%s; `wattshare profiles list` names them", path,
+                     a->hash, a->gpu ? " on " : "", a->gpu ? a->gpu : "");
         status = 1;
     } else if (!status && !a->n && !a->json) {
         printf("%s holds no profiles\n", path);

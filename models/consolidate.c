@@ -48,7 +48,8 @@ static int reserve(struct ws_mix *m, uint32_t n_sms, uint32_t n_parts)
             return ws_raise(-ENOMEM);
         m->cap_sms = n_sms;
     }
-    int r = ws_grow((void **)&m->counts, &m->cap_counts, (size_t)n_sms * n_parts, sizeof *m->counts);
+    int r =
+        ws_grow((void **)&m->counts, &m->cap_counts, (size_t)n_sms * n_parts, sizeof *m->counts);
     return r ? ws_forward(r) : 0;
 }
 
@@ -72,12 +73,14 @@ static int check(const struct ws_mwp_gpu *gpu, const struct ws_mix_part *parts, 
     for (uint32_t k = 0; k < n_parts; k++) {
         r = ws_mwp_check_kernel(&parts[k].kernel, diags);
         if (!r && !(parts[k].correction >= 0 && parts[k].correction < 1e6)) {
-            ws_diags_add(diags, NULL, 0, 0, "mix: correction of kernel %u is %g; it must be above 0",
-                         k, parts[k].correction);
+            ws_diags_add(diags, NULL, 0, 0,
+                         "mix: correction of kernel %u is %g; it must be above 0", k,
+                         parts[k].correction);
             r = -EINVAL;
         }
         if (r) {
-            ws_diags_add(diags, NULL, 0, 0, "mix: kernel %u of %u is wrong (see above)", k, n_parts);
+            ws_diags_add(diags, NULL, 0, 0, "mix: kernel %u of %u is wrong (see above)", k,
+                         n_parts);
             return ws_raise(r);
         }
         n += parts[k].kernel.n_blocks;
@@ -160,7 +163,9 @@ static void price_blocks(struct ws_mix *m, const struct ws_mwp_gpu *gpu,
         ws_mwp_evaluate(&r, gpu, &l, o->rule);
         m->kernels[k] =
             (struct ws_dispatch_kernel){.n_blocks = (uint32_t)parts[k].kernel.n_blocks,
-                                        .block_time = r.total_cycles * correction(&parts[k])};
+                                        .block_time = r.total_cycles * correction(&parts[k]),
+                                        .issue_time = ws_mix_issue_cycles(gpu, &parts[k].kernel),
+                                        .memory_time = ws_mix_memory_cycles(gpu, &parts[k].kernel)};
     }
 }
 
@@ -322,13 +327,35 @@ int ws_mix_predict(struct ws_mix *m, const struct ws_mwp_gpu *gpu, const struct 
     return 0;
 }
 
-double ws_mix_block_time(double alone_time, uint64_t n_blocks, uint32_t n_sms, uint32_t occupancy,
-                         enum ws_dispatch_model model)
+double ws_mix_issue_cycles(const struct ws_mwp_gpu *gpu, const struct ws_mwp_kernel *k)
 {
-    uint64_t most = (n_blocks + n_sms - 1) / n_sms;
-    if (model == WS_DISPATCH_OVERLAP)
-        most = (most + occupancy - 1) / occupancy;
-    return alone_time / (double)most;
+    return gpu->issue_cycles * ws_mwp_warps(gpu, k) *
+           (k->comp_insts + k->coal_insts + k->uncoal_insts);
+}
+
+double ws_mix_memory_cycles(const struct ws_mwp_gpu *gpu, const struct ws_mwp_kernel *k)
+{
+    double bytes = ws_mwp_warps(gpu, k) * (k->coal_insts * 4 * gpu->threads_per_warp +
+                                           k->uncoal_insts * k->uncoal_per_mw * 32);
+    return bytes * gpu->freq_ghz / gpu->bandwidth_gb_per_s;
+}
+
+double ws_mix_block_time(const struct ws_mix_measured *k, uint32_t n_sms,
+                         const struct ws_mix_options *o)
+{
+    uint64_t most = ((uint64_t)k->alone_blocks + n_sms - 1) / n_sms;
+    bool bounded = o->model == WS_DISPATCH_BOUNDED && k->issue_time > 0;
+    if (o->model != WS_DISPATCH_OVERLAP && !bounded)
+        return k->alone_time / (double)most;
+    double filled = k->alone_time / (double)((most + o->occupancy - 1) / o->occupancy);
+    if (!bounded)
+        return filled;
+    double on_sm = (double)WS_MIN(most, (uint64_t)o->occupancy);
+    double on_gpu = fmin(k->alone_blocks, on_sm * n_sms);
+    bool limited = fmax(on_sm * k->issue_time, on_gpu * k->memory_time) >= 0.98 * filled;
+    return limited && (on_sm > 1 || on_gpu * k->memory_time >= 0.98 * filled)
+               ? fmin(filled, sqrt(filled * k->issue_time))
+               : filled;
 }
 
 int ws_mix_measured(struct ws_mix *m, uint32_t n_sms, const struct ws_mix_measured *parts,
@@ -349,8 +376,10 @@ int ws_mix_measured(struct ws_mix *m, uint32_t n_sms, const struct ws_mix_measur
         }
         m->kernels[k] = (struct ws_dispatch_kernel){
             .n_blocks = parts[k].n_blocks,
-            .block_time = ws_mix_block_time(parts[k].alone_time, parts[k].alone_blocks, n_sms,
-                                            o->occupancy, o->model)};
+            .block_time = ws_mix_block_time(&parts[k], n_sms, o),
+            .issue_time = parts[k].issue_time,
+            /* All blocks' bytes were moved in the time measured; if counts say more, caches helped. */
+            .memory_time = fmin(parts[k].memory_time, parts[k].alone_time / parts[k].alone_blocks)};
     }
     struct ws_dispatch_in in = {.n_sms = n_sms,
                                 .occupancy = o->occupancy,

@@ -18,8 +18,10 @@
 
 /* One kernel of the mix, all its instances together (they differ in their data only). */
 struct ws_mix_part {
-    struct ws_mwp_kernel kernel; /* n_blocks: of all instances; active_blocks_per_sm: not used, see occupancy */
-    double correction; /* measured / modelled time of this kernel before; 0: none known, the same as 1 */
+    struct ws_mwp_kernel
+        kernel; /* n_blocks: of all instances; active_blocks_per_sm: not used, see occupancy */
+    double
+        correction; /* measured / modelled time of this kernel before; 0: none known, the same as 1 */
 };
 struct ws_mix_options {
     enum ws_mwp_rule rule;
@@ -40,11 +42,12 @@ struct ws_mix {
     int type; /* 1 or 2 */
     uint32_t n_sms, n_parts, active_sms;
     double total_cycles, time_us;
-    double rate_comp, rate_gmem; /* virtual SM: warp instructions per SM and cycle; idle SMs count as 0 */
+    double rate_comp,
+        rate_gmem; /* virtual SM: warp instructions per SM and cycle; idle SMs count as 0 */
     /* type 1 */
-    double bw_demand;           /* GB/s of one warp on each active SM */
-    double *cycles;             /* [n_parts] in the mix, corrected */
-    double *alone_cycles;       /* [n_parts] each alone (both types), corrected */
+    double bw_demand;     /* GB/s of one warp on each active SM */
+    double *cycles;       /* [n_parts] in the mix, corrected */
+    double *alone_cycles; /* [n_parts] each alone (both types), corrected */
     /* type 2 */
     uint32_t n_groups;
     struct ws_mix_group *groups; /* by first SM */
@@ -67,16 +70,23 @@ WS_MUST_CHECK int ws_mix_predict(struct ws_mix *m, const struct ws_mwp_gpu *gpu,
 void ws_mix_rates(const struct ws_mwp_gpu *gpu, const struct ws_mix_part *parts, uint32_t n_parts,
                   double cycles, double *ret_comp, double *ret_gmem);
 
-/* The time of one block, of a kernel measured alone: the time divided by the blocks of the fullest SM (additive), or by how often
- * its slots were filled (overlap). Any unit. @n_blocks, @n_sms, @occupancy: > 0. */
-double ws_mix_block_time(double alone_time, uint64_t n_blocks, uint32_t n_sms, uint32_t occupancy,
-                         enum ws_dispatch_model model);
+/* How long one block keeps its SM's issue slots busy, and the whole memory, in cycles (for the bounded model). Coalesced accesses
+ * move a word for each lane, transactions of uncoalesced ones 32 bytes; caches are not considered. */
+double ws_mix_issue_cycles(const struct ws_mwp_gpu *gpu, const struct ws_mwp_kernel *k);
+double ws_mix_memory_cycles(const struct ws_mwp_gpu *gpu, const struct ws_mwp_kernel *k);
 
 /* A kernel measured alone with @alone_blocks blocks; the mix has @n_blocks of them. */
 struct ws_mix_measured {
     double alone_time; /* any unit; > 0 */
     uint32_t alone_blocks, n_blocks;
+    double issue_time,
+        memory_time; /* of one block, for the bounded model (dispatch.h); 0: not known */
 };
+/* The time of one of its blocks alone on an SM: the time divided by the blocks of the fullest SM (additive), or by how often its
+ * slots were filled (overlap, bounded). Bounded: if issue slots or memory were the limit then, that is only the most it can be; the
+ * least is its issue time, and the geometric mean of both is taken. @k, @n_sms, @o->occupancy: none is 0. */
+double ws_mix_block_time(const struct ws_mix_measured *k, uint32_t n_sms,
+                         const struct ws_mix_options *o);
 /* Deals the mix by measured times; the result is m->dispatch (makespan, lists, critical SMs). @o->occupancy: > 0. Return: as ws_dispatch_run(). */
 WS_MUST_CHECK int ws_mix_measured(struct ws_mix *m, uint32_t n_sms,
                                   const struct ws_mix_measured *parts, uint32_t n_parts,

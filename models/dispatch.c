@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/dispatch.c - deals blocks to SMs and runs them on a virtual clock.
  *
- * Each SM keeps a work clock: how much of its own work a resident block has done since the SM began. With r blocks resident it
- * advances at 1/r (additive) or 1 (overlap), so a block that begins when the clock shows w ends when it shows w + block_time,
- * whatever comes and goes meanwhile: a step costs one look at each SM, not at each block. Invariants:
- *  1. run.work is right for run.at; run.next is the instant of the SM's next end, or infinity.
+ * Rates of an SM's blocks change only when one of them ends or begins, so an SM is brought up to date then, and a step costs one
+ * look at each SM, not at each block. Where memory is a limit (bounded), it slows all alike: SMs run in slowed time (x.tau), in
+ * which they are independent of one another, and the clock (x.now) goes forward by more than it. Invariants:
+ *  1. slot.left is right for run.at; run.next is the instant of the SM's next end, or infinity.
  *  2. An SM's list holds resident blocks, then queued ones (run.queue is the first of those), in the order given.
  *  3. Blocks that nobody has yet (redeal, greedy) are d->blocks[pool..n_blocks).
  * Ends within 1e-9 of (1 + t) are one instant, so that sums of decimal times that ought to tie do. */
@@ -21,16 +21,18 @@
 #define CRITICAL 1e-7 /* of the makespan */
 
 struct ws_dispatch_slot {
-    double end_work; /* of the SM's work clock */
+    double left,
+        rate; /* of the block's time alone; per unit of slowed time, at least 1/occupancy */
     uint32_t block;
 };
 struct ws_dispatch_run {
-    double work, at, next;
+    double at, next; /* slowed time */
+    double memory;   /* what its blocks ask of the memory, of 1 */
     uint32_t n_resident, last, queue;
 };
 
 static const char *const policy_names[] = {"redeal", "rr", "rr_restart", "greedy"};
-static const char *const model_names[] = {"additive", "overlap"};
+static const char *const model_names[] = {"additive", "overlap", "bounded"};
 
 const char *ws_dispatch_policy_name(enum ws_dispatch_policy p)
 {
@@ -75,7 +77,8 @@ struct dealing {
     struct ws_dispatch *d;
     const struct ws_dispatch_in *in;
     uint32_t pool; /* blocks from here on belong to no SM */
-    double now;
+    double tau, now;
+    double memory; /* what all SMs ask for, of 1 */
 };
 
 static int check(const struct ws_dispatch_in *in, struct ws_diags *diags, uint32_t *ret_n)
@@ -96,6 +99,14 @@ static int check(const struct ws_dispatch_in *in, struct ws_diags *diags, uint32
         if (!(t > 0) || !isfinite(t)) {
             ws_diags_add(diags, NULL, 0, 0,
                          "dispatch: block_time of kernel %u is %g; it must be above 0", k, t);
+            return ws_raise(-EINVAL);
+        }
+        if (!(in->kernels[k].issue_time >= 0) || !(in->kernels[k].memory_time >= 0)) {
+            ws_diags_add(
+                diags, NULL, 0, 0,
+                "dispatch: issue_time and memory_time of kernel %u are %g and %g; they must "
+                "be 0 or above",
+                k, in->kernels[k].issue_time, in->kernels[k].memory_time);
             return ws_raise(-EINVAL);
         }
         n += in->kernels[k].n_blocks;
@@ -145,12 +156,22 @@ static void give(struct ws_dispatch *d, uint32_t sm, uint32_t block)
         run->queue = block;
 }
 
-static double rate(const struct ws_dispatch_in *in, uint32_t n_resident)
+static double rate(const struct ws_dispatch_in *in, const struct ws_dispatch_kernel *k,
+                   uint32_t n_resident)
 {
-    return in->model == WS_DISPATCH_ADDITIVE ? n_resident : 1.0;
+    double issue = k->issue_time > 0 ? fmin(k->issue_time, k->block_time) : k->block_time;
+    switch (in->model) {
+    case WS_DISPATCH_OVERLAP:
+        return 1;
+    case WS_DISPATCH_BOUNDED:
+        return fmin(1, k->block_time / (n_resident * issue));
+    case WS_DISPATCH_ADDITIVE:
+        break;
+    }
+    return 1.0 / n_resident;
 }
 
-/* Begins queued blocks while there are free slots, and finds the SM's next end. */
+/* Begins queued blocks while there are free slots, and finds the SM's new rates and next end. */
 static void begin(struct dealing *x, uint32_t sm)
 {
     struct ws_dispatch_run *run = &x->d->runs[sm];
@@ -159,17 +180,20 @@ static void begin(struct dealing *x, uint32_t sm)
         struct ws_dispatch_block *b = &x->d->blocks[run->queue];
         b->start = x->now;
         slots[run->n_resident++] = (struct ws_dispatch_slot){
-            .block = run->queue, .end_work = run->work + x->in->kernels[b->kernel].block_time};
+            .block = run->queue, .left = x->in->kernels[b->kernel].block_time};
         run->queue = b->next;
     }
-    run->at = x->now;
+    run->at = x->tau;
     run->next = INFINITY;
-    if (!run->n_resident)
-        return;
-    double least = INFINITY;
-    for (uint32_t i = 0; i < run->n_resident; i++)
-        least = fmin(least, slots[i].end_work);
-    run->next = x->now + (least - run->work) * rate(x->in, run->n_resident);
+    double memory = 0;
+    for (uint32_t i = 0; i < run->n_resident; i++) {
+        const struct ws_dispatch_kernel *k = &x->in->kernels[x->d->blocks[slots[i].block].kernel];
+        slots[i].rate = rate(x->in, k, run->n_resident);
+        run->next = fmin(run->next, x->tau + slots[i].left / slots[i].rate);
+        memory += slots[i].rate * k->memory_time / k->block_time;
+    }
+    x->memory += memory - run->memory;
+    run->memory = memory;
 }
 
 /* Ends what ends on an SM at x->now. Return: whether anything did. */
@@ -177,19 +201,19 @@ static bool finish(struct dealing *x, uint32_t sm)
 {
     struct ws_dispatch_run *run = &x->d->runs[sm];
     struct ws_dispatch_slot *slots = x->d->slots + (size_t)sm * x->in->occupancy;
-    double slack = TIE * (1 + x->now);
-    /* A tie of the instant must be a tie of the work too, or the two tests would drift apart. */
-    if (!(run->next <= x->now + slack * rate(x->in, run->n_resident)))
+    double slack = TIE * (1 + x->tau), passed = x->tau - run->at;
+    /* A tie of the instant must be a tie of the work too, whatever the rate. */
+    if (!(run->next <= x->tau + slack * x->in->occupancy))
         return false;
-    run->work += (x->now - run->at) / rate(x->in, run->n_resident);
-    run->at = x->now;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < run->n_resident; i++) {
-        if (slots[i].end_work - run->work <= slack)
+        slots[i].left -= passed * slots[i].rate;
+        if (slots[i].left <= slack)
             x->d->blocks[slots[i].block].end = x->now;
         else
             slots[kept++] = slots[i];
     }
+    run->at = x->tau;
     bool any = kept < run->n_resident;
     run->n_resident = kept;
     if (any)
@@ -201,8 +225,7 @@ static void deal(struct dealing *x)
 {
     struct ws_dispatch *d = x->d;
     uint32_t n_sms = x->in->n_sms, b = 0;
-    bool pooled =
-        x->in->policy == WS_DISPATCH_REDEAL || x->in->policy == WS_DISPATCH_GREEDY;
+    bool pooled = x->in->policy == WS_DISPATCH_REDEAL || x->in->policy == WS_DISPATCH_GREEDY;
     for (uint32_t k = 0; k < x->in->n_kernels; k++)
         for (uint32_t i = 0; i < x->in->kernels[k].n_blocks; i++, b++) {
             d->blocks[b] = (struct ws_dispatch_block){
@@ -221,7 +244,7 @@ static void redeal(struct dealing *x)
     struct ws_dispatch *d = x->d;
     d->did_redeal = true;
     d->redealt_at = x->now;
-    for (uint32_t sm = 0; x->pool < d->n_blocks; sm = (sm + 1) % d->n_sms)
+    for (uint32_t sm = 0; x->pool < d->n_blocks; sm = sm + 1 < d->n_sms ? sm + 1 : 0)
         if (d->sms[sm].redealt)
             give(d, sm, x->pool++);
 }
@@ -252,7 +275,9 @@ static bool step(struct dealing *x)
         next = fmin(next, d->runs[sm].next);
     if (isinf(next))
         return false;
-    x->now = next;
+    double slow = x->in->model == WS_DISPATCH_BOUNDED ? fmax(1, x->memory) : 1;
+    x->now = slow > 1 || x->now != x->tau ? x->now + (next - x->tau) * slow : next;
+    x->tau = next;
     bool redealing = x->in->policy == WS_DISPATCH_REDEAL && x->pool < d->n_blocks;
     for (uint32_t sm = 0; sm < d->n_sms; sm++)
         if (finish(x, sm)) {
@@ -286,8 +311,7 @@ int ws_dispatch_run(struct ws_dispatch *d, const struct ws_dispatch_in *in, stru
     d->redealt_at = 0;
     for (uint32_t sm = 0; sm < in->n_sms; sm++) {
         d->sms[sm] = (struct ws_dispatch_sm){.first = WS_DISPATCH_NONE};
-        d->runs[sm] =
-            (struct ws_dispatch_run){.queue = WS_DISPATCH_NONE, .last = WS_DISPATCH_NONE};
+        d->runs[sm] = (struct ws_dispatch_run){.queue = WS_DISPATCH_NONE, .last = WS_DISPATCH_NONE};
     }
     struct dealing x = {.d = d, .in = in};
     deal(&x);

@@ -22,7 +22,11 @@ enum ws_dispatch_policy {
 };
 enum ws_dispatch_model {
     WS_DISPATCH_ADDITIVE, /* r blocks on an SM each progress at 1/r: they share its issue slots */
-    WS_DISPATCH_OVERLAP   /* each progresses as if it were alone */
+    WS_DISPATCH_OVERLAP,  /* each progresses as if it were alone */
+    /* Between the two: a block takes block_time alone, of which the SM's issue slots are busy for issue_time; with r blocks it
+     * takes max(block_time, r · issue_time); and where all that run ask for more memory than there is, all are slowed alike. What
+     * the software GPU does (device/soft/timing.c). [ours] */
+    WS_DISPATCH_BOUNDED
 };
 const char *ws_dispatch_policy_name(enum ws_dispatch_policy p); /* "redeal" */
 const char *ws_dispatch_model_name(enum ws_dispatch_model m);   /* "additive" */
@@ -33,6 +37,10 @@ bool ws_dispatch_model_find(const char *name, enum ws_dispatch_model *ret);
 struct ws_dispatch_kernel {
     uint32_t n_blocks; /* 0: none */
     double block_time; /* of one block alone on an SM; > 0 */
+    /* BOUNDED only */
+    double issue_time; /* of it, at most block_time; 0: not known, all of it */
+    double
+        memory_time; /* in which the memory would move the block's bytes, if they were all it had to do; 0: no limit */
 };
 struct ws_dispatch_in {
     uint32_t n_sms, occupancy; /* occupancy: blocks resident on an SM, at most */
@@ -46,7 +54,8 @@ enum { WS_DISPATCH_MAX_SMS = 4096, WS_DISPATCH_MAX_BLOCKS = 1 << 24 };
 
 struct ws_dispatch_block {
     uint32_t kernel, sm;
-    uint32_t next; /* the block after it in its SM's list, in the order in which they were given to it */
+    uint32_t
+        next; /* the block after it in its SM's list, in the order in which they were given to it */
     double start, end;
 };
 struct ws_dispatch_sm {

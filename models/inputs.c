@@ -32,7 +32,8 @@ int ws_mwp_kernel_from_run(struct ws_mwp_kernel *ret, const struct ws_executed *
 {
     if (!threads_per_block || !n_blocks || e->global_accesses > e->warp_insns)
         return ws_raise(-EINVAL);
-    double warps = (double)((threads_per_block + WARP - 1) / WARP) * (double)n_blocks;
+    uint32_t block_warps = (threads_per_block + WARP - 1) / WARP;
+    double warps = block_warps * (double)n_blocks;
     double memory = (double)e->global_accesses / warps;
     double mean = e->global_accesses ? (double)e->sectors / (double)e->global_accesses : 0;
     double uncoal = (mean - SECTORS_COALESCED) / (SECTORS_WORST - SECTORS_COALESCED);

@@ -3,13 +3,18 @@ noinst_LIBRARIES += models/libmodels.a
 models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/consolidate.h models/consolidate.c \
 	models/dispatch.h models/dispatch.c \
+	models/dvfs.h models/dvfs.c \
+	models/fit.h models/fit.c \
 	models/inputs.h models/inputs.c \
+	models/kernel_hash.h models/kernel_hash.c \
 	models/lsq.h models/lsq.c \
 	models/mwp_cwp.h models/mwp_cwp.c \
+	models/nnls.h models/nnls.c \
 	models/power.h models/power.c \
 	models/profile.c \
 	models/stat.h \
 	models/store.h models/store_private.h models/store.c models/store_csv.c
-models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
-MODELS_LIBS = models/libmodels.a ptx/libptx.a base/libbase.a $(SQLITE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm
+models_libmodels_a_SOURCES += models/energy.h models/energy.c models/measured.h models/measured.c models/measured.def
+models_libmodels_a_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBMD_CFLAGS)
+MODELS_LIBS = models/libmodels.a ptx/libptx.a base/libbase.a $(SQLITE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm
 EXTRA_DIST += models/README.md

@@ -42,7 +42,8 @@ static bool finite_input(const double *rows, const double *y, size_t n, uint32_t
 }
 
 /* Reflects rows [c, n) so that column c is zero below its diagonal. */
-static void reflect(double *rows, double *y, size_t n, uint32_t n_columns, uint32_t c, double length)
+static void reflect(double *rows, double *y, size_t n, uint32_t n_columns, uint32_t c,
+                    double length)
 {
     double alpha = rows[c * (size_t)n_columns + c] > 0 ? -length : length;
     double head = rows[c * (size_t)n_columns + c] - alpha;

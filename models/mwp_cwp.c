@@ -201,7 +201,8 @@ int ws_mwp_check_kernel(const struct ws_mwp_kernel *k, struct ws_diags *diags)
 
 double ws_mwp_warps(const struct ws_mwp_gpu *gpu, const struct ws_mwp_kernel *k)
 {
-    return (k->threads_per_block + gpu->threads_per_warp - 1) / gpu->threads_per_warp;
+    uint32_t warps = (k->threads_per_block + gpu->threads_per_warp - 1) / gpu->threads_per_warp;
+    return warps;
 }
 
 int ws_mwp_predict(struct ws_mwp_result *ret, const struct ws_mwp_gpu *gpu,

@@ -13,7 +13,7 @@
 
 #define P(field, type, part, min, max)                                                             \
     {                                                                                              \
-        #field, type, offsetof(struct ws_profile, field), sizeof(((struct ws_profile *)0)->field), \
+#field, type, offsetof(struct ws_profile, field), sizeof(((struct ws_profile *)0)->field), \
             part, min, max                                                                         \
     }
 #define PN(name, field, type, part, min, max)                                                      \
@@ -23,7 +23,7 @@
     }
 #define Q(field, type, min, max)                                                                   \
     {                                                                                              \
-        #field, type, offsetof(struct ws_profile_point, field),                                    \
+#field, type, offsetof(struct ws_profile_point, field),                                    \
             sizeof(((struct ws_profile_point *)0)->field), 0, min, max                             \
     }
 #define BIG   1e15
@@ -46,20 +46,20 @@ const struct ws_column ws_profile_columns[] = {
     P(d2h_ms, WS_COL_DOUBLE, WS_PROFILE_COPIES, 0, BIG),
     P(in_bytes, WS_COL_U64, WS_PROFILE_COPIES, 0, COUNT),
     P(out_bytes, WS_COL_U64, WS_PROFILE_COPIES, 0, COUNT),
-    P(dvfs_p0_w, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
-    P(dvfs_gamma_w, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
-    P(dvfs_c_w, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
-    P(dvfs_t0_ms, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
-    P(dvfs_d_ms, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
-    P(dvfs_delta, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, 1),
+    PN("dvfs_p0_w", dvfs.p0, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
+    PN("dvfs_gamma_w", dvfs.gamma, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
+    PN("dvfs_c_w", dvfs.c, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
+    PN("dvfs_t0_ms", dvfs.t0, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
+    PN("dvfs_d_ms", dvfs.d, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, BIG),
+    PN("dvfs_delta", dvfs.delta, WS_COL_DOUBLE, WS_PROFILE_DVFS, 0, 1),
     P(cpu_ms, WS_COL_DOUBLE, WS_PROFILE_CPU, 0, BIG),
     P(cpu_mj, WS_COL_DOUBLE, WS_PROFILE_CPU, 0, BIG),
     PN("time_error_n", time_error.n, WS_COL_U64, 0, 0, COUNT),
     PN("time_error_mean", time_error.mean, WS_COL_DOUBLE, 0, -BIG, BIG),
-    PN("time_error_m2", time_error.m2, WS_COL_DOUBLE, 0, 0, BIG * BIG),
+    PN("time_error_m2", time_error.m2, WS_COL_DOUBLE, 0, 0, BIG *BIG),
     PN("power_error_n", power_error.n, WS_COL_U64, 0, 0, COUNT),
     PN("power_error_mean", power_error.mean, WS_COL_DOUBLE, 0, -BIG, BIG),
-    PN("power_error_m2", power_error.m2, WS_COL_DOUBLE, 0, 0, BIG * BIG),
+    PN("power_error_m2", power_error.m2, WS_COL_DOUBLE, 0, 0, BIG *BIG),
     {0},
 };
 const struct ws_column ws_point_columns[] = {
@@ -76,7 +76,7 @@ const struct ws_column ws_point_columns[] = {
 
 double ws_column_value(const struct ws_column *c, const void *of)
 {
-    const char *at = (const char *)of + c->offset;
+    const void *at = (const char *)of + c->offset;
     switch (c->type) {
     case WS_COL_U32:
         return *(const uint32_t *)at;
@@ -151,8 +151,8 @@ int ws_profile_put_point(struct ws_profile *p, const struct ws_profile_point *po
         p->points[i] = *point;
         return 0;
     }
-    int r = ws_grow((void **)&p->points, &p->cap_points, (size_t)p->n_points + 1,
-                    sizeof(*p->points));
+    int r =
+        ws_grow((void **)&p->points, &p->cap_points, (size_t)p->n_points + 1, sizeof(*p->points));
     if (r)
         return ws_forward(r);
     memmove(p->points + i + 1, p->points + i, (p->n_points - i) * sizeof(*p->points));

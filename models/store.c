@@ -19,16 +19,7 @@
 #define APPLICATION_ID  0x57535052 /* "WSPR" */
 #define BUSY_TIMEOUT_MS 5000
 
-enum {
-    ST_GET,
-    ST_GET_POINTS,
-    ST_PUT,
-    ST_PUT_POINT,
-    ST_REMOVE,
-    ST_REMOVE_POINTS,
-    ST_EACH,
-    _ST_N
-};
+enum { ST_GET, ST_GET_POINTS, ST_PUT, ST_PUT_POINT, ST_REMOVE, ST_REMOVE_POINTS, ST_EACH, _ST_N };
 struct ws_store {
     sqlite3 *db;
     sqlite3_stmt *st[_ST_N];
@@ -187,7 +178,7 @@ static char *make_statement(int which)
 
 static int make_tables(struct ws_store *s)
 {
-    int64_t version;
+    int64_t version = 0;
     int r = run(s, "BEGIN IMMEDIATE");
     if (r)
         return r;
@@ -289,9 +280,10 @@ int ws_store_open(struct ws_store **ret, const char *path, int mode, struct ws_d
     struct ws_store *s = ws_alloc(sizeof(*s));
     if (!s)
         return ws_raise(-ENOMEM);
-    int flags = mode == WS_STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                                       : SQLITE_OPEN_READONLY;
-    int e = sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    int flags =
+        mode == WS_STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    int e =
+        sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     int r;
     if ((e & 0xff) == SQLITE_CANTOPEN) {
         int no = sqlite3_system_errno(s->db);
@@ -334,7 +326,7 @@ static int bind_columns(sqlite3_stmt *st, int first, const struct ws_column *c, 
                         uint32_t has)
 {
     for (int i = first; c->name; c++, i++) {
-        const char *at = (const char *)of + c->offset;
+        const void *at = (const char *)of + c->offset;
         int e = SQLITE_OK;
         if (c->part && !(has & c->part))
             e = sqlite3_bind_null(st, i);
@@ -357,7 +349,7 @@ static bool read_columns(sqlite3_stmt *st, const struct ws_column *c, void *of, 
 {
     uint32_t missing = 0, present = 0;
     for (int i = 0; c->name; c++, i++) {
-        char *at = (char *)of + c->offset;
+        void *at = (char *)of + c->offset;
         int kind = sqlite3_column_type(st, i);
         if (kind == SQLITE_NULL) {
             if (!c->part)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include "base/diag.h"
 #include "base/macros.h"
+#include "models/dvfs.h"
 #include "models/mwp_cwp.h"
 #include "models/stat.h"
 
@@ -25,18 +26,20 @@ enum {
 };
 
 struct ws_profile_key {
-    char hash[WS_PROFILE_HASH_BYTES];   /* of the kernel's code: letters, digits, ". _ : -" */
-    char gpu[WS_PROFILE_GPU_BYTES];     /* of the catalog: "rtx3070" */
-    char shape[WS_PROFILE_SHAPE_BYTES]; /* of the launch, "48x1x1/256x1x1"; "": whatever its shape */
+    char hash[WS_PROFILE_HASH_BYTES]; /* of the kernel's code: letters, digits, ". _ : -" */
+    char gpu[WS_PROFILE_GPU_BYTES];   /* of the catalog: "rtx3070" */
+    char
+        shape[WS_PROFILE_SHAPE_BYTES]; /* of the launch, "48x1x1/256x1x1"; "": whatever its shape */
 };
 /* What is known for one number of SMs. */
 struct ws_profile_point {
     uint32_t n_sms;
     uint64_t n_runs;
-    double time_max_ms, time_mean_ms, time_min_ms; /* max: the worst seen, which stands for the WCET */
-    double time_m2;                                /* as ws_stat.m2 */
-    uint64_t n_powers;                             /* runs whose power was measured; 0: power_w means nothing */
-    double power_w;                                /* mean, of the whole GPU */
+    double time_max_ms, time_mean_ms,
+        time_min_ms;   /* max: the worst seen, which stands for the WCET */
+    double time_m2;    /* as ws_stat.m2 */
+    uint64_t n_powers; /* runs whose power was measured; 0: power_w means nothing */
+    double power_w;    /* mean, of the whole GPU */
 };
 enum { /* which parts are known */
        WS_PROFILE_MODEL = 1u << 0,
@@ -48,12 +51,11 @@ struct ws_profile {
     struct ws_profile_key key;
     char name[WS_PROFILE_NAME_BYTES]; /* for people */
     uint32_t has;                     /* WS_PROFILE_…; fields of what isn't there are 0 */
-    struct ws_mwp_kernel kernel;      /* MODEL: instructions per thread, threads, blocks, occupancy */
-    double h2d_ms, d2h_ms;            /* COPIES: in and out, of one run */
+    struct ws_mwp_kernel kernel; /* MODEL: instructions per thread, threads, blocks, occupancy */
+    double h2d_ms, d2h_ms;       /* COPIES: in and out, of one run */
     uint64_t in_bytes, out_bytes;
-    /* DVFS: struct ws_dvfs_task of models/dvfs.h, in W and ms */
-    double dvfs_p0_w, dvfs_gamma_w, dvfs_c_w, dvfs_t0_ms, dvfs_d_ms, dvfs_delta;
-    double cpu_ms, cpu_mj;               /* CPU: the same work on the host's processor */
+    struct ws_dvfs_task dvfs;               /* DVFS: in W and ms */
+    double cpu_ms, cpu_mj;                  /* CPU: the same work on the host's processor */
     struct ws_stat time_error, power_error; /* (predicted - measured) / measured */
     uint32_t n_points;
     struct ws_profile_point *points; /* by n_sms; owned */

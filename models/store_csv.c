@@ -44,7 +44,7 @@ static void put_columns(FILE *f, const struct ws_column *c, const void *of, uint
         fputc(',', f);
         if (!of || (c->part && !(has & c->part)))
             continue;
-        const char *at = (const char *)of + c->offset;
+        const void *at = (const char *)of + c->offset;
         switch (c->type) {
         case WS_COL_TEXT:
             put_text(f, at);
@@ -122,8 +122,9 @@ static bool split(struct import *x, char *line)
                 *out++ = *p;
             }
             if (*p != '"' || (p[1] && p[1] != ',')) {
-                ws_diags_add(x->diags, x->name, x->line, x->n_fields,
-                             "a quoted field must end with a quote before a comma or the line's end");
+                ws_diags_add(
+                    x->diags, x->name, x->line, x->n_fields,
+                    "a quoted field must end with a quote before a comma or the line's end");
                 return false;
             }
             p++;
@@ -162,7 +163,8 @@ static int check_head(struct import *x)
 static bool read_field(struct import *x, uint32_t at, const struct ws_column *c, void *of)
 {
     const char *s = x->fields[at];
-    char *to = (char *)of + c->offset, *end = NULL;
+    void *to = (char *)of + c->offset;
+    char *end = NULL;
     errno = 0;
     if (c->type == WS_COL_TEXT) {
         if (strlen(s) < c->bytes) {
@@ -190,8 +192,9 @@ static bool read_field(struct import *x, uint32_t at, const struct ws_column *c,
     }
     /* Numbers too small for a double read as the nearest there is; that is as near as one gets. */
     if (end == s || *end || strchr(" \t\n\v\f\r", *s) || !(v >= c->min && v <= c->max)) {
-        ws_diags_add(x->diags, x->name, x->line, at + 1, "%s is '%s'; it must be a %snumber from %g to %g",
-                     c->name, s, c->type == WS_COL_DOUBLE ? "" : "whole ", c->min, c->max);
+        ws_diags_add(x->diags, x->name, x->line, at + 1,
+                     "%s is '%s'; it must be a %snumber from %g to %g", c->name, s,
+                     c->type == WS_COL_DOUBLE ? "" : "whole ", c->min, c->max);
         return false;
     }
     return true;
@@ -221,7 +224,8 @@ static bool read_profile_fields(struct import *x, struct ws_profile *p)
     return ok;
 }
 
-static bool read_point_fields(struct import *x, uint32_t at, struct ws_profile_point *q, bool *ret_any)
+static bool read_point_fields(struct import *x, uint32_t at, struct ws_profile_point *q,
+                              bool *ret_any)
 {
     bool ok = true, any = false;
     uint32_t first = at;
@@ -242,9 +246,10 @@ static bool same_profile(const struct ws_profile *a, const struct ws_profile *b,
         *ret_column = c->name;
         if (c->part && (a->has ^ b->has) & c->part)
             return false;
-        bool same = c->type == WS_COL_TEXT
-                        ? !strcmp(x, y)
-                        : !memcmp(x, y, c->type == WS_COL_U32 ? sizeof(uint32_t) : sizeof(uint64_t));
+        bool same =
+            c->type == WS_COL_TEXT
+                ? !strcmp(x, y)
+                : !memcmp(x, y, c->type == WS_COL_U32 ? sizeof(uint32_t) : sizeof(uint64_t));
         if (!same)
             return false;
     }
@@ -374,7 +379,7 @@ static int read_all(struct import *x, FILE *f)
         } else if (*line && head) {
             /* Not our head: say whether it is a newer one's. */
             r = split(x, line) && strtol(x->fields[0], NULL, 10) > CSV_VERSION ? read_line(x, line)
-                                                                                : head;
+                                                                               : head;
             break;
         } else if (*line) {
             r = read_line(x, line);
@@ -417,8 +422,7 @@ int ws_store_import(struct ws_store *s, FILE *f, const char *name, struct ws_sto
         r = put_all(s, &x, ret);
     ret->n_bad_lines = x.n_bad_lines;
     struct pending *i, *next;
-    HASH_ITER(hh, x.pending, i, next)
-    {
+    HASH_ITER (hh, x.pending, i, next) {
         HASH_DEL(x.pending, i);
         ws_profile_deinit(&i->p);
         free(i);

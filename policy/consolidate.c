@@ -33,7 +33,8 @@ static const struct ws_policy_option options[] = {
     {"window", "0", "time for which fewer kernels than that are held back, waiting for more"},
     {"seed", "1", "of the random choice of candidates"},
     {"dispatch", "redeal", "where blocks go: redeal, rr, rr_restart or greedy"},
-    {"sharing", "additive", "blocks on an SM share its time (additive) or not at all (overlap)"},
+    {"sharing", "additive",
+     "blocks on an SM share its time: additive, overlap, or bounded by issue slots"},
     {"rule", "recommended", "form of the MWP-CWP model: recommended or recalled"},
     {"source", "auto", "of predictions: model, profile (measured alone), or auto (model if there)"},
     {0},
@@ -178,10 +179,11 @@ static struct price price_by_model(struct consolidate *p, const struct part *par
         return (struct price){INFINITY, INFINITY};
     struct price r = {.ms = m->time_us / 1e3};
     if (t->power)
-        r.mj = (t->static_w + ws_power_above_idle_w(t->power, m->rate_comp, m->rate_gmem, 0)) * r.ms;
+        r.mj =
+            (t->static_w + ws_power_above_idle_w(t->power, m->rate_comp, m->rate_gmem, 0)) * r.ms;
     else
-        r.mj = busy_sms_mj(t, dyn_w / blocks * m->active_sms * r.ms, m->active_sms * r.ms, n_sm,
-                           r.ms);
+        r.mj =
+            busy_sms_mj(t, dyn_w / blocks * m->active_sms * r.ms, m->active_sms * r.ms, n_sm, r.ms);
     return r;
 }
 
@@ -222,6 +224,17 @@ static double measured_mj(const struct consolidate *p, const struct part *parts,
     return busy_sms_mj(t, dyn_mj, busy, n_sm, d->makespan);
 }
 
+/* What one block of a task keeps busy, for the bounded model; left alone where counts or the machine are not known. */
+static void find_needs(const struct consolidate *p, int task, int type, struct ws_mix_measured *k)
+{
+    const struct ws_mwp_gpu *gpu = p->system->types[type].mwp;
+    if (!has_model(p, task, type))
+        return;
+    double ms_per_cycle = 1 / (gpu->freq_ghz * 1e6);
+    k->issue_time = ws_mix_issue_cycles(gpu, cost_of(p, task, type)->model) * ms_per_cycle;
+    k->memory_time = ws_mix_memory_cycles(gpu, cost_of(p, task, type)->model) * ms_per_cycle;
+}
+
 static struct price price_by_profile(struct consolidate *p, const struct part *parts, int n_parts,
                                      int type, int n_sm)
 {
@@ -231,6 +244,7 @@ static struct price price_by_profile(struct consolidate *p, const struct part *p
         v[i] = (struct ws_mix_measured){.alone_time = alone_ms(c, n_sm),
                                         .alone_blocks = (uint32_t)c->n_blocks,
                                         .n_blocks = (uint32_t)(c->n_blocks * parts[i].n)};
+        find_needs(p, parts[i].task, type, &v[i]);
     }
     struct ws_mix_options o = p->mix;
     o.occupancy = occupancy_of(p, parts, n_parts, type);
@@ -264,7 +278,8 @@ static struct price price_of(struct consolidate *p, const struct part *parts, in
 static struct price price_on_cpu(const struct consolidate *p, int task)
 {
     const struct ws_policy_task *t = &p->system->tasks[task];
-    return t->cpu_ms > 0 ? (struct price){t->cpu_ms, t->cpu_mj} : (struct price){INFINITY, INFINITY};
+    return t->cpu_ms > 0 ? (struct price){t->cpu_ms, t->cpu_mj}
+                         : (struct price){INFINITY, INFINITY};
 }
 
 /* ---- decisions ---- */
@@ -289,8 +304,7 @@ static struct ws_policy_decision *decide_job(struct turn *x, enum ws_decision_ki
     d->at = d->gpu_start = x->snap->now;
     if (kind == WS_DECIDE_START || kind == WS_DECIDE_FUSE) {
         static const struct ws_sm_set none;
-        d->n_sm = (int)ws_sm_set_take(&d->sms, &none,
-                                      (unsigned)x->p->system->gpus[gpu].sm_limit,
+        d->n_sm = (int)ws_sm_set_take(&d->sms, &none, (unsigned)x->p->system->gpus[gpu].sm_limit,
                                       (unsigned)x->p->system->gpus[gpu].sm_limit);
     }
     if (price && isfinite(price->ms)) {
@@ -306,7 +320,8 @@ static int task_of(const struct turn *x, size_t candidate)
 }
 
 /* One job by itself, on the GPU or the CPU, whichever takes less energy. Return: 1: the GPU has work now, 0: not, or negative. */
-static int run_alone(struct turn *x, size_t candidate, int gpu, bool gpu_is_free, const char *because)
+static int run_alone(struct turn *x, size_t candidate, int gpu, bool gpu_is_free,
+                     const char *because)
 {
     struct part part = {task_of(x, candidate), 1};
     struct price on_gpu = price_of(x->p, &part, 1, gpu), on_cpu = price_on_cpu(x->p, part.task);
@@ -419,13 +434,14 @@ static int consider(struct turn *x, int gpu)
     if (!t)
         return -ENODATA;
     int n_parts = parts_of(x, t, parts);
-    struct price mix = n_parts ? price_of(x->p, parts, n_parts, gpu)
-                               : (struct price){INFINITY, INFINITY};
+    struct price mix =
+        n_parts ? price_of(x->p, parts, n_parts, gpu) : (struct price){INFINITY, INFINITY};
     struct price apart, cpu;
     price_apart(x, parts, n_parts, gpu, &apart, &cpu);
     bool saves = n_parts && ws_mix_saves(mix.mj, apart.mj, cpu.mj);
     char text[128];
-    snprintf(text, sizeof(text), "%zu together %.4g mJ, %.4g ms; one by one %.4g mJ, %.4g ms; CPU %.4g mJ",
+    snprintf(text, sizeof(text),
+             "%zu together %.4g mJ, %.4g ms; one by one %.4g mJ, %.4g ms; CPU %.4g mJ",
              x->p->draw.n, mix.mj, mix.ms, apart.mj, apart.ms, cpu.mj);
     bool busy = false;
     /* By arrival, so that of those that run alone the first to come runs first. */
@@ -495,8 +511,8 @@ static int below_threshold(struct turn *x, double wanted)
 {
     struct consolidate *p = x->p;
     char because[96];
-    snprintf(because, sizeof(because), "%zu wait, fewer than %g: launched as it is", p->n_candidates,
-             wanted);
+    snprintf(because, sizeof(because), "%zu wait, fewer than %g: launched as it is",
+             p->n_candidates, wanted);
     double oldest = INFINITY;
     for (size_t i = 0; i < p->n_candidates; i++)
         oldest = fmin(oldest, x->snap->jobs[p->candidates[i].job].release);
@@ -550,11 +566,8 @@ static int consolidate_decide(struct ws_policy *base, const struct ws_policy_sna
     if (!p->n_candidates)
         return 0;
     p->group = 0;
-    struct turn x = {.p = p,
-                     .snap = snap,
-                     .ret = ret,
-                     .random = seed_of(p, snap),
-                     .n_left = p->n_candidates};
+    struct turn x = {
+        .p = p, .snap = snap, .ret = ret, .random = seed_of(p, snap), .n_left = p->n_candidates};
     double wanted = p->threshold * p->system->n_gpus;
     if ((double)p->n_candidates < wanted)
         return below_threshold(&x, wanted);
@@ -586,7 +599,7 @@ static int read_words(struct consolidate *p, const char *const *given, char *ret
         return bad_word("dispatch", v, "redeal, rr, rr_restart, greedy", ret_error, error_bytes);
     v = ws_policy_option_text(options, given, "sharing");
     if (!ws_dispatch_model_find(v, &p->mix.model))
-        return bad_word("sharing", v, "additive, overlap", ret_error, error_bytes);
+        return bad_word("sharing", v, "additive, overlap, bounded", ret_error, error_bytes);
     v = ws_policy_option_text(options, given, "rule");
     if (!strcmp(v, "recalled"))
         p->mix.rule = WS_MWP_RECALLED;
@@ -656,10 +669,11 @@ static int consolidate_prepare(struct ws_policy *base, const struct ws_policy_sy
                        has_profile(p, task, system->gpus[g].type);
             if (any)
                 continue;
-            snprintf(ret_error, error_bytes,
-                     "task %s is in a template, but has neither instruction counts nor a profile on "
-                     "any GPU: it will run alone",
-                     system->tasks[task].name ? system->tasks[task].name : "?");
+            snprintf(
+                ret_error, error_bytes,
+                "task %s is in a template, but has neither instruction counts nor a profile on "
+                "any GPU: it will run alone",
+                system->tasks[task].name ? system->tasks[task].name : "?");
             return WS_POLICY_E_COST;
         }
     return 0;

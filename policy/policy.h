@@ -20,7 +20,7 @@
 #include "base/macros.h"
 #include "base/sm_set.h"
 
-struct ws_dvfs_task;  /* models/dvfs.h: P0, gamma, c, t0, D, delta */
+struct ws_dvfs_task;   /* models/dvfs.h: P0, gamma, c, t0, D, delta */
 struct ws_mwp_gpu;     /* models/mwp_cwp.h: clocks, bandwidth, latencies */
 struct ws_mwp_kernel;  /* models/mwp_cwp.h: instructions per thread, blocks, … */
 struct ws_power_model; /* models/power.h: coefficients of a fit */
@@ -71,6 +71,7 @@ struct ws_policy_task {
     int gpu_priority; /* of its GPU work, where a policy keeps that apart; else = priority */
     bool best_effort, busy_wait;
     double weight;                     /* share, 1 by default */
+    double utilization;                /* as stated for bin packing; 0: not stated */
     struct ws_sm_set sms;              /* fixed SM set (stgm); empty: none */
     const struct ws_policy_cost *cost; /* [system.n_types] */
     double cpu_ms, cpu_mj;             /* the same work on the host's processor; 0: can't */
@@ -95,10 +96,14 @@ struct ws_policy_system {
 /* ---- what changes ---- */
 enum ws_job_state { WS_JOB_WAITING, WS_JOB_RUNNING, WS_JOB_PREEMPTED };
 
+/* What a job asks for now, where the caller gives its copies and kernels one by one (stgm); else all of it counts as the kernel. */
+enum ws_job_part { WS_PART_KERNEL, WS_PART_COPY_IN, WS_PART_COPY_OUT };
+
 /* A released job that is not finished. */
 struct ws_policy_job {
     uint64_t id;
     uint64_t seq; /* order of arrival, unique */
+    enum ws_job_part part;
     int task;     /* index into system.tasks */
     enum ws_job_state state;
     double release, deadline; /* absolute; deadline INFINITY: none */
@@ -227,6 +232,7 @@ struct ws_policy_ops {
     int (*decide)(struct ws_policy *p, const struct ws_policy_snapshot *snap,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret);
     bool once; /* keeps indexes that follow the events: each event must be given once, in order */
+    bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };
 enum { _WS_POLICY_OK, WS_POLICY_E_OPTION, WS_POLICY_E_UNFIT, WS_POLICY_E_COST };
 

@@ -35,11 +35,12 @@ enum {
 enum kind { NOTHING_YET, AFFINE, ANYTHING };
 struct value {
     enum kind kind;
-    bool known;              /* k is the constant part */
-    uint8_t unknown;         /* bit i: c[i] is not 0, but the same unknown number for all lanes */
+    bool known;      /* k is the constant part */
+    uint8_t unknown; /* bit i: c[i] is not 0, but the same unknown number for all lanes */
     int64_t k, c[N_COORDS];
 };
 
+static const struct value nothing_yet = {.kind = NOTHING_YET};
 static const struct value anything = {.kind = ANYTHING};
 static const struct value uniform = {.kind = AFFINE};
 
@@ -83,7 +84,7 @@ static bool same(const struct value *a, const struct value *b)
 static struct value add(struct value a, struct value b, int sign)
 {
     if (a.kind != AFFINE || b.kind != AFFINE)
-        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? (struct value){0} : anything;
+        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? nothing_yet : anything;
     struct value r = {.kind = AFFINE, .known = a.known && b.known};
     r.unknown = a.unknown | b.unknown;
     r.k = r.known ? (int64_t)((uint64_t)a.k + (uint64_t)sign * (uint64_t)b.k) : 0;
@@ -107,7 +108,7 @@ static struct value scale(struct value v, int64_t by)
 static struct value multiply(struct value a, struct value b)
 {
     if (a.kind != AFFINE || b.kind != AFFINE)
-        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? (struct value){0} : anything;
+        return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? nothing_yet : anything;
     if (is_uniform(&b) && b.known)
         return scale(a, b.k);
     if (is_uniform(&a) && a.known)
@@ -249,7 +250,8 @@ static struct value load_value(const struct one *x, const struct ws_ptx_insn *i)
     if (i->space == WS_SP_PARAM && x->f->is_entry) {
         bool own = a->sym >= 0 && WS_PTX_SYM_KIND(a->sym) == WS_PTX_SYM_LOCALVAR &&
                    (uint32_t)WS_PTX_SYM_INDEX(a->sym) < x->f->n_params;
-        return own || (a->reg >= 0 && is_uniform(&at)) ? uniform : anything; /* what a call returned */
+        return own || (a->reg >= 0 && is_uniform(&at)) ? uniform
+                                                       : anything; /* what a call returned */
     }
     if (at.kind == NOTHING_YET)
         return at;
@@ -601,7 +603,8 @@ static int find_back_edges(struct one *x, uint8_t *back)
 {
     uint32_t n = x->cfg.n_blocks, top = 0;
     uint32_t *stack = ws_arena_array(&x->arena, (size_t)n + 1, sizeof(*stack));
-    uint8_t *next = ws_arena_array(&x->arena, (size_t)n + 1, 1); /* 0 new, 1 and 2 under way, 3 done */
+    uint8_t *next =
+        ws_arena_array(&x->arena, (size_t)n + 1, 1); /* 0 new, 1 and 2 under way, 3 done */
     if (!stack || !next)
         return ws_raise(-ENOMEM);
     stack[top++] = 0;

@@ -12,16 +12,19 @@
 
 struct ws_ptx_count_options {
     double loop_trips; /* of a loop whose trips can't be told; 0: 16 */
-    uint32_t ntid[3];  /* threads of a block; 0: the kernel's .reqntid or .maxntid, else unknown (many in x) */
+    uint32_t ntid
+        [3]; /* threads of a block; 0: the kernel's .reqntid or .maxntid, else unknown (many in x) */
 };
 struct ws_ptx_counts { /* per thread */
     double total;      /* instructions executed */
-    double comp;       /* all but the next three: arithmetic, control, shared and constant memory, … */
-    double coal;       /* accesses to global, local and generic memory by which a warp asks for no more 32-byte sectors than
+    double comp; /* all but the next three: arithmetic, control, shared and constant memory, … */
+    double
+        coal; /* accesses to global, local and generic memory by which a warp asks for no more 32-byte sectors than
                         * it needs */
-    double uncoal;     /* the others */
-    double uncoal_per_mw; /* mean sectors that an uncoalesced warp access asks for, 2 to 32; 1 where there are none */
-    double synch;         /* barriers of the block */
+    double uncoal; /* the others */
+    double
+        uncoal_per_mw; /* mean sectors that an uncoalesced warp access asks for, 2 to 32; 1 where there are none */
+    double synch; /* barriers of the block */
     double mix[_WS_MIX_N];
     uint32_t n_loops_guessed; /* loops that loop_trips was used for */
     bool opaque;              /* calls through registers: what they execute is not counted */

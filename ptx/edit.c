@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The arrays of the function being made grow by malloc and move to the module's arena at the end. Nothing of the old function is
- * changed: operands, with what they point to, are copied. One more parameter moves the local variables behind the parameters up by one
- * in the numbering of WS_PTX_SYM_LOCALVAR; copies are renumbered. */
+/* The arrays of the function being made grow by malloc and move to the module's arena at the end. Nothing of the old functions is
+ * changed: operands, with what they point to, are copied, and renumbered: registers, labels and variables of each old function begin
+ * where those of the one before it end, and local variables stand behind all parameters in the numbering of WS_PTX_SYM_LOCALVAR. */
 #include "ptx/edit.h"
 
 #include <stdlib.h>
@@ -70,59 +70,175 @@ static void *take(struct ws_ptx_edit *e, const void *from, size_t n, size_t size
         e->failed = true;
         return NULL;
     }
-    if (n)
+    if (n && from)
         memcpy(p, from, n * size);
     return p;
+}
+
+/* "k2_name", keeping the % of a register in front. */
+static const char *source_name(struct ws_ptx_edit *e, uint32_t k, const char *old)
+{
+    char first[20];
+    if (e->n_sources == 1)
+        return old;
+    snprintf(first, sizeof(first), "%sk%u_", *old == '%' ? "%" : "", k);
+    return name(e, first, *old == '%' ? old + 1 : old);
+}
+
+static void index_labels(struct ws_ptx_edit *e, struct ws_ptx_source *from)
+{
+    const struct ws_ptx_func *f = from->f;
+    from->labels_at = ws_alloc_array((size_t)f->n_insns + 1, sizeof(*from->labels_at));
+    from->next_label = ws_alloc_array((size_t)f->n_labels + 1, sizeof(*from->next_label));
+    if (!from->labels_at || !from->next_label) {
+        e->failed = true;
+        return;
+    }
+    for (uint32_t k = 0; k < f->n_labels; k++) {
+        from->next_label[k] = from->labels_at[f->labels[k].insn];
+        from->labels_at[f->labels[k].insn] = k + 1;
+    }
+}
+
+static struct ws_ptx_var bytes_param(struct ws_ptx_edit *e, uint64_t offset, uint64_t bytes,
+                                     uint32_t align)
+{
+    uint64_t *dims = in_arena(e, 1, sizeof(*dims), &bytes);
+    return (struct ws_ptx_var){.name = own_name(e, align > 1 ? "ctl_" : "pad_"),
+                               .space = WS_SP_PARAM,
+                               .type = WS_T_B8,
+                               .is_array = true,
+                               .align = align,
+                               .size_bytes = bytes,
+                               .n_elems = bytes,
+                               .n_dims = 1,
+                               .dims = dims,
+                               .param_offset = offset,
+                               .reg = -1};
+}
+
+/* What source @k brings along, under names of its own. */
+static void take_declarations(struct ws_ptx_edit *e, uint32_t k, struct ws_ptx_var *params)
+{
+    struct ws_ptx_source *from = &e->sources[k];
+    const struct ws_ptx_func *old = from->f;
+    struct ws_ptx_func *f = &e->f;
+    for (uint32_t i = 0; i < old->n_regs; i++) {
+        f->regs[from->regs + i] = old->regs[i];
+        f->regs[from->regs + i].name = source_name(e, k, old->regs[i].name);
+    }
+    for (uint32_t i = 0; i < old->n_labels; i++)
+        f->labels[from->labels + i] =
+            (struct ws_ptx_label){.name = source_name(e, k, old->labels[i].name), .insn = UNPLACED};
+    for (uint32_t i = 0; i < old->n_vars; i++)
+        if (from->vars[i] >= 0) {
+            f->vars[from->vars[i]] = old->vars[i];
+            f->vars[from->vars[i]].name = source_name(e, k, old->vars[i].name);
+        }
+    for (uint32_t i = 0; i < old->n_protos; i++) {
+        f->protos[from->protos + i] = old->protos[i];
+        f->protos[from->protos + i].name = source_name(e, k, old->protos[i].name);
+    }
+    if (from->param_pad)
+        params[from->params - 1] =
+            bytes_param(e, from->param_offset - from->param_pad, from->param_pad, 1);
+    for (uint32_t i = 0; i < old->n_params; i++) {
+        params[from->params + i] = old->params[i];
+        params[from->params + i].name = source_name(e, k, old->params[i].name);
+        params[from->params + i].param_offset += from->param_offset;
+    }
+}
+
+/* Where each source's things begin, and how many there are in all. */
+static void count_declarations(struct ws_ptx_edit *e, const uint32_t *funcs, bool drop_shared)
+{
+    struct ws_ptx_func *f = &e->f;
+    for (uint32_t k = 0; k < e->n_sources; k++) {
+        const struct ws_ptx_func *old = &e->m->funcs[funcs[k]];
+        struct ws_ptx_source *from = &e->sources[k];
+        uint64_t pad = k && old->n_params ? -f->param_bytes % 16 : 0;
+        *from = (struct ws_ptx_source){
+            .f = old,
+            .regs = f->n_regs,
+            .labels = f->n_labels,
+            .params = f->n_params + (pad > 0),
+            .protos = f->n_protos,
+            .param_offset = f->param_bytes + pad,
+            .param_pad = pad,
+            .vars = ws_alloc_array((size_t)old->n_vars + 1, sizeof(*from->vars))};
+        e->failed |= !from->vars;
+        for (uint32_t i = 0; from->vars && i < old->n_vars; i++) {
+            bool drop =
+                drop_shared && old->vars[i].space == WS_SP_SHARED && old->vars[i].size_bytes;
+            from->vars[i] = drop ? -1 : (int32_t)f->n_vars++;
+        }
+        f->n_regs += old->n_regs;
+        f->n_labels += old->n_labels;
+        f->n_params = from->params + old->n_params;
+        f->n_protos += old->n_protos;
+        f->param_bytes = from->param_offset + (old->n_params ? old->param_bytes : 0);
+        while (begins_a_name(old, e->prefix) && strlen(e->prefix) + 2 < sizeof(e->prefix))
+            strcat(e->prefix, "_");
+        index_labels(e, &e->sources[k]);
+    }
+}
+
+void ws_ptx_edit_begin_all(struct ws_ptx_edit *e, struct ws_ptx_module *m, const uint32_t *funcs,
+                           uint32_t n, const char *fused_name, uint64_t ctl_bytes, bool drop_shared)
+{
+    *e = (struct ws_ptx_edit){.m = m, .n_sources = n};
+    e->f = (struct ws_ptx_func){.is_entry = true, .link = WS_LINK_VISIBLE, .name = fused_name};
+    strcpy(e->prefix, "ws_");
+    e->sources = ws_alloc_array(n, sizeof(*e->sources));
+    if (!e->sources) {
+        e->failed = true;
+        return;
+    }
+    count_declarations(e, funcs, drop_shared);
+    struct ws_ptx_func *f = &e->f;
+    f->insns = take(e, NULL, 0, sizeof(*f->insns), &e->cap_insns);
+    f->labels = take(e, NULL, f->n_labels, sizeof(*f->labels), &e->cap_labels);
+    f->regs = take(e, NULL, f->n_regs, sizeof(*f->regs), &e->cap_regs);
+    f->vars = take(e, NULL, f->n_vars, sizeof(*f->vars), &e->cap_vars);
+    f->protos = ws_arena_array(&m->arena, (size_t)f->n_protos + 1, sizeof(*f->protos));
+    f->params = ws_arena_array(&m->arena, (size_t)f->n_params + 1, sizeof(*f->params));
+    e->failed |= !f->protos || !f->params;
+    for (uint32_t k = 0; k < n && !e->failed; k++)
+        take_declarations(e, k, f->params);
+    if (!e->failed && ctl_bytes) {
+        uint64_t offset = WS_ALIGN_UP(f->param_bytes, 8);
+        f->params[f->n_params++] = bytes_param(e, offset, ctl_bytes, 8);
+        f->param_bytes = offset + ctl_bytes;
+    }
+    ws_ptx_edit_select(e, 0);
+}
+
+void ws_ptx_edit_select(struct ws_ptx_edit *e, uint32_t k)
+{
+    if (e->sources) {
+        e->from = &e->sources[k];
+        e->old = e->from->f;
+    }
 }
 
 void ws_ptx_edit_begin(struct ws_ptx_edit *e, struct ws_ptx_module *m, uint32_t func,
                        const char *suffix, uint64_t ctl_bytes)
 {
     const struct ws_ptx_func *old = &m->funcs[func];
-    *e = (struct ws_ptx_edit){.m = m, .old = old, .f = *old};
-    strcpy(e->prefix, "ws_");
-    while (begins_a_name(old, e->prefix) && strlen(e->prefix) + 2 < sizeof(e->prefix))
-        strcat(e->prefix, "_");
-    e->f.name = name(e, old->name, suffix);
-    e->f.insns = take(e, NULL, 0, sizeof(*e->f.insns), &e->cap_insns);
+    ws_ptx_edit_begin_all(e, m, &func, 1, NULL, ctl_bytes, false);
+    struct ws_ptx_func made = e->f;
+    e->f = *old; /* launch bounds and the like */
+    e->f.insns = made.insns;
     e->f.n_insns = 0;
-    e->f.labels = take(e, old->labels, old->n_labels, sizeof(*e->f.labels), &e->cap_labels);
-    e->f.regs = take(e, old->regs, old->n_regs, sizeof(*e->f.regs), &e->cap_regs);
-    e->f.vars = take(e, old->vars, old->n_vars, sizeof(*e->f.vars), &e->cap_vars);
-    e->labels_at = ws_alloc_array((size_t)old->n_insns + 1, sizeof(*e->labels_at));
-    e->next_label = ws_alloc_array((size_t)old->n_labels + 1, sizeof(*e->next_label));
-    e->failed |= !e->labels_at || !e->next_label;
-    for (uint32_t k = 0; !e->failed && k < old->n_labels; k++) {
-        e->f.labels[k].insn = UNPLACED;
-        e->next_label[k] = e->labels_at[old->labels[k].insn];
-        e->labels_at[old->labels[k].insn] = k + 1;
-    }
-    if (!ctl_bytes)
-        return;
-    struct ws_ptx_var *params =
-        ws_arena_array(&m->arena, (size_t)old->n_params + 1, sizeof(*params));
-    if (!params) {
-        e->failed = true;
-        return;
-    }
-    if (old->n_params)
-        memcpy(params, old->params, old->n_params * sizeof(*params));
-    uint64_t *dims = in_arena(e, 1, sizeof(*dims), &ctl_bytes);
-    uint64_t offset = WS_ALIGN_UP(old->param_bytes, 8);
-    params[old->n_params] = (struct ws_ptx_var){.name = own_name(e, "ctl_"),
-                                                .space = WS_SP_PARAM,
-                                                .type = WS_T_B8,
-                                                .is_array = true,
-                                                .align = 8,
-                                                .size_bytes = ctl_bytes,
-                                                .n_elems = ctl_bytes,
-                                                .n_dims = 1,
-                                                .dims = dims,
-                                                .param_offset = offset,
-                                                .reg = -1};
-    e->f.params = params;
-    e->f.n_params++;
-    e->f.param_bytes = offset + ctl_bytes;
+    e->f.labels = made.labels;
+    e->f.regs = made.regs;
+    e->f.vars = made.vars;
+    e->f.params = made.params;
+    e->f.n_params = made.n_params;
+    e->f.param_bytes = made.param_bytes;
+    e->f.protos = made.protos;
+    e->f.name = name(e, old->name, suffix);
+    e->old = old;
 }
 
 static void relabel(struct ws_ptx_operand *o, size_t n, const uint32_t *to)
@@ -182,8 +298,13 @@ int ws_ptx_edit_end(struct ws_ptx_edit *e, uint32_t *ret_func)
     free(labels);
     free(regs);
     free(vars);
-    free(e->labels_at);
-    free(e->next_label);
+    for (uint32_t k = 0; e->sources && k < e->n_sources; k++) {
+        free(e->sources[k].labels_at);
+        free(e->sources[k].next_label);
+        free(e->sources[k].vars);
+    }
+    free(e->sources);
+    e->sources = NULL;
     struct ws_ptx_func *funcs =
         ws_arena_array(&e->m->arena, (size_t)e->m->n_funcs + 1, sizeof(*funcs));
     if (e->failed || !funcs)
@@ -284,11 +405,24 @@ void ws_ptx_edit_guard(struct ws_ptx_insn *i, int32_t pred, bool negated)
     i->guard_neg = negated;
 }
 
+/* From the numbering of the old function to that of the new one. */
 static void renumber(const struct ws_ptx_edit *e, struct ws_ptx_operand *o)
 {
-    if (o->sym >= 0 && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_LOCALVAR &&
-        (uint32_t)WS_PTX_SYM_INDEX(o->sym) >= e->old->n_params)
-        o->sym += (int32_t)(e->f.n_params - e->old->n_params);
+    const struct ws_ptx_source *from = e->from;
+    if (o->reg >= 0 && (o->kind == WS_OPD_REG || o->kind == WS_OPD_ADDR))
+        o->reg += (int32_t)from->regs;
+    if (o->kind == WS_OPD_LABEL)
+        o->label += (int32_t)from->labels;
+    if (o->sym < 0 || WS_PTX_SYM_KIND(o->sym) != WS_PTX_SYM_LOCALVAR)
+        return;
+    int64_t i = WS_PTX_SYM_INDEX(o->sym);
+    if (i < e->old->n_params)
+        i += from->params;
+    else if (from->vars[i - e->old->n_params] >= 0)
+        i = (int64_t)e->f.n_params + from->vars[i - e->old->n_params];
+    else
+        return; /* left out */
+    o->sym = (int32_t)(WS_PTX_SYM_LOCALVAR | i);
 }
 
 static struct ws_ptx_operand *copy_operands(struct ws_ptx_edit *e,
@@ -305,9 +439,9 @@ static struct ws_ptx_operand *copy_operands(struct ws_ptx_edit *e,
 
 void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index)
 {
-    for (uint32_t k = e->failed ? 0 : e->labels_at[index]; k; k = e->next_label[k - 1])
-        e->f.labels[k - 1].insn = e->f.n_insns;
-    e->next_old = index + 1;
+    const struct ws_ptx_source *from = e->from;
+    for (uint32_t k = e->failed ? 0 : from->labels_at[index]; k; k = from->next_label[k - 1])
+        e->f.labels[from->labels + k - 1].insn = e->f.n_insns;
 }
 
 struct ws_ptx_insn *ws_ptx_edit_copy(struct ws_ptx_edit *e, uint32_t index)
@@ -335,12 +469,20 @@ struct ws_ptx_insn *ws_ptx_edit_copy_only(struct ws_ptx_edit *e, uint32_t index)
     const struct ws_ptx_insn *from = &e->old->insns[index];
     struct ws_ptx_insn *i = next_insn(e);
     *i = *from;
+    i->operands = NULL; /* the old one's are not the caller's to change */
+    if (e->failed)
+        return i;
+    if (i->guard >= 0)
+        i->guard += (int32_t)e->from->regs;
     i->operands = copy_operands(e, from->operands, from->n_operands);
     if (from->call) {
         struct ws_ptx_call *c = in_arena(e, 1, sizeof(*c), from->call);
         if (c) {
             c->rets = copy_operands(e, c->rets, c->n_rets);
             c->args = copy_operands(e, c->args, c->n_args);
+            renumber(e, &c->callee);
+            if (c->proto >= 0)
+                c->proto += (int32_t)e->from->protos;
         }
         i->call = c;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/edit.h - a new function made of an old one, instruction by instruction: what passes write with. Not for other rooms.
+/* ptx/edit.h - a new function made of an old one, or of several, instruction by instruction: what passes write with. Not for other
+ * rooms.
  *
  * Begin; add what comes first; copy the old instructions in order, adding between them; end. Out of memory is remembered and
  * reported at the end; until then everything may be called. Labels of the old function keep their numbers. */
@@ -8,20 +9,43 @@
 
 #include "ptx/ptx.h"
 
+/* One of the old functions: where what is its own begins in the new one. */
+struct ws_ptx_source {
+    const struct ws_ptx_func *f;
+    uint32_t regs, labels, params, protos;
+    uint64_t param_offset,
+        param_pad; /* of its first parameter; bytes before it, to keep its alignment */
+    int32_t *vars; /* [f->n_vars]: index among the new one's, or -1: left out. malloc'ed */
+    uint32_t *labels_at,
+        *next_label; /* its labels by instruction, as lists; label + 1, 0 ends. malloc'ed */
+};
+
 struct ws_ptx_edit {
     struct ws_ptx_module *m;
-    const struct ws_ptx_func *old;
+    const struct ws_ptx_func *old; /* of the source that is copied from */
+    struct ws_ptx_source *sources, *from;
+    uint32_t n_sources;
     struct ws_ptx_func f;
     size_t cap_insns, cap_labels, cap_regs, cap_vars; /* f's arrays are malloc'ed until the end */
-    struct ws_ptx_var *params;                        /* arena */
-    uint32_t next_old;                                /* old instructions before it are copied */
-    uint32_t *labels_at,
-        *next_label;         /* old labels by instruction, as lists; label + 1, 0 ends. malloc'ed */
+    uint32_t n_own;                                   /* for names */
+    char prefix[16];         /* of own names; begins no name of the old functions */
     struct ws_ptx_insn lost; /* where a caller writes when memory is out */
-    uint32_t n_own;          /* for names */
-    char prefix[16];         /* of own names; begins no name of the old function */
     bool failed;
 };
+
+/* Several functions become one. @name: of the new function; borrowed until the end. Where there are several, their registers, labels,
+ * variables and parameters get names of their own. Parameters stand one function's after another's, each beginning at a multiple of
+ * 16, then @ctl_bytes as below. @drop_shared: their static shared variables are left out; what refers to them is the caller's. */
+void ws_ptx_edit_begin_all(struct ws_ptx_edit *e, struct ws_ptx_module *m, const uint32_t *funcs,
+                           uint32_t n, const char *fused_name, uint64_t ctl_bytes,
+                           bool drop_shared);
+/* From here on copies are of source @k. */
+void ws_ptx_edit_select(struct ws_ptx_edit *e, uint32_t k);
+/* The new number of a register of the source that is copied from. */
+static inline int32_t ws_ptx_edit_old_reg(const struct ws_ptx_edit *e, int32_t reg)
+{
+    return (int32_t)e->from->regs + reg;
+}
 
 /* @suffix: of the new function's name. @ctl_bytes: of one more parameter at the end, aligned to 8; 0: none. */
 void ws_ptx_edit_begin(struct ws_ptx_edit *e, struct ws_ptx_module *m, uint32_t func,
@@ -64,6 +88,9 @@ void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index);
 
 /* Sets @reached[i] for each function i that @f may call, itself or through others. @reached: [m->n_funcs], false. */
 void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached);
+
+/* Whether the kernel or a function it may call reads %tid.y, %tid.z or all of %tid. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_reads_tid_yz(const struct ws_ptx_module *m, uint32_t func, bool *ret);
 
 static inline struct ws_ptx_operand ws_opd_reg(int32_t r)
 {

@@ -15,7 +15,13 @@
 
 #include "ptx/ptx.h"
 
-enum ws_ptx_rewrite { WS_REWRITE_SLICE, WS_REWRITE_TICKET, WS_REWRITE_PERSISTENT, _WS_REWRITE_N };
+enum ws_ptx_rewrite {
+    WS_REWRITE_NONE,
+    WS_REWRITE_SLICE,
+    WS_REWRITE_TICKET,
+    WS_REWRITE_PERSISTENT,
+    _WS_REWRITE_N
+};
 const char *ws_ptx_rewrite_name(enum ws_ptx_rewrite r); /* "slice" */
 
 /* What a rewritten kernel gets at the end of its parameters, at the offset ws_ptx_ctl_offset() tells. */
@@ -35,8 +41,8 @@ uint64_t ws_ptx_ctl_offset(const struct ws_ptx_func *f);
 
 /**
  * ws_ptx_rewrite_refused() - why a kernel can't be rewritten that way
- * @ret_flat_block: where 0 is returned: it holds only for launches with a one-dimensional block (threads of one warp then have
- *   neighbouring %tid.x)
+ * @ret_flat_block: where 0 is returned: it holds only for launches with a one-dimensional block (ticket and persistent of a kernel
+ *   that never looks at %tid.y and .z; where threads of one warp must have neighbouring %tid.x)
  * @ret_text: gets the reason, with the PTX line where there is one: "line 41: grid synchronisation needs all blocks at once"
  * @text_bytes: of @ret_text
  *
@@ -90,6 +96,41 @@ WS_MUST_CHECK int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t f
  * Return: 0, or -ENOMEM with the module as it was (but for the helper function ws$fence).
  */
 WS_MUST_CHECK int ws_ptx_fence(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
+
+/* ---- fuse (ptx/fuse.c): several kernels in one launch ---- */
+enum { WS_FUSE_MAX = 16 };
+struct ws_ptx_fuse_member { /* what the fused kernel must know of one member's launch */
+    uint32_t grid[3], block[3];
+    uint32_t total; /* grid[0] * grid[1] * grid[2] */
+    uint32_t share; /* blocks of it in each round of dealing; 0: this member does nothing */
+};
+/* What a fused kernel gets at the end of its parameters. A launch of it is one-dimensional: as many blocks as ws_ptx_fuse_blocks()
+ * says, of as many threads as the largest member's block has; dynamic shared memory: the most that any member wants. */
+struct ws_ptx_fuse {
+    uint32_t round; /* sum of the shares */
+    uint32_t reserved;
+    struct ws_ptx_fuse_member member[]; /* as many as were fused */
+};
+/* Shares in proportion to the members' blocks, so that all end about together; sets round. Return: blocks of the fused grid, or 0 where
+ * they would be more than 2^31 - 1. */
+uint32_t ws_ptx_fuse_deal(struct ws_ptx_fuse *f, uint32_t n_members);
+
+/* Why a kernel can't be a member. As ws_ptx_rewrite_refused(). */
+WS_MUST_CHECK int ws_ptx_fuse_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_text,
+                                      size_t text_bytes);
+/**
+ * ws_ptx_fuse() - add an entry that does the work of several
+ * @funcs: entries for which ws_ptx_fuse_refused() said 0; the same one may stand there several times
+ * @n: 1…WS_FUSE_MAX
+ * @name: of the new entry; copied
+ * @ret_param: [n]: where each member's parameters begin among the new entry's; struct ws_ptx_fuse is the last parameter
+ *
+ * Blocks are dealt in rounds: so many of the first member, so many of the second, … Members keep their barriers, since a block is of one
+ * member; their static shared memory lies in the same place. Threads beyond a member's block end at once.
+ * Return: 0; WS_PTX_E_UNSUPPORTED: their parameters are too many; -ENOMEM; in both cases with the module as it was.
+ */
+WS_MUST_CHECK int ws_ptx_fuse(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n,
+                              const char *name, uint32_t *ret_func, uint64_t *ret_param);
 
 /* ---- uniformity (ptx/uniform.c) ---- */
 /* For each register of @f whether its value may differ between threads of one block, counting what decides which definition

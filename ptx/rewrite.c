@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rewriting itself: a prologue that gives the block its number, then the old body in which %ctaid and %nctaid are registers.
  *
- * ticket: thread 0 looks at the SM mask and the flag and takes a ticket, the slot in shared memory and a barrier give it to the other
- * threads; a ticket past the end ends the block. A block that saw the flag takes none, so min(ticket, total) is the number of blocks
+ * ticket: thread 0 looks at the SM mask and the flag, takes a ticket and makes a block's numbers of it; a slot in shared memory and a
+ * barrier give them to the other threads; a ticket past the end ends the block. A block that saw the flag takes none, so min(ticket, total) is the number of blocks
  * done once the grid has ended: nothing else needs saving. Tickets grow, so no block waits for one that wasn't begun.
  *
  * persistent: the same at the head of a loop, to which ret and exit go. Two slots are used in turn: with one, a fast thread 0 could
@@ -27,6 +27,8 @@ struct rewrite {
     int32_t id[3], n[3];          /* registers for them */
     int32_t head, out;            /* labels */
     int32_t slot, parity;         /* sym, register */
+    int32_t first;                /* register: the slot's first word */
+    bool flat;                    /* blocks are one-dimensional */
 };
 
 uint64_t ws_ptx_ctl_offset(const struct ws_ptx_func *f)
@@ -57,17 +59,13 @@ static void branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, int32_t
     ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(label)), pred, negated);
 }
 
-/* A number that only thread 0 of the block has as 0. */
+/* A number that only thread 0 of the block has as 0. Who never looks at %tid.y and .z is rewritten for one-dimensional blocks only. */
 static int32_t thread_number_bits(struct rewrite *w)
 {
     struct ws_ptx_edit *e = &w->e;
     int32_t all = ws_ptx_edit_reg(e, WS_T_U32);
     WS_EDIT(e, MOV, U32, R(all), ws_opd_sreg(WS_SR_TID, 0));
-    /* A block of a given one-dimensional shape needs no look at the others. */
-    const struct ws_ptx_func *f = e->old;
-    for (uint8_t d = 1; d < 3; d++) {
-        if (f->reqntid[0] && f->reqntid[d] <= 1)
-            continue;
+    for (uint8_t d = 1; d < 3 && !w->flat; d++) {
         int32_t t = ws_ptx_edit_reg(e, WS_T_U32);
         WS_EDIT(e, MOV, U32, R(t), ws_opd_sreg(WS_SR_TID, d));
         WS_EDIT(e, OR, B32, R(all), R(all), R(t));
@@ -97,38 +95,11 @@ static void check_sm(struct ws_ptx_edit *e, int32_t out)
     ws_ptx_edit_place(e, any);
 }
 
-/* Thread 0 puts the next block's number, or -1 for none, into the slot at @slot. */
-static void take_ticket(struct rewrite *w, struct ws_ptx_operand slot)
-{
-    struct ws_ptx_edit *e = &w->e;
-    int32_t others = ws_ptx_edit_label(e), none = ws_ptx_edit_label(e);
-    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(thread_number_bits(w)), I(0)), false, others);
-    int32_t t = ws_ptx_edit_reg(e, WS_T_U32);
-    WS_EDIT(e, MOV, U32, R(t), I(-1));
-    check_sm(e, none);
-    int32_t flag = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, flag)),
-            up = ws_ptx_edit_reg(e, WS_T_U32);
-    struct ws_ptx_insn *i = WS_EDIT(e, LD, U32, R(up), ws_opd_at(flag, 0));
-    i->space = WS_SP_GLOBAL;
-    i->sem = WS_SEM_VOLATILE;
-    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(up), I(0)), false, none);
-    int32_t ticket = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, ticket));
-    i = WS_EDIT(e, ATOM, U32, R(t), ws_opd_at(ticket, 0), I(1));
-    i->space = WS_SP_GLOBAL;
-    i->sub = WS_SUB_ADD;
-    ws_ptx_edit_place(e, none);
-    WS_EDIT(e, ST, U32, slot, R(t))->space = WS_SP_SHARED;
-    ws_ptx_edit_place(e, others);
-}
-
 /* From the number of the block, in the order of dealing, to what %ctaid was. */
 static void number_block(struct rewrite *w, int32_t number)
 {
     struct ws_ptx_edit *e = &w->e;
     /* Two-dimensional numbering is needed only by who reads y or z. */
-    for (int d = 0; d < 3; d++)
-        if (w->reads_id[d])
-            w->id[d] = ws_ptx_edit_reg(e, WS_T_U32);
     bool rows = w->reads_id[1] || w->reads_id[2];
     if (!rows && w->reads_id[0]) {
         /* In a grid of several rows, x is the number less whole rows: one division, unless the grid has one row only. */
@@ -160,19 +131,84 @@ static void number_block(struct rewrite *w, int32_t number)
     }
 }
 
-/* The number of the block this one is to be; ends the block where there is none. */
-static int32_t get_number(struct rewrite *w)
+/* What the slot holds of a block, as an operand: %ctaid.x (or, where nobody reads that, the number), y, z; x is -1 for no block. */
+static struct ws_ptx_operand slot_words(struct rewrite *w, struct ws_ptx_operand *elements)
+{
+    static const uint8_t words[] = {1, 2, 4, 4}; /* by whether y, whether z is read */
+    uint8_t n = words[w->reads_id[1] + 2 * w->reads_id[2]];
+    for (uint8_t k = 0; k < n; k++)
+        elements[k] = R(k == 0                    ? w->first
+                        : k < 3 && w->reads_id[k] ? w->id[k]
+                                                  : ws_ptx_edit_reg(&w->e, WS_T_U32));
+    if (n == 1)
+        return elements[0];
+    return (struct ws_ptx_operand){
+        .kind = WS_OPD_VEC, .reg = -1, .sym = -1, .label = -1, .n = n, .v = elements};
+}
+
+/* ld or st of the slot. */
+static void access_slot(struct rewrite *w, enum ws_ptx_op op, struct ws_ptx_operand slot)
+{
+    struct ws_ptx_operand *elements = ws_arena_array(&w->e.m->arena, 4, sizeof(*elements));
+    if (!elements) {
+        w->e.failed = true;
+        return;
+    }
+    struct ws_ptx_operand words = slot_words(w, elements);
+    struct ws_ptx_operand o[] = {op == WS_OP_LD ? words : slot, op == WS_OP_LD ? slot : words};
+    struct ws_ptx_insn *i = ws_ptx_edit_add(&w->e, op, WS_T_U32, 2, o);
+    i->space = WS_SP_SHARED;
+    i->vec = words.kind == WS_OPD_VEC ? (uint8_t)words.n : 0;
+}
+
+/* Thread 0 puts the next block, or that there is none, into the slot. */
+static void take_ticket(struct rewrite *w, struct ws_ptx_operand slot)
 {
     struct ws_ptx_edit *e = &w->e;
-    int32_t number = ws_ptx_edit_reg(e, WS_T_U32);
+    int32_t others = ws_ptx_edit_label(e), none = ws_ptx_edit_label(e);
+    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(thread_number_bits(w)), I(0)), false, others);
+    WS_EDIT(e, MOV, U32, R(w->first), I(-1));
+    check_sm(e, none);
+    int32_t flag = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, flag)),
+            up = ws_ptx_edit_reg(e, WS_T_U32);
+    struct ws_ptx_insn *i = WS_EDIT(e, LD, U32, R(up), ws_opd_at(flag, 0));
+    i->space = WS_SP_GLOBAL;
+    i->sem = WS_SEM_VOLATILE;
+    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(up), I(0)), false, none);
+    int32_t ticket = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, ticket)),
+            total = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, total)),
+            t = ws_ptx_edit_reg(e, WS_T_U32);
+    i = WS_EDIT(e, ATOM, U32, R(t), ws_opd_at(ticket, 0), I(1));
+    i->space = WS_SP_GLOBAL;
+    i->sub = WS_SUB_ADD;
+    branch_if(e, compare(e, WS_CMP_GE, WS_T_U32, R(t), R(total)), false, none);
+    number_block(w, t);
+    if (!w->reads_id[0])
+        WS_EDIT(e, MOV, U32, R(w->first), R(t));
+    ws_ptx_edit_place(e, none);
+    access_slot(w, WS_OP_ST, slot);
+    ws_ptx_edit_place(e, others);
+}
+
+/* Gives the block its number, or ends it where there is none for it. */
+static void get_number(struct rewrite *w)
+{
+    struct ws_ptx_edit *e = &w->e;
+    for (int d = 0; d < 3; d++)
+        if (w->reads_id[d])
+            w->id[d] = ws_ptx_edit_reg(e, WS_T_U32);
     if (w->kind == WS_REWRITE_SLICE) {
-        int32_t offset = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, offset));
+        int32_t number = ws_ptx_edit_reg(e, WS_T_U32),
+                offset = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, offset));
         WS_EDIT(e, MOV, U32, R(number), ws_opd_sreg(WS_SR_CTAID, 0));
         WS_EDIT(e, ADD, U32, R(number), R(number), R(offset));
-        return number;
+        number_block(w, number);
+        return;
     }
     bool loop = w->kind == WS_REWRITE_PERSISTENT;
-    w->slot = ws_ptx_edit_shared(e, loop ? 8 : 4, 8);
+    int64_t bytes = w->reads_id[1] || w->reads_id[2] ? 16 : 4;
+    w->first = w->reads_id[0] ? w->id[0] : ws_ptx_edit_reg(e, WS_T_U32);
+    w->slot = ws_ptx_edit_shared(e, (uint64_t)bytes * (loop ? 2 : 1), (uint32_t)bytes * 2);
     if (loop) {
         w->parity = ws_ptx_edit_reg(e, WS_T_U32);
         WS_EDIT(e, MOV, U32, R(w->parity), ws_opd_sym(w->slot));
@@ -181,18 +217,14 @@ static int32_t get_number(struct rewrite *w)
     struct ws_ptx_operand slot = loop ? ws_opd_at(w->parity, 0) : ws_opd_at_sym(w->slot, 0);
     take_ticket(w, slot);
     WS_EDIT(e, BARRIER_SYNC, NONE, I(0));
-    WS_EDIT(e, LD, U32, R(number), slot)->space = WS_SP_SHARED;
-    if (loop) {
-        /* The slots lie at 8-aligned + 0 and + 4. */
-        WS_EDIT(e, XOR, B32, R(w->parity), R(w->parity), I(4));
-    }
-    int32_t total = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, total));
-    int32_t past = compare(e, WS_CMP_GE, WS_T_U32, R(number), R(total));
+    access_slot(w, WS_OP_LD, slot);
+    if (loop) /* the two slots lie at a multiple of both: their addresses differ in one bit */
+        WS_EDIT(e, XOR, B32, R(w->parity), R(w->parity), I(bytes));
+    int32_t none = compare(e, WS_CMP_LT, WS_T_S32, R(w->first), I(0));
     if (loop)
-        branch_if(e, past, false, w->out);
+        branch_if(e, none, false, w->out);
     else
-        ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_RET, WS_T_NONE, 0, NULL), past, false);
-    return number;
+        ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_RET, WS_T_NONE, 0, NULL), none, false);
 }
 
 static void find_reads(struct rewrite *w, const struct ws_ptx_func *f)
@@ -251,9 +283,14 @@ static void copy_body(struct rewrite *w, const struct ws_ptx_func *f)
 int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws_ptx_rewrite kind,
                    uint32_t *ret_func)
 {
-    static const char *const suffix[_WS_REWRITE_N] = {"$slice", "$ticket", "$persistent"};
+    static const char *const suffix[_WS_REWRITE_N] = {"", "$slice", "$ticket", "$persistent"};
     struct rewrite w = {.kind = kind};
     const struct ws_ptx_func *f = &m->funcs[func];
+    bool shaped;
+    int r = ws_ptx_reads_tid_yz(m, func, &shaped);
+    if (r)
+        return ws_forward(r);
+    w.flat = !shaped;
     find_reads(&w, f);
     ws_ptx_edit_begin(&w.e, m, func, suffix[kind], sizeof(struct ws_ptx_ctl));
     if (kind == WS_REWRITE_PERSISTENT) {
@@ -264,8 +301,7 @@ int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws_ptx_rewrite k
     for (uint8_t d = 0; d < 3; d++)
         if (w.reads_n[d])
             w.n[d] = load_ctl(&w.e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid) + 4 * (size_t)d);
-    int32_t number = get_number(&w);
-    number_block(&w, number);
+    get_number(&w);
     copy_body(&w, f);
     return ws_forward(ws_ptx_edit_end(&w.e, ret_func));
 }

@@ -18,7 +18,7 @@
 #include "ptx/edit.h"
 #include "ptx/pass.h"
 
-enum { PARAM_BYTES_MAX = 4352, STATIC_SHARED_MAX = 48 * 1024, SLOT_BYTES = 16 };
+enum { PARAM_BYTES_MAX = 4352, STATIC_SHARED_MAX = 48 * 1024, SLOT_BYTES = 64 };
 
 struct check {
     const struct ws_ptx_module *m;
@@ -33,7 +33,7 @@ struct check {
 
 const char *ws_ptx_rewrite_name(enum ws_ptx_rewrite r)
 {
-    static const char *const names[_WS_REWRITE_N] = {"slice", "ticket", "persistent"};
+    static const char *const names[_WS_REWRITE_N] = {"none", "slice", "ticket", "persistent"};
     return (unsigned)r < _WS_REWRITE_N ? names[r] : "?";
 }
 
@@ -450,6 +450,9 @@ int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t func, enum ws
     if (!e && kind == WS_REWRITE_PERSISTENT)
         e = check_loop(&c);
     free(c.reached);
-    *ret_flat_block = c.flat_block;
+    bool shaped = true;
+    if (!e && kind != WS_REWRITE_SLICE)
+        e = ws_ptx_reads_tid_yz(m, func, &shaped);
+    *ret_flat_block = c.flat_block || !shaped;
     return e;
 }

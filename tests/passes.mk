@@ -8,3 +8,7 @@ check_PROGRAMS += tests/unit/test_exec_fence
 tests_unit_test_exec_fence_SOURCES = tests/unit/test_exec_fence.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_fence_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_fence
+check_PROGRAMS += tests/unit/test_exec_fuse
+tests_unit_test_exec_fuse_SOURCES = tests/unit/test_exec_fuse.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_fuse_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_fuse

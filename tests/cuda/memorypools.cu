@@ -130,7 +130,7 @@ static void registered()
     EXPECT(a.type, cudaMemoryTypeHost);
     EXPECT(a.devicePointer == d, 1);
     int *second = mine + N; /* shares a page with the first */
-    RT(cudaHostRegister(second, 1000 * sizeof *second, 0));
+    RT(cudaHostRegister(second, 1000 * sizeof *second, cudaHostRegisterMapped));
     RT(cudaHostUnregister(mine));
     scale<<<16, 128>>>(second, second, 1000, 2);
     RT(cudaDeviceSynchronize());

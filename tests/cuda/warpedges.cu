@@ -31,16 +31,36 @@ __global__ void warpops(int *o)
     o[192 + l] = __shfl_sync(0xffffffff, l, l + 40);
 }
 __global__ void named(int *o)
-{ // producers arrive at 1, consumers sync
+{ // producers arrive at 1 and free their places at 2; the consumers, who come first, sync at 1 and arrive at 2
     __shared__ int s[64];
-    if (threadIdx.x < 64) {
-        s[threadIdx.x] = threadIdx.x * 3;
-        __threadfence_block();
-        asm volatile("bar.arrive 1, 128;");
-    } else {
-        asm volatile("bar.sync 1, 128;");
-        o[threadIdx.x - 64] = s[127 - threadIdx.x];
+    int sum = 0;
+    for (int r = 0; r < 10; r++) {
+        if (threadIdx.x >= 64) {
+            int v = threadIdx.x;
+            for (int k = 0; k < 100 * (r % 3); k++) // now early, now late
+                v = v * 5 + 1;
+            if (r > 0)
+                asm volatile("bar.sync 2, 128;");
+            s[threadIdx.x - 64] = (threadIdx.x - 64) * 3 + r + (v == 12345);
+            __threadfence_block();
+            asm volatile("bar.arrive 1, 128;");
+        } else {
+            asm volatile("bar.sync 1, 128;");
+            sum = sum * 3 + s[63 - threadIdx.x];
+            __threadfence_block();
+            if (r < 9)
+                asm volatile("bar.arrive 2, 128;");
+        }
     }
+    if (threadIdx.x < 64)
+        o[threadIdx.x] = sum;
+}
+__global__ void votes(int *o)
+{
+    int t = threadIdx.x;
+    o[t] = __syncthreads_and(t != 50) * 1000 + 1 + __syncthreads_and(t >= 0) * 2 +
+           __syncthreads_or(t == 77) * 4 + __syncthreads_or(t > 96) * 8 +
+           __syncthreads_count(t % 5 == 0) * 16;
 }
 __device__ int deep(int n, volatile int *p)
 {
@@ -52,7 +72,11 @@ __device__ int deep(int n, volatile int *p)
 }
 __global__ void rec(int n, int *o)
 {
-    o[0] = deep(n, o);
+    int s = 0;
+    for (int k = 0; k < 5000; k++) // what a call took is there again for the next
+        s += deep((n + k) % 7, o);
+    o[0] = s;
+    o[1] = deep(n, o);
 }
 __global__ void big(int *o)
 {
@@ -167,9 +191,19 @@ int main()
     named<<<1, 128>>>(d);
     get();
     ok = true;
-    for (int i = 0; i < 64; i++)
-        ok &= h[i] == (63 - i) * 3;
+    for (int i = 0; i < 64; i++) {
+        int sum = 0;
+        for (int r = 0; r < 10; r++)
+            sum = sum * 3 + (63 - i) * 3 + r;
+        ok &= h[i] == sum;
+    }
     expect("named", ok);
+    votes<<<1, 96>>>(d);
+    get();
+    ok = true;
+    for (int i = 0; i < 96; i++)
+        ok &= h[i] == 1 + 2 + 4 + 20 * 16;
+    expect("votes of the block", ok);
     cudaMemset(d, 0, 4096);
     sw<<<1, 32>>>(d);
     get();
@@ -184,7 +218,10 @@ int main()
     expect("indirect", ok);
     rec<<<1, 1>>>(3, d);
     get();
-    expect("rec", h[0] == 6);
+    int sum = 0;
+    for (int k = 0; k < 5000; k++)
+        sum += (3 + k) % 7 * ((3 + k) % 7 + 1) / 2;
+    expect("rec", h[0] == sum && h[1] == 6);
     big<<<1, 1>>>(d);
     get();
     expect("heap", h[0] == 1 && h[1] > 60 && h[1] <= 128 && h[2] == 1);

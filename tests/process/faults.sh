@@ -24,7 +24,7 @@ for p in $programs; do
 done
 # memory that a kernel may only read, or may not reach any more
 if [ -x "$cuda/nv/vmm_static" ]; then
-    for p in vmm_static vmm_shared memorypools_static memorypools_shared; do
+    for p in allocas_static vmm_static vmm_shared memorypools_static memorypools_shared; do
         client "$cuda/nv/$p" fault >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "$p fault"; }
         grep -q '^PASS ' "$tmp/out" || fail "$p fault did not say PASS"
         ok "$p fault"

@@ -48,8 +48,7 @@ static bool first_has(struct ws_json_line *first, const char *const *keys)
 static struct ws_mwp_kernel read_kernel(const struct ws_json_at *at)
 {
     return (struct ws_mwp_kernel){
-        .threads_per_block =
-            (uint32_t)ws_json_integer(at, "threads_per_block", 1, 1024, true, 32),
+        .threads_per_block = (uint32_t)ws_json_integer(at, "threads_per_block", 1, 1024, true, 32),
         .n_blocks = (uint64_t)ws_json_integer(at, "blocks", 1, INT64_C(1) << 40, true, 1),
         .active_blocks_per_sm =
             (uint32_t)ws_json_integer(at, "active_blocks_per_sm", 1, 1024, true, 1),
@@ -183,7 +182,8 @@ const struct ws_check_kind ws_check_kind_mwp_cwp = {"MWP-CWP cases", match_mwp, 
 
 static bool match_worked(const char *head, struct ws_json_line *first)
 {
-    return first_has(first, (const char *const[]){"hw", "kernel", "computed", "type1_example", NULL});
+    return first_has(first,
+                     (const char *const[]){"hw", "kernel", "computed", "type1_example", NULL});
 }
 
 /* Both rules give the ISCA example; each other example says which. */
@@ -262,8 +262,8 @@ static void check_mix_examples(struct ws_check *c, const struct ws_json_at *root
         struct ws_json_at a = ws_json_item(&cycles, i), b = ws_json_item(&alone, i);
         ws_check_number(c, where("type1_example.per_kernel_cycles[%zu]", i), m.cycles[i],
                         ws_json_value(&a, 0, 1e18), DIGITS_10, 0);
-        ws_check_number(c, where("type1_example.per_kernel_alone_cycles[%zu]", i), m.alone_cycles[i],
-                        ws_json_value(&b, 0, 1e18), DIGITS_10, 0);
+        ws_check_number(c, where("type1_example.per_kernel_alone_cycles[%zu]", i),
+                        m.alone_cycles[i], ws_json_value(&b, 0, 1e18), DIGITS_10, 0);
     }
     parts[0].kernel.n_blocks = 15;
     parts[1].kernel.n_blocks = 45;
@@ -472,7 +472,8 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
                       policies = ws_json_get(&s, "policies", false);
     uint32_t n_sms = (uint32_t)ws_json_integer(&s, "n_sm", 1, 4096, true, 1);
     double measured = number(&s, "measured_consolidated_s");
-    struct ws_mix_measured parts[MAX_KERNELS];
+    const struct ws_mix_options additive = {.occupancy = 1};
+    struct ws_mix_measured parts[MAX_KERNELS] = {0};
     const char *names[MAX_KERNELS];
     uint32_t n = (uint32_t)ws_json_length(&order, MAX_KERNELS);
     for (uint32_t i = 0; i < n; i++) {
@@ -483,8 +484,7 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
         parts[i].alone_time = number(&alone, names[i]);
         /* The file has one block time for both models: the additive one. */
         ws_check_number(c, where("%s.per_block_time_s.%s", name, names[i]),
-                        ws_mix_block_time(parts[i].alone_time, parts[i].n_blocks, n_sms, 1,
-                                          WS_DISPATCH_ADDITIVE),
+                        ws_mix_block_time(&parts[i], n_sms, &additive),
                         number(&block_times, names[i]), DIGITS_10, 0);
     }
     if (!policies.o || root->line->bad)
@@ -530,8 +530,8 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
         check_sm_list(c, what, &critical, d, false);
         check_list(c, text, d, 0, names, &sm0, NULL);
         check_list(c, text, d, 15, names, &sm15, NULL);
-        ws_check_number(c, where("%s finish_SM0", text), d->sms[0].finish,
-                        number(&p, "finish_SM0"), DIGITS_10, 0);
+        ws_check_number(c, where("%s finish_SM0", text), d->sms[0].finish, number(&p, "finish_SM0"),
+                        DIGITS_10, 0);
         ws_check_number(c, where("%s finish_SM15", text), d->sms[15].finish,
                         number(&p, "finish_SM15"), DIGITS_10, 0);
         check_redealt(c, text, &p, d);
@@ -563,7 +563,7 @@ static void check_scenarios(struct ws_check *c)
                           alone = ws_json_get(&s, "single_kernel_time_s", false),
                           e = ws_json_get(&s, "expected", false);
         const char *names[] = {expected[i].first, expected[i].second};
-        struct ws_mix_measured parts[2];
+        struct ws_mix_measured parts[2] = {0};
         for (size_t k = 0; k < 2; k++) {
             parts[k].n_blocks = parts[k].alone_blocks =
                 (uint32_t)ws_json_integer(&blocks, names[k], 1, 1 << 20, true, 1);
@@ -618,7 +618,9 @@ static void check_group(struct ws_check *c, const char *text, const struct ws_mi
     const struct {
         const char *key;
         double ours;
-    } values[] = {{"N", g->load.n}, {"mwp", g->load.mwp}, {"cwp", g->load.cwp},
+    } values[] = {{"N", g->load.n},
+                  {"mwp", g->load.mwp},
+                  {"cwp", g->load.cwp},
                   {"total_cycles", g->total_cycles}};
     for (size_t v = 0; v < WS_ARRAY_SIZE(values); v++) {
         struct ws_json_at at = ws_json_get(ref, values[v].key, true);
@@ -749,8 +751,11 @@ static void power_line(struct ws_check *c, struct ws_json_line *l, void *arg)
         const struct {
             const char *key;
             double ours;
-        } values[] = {{"a_comp", p.a_comp_w}, {"a_gmem", p.a_gmem_w}, {"lam", p.lambda_w},
-                      {"rss", p.rss}, {"k_T", p.k_t_w_per_k}};
+        } values[] = {{"a_comp", p.a_comp_w},
+                      {"a_gmem", p.a_gmem_w},
+                      {"lam", p.lambda_w},
+                      {"rss", p.rss},
+                      {"k_T", p.k_t_w_per_k}};
         for (size_t i = 0; i < WS_ARRAY_SIZE(values) - !with; i++)
             ws_check_number(c, where("line %u %s.%s", l->number, key, values[i].key),
                             values[i].ours, number(&ref, values[i].key), 1e-9, 0);
@@ -769,7 +774,8 @@ const struct ws_check_kind ws_check_kind_power = {"power regression", match_powe
 
 static bool match_tables(const char *head, struct ws_json_line *first)
 {
-    return first_has(first, (const char *const[]){"table5_time_s", "single_instances", "derived", NULL});
+    return first_has(first,
+                     (const char *const[]){"table5_time_s", "single_instances", "derived", NULL});
 }
 
 /* "5E+15M": instances by the first letter of the workload's name. */
@@ -836,7 +842,8 @@ static void check_derived(struct ws_check *c, struct ws_mix *m, const struct ws_
     ws_check_number(c, where("%s serial_sum_of_single_gpu_s", name), serial,
                     number(at, "serial_sum_of_single_gpu_s"), DIGITS_10, 0);
     const char *type = ws_json_string(at, "type", true);
-    ws_check_integer(c, where("%s type", name), blocks <= 30 ? 1 : 2, type && type[0] == '2' ? 2 : 1);
+    ws_check_integer(c, where("%s type", name), blocks <= 30 ? 1 : 2,
+                     type && type[0] == '2' ? 2 : 1);
     ws_check_number(c, where("%s type1_lower_bound_s", name), m->dispatch.makespan,
                     number(at, "type1_lower_bound_s"), DIGITS_10, 0);
     ws_check_number(c, where("%s manual_over_lower_bound", name),
@@ -868,10 +875,9 @@ static void check_energies(struct ws_check *c, const struct ws_json_at *root, co
                                 ws_power_energy_j(number(&power, runs[r]), 0, number(&t, runs[r])),
                                 number(&e, runs[r]), 1e-6, 0);
             /* Every mix saves energy against running serially and on the CPU: the models must accept them all. */
-            ws_check_bool(c, where("%s accepted", name),
-                          ws_mix_saves(number(&e, "Dynamic"), number(&e, "Serial"),
-                                       number(&e, "CPU")),
-                          true);
+            ws_check_bool(
+                c, where("%s accepted", name),
+                ws_mix_saves(number(&e, "Dynamic"), number(&e, "Serial"), number(&e, "CPU")), true);
         }
     }
 }

@@ -13,16 +13,19 @@
 void fix_init(struct fix *f)
 {
     *f = (struct fix){
-        .next_va = UINT64_C(0x7f0000000000), .rewrite = _WS_REWRITE_N, .control_random = 1};
+        .next_va = UINT64_C(0x7f0000000000), .rewrite = WS_REWRITE_NONE, .control_random = 1};
     assert_int_equal(ws_space_new(&f->space), 0);
     const char *kind = getenv("WS_FIX_REWRITE");
     f->fence = kind && !strncmp(kind, "fence", 5);
     if (f->fence)
         kind = kind[5] == '-' ? kind + 6 : NULL;
-    for (int k = 0; kind && k < _WS_REWRITE_N; k++)
+    f->fuse = kind && !strcmp(kind, "fuse");
+    if (f->fuse)
+        kind = NULL;
+    for (int k = 1; kind && k < _WS_REWRITE_N; k++)
         if (!strcmp(kind, ws_ptx_rewrite_name((enum ws_ptx_rewrite)k)))
             f->rewrite = (enum ws_ptx_rewrite)k;
-    if (kind && f->rewrite == _WS_REWRITE_N)
+    if (kind && f->rewrite == WS_REWRITE_NONE)
         fail_msg("WS_FIX_REWRITE=%s: slice, ticket or persistent is wanted", kind);
 }
 
@@ -42,8 +45,19 @@ static int rewrite_all(struct fix *f)
             if (r == WS_PTX_E_UNSUPPORTED)
                 continue;
             assert_int_equal(ws_ptx_fence(f->m, k, &from), 0);
-            if (f->rewrite == _WS_REWRITE_N)
+            if (f->rewrite == WS_REWRITE_NONE)
                 continue;
+        }
+        if (f->fuse) {
+            char name[300];
+            int r = ws_ptx_fuse_refused(f->m, k, why, sizeof(why));
+            if (r == WS_PTX_E_UNSUPPORTED && getenv("WS_FIX_REWRITE_LOG"))
+                print_message("fuse of %s: refused: %s\n", f->m->funcs[k].name, why);
+            snprintf(name, sizeof(name), "%s$fuse", f->m->funcs[k].name);
+            if (!r)
+                r = ws_ptx_fuse(f->m, (uint32_t[]){k, k, k}, 3, name, &unused, f->fuse_param);
+            assert_true(r == 0 || r == WS_PTX_E_UNSUPPORTED);
+            continue;
         }
         bool flat = false;
         int r = ws_ptx_rewrite_refused(f->m, from, f->rewrite, &flat, why, sizeof(why));
@@ -101,7 +115,7 @@ int fix_load(struct fix *f, const char *ptx)
     int r = ws_ptx_parse(&f->m, ptx, strlen(ptx), "test.ptx", &f->diags);
     if (r)
         return r;
-    if (f->rewrite != _WS_REWRITE_N || f->fence) {
+    if (f->rewrite != WS_REWRITE_NONE || f->fence || f->fuse) {
         r = rewrite_all(f);
         if (r)
             return r;
@@ -248,10 +262,13 @@ static int64_t rewritten_index(struct fix *f, const char *kernel)
     char name[300];
     uint32_t n;
     const struct ws_kernel_info *k = ws_code_kernels(f->code, &n);
-    bool kind = f->rewrite != _WS_REWRITE_N;
-    if (!kind && !f->fence)
+    bool kind = f->rewrite != WS_REWRITE_NONE;
+    if (!kind && !f->fence && !f->fuse)
         return -1;
-    snprintf(name, sizeof(name), "%s%s%s%s", kernel ? kernel : k[0].name, f->fence ? "$fence" : "",
+    snprintf(name, sizeof(name), "%s%s%s%s", kernel ? kernel : k[0].name,
+             f->fence  ? "$fence"
+             : f->fuse ? "$fuse"
+                       : "",
              kind ? "$" : "", kind ? ws_ptx_rewrite_name(f->rewrite) : "");
     for (uint32_t i = 0; i < n; i++)
         if (!strcmp(k[i].name, name))
@@ -322,7 +339,7 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
     const struct ws_kernel_info *info = &ws_code_kernels(f->code, &n)[kernel];
     uint8_t *params = calloc(1, info->param_bytes);
     assert_non_null(params);
-    bool whole = f->rewrite == _WS_REWRITE_N;
+    bool whole = f->rewrite == WS_REWRITE_NONE;
     uint32_t own = info->n_params - f->fence - !whole; /* parameters of the program's */
     uint64_t at = info->params[info->n_params - 1].param_offset;
     if (l->params && own)
@@ -372,6 +389,46 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
     return f->error;
 }
 
+/* The work is one member's of three, which one is random; blocks of the others are dealt, and have nothing to do. */
+static enum ws_dev_error launch_fused(struct fix *f, const struct launch *l, uint32_t kernel,
+                                      const uint32_t grid[3])
+{
+    uint32_t n, real = random_to(f, 3) - 1, original, most = 1;
+    const struct ws_kernel_info *info = &ws_code_kernels(f->code, &n)[kernel];
+    const struct ws_kernel_info *own = fix_kernel(f, l->kernel, &original);
+    const struct ws_ptx_var *last = &info->params[info->n_params - 1];
+    uint8_t *params = calloc(1, info->param_bytes);
+    assert_non_null(params);
+    /* One parameter list for each member, each beginning at a multiple of 16; then the header. */
+    uint64_t at = 0;
+    for (uint32_t k = 0; k <= real && own->n_params; k++)
+        at = k ? WS_ALIGN_UP(at + own->param_bytes, 16) : 0;
+    if (own->n_params)
+        memcpy(params + at, l->params, own->param_bytes);
+    struct ws_ptx_fuse *h = (struct ws_ptx_fuse *)(params + last->param_offset);
+    assert_int_equal(last->size_bytes, sizeof(*h) + 3 * sizeof(h->member[0]));
+    for (uint32_t k = 0; k < 3; k++) {
+        struct ws_ptx_fuse_member *w = &h->member[k];
+        w->share = random_to(f, 4) - (k != real);
+        for (int d = 0; d < 3; d++) {
+            w->grid[d] = k == real ? grid[d] : 1;
+            w->block[d] = k == real ? WS_MAX(l->block[d], 1u) : random_to(f, d ? 2 : 40);
+        }
+        w->total = k == real ? grid[0] * grid[1] * grid[2] : 0;
+        h->round += w->share;
+        most = WS_MAX(most, w->block[0] * w->block[1] * w->block[2]);
+    }
+    uint32_t total = h->member[real].total, share = h->member[real].share;
+    struct launch fused = *l;
+    fused.block[0] = most;
+    fused.block[1] = fused.block[2] = 1;
+    f->rewritten_n++;
+    run_grid(f, &fused, kernel, (uint32_t[3]){(total + share - 1) / share * h->round, 1, 1}, params,
+             0);
+    free(params);
+    return f->error;
+}
+
 enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
 {
     uint32_t grid[3] = {l->grid[0], WS_MAX(l->grid[1], 1u), WS_MAX(l->grid[2], 1u)}, kernel;
@@ -379,6 +436,8 @@ enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
     f->work = (struct ws_work){0};
     f->error = WS_DEV_OK;
     int64_t rewritten = rewritten_index(f, l->kernel);
+    if (rewritten >= 0 && f->fuse)
+        return launch_fused(f, l, (uint32_t)rewritten, grid);
     bool flat = l->block[1] <= 1 && l->block[2] <= 1;
     if (rewritten >= 0 && (flat || !f->flat_only))
         return launch_rewritten(f, l, (uint32_t)rewritten, grid);

@@ -27,7 +27,7 @@ struct fix {
     uint32_t local_bytes_max, step;
     /* Kernels run rewritten (ptx/pass.h) where WS_FIX_REWRITE=slice|ticket|persistent asks for it and they can be; stopped and gone on
      * with at random. fence-slice…: fenced before; fence: only fenced. */
-    enum ws_ptx_rewrite rewrite; /* _WS_REWRITE_N: as they are */
+    enum ws_ptx_rewrite rewrite; /* WS_REWRITE_NONE: as they are */
     struct fix_control {
         uint32_t ticket, flag, mask[8];
     } * control;
@@ -43,6 +43,8 @@ struct fix {
         } range[FIX_MAX_BUFS];
     } * ranges;
     uint64_t ranges_va;
+    bool fuse; /* WS_FIX_REWRITE=fuse: fused with two more of itself, which have no work */
+    uint64_t fuse_param[3];
     bool flat_only; /* some rewritten kernel wants one-dimensional blocks */
 };
 struct launch {

@@ -148,11 +148,11 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
     d->n_commands++;
     switch (c->c_case) {
     case WS__COMMAND__C_LAUNCH:
-        d->n_launches++;
         d->last_params_bytes = c->launch->params.len;
         if (c->launch->params.len)
             memcpy(d->last_params, c->launch->params.data,
                    WS_MIN(c->launch->params.len, sizeof d->last_params));
+        d->n_launches++; /* last: what a test waits for */
         if (d->fail_next)
             a->notice.error = d->fail_next;
         break;
@@ -419,6 +419,7 @@ static void *run(void *arg)
 {
     struct fake_daemon *d = arg;
     while (!d->stop) {
+        d->n_turns++;
         zmq_pollitem_t p[11] = {{.socket = d->router, .events = d->paused ? 0 : ZMQ_POLLIN},
                                 {.fd = d->side_listen, .events = ZMQ_POLLIN}};
         for (int i = 0; i < d->n_side; i++)
@@ -465,6 +466,13 @@ void fake_daemon_start(struct fake_daemon *d)
     zmq_setsockopt(d->router, ZMQ_RCVHWM, &zero, sizeof zero);
     MUST(zmq_bind(d->router, d->endpoint) == 0);
     MUST(pthread_create(&d->thread, NULL, run, d) == 0);
+}
+
+void fake_daemon_pause(struct fake_daemon *d)
+{
+    d->paused = true;
+    for (uint64_t n = d->n_turns; d->n_turns == n;) /* what it was at is over */
+        usleep(1000);
 }
 
 void fake_daemon_stop(struct fake_daemon *d)

@@ -22,7 +22,8 @@ struct fake_daemon {
     bool lane; /* offers one; what goes through ZeroMQ, like notices of errors, then comes late */
     bool garbage; /* answers with what is no message */
     /* while it runs */
-    _Atomic bool paused; /* reads nothing */
+    _Atomic bool paused; /* reads nothing; see fake_daemon_pause() */
+    _Atomic uint64_t n_turns;
     _Atomic bool stop;
     _Atomic bool drop; /* sends "dropped" with the next message */
     _Atomic int
@@ -57,6 +58,8 @@ struct fake_daemon {
 
 /* Starts it; the options are set by the caller in a zeroed struct. */
 void fake_daemon_start(struct fake_daemon *d);
+/* On return it has stopped to read. */
+void fake_daemon_pause(struct fake_daemon *d);
 /* Closes all its sockets, as death would. */
 void fake_daemon_stop(struct fake_daemon *d);
 

@@ -376,6 +376,11 @@ struct rnd_program *rnd_new(uint64_t seed)
         p->func[k] = statements(p, 2 + pick(p, 3), (struct place){.in_func = true, .depth = 2});
     p->body =
         statements(p, 5 + pick(p, 10), (struct place){.block = true, .masked = true, .depth = 3});
+    const char *cut = getenv("WS_RANDOM_CUT"); /* to find the statement that fails */
+    struct stmt **end = &p->body;
+    for (int k = cut ? atoi(cut) : 1000; *end && k > 0; k--)
+        end = &(*end)->next;
+    *end = NULL;
     return p;
 }
 

@@ -261,7 +261,7 @@ static void test_atomics(void **state)
         assert_int_equal(out[128 + i], 128);
         assert_int_equal(out[256 + i], 192);
     }
-    if (f->rewrite == _WS_REWRITE_N)
+    if (f->rewrite == WS_REWRITE_NONE)
         assert_true(f->work.n_atomics > 0 && f->work.n_barriers == 8);
 }
 
@@ -494,7 +494,8 @@ static const struct fault faults[] = {
 };
 static void test_faults(void **state)
 {
-    if (((struct fix *)*state)->rewrite != _WS_REWRITE_N || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence ||
+        ((struct fix *)*state)->fuse)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     f->max_warp_insns = 1000000;
@@ -579,7 +580,8 @@ static void test_printf(void **state)
 
 static void test_what_is_missing_is_named(void **state)
 {
-    if (((struct fix *)*state)->rewrite != _WS_REWRITE_N || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence ||
+        ((struct fix *)*state)->fuse)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     assert_int_equal(
@@ -621,7 +623,8 @@ static void test_blocks_wait_for_each_other(void **state)
 
 static void test_work_is_counted(void **state)
 {
-    if (((struct fix *)*state)->rewrite != _WS_REWRITE_N || ((struct fix *)*state)->fence)
+    if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence ||
+        ((struct fix *)*state)->fuse)
         skip(); /* lines and counts are the rewritten text\'s */
     struct fix *f = *state;
     run(f,
@@ -652,6 +655,27 @@ static int group_setup(void **state)
     return 0;
 }
 
+/* Lanes 0 to 6 wait in f for lane 7, which exits last; meanwhile the others come to the same place for another meeting. */
+static void test_two_meetings_at_one_place(void **state)
+{
+    uint32_t *out =
+        run(*state,
+            ".version 7.5\n.target sm_80\n.address_size 64\n"
+            ".func (.param .b32 s) f(.param .b32 x, .param .b32 m)\n{\n.reg .b32 %r<4>;\n"
+            "ld.param.b32 %r0, [x]; ld.param.b32 %r1, [m]; redux.sync.add.s32 %r2, %r0, %r1; "
+            "st.param.b32 [s], %r2; ret;\n}\n" KERNEL(
+                "mov.u32 %r5, 0; setp.gt.u32 %p1, %r0, 7; @%p1 bra ALL; setp.eq.u32 %p2, %r0, 7; "
+                "@%p2 bra OUT;\n"
+                "{ .param .b32 x, m, s; st.param.b32 [x], %r0; st.param.b32 [m], 0xff; call (s), "
+                "f, (x, m); ld.param.b32 %r5, [s]; }\n"
+                "ALL: { .param .b32 x, m, s; st.param.b32 [x], %r0; st.param.b32 [m], -1; call "
+                "(s), f, (x, m); ld.param.b32 %r6, [s]; }\n"
+                "mad.lo.u32 %r5, %r5, 1000, %r6; OUT: st.global.u32 [%rd1], %r5; ret;"),
+            32, WS_DEV_OK);
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(out[i], i == 7 ? 0 : i < 7 ? 21 * 1000 + 489 : 489);
+}
+
 int main(void)
 {
     static const char *const isas[] = {"sse2", "avx2", "avx512"};
@@ -670,6 +694,7 @@ int main(void)
             T(test_lane_waits_for_lane_by_adding_zero),
             T(test_shuffles),
             T(test_shuffle_waits_for_its_lanes),
+            T(test_two_meetings_at_one_place),
             T(test_votes_and_matches),
             T(test_named_barriers_and_reductions),
             T(test_atomics),

@@ -524,7 +524,7 @@ static void dies_in_sync(struct fake_daemon *d)
     void *r;
     start(d);
     CHECK_OK(ws_session_device_sync(0));
-    d->paused = true;
+    fake_daemon_pause(d);
     pthread_create(&killer, NULL, stop_soon, d);
     for (int i = 0; i < 3; i++)
         pthread_create(&others[i], NULL, sync_until_dead, NULL);
@@ -548,7 +548,7 @@ static void dies_in_copy(struct fake_daemon *d, bool read)
     start(d);
     CHECK_OK(ws_session_mem_alloc(0, N, &a));
     CHECK_OK(ws_session_copy(ws_stream_legacy(0), host, (void *)a, N, WS_COPY_D2H, false));
-    d->paused = true;
+    fake_daemon_pause(d);
     pthread_create(&killer, NULL, stop_soon, d);
     uint64_t t = ws_clock_ns();
     CHECK((read ? ws_session_copy(ws_stream_legacy(0), host, (void *)a, N, WS_COPY_D2H, false)
@@ -572,7 +572,7 @@ static void dies_at_full_window(struct fake_daemon *d)
     pthread_t killer;
     start(d);
     CHECK_OK(ws_session_mem_alloc(0, 64, &a));
-    d->paused = true;
+    fake_daemon_pause(d);
     pthread_create(&killer, NULL, stop_soon, d);
     while (ws_session_fill(ws_stream_legacy(0), a, 0, 1, 8, 1, 0, true) == WS__ERROR__OK)
         CHECK(++n <= 16); /* the window */

@@ -135,7 +135,8 @@ static void derived_gpu(void **state)
     NEAR(g.issue_cycles, 4);
     NEAR(g.mem_latency_cycles, 390 * 1.296);
     NEAR(g.bandwidth_gb_per_s, 102.4);
-    NEAR(g.depart_coal_cycles, 128 / (102.4 / 1.296 / 30)); /* its share of bandwidth is the limit */
+    NEAR(g.depart_coal_cycles,
+         128 / (102.4 / 1.296 / 30)); /* its share of bandwidth is the limit */
     assert_int_equal(ws_mwp_gpu_derive(&g, "x", 0, 1296, 1, 1, 8, 8), -EINVAL);
     assert_int_equal(ws_mwp_check_gpu(&g, NULL), 0);
 }
@@ -167,20 +168,22 @@ static void scenarios(void **state)
         {"scenario 1 as the paper reads it", 1, WS_DISPATCH_REDEAL, 1, "EMM", "M", 81.9, true},
         {"scenario 1 restarting", 1, WS_DISPATCH_RR_RESTART, 1, "EMM", "M", 81.9, true},
         {"scenario 1 static: wrong critical SMs", 1, WS_DISPATCH_RR, 1, "EM", "MM", 62.4, false},
-        {"scenario 1 greedy: wrong critical SMs", 1, WS_DISPATCH_GREEDY, 1, "EM", "MM", 62.4, false},
+        {"scenario 1 greedy: wrong critical SMs", 1, WS_DISPATCH_GREEDY, 1, "EM", "MM", 62.4,
+         false},
         {"scenario 2 as the paper reads it", 2, WS_DISPATCH_REDEAL, 2, "EM", "MM", 62.4, true},
-        {"scenario 2 restarting: one block too many", 2, WS_DISPATCH_RR_RESTART, 2, "EMM", "M", 75.6,
-         true},
+        {"scenario 2 restarting: one block too many", 2, WS_DISPATCH_RR_RESTART, 2, "EMM", "M",
+         75.6, true},
     };
     struct ws_dispatch d = WS_DISPATCH_NULL;
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
         print_message("%s\n", rows[i].description);
-        struct ws_dispatch_kernel k[2] = {{15, 19.5}, {45, 31.2}};
+        struct ws_dispatch_kernel k[2] = {{15, 19.5, 0, 0}, {45, 31.2, 0, 0}};
         if (rows[i].scenario == 2) {
             k[0].block_time = 49.2;
             k[1].block_time = 13.2;
         }
-        struct ws_dispatch_in in = {30, rows[i].occupancy, rows[i].policy, WS_DISPATCH_ADDITIVE, 2, k};
+        struct ws_dispatch_in in = {30, rows[i].occupancy, rows[i].policy, WS_DISPATCH_ADDITIVE, 2,
+                                    k};
         assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
         NEAR(d.makespan, rows[i].makespan);
         list_is(&d, 0, "EM", rows[i].sm0);
@@ -195,7 +198,7 @@ static void scenarios(void **state)
 /* Two kernels of 2 and 3 units, one SM of two slots. */
 static void additive_and_overlap(void **state)
 {
-    const struct ws_dispatch_kernel k[] = {{1, 2}, {1, 3}};
+    const struct ws_dispatch_kernel k[] = {{1, 2, 0, 0}, {1, 3, 0, 0}};
     struct ws_dispatch_in in = {1, 2, WS_DISPATCH_RR, WS_DISPATCH_ADDITIVE, 2, k};
     struct ws_dispatch d = WS_DISPATCH_NULL;
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
@@ -205,13 +208,28 @@ static void additive_and_overlap(void **state)
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
     NEAR(d.blocks[0].end, 2);
     NEAR(d.makespan, 3);
+    /* 2 of which 1.5 issue, 3 of which 1: together 3 (2 · 1.5) and 3, as the second isn't held up */
+    const struct ws_dispatch_kernel bounded[] = {{1, 2, 1.5, 0}, {1, 3, 1, 0}};
+    in.model = WS_DISPATCH_BOUNDED;
+    in.kernels = bounded;
+    assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
+    NEAR(d.blocks[0].end, 3);
+    NEAR(d.blocks[1].end, 3);
+    /* each alone would take the memory for all of its time: together everything takes twice as long */
+    const struct ws_dispatch_kernel hungry[] = {{1, 2, 0.1, 2}, {1, 2, 0.1, 2}};
+    in.kernels = hungry;
+    assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
+    NEAR(d.makespan, 4);
+    in.model = WS_DISPATCH_OVERLAP; /* knows nothing of memory */
+    assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
+    NEAR(d.makespan, 2);
     ws_dispatch_deinit(&d);
 }
 
 static void dispatch_edges(void **state)
 {
     struct ws_dispatch d = WS_DISPATCH_NULL;
-    struct ws_dispatch_kernel k[] = {{0, 1}, {5, 1}};
+    struct ws_dispatch_kernel k[] = {{0, 1, 0, 0}, {5, 1, 0, 0}};
     for (int policy = WS_DISPATCH_REDEAL; policy <= WS_DISPATCH_GREEDY; policy++) {
         struct ws_dispatch_in in = {3, 1, policy, WS_DISPATCH_ADDITIVE, 2, k};
         assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
@@ -226,7 +244,7 @@ static void dispatch_edges(void **state)
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), -EINVAL);
     k[1].block_time = NAN;
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), -EINVAL);
-    k[1] = (struct ws_dispatch_kernel){UINT32_MAX, 1};
+    k[1] = (struct ws_dispatch_kernel){UINT32_MAX, 1, 0, 0};
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), -EINVAL);
     in.n_sms = 0;
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), -EINVAL);
@@ -239,7 +257,7 @@ static void dispatch_edges(void **state)
 /* Work is neither lost nor done twice, whatever the policy: against the sums. */
 static void dispatch_keeps_all_work(void **state)
 {
-    const struct ws_dispatch_kernel k[] = {{37, 1.7}, {12, 0.4}, {101, 2.9}};
+    const struct ws_dispatch_kernel k[] = {{37, 1.7, 0, 0}, {12, 0.4, 0, 0}, {101, 2.9, 0, 0}};
     struct ws_dispatch d = WS_DISPATCH_NULL;
     for (int policy = WS_DISPATCH_REDEAL; policy <= WS_DISPATCH_GREEDY; policy++)
         for (uint32_t occ = 1; occ <= 4; occ++) {
@@ -342,7 +360,7 @@ static void counted_is_dealt(void **state)
                 assert_int_equal(ws_mix_predict(&m, g, parts, 2, &o, NULL), 0);
                 if (m.type == 1)
                     continue;
-                const struct ws_dispatch_kernel k[] = {{a, 1}, {b, 1}};
+                const struct ws_dispatch_kernel k[] = {{a, 1, 0, 0}, {b, 1, 0, 0}};
                 struct ws_dispatch_in in = {30, 2, policy, 0, 2, k};
                 assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
                 uint32_t n[30][2] = {{0}};
@@ -364,14 +382,22 @@ static void measured_mixes(void **state)
     /* Table 5 and 7: one block per SM, so the longest alone is the time. */
     struct ws_mix m = WS_MIX_NULL;
     struct ws_mix_options o = {.policy = WS_DISPATCH_REDEAL, .occupancy = 1};
-    const struct ws_mix_measured enc_mc[] = {{45.7, 3, 15}, {43.2, 1, 15}};
+    const struct ws_mix_measured enc_mc[] = {{45.7, 3, 15, 0, 0}, {43.2, 1, 15, 0, 0}};
     assert_int_equal(ws_mix_measured(&m, 30, enc_mc, 2, &o, NULL), 0);
     NEAR(m.dispatch.makespan, 45.7);
-    const struct ws_mix_measured s1[] = {{19.5, 15, 15}, {62.4, 45, 45}};
+    const struct ws_mix_measured s1[] = {{19.5, 15, 15, 0, 0}, {62.4, 45, 45, 0, 0}};
     assert_int_equal(ws_mix_measured(&m, 30, s1, 2, &o, NULL), 0);
     NEAR(m.dispatch.makespan, 81.9);
-    NEAR(ws_mix_block_time(62.4, 45, 30, 1, WS_DISPATCH_ADDITIVE), 31.2);
-    NEAR(ws_mix_block_time(62.4, 45, 30, 2, WS_DISPATCH_OVERLAP), 62.4);
+    NEAR(ws_mix_block_time(&s1[1], 30, &o), 31.2);
+    o = (struct ws_mix_options){.occupancy = 2, .model = WS_DISPATCH_OVERLAP};
+    NEAR(ws_mix_block_time(&s1[1], 30, &o), 62.4);
+    o.model = WS_DISPATCH_BOUNDED;
+    struct ws_mix_measured known = s1[1];
+    NEAR(ws_mix_block_time(&known, 30, &o), 31.2); /* no counts: as additive */
+    known.issue_time = 20; /* two blocks issue for 40 of 62.4: they overlapped */
+    NEAR(ws_mix_block_time(&known, 30, &o), 62.4);
+    known.issue_time = 31.2; /* issue slots were the limit: between 31.2 and 62.4 */
+    NEAR(ws_mix_block_time(&known, 30, &o), 31.2 * sqrt(2));
     o.occupancy = 0;
     assert_int_equal(ws_mix_measured(&m, 30, s1, 2, &o, NULL), -EINVAL);
     ws_mix_deinit(&m);

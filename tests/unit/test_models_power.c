@@ -20,8 +20,7 @@ static size_t plane(struct ws_power_sample *s)
         s[i] = (struct ws_power_sample){0.02 + 0.021 * (double)(i * 3 % 10),
                                         0.005 + 0.004 * (double)(i * 7 % 10),
                                         2 + 2.1 * (double)(i * i % 10), 0};
-        s[i].power_w =
-            14 + 40 * s[i].rate_comp + 500 * s[i].rate_gmem + 0.3 * s[i].delta_t_k;
+        s[i].power_w = 14 + 40 * s[i].rate_comp + 500 * s[i].rate_gmem + 0.3 * s[i].delta_t_k;
     }
     return 10;
 }
@@ -42,7 +41,8 @@ static void exact_plane(void **state)
     assert_int_equal(ws_power_fit(&q, s, n, false, NULL), 0);
     assert_true(q.rss > 0.1); /* the temperature was needed */
     assert_false(q.with_temperature);
-    assert_true(ws_power_above_idle_w(&q, 0.1, 0.01, 10) == ws_power_above_idle_w(&q, 0.1, 0.01, 99));
+    assert_true(ws_power_above_idle_w(&q, 0.1, 0.01, 10) ==
+                ws_power_above_idle_w(&q, 0.1, 0.01, 99));
 }
 
 /* Against the normal equations, solved by hand for y = a + b·x. */

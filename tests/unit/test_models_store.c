@@ -75,12 +75,12 @@ static void fill(struct ws_profile *p, const char *hash, const char *gpu)
     p->d2h_ms = DBL_MIN;
     p->in_bytes = UINT64_C(1) << 52;
     p->out_bytes = 7;
-    p->dvfs_p0_w = 100.1;
-    p->dvfs_gamma_w = 2.0 / 3;
-    p->dvfs_c_w = 1e14;
-    p->dvfs_t0_ms = 0;
-    p->dvfs_d_ms = 25;
-    p->dvfs_delta = 0.5;
+    p->dvfs.p0 = 100.1;
+    p->dvfs.gamma = 2.0 / 3;
+    p->dvfs.c = 1e14;
+    p->dvfs.t0 = 0;
+    p->dvfs.d = 25;
+    p->dvfs.delta = 0.5;
     p->cpu_ms = 12.5;
     p->cpu_mj = 1e6 / 7;
     for (int i = 1; i <= 5; i++) {
@@ -177,7 +177,7 @@ static void runs_add_up(void **state)
     assert_int_equal(ws_profile_add_run(&x->p, 1, 1, -3), -EINVAL);
     assert_int_equal(ws_profile_add_run(&x->p, 1, 1, 2), 0);
     assert_int_equal(x->p.points[0].n_sms, 1); /* kept in order */
-    for (int i = 0; i < 3; i++) /* equal times: the mean stays between them */
+    for (int i = 0; i < 3; i++)                /* equal times: the mean stays between them */
         assert_int_equal(ws_profile_add_run(&x->p, 2, 0.1, NAN), 0);
     assert_int_equal(ws_profile_check(&x->p, NULL, 0, NULL), 0);
 }
@@ -259,11 +259,12 @@ static void csv_round_trip(void **state)
 /* A good file, then one thing wrong in it. */
 static const char head[] =
     "version,hash,gpu,shape,name,threads_per_block,n_blocks,blocks_per_sm,comp_insts,coal_insts,"
-    "uncoal_insts,uncoal_per_mw,synch_insts,h2d_ms,d2h_ms,in_bytes,out_bytes,dvfs_p0_w,dvfs_gamma_w,"
+    "uncoal_insts,uncoal_per_mw,synch_insts,h2d_ms,d2h_ms,in_bytes,out_bytes,dvfs_p0_w,dvfs_gamma_"
+    "w,"
     "dvfs_c_w,dvfs_t0_ms,dvfs_d_ms,dvfs_delta,cpu_ms,cpu_mj,time_error_n,time_error_mean,"
     "time_error_m2,power_error_n,power_error_mean,power_error_m2,n_sms,n_runs,time_max_ms,"
     "time_mean_ms,time_min_ms,time_m2,n_powers,power_w\n";
-#define REST "4,10,3,2,1,0.5,0,0"
+#define REST   "4,10,3,2,1,0.5,0,0"
 #define KERNEL ",,,,,,,,,1,2,3,4,,,,,,,,,,,,,,,"
 
 static void csv_bad_lines(void **state)
@@ -272,7 +273,8 @@ static void csv_bad_lines(void **state)
     static const struct {
         const char *description, *line, *says;
     } rows[] = {
-        {"not a number", "1,aa,t400,,n" KERNEL "4,10,3,x,1,0.5,0,0\n", "in.csv:2:35: time_mean_ms is 'x'"},
+        {"not a number", "1,aa,t400,,n" KERNEL "4,10,3,x,1,0.5,0,0\n",
+         "in.csv:2:35: time_mean_ms is 'x'"},
         {"negative", "1,aa,t400,,n" KERNEL "4,10,-3,2,1,0.5,0,0\n", "time_max_ms is '-3'"},
         {"infinite", "1,aa,t400,,n" KERNEL "4,10,inf,2,1,0.5,0,0\n", "time_max_ms"},
         {"nan", "1,aa,t400,,n" KERNEL "4,10,nan,2,1,0.5,0,0\n", "time_max_ms"},
@@ -281,18 +283,21 @@ static void csv_bad_lines(void **state)
         {"blank before", "1,aa,t400,,n" KERNEL " 4,10,3,2,1,0.5,0,0\n", "n_sms is ' 4'"},
         {"wraps", "1,aa,t400,,n" KERNEL "4,-1,3,2,1,0.5,0,0\n", "n_runs is '-1'"},
         {"order", "1,aa,t400,,n" KERNEL "4,10,1,2,3,0.5,0,0\n", "must hold"},
-        {"half a part", "1,aa,t400,,n,256,,,,,,,,1,2,3,4,,,,,,,,,,,,,,," REST "\n", "give all or none"},
+        {"half a part", "1,aa,t400,,n,256,,,,,,,,1,2,3,4,,,,,,,,,,,,,,," REST "\n",
+         "give all or none"},
         {"half a point", "1,aa,t400,,n" KERNEL "4,10,3,,,,,\n", "time_mean_ms is ''"},
         {"few fields", "1,aa,t400\n", "3 fields where there must be 39"},
         {"hash", "1,a a,t400,,n" KERNEL REST "\n", "letters"},
         {"no gpu", "1,aa,,,n" KERNEL REST "\n", "must be there"},
-        {"long hash", "1,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,t400,,n" KERNEL REST
-                      "\n",
+        {"long hash",
+         "1,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,t400,,n" KERNEL
+             REST "\n",
          "hash is longer than 64"},
         {"open quote", "1,aa,t400,,\"n" KERNEL REST "\n", "quoted field must end"},
         {"quote inside", "1,aa,t400,,n\"n" KERNEL REST "\n", "quote inside"},
         {"version", "x,aa,t400,,n" KERNEL REST "\n", "version is 'x'"},
-        {"twice", "1,aa,t400,,n" KERNEL REST "\n1,aa,t400,,n" KERNEL REST "\n", "n_sms 4 stands there twice"},
+        {"twice", "1,aa,t400,,n" KERNEL REST "\n1,aa,t400,,n" KERNEL REST "\n",
+         "n_sms 4 stands there twice"},
         {"contradiction", "1,aa,t400,,n" KERNEL REST "\n1,aa,t400,,m" KERNEL "5,10,3,2,1,0.5,0,0\n",
          "in.csv:3: name differs"},
     };
@@ -482,8 +487,8 @@ static void readers_and_a_writer(void **state)
     open_for(x, WS_STORE_WRITE);
     for (int k = 1; k <= 60; k++) {
         for (uint32_t sm = 1; sm <= 8; sm++) {
-            const struct ws_profile_point q = {.n_sms = sm, .n_runs = 1, .time_max_ms = k,
-                                               .time_mean_ms = k, .time_min_ms = k};
+            const struct ws_profile_point q = {
+                .n_sms = sm, .n_runs = 1, .time_max_ms = k, .time_mean_ms = k, .time_min_ms = k};
             assert_int_equal(ws_profile_put_point(&x->p, &q), 0);
         }
         assert_int_equal(ws_store_put(x->s, &x->p), 0);
@@ -499,17 +504,10 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(comes_back),
-        T(replaced_and_removed),
-        T(transactions),
-        T(runs_add_up),
-        T(errors_are_learnt),
-        T(csv_round_trip),
-        T(csv_bad_lines),
-        T(csv_refused_files),
-        T(bad_files),
-        T(damaged_bytes),
-        T(readers_and_a_writer),
+        T(comes_back),    T(replaced_and_removed), T(transactions),
+        T(runs_add_up),   T(errors_are_learnt),    T(csv_round_trip),
+        T(csv_bad_lines), T(csv_refused_files),    T(bad_files),
+        T(damaged_bytes), T(readers_and_a_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,8 +48,12 @@ static int setup(void **state)
     for (int g = 0; g < MAX_GPUS; g++) {
         w->gpus[g] = (struct ws_policy_gpu){.sm_limit = N_SM, .n_slots = 1, .server = -1};
         w->slots[g] = (struct ws_policy_run){.job = -1};
-        w->states[g] = (struct ws_policy_gpu_state){
-            .slots = &w->slots[g], .n_slots = 1, .power = WS_GPU_ON, .volt = 1, .f_core = 1, .f_mem = 1};
+        w->states[g] = (struct ws_policy_gpu_state){.slots = &w->slots[g],
+                                                    .n_slots = 1,
+                                                    .power = WS_GPU_ON,
+                                                    .volt = 1,
+                                                    .f_core = 1,
+                                                    .f_mem = 1};
     }
     w->system = (struct ws_policy_system){.types = &w->type,
                                           .gpus = w->gpus,
@@ -75,7 +79,8 @@ static int teardown(void **state)
 }
 
 /* A kernel measured alone: its time and average power of the whole machine. */
-static int add_task(struct world *w, const char *name, int blocks, double ms, double watts, int n_max)
+static int add_task(struct world *w, const char *name, int blocks, double ms, double watts,
+                    int n_max)
 {
     int i = w->system.n_tasks++;
     for (int m = 0; m < N_SM; m++) {
@@ -325,8 +330,8 @@ static void model_path(void **state)
     /* a measured time alone corrects the model */
     all.n_blocks = 3;
     assert_int_equal(ws_mwp_predict(&r, w->type.mwp, &all, 0, NULL), 0);
-    w->costs[e] = (struct ws_policy_cost){
-        .model = &enc, .n_sm = N_SM, .wcet = w->wcet[e], .n_blocks = 3};
+    w->costs[e] =
+        (struct ws_policy_cost){.model = &enc, .n_sm = N_SM, .wcet = w->wcet[e], .n_blocks = 3};
     for (int m = 0; m < N_SM; m++)
         w->wcet[e][m] = 2 * r.time_us / 1e3;
     decide(w);
@@ -367,7 +372,8 @@ static void unknown_costs_run_alone(void **state)
     ops()->free(w->p);
     w->p = NULL;
     assert_int_equal(ops()->make(&w->p, threshold_1, w->error, sizeof(w->error)), 0);
-    assert_int_equal(ops()->prepare(w->p, &w->system, w->error, sizeof(w->error)), WS_POLICY_E_COST);
+    assert_int_equal(ops()->prepare(w->p, &w->system, w->error, sizeof(w->error)),
+                     WS_POLICY_E_COST);
     assert_non_null(strstr(w->error, "task enc"));
     decide(w);
     assert_int_equal(n_of(w, WS_DECIDE_START), 1);
@@ -378,8 +384,9 @@ static void unknown_costs_run_alone(void **state)
 static void options_refused(void **state)
 {
     struct world *w = *state;
-    static const char *const bad[] = {"threshold=-1", "threshold=x", "dispatch=fair", "sharing=yes",
-                                      "rule=none",    "source=guess", "seed=-2",      "colour=red"};
+    static const char *const bad[] = {"threshold=-1", "threshold=x", "dispatch=fair",
+                                      "sharing=yes",  "rule=none",   "source=guess",
+                                      "seed=-2",      "colour=red"};
     for (size_t i = 0; i < WS_ARRAY_SIZE(bad); i++) {
         const char *const given[] = {bad[i], NULL};
         struct ws_policy *p = NULL;

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A running launch has a page of control words, mapped into its client's space above all that clients are given. A client can find and
+ * spoil it; it only loses count of its own blocks. */
+#include "backend/rewrite.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct control {
+    uint32_t ticket, flag;
+    uint64_t fault[2];
+    struct {
+        uint32_t n, reserved;
+        uint64_t range[2][2];
+    } ranges;
+};
+
+struct ws_relaunch {
+    struct ws_list node; /* server->relaunches */
+    struct ws_client *client;
+    struct ws_rewrite_choice choice;
+    struct control *control;
+    uint64_t va;
+    uint32_t index, ctl_at, original;
+    uint8_t *params;
+    struct ws_ptx_ctl ctl;
+    uint32_t done, given, grid[3];
+    uint64_t start_ns, energy_uj, n_insns;
+};
+
+/* ---- loading ---- */
+int ws_rewrite_module(struct ws_ptx_module *m, const struct ws_rewrite_choice *choice)
+{
+    uint32_t n = m->n_funcs, unused;
+    for (uint32_t k = 0; k < n; k++) {
+        char why[160];
+        uint32_t from = k;
+        bool flat;
+        if (!m->funcs[k].is_entry || m->funcs[k].is_decl)
+            continue;
+        int r = choice->fence ? ws_ptx_fence_refused(m, k, why, sizeof why) : 0;
+        if (!r && choice->fence)
+            r = ws_ptx_fence(m, k, &from);
+        if (!r && choice->kind != WS_REWRITE_NONE) {
+            r = ws_ptx_rewrite_refused(m, from, choice->kind, &flat, why, sizeof why);
+            if (!r)
+                r = ws_ptx_rewrite(m, from, choice->kind, &unused);
+        }
+        if (r < 0)
+            return ws_forward(r);
+        if (r)
+            ws_log(WS_DEBUG, "rewrite: kernel=%s stays as it is: %s", m->funcs[k].name, why);
+    }
+    return 0;
+}
+
+static bool flat_only(const struct ws_ptx_module *m, const char *name, enum ws_ptx_rewrite kind)
+{
+    char why[160];
+    bool flat = false;
+    for (uint32_t k = 0; k < m->n_funcs; k++)
+        if (!strcmp(m->funcs[k].name, name))
+            return ws_ptx_rewrite_refused(m, k, kind, &flat, why, sizeof why) || flat;
+    return true;
+}
+
+int ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
+                    const struct ws_rewrite_choice *choice, const struct ws_ptx_module *m,
+                    struct ws_rewritten **ret)
+{
+    struct ws_rewritten *all = ws_alloc_array((size_t)n_own + 1, sizeof *all);
+    if (!all)
+        return ws_raise(-ENOMEM);
+    bool kind = choice->kind != WS_REWRITE_NONE;
+    for (uint32_t k = 0; k < n_own; k++) {
+        char name[4096], from[4096];
+        all[k].kernel = -1;
+        int n = snprintf(from, sizeof from, "%s%s", info->kernels[k].name,
+                         choice->fence ? "$fence" : "");
+        snprintf(name, sizeof name, "%.4000s%s%s", from, kind ? "$" : "",
+                 kind ? ws_ptx_rewrite_name(choice->kind) : "");
+        for (uint32_t i = n_own; i < info->n_kernels && n < 4000; i++) {
+            const struct ws_kernel_info *made = &info->kernels[i];
+            if (strcmp(made->name, name) || made->unsupported)
+                continue;
+            uint32_t own = info->kernels[k].n_params;
+            all[k] = (struct ws_rewritten){
+                .kernel = (int32_t)i,
+                .flat = kind && flat_only(m, from, choice->kind),
+                .fence_at = (uint32_t)made->params[own].param_offset,
+                .ctl_at = (uint32_t)made->params[made->n_params - 1].param_offset,
+                .own_bytes = info->kernels[k].param_bytes};
+        }
+    }
+    *ret = all;
+    return 0;
+}
+
+/* ---- launching ---- */
+static uint32_t random_to(struct ws_server *s, uint32_t n) /* 1…n */
+{
+    s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(s->random >> 33) % n + 1;
+}
+
+static uint64_t address(const struct ws_relaunch *r, size_t field)
+{
+    return r->va + field;
+}
+
+/* The next part: which blocks, by how many. */
+static void set_part(struct ws_job *j)
+{
+    struct ws_relaunch *r = j->relaunch;
+    struct ws_server *s = j->client->server;
+    uint32_t left = r->ctl.total - r->done;
+    r->control->flag = 0;
+    r->given = random_to(s, 3) == 1 ? random_to(s, left) : left;
+    if (r->choice.kind == WS_REWRITE_SLICE)
+        r->ctl.offset = r->done;
+    if (r->choice.kind == WS_REWRITE_PERSISTENT)
+        r->given = WS_MIN(left, random_to(s, 2 * j->stream->context->gpu->device->spec.n_sms));
+    memcpy(r->params + r->ctl_at, &r->ctl, sizeof r->ctl);
+    j->op.launch.grid[0] = r->given;
+    j->op.launch.grid[1] = j->op.launch.grid[2] = 1;
+}
+
+static void set_fence(struct ws_relaunch *r, uint32_t at)
+{
+    /* On the software GPU the space itself is exact: here all that a client can have, its device memory being the fast range. */
+    struct ws_ptx_fence f = {.low = WS_VA_FIRST,
+                             .limit = WS_VA_LAST - WS_VA_FIRST - WS_FENCE_SLACK,
+                             .ranges = address(r, offsetof(struct control, ranges)),
+                             .fault = address(r, offsetof(struct control, fault))};
+    r->control->ranges.n = 2;
+    r->control->ranges.range[0][1] = WS_VA_FIRST;
+    r->control->ranges.range[1][0] = WS_VA_FIRST;
+    r->control->ranges.range[1][1] = (UINT64_C(1) << 62) - WS_VA_FIRST;
+    memcpy(r->params + at, &f, sizeof f);
+}
+
+struct ws_relaunch *ws_relaunch_free(struct ws_relaunch *r)
+{
+    if (!r)
+        return NULL;
+    if (r->va && ws_space_unmap(r->client->space, r->va) == 0)
+        r->client->server->relaunch_pages[r->index / 64] &= ~(UINT64_C(1) << r->index % 64);
+    ws_list_remove(&r->node);
+    free(r->control);
+    free(r->params);
+    free(r);
+    return NULL;
+}
+
+/* A page that no other running launch uses. Return: false: none is free, or no memory. */
+static bool map_control(struct ws_relaunch *r)
+{
+    struct ws_server *s = r->client->server;
+    uint32_t k = 0;
+    while (k < WS_RELAUNCH_PAGES && s->relaunch_pages[k / 64] >> k % 64 & 1)
+        k++;
+    if (k == WS_RELAUNCH_PAGES ||
+        ws_space_map_host(r->client->space, WS_VA_LAST + k * UINT64_C(4096), sizeof *r->control,
+                          r->control))
+        return false;
+    s->relaunch_pages[k / 64] |= UINT64_C(1) << k % 64;
+    r->index = k;
+    r->va = WS_VA_LAST + k * UINT64_C(4096);
+    return true;
+}
+
+void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
+                       const struct ws_kernel_info *info)
+{
+    struct ws_server *s = j->client->server;
+    const uint32_t *g = j->op.launch.grid, *b = j->op.launch.block;
+    uint64_t total = (uint64_t)g[0] * g[1];
+    total = total <= INT32_MAX ? total * g[2] : UINT64_MAX;
+    bool fits = (uint64_t)info->static_shared_bytes + j->op.launch.shared_bytes <=
+                j->stream->context->gpu->device->spec.shared_bytes_per_block_optin;
+    if (!total || total > INT32_MAX || j->op.launch.flags || !fits ||
+        (kernel->flat && (b[1] > 1 || b[2] > 1)))
+        return;
+    struct ws_relaunch *r = ws_alloc(sizeof *r);
+    if (!r)
+        return;
+    ws_list_init(&r->node);
+    r->client = j->client;
+    r->choice = s->config->rewrite;
+    r->control = ws_alloc(sizeof *r->control);
+    r->params = ws_alloc(info->param_bytes);
+    if (!r->control || !r->params || !map_control(r)) {
+        ws_relaunch_free(r);
+        return;
+    }
+    memcpy(r->params, j->op.launch.params, kernel->own_bytes);
+    if (r->choice.fence)
+        set_fence(r, kernel->fence_at);
+    r->start_ns = UINT64_MAX;
+    r->original = j->op.launch.kernel;
+    memcpy(r->grid, g, sizeof r->grid);
+    j->op.launch.kernel = (uint32_t)kernel->kernel;
+    j->op.launch.params = r->params;
+    j->op.launch.param_bytes = info->param_bytes;
+    j->relaunch = r;
+    ws_list_append(&s->relaunches, &r->node);
+    s->n_relaunches++;
+    s->n_parts++;
+    if (r->choice.kind == WS_REWRITE_NONE)
+        return;
+    r->ctl_at = kernel->ctl_at;
+    r->ctl = (struct ws_ptx_ctl){.grid = {g[0], g[1], g[2]},
+                                 .total = (uint32_t)total,
+                                 .ticket = address(r, offsetof(struct control, ticket)),
+                                 .flag = address(r, offsetof(struct control, flag))};
+    set_part(j);
+}
+
+bool ws_relaunch_next(struct ws_job *j)
+{
+    struct ws_relaunch *r = j->relaunch;
+    struct ws_op *op = &j->op;
+    r->start_ns = WS_MIN(r->start_ns, op->start_ns);
+    r->energy_uj += op->energy_uj;
+    r->n_insns += op->n_thread_insns;
+    if (r->choice.kind == WS_REWRITE_SLICE)
+        r->done += r->given;
+    else
+        r->done = WS_MIN(__atomic_load_n(&r->control->ticket, __ATOMIC_ACQUIRE), r->ctl.total);
+    if (!op->error && r->control->fault[0]) {
+        op->error = WS_DEV_E_ILLEGAL_ADDRESS;
+        snprintf(op->text, sizeof op->text,
+                 "illegal address: kernel outside of its client's memory at %#llx",
+                 (unsigned long long)r->control->fault[1]);
+    }
+    if (!op->error && !j->client->sticky && r->choice.kind != WS_REWRITE_NONE &&
+        r->done < r->ctl.total) {
+        j->client->server->n_parts++;
+        set_part(j);
+        op->ready_ns = op->end_ns;
+        return true;
+    }
+    op->start_ns = r->start_ns;
+    op->energy_uj = r->energy_uj;
+    op->n_thread_insns = r->n_insns;
+    op->launch.kernel = r->original;
+    memcpy(op->launch.grid, r->grid, sizeof r->grid);
+    j->relaunch = ws_relaunch_free(r);
+    return false;
+}
+
+void ws_relaunch_shake(struct ws_server *s)
+{
+    ws_list_for_each (n, &s->relaunches)
+        if (random_to(s, 4) == 1)
+            __atomic_store_n(&ws_list_entry(n, struct ws_relaunch, node)->control->flag, 1,
+                             __ATOMIC_RELEASE);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* EDF-BF and EDF-WF: earliest deadline first, on the pair with the largest or smallest load among those that meet the deadline. All
+ * deadline-prior jobs' pairs have load 1 but for rounding, so loads within 1e-9 are equal, and the lowest place wins. A look at every
+ * pair that was ever on: n·m, as in the paper. */
+#include "config.h"
+
+#include <math.h>
+
+#include "policy/edl_core.h"
+
+static const double same_load = 1e-9;
+
+/* @sign: 1 for the largest load, -1 for the smallest. */
+static int choose(const struct ws_policy *p, const struct ws_edl_job *j, double sign)
+{
+    const struct ws_edl_pairs *c = &p->pairs;
+    int n = p->opening ? p->n_opened : c->n_seen, found = -1;
+    double best = -INFINITY, latest = ws_edl_latest(p, j);
+    for (int i = 0; i < n; i++) {
+        double mu = ws_min_tree_get(&c->mu, i), load = sign * c->load[i];
+        if (mu <= latest && mu < INFINITY && load > best + same_load) {
+            best = load;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static int choose_largest(const struct ws_policy *p, const struct ws_edl_job *j)
+{
+    return choose(p, j, 1);
+}
+
+static int choose_smallest(const struct ws_policy *p, const struct ws_edl_job *j)
+{
+    return choose(p, j, -1);
+}
+
+static const struct ws_edl_rule best_fit = {
+    .prior_alone = true, .grouped = true, .choose = choose_largest};
+static const struct ws_edl_rule worst_fit = {
+    .prior_alone = true, .grouped = true, .choose = choose_smallest};
+
+static const struct ws_policy_option options[] = {WS_EDL_OPTIONS};
+
+static int make_best(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
+{
+    return ws_edl_make(ret, &best_fit, options, o, ret_error, bytes);
+}
+
+static int make_worst(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
+{
+    return ws_edl_make(ret, &worst_fit, options, o, ret_error, bytes);
+}
+
+const struct ws_policy_ops ws_policy_edf_bf = {
+    .name = "edf-bf",
+    .summary = "deadlines on a DVFS cluster: earliest first, best fit by load (Mei et al.)",
+    .options = options,
+    .make = make_best,
+    .free = ws_edl_free,
+    .prepare = ws_edl_prepare,
+    .decide = ws_edl_decide,
+    .once = true};
+
+const struct ws_policy_ops ws_policy_edf_wf = {
+    .name = "edf-wf",
+    .summary = "deadlines on a DVFS cluster: earliest first, worst fit by load (Mei et al.)",
+    .options = options,
+    .make = make_worst,
+    .free = ws_edl_free,
+    .prepare = ws_edl_prepare,
+    .decide = ws_edl_decide,
+    .once = true};

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/* EDL: only the pair that is free first is ever tried; there the job fits, or is shortened (theta), or a new pair is opened. */
+#include "config.h"
+
+#include "policy/edl_core.h"
+
+static int choose(const struct ws_policy *p, const struct ws_edl_job *j)
+{
+    (void)j;
+    return ws_min_tree_argmin(&p->pairs.mu);
+}
+
+static const struct ws_edl_rule rule = {
+    .prior_alone = true, .grouped = true, .choose = choose, .may_readjust = true};
+
+static const struct ws_policy_option options[] = {
+    {"theta", "1", "shortest length after readjustment, as a share of the best; 1: none"},
+    WS_EDL_OPTIONS};
+
+static int make(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
+{
+    return ws_edl_make(ret, &rule, options, o, ret_error, bytes);
+}
+
+const struct ws_policy_ops ws_policy_edl = {
+    .name = "edl",
+    .summary = "deadlines on a DVFS cluster: earliest first, pair free first, theta (Mei et al.)",
+    .options = options,
+    .make = make,
+    .free = ws_edl_free,
+    .prepare = ws_edl_prepare,
+    .decide = ws_edl_decide,
+    .once = true};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/* fifo: one job at a time has a whole GPU and keeps it until it is done. With order=arrival (default) the earliest goes first:
+ * what FMLP+ does with one GPU as the resource. With order=priority the highest waiting priority goes first, of equals the
+ * earliest: MPCP's queue. The simplest policy; copy this one to start another. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/policy.h"
+
+struct ws_policy {
+    bool by_priority;
+};
+
+static const struct ws_policy_option options_fifo[] = {
+    {"order", "arrival", "who is next: arrival, or priority (of equals the earliest)"},
+    {NULL, NULL, NULL}};
+
+static int make_fifo(struct ws_policy **ret, const char *const *options, char *ret_error,
+                     size_t error_bytes)
+{
+    int r = ws_policy_options_check(options_fifo, options, ret_error, error_bytes);
+    if (r)
+        return r;
+    const char *order = ws_policy_option_text(options_fifo, options, "order");
+    if (strcmp(order, "arrival") && strcmp(order, "priority")) {
+        snprintf(ret_error, error_bytes, "order=%s: arrival or priority is wanted", order);
+        return WS_POLICY_E_OPTION;
+    }
+    struct ws_policy *p = calloc(1, sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    p->by_priority = !strcmp(order, "priority");
+    *ret = p;
+    return 0;
+}
+
+static void free_fifo(struct ws_policy *p)
+{
+    free(p);
+}
+
+static int priority_of(const struct ws_policy_snapshot *s, int job)
+{
+    const struct ws_policy_task *t = &s->system->tasks[s->jobs[job].task];
+    return t->best_effort ? 0 : t->priority;
+}
+
+/* The waiting job that goes first, not counting the @n_started that @ret holds since @begin. */
+static int next(const struct ws_policy *p, const struct ws_policy_snapshot *s,
+                const struct ws_policy_decisions *ret, size_t begin)
+{
+    int best = -1;
+    for (int j = 0; j < s->n_jobs; j++) {
+        bool taken = s->jobs[j].state == WS_JOB_RUNNING;
+        for (size_t i = begin; i < ret->n && !taken; i++)
+            taken = ret->v[i].job == j;
+        if (taken)
+            continue;
+        if (best < 0 || (p->by_priority && priority_of(s, j) > priority_of(s, best)))
+            best = j;
+    }
+    return best;
+}
+
+static int decide(struct ws_policy *p, const struct ws_policy_snapshot *s,
+                  const struct ws_policy_event *event, struct ws_policy_decisions *ret)
+{
+    (void)event;
+    size_t begin = ret->n;
+    for (int g = 0; g < s->system->n_gpus; g++) {
+        bool busy = false;
+        for (int j = 0; j < s->n_jobs && !busy; j++)
+            busy = s->jobs[j].state == WS_JOB_RUNNING && s->jobs[j].gpu == g;
+        int job = busy ? -1 : next(p, s, ret, begin);
+        if (job < 0)
+            continue;
+        struct ws_policy_decision *d = ws_policy_decide(
+            ret, s->jobs[job].state == WS_JOB_PREEMPTED ? WS_DECIDE_RESUME : WS_DECIDE_START, job,
+            g);
+        if (!d)
+            return -ENOMEM;
+        d->at = s->now;
+        d->n_sm = s->system->gpus[g].sm_limit;
+        for (int sm = 0; sm < d->n_sm && sm < WS_SM_MAX; sm++)
+            ws_sm_set_add(&d->sms, (unsigned)sm);
+        ws_policy_explain(s, d, "task %d: GPU %d is free and it %s of those that wait",
+                          s->system->tasks[s->jobs[job].task].id, g,
+                          p->by_priority ? "has the highest priority" : "came first");
+    }
+    if (s->explain)
+        for (int j; (j = next(p, s, ret, begin)) >= 0;) {
+            struct ws_policy_decision *d = ws_policy_decide(ret, WS_DECIDE_WAIT, j, -1);
+            if (!d)
+                return -ENOMEM;
+            ws_policy_explain(s, d, "task %d waits: every GPU has a job",
+                              s->system->tasks[s->jobs[j].task].id);
+        }
+    return 0;
+}
+
+const struct ws_policy_ops ws_policy_fifo = {
+    .name = "fifo",
+    .summary = "one job at a time on a whole GPU, in order of arrival or of priority",
+    .options = options_fifo,
+    .make = make_fifo,
+    .free = free_fifo,
+    .decide = decide,
+};

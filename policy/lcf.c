@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/* LCF, largest capacity last: load concentration from the smallest GPU up. Source: sBEET-mg (RTSS 2022), VI; the "largest task first"
+ * that the paper names with it is in neither of its authors' programs, and not here. */
+#include "config.h"
+
+#include "policy/sbeet_core.h"
+
+static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+{
+    ret->reason = "smallest GPU with room";
+    for (int i = p->sys->n_gpus - 1; i >= 0; i--)
+        if (!ws_sbeet_full(&p->gpus[p->by_size[i]]) &&
+            ws_sbeet_choose_there(p, task, deadline, p->by_size[i], ret))
+            return true;
+    return false;
+}
+
+static const struct ws_sbeet_rule rule = {WS_SBEET_ASSIGN_NONE, choose};
+WS_SBEET_OPS(lcf, "lcf", "load concentration, the smallest GPU first (RTSS 2022, baseline)", NULL,
+             rule);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/* LPT-FF: longest first, on the first pair that meets the deadline. */
+#include "config.h"
+
+#include "policy/edl_core.h"
+
+static int choose(const struct ws_policy *p, const struct ws_edl_job *j)
+{
+    return ws_min_tree_first(&p->pairs.mu, ws_edl_latest(p, j));
+}
+
+static const struct ws_edl_rule rule = {
+    .longest_first = true, .prior_alone = true, .grouped = true, .choose = choose};
+
+static const struct ws_policy_option options[] = {WS_EDL_OPTIONS};
+
+static int make(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
+{
+    return ws_edl_make(ret, &rule, options, o, ret_error, bytes);
+}
+
+const struct ws_policy_ops ws_policy_lpt_ff = {
+    .name = "lpt-ff",
+    .summary = "deadlines on a DVFS cluster: longest first, first pair that fits (Mei et al.)",
+    .options = options,
+    .make = make,
+    .free = ws_edl_free,
+    .prepare = ws_edl_prepare,
+    .decide = ws_edl_decide,
+    .once = true};

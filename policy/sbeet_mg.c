@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sBEET-mg: multi-GPU scheduling with migration by energy. Source: RTSS 2022, Alg. 1 (sbeet_assign.c) and Alg. 2, in the form that
+ * its authors' program runs, with the printed algorithm's slips put right (line 40 calls sBEET for the GPU at hand; the configuration
+ * of the minimum is kept; no configuration costs infinity).
+ *
+ * x is the task's own GPU. Idle: it competes by predicted energy with GPUs that are at work already, where the job would fit beside
+ * what runs. Partly used: sBEET for x alone decides. Full: if waiting is in time, the job waits; else the cheapest other GPU where
+ * sBEET finds it in time.
+ *
+ * forms.shared_objects is the released slip: the candidates are one object, so that the cheapest one, once found, runs with the
+ * configuration of the GPU looked at last. It shows from three GPUs on, and makes things worse. */
+#include "config.h"
+
+#include <math.h>
+
+#include "policy/sbeet_core.h"
+
+struct best {
+    struct ws_sbeet_choice choice;
+    double energy, second;
+    bool own;
+    int n;
+};
+
+static void offer(struct best *b, const struct ws_sbeet_choice *c, double energy, bool own)
+{
+    b->n++;
+    if (b->n > 1 && !(energy < b->energy)) {
+        b->second = fmin(b->second, energy);
+        return;
+    }
+    if (b->n > 1)
+        b->second = b->energy;
+    b->choice = *c;
+    b->energy = energy;
+    b->own = own;
+}
+
+static bool take(struct ws_policy *p, const struct best *b, struct ws_sbeet_choice *ret)
+{
+    const char *reason = ret->reason;
+    if (!b->n)
+        return false;
+    *ret = b->choice;
+    if (p->forms.shared_objects && b->own)
+        ret->c = p->object;
+    ret->reason = reason;
+    ret->energy = b->energy;
+    ret->other_energy = b->n > 1 ? b->second : NAN;
+    ret->n_candidates = b->n;
+    return true;
+}
+
+static bool own_gpu_idle(struct ws_policy *p, int task, double deadline, int x,
+                         struct ws_sbeet_choice *ret)
+{
+    struct best b = {.second = INFINITY};
+    struct ws_sbeet_choice c = {.energy = NAN};
+    c.c = ws_sbeet_configure(p, task, deadline, x, ws_sbeet_item(p, task, x)->m_opt, p->now);
+    if (!ws_sbeet_feasible(p, &c.c))
+        c.c = ws_sbeet_configure(p, task, deadline, x, p->gpus[x].limit, p->now);
+    offer(&b, &c, ws_sbeet_price(p, p->now, c.c.ge, &c.c), false);
+    for (int i = 0; i < p->n_rank[task]; i++) {
+        int k = p->rank[(size_t)task * (size_t)p->sys->n_gpus + (size_t)i];
+        bool found, own;
+        if (k == x || ws_sbeet_full(&p->gpus[k]) || ws_sbeet_idle(&p->gpus[k]))
+            continue;
+        ws_sbeet_on_gpu(p, task, deadline, k, &c, &found, &own);
+        if (found && c.c.fin <= deadline)
+            offer(&b, &c, ws_sbeet_price(p, p->now, c.c.fin, &c.c), own);
+    }
+    ret->reason =
+        b.choice.c.gpu == x ? "its GPU is idle" : "cheaper beside what runs than on its own GPU";
+    return take(p, &b, ret);
+}
+
+/* When enough of the full GPU @x is free again: the jobs there end one after another. */
+static double free_again(const struct ws_policy *p, int x, int m_opt)
+{
+    const struct ws_sbeet_gpu *g = &p->gpus[x];
+    const struct ws_sbeet_slot *slots = &p->slots[g->first];
+    double after = -INFINITY, t = p->now;
+    for (int n = 0; n < g->n_running; n++) {
+        int at = -1, busy = 0;
+        for (int i = 0; i < g->n_slots; i++) /* the last of equals */
+            if (slots[i].task >= 0 && slots[i].ge > after &&
+                (at < 0 || slots[i].ge <= slots[at].ge))
+                at = i;
+        if (at < 0) /* equals of the one before */
+            break;
+        t = slots[at].fin;
+        after = slots[at].ge;
+        for (int i = 0; i < g->n_slots; i++)
+            if (slots[i].task >= 0 && t < slots[i].ge)
+                busy += slots[i].n_sm;
+        if (g->limit - busy >= m_opt)
+            return t;
+    }
+    return t;
+}
+
+static bool own_gpu_full(struct ws_policy *p, int task, double deadline, int x,
+                         struct ws_sbeet_choice *ret)
+{
+    const struct ws_sbeet_item *it = ws_sbeet_item(p, task, x);
+    double at = free_again(p, x, it->m_opt);
+    struct ws_sbeet_config wait = ws_sbeet_configure(p, task, deadline, x, it->m_opt, at);
+    bool in_time = p->gpus[x].usable && wait.fin <= deadline;
+    ret->reason = "waiting for its own GPU is in time";
+    if (in_time && !p->forms.compare_waiting)
+        return false;
+    struct best b = {.second = INFINITY};
+    for (int k = 0; k < p->sys->n_gpus; k++) {
+        struct ws_sbeet_choice c;
+        bool found, own;
+        if (k == x || ws_sbeet_full(&p->gpus[k]))
+            continue;
+        if (ws_sbeet_on_gpu(p, task, deadline, k, &c, &found, &own))
+            offer(&b, &c, ws_sbeet_price(p, p->now, c.c.fin, &c.c), own);
+    }
+    if (in_time) {
+        double e = ws_sbeet_price(p, p->now, at, NULL) + ws_sbeet_price(p, at, wait.fin, &wait);
+        if (!b.n || e <= b.energy)
+            return false;
+    }
+    ret->reason =
+        b.n ? "its own GPU is full" : "its own GPU is full, and it would be late everywhere";
+    return take(p, &b, ret);
+}
+
+static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+{
+    int x = p->home[task];
+    bool found, own;
+    if (ws_sbeet_full(&p->gpus[x]))
+        return own_gpu_full(p, task, deadline, x, ret);
+    if (ws_sbeet_idle(&p->gpus[x]))
+        return own_gpu_idle(p, task, deadline, x, ret);
+    ws_sbeet_on_gpu(p, task, deadline, x, ret, &found, &own);
+    ret->reason = found ? "beside what runs on its GPU"
+                        : "beside what runs it would be late, or leave the GPU partly idle";
+    return found;
+}
+
+static const struct ws_sbeet_rule rule = {WS_SBEET_ASSIGN_ALG1, choose};
+WS_SBEET_OPS(sbeet_mg, "sbeet-mg",
+             "energy-preferred GPUs, migration by predicted energy (RTSS 2022)", ws_sbeet_options,
+             rule);

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The programs of clients.sh and clients_nvcc.sh once more, with a daemon that carries out each launch by rewritten kernels, in pieces
+# that are cut, stopped and gone on with at random (`rewrite` of wattshared.conf): their results must be the same.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+clients=$(drv_clients)
+! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -v '^shared/' | tr '\n' ' ')"
+for kind in slice ticket persistent fence-ticket; do
+    echo "rewrite = $kind" >"$tmp/wattshared.conf"
+    : >"$tmp/daemon.log"
+    start_daemon --config "$tmp/wattshared.conf" --gpus rtx3070,t400 --log-level debug
+    # shellcheck disable=SC2086
+    alone $clients
+    wait_empty
+    stop_daemon || fail "the daemon, rewriting as $kind"
+    parts=$(sed -n 's/.*rewrite: launches=\([0-9]*\) parts=\([0-9]*\).*/\1 \2/p' "$tmp/daemon.log" | tail -n 1)
+    [ -n "$parts" ] || fail "the daemon does not say how many launches it carried out in parts"
+    # shellcheck disable=SC2086
+    set -- $parts
+    echo "$kind: $1 launches in $2 parts"
+    [ "$1" -ge 100 ] && [ "$2" -gt "$1" ] || fail "$kind: too few launches were rewritten, or none was cut"
+    ok "$kind"
+done
