@@ -82,6 +82,7 @@ struct ws_split {
     uint8_t state, bar_id;
     bool granted;             /* WARPSYNC: go on although not all lanes are here */
     uint32_t last_run, spent; /* fairness between splits */
+    int32_t favour;           /* instructions for which it runs before all others */
 };
 
 struct ws_retaddr {
