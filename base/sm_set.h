@@ -52,11 +52,17 @@ static inline unsigned ws_sm_set_take(struct ws_sm_set *ret, const struct ws_sm_
                                       unsigned n_sm, unsigned n)
 {
     unsigned got = 0;
-    for (unsigned sm = 0; sm < n_sm && sm < WS_SM_MAX && got < n; sm++)
-        if (!ws_sm_set_has(taken, sm)) {
-            ws_sm_set_add(ret, sm);
-            got++;
+    n_sm = n_sm < WS_SM_MAX ? n_sm : WS_SM_MAX;
+    for (unsigned w = 0; w * 64 < n_sm && got < n; w++) {
+        uint64_t free = ~taken->bits[w];
+        if (n_sm - w * 64 < 64)
+            free &= (UINT64_C(1) << (n_sm - w * 64)) - 1;
+        for (; free && got < n; got++, free &= free - 1) {
+            uint64_t lowest = free & -free;
+            ret->n += !(ret->bits[w] & lowest);
+            ret->bits[w] |= lowest;
         }
+    }
     return got;
 }
 

@@ -12,6 +12,19 @@ bench_bench_server_LDADD = $(WSCLIENT_LDADD)
 BENCHES += bench/bench_models
 bench_bench_models_SOURCES = bench/bench_models.c
 bench_bench_models_LDADD = $(POLICY_LIBS) $(MODELS_LIBS)
+BENCHES += bench/bench_sim
+bench_bench_sim_SOURCES = bench/bench_sim.c
+bench_bench_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
+bench_bench_sim_LDADD = $(SIM_LIBS)
+EXTRA_DIST += bench/sbeet_loop.py
+BENCHES += bench/bench_policy
+bench_bench_policy_SOURCES = bench/bench_policy.c
+bench_bench_policy_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_policy_LDADD = $(SIM_LIBS)
+BENCHES += bench/bench_analysis
+bench_bench_analysis_SOURCES = bench/bench_analysis.c
+bench_bench_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_analysis_LDADD = cli/libtools.a $(SIM_LIBS) base/libbase.a -lpthread
 BENCHES += bench/bench_edl
 bench_bench_edl_SOURCES = bench/bench_edl.c
 bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'

@@ -23,7 +23,8 @@ static const char help[] =
     "Response-time analysis of real-time task sets that share a GPU; one set a line, as\n"
     "`wattshare gen --paper gcaps` or `--paper stgm` prints them.\n"
     "  --method M    methods by name, or `all` that apply; --list says which there are\n"
-    "  --json        one line out per line in: {\"id\",\"results\":{\"M\":{\"ok\",\"R\":[…]}}}; the "
+    "  --json        one line out per line in: {\"id\",\"results\":{\"M\":{\"ok\",\"R\":[…]}}}; "
+    "the "
     "default but on a terminal\n"
     "  --table       verdicts and shares for people; a single set's bounds task by task\n"
     "R is in the set's unit (ms, or us for STGM): a bound, -1 for the first task that misses its "
@@ -278,8 +279,7 @@ static int print_tables(struct analyze *a)
         ws_table_add(&a->rows, "schedulable %%");
         for (int i = 0; i < a->n_methods; i++) {
             if (a->n_judged[i])
-                ws_table_add(&a->rows, "%.1f",
-                             100.0 * (double)a->n_ok[i] / (double)a->n_judged[i]);
+                ws_table_add(&a->rows, "%.1f", 100.0 * (double)a->n_ok[i] / (double)a->n_judged[i]);
             else
                 ws_table_add(&a->rows, "-");
         }
@@ -392,11 +392,13 @@ static int run(struct analyze *a, char **files)
 
 int ws_cli_analyze(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"method", required_argument, NULL, 'm'}, {"list", no_argument, NULL, 'l'},
-        {"json", no_argument, NULL, 'J'},         {"table", no_argument, NULL, 't'},
-        {"jobs", required_argument, NULL, 'j'},   {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"method", required_argument, NULL, 'm'},
+                                            {"list", no_argument, NULL, 'l'},
+                                            {"json", no_argument, NULL, 'J'},
+                                            {"table", no_argument, NULL, 't'},
+                                            {"jobs", required_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     struct analyze a = {.table = isatty(STDOUT_FILENO)};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (c) {

@@ -16,6 +16,7 @@
 #include "cli/parallel.h"
 #include "cli/table.h"
 #include "sim/cluster.h"
+#include "sim/trace.h"
 
 static const char help[] =
     "usage: wattshare cluster --policy P[,P…] [--theta X[,X…]] [--l N[,N…]] [--dvfs "
@@ -285,43 +286,89 @@ static int put_schedule(const struct cluster *x, const struct ws_cluster_job *jo
     return r;
 }
 
-/* Chrome's trace format: a server is a process, a pair a thread; a unit of time is a minute, as the paper's slot. */
+/* A unit of time is shown as a minute, the paper's slot. */
+static const double trace_ms = 60e3;
+
+struct change {
+    double at, watts;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The power of all that runs, whenever it changes. */
+static int trace_power(struct ws_trace *t, const struct cluster *x,
+                       const struct ws_cluster_job *jobs)
+{
+    struct change *c = ws_alloc_array(2 * x->n + 1, sizeof(*c));
+    size_t n = 0;
+    double watts = 0;
+    if (!c)
+        return -ENOMEM;
+    for (size_t i = 0; i < x->n; i++)
+        if (jobs[i].pair >= 0) {
+            c[n++] = (struct change){jobs[i].start, jobs[i].point.p};
+            c[n++] = (struct change){jobs[i].start + jobs[i].point.t, -jobs[i].point.p};
+        }
+    qsort(c, n, sizeof(*c), by_time);
+    for (size_t i = 0; i < n; i++) {
+        watts += c[i].watts;
+        if (i + 1 == n || c[i + 1].at > c[i].at)
+            ws_trace_counter(t, 1, "running, W", c[i].at * trace_ms, fmax(watts, 0));
+    }
+    free(c);
+    return 0;
+}
+
+/* A server is a process, a pair a thread of it; process 1 is the cluster. */
+static void trace_job(struct ws_trace *t, int l, const struct ws_cluster_task *task,
+                      const struct ws_cluster_job *j, bool first_of_pair)
+{
+    char name[64], args[256], server[40], pair[40];
+    snprintf(name, sizeof(name), "task %" PRId64, task->id);
+    snprintf(server, sizeof(server), "server %d", j->pair / l);
+    snprintf(pair, sizeof(pair), "pair %d", j->pair);
+    snprintf(args, sizeof(args),
+             "\"W\": %.6g, \"V\": %.6g, \"fc\": %.6g, \"fm\": %.6g, \"energy\": %.9g, \"arrival\": "
+             "%.9g, \"deadline\": %.9g",
+             j->point.p, j->point.v, j->point.fc, j->point.fm, j->point.e, task->arrival,
+             task->deadline);
+    if (first_of_pair)
+        ws_trace_name(t, j->pair / l + 2, j->pair % l + 1, server, pair);
+    ws_trace_slice(t, j->pair / l + 2, j->pair % l + 1, name, j->start * trace_ms,
+                   (j->start + j->point.t) * trace_ms, args);
+}
+
 static int put_trace(const struct cluster *x, const struct ws_cluster_job *jobs)
 {
-    static const double us = 60e6;
     FILE *f = fopen(x->trace, "w");
     if (!f) {
         ws_cli_error("%s: %s", x->trace, strerror(errno));
-        return -errno;
+        return 1;
     }
-    int l = (int)x->ls[0];
-    fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", f);
-    bool first = true;
-    for (size_t i = 0; i < x->n; i++) {
-        const struct ws_cluster_job *j = &jobs[i];
-        const struct ws_cluster_task *t = &x->tasks[i];
-        if (j->pair < 0)
-            continue;
-        fprintf(f,
-                "%s{\"ph\": \"X\", \"name\": \"task %" PRId64 "\", \"cat\": \"task\", \"pid\": %d, "
-                "\"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"W\": %.6g, \"V\": %.6g, "
-                "\"fc\": %.6g, \"fm\": %.6g, \"arrival\": %.9g, \"deadline\": %.9g}}",
-                first ? "" : ",\n", t->id, j->pair / l, j->pair, j->start * us, j->point.t * us,
-                j->point.p, j->point.v, j->point.fc, j->point.fm, t->arrival, t->deadline);
-        first = false;
-        if (j->pair % l == 0)
-            fprintf(f,
-                    ",\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": "
-                    "{\"name\": \"server %d\"}}",
-                    j->pair / l, j->pair / l);
+    struct ws_trace t;
+    ws_trace_begin(&t, f);
+    ws_trace_name(&t, 1, 1, "cluster", NULL);
+    int r = trace_power(&t, x, jobs), last = 0;
+    for (size_t i = 0; i < x->n; i++)
+        last = WS_MAX(last, jobs[i].pair);
+    bool *named = ws_alloc_array((size_t)last + 1, sizeof(*named));
+    r = named ? r : -ENOMEM;
+    for (size_t i = 0; i < x->n && named; i++)
+        if (jobs[i].pair >= 0) {
+            trace_job(&t, (int)x->ls[0], &x->tasks[i], &jobs[i], !named[jobs[i].pair]);
+            named[jobs[i].pair] = true;
+        }
+    free(named);
+    int e = ws_trace_end(&t);
+    if (fclose(f) || e) {
+        ws_cli_error("%s: it can't be written", x->trace);
+        r = 1;
     }
-    fputs("\n]}\n", f);
-    bool bad = ferror(f);
-    if (fclose(f) || bad) {
-        ws_cli_error("%s: %s", x->trace, strerror(errno));
-        return -EIO;
-    }
-    return 0;
+    return r;
 }
 
 static int run_single(struct cluster *x)
@@ -498,11 +545,15 @@ int ws_cli_cluster(int argc, char **argv)
         return status;
     x.limits.dvfs = !x.dvfs[0]; /* the default clocks must do where they are compared with */
     int r = ws_cli_each_input(argv + optind, read_input, &x);
+    if (r > 0) { /* one of several files: the others still run */
+        x.failed = true;
+        r = 0;
+    }
     bool at_zero = true;
     for (size_t i = 0; i < x.n; i++)
         at_zero = at_zero && x.tasks[i].arrival == 0;
     x.offline = x.offline < 0 ? at_zero : x.offline;
-    if (r >= 0 && !x.n) {
+    if (!r && !x.n) {
         ws_cli_error("no tasks");
         r = 1;
     }

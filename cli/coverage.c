@@ -127,17 +127,17 @@ static void complain(struct ws_diags *diags)
                      diags->v[i].file ? ": " : "", diags->v[i].text ? diags->v[i].text : "");
 }
 
-#define USAGE "usage: wattshare coverage [--json] [--all] [--sm N] PROGRAM…"
+#define USAGE "usage: wattshare coverage [--json] [--all] [--rewrites] [--sm N] PROGRAM…"
 
 struct options {
-    bool json, all, help;
+    bool json, all, rewrites, help;
     uint32_t sm;
 };
 
 /* Return: the exit status for this one. */
 static int one(const char *path, const struct options *o, struct json_object *list)
 {
-    struct ws_cover c = {.program = path};
+    struct ws_cover c = {.program = path, .want_rewrites = o->rewrites};
     struct ws_diags diags = WS_DIAGS_NULL;
     struct file f;
     int r = map_file(path, &f), status = 0;
@@ -171,6 +171,7 @@ static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                             {"all", no_argument, NULL, 'a'},
+                                            {"rewrites", no_argument, NULL, 'r'},
                                             {"sm", required_argument, NULL, 's'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
@@ -180,6 +181,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->json = true;
         } else if (c == 'a') {
             o->all = true;
+        } else if (c == 'r') {
+            o->rewrites = true;
         } else if (c == 's') {
             unsigned long sm = strtoul(optarg, &end, 10);
             if (!*optarg || *end || sm < 10 || sm > 999) {

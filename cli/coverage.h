@@ -26,12 +26,26 @@ struct ws_cover_item { /* one name that the program uses, however often */
     const char *group; /* entry points: chapter; else NULL */
     unsigned n;        /* times found */
 };
+enum {
+    WS_COVER_SLICE,
+    WS_COVER_TICKET,
+    WS_COVER_PERSISTENT,
+    WS_COVER_FENCE,
+    WS_COVER_FUSE,
+    _WS_COVER_REWRITE_N
+};
+struct ws_cover_rewrite {                        /* of one kernel */
+    char *kernel, *why_not[_WS_COVER_REWRITE_N]; /* NULL: it can be rewritten that way */
+};
 struct ws_cover {
     const char *program; /* borrowed */
     struct ws_cover_item *items;
     size_t n_items, cap_items;
     uint32_t *index; /* open hash of items by kind, name and place: number + 1 */
     size_t index_size;
+    struct ws_cover_rewrite *rewrites;
+    size_t n_rewrites, cap_rewrites;
+    bool want_rewrites;
     unsigned n_kernels, n_images, n_uses; /* kernels, PTX texts, objects that use CUDA at all */
     bool oom;
 };
@@ -44,6 +58,14 @@ void ws_cover_sort(struct ws_cover *c);
 void ws_cover_print(const struct ws_cover *c, bool all, FILE *out);
 struct json_object;
 struct json_object *ws_cover_json(const struct ws_cover *c);
+
+/* ---- coverage_rewrites.c: which rewritings kernels allow (ptx/pass.h) ---- */
+struct ws_ptx_module;
+void ws_cover_rewrites(struct ws_cover *c, const struct ws_ptx_module *m);
+void ws_cover_rewrites_print(const struct ws_cover *c, FILE *out);
+/* [{"kernel": …, "slice": true or why not, …}, …] */
+struct json_object *ws_cover_rewrites_json(const struct ws_cover *c);
+void ws_cover_rewrites_deinit(struct ws_cover *c);
 
 /* ---- coverage_libs.c ---- */
 struct ws_cover_libs { /* libraries found so far, each once */

@@ -362,6 +362,8 @@ static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const 
         c->n_kernels += p->m->funcs[f].is_entry && !p->m->funcs[f].is_decl;
         judge_function(&j, &p->m->funcs[f]);
     }
+    if (c->want_rewrites)
+        ws_cover_rewrites(c, p->m);
     free(j.lacking);
 }
 

@@ -79,6 +79,7 @@ void ws_cover_add(struct ws_cover *c, const struct ws_cover_item *item)
 
 void ws_cover_deinit(struct ws_cover *c)
 {
+    ws_cover_rewrites_deinit(c);
     for (size_t k = 0; k < c->n_items; k++) {
         free(c->items[k].name);
         free(c->items[k].object);
@@ -161,6 +162,7 @@ void ws_cover_print(const struct ws_cover *c, bool all, FILE *out)
         fputc('\n', out);
     }
     fprintf(out, missing ? "  %zu missing\n" : "  nothing is missing\n", missing);
+    ws_cover_rewrites_print(c, out);
 }
 
 static void add_string(struct json_object *o, const char *key, const char *v)
@@ -206,5 +208,7 @@ struct json_object *ws_cover_json(const struct ws_cover *c)
     for (size_t k = 0; k < c->n_items; k++)
         json_object_array_add(items, item_json(&c->items[k]));
     json_object_object_add(o, "items", items);
+    if (c->want_rewrites)
+        json_object_object_add(o, "rewrites", ws_cover_rewrites_json(c));
     return o;
 }

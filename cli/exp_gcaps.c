@@ -99,9 +99,9 @@ static const struct {
               {'e', "ratio_g_to_c", "G/C (labelled twice as much)", 0.5, 0},
               {'f', "ratio_be", "share of best-effort tasks (labelled 0.1 more)", 1, -0.1}};
 
-static const char *const curves[CURVES] = {"gcaps_suspend",  "gcaps_busy",  "tsg_rr_suspend",
-                                           "tsg_rr_busy",    "mpcp_suspend", "mpcp_busy",
-                                           "fmlp_suspend",   "fmlp_busy"};
+static const char *const curves[CURVES] = {"gcaps_suspend", "gcaps_busy",   "tsg_rr_suspend",
+                                           "tsg_rr_busy",   "mpcp_suspend", "mpcp_busy",
+                                           "fmlp_suspend",  "fmlp_busy"};
 
 static void write_panel(FILE *f, const struct shares *s, const double *xs,
                         const double (*paper)[CURVES])
@@ -132,8 +132,7 @@ static void compare_panel(struct ws_experiment_run *x, char panel, const struct 
             most = fmax(most, d);
         }
         /* The mean of n_points shares of two samples: at most .5 each. */
-        double noise =
-            3 * 50 * sqrt((1.0 / s->n_sets + 1.0 / PAPER_SETS) / s->n_points);
+        double noise = 3 * 50 * sqrt((1.0 / s->n_sets + 1.0 / PAPER_SETS) / s->n_points);
         snprintf(quantity, sizeof(quantity), "Fig. 8%c %s, mean over x (%%)", panel, curves[k]);
         snprintf(note, sizeof(note), "mean distance of points %.1f, largest %.1f", apart, most);
         ws_experiment_compare(x, quantity, theirs, ours, noise, WS_SPREAD_ABSOLUTE, note);
@@ -206,10 +205,9 @@ const struct ws_experiment ws_experiment_gcaps_fig8 = {
 
 static int run_fig9(struct ws_experiment_run *x)
 {
-    static const char *const names[] = {"gcaps_suspend_ref", "gcaps_suspend_gprio_ref",
-                                        "gcaps_busy_ref",    "gcaps_busy_gprio_ref",
-                                        "gcaps_suspend_fix", "gcaps_suspend_gprio_fix",
-                                        "gcaps_busy_fix",    "gcaps_busy_gprio_fix"};
+    static const char *const names[] = {
+        "gcaps_suspend_ref", "gcaps_suspend_gprio_ref", "gcaps_busy_ref", "gcaps_busy_gprio_ref",
+        "gcaps_suspend_fix", "gcaps_suspend_gprio_fix", "gcaps_busy_fix", "gcaps_busy_gprio_fix"};
     struct shares *s = ws_alloc(sizeof(*s));
     double peak[4] = {0};
     int at[4] = {0};
@@ -279,7 +277,7 @@ enum { CASE_TASKS = 6, CASE_RT = 5 };
 static const struct {
     double c, gm, ge, t;
     int cpu;
-} case_tasks[CASE_TASKS] = {{1, 1, 10, 100, 0},    {2, 2, 12, 150, 1},   {68, 0, 0, 200, 1},
+} case_tasks[CASE_TASKS] = {{1, 1, 10, 100, 0},      {2, 2, 12, 150, 1},     {68, 0, 0, 200, 1},
                             {12, 1.5, 13.5, 300, 0}, {2, 0.5, 15.5, 400, 0}, {4, 4, 44, 200, 2}};
 
 static const struct {
@@ -344,10 +342,12 @@ static int run_table5(struct ws_experiment_run *x)
         for (int i = 0; !r && i < CASE_RT; i++) {
             double printed = table5[k].bound[i];
             fprintf(f, "%s,%d,%g,%g,%g\n", table5[k].method, i + 1, printed, ref[i], use[i]);
-            snprintf(quantity, sizeof(quantity), "%s, task %d: bound (ms)", table5[k].method, i + 1);
+            snprintf(quantity, sizeof(quantity), "%s, task %d: bound (ms)", table5[k].method,
+                     i + 1);
             ws_experiment_compare(x, quantity, printed, ref[i], 1e-6, WS_SPREAD_ABSOLUTE,
-                                  printed > 0 ? "inputs solved from the table"
-                                              : "printed \"Failed\" (here 0); the release passes it");
+                                  printed > 0
+                                      ? "inputs solved from the table"
+                                      : "printed \"Failed\" (here 0); the release passes it");
         }
     }
     ws_rta_work_deinit(&w);
@@ -355,5 +355,5 @@ static int run_table5(struct ws_experiment_run *x)
 }
 
 const struct ws_experiment ws_experiment_gcaps_table5 = {
-    "gcaps-table5", "GCAPS, Table 5", "bounds of the case study, as released and in the forms to use",
-    run_table5};
+    "gcaps-table5", "GCAPS, Table 5",
+    "bounds of the case study, as released and in the forms to use", run_table5};

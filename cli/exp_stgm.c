@@ -20,10 +20,9 @@
 
 enum { CURVES = 8, POINTS_MAX = 16, SETS_PER_POINT = 1000 };
 
-static const char *const names[CURVES] = {"stgm_suspend_paper", "stgm_busy_paper",
-                                          "stgm_suspend_safe",  "stgm_busy_safe",
-                                          "mpcp_suspend_ref",   "mpcp_busy_ref",
-                                          "fmlp_suspend_ref",   "fmlp_busy_ref"};
+static const char *const names[CURVES] = {
+    "stgm_suspend_paper", "stgm_busy_paper", "stgm_suspend_safe", "stgm_busy_safe",
+    "mpcp_suspend_ref",   "mpcp_busy_ref",   "fmlp_suspend_ref",  "fmlp_busy_ref"};
 enum { STGM_SUSPEND, STGM_BUSY, SAFE_SUSPEND, SAFE_BUSY, MPCP_SUSPEND, MPCP_BUSY, FMLP_SUSPEND };
 
 struct shares {
@@ -182,8 +181,8 @@ static int run_fig5(struct ws_experiment_run *x)
     double first = percent(s, 0, STGM_SUSPEND), last = percent(s, N - 1, STGM_SUSPEND);
     ws_experiment_claim(x, "one kernel at a time stays flat over the number of SMs",
                         high - low <= 2 * noise(s), "kernel times are drawn on all SMs");
-    ws_experiment_claim(x, "STGM_suspend rises with the number of SMs",
-                        last > first + 2 * noise(s), "");
+    ws_experiment_claim(x, "STGM_suspend rises with the number of SMs", last > first + 2 * noise(s),
+                        "");
     ws_experiment_claim(x, "with 13 SMs STGM_suspend is far above one kernel at a time",
                         last > percent(s, N - 1, FMLP_SUSPEND) + 20, "");
     ws_experiment_claim(x, "with 1 SM STGM_suspend isn't the best",

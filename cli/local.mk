@@ -2,9 +2,9 @@
 bin_PROGRAMS += cli/wattshare
 noinst_LIBRARIES += cli/libcoverage.a
 cli_libcoverage_a_SOURCES = cli/ledger.h cli/ledger.c cli/ledger.def cli/coverage.h cli/coverage_report.c cli/coverage_elf.c \
-	cli/coverage_libs.c cli/coverage_code.c
+	cli/coverage_libs.c cli/coverage_code.c cli/coverage_rewrites.c
 cli_libcoverage_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
-COVERAGE_LIBS = cli/libcoverage.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
+COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
 	$(JSON_C_LIBS) -lpthread -lm
 # What verbs share and tests use: tables, progress, side by side.
 noinst_LIBRARIES += cli/libtools.a
@@ -27,6 +27,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/run.c \
 	cli/status.c
 cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_stgm.c
+cli_wattshare_SOURCES += cli/exp_sbeet.c
 cli_wattshare_SOURCES += cli/sim.h cli/sim.c cli/sim_gpus.c cli/sim_rt.h cli/sim_rt.c
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"'

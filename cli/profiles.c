@@ -22,15 +22,15 @@ struct asked {
     bool json;
     const char *hash, *gpu; /* prefix of the hash; NULL: all */
     struct ws_store *store;
-    struct ws_table *table;
+    struct ws_table table;
     struct json_object *array;
     uint64_t n;
 };
 
 static int usage(void)
 {
-    ws_cli_error(
-        "usage: profiles list|show|export|import|remove [--json] STORE …; see wattshare-profiles(1)");
+    ws_cli_error("usage: profiles list|show|export|import|remove [--json] STORE …; see "
+                 "wattshare-profiles(1)");
     return WS_EXIT_USAGE;
 }
 
@@ -181,21 +181,21 @@ static int list_one(void *arg, const struct ws_profile *p)
     const struct ws_profile_point *all = p->n_points ? &p->points[p->n_points - 1] : NULL;
     char error[64];
     error_text(error, sizeof(error), &p->time_error);
-    ws_table_add(a->table, "%.12s", p->key.hash);
-    ws_table_add(a->table, "%s", p->key.gpu);
-    ws_table_add(a->table, "%s", *p->key.shape ? p->key.shape : "any");
-    ws_table_add(a->table, "%s", p->name);
-    ws_table_add(a->table, "%u", p->n_points);
-    ws_table_add(a->table, "%" PRIu64, runs);
+    ws_table_add(&a->table, "%.12s", p->key.hash);
+    ws_table_add(&a->table, "%s", p->key.gpu);
+    ws_table_add(&a->table, "%s", *p->key.shape ? p->key.shape : "any");
+    ws_table_add(&a->table, "%s", p->name);
+    ws_table_add(&a->table, "%u", p->n_points);
+    ws_table_add(&a->table, "%" PRIu64, runs);
     if (all)
-        ws_table_add(a->table, "%.4g", all->time_max_ms);
+        ws_table_add(&a->table, "%.4g", all->time_max_ms);
     else
-        ws_table_add(a->table, "-");
-    ws_table_add(a->table, "%s%s%s%s", p->has & WS_PROFILE_MODEL ? "m" : "-",
+        ws_table_add(&a->table, "-");
+    ws_table_add(&a->table, "%s%s%s%s", p->has & WS_PROFILE_MODEL ? "m" : "-",
                  p->has & WS_PROFILE_COPIES ? "c" : "-", p->has & WS_PROFILE_DVFS ? "d" : "-",
                  p->has & WS_PROFILE_CPU ? "h" : "-");
-    ws_table_add(a->table, "%s", error);
-    ws_table_end_row(a->table);
+    ws_table_add(&a->table, "%s", error);
+    ws_table_end_row(&a->table);
     return 0;
 }
 
@@ -262,19 +262,17 @@ static int look(const char *path, struct asked *a,
 {
     static const char *const heads[] = {"kernel", "GPU", "shape", "name",  "points",
                                         "runs",   "ms",  "known", "error", NULL};
-    struct ws_table table;
     struct ws_store *s = open_store(path, WS_STORE_READ);
     if (!s)
         return 1;
-    ws_table_init(&table, heads);
-    a->table = &table;
+    ws_table_init(&a->table, heads);
     a->array = a->json ? json_object_new_array() : NULL;
     int r = ws_store_each(s, each, a), status = 0;
     if (r)
         status = failed(path, s, r);
     else if (a->json)
         printf("%s\n", json_object_to_json_string_ext(a->array, JSON_C_TO_STRING_PRETTY));
-    else if (each == list_one && a->n && ws_table_print(&table, stdout))
+    else if (each == list_one && a->n && ws_table_print(&a->table, stdout))
         status = 1;
     if (!status && !a->n && a->hash) {
         ws_cli_error("%s: no profile of %s%s%s; `wattshare profiles list` names them", path,
@@ -284,7 +282,7 @@ static int look(const char *path, struct asked *a,
         printf("%s holds no profiles\n", path);
     }
     json_object_put(a->array);
-    ws_table_deinit(&table);
+    ws_table_deinit(&a->table);
     ws_store_close(s);
     return status;
 }

@@ -347,7 +347,8 @@ double ws_mix_block_time(const struct ws_mix_measured *k, uint32_t n_sms,
     bool bounded = o->model == WS_DISPATCH_BOUNDED && k->issue_time > 0;
     if (o->model != WS_DISPATCH_OVERLAP && !bounded)
         return k->alone_time / (double)most;
-    double filled = k->alone_time / (double)((most + o->occupancy - 1) / o->occupancy);
+    uint64_t rounds = (most + o->occupancy - 1) / o->occupancy;
+    double filled = k->alone_time / (double)rounds;
     if (!bounded)
         return filled;
     double on_sm = (double)WS_MIN(most, (uint64_t)o->occupancy);

@@ -104,7 +104,8 @@ const char *ws_store_error(const struct ws_store *s);
 /* @ret: deinit with ws_profile_deinit(); untouched unless 0. Return: 0, WS_STORE_E_NOTFOUND, _FORMAT, _BUSY, negative. */
 WS_MUST_CHECK int ws_store_get(struct ws_store *s, const struct ws_profile_key *key,
                                struct ws_profile *ret);
-/* Replaces the profile of the same key, points and all, as one transaction. Return: 0, -EINVAL (ws_profile_check()), _BUSY, … */
+/* Replaces the profile of the same key, points and all, as one transaction, unless one was begun; its end waits for the disk
+ * (milliseconds) and for other writers, so it is not for an event loop. Return: 0, -EINVAL (ws_profile_check()), _BUSY, … */
 WS_MUST_CHECK int ws_store_put(struct ws_store *s, const struct ws_profile *p);
 /* Return: 0, WS_STORE_E_NOTFOUND, … */
 WS_MUST_CHECK int ws_store_remove(struct ws_store *s, const struct ws_profile_key *key);
@@ -112,7 +113,7 @@ WS_MUST_CHECK int ws_store_remove(struct ws_store *s, const struct ws_profile_ke
  * only. Stops where it returns non-zero, and returns that. @each may not write to the store. */
 WS_MUST_CHECK int ws_store_each(struct ws_store *s,
                                 int (*each)(void *arg, const struct ws_profile *p), void *arg);
-/* Many changes as one. Return: 0, _BUSY, … ws_store_commit(s, false) forgets them all. */
+/* Many changes as one; what is read after ws_store_begin() is not changed by others before the end. Return: 0, _BUSY, … ws_store_commit(s, false) forgets them all. */
 WS_MUST_CHECK int ws_store_begin(struct ws_store *s);
 WS_MUST_CHECK int ws_store_commit(struct ws_store *s, bool keep);
 

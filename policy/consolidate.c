@@ -319,6 +319,16 @@ static int task_of(const struct turn *x, size_t candidate)
     return x->snap->jobs[x->p->candidates[candidate].job].task;
 }
 
+/* "12.3 mJ in 4.5 ms", or that it isn't known. */
+static const char *price_text(const struct price *price, char *buf, size_t size)
+{
+    if (isfinite(price->mj))
+        snprintf(buf, size, "%.4g mJ in %.4g ms", price->mj, price->ms);
+    else
+        snprintf(buf, size, "unknown");
+    return buf;
+}
+
 /* One job by itself, on the GPU or the CPU, whichever takes less energy. Return: 1: the GPU has work now, 0: not, or negative. */
 static int run_alone(struct turn *x, size_t candidate, int gpu, bool gpu_is_free,
                      const char *because)
@@ -330,15 +340,20 @@ static int run_alone(struct turn *x, size_t candidate, int gpu, bool gpu_is_free
         kind = WS_DECIDE_RUN_CPU;
     else if (!gpu_is_free)
         kind = WS_DECIDE_WAIT;
+    bool cpu = kind == WS_DECIDE_RUN_CPU;
     struct ws_policy_decision *d =
-        decide_job(x, kind, candidate, gpu, kind == WS_DECIDE_RUN_CPU ? &on_cpu : &on_gpu);
+        decide_job(x, kind, candidate, cpu ? -1 : gpu, cpu ? &on_cpu : &on_gpu);
     if (!d)
         return ws_raise(-ENOMEM);
-    ws_policy_explain(x->snap, d, "%s; alone: GPU %.4g mJ in %.4g ms, CPU %.4g mJ in %.4g ms: %s",
-                      because, on_gpu.mj, on_gpu.ms, on_cpu.mj, on_cpu.ms,
-                      kind == WS_DECIDE_RUN_CPU ? "CPU"
-                      : kind == WS_DECIDE_WAIT  ? "GPU, when it is free"
-                                                : "GPU");
+    if (x->snap->explain) {
+        char g[48], c[48];
+        ws_policy_explain(x->snap, d, "alone on the %s: GPU %s, CPU %s; %s",
+                          cpu                      ? "CPU"
+                          : kind == WS_DECIDE_WAIT ? "GPU when it is free"
+                                                   : "GPU",
+                          price_text(&on_gpu, g, sizeof(g)), price_text(&on_cpu, c, sizeof(c)),
+                          because);
+    }
     return kind == WS_DECIDE_START;
 }
 
@@ -425,6 +440,33 @@ static void price_apart(struct turn *x, const struct part *parts, int n_parts, i
     }
 }
 
+/* By arrival, so that of those that run alone the first to come runs first. */
+static void sort_draw(struct draw *draw)
+{
+    for (size_t i = 1; i < draw->n; i++)
+        for (size_t k = i; k && draw->v[k - 1] > draw->v[k]; k--) {
+            int swap = draw->v[k];
+            draw->v[k] = draw->v[k - 1];
+            draw->v[k - 1] = swap;
+        }
+}
+
+/* The drawn become one launch. */
+static int merge(struct turn *x, int gpu, const struct price *mix, const char *because)
+{
+    for (size_t i = 0; i < x->p->draw.n; i++) {
+        struct ws_policy_decision *d =
+            decide_job(x, WS_DECIDE_FUSE, (size_t)x->p->draw.v[i], gpu, mix);
+        if (!d)
+            return ws_raise(-ENOMEM);
+        d->group = x->p->group;
+        d->energy = mix->mj / (double)x->p->draw.n; /* of the launch, an equal share */
+        ws_policy_explain(x->snap, d, "merged: %s", because);
+    }
+    x->p->group++;
+    return 1;
+}
+
 /* Draws once for an idle GPU and decides what is to become of the drawn. Return: 1: the GPU has work, 0: draw again,
  * -ENODATA: nothing to draw, or another negative. */
 static int consider(struct turn *x, int gpu)
@@ -434,41 +476,28 @@ static int consider(struct turn *x, int gpu)
     if (!t)
         return -ENODATA;
     int n_parts = parts_of(x, t, parts);
-    struct price mix =
-        n_parts ? price_of(x->p, parts, n_parts, gpu) : (struct price){INFINITY, INFINITY};
-    struct price apart, cpu;
+    struct price mix = {INFINITY, INFINITY}, apart, cpu;
+    if (n_parts)
+        mix = price_of(x->p, parts, n_parts, gpu);
     price_apart(x, parts, n_parts, gpu, &apart, &cpu);
-    bool saves = n_parts && ws_mix_saves(mix.mj, apart.mj, cpu.mj);
-    char text[128];
-    snprintf(text, sizeof(text),
-             "%zu together %.4g mJ, %.4g ms; one by one %.4g mJ, %.4g ms; CPU %.4g mJ",
-             x->p->draw.n, mix.mj, mix.ms, apart.mj, apart.ms, cpu.mj);
-    bool busy = false;
-    /* By arrival, so that of those that run alone the first to come runs first. */
-    for (size_t i = 1; i < x->p->draw.n; i++)
-        for (size_t k = i; k && x->p->draw.v[k - 1] > x->p->draw.v[k]; k--) {
-            int swap = x->p->draw.v[k];
-            x->p->draw.v[k] = x->p->draw.v[k - 1];
-            x->p->draw.v[k - 1] = swap;
-        }
-    for (size_t i = 0; i < x->p->draw.n; i++) {
-        size_t candidate = (size_t)x->p->draw.v[i];
-        if (saves) {
-            struct ws_policy_decision *d = decide_job(x, WS_DECIDE_FUSE, candidate, gpu, &mix);
-            if (!d)
-                return ws_raise(-ENOMEM);
-            d->group = x->p->group;
-            d->energy = mix.mj / (double)x->p->draw.n;
-            ws_policy_explain(x->snap, d, "%s: merged", text);
-        } else {
-            int r = run_alone(x, candidate, gpu, !busy, text);
-            if (r < 0)
-                return ws_forward(r);
-            busy |= r;
-        }
+    char because[224] = "";
+    if (x->snap->explain) {
+        char m[48], a[48], c[48];
+        snprintf(because, sizeof(because), "%zu together %s, one by one %s, CPU %s", x->p->draw.n,
+                 price_text(&mix, m, sizeof(m)), price_text(&apart, a, sizeof(a)),
+                 price_text(&cpu, c, sizeof(c)));
     }
-    x->p->group += saves;
-    return saves || busy;
+    sort_draw(&x->p->draw);
+    if (n_parts && ws_mix_saves(mix.mj, apart.mj, cpu.mj))
+        return merge(x, gpu, &mix, because);
+    bool busy = false;
+    for (size_t i = 0; i < x->p->draw.n; i++) {
+        int r = run_alone(x, (size_t)x->p->draw.v[i], gpu, !busy, because);
+        if (r < 0)
+            return ws_forward(r);
+        busy |= r;
+    }
+    return busy;
 }
 
 /* The oldest that waits, as it is. Return: 1, 0 (none left), or negative. */

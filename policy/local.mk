@@ -17,4 +17,4 @@ policy_libpolicy_a_SOURCES += policy/analysis/fmlp.c policy/analysis/gcaps.c pol
 	policy/analysis/rta_private.h policy/analysis/stgm.c policy/analysis/stgm.h
 policy_libpolicy_a_SOURCES += policy/fifo.c policy/gcaps.c policy/rr.c policy/runlist.h policy/runlist.c policy/stgm.c
 POLICY_LIBS = policy/libpolicy.a
-EXTRA_DIST += policy/README.md
+EXTRA_DIST += policy/README.md policy/analysis/README.md

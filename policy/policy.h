@@ -188,6 +188,9 @@ struct ws_policy_decision {
 struct ws_policy_decisions {
     struct ws_policy_decision *v;
     size_t n, cap;
+    /* Set by decide() where it would answer the same, nothing, until the next arrival or completion: a caller that asks at every
+     * tick may leave out those between. False where the policy doesn't say. Cleared by the caller. */
+    bool steady;
 };
 #define WS_POLICY_DECISIONS_NULL ((struct ws_policy_decisions){0})
 

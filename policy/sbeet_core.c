@@ -522,6 +522,7 @@ bool ws_sbeet_on_gpu(struct ws_policy *p, int task, double deadline, int gpu,
     *ret = (struct ws_sbeet_choice){.energy = NAN, .other_energy = NAN};
     if (ws_sbeet_idle(g) && g->limit > 6) {
         *ret_found = true;
+        p->steady = false; /* what comes moves with the window */
         return on_idle_gpu(p, task, deadline, gpu, ret);
     }
     /* A small idle GPU is given whole; a GPU at work gives what it has left to a job that is over with the others. */
@@ -611,8 +612,8 @@ static int load(struct ws_policy *p, const struct ws_policy_snapshot *snap)
                                            .dyn_w = cost ? r->n_sm * cost->dyn_w_per_sm : 0};
             g->n_running++;
             g->used += r->n_sm;
-            if (r->sms.n)
-                ws_sm_set_join(&g->taken, &r->sms);
+            for (size_t b = 0; b < WS_ARRAY_SIZE(g->taken.bits); b++)
+                g->taken.bits[b] |= r->sms.bits[b];
         }
     }
     return 0;
@@ -688,7 +689,8 @@ static void place(struct ws_policy *p, const struct ws_sbeet_config *c, struct w
     p->running[c->task] = true;
     *ret_sms = (struct ws_sm_set){0};
     ws_sm_set_take(ret_sms, &g->taken, (unsigned)g->limit, (unsigned)c->n_sm);
-    ws_sm_set_join(&g->taken, ret_sms);
+    for (size_t b = 0; b < WS_ARRAY_SIZE(g->taken.bits); b++)
+        g->taken.bits[b] |= ret_sms->bits[b];
 }
 
 static int say_wait(const struct ws_policy_snapshot *snap, int job,
@@ -736,8 +738,11 @@ int ws_sbeet_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
 {
     (void)event; /* whatever happened, the pass is the same */
     int r = load(p, snap);
+    ret->steady = !r;
     if (r || all_full(p))
         return r;
+    bool waits = false;
+    p->steady = true;
     int n = gather_ready(p, snap);
     r = WS_MIN(n, 0);
     while (n > 0 && !r && !all_full(p)) {
@@ -752,10 +757,13 @@ int ws_sbeet_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
         } else if (p->n_rank[j->task] ? p->rule->choose(p, j->task, j->deadline, &choice)
                                       : ws_sbeet_choose_unknown(p, j->task, j->deadline, &choice)) {
             r = start(p, snap, job, &choice, ret);
+            p->steady &= !waits; /* who waits was asked before this job was there */
         } else {
             r = say_wait(snap, job, &choice, ret);
+            waits = true;
         }
     }
+    ret->steady = p->steady && !r;
     memset(p->running, 0, (size_t)p->sys->n_tasks * sizeof(*p->running));
     return r;
 }

@@ -47,8 +47,8 @@ struct ws_sbeet_gpu {
     int type, limit;
     int first, n_slots; /* in ws_policy.slots */
     int n_running, used;
-    bool usable; /* on */
-    struct ws_sm_set taken;
+    bool usable;            /* on */
+    struct ws_sm_set taken; /* its count is not kept */
 };
 /* A job of @task on @gpu with @n_sm SMs from @start. */
 struct ws_sbeet_config {
@@ -89,6 +89,8 @@ struct ws_policy {
     bool *running;      /* [n_tasks], only inside decide() */
     struct ws_sbeet_future *future; /* [n_tasks], a heap */
     double now;
+    bool
+        steady; /* nothing that was asked in this pass may be answered otherwise later, without an event */
     /* ready jobs, a heap by priority and arrival */
     int *ready;
     size_t cap_ready;

@@ -85,8 +85,8 @@ int ws_gen_gcaps_axis(struct ws_gen_gcaps *g, const char *axis, double x)
 /* ---- one task ---- */
 
 struct draft {
-    int64_t period_ms, util;  /* hundredths */
-    int64_t c, g;             /* 0.01 ms */
+    int64_t period_ms, util; /* hundredths */
+    int64_t c, g;            /* 0.01 ms */
     int n_segments, cpu;
     int64_t gpu[SEGMENTS_MAX], gm_percent[SEGMENTS_MAX], cpu_part[SEGMENTS_MAX + 1];
     bool best_effort;

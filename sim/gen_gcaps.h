@@ -18,13 +18,13 @@ enum ws_gen_reading {
 struct ws_gen_gcaps {
     enum ws_gen_reading reading;
     int n_cpus;
-    int tasks_min, tasks_max;         /* on each core */
-    double util_min, util_max;        /* of each core */
-    double gpu_min, gpu_max;          /* probability that a task uses the GPU */
-    int segments_min, segments_max;   /* of a GPU task */
-    double g_to_c_min, g_to_c_max;    /* G / C */
-    double be_ratio;                  /* share of best-effort tasks */
-    int n_tasks;  /* > 0: so many in all, of utilisations .05, .10, … .25, and the limits by core don't count */
+    int tasks_min, tasks_max;       /* on each core */
+    double util_min, util_max;      /* of each core */
+    double gpu_min, gpu_max;        /* probability that a task uses the GPU */
+    int segments_min, segments_max; /* of a GPU task */
+    double g_to_c_min, g_to_c_max;  /* G / C */
+    double be_ratio;                /* share of best-effort tasks */
+    int n_tasks; /* > 0: so many in all, of utilisations .05, .10, … .25, and the limits by core don't count */
     double epsilon_ms, theta_ms;
 };
 /* Table 3: 4 cores, 3 to 6 tasks and utilisation .4 to .6 on each, GPU probability .4 to .6, 1 to 3 segments, G/C .2 to 2. */

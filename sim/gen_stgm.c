@@ -85,9 +85,8 @@ static void draw_segments(const struct ws_gen_stgm *g, struct ws_random *r, stru
         struct ws_stgm_segment *seg = &s->segments[s->n_segments];
         double whole = gpu * weights[k] / sum, e = whole * ws_random_uniform(r, 0.7, 0.9);
         double in = (whole - e) * ws_random_uniform(r, 0.3, 0.7);
-        double all_sms = g->drawn_on_one_sm
-                             ? e * (double)ws_stgm_profile_share(profile, g->n_sm) / 10000
-                             : e;
+        double all_sms =
+            g->drawn_on_one_sm ? e * (double)ws_stgm_profile_share(profile, g->n_sm) / 10000 : e;
         *seg = (struct ws_stgm_segment){.hd = llround(in),
                                         .dh = llround(whole - e - in),
                                         .kernel = s->n_segments,

@@ -508,6 +508,7 @@ static int ask(struct machine *m, const struct ws_policy_event *event)
                                       .n_jobs = (int)m->n_jobs,
                                       .explain = m->o->explain};
     m->decisions.n = 0;
+    m->decisions.steady = false;
     m->res->n_asked++;
     int r = m->ops->decide(m->policy, &snap, event, &m->decisions);
     for (size_t i = 0; i < m->decisions.n && !r; i++) {
@@ -602,6 +603,7 @@ static int run_ticks(struct machine *m)
         end_due(m);
         skip_late(m);
         int r = release_due(m, &any);
+        m->decisions.steady = true;
         if (!r && m->n_waiting && has_room(m))
             r = ask(m, &event);
         if (r)

@@ -18,9 +18,8 @@ static const struct {
     const char *name;
     int serial_percent, cap;
 } profiles[WS_STGM_PROFILES] = {
-    {"backprop", 20, 13},     {"b+tree", 15, 13}, {"hotspot", 8, 13},
-    {"kmeans", 10, 4},        {"streamcluster", 25, 13},
-    {"mmul", 4, 13},          {"stereodisparity", 5, 13}, {"workzone", 12, 4},
+    {"backprop", 20, 13},      {"b+tree", 15, 13}, {"hotspot", 8, 13},         {"kmeans", 10, 4},
+    {"streamcluster", 25, 13}, {"mmul", 4, 13},    {"stereodisparity", 5, 13}, {"workzone", 12, 4},
 };
 
 const char *ws_stgm_profile_name(int profile)
@@ -118,8 +117,7 @@ static void read_times(const struct ws_json_at *at, int64_t scale, int64_t *ret_
                        int64_t *ret_deadline)
 {
     *ret_period = ws_json_scaled(at, "T", scale, MS_MAX, true, -1);
-    *ret_deadline = ws_json_scaled(at, "D", scale, MS_MAX, false,
-                                   WS_MAX(*ret_period, 0));
+    *ret_deadline = ws_json_scaled(at, "D", scale, MS_MAX, false, WS_MAX(*ret_period, 0));
     char path[128];
     if (at->o && !at->line->bad && !*ret_period) {
         snprintf(path, sizeof(path), "%s.T", at->path);
@@ -237,8 +235,8 @@ static int read_gcaps(const struct ws_json_at *root, struct ws_rt_set *ret)
         struct ws_rta_task *t = &s->tasks[i];
         read_times(&at, WS_GCAPS_UNITS_PER_MS, &t->period, &t->deadline);
         t->c = read_units(&at, "C", true, 0);
-        t->cpu = (int)ws_json_integer(&at, "cpu", 0, (n_cpus ? n_cpus : WS_RTA_CPUS_MAX) - 1, false,
-                                      0);
+        t->cpu =
+            (int)ws_json_integer(&at, "cpu", 0, (n_cpus ? n_cpus : WS_RTA_CPUS_MAX) - 1, false, 0);
         cpus = WS_MAX(cpus, t->cpu + 1);
         read_priority(&at, &last, &t->best_effort);
         read_gcaps_segments(&at, s, t, &n_segments);
@@ -260,8 +258,7 @@ static void read_kernel(const struct ws_json_at *at, struct ws_stgm_set *s,
         g->profile = -1;
         for (int k = 0; k < s->n_sm; k++) {
             struct ws_json_at value = ws_json_item(&e, (size_t)k);
-            s->kernels[(int64_t)g->kernel * s->n_sm + k] =
-                ws_json_integer_value(&value, 0, MS_MAX);
+            s->kernels[(int64_t)g->kernel * s->n_sm + k] = ws_json_integer_value(&value, 0, MS_MAX);
         }
         return;
     }
@@ -308,8 +305,8 @@ static int read_stgm(const struct ws_json_at *root, struct ws_rt_set *ret)
             ws_json_bad(at.line, at.path, "STGM has no best-effort tasks");
         struct ws_json_at segs = ws_json_get(&at, "segs", true);
         t->n_segments = segs.o ? (int)ws_json_length(&segs, WS_RTA_SEGMENTS_MAX) : 0;
-        t->n_cpu_segments = (int)ws_json_integer(&at, "theta", 1, WS_RTA_SEGMENTS_MAX, false,
-                                                 t->n_segments + 1);
+        t->n_cpu_segments =
+            (int)ws_json_integer(&at, "theta", 1, WS_RTA_SEGMENTS_MAX, false, t->n_segments + 1);
         t->first_segment = n_segments;
         for (int k = 0; k < t->n_segments; k++, n_segments++) {
             struct ws_json_at item = ws_json_item(&segs, (size_t)k);
@@ -426,8 +423,8 @@ static void write_stgm(const struct ws_stgm_set *s, FILE *f)
     fprintf(f, "\"ncpu\": %d, \"nsm\": %d, \"unit\": \"us\", \"tasks\": [", s->n_cpus, s->n_sm);
     for (int i = 0; i < s->n_tasks; i++) {
         const struct ws_stgm_task *t = &s->tasks[i];
-        fprintf(f, "%s{\"id\": %d, \"prio\": %d, \"T\": %" PRId64, i ? ", " : "", i,
-                s->n_tasks - i, t->period);
+        fprintf(f, "%s{\"id\": %d, \"prio\": %d, \"T\": %" PRId64, i ? ", " : "", i, s->n_tasks - i,
+                t->period);
         if (t->deadline != t->period)
             fprintf(f, ", \"D\": %" PRId64, t->deadline);
         fprintf(f, ", \"C\": %" PRId64 ", \"theta\": %d, \"segs\": [", t->c, t->n_cpu_segments);

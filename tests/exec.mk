@@ -59,3 +59,7 @@ check_PROGRAMS += tests/unit/test_exec_stack
 tests_unit_test_exec_stack_SOURCES = tests/unit/test_exec_stack.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_stack_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_stack
+check_PROGRAMS += tests/unit/test_exec_access
+tests_unit_test_exec_access_SOURCES = tests/unit/test_exec_access.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
+tests_unit_test_exec_access_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_exec_access

@@ -3,6 +3,12 @@ check_PROGRAMS += tests/unit/test_policy_consolidate
 TESTS += tests/unit/test_policy_consolidate
 tests_unit_test_policy_consolidate_SOURCES = tests/unit/test_policy_consolidate.c
 tests_unit_test_policy_consolidate_LDADD = $(POLICY_LIBS) $(MODELS_LIBS) $(TEST_LDADD)
+
+check_PROGRAMS += tests/unit/test_policy_analysis
+TESTS += tests/unit/test_policy_analysis
+tests_unit_test_policy_analysis_SOURCES = tests/unit/test_policy_analysis.c
+tests_unit_test_policy_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+tests_unit_test_policy_analysis_LDADD = $(SIM_LIBS) $(TEST_LDADD)
 check_PROGRAMS += tests/unit/test_policy_sbeet
 TESTS += tests/unit/test_policy_sbeet
 tests_unit_test_policy_sbeet_SOURCES = tests/unit/test_policy_sbeet.c

@@ -88,8 +88,7 @@ static int run(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_
                bool busy, bool ref)
 {
     ws_rta_begin(s, w, ret);
-    struct lock k = {s,         0, busy, w->values, w->values + s->n_tasks,
-                     w->values + 2 * s->n_tasks};
+    struct lock k = {s, 0, busy, w->values, w->values + s->n_tasks, w->values + 2 * s->n_tasks};
     for (int x = 0; x < s->n_tasks; x++) {
         k.longest[x] = k.longest_gm[x] = 0;
         for (int j = 0; j < s->tasks[x].n_segments; j++) {

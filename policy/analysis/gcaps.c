@@ -82,8 +82,8 @@ int64_t ws_gcaps_bound(const struct ws_rta_set *s, struct ws_rta_work *w,
         if (h != i && !(h < i && ws_rta_local(s, h, i)))
             elsewhere(&g, h);
     }
-    int64_t own = t->c + t->g +
-                  s->epsilon * ((test->form == WS_GCAPS_SAFE ? 5 : 3) * t->n_segments + 1);
+    int64_t own =
+        t->c + t->g + s->epsilon * ((test->form == WS_GCAPS_SAFE ? 5 : 3) * t->n_segments + 1);
     return ws_rta_fixed_point(w, own, g.terms, g.n, ref ? t->period : t->deadline);
 }
 

@@ -75,8 +75,8 @@ static int run(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_
         return r;
     bool ref = form == WS_GCAPS_REF;
     struct assign a = {.s = s, .w = w, .left = w->order, .given = w->order + s->n_tasks};
-    a.test = (struct ws_gcaps_test){form, busy, ref ? WS_GCAPS_STALE : WS_GCAPS_DEADLINES, w->bound,
-                                    NULL, 0};
+    a.test = (struct ws_gcaps_test){form,     busy, ref ? WS_GCAPS_STALE : WS_GCAPS_DEADLINES,
+                                    w->bound, NULL, 0};
     while (a.n_left < s->n_tasks && !s->tasks[a.n_left].best_effort) {
         a.left[a.n_left] = a.n_left;
         a.n_left++;

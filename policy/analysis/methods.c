@@ -32,8 +32,8 @@ static const struct ws_rta_method methods[] = {
      false, ws_rta_gcaps_busy_safe, 0},
     {"gcaps_suspend_fix", "fix", "GCAPS Eqs., asking for GPU use by segments", true, false,
      ws_rta_gcaps_suspend_fix, 0},
-    {"gcaps_suspend_gprio_fix", "fix", "with GPU priorities; core order kept by construction",
-     true, false, ws_rta_gprio_suspend_fix, 0},
+    {"gcaps_suspend_gprio_fix", "fix", "with GPU priorities; core order kept by construction", true,
+     false, ws_rta_gprio_suspend_fix, 0},
     {"gcaps_suspend_gprio_ref", "ref", "with GPU priorities as released: GCAPS Figs. 8, 9", false,
      false, ws_rta_gprio_suspend_ref, 0},
     {"gcaps_suspend_gprio_safe", "safe", "with GPU priorities and waits for updates", true, false,
@@ -73,18 +73,12 @@ static const struct ws_rta_method methods[] = {
 };
 
 static const char *const aliases[][2] = {
-    {"fmlp_busy", "fmlp_busy_safe"},
-    {"fmlp_suspend", "fmlp_suspend_safe"},
-    {"gcaps_busy", "gcaps_busy_fix"},
-    {"gcaps_busy_gprio", "gcaps_busy_gprio_fix"},
-    {"gcaps_suspend", "gcaps_suspend_fix"},
-    {"gcaps_suspend_gprio", "gcaps_suspend_gprio_fix"},
-    {"mpcp_busy", "mpcp_busy_safe"},
-    {"mpcp_suspend", "mpcp_suspend_safe"},
-    {"stgm_busy", "stgm_busy_safe"},
-    {"stgm_suspend", "stgm_suspend_safe"},
-    {"tsg_rr_busy", "tsg_rr_busy_safe"},
-    {"tsg_rr_suspend", "tsg_rr_suspend_safe"},
+    {"fmlp_busy", "fmlp_busy_safe"},        {"fmlp_suspend", "fmlp_suspend_safe"},
+    {"gcaps_busy", "gcaps_busy_fix"},       {"gcaps_busy_gprio", "gcaps_busy_gprio_fix"},
+    {"gcaps_suspend", "gcaps_suspend_fix"}, {"gcaps_suspend_gprio", "gcaps_suspend_gprio_fix"},
+    {"mpcp_busy", "mpcp_busy_safe"},        {"mpcp_suspend", "mpcp_suspend_safe"},
+    {"stgm_busy", "stgm_busy_safe"},        {"stgm_suspend", "stgm_suspend_safe"},
+    {"tsg_rr_busy", "tsg_rr_busy_safe"},    {"tsg_rr_suspend", "tsg_rr_suspend_safe"},
 };
 
 const struct ws_rta_method *ws_rta_methods(size_t *ret_n)

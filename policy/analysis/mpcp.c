@@ -52,7 +52,8 @@ static int64_t safe_bound(const struct ws_rta_set *s, struct ws_rta_work *w, int
     int64_t own = t->c + t->g, below = 0;
     for (int h = 0; h < i && t->n_segments; h++)
         if (s->tasks[h].n_segments)
-            ws_rta_add(w->terms, &n, s->tasks[h].period, w->bound[h] - s->tasks[h].g, s->tasks[h].g);
+            ws_rta_add(w->terms, &n, s->tasks[h].period, w->bound[h] - s->tasks[h].g,
+                       s->tasks[h].g);
     for (int l = i + 1; l < s->n_tasks; l++)
         below = WS_MAX(below, longest(s, l, false));
     own += ws_rta_mul(t->n_segments, below);
@@ -85,11 +86,13 @@ struct ref {
     const struct ws_rta_set *s;
     struct ws_rta_work *w;
     int i;
-    const int64_t *above;       /* [i]: sum of the longest segments of all tasks above it */
-    const int64_t *lock_sum;    /* [h]: sum over its segments of how long each holds the lock */
-    struct ws_rta_request *below; /* segments of lower tasks by how long they hold the lock, longest first */
+    const int64_t *above;    /* [i]: sum of the longest segments of all tasks above it */
+    const int64_t *lock_sum; /* [h]: sum over its segments of how long each holds the lock */
+    struct ws_rta_request
+        *below; /* segments of lower tasks by how long they hold the lock, longest first */
     int n_below;
-    struct ws_rta_request *mates; /* Gm of core-mates not above the task, longest first within each */
+    struct ws_rta_request
+        *mates; /* Gm of core-mates not above the task, longest first within each */
     int n_mates;
     int64_t wait; /* b_i */
 };
@@ -211,7 +214,8 @@ static int ref(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_
         }
     }
     for (int i = 0; i < n_real_time; i++) {
-        struct ref r = {s, w, i, above, lock_sum, w->requests, 0, w->requests + s->n_segments, 0, 0};
+        struct ref r = {s, w, i, above, lock_sum, w->requests, 0, w->requests + s->n_segments,
+                        0, 0};
         if (!ws_rta_note(w, ret, i, ref_bound(&r, busy)))
             break;
     }

@@ -62,10 +62,10 @@ static int suspend(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_
                 int64_t x = t->c + t->gm;
                 ws_rta_add(w->terms, &n, t->period, (form == REF ? t->period : w->bound[h]) - x, x);
             }
-        if (!ws_rta_note(w, ret, i,
-                         ws_rta_fixed_point(w, own(s, form, i, n_users), w->terms, n,
-                                            form == REF ? s->tasks[i].period
-                                                        : s->tasks[i].deadline)))
+        if (!ws_rta_note(
+                w, ret, i,
+                ws_rta_fixed_point(w, own(s, form, i, n_users), w->terms, n,
+                                   form == REF ? s->tasks[i].period : s->tasks[i].deadline)))
             break;
     }
     return 0;
@@ -108,10 +108,10 @@ static int busy(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta
                 cost += t->g;
             ws_rta_add(w->terms, &n, t->period, 0, cost);
         }
-        if (!ws_rta_note(w, ret, i,
-                         ws_rta_fixed_point(w, own(s, form, i, n_users), w->terms, n,
-                                            form == REF ? s->tasks[i].period
-                                                        : s->tasks[i].deadline)))
+        if (!ws_rta_note(
+                w, ret, i,
+                ws_rta_fixed_point(w, own(s, form, i, n_users), w->terms, n,
+                                   form == REF ? s->tasks[i].period : s->tasks[i].deadline)))
             break;
     }
     return 0;

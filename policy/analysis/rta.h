@@ -25,7 +25,7 @@
 
 /* Limits of input that keep all sums within int64 (products saturate): checked by ws_rta_set_check(). */
 #define WS_RTA_TIME_MAX  (INT64_C(1) << 44)
-#define WS_RTA_STEPS_MAX (INT64_C(1) << 28)
+#define WS_RTA_STEPS_MAX (INT64_C(1) << 26)
 enum { WS_RTA_TASKS_MAX = 4096, WS_RTA_SEGMENTS_MAX = 64, WS_RTA_CPUS_MAX = 1024 };
 
 /* One GPU segment. */
@@ -43,8 +43,9 @@ struct ws_rta_task {
     int64_t gm, ge; /* sums over the segments */
     int cpu;
     bool best_effort;
-    int n_segments, first_segment;         /* into ws_rta_set.segments */
-    int n_cpu_segments, first_cpu_segment; /* into ws_rta_set.cpu_segments; analyses don't need them */
+    int n_segments, first_segment; /* into ws_rta_set.segments */
+    int n_cpu_segments,
+        first_cpu_segment; /* into ws_rta_set.cpu_segments; analyses don't need them */
 };
 
 struct ws_rta_set {
@@ -62,10 +63,12 @@ struct ws_rta_set {
 const char *ws_rta_set_check(const struct ws_rta_set *s, int *ret_task);
 
 struct ws_rta_result {
-    bool ok;         /* all real-time tasks meet their deadlines */
-    bool gave_up;    /* too many steps; ok is false */
-    int64_t *bound;  /* [n_tasks]: > 0 bound; -1: the first that misses; 0: not analysed (best effort, or after it) */
-    int *gpu_priority; /* [n_tasks], larger is higher, 0 best effort; NULL: as the CPU's, or none found */
+    bool ok;      /* all real-time tasks meet their deadlines */
+    bool gave_up; /* too many steps; ok is false */
+    int64_t *
+        bound; /* [n_tasks]: > 0 bound; -1: the first that misses; 0: not analysed (best effort, or after it) */
+    int *
+        gpu_priority; /* [n_tasks], larger is higher, 0 best effort; NULL: as the CPU's, or none found */
 };
 
 /* Space for one thread; grows with the largest set seen. */
@@ -85,11 +88,11 @@ void ws_rta_work_deinit(struct ws_rta_work *w);
 
 /* One way of analysing. */
 struct ws_rta_method {
-    const char *name;    /* "gcaps_busy_ref" */
-    const char *form;    /* "ref", "fix", "safe", "lit" */
-    const char *gives;   /* which bound or figure */
-    bool is_bound;       /* nothing exceeded it in our simulations, where its assumptions hold */
-    bool stgm;           /* wants a ws_stgm_set: stgm.h */
+    const char *name;  /* "gcaps_busy_ref" */
+    const char *form;  /* "ref", "fix", "safe", "lit" */
+    const char *gives; /* which bound or figure */
+    bool is_bound;     /* nothing exceeded it in our simulations, where its assumptions hold */
+    bool stgm;         /* wants a ws_stgm_set: stgm.h */
     /* NULL for stgm. @s has passed ws_rta_set_check(). Results lie in @w until its next use. Return: 0 or -ENOMEM. */
     int (*run)(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_result *ret);
     int variant; /* for stgm: enum ws_stgm_mode | form */

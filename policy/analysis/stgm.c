@@ -28,12 +28,12 @@
 
 /* Of one task, for its present number of SMs. */
 struct ws_stgm_load {
-    int64_t g, gm;              /* sums over segments */
+    int64_t g, gm;               /* sums over segments */
     int64_t copy, kernel, whole; /* M, E, A */
-    int64_t both;               /* longest hd + dh */
-    int64_t wait_copy;          /* for one copy: sum of others' M */
-    int64_t wait_kernel;        /* for one kernel */
-    int64_t on_cpu;             /* utilisation's numerator */
+    int64_t both;                /* longest hd + dh */
+    int64_t wait_copy;           /* for one copy: sum of others' M */
+    int64_t wait_kernel;         /* for one kernel */
+    int64_t on_cpu;              /* utilisation's numerator */
 };
 
 /* Loads of cores are shares of 2^60: rounded down, the same for the same tasks in any order. */
@@ -213,8 +213,7 @@ static bool core_passes(const struct core *c)
             ws_rta_add(w->rta.terms, &n, t->period, 0, x);
         }
         int64_t own = c->s->tasks[i].c + w->loads[i].g + gpu_blocking(c, i) + core_blocking(c, i);
-        w->trial[i] =
-            ws_rta_fixed_point(&w->rta, own, w->rta.terms, n, c->s->tasks[i].deadline);
+        w->trial[i] = ws_rta_fixed_point(&w->rta, own, w->rta.terms, n, c->s->tasks[i].deadline);
         if (w->trial[i] < 0)
             return false;
     }
@@ -307,8 +306,8 @@ static bool widen(const struct ws_stgm_set *s, struct ws_stgm_work *w)
         if (!w->n_sms[i] || w->n_sms[i] >= s->n_sm)
             continue;
         int64_t gain = kernels_time(s, i, w->n_sms[i]) - kernels_time(s, i, w->n_sms[i] + 1);
-        if (best < 0 || (__int128)gain * s->tasks[best].period >
-                            (__int128)best_gain * s->tasks[i].period) {
+        if (best < 0 ||
+            (__int128)gain * s->tasks[best].period > (__int128)best_gain * s->tasks[i].period) {
             best = i;
             best_gain = gain;
         }
@@ -324,8 +323,8 @@ void ws_stgm_allocate(const struct ws_stgm_set *s, int variant, struct ws_stgm_w
 {
     for (int i = 0; i < s->n_tasks; i++)
         w->n_sms[i] = s->tasks[i].n_segments > 0;
-    *ret = (struct ws_stgm_result){.n_sms = w->n_sms, .sms = w->sms, .cpu = w->cpu,
-                                   .bound = w->bound};
+    *ret =
+        (struct ws_stgm_result){.n_sms = w->n_sms, .sms = w->sms, .cpu = w->cpu, .bound = w->bound};
     w->rta.steps = WS_RTA_STEPS_MAX;
     do {
         ret->rounds++;

@@ -15,9 +15,9 @@
 #include "policy/analysis/rta.h"
 
 struct ws_stgm_segment {
-    int64_t hd, dh;  /* copies in and out, with what the CPU does around them */
-    int kernel;      /* row of ws_stgm_set.kernels */
-    int profile;     /* of the caller; analyses don't look */
+    int64_t hd, dh; /* copies in and out, with what the CPU does around them */
+    int kernel;     /* row of ws_stgm_set.kernels */
+    int profile;    /* of the caller; analyses don't look */
 };
 
 /* Its place in the set is its priority: the first is highest. */

@@ -13,6 +13,10 @@ run() { # run WANTED-STATUS PATTERN ARGUMENTS…
     grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "coverage $*: no '$pattern'"; }
     ok "coverage $*"
 }
+if [ -x "$cuda/nv/coopgroups_static" ]; then
+    run 0 '_Z8sum_gridPKiPxi *no *no *no *yes *no *line [0-9]*: %envreg' --rewrites "$cuda/nv/coopgroups_static"
+    run 0 '"persistent": *true' --json --rewrites "$cuda/nv/saxpy_static"
+fi
 run 2 'coverage of what'
 run 0 'usage: wattshare coverage' --help
 run 2 frob --frob x

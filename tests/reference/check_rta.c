@@ -58,7 +58,8 @@ static void compare_bounds(struct ws_check *c, const char *text, const struct ws
         double ours = (double)r->bound[i];
         if (r->bound[i] > 0)
             ours /= (double)s->unit_per_ms;
-        ws_check_number(c, ws_rta_where("%s.R[%zu]", text, i), ours, ws_json_value(&at, -1, 1e12), 1e-6, 0);
+        ws_check_number(c, ws_rta_where("%s.R[%zu]", text, i), ours, ws_json_value(&at, -1, 1e12),
+                        1e-6, 0);
     }
 }
 
@@ -66,10 +67,12 @@ static void compare_priorities(struct ws_check *c, const char *text, const struc
                                const struct ws_rta_result *r, const struct ws_json_at *ref)
 {
     struct ws_json_at given = ws_json_get(ref, "gprio", true);
-    ws_check_bool(c, ws_rta_where("%s.gprio there", text), r->gpu_priority != NULL, given.o != NULL);
+    ws_check_bool(c, ws_rta_where("%s.gprio there", text), r->gpu_priority != NULL,
+                  given.o != NULL);
     if (!given.o || !r->gpu_priority)
         return;
-    for (size_t i = 0; i < ws_json_length(&given, WS_RTA_TASKS_MAX) && i < (size_t)s->n_tasks; i++) {
+    for (size_t i = 0; i < ws_json_length(&given, WS_RTA_TASKS_MAX) && i < (size_t)s->n_tasks;
+         i++) {
         struct ws_json_at at = ws_json_item(&given, i);
         ws_check_integer(c, ws_rta_where("%s.gprio[%zu]", text, i), r->gpu_priority[i],
                          ws_json_integer_value(&at, 0, WS_RTA_TASKS_MAX));
@@ -344,3 +347,46 @@ static void check_case_study(struct ws_check *c)
 
 const struct ws_check_kind ws_check_kind_gcaps_case_study = {"GCAPS case study", match_case_study,
                                                              check_case_study};
+
+/* ---- kernels of STGM by number of SMs ---- */
+
+static bool match_profiles(const char *head, struct ws_json_line *first)
+{
+    if (!ws_rta_first_has(first, (const char *const[]){"rule", NULL}))
+        return false;
+    struct ws_json_at root = ws_json_root(first), rule = ws_json_get(&root, "rule", false);
+    return ws_json_has(&rule, "backprop");
+}
+
+static void check_profiles(struct ws_check *c)
+{
+    struct ws_json_line l;
+    if (ws_json_file(c->path, &l)) {
+        ws_check_fail(c, "can't be read");
+        return;
+    }
+    struct ws_json_at root = ws_json_root(&l), rule = ws_json_get(&root, "rule", false);
+    json_object_object_foreach(rule.o, name, value)
+    {
+        (void)value;
+        struct ws_json_at at = ws_json_get(&rule, name, false);
+        double s = ws_json_number(&at, "s", 0, 1, NAN),
+               cap = ws_json_number(&at, "cap", 1, 256, NAN);
+        int profile = ws_stgm_profile_find(name);
+        if (profile < 0) {
+            ws_check_fail(c, "no kernel %s", name);
+            continue;
+        }
+        for (int k = 1; k <= 13;
+             k++) /* rint() takes halves to the even neighbour, as the README's round() */
+            ws_check_integer(c, ws_rta_where("%s on %d SMs", name, k),
+                             ws_stgm_profile_share(profile, k),
+                             (int64_t)rint(10000 * (s + (1 - s) / fmin(k, cap))));
+    }
+    if (!ws_json_line_report(&l, stderr, "check"))
+        c->failed = true;
+    ws_json_line_deinit(&l);
+}
+
+const struct ws_check_kind ws_check_kind_stgm_profiles = {"kernels by number of SMs",
+                                                          match_profiles, check_profiles};

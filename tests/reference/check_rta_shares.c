@@ -90,8 +90,8 @@ static void keep_set(struct ws_check *c, struct ws_json_line *l, void *arg)
     s->x[s->n++] = x;
 }
 
-static void summary_cell(struct ws_check *c, struct tally *t, const struct sets *sets, int per_point,
-                         double percent)
+static void summary_cell(struct ws_check *c, struct tally *t, const struct sets *sets,
+                         int per_point, double percent)
 {
     t->n = t->n_ok = 0;
     for (size_t i = 0; i < sets->n; i++) {
@@ -216,8 +216,8 @@ static int own_shares(const char *axis, double x, const struct ws_rta_method *co
 }
 
 /* @n_sets: how many the reference drew. */
-static void compare_share(struct ws_check *c, const char *where, int n_ok, double percent, int n_sets,
-                          double margin)
+static void compare_share(struct ws_check *c, const char *where, int n_ok, double percent,
+                          int n_sets, double margin)
 {
     double ours = 100.0 * n_ok / OWN_SETS;
     double p = (n_ok + percent / 100 * n_sets + 1) / (OWN_SETS + n_sets + 2);
@@ -287,8 +287,8 @@ const struct ws_check_kind ws_check_kind_gcaps_percent = {"GCAPS schedulable sha
 
 static bool match_fig8(const char *head, struct ws_json_line *first)
 {
-    return ws_rta_first_has(first,
-                            (const char *const[]){"a_num_tasks", "b_util_per_cpu", "c_num_cpus", NULL});
+    return ws_rta_first_has(
+        first, (const char *const[]){"a_num_tasks", "b_util_per_cpu", "c_num_cpus", NULL});
 }
 
 /* The axes of panels e and f are labelled wrongly: they were run with half the ratio, and with 0.1 less. */

@@ -443,6 +443,11 @@ static void damaged_bytes(void **state)
         tried++;
         assert_int_equal(pwrite(fd, &byte, 1, at), 1);
     }
+    /* a free page that isn't there: only the check of the whole file tells */
+    assert_int_equal(pwrite(fd, "\1", 1, 39), 1);
+    struct ws_store *none = NULL;
+    assert_int_equal(ws_store_open(&none, x->path, WS_STORE_READ, NULL), WS_STORE_E_FORMAT);
+    assert_int_equal(pwrite(fd, "", 1, 39), 1);
     for (off_t keep = 0; keep < size; keep += 1000) { /* cut short */
         assert_int_equal(ftruncate(fd, size - keep), 0);
         struct ws_store *s = NULL;
@@ -500,6 +505,46 @@ static void readers_and_a_writer(void **state)
     }
 }
 
+/* Two processes that learn at the same time: no run is lost. */
+static void two_writers(void **state)
+{
+    struct fixture *x = *state;
+    open_for(x, WS_STORE_WRITE);
+    assert_int_equal(ws_profile_key_set(&x->p.key, "aa", "t400", ""), 0);
+    assert_int_equal(ws_store_put(x->s, &x->p), 0);
+    x->s = ws_store_close(x->s);
+    pid_t writers[2];
+    for (int i = 0; i < 2; i++) {
+        writers[i] = fork();
+        if (writers[i] == 0) {
+            struct ws_store *s = NULL;
+            if (ws_store_open(&s, x->path, WS_STORE_WRITE, NULL))
+                _exit(1);
+            for (int k = 0; k < 20; k++) {
+                struct ws_profile p;
+                if (ws_store_begin(s) || ws_store_get(s, &x->p.key, &p))
+                    _exit(3);
+                usleep(2000); /* so that both are here at once, if that can be */
+                if (ws_profile_add_run(&p, 4, 1 + i, NAN) || ws_store_put(s, &p) ||
+                    ws_store_commit(s, true))
+                    _exit(2);
+                ws_profile_deinit(&p);
+            }
+            ws_store_close(s);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        int status;
+        assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    open_for(x, WS_STORE_READ);
+    assert_int_equal(ws_store_get(x->s, &x->p.key, &x->q), 0);
+    assert_int_equal(x->q.points[0].n_runs, 40);
+    assert_true(fabs(x->q.points[0].time_mean_ms - 1.5) < 1e-12);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -507,7 +552,7 @@ int main(void)
         T(comes_back),    T(replaced_and_removed), T(transactions),
         T(runs_add_up),   T(errors_are_learnt),    T(csv_round_trip),
         T(csv_bad_lines), T(csv_refused_files),    T(bad_files),
-        T(damaged_bytes), T(readers_and_a_writer),
+        T(damaged_bytes), T(readers_and_a_writer), T(two_writers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

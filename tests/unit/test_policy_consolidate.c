@@ -237,7 +237,9 @@ static void scenarios(void **state)
     assert_int_equal(n_of(w, WS_DECIDE_FUSE), 0);
     assert_int_equal(n_of(w, WS_DECIDE_START), 1);
     assert_int_equal(n_of(w, WS_DECIDE_WAIT), 1);
+    assert_non_null(strstr(w->d.v[0].why, "alone on the GPU: GPU 7.03e+06 mJ"));
     assert_non_null(strstr(w->d.v[0].why, "2 together"));
+    assert_non_null(strstr(w->d.v[1].why, "alone on the GPU when it is free"));
 }
 
 static void scenario2_is_merged(void **state)
@@ -276,6 +278,7 @@ static void cpu_when_it_is_cheaper(void **state)
     assert_true(w->d.v[0].energy == 7200 * 419.0);
     assert_int_equal(w->d.v[1].kind, WS_DECIDE_START);
     assert_non_null(strstr(w->d.v[0].why, "no template"));
+    assert_int_equal(w->d.v[0].gpu, -1);
     /* the CPU takes less than any launch: rejected, both leave, and the GPU stays free */
     w->template.n_tasks = 2;
     w->tasks[m].cpu_mj = w->tasks[e].cpu_mj = 1;

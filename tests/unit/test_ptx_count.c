@@ -222,6 +222,10 @@ static void loops(void **state)
          "mov.u32 %r9, 0; $L: bar.sync 0; add.s32 %r9, %r9, 4; setp.eq.s32 %p0, %r9, 64; @%p0 bra "
          "$E; bra $L; $E:",
          16, 0},
+        {"leaves when above",
+         "mov.u32 %r9, 0; $L: bar.sync 0; add.s32 %r9, %r9, 1; setp.gt.s32 %p0, %r9, 10; @%p0 bra "
+         "$E; bra $L; $E:",
+         11, 0},
         {"downwards",
          "mov.u32 %r9, 32; $L: bar.sync 0; add.s32 %r9, %r9, -1; setp.gt.s32 %p0, %r9, 0; @%p0 bra "
          "$L;",
@@ -369,6 +373,13 @@ static void hashes(void **state)
     snprintf(text, sizeof(text), HEAD ".func f() { bar.sync 1; ret; }\n%s", call);
     hash_of(*state, text, g);
     assert_string_not_equal(h, g);
+    static const char f[] = ".func f() { bar.sync 0; ret; }\n", g2[] = ".func g() { trap; }\n",
+                      both[] = ".entry k() { call f; call g; ret; }\n";
+    snprintf(text, sizeof(text), "%s%s%s%s", HEAD, f, g2, both);
+    hash_of(*state, text, h);
+    snprintf(text, sizeof(text), "%s%s%s%s", HEAD, g2, f, both);
+    hash_of(*state, text, g);
+    assert_string_equal(h, g);
     /* a table's size counts, its contents don't */
     hash_of(*state,
             HEAD ".global .align 4 .u32 t[4] = {1, 2, 3, 4};\n" BODY("ld.global.u32 %r1, [t];"), h);
