@@ -61,7 +61,7 @@ int ws_dvfs_interval_check(const struct ws_dvfs_interval *iv, char *ret_error, s
     if (!(iv->v_min <= iv->v_max))
         return refuse(BAD, ret_error, n, "V_MIN: %g is above V_MAX, %g", iv->v_min, iv->v_max);
     if (!(iv->fc_min > 0))
-        return refuse(BAD, ret_error, n, "FC_MIN: %g; a core clock above 0 is wanted", iv->fc_min,
+        return refuse(BAD, ret_error, n, "FC_MIN: %g; a core clock above %g is wanted", iv->fc_min,
                       0);
     if (!(iv->fc_min <= ws_dvfs_g1(iv->v_max)))
         return refuse(
@@ -121,8 +121,11 @@ int ws_dvfs_task_check(const struct ws_dvfs_task *task, char *ret_error, size_t 
                          rows[i].v, rows[i].max == 1 ? " to 1" : "");
             return WS_DVFS_E_TASK;
         }
-    if (!(task->t0 + task->d > 0))
-        return refuse(WS_DVFS_E_TASK, ret_error, n, "t0 + D: the task takes no time", 0, 0);
+    if (!(task->t0 + task->d > 0)) {
+        if (n)
+            snprintf(ret_error, n, "t0 + D: the task takes no time");
+        return WS_DVFS_E_TASK;
+    }
     return 0;
 }
 

@@ -27,7 +27,7 @@ static bool solve_set(const struct ws_nnls *q, unsigned set, double penalty,
                       long double w[WS_NNLS_N])
 {
     long double l[WS_NNLS_N][WS_NNLS_N], z[WS_NNLS_N];
-    int at[WS_NNLS_N], n = 0;
+    int at[WS_NNLS_N] = {0}, n = 0;
     for (int i = 0; i < WS_NNLS_N; i++) {
         w[i] = 0;
         if (set >> i & 1)
