@@ -127,8 +127,10 @@ static void complain(struct ws_diags *diags)
                      diags->v[i].file ? ": " : "", diags->v[i].text ? diags->v[i].text : "");
 }
 
+#define USAGE "usage: wattshare coverage [--json] [--all] [--rewrites] [--sm N] PROGRAM…"
+
 struct options {
-    bool json, all, rewrites;
+    bool json, all, rewrites, help;
     uint32_t sm;
 };
 
@@ -171,6 +173,7 @@ static int parse(int argc, char **argv, struct options *o)
                                             {"all", no_argument, NULL, 'a'},
                                             {"rewrites", no_argument, NULL, 'r'},
                                             {"sm", required_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
                                             {0}};
     char *end;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -187,14 +190,16 @@ static int parse(int argc, char **argv, struct options *o)
                 return WS_EXIT_USAGE;
             }
             o->sm = (uint32_t)sm;
+        } else if (c == 'h') {
+            puts(USAGE);
+            o->help = true;
+            return 0;
         } else {
             return WS_EXIT_USAGE;
         }
     }
     if (optind == argc) {
-        ws_cli_error(
-            "coverage of what? usage: wattshare coverage [--json] [--all] [--rewrites] [--sm N] "
-            "PROGRAM…");
+        ws_cli_error("coverage of what? " USAGE);
         return WS_EXIT_USAGE;
     }
     return 0;
@@ -204,7 +209,7 @@ int ws_cli_coverage(int argc, char **argv)
 {
     struct options o = {.sm = DEFAULT_SM};
     int worst = parse(argc, argv, &o);
-    if (worst)
+    if (worst || o.help)
         return worst;
     struct json_object *list = json_object_new_array();
     for (int i = optind; i < argc; i++) {

@@ -128,7 +128,10 @@ static int read_cubin(struct ws_cover_code *k, const char *object, const void *d
     }
     for (uint32_t i = 0; i < e.n_sections; i++) {
         const char *name = ws_elf_section_name(&e, &e.sections[i]);
-        if (!name || strncmp(name, ".text.", 6) || !name[6])
+        char bank[1024]; /* of parameters: functions that kernels call have none */
+        if (!name || strncmp(name, ".text.", 6) || !name[6] ||
+            snprintf(bank, sizeof bank, ".nv.constant0.%s", name + 6) < 0 ||
+            (strlen(name + 6) < sizeof bank - 16 && !ws_elf_section(&e, bank)))
             continue;
         int r = note_machine_kernel(k, object, name + 6,
                                     (((const Elf64_Ehdr *)data)->e_flags >> 8) & 0xff);

@@ -16,9 +16,15 @@
 #define DEFAULT_GPUS        "rtx3070@24,t400"
 #define DEFAULT_DURATION_MS 15000
 
+/* Those that share out SMs of several GPUs. Run lists and clusters have simulators of their own. */
 static bool knows(const char *policy)
 {
-    return ws_policy_find(policy) != NULL;
+    static const char *const others[] = {"consolidate", "fifo", "stgm"};
+    const struct ws_policy_ops *ops = ws_policy_find(policy);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(others); i++)
+        if (!strcmp(others[i], policy))
+            return ops != NULL;
+    return ops && ws_sbeet_is(ops);
 }
 
 static void add_count(struct json_object *o, const char *key, uint64_t v)

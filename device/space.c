@@ -24,7 +24,10 @@
 #include "device/heap.h"
 
 /* Outside the addresses that any host or device allocation can have. */
-#define HEAP_VA            (UINT64_C(0x7e) << 48)
+#define HEAP_VA (UINT64_C(0x7e) << 48)
+/* Before each block, nobody's: NVIDIA's heap has its own books there, so nvcc's code for new[] of some classes, which writes its
+ * count before the block, meets neither a fault nor a neighbour. */
+#define HEAP_BEFORE_BYTES  16
 #define HEAP_DEFAULT_BYTES (UINT64_C(8) << 20)
 
 struct slot { /* atomics: read by any thread; the rest: under lock */
@@ -533,11 +536,15 @@ uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes)
 {
     struct ws_heap *h = LOAD(s->heap);
     uint64_t offset;
-    return h && ws_heap_take(h, bytes, &offset) ? HEAP_VA + offset : 0;
+    return h && bytes <= UINT64_MAX - HEAP_BEFORE_BYTES &&
+                   ws_heap_take(h, bytes + HEAP_BEFORE_BYTES, &offset)
+               ? HEAP_VA + offset + HEAP_BEFORE_BYTES
+               : 0;
 }
 
 bool ws_space_heap_give(const struct ws_space *s, uint64_t va)
 {
     struct ws_heap *h = LOAD(s->heap);
-    return h && va >= HEAP_VA && ws_heap_give(h, va - HEAP_VA);
+    return h && va >= HEAP_VA + HEAP_BEFORE_BYTES &&
+           ws_heap_give(h, va - HEAP_VA - HEAP_BEFORE_BYTES);
 }

@@ -125,7 +125,8 @@ struct found ws_dlsym_choose(void *handle, const char *name)
     struct found f = {NULL, NULL};
     pthread_once(&once, find_real);
     f.target = real_dlsym ? (void *)real_dlsym : (void *)no_symbol;
-    if (name && real_dlsym && !strncmp(name, "nv", 2) && handle != RTLD_NEXT)
+    if (name && real_dlsym && handle != RTLD_NEXT &&
+        (!strncmp(name, "nv", 2) || !strncmp(name, "__nvJitLink", strlen("__nvJitLink"))))
         f.value = ws_compiler_stand_in(handle, name, real_dlsym(handle, name));
     return f;
 }

@@ -7,7 +7,8 @@
  * The handles are the library's; beside them stands what we keep. An input may be what we gave for machine code earlier: PTX is
  * handed on as PTX; a container the library can't read, so from then on only we link.
  *
- * The header's inline functions call names with the version (__nvJitLinkCreate_13_0), dlsym() is asked for those without. */
+ * Each toolkit's header has inline functions that call names with its version (__nvJitLinkCreate_13_0), and its library has
+ * those of the toolkits before it; dlsym() is asked for names without. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,4 +232,17 @@ static int image(const char *own, const char *ptx, void *handle, void *out)
         return image(#p "nvJitLinkGetLinkedCubin" #s, #p "nvJitLinkGetLinkedPtx" #s, handle, out); \
     }
 VARIANT(, )
+VARIANT(__, _12_0)
+VARIANT(__, _12_1)
+VARIANT(__, _12_2)
+VARIANT(__, _12_3)
+VARIANT(__, _12_4)
+VARIANT(__, _12_5)
+VARIANT(__, _12_6)
+VARIANT(__, _12_7)
+VARIANT(__, _12_8)
+VARIANT(__, _12_9)
 VARIANT(__, _13_0)
+VARIANT(__, _13_1)
+VARIANT(__, _13_2)
+VARIANT(__, _13_3)

@@ -16,7 +16,6 @@
 #include "config.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,14 +41,10 @@ double ws_dvfs_g1_inverse(double fc)
     return fc <= 0.5 ? V_FLOOR : 0.5 + 2 * (fc - 0.5) * (fc - 0.5);
 }
 
-WS_PRINTF(4, 5)
-static int refuse(int r, char *ret_error, size_t bytes, const char *fmt, ...)
+static int refuse(int r, char *ret_error, size_t bytes, const char *fmt, double a, double b)
 {
-    va_list ap;
-    va_start(ap, fmt);
     if (bytes)
-        vsnprintf(ret_error, bytes, fmt, ap);
-    va_end(ap);
+        snprintf(ret_error, bytes, fmt, a, b);
     return r;
 }
 
@@ -66,14 +61,16 @@ int ws_dvfs_interval_check(const struct ws_dvfs_interval *iv, char *ret_error, s
     if (!(iv->v_min <= iv->v_max))
         return refuse(BAD, ret_error, n, "V_MIN: %g is above V_MAX, %g", iv->v_min, iv->v_max);
     if (!(iv->fc_min > 0))
-        return refuse(BAD, ret_error, n, "FC_MIN: %g; a core clock above 0 is wanted", iv->fc_min);
+        return refuse(BAD, ret_error, n, "FC_MIN: %g; a core clock above %g is wanted", iv->fc_min,
+                      0);
     if (!(iv->fc_min <= ws_dvfs_g1(iv->v_max)))
         return refuse(
             BAD, ret_error, n,
             "FC_MIN: %g is above g1(V_MAX) = %.6g, the highest stable core clock of the interval",
             iv->fc_min, ws_dvfs_g1(iv->v_max));
     if (!(iv->fm_min > 0))
-        return refuse(BAD, ret_error, n, "FM_MIN: %g; a memory clock above 0 is wanted", iv->fm_min);
+        return refuse(BAD, ret_error, n, "FM_MIN: %g; a memory clock above 0 is wanted", iv->fm_min,
+                      0);
     if (!(iv->fm_min <= iv->fm_max && iv->fm_max < INFINITY))
         return refuse(BAD, ret_error, n, "FM_MIN: %g is above FM_MAX, %g", iv->fm_min, iv->fm_max);
     return 0;
@@ -124,8 +121,11 @@ int ws_dvfs_task_check(const struct ws_dvfs_task *task, char *ret_error, size_t 
                          rows[i].v, rows[i].max == 1 ? " to 1" : "");
             return WS_DVFS_E_TASK;
         }
-    if (!(task->t0 + task->d > 0))
-        return refuse(WS_DVFS_E_TASK, ret_error, n, "t0 + D: the task takes no time");
+    if (!(task->t0 + task->d > 0)) {
+        if (n)
+            snprintf(ret_error, n, "t0 + D: the task takes no time");
+        return WS_DVFS_E_TASK;
+    }
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "policy/policy.h"
 
 struct ws_policy {
@@ -30,7 +31,7 @@ static int make_fifo(struct ws_policy **ret, const char *const *options, char *r
         snprintf(ret_error, error_bytes, "order=%s: arrival or priority is wanted", order);
         return WS_POLICY_E_OPTION;
     }
-    struct ws_policy *p = calloc(1, sizeof(*p));
+    struct ws_policy *p = ws_alloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
     p->by_priority = !strcmp(order, "priority");

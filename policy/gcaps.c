@@ -204,7 +204,7 @@ static int make(struct ws_policy **ret, enum ws_runlist_form form, const char *c
     int r = ws_policy_options_check(NULL, options, ret_error, error_bytes);
     if (r)
         return r;
-    struct ws_policy *p = calloc(1, sizeof(*p));
+    struct ws_policy *p = ws_alloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
     p->form = form;

@@ -43,7 +43,7 @@ static int make_rr(struct ws_policy **ret, const char *const *options, char *ret
                                     error_bytes);
     if (r)
         return r;
-    struct ws_policy *p = calloc(1, sizeof(*p));
+    struct ws_policy *p = ws_alloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
     p->slice = slice;
@@ -65,7 +65,7 @@ static int prepare_rr(struct ws_policy *p, const struct ws_policy_system *system
 {
     (void)ret_error, (void)error_bytes;
     free(p->turns);
-    p->turns = calloc(system->n_gpus > 0 ? (size_t)system->n_gpus : 1, sizeof(*p->turns));
+    p->turns = ws_alloc_array(system->n_gpus > 0 ? (size_t)system->n_gpus : 1, sizeof(*p->turns));
     p->n_turns = p->turns ? system->n_gpus : 0;
     return p->turns ? 0 : -ENOMEM;
 }

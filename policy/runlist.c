@@ -15,12 +15,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "policy/runlist.h"
 
 int ws_runlist_init(struct ws_runlist *l, enum ws_runlist_form form, int n_tasks)
 {
     *l = (struct ws_runlist){.form = form, .n_tasks = n_tasks};
-    l->tasks = calloc(n_tasks > 0 ? (size_t)n_tasks : 1, sizeof(*l->tasks));
+    l->tasks = ws_alloc_array(n_tasks > 0 ? (size_t)n_tasks : 1, sizeof(*l->tasks));
     return l->tasks ? 0 : -ENOMEM;
 }
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "policy/policy.h"
 
 static int make_stgm(struct ws_policy **ret, const char *const *options, char *ret_error,
@@ -23,7 +24,7 @@ static int make_stgm(struct ws_policy **ret, const char *const *options, char *r
     int r = ws_policy_options_check(NULL, options, ret_error, error_bytes);
     if (r)
         return r;
-    *ret = calloc(1, 1); /* nothing to remember */
+    *ret = ws_alloc(1); /* nothing to remember */
     return *ret ? 0 : -ENOMEM;
 }
 

@@ -699,6 +699,10 @@ int ws_machine_run(struct ws_machine_result *ret, const struct ws_policy_system 
     *ret = (struct ws_machine_result){0};
     struct machine m = {.sys = system, .ops = ops, .policy = policy, .o = options, .res = ret};
     int r = init(&m);
+    if (!r && ops->once) {
+        snprintf(ret->error, sizeof(ret->error), "%s must be told each event by itself", ops->name);
+        r = WS_MACHINE_E_POLICY;
+    }
     if (!r)
         r = ticks(&m) ? run_ticks(&m) : run_events(&m);
     free(m.jobs);

@@ -68,6 +68,7 @@ void ws_machine_result_deinit(struct ws_machine_result *r);
 enum { _WS_MACHINE_OK, WS_MACHINE_E_POLICY /* a decision that can't be carried out */ };
 /**
  * ws_machine_run() - run @policy, already prepared for @system, from 0 to the end of the duration
+ * What happens at one time is one event to the policy: those that want each by itself (ops->once) are refused.
  * @ret: deinit with ws_machine_result_deinit(), whatever is returned
  * Return: 0, WS_MACHINE_E_POLICY with ret->error, or negative.
  */

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "policy/policy.h"
 #include "sim/random.h"
 #include "sim/rtsim.h"
@@ -116,7 +117,7 @@ enum { LOCK_FREE = -1, LOCK_DAEMON = -2 };
 int ws_rtsim_set_init(struct ws_rtsim_set *s, int n_tasks)
 {
     *s = (struct ws_rtsim_set){.n_tasks = n_tasks, .n_cores = 1, .n_sms = 1, .per_ms = 1000};
-    s->tasks = calloc(n_tasks > 0 ? (size_t)n_tasks : 1, sizeof(*s->tasks));
+    s->tasks = ws_alloc_array(n_tasks > 0 ? (size_t)n_tasks : 1, sizeof(*s->tasks));
     if (!s->tasks) {
         s->n_tasks = 0;
         return -ENOMEM;
@@ -130,8 +131,8 @@ int ws_rtsim_set_segments(struct ws_rtsim_set *s, int i, int n)
     free(t->cpu);
     free(t->segments);
     t->n_segments = 0;
-    t->cpu = calloc((size_t)n + 1, sizeof(*t->cpu));
-    t->segments = calloc((size_t)n + 1, sizeof(*t->segments));
+    t->cpu = ws_alloc_array((size_t)n + 1, sizeof(*t->cpu));
+    t->segments = ws_alloc_array((size_t)n + 1, sizeof(*t->segments));
     if (!t->cpu || !t->segments)
         return -ENOMEM;
     t->n_segments = n;
@@ -258,15 +259,22 @@ static void add(struct actor *a, enum step_kind kind, int segment, int64_t lengt
     a->steps[a->n_steps++] = (struct step){kind, segment, length};
 }
 
+/* A copy of nothing, or a kernel that takes no time, is no request. */
+static void add_request(struct actor *a, enum step_kind kind, int segment, int64_t length)
+{
+    if (length > 0)
+        add(a, kind, segment, length);
+}
+
 static void add_segment(const struct ws_rtsim *rt, struct actor *a, int k,
                         const struct ws_rtsim_segment *g)
 {
     switch (rt->config.policy) {
     case WS_RTSIM_STGM:
         add(a, STEP_BOOST, k, 0);
-        add(a, STEP_COPY_IN, k, g->before);
-        add(a, STEP_GPU, k, g->kernel);
-        add(a, STEP_COPY_OUT, k, g->after);
+        add_request(a, STEP_COPY_IN, k, g->before);
+        add_request(a, STEP_GPU, k, g->kernel);
+        add_request(a, STEP_COPY_OUT, k, g->after);
         add(a, STEP_UNBOOST, k, 0);
         return;
     case WS_RTSIM_MPCP:
@@ -302,7 +310,7 @@ static int make_program(struct ws_rtsim *rt, int i)
 {
     const struct ws_rtsim_task *t = &rt->set->tasks[i];
     struct actor *a = &rt->actors[i];
-    a->steps = calloc((size_t)t->n_segments * 6 + 2, sizeof(*a->steps));
+    a->steps = ws_alloc_array((size_t)t->n_segments * 6 + 2, sizeof(*a->steps));
     if (!a->steps)
         return -ENOMEM;
     for (int k = 0; k <= t->n_segments; k++) {
@@ -387,21 +395,21 @@ int ws_rtsim_new(struct ws_rtsim **ret, const struct ws_rtsim_set *set,
     char why[128];
     if (ws_rtsim_check(set, why, sizeof(why)))
         return -EINVAL;
-    struct ws_rtsim *rt = calloc(1, sizeof(*rt));
+    struct ws_rtsim *rt = ws_alloc(sizeof(*rt));
     if (!rt)
         return -ENOMEM;
     size_t n = (size_t)set->n_tasks;
     rt->set = set;
     rt->config = *config;
-    rt->actors = calloc(n, sizeof(*rt->actors));
-    rt->cores = calloc((size_t)set->n_cores, sizeof(*rt->cores));
-    rt->chosen = calloc((size_t)set->n_cores, sizeof(*rt->chosen));
-    rt->core_busy = calloc((size_t)set->n_cores, sizeof(*rt->core_busy));
-    rt->results = calloc(n, sizeof(*rt->results));
-    rt->listed = calloc(n, sizeof(*rt->listed));
-    rt->jobs = calloc(n, sizeof(*rt->jobs));
-    rt->slots = calloc(n, sizeof(*rt->slots));
-    rt->policy_tasks = calloc(n, sizeof(*rt->policy_tasks));
+    rt->actors = ws_alloc_array(n, sizeof(*rt->actors));
+    rt->cores = ws_alloc_array((size_t)set->n_cores, sizeof(*rt->cores));
+    rt->chosen = ws_alloc_array((size_t)set->n_cores, sizeof(*rt->chosen));
+    rt->core_busy = ws_alloc_array((size_t)set->n_cores, sizeof(*rt->core_busy));
+    rt->results = ws_alloc_array(n, sizeof(*rt->results));
+    rt->listed = ws_alloc_array(n, sizeof(*rt->listed));
+    rt->jobs = ws_alloc_array(n, sizeof(*rt->jobs));
+    rt->slots = ws_alloc_array(n, sizeof(*rt->slots));
+    rt->policy_tasks = ws_alloc_array(n, sizeof(*rt->policy_tasks));
     int r = rt->actors && rt->cores && rt->chosen && rt->core_busy && rt->results && rt->listed &&
                     rt->jobs && rt->slots && rt->policy_tasks
                 ? 0
@@ -524,6 +532,7 @@ static bool open_request(struct ws_rtsim *rt, int task, enum ws_job_part part)
 {
     uint64_t seq = ++rt->seq;
     rt->actors[task].come = rt->now;
+    rt->actors[task].start = -1;
     rt->jobs[rt->n_requests++] = (struct ws_policy_job){
         .id = seq,
         .seq = seq,
@@ -556,7 +565,8 @@ static bool close_request(struct ws_rtsim *rt, int task)
     if (rt->observer && rt->observer->request) {
         const struct actor *a = &rt->actors[task];
         rt->observer->request(rt->observer->arg, task, a->steps[a->step].segment,
-                              (int)rt->jobs[j].part, a->come, a->start, rt->now);
+                              (int)rt->jobs[j].part, a->come, a->start < 0 ? rt->now : a->start,
+                              rt->now);
     }
     memmove(&rt->jobs[j], &rt->jobs[j + 1], sizeof(*rt->jobs) * (size_t)(rt->n_requests - j - 1));
     rt->n_requests--;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "sim/rtsim_set.h"
 
 enum { STGM_PER_MS = 1000 };
@@ -134,7 +135,7 @@ static int make_stgm(const struct ws_stgm_set *s, const struct ws_stgm_result *a
 
 static int take_bounds(const int64_t *bound, int n, struct ws_rtsim_verdict *v)
 {
-    v->bounds = calloc(n > 0 ? (size_t)n : 1, sizeof(*v->bounds));
+    v->bounds = ws_alloc_array(n > 0 ? (size_t)n : 1, sizeof(*v->bounds));
     if (!v->bounds)
         return -ENOMEM;
     for (int i = 0; i < n; i++)

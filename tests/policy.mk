@@ -13,3 +13,7 @@ check_PROGRAMS += tests/unit/test_policy_sbeet
 TESTS += tests/unit/test_policy_sbeet
 tests_unit_test_policy_sbeet_SOURCES = tests/unit/test_policy_sbeet.c
 tests_unit_test_policy_sbeet_LDADD = $(POLICY_LIBS) $(MODELS_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_policy_rt
+TESTS += tests/unit/test_policy_rt
+tests_unit_test_policy_rt_SOURCES = tests/unit/test_policy_rt.c
+tests_unit_test_policy_rt_LDADD = $(POLICY_LIBS) $(MODELS_LIBS) $(TEST_LDADD)

@@ -368,6 +368,7 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     default:
         if (o->sreg_dim > 2 && o->sreg != WS_SR_ENVREG && o->sreg != WS_SR_RESERVED_SMEM_OFFSET)
             ws_dec_unsupported(d, "special register %s as a vector", ws_ptx_sreg_name(o->sreg));
+        d->img->uses_reserved_shared |= o->sreg == WS_SR_RESERVED_SMEM_OFFSET;
         return fill(d, (struct ws_fill){.kind = WS_FILL_SREG,
                                         .width = (uint8_t)(width ? width : 4),
                                         .sreg = o->sreg,

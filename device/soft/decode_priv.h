@@ -132,7 +132,8 @@ enum { WS_NO_SEG = 0xffffffffu };
 
 /* ---- decode_dead.c ---- */
 /* Marks instructions of @f whose result may be written for all lanes: *ret[k] for instruction k (in @d->tmp). -ENOMEM sets oom. */
-const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f, const uint8_t *leader);
+const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f,
+                                const uint8_t *leader);
 
 /* ---- decode_insn.c ---- */
 void ws_dec_insn(struct ws_dec *d, const struct ws_ptx_insn *i);

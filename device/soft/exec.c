@@ -25,6 +25,9 @@
 enum {
     QUANTUM = 2048,   /* warp instructions of a turn */
     ROTATE = 1 << 15, /* instructions after which the split that waited longest gets a turn */
+    FAVOUR =
+        1
+        << 10, /* instructions of that turn: calls and branches don't end it, so that who holds a lock gets to free it */
     RECURSION_MAX = 8192,
     RECURSION_LOCAL_BYTES = 65536,
 };
@@ -522,6 +525,7 @@ static void merge(struct ws_warp *w)
                 s->enter = NULL;
             s->mask |= t->mask;
             s->spent = WS_MIN(s->spent, t->spent);
+            s->favour = WS_MIN(s->favour, t->favour);
             s->granted &= t->granted;
             *t = w->splits[--w->n_splits];
         }
@@ -564,12 +568,14 @@ static bool pick(struct ws_warp *w, struct ws_split *ret, const struct ws_uop **
         return true;
     }
     merge(w);
-    uint32_t best = UINT32_MAX, oldest = UINT32_MAX, n = 0;
+    uint32_t best = UINT32_MAX, oldest = UINT32_MAX, favoured = UINT32_MAX, n = 0;
     for (uint32_t k = 0; k < w->n_splits; k++) {
         const struct ws_split *s = &w->splits[k], *t = best == UINT32_MAX ? NULL : &w->splits[best];
         if (s->state != WS_SPLIT_RUN)
             continue;
         n++;
+        if (s->favour > 0)
+            favoured = k;
         if (!t || s->depth > t->depth || (s->depth == t->depth && s->u < t->u))
             best = k;
         if (oldest == UINT32_MAX || (int32_t)(s->last_run - w->splits[oldest].last_run) < 0)
@@ -577,13 +583,16 @@ static bool pick(struct ws_warp *w, struct ws_split *ret, const struct ws_uop **
     }
     if (n == 0)
         return grant(w) && pick(w, ret, ret_limit);
-    if (n > 1 && w->splits[best].spent >= ROTATE) {
+    if (favoured != UINT32_MAX) {
+        best = favoured;
+    } else if (n > 1 && w->splits[best].spent >= ROTATE) {
         w->splits[best].spent = 0;
         if (oldest == best) /* it ran last, so another one is older, unless stamps are equal */
             for (uint32_t k = 0; k < w->n_splits; k++)
                 if (k != best && w->splits[k].state == WS_SPLIT_RUN)
                     oldest = k;
         best = oldest;
+        w->splits[best].favour = FAVOUR;
     }
     *ret = w->splits[best];
     w->splits[best] = w->splits[--w->n_splits];
@@ -643,13 +652,14 @@ static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t qua
         c->spin = 0;
         s.last_run = ++w->stamp;
         b->g->code->isa->run(c, s.u, s.enter);
+        int64_t ran = before - c->budget; /* with the penalty, if it spins */
         s = (struct ws_split){.u = c->u,
                               .enter = c->enter,
                               .mask = c->active,
                               .depth = c->depth,
                               .last_run = s.last_run,
-                              .spent =
-                                  s.spent + (uint32_t)WS_MIN(before - c->budget, (int64_t)ROTATE)};
+                              .spent = s.spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE),
+                              .favour = s.favour > ran ? s.favour - (int32_t)ran : 0};
         switch (c->stop) {
         case WS_STOP_RESCHED:
             w->splits[w->n_splits++] = s;
@@ -665,6 +675,7 @@ static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t qua
             break;
         case WS_STOP_YIELD:
             s.spent = ROTATE;
+            s.favour = 0;
             w->splits[w->n_splits++] = s;
             result = TURN_WAITS;
             break;
@@ -724,8 +735,15 @@ static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f,
     case WS_SR_DYNAMIC_SMEM_SIZE:
         return g->dyn_shared_bytes;
     case WS_SR_TOTAL_SMEM_SIZE:
+        return b->user_shared_bytes;
     case WS_SR_AGGR_SMEM_SIZE:
         return b->ctx.shared_bytes;
+    case WS_SR_RESERVED_SMEM_OFFSET: {
+        uint64_t begin = b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES;
+        const uint64_t values[] = {begin, begin + WS_RESERVED_SHARED_BYTES / 4, begin,
+                                   begin + WS_RESERVED_SHARED_BYTES, WS_RESERVED_SHARED_BYTES};
+        return f->dim < WS_ARRAY_SIZE(values) ? values[f->dim] : 0;
+    }
     case WS_SR_WARPSZ:
         return 32;
     /* without clusters, each block is one of its own */
@@ -808,6 +826,9 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16))
                                            : img->shared_bytes) +
                       g->dyn_shared_bytes;
+    b->user_shared_bytes = c->shared_bytes;
+    if (img->uses_reserved_shared)
+        c->shared_bytes = WS_ALIGN_UP(c->shared_bytes, UINT64_C(16)) + WS_RESERVED_SHARED_BYTES;
     c->local_stride = b->local_bytes;
     c->params = g->params;
     c->param_bytes = g->code->m->funcs[img->func].param_bytes;
@@ -879,6 +900,9 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
     b->bars_used = 0;
+    if (img->uses_reserved_shared)
+        memset(b->ctx.shared + b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES, 0,
+               WS_RESERVED_SHARED_BYTES);
     for (uint32_t k = 0; k < b->n_warps; k++) {
         struct ws_warp *w = &b->warps[k];
         w->live = w->exists;

@@ -82,6 +82,7 @@ struct ws_split {
     uint8_t state, bar_id;
     bool granted;             /* WARPSYNC: go on although not all lanes are here */
     uint32_t last_run, spent; /* fairness between splits */
+    int32_t favour;           /* instructions for which it runs before all others */
 };
 
 struct ws_retaddr {
@@ -177,7 +178,7 @@ struct ws_image {
     uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
     uint32_t local_bytes;               /* of a thread, if not recursive */
     uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
-    bool recursive, uses_heap;
+    bool recursive, uses_heap, uses_reserved_shared;
     uint32_t save_bytes;              /* widest set of rows a recursive function saves */
     const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
     uint32_t n_func_entry;
@@ -208,6 +209,10 @@ struct ws_code {
     struct ws_arena arena;
 };
 
+/* Compute capability 8.0 and later keep that much of a block's shared memory for NVIDIA's own code, zero when the block starts:
+ * cooperative groups' tiles of several warps meet there. Not part of what the program asked for. */
+enum { WS_RESERVED_SHARED_BYTES = 1024 };
+
 struct ws_blockrun {
     struct ws_grid *g;
     const struct ws_image *img;
@@ -219,6 +224,8 @@ struct ws_blockrun {
     uint64_t local_bytes; /* per thread */
     uint32_t depth_max;
     uint8_t *shared_alloc;
+    uint64_t
+        user_shared_bytes; /* behind it WS_RESERVED_SHARED_BYTES, if the kernel asks where they are */
     struct ws_retaddr *rets;
     uint8_t *saves;
     struct ws_barrier bars[WS_N_BARRIERS];

@@ -5,6 +5,7 @@ CUDA_PROGRAM_NAMES = \
 	arraycopy \
 	asynccopy \
 	atomics \
+	bigblocks \
 	conversions \
 	convolve \
 	coopgroups \
@@ -29,6 +30,7 @@ CUDA_PROGRAM_NAMES = \
 	inlineptx \
 	intmath \
 	ipcshare \
+	locks \
 	managedvar \
 	mathd \
 	mathf \

@@ -18,6 +18,7 @@ if [ -x "$cuda/nv/coopgroups_static" ]; then
     run 0 '"persistent": *true' --json --rewrites "$cuda/nv/saxpy_static"
 fi
 run 2 'coverage of what'
+run 0 'usage: wattshare coverage' --help
 run 2 frob --frob x
 run 2 'compute capability' --sm x "$src/tests/ptx/census.ptx"
 run 2 'No such file' "$tmp/none"

@@ -58,10 +58,15 @@ client "$cuda/nv/overflow_static" 1024 40000 >"$tmp/out" 2>&1
 [ "$(grep -c '^line' "$tmp/out")" = 40000 ] || fail "a buffer of 1 MiB lost lines"
 ok "the printf buffer's size"
 
-# Programs of NVRTC and nvJitLink need their libraries at run time.
-if ldd "$cuda/nv/nvrtc_static" | grep -q 'libnvrtc.*not found'; then
-    LD_LIBRARY_PATH=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../lib64
-    export LD_LIBRARY_PATH
-fi
-passes nvrtc "$cuda/nv/nvrtc_static"
-passes jitlto "$cuda/nv/jitlto_static"
+# Programs of NVRTC and nvJitLink need their libraries at run time; a toolkit without them left the programs unbuilt.
+for p in nvrtc jitlto; do
+    if [ ! -e "$cuda/nv/${p}_static" ]; then
+        echo "skipped: $p: its library is not beside nvcc" >&2
+        continue
+    fi
+    if ldd "$cuda/nv/${p}_static" | grep -q 'libnv.*not found'; then
+        LD_LIBRARY_PATH=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../lib64
+        export LD_LIBRARY_PATH
+    fi
+    passes $p "$cuda/nv/${p}_static"
+done

@@ -128,6 +128,10 @@ enum what {
     S_LOCAL_LOAD,
     S_RED_SHARED,
     S_RED_GLOBAL,
+    S_SLOT, /* the thread's own word of shared memory, by a generic address */
+    S_OWN_LOAD_WIDE,
+    S_OWN_STORE_WIDE,
+    S_OWN_ATOM_WIDE,
     S_CALL,
     S_FREE_LAST = S_CALL, /* may stand anywhere */
     S_SHFL,
@@ -662,6 +666,7 @@ static const struct {
              {"s16", 2, true}, {"u32", 4, false}, {"b32", 4, false}};
 static const char *const reds[] = {"add.u32", "xor.b32", "min.u32", "max.s32"};
 static const char *const own_atoms[] = {"add.u32", "exch.b32", "max.s32", "inc.u32"};
+static const char *const wide_atoms[] = {"add.u64", "exch.b64", "max.s64", "cas.b64"};
 static const char *const shuffles[] = {"idx", "bfly", "up", "down"};
 static const char *const reduxes[] = {"add.s32", "min.u32", "max.s32", "xor.b32"};
 
@@ -805,13 +810,35 @@ static void print_stmt(struct rnd_program *p, const struct stmt *s, int mask, un
         break;
     case S_LOCAL_STORE:
         a = print_expr(p, s->a);
-        x = print_address(p, s->b, 63 & ~(bytes - 1), "%loc");
+        x = print_address(p, s->b, 63 & ~(bytes - 1), s->guarded ? "%locg" : "%loc");
         b = temp(p, T_I);
-        put(p, "    mov.b32 %s, %s;\n    st.local.b%u [%s], %s;\n", b.s, a.s, 8 * bytes, x.s, b.s);
+        put(p, "    mov.b32 %s, %s;\n    st%s.b%u [%s], %s;\n", b.s, a.s,
+            s->guarded ? "" : ".local", 8 * bytes, x.s, b.s);
         break;
     case S_LOCAL_LOAD:
-        x = print_address(p, s->b, 63 & ~(bytes - 1), "%loc");
-        put(p, "    ld.local.%s %%r%u, [%s];\n", load, s->reg, x.s);
+        x = print_address(p, s->b, 63 & ~(bytes - 1), s->guarded ? "%locg" : "%loc");
+        put(p, "    ld%s.%s %%r%u, [%s];\n", s->guarded ? "" : ".local", load, s->reg, x.s);
+        break;
+    case S_SLOT:
+        a = print_expr(p, s->a);
+        b = temp(p, T_I);
+        put(p, "    mov.b32 %s, %s;\n    ld%s.u32 %%r%u, [%%slotg];\n    st.u32 [%%slotg], %s;\n",
+            b.s, a.s, s->guarded ? ".volatile" : "", s->reg, b.s);
+        break;
+    case S_OWN_LOAD_WIDE:
+        x = print_address(p, s->b, RND_OWN_BYTES - 16, "%own");
+        put(p, "    ld%s.v2.u64 {%%w%u, %%w%u}, [%s];\n", s->guarded ? "" : ".global", s->reg % NW,
+            (s->reg + 1) % NW, x.s);
+        break;
+    case S_OWN_STORE_WIDE:
+        x = print_address(p, s->b, RND_OWN_BYTES - 16, "%own");
+        put(p, "    st%s.v4.u32 [%s], {%%r%u, %%r%u, %%r0, %%r7};\n", s->guarded ? "" : ".global",
+            x.s, s->reg, s->reg2);
+        break;
+    case S_OWN_ATOM_WIDE:
+        x = print_address(p, s->b, RND_OWN_BYTES - 8, "%own");
+        put(p, "    atom%s.%s %%w%u, [%s], %%w%u%s;\n", s->guarded ? "" : ".global",
+            wide_atoms[s->sub % 4], s->reg % NW, x.s, s->reg2 % NW, s->sub % 4 == 3 ? ", %w0" : "");
         break;
     case S_RED_SHARED:
         a = print_expr(p, s->a);
@@ -920,7 +947,8 @@ static void print_regs(struct rnd_program *p)
 {
     put(p, "    .reg .pred %%p<%u>;\n    .reg .b32 %%r<%d>, %%t<%u>, %%m<%u>, %%slot;\n",
         p->n_p + 1, NR, p->n_t + 1, p->n_m + 1);
-    put(p, "    .reg .b64 %%w<%d>, %%x<%u>, %%in, %%own, %%out, %%cells, %%loc;\n", NW, p->n_x + 1);
+    put(p, "    .reg .b64 %%w<%d>, %%x<%u>, %%in, %%own, %%out, %%cells, %%loc, %%locg, %%slotg;\n",
+        NW, p->n_x + 1);
     put(p, "    .reg .f32 %%f<%d>, %%g<%u>;\n    .reg .b16 %%h<%u>;\n", NF, p->n_g + 1, p->n_h + 1);
 }
 
@@ -980,11 +1008,12 @@ const char *rnd_ptx(struct rnd_program *p)
         "    ld.param.u64 %out, [p_out];\n    ld.param.u64 %own, [p_own];\n    ld.param.u64 %in, "
         "[p_in];\n    ld.param.u64 %cells, [p_cells];\n"
         "    mad.wide.u32 %out, %i3, 80, %out;\n    mad.wide.u32 %own, %i3, 64, %own;\n    mov.u64 "
-        "%loc, LOC;\n"
+        "%loc, LOC;\n    cvta.local.u64 %locg, %loc;\n"
         "    mov.u64 %j0, 0;\n    st.local.v2.u64 [LOC], {%j0, %j0};\n    st.local.v2.u64 "
         "[LOC+16], {%j0, %j0};\n"
         "    st.local.v2.u64 [LOC+32], {%j0, %j0};\n    st.local.v2.u64 [LOC+48], {%j0, %j0};\n"
         "    mov.u32 %i4, SLOTS;\n    shl.b32 %i5, %i0, 2;\n    add.u32 %slot, %i4, %i5;\n    "
+        "cvt.u64.u32 %slotg, %slot;\n    cvta.shared.u64 %slotg, %slotg;\n    "
         "and.b32 %i6, %i5, 124;\n    add.u32 %i6, %i6, %i4;\n"
         "    mov.u32 %i7, 0;\n    st.shared.u32 [%i6], %i7;\n    st.shared.u32 [%i6+128], %i7;\n   "
         " st.shared.u32 [%i6+256], %i7;\n"
@@ -1380,6 +1409,33 @@ static void run_thread(struct block *b, struct thread *t, const struct stmt *s)
     case S_LOCAL_LOAD:
         t->r[s->reg] = load(t->local + (at & 63 & ~(bytes - 1)), s->sub);
         break;
+    case S_SLOT: {
+        uint8_t *slot = b->slots + 4 * (t - b->t);
+        memcpy(&t->r[s->reg], slot, 4);
+        memcpy(slot, &a, 4);
+        break;
+    }
+    case S_OWN_LOAD_WIDE:
+        memcpy(&t->w[s->reg % NW], t->own + (at & (RND_OWN_BYTES - 16)), 8);
+        memcpy(&t->w[(s->reg + 1) % NW], t->own + (at & (RND_OWN_BYTES - 16)) + 8, 8);
+        break;
+    case S_OWN_STORE_WIDE: {
+        uint32_t v[4] = {t->r[s->reg], t->r[s->reg2], t->r[0], t->r[7]};
+        memcpy(t->own + (at & (RND_OWN_BYTES - 16)), v, 16);
+        break;
+    }
+    case S_OWN_ATOM_WIDE: {
+        uint64_t was, v = t->w[s->reg2 % NW], now;
+        memcpy(&was, t->own + (at & (RND_OWN_BYTES - 8)), 8);
+        now = s->sub % 4 == 0   ? was + v
+              : s->sub % 4 == 1 ? v
+              : s->sub % 4 == 2 ? ((int64_t)was > (int64_t)v ? was : v)
+              : was == v        ? t->w[0]
+                                : was;
+        memcpy(t->own + (at & (RND_OWN_BYTES - 8)), &now, 8);
+        t->w[s->reg % NW] = was;
+        break;
+    }
     case S_RED_SHARED:
         b->sums[(at & 60) / 4] += a;
         break;

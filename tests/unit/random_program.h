@@ -11,7 +11,8 @@ enum {
     RND_OUT_BYTES = 80, /* what a thread leaves: 8 words, 4 double words, 4 floats */
     RND_OWN_BYTES = 64, /* memory that only one thread touches */
     RND_IN_BYTES = 4096,
-    RND_CELLS = 64, /* words that all threads of the grid work on, with operations whose order does not matter */
+    RND_CELLS =
+        64, /* words that all threads of the grid work on, with operations whose order does not matter */
 };
 struct rnd_program;
 struct rnd_memory {

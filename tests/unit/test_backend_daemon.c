@@ -490,9 +490,10 @@ static void test_lane_lies_are_dropped(void **state)
 static _Noreturn void hostile(const char *endpoint, unsigned seed)
 {
     static struct wst_client c;
+    void *ctx = zmq_ctx_new();
     srand(seed);
     for (;;) {
-        wst_open(&c, NULL, endpoint, true);
+        wst_open(&c, ctx, endpoint, true);
         if (wst_lane_open(&c))
             _exit(1);
         for (int i = 0; i < 3000; i++) {

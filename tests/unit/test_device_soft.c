@@ -57,6 +57,14 @@ static const char ptx[] =
     "GO;\n"
     "L: ld.volatile.global.u32 %r4, [%rd3+4];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra L;\n"
     "GO: st.volatile.global.u32 [%rd3], 1;\nret;\n}\n"
+    /* as chain, by loads that are not volatile with a fence each (as CUB's grid barrier waits) */
+    ".visible .entry fences(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 "
+    "%rd<4>;\n"
+    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; add.s32 %r3, %r1, 1;\n"
+    "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;\nsetp.ge.u32 %p1, %r3, %r2;\n@%p1 bra "
+    "GO;\n"
+    "L: membar.cta; ld.cg.global.u32 %r4, [%rd3+4];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra L;\n"
+    "GO: st.volatile.global.u32 [%rd3], 1;\nret;\n}\n"
     ".visible .entry endless()\n{\nL: bra L;\n}\n"
     ".visible .entry bad(.param .u64 p)\n{\n.reg .b64 %rd; .reg .b32 %r;\nld.param.u64 %rd, "
     "[p];\nld.global.u32 %r, [%rd];\nst.global.u32 [%rd], %r;\nret;\n}\n"
@@ -78,7 +86,7 @@ static const char ptx[] =
     "1;\n"
     "L: ld.acquire.gpu.global.u32 %r6, [%rd2+4];\nsetp.lt.u32 %p1, %r6, %r3;\n@%p1 bra L;\n"
     "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r6;\nret;\n}\n";
-enum { VECADD, COUNT, WAIT, SET, CHAIN, ENDLESS, BAD, TRAP, VARS, COOP, N_KERNELS };
+enum { VECADD, COUNT, WAIT, SET, CHAIN, FENCES, ENDLESS, BAD, TRAP, VARS, COOP, N_KERNELS };
 
 enum { N_CLIENTS = 2, N_OPS = 64, N = 1 << 18 };
 #define VARS_VA UINT64_C(0x700000000)
@@ -391,6 +399,16 @@ static void test_blocks_of_a_grid_wait_for_each_other(void **state)
     ok(op);
 }
 
+/* Each waiting block gives its turn away soon; else this takes most of a million instructions a block. */
+static void test_waiting_with_fences_gives_turns_away(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_op *op = launch(f, 0, FENCES, 46 * 16, 32, A);
+    wait_op(f, op);
+    ok(op);
+    assert_true(op->n_thread_insns < UINT64_C(46) * 16 * 32 * 200000);
+}
+
 static void test_cooperative_grid_barrier(void **state)
 {
     struct fixture *f = *state;
@@ -605,6 +623,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_launch_waits_for_another_client_s_copy_or_launch,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_blocks_of_a_grid_wait_for_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_waiting_with_fences_gives_turns_away, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative_grid_barrier, setup, teardown),
         cmocka_unit_test_setup_teardown(test_endless_kernel_is_stopped_and_hurts_nobody,
                                         setup_limit, teardown),

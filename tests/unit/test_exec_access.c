@@ -16,7 +16,7 @@
 
 #define KERNEL(name, access)                                                                       \
     ".visible .entry " name "(.param .u64 data, .param .u64 offsets, .param .u64 out, .param "     \
-                            ".u32 mask, .param .u32 branch)\n"                                     \
+    ".u32 mask, .param .u32 branch)\n"                                                             \
     "{\n.reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %x<9>;\n"                                     \
     "ld.param.u64 %x0, [data]; ld.param.u64 %x1, [offsets]; ld.param.u64 %x2, [out]; "             \
     "ld.param.u32 %r0, [mask];\n"                                                                  \

@@ -273,17 +273,45 @@ static void test_special_registers(void **state)
     }
 }
 
+/* Cooperative groups' tiles of several warps meet in reserved shared memory: it is there, apart from the program's, and zero when
+ * each block starts. */
+static void test_reserved_shared_memory(void **state)
+{
+    struct state *s = *state;
+    uint32_t *h = (uint32_t *)(void *)s->h;
+    char *ptx = malloc(8192);
+    snprintf(ptx, 8192, "%s%s%s", HEAD,
+             "mov.u32 %r1, %reserved_smem_offset_1; cvt.u64.u32 %x1, %r1; cvta.shared.u64 %x1, "
+             "%x1;\n"
+             "st.shared.u32 [sh], %r0; add.u64 %x1, %x1, 4; atom.add.u32 %r2, [%x1], 1; bar.sync "
+             "0;\n"
+             "ld.u32 %r2, [%x1]; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r3, %r3, 32, %r0;\n"
+             "mul.wide.u32 %x2, %r3, 32; add.u64 %x2, %x0, %x2; st.global.u32 [%x2], %r2;\n"
+             "mov.u32 %r2, %reserved_smem_offset_begin; mov.u32 %r3, %reserved_smem_offset_end;\n"
+             "mov.u32 %r4, %reserved_smem_offset_cap; mov.u32 %r5, %total_smem_size;\n"
+             "st.global.u32 [%x2+4], %r2; st.global.u32 [%x2+8], %r3; st.global.u32 [%x2+12], "
+             "%r4; st.global.u32 [%x2+16], %r5; st.global.u32 [%x2+20], %r1;\n",
+             TAIL);
+    fix_must_load(&s->f, ptx);
+    free(ptx);
+    fix_run(&s->f, &(struct launch){.kernel = "k", .grid = {4}, .block = {32}, .params = &s->va});
+    for (unsigned k = 0; k < 4 * 32; k++) {
+        const uint32_t *o = h + 8 * k;
+        assert_int_equal(o[0], 32); /* of this block alone */
+        assert_int_equal(o[4], 1024);
+        assert_true(o[1] >= o[4] && o[2] == o[1] + o[3] && o[3] >= 512);
+        assert_true(o[5] >= o[1] && o[5] + 288 <= o[2]); /* what cooperative groups use */
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_128_bits_through_every_space),
-        T(test_vectors_of_32_bytes),
-        T(test_narrow_loads_extend),
-        T(test_vector_and_half_atomics),
-        T(test_atomics_of_128_bits),
-        T(test_misaligned_is_a_fault),
-        T(test_special_registers),
+        T(test_128_bits_through_every_space), T(test_vectors_of_32_bytes),
+        T(test_narrow_loads_extend),          T(test_vector_and_half_atomics),
+        T(test_atomics_of_128_bits),          T(test_misaligned_is_a_fault),
+        T(test_reserved_shared_memory),       T(test_special_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

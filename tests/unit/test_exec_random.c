@@ -81,8 +81,8 @@ static void compare(const char *what, const void *is, const void *want, size_t b
     uint32_t x, y;
     memcpy(&x, (const uint8_t *)is + (at & ~(size_t)3), 4);
     memcpy(&y, (const uint8_t *)want + (at & ~(size_t)3), 4);
-    fail_msg("seed %llu, %s: %s of %zu, byte %zu: 0x%x, should be 0x%x", (unsigned long long)seed, how,
-             what, at / each, at % each, x, y);
+    fail_msg("seed %llu, %s: %s of %zu, byte %zu: 0x%x, should be 0x%x", (unsigned long long)seed,
+             how, what, at / each, at % each, x, y);
 }
 
 static void try_seed(uint64_t seed)
