@@ -31,3 +31,7 @@ bench_bench_edl_SOURCES = bench/bench_edl.c
 bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
 bench_bench_edl_LDADD = $(SIM_LIBS)
 EXTRA_DIST += bench/edl_day.py
+BENCHES += bench/bench_rtsim
+bench_bench_rtsim_SOURCES = bench/bench_rtsim.c
+bench_bench_rtsim_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_rtsim_LDADD = $(SIM_LIBS)
