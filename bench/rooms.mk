@@ -21,6 +21,7 @@ BENCHES += bench/bench_policy
 bench_bench_policy_SOURCES = bench/bench_policy.c
 bench_bench_policy_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 bench_bench_policy_LDADD = $(SIM_LIBS)
+EXTRA_DIST += bench/decisions.gp bench/results/decisions.csv bench/results/decisions.svg
 BENCHES += bench/bench_analysis
 bench_bench_analysis_SOURCES = bench/bench_analysis.c
 bench_bench_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
@@ -30,3 +31,7 @@ bench_bench_edl_SOURCES = bench/bench_edl.c
 bench_bench_edl_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
 bench_bench_edl_LDADD = $(SIM_LIBS)
 EXTRA_DIST += bench/edl_day.py
+BENCHES += bench/bench_rtsim
+bench_bench_rtsim_SOURCES = bench/bench_rtsim.c
+bench_bench_rtsim_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_rtsim_LDADD = $(SIM_LIBS)

@@ -26,7 +26,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/profiles.c \
 	cli/run.c \
 	cli/status.c
-cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_stgm.c
+cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_rtsim.c cli/exp_stgm.c
 cli_wattshare_SOURCES += cli/exp_sbeet.c cli/gen_sbeet.c
 cli_wattshare_SOURCES += cli/sim.h cli/sim.c cli/sim_gpus.c cli/sim_rt.h cli/sim_rt.c
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \

@@ -1,5 +1,5 @@
 # doc: manual pages (scdoc) and the architecture page
-dist_doc_DATA += doc/analysis.md
+dist_doc_DATA += doc/analysis.md doc/rtsim.md
 dist_doc_DATA += README.md doc/architecture.md doc/coverage.md doc/edl.md doc/models.md doc/sbeet.md
 man_MANS += man/wattshare-analyze.1 man/wattshare-gen.1
 EXTRA_DIST += man/wattshare-analyze.1.scd man/wattshare-gen.1.scd

@@ -250,7 +250,7 @@ static void fill_task(struct ws_rta_set *s, struct ws_rta_task *t, const struct 
 static int fill(const struct ws_gen_gcaps *g, const struct draft *tasks, int n,
                 struct ws_rt_set *ret)
 {
-    const struct draft *order[TASKS_MAX];
+    const struct draft *order[TASKS_MAX] = {NULL};
     int segments = 0, n_segments = 0, n_cpu_segments = 0;
     for (int i = 0; i < n; i++) {
         order[i] = &tasks[i];

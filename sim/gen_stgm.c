@@ -98,7 +98,7 @@ static void draw_segments(const struct ws_gen_stgm *g, struct ws_random *r, stru
 
 int ws_gen_stgm(const struct ws_gen_stgm *g, struct ws_random *r, struct ws_rt_set *ret)
 {
-    struct draft tasks[TASKS_MAX];
+    struct draft tasks[TASKS_MAX] = {{0}};
     int n_cpus = (int)ws_random_integer(r, g->cpus_min, g->cpus_max);
     int n = g->n_tasks ? g->n_tasks : (int)ws_random_integer(r, 2 * n_cpus, 4 * n_cpus);
     double ratio = ws_random_uniform(r, g->gpu_to_cpu_min, g->gpu_to_cpu_max);

@@ -29,9 +29,11 @@ struct assign {
 
 static bool lowest_of_core(const struct assign *a, int k)
 {
-    for (int l = k + 1; l < a->n_left; l++)
+    for (int l = k + 1; l < a->n_left; l++) {
+        a->w->steps--;
         if (ws_rta_local(a->s, a->left[l], a->left[k]))
             return false;
+    }
     return true;
 }
 
@@ -45,6 +47,8 @@ static bool give_level(struct assign *a)
         a->test.n_above = a->n_left;
         int i = a->left[k];
         int64_t bound = ws_gcaps_bound(a->s, a->w, &a->test, i);
+        if (a->w->steps < 0)
+            return false;
         if (bound < 0)
             continue;
         a->w->second[i] = bound;

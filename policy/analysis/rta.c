@@ -23,15 +23,15 @@ int64_t ws_rta_fixed_point(struct ws_rta_work *w, int64_t own, const struct ws_r
 {
     for (int64_t r = 0;;) {
         int64_t next = own;
+        w->steps -= n + 1;
+        if (w->steps < 0)
+            return -1;
         for (int i = 0; i < n; i++)
             next += ws_rta_mul(ws_rta_up(r + terms[i].jitter, terms[i].period), terms[i].cost);
         if (next > deadline)
             return -1;
         if (next == r)
             return r;
-        w->steps -= n + 1;
-        if (w->steps < 0)
-            return -1;
         r = next;
     }
 }

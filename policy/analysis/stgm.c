@@ -197,6 +197,7 @@ static bool core_passes(const struct core *c)
     for (int i = 0; i < c->s->n_tasks; i++) {
         if (!on_core(c, i))
             continue;
+        w->rta.steps -= c->s->n_tasks;
         int n = 0;
         for (int h = 0; h < i; h++) {
             if (!on_core(c, h))
@@ -286,15 +287,16 @@ static void reset_cores(const struct ws_stgm_set *s, struct ws_stgm_work *w)
 static bool round_passes(const struct ws_stgm_set *s, struct ws_stgm_work *w, int variant)
 {
     bool all = true;
+    w->rta.steps -= (int64_t)s->n_tasks * (s->n_tasks + s->n_sm);
     reset_cores(s, w);
     hand_out(s, w);
     for (int i = 0; i < s->n_tasks; i++)
         measure(s, i, WS_MAX(w->n_sms[i], 1), variant & WS_STGM_BUSY, &w->loads[i]);
     waits(s, w, variant);
     sort_by_use(s, w);
-    for (int k = 0; k < s->n_tasks; k++)
+    for (int k = 0; k < s->n_tasks && w->rta.steps >= 0; k++)
         all &= place(s, w, variant, w->order[k]);
-    return all;
+    return all && w->rta.steps >= 0;
 }
 
 /* One more SM for the task that profits most. Return: whether anybody can have more. */
@@ -325,7 +327,7 @@ void ws_stgm_allocate(const struct ws_stgm_set *s, int variant, struct ws_stgm_w
         w->n_sms[i] = s->tasks[i].n_segments > 0;
     *ret =
         (struct ws_stgm_result){.n_sms = w->n_sms, .sms = w->sms, .cpu = w->cpu, .bound = w->bound};
-    w->rta.steps = WS_RTA_STEPS_MAX;
+    w->rta.steps = WS_STGM_STEPS_MAX;
     do {
         ret->rounds++;
         ret->ok = round_passes(s, w, variant);

@@ -36,6 +36,9 @@ struct ws_stgm_set {
 };
 const char *ws_stgm_set_check(const struct ws_stgm_set *s, int *ret_task);
 
+/* What an allocation may cost, as WS_RTA_STEPS_MAX: seconds; dozens of tasks on a hundred SMs stay well below. */
+#define WS_STGM_STEPS_MAX (INT64_C(1) << 31)
+
 enum { WS_STGM_BUSY = 1, WS_STGM_SAFE = 2 }; /* bits of a variant */
 
 struct ws_stgm_result {

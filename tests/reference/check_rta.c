@@ -175,7 +175,7 @@ static void compare_allocation(struct ws_check *c, const char *text, const struc
             ws_sm_set_add(&theirs, (unsigned)ws_json_integer_value(&sm, 0, WS_SM_MAX - 1));
         }
         ws_check_bool(c, ws_rta_where("%s.S[%zu]", text, i),
-                      !memcmp(&theirs, &r->sms[i], sizeof(theirs)), true);
+                      !memcmp(theirs.bits, r->sms[i].bits, sizeof(theirs.bits)), true);
     }
 }
 
