@@ -87,7 +87,8 @@ int ws_rtsim_hunt(struct ws_rtsim *rt, const struct ws_rtsim_set *set, const int
     static const int shares[] = {1000, 1000, 1000, 800, 500, 100};
     static const int slacks[] = {0, 0, 0, 50, 300};
     size_t n = (size_t)set->n_tasks;
-    int64_t *offsets = ws_alloc_array(2 * n, sizeof(*offsets)), *best = offsets ? offsets + n : NULL;
+    int64_t *offsets = ws_alloc_array(2 * n, sizeof(*offsets)),
+            *best = offsets ? offsets + n : NULL;
     if (!offsets)
         return -ENOMEM;
     int64_t longest = longest_period(set);
