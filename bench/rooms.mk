@@ -21,6 +21,7 @@ BENCHES += bench/bench_policy
 bench_bench_policy_SOURCES = bench/bench_policy.c
 bench_bench_policy_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 bench_bench_policy_LDADD = $(SIM_LIBS)
+EXTRA_DIST += bench/decisions.gp bench/results/decisions.csv bench/results/decisions.svg
 BENCHES += bench/bench_analysis
 bench_bench_analysis_SOURCES = bench/bench_analysis.c
 bench_bench_analysis_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)

@@ -214,10 +214,13 @@ def main():
     gpus, kernels = load(sys.argv[1])
     for line in sys.stdin:
         d = json.loads(line)
-        begin = time.perf_counter()
-        released, missed, energy = Simulation(d["tasks"], gpus, kernels).run(d["duration_ms"])
+        seconds = float("inf")
+        for _ in range(3):  # the quickest: what else the machine does only adds
+            begin = time.perf_counter()
+            released, missed, energy = Simulation(d["tasks"], gpus, kernels).run(d["duration_ms"])
+            seconds = min(seconds, time.perf_counter() - begin)
         print(json.dumps(dict(id=d["id"], released=released, missed=missed, energy_J=round(energy, 4),
-                              seconds=round(time.perf_counter() - begin, 4))), flush=True)
+                              seconds=round(seconds, 5))), flush=True)
 
 
 main()

@@ -175,7 +175,8 @@ static int run_panel(struct ws_experiment_run *x, size_t p)
         compare_panel(x, panels[p].panel, s, (const double(*)[CURVES])paper);
         int n = snprintf(commands, sizeof(commands),
                          "set title 'GCAPS Fig. 8%c: lines ours, points the paper'\nset xlabel "
-                         "'%s'\nset ylabel 'schedulable sets (%%)'\nset yrange [0:105]\nplot ",
+                         "'%s'\nset ylabel 'schedulable sets (%%)'\nset yrange [0:105]\nset key "
+                         "noenhanced\nplot ",
                          panels[p].panel, panels[p].label);
         for (int k = 0; k < CURVES; k++)
             n += snprintf(commands + n, sizeof(commands) - (size_t)n,

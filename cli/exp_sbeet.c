@@ -225,25 +225,30 @@ static void claim_less(struct ws_experiment_run *x, const struct sweep *s, int a
 static int run_fig7(struct ws_experiment_run *x)
 {
     struct sweep s[3] = {0};
+    double most[5] = {0};
     int r = three_limits(x, "sbeet-fig7", s);
     for (int i = 0; i < 3 && !r; i++) {
-        double u_ld = 0, u_bcf = 0, ld = largest_gain(&s[i], LD, &u_ld),
-               bcf = largest_gain(&s[i], BCF, &u_bcf);
         char text[96], note[160];
-        snprintf(text, sizeof(text), "%s: points fewer misses than Load-Dist, up to", s[i].gpus);
-        snprintf(note, sizeof(note), "at U = %.1f; the paper says \"up to\" without saying where",
-                 u_ld);
-        ws_experiment_compare(x, text, 23, ld, 4, WS_SPREAD_ABSOLUTE, note);
-        snprintf(text, sizeof(text), "%s: points fewer misses than BCF, up to", s[i].gpus);
-        snprintf(note, sizeof(note),
-                 "at U = %.1f; abstract and introduction exchange the two figures", u_bcf);
-        ws_experiment_compare(x, text, 18, bcf, 4, WS_SPREAD_ABSOLUTE, note);
+        for (int p = BCF; p <= LD; p++) {
+            double u = 0, gain = largest_gain(&s[i], p, &u);
+            snprintf(text, sizeof(text), "%s: points fewer misses than %s, up to", s[i].gpus,
+                     five[p]);
+            snprintf(note, sizeof(note), "at U = %.1f", u);
+            ws_experiment_compare(x, text, NAN, gain, 0, WS_SPREAD_ABSOLUTE, note);
+            most[p] = fmax(most[p], gain);
+        }
         for (int p = LCF; p <= OFFLINE; p++) {
             snprintf(text, sizeof(text), "sBEET-mg misses less than %s", five[p]);
             claim_less(x, &s[i], MG, p, MISS, 0, 9, text, "");
         }
     }
     if (!r) {
+        ws_experiment_compare(
+            x, "points fewer misses than Load-Dist, up to", 23, most[LD], 3, WS_SPREAD_ABSOLUTE,
+            "the paper says \"up to\" without saying where; means over task sets here");
+        ws_experiment_compare(
+            x, "points fewer misses than BCF, up to", 18, most[BCF], 3, WS_SPREAD_ABSOLUTE,
+            "abstract and introduction exchange the two figures; the text of VI has them so");
         double u, gap6 = largest_gain(&s[0], LD, &u), gap24 = largest_gain(&s[2], LD, &u);
         char note[160];
         snprintf(note, sizeof(note), "largest gap to Load-Dist: %.1f points at 6 SMs, %.1f at 24",

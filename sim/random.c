@@ -74,10 +74,13 @@ double ws_random_exponential(struct ws_random *r)
 int64_t ws_random_poisson(struct ws_random *r, double mean)
 {
     /* Arrivals of a unit-rate process before `mean`: exact for any mean, in time proportional to it. */
-    int64_t n = -1;
-    for (double t = 0; t <= mean; t += ws_random_exponential(r))
+    int64_t n = 0;
+    double t = ws_random_exponential(r);
+    while (t <= mean) {
+        t += ws_random_exponential(r);
         n++;
-    return WS_MAX(n, 0);
+    }
+    return n;
 }
 
 enum { MT_N = 624, MT_M = 397 };

@@ -118,7 +118,7 @@ static int64_t jobs_above(const struct ref *r, int64_t t, int h)
 static int64_t jobs_below(const struct ref *r, int64_t t, int l)
 {
     const struct ws_rta_task *x = &r->s->tasks[l];
-    return ws_rta_up(t + x->period - x->c - x->gm, x->period);
+    return WS_MAX(ws_rta_up(t + x->period - x->c - x->gm, x->period), 0);
 }
 
 /* b_i, in whole ms times the task's segments: the first limit on jobs of those above. Grows without end where the lock is asked
@@ -144,18 +144,20 @@ static int64_t ref_next(struct ref *r, const struct ws_rta_term *terms, int n_te
     int64_t next = t->c + t->g;
     for (int k = 0; k < n_terms; k++)
         next += ws_rta_mul(ws_rta_up(now + terms[k].jitter, terms[k].period), terms[k].cost);
-    for (int k = 0, task = -1, left = 0; k < r->n_mates; k++) {
+    int64_t left = 0;
+    for (int k = 0, task = -1; k < r->n_mates; k++) {
         if (r->mates[k].task != task) {
             task = r->mates[k].task;
             left = t->n_segments + 1;
         }
         int64_t times = WS_MIN(left, jobs_below(r, now, task));
         next += ws_rta_mul(times, r->mates[k].cost);
-        left -= (int)times;
+        left -= times;
     }
     for (int h = 0; h < r->i && t->n_segments; h++)
         next += ws_rta_mul(WS_MIN(r->wait, jobs_above(r, now, h)), r->lock_sum[h]);
-    for (int64_t k = 0, left = t->n_segments; k < r->n_below && left > 0; k++) {
+    left = t->n_segments;
+    for (int k = 0; k < r->n_below && left > 0; k++) {
         int64_t times = WS_MIN(left, jobs_below(r, now, r->below[k].task));
         next += ws_rta_mul(times, r->below[k].cost);
         left -= times;

@@ -64,6 +64,7 @@ run 0 '^PASS' run --private --gpus t400 -- "$cuda/drv_aes" 16
 run 9 '' run --private -- sh -c 'exit 9'
 run 143 '' run --private -- sh -c 'kill -TERM $$'
 run 0 '^ipc://' run --private -- sh -c 'echo "$WATTSHARE_SOCKET"'
+run 0 'driver: 0' run --private -- sh -c 'cmp -s "$WATTSHARE_LIB" "${LD_LIBRARY_PATH%%:*}/libcuda.so.1" || cmp -s "${LD_PRELOAD##*:}" "${LD_LIBRARY_PATH%%:*}/libcuda.so.1"; echo driver: $?'
 WATTSHARE_PRIVATE=1 run 0 '^ipc://' run -- sh -c 'echo "$WATTSHARE_SOCKET"'
 run 69 "no-such-gpu" run --private --gpus no-such-gpu -- true
 

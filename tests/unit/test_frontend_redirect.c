@@ -18,6 +18,7 @@
 
 #include "base/elf.h"
 #include "frontend/frontend.h"
+#include "frontend/toolkit.h"
 
 /* The shapes that nvcc's runtime has, and worse. Each returns 1. In pages of their own: what rewrites them is here for once part
  * of the same program, and pages being rewritten can't be executed. */
@@ -221,12 +222,49 @@ static void test_pages_are_not_writable(void **state)
     fclose(f);
 }
 
+int main(int argc, char **argv);
+
+static void test_toolkits(void **state)
+{
+    static const struct {
+        const char *name;
+        int version;
+    } rows[] = {{"libcudart.so.12", 12},
+                {"/a/b/libcudart.so.13", 13},
+                {"libcudart.so.11.8.89", 11},
+                {"libcudart.so", 0},
+                {"libcudart.so.", 0},
+                {"libcuda.so.1", 0},
+                {"xlibcudart.so.12", 0},
+                {"", 0},
+                {"libcudart.so.99999999999", 999}};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++)
+        if (rows[k].version < 999)
+            assert_int_equal(ws_toolkit_of_name(rows[k].name), rows[k].version);
+        else
+            assert_true(ws_toolkit_of_name(rows[k].name) >= rows[k].version);
+    static const uint64_t junk[8] = {0x464c457f};
+    assert_int_equal(ws_toolkit_of_file(junk, sizeof junk), 0);
+    assert_int_equal(ws_toolkit_of_file(junk, 3), 0);
+    /* A program opened the older runtime by name, and no object tells of another. */
+    assert_false(ws_toolkit_before_13((const void *)(uintptr_t)main));
+    ws_toolkit_opened("libcudart.so.12");
+    assert_true(ws_toolkit_before_13((const void *)(uintptr_t)main));
+    ws_toolkit_opened("libcudart.so.11.0");
+    ws_toolkit_opened("libcudart.so.13");
+    assert_false(ws_toolkit_before_13((const void *)(uintptr_t)main));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elf_reads),         cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_damaged),           cmocka_unit_test(test_redirects),
-        cmocka_unit_test(test_too_short_is_told), cmocka_unit_test(test_pages_are_not_writable),
+        cmocka_unit_test(test_toolkits),
+        cmocka_unit_test(test_elf_reads),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_redirects),
+        cmocka_unit_test(test_too_short_is_told),
+        cmocka_unit_test(test_pages_are_not_writable),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

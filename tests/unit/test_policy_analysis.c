@@ -444,6 +444,33 @@ static void largest(void **state)
             assert_false(run(m[i].name, &b.s, &w).ok);
             ws_rta_work_deinit(&w);
         }
+    /* A lower task whose work is far above its period: counts of its jobs would be negative. */
+    struct ws_rta_task *t = b.tasks;
+    t[0] = (struct ws_rta_task){.period = WS_RTA_TIME_MAX,
+                                .deadline = WS_RTA_TIME_MAX,
+                                .c = 5,
+                                .g = 10,
+                                .gm = 4,
+                                .ge = 6,
+                                .n_segments = 1};
+    t[1] = (struct ws_rta_task){.period = 1,
+                                .deadline = 1,
+                                .c = WS_RTA_TIME_MAX,
+                                .g = 10,
+                                .gm = 4,
+                                .ge = 6,
+                                .n_segments = 1,
+                                .first_segment = 1};
+    b.segments[0] = b.segments[1] = (struct ws_rta_segment){10, 4, 6};
+    b.s.theta = b.s.epsilon = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!m[i].stgm) {
+            struct ws_rta_work w = WS_RTA_WORK_NULL;
+            struct ws_rta_result r = run(m[i].name, &b.s, &w);
+            assert_true(r.bound[0] >= 15);
+            assert_false(r.ok);
+            ws_rta_work_deinit(&w);
+        }
 }
 
 static void bad_sets(void **state)

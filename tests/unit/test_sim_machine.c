@@ -142,6 +142,7 @@ static void both_clocks(void **state)
     assert_near(w.r.energy, 100 * 5 + 13 * (2 * 2 + 2 * 0.5), 1e-9);
     assert_int_equal(w.r.started[0], 1);
     assert_int_equal(w.r.sum_sm, 2);
+    ws_machine_result_deinit(&w.r);
 }
 
 static void misses(void **state)
@@ -168,6 +169,7 @@ static void misses(void **state)
     assert_int_equal(run(&w, ws_policy_find("bcf"), 10, 0), 0);
     assert_int_equal(w.r.n_released, 3);
     assert_int_equal(w.r.n_on_time + w.r.n_late + w.r.n_skipped, 0);
+    ws_machine_result_deinit(&w.r);
 }
 
 static void periods(void **state)
@@ -185,6 +187,7 @@ static void periods(void **state)
     assert_int_equal(w.r.n_released, 10);
     assert_int_equal(run(&w, ws_policy_find("bcf"), 189, 1), 0);
     assert_int_equal(w.r.n_released, 9);
+    ws_machine_result_deinit(&w.r);
 }
 
 /* One copy engine: the second job's copies wait for the first's. */
@@ -202,6 +205,7 @@ static void copies(void **state)
     assert_int_equal(run(&w, ws_policy_find("bcf"), 100, 0), 0);
     assert_string_equal(w.log.text,
                         "0 release 0;0 release 1;0 start 0;0 start 1;13 done 0;13 done 1;");
+    ws_machine_result_deinit(&w.r);
 }
 
 /* ---- a policy that does what a script says ---- */
@@ -288,6 +292,7 @@ static void rule_breakers(void **state)
             print_error("%s\n", w.r.error);
         assert_non_null(strstr(w.r.error, rows[i].want));
     }
+    ws_machine_result_deinit(&w.r);
     make_world(&w, 2);
     w.tasks[1].offset = 1;
     SCRIPT({.kind = WS_DECIDE_START, .n_sm = 2},
