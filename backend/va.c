@@ -123,7 +123,8 @@ static int insert(struct ws_va *v, uint64_t va, uint64_t bytes)
 static int grow(struct ws_va *v, uint64_t need, uint64_t align)
 {
     struct ws_va_extent run;
-    uint64_t want = (need + align + WS_VA_GAP_BYTES + WS_VA_GRANULE_BYTES - 1) / WS_VA_GRANULE_BYTES;
+    uint64_t want =
+        (need + align + WS_VA_GAP_BYTES + WS_VA_GRANULE_BYTES - 1) / WS_VA_GRANULE_BYTES;
     int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof *v->runs);
     if (!r)
         r = want > v->pool->n ? ws_raise(-ENOMEM) : pool_take(v->pool, (uint32_t)want, &run);

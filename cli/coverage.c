@@ -169,12 +169,10 @@ static int one(const char *path, const struct options *o, struct json_object *li
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"all", no_argument, NULL, 'a'},
-                                            {"rewrites", no_argument, NULL, 'r'},
-                                            {"sm", required_argument, NULL, 's'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},     {"all", no_argument, NULL, 'a'},
+        {"rewrites", no_argument, NULL, 'r'}, {"sm", required_argument, NULL, 's'},
+        {"help", no_argument, NULL, 'h'},     {0}};
     char *end;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 'j') {

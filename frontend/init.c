@@ -12,7 +12,8 @@
 #include "frontend/session.h"
 
 enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000 };
-static struct ws_config config = {.socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .lane = true};
+static struct ws_config config = {
+    .socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .lane = true};
 
 const struct ws_config *ws_config(void)
 {

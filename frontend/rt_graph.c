@@ -69,7 +69,7 @@ WS_RT_API(cudaGraphGetRootNodes, (struct ws_graph * g, struct ws_node **ret, siz
 
 /* Names with _v2 are CUDA 12's, with the parameters that the plain names have since CUDA 13. */
 WS_RT_API(cudaGraphGetEdges_v2, (struct ws_graph * g, struct ws_node **from, struct ws_node **to,
-                              struct cuda_edge_data *data, size_t *n))
+                                 struct cuda_edge_data *data, size_t *n))
 {
     WS_RT_ENTER(device);
     (void)device;

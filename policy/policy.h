@@ -104,7 +104,7 @@ struct ws_policy_job {
     uint64_t id;
     uint64_t seq; /* order of arrival, unique */
     enum ws_job_part part;
-    int task;     /* index into system.tasks */
+    int task; /* index into system.tasks */
     enum ws_job_state state;
     double release, deadline; /* absolute; deadline INFINITY: none */
     int gpu;                  /* where it runs or ran; -1: nowhere yet */
@@ -234,7 +234,7 @@ struct ws_policy_ops {
      * where `once` is set. Must not block. Return: 0 or negative. */
     int (*decide)(struct ws_policy *p, const struct ws_policy_snapshot *snap,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret);
-    bool once; /* keeps indexes that follow the events: each event must be given once, in order */
+    bool once;  /* keeps indexes that follow the events: each event must be given once, in order */
     bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };
 enum { _WS_POLICY_OK, WS_POLICY_E_OPTION, WS_POLICY_E_UNFIT, WS_POLICY_E_COST };

@@ -124,7 +124,7 @@ static void switch_off(struct sim *s, int server, double at)
     struct server *v = &s->servers[server];
     int l = s->cluster->pairs_per_server;
     for (int i = server * l; i < (server + 1) * l; i++) {
-        double idle = s->cluster->idle_w * (at - v->since - s->pairs[i].busy);
+        double idle = s->cluster->idle_w * fmax(at - v->since - s->pairs[i].busy, 0); /* rounding */
         s->r.e_idle += idle;
         s->r.e_idle_used += s->pairs[i].worked ? idle : 0;
         s->states[i].power = WS_GPU_OFF;

@@ -169,10 +169,13 @@ int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_aligned_apart_and_in_range), T(test_big_ones_begin_at_large_pages),
+        T(test_aligned_apart_and_in_range),
+        T(test_big_ones_begin_at_large_pages),
         T(test_freed_addresses_come_back_late),
-        T(test_reuse_within_one_granule),   T(test_large_and_absurd),
-        T(test_random_against_model),       T(test_out_of_memory),
+        T(test_reuse_within_one_granule),
+        T(test_large_and_absurd),
+        T(test_random_against_model),
+        T(test_out_of_memory),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
