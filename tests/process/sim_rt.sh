@@ -49,6 +49,15 @@ $w sim --policy gcaps --hunt 5 --seed 2 --json "$dir/sets" >"$dir/a"
 $w sim --policy gcaps --hunt 5 --seed 3 --json "$dir/sets" >"$dir/b"
 cmp -s "$dir/a" "$dir/b" && fail "the seed changes nothing"
 
+# Waits for updates of others break the busy bound that doesn't count them. Task 0 waits twice 0.9 for an update; task 1, released at 6.8
+# when the second wait ends, has the core from 10.8 to 20, when task 0 comes again for 9: 23, where C + e + one job of task 0 (9) = 20.
+cat >"$dir/wait" <<EOF
+{"id":"wait","overheads_ms":{"L":1,"theta":0.2,"epsilon":1},"ncpu":3,"tasks":[{"prio":4,"cpu":0,"T":20,"C":3,"ces":[1,1,1],"ges":[[1,0,1],[1,0,1]]},{"prio":3,"cpu":0,"T":100,"C":10,"ges":[],"offset":6.8},{"prio":2,"cpu":2,"T":200,"C":5.8,"ces":[5.8,0],"ges":[[1,0,1]]},{"prio":1,"cpu":1,"T":300,"C":0.9,"ces":[0.9,0],"ges":[[50,0,50]]}]}
+EOF
+expect 0 '"exceeded":[1]' $w sim --policy gcaps --mode busy --bounds gcaps_busy_fix --periods 1 --json "$dir/wait"
+expect 0 ',23,' $w sim --policy gcaps --mode busy --bounds gcaps_busy_fix --periods 1 --json "$dir/wait"
+expect 0 '"exceeded":[]' $w sim --policy gcaps --mode busy --bounds gcaps_busy_safe --periods 1 --hunt 200 --json "$dir/wait"
+
 # The trace is JSON with updates and reasons.
 expect 0 '' $w sim --policy gcaps --trace "$dir/trace.json" "$dir/hand"
 grep -q 'task 1 update' "$dir/trace.json" || fail "no updates in the trace"
