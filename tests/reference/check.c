@@ -29,6 +29,34 @@ static const struct ws_check_kind *const kinds[] = {
 #undef WS_CHECK_KIND
     NULL};
 
+const char *ws_check_where(const char *fmt, ...)
+{
+    static char text[4][200];
+    static unsigned next;
+    char *s = text[next++ % WS_ARRAY_SIZE(text)];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(s, sizeof(text[0]), fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+bool ws_check_has(struct ws_json_line *first, const char *const *keys)
+{
+    if (first->bad || !first->root)
+        return false;
+    struct ws_json_at root = ws_json_root(first);
+    for (; *keys; keys++)
+        if (!ws_json_has(&root, *keys))
+            return false;
+    return true;
+}
+
+double ws_check_value(const struct ws_json_at *at, const char *key)
+{
+    return ws_json_number(at, key, -1e18, 1e18, NAN);
+}
+
 static bool show(struct ws_check *c)
 {
     c->n_different++;

@@ -28,6 +28,13 @@ struct ws_check_kind {
     void (*check)(struct ws_check *c);
 };
 
+/* Text for "where" in a buffer that is used again from the fourth call on. */
+const char *ws_check_where(const char *fmt, ...) WS_PRINTF(1, 2);
+/* Whether the file's first value is an object with all of @keys (NULL-terminated). For match(). */
+bool ws_check_has(struct ws_json_line *first, const char *const *keys);
+/* Any finite number, which must be there. */
+double ws_check_value(const struct ws_json_at *at, const char *key);
+
 /* One value each; @where: "line 12 results.gcaps_busy.R[3]". A difference is printed (the first few of a file) and counted. */
 void ws_check_integer(struct ws_check *c, const char *where, int64_t ours, int64_t reference);
 void ws_check_text(struct ws_check *c, const char *where, const char *ours, const char *reference);

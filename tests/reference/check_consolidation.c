@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,33 +15,6 @@
 #define DIGITS_12 1e-10
 #define DIGITS_10 2e-9
 
-static char where_text[160];
-static const char *where(const char *fmt, ...) WS_PRINTF(1, 2);
-static const char *where(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(where_text, sizeof(where_text), fmt, ap);
-    va_end(ap);
-    return where_text;
-}
-
-static double number(const struct ws_json_at *at, const char *key)
-{
-    return ws_json_number(at, key, -1e18, 1e18, NAN);
-}
-
-static bool first_has(struct ws_json_line *first, const char *const *keys)
-{
-    if (first->bad || !first->root)
-        return false;
-    struct ws_json_at root = ws_json_root(first);
-    for (; *keys; keys++)
-        if (!ws_json_has(&root, *keys))
-            return false;
-    return true;
-}
-
 /* ---- reading ---- */
 
 static struct ws_mwp_kernel read_kernel(const struct ws_json_at *at)
@@ -52,11 +24,11 @@ static struct ws_mwp_kernel read_kernel(const struct ws_json_at *at)
         .n_blocks = (uint64_t)ws_json_integer(at, "blocks", 1, INT64_C(1) << 40, true, 1),
         .active_blocks_per_sm =
             (uint32_t)ws_json_integer(at, "active_blocks_per_sm", 1, 1024, true, 1),
-        .comp_insts = number(at, "comp_insts"),
-        .coal_insts = number(at, "coal_mem_insts"),
-        .uncoal_insts = number(at, "uncoal_mem_insts"),
-        .uncoal_per_mw = number(at, "uncoal_per_mw"),
-        .synch_insts = number(at, "synch_insts"),
+        .comp_insts = ws_check_value(at, "comp_insts"),
+        .coal_insts = ws_check_value(at, "coal_mem_insts"),
+        .uncoal_insts = ws_check_value(at, "uncoal_mem_insts"),
+        .uncoal_per_mw = ws_check_value(at, "uncoal_per_mw"),
+        .synch_insts = ws_check_value(at, "synch_insts"),
     };
 }
 
@@ -65,13 +37,13 @@ static struct ws_mwp_gpu read_gpu(const struct ws_json_at *at)
     return (struct ws_mwp_gpu){
         .name = "of the file",
         .n_sms = (uint32_t)ws_json_integer(at, "n_sm", 1, 4096, true, 1),
-        .freq_ghz = number(at, "freq_ghz"),
-        .bandwidth_gb_per_s = number(at, "bw_gbs"),
-        .mem_latency_cycles = number(at, "mem_ld"),
-        .depart_uncoal_cycles = number(at, "dep_uncoal"),
-        .depart_coal_cycles = number(at, "dep_coal"),
+        .freq_ghz = ws_check_value(at, "freq_ghz"),
+        .bandwidth_gb_per_s = ws_check_value(at, "bw_gbs"),
+        .mem_latency_cycles = ws_check_value(at, "mem_ld"),
+        .depart_uncoal_cycles = ws_check_value(at, "dep_uncoal"),
+        .depart_coal_cycles = ws_check_value(at, "dep_coal"),
         .threads_per_warp = (uint32_t)ws_json_integer(at, "threads_per_warp", 1, 64, true, 32),
-        .issue_cycles = number(at, "issue_cycles"),
+        .issue_cycles = ws_check_value(at, "issue_cycles"),
     };
 }
 
@@ -126,15 +98,16 @@ static void compare_mwp(struct ws_check *c, const char *at_text, const struct ws
     for (size_t i = 0; i < WS_ARRAY_SIZE(values); i++) {
         struct ws_json_at v = ws_json_get(ref, values[i].key, true);
         if (!v.o) { /* missing, or null where nothing accesses memory */
-            ws_check_number(c, where("%s.%s", at_text, values[i].key), values[i].ours, 0, 0, 0);
+            ws_check_number(c, ws_check_where("%s.%s", at_text, values[i].key), values[i].ours, 0,
+                            0, 0);
             continue;
         }
-        ws_check_number(c, where("%s.%s", at_text, values[i].key), values[i].ours,
-                        number(ref, values[i].key), digits, 0);
+        ws_check_number(c, ws_check_where("%s.%s", at_text, values[i].key), values[i].ours,
+                        ws_check_value(ref, values[i].key), digits, 0);
     }
     const char *name = ws_json_string(ref, "case", true);
     if (name)
-        ws_check_text(c, where("%s.case", at_text), ws_mwp_case_name(r->c), name);
+        ws_check_text(c, ws_check_where("%s.case", at_text), ws_mwp_case_name(r->c), name);
 }
 
 static void check_mwp(struct ws_check *c, const char *at_text, const struct ws_mwp_gpu *g,
@@ -151,8 +124,8 @@ static void check_mwp(struct ws_check *c, const char *at_text, const struct ws_m
 
 static bool match_mwp(const char *head, struct ws_json_line *first)
 {
-    return first_has(first, (const char *const[]){"kernel", "recalled", "recommended", NULL}) &&
-           !first_has(first, (const char *const[]){"computed", NULL});
+    return ws_check_has(first, (const char *const[]){"kernel", "recalled", "recommended", NULL}) &&
+           !ws_check_has(first, (const char *const[]){"computed", NULL});
 }
 
 static void mwp_line(struct ws_check *c, struct ws_json_line *l, void *arg)
@@ -182,8 +155,8 @@ const struct ws_check_kind ws_check_kind_mwp_cwp = {"MWP-CWP cases", match_mwp, 
 
 static bool match_worked(const char *head, struct ws_json_line *first)
 {
-    return first_has(first,
-                     (const char *const[]){"hw", "kernel", "computed", "type1_example", NULL});
+    return ws_check_has(first,
+                        (const char *const[]){"hw", "kernel", "computed", "type1_example", NULL});
 }
 
 /* Both rules give the ISCA example; each other example says which. */
@@ -220,14 +193,14 @@ static void check_isca_rounded(struct ws_check *c, const struct ws_json_at *root
     if (root->line->bad || ws_mwp_predict(&r, &g, &k, WS_MWP_RECALLED, &root->line->diags))
         return;
     /* That paper rounded MWP to 2.28 (0.055 %) and went on with it. */
-    ws_check_number(c, "recalled_from_paper.mwp", r.mwp, number(&printed, "mwp"), 0, 0.005);
-    ws_check_number(c, "recalled_from_paper.cwp", r.cwp, number(&printed, "cwp"), 0, 0.5);
+    ws_check_number(c, "recalled_from_paper.mwp", r.mwp, ws_check_value(&printed, "mwp"), 0, 0.005);
+    ws_check_number(c, "recalled_from_paper.cwp", r.cwp, ws_check_value(&printed, "cwp"), 0, 0.5);
     ws_check_number(c, "recalled_from_paper.exec_cycles", r.exec_cycles,
-                    number(&printed, "exec_cycles"), 1e-3, 0);
+                    ws_check_value(&printed, "exec_cycles"), 1e-3, 0);
     ws_check_number(c, "recalled_from_paper.synch_cost", r.synch_cycles,
-                    number(&printed, "synch_cost"), 1e-3, 0);
-    ws_check_number(c, "recalled_from_paper.total", r.total_cycles, number(&printed, "total"), 1e-3,
-                    0);
+                    ws_check_value(&printed, "synch_cost"), 1e-3, 0);
+    ws_check_number(c, "recalled_from_paper.total", r.total_cycles,
+                    ws_check_value(&printed, "total"), 1e-3, 0);
 }
 
 /* Their kernels are those of type1_example. */
@@ -253,16 +226,16 @@ static void check_mix_examples(struct ws_check *c, const struct ws_json_at *root
         return;
     }
     ws_check_number(c, "type1_example.bw_demand", m.bw_demand,
-                    number(&result, "bw_demand_one_warp_per_sm"), DIGITS_10, 0);
+                    ws_check_value(&result, "bw_demand_one_warp_per_sm"), DIGITS_10, 0);
     ws_check_number(c, "type1_example.total_cycles", m.total_cycles,
-                    number(&result, "total_cycles"), DIGITS_10, 0);
+                    ws_check_value(&result, "total_cycles"), DIGITS_10, 0);
     struct ws_json_at cycles = ws_json_get(&result, "per_kernel_cycles", false),
                       alone = ws_json_get(&result, "per_kernel_alone_cycles", false);
     for (size_t i = 0; i < 2; i++) {
         struct ws_json_at a = ws_json_item(&cycles, i), b = ws_json_item(&alone, i);
-        ws_check_number(c, where("type1_example.per_kernel_cycles[%zu]", i), m.cycles[i],
+        ws_check_number(c, ws_check_where("type1_example.per_kernel_cycles[%zu]", i), m.cycles[i],
                         ws_json_value(&a, 0, 1e18), DIGITS_10, 0);
-        ws_check_number(c, where("type1_example.per_kernel_alone_cycles[%zu]", i),
+        ws_check_number(c, ws_check_where("type1_example.per_kernel_alone_cycles[%zu]", i),
                         m.alone_cycles[i], ws_json_value(&b, 0, 1e18), DIGITS_10, 0);
     }
     parts[0].kernel.n_blocks = 15;
@@ -276,13 +249,14 @@ static void check_mix_examples(struct ws_check *c, const struct ws_json_at *root
     }
     const struct ws_json_at *refs[] = {&first, &rest};
     for (size_t i = 0; i < 2; i++) {
-        ws_check_number(c, where("type2_example[%zu].N", i), m.groups[i].load.n,
-                        number(refs[i], "N"), DIGITS_10, 0);
-        ws_check_number(c, where("type2_example[%zu].total_cycles", i), m.groups[i].total_cycles,
-                        number(refs[i], "total_cycles"), DIGITS_10, 0);
+        ws_check_number(c, ws_check_where("type2_example[%zu].N", i), m.groups[i].load.n,
+                        ws_check_value(refs[i], "N"), DIGITS_10, 0);
+        ws_check_number(c, ws_check_where("type2_example[%zu].total_cycles", i),
+                        m.groups[i].total_cycles, ws_check_value(refs[i], "total_cycles"),
+                        DIGITS_10, 0);
         const char *name = ws_json_string(refs[i], "case", true);
         if (name)
-            ws_check_text(c, where("type2_example[%zu].case", i),
+            ws_check_text(c, ws_check_where("type2_example[%zu].case", i),
                           ws_mwp_case_name(m.groups[i].load.c), name);
     }
     ws_check_integer(c, "type2_example.critical first SM", m.groups[0].first_sm, 0);
@@ -290,7 +264,7 @@ static void check_mix_examples(struct ws_check *c, const struct ws_json_at *root
     ws_check_bool(c, "type2_example.critical", m.groups[0].critical && !m.groups[1].critical, true);
     if (!ws_mix_predict(&m, g, parts + 1, 1, &o, &root->line->diags))
         ws_check_number(c, "type2_example.kernel1_alone_two_blocks", m.total_cycles,
-                        number(&two, "kernel1_alone_two_blocks"), DIGITS_10, 0);
+                        ws_check_value(&two, "kernel1_alone_two_blocks"), DIGITS_10, 0);
     ws_mix_deinit(&m);
 }
 
@@ -329,17 +303,18 @@ static void check_list(struct ws_check *c, const char *text, const struct ws_dis
                        const struct ws_json_at *starts)
 {
     size_t n = ws_json_length(list, 1 << 20);
-    ws_check_integer(c, where("%s length of SM %u's list", text, sm), d->sms[sm].n_blocks,
+    ws_check_integer(c, ws_check_where("%s length of SM %u's list", text, sm), d->sms[sm].n_blocks,
                      (int64_t)n);
     uint32_t b = d->sms[sm].first;
     for (size_t i = 0; i < n && b != WS_DISPATCH_NONE; i++, b = d->blocks[b].next) {
         struct ws_json_at item = ws_json_item(list, i);
         const char *name = item.o ? json_object_get_string(item.o) : "?";
-        ws_check_text(c, where("%s lists[%u][%zu]", text, sm, i), names[d->blocks[b].kernel], name);
+        ws_check_text(c, ws_check_where("%s lists[%u][%zu]", text, sm, i),
+                      names[d->blocks[b].kernel], name);
         if (starts) {
             struct ws_json_at s = ws_json_item(starts, i);
-            ws_check_number(c, where("%s starts[%u][%zu]", text, sm, i), d->blocks[b].start,
-                            ws_json_value(&s, 0, 1e18), DIGITS_12, 1e-9);
+            ws_check_number(c, ws_check_where("%s starts[%u][%zu]", text, sm, i),
+                            d->blocks[b].start, ws_json_value(&s, 0, 1e18), DIGITS_12, 1e-9);
         }
     }
 }
@@ -355,7 +330,7 @@ static void check_sm_list(struct ws_check *c, const char *what, const struct ws_
             listed = ws_json_integer_value(&item, 0, WS_DISPATCH_MAX_SMS) == sm;
             at += listed;
         }
-        ws_check_bool(c, where("%s holds SM %u", what, sm),
+        ws_check_bool(c, ws_check_where("%s holds SM %u", what, sm),
                       redealt ? d->sms[sm].redealt : d->sms[sm].critical, listed);
     }
 }
@@ -364,12 +339,12 @@ static void check_redealt(struct ws_check *c, const char *text, const struct ws_
                           const struct ws_dispatch *d)
 {
     struct ws_json_at redealt = ws_json_get(at, "redealt", true);
-    ws_check_bool(c, where("%s redealt", text), d->did_redeal, redealt.o != NULL);
+    ws_check_bool(c, ws_check_where("%s redealt", text), d->did_redeal, redealt.o != NULL);
     if (!redealt.o || !d->did_redeal)
         return;
     struct ws_json_at when = ws_json_item(&redealt, 0), sms = ws_json_item(&redealt, 1);
-    ws_check_number(c, where("%s redealt[0]", text), d->redealt_at, ws_json_value(&when, 0, 1e18),
-                    DIGITS_12, 1e-9);
+    ws_check_number(c, ws_check_where("%s redealt[0]", text), d->redealt_at,
+                    ws_json_value(&when, 0, 1e18), DIGITS_12, 1e-9);
     char what[96];
     snprintf(what, sizeof(what), "%s redealt[1]", text);
     check_sm_list(c, what, &sms, d, true);
@@ -377,8 +352,8 @@ static void check_redealt(struct ws_check *c, const char *text, const struct ws_
 
 static bool match_dispatch(const char *head, struct ws_json_line *first)
 {
-    return first_has(first, (const char *const[]){"n_sm", "occupancy", "policy", "model", "kernels",
-                                                  "expected", NULL});
+    return ws_check_has(first, (const char *const[]){"n_sm", "occupancy", "policy", "model",
+                                                     "kernels", "expected", NULL});
 }
 
 static void dispatch_line(struct ws_check *c, struct ws_json_line *l, void *arg)
@@ -402,7 +377,7 @@ static void dispatch_line(struct ws_check *c, struct ws_json_line *l, void *arg)
     for (uint32_t i = 0; i < in.n_kernels; i++) {
         struct ws_json_at at = ws_json_item(&kernels, i);
         k[i].n_blocks = (uint32_t)ws_json_integer(&at, "blocks", 0, 1 << 24, true, 0);
-        k[i].block_time = number(&at, "block_time");
+        k[i].block_time = ws_check_value(&at, "block_time");
         names[i] = ws_json_string(&at, "name", true);
     }
     if (l->bad)
@@ -418,17 +393,17 @@ static void dispatch_line(struct ws_check *c, struct ws_json_line *l, void *arg)
                       starts = ws_json_get(&expected, "starts", false),
                       finish = ws_json_get(&expected, "finish", false),
                       critical = ws_json_get(&expected, "critical", false);
-    ws_check_integer(c, where("%s lists", text), in.n_sms,
+    ws_check_integer(c, ws_check_where("%s lists", text), in.n_sms,
                      (int64_t)ws_json_length(&lists, WS_DISPATCH_MAX_SMS));
     for (uint32_t sm = 0; sm < in.n_sms; sm++) {
         struct ws_json_at list = ws_json_item(&lists, sm), start = ws_json_item(&starts, sm),
                           end = ws_json_item(&finish, sm);
         check_list(c, text, d, sm, names, &list, &start);
-        ws_check_number(c, where("%s finish[%u]", text, sm), d->sms[sm].finish,
+        ws_check_number(c, ws_check_where("%s finish[%u]", text, sm), d->sms[sm].finish,
                         ws_json_value(&end, 0, 1e18), DIGITS_12, 1e-9);
     }
-    ws_check_number(c, where("%s makespan", text), d->makespan, number(&expected, "makespan"),
-                    DIGITS_12, 1e-9);
+    ws_check_number(c, ws_check_where("%s makespan", text), d->makespan,
+                    ws_check_value(&expected, "makespan"), DIGITS_12, 1e-9);
     char what[80];
     snprintf(what, sizeof(what), "%s critical", text);
     check_sm_list(c, what, &critical, d, false);
@@ -449,15 +424,16 @@ const struct ws_check_kind ws_check_kind_dispatch = {"block dealing", match_disp
 
 static bool match_scenarios(const char *head, struct ws_json_line *first)
 {
-    return first_has(first, (const char *const[]){"policies", "models", "scenario1", NULL});
+    return ws_check_has(first, (const char *const[]){"policies", "models", "scenario1", NULL});
 }
 
 static void check_scenario_energy(struct ws_check *c, const char *text, const struct ws_json_at *at)
 {
     struct ws_json_at energy = ws_json_get(at, "energy", false);
-    double singles = number(&energy, "sum_of_singles_kJ"),
-           merged = number(&energy, "consolidated_kJ");
-    ws_check_bool(c, where("%s.energy.beneficial", text), ws_mix_saves(merged, singles, INFINITY),
+    double singles = ws_check_value(&energy, "sum_of_singles_kJ"),
+           merged = ws_check_value(&energy, "consolidated_kJ");
+    ws_check_bool(c, ws_check_where("%s.energy.beneficial", text),
+                  ws_mix_saves(merged, singles, INFINITY),
                   ws_json_bool(&energy, "beneficial", true, false));
 }
 
@@ -471,7 +447,7 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
                       block_times = ws_json_get(&s, "per_block_time_s", false),
                       policies = ws_json_get(&s, "policies", false);
     uint32_t n_sms = (uint32_t)ws_json_integer(&s, "n_sm", 1, 4096, true, 1);
-    double measured = number(&s, "measured_consolidated_s");
+    double measured = ws_check_value(&s, "measured_consolidated_s");
     const struct ws_mix_options additive = {.occupancy = 1};
     struct ws_mix_measured parts[MAX_KERNELS] = {0};
     const char *names[MAX_KERNELS];
@@ -481,11 +457,11 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
         names[i] = json_object_get_string(item.o);
         parts[i].n_blocks = parts[i].alone_blocks =
             (uint32_t)ws_json_integer(&blocks, names[i], 1, 1 << 20, true, 1);
-        parts[i].alone_time = number(&alone, names[i]);
+        parts[i].alone_time = ws_check_value(&alone, names[i]);
         /* The file has one block time for both models: the additive one. */
-        ws_check_number(c, where("%s.per_block_time_s.%s", name, names[i]),
+        ws_check_number(c, ws_check_where("%s.per_block_time_s.%s", name, names[i]),
                         ws_mix_block_time(&parts[i], n_sms, &additive),
-                        number(&block_times, names[i]), DIGITS_10, 0);
+                        ws_check_value(&block_times, names[i]), DIGITS_10, 0);
     }
     if (!policies.o || root->line->bad)
         return;
@@ -505,8 +481,9 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
         /* Block times as the file has them; the overlap model would read 45 blocks on 30 SMs otherwise. */
         struct ws_dispatch_kernel k[MAX_KERNELS];
         for (uint32_t i = 0; i < n; i++)
-            k[i] = (struct ws_dispatch_kernel){.n_blocks = parts[i].n_blocks,
-                                               .block_time = number(&block_times, names[i])};
+            k[i] =
+                (struct ws_dispatch_kernel){.n_blocks = parts[i].n_blocks,
+                                            .block_time = ws_check_value(&block_times, names[i])};
         struct ws_dispatch_in in = {.n_sms = n_sms,
                                     .occupancy = occ,
                                     .policy = o.policy,
@@ -517,11 +494,11 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
         if (ws_dispatch_run(d, &in, &root->line->diags))
             return;
         struct ws_json_at p = ws_json_get(&policies, key, false);
-        ws_check_number(c, where("%s makespan_s", text), d->makespan, number(&p, "makespan_s"),
-                        DIGITS_10, 0);
-        ws_check_number(c, where("%s error_vs_measured_pct", text),
+        ws_check_number(c, ws_check_where("%s makespan_s", text), d->makespan,
+                        ws_check_value(&p, "makespan_s"), DIGITS_10, 0);
+        ws_check_number(c, ws_check_where("%s error_vs_measured_pct", text),
                         100 * (d->makespan - measured) / measured,
-                        number(&p, "error_vs_measured_pct"), 1e-7, 0);
+                        ws_check_value(&p, "error_vs_measured_pct"), 1e-7, 0);
         char what[128];
         struct ws_json_at critical = ws_json_get(&p, "critical_SMs", false),
                           sm0 = ws_json_get(&p, "list_SM0", false),
@@ -530,10 +507,10 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
         check_sm_list(c, what, &critical, d, false);
         check_list(c, text, d, 0, names, &sm0, NULL);
         check_list(c, text, d, 15, names, &sm15, NULL);
-        ws_check_number(c, where("%s finish_SM0", text), d->sms[0].finish, number(&p, "finish_SM0"),
-                        DIGITS_10, 0);
-        ws_check_number(c, where("%s finish_SM15", text), d->sms[15].finish,
-                        number(&p, "finish_SM15"), DIGITS_10, 0);
+        ws_check_number(c, ws_check_where("%s finish_SM0", text), d->sms[0].finish,
+                        ws_check_value(&p, "finish_SM0"), DIGITS_10, 0);
+        ws_check_number(c, ws_check_where("%s finish_SM15", text), d->sms[15].finish,
+                        ws_check_value(&p, "finish_SM15"), DIGITS_10, 0);
         check_redealt(c, text, &p, d);
     }
     check_scenario_energy(c, name, &s);
@@ -567,7 +544,7 @@ static void check_scenarios(struct ws_check *c)
         for (size_t k = 0; k < 2; k++) {
             parts[k].n_blocks = parts[k].alone_blocks =
                 (uint32_t)ws_json_integer(&blocks, names[k], 1, 1 << 20, true, 1);
-            parts[k].alone_time = number(&alone, names[k]);
+            parts[k].alone_time = ws_check_value(&alone, names[k]);
         }
         struct ws_mix_options o = {.policy = WS_DISPATCH_REDEAL,
                                    .occupancy = expected[i].occupancy};
@@ -576,8 +553,8 @@ static void check_scenarios(struct ws_check *c)
         struct ws_json_at critical = ws_json_get(&e, "critical_SMs", false),
                           list = ws_json_get(&e, "list_critical", false),
                           other = ws_json_get(&e, "list_other", false);
-        ws_check_number(c, where("%s.expected", expected[i].name), m.dispatch.makespan,
-                        number(&e, expected[i].predicted), DIGITS_10, 0);
+        ws_check_number(c, ws_check_where("%s.expected", expected[i].name), m.dispatch.makespan,
+                        ws_check_value(&e, expected[i].predicted), DIGITS_10, 0);
         check_sm_list(c, "expected.critical_SMs", &critical, &m.dispatch, false);
         check_list(c, "expected critical", &m.dispatch, 0, names, &list, NULL);
         check_list(c, "expected other", &m.dispatch, 29, names, &other, NULL);
@@ -594,7 +571,7 @@ const struct ws_check_kind ws_check_kind_consolidation_scenarios = {
 
 static bool match_mixes(const char *head, struct ws_json_line *first)
 {
-    return first_has(first, (const char *const[]){"type", "hw", "kernels", "expected", NULL});
+    return ws_check_has(first, (const char *const[]){"type", "hw", "kernels", "expected", NULL});
 }
 
 static void check_group(struct ws_check *c, const char *text, const struct ws_mix *m, uint32_t i,
@@ -603,16 +580,16 @@ static void check_group(struct ws_check *c, const char *text, const struct ws_mi
     const struct ws_mix_group *g = &m->groups[i];
     struct ws_json_at sms = ws_json_get(ref, "sms", false), mix = ws_json_get(ref, "mix", false);
     struct ws_json_at first = ws_json_item(&sms, 0), last = ws_json_item(&sms, 1);
-    ws_check_integer(c, where("%s.groups[%u].sms[0]", text, i), g->first_sm,
+    ws_check_integer(c, ws_check_where("%s.groups[%u].sms[0]", text, i), g->first_sm,
                      ws_json_integer_value(&first, 0, 4096));
-    ws_check_integer(c, where("%s.groups[%u].sms[1]", text, i), g->last_sm,
+    ws_check_integer(c, ws_check_where("%s.groups[%u].sms[1]", text, i), g->last_sm,
                      ws_json_integer_value(&last, 0, 4096));
-    ws_check_integer(c, where("%s.groups[%u].n_sms", text, i), g->n_sms,
+    ws_check_integer(c, ws_check_where("%s.groups[%u].n_sms", text, i), g->n_sms,
                      ws_json_integer(ref, "n_sms", 1, 4096, true, 0));
     for (uint32_t k = 0; k < m->n_parts; k++) {
         char key[16];
         snprintf(key, sizeof(key), "%u", k);
-        ws_check_integer(c, where("%s.groups[%u].mix.%u", text, i, k), g->n_blocks[k],
+        ws_check_integer(c, ws_check_where("%s.groups[%u].mix.%u", text, i, k), g->n_blocks[k],
                          ws_json_integer(&mix, key, 0, 1 << 20, false, 0));
     }
     const struct {
@@ -624,27 +601,29 @@ static void check_group(struct ws_check *c, const char *text, const struct ws_mi
                   {"total_cycles", g->total_cycles}};
     for (size_t v = 0; v < WS_ARRAY_SIZE(values); v++) {
         struct ws_json_at at = ws_json_get(ref, values[v].key, true);
-        ws_check_number(c, where("%s.groups[%u].%s", text, i, values[v].key), values[v].ours,
-                        at.o ? number(ref, values[v].key) : 0, DIGITS_12, 0);
+        ws_check_number(c, ws_check_where("%s.groups[%u].%s", text, i, values[v].key),
+                        values[v].ours, at.o ? ws_check_value(ref, values[v].key) : 0, DIGITS_12,
+                        0);
     }
     const char *name = ws_json_string(ref, "case", true);
     if (name)
-        ws_check_text(c, where("%s.groups[%u].case", text, i), ws_mwp_case_name(g->load.c), name);
+        ws_check_text(c, ws_check_where("%s.groups[%u].case", text, i), ws_mwp_case_name(g->load.c),
+                      name);
 }
 
 static void check_type1(struct ws_check *c, const char *text, const struct ws_mix *m,
                         const struct ws_json_at *expected)
 {
-    ws_check_number(c, where("%s.bw_demand_one_warp_per_sm", text), m->bw_demand,
-                    number(expected, "bw_demand_one_warp_per_sm"), DIGITS_12, 0);
+    ws_check_number(c, ws_check_where("%s.bw_demand_one_warp_per_sm", text), m->bw_demand,
+                    ws_check_value(expected, "bw_demand_one_warp_per_sm"), DIGITS_12, 0);
     struct ws_json_at cycles = ws_json_get(expected, "per_kernel_cycles", false),
                       alone = ws_json_get(expected, "per_kernel_alone_cycles", false);
     for (uint32_t k = 0; k < m->n_parts; k++) {
         struct ws_json_at a = ws_json_item(&cycles, k), b = ws_json_item(&alone, k);
-        ws_check_number(c, where("%s.per_kernel_cycles[%u]", text, k), m->cycles[k],
+        ws_check_number(c, ws_check_where("%s.per_kernel_cycles[%u]", text, k), m->cycles[k],
                         ws_json_value(&a, 0, 1e18), DIGITS_12, 0);
-        ws_check_number(c, where("%s.per_kernel_alone_cycles[%u]", text, k), m->alone_cycles[k],
-                        ws_json_value(&b, 0, 1e18), DIGITS_12, 0);
+        ws_check_number(c, ws_check_where("%s.per_kernel_alone_cycles[%u]", text, k),
+                        m->alone_cycles[k], ws_json_value(&b, 0, 1e18), DIGITS_12, 0);
     }
 }
 
@@ -654,8 +633,8 @@ static void check_type2(struct ws_check *c, const char *text, const struct ws_mi
     struct ws_json_at groups = ws_json_get(expected, "groups", false),
                       critical = ws_json_get(expected, "critical", false);
     size_t n = ws_json_length(&groups, 4096);
-    ws_check_integer(c, where("%s.groups", text), m->n_groups, (int64_t)n);
-    ws_check_integer(c, where("%s.active_sms", text), m->active_sms,
+    ws_check_integer(c, ws_check_where("%s.groups", text), m->n_groups, (int64_t)n);
+    ws_check_integer(c, ws_check_where("%s.active_sms", text), m->active_sms,
                      ws_json_integer(expected, "active_sms", 1, 4096, true, 0));
     for (uint32_t i = 0; i < m->n_groups && i < n; i++) {
         struct ws_json_at g = ws_json_item(&groups, i);
@@ -665,7 +644,7 @@ static void check_type2(struct ws_check *c, const char *text, const struct ws_mi
     int64_t sm = ws_json_integer_value(&first, 0, 4096);
     for (uint32_t i = 0; i < m->n_groups; i++)
         if (m->groups[i].critical) {
-            ws_check_integer(c, where("%s.critical[0]", text), m->groups[i].first_sm, sm);
+            ws_check_integer(c, ws_check_where("%s.critical[0]", text), m->groups[i].first_sm, sm);
             break;
         }
 }
@@ -692,20 +671,20 @@ static void mix_line(struct ws_check *c, struct ws_json_line *l, void *arg)
     char text[64];
     snprintf(text, sizeof(text), "line %u", l->number);
     int type = (int)ws_json_integer(&root, "type", 1, 2, true, 0);
-    ws_check_integer(c, where("%s.type", text), m->type, type);
+    ws_check_integer(c, ws_check_where("%s.type", text), m->type, type);
     if (m->type != type)
         return;
     if (type == 1)
         check_type1(c, text, m, &expected);
     else
         check_type2(c, text, m, &expected);
-    ws_check_number(c, where("%s.total_cycles", text), m->total_cycles,
-                    number(&expected, "total_cycles"), DIGITS_12, 0);
+    ws_check_number(c, ws_check_where("%s.total_cycles", text), m->total_cycles,
+                    ws_check_value(&expected, "total_cycles"), DIGITS_12, 0);
     struct ws_json_at rates = ws_json_get(&expected, "virtual_sm_rates", false);
-    ws_check_number(c, where("%s.virtual_sm_rates.comp", text), m->rate_comp,
-                    number(&rates, "comp"), DIGITS_12, 0);
-    ws_check_number(c, where("%s.virtual_sm_rates.gmem", text), m->rate_gmem,
-                    number(&rates, "gmem"), DIGITS_12, 0);
+    ws_check_number(c, ws_check_where("%s.virtual_sm_rates.comp", text), m->rate_comp,
+                    ws_check_value(&rates, "comp"), DIGITS_12, 0);
+    ws_check_number(c, ws_check_where("%s.virtual_sm_rates.gmem", text), m->rate_gmem,
+                    ws_check_value(&rates, "gmem"), DIGITS_12, 0);
 }
 
 static void check_mixes(struct ws_check *c)
@@ -721,7 +700,7 @@ const struct ws_check_kind ws_check_kind_mixes = {"consolidated mixes", match_mi
 
 static bool match_power(const char *head, struct ws_json_line *first)
 {
-    return first_has(first, (const char *const[]){"training", "ols_with_temperature", NULL});
+    return ws_check_has(first, (const char *const[]){"training", "ols_with_temperature", NULL});
 }
 
 static void power_line(struct ws_check *c, struct ws_json_line *l, void *arg)
@@ -757,8 +736,8 @@ static void power_line(struct ws_check *c, struct ws_json_line *l, void *arg)
                       {"rss", p.rss},
                       {"k_T", p.k_t_w_per_k}};
         for (size_t i = 0; i < WS_ARRAY_SIZE(values) - !with; i++)
-            ws_check_number(c, where("line %u %s.%s", l->number, key, values[i].key),
-                            values[i].ours, number(&ref, values[i].key), 1e-9, 0);
+            ws_check_number(c, ws_check_where("line %u %s.%s", l->number, key, values[i].key),
+                            values[i].ours, ws_check_value(&ref, values[i].key), 1e-9, 0);
     }
     free(samples);
 }
@@ -774,8 +753,8 @@ const struct ws_check_kind ws_check_kind_power = {"power regression", match_powe
 
 static bool match_tables(const char *head, struct ws_json_line *first)
 {
-    return first_has(first,
-                     (const char *const[]){"table5_time_s", "single_instances", "derived", NULL});
+    return ws_check_has(
+        first, (const char *const[]){"table5_time_s", "single_instances", "derived", NULL});
 }
 
 /* "5E+15M": instances by the first letter of the workload's name. */
@@ -801,7 +780,7 @@ static bool read_mix(const char *text, const struct ws_json_at *singles, struct 
                 continue;
             struct ws_json_at at = ws_json_get(singles, name, false);
             ret->parts[ret->n].n = (uint32_t)n;
-            ret->parts[ret->n].gpu_s = number(&at, "gpu_s");
+            ret->parts[ret->n].gpu_s = ws_check_value(&at, "gpu_s");
             ret->parts[ret->n++].blocks =
                 (uint32_t)ws_json_integer(&at, "blocks", 1, 1000, true, 1);
             found = true;
@@ -837,21 +816,21 @@ static void check_derived(struct ws_check *c, struct ws_mix *m, const struct ws_
         at->line->bad = true;
         return;
     }
-    ws_check_integer(c, where("%s blocks_total", name), m->dispatch.n_blocks,
+    ws_check_integer(c, ws_check_where("%s blocks_total", name), m->dispatch.n_blocks,
                      ws_json_integer(at, "blocks_total", 0, 1 << 20, true, 0));
-    ws_check_number(c, where("%s serial_sum_of_single_gpu_s", name), serial,
-                    number(at, "serial_sum_of_single_gpu_s"), DIGITS_10, 0);
+    ws_check_number(c, ws_check_where("%s serial_sum_of_single_gpu_s", name), serial,
+                    ws_check_value(at, "serial_sum_of_single_gpu_s"), DIGITS_10, 0);
     const char *type = ws_json_string(at, "type", true);
-    ws_check_integer(c, where("%s type", name), blocks <= 30 ? 1 : 2,
+    ws_check_integer(c, ws_check_where("%s type", name), blocks <= 30 ? 1 : 2,
                      type && type[0] == '2' ? 2 : 1);
-    ws_check_number(c, where("%s type1_lower_bound_s", name), m->dispatch.makespan,
-                    number(at, "type1_lower_bound_s"), DIGITS_10, 0);
-    ws_check_number(c, where("%s manual_over_lower_bound", name),
-                    number(at, "manual_s") / m->dispatch.makespan,
-                    number(at, "manual_over_lower_bound"), 1e-7, 0);
+    ws_check_number(c, ws_check_where("%s type1_lower_bound_s", name), m->dispatch.makespan,
+                    ws_check_value(at, "type1_lower_bound_s"), DIGITS_10, 0);
+    ws_check_number(c, ws_check_where("%s manual_over_lower_bound", name),
+                    ws_check_value(at, "manual_s") / m->dispatch.makespan,
+                    ws_check_value(at, "manual_over_lower_bound"), 1e-7, 0);
     /* Serial is the sum of the singles to 0.4 s everywhere (facts, B5). */
-    ws_check_number(c, where("%s serial_measured_s", name), serial, number(at, "serial_measured_s"),
-                    0, 0.45);
+    ws_check_number(c, ws_check_where("%s serial_measured_s", name), serial,
+                    ws_check_value(at, "serial_measured_s"), 0, 0.45);
 }
 
 static void check_energies(struct ws_check *c, const struct ws_json_at *root, const char *time_key,
@@ -871,13 +850,15 @@ static void check_energies(struct ws_check *c, const struct ws_json_at *root, co
                 continue;
             struct ws_json_at power = ws_json_get(&d, "avg_power_W", false);
             for (size_t r = 0; r < WS_ARRAY_SIZE(runs); r++)
-                ws_check_number(c, where("%s energy %s", name, runs[r]),
-                                ws_power_energy_j(number(&power, runs[r]), 0, number(&t, runs[r])),
-                                number(&e, runs[r]), 1e-6, 0);
+                ws_check_number(c, ws_check_where("%s energy %s", name, runs[r]),
+                                ws_power_energy_j(ws_check_value(&power, runs[r]), 0,
+                                                  ws_check_value(&t, runs[r])),
+                                ws_check_value(&e, runs[r]), 1e-6, 0);
             /* Every mix saves energy against running serially and on the CPU: the models must accept them all. */
-            ws_check_bool(
-                c, where("%s accepted", name),
-                ws_mix_saves(number(&e, "Dynamic"), number(&e, "Serial"), number(&e, "CPU")), true);
+            ws_check_bool(c, ws_check_where("%s accepted", name),
+                          ws_mix_saves(ws_check_value(&e, "Dynamic"), ws_check_value(&e, "Serial"),
+                                       ws_check_value(&e, "CPU")),
+                          true);
         }
     }
 }

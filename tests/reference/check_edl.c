@@ -27,12 +27,14 @@ static bool interval_of(struct ws_check *c, const char *name, struct ws_dvfs_int
 static void check_point(struct ws_check *c, const char *at, const struct ws_json_at *ref,
                         const struct ws_dvfs_point *p)
 {
-    ws_check_number(c, where("%s E", at), p->e, number(ref, "E"), e_share, 0);
-    ws_check_number(c, where("%s t", at), p->t, number(ref, "t"), t_share, 1e-6);
-    ws_check_number(c, where("%s P", at), p->p, number(ref, "P"), t_share, 1e-6);
-    ws_check_number(c, where("%s V", at), p->v, number(ref, "V"), 0, clock_apart);
-    ws_check_number(c, where("%s fc", at), p->fc, number(ref, "fc"), 0, clock_apart);
-    ws_check_number(c, where("%s fm", at), p->fm, number(ref, "fm"), 0, clock_apart);
+    ws_check_number(c, ws_check_where("%s E", at), p->e, ws_check_value(ref, "E"), e_share, 0);
+    ws_check_number(c, ws_check_where("%s t", at), p->t, ws_check_value(ref, "t"), t_share, 1e-6);
+    ws_check_number(c, ws_check_where("%s P", at), p->p, ws_check_value(ref, "P"), t_share, 1e-6);
+    ws_check_number(c, ws_check_where("%s V", at), p->v, ws_check_value(ref, "V"), 0, clock_apart);
+    ws_check_number(c, ws_check_where("%s fc", at), p->fc, ws_check_value(ref, "fc"), 0,
+                    clock_apart);
+    ws_check_number(c, ws_check_where("%s fm", at), p->fm, ws_check_value(ref, "fm"), 0,
+                    clock_apart);
 }
 
 /* ---- single_task_cases.jsonl ---- */
@@ -41,7 +43,7 @@ static bool match_cases(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"params", "interval", "unconstrained", "deadlines", NULL};
-    return first_has(first, keys);
+    return ws_check_has(first, keys);
 }
 
 static void check_case(struct ws_check *c, struct ws_json_line *l, void *arg)
@@ -57,24 +59,24 @@ static void check_case(struct ws_check *c, struct ws_json_line *l, void *arg)
         return;
     char at[64];
     snprintf(at, sizeof(at), "line %u", l->number);
-    ws_check_number(c, where("%s t_min", at), ws_dvfs_t_min(&task, &iv), number(&root, "t_min"),
-                    1e-9, 0);
+    ws_check_number(c, ws_check_where("%s t_min", at), ws_dvfs_t_min(&task, &iv),
+                    ws_check_value(&root, "t_min"), 1e-9, 0);
     if (ws_dvfs_optimum(&task, &iv, INFINITY, &p))
         ws_check_fail(c, "%s: no optimum", at);
     else
-        check_point(c, where("%s unconstrained", at), &best, &p);
-    ws_check_number(c, where("%s saving", at), 100 * (1 - p.e / ws_dvfs_default(&task).e),
-                    number(&root, "saving_pct"), 0, 1e-5);
+        check_point(c, ws_check_where("%s unconstrained", at), &best, &p);
+    ws_check_number(c, ws_check_where("%s saving", at), 100 * (1 - p.e / ws_dvfs_default(&task).e),
+                    ws_check_value(&root, "saving_pct"), 0, 1e-5);
     for (size_t i = 0; i < ws_json_length(&limits, 1000); i++) {
         struct ws_json_at row = ws_json_item(&limits, i);
-        double limit = number(&row, "T");
+        double limit = ws_check_value(&row, "T");
         bool feasible = ws_json_bool(&row, "feasible", true, false);
         int r = ws_dvfs_optimum(&task, &iv, limit, &p);
-        ws_check_bool(c, where("%s deadlines[%zu] feasible", at, i), !r, feasible);
+        ws_check_bool(c, ws_check_where("%s deadlines[%zu] feasible", at, i), !r, feasible);
         if (r || !feasible)
             continue;
         struct ws_json_at solution = ws_json_get(&row, "solution", false);
-        check_point(c, where("%s deadlines[%zu]", at, i), &solution, &p);
+        check_point(c, ws_check_where("%s deadlines[%zu]", at, i), &solution, &p);
     }
 }
 
@@ -92,7 +94,7 @@ static bool match_optimum(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"intervals", "averages", "apps", NULL};
-    return first_has(first, keys);
+    return ws_check_has(first, keys);
 }
 
 enum { N_CASES = 4 };
@@ -123,15 +125,19 @@ static double check_single(struct ws_check *c, const char *at, const struct ws_j
         ws_check_fail(c, "%s: no optimum", at);
         return NAN;
     }
-    ws_check_number(c, where("%s E_default", at), d.e, number(&ref, "E_default"), e_share, 1e-6);
+    ws_check_number(c, ws_check_where("%s E_default", at), d.e, ws_check_value(&ref, "E_default"),
+                    e_share, 1e-6);
     /* The clocks of a flat optimum are not determined well by an exhaustive search; its energy is what counts. */
-    ws_check_number(c, where("%s E", at), p.e, number(&brute, "E"), e_share, 1e-6);
+    ws_check_number(c, ws_check_where("%s E", at), p.e, ws_check_value(&brute, "E"), e_share, 1e-6);
     struct ws_json_at analytic = ws_json_get(&ref, "analytic", false);
-    ws_check_number(c, where("%s t", at), p.t, number(&analytic, "t"), 2e-6, 1e-6);
-    ws_check_number(c, where("%s fc", at), p.fc, number(&analytic, "fc"), 0, clock_apart);
-    ws_check_number(c, where("%s fm", at), p.fm, number(&analytic, "fm"), 0, clock_apart);
+    ws_check_number(c, ws_check_where("%s t", at), p.t, ws_check_value(&analytic, "t"), 2e-6, 1e-6);
+    ws_check_number(c, ws_check_where("%s fc", at), p.fc, ws_check_value(&analytic, "fc"), 0,
+                    clock_apart);
+    ws_check_number(c, ws_check_where("%s fm", at), p.fm, ws_check_value(&analytic, "fm"), 0,
+                    clock_apart);
     double saving = 100 * (1 - p.e / d.e);
-    ws_check_number(c, where("%s saving", at), saving, number(&ref, "saving_pct_brute"), 0, 1e-4);
+    ws_check_number(c, ws_check_where("%s saving", at), saving,
+                    ws_check_value(&ref, "saving_pct_brute"), 0, 1e-4);
     return saving;
 }
 
@@ -146,18 +152,20 @@ static void check_averages(struct ws_check *c, const struct ws_json_at *root,
             continue;
         n++;
         for (int k = 0; k < N_CASES; k++)
-            sum[k] += check_single(
-                c, where("%s %s %s", gpu, ws_json_string(&app, "app", true), single_cases[k].name),
-                &app, k);
+            sum[k] +=
+                check_single(c,
+                             ws_check_where("%s %s %s", gpu, ws_json_string(&app, "app", true),
+                                            single_cases[k].name),
+                             &app, k);
     }
     struct ws_json_at averages = ws_json_get(root, "averages", false),
-                      all = ws_json_get(&averages, where("%s/all", gpu), false);
-    ws_check_integer(c, where("%s n_apps", gpu), (int64_t)n,
+                      all = ws_json_get(&averages, ws_check_where("%s/all", gpu), false);
+    ws_check_integer(c, ws_check_where("%s n_apps", gpu), (int64_t)n,
                      ws_json_integer(&all, "n_apps", 0, 10000, true, 0));
     for (int k = 0; k < N_CASES; k++) {
         struct ws_json_at a = ws_json_get(&all, single_cases[k].name, false);
-        ws_check_number(c, where("%s %s mean saving", gpu, single_cases[k].name), sum[k] / n,
-                        number(&a, "mean_saving_pct_brute"), 0, 1e-4);
+        ws_check_number(c, ws_check_where("%s %s mean saving", gpu, single_cases[k].name),
+                        sum[k] / n, ws_check_value(&a, "mean_saving_pct_brute"), 0, 1e-4);
     }
 }
 
@@ -181,7 +189,7 @@ static bool match_table3(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"table", "theta_0_9", "theta_1", NULL};
-    return first_has(first, keys);
+    return ws_check_has(first, keys);
 }
 
 enum { TABLE3_N = 5 };
@@ -192,7 +200,7 @@ static void check_table3_runs(struct ws_check *c, const struct ws_json_at *root,
     struct ws_json_at ref = ws_json_get(root, key, false),
                       pairs = ws_json_get(&ref, "pairs", false);
     char theta[48], error[256] = "";
-    snprintf(theta, sizeof(theta), "theta=%.17g", number(&ref, "theta"));
+    snprintf(theta, sizeof(theta), "theta=%.17g", ws_check_value(&ref, "theta"));
     const char *options[] = {theta, "rho=0", "slot=0", NULL};
     const struct ws_cluster cluster = {.n_pairs = 10, .pairs_per_server = 2, .idle_w = 30};
     struct ws_cluster_job jobs[TABLE3_N];
@@ -203,13 +211,14 @@ static void check_table3_runs(struct ws_check *c, const struct ws_json_at *root,
         ws_check_fail(c, "%s: %s", key, e > 0 ? error : strerror(-e));
         return;
     }
-    ws_check_number(c, where("%s E_run", key), r.e_run, number(&ref, "E_run"), 1e-7, 0);
-    ws_check_number(c, where("%s E_idle_alg3_counting_unused_slot", key), r.e_idle,
-                    number(&ref, "E_idle_alg3_counting_unused_slot"), 1e-6, 0);
-    ws_check_number(c, where("%s E_idle_alg3_ignoring_unused_slot", key), r.e_idle_used,
-                    number(&ref, "E_idle_alg3_ignoring_unused_slot"), 1e-5, 0);
-    ws_check_number(c, where("%s E_total_alg3", key), r.e_total, number(&ref, "E_total_alg3"), 1e-7,
-                    0);
+    ws_check_number(c, ws_check_where("%s E_run", key), r.e_run, ws_check_value(&ref, "E_run"),
+                    1e-7, 0);
+    ws_check_number(c, ws_check_where("%s E_idle_alg3_counting_unused_slot", key), r.e_idle,
+                    ws_check_value(&ref, "E_idle_alg3_counting_unused_slot"), 1e-6, 0);
+    ws_check_number(c, ws_check_where("%s E_idle_alg3_ignoring_unused_slot", key), r.e_idle_used,
+                    ws_check_value(&ref, "E_idle_alg3_ignoring_unused_slot"), 1e-5, 0);
+    ws_check_number(c, ws_check_where("%s E_total_alg3", key), r.e_total,
+                    ws_check_value(&ref, "E_total_alg3"), 1e-7, 0);
     for (size_t i = 0; i < ws_json_length(&pairs, 10); i++) {
         struct ws_json_at pair = ws_json_item(&pairs, i), list = ws_json_get(&pair, "jobs", false);
         int first = -1;
@@ -222,13 +231,13 @@ static void check_table3_runs(struct ws_check *c, const struct ws_json_at *root,
                 return;
             }
             first = first < 0 ? jobs[t].pair : first;
-            ws_check_integer(c, where("%s %s pair", key, name), jobs[t].pair, first);
-            ws_check_number(c, where("%s %s start", key, name), jobs[t].start,
-                            number(&job, "start"), 1e-8, 0);
-            ws_check_number(c, where("%s %s t", key, name), jobs[t].point.t, number(&job, "t"),
-                            1e-7, 0);
-            ws_check_number(c, where("%s %s P", key, name), jobs[t].point.p, number(&job, "P"),
-                            1e-7, 0);
+            ws_check_integer(c, ws_check_where("%s %s pair", key, name), jobs[t].pair, first);
+            ws_check_number(c, ws_check_where("%s %s start", key, name), jobs[t].start,
+                            ws_check_value(&job, "start"), 1e-8, 0);
+            ws_check_number(c, ws_check_where("%s %s t", key, name), jobs[t].point.t,
+                            ws_check_value(&job, "t"), 1e-7, 0);
+            ws_check_number(c, ws_check_where("%s %s P", key, name), jobs[t].point.p,
+                            ws_check_value(&job, "P"), 1e-7, 0);
         }
     }
 }
@@ -241,11 +250,11 @@ static void run_table3(struct ws_check *c)
     struct ws_json_at root = ws_json_root(&l), table = ws_json_get(&root, "table", false);
     struct ws_cluster_task tasks[TABLE3_N];
     for (int i = 0; i < TABLE3_N; i++) {
-        struct ws_json_at row = ws_json_get(&table, where("J%d", i + 1), false),
+        struct ws_json_at row = ws_json_get(&table, ws_check_where("J%d", i + 1), false),
                           params = ws_json_get(&row, "params", false),
                           best = ws_json_get(&row, "unconstrained", false);
         tasks[i] = (struct ws_cluster_task){
-            .id = i + 1, .deadline = number(&row, "d"), .dvfs = ws_dvfs_task_read(&params)};
+            .id = i + 1, .deadline = ws_check_value(&row, "d"), .dvfs = ws_dvfs_task_read(&params)};
         struct ws_dvfs_point p, q;
         if (l.bad || ws_dvfs_optimum(&tasks[i].dvfs, &ws_dvfs_wide, INFINITY, &p) ||
             ws_dvfs_optimum(&tasks[i].dvfs, &ws_dvfs_wide, tasks[i].deadline, &q)) {
@@ -254,13 +263,17 @@ static void run_table3(struct ws_check *c)
         }
         char at[16];
         snprintf(at, sizeof(at), "J%d", i + 1);
-        check_point(c, where("%s unconstrained", at), &best, &p);
-        ws_check_number(c, where("%s E_hat", at), q.e, number(&row, "brute_E"), e_share, 0);
-        ws_check_number(c, where("%s P_hat", at), q.p, number(&row, "P_hat"), t_share, 0);
-        ws_check_number(c, where("%s t_hat", at), q.t, number(&row, "t_hat"), t_share, 0);
-        ws_check_number(c, where("%s t_min", at), ws_dvfs_t_min(&tasks[i].dvfs, &ws_dvfs_wide),
-                        number(&row, "t_min"), 1e-8, 0);
-        ws_check_bool(c, where("%s deadline_prior", at), p.t > tasks[i].deadline,
+        check_point(c, ws_check_where("%s unconstrained", at), &best, &p);
+        ws_check_number(c, ws_check_where("%s E_hat", at), q.e, ws_check_value(&row, "brute_E"),
+                        e_share, 0);
+        ws_check_number(c, ws_check_where("%s P_hat", at), q.p, ws_check_value(&row, "P_hat"),
+                        t_share, 0);
+        ws_check_number(c, ws_check_where("%s t_hat", at), q.t, ws_check_value(&row, "t_hat"),
+                        t_share, 0);
+        ws_check_number(c, ws_check_where("%s t_min", at),
+                        ws_dvfs_t_min(&tasks[i].dvfs, &ws_dvfs_wide), ws_check_value(&row, "t_min"),
+                        1e-8, 0);
+        ws_check_bool(c, ws_check_where("%s deadline_prior", at), p.t > tasks[i].deadline,
                       ws_json_bool(&row, "deadline_prior", true, false));
     }
     if (!c->failed && !l.bad) {
@@ -333,11 +346,12 @@ static void add_row(struct ws_check *c, const struct ws_csv *t, const int col[11
     }
     /* core_mhz mem_mhz fc fm v time power energy */
     double fc = v[2] / gpus[g].core_mhz, fm = v[3] / gpus[g].mem_mhz;
-    ws_check_number(c, where("line %u fc_norm", t->number), fc, v[4], 0, 6e-7);
-    ws_check_number(c, where("line %u fm_norm", t->number), fm, v[5], 0, 6e-7);
-    ws_check_number(c, where("line %u v_norm_assumed", t->number), ws_dvfs_g1_inverse(fc), v[6], 0,
-                    6e-7);
-    ws_check_number(c, where("line %u energy_mJ", t->number), v[7] * v[8], v[9], 1e-6, 1e-5);
+    ws_check_number(c, ws_check_where("line %u fc_norm", t->number), fc, v[4], 0, 6e-7);
+    ws_check_number(c, ws_check_where("line %u fm_norm", t->number), fm, v[5], 0, 6e-7);
+    ws_check_number(c, ws_check_where("line %u v_norm_assumed", t->number), ws_dvfs_g1_inverse(fc),
+                    v[6], 0, 6e-7);
+    ws_check_number(c, ws_check_where("line %u energy_mJ", t->number), v[7] * v[8], v[9], 1e-6,
+                    1e-5);
     app->s[app->n++] =
         (struct ws_fit_sample){.fc = fc, .fm = fm, .v = NAN, .time = v[7], .power = v[8]};
 }
@@ -400,7 +414,7 @@ static void check_figure(struct ws_check *c, const struct apps *a)
     static const char *const names[] = {"time", "power", "energy"};
     for (int i = 0; i < 3; i++) {
         printf("  fit of %g points: MAPE of %s %.3f %%\n", n, names[i], e[i] / n);
-        ws_check_bool(c, where("MAPE of %s at most 1 %%", names[i]), e[i] / n <= 1, true);
+        ws_check_bool(c, ws_check_where("MAPE of %s at most 1 %%", names[i]), e[i] / n <= 1, true);
     }
 }
 
@@ -489,9 +503,9 @@ static void check_fit_row(struct ws_check *c, const struct ws_csv *t, const int 
     double v[N_FIT];
     fit_values(&task, &e, v);
     for (int i = 0; i < N_FIT; i++)
-        ws_check_number(c,
-                        where("line %u %s %s %s", t->number, app->name, t->cells[2], fit_names[i]),
-                        v[i], ws_csv_number(t, col[i], -1e12, 1e12, NULL), 1e-6, 1.5e-6);
+        ws_check_number(
+            c, ws_check_where("line %u %s %s %s", t->number, app->name, t->cells[2], fit_names[i]),
+            v[i], ws_csv_number(t, col[i], -1e12, 1e12, NULL), 1e-6, 1.5e-6);
 }
 
 static void run_fit(struct ws_check *c)
@@ -523,7 +537,7 @@ static bool match_summary(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"sets", "note", NULL};
-    if (!first_has(first, keys))
+    if (!ws_check_has(first, keys))
         return false;
     struct ws_json_at root = ws_json_root(first), sets = ws_json_get(&root, "sets", true);
     return ws_json_has(&sets, "GTX1080Ti/nnls/all");
@@ -552,17 +566,17 @@ static void check_statistics(struct ws_check *c, const char *at, const struct ws
     for (int i = 0; i < n; i++)
         square += (v[i] - mean) * (v[i] - mean);
     double half = 1.96 * sqrt(square / (n - 1)) / sqrt(n);
-    ws_check_number(c, where("%s min", at), v[0], number(ref, "min"), 0, 6e-5);
-    ws_check_number(c, where("%s max", at), v[n - 1], number(ref, "max"), 0, 6e-5);
-    ws_check_number(c, where("%s median", at), (v[n / 2] + v[(n - 1) / 2]) / 2,
-                    number(ref, "median"), 0, 6e-5);
-    ws_check_number(c, where("%s mean", at), mean, number(ref, "mean"), 0, 6e-5);
+    ws_check_number(c, ws_check_where("%s min", at), v[0], ws_check_value(ref, "min"), 0, 6e-5);
+    ws_check_number(c, ws_check_where("%s max", at), v[n - 1], ws_check_value(ref, "max"), 0, 6e-5);
+    ws_check_number(c, ws_check_where("%s median", at), (v[n / 2] + v[(n - 1) / 2]) / 2,
+                    ws_check_value(ref, "median"), 0, 6e-5);
+    ws_check_number(c, ws_check_where("%s mean", at), mean, ws_check_value(ref, "mean"), 0, 6e-5);
     struct ws_json_at ci = ws_json_get(ref, "ci95_of_mean", false), lo = ws_json_item(&ci, 0),
                       hi = ws_json_item(&ci, 1);
-    ws_check_number(c, where("%s ci95 low", at), mean - half, ws_json_value(&lo, -1e12, 1e12), 0,
-                    6e-5);
-    ws_check_number(c, where("%s ci95 high", at), mean + half, ws_json_value(&hi, -1e12, 1e12), 0,
-                    6e-5);
+    ws_check_number(c, ws_check_where("%s ci95 low", at), mean - half,
+                    ws_json_value(&lo, -1e12, 1e12), 0, 6e-5);
+    ws_check_number(c, ws_check_where("%s ci95 high", at), mean + half,
+                    ws_json_value(&hi, -1e12, 1e12), 0, 6e-5);
 }
 
 static void check_set(struct ws_check *c, const char *key, const struct ws_json_at *set,
@@ -597,19 +611,20 @@ static void check_set(struct ws_check *c, const char *key, const struct ws_json_
         for (int k = 0; k < N_FIT; k++)
             v[k][i] = one[k];
     }
-    ws_check_integer(c, where("%s n_apps", key), n,
+    ws_check_integer(c, ws_check_where("%s n_apps", key), n,
                      ws_json_integer(set, "n_apps", 0, 1000, true, 0));
     struct ws_json_at params = ws_json_get(set, "params", false);
     for (int k = 0; k < N_FIT; k++) {
-        const char *mean = where("mean_%s", fit_names[k]);
+        const char *mean = ws_check_where("mean_%s", fit_names[k]);
         double sum = 0;
         for (int i = 0; i < n; i++)
             sum += v[k][i];
         if (ws_json_has(set, mean))
-            ws_check_number(c, where("%s %s", key, mean), sum / n, number(set, mean), 0, 6e-5);
+            ws_check_number(c, ws_check_where("%s %s", key, mean), sum / n,
+                            ws_check_value(set, mean), 0, 6e-5);
         if (ws_json_has(&params, fit_names[k])) {
             struct ws_json_at ref = ws_json_get(&params, fit_names[k], false);
-            check_statistics(c, where("%s %s", key, fit_names[k]), &ref, v[k], n);
+            check_statistics(c, ws_check_where("%s %s", key, fit_names[k]), &ref, v[k], n);
         }
     }
 }

@@ -153,33 +153,34 @@ static void check_aggregate(struct ws_check *c, const struct ws_csv *t)
              l);
     double spread = spreads * cell_number(t, "ci95_total_MJ") *
                     sqrt((1 + cell_number(t, "n_sets") / OUR_SETS) / 2);
-    ws_check_number(c, where("%s mean_tasks", at), m.n_tasks, cell_number(t, "mean_tasks"), 0.04,
-                    0);
-    ws_check_number(c, where("%s E_run", at), m.e_run / 1e6, cell_number(t, "E_run_MJ"), 0, spread);
-    ws_check_number(c, where("%s E_total", at), m.e_total / 1e6, cell_number(t, "E_total_MJ"), 0,
+    ws_check_number(c, ws_check_where("%s mean_tasks", at), m.n_tasks, cell_number(t, "mean_tasks"),
+                    0.04, 0);
+    ws_check_number(c, ws_check_where("%s E_run", at), m.e_run / 1e6, cell_number(t, "E_run_MJ"), 0,
                     spread);
-    ws_check_number(c, where("%s E_idle", at), m.e_idle / 1e6, cell_number(t, "E_idle_MJ"),
+    ws_check_number(c, ws_check_where("%s E_total", at), m.e_total / 1e6,
+                    cell_number(t, "E_total_MJ"), 0, spread);
+    ws_check_number(c, ws_check_where("%s E_idle", at), m.e_idle / 1e6, cell_number(t, "E_idle_MJ"),
                     rare_share, 0.06);
     const char *saving = offline ? "saving_vs_nonDVFS_l1_pct" : "saving_vs_EDL_nonDVFS_same_l_pct";
-    ws_check_number(c, where("%s saving", at), 100 * (1 - m.e_total / none.e_total),
+    ws_check_number(c, ws_check_where("%s saving", at), 100 * (1 - m.e_total / none.e_total),
                     cell_number(t, saving), 0,
                     percent_apart + 100 * rare_share * m.e_idle / none.e_total);
     if (offline) {
-        ws_check_number(c, where("%s pairs", at), m.n_pairs, cell_number(t, "pairs"), count_share,
-                        0);
-        ws_check_number(c, where("%s servers", at), m.n_servers_on, cell_number(t, "servers"),
-                        count_share, 1);
-    } else {
-        ws_check_number(c, where("%s turn_on_servers", at), m.n_servers_on,
-                        cell_number(t, "turn_on_servers"), count_share, 1);
-        ws_check_number(c, where("%s max_servers_on", at), m.max_servers_on,
-                        cell_number(t, "max_servers_on"), count_share, 1);
-        ws_check_number(c, where("%s pairs_used", at), m.n_pairs, cell_number(t, "pairs_used"),
+        ws_check_number(c, ws_check_where("%s pairs", at), m.n_pairs, cell_number(t, "pairs"),
                         count_share, 0);
+        ws_check_number(c, ws_check_where("%s servers", at), m.n_servers_on,
+                        cell_number(t, "servers"), count_share, 1);
+    } else {
+        ws_check_number(c, ws_check_where("%s turn_on_servers", at), m.n_servers_on,
+                        cell_number(t, "turn_on_servers"), count_share, 1);
+        ws_check_number(c, ws_check_where("%s max_servers_on", at), m.max_servers_on,
+                        cell_number(t, "max_servers_on"), count_share, 1);
+        ws_check_number(c, ws_check_where("%s pairs_used", at), m.n_pairs,
+                        cell_number(t, "pairs_used"), count_share, 0);
     }
-    ws_check_number(c, where("%s readjusted", at), m.n_readjusted, cell_number(t, "readjusted"),
-                    rare_share, 8);
-    ws_check_number(c, where("%s deadline_misses", at), m.n_missed,
+    ws_check_number(c, ws_check_where("%s readjusted", at), m.n_readjusted,
+                    cell_number(t, "readjusted"), rare_share, 8);
+    ws_check_number(c, ws_check_where("%s deadline_misses", at), m.n_missed,
                     cell_number(t, "deadline_misses"), 0, 0);
 }
 
@@ -215,7 +216,7 @@ static bool match_headline(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"rows", "units", "note", NULL};
-    if (!first_has(first, keys))
+    if (!ws_check_has(first, keys))
         return false;
     struct ws_json_at root = ws_json_root(first), rows = ws_json_get(&root, "rows", true),
                       row = ws_json_item(&rows, 0);
@@ -312,12 +313,12 @@ static void run_headline(struct ws_check *c)
             bool known;
             if (!ws_json_has(&row, key))
                 continue; /* single tasks, told in words; single_task_optimum.json has the numbers */
-            double ours = headline(c, what, release, &known), ref = number(&row, key);
+            double ours = headline(c, what, release, &known), ref = ws_check_value(&row, key);
             bool percent = strstr(what, "[%]"), idle = strstr(what, "idle");
             if (!known)
                 ws_check_fail(c, "row '%s' is not known here", what);
             else
-                ws_check_number(c, where("%s %s", what, key), ours, ref,
+                ws_check_number(c, ws_check_where("%s %s", what, key), ours, ref,
                                 percent ? 0
                                 : idle  ? rare_share
                                         : count_share,

@@ -66,7 +66,7 @@ static bool match_tasks(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"P0", "gamma", "delta", "t_star", "u", "d", NULL};
-    return first_has(first, keys);
+    return ws_check_has(first, keys);
 }
 
 static void check_task(struct ws_check *c, struct ws_json_line *l, void *arg)
@@ -79,10 +79,12 @@ static void check_task(struct ws_check *c, struct ws_json_line *l, void *arg)
     if (l->bad)
         return;
     struct ws_dvfs_point p = ws_dvfs_default(&t.dvfs);
-    ws_check_number(c, where("line %u t_star", l->number), p.t, number(&at, "t_star"), 0, 2e-6);
-    ws_check_number(c, where("line %u P_star", l->number), p.p, number(&at, "P_star"), 0, 2e-6);
-    ws_check_number(c, where("line %u d", l->number), t.arrival + p.t / number(&at, "u"),
-                    t.deadline, 1e-5, 0);
+    ws_check_number(c, ws_check_where("line %u t_star", l->number), p.t,
+                    ws_check_value(&at, "t_star"), 0, 2e-6);
+    ws_check_number(c, ws_check_where("line %u P_star", l->number), p.p,
+                    ws_check_value(&at, "P_star"), 0, 2e-6);
+    ws_check_number(c, ws_check_where("line %u d", l->number),
+                    t.arrival + p.t / ws_check_value(&at, "u"), t.deadline, 1e-5, 0);
 }
 
 static void run_tasks(struct ws_check *c)
@@ -122,15 +124,15 @@ static bool describe(struct ws_check *c, const struct ws_json_at *row, const str
     int l = (int)ws_json_integer(row, "l", 1, 4096, false, 1), n = 0;
     ret->cluster = (struct ws_cluster){.n_pairs = ws_cluster_pairs_for(n_tasks, l),
                                        .pairs_per_server = l,
-                                       .idle_w = number(top, "P_idle"),
-                                       .turn_on_j = offline ? 0 : number(top, "Delta")};
+                                       .idle_w = ws_check_value(top, "P_idle"),
+                                       .turn_on_j = offline ? 0 : ws_check_value(top, "Delta")};
     snprintf(ret->options[n++], 64, "dvfs=%s",
              ws_json_bool(row, "dvfs", true, false) ? "yes" : "no");
-    snprintf(ret->options[n++], 64, "rho=%g", offline ? 0 : number(top, "rho"));
+    snprintf(ret->options[n++], 64, "rho=%g", offline ? 0 : ws_check_value(top, "rho"));
     snprintf(ret->options[n++], 64, "slot=%d", offline ? 0 : 1);
     snprintf(ret->options[n++], 64, "interval=%s", ws_json_string(top, "interval", true));
     if (!strcmp(algo, "EDL"))
-        snprintf(ret->options[n++], 64, "theta=%.17g", number(row, "theta"));
+        snprintf(ret->options[n++], 64, "theta=%.17g", ws_check_value(row, "theta"));
     for (int i = 0; i < n; i++)
         ret->argv[i] = ret->options[i];
     return !row->line->bad;
@@ -150,7 +152,7 @@ static void check_count(struct ws_check *c, const char *at, const struct ws_json
                         const char *key, uint64_t ours)
 {
     if (ws_json_has(row, key))
-        ws_check_integer(c, where("%s %s", at, key), (int64_t)ours,
+        ws_check_integer(c, ws_check_where("%s %s", at, key), (int64_t)ours,
                          ws_json_integer(row, key, 0, INT64_MAX, true, 0));
 }
 
@@ -160,27 +162,28 @@ static bool match_results(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"results", "P_idle", "Delta", "rho", "interval", NULL};
-    return first_has(first, keys);
+    return ws_check_has(first, keys);
 }
 
 static void check_result(struct ws_check *c, const char *at, const struct ws_json_at *row,
                          bool offline, const struct ws_cluster_result *r)
 {
     double idle = energy_share * r->e_total;
-    ws_check_number(c, where("%s E_run", at), r->e_run, number(row, "E_run"), energy_share, 0);
-    ws_check_number(c, where("%s E_idle", at), r->e_idle, number(row, "E_idle"), energy_share,
-                    idle);
-    ws_check_number(c, where("%s E_total", at), r->e_total, number(row, "E_total"), energy_share,
-                    0);
+    ws_check_number(c, ws_check_where("%s E_run", at), r->e_run, ws_check_value(row, "E_run"),
+                    energy_share, 0);
+    ws_check_number(c, ws_check_where("%s E_idle", at), r->e_idle, ws_check_value(row, "E_idle"),
+                    energy_share, idle);
+    ws_check_number(c, ws_check_where("%s E_total", at), r->e_total, ws_check_value(row, "E_total"),
+                    energy_share, 0);
     if (offline) {
-        ws_check_number(c, where("%s E_idle_ignoring_unused_slots", at), r->e_idle_used,
-                        number(row, "E_idle_ignoring_unused_slots"), energy_share, idle);
+        ws_check_number(c, ws_check_where("%s E_idle_ignoring_unused_slots", at), r->e_idle_used,
+                        ws_check_value(row, "E_idle_ignoring_unused_slots"), energy_share, idle);
         check_count(c, at, row, "deadline_prior", r->counts.n_deadline_prior);
         check_count(c, at, row, "pairs", (uint64_t)r->n_pairs_used);
         check_count(c, at, row, "servers", r->n_servers_on);
     } else {
-        ws_check_number(c, where("%s E_overhead", at), r->e_turn_on, number(row, "E_overhead"),
-                        energy_share, 0);
+        ws_check_number(c, ws_check_where("%s E_overhead", at), r->e_turn_on,
+                        ws_check_value(row, "E_overhead"), energy_share, 0);
         check_count(c, at, row, "turn_on_pairs", r->n_pairs_on);
         check_count(c, at, row, "turn_on_servers", r->n_servers_on);
         check_count(c, at, row, "max_servers_on", (uint64_t)r->max_servers_on);
@@ -202,7 +205,7 @@ static void check_rows(struct ws_check *c, const struct ws_json_at *top,
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += ws_dvfs_default(&tasks[i].dvfs).e;
-    ws_check_number(c, "sum_E_star", sum, number(top, "sum_E_star"), energy_share, 0);
+    ws_check_number(c, "sum_E_star", sum, ws_check_value(top, "sum_E_star"), energy_share, 0);
     for (size_t i = 0; i < n_rows && !c->failed; i++) {
         struct ws_json_at row = ws_json_item(&rows, i);
         const char *mode = ws_json_string(&row, "mode", true);
@@ -215,8 +218,8 @@ static void check_rows(struct ws_check *c, const struct ws_json_at *top,
         if (!describe(c, &row, top, offline, n, &d) || !run(c, &d, tasks, n, NULL, &r))
             break;
         check_result(c,
-                     where("results[%zu] %s dvfs %s l %d", i, d.ops->name, d.argv[0] + 5,
-                           d.cluster.pairs_per_server),
+                     ws_check_where("results[%zu] %s dvfs %s l %d", i, d.ops->name, d.argv[0] + 5,
+                                    d.cluster.pairs_per_server),
                      &row, offline, &r);
         c->n_lines++;
     }
@@ -249,7 +252,7 @@ static bool match_traces(const char *head, struct ws_json_line *first)
 {
     (void)head;
     static const char *const keys[] = {"traces", "note", "name", NULL};
-    return first_has(first, keys);
+    return ws_check_has(first, keys);
 }
 
 static size_t find_task(const struct ws_cluster_task *tasks, size_t n, int64_t id)
@@ -275,13 +278,13 @@ static void check_job(struct ws_check *c, const char *at, const struct ws_json_a
         ws_check_fail(c, "%s: there is no task %lld", at, (long long)id);
         return;
     }
-    ws_check_integer(c, where("%s task %lld pair", at, (long long)id), ours[k].pair,
+    ws_check_integer(c, ws_check_where("%s task %lld pair", at, (long long)id), ours[k].pair,
                      pair < 0 ? ws_json_integer_value(&v[1], 0, INT32_MAX) : pair);
-    ws_check_number(c, where("%s task %lld start", at, (long long)id), ours[k].start,
+    ws_check_number(c, ws_check_where("%s task %lld start", at, (long long)id), ours[k].start,
                     ws_json_value(&v[first], 0, 1e15), 1e-6, 2e-6);
-    ws_check_number(c, where("%s task %lld t", at, (long long)id), ours[k].point.t,
+    ws_check_number(c, ws_check_where("%s task %lld t", at, (long long)id), ours[k].point.t,
                     ws_json_value(&v[first + 1], 0, 1e15), 1e-6, 2e-6);
-    ws_check_number(c, where("%s task %lld P", at, (long long)id), ours[k].point.p,
+    ws_check_number(c, ws_check_where("%s task %lld P", at, (long long)id), ours[k].point.p,
                     ws_json_value(&v[first + 2], 0, 1e15), 1e-6, 2e-6);
 }
 
@@ -315,9 +318,9 @@ static void check_schedule(struct ws_check *c, size_t i, const struct ws_json_at
             check_job(c, at, &one, jobs[first].pair, tasks, n, jobs);
         }
     }
-    ws_check_integer(c, where("%s tasks", at), (int64_t)n, (int64_t)n_tasks);
+    ws_check_integer(c, ws_check_where("%s tasks", at), (int64_t)n, (int64_t)n_tasks);
     if (offline)
-        ws_check_integer(c, where("%s pairs", at), r.n_pairs_used, (int64_t)n_listed);
+        ws_check_integer(c, ws_check_where("%s pairs", at), r.n_pairs_used, (int64_t)n_listed);
 }
 
 static void run_traces(struct ws_check *c)

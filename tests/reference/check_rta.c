@@ -5,32 +5,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/reference/check_rta.h"
-
-static char where_text[200];
-const char *ws_rta_where(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(where_text, sizeof(where_text), fmt, ap);
-    va_end(ap);
-    return where_text;
-}
-
-bool ws_rta_first_has(struct ws_json_line *first, const char *const *keys)
-{
-    if (first->bad || !first->root)
-        return false;
-    struct ws_json_at root = ws_json_root(first);
-    for (; *keys; keys++)
-        if (!ws_json_has(&root, *keys))
-            return false;
-    return true;
-}
 
 void ws_rta_out_of_memory(struct ws_check *c, int r)
 {
@@ -52,13 +30,13 @@ static void compare_bounds(struct ws_check *c, const char *text, const struct ws
 {
     struct ws_json_at bounds = ws_json_get(ref, "R", false);
     size_t n = ws_json_length(&bounds, WS_RTA_TASKS_MAX);
-    ws_check_integer(c, ws_rta_where("%s.R length", text), s->n_tasks, (int64_t)n);
+    ws_check_integer(c, ws_check_where("%s.R length", text), s->n_tasks, (int64_t)n);
     for (size_t i = 0; i < n && i < (size_t)s->n_tasks; i++) {
         struct ws_json_at at = ws_json_item(&bounds, i);
         double ours = (double)r->bound[i];
         if (r->bound[i] > 0)
             ours /= (double)s->unit_per_ms;
-        ws_check_number(c, ws_rta_where("%s.R[%zu]", text, i), ours, ws_json_value(&at, -1, 1e12),
+        ws_check_number(c, ws_check_where("%s.R[%zu]", text, i), ours, ws_json_value(&at, -1, 1e12),
                         1e-6, 0);
     }
 }
@@ -67,14 +45,14 @@ static void compare_priorities(struct ws_check *c, const char *text, const struc
                                const struct ws_rta_result *r, const struct ws_json_at *ref)
 {
     struct ws_json_at given = ws_json_get(ref, "gprio", true);
-    ws_check_bool(c, ws_rta_where("%s.gprio there", text), r->gpu_priority != NULL,
+    ws_check_bool(c, ws_check_where("%s.gprio there", text), r->gpu_priority != NULL,
                   given.o != NULL);
     if (!given.o || !r->gpu_priority)
         return;
     for (size_t i = 0; i < ws_json_length(&given, WS_RTA_TASKS_MAX) && i < (size_t)s->n_tasks;
          i++) {
         struct ws_json_at at = ws_json_item(&given, i);
-        ws_check_integer(c, ws_rta_where("%s.gprio[%zu]", text, i), r->gpu_priority[i],
+        ws_check_integer(c, ws_check_where("%s.gprio[%zu]", text, i), r->gpu_priority[i],
                          ws_json_integer_value(&at, 0, WS_RTA_TASKS_MAX));
     }
 }
@@ -98,7 +76,8 @@ static void compare_group(struct ws_check *c, const char *text, const struct ws_
         char full[160];
         snprintf(full, sizeof(full), "%s.%s", text, name);
         ws_rta_out_of_memory(c, m->run(s, w, &r));
-        ws_check_bool(c, ws_rta_where("%s.ok", full), r.ok, ws_json_bool(&ref, "ok", true, false));
+        ws_check_bool(c, ws_check_where("%s.ok", full), r.ok,
+                      ws_json_bool(&ref, "ok", true, false));
         if (bounds || !strstr(name, "gprio"))
             compare_bounds(c, full, s, &r, &ref);
         if (bounds && strstr(name, "gprio"))
@@ -108,7 +87,7 @@ static void compare_group(struct ws_check *c, const char *text, const struct ws_
 
 static bool match_gcaps(const char *head, struct ws_json_line *first)
 {
-    return ws_rta_first_has(first, (const char *const[]){"overheads_ms", "tasks", "ref", NULL});
+    return ws_check_has(first, (const char *const[]){"overheads_ms", "tasks", "ref", NULL});
 }
 
 static void gcaps_line(struct ws_check *c, struct ws_json_line *l, void *arg)
@@ -145,7 +124,7 @@ const struct ws_check_kind ws_check_kind_gcaps_sets = {"GCAPS task sets", match_
 
 static bool match_stgm(const char *head, struct ws_json_line *first)
 {
-    return ws_rta_first_has(first, (const char *const[]){"nsm", "tasks", "res", NULL});
+    return ws_check_has(first, (const char *const[]){"nsm", "tasks", "res", NULL});
 }
 
 static void compare_allocation(struct ws_check *c, const char *text, const struct ws_stgm_set *s,
@@ -153,19 +132,19 @@ static void compare_allocation(struct ws_check *c, const char *text, const struc
 {
     struct ws_json_at n = ws_json_get(ref, "N", false), sms = ws_json_get(ref, "S", false),
                       cpu = ws_json_get(ref, "cpu", false), bound = ws_json_get(ref, "W", true);
-    ws_check_bool(c, ws_rta_where("%s.ok", text), r->ok, ws_json_bool(ref, "ok", true, false));
-    ws_check_integer(c, ws_rta_where("%s.rounds", text), r->rounds,
+    ws_check_bool(c, ws_check_where("%s.ok", text), r->ok, ws_json_bool(ref, "ok", true, false));
+    ws_check_integer(c, ws_check_where("%s.rounds", text), r->rounds,
                      ws_json_integer(ref, "rounds", 0, INT32_MAX, true, 0));
     for (size_t i = 0; i < (size_t)s->n_tasks; i++) {
         struct ws_json_at at = ws_json_item(&n, i);
-        ws_check_integer(c, ws_rta_where("%s.N[%zu]", text, i), r->n_sms[i],
+        ws_check_integer(c, ws_check_where("%s.N[%zu]", text, i), r->n_sms[i],
                          ws_json_integer_value(&at, 0, WS_SM_MAX));
         at = ws_json_item(&cpu, i);
-        ws_check_integer(c, ws_rta_where("%s.cpu[%zu]", text, i), r->cpu[i],
+        ws_check_integer(c, ws_check_where("%s.cpu[%zu]", text, i), r->cpu[i],
                          ws_json_integer_value(&at, -1, WS_RTA_CPUS_MAX));
         if (bound.o) { /* null where not all tasks fit */
             at = ws_json_item(&bound, i);
-            ws_check_integer(c, ws_rta_where("%s.W[%zu]", text, i), r->bound[i],
+            ws_check_integer(c, ws_check_where("%s.W[%zu]", text, i), r->bound[i],
                              ws_json_integer_value(&at, -1, INT64_MAX));
         }
         at = ws_json_item(&sms, i);
@@ -174,7 +153,7 @@ static void compare_allocation(struct ws_check *c, const char *text, const struc
             struct ws_json_at sm = ws_json_item(&at, k);
             ws_sm_set_add(&theirs, (unsigned)ws_json_integer_value(&sm, 0, WS_SM_MAX - 1));
         }
-        ws_check_bool(c, ws_rta_where("%s.S[%zu]", text, i),
+        ws_check_bool(c, ws_check_where("%s.S[%zu]", text, i),
                       !memcmp(theirs.bits, r->sms[i].bits, sizeof(theirs.bits)), true);
     }
 }
@@ -201,7 +180,7 @@ static void compare_baselines(struct ws_check *c, uint32_t line, const struct ws
         if (!e && fits)
             e = m->run(&a->whole.set, &a->work.rta, &r);
         ws_rta_out_of_memory(c, e);
-        ws_check_bool(c, ws_rta_where("line %u baseline.%s", line, name), fits && r.ok,
+        ws_check_bool(c, ws_check_where("line %u baseline.%s", line, name), fits && r.ok,
                       ws_json_bool(ref, name, true, false));
     }
 }
@@ -252,8 +231,8 @@ const struct ws_check_kind ws_check_kind_stgm_sets = {"STGM task sets", match_st
 
 static bool match_case_study(const char *head, struct ws_json_line *first)
 {
-    return ws_rta_first_has(first,
-                            (const char *const[]){"table5", "back_solved", "reproduction", NULL});
+    return ws_check_has(first,
+                        (const char *const[]){"table5", "back_solved", "reproduction", NULL});
 }
 
 /* Runs @work on the task set of the object at @at. */
@@ -305,13 +284,13 @@ static void table5_cells(struct ws_check *c, const struct ws_rta_set *s, struct 
             continue;
         }
         double ours = (double)r.bound[task - 1] / (double)s->unit_per_ms;
-        ws_check_number(c, ws_rta_where("%s code", key), ours,
+        ws_check_number(c, ws_check_where("%s code", key), ours,
                         ws_json_number(&cell, "code", -1, 1e9, NAN), 1e-6, 0);
         struct json_object *printed = json_object_object_get(cell.o, "table");
         bool match = json_object_is_type(printed, json_type_string)
                          ? r.bound[task - 1] < 0
                          : fabs(ours - json_object_get_double(printed)) < 1e-6;
-        ws_check_bool(c, ws_rta_where("%s as printed", key), match,
+        ws_check_bool(c, ws_check_where("%s as printed", key), match,
                       ws_json_bool(&cell, "match", true, false));
     }
 }
@@ -352,7 +331,7 @@ const struct ws_check_kind ws_check_kind_gcaps_case_study = {"GCAPS case study",
 
 static bool match_profiles(const char *head, struct ws_json_line *first)
 {
-    if (!ws_rta_first_has(first, (const char *const[]){"rule", NULL}))
+    if (!ws_check_has(first, (const char *const[]){"rule", NULL}))
         return false;
     struct ws_json_at root = ws_json_root(first), rule = ws_json_get(&root, "rule", false);
     return ws_json_has(&rule, "backprop");
@@ -379,7 +358,7 @@ static void check_profiles(struct ws_check *c)
         }
         for (int k = 1; k <= 13;
              k++) /* rint() takes halves to the even neighbour, as the README's round() */
-            ws_check_integer(c, ws_rta_where("%s on %d SMs", name, k),
+            ws_check_integer(c, ws_check_where("%s on %d SMs", name, k),
                              ws_stgm_profile_share(profile, k),
                              (int64_t)rint(10000 * (s + (1 - s) / fmin(k, cap))));
     }

@@ -7,10 +7,6 @@
 #include "sim/rt_sets.h"
 #include "tests/reference/check.h"
 
-/* A place as text, valid until the next call. */
-const char *ws_rta_where(const char *fmt, ...) WS_PRINTF(1, 2);
-/* Whether a file's first value has all of @keys (NULL at the end). */
-bool ws_rta_first_has(struct ws_json_line *first, const char *const *keys);
 /* The method that a name of the reference means; names without a form are the released program's where @released. */
 const struct ws_rta_method *ws_rta_reference_method(const char *name, bool released);
 void ws_rta_out_of_memory(struct ws_check *c, int r);

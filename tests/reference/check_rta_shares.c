@@ -18,7 +18,7 @@ enum { METHODS_MAX = 40, OWN_SETS = 300, SEED = 20240709 };
 
 static bool match_summary(const char *head, struct ws_json_line *first)
 {
-    return ws_rta_first_has(first, (const char *const[]){"per_point", "total", "percent", NULL});
+    return ws_check_has(first, (const char *const[]){"per_point", "total", "percent", NULL});
 }
 
 struct tally {
@@ -109,7 +109,7 @@ static void summary_cell(struct ws_check *c, struct tally *t, const struct sets 
     if (!fits)
         printf("  %d of the %d sets there pass, %d of all %d by the reference\n", t->n_ok, t->n,
                all_ok, per_point);
-    ws_check_bool(c, ws_rta_where("percent.%s.%s.%s fits", t->axis, t->x, t->method), fits, true);
+    ws_check_bool(c, ws_check_where("percent.%s.%s.%s fits", t->axis, t->x, t->method), fits, true);
 }
 
 /* Calls @work for each percent.AXIS.X.METHOD. */
@@ -255,13 +255,13 @@ static void percent_point(void *arg, const char *axis, const char *x,
         return;
     }
     for (int k = 0; k < n; k++)
-        compare_share(p->c, ws_rta_where("axes.%s.%s.%s", axis, x, names[k]), n_ok[k],
+        compare_share(p->c, ws_check_where("axes.%s.%s.%s", axis, x, names[k]), n_ok[k],
                       ws_json_number(methods, names[k], 0, 100, NAN), p->n_sets, 0.5);
 }
 
 static bool match_percent(const char *head, struct ws_json_line *first)
 {
-    return ws_rta_first_has(first, (const char *const[]){"n_per_point", "axes", NULL});
+    return ws_check_has(first, (const char *const[]){"n_per_point", "axes", NULL});
 }
 
 static void check_percent(struct ws_check *c)
@@ -287,8 +287,8 @@ const struct ws_check_kind ws_check_kind_gcaps_percent = {"GCAPS schedulable sha
 
 static bool match_fig8(const char *head, struct ws_json_line *first)
 {
-    return ws_rta_first_has(
-        first, (const char *const[]){"a_num_tasks", "b_util_per_cpu", "c_num_cpus", NULL});
+    return ws_check_has(first,
+                        (const char *const[]){"a_num_tasks", "b_util_per_cpu", "c_num_cpus", NULL});
 }
 
 /* The axes of panels e and f are labelled wrongly: they were run with half the ratio, and with 0.1 less. */
@@ -327,7 +327,7 @@ static void fig8_panel(struct ws_check *c, const char *panel, const struct ws_js
         for (int k = 0; k < n; k++) {
             struct ws_json_at points = ws_json_get(&curves, names[k], false),
                               point = ws_json_item(&points, i);
-            compare_share(c, ws_rta_where("%s.%s[%zu]", panel, names[k], i), n_ok[k],
+            compare_share(c, ws_check_where("%s.%s[%zu]", panel, names[k], i), n_ok[k],
                           fmax(ws_json_value(&point, -1, 101), 0), 1000, 1.5);
         }
     }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,33 +19,6 @@
 
 #define ENERGY_J 6e-5
 #define DIGITS_9 6e-9
-
-static char where_text[200];
-static const char *where(const char *fmt, ...) WS_PRINTF(1, 2);
-static const char *where(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(where_text, sizeof(where_text), fmt, ap);
-    va_end(ap);
-    return where_text;
-}
-
-static double number(const struct ws_json_at *at, const char *key)
-{
-    return ws_json_number(at, key, -1e18, 1e18, NAN);
-}
-
-static bool first_has(struct ws_json_line *first, const char *const *keys)
-{
-    if (first->bad || !first->root)
-        return false;
-    struct ws_json_at root = ws_json_root(first);
-    for (; *keys; keys++)
-        if (!ws_json_has(&root, *keys))
-            return false;
-    return true;
-}
 
 /* "rtx12_t400", "tab9_rtx12x2_t400". */
 static bool config_gpus(const char *config, struct ws_gpus *ret)
@@ -105,7 +77,7 @@ static bool run(struct ws_check *c, struct ws_sbeet_outcome *ret, const struct w
 static bool match_sets(const char *head, struct ws_json_line *first)
 {
     return ws_sbeet_set_is(first) &&
-           first_has(first, (const char *const[]){"results", "ref_sm", "tasks", NULL});
+           ws_check_has(first, (const char *const[]){"results", "ref_sm", "tasks", NULL});
 }
 
 static void compare_list(struct ws_check *c, const char *text, const char *key,
@@ -114,11 +86,11 @@ static void compare_list(struct ws_check *c, const char *text, const char *key,
     struct ws_json_at a = ws_json_get(ref, key, true);
     if (!a.o)
         return;
-    ws_check_integer(c, where("%s.%s length", text, key), (int64_t)n,
+    ws_check_integer(c, ws_check_where("%s.%s length", text, key), (int64_t)n,
                      (int64_t)ws_json_length(&a, 100000));
     for (size_t i = 0; i < n; i++) {
         struct ws_json_at v = ws_json_item(&a, i);
-        ws_check_integer(c, where("%s.%s[%zu]", text, key, i), (int64_t)ours[i],
+        ws_check_integer(c, ws_check_where("%s.%s[%zu]", text, key, i), (int64_t)ours[i],
                          ws_json_integer_value(&v, 0, INT64_MAX / 2));
     }
 }
@@ -131,7 +103,7 @@ static void compare_starts(struct ws_check *c, const char *text, const struct ws
     int64_t moved = 0;
     struct ws_json_at a = ws_json_get(ref, "disp", false);
     int64_t theirs[WS_GPUS_MAX] = {0};
-    ws_check_integer(c, where("%s.disp length", text), g->n_gpus,
+    ws_check_integer(c, ws_check_where("%s.disp length", text), g->n_gpus,
                      (int64_t)ws_json_length(&a, WS_GPUS_MAX));
     for (int k = 0; k < g->n_gpus; k++) {
         struct ws_json_at v = ws_json_item(&a, (size_t)k);
@@ -147,15 +119,16 @@ static void compare_starts(struct ws_check *c, const char *text, const struct ws
                 their_sum += theirs[i];
             }
         if (first)
-            ws_check_integer(c, where("%s.disp[%d] and its twins", text, k), sum, their_sum);
+            ws_check_integer(c, ws_check_where("%s.disp[%d] and its twins", text, k), sum,
+                             their_sum);
         if (sum == their_sum)
-            ws_check_number(c, where("%s.disp[%d]", text, k), (double)ours[k], (double)theirs[k], 0,
-                            (double)sum);
+            ws_check_number(c, ws_check_where("%s.disp[%d]", text, k), (double)ours[k],
+                            (double)theirs[k], 0, (double)sum);
         moved += llabs((int64_t)ours[k] - theirs[k]);
     }
     if (ws_json_has(ref, "migr")) /* a start on the twin of one's own GPU counts */
-        ws_check_number(c, where("%s.migr", text), (double)n_migrated, number(ref, "migr"), 0,
-                        (double)moved / 2);
+        ws_check_number(c, ws_check_where("%s.migr", text), (double)n_migrated,
+                        ws_check_value(ref, "migr"), 0, (double)moved / 2);
 }
 
 static void compare_run(struct ws_check *c, const char *text, const struct ws_sbeet_outcome *o,
@@ -176,31 +149,33 @@ static void compare_run(struct ws_check *c, const char *text, const struct ws_sb
                   {"comp", r->n_on_time}};
     for (size_t i = 0; i < WS_ARRAY_SIZE(counts); i++)
         if (ws_json_has(ref, counts[i].key))
-            ws_check_integer(c, where("%s.%s", text, counts[i].key), (int64_t)counts[i].ours,
+            ws_check_integer(c, ws_check_where("%s.%s", text, counts[i].key),
+                             (int64_t)counts[i].ours,
                              ws_json_integer(ref, counts[i].key, 0, INT64_MAX / 2, true, 0));
-    ws_check_number(c, where("%s.E_J", text), r->energy / 1000, number(ref, "E_J"), 0, ENERGY_J);
-    ws_check_number(c, where("%s.avg_sm", text),
+    ws_check_number(c, ws_check_where("%s.E_J", text), r->energy / 1000, ws_check_value(ref, "E_J"),
+                    0, ENERGY_J);
+    ws_check_number(c, ws_check_where("%s.avg_sm", text),
                     r->n_started ? (double)r->sum_sm / (double)r->n_started : 0,
-                    number(ref, "avg_sm"), 0, 6e-5);
+                    ws_check_value(ref, "avg_sm"), 0, 6e-5);
     compare_starts(c, text, ref, g, disp, (int64_t)o->n_migrated);
     compare_list(c, text, "rel_t", ref, r->released, (size_t)r->n_tasks);
     compare_list(c, text, "miss_t", ref, r->missed, (size_t)r->n_tasks);
     if (ws_json_has(ref, "unfit"))
-        ws_check_bool(c, where("%s.unfit", text), o->n_unfit,
+        ws_check_bool(c, ws_check_where("%s.unfit", text), o->n_unfit,
                       ws_json_integer(ref, "unfit", 0, 1000, true, 0) > 0);
 }
 
 static void compare_alloc(struct ws_check *c, const char *text, const struct ws_json_at *ref,
                           const int *home, const int *m_opt, int n)
 {
-    ws_check_integer(c, where("%s length", text), n, (int64_t)ws_json_length(ref, 100000));
+    ws_check_integer(c, ws_check_where("%s length", text), n, (int64_t)ws_json_length(ref, 100000));
     for (int i = 0; i < n; i++) {
         struct ws_json_at pair = ws_json_item(ref, (size_t)i), gpu = ws_json_item(&pair, 0),
                           m = ws_json_item(&pair, 1);
-        ws_check_integer(c, where("%s[%d] GPU", text, i), home[i],
+        ws_check_integer(c, ws_check_where("%s[%d] GPU", text, i), home[i],
                          ws_json_integer_value(&gpu, -1, WS_GPUS_MAX));
         if (home[i] >= 0)
-            ws_check_integer(c, where("%s[%d] SMs", text, i), m_opt[i],
+            ws_check_integer(c, ws_check_where("%s[%d] SMs", text, i), m_opt[i],
                              ws_json_integer_value(&m, 0, WS_SM_MAX));
     }
 }
@@ -265,7 +240,7 @@ static void check_generated(struct ws_check *c, struct ws_json_line *l,
     struct ws_gen_sbeet g = {.seed =
                                  (uint64_t)ws_json_integer(root, "seed", 0, INT64_MAX / 2, true, 0),
                              .n_tasks = (int)ws_json_length(&tasks, WS_GEN_SBEET_MAX),
-                             .util = number(root, "util"),
+                             .util = ws_check_value(root, "util"),
                              .ref_sm = (int)ws_json_integer(root, "ref_sm", 1, 46, true, 24),
                              .random_offsets = rule && !strcmp(rule, "random")};
     struct ws_sbeet_task t[WS_GEN_SBEET_MAX];
@@ -275,14 +250,14 @@ static void check_generated(struct ws_check *c, struct ws_json_line *l,
     }
     for (int i = 0; i < g.n_tasks; i++) {
         struct ws_json_at at = ws_json_item(&tasks, (size_t)i);
-        ws_check_integer(c, where("line %u tasks[%d].app", l->number, i), t[i].app,
+        ws_check_integer(c, ws_check_where("line %u tasks[%d].app", l->number, i), t[i].app,
                          ws_json_integer(&at, "app", 0, 100, true, 0));
-        ws_check_number(c, where("line %u tasks[%d].period_ms", l->number, i), t[i].period,
-                        number(&at, "period_ms"), 0, 0);
-        ws_check_number(c, where("line %u tasks[%d].phi_ms", l->number, i), t[i].offset,
-                        number(&at, "phi_ms"), 0, 0);
-        ws_check_number(c, where("line %u tasks[%d].ref_util", l->number, i), t[i].utilization,
-                        number(&at, "ref_util"), 0, 1e-9);
+        ws_check_number(c, ws_check_where("line %u tasks[%d].period_ms", l->number, i), t[i].period,
+                        ws_check_value(&at, "period_ms"), 0, 0);
+        ws_check_number(c, ws_check_where("line %u tasks[%d].phi_ms", l->number, i), t[i].offset,
+                        ws_check_value(&at, "phi_ms"), 0, 0);
+        ws_check_number(c, ws_check_where("line %u tasks[%d].ref_util", l->number, i),
+                        t[i].utilization, ws_check_value(&at, "ref_util"), 0, 1e-9);
     }
 }
 
@@ -326,7 +301,7 @@ const struct ws_check_kind ws_check_kind_sbeet_sets = {"sBEET-mg task sets", mat
 static bool match_traces(const char *head, struct ws_json_line *first)
 {
     return ws_sbeet_set_is(first) &&
-           first_has(first, (const char *const[]){"events", "policy", "released", NULL});
+           ws_check_has(first, (const char *const[]){"events", "policy", "released", NULL});
 }
 
 struct trace {
@@ -386,7 +361,7 @@ static void trace_event(void *arg, const struct ws_machine_event *e)
     if (ref && same_event(ours, ref))
         t->c->n_equal++;
     else
-        ws_check_text(t->c, where("line %u events[%zu]", t->l->number, i),
+        ws_check_text(t->c, ws_check_where("line %u events[%zu]", t->l->number, i),
                       json_object_to_json_string(ours),
                       ref ? json_object_to_json_string(ref) : "none");
     json_object_put(ours);
@@ -414,17 +389,19 @@ static void trace_line(struct ws_check *c, struct ws_json_line *l, void *arg)
         run(c, &o, &s, policy, options, s.duration, trace_event, &t)) {
         char text[64];
         snprintf(text, sizeof(text), "line %u", l->number);
-        ws_check_integer(c, where("%s number of events", text), (int64_t)t.i, (int64_t)t.n);
-        ws_check_integer(c, where("%s released", text), (int64_t)o.r.n_released,
+        ws_check_integer(c, ws_check_where("%s number of events", text), (int64_t)t.i,
+                         (int64_t)t.n);
+        ws_check_integer(c, ws_check_where("%s released", text), (int64_t)o.r.n_released,
                          ws_json_integer(&root, "released", 0, INT64_MAX / 2, true, 0));
-        ws_check_integer(c, where("%s missed", text), (int64_t)(o.r.n_late + o.r.n_skipped),
+        ws_check_integer(c, ws_check_where("%s missed", text),
+                         (int64_t)(o.r.n_late + o.r.n_skipped),
                          ws_json_integer(&root, "missed", 0, INT64_MAX / 2, true, 0));
-        ws_check_integer(c, where("%s late", text), (int64_t)o.r.n_late,
+        ws_check_integer(c, ws_check_where("%s late", text), (int64_t)o.r.n_late,
                          ws_json_integer(&root, "late", 0, INT64_MAX / 2, true, 0));
-        ws_check_integer(c, where("%s skipped", text), (int64_t)o.r.n_skipped,
+        ws_check_integer(c, ws_check_where("%s skipped", text), (int64_t)o.r.n_skipped,
                          ws_json_integer(&root, "skipped", 0, INT64_MAX / 2, true, 0));
-        ws_check_number(c, where("%s energy_J", text), o.r.energy / 1000, number(&root, "energy_J"),
-                        0, 1e-6);
+        ws_check_number(c, ws_check_where("%s energy_J", text), o.r.energy / 1000,
+                        ws_check_value(&root, "energy_J"), 0, 1e-6);
         snprintf(text, sizeof(text), "line %u alloc", l->number);
         if (alloc.o)
             compare_alloc(c, text, &alloc, o.home, o.m_opt, s.system.n_tasks);
@@ -447,7 +424,7 @@ const struct ws_check_kind ws_check_kind_sbeet_traces = {"sBEET-mg event logs", 
 static bool match_decisions(const char *head, struct ws_json_line *first)
 {
     return ws_sbeet_set_is(first) &&
-           first_has(first, (const char *const[]){"decisions", "alloc", "config", NULL});
+           ws_check_has(first, (const char *const[]){"decisions", "alloc", "config", NULL});
 }
 
 struct state {
@@ -465,8 +442,8 @@ static void read_state(const struct ws_json_at *at, const struct ws_sbeet_set *s
     ret->jobs[0] =
         (struct ws_policy_job){.task = (int)ws_json_integer(&job, "task", 0, n_tasks - 1, true, 0),
                                .state = WS_JOB_WAITING,
-                               .release = number(&job, "rel"),
-                               .deadline = number(&job, "dl"),
+                               .release = ws_check_value(&job, "rel"),
+                               .deadline = ws_check_value(&job, "dl"),
                                .gpu = -1};
     ret->n_jobs = 1;
     ws_json_length(&state, (size_t)s->system.n_gpus);
@@ -485,10 +462,10 @@ static void read_state(const struct ws_json_at *at, const struct ws_sbeet_set *s
                 .job = ret->n_jobs,
                 .task = (int)ws_json_integer(&slot, "task", 0, n_tasks - 1, true, 0),
                 .n_sm = (int)ws_json_integer(&slot, "sm", 1, WS_SM_MAX, true, 1),
-                .start = number(&slot, "start"),
-                .gpu_start = number(&slot, "gpu_start"),
-                .gpu_end = number(&slot, "gpu_end"),
-                .end = number(&slot, "end")};
+                .start = ws_check_value(&slot, "start"),
+                .gpu_start = ws_check_value(&slot, "gpu_start"),
+                .gpu_end = ws_check_value(&slot, "gpu_end"),
+                .end = ws_check_value(&slot, "end")};
             ret->jobs[ret->n_jobs] = (struct ws_policy_job){
                 .task = r->task, .state = WS_JOB_RUNNING, .seq = (uint64_t)ret->n_jobs, .gpu = k};
             ret->n_jobs++;
@@ -507,7 +484,7 @@ static void check_decision(struct ws_check *c, const char *text, const struct ws
     struct ws_policy_event event = {.kind = WS_EVENT_ARRIVAL};
     read_state(at, s, &st);
     struct ws_policy_snapshot snap = {.system = &s->system,
-                                      .now = number(at, "now"),
+                                      .now = ws_check_value(at, "now"),
                                       .gpus = st.gpus,
                                       .jobs = st.jobs,
                                       .n_jobs = st.n_jobs};
@@ -671,7 +648,7 @@ static void curve_line(struct ws_check *c, char *line)
     bool ties = !strncmp(f[0], "tab9", 4) && !strcmp(f[2], "mg-jm");
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++)
         if (rows[i].field < n && *f[rows[i].field])
-            ws_check_number(c, where("%s %s", text, rows[i].name), rows[i].ours,
+            ws_check_number(c, ws_check_where("%s %s", text, rows[i].name), rows[i].ours,
                             strtod(f[rows[i].field], NULL), ties ? 1e-3 : 0, rows[i].apart);
 }
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,33 +15,6 @@
 #define DIGITS_6 6e-7
 #define DIGITS_8 6e-9
 #define WINDOW   500 /* ms, of the authors' column energy_in_window */
-
-static char where_text[200];
-static const char *where(const char *fmt, ...) WS_PRINTF(1, 2);
-static const char *where(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(where_text, sizeof(where_text), fmt, ap);
-    va_end(ap);
-    return where_text;
-}
-
-static double number(const struct ws_json_at *at, const char *key)
-{
-    return ws_json_number(at, key, -1e18, 1e18, NAN);
-}
-
-static bool first_has(struct ws_json_line *first, const char *const *keys)
-{
-    if (first->bad || !first->root)
-        return false;
-    struct ws_json_at root = ws_json_root(first);
-    for (; *keys; keys++)
-        if (!ws_json_has(&root, *keys))
-            return false;
-    return true;
-}
 
 static double other_static_w(const char *gpu)
 {
@@ -77,8 +49,8 @@ static void profile_line(struct ws_check *c, char *line)
     }
     const struct ws_energy_gpu *g = &ws_measured_gpu_find(k->gpu)->power;
     snprintf(text, sizeof(text), "%s %s %d SMs", k->gpu, k->name, m);
-    ws_check_integer(c, where("%s app_id", text), k->app, atoi(f[2]));
-    ws_check_integer(c, where("%s max_sm", text), g->n_sm, atoi(f[4]));
+    ws_check_integer(c, ws_check_where("%s app_id", text), k->app, atoi(f[2]));
+    ws_check_integer(c, ws_check_where("%s max_sm", text), g->n_sm, atoi(f[4]));
     const struct {
         const char *name;
         double ours;
@@ -102,10 +74,10 @@ static void profile_line(struct ws_check *c, char *line)
          17, DIGITS_6},
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++)
-        ws_check_number(c, where("%s %s", text, rows[i].name), rows[i].ours,
+        ws_check_number(c, ws_check_where("%s %s", text, rows[i].name), rows[i].ours,
                         strtod(f[rows[i].field], NULL), 0, rows[i].apart);
     /* The simulator's slip, which --copies-asis has. */
-    ws_check_number(c, where("%s d2h_ms_simulator_bug", text),
+    ws_check_number(c, ws_check_where("%s d2h_ms_simulator_bug", text),
                     strcmp(k->gpu, "t400") ? k->cost.d2h : k->cost.h2d, strtod(f[10], NULL), 0, 0);
 }
 
@@ -136,7 +108,7 @@ const struct ws_check_kind ws_check_kind_sbeet_profiles = {"sBEET-mg profiles", 
 static bool match_oracle(const char *head, struct ws_json_line *first)
 {
     (void)head;
-    return first_has(first, (const char *const[]){"m_opt_by_limit", "rankings", NULL});
+    return ws_check_has(first, (const char *const[]){"m_opt_by_limit", "rankings", NULL});
 }
 
 static const struct ws_measured_kernel *kernel_at(struct ws_check *c, const char *gpu,
@@ -163,7 +135,7 @@ static void check_m_opt(struct ws_check *c, const struct ws_json_at *root)
             (void)list;
             for (size_t l = 0; k && l < ws_json_length(&a, WS_SM_MAX); l++) {
                 struct ws_json_at v = ws_json_item(&a, l);
-                ws_check_integer(c, where("m_opt_by_limit.%s.%s[%zu]", gpu, kernel, l),
+                ws_check_integer(c, ws_check_where("m_opt_by_limit.%s.%s[%zu]", gpu, kernel, l),
                                  ws_energy_optimal_sms(&g->power, &k->cost, (int)l + 1),
                                  ws_json_integer_value(&v, 1, WS_SM_MAX));
             }
@@ -195,12 +167,13 @@ static void check_linear(struct ws_check *c, const struct ws_json_at *root)
             {
                 int m = ws_energy_optimal_sms(&g->power, &linear, atoi(limit));
                 (void)v;
-                ws_check_integer(c, where("m_opt_linear_model.%s.%s.%s", gpu, kernel, limit), m,
-                                 ws_json_integer(&m_at, limit, 1, WS_SM_MAX, true, 1));
-                ws_check_number(c,
-                                where("active_energy_linear_model_J.%s.%s.%s", gpu, kernel, limit),
-                                ws_energy_active_mj(&g->power, &linear, m) / 1000,
-                                number(&e_at, limit), 0, DIGITS_6);
+                ws_check_integer(c,
+                                 ws_check_where("m_opt_linear_model.%s.%s.%s", gpu, kernel, limit),
+                                 m, ws_json_integer(&m_at, limit, 1, WS_SM_MAX, true, 1));
+                ws_check_number(
+                    c, ws_check_where("active_energy_linear_model_J.%s.%s.%s", gpu, kernel, limit),
+                    ws_energy_active_mj(&g->power, &linear, m) / 1000, ws_check_value(&e_at, limit),
+                    0, DIGITS_6);
             }
         }
     }
@@ -231,13 +204,13 @@ static void check_ranking(struct ws_check *c, const char *config, const char *ke
         const char *name = ws_json_string(&at, "name", true);
         char text[80];
         snprintf(text, sizeof(text), "rankings.%s.%s[%d]", config, kernel, i);
-        ws_check_integer(c, where("%s.gpu", text), order[i],
+        ws_check_integer(c, ws_check_where("%s.gpu", text), order[i],
                          ws_json_integer(&at, "gpu", 0, 2, true, 0));
-        ws_check_text(c, where("%s.name", text), k[order[i]]->gpu, name ? name : "");
-        ws_check_integer(c, where("%s.mopt", text), m[order[i]],
+        ws_check_text(c, ws_check_where("%s.name", text), k[order[i]]->gpu, name ? name : "");
+        ws_check_integer(c, ws_check_where("%s.mopt", text), m[order[i]],
                          ws_json_integer(&at, "mopt", 1, WS_SM_MAX, true, 1));
-        ws_check_number(c, where("%s.energy_in_window_J", text), cost[order[i]] / 1000,
-                        number(&at, "energy_in_window_J"), 0, DIGITS_8);
+        ws_check_number(c, ws_check_where("%s.energy_in_window_J", text), cost[order[i]] / 1000,
+                        ws_check_value(&at, "energy_in_window_J"), 0, DIGITS_8);
     }
 }
 
@@ -289,8 +262,9 @@ static void check_utilizations(struct ws_check *c, const struct ws_json_at *root
                         {"mopt", ws_energy_utilization(&k->cost, m, 1)},
                         {"mopt_bug", ws_energy_utilization(&slip, m, 1)}};
             for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++)
-                ws_check_number(c, where("util_numerator_ms.%s.%s.%s", key, kernel, rows[i].name),
-                                rows[i].ours, number(&row, rows[i].name), 0, DIGITS_6);
+                ws_check_number(
+                    c, ws_check_where("util_numerator_ms.%s.%s.%s", key, kernel, rows[i].name),
+                    rows[i].ours, ws_check_value(&row, rows[i].name), 0, DIGITS_6);
         }
     }
     json_object_object_foreach(reference.o, kernel, v)
@@ -298,9 +272,9 @@ static void check_utilizations(struct ws_check *c, const struct ws_json_at *root
         const struct ws_measured_kernel *k = kernel_at(c, "rtx3070", kernel);
         (void)v;
         if (k)
-            ws_check_number(c, where("period_reference_ms.%s", kernel),
-                            ws_energy_mean_utilization(&k->cost, 24, 1), number(&reference, kernel),
-                            0, DIGITS_6);
+            ws_check_number(c, ws_check_where("period_reference_ms.%s", kernel),
+                            ws_energy_mean_utilization(&k->cost, 24, 1),
+                            ws_check_value(&reference, kernel), 0, DIGITS_6);
     }
 }
 
@@ -344,7 +318,7 @@ const struct ws_check_kind ws_check_kind_sbeet_oracle = {"sBEET-mg unit values",
 static bool match_examples(const char *head, struct ws_json_line *first)
 {
     (void)head;
-    return first_has(first, (const char *const[]){"examples", "table_II", "table_VI", NULL});
+    return ws_check_has(first, (const char *const[]){"examples", "table_II", "table_VI", NULL});
 }
 
 /* The paper's name of a kernel, the authors'. */
@@ -372,7 +346,7 @@ static bool read_example(struct ws_check *c, const struct ws_json_at *at, struct
 {
     struct ws_json_at gpus = ws_json_get(at, "gpus", false), jobs = ws_json_get(at, "jobs", false);
     const char *names[MAX_GPUS];
-    *ret = (struct example){.window = number(at, "window_ms")};
+    *ret = (struct example){.window = ws_check_value(at, "window_ms")};
     ret->n_gpus = (int)ws_json_length(&gpus, MAX_GPUS);
     ret->n_runs = (int)ws_json_length(&jobs, MAX_RUNS);
     for (int i = 0; i < ret->n_gpus; i++) {
@@ -397,8 +371,8 @@ static bool read_example(struct ws_check *c, const struct ws_json_at *at, struct
             (struct ws_energy_run){.gpu = gpu,
                                    .n_sm = (int)ws_json_integer(&j, "sm", 1, 46, true, 1),
                                    .dyn_w_per_sm = k->cost.dyn_w_per_sm,
-                                   .start = number(&j, "start_ms"),
-                                   .end = number(&j, "end_ms")};
+                                   .start = ws_check_value(&j, "start_ms"),
+                                   .end = ws_check_value(&j, "end_ms")};
     }
     return !at->line->bad;
 }
@@ -442,11 +416,11 @@ static void check_example(struct ws_check *c, const struct ws_json_at *at)
         {"eq3_without_power_gating_J", energy_j(&e, WS_ENERGY_EQ3_PRINTED), DIGITS_6},
         {"ref_sampled_0_to_win_inclusive_J", sampled_j(&e, e.window), DIGITS_6},
         {"ref_sampled_half_open_J", sampled_j(&e, e.window - 1), DIGITS_6},
-        {"paper_J", energy_j(&e, WS_ENERGY_CORRECTED), 0.0025 * number(at, "paper_J")},
+        {"paper_J", energy_j(&e, WS_ENERGY_CORRECTED), 0.0025 * ws_check_value(at, "paper_J")},
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++)
-        ws_check_number(c, where("%s %s", name, rows[i].key), rows[i].ours, number(at, rows[i].key),
-                        0, rows[i].apart);
+        ws_check_number(c, ws_check_where("%s %s", name, rows[i].key), rows[i].ours,
+                        ws_check_value(at, rows[i].key), 0, rows[i].apart);
     struct ws_json_at each = ws_json_get(at, "recomputed_per_gpu_J", false);
     for (int k = 0; k < e.n_gpus; k++) {
         struct ws_json_at v = ws_json_item(&each, (size_t)k);
@@ -459,7 +433,7 @@ static void check_example(struct ws_check *c, const struct ws_json_at *at)
                 one.runs[one.n_runs] = e.runs[i];
                 one.runs[one.n_runs++].gpu = 0;
             }
-        ws_check_number(c, where("%s recomputed_per_gpu_J[%d]", name, k),
+        ws_check_number(c, ws_check_where("%s recomputed_per_gpu_J[%d]", name, k),
                         energy_j(&one, WS_ENERGY_CORRECTED), ws_json_value(&v, 0, 1e9), 0,
                         DIGITS_6);
     }
@@ -479,16 +453,16 @@ static void check_table2(struct ws_check *c, const struct ws_json_at *root)
             const char *gpu = ws_measured_gpu(i)->name;
             const struct ws_measured_kernel *k = kernel_at(c, gpu, kernel_name(kernel));
             if (k)
-                ws_check_number(c, where("table_II %s %s", kernel, gpu), k->cost.dyn_w_per_sm,
-                                number(&row, gpu), 0, 0);
+                ws_check_number(c, ws_check_where("table_II %s %s", kernel, gpu),
+                                k->cost.dyn_w_per_sm, ws_check_value(&row, gpu), 0, 0);
         }
     }
     for (int i = 0; ws_measured_gpu(i); i++) {
         const struct ws_measured_gpu *g = ws_measured_gpu(i);
-        ws_check_number(c, where("table_II static %s", g->name), g->power.static_w,
-                        number(&fixed, g->name), 0, 0);
-        ws_check_number(c, where("table_II idle %s", g->name), g->power.idle_w_per_sm,
-                        number(&idle, g->name), 0, 0);
+        ws_check_number(c, ws_check_where("table_II static %s", g->name), g->power.static_w,
+                        ws_check_value(&fixed, g->name), 0, 0);
+        ws_check_number(c, ws_check_where("table_II idle %s", g->name), g->power.idle_w_per_sm,
+                        ws_check_value(&idle, g->name), 0, 0);
     }
 }
 
@@ -503,10 +477,10 @@ static void check_times(struct ws_check *c, const struct ws_json_at *root)
     json_object_object_foreach(ge.o, sms, v)
     {
         (void)v;
-        ws_check_number(c, where("table_III csv %s SMs", sms), k->cost.wcet[atoi(sms) - 1],
-                        number(&csv, sms), 0, 0);
-        ws_check_number(c, where("table_III %s SMs", sms), k->cost.wcet[atoi(sms) - 1],
-                        number(&ge, sms), 0, 0.0101);
+        ws_check_number(c, ws_check_where("table_III csv %s SMs", sms), k->cost.wcet[atoi(sms) - 1],
+                        ws_check_value(&csv, sms), 0, 0);
+        ws_check_number(c, ws_check_where("table_III %s SMs", sms), k->cost.wcet[atoi(sms) - 1],
+                        ws_check_value(&ge, sms), 0, 0.0101);
     }
     json_object_object_foreach(four.o, kernel, ignored)
     {
@@ -522,8 +496,9 @@ static void check_times(struct ws_check *c, const struct ws_json_at *root)
             {
                 (void)w;
                 if (k)
-                    ws_check_number(c, where("table_IV %s %s %s SMs", kernel, gpu, count),
-                                    k->cost.wcet[atoi(count) - 1], number(&at, count), 0, 0.0051);
+                    ws_check_number(c, ws_check_where("table_IV %s %s %s SMs", kernel, gpu, count),
+                                    k->cost.wcet[atoi(count) - 1], ws_check_value(&at, count), 0,
+                                    0.0051);
             }
         }
     }
@@ -537,12 +512,13 @@ static void check_table6(struct ws_check *c, const struct ws_json_at *root)
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         struct ws_json_at at = ws_json_item(&rows, i), d = ws_json_get(&at, "derived", false);
-        sum += number(&at, "MAE_power_W");
-        ws_check_number(c, where("table_VI[%zu] mean predicted power", i),
-                        number(&at, "E_pred_kJ") / 0.3, number(&d, "mean_pred_power_W"), 0, 0.0051);
+        sum += ws_check_value(&at, "MAE_power_W");
+        ws_check_number(c, ws_check_where("table_VI[%zu] mean predicted power", i),
+                        ws_check_value(&at, "E_pred_kJ") / 0.3,
+                        ws_check_value(&d, "mean_pred_power_W"), 0, 0.0051);
     }
-    ws_check_number(c, "table_VI mean of the errors", sum / (double)n, number(&mean, "recomputed"),
-                    0, 6e-5);
+    ws_check_number(c, "table_VI mean of the errors", sum / (double)n,
+                    ws_check_value(&mean, "recomputed"), 0, 6e-5);
 }
 
 static void examples(struct ws_check *c, const struct ws_json_at *root)
