@@ -627,8 +627,10 @@ int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *
 
 int ws_config_set_profiles(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    if (path[0])
+    if (path[0]) {
+        c->learn = true; /* else there is nothing to keep */
         return profiles_set(c, path);
+    }
     ws_diags_add(diags, "--profiles", 0, 0, "is empty: %s", path_wrong(path));
     return WS_CONFIG_E_INVALID;
 }
