@@ -467,6 +467,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
         g = segment_open(d, x);
         if (!g)
             return false;
+        ws_dispatch_foresee(d, g, j);
         ws_list_append(&g->held, &s->blocked); /* so that it is not idle while we ask */
         event_add(d, WS_EVENT_ARRIVAL, g->id, -1, -1);
         work_off(d);
@@ -478,7 +479,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
     }
     j->in_segment = true;
     g->n_in_flight++;
-    if (j->op.kind == WS_OPK_LAUNCH)
+    if (j->op.kind == WS_OPK_LAUNCH && (g->sms.n || !x->client->sm_limit))
         j->op.launch.sms = g->sms;
     return true;
 }

@@ -18,6 +18,7 @@ struct ws_task_history {
     uint32_t n_blocks; /* of the newest job's largest launch */
     double *seen_ms
         [WS_GPU_MAX_TYPES]; /* [n_sm + 1]: kernel time of a job on so many SMs; 0: not seen yet */
+    double *cold_ms[WS_GPU_MAX_TYPES]; /* [n_sm + 1]: of its first launch, as predicted */
     double *wcet_ms[WS_GPU_MAX_TYPES]; /* [n_sm]: what the policy is told */
     struct ws_policy_cost cost[WS_GPU_MAX_TYPES];
     UT_hash_handle hh;
@@ -119,6 +120,8 @@ WS_MUST_CHECK int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_s
 /* The client's task, made at its first segment. NULL: no memory. */
 struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c);
 void ws_gpu_task_free(struct ws_dispatch *d, struct ws_gpu_task *t);
+/* A segment begins with launch @j: predicts what it takes, where no job of the task has ended yet. */
+void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const struct ws_job *j);
 /* Takes in what a finished segment took. */
 void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_segment *g);
 

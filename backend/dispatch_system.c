@@ -53,6 +53,7 @@ static void history_free(struct ws_task_history *h)
 {
     for (int t = 0; t < WS_GPU_MAX_TYPES; t++) {
         free(h->seen_ms[t]);
+        free(h->cold_ms[t]);
         free(h->wcet_ms[t]);
     }
     free(h);
@@ -83,10 +84,9 @@ static double waves(const struct ws_task_history *h, int n_sm)
     return h->n_blocks ? ceil((double)h->n_blocks / n_sm) : 1.0 / n_sm;
 }
 
-/* Kernel time on all SMs counts seen of @type, brought to @n_sm. 0: nothing was seen there. */
-static double from_seen(const struct ws_task_history *h, int type, int n_sm, int n_max)
+/* Kernel time on the SM count nearest to @n_sm in @seen, brought to @n_sm. 0: there is none. */
+static double from_seen(const struct ws_task_history *h, const double *seen, int n_sm, int n_max)
 {
-    const double *seen = h->seen_ms[type];
     if (!seen)
         return 0;
     for (int off = 0; off < n_max; off++)
@@ -145,6 +145,33 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
                                     .n_blocks = (int)h->n_blocks};
     }
     return 0;
+}
+
+void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const struct ws_job *j)
+{
+    struct ws_task_history *h = g->task->history;
+    if (h->n_jobs || h->n_blocks || !j->learn || !d->server->learn)
+        return;
+    const uint32_t *grid = j->op.launch.grid, *block = j->op.launch.block;
+    struct ws_learn_key key = {.kernel = j->learn,
+                               .grid = {grid[0], grid[1], grid[2]},
+                               .block = {block[0], block[1], block[2]},
+                               .shared_bytes = j->op.launch.shared_bytes};
+    for (uint32_t gpu = 0; gpu < d->server->n_gpus; gpu++) {
+        const struct ws_gpu_spec *spec = &d->server->gpus[gpu].device->spec;
+        int type = d->gpus[gpu].type, n_max = (int)spec->n_sms;
+        if (h->cold_ms[type] ||
+            !(h->cold_ms[type] = ws_alloc_array((size_t)n_max + 1, sizeof(double))))
+            continue;
+        for (int n = 1; n <= n_max; n++) {
+            struct ws_prediction p;
+            if (!ws_learn_predict(d->server->learn, &key, spec, n, &p))
+                h->cold_ms[type][n] = (double)p.time_ns / 1e6;
+        }
+    }
+    uint64_t n_blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    h->n_blocks = (uint32_t)WS_MIN(n_blocks, INT32_MAX);
+    d->stale = true;
 }
 
 void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_segment *g)

@@ -39,6 +39,7 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->relaunch = NULL;
     j->in_segment = j->fused = false;
     j->op.kind = WS_OPK_FILL;
+    j->learn = NULL;
     j->buffer = NULL;
     return j;
 }

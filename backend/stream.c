@@ -210,6 +210,8 @@ static void account(struct ws_job *j)
     const struct ws_op *op = &j->op;
     if (op->kind == WS_OPK_LAUNCH) {
         t->n_kernels += !op->preempted;
+        if (j->learn && !op->preempted)
+            ws_launch_learn(j);
         if (WS_UNLIKELY(c->server->log_launches))
             ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu", c->id, j->kernel_name,
                    (unsigned long long)op->n_thread_insns);
@@ -286,6 +288,7 @@ static bool submit(struct ws_stream *s, struct ws_job *j)
 static void put_back(struct ws_stream *s, struct ws_job *j)
 {
     s->end_ns = WS_MAX(s->end_ns, j->op.end_ns);
+    j->learn = NULL; /* its parts tell nothing of the whole */
     j->next = s->head;
     s->head = j;
     if (!s->tail)
