@@ -38,6 +38,7 @@ static const struct number numbers[] = {
     TOP("workers", n_workers, 0, 1024),
     TOP("loaders", n_loaders, 0, 8),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
+    TOP("slots", n_slots, 1, 64),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
     TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
     LIMIT("max_clients", max_clients, 1, 100000),
@@ -79,7 +80,7 @@ static const struct word clocks[] = {
     {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
 static const struct word placements[] = {
     {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
-enum { FENCE = 16 };
+enum { FENCE = 16, FUSE = 32, SAME_BLOCK = 64, WHOLE = 128 };
 static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"slice", WS_REWRITE_SLICE},
                                        {"ticket", WS_REWRITE_TICKET},
@@ -88,6 +89,12 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"fence-slice", FENCE | WS_REWRITE_SLICE},
                                        {"fence-ticket", FENCE | WS_REWRITE_TICKET},
                                        {"fence-persistent", FENCE | WS_REWRITE_PERSISTENT},
+                                       {"fuse", FUSE},
+                                       {"fuse-same-block", FUSE | SAME_BLOCK},
+                                       {"slice-whole", WHOLE | WS_REWRITE_SLICE},
+                                       {"ticket-whole", WHOLE | WS_REWRITE_TICKET},
+                                       {"persistent-whole", WHOLE | WS_REWRITE_PERSISTENT},
+                                       {"fence-ticket-whole", WHOLE | FENCE | WS_REWRITE_TICKET},
                                        {0}};
 static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
@@ -404,7 +411,11 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
     if (cfg_size(cfg, "rewrite")) {
         int v = word_find(rewrites, cfg_getstr(cfg, "rewrite"))->value;
-        c->rewrite = (struct ws_rewrite_choice){(enum ws_ptx_rewrite)(v % FENCE), v >= FENCE};
+        c->rewrite = (struct ws_rewrite_choice){.kind = (enum ws_ptx_rewrite)(v % FENCE),
+                                                .fence = (v & FENCE) != 0,
+                                                .fuse = (v & FUSE) != 0,
+                                                .same_block = (v & SAME_BLOCK) != 0,
+                                                .whole = (v & WHOLE) != 0};
     }
     if (cfg_size(cfg, "log_level"))
         c->log_level =
@@ -510,6 +521,7 @@ int ws_config_init(struct ws_config *c)
         .socket_mode = 0660,
         .log_level = WS_INFO,
         .drain_timeout_s = 10,
+        .n_slots = 4,
         .heartbeat_s = 5,
         .n_loaders = 2,
         .learn = true,

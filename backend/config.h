@@ -37,6 +37,7 @@ struct ws_config {
     bool learn;
     char *profiles; /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
+    uint32_t n_slots; /* jobs a policy may run side by side on one GPU */
     uint32_t drain_timeout_s, heartbeat_s;
     uint64_t max_kernel_insns;
     uint32_t n_loaders; /* threads that parse images; 0: the loop does it */
