@@ -89,6 +89,7 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"fence-ticket", FENCE | WS_REWRITE_TICKET},
                                        {"fence-persistent", FENCE | WS_REWRITE_PERSISTENT},
                                        {0}};
+static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
     {"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
 
@@ -214,6 +215,11 @@ static int on_clock(cfg_t *cfg, cfg_opt_t *opt)
 static int on_rewrite(cfg_t *cfg, cfg_opt_t *opt)
 {
     return word_check(cfg, opt, rewrites);
+}
+
+static int on_learn(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, switches);
 }
 
 static int on_placement(cfg_t *cfg, cfg_opt_t *opt)
@@ -372,6 +378,17 @@ static void number_set(struct ws_config *c, const struct number *k, int64_t v)
         *(uint64_t *)field = (uint64_t)v;
 }
 
+/* "": none */
+static int profiles_set(struct ws_config *c, const char *path)
+{
+    char *copy = path && path[0] ? ws_strdup(path) : NULL;
+    if (path && path[0] && !copy)
+        return ws_raise(-ENOMEM);
+    free(c->profiles);
+    c->profiles = copy;
+    return 0;
+}
+
 static int take(struct ws_config *c, cfg_t *cfg)
 {
     cfg_t *limits = cfg_size(cfg, "limits") ? cfg_getsec(cfg, "limits") : NULL;
@@ -392,6 +409,13 @@ static int take(struct ws_config *c, cfg_t *cfg)
     if (cfg_size(cfg, "log_level"))
         c->log_level =
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
+    if (cfg_size(cfg, "learn"))
+        c->learn = word_find(switches, cfg_getstr(cfg, "learn"))->value;
+    if (cfg_size(cfg, "profiles")) {
+        int e = profiles_set(c, cfg_getstr(cfg, "profiles"));
+        if (e)
+            return e;
+    }
     if (cfg_size(cfg, "socket_mode"))
         mode_parse(cfg_getstr(cfg, "socket_mode"), &c->socket_mode);
     if (cfg_size(cfg, "socket_group")) {
@@ -426,6 +450,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
@@ -453,6 +479,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "placement", on_placement);
     cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
+    cfg_set_validate_func(cfg, "learn", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
     cfg_set_validate_func(cfg, "policy_options", on_policy_options);
     cb_path = path;
@@ -485,6 +512,7 @@ int ws_config_init(struct ws_config *c)
         .drain_timeout_s = 10,
         .heartbeat_s = 5,
         .n_loaders = 2,
+        .learn = true,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,
         .limits = ws_limits_default,
     };
@@ -508,7 +536,8 @@ void ws_config_deinit(struct ws_config *c)
     free(c->policy);
     c->policy = NULL;
     free(c->socket_group);
-    c->socket_group = NULL;
+    free(c->profiles);
+    c->socket_group = c->profiles = NULL;
 }
 
 /* Cuts @text at commas and blanks. Return: false: more than @max words. */
@@ -594,6 +623,14 @@ int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *
         return WS_CONFIG_E_INVALID;
     c->clock = (enum ws_device_clock)v;
     return 0;
+}
+
+int ws_config_set_profiles(struct ws_config *c, const char *path, struct ws_diags *diags)
+{
+    if (path[0])
+        return profiles_set(c, path);
+    ws_diags_add(diags, "--profiles", 0, 0, "is empty: %s", path_wrong(path));
+    return WS_CONFIG_E_INVALID;
 }
 
 int ws_config_set_log_level(struct ws_config *c, const char *word, struct ws_diags *diags)

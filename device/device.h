@@ -124,6 +124,14 @@ struct ws_progress;  /* how far a launch had come when it was preempted */
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
 
+/* What a launch executed, all its blocks together, in warp instructions. All 0 where the device can't count. */
+struct ws_op_counts {
+    uint64_t n_warp_insns;      /* all */
+    uint64_t n_global_accesses; /* of them: to global, generic and local memory */
+    uint64_t n_sectors;         /* 32-byte sectors that these asked for */
+    uint64_t n_barriers;        /* as counted by each warp that came to one */
+};
+
 /* Bytes from one row to the next, and from one slice of rows to the next. */
 struct ws_pitches {
     uint64_t row, slice;
@@ -189,6 +197,7 @@ struct ws_op {
         energy_uj; /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
                                       what earlier ones of the space turned out to share with others (device/soft/timing.c) */
     uint64_t n_thread_insns; /* executed (launch) */
+    struct ws_op_counts counts;
     bool
         preempted; /* error is OK, but blocks are left: see launch.progress. Times and energy are of this part alone */
     /* the device's own while it knows the op */
