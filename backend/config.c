@@ -80,7 +80,7 @@ static const struct word clocks[] = {
     {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
 static const struct word placements[] = {
     {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
-enum { FENCE = 16 };
+enum { FENCE = 16, FUSE = 32, SAME_BLOCK = 64, WHOLE = 128 };
 static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"slice", WS_REWRITE_SLICE},
                                        {"ticket", WS_REWRITE_TICKET},
@@ -89,6 +89,12 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"fence-slice", FENCE | WS_REWRITE_SLICE},
                                        {"fence-ticket", FENCE | WS_REWRITE_TICKET},
                                        {"fence-persistent", FENCE | WS_REWRITE_PERSISTENT},
+                                       {"fuse", FUSE},
+                                       {"fuse-same-block", FUSE | SAME_BLOCK},
+                                       {"slice-whole", WHOLE | WS_REWRITE_SLICE},
+                                       {"ticket-whole", WHOLE | WS_REWRITE_TICKET},
+                                       {"persistent-whole", WHOLE | WS_REWRITE_PERSISTENT},
+                                       {"fence-ticket-whole", WHOLE | FENCE | WS_REWRITE_TICKET},
                                        {0}};
 static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
@@ -405,7 +411,11 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
     if (cfg_size(cfg, "rewrite")) {
         int v = word_find(rewrites, cfg_getstr(cfg, "rewrite"))->value;
-        c->rewrite = (struct ws_rewrite_choice){(enum ws_ptx_rewrite)(v % FENCE), v >= FENCE};
+        c->rewrite = (struct ws_rewrite_choice){.kind = (enum ws_ptx_rewrite)(v % FENCE),
+                                                .fence = (v & FENCE) != 0,
+                                                .fuse = (v & FUSE) != 0,
+                                                .same_block = (v & SAME_BLOCK) != 0,
+                                                .whole = (v & WHOLE) != 0};
     }
     if (cfg_size(cfg, "log_level"))
         c->log_level =
@@ -629,8 +639,10 @@ int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *
 
 int ws_config_set_profiles(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    if (path[0])
+    if (path[0]) {
+        c->learn = true; /* else there is nothing to keep */
         return profiles_set(c, path);
+    }
     ws_diags_add(diags, "--profiles", 0, 0, "is empty: %s", path_wrong(path));
     return WS_CONFIG_E_INVALID;
 }
