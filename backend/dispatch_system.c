@@ -109,10 +109,12 @@ static double clock_of(const struct ws_dispatch *d, int type)
 static double guess(const struct ws_dispatch *d, const struct ws_task_history *h,
                     const struct ws_task *work, int type, int n_sm)
 {
-    double ms = from_seen(h, type, n_sm, d->types[type].n_sm);
+    double ms = from_seen(h, h->seen_ms[type], n_sm, d->types[type].n_sm);
     for (int t = 0; t < d->system.n_types && !(ms > 0); t++)
-        ms = from_seen(h, t, WS_MIN(n_sm, d->types[t].n_sm), d->types[t].n_sm) * clock_of(d, t) /
-             clock_of(d, type);
+        ms = from_seen(h, h->seen_ms[t], WS_MIN(n_sm, d->types[t].n_sm), d->types[t].n_sm) *
+             clock_of(d, t) / clock_of(d, type);
+    if (!(ms > 0) && !(work->wcet_ms > 0))
+        ms = from_seen(h, h->cold_ms[type], n_sm, d->types[type].n_sm);
     if (ms > 0)
         return ms;
     double whole = work->wcet_ms > 0 ? work->wcet_ms : FIRST_GUESS_MS;

@@ -66,6 +66,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
         ws_sm_set_take(&j->op.launch.sms, &(const struct ws_sm_set){0}, WS_SM_MAX, c->sm_limit);
     j->learn = ws_learn_code_kernel(mod->code->learn, index);
     j->op.launch.progress = NULL;
+    j->op.launch.parts = NULL;
     const struct ws_rewritten *rewritten = mod->code->rewritten;
     j->stream = s;
     if (WS_UNLIKELY(rewritten != NULL) && rewritten[index].kernel >= 0)
