@@ -78,7 +78,7 @@ start_daemon --config "$tmp/conf" --gpus t400
 client "$cuda/drv_matmul" 96 1 >"$tmp/out" || fail "drv_matmul"
 stop_daemon
 run 0 matmul profiles list "$tmp/c.db"
-expect 2 "is empty" "$wattshared" --profiles "" --check
+expect 1 "is empty" "$wattshared" --profiles "" --check
 
 # A store that is somebody else's file is left alone; the daemon serves without it.
 start_daemon --gpus t400 --profiles "$tmp/notes"
