@@ -27,7 +27,9 @@ static const char usage[] =
     "  -s, --socket LIST      listen at these only: ipc:///PATH, tcp://ADDRESS:PORT\n"
     "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400\n"
     "      --catalog PATH     GPU catalog, a file or directory\n"
-    "      --clock CLOCK      functional (default), or skip: kernels are not executed\n"
+    "      --clock CLOCK      functional (default), scaled: device time passes, or\n"
+    "                         skip: kernels are not executed\n"
+    "      --profiles FILE    store of what is learned of kernels; made if it isn't there\n"
     "  -w, --workers N        threads of the software GPUs (default: as many as cores)\n"
     "      --log-level LEVEL  error, warning, info (default) or debug\n"
     "      --check            read the configuration and the catalog, say what is wrong, and stop\n"
@@ -46,12 +48,13 @@ enum {
     OPT_EXIT_WHEN_IDLE,
     OPT_FOREGROUND,
     OPT_CATALOG,
-    OPT_LOG_LEVEL
+    OPT_LOG_LEVEL,
+    OPT_PROFILES
 };
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
-    const char *config, *socket, *gpus, *catalog, *clock, *log_level;
+    const char *config, *socket, *gpus, *catalog, *clock, *log_level, *profiles;
     long workers; /* -1: not given */
     bool check;
     struct ws_loop_options loop;
@@ -78,6 +81,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"catalog", required_argument, NULL, OPT_CATALOG},
         {"clock", required_argument, NULL, OPT_CLOCK},
         {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+        {"profiles", required_argument, NULL, OPT_PROFILES},
         {"check", no_argument, NULL, OPT_CHECK},
         {"ready-fd", required_argument, NULL, OPT_READY_FD},
         {"exit-when-idle", no_argument, NULL, OPT_EXIT_WHEN_IDLE},
@@ -105,6 +109,9 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_LOG_LEVEL:
             o->log_level = optarg;
+            break;
+        case OPT_PROFILES:
+            o->profiles = optarg;
             break;
         case OPT_CHECK:
             o->check = true;
@@ -178,6 +185,8 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
         r = ws_config_set_catalog(c, o->catalog, d);
     if (!r && o->clock)
         r = ws_config_set_clock(c, o->clock, d);
+    if (!r && o->profiles)
+        r = ws_config_set_profiles(c, o->profiles, d);
     if (!r && o->log_level)
         r = ws_config_set_log_level(c, o->log_level, d);
     if (o->workers >= 0)
@@ -221,6 +230,7 @@ static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
     struct ws_device *devices[WS_MAX_GPUS_CONFIGURED] = {NULL};
     struct ws_device_options options = {
         .clock = c->clock,
+        .scale = c->time_scale,
         .n_workers = c->n_workers,
         .max_kernel_insns = c->max_kernel_insns,
         .local_bytes_per_thread_max = 512 << 10,

@@ -69,7 +69,7 @@ static void flight_free(struct ws_flight *f)
 {
     free(f->x.units);
     free(f->x.costs);
-    ws_progress_free(f->x.progress);
+    ws_soft_progress_free(f->x.progress);
     free(f->merged);
     free(f->left);
     free(f);
@@ -102,9 +102,9 @@ static void settle_progress(struct ws_flight *f)
         left = f->left[i] > 0;
     if (op->error || !left)
         return;
-    ws_progress_set(f->x.progress, f->x.n_executed, f->x.units, f->x.n_units, f->left);
+    ws_soft_progress_set(f->x.progress, f->x.n_executed, f->x.units, f->x.n_units, f->left);
     op->preempted = true;
-    op->launch.progress = f->x.progress;
+    op->launch.progress = &f->x.progress->base;
     f->x.units = NULL;
     f->x.progress = NULL;
 }
@@ -156,7 +156,7 @@ static void cut(struct ws_flight *f, uint64_t at_ns)
         return;
     f->left = ws_alloc_array(WS_MAX(f->x.n_units, 1), sizeof f->left[0]);
     if (!f->x.progress)
-        f->x.progress = ws_progress_new(f->op);
+        f->x.progress = ws_soft_progress_new(f->op);
     if (!f->left || !f->x.progress) { /* then it goes on to the end of what was executed */
         free(f->left);
         f->left = NULL;

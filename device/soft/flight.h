@@ -26,7 +26,8 @@ struct ws_executed {
     struct ws_cost *costs;
     uint32_t n_units;
     uint64_t n_executed, n_blocks; /* of the whole grid, so far */
-    struct ws_progress *progress;  /* NULL, or one that fits; not NULL if n_executed < n_blocks */
+    struct ws_soft_progress
+        *progress; /* NULL, or one that fits; not NULL if n_executed < n_blocks */
 };
 /* Price and let fly; done is called by the clock, or at once. Its error is set if it faulted, then it is priced all the same. */
 void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x);

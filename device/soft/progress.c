@@ -8,11 +8,27 @@
 
 #include "base/alloc.h"
 
-struct ws_progress *ws_progress_new(const struct ws_op *op)
+static void base_free(struct ws_progress *p)
 {
-    struct ws_progress *p = ws_alloc(sizeof *p);
+    ws_soft_progress_free(WS_CONTAINER_OF(p, struct ws_soft_progress, base));
+}
+
+struct ws_soft_progress *ws_soft_progress_take(struct ws_op *op, bool *ret_ok)
+{
+    struct ws_progress *p = op->launch.progress;
+    op->launch.progress = NULL;
+    *ret_ok = !p || p->free == base_free;
+    if (!*ret_ok)
+        p->free(p);
+    return p && *ret_ok ? WS_CONTAINER_OF(p, struct ws_soft_progress, base) : NULL;
+}
+
+struct ws_soft_progress *ws_soft_progress_new(const struct ws_op *op)
+{
+    struct ws_soft_progress *p = ws_alloc(sizeof *p);
     if (!p)
         return NULL;
+    p->base.free = base_free;
     p->kernel = op->launch.kernel;
     memcpy(p->grid, op->launch.grid, sizeof p->grid);
     memcpy(p->block, op->launch.block, sizeof p->block);
@@ -20,7 +36,7 @@ struct ws_progress *ws_progress_new(const struct ws_op *op)
     return p;
 }
 
-struct ws_progress *ws_progress_free(struct ws_progress *p)
+struct ws_soft_progress *ws_soft_progress_free(struct ws_soft_progress *p)
 {
     if (p)
         free(p->owed);
@@ -28,7 +44,7 @@ struct ws_progress *ws_progress_free(struct ws_progress *p)
     return NULL;
 }
 
-bool ws_progress_fits(const struct ws_progress *p, const struct ws_op *op)
+bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op *op)
 {
     return p->kernel == op->launch.kernel && !memcmp(p->grid, op->launch.grid, sizeof p->grid) &&
            !memcmp(p->block, op->launch.block, sizeof p->block) &&
@@ -59,8 +75,8 @@ static void work_scale(struct ws_work *w, double part)
         *counts[i] = part_of(*counts[i], part);
 }
 
-void ws_progress_set(struct ws_progress *p, uint64_t n_executed, struct ws_unit *units,
-                     uint32_t n_units, const double *left)
+void ws_soft_progress_set(struct ws_soft_progress *p, uint64_t n_executed, struct ws_unit *units,
+                          uint32_t n_units, const double *left)
 {
     double unpaid = 0;
     uint32_t n = 0;
@@ -82,14 +98,8 @@ void ws_progress_set(struct ws_progress *p, uint64_t n_executed, struct ws_unit 
     p->n_owed = n;
     p->n_executed = n_executed;
     p->unpaid = unpaid;
-}
-
-double ws_progress_part(const struct ws_progress *p)
-{
-    double executed = p->paid + p->unpaid;
-    if (!p->n_executed || executed <= 0)
-        return 0;
-    return p->paid / (executed * (double)p->n_blocks / (double)p->n_executed);
+    double executed = p->paid + unpaid, all = executed * (double)p->n_blocks;
+    p->base.part = all > 0 ? p->paid * (double)n_executed / all : 0;
 }
 
 double ws_units_cost(const struct ws_gpu_spec *spec, uint32_t block_warps,

@@ -7,6 +7,7 @@
 #ifndef WS_DEVICE_SOFT_PROGRESS_H
 #define WS_DEVICE_SOFT_PROGRESS_H
 
+#include "device/progress.h"
 #include "device/soft/timing.h"
 
 /* Neighbouring blocks that are priced as one. */
@@ -15,7 +16,8 @@ struct ws_unit {
     struct ws_work work;
 };
 
-struct ws_progress {
+struct ws_soft_progress {
+    struct ws_progress base;
     /* whose: a launch that goes on must have the same */
     uint32_t kernel, grid[3], block[3];
     uint64_t n_blocks, n_executed;
@@ -24,11 +26,16 @@ struct ws_progress {
     double paid, unpaid; /* work, weighted, of what was executed */
 };
 
-struct ws_progress *ws_progress_new(const struct ws_op *op); /* nothing done yet. NULL: no memory */
-bool ws_progress_fits(const struct ws_progress *p, const struct ws_op *op);
+struct ws_soft_progress *
+ws_soft_progress_new(const struct ws_op *op); /* nothing done yet. NULL: no memory */
+struct ws_soft_progress *
+ws_soft_progress_free(struct ws_soft_progress *p); /* NULL ok; returns NULL */
+/* That of a launch, taken out of it; NULL: it has none. *ret_ok: false if it has one of another kind of device, which is freed. */
+struct ws_soft_progress *ws_soft_progress_take(struct ws_op *op, bool *ret_ok);
+bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op *op);
 /* Takes over @units (allocated), of which @left[i] (0…1; NULL: nothing) was not paid. */
-void ws_progress_set(struct ws_progress *p, uint64_t n_executed, struct ws_unit *units,
-                     uint32_t n_units, const double *left);
+void ws_soft_progress_set(struct ws_soft_progress *p, uint64_t n_executed, struct ws_unit *units,
+                          uint32_t n_units, const double *left);
 
 /* Prices units on a device. Return: bytes of all. */
 double ws_units_cost(const struct ws_gpu_spec *spec, uint32_t block_warps,

@@ -56,6 +56,8 @@ bool ws_launch_has_work_locked(const struct ws_tenant *t);
 void ws_launch_turn(struct ws_turn *turn);
 /* Takes a turn's results back; kernels that ended are appended to @ended (by ws_run's own link). */
 void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended);
+/* Ends the parts of @space in launches of several clients. */
+void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *space);
 void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended);
 /* Deals no more blocks of @op. Return: true if it ended thereby and is in @ended. */
 bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,

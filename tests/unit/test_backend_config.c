@@ -54,7 +54,7 @@ static void test_everything_is_taken(void **state)
                              "endpoints = {\"ipc:///tmp/a\", \"tcp://127.0.0.1:5555\"}\n"
                              "socket_mode = 0666\nsocket_group = \"gpu\"\n"
                              "gpus = {\"t400\", \"t400\", \"h200\"}\ncatalog = {\"/a\", \"/b\"}\n"
-                             "clock = skip\nworkers = 3\nplacement = fixed\nlog_level = error\n"
+                             "clock = skip\ntime_scale = 50\nworkers = 3\nplacement = fixed\nlog_level = error\n"
                              "drain_timeout_s = 7\nheartbeat_s = 2\nmax_kernel_insns = 5000000000\n"
                              "limits {\nmax_clients = 9\nmax_message_bytes = "
                              "100000\nmemory_quota_bytes = 8589934592\n}\n"),
@@ -67,6 +67,7 @@ static void test_everything_is_taken(void **state)
     assert_null(f->c.gpus[3]);
     assert_string_equal(f->c.catalog[1], "/b");
     assert_int_equal(f->c.clock, WS_CLOCK_SKIP);
+    assert_int_equal(f->c.time_scale, 50);
     assert_int_equal(f->c.n_workers, 3);
     assert_int_equal(f->c.placement, WS_PLACE_FIXED);
     assert_int_equal(f->c.log_level, WS_ERROR);
@@ -89,7 +90,7 @@ static void test_wrong_lines_are_named(void **state)
     } rows[] = {
         {"\nworkers = 5000\n", 2, "workers = 5000 is out of range", "0 to 1024"},
         {"workers = many\n", 1, "workers", ""},
-        {"clock = fast\n", 1, "clock = \"fast\" is not known", "functional or skip"},
+        {"clock = fast\n", 1, "clock = \"fast\" is not known", "functional, scaled or skip"},
         {"placement = here\n", 1, "placement", "spread or fixed"},
         {"\n\nlog_level = loud\n", 3, "log_level", "error, warning, info or debug"},
         {"socket_mode = \"0999\"\n", 1, "socket_mode", "octal"},
@@ -106,6 +107,14 @@ static void test_wrong_lines_are_named(void **state)
         {"limits {\n  max_clients = 0\n}\n", 2, "max_clients = 0 is out of range", "1 to 100000"},
         {"limits {\n  max_cats = 0\n}\n", 2, "no such option 'max_cats'", ""},
         {"gpus = {\"a\"\n", 0, "", ""},
+        {"\npolicy = best\n", 2, "policy = \"best\" is not known", "none, bcf"},
+        {"policy = best\n", 1, "there are", "sbeet-mg"},
+        {"policy = edl\npolicy_options = {\"l=4\",\n\"theta\"}\n", 3, "\"theta\" is wrong",
+         "name=value"},
+        {"policy = edl\n\npolicy_options = {\"theta=3\"}\n", 3, "policy edl: theta=3", "from"},
+        {"policy = edl\n\npolicy_options = {\"speed=3\"}\n", 3, "no option 'speed=3'", "theta="},
+        {"policy_options = {\"theta=1\"}\n", 1, "without a policy", "policy = "},
+        {"policy = none\npolicy_options = {\"theta=1\"}\n", 2, "without a policy", ""},
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
@@ -126,6 +135,21 @@ static void test_wrong_lines_are_named(void **state)
     assert_int_equal(f->c.clock, WS_CLOCK_FUNCTIONAL);
 }
 
+static void test_policy(void **state)
+{
+    struct fixture *f = *state;
+    assert_null(f->c.policy);
+    assert_int_equal(load(f, "policy = edl\npolicy_options = {\"theta=0.8\"}\n"), 0);
+    assert_string_equal(f->c.policy, "edl");
+    assert_string_equal(f->c.policy_options[0], "theta=0.8");
+    assert_null(f->c.policy_options[1]);
+    assert_int_equal(load(f, "policy = \"sbeet-mg\"\n"), 0);
+    assert_string_equal(f->c.policy, "sbeet-mg");
+    assert_null(f->c.policy_options[0]);
+    assert_int_equal(load(f, "policy = \"none\"\n"), 0);
+    assert_null(f->c.policy);
+}
+
 static void test_missing_file(void **state)
 {
     struct fixture *f = *state;
@@ -143,6 +167,8 @@ static void test_command_line_words(void **state)
     assert_string_equal(f->c.endpoints[1], "tcp://*:1");
     assert_int_equal(ws_config_set_endpoints(&f->c, "ipc:///x,file", &f->d), WS_CONFIG_E_INVALID);
     assert_string_equal(f->c.endpoints[1], "tcp://*:1");
+    assert_int_equal(ws_config_set_clock(&f->c, "scaled", &f->d), 0);
+    assert_int_equal(f->c.clock, WS_CLOCK_SCALED);
     assert_int_equal(ws_config_set_clock(&f->c, "skip", &f->d), 0);
     assert_int_equal(ws_config_set_clock(&f->c, "skap", &f->d), WS_CONFIG_E_INVALID);
     assert_int_equal(ws_config_set_log_level(&f->c, "warning", &f->d), 0);
@@ -155,10 +181,8 @@ int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_everything_is_taken),
-        T(test_wrong_lines_are_named),
-        T(test_missing_file),
-        T(test_command_line_words),
+        T(test_everything_is_taken), T(test_wrong_lines_are_named), T(test_policy),
+        T(test_missing_file),        T(test_command_line_words),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
