@@ -19,7 +19,9 @@
 #include "backend/config.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/recognise.h"
 #include "backend/server.h"
+#include "backend/task.h"
 #include "backend/va.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -173,7 +175,9 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
-    uint64_t seen_ns; /* device time up to which the client knows its work to be done */
+    uint64_t seen_ns;     /* device time up to which the client knows its work to be done */
+    struct ws_sm_set sms; /* of its task: its kernels run there; n == 0: everywhere */
+    bool no_sms;          /* its task's SMs are none of this GPU's */
 };
 
 /* ---- memory, segments, modules ---- */
@@ -277,7 +281,9 @@ struct ws_client {
     uint32_t pid, uid;
     int srcfd; /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
-    uint64_t start_ns; /* host clock */
+    struct ws_task work; /* as recognised */
+    bool work_known;     /* by an entry of the configuration */
+    uint64_t start_ns;   /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -335,6 +341,7 @@ struct ws_client {
 struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
     char exe[256], task[64], error_text[256];
+    struct ws_task work;
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
@@ -515,6 +522,8 @@ void ws_memory_set_access(struct ws_allocation *a);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
+/* Device memory that the client may have; 0: no limit but the GPU's. */
+uint64_t ws_memory_quota(const struct ws_client *c);
 
 /* segment.c */
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
