@@ -186,10 +186,10 @@ static int send_hello_reply(struct ws_client *c)
     if (!r.devices)
         return -ENOMEM;
     for (uint32_t i = 0; i < c->n_contexts; i++)
-        if (!(r.devices[r.n_devices++] =
-                  device_message(&s->arena, c->contexts[i].gpu,
-                                 c->contexts[i].sms.n ? c->contexts[i].sms.n
-                                                      : c->contexts[i].gpu->device->spec.n_sms)))
+        if (!(r.devices[r.n_devices++] = device_message(
+                  &s->arena, c->contexts[i].gpu,
+                  c->contexts[i].sms.n && !c->sm_limit ? c->contexts[i].sms.n
+                                                       : c->contexts[i].gpu->device->spec.n_sms)))
             return -ENOMEM;
     m.hello = &r;
     return ws_server_send(s, &c->peer, &m);
@@ -267,6 +267,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     memcpy(c->task, who.name, sizeof c->task);
     c->work = who.work;
     c->work_known = who.work_known;
+    c->sm_limit = h->sms;
     c->id = ++s->next_client;
     HASH_ADD_KEYPTR(hh, s->by_peer, &c->peer, peer_key_bytes(&c->peer), c);
     ws_list_append(&s->clients, &c->node);
@@ -336,6 +337,7 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
         ws_side_close(s, c->side);
     if (!c->sticky && error)
         c->async_error = error;
+    ws_dispatch_forget(c);
     ws_status_ended(c);
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_context *x = &c->contexts[i];

@@ -168,10 +168,13 @@ static void least_used(const struct ws_context *x, unsigned n, struct ws_sm_set 
 void ws_context_limit_sms(struct ws_context *x)
 {
     const struct ws_task *t = &x->client->work;
-    uint32_t n_sms = x->gpu->device->spec.n_sms;
+    uint32_t n_sms = x->gpu->device->spec.n_sms, first = x->client->sm_limit;
     x->sms = (struct ws_sm_set){0};
     x->no_sms = false;
-    if (t->sms.n) {
+    x->sms_of = x->gpu;
+    if (first && first < n_sms) {
+        ws_sm_set_take(&x->sms, &(const struct ws_sm_set){0}, WS_SM_MAX, first);
+    } else if (t->sms.n) {
         for (unsigned sm = 0; sm < n_sms && sm < WS_SM_MAX; sm++)
             if (ws_sm_set_has(&t->sms, sm))
                 ws_sm_set_add(&x->sms, sm);
@@ -179,4 +182,31 @@ void ws_context_limit_sms(struct ws_context *x)
     } else if (t->n_sm_max && t->n_sm_max < n_sms) {
         least_used(x, t->n_sm_max, &x->sms);
     }
+}
+
+void ws_context_sms(struct ws_context *x)
+{
+    if (WS_UNLIKELY(x->sms_of != x->gpu))
+        ws_context_limit_sms(x);
+}
+
+void ws_context_choose_sms(struct ws_context *x, const struct ws_sm_set *wanted,
+                           struct ws_sm_set *ret)
+{
+    const struct ws_task *t = &x->client->work;
+    ws_context_sms(x);
+    *ret = x->sms;
+    if (!wanted->n)
+        return;
+    if (!x->sms.n) {
+        *ret = *wanted;
+        return;
+    }
+    bool any = !t->sms.n && !x->client->sm_limit; /* how many counts, not which */
+    struct ws_sm_set s = {0};
+    for (unsigned sm = 0; sm < WS_SM_MAX && s.n < x->sms.n; sm++)
+        if (ws_sm_set_has(wanted, sm) && (any || ws_sm_set_has(&x->sms, sm)))
+            ws_sm_set_add(&s, sm);
+    if (s.n)
+        *ret = s;
 }

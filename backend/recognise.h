@@ -34,5 +34,10 @@ uint32_t ws_task_gpus(const struct ws_server *s, const struct ws_task *t, uint32
                       uint32_t n);
 /* Sets x->sms, x->no_sms from the client's task: with max_sms, those SMs that the fewest others have. */
 void ws_context_limit_sms(struct ws_context *x);
+/* The same, where the context has come to another GPU since. */
+void ws_context_sms(struct ws_context *x);
+/* Of the SMs @wanted (n == 0: all) those that the task may use. */
+void ws_context_choose_sms(struct ws_context *x, const struct ws_sm_set *wanted,
+                           struct ws_sm_set *ret);
 
 #endif
