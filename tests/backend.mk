@@ -54,3 +54,8 @@ check_PROGRAMS += tests/unit/test_backend_tasks
 tests_unit_test_backend_tasks_SOURCES = tests/unit/test_backend_tasks.c
 tests_unit_test_backend_tasks_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_tasks
+
+check_PROGRAMS += tests/unit/test_backend_learn
+tests_unit_test_backend_learn_SOURCES = tests/unit/test_backend_learn.c
+tests_unit_test_backend_learn_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_learn
