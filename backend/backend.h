@@ -21,6 +21,7 @@
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/period.h"
 #include "backend/recognise.h"
 #include "backend/server.h"
 #include "backend/task.h"
@@ -72,8 +73,8 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    bool in_segment; /* counted in its context's segment (dispatch.c) */
-    bool fused;      /* part of a launch of several clients */
+    bool in_segment;                     /* counted in its context's segment (dispatch.c) */
+    bool fused;                          /* part of a launch of several clients */
     uint8_t bulk;                        /* Ws__Copy__Bulk */
     uint32_t chunk;                      /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
@@ -101,6 +102,7 @@ enum ws_join_kind {
     WS_JOIN_HOST_UNMAP,
     WS_JOIN_HOST_MAP,
     WS_JOIN_UNMAP,
+    WS_JOIN_SEGMENT,
     WS_JOIN_RESET
 };
 struct ws_join {
@@ -182,7 +184,7 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
-    struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
+    struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns;      /* device time up to which the client knows its work to be done */
     struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
     bool no_sms;           /* its task's SMs are none of this GPU's */
@@ -299,7 +301,8 @@ struct ws_client {
     uint32_t n_gpu_segments;
     bool own_segment; /* between SegmentBegin and SegmentEnd */
     double own_release_ms, own_deadline_ms;
-    uint64_t start_ns; /* host clock */
+    struct ws_own_job own; /* what the program itself says of it */
+    uint64_t start_ns;     /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -382,7 +385,8 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
-    struct ws_dispatch *dispatch; /* NULL: no policy */
+    struct ws_period_hub *periods;
+    struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
