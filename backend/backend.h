@@ -73,8 +73,10 @@ struct ws_job {
     bool has_frame;
     bool in_segment; /* counted in its context's segment (dispatch.c) */
     bool fused;      /* part of a launch of several clients */
-    uint8_t bulk;                        /* Ws__Copy__Bulk */
-    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    struct ws_memory
+        *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
+    uint8_t bulk;    /* Ws__Copy__Bulk */
+    uint32_t chunk;  /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
@@ -181,7 +183,8 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
-    struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
+    uint32_t n_moving;                       /* copies that move its memory to another GPU */
+    struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns; /* device time up to which the client knows its work to be done */
 };
 
@@ -376,7 +379,7 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
-    struct ws_dispatch *dispatch; /* NULL: no policy */
+    struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
