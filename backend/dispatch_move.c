@@ -68,7 +68,7 @@ static bool may_move(const struct ws_context *x)
 }
 
 /* Has the module's code run on the context's GPU; its variables are where they were. */
-static bool instance_remake(struct ws_module *m)
+static bool instance_remake(struct ws_module *m, struct ws_device *from)
 {
     struct ws_dinstance *fresh;
     struct ws_device *d = m->context->gpu->device;
@@ -81,7 +81,7 @@ static bool instance_remake(struct ws_module *m)
             if (j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH && j->op.launch.instance == old)
                 j->op.launch.instance = fresh;
     m->instance = fresh;
-    ws_device_instance_free(d, old);
+    ws_device_instance_free(from, old);
     return true;
 }
 
@@ -145,7 +145,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
         x->gpu = to;
         struct ws_module *m, *next;
         HASH_ITER (hh, c->modules, m, next)
-            if (m->context == x && !instance_remake(m)) {
+            if (m->context == x && !instance_remake(m, from->device)) {
                 ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
                 return false;
             }
