@@ -570,7 +570,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
 /* Learns from a launch that has ended; j->learn is set. */
-void ws_launch_learn(const struct ws_job *j);
+void ws_launch_learn(struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
