@@ -22,6 +22,7 @@
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/recognise.h"
 #include "backend/server.h"
 #include "backend/task.h"
 #include "backend/va.h"
@@ -77,8 +78,10 @@ struct ws_job {
     bool in_segment; /* counted in its context's segment (dispatch.c) */
     bool fused;      /* part of a launch of several clients */
     struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
-    uint8_t bulk;                        /* Ws__Copy__Bulk */
-    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    struct ws_memory
+        *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
+    uint8_t bulk;    /* Ws__Copy__Bulk */
+    uint32_t chunk;  /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
@@ -186,8 +189,12 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
-    struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
+    uint32_t n_moving;                       /* copies that move its memory to another GPU */
+    struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns; /* device time up to which the client knows its work to be done */
+    struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
+    bool no_sms;           /* its task's SMs are none of this GPU's */
+    struct ws_gpu *sms_of; /* the GPU that these two were made for */
 };
 
 /* ---- memory, segments, modules ---- */
@@ -295,6 +302,7 @@ struct ws_client {
     int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
     struct ws_task work; /* which task it is */
+    bool work_known;     /* by an entry of the configuration */
     struct ws_gpu_task *gpu_task;
     uint32_t n_gpu_segments;
     bool own_segment; /* between SegmentBegin and SegmentEnd */
@@ -357,6 +365,7 @@ struct ws_client {
 struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
     char exe[256], task[64], error_text[256];
+    struct ws_task work;
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
@@ -381,7 +390,7 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
-    struct ws_dispatch *dispatch; /* NULL: no policy */
+    struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
     struct ws_fused_counts fused;
     struct ws_learn *learn;         /* NULL: off */
@@ -544,6 +553,8 @@ void ws_memory_set_access(struct ws_allocation *a);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
+/* Device memory that the client may have; 0: no limit but the GPU's. */
+uint64_t ws_memory_quota(const struct ws_client *c);
 
 /* segment.c */
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
@@ -566,7 +577,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
 /* Learns from a launch that has ended; j->learn is set. */
-void ws_launch_learn(const struct ws_job *j);
+void ws_launch_learn(struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
