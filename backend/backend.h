@@ -18,6 +18,7 @@
 #include "backend/cache.h"
 #include "backend/config.h"
 #include "backend/dispatch.h"
+#include "backend/fused.h"
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
@@ -41,6 +42,8 @@ struct ws_side_conn;
 struct ws_gpu_segment;
 struct ws_gpu_task;
 struct ws_loader;
+struct ws_fused;
+struct ws_fused_cache;
 
 /* ---- jobs: what stands in a stream ---- */
 enum ws_job_kind {
@@ -73,14 +76,18 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    bool in_segment;                     /* counted in its context's segment (dispatch.c) */
-    bool fused;                          /* part of a launch of several clients */
-    uint8_t bulk;                        /* Ws__Copy__Bulk */
-    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    bool in_segment; /* counted in its context's segment (dispatch.c) */
+    bool fused;      /* part of a launch of several clients */
+    struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
+    struct ws_memory
+        *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
+    uint8_t bulk;    /* Ws__Copy__Bulk */
+    uint32_t chunk;  /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
     struct ws_gate *gate;                /* GATE: owned */
+    struct ws_module *module;            /* OP: of a launch; while it is in its stream */
     const char *kernel_name;             /* OP: of a launch; while its module is loaded */
     const struct ws_learn_kernel *learn; /* …the same; NULL: nothing is learned from it */
     struct ws_relaunch *relaunch;        /* OP: a launch carried out in parts; owned */
@@ -184,8 +191,9 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
+    uint32_t n_moving;                       /* copies that move its memory to another GPU */
     struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
-    uint64_t seen_ns;      /* device time up to which the client knows its work to be done */
+    uint64_t seen_ns; /* device time up to which the client knows its work to be done */
     struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
     bool no_sms;           /* its task's SMs are none of this GPU's */
     struct ws_gpu *sms_of; /* the GPU that these two were made for */
@@ -387,6 +395,8 @@ struct ws_server {
     struct ws_loader *loader;
     struct ws_period_hub *periods;
     struct ws_dispatch *dispatch;   /* NULL: no policy */
+    struct ws_fused_cache *fused_cache;
+    struct ws_fused_counts fused;
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
@@ -571,7 +581,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
 /* Learns from a launch that has ended; j->learn is set. */
-void ws_launch_learn(const struct ws_job *j);
+void ws_launch_learn(struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
@@ -611,6 +621,14 @@ bool ws_loader_has(struct ws_client *c, uint64_t module);
 /* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
 void ws_loader_forget(struct ws_client *c, struct ws_context *x);
 void ws_loader_take_done(struct ws_server *s);
+
+/* Other work for these threads. The caller's until @done, which comes even where @work has never been called (the daemon ends). */
+struct ws_loader_job {
+    struct ws_loader_job *next;
+    void (*work)(struct ws_loader_job *job); /* on a loader's thread; without any, inside ws_loader_run() */
+    void (*done)(struct ws_loader_job *job); /* on the loop's; the same */
+};
+void ws_loader_run(struct ws_loader *l, struct ws_loader_job *job);
 
 /* client.c */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);

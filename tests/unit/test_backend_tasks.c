@@ -324,30 +324,47 @@ static void test_segments(void **state)
     assert_null(client(w, 0));
 }
 
-/* The fake device rings at once. */
+static uint64_t wait_period(struct wss *w, unsigned peer)
+{
+    uint64_t seq = wss_do(w, peer, WS__COMMAND__C_WAIT_PERIOD, (void *)1);
+    wss_turn(w);
+    return seq;
+}
+
 static void test_periods(void **state)
 {
+    enum { MS = 1000000 };
     static struct ws_task_rule r = {.task = {.name = "p", .weight = 1, .period_ms = 2}};
     struct wss *w = *state;
     w->config.tasks = (struct ws_task_rules){&r, 1};
     hello(w, 0, "", NULL, 0);
-    uint64_t seq = wss_do(w, 0, WS__COMMAND__C_WAIT_PERIOD, (void *)1);
-    assert_int_equal(wss_error(w, 0, seq), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wss_error(w, 0, wait_period(w, 0)), WS__ERROR__INVALID_VALUE);
     hello(w, 1, "p", NULL, 0);
-    uint64_t first = 0;
-    for (uint64_t i = 0; i < 4; i++) {
-        seq = wss_do(w, 1, WS__COMMAND__C_WAIT_PERIOD, (void *)1);
-        wss_turn(w);
-        assert_int_equal(wss_error(w, 1, seq), WS__ERROR__OK);
-        first = i ? first : wss_value(w, 1, seq);
-        assert_int_equal(wss_value(w, 1, seq), first + i * 2000000);
-    }
-    wss_do(w, 1, WS__COMMAND__C_WAIT_PERIOD,
-           (void *)1); /* gone while it waits, or has just been told */
-    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
-    m.goodbye = true;
-    wss_message(w, 1, &m);
+    struct fakedev *d = &w->dev[w->peers[1].gpus[0]];
+    uint64_t first = d->now_ns;
+    assert_int_equal(wss_value(w, 1, wait_period(w, 1)), first);
+    uint64_t seq = wait_period(w, 1);
+    assert_false(wss_replied(w, 1, seq));
+    assert_int_equal(wss_error(w, 1, wait_period(w, 1)), WS__ERROR__NOT_READY); /* another thread */
+    fakedev_pass(d, first + 2 * MS - 1);
     wss_turn(w);
+    assert_false(wss_replied(w, 1, seq));
+    fakedev_pass(d, first + 2 * MS);
+    wss_turn(w);
+    assert_int_equal(wss_value(w, 1, seq), first + 2 * MS);
+    fakedev_pass(d, first + 9 * MS); /* late: the next at once, on the grid */
+    for (uint64_t i = 2; i <= 4; i++)
+        assert_int_equal(wss_value(w, 1, wait_period(w, 1)), first + i * 2 * MS);
+    seq = wait_period(w, 1);
+    assert_false(wss_replied(w, 1, seq));
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    m.goodbye = true; /* gone while it waits */
+    wss_message(w, 1, &m);
+    fakedev_pass(d, first + 20 * MS);
+    wss_turn(w);
+    hello(w, 2, "p", NULL, 0); /* the daemon ends while it waits */
+    wait_period(w, 2);
+    wait_period(w, 2);
 }
 
 /* A hello may hold anything. */
