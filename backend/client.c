@@ -91,6 +91,7 @@ static void client_free(struct ws_client *c)
     free(c->out);
     ws_output_deinit(&c->output);
     ws_ledger_deinit(&c->not_supported);
+    ws_user_unref(c->server, c->user);
     free(c);
 }
 
@@ -104,6 +105,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     c->server = s;
     c->peer = *peer;
     c->srcfd = -1;
+    c->limits = s->config->limits;
     c->start_ns = ws_clock_ns();
     c->stats.first_start_ns = UINT64_MAX;
     ws_list_init(&c->node);
@@ -163,7 +165,7 @@ static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g)
 static int send_hello_reply(struct ws_client *c)
 {
     struct ws_server *s = c->server;
-    const struct ws_limits *l = &s->config->limits;
+    const struct ws_limits *l = &c->limits;
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__HelloReply r = WS__HELLO_REPLY__INIT;
     Ws__Limits limits = WS__LIMITS__INIT;
@@ -194,7 +196,7 @@ static int send_hello_reply(struct ws_client *c)
 
 void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h)
 {
-    char text[128];
+    char text[160];
     struct ws_client *c = ws_client_find(s, msg->peer);
     if (c) {
         ws_client_drop(c, WS__ERROR__MALFORMED, "said hello twice");
@@ -218,17 +220,26 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;
     }
+    struct ws_peer_info info = {.srcfd = -1};
+    s->transport.info(s->transport.arg, msg, &info);
+    uint32_t uid = info.has_uid ? info.uid : UINT32_MAX;
+    struct ws_user *user = ws_user_enter(s, uid, text, sizeof text);
+    if (!user) {
+        refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
+        return;
+    }
     uint32_t order[WS_MAX_DEVICES], n = ws_gpus_order(s, h, order);
     c = client_new(s, msg->peer, order, n);
     if (!c) {
+        ws_user_leave(user);
+        ws_user_unref(s, user);
         refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return;
     }
-    struct ws_peer_info info = {.srcfd = -1};
-    s->transport.info(s->transport.arg, msg, &info);
+    c->user = user;
     c->srcfd = info.srcfd;
-    c->pid = info.has_cred ? info.pid : h->pid;
-    c->uid = info.has_cred ? info.uid : UINT32_MAX;
+    c->pid = info.pid ? info.pid : h->pid;
+    c->uid = uid;
     c->local = h->local && info.ipc && s->side_fd >= 0;
     clean_copy(c->exe, sizeof c->exe, h->exe[0] ? h->exe : h->comm);
     clean_copy(c->task, sizeof c->task, h->task);
@@ -239,8 +250,9 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     s->had_client = true;
     if (n)
         c->contexts[0].gpu->n_home++;
-    ws_log(WS_INFO, "client: hello client=%u pid=%u exe=%s task=%s gpus=%u first=%s", c->id, c->pid,
-           c->exe, c->task, n, n ? c->contexts[0].gpu->device->spec.name : "none");
+    ws_log(WS_INFO, "client: hello client=%u pid=%u uid=%d gpus=%u first=%s task=%s exe=%s", c->id,
+           c->pid, (int)c->uid, n, n ? c->contexts[0].gpu->device->spec.name : "none", c->task,
+           c->exe);
     if (send_hello_reply(c))
         ws_client_drop(c, WS__ERROR__OK, "peer gone before hello was answered");
 }
@@ -292,6 +304,7 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     ws_list_remove(&c->node);
     ws_list_append(&s->dying, &c->node);
     s->n_clients--;
+    ws_user_leave(c->user);
     if (c->n_contexts)
         c->contexts[0].gpu->n_home--;
     ws_client_lane_close(c);

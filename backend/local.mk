@@ -7,6 +7,8 @@ backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server
 	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/launch.c backend/rewrite.h backend/rewrite.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
 	backend/ledger.h backend/ledger.c \
 	backend/gpus.c backend/status.c backend/side.c backend/config.h backend/config.c backend/paths.h backend/paths.c \
+	backend/access.h backend/access.c backend/zap.h backend/zap.c backend/reload.h backend/reload.c \
+	backend/activation.h backend/activation.c backend/journal.h backend/journal.c backend/metrics.h backend/metrics.c \
 	backend/notify.h backend/notify.c backend/loop.h backend/loop.c
 backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
