@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/config_task.h"
 #include "backend/paths.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "policy/policy.h"
 #include "protocol/protocol.h"
 #include "protocol/side.h"
 
@@ -37,6 +39,7 @@ static const struct number numbers[] = {
     TOP("workers", n_workers, 0, 1024),
     TOP("loaders", n_loaders, 0, 8),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
+    TOP("slots", n_slots, 1, 64),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
     TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
     LIMIT("max_clients", max_clients, 1, 100000),
@@ -78,7 +81,7 @@ static const struct word clocks[] = {
     {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
 static const struct word placements[] = {
     {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
-enum { FENCE = 16 };
+enum { FENCE = 16, FUSE = 32, SAME_BLOCK = 64, WHOLE = 128 };
 static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"slice", WS_REWRITE_SLICE},
                                        {"ticket", WS_REWRITE_TICKET},
@@ -87,7 +90,14 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"fence-slice", FENCE | WS_REWRITE_SLICE},
                                        {"fence-ticket", FENCE | WS_REWRITE_TICKET},
                                        {"fence-persistent", FENCE | WS_REWRITE_PERSISTENT},
+                                       {"fuse", FUSE},
+                                       {"fuse-same-block", FUSE | SAME_BLOCK},
+                                       {"slice-whole", WHOLE | WS_REWRITE_SLICE},
+                                       {"ticket-whole", WHOLE | WS_REWRITE_TICKET},
+                                       {"persistent-whole", WHOLE | WS_REWRITE_PERSISTENT},
+                                       {"fence-ticket-whole", WHOLE | FENCE | WS_REWRITE_TICKET},
                                        {0}};
+static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
     {"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
 
@@ -173,10 +183,11 @@ static _Thread_local const char *cb_path; /* a section that is there from the st
 
 static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
-    char text[256];
+    char text[768];
     vsnprintf(text, sizeof text, fmt, ap);
-    const char *hint =
-        strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
+    const char *hint = strstr(text, "no such option")    ? " (the keys stand in wattshared.conf(5))"
+                       : strstr(text, "duplicate title") ? ": each task has a name of its own"
+                                                         : "";
     ws_diags_add(cb_diags, cb_path, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text,
                  hint);
     cb_failed = true;
@@ -213,6 +224,11 @@ static int on_clock(cfg_t *cfg, cfg_opt_t *opt)
 static int on_rewrite(cfg_t *cfg, cfg_opt_t *opt)
 {
     return word_check(cfg, opt, rewrites);
+}
+
+static int on_learn(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, switches);
 }
 
 static int on_placement(cfg_t *cfg, cfg_opt_t *opt)
@@ -321,6 +337,87 @@ static int on_catalog(cfg_t *cfg, cfg_opt_t *opt)
     return list_check(cfg, opt, WS_CONFIG_MAX_LIST, path_wrong);
 }
 
+/* ---- the policy ---- */
+
+static _Thread_local uint32_t cb_policy_line, cb_options_line;
+
+static int on_policy(cfg_t *cfg, cfg_opt_t *opt)
+{
+    char names[512] = "none";
+    size_t n_all, n = strlen(names);
+    const char *v = cfg_opt_getnstr(opt, 0);
+    const struct ws_policy_ops *const *all = ws_policy_all(&n_all);
+    cb_policy_line = (uint32_t)cfg->line;
+    if (v && (!strcmp(v, "none") || ws_policy_find(v)))
+        return 0;
+    for (size_t i = 0; i < n_all && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, ", %s", all[i]->name);
+    cfg_error(cfg, "policy = \"%s\" is not known; there are: %s", v ? v : "", names);
+    return -1;
+}
+
+static const char *option_wrong(const char *text)
+{
+    const char *eq = strchr(text, '=');
+    return eq && eq != text ? NULL : "use \"name=value\", like \"theta=0.9\"";
+}
+
+static int on_policy_options(cfg_t *cfg, cfg_opt_t *opt)
+{
+    cb_options_line = (uint32_t)cfg->line;
+    return list_check(cfg, opt, WS_CONFIG_MAX_LIST, option_wrong);
+}
+
+/* Makes the policy as the options ask, to see whether it can be. */
+static int policy_check(const char *name, const char *const *options, const char *path,
+                        struct ws_diags *diags)
+{
+    char error[256] = "";
+    const struct ws_policy_ops *ops = name ? ws_policy_find(name) : NULL;
+    if (!ops) {
+        if (!options[0])
+            return 0;
+        ws_diags_add(diags, path, cb_options_line, 0,
+                     "policy_options without a policy: give policy = \"NAME\" too, or leave them "
+                     "out");
+        return WS_CONFIG_E_INVALID;
+    }
+    struct ws_policy *p = NULL;
+    int r = ops->make(&p, options, error, sizeof error);
+    if (r < 0)
+        return ws_raise(r);
+    if (r) {
+        ws_diags_add(diags, path, options[0] ? cb_options_line : cb_policy_line, 0, "policy %s: %s",
+                     name, error);
+        return WS_CONFIG_E_INVALID;
+    }
+    ops->free(p);
+    return 0;
+}
+
+/* Both keys together are what the policy is: a file that names another one starts with that one's default options. */
+static int policy_take(struct ws_config *c, cfg_t *cfg, const char *path, struct ws_diags *diags)
+{
+    const char *v[WS_CONFIG_MAX_LIST + 1] = {NULL};
+    const char *name = cfg_size(cfg, "policy") ? cfg_getstr(cfg, "policy") : c->policy;
+    unsigned n = cfg_size(cfg, "policy_options");
+    if (!cfg_size(cfg, "policy") && !n)
+        return 0;
+    if (name && !strcmp(name, "none"))
+        name = NULL;
+    for (unsigned i = 0; i < n; i++)
+        v[i] = cfg_getnstr(cfg, "policy_options", i);
+    int r = policy_check(name, v, path, diags);
+    if (r)
+        return r;
+    char *copy = name ? ws_strdup(name) : NULL;
+    if (name && !copy)
+        return ws_raise(-ENOMEM);
+    free(c->policy);
+    c->policy = copy;
+    return list_set(c->policy_options, WS_CONFIG_MAX_LIST, v, n);
+}
+
 static int list_take(char **list, size_t max, cfg_t *cfg, const char *name)
 {
     const char *v[WS_MAX_GPUS_CONFIGURED + 1];
@@ -341,14 +438,21 @@ static void number_set(struct ws_config *c, const struct number *k, int64_t v)
         *(uint64_t *)field = (uint64_t)v;
 }
 
+/* "": none */
+static int text_set(char **field, const char *v)
+{
+    char *copy = v[0] ? ws_strdup(v) : NULL;
+    if (v[0] && !copy)
+        return ws_raise(-ENOMEM);
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
 static int text_take(char **field, cfg_t *cfg, const char *name)
 {
     const char *v = cfg_size(cfg, name) ? cfg_getstr(cfg, name) : NULL;
-    if (!v)
-        return 0;
-    free(*field);
-    *field = v[0] ? ws_strdup(v) : NULL;
-    return v[0] && !*field ? ws_raise(-ENOMEM) : 0;
+    return v ? text_set(field, v) : 0;
 }
 
 static int users_take(struct ws_config *c, cfg_t *cfg)
@@ -382,11 +486,17 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
     if (cfg_size(cfg, "rewrite")) {
         int v = word_find(rewrites, cfg_getstr(cfg, "rewrite"))->value;
-        c->rewrite = (struct ws_rewrite_choice){(enum ws_ptx_rewrite)(v % FENCE), v >= FENCE};
+        c->rewrite = (struct ws_rewrite_choice){.kind = (enum ws_ptx_rewrite)(v % FENCE),
+                                                .fence = (v & FENCE) != 0,
+                                                .fuse = (v & FUSE) != 0,
+                                                .same_block = (v & SAME_BLOCK) != 0,
+                                                .whole = (v & WHOLE) != 0};
     }
     if (cfg_size(cfg, "log_level"))
         c->log_level =
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
+    if (cfg_size(cfg, "learn"))
+        c->learn = word_find(switches, cfg_getstr(cfg, "learn"))->value;
     if (cfg_size(cfg, "socket_mode"))
         mode_parse(cfg_getstr(cfg, "socket_mode"), &c->socket_mode);
     int r = text_take(&c->socket_group, cfg, "socket_group");
@@ -396,6 +506,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
         r = text_take(&c->curve_clients, cfg, "curve_clients");
     if (!r)
         r = text_take(&c->metrics, cfg, "metrics");
+    if (!r)
+        r = text_take(&c->profiles, cfg, "profiles");
     if (!r)
         r = users_take(c, cfg);
     if (!r)
@@ -409,7 +521,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
 
 int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 24];
+    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 24],
+        task[WS_CONFIG_TASK_KEYS];
     size_t nl = 0, nt = 0;
     for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
         *(numbers[i].in_limits ? &limits[nl++] : &top[nt++]) =
@@ -430,7 +543,13 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
+    ws_config_task_keys(task);
+    top[nt++] = (cfg_opt_t)CFG_SEC("task", task, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES);
     top[nt] = (cfg_opt_t)CFG_END();
 
     FILE *f = fopen(path, "re");
@@ -460,6 +579,10 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "placement", on_placement);
     cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
+    cfg_set_validate_func(cfg, "learn", on_learn);
+    cfg_set_validate_func(cfg, "policy", on_policy);
+    cfg_set_validate_func(cfg, "policy_options", on_policy_options);
+    ws_config_task_begin(cfg, path);
     cb_path = path;
     cb_diags = diags;
     cb_failed = false;
@@ -468,7 +591,12 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
         ws_diags_add(diags, path, 0, 0,
                      "cannot be read as a configuration file; see wattshared.conf(5)");
     if (!r)
+        r = policy_take(c, cfg, path, diags);
+    if (!r)
         r = take(c, cfg);
+    if (!r)
+        ws_config_task_take(c);
+    ws_config_task_end();
     cb_diags = NULL;
     cb_path = NULL;
     cfg_free(cfg);
@@ -486,8 +614,10 @@ int ws_config_init(struct ws_config *c)
         .socket_mode = 0660,
         .log_level = WS_INFO,
         .drain_timeout_s = 10,
+        .n_slots = 4,
         .heartbeat_s = 5,
         .n_loaders = 2,
+        .learn = true,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,
         .limits = ws_limits_default,
     };
@@ -507,11 +637,16 @@ void ws_config_deinit(struct ws_config *c)
     list_clear(c->endpoints);
     list_clear(c->gpus);
     list_clear(c->catalog);
+    list_clear(c->policy_options);
+    ws_task_rules_deinit(&c->tasks);
+    free(c->policy);
+    c->policy = NULL;
     free(c->socket_group);
     free(c->curve_key);
     free(c->curve_clients);
     free(c->metrics);
-    c->socket_group = c->curve_key = c->curve_clients = c->metrics = NULL;
+    free(c->profiles);
+    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->profiles = NULL;
     ws_access_deinit(&c->access);
 }
 
@@ -622,9 +757,7 @@ int ws_config_set_metrics(struct ws_config *c, const char *text, struct ws_diags
         ws_diags_add(diags, "--metrics", 0, 0, "\"%s\" is wrong: %s", text, right);
         return WS_CONFIG_E_INVALID;
     }
-    free(c->metrics);
-    c->metrics = text[0] ? ws_strdup(text) : NULL;
-    return text[0] && !c->metrics ? ws_raise(-ENOMEM) : 0;
+    return text_set(&c->metrics, text);
 }
 
 int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags *diags)
@@ -655,6 +788,16 @@ int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *
         return WS_CONFIG_E_INVALID;
     c->clock = (enum ws_device_clock)v;
     return 0;
+}
+
+int ws_config_set_profiles(struct ws_config *c, const char *path, struct ws_diags *diags)
+{
+    if (path[0]) {
+        c->learn = true; /* else there is nothing to keep */
+        return text_set(&c->profiles, path);
+    }
+    ws_diags_add(diags, "--profiles", 0, 0, "is empty: %s", path_wrong(path));
+    return WS_CONFIG_E_INVALID;
 }
 
 int ws_config_set_log_level(struct ws_config *c, const char *word, struct ws_diags *diags)

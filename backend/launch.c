@@ -4,6 +4,37 @@
 
 #include <string.h>
 
+/* The task's SMs are not on this GPU: says so, since the error alone would puzzle. */
+static Ws__Error no_sms(struct ws_context *x)
+{
+    char sms[256];
+    const struct ws_task *t = &x->client->work;
+    ws_client_async_error(x->client, x, WS__ERROR__OUT_OF_RESOURCES,
+                          "task %s may use the SMs %s only, and GPU %u (%s) has 0 to %u: give it "
+                          "others, or gpu = \"…\", in wattshared.conf",
+                          t->name, ws_sm_set_text(&t->sms, sms, sizeof sms), x->gpu->device->index,
+                          x->gpu->device->spec.name, x->gpu->device->spec.n_sms - 1);
+    return WS__ERROR__OUT_OF_RESOURCES;
+}
+
+void ws_launch_learn(const struct ws_job *j)
+{
+    const struct ws_op *op = &j->op;
+    const struct ws_device *d = j->stream->context->gpu->device;
+    if (op->error || op->preempted || j->relaunch)
+        return;
+    struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
+    memcpy(key.grid, op->launch.grid, sizeof key.grid);
+    memcpy(key.block, op->launch.block, sizeof key.block);
+    struct ws_learn_run run = {.gpu = d->index,
+                               .start_ns = op->start_ns,
+                               .end_ns = op->end_ns,
+                               .energy_uj = op->energy_uj,
+                               .sms = op->launch.sms,
+                               .counts = op->counts};
+    ws_learn_ran(j->client->server->learn, &key, &d->spec, &run);
+}
+
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
@@ -14,6 +45,9 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     const struct ws_kernel_info *info = &mod->code->info->kernels[index];
     if (WS_UNLIKELY(info->unsupported))
         return ws_error_of_kernel(info);
+    ws_context_sms(s->context);
+    if (WS_UNLIKELY(s->context->no_sms))
+        return no_sms(s->context);
     uint32_t n = info->param_bytes;
     if (m->params.len < n || n > c->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;
@@ -43,7 +77,10 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.launch.flags = m->flags & 1 ? WS_LAUNCH_COOPERATIVE : 0;
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
-    j->op.launch.sms = (struct ws_sm_set){0};
+    j->op.launch.sms = s->context->sms;
+    j->learn = ws_learn_code_kernel(mod->code->learn, index);
+    j->op.launch.progress = NULL;
+    j->op.launch.parts = NULL;
     const struct ws_rewritten *rewritten = mod->code->rewritten;
     j->stream = s;
     if (WS_UNLIKELY(rewritten != NULL) && rewritten[index].kernel >= 0)

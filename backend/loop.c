@@ -325,7 +325,8 @@ static void on_signal(struct loop *l, const struct ws_loop_options *o)
             drain(l, si.ssi_signo);
         } else if (o->reload) {
             ws_notify_reloading();
-            o->reload(o->reload_arg);
+            if (o->reload(o->reload_arg))
+                ws_server_policy_changed(l->server);
             ws_notify("READY=1");
         }
     }

@@ -8,7 +8,7 @@
 struct ws_loop_options {
     int ready_fd;              /* gets one byte when clients can connect, and is closed; -1: none */
     bool exit_when_idle;       /* when the last client is gone */
-    void (*reload)(void *arg); /* SIGHUP: on the loop's thread */
+    bool (*reload)(void *arg); /* SIGHUP: on the loop's thread. Return: the policy changed */
     void *reload_arg;
 };
 enum {

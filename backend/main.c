@@ -30,6 +30,7 @@ static const char usage[] =
     "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400\n"
     "      --catalog PATH     GPU catalog, a file or directory\n"
     "      --clock CLOCK      functional (default), or skip: kernels are not executed\n"
+    "      --profiles FILE    store of what is learned of kernels; made if it isn't there\n"
     "  -w, --workers N        threads of the software GPUs (default: as many as cores)\n"
     "      --log-level LEVEL  error, warning, info (default) or debug\n"
     "      --metrics ADDRESS:PORT  serve metrics for Prometheus there\n"
@@ -50,12 +51,13 @@ enum {
     OPT_FOREGROUND,
     OPT_CATALOG,
     OPT_LOG_LEVEL,
-    OPT_METRICS
+    OPT_METRICS,
+    OPT_PROFILES
 };
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
-    const char *config, *socket, *gpus, *catalog, *clock, *log_level, *metrics;
+    const char *config, *socket, *gpus, *catalog, *clock, *log_level, *metrics, *profiles;
     long workers; /* -1: not given */
     bool check;
     struct ws_loop_options loop;
@@ -83,6 +85,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"clock", required_argument, NULL, OPT_CLOCK},
         {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
         {"metrics", required_argument, NULL, OPT_METRICS},
+        {"profiles", required_argument, NULL, OPT_PROFILES},
         {"check", no_argument, NULL, OPT_CHECK},
         {"ready-fd", required_argument, NULL, OPT_READY_FD},
         {"exit-when-idle", no_argument, NULL, OPT_EXIT_WHEN_IDLE},
@@ -113,6 +116,9 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_METRICS:
             o->metrics = optarg;
+            break;
+        case OPT_PROFILES:
+            o->profiles = optarg;
             break;
         case OPT_CHECK:
             o->check = true;
@@ -188,6 +194,8 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
         r = ws_config_set_catalog(c, o->catalog, d);
     if (!r && o->clock)
         r = ws_config_set_clock(c, o->clock, d);
+    if (!r && o->profiles)
+        r = ws_config_set_profiles(c, o->profiles, d);
     if (!r && o->log_level)
         r = ws_config_set_log_level(c, o->log_level, d);
     if (o->workers >= 0)
@@ -227,6 +235,14 @@ static int find_specs(const struct ws_config *c, const struct ws_catalog *catalo
     return r;
 }
 
+static size_t n_specs(const struct ws_config *c)
+{
+    size_t n = 0;
+    while (c->gpus[n])
+        n++;
+    return n;
+}
+
 /* ---- SIGHUP ---- */
 
 struct reloading {
@@ -244,7 +260,7 @@ static void log_diag(const struct ws_diag *d)
 }
 
 /* All of it, or nothing. */
-static void reload(void *arg)
+static bool reload(void *arg)
 {
     struct reloading *l = arg;
     struct ws_config fresh;
@@ -252,21 +268,24 @@ static void reload(void *arg)
     struct ws_diags d = WS_DIAGS_NULL;
     const struct ws_gpu_spec *specs[WS_MAX_GPUS_CONFIGURED];
     char later[256];
+    bool other_policy = false;
     if (ws_config_init(&fresh)) {
         ws_log(WS_ERROR, "config: not reloaded: out of memory");
-        return;
+        return false;
     }
     int r = load_config(&fresh, l->options, &d);
     if (!r)
         r = load_catalog(&fresh, &catalog, &d);
     if (!r)
         r = find_specs(&fresh, &catalog, specs, &d);
+    if (!r)
+        r = ws_config_check_tasks(&fresh, specs, n_specs(&fresh), &d);
     for (size_t i = 0; i < d.n; i++)
         log_diag(&d.v[i]);
     if (r) {
         ws_log(WS_ERROR, "config: not reloaded; all is as it was");
     } else {
-        ws_reload_apply(l->live, &fresh, later, sizeof later);
+        other_policy = ws_reload_apply(l->live, &fresh, later, sizeof later);
         ws_log_set_level(l->live->log_level);
         ws_log(WS_INFO, "config: reloaded%s%s", later[0] ? "; waits for the next start: " : "",
                later);
@@ -274,6 +293,7 @@ static void reload(void *arg)
     ws_diags_deinit(&d);
     ws_catalog_deinit(&catalog);
     ws_config_deinit(&fresh);
+    return other_policy;
 }
 
 static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
@@ -341,6 +361,8 @@ int main(int argc, char **argv)
         r = load_catalog(&config, &catalog, &diags);
     if (!r)
         r = find_specs(&config, &catalog, specs, &diags);
+    if (!r)
+        r = ws_config_check_tasks(&config, specs, n_specs(&config), &diags);
     status = r ? EXIT_FAILED : 0;
     if (!r && !o.check) {
         ws_log_set_level(config.log_level);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What changes at once: who may come in and how much he gets, limits of clients yet to come (a client keeps those it was told
+/* What changes at once: the policy, tasks (of clients yet to come), who may come in and how much he gets, limits of clients yet to come (a client keeps those it was told
  * when it came, since it relies on them), where new clients go, and what the log says. What sockets, devices and threads were
  * made from stays as it is until the next start, and the log names it. A new key of the configuration belongs into `later`
  * unless ws_reload_apply() copies it. */
@@ -25,6 +25,7 @@ static const struct {
     FIELD("heartbeat_s", heartbeat_s),
     FIELD("max_kernel_insns", max_kernel_insns),
     FIELD("loaders", n_loaders),
+    FIELD("learn", learn),
     FIELD("max_message_bytes", limits.max_message_bytes),
     FIELD("max_image_bytes", limits.max_image_bytes),
     FIELD("cache_bytes", limits.cache_bytes),
@@ -56,7 +57,17 @@ static bool lists_differ(char *const *a, char *const *b)
     return *a || *b;
 }
 
-void ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_later, size_t size)
+/* Exchanges the lists. */
+static void swap_lists(char **a, char **b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *t = a[i];
+        a[i] = b[i];
+        b[i] = t;
+    }
+}
+
+bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_later, size_t size)
 {
     struct names l = {ret_later, 0, size};
     struct ws_limits kept = live->limits;
@@ -70,6 +81,7 @@ void ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
     add(&l, "gpus", lists_differ(live->gpus, fresh->gpus));
     add(&l, "catalog", lists_differ(live->catalog, fresh->catalog));
     add(&l, "socket_group", texts_differ(live->socket_group, fresh->socket_group));
+    add(&l, "profiles", texts_differ(live->profiles, fresh->profiles));
     add(&l, "metrics", texts_differ(live->metrics, fresh->metrics));
     add(&l, "curve_key", memcmp(&live->curve, &fresh->curve, sizeof live->curve) != 0);
     live->limits = fresh->limits;
@@ -81,4 +93,12 @@ void ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
     live->drain_timeout_s = fresh->drain_timeout_s;
     live->access = fresh->access;
     fresh->access = old;
+    struct ws_task_rules tasks = live->tasks; /* clients have copies of theirs */
+    live->tasks = fresh->tasks;
+    fresh->tasks = tasks;
+    bool other = texts_differ(live->policy, fresh->policy) ||
+                 lists_differ(live->policy_options, fresh->policy_options);
+    swap_lists(&live->policy, &fresh->policy, 1);
+    swap_lists(live->policy_options, fresh->policy_options, WS_CONFIG_MAX_LIST + 1);
+    return other;
 }

@@ -7,6 +7,7 @@
 
 /* Moves into @live what of @fresh may change while clients are there; writes the keys that differ and wait for the next start to
  * @ret_later, comma-separated ("": none). */
-void ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_later, size_t size);
+/* Return: the policy or its options are others now. */
+bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_later, size_t size);
 
 #endif

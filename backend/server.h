@@ -64,6 +64,8 @@ WS_MUST_CHECK int ws_server_side_adopt(struct ws_server *s, const char *path, in
 int ws_server_side_fd(const struct ws_server *s);
 void ws_server_side_turn(struct ws_server *s);
 
+/* The configuration names another policy, or other options. */
+void ws_server_policy_changed(struct ws_server *s);
 void ws_server_drain(struct ws_server *s);      /* no new clients */
 bool ws_server_idle(const struct ws_server *s); /* no command under way and nothing to send */
 uint32_t ws_server_n_clients(const struct ws_server *s);

@@ -2,11 +2,14 @@
 /* Status: who used what. Answered at once, to anybody the socket lets in, without hello. */
 #include "backend/backend.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "backend/metrics.h"
 #include "base/clock.h"
+
+enum { LEARNED_MAX = 32 };
 
 static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
 {
@@ -61,6 +64,25 @@ static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_clie
     return o;
 }
 
+/* Out of memory: without the SMs. */
+static void work_status(struct ws_server *s, Ws__ClientStatus *o, struct ws_task *t)
+{
+    enum { SMS_BYTES = 512 };
+    char *sms = t->sms.n || t->n_sm_max ? ws_arena_alloc(&s->arena, SMS_BYTES) : NULL;
+    o->work = t->name;
+    o->period_ms = t->period_ms;
+    o->deadline_ms = t->deadline_ms;
+    o->priority = t->priority;
+    o->weight = t->weight;
+    if (!sms)
+        return;
+    if (t->sms.n)
+        ws_sm_set_text(&t->sms, sms, SMS_BYTES);
+    else
+        snprintf(sms, SMS_BYTES, "<=%u", t->n_sm_max);
+    o->sms = sms;
+}
+
 static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, uint64_t now)
 {
     Ws__ClientStatus *o = client_status(s, &c->stats);
@@ -71,6 +93,7 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->uid = c->uid;
     o->exe = c->exe;
     o->task = c->task;
+    work_status(s, o, &c->work);
     o->connected = true;
     o->error = c->sticky ? c->sticky : c->async_error;
     o->error_text = o->error ? c->error_text : (char *)"";
@@ -89,11 +112,41 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     o->uid = e->uid;
     o->exe = e->exe;
     o->task = e->task;
+    work_status(s, o, &e->work);
     o->error = e->error;
     o->error_text = e->error_text;
     o->age_ns = now - e->start_ns;
     ws_ledger_message(&e->not_supported, &s->arena, &o->not_supported, &o->n_not_supported);
     return o;
+}
+
+/* The kernels that ran last. None if there is no memory: the rest is worth more. */
+static void learned_status(struct ws_server *s, Ws__StatusReply *r)
+{
+    struct ws_learn_shown *v;
+    uint32_t n = s->learn ? ws_learn_show(s->learn, &s->arena, LEARNED_MAX, &v) : 0;
+    r->learned = n ? ws_arena_array(&s->arena, n, sizeof *r->learned) : NULL;
+    for (uint32_t i = 0; r->learned && i < n; i++) {
+        Ws__LearnedKernel *o = ws_arena_alloc(&s->arena, sizeof *o);
+        if (!o)
+            return;
+        ws__learned_kernel__init(o);
+        o->name = (char *)v[i].name;
+        o->gpu = (char *)v[i].gpu;
+        o->shape = (char *)v[i].shape;
+        o->n_runs = v[i].n_runs;
+        o->n_points = v[i].n_points;
+        o->n_sms = v[i].n_sm;
+        o->time_ms = v[i].time_ms;
+        o->has_power = !isnan(v[i].power_w);
+        o->power_w = o->has_power ? v[i].power_w : 0;
+        o->n_errors = v[i].error.n;
+        o->error_mean = v[i].error.mean;
+        o->error_deviation = sqrt(ws_stat_variance(&v[i].error));
+        o->has_cold_error = !isnan(v[i].cold_error);
+        o->cold_error = o->has_cold_error ? v[i].cold_error : 0;
+        r->learned[r->n_learned++] = o;
+    }
 }
 
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
@@ -108,10 +161,12 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.n_modules = s->cache.n_codes;
     r.n_messages = s->n_messages;
     r.n_commands = s->n_commands;
+    r.policy = s->config->policy ? s->config->policy : (char *)"none";
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
     ws_ledger_message(&s->not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
+    learned_status(s, &r);
     bool ok = r.gpus && r.clients;
     for (uint32_t i = 0; ok && i < s->n_gpus; i++)
         ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
@@ -138,6 +193,7 @@ void ws_status_ended(struct ws_client *c)
     e->error = c->sticky ? c->sticky : c->async_error;
     snprintf(e->exe, sizeof e->exe, "%s", c->exe);
     snprintf(e->task, sizeof e->task, "%s", c->task);
+    e->work = c->work;
     snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
     e->stats.memory_bytes = 0;
     e->not_supported = c->not_supported; /* taken over */

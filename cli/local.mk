@@ -16,7 +16,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/coverage.c \
 	cli/elf_kind.c cli/elf_kind.h \
 	cli/exp_consolidation.c \
-	cli/exp_edl.c \
+	cli/exp_edl.h cli/exp_edl.c cli/exp_edl_offline.c cli/exp_edl_online.c \
 	cli/experiment.h cli/experiment.c cli/experiments.def \
 	cli/fit.c \
 	cli/gen.h cli/gen.c cli/generators.def cli/gen_edl.c \
@@ -24,7 +24,8 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/keygen.c \
 	cli/optimum.c \
 	cli/private.c cli/private.h \
-	cli/profiles.c \
+	cli/profile.c cli/profiles.h cli/profiles.c \
+	cli/program.h cli/program.c \
 	cli/run.c \
 	cli/status.c
 cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_rtsim.c cli/exp_stgm.c
