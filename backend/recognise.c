@@ -85,7 +85,7 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
     struct ws_task_who who = {.name = n->name,
                               .exe = n->exe,
                               .cgroups = cgroups,
-                              .has_uid = n->has_cred,
+                              .has_uid = n->uid != UINT32_MAX,
                               .uid = n->uid,
                               .env = env,
                               .n_env = env_of(h, env)};
@@ -129,6 +129,7 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
     if (c->gpu_task)
         ws_gpu_task_free(c->server->dispatch, c->gpu_task); /* made anew with its next work */
     c->work = task;
+    c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
     c->work_known = true;
     c->own.has_base = c->own.has_release = false; /* other periods */
     c->own.n_releases = 0;
