@@ -44,6 +44,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
     j->op.launch.sms = (struct ws_sm_set){0};
+    j->op.launch.progress = NULL;
     const struct ws_rewritten *rewritten = mod->code->rewritten;
     j->stream = s;
     if (WS_UNLIKELY(rewritten != NULL) && rewritten[index].kernel >= 0)

@@ -16,7 +16,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/coverage.c \
 	cli/elf_kind.c cli/elf_kind.h \
 	cli/exp_consolidation.c \
-	cli/exp_edl.c \
+	cli/exp_edl.h cli/exp_edl.c cli/exp_edl_offline.c cli/exp_edl_online.c \
 	cli/experiment.h cli/experiment.c cli/experiments.def \
 	cli/fit.c \
 	cli/gen.h cli/gen.c cli/generators.def cli/gen_edl.c \

@@ -71,7 +71,15 @@ int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_
 {
     if (!var_va && ws_dmodule_info(m)->n_vars)
         return ws_raise(-EINVAL);
-    return d->ops->instance_new(d, m, s, var_va, ret);
+    return d->ops->instance_new(d, m, s, var_va, true, ret);
+}
+
+int ws_device_instance_borrow(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                              const uint64_t *var_va, struct ws_dinstance **ret)
+{
+    if (!var_va && ws_dmodule_info(m)->n_vars)
+        return ws_raise(-EINVAL);
+    return d->ops->instance_new(d, m, s, var_va, false, ret);
 }
 
 void ws_device_instance_free(struct ws_device *d, struct ws_dinstance *i)
@@ -88,7 +96,38 @@ void ws_device_submit(struct ws_device *d, struct ws_op *op)
     op->energy_uj = op->n_thread_insns = 0;
     op->next = NULL;
     op->priv = NULL;
+    op->preempted = false;
     d->ops->submit(d, op);
+}
+
+int ws_device_preempt(struct ws_device *d, struct ws_op *op)
+{
+    if (op->kind != WS_OPK_LAUNCH || !d->ops->preempt)
+        return -ENOTSUP;
+    return d->ops->preempt(d, op);
+}
+
+int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *want,
+                         struct ws_device_clocks *ret)
+{
+    if (!d->ops->set_clocks)
+        return -ENOTSUP;
+    if (!(want->volt > 0) || !(want->core > 0) || !(want->memory > 0))
+        return ws_raise(-EINVAL);
+    return d->ops->set_clocks(d, want, ret);
+}
+
+int ws_device_set_power(struct ws_device *d, bool on)
+{
+    return d->ops->set_power ? d->ops->set_power(d, on) : -ENOTSUP;
+}
+
+int ws_device_alarm(struct ws_device *d, struct ws_alarm *a)
+{
+    if (d->ops->alarm)
+        return d->ops->alarm(d, a);
+    a->ring(a);
+    return 0;
 }
 
 void ws_device_cancel(struct ws_device *d, struct ws_space *s)

@@ -35,6 +35,9 @@ struct ws_gpu_spec {
 
 enum ws_device_clock { /* design, "Software GPU" */
                        WS_CLOCK_FUNCTIONAL, /* an operation completes as soon as it was executed; device time counts device work only */
+                       WS_CLOCK_SCALED, /* device time passes with the host's, ws_device_options.scale times slower; while operations are being executed
+                                           it stands still, so that the speed of the host does not show. Work starts when it was submitted at the
+                                           earliest, and is done when its end has come. One clock for all devices of the process */
                        WS_CLOCK_SKIP, /* kernels are checked and priced as empty but not executed (benchmarks of the path) */
 };
 
@@ -70,6 +73,11 @@ WS_MUST_CHECK int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t 
 /* Removes the mapping that starts at @va; its memory goes back to its device. Kernels still running may not use it any more
  * (the caller makes sure, or they fault). Return: 0 or -ENOENT. */
 WS_MUST_CHECK int ws_space_unmap(struct ws_space *s, uint64_t va);
+
+/* A space that holds what all of @members hold at the moment of each access, for one launch of several clients. Nothing is mapped
+ * in it itself; kernels that use malloc() can't run in it. The members must outlive it.
+ * Return: 0, -EEXIST (two of them hold the same address), -EINVAL (n not 1…16), -ENOMEM. */
+WS_MUST_CHECK int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32_t n);
 
 /* ---- physical memory: made by a device, mapped into any number of spaces at any number of places ---- */
 struct ws_memory;
@@ -109,6 +117,7 @@ enum ws_dev_error { /* translated to CUDA codes at the frontend's edge, in one f
 const char *ws_dev_error_name(enum ws_dev_error e); /* "illegal-address" */
 
 struct ws_device;
+struct ws_progress;  /* how far a launch had come when it was preempted */
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
 
@@ -145,6 +154,9 @@ struct ws_op {
             const void *params;
             uint32_t param_bytes;
             struct ws_sm_set sms;
+            /* in: what a preempted launch of the same kernel, grid, block and parameters left (on any device of the kind): go on from
+             * there; NULL: from the first block. The device takes it. out, if preempted: the caller's */
+            struct ws_progress *progress;
         } launch;
     };
     /* out, valid in done */
@@ -155,6 +167,8 @@ struct ws_op {
         energy_uj; /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
                                       what earlier ones of the space turned out to share with others (device/soft/timing.c) */
     uint64_t n_thread_insns; /* executed (launch) */
+    bool
+        preempted; /* error is OK, but blocks are left: see launch.progress. Times and energy are of this part alone */
     /* the device's own while it knows the op */
     struct ws_op *next;
     void *priv;
@@ -200,6 +214,19 @@ struct ws_device_telemetry {
     uint32_t n_running; /* operations submitted and not done */
 };
 
+/* Relative to the catalog's: 1 is the default. EDL's V, f^c, f^m. */
+struct ws_device_clocks {
+    double volt, core, memory;
+};
+
+/* A call at a device time. */
+struct ws_alarm {
+    uint64_t at_ns;
+    void (*ring)(
+        struct ws_alarm *a); /* on a device thread, or inside ws_device_alarm(); exactly once */
+    void *priv[2];           /* the device's */
+};
+
 /* Const table; instances embed struct ws_device first. Contracts as at the functions below, which check and call them. */
 struct ws_device_ops {
     const char *name; /* "soft" */
@@ -219,13 +246,19 @@ struct ws_device_ops {
                        struct ws_diags *diags);
     void (*module_unload)(struct ws_dmodule *m);
     int (*instance_new)(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
-                        const uint64_t *var_va, struct ws_dinstance **ret);
+                        const uint64_t *var_va, bool write, struct ws_dinstance **ret);
     void (*instance_free)(struct ws_dinstance *i);
     void (*submit)(struct ws_device *d, struct ws_op *op);
     void (*cancel)(struct ws_device *d, struct ws_space *s);
     void (*telemetry)(struct ws_device *d, struct ws_device_telemetry *ret);
     int (*occupancy)(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
                      uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret);
+    /* Optional; NULL: the device can't. */
+    int (*preempt)(struct ws_device *d, struct ws_op *op);
+    int (*set_clocks)(struct ws_device *d, const struct ws_device_clocks *want,
+                      struct ws_device_clocks *ret);
+    int (*set_power)(struct ws_device *d, bool on);
+    int (*alarm)(struct ws_device *d, struct ws_alarm *a);
 };
 struct ws_device {
     const struct ws_device_ops *ops;
@@ -235,6 +268,7 @@ struct ws_device {
 
 struct ws_device_options {
     enum ws_device_clock clock;
+    double scale; /* WS_CLOCK_SCALED: host time for each unit of device time, ≥ 1; 0: 20 */
     uint32_t
         n_workers; /* host threads for all soft devices of the process together; 0: host cores */
     uint64_t
@@ -271,6 +305,10 @@ const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m);
 WS_MUST_CHECK int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m,
                                          struct ws_space *s, const uint64_t *var_va,
                                          struct ws_dinstance **ret);
+/* The same for code that stands for other code, whose variables are there already: nothing is written. */
+WS_MUST_CHECK int ws_device_instance_borrow(struct ws_device *d, struct ws_dmodule *m,
+                                            struct ws_space *s, const uint64_t *var_va,
+                                            struct ws_dinstance **ret);
 /* No launch of it may be in flight. */
 void ws_device_instance_free(struct ws_device *d, struct ws_dinstance *i);
 
@@ -278,6 +316,22 @@ void ws_device_instance_free(struct ws_device *d, struct ws_dinstance *i);
 void ws_device_submit(struct ws_device *d, struct ws_op *op);
 /* Asks every operation of @s on @d to end soon with WS_DEV_E_CANCELLED (running kernels too); done is still called for each. */
 void ws_device_cancel(struct ws_device *d, struct ws_space *s);
+/* Asks a launch to stop between two blocks: those that have begun are finished, then done is called with op->preempted, or as
+ * always if it was through before. The loop thread only, op->done not yet called.
+ * Return: 0, -ENOTSUP (cooperative, or the kernel or the device doesn't allow it: it goes on to its end). */
+WS_MUST_CHECK int ws_device_preempt(struct ws_device *d, struct ws_op *op);
+/* How much of the launch's work, in device time, was done before it was preempted: 0…1. */
+double ws_progress_part(const struct ws_progress *p);
+struct ws_progress *ws_progress_free(struct ws_progress *p); /* NULL ok; returns NULL */
+/* Sets clocks for what starts from now on. @ret: what they are now (a GPU has steps). Return: 0, -ENOTSUP, -EINVAL (out of range). */
+WS_MUST_CHECK int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *want,
+                                       struct ws_device_clocks *ret);
+/* Off: takes no power; nothing may be in flight. Work submitted while it is off turns it on. Return: 0, -ENOTSUP, -EBUSY. */
+WS_MUST_CHECK int ws_device_set_power(struct ws_device *d, bool on);
+/* Calls a->ring when the device's clock reaches a->at_ns; at once if it has, or if its time does not pass by itself
+ * (WS_CLOCK_FUNCTIONAL, WS_CLOCK_SKIP: then the clock moves on to it). @a: the caller's until it rings; there is no taking back.
+ * Closing the device rings what is left. Return: 0, -ENOMEM. */
+WS_MUST_CHECK int ws_device_alarm(struct ws_device *d, struct ws_alarm *a);
 void ws_device_telemetry(struct ws_device *d, struct ws_device_telemetry *ret);
 uint64_t ws_device_now_ns(struct ws_device *d);
 /* Host memory that many copies will come from or go to, and its end; hints, which never fail. No copy may be using it at the end. */

@@ -21,17 +21,5 @@ static const struct ws_edl_rule rule = {.choose = choose};
 
 static const struct ws_policy_option options[] = {WS_EDL_OPTIONS};
 
-static int make(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
-{
-    return ws_edl_make(ret, &rule, options, o, ret_error, bytes);
-}
-
-const struct ws_policy_ops ws_policy_bin_packing = {
-    .name = "bin-packing",
-    .summary = "deadlines on a DVFS cluster: worst fit by utilisation, then first fit (Mei et al.)",
-    .options = options,
-    .make = make,
-    .free = ws_edl_free,
-    .prepare = ws_edl_prepare,
-    .decide = ws_edl_decide,
-    .once = true};
+WS_EDL_POLICY(bin_packing, rule, "bin-packing",
+              "deadlines on a DVFS cluster: worst fit by utilisation, then first fit (Mei et al.)");

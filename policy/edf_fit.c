@@ -43,32 +43,7 @@ static const struct ws_edl_rule worst_fit = {
 
 static const struct ws_policy_option options[] = {WS_EDL_OPTIONS};
 
-static int make_best(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
-{
-    return ws_edl_make(ret, &best_fit, options, o, ret_error, bytes);
-}
-
-static int make_worst(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
-{
-    return ws_edl_make(ret, &worst_fit, options, o, ret_error, bytes);
-}
-
-const struct ws_policy_ops ws_policy_edf_bf = {
-    .name = "edf-bf",
-    .summary = "deadlines on a DVFS cluster: earliest first, best fit by load (Mei et al.)",
-    .options = options,
-    .make = make_best,
-    .free = ws_edl_free,
-    .prepare = ws_edl_prepare,
-    .decide = ws_edl_decide,
-    .once = true};
-
-const struct ws_policy_ops ws_policy_edf_wf = {
-    .name = "edf-wf",
-    .summary = "deadlines on a DVFS cluster: earliest first, worst fit by load (Mei et al.)",
-    .options = options,
-    .make = make_worst,
-    .free = ws_edl_free,
-    .prepare = ws_edl_prepare,
-    .decide = ws_edl_decide,
-    .once = true};
+WS_EDL_POLICY(edf_bf, best_fit, "edf-bf",
+              "deadlines on a DVFS cluster: earliest first, best fit by load (Mei et al.)");
+WS_EDL_POLICY(edf_wf, worst_fit, "edf-wf",
+              "deadlines on a DVFS cluster: earliest first, worst fit by load (Mei et al.)");

@@ -17,17 +17,5 @@ static const struct ws_policy_option options[] = {
     {"theta", "1", "shortest length after readjustment, as a share of the best; 1: none"},
     WS_EDL_OPTIONS};
 
-static int make(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
-{
-    return ws_edl_make(ret, &rule, options, o, ret_error, bytes);
-}
-
-const struct ws_policy_ops ws_policy_edl = {
-    .name = "edl",
-    .summary = "deadlines on a DVFS cluster: earliest first, pair free first, theta (Mei et al.)",
-    .options = options,
-    .make = make,
-    .free = ws_edl_free,
-    .prepare = ws_edl_prepare,
-    .decide = ws_edl_decide,
-    .once = true};
+WS_EDL_POLICY(edl, rule, "edl",
+              "deadlines on a DVFS cluster: earliest first, pair free first, theta (Mei et al.)");

@@ -67,6 +67,22 @@ int ws_edl_prepare(struct ws_policy *p, const struct ws_policy_system *system, c
 int ws_edl_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret);
 
+/* Defines ws_policy_@id: @rule, with the options of the table `options` of its file. */
+#define WS_EDL_POLICY(id, rule, name_, summary_)                                                   \
+    static int make_##id(struct ws_policy **ret, const char *const *o, char *ret_error,            \
+                         size_t bytes)                                                             \
+    {                                                                                              \
+        return ws_edl_make(ret, &(rule), options, o, ret_error, bytes);                            \
+    }                                                                                              \
+    const struct ws_policy_ops ws_policy_##id = {.name = name_,                                    \
+                                                 .summary = summary_,                              \
+                                                 .options = options,                               \
+                                                 .make = make_##id,                                \
+                                                 .free = ws_edl_free,                              \
+                                                 .prepare = ws_edl_prepare,                        \
+                                                 .decide = ws_edl_decide,                          \
+                                                 .once = true}
+
 #define WS_EDL_OPTIONS                                                                             \
     {"dvfs", "yes", "choose voltage and clocks for each task; no: the factory default"},           \
         {"interval", "wide", "wide, narrow, or V_MIN:V_MAX,FC_MIN,FM_MIN:FM_MAX"},                 \

@@ -14,17 +14,5 @@ static const struct ws_edl_rule rule = {
 
 static const struct ws_policy_option options[] = {WS_EDL_OPTIONS};
 
-static int make(struct ws_policy **ret, const char *const *o, char *ret_error, size_t bytes)
-{
-    return ws_edl_make(ret, &rule, options, o, ret_error, bytes);
-}
-
-const struct ws_policy_ops ws_policy_lpt_ff = {
-    .name = "lpt-ff",
-    .summary = "deadlines on a DVFS cluster: longest first, first pair that fits (Mei et al.)",
-    .options = options,
-    .make = make,
-    .free = ws_edl_free,
-    .prepare = ws_edl_prepare,
-    .decide = ws_edl_decide,
-    .once = true};
+WS_EDL_POLICY(lpt_ff, rule, "lpt-ff",
+              "deadlines on a DVFS cluster: longest first, first pair that fits (Mei et al.)");

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/heap.h"
 #include "policy/sbeet.h"
 #include "policy/sbeet_core.h"
 
@@ -326,27 +327,14 @@ double ws_sbeet_price(const struct ws_policy *p, double from, double to,
 
 /* ---- the schedule of coming jobs ---- */
 
-static bool sooner(const struct ws_sbeet_future *a, const struct ws_sbeet_future *b)
+static bool sooner(const void *arg, const struct ws_sbeet_future *a,
+                   const struct ws_sbeet_future *b)
 {
+    (void)arg;
     return a->release < b->release || (a->release <= b->release && a->task < b->task);
 }
 
-static void sift_future(struct ws_sbeet_future *h, int n, int i)
-{
-    for (;;) {
-        int least = i, l = 2 * i + 1;
-        if (l < n && sooner(&h[l], &h[least]))
-            least = l;
-        if (l + 1 < n && sooner(&h[l + 1], &h[least]))
-            least = l + 1;
-        if (least == i)
-            return;
-        struct ws_sbeet_future t = h[i];
-        h[i] = h[least];
-        h[least] = t;
-        i = least;
-    }
-}
+WS_HEAP(future_heap, struct ws_sbeet_future, const void *, sooner)
 
 /* The first release of @task whose input is there at @now or later (n ≥ 0, releases at offset + n·period). False: not before @end. */
 static bool first_release(const struct ws_policy *p, int task, double h2d, double end,
@@ -398,8 +386,7 @@ static int gather(const struct ws_policy *p, const struct ws_sbeet_config *c)
         if (task != c->task && cost && first_release(p, task, cost->h2d, c->ge, &p->future[n]))
             n++;
     }
-    for (int i = n / 2 - 1; i >= 0; i--)
-        sift_future(p->future, n, i);
+    future_heap_make(NULL, p->future, n);
     return n;
 }
 
@@ -416,7 +403,7 @@ static int next_future(const struct ws_policy *p, const struct ws_sbeet_config *
         p->future[0].release = next;
     else
         p->future[0] = p->future[--n];
-    sift_future(p->future, n, 0);
+    future_heap_sift(NULL, p->future, n, 0);
     return n;
 }
 
@@ -639,29 +626,14 @@ static bool all_full(const struct ws_policy *p)
 }
 
 /* Priority, then arrival. */
-static bool before(const struct ws_policy_snapshot *s, int a, int b)
+static bool before(const struct ws_policy_snapshot *s, const int *a, const int *b)
 {
-    const struct ws_policy_job *x = &s->jobs[a], *y = &s->jobs[b];
+    const struct ws_policy_job *x = &s->jobs[*a], *y = &s->jobs[*b];
     int px = s->system->tasks[x->task].priority, py = s->system->tasks[y->task].priority;
     return px != py ? px > py : x->seq < y->seq;
 }
 
-static void sift_ready(const struct ws_policy_snapshot *s, int *h, int n, int i)
-{
-    for (;;) {
-        int least = i, l = 2 * i + 1, t;
-        if (l < n && before(s, h[l], h[least]))
-            least = l;
-        if (l + 1 < n && before(s, h[l + 1], h[least]))
-            least = l + 1;
-        if (least == i)
-            return;
-        t = h[i];
-        h[i] = h[least];
-        h[least] = t;
-        i = least;
-    }
-}
+WS_HEAP(ready_heap, int, const struct ws_policy_snapshot *, before)
 
 /* Fills p->ready; marks the tasks of all other jobs as running. Return: how many are ready, or negative. */
 static int gather_ready(struct ws_policy *p, const struct ws_policy_snapshot *snap)
@@ -678,8 +650,7 @@ static int gather_ready(struct ws_policy *p, const struct ws_policy_snapshot *sn
         else
             p->running[snap->jobs[i].task] = true;
     }
-    for (int i = n / 2 - 1; i >= 0; i--)
-        sift_ready(snap, p->ready, n, i);
+    ready_heap_make(snap, p->ready, n);
     return n;
 }
 
@@ -760,7 +731,7 @@ int ws_sbeet_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
         int job = p->ready[0];
         const struct ws_policy_job *j = &snap->jobs[job];
         p->ready[0] = p->ready[--n];
-        sift_ready(snap, p->ready, n, 0);
+        ready_heap_sift(snap, p->ready, n, 0);
         struct ws_sbeet_choice choice = {.energy = NAN, .other_energy = NAN};
         if (p->running[j->task]) {
             choice.reason = "an earlier job of its task still runs";

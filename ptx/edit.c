@@ -4,6 +4,7 @@
  * where those of the one before it end, and local variables stand behind all parameters in the numbering of WS_PTX_SYM_LOCALVAR. */
 #include "ptx/edit.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
@@ -100,12 +101,13 @@ static void index_labels(struct ws_ptx_edit *e, struct ws_ptx_source *from)
     }
 }
 
-static struct ws_ptx_var bytes_param(struct ws_ptx_edit *e, uint64_t offset, uint64_t bytes,
-                                     uint32_t align)
+/* An array of bytes. */
+static struct ws_ptx_var bytes_var(struct ws_ptx_edit *e, const char *first,
+                                   enum ws_ptx_space space, uint64_t bytes, uint32_t align)
 {
     uint64_t *dims = in_arena(e, 1, sizeof(*dims), &bytes);
-    return (struct ws_ptx_var){.name = own_name(e, align > 1 ? "ctl_" : "pad_"),
-                               .space = WS_SP_PARAM,
+    return (struct ws_ptx_var){.name = own_name(e, first),
+                               .space = (uint8_t)space,
                                .type = WS_T_B8,
                                .is_array = true,
                                .align = align,
@@ -113,7 +115,6 @@ static struct ws_ptx_var bytes_param(struct ws_ptx_edit *e, uint64_t offset, uin
                                .n_elems = bytes,
                                .n_dims = 1,
                                .dims = dims,
-                               .param_offset = offset,
                                .reg = -1};
 }
 
@@ -139,9 +140,10 @@ static void take_declarations(struct ws_ptx_edit *e, uint32_t k, struct ws_ptx_v
         f->protos[from->protos + i] = old->protos[i];
         f->protos[from->protos + i].name = source_name(e, k, old->protos[i].name);
     }
-    if (from->param_pad)
-        params[from->params - 1] =
-            bytes_param(e, from->param_offset - from->param_pad, from->param_pad, 1);
+    if (from->param_pad) {
+        params[from->params - 1] = bytes_var(e, "pad_", WS_SP_PARAM, from->param_pad, 1);
+        params[from->params - 1].param_offset = from->param_offset - from->param_pad;
+    }
     for (uint32_t i = 0; i < old->n_params; i++) {
         params[from->params + i] = old->params[i];
         params[from->params + i].name = source_name(e, k, old->params[i].name);
@@ -207,7 +209,8 @@ void ws_ptx_edit_begin_all(struct ws_ptx_edit *e, struct ws_ptx_module *m, const
         take_declarations(e, k, f->params);
     if (!e->failed && ctl_bytes) {
         uint64_t offset = WS_ALIGN_UP(f->param_bytes, 8);
-        f->params[f->n_params++] = bytes_param(e, offset, ctl_bytes, 8);
+        f->params[f->n_params] = bytes_var(e, "ctl_", WS_SP_PARAM, ctl_bytes, 8);
+        f->params[f->n_params++].param_offset = offset;
         f->param_bytes = offset + ctl_bytes;
     }
     ws_ptx_edit_select(e, 0);
@@ -355,17 +358,7 @@ int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align
         return -1;
     }
     e->f.vars = v;
-    uint64_t *dims = in_arena(e, 1, sizeof(*dims), &bytes);
-    e->f.vars[e->f.n_vars] = (struct ws_ptx_var){.name = own_name(e, "shared_"),
-                                                 .space = WS_SP_SHARED,
-                                                 .type = WS_T_B8,
-                                                 .is_array = true,
-                                                 .align = align,
-                                                 .size_bytes = bytes,
-                                                 .n_elems = bytes,
-                                                 .n_dims = 1,
-                                                 .dims = dims,
-                                                 .reg = -1};
+    e->f.vars[e->f.n_vars] = bytes_var(e, "shared_", WS_SP_SHARED, bytes, align);
     return (int32_t)(WS_PTX_SYM_LOCALVAR | (e->f.n_params + e->f.n_rets + e->f.n_vars++));
 }
 
@@ -492,4 +485,87 @@ struct ws_ptx_insn *ws_ptx_edit_copy_only(struct ws_ptx_edit *e, uint32_t index)
 void ws_ptx_edit_old_end(struct ws_ptx_edit *e)
 {
     ws_ptx_edit_skip(e, e->old->n_insns);
+}
+
+/* ---- what passes have in common ---- */
+int32_t ws_ptx_edit_load(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t field)
+{
+    int32_t r = ws_ptx_edit_reg(e, type);
+    struct ws_ptx_operand o[] = {ws_opd_reg(r), ws_opd_at_sym(ws_ptx_edit_ctl(e), (int64_t)field)};
+    ws_ptx_edit_add(e, WS_OP_LD, type, 2, o)->space = WS_SP_PARAM;
+    return r;
+}
+
+int32_t ws_ptx_edit_compare(struct ws_ptx_edit *e, enum ws_ptx_cmp cmp, enum ws_ptx_type type,
+                            struct ws_ptx_operand a, struct ws_ptx_operand b)
+{
+    int32_t p = ws_ptx_edit_reg(e, WS_T_PRED);
+    struct ws_ptx_operand o[] = {ws_opd_reg(p), a, b};
+    ws_ptx_edit_add(e, WS_OP_SETP, type, 3, o)->cmp = (uint8_t)cmp;
+    return p;
+}
+
+void ws_ptx_edit_branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, int32_t label)
+{
+    ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(label)), pred, negated);
+}
+
+/* @from = @rest + @extent * @ret_times; the rest only if @rest is a register. */
+static int32_t divide(struct ws_ptx_edit *e, int32_t from, int32_t extent, int32_t rest)
+{
+    int32_t times = ws_ptx_edit_reg(e, WS_T_U32);
+    WS_EDIT(e, DIV, U32, ws_opd_reg(times), ws_opd_reg(from), ws_opd_reg(extent));
+    if (rest >= 0) {
+        int32_t before = ws_ptx_edit_reg(e, WS_T_U32);
+        WS_EDIT(e, MUL, U32, ws_opd_reg(before), ws_opd_reg(times), ws_opd_reg(extent))->sub =
+            WS_SUB_LO;
+        WS_EDIT(e, SUB, U32, ws_opd_reg(rest), ws_opd_reg(from), ws_opd_reg(before));
+    }
+    return times;
+}
+
+void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t extent, const bool reads[3],
+                       const int32_t ret[3])
+{
+    if (!reads[0] && !reads[1] && !reads[2])
+        return;
+    int32_t x = ws_ptx_edit_load(e, WS_T_U32, extent);
+    if (!reads[1] && !reads[2]) {
+        /* In a grid of several rows, x is the number less whole rows: one division, unless the grid has one row only. */
+        int32_t one = ws_ptx_edit_label(e);
+        WS_EDIT(e, MOV, U32, ws_opd_reg(ret[0]), ws_opd_reg(number));
+        int32_t small =
+            ws_ptx_edit_compare(e, WS_CMP_LT, WS_T_U32, ws_opd_reg(number), ws_opd_reg(x));
+        ws_ptx_edit_branch_if(e, small, false, one);
+        WS_EDIT(e, REM, U32, ws_opd_reg(ret[0]), ws_opd_reg(number), ws_opd_reg(x));
+        ws_ptx_edit_place(e, one);
+        return;
+    }
+    int32_t row = divide(e, number, x, reads[0] ? ret[0] : -1),
+            y = ws_ptx_edit_load(e, WS_T_U32, extent + 4),
+            slice = divide(e, row, y, reads[1] ? ret[1] : -1);
+    if (reads[2])
+        WS_EDIT(e, MOV, U32, ws_opd_reg(ret[2]), ws_opd_reg(slice));
+}
+
+void ws_ptx_edit_read(struct ws_ptx_insn *i, uint8_t n, int32_t reg)
+{
+    i->operands[n] = ws_opd_reg(reg);
+    if (i->op == WS_OP_MOV && ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]) == 2) {
+        i->op = WS_OP_CVT; /* mov.u16 of older PTX */
+        i->n_types = 2;
+        i->types[0] = WS_T_U16;
+        i->types[1] = WS_T_U32;
+    }
+}
+
+int ws_ptx_refuse(char *text, size_t text_bytes, uint32_t line, const char *fmt, ...)
+{
+    int n = line ? snprintf(text, text_bytes, "line %u: ", line) : 0;
+    va_list ap;
+    va_start(ap, fmt);
+    if (n >= 0 && (size_t)n < text_bytes)
+        vsnprintf(text + n, text_bytes - (size_t)n, fmt, ap);
+    va_end(ap);
+    return WS_PTX_E_UNSUPPORTED;
 }

@@ -86,6 +86,25 @@ void ws_ptx_edit_old_end(struct ws_ptx_edit *e);
 /* The old instruction at @index is left out; its labels are placed. */
 void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index);
 
+/* ---- what passes have in common ---- */
+
+/* ld.param of a field of the parameter that ctl_bytes made. Return: a new register. */
+int32_t ws_ptx_edit_load(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t field);
+/* setp. Return: a new predicate. */
+int32_t ws_ptx_edit_compare(struct ws_ptx_edit *e, enum ws_ptx_cmp cmp, enum ws_ptx_type type,
+                            struct ws_ptx_operand a, struct ws_ptx_operand b);
+void ws_ptx_edit_branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, int32_t label);
+/* @number = ret[0] + extent[0] * (ret[1] + extent[1] * ret[2]), for those that are read; divisions only where they are needed.
+ * @extent: field of three uint32_t in the parameter that ctl_bytes made. @ret: u32 registers where @reads says so. */
+void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t extent, const bool reads[3],
+                       const int32_t ret[3]);
+/* Operand @n of @i, a special register until now, becomes the u32 register @reg. */
+void ws_ptx_edit_read(struct ws_ptx_insn *i, uint8_t n, int32_t reg);
+
+/* Writes "line 41: …", or without the line where it is 0. Return: WS_PTX_E_UNSUPPORTED. */
+WS_PRINTF(4, 5)
+int ws_ptx_refuse(char *text, size_t text_bytes, uint32_t line, const char *fmt, ...);
+
 /* Sets @reached[i] for each function i that @f may call, itself or through others. @reached: [m->n_funcs], false. */
 void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached);
 

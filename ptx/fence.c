@@ -10,7 +10,6 @@
  * constants, are one group, checked before the first of them for the bytes from the lowest to the highest. That moves checks
  * forward, past other accesses: a kernel that would go outside ends a little earlier, and it is wrong either way. Guarded accesses are
  * checked under their guard, each by itself. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,18 +162,6 @@ static int classify(const struct ws_ptx_insn *i, struct access *ret)
     return ACCESS_CHECKED;
 }
 
-WS_PRINTF(4, 5)
-static int refuse(uint32_t line, char *text, size_t text_bytes, const char *fmt, ...)
-{
-    int n = line ? snprintf(text, text_bytes, "line %u: ", line) : 0;
-    va_list ap;
-    va_start(ap, fmt);
-    if (n >= 0 && (size_t)n < text_bytes)
-        vsnprintf(text + n, text_bytes - (size_t)n, fmt, ap);
-    va_end(ap);
-    return WS_PTX_E_UNSUPPORTED;
-}
-
 /* Whether the access stays inside the variable it names. */
 static bool inside_variable(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                             const struct access *a)
@@ -195,13 +182,13 @@ static int function_refused(const struct ws_ptx_module *m, const struct ws_ptx_f
 {
     struct access a;
     if (f->is_decl && !ws_ptx_is_system_func(f->name))
-        return refuse(f->line, text, text_bytes, "calls %s, which isn't known", f->name);
+        return ws_ptx_refuse(text, text_bytes, f->line, "calls %s, which isn't known", f->name);
     for (uint32_t k = 0; k < f->n_insns; k++) {
         int what = classify(&f->insns[k], &a);
         if (what == ACCESS_REFUSED ||
             (what == ACCESS_CHECKED && !(a.reg < 0 && inside_variable(m, f, &a))))
-            return refuse(f->insns[k].line, text, text_bytes,
-                          "a function has accesses, which aren't checked");
+            return ws_ptx_refuse(text, text_bytes, f->insns[k].line,
+                                 "a function has accesses, which aren't checked");
     }
     return 0;
 }
@@ -212,23 +199,25 @@ int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t func, char *ret
     const struct ws_ptx_func *f = &m->funcs[func];
     *ret_text = 0;
     if (!f->is_entry || f->is_decl)
-        return refuse(f->line, ret_text, text_bytes, "no kernel");
+        return ws_ptx_refuse(ret_text, text_bytes, f->line, "no kernel");
     if (WS_ALIGN_UP(f->param_bytes, 8) + sizeof(struct ws_ptx_fence) + sizeof(struct ws_ptx_ctl) >
         4352)
-        return refuse(f->line, ret_text, text_bytes,
-                      "%llu bytes of parameters leave no room for more",
-                      (unsigned long long)f->param_bytes);
+        return ws_ptx_refuse(ret_text, text_bytes, f->line,
+                             "%llu bytes of parameters leave no room for more",
+                             (unsigned long long)f->param_bytes);
     if (m->address_size != 64)
-        return refuse(0, ret_text, text_bytes, "addresses of 32 bits");
+        return ws_ptx_refuse(ret_text, text_bytes, 0, "addresses of 32 bits");
     for (uint32_t k = 0; k < f->n_insns; k++) {
         const struct ws_ptx_insn *i = &f->insns[k];
         struct access a;
         int what = classify(i, &a);
         if (what == ACCESS_REFUSED)
-            return refuse(i->line, ret_text, text_bytes, "%s: an access that can't be checked",
-                          ws_ptx_op_name((enum ws_ptx_op)i->op));
+            return ws_ptx_refuse(ret_text, text_bytes, i->line,
+                                 "%s: an access that can't be checked",
+                                 ws_ptx_op_name((enum ws_ptx_op)i->op));
         if (what == ACCESS_CHECKED && a.reg < 0 && !inside_variable(m, f, &a))
-            return refuse(i->line, ret_text, text_bytes, "an access beside the variable it names");
+            return ws_ptx_refuse(ret_text, text_bytes, i->line,
+                                 "an access beside the variable it names");
     }
     bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));
     if (!reached)
@@ -354,14 +343,6 @@ static void plan(struct fence *w, const struct ws_ptx_cfg *cfg)
 }
 
 /* ---- writing ---- */
-static int32_t load_param(struct ws_ptx_edit *e, size_t field)
-{
-    int32_t r = ws_ptx_edit_reg(e, WS_T_U64);
-    struct ws_ptx_operand o[] = {R(r), ws_opd_at_sym(ws_ptx_edit_ctl(e), (int64_t)field)};
-    ws_ptx_edit_add(e, WS_OP_LD, WS_T_U64, 2, o)->space = WS_SP_PARAM;
-    return r;
-}
-
 /* Before an access, under its guard. */
 static void write_check(struct fence *w, const struct group *g, int32_t guard, bool guard_neg)
 {
@@ -414,13 +395,13 @@ static void write_slow(struct fence *w, const struct slow *s, uint32_t helper, i
     int32_t n = ws_ptx_edit_reg(e, WS_T_U64), generic = ws_ptx_edit_reg(e, WS_T_U32);
     WS_EDIT(e, MOV, U64, R(n), I((int64_t)s->bytes));
     WS_EDIT(e, MOV, U32, R(generic), I(s->generic));
-    int32_t ranges = load_param(e, offsetof(struct ws_ptx_fence, ranges));
+    int32_t ranges = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, ranges));
     ws_ptx_edit_call(e, helper, 1, (struct ws_ptx_operand[]){R(good)}, 4,
                      (struct ws_ptx_operand[]){R(a), R(n), R(generic), R(ranges)});
     WS_EDIT(e, SETP, U32, R(p), R(good), I(0))->cmp = WS_CMP_NE;
     ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(s->back)), p, false);
     /* The first that goes outside leaves its address; the rest end, and what they would have done is lost. */
-    int32_t fault = load_param(e, offsetof(struct ws_ptx_fence, fault)),
+    int32_t fault = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, fault)),
             old = ws_ptx_edit_reg(e, WS_T_B64);
     struct ws_ptx_insn *i = WS_EDIT(e, ATOM, B64, R(old), ws_opd_at(fault, 0), I(0), I(1));
     i->space = WS_SP_GLOBAL;
@@ -460,8 +441,8 @@ static void write_all(struct fence *w, uint32_t helper)
 {
     struct ws_ptx_edit *e = &w->e;
     int32_t end = ws_ptx_edit_label(e);
-    w->low = load_param(e, offsetof(struct ws_ptx_fence, low));
-    w->limit = load_param(e, offsetof(struct ws_ptx_fence, limit));
+    w->low = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, low));
+    w->limit = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, limit));
     for (uint32_t n = 0; n < w->f->n_insns; n++) {
         const struct ws_ptx_insn *old = &w->f->insns[n];
         if (w->at[n] >= 0) /* labels before the instruction are before its checks */

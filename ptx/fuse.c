@@ -9,7 +9,6 @@
  *
  * Static shared memory of all members is one array, each member's variables being places in it: a block is of one member. That of the
  * module (not of a kernel) stays as it is. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,18 +48,6 @@ static int own_sreg(const struct ws_ptx_operand *o)
 }
 
 /* ---- whether it may be a member ---- */
-WS_PRINTF(4, 5)
-static int refuse(uint32_t line, char *text, size_t text_bytes, const char *fmt, ...)
-{
-    int n = snprintf(text, text_bytes, "line %u: ", line);
-    va_list ap;
-    va_start(ap, fmt);
-    if (n >= 0 && (size_t)n < text_bytes)
-        vsnprintf(text + n, text_bytes - (size_t)n, fmt, ap);
-    va_end(ap);
-    return WS_PTX_E_UNSUPPORTED;
-}
-
 static int insn_refused(const struct ws_ptx_insn *i, bool in_entry, char *text, size_t text_bytes)
 {
     for (uint8_t k = 0; k < i->n_operands; k++) {
@@ -68,17 +55,17 @@ static int insn_refused(const struct ws_ptx_insn *i, bool in_entry, char *text, 
         if (o->kind != WS_OPD_SREG)
             continue;
         if (o->sreg == WS_SR_WARPID || o->sreg == WS_SR_NWARPID)
-            return refuse(i->line, text, text_bytes, "%s is another one in a fused block",
-                          ws_ptx_sreg_name((enum ws_ptx_sreg)o->sreg));
+            return ws_ptx_refuse(text, text_bytes, i->line, "%s is another one in a fused block",
+                                 ws_ptx_sreg_name((enum ws_ptx_sreg)o->sreg));
         if (own_sreg(o) < 0)
             continue;
         if (!in_entry)
-            return refuse(i->line, text, text_bytes, "a function reads %s",
-                          ws_ptx_sreg_name((enum ws_ptx_sreg)o->sreg));
+            return ws_ptx_refuse(text, text_bytes, i->line, "a function reads %s",
+                                 ws_ptx_sreg_name((enum ws_ptx_sreg)o->sreg));
         if ((i->op != WS_OP_MOV && i->op != WS_OP_CVT) || i->vec > 1 || o->sreg_dim > 2)
-            return refuse(i->line, text, text_bytes, "%s is read by %s",
-                          ws_ptx_sreg_name((enum ws_ptx_sreg)o->sreg),
-                          ws_ptx_op_name((enum ws_ptx_op)i->op));
+            return ws_ptx_refuse(text, text_bytes, i->line, "%s is read by %s",
+                                 ws_ptx_sreg_name((enum ws_ptx_sreg)o->sreg),
+                                 ws_ptx_op_name((enum ws_ptx_op)i->op));
     }
     return 0;
 }
@@ -125,42 +112,29 @@ uint32_t ws_ptx_fuse_deal(struct ws_ptx_fuse *f, uint32_t n_members)
 }
 
 /* ---- writing ---- */
-static int32_t load_header(struct fuse *w, size_t at)
-{
-    int32_t r = ws_ptx_edit_reg(&w->e, WS_T_U32);
-    struct ws_ptx_operand o[] = {R(r), ws_opd_at_sym(ws_ptx_edit_ctl(&w->e), (int64_t)at)};
-    ws_ptx_edit_add(&w->e, WS_OP_LD, WS_T_U32, 2, o)->space = WS_SP_PARAM;
-    return r;
-}
-
 static size_t of_member(uint32_t k, size_t field)
 {
     return offsetof(struct ws_ptx_fuse, member) + k * sizeof(struct ws_ptx_fuse_member) + field;
 }
 #define MEMBER(k, field) of_member((k), offsetof(struct ws_ptx_fuse_member, field))
 
-static void compare(struct ws_ptx_edit *e, int32_t pred, enum ws_ptx_cmp cmp, int32_t a,
-                    struct ws_ptx_operand b)
-{
-    WS_EDIT(e, SETP, U32, R(pred), R(a), b)->cmp = (uint8_t)cmp;
-}
-
 /* Which member the block is of: goes to its label with w->number set, or ends the block. */
 static void write_dealing(struct fuse *w, const int32_t *labels)
 {
     struct ws_ptx_edit *e = &w->e;
     int32_t block = ws_ptx_edit_reg(e, WS_T_U32), rounds = ws_ptx_edit_reg(e, WS_T_U32),
-            rest = ws_ptx_edit_reg(e, WS_T_U32), p = ws_ptx_edit_reg(e, WS_T_PRED),
-            round = load_header(w, offsetof(struct ws_ptx_fuse, round));
+            rest = ws_ptx_edit_reg(e, WS_T_U32),
+            round = ws_ptx_edit_load(e, WS_T_U32, offsetof(struct ws_ptx_fuse, round));
     WS_EDIT(e, MOV, U32, R(w->thread), ws_opd_sreg(WS_SR_TID, 0));
     WS_EDIT(e, MOV, U32, R(block), ws_opd_sreg(WS_SR_CTAID, 0));
     WS_EDIT(e, DIV, U32, R(rounds), R(block), R(round));
     WS_EDIT(e, MUL, U32, R(rest), R(rounds), R(round))->sub = WS_SUB_LO;
     WS_EDIT(e, SUB, U32, R(rest), R(block), R(rest));
     for (uint32_t k = 0; k < w->n; k++) {
-        int32_t share = load_header(w, MEMBER(k, share)), next = ws_ptx_edit_label(e);
-        compare(e, p, WS_CMP_GE, rest, R(share));
-        ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(next)), p, false);
+        int32_t share = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, share)),
+                next = ws_ptx_edit_label(e);
+        ws_ptx_edit_branch_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(rest), R(share)),
+                              false, next);
         WS_EDIT(e, MAD, U32, R(w->number), R(rounds), R(share), R(rest))->sub = WS_SUB_LO;
         WS_EDIT(e, BRA, NONE, ws_opd_label(labels[k]))->flags = WS_F_UNI;
         ws_ptx_edit_place(e, next);
@@ -181,39 +155,17 @@ static void find_reads(struct fuse *w)
         }
 }
 
-/* @from = ret[0] + extent[0] * (ret[1] + extent[1] * ret[2]), for those that are read. */
-static void split(struct fuse *w, int32_t from, const int32_t extent[2], const bool *reads,
-                  int32_t *ret)
+static void exit_if(struct ws_ptx_edit *e, int32_t pred)
 {
-    struct ws_ptx_edit *e = &w->e;
+    ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL), pred, false);
+}
+
+/* Registers for what @which is read of. */
+static void own_regs(struct fuse *w, int which)
+{
     for (int d = 0; d < 3; d++)
-        if (reads[d])
-            ret[d] = ws_ptx_edit_reg(e, WS_T_U32);
-    if (!reads[1] && !reads[2]) {
-        if (!reads[0])
-            return;
-        int32_t small = ws_ptx_edit_label(e), p = ws_ptx_edit_reg(e, WS_T_PRED);
-        WS_EDIT(e, MOV, U32, R(ret[0]), R(from));
-        compare(e, p, WS_CMP_LT, from, R(extent[0]));
-        ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(small)), p, false);
-        WS_EDIT(e, REM, U32, R(ret[0]), R(from), R(extent[0]));
-        ws_ptx_edit_place(e, small);
-        return;
-    }
-    int32_t row = ws_ptx_edit_reg(e, WS_T_U32), slice = ws_ptx_edit_reg(e, WS_T_U32),
-            before = ws_ptx_edit_reg(e, WS_T_U32);
-    WS_EDIT(e, DIV, U32, R(row), R(from), R(extent[0]));
-    if (reads[0]) {
-        WS_EDIT(e, MUL, U32, R(before), R(row), R(extent[0]))->sub = WS_SUB_LO;
-        WS_EDIT(e, SUB, U32, R(ret[0]), R(from), R(before));
-    }
-    WS_EDIT(e, DIV, U32, R(slice), R(row), R(extent[1]));
-    if (reads[1]) {
-        WS_EDIT(e, MUL, U32, R(before), R(slice), R(extent[1]))->sub = WS_SUB_LO;
-        WS_EDIT(e, SUB, U32, R(ret[1]), R(row), R(before));
-    }
-    if (reads[2])
-        WS_EDIT(e, MOV, U32, R(ret[2]), R(slice));
+        if (w->reads[which][d])
+            w->reg[which][d] = ws_ptx_edit_reg(&w->e, WS_T_U32);
 }
 
 /* Ends what isn't of the member, and gives it its numbers. */
@@ -221,22 +173,20 @@ static void write_numbers(struct fuse *w)
 {
     struct ws_ptx_edit *e = &w->e;
     uint32_t k = w->member;
-    int32_t grid[3], block[3], p = ws_ptx_edit_reg(e, WS_T_PRED),
-                               threads = ws_ptx_edit_reg(e, WS_T_U32);
-    compare(e, p, WS_CMP_GE, w->number, R(load_header(w, MEMBER(k, total))));
-    ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL), p, false);
-    for (int d = 0; d < 3; d++) {
-        grid[d] = load_header(w, MEMBER(k, grid) + 4 * (size_t)d);
-        block[d] = load_header(w, MEMBER(k, block) + 4 * (size_t)d);
-        w->reg[NCTAID][d] = grid[d];
-        w->reg[NTID][d] = block[d];
+    int32_t threads = ws_ptx_edit_reg(e, WS_T_U32),
+            total = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, total));
+    exit_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(w->number), R(total)));
+    for (size_t d = 0; d < 3; d++) {
+        w->reg[NCTAID][d] = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, grid) + 4 * d);
+        w->reg[NTID][d] = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, block) + 4 * d);
     }
-    WS_EDIT(e, MUL, U32, R(threads), R(block[0]), R(block[1]))->sub = WS_SUB_LO;
-    WS_EDIT(e, MUL, U32, R(threads), R(threads), R(block[2]))->sub = WS_SUB_LO;
-    compare(e, p, WS_CMP_GE, w->thread, R(threads));
-    ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL), p, false);
-    split(w, w->number, grid, w->reads[CTAID], w->reg[CTAID]);
-    split(w, w->thread, block, w->reads[TID], w->reg[TID]);
+    WS_EDIT(e, MUL, U32, R(threads), R(w->reg[NTID][0]), R(w->reg[NTID][1]))->sub = WS_SUB_LO;
+    WS_EDIT(e, MUL, U32, R(threads), R(threads), R(w->reg[NTID][2]))->sub = WS_SUB_LO;
+    exit_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(w->thread), R(threads)));
+    own_regs(w, CTAID);
+    own_regs(w, TID);
+    ws_ptx_edit_split(e, w->number, MEMBER(k, grid), w->reads[CTAID], w->reg[CTAID]);
+    ws_ptx_edit_split(e, w->thread, MEMBER(k, block), w->reads[TID], w->reg[TID]);
 }
 
 /* A place in the array for each static shared variable of the member in hand: its offset, by the number of the local variable. */
@@ -262,9 +212,6 @@ static void adapt(struct fuse *w, const struct ws_ptx_operand *was, struct ws_pt
                   const uint64_t *places)
 {
     const struct ws_ptx_func *f = w->e.old;
-    int which = own_sreg(was);
-    if (which >= 0)
-        *o = R(w->reg[which][was->sreg_dim]);
     if (was->sym >= 0 && WS_PTX_SYM_KIND(was->sym) == WS_PTX_SYM_LOCALVAR && w->shared >= 0) {
         uint32_t i = (uint32_t)WS_PTX_SYM_INDEX(was->sym);
         if (i >= f->n_params && f->vars[i - f->n_params].space == WS_SP_SHARED &&
@@ -286,15 +233,10 @@ static void write_member(struct fuse *w, const uint64_t *places)
     for (uint32_t k = 0; k < f->n_insns && !e->failed; k++) {
         struct ws_ptx_insn *i = ws_ptx_edit_copy(e, k);
         for (uint8_t n = 0; n < i->n_operands && i->operands; n++) {
-            bool narrow = own_sreg(&f->insns[k].operands[n]) >= 0 && i->op == WS_OP_MOV &&
-                          ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]) == 2;
-            adapt(w, &f->insns[k].operands[n], &i->operands[n], places);
-            if (narrow) { /* mov.u16 of older PTX */
-                i->op = WS_OP_CVT;
-                i->n_types = 2;
-                i->types[0] = WS_T_U16;
-                i->types[1] = WS_T_U32;
-            }
+            const struct ws_ptx_operand *was = &f->insns[k].operands[n];
+            adapt(w, was, &i->operands[n], places);
+            if (own_sreg(was) >= 0)
+                ws_ptx_edit_read(i, n, w->reg[own_sreg(was)][was->sreg_dim]);
         }
     }
     ws_ptx_edit_old_end(e);

@@ -36,29 +36,6 @@ uint64_t ws_ptx_ctl_offset(const struct ws_ptx_func *f)
     return WS_ALIGN_UP(f->param_bytes, 8);
 }
 
-/* ld.param of a field of struct ws_ptx_ctl. */
-static int32_t load_ctl(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t field)
-{
-    int32_t r = ws_ptx_edit_reg(e, type);
-    struct ws_ptx_operand o[] = {R(r), ws_opd_at_sym(ws_ptx_edit_ctl(e), (int64_t)field)};
-    ws_ptx_edit_add(e, WS_OP_LD, type, 2, o)->space = WS_SP_PARAM;
-    return r;
-}
-
-static int32_t compare(struct ws_ptx_edit *e, enum ws_ptx_cmp cmp, enum ws_ptx_type type,
-                       struct ws_ptx_operand a, struct ws_ptx_operand b)
-{
-    int32_t p = ws_ptx_edit_reg(e, WS_T_PRED);
-    struct ws_ptx_operand o[] = {R(p), a, b};
-    ws_ptx_edit_add(e, WS_OP_SETP, type, 3, o)->cmp = (uint8_t)cmp;
-    return p;
-}
-
-static void branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, int32_t label)
-{
-    ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(label)), pred, negated);
-}
-
 /* A number that only thread 0 of the block has as 0. Who never looks at %tid.y and .z is rewritten for one-dimensional blocks only. */
 static int32_t thread_number_bits(struct rewrite *w)
 {
@@ -77,8 +54,9 @@ static int32_t thread_number_bits(struct rewrite *w)
 static void check_sm(struct ws_ptx_edit *e, int32_t out)
 {
     int32_t any = ws_ptx_edit_label(e),
-            mask = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, mask));
-    branch_if(e, compare(e, WS_CMP_EQ, WS_T_U64, R(mask), I(0)), false, any);
+            mask = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_ctl, mask));
+    ws_ptx_edit_branch_if(e, ws_ptx_edit_compare(e, WS_CMP_EQ, WS_T_U64, R(mask), I(0)), false,
+                          any);
     int32_t sm = ws_ptx_edit_reg(e, WS_T_U32), word = ws_ptx_edit_reg(e, WS_T_U32),
             at = ws_ptx_edit_reg(e, WS_T_U64);
     WS_EDIT(e, MOV, U32, R(sm), ws_opd_sreg(WS_SR_SMID, 0));
@@ -91,44 +69,9 @@ static void check_sm(struct ws_ptx_edit *e, int32_t out)
     WS_EDIT(e, AND, B32, R(sm), R(sm), I(31));
     WS_EDIT(e, SHR, U32, R(word), R(word), R(sm));
     WS_EDIT(e, AND, B32, R(word), R(word), I(1));
-    branch_if(e, compare(e, WS_CMP_EQ, WS_T_U32, R(word), I(0)), false, out);
+    ws_ptx_edit_branch_if(e, ws_ptx_edit_compare(e, WS_CMP_EQ, WS_T_U32, R(word), I(0)), false,
+                          out);
     ws_ptx_edit_place(e, any);
-}
-
-/* From the number of the block, in the order of dealing, to what %ctaid was. */
-static void number_block(struct rewrite *w, int32_t number)
-{
-    struct ws_ptx_edit *e = &w->e;
-    /* Two-dimensional numbering is needed only by who reads y or z. */
-    bool rows = w->reads_id[1] || w->reads_id[2];
-    if (!rows && w->reads_id[0]) {
-        /* In a grid of several rows, x is the number less whole rows: one division, unless the grid has one row only. */
-        int32_t gx = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid)),
-                one = ws_ptx_edit_label(e);
-        WS_EDIT(e, MOV, U32, R(w->id[0]), R(number));
-        branch_if(e, compare(e, WS_CMP_LT, WS_T_U32, R(number), R(gx)), false, one);
-        WS_EDIT(e, REM, U32, R(w->id[0]), R(number), R(gx));
-        ws_ptx_edit_place(e, one);
-    } else if (rows) {
-        int32_t gx = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid)),
-                row = ws_ptx_edit_reg(e, WS_T_U32);
-        WS_EDIT(e, DIV, U32, R(row), R(number), R(gx));
-        if (w->reads_id[0]) {
-            int32_t before = ws_ptx_edit_reg(e, WS_T_U32);
-            WS_EDIT(e, MUL, U32, R(before), R(row), R(gx))->sub = WS_SUB_LO;
-            WS_EDIT(e, SUB, U32, R(w->id[0]), R(number), R(before));
-        }
-        int32_t gy = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid) + 4),
-                slice = ws_ptx_edit_reg(e, WS_T_U32);
-        WS_EDIT(e, DIV, U32, R(slice), R(row), R(gy));
-        if (w->reads_id[1]) {
-            int32_t before = ws_ptx_edit_reg(e, WS_T_U32);
-            WS_EDIT(e, MUL, U32, R(before), R(slice), R(gy))->sub = WS_SUB_LO;
-            WS_EDIT(e, SUB, U32, R(w->id[1]), R(row), R(before));
-        }
-        if (w->reads_id[2])
-            WS_EDIT(e, MOV, U32, R(w->id[2]), R(slice));
-    }
 }
 
 /* What the slot holds of a block, as an operand: %ctaid.x (or, where nobody reads that, the number), y, z; x is -1 for no block. */
@@ -166,23 +109,26 @@ static void take_ticket(struct rewrite *w, struct ws_ptx_operand slot)
 {
     struct ws_ptx_edit *e = &w->e;
     int32_t others = ws_ptx_edit_label(e), none = ws_ptx_edit_label(e);
-    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(thread_number_bits(w)), I(0)), false, others);
+    ws_ptx_edit_branch_if(
+        e, ws_ptx_edit_compare(e, WS_CMP_NE, WS_T_U32, R(thread_number_bits(w)), I(0)), false,
+        others);
     WS_EDIT(e, MOV, U32, R(w->first), I(-1));
     check_sm(e, none);
-    int32_t flag = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, flag)),
+    int32_t flag = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_ctl, flag)),
             up = ws_ptx_edit_reg(e, WS_T_U32);
     struct ws_ptx_insn *i = WS_EDIT(e, LD, U32, R(up), ws_opd_at(flag, 0));
     i->space = WS_SP_GLOBAL;
     i->sem = WS_SEM_VOLATILE;
-    branch_if(e, compare(e, WS_CMP_NE, WS_T_U32, R(up), I(0)), false, none);
-    int32_t ticket = load_ctl(e, WS_T_U64, offsetof(struct ws_ptx_ctl, ticket)),
-            total = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, total)),
+    ws_ptx_edit_branch_if(e, ws_ptx_edit_compare(e, WS_CMP_NE, WS_T_U32, R(up), I(0)), false, none);
+    int32_t ticket = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_ctl, ticket)),
+            total = ws_ptx_edit_load(e, WS_T_U32, offsetof(struct ws_ptx_ctl, total)),
             t = ws_ptx_edit_reg(e, WS_T_U32);
     i = WS_EDIT(e, ATOM, U32, R(t), ws_opd_at(ticket, 0), I(1));
     i->space = WS_SP_GLOBAL;
     i->sub = WS_SUB_ADD;
-    branch_if(e, compare(e, WS_CMP_GE, WS_T_U32, R(t), R(total)), false, none);
-    number_block(w, t);
+    ws_ptx_edit_branch_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(t), R(total)), false,
+                          none);
+    ws_ptx_edit_split(e, t, offsetof(struct ws_ptx_ctl, grid), w->reads_id, w->id);
     if (!w->reads_id[0])
         WS_EDIT(e, MOV, U32, R(w->first), R(t));
     ws_ptx_edit_place(e, none);
@@ -199,10 +145,10 @@ static void get_number(struct rewrite *w)
             w->id[d] = ws_ptx_edit_reg(e, WS_T_U32);
     if (w->kind == WS_REWRITE_SLICE) {
         int32_t number = ws_ptx_edit_reg(e, WS_T_U32),
-                offset = load_ctl(e, WS_T_U32, offsetof(struct ws_ptx_ctl, offset));
+                offset = ws_ptx_edit_load(e, WS_T_U32, offsetof(struct ws_ptx_ctl, offset));
         WS_EDIT(e, MOV, U32, R(number), ws_opd_sreg(WS_SR_CTAID, 0));
         WS_EDIT(e, ADD, U32, R(number), R(number), R(offset));
-        number_block(w, number);
+        ws_ptx_edit_split(e, number, offsetof(struct ws_ptx_ctl, grid), w->reads_id, w->id);
         return;
     }
     bool loop = w->kind == WS_REWRITE_PERSISTENT;
@@ -220,9 +166,9 @@ static void get_number(struct rewrite *w)
     access_slot(w, WS_OP_LD, slot);
     if (loop) /* the two slots lie at a multiple of both: their addresses differ in one bit */
         WS_EDIT(e, XOR, B32, R(w->parity), R(w->parity), I(bytes));
-    int32_t none = compare(e, WS_CMP_LT, WS_T_S32, R(w->first), I(0));
+    int32_t none = ws_ptx_edit_compare(e, WS_CMP_LT, WS_T_S32, R(w->first), I(0));
     if (loop)
-        branch_if(e, none, false, w->out);
+        ws_ptx_edit_branch_if(e, none, false, w->out);
     else
         ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_RET, WS_T_NONE, 0, NULL), none, false);
 }
@@ -257,18 +203,11 @@ static void copy_body(struct rewrite *w, const struct ws_ptx_func *f)
         }
         struct ws_ptx_insn *i = ws_ptx_edit_copy(e, k);
         for (uint8_t n = 0; n < old->n_operands && i->operands; n++) {
-            struct ws_ptx_operand *o = &i->operands[n];
-            if (o->kind == WS_OPD_SREG && (o->sreg == WS_SR_CTAID || o->sreg == WS_SR_NCTAID)) {
-                bool narrow =
-                    i->op == WS_OP_MOV && ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]) == 2;
-                *o = R(o->sreg == WS_SR_CTAID ? w->id[o->sreg_dim] : w->n[o->sreg_dim]);
-                if (narrow) { /* mov.u16 of older PTX */
-                    i->op = WS_OP_CVT;
-                    i->n_types = 2;
-                    i->types[0] = WS_T_U16;
-                    i->types[1] = WS_T_U32;
-                }
-            }
+            const struct ws_ptx_operand *o = &old->operands[n];
+            if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_CTAID)
+                ws_ptx_edit_read(i, n, w->id[o->sreg_dim]);
+            if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_NCTAID)
+                ws_ptx_edit_read(i, n, w->n[o->sreg_dim]);
         }
     }
     ws_ptx_edit_old_end(e);
@@ -300,7 +239,8 @@ int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws_ptx_rewrite k
     /* What does not change from block to block stands before the loop. */
     for (uint8_t d = 0; d < 3; d++)
         if (w.reads_n[d])
-            w.n[d] = load_ctl(&w.e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid) + 4 * (size_t)d);
+            w.n[d] =
+                ws_ptx_edit_load(&w.e, WS_T_U32, offsetof(struct ws_ptx_ctl, grid) + 4 * (size_t)d);
     get_number(&w);
     copy_body(&w, f);
     return ws_forward(ws_ptx_edit_end(&w.e, ret_func));

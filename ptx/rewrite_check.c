@@ -9,7 +9,6 @@
  * barrier of this one. It is safe if no divergent branch has one way that can end the thread and another that can come to a
  * synchronisation, each without passing one before. Warp-level synchronisation counts: lanes that have ended are left out of its mask,
  * lanes that wait at the loop's head are not. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,17 +34,6 @@ const char *ws_ptx_rewrite_name(enum ws_ptx_rewrite r)
 {
     static const char *const names[_WS_REWRITE_N] = {"none", "slice", "ticket", "persistent"};
     return (unsigned)r < _WS_REWRITE_N ? names[r] : "?";
-}
-
-WS_PRINTF(3, 4) static int refuse(struct check *c, uint32_t line, const char *fmt, ...)
-{
-    int n = line ? snprintf(c->text, c->text_bytes, "line %u: ", line) : 0;
-    va_list ap;
-    va_start(ap, fmt);
-    if (n >= 0 && (size_t)n < c->text_bytes)
-        vsnprintf(c->text + n, c->text_bytes - (size_t)n, fmt, ap);
-    va_end(ap);
-    return WS_PTX_E_UNSUPPORTED;
 }
 
 static bool has_sreg(const struct ws_ptx_operand *o, enum ws_ptx_sreg s)
@@ -106,16 +94,20 @@ static int check_insn(struct check *c, const struct ws_ptx_insn *i, bool in_entr
 {
     for (size_t k = 0; k < WS_ARRAY_SIZE(sregs); k++)
         if ((c->kind != WS_REWRITE_SLICE || !sregs[k].slot_only) && reads_sreg(i, sregs[k].sreg))
-            return refuse(c, i->line, "%s", sregs[k].why);
+            return ws_ptx_refuse(c->text, c->text_bytes, i->line, "%s", sregs[k].why);
     if (is_cluster_op(i))
-        return refuse(c, i->line, "%s: clusters of blocks", ws_ptx_op_name(i->op));
+        return ws_ptx_refuse(c->text, c->text_bytes, i->line, "%s: clusters of blocks",
+                             ws_ptx_op_name(i->op));
     bool reads = reads_sreg(i, WS_SR_CTAID) || reads_sreg(i, WS_SR_NCTAID);
     if (reads && !in_entry)
-        return refuse(c, i->line, "a function reads the block's number");
+        return ws_ptx_refuse(c->text, c->text_bytes, i->line,
+                             "a function reads the block's number");
     if (reads && (i->op != WS_OP_MOV && i->op != WS_OP_CVT))
-        return refuse(c, i->line, "the block's number is read by %s", ws_ptx_op_name(i->op));
+        return ws_ptx_refuse(c->text, c->text_bytes, i->line, "the block's number is read by %s",
+                             ws_ptx_op_name(i->op));
     if (reads && (i->vec > 1 || i->operands[1].sreg_dim > 2))
-        return refuse(c, i->line, "the block's number is read as a vector");
+        return ws_ptx_refuse(c->text, c->text_bytes, i->line,
+                             "the block's number is read as a vector");
     return 0;
 }
 
@@ -340,8 +332,8 @@ static int check_waiting(struct check *c, const struct ws_ptx_func *f, const str
         inside = WS_MAX(inside, loop_end[b]);
         const struct ws_ptx_insn *last = &f->insns[cfg->blocks[b].first + cfg->blocks[b].n - 1];
         if (b < inside && last->guard >= 0 && polled[last->guard])
-            return refuse(c, last->line,
-                          "a loop may wait for another block, which must then be resident");
+            return ws_ptx_refuse(c->text, c->text_bytes, last->line,
+                                 "a loop may wait for another block, which must then be resident");
     }
     return 0;
 }
@@ -362,12 +354,14 @@ static int check_loop(struct check *c)
         const struct ws_ptx_insn *i = &c->f->insns[k];
         const char *why = forbids_loop(i);
         if (why)
-            e = refuse(c, i->line, "%s", why);
+            e = ws_ptx_refuse(c->text, c->text_bytes, i->line, "%s", why);
         else if (i->op == WS_OP_BRX_IDX)
-            e = refuse(c, i->line, "brx.idx"); /* more ways than the blocks' two successors show */
+            e = ws_ptx_refuse(c->text, c->text_bytes, i->line,
+                              "brx.idx"); /* more ways than the blocks' two successors show */
         else if (sync_of(c, i) && i->guard >= 0 && divergent[i->guard])
-            e = refuse(c, i->line, "%s under a condition that differs between threads",
-                       ws_ptx_op_name((enum ws_ptx_op)i->op));
+            e = ws_ptx_refuse(c->text, c->text_bytes, i->line,
+                              "%s under a condition that differs between threads",
+                              ws_ptx_op_name((enum ws_ptx_op)i->op));
     }
     if (!e) {
         find_reach(c, &cfg, SYNC_WARP, r);
@@ -383,8 +377,8 @@ static int check_loop(struct check *c)
         if (!parts_badly(last, block, SYNC_BLOCK, r) && parts_whole_warps(c->f, last->guard))
             c->flat_block = true;
         else
-            e = refuse(c, last->line,
-                       "some threads may end here while others go on to synchronise");
+            e = ws_ptx_refuse(c->text, c->text_bytes, last->line,
+                              "some threads may end here while others go on to synchronise");
     }
     ws_arena_deinit(&a);
     return e;
@@ -399,7 +393,8 @@ static int check_func(struct check *c, const struct ws_ptx_func *f, bool in_entr
         if (e)
             return e;
         if (c->kind == WS_REWRITE_PERSISTENT && !in_entry && f->insns[k].op == WS_OP_EXIT)
-            return refuse(c, f->insns[k].line, "a function ends the thread");
+            return ws_ptx_refuse(c->text, c->text_bytes, f->insns[k].line,
+                                 "a function ends the thread");
     }
     struct ws_arena a = WS_ARENA_NULL;
     struct ws_ptx_cfg cfg;
@@ -431,14 +426,15 @@ int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t func, enum ws
     const struct ws_ptx_func *f = c.f;
     *ret_text = 0;
     if (!f->is_entry || f->is_decl)
-        return refuse(&c, f->line, "no kernel");
+        return ws_ptx_refuse(c.text, c.text_bytes, f->line, "no kernel");
     if (f->reqnctapercluster[0] || f->maxclusterrank || f->explicitcluster || f->blocksareclusters)
-        return refuse(&c, f->line, "clusters of blocks");
+        return ws_ptx_refuse(c.text, c.text_bytes, f->line, "clusters of blocks");
     if (WS_ALIGN_UP(f->param_bytes, 8) + sizeof(struct ws_ptx_ctl) > PARAM_BYTES_MAX)
-        return refuse(&c, f->line, "%llu bytes of parameters leave no room for more",
-                      (unsigned long long)f->param_bytes);
+        return ws_ptx_refuse(c.text, c.text_bytes, f->line,
+                             "%llu bytes of parameters leave no room for more",
+                             (unsigned long long)f->param_bytes);
     if (kind != WS_REWRITE_SLICE && shared_bytes(&c) + SLOT_BYTES > STATIC_SHARED_MAX)
-        return refuse(&c, f->line, "no room for a slot in shared memory");
+        return ws_ptx_refuse(c.text, c.text_bytes, f->line, "no room for a slot in shared memory");
     c.reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*c.reached));
     if (!c.reached)
         return ws_raise(-ENOMEM);

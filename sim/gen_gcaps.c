@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/axis.h"
 #include "sim/gen_gcaps.h"
 
 enum {
@@ -37,48 +38,32 @@ const struct ws_gen_gcaps ws_gen_gcaps_default = {
     .theta_ms = 0.2,
 };
 
-static int set_count(double x, int max, int *low, int *high)
-{
-    if (x < 1 || x > max || x != floor(x))
-        return -ERANGE;
-    *low = *high = (int)x;
-    return 0;
-}
-
-static int set_share(double x, double max, double *low, double *high)
-{
-    if (!(x >= 0 && x <= max))
-        return -ERANGE;
-    *low = *high = x;
-    return 0;
-}
-
 int ws_gen_gcaps_axis(struct ws_gen_gcaps *g, const char *axis, double x)
 {
     int same;
     double same_share;
     if (!strcmp(axis, "num_tasks"))
-        return set_count(x, TASKS_MAX, &g->n_tasks, &same);
+        return ws_axis_count(x, TASKS_MAX, &g->n_tasks, &same);
     if (!strcmp(axis, "util_per_cpu"))
-        return set_share(x, 1, &g->util_min, &g->util_max);
+        return ws_axis_share(x, 1, &g->util_min, &g->util_max);
     if (!strcmp(axis, "num_cpus"))
-        return set_count(x, TASKS_MAX / 64, &g->n_cpus, &same);
+        return ws_axis_count(x, TASKS_MAX / 64, &g->n_cpus, &same);
     if (!strcmp(axis, "ratio_gpu_tasks"))
-        return set_share(x, 1, &g->gpu_min, &g->gpu_max);
+        return ws_axis_share(x, 1, &g->gpu_min, &g->gpu_max);
     if (!strcmp(axis, "ratio_g_to_c"))
-        return set_share(x, 100, &g->g_to_c_min, &g->g_to_c_max);
+        return ws_axis_share(x, 100, &g->g_to_c_min, &g->g_to_c_max);
     if (!strcmp(axis, "ratio_be")) {
         g->tasks_min = g->tasks_max = 6;
-        return set_share(x, 1, &g->be_ratio, &same_share);
+        return ws_axis_share(x, 1, &g->be_ratio, &same_share);
     }
     if (!strcmp(axis, "num_gpu_segs"))
-        return set_count(x, SEGMENTS_MAX, &g->segments_min, &g->segments_max);
+        return ws_axis_count(x, SEGMENTS_MAX, &g->segments_min, &g->segments_max);
     if (!strcmp(axis, "tasks_per_cpu"))
-        return set_count(x, 64, &g->tasks_min, &g->tasks_max);
+        return ws_axis_count(x, 64, &g->tasks_min, &g->tasks_max);
     if (!strcmp(axis, "epsilon"))
-        return set_share(x, 1000, &g->epsilon_ms, &same_share);
+        return ws_axis_share(x, 1000, &g->epsilon_ms, &same_share);
     if (!strcmp(axis, "theta"))
-        return set_share(x, 1000, &g->theta_ms, &same_share);
+        return ws_axis_share(x, 1000, &g->theta_ms, &same_share);
     return -ENOENT;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/axis.h"
 #include "sim/gen_stgm.h"
 
 enum { TASKS_MAX = 1024, SEGMENTS_MAX = 16 };
@@ -24,37 +25,21 @@ const struct ws_gen_stgm ws_gen_stgm_default = {
     .segments_max = 3,
 };
 
-static int set_count(double x, int max, int *low, int *high)
-{
-    if (x < 1 || x > max || x != floor(x))
-        return -ERANGE;
-    *low = *high = (int)x;
-    return 0;
-}
-
-static int set_share(double x, double max, double *low, double *high)
-{
-    if (!(x >= 0 && x <= max))
-        return -ERANGE;
-    *low = *high = x;
-    return 0;
-}
-
 int ws_gen_stgm_axis(struct ws_gen_stgm *g, const char *axis, double x)
 {
     int same;
     if (!strcmp(axis, "num_tasks") || !strcmp(axis, "num_tasks_2cpu")) {
         g->cpus_min = g->cpus_max = strcmp(axis, "num_tasks") ? 2 : 4;
-        return set_count(x, TASKS_MAX, &g->n_tasks, &same);
+        return ws_axis_count(x, TASKS_MAX, &g->n_tasks, &same);
     }
     if (!strcmp(axis, "num_sm"))
-        return set_count(x, WS_SM_MAX, &g->n_sm, &same);
+        return ws_axis_count(x, WS_SM_MAX, &g->n_sm, &same);
     if (!strcmp(axis, "ratio_gpu"))
-        return set_share(x, 1000, &g->gpu_to_cpu_min, &g->gpu_to_cpu_max);
+        return ws_axis_share(x, 1000, &g->gpu_to_cpu_min, &g->gpu_to_cpu_max);
     if (!strcmp(axis, "num_gpu_segs"))
-        return set_count(x, SEGMENTS_MAX, &g->segments_min, &g->segments_max);
+        return ws_axis_count(x, SEGMENTS_MAX, &g->segments_min, &g->segments_max);
     if (!strcmp(axis, "util"))
-        return set_share(x, 1, &g->util_min, &g->util_max);
+        return ws_axis_share(x, 1, &g->util_min, &g->util_max);
     return -ENOENT;
 }
 

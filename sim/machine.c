@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/heap.h"
 #include "sim/machine.h"
 
 /* As fmin() and fmax() where nothing is NAN, but inlined: these are called several times a turn. */
@@ -121,27 +122,13 @@ static void tell(struct machine *m, enum ws_machine_event_kind kind, const struc
 
 /* ---- releases: a heap by time and task ---- */
 
-static bool sooner(const struct release *a, const struct release *b)
+static bool sooner(const void *arg, const struct release *a, const struct release *b)
 {
+    (void)arg;
     return a->at < b->at || (a->at <= b->at && a->task < b->task);
 }
 
-static void sift(struct release *h, int n, int i)
-{
-    for (;;) {
-        int least = i, l = 2 * i + 1;
-        if (l < n && sooner(&h[l], &h[least]))
-            least = l;
-        if (l + 1 < n && sooner(&h[l + 1], &h[least]))
-            least = l + 1;
-        if (least == i)
-            return;
-        struct release t = h[i];
-        h[i] = h[least];
-        h[least] = t;
-        i = least;
-    }
-}
+WS_HEAP(release_heap, struct release, const void *, sooner)
 
 /* ---- jobs ---- */
 
@@ -246,7 +233,7 @@ static int release_due(struct machine *m, bool *ret_any)
             *r = m->releases[--m->n_releases];
         else /* a tick's clock drifts with periods that are no whole number of ticks */
             r->at = (ticks(m) ? m->now : r->at) + t->period;
-        sift(m->releases, m->n_releases, 0);
+        release_heap_sift(NULL, m->releases, m->n_releases, 0);
     }
     return 0;
 }
@@ -698,8 +685,7 @@ static int init(struct machine *m)
     }
     for (int i = 0; i < s->n_tasks; i++)
         m->releases[m->n_releases++] = (struct release){s->tasks[i].offset, i};
-    for (int i = m->n_releases / 2 - 1; i >= 0; i--)
-        sift(m->releases, m->n_releases, i);
+    release_heap_make(NULL, m->releases, m->n_releases);
     return 0;
 }
 

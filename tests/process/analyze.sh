@@ -3,15 +3,6 @@
 # wattshare analyze and gen: answers in order whatever the number of threads, bad lines said with file, line and field while the
 # others run, and what gen writes analyze reads.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-run() { # run WANTED-STATUS PATTERN ARGUMENTS…: the pattern must be in the output
-    want=$1 pattern=$2
-    shift 2
-    r=0
-    timeout -k 5 60 "$wattshare" "$@" >"$tmp/out" 2>&1 || r=$?
-    [ $r = "$want" ] || { cat "$tmp/out"; fail "$*: status $r, not $want"; }
-    [ -z "$pattern" ] || grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "$*: no '$pattern'"; }
-    ok "$*"
-}
 run 2 "method is missing" analyze
 run 2 'no "frob"' analyze --method frob
 run 0 "tsg_rr_busy_ref .*not a bound" analyze --list

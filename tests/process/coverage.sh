@@ -4,15 +4,7 @@
 # tests/cuda; and that doc/coverage.md is what the ledger says now.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 export ASAN_OPTIONS=detect_leaks=1
-run() { # run WANTED-STATUS PATTERN ARGUMENTS…
-    want=$1 pattern=$2
-    shift 2
-    r=0
-    timeout -k 5 60 "$wattshare" coverage "$@" >"$tmp/out" 2>&1 || r=$?
-    [ $r = "$want" ] || { cat "$tmp/out"; fail "coverage $*: status $r, not $want"; }
-    grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "coverage $*: no '$pattern'"; }
-    ok "coverage $*"
-}
+verb=coverage
 if [ -x "$cuda/nv/coopgroups_static" ]; then
     run 0 '_Z8sum_gridPKiPxi *no *no *no *yes *no *line [0-9]*: %envreg' --rewrites "$cuda/nv/coopgroups_static"
     run 0 '"persistent": *true' --json --rewrites "$cuda/nv/saxpy_static"

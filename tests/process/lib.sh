@@ -33,6 +33,30 @@ ok() {
     echo "ok: $*"
 }
 
+# run WANTED-STATUS PATTERN ARGUMENTS…: wattshare $verb ARGUMENTS (verb is unset: any), at most 60 s; the pattern must be in what it
+# prints ($tmp/out).
+run() {
+    want=$1 pattern=$2
+    shift 2
+    r=0
+    # shellcheck disable=SC2086
+    LD_PRELOAD=${run_preload:-} timeout -k 5 60 "$wattshare" ${verb:-} "$@" >"$tmp/out" 2>&1 || r=$?
+    [ $r = "$want" ] || { cat "$tmp/out"; fail "${verb:-wattshare} $*: status $r, not $want"; }
+    [ -z "$pattern" ] || grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "${verb:-wattshare} $*: no '$pattern'"; }
+    ok "${verb:-wattshare} $*"
+}
+
+# expect STATUS TEXT COMMAND…: the status, and the text (no pattern) in what it prints ($tmp/out).
+expect() {
+    want=$1 text=$2
+    shift 2
+    r=0
+    "$@" >"$tmp/out" 2>&1 || r=$?
+    [ "$r" = "$want" ] || { head -n 5 "$tmp/out"; fail "$*: status $r, not $want"; }
+    grep -qF -e "$text" "$tmp/out" || { head -n 5 "$tmp/out"; fail "$*: no '$text'"; }
+    ok "$*"
+}
+
 # Removes files older tests can't have removed; ends the daemon. The test's own status wins.
 finish() {
     status=$?

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/list.h"
 
 static void test_grow_doubles_and_zeroes(void **state)
@@ -97,6 +98,37 @@ static void test_list(void **state)
     assert_true(ws_list_empty(&head));
 }
 
+static bool larger(const int *n_compared, const int *a, const int *b)
+{
+    assert_int_equal(*n_compared, 7);
+    return *a > *b;
+}
+WS_HEAP(largest, int, const int *, larger)
+
+/* Taken out one after another, the largest first: the order of an insertion sort. */
+static void test_heap(void **state)
+{
+    const int arg = 7;
+    uint32_t seed = 1;
+    for (int n = 0; n <= 40; n++) {
+        int v[40], want[40];
+        for (int i = 0; i < n; i++) {
+            seed = seed * 1664525 + 1013904223;
+            v[i] = (int)(seed >> 27); /* equal ones, too */
+            int k = i;
+            for (; k > 0 && want[k - 1] < v[i]; k--)
+                want[k] = want[k - 1];
+            want[k] = v[i];
+        }
+        largest_make(&arg, v, n);
+        for (int i = 0, left = n; i < n; i++) {
+            assert_int_equal(v[0], want[i]);
+            v[0] = v[--left];
+            largest_sift(&arg, v, left, 0);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +138,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_diags_text_and_cap),
         cmocka_unit_test(test_fold_keeps_errors_and_turns_outcomes),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_heap),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

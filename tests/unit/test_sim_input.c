@@ -16,19 +16,7 @@
 #include "cli/table.h"
 #include "sim/jsonl.h"
 #include "sim/random.h"
-
-/* Reads the first line of @text; the caller deinits. */
-static struct ws_json_line read_one(const char *text)
-{
-    FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-    struct ws_jsonl r;
-    struct ws_json_line l = {0};
-    ws_jsonl_init(&r, f, "in");
-    assert_int_equal(ws_jsonl_next(&r, &l), 0);
-    ws_jsonl_deinit(&r);
-    fclose(f);
-    return l;
-}
+#include "tests/unit/json_text.h"
 
 static void jsonl_says_where(void **state)
 {
@@ -54,7 +42,7 @@ static void jsonl_says_where(void **state)
         {"{\"tasks\": [{\"T\": 1, \"n\": 3, \"s\": 0.1234, \"name\": \"x\"}]}", NULL},
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
-        struct ws_json_line l = read_one(rows[i].text);
+        struct ws_json_line l = json_text(rows[i].text);
         if (!l.bad) {
             struct ws_json_at root = ws_json_root(&l), tasks = ws_json_get(&root, "tasks", false);
             for (size_t k = 0; k < ws_json_length(&tasks, 2); k++) {

@@ -21,6 +21,7 @@
 #include "sim/gen_sbeet.h"
 #include "sim/sbeet_set.h"
 #include "sim/trace.h"
+#include "tests/unit/json_text.h"
 
 static void assert_near(double a, double b, double apart)
 {
@@ -346,27 +347,16 @@ static void gpus_as_text(void **state)
     }
 }
 
-static struct ws_json_line line_of(const char *text)
-{
-    FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-    struct ws_jsonl r;
-    struct ws_json_line l = {0};
-    ws_jsonl_init(&r, f, "in");
-    assert_int_equal(ws_jsonl_next(&r, &l), 0);
-    ws_jsonl_deinit(&r);
-    fclose(f);
-    return l;
-}
-
 static void gpus_as_file(void **state)
 {
     (void)state;
     struct ws_gpus g;
-    struct ws_json_line l = line_of("{\"types\":[{\"name\":\"x\",\"n_sm\":3,\"static_w\":5,\"idle_"
-                                    "w_per_sm\":0.5}],\"gpus\":[{\"type\":"
-                                    "\"x\",\"slots\":4},{\"type\":\"t400\",\"sm_limit\":2}],"
-                                    "\"kernels\":[{\"gpu\":\"x\",\"name\":\"k\","
-                                    "\"wcet_ms\":[3,2,1],\"dyn_w_per_sm\":1}]}");
+    struct ws_json_line l =
+        json_text("{\"types\":[{\"name\":\"x\",\"n_sm\":3,\"static_w\":5,\"idle_"
+                  "w_per_sm\":0.5}],\"gpus\":[{\"type\":"
+                  "\"x\",\"slots\":4},{\"type\":\"t400\",\"sm_limit\":2}],"
+                  "\"kernels\":[{\"gpu\":\"x\",\"name\":\"k\","
+                  "\"wcet_ms\":[3,2,1],\"dyn_w_per_sm\":1}]}");
     struct ws_policy_cost cost;
     assert_int_equal(ws_gpus_read(&g, &l), 0);
     assert_int_equal(g.n_gpus, 2);
@@ -405,7 +395,7 @@ static void gpus_as_file(void **state)
          "each SM count"},
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(bad); i++) {
-        l = line_of(bad[i].text);
+        l = json_text(bad[i].text);
         assert_int_equal(ws_gpus_read(&g, &l), -EINVAL);
         assert_true(l.bad && l.diags.n > 0);
         char *text = ws_diags_text(&l.diags);
@@ -442,7 +432,7 @@ static void bad_sets(void **state)
     char error[160];
     assert_int_equal(ws_gpus_parse(&g, "t400", error, sizeof(error)), 0);
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
-        struct ws_json_line l = line_of(rows[i].text);
+        struct ws_json_line l = json_text(rows[i].text);
         struct ws_sbeet_set s;
         assert_int_equal(ws_sbeet_set_read(&s, &g, false, &l), -EINVAL);
         assert_true(l.bad);

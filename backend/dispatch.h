@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/dispatch.h - between streams, which know in what order one client's work goes, and the policy, which knows which client's
+ * work goes when, where and on which SMs.
+ *
+ * A *segment* (struct ws_gpu_segment; a struct ws_segment is shared memory) is the unit the policy decides on: what a
+ * client gives its GPU from its first launch until it waits with all of it done; or, where the program says so, from
+ * SegmentBegin to SegmentEnd. While a client's segment is not running, the launches at the heads of its streams are held; when it
+ * starts they go to the device with the segment's SM set; when it is preempted they are stopped between two blocks and held again.
+ * With `policy = none` there are no segments and nothing is held.
+ *
+ * Threads: the loop's. */
+#ifndef WS_BACKEND_DISPATCH_H
+#define WS_BACKEND_DISPATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/macros.h"
+
+struct ws_client;
+struct ws_config;
+struct ws_job;
+struct ws_server;
+struct ws_stream;
+struct ws_dispatch;
+
+/* Return: 0; WS_CONFIG_E_INVALID (no such policy, or option: @ret_error); negative. With policy "none": 0 and *ret NULL. */
+WS_MUST_CHECK int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *ret_error,
+                                  size_t error_bytes);
+struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d); /* NULL ok; clients are gone */
+/* Another policy from now on, for what waits too. @options: "name=value" strings, NULL at the end.
+ * Return: 0, or as ws_dispatch_new() with everything as it was. */
+WS_MUST_CHECK int ws_dispatch_set_policy(struct ws_server *s, const char *name,
+                                         const char *const *options, char *ret_error,
+                                         size_t error_bytes);
+
+/* The launch (or, where the task's copies count, copy) at the head of @s may go now; if so it has its SM set and @s its GPU. Else @s
+ * is listed and will be woken. */
+bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j);
+/* An operation of the client's has ended on its device (or was stopped there). */
+void ws_dispatch_op_ended(struct ws_job *j);
+/* The client waits, and all it has given before is done. */
+void ws_dispatch_waits(struct ws_client *c);
+/* It is being dropped: its segment ends here. */
+void ws_dispatch_forget(struct ws_client *c);
+/* A device was migrated, GPUs came or went, the client's task changed. */
+void ws_dispatch_changed(struct ws_server *s);
+
+/* The program's own words (wattshare.h). @deadline_ns: after its begin; 0: the task's. Return: false: it has one open already. */
+bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns);
+bool ws_dispatch_segment_end(struct ws_client *c); /* false: none is open */
+
+/* What was considered, predicted and chosen for segment @id (0: the newest), as text with a line for each decision. Return: a
+ * malloc'ed text, or NULL: not known (any more), or out of memory. */
+char *ws_dispatch_explain(struct ws_server *s, uint64_t id);
+/* Rings due alarms; called each turn. */
+void ws_dispatch_turn(struct ws_server *s);
+
+#endif
