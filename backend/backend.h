@@ -17,6 +17,7 @@
 #include "backend/rewrite.h"
 #include "backend/cache.h"
 #include "backend/config.h"
+#include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
 #include "backend/server.h"
@@ -66,14 +67,15 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    uint8_t bulk;                 /* Ws__Copy__Bulk */
-    uint32_t chunk;               /* STAGED_*: index of the chunk */
-    struct ws_segment *segment;   /* STAGED_* : reference */
-    struct ws_record *record;     /* RECORD, WAIT, SYNC on an event: reference */
-    struct ws_join *join;         /* MARK */
-    struct ws_gate *gate;         /* GATE: owned */
-    const char *kernel_name;      /* OP: of a launch; while its module is loaded */
-    struct ws_relaunch *relaunch; /* OP: a launch carried out in parts; owned */
+    uint8_t bulk;                        /* Ws__Copy__Bulk */
+    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    struct ws_segment *segment;          /* STAGED_* : reference */
+    struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
+    struct ws_join *join;                /* MARK */
+    struct ws_gate *gate;                /* GATE: owned */
+    const char *kernel_name;             /* OP: of a launch; while its module is loaded */
+    const struct ws_learn_kernel *learn; /* …the same; NULL: nothing is learned from it */
+    struct ws_relaunch *relaunch;        /* OP: a launch carried out in parts; owned */
     struct {
         uint64_t va, value;
         uint8_t bytes, compare;
@@ -275,7 +277,8 @@ struct ws_client {
     bool dropped;
     bool local;
     uint32_t pid, uid;
-    int srcfd; /* the daemon's end of its connection; -1 unknown */
+    uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
+    int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
     uint64_t start_ns; /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
@@ -359,6 +362,7 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
     struct ws_object *shared_memory;
@@ -536,6 +540,8 @@ Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, b
 Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, bool *ret_queued);
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
+/* Learns from a launch that has ended; j->learn is set. */
+void ws_launch_learn(const struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 

@@ -232,6 +232,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     c->local = h->local && info.ipc && s->side_fd >= 0;
     clean_copy(c->exe, sizeof c->exe, h->exe[0] ? h->exe : h->comm);
     clean_copy(c->task, sizeof c->task, h->task);
+    c->sm_limit = h->sms;
     c->id = ++s->next_client;
     HASH_ADD_KEYPTR(hh, s->by_peer, &c->peer, peer_key_bytes(&c->peer), c);
     ws_list_append(&s->clients, &c->node);

@@ -37,6 +37,7 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->join = NULL;
     j->gate = NULL;
     j->relaunch = NULL;
+    j->learn = NULL;
     j->buffer = NULL;
     return j;
 }

@@ -94,6 +94,7 @@ void ws_device_submit(struct ws_device *d, struct ws_op *op)
     op->text[0] = 0;
     op->start_ns = op->end_ns = op->ready_ns;
     op->energy_uj = op->n_thread_insns = 0;
+    op->counts = (struct ws_op_counts){0};
     op->next = NULL;
     op->priv = NULL;
     op->preempted = false;

@@ -75,8 +75,11 @@ WS_MUST_CHECK int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t 
 WS_MUST_CHECK int ws_space_unmap(struct ws_space *s, uint64_t va);
 
 /* A space that holds what all of @members hold at the moment of each access, for one launch of several clients. Nothing is mapped
- * in it itself; kernels that use malloc() can't run in it. The members must outlive it.
- * Return: 0, -EEXIST (two of them hold the same address), -EINVAL (n not 1…16), -ENOMEM. */
+ * in it itself; kernels that use malloc() can't run in it. The members must outlive it; one may stand there twice. Where two members
+ * come to hold one address later, the older mapping is the one that is seen: a fence keeps each client to its own.
+ * Return: 0, -EEXIST (two of them hold the same address), -EINVAL (n not 1…WS_SPACE_JOIN_MAX, or a joint space among them),
+ * -ENOMEM. */
+enum { WS_SPACE_JOIN_MAX = 32 };
 WS_MUST_CHECK int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32_t n);
 
 /* ---- physical memory: made by a device, mapped into any number of spaces at any number of places ---- */
@@ -120,6 +123,14 @@ struct ws_device;
 struct ws_progress;  /* how far a launch had come when it was preempted */
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
+
+/* What a launch executed, all its blocks together, in warp instructions. All 0 where the device can't count. */
+struct ws_op_counts {
+    uint64_t n_warp_insns;      /* all */
+    uint64_t n_global_accesses; /* of them: to global, generic and local memory */
+    uint64_t n_sectors;         /* 32-byte sectors that these asked for */
+    uint64_t n_barriers;        /* as counted by each warp that came to one */
+};
 
 /* Bytes from one row to the next, and from one slice of rows to the next. */
 struct ws_pitches {
@@ -167,6 +178,7 @@ struct ws_op {
         energy_uj; /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
                                       what earlier ones of the space turned out to share with others (device/soft/timing.c) */
     uint64_t n_thread_insns; /* executed (launch) */
+    struct ws_op_counts counts;
     bool
         preempted; /* error is OK, but blocks are left: see launch.progress. Times and energy are of this part alone */
     /* the device's own while it knows the op */

@@ -65,7 +65,8 @@ struct ws_run {
     struct ws_grid grid;
     /* under the scheduler's lock, once there is a tenant */
     uint64_t n_blocks, n_dealt, n_live;
-    uint64_t n_ended, n_warp_insns; /* of ended blocks */
+    uint64_t n_ended;           /* blocks */
+    struct ws_op_counts counts; /* of ended blocks */
     bool coop, aborted;
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
     struct ws_blockrun *spare[SPARE_MAX];
@@ -271,8 +272,9 @@ static void run_finish(struct ws_run *r)
         memcpy(op->text, r->grid.text, sizeof op->text);
     op->text[sizeof op->text - 1] = 0;
     op->n_thread_insns = r->n_thread_insns;
+    op->counts = r->counts;
     if (r->n_ended) {
-        uint64_t mean = r->n_warp_insns / r->n_ended, old = r->stats->block_insns;
+        uint64_t mean = r->counts.n_warp_insns / r->n_ended, old = r->stats->block_insns;
         mean = old ? (3 * old + mean) / 4 : mean;
         r->stats->block_insns = (uint32_t)WS_MIN(WS_MAX(mean, 1), UINT32_MAX);
     }
@@ -322,7 +324,10 @@ static void cost_add(struct ws_run *r, const struct ws_block *b)
     sum->bytes += c.bytes;
     r->n_ended++;
     for (int i = 0; i < _WS_WORK_N; i++)
-        r->n_warp_insns += b->work.n_warp_insns[i];
+        r->counts.n_warp_insns += b->work.n_warp_insns[i];
+    r->counts.n_global_accesses += b->work.n_global_loads + b->work.n_global_stores;
+    r->counts.n_sectors += b->work.n_load_sectors + b->work.n_store_sectors;
+    r->counts.n_barriers += b->work.n_barriers;
 }
 
 /* ---- dealing; the scheduler's lock is held ---- */
@@ -424,7 +429,7 @@ static struct ws_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct 
 /* How many new blocks of @r make a turn. */
 static uint32_t batch_of(const struct ws_sched *s, const struct ws_run *r)
 {
-    uint64_t mean = r->n_ended ? r->n_warp_insns / r->n_ended : r->stats->block_insns;
+    uint64_t mean = r->n_ended ? r->counts.n_warp_insns / r->n_ended : r->stats->block_insns;
     uint64_t n = mean ? TURN_INSNS / WS_MAX(mean, 1) : 1, left = r->n_blocks - r->n_dealt;
     n = WS_MIN(n, (left + s->n_threads - 1) / s->n_threads);
     return (uint32_t)WS_MIN(WS_MAX(n, 1), WS_TURN_BLOCKS_MAX);
