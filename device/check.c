@@ -30,13 +30,14 @@ static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t b
         struct ws_device *device;
         if (!ws_space_resolve(op->space, at, &host, &n, &flags, &device)) {
             ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                         "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", what,
-                         (unsigned long long)at, (unsigned long long)va, (unsigned long long)bytes);
+                          "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", what,
+                          (unsigned long long)at, (unsigned long long)va,
+                          (unsigned long long)bytes);
             return false;
         }
         if (write && flags & WS_MAP_READONLY) {
             ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is read-only", what,
-                         (unsigned long long)at);
+                          (unsigned long long)at);
             return false;
         }
         if (first)
@@ -86,11 +87,11 @@ static bool box_mapped(struct ws_op *op, const char *what, const struct box *b, 
     uint64_t reach;
     if (!box_reach(b, &reach)) {
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                     "%s: %llu x %llu rows of %llu bytes do not fit a pitch of %llu and slices of "
-                     "%llu, or the address space",
-                     what, (unsigned long long)b->depth, (unsigned long long)b->height,
-                     (unsigned long long)b->width, (unsigned long long)b->pitch.row,
-                     (unsigned long long)b->pitch.slice);
+                      "%s: %llu x %llu rows of %llu bytes do not fit a pitch of %llu and slices of "
+                      "%llu, or the address space",
+                      what, (unsigned long long)b->depth, (unsigned long long)b->height,
+                      (unsigned long long)b->width, (unsigned long long)b->pitch.row,
+                      (unsigned long long)b->pitch.slice);
         return false;
     }
     if (range_ok(op, what, b->va, reach, write, ret_device))
@@ -107,7 +108,8 @@ static bool box_mapped(struct ws_op *op, const char *what, const struct box *b, 
     return true;
 }
 
-bool ws_check_copy(struct ws_op *op, struct ws_device **ret_dst, struct ws_device **ret_src, uint64_t *ret_bytes)
+bool ws_check_copy(struct ws_op *op, struct ws_device **ret_dst, struct ws_device **ret_src,
+                   uint64_t *ret_bytes)
 {
     struct box dst = {.va = op->copy.dst_va,
                       .width = op->copy.bytes,
@@ -127,7 +129,7 @@ bool ws_check_copy(struct ws_op *op, struct ws_device **ret_dst, struct ws_devic
         return false;
     if (!*ret_bytes)
         return true;
- return (op->copy.dst_host || box_mapped(op, "copy to", &dst, true, ret_dst)) &&
+    return (op->copy.dst_host || box_mapped(op, "copy to", &dst, true, ret_dst)) &&
            (op->copy.src_host || box_mapped(op, "copy from", &src, false, ret_src));
 }
 
@@ -147,7 +149,8 @@ bool ws_check_fill(struct ws_op *op, uint64_t *ret_bytes)
     }
     if (unit != 1 && unit != 2 && unit != 4) {
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                     "fill: values of %llu bytes; 1, 2 or 4 is possible", (unsigned long long)unit);
+                      "fill: values of %llu bytes; 1, 2 or 4 is possible",
+                      (unsigned long long)unit);
         return false;
     }
     if (!b.width || !b.height)

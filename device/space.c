@@ -415,11 +415,8 @@ static void host_unmapped(void *arg, uint8_t *host, uint64_t bytes)
 int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
     const struct ws_host_hook *hook = LOAD(host_hook);
-    struct ws_mapping m = {.va = va,
-                           .bytes = bytes,
-                           .host = host,
-                           .readers = WS_ACCESS_ALL,
-                           .writers = WS_ACCESS_ALL};
+    struct ws_mapping m = {
+        .va = va, .bytes = bytes, .host = host, .readers = WS_ACCESS_ALL, .writers = WS_ACCESS_ALL};
     if (!hook)
         return ws_space_map(s, &m, NULL, NULL);
     struct host_place *p = ws_alloc(sizeof *p);

@@ -60,7 +60,7 @@ struct bake {
     struct {
         uint64_t value;
         int32_t reg;
-    } *made; /* of this function */
+    } * made; /* of this function */
     size_t n_made, cap_made;
     struct ws_ptx_reg *regs;
     size_t n_regs, cap_regs;
@@ -136,8 +136,11 @@ static int prologue(struct bake *b)
     for (size_t k = 0; k < n; k++) {
         o[2 * k] = (struct ws_ptx_operand){
             .kind = WS_OPD_REG, .reg = b->made[k].reg, .sym = -1, .label = -1};
-        o[2 * k + 1] = (struct ws_ptx_operand){
-            .kind = WS_OPD_IMM, .reg = -1, .sym = -1, .label = -1, .imm = (int64_t)b->made[k].value};
+        o[2 * k + 1] = (struct ws_ptx_operand){.kind = WS_OPD_IMM,
+                                               .reg = -1,
+                                               .sym = -1,
+                                               .label = -1,
+                                               .imm = (int64_t)b->made[k].value};
         insns[k] = (struct ws_ptx_insn){.op = WS_OP_MOV,
                                         .n_types = 1,
                                         .types = {WS_T_U64},
@@ -309,8 +312,8 @@ static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, b
         if (to < m->n_funcs && !has_body(m, to) && !driver_has(m->funcs[to].name)) {
             char text[256];
             *ret_empty = true;
-            int n = snprintf(text, sizeof text, "unresolved external function %s",
-                             m->funcs[to].name);
+            int n =
+                snprintf(text, sizeof text, "unresolved external function %s", m->funcs[to].name);
             const char *copy =
                 ws_arena_strndup(&m->arena, text, (size_t)WS_MIN(n, (int)sizeof text - 1));
             return copy ? copy : "unresolved external function";

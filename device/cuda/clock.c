@@ -106,8 +106,8 @@ static void sample(struct ws_cuda *d)
         d->energy_uj += (mj - d->counter_mj) * 1000;
         d->counter_mj = mj;
         if (mj > d->window_mj && now - d->window_ns >= WINDOW_NS) {
-            d->power_mw = (uint64_t)((double)(mj - d->window_mj) * 1e9 /
-                                     (double)(now - d->window_ns));
+            d->power_mw =
+                (uint64_t)((double)(mj - d->window_mj) * 1e9 / (double)(now - d->window_ns));
             d->window_mj = mj;
             d->window_ns = now;
         }

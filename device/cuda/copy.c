@@ -49,8 +49,8 @@ static bool locate(const struct side *s, uint64_t offset, uint64_t bytes, struct
     /* Mappings of GPUs that adjoin are one range for the driver. */
     while (device && done < bytes) {
         done += WS_MIN(n, bytes - done);
-        if (done == bytes || !ws_space_resolve(s->op->space, ret->va + done, &host, &n, &flags,
-                                               &device))
+        if (done == bytes ||
+            !ws_space_resolve(s->op->space, ret->va + done, &host, &n, &flags, &device))
             break;
     }
     ret->bytes = done;
@@ -249,8 +249,8 @@ enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool m
     struct ws_op *op = r->op;
     struct ws_device *to, *from;
     uint64_t bytes;
-    bool ok = op->kind == WS_OPK_COPY ? ws_check_copy(op, &to, &from, &bytes)
-                                      : ws_check_fill(op, &bytes);
+    bool ok =
+        op->kind == WS_OPK_COPY ? ws_check_copy(op, &to, &from, &bytes) : ws_check_fill(op, &bytes);
     if (!ok || !bytes)
         return WS_CUDA_DONE;
     r->n_sms = 0;

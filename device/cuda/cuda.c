@@ -210,8 +210,7 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     pthread_mutex_init(&d->clock_lock, NULL);
     pthread_mutex_init(&d->run_lock, NULL);
     pthread_mutex_init(&d->energy_lock, NULL);
-    int r = ordinal < 0 ? WS_CUDA_E_MISSING
-                        : ws_cu_open(&d->cu, d->options.driver_library, diags);
+    int r = ordinal < 0 ? WS_CUDA_E_MISSING : ws_cu_open(&d->cu, d->options.driver_library, diags);
     d->capabilities.cuda_version = d->cu.version;
     if (!r)
         r = open_context(d, diags);

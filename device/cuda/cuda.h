@@ -12,7 +12,8 @@ struct ws_cuda_options {
     const char *driver_library; /* NULL: libcuda.so.1 */
     const char *nvml_library;   /* NULL: libnvidia-ml.so.1 */
     uint32_t max_running;       /* operations on the GPU at once; 0: 64 */
-    uint64_t spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
+    uint64_t
+        spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
 };
 
 enum { WS_CUDA_MAX_CAPABILITIES = 16 };
@@ -22,8 +23,8 @@ struct ws_cuda_capability {
     char how[144]; /* how, or why not */
 };
 struct ws_cuda_capabilities {
-    int cuda_version;       /* of the driver: 13000 */
-    char driver[80];        /* "580.159", or "" */
+    int cuda_version; /* of the driver: 13000 */
+    char driver[80];  /* "580.159", or "" */
     char product[64];
     uint32_t n;
     struct ws_cuda_capability v[WS_CUDA_MAX_CAPABILITIES];

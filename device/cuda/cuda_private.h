@@ -82,12 +82,14 @@ struct ws_dmodule { /* begins with its info */
     char *text; /* as printed; parsed again where a form of it is made */
     size_t text_len;
     struct ws_kernel_info *kernels;
-    char **why;       /* [n_kernels]: backing of info.unsupported, or NULL */
-    uint32_t *func;   /* [n_kernels]: index among ptx->funcs */
-    bool uses_vars;   /* code names variables in memory: each instance is compiled for its addresses */
+    char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
+    uint32_t *func; /* [n_kernels]: index among ptx->funcs */
+    bool
+        uses_vars; /* code names variables in memory: each instance is compiled for its addresses */
     uint32_t n_function_refs;
     pthread_mutex_t lock;
-    struct ws_cuda_image *images; /* of instances without variables of their own: [kept to SMs or not] by device */
+    struct ws_cuda_image
+        *images; /* of instances without variables of their own: [kept to SMs or not] by device */
     struct ws_cuda_image *sm_images;
 };
 struct ws_dinstance {
@@ -138,8 +140,8 @@ struct ws_cuda {
     pthread_cond_t waiter_wake, starter_wake;
     pthread_t waiter, starter;
     bool waiter_on, starter_on, stop;
-    struct ws_list waiting;  /* for a lane */
-    struct ws_list blocking; /* for the starter */
+    struct ws_list waiting;        /* for a lane */
+    struct ws_list blocking;       /* for the starter */
     struct ws_list running, ended; /* the waiter's: on the GPU; to be reported */
     struct ws_cuda_lane *free_lanes, **lanes;
     uint32_t n_lanes;

@@ -80,9 +80,8 @@ int ws_cu_open(struct ws_cu *ret, const char *library, struct ws_diags *diags)
         ws_diags_add(diags, library, 0, 0, "the driver does not start: %s",
                      ws_cu_result_name(r, text, sizeof text));
     } else if (cu.version < WS_CU_VERSION) {
-        ws_diags_add(diags, library, 0, 0,
-                     "the driver is for CUDA %d.%d; 12.4 or newer is needed", cu.version / 1000,
-                     cu.version % 1000 / 10);
+        ws_diags_add(diags, library, 0, 0, "the driver is for CUDA %d.%d; 12.4 or newer is needed",
+                     cu.version / 1000, cu.version % 1000 / 10);
         r = WS_CU_NOT_SUPPORTED;
     }
     if (r != WS_CU_SUCCESS) {

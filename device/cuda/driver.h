@@ -195,7 +195,7 @@ struct ws_cu_launch_config {
     X(cuDevicePrimaryCtxReset, 1, (ws_cu_device d))                                                \
     X(cuCtxSetCurrent, 1, (ws_cu_ctx ctx))                                                         \
     X(cuCtxGetStreamPriorityRange, 1, (int *least, int *greatest))                                 \
-    X(cuMemGetInfo, 1, (size_t * free, size_t *total))                                             \
+    X(cuMemGetInfo, 1, (size_t * free, size_t * total))                                            \
     X(cuMemGetAllocationGranularity, 1,                                                            \
       (size_t * bytes, const struct ws_cu_alloc_prop *prop, int option))                           \
     X(cuMemAddressReserve, 1,                                                                      \
@@ -226,18 +226,17 @@ struct ws_cu_launch_config {
     X(cuMemsetD2D8Async, 1,                                                                        \
       (ws_cu_ptr va, size_t pitch, unsigned char v, size_t width, size_t height, ws_cu_stream s))  \
     X(cuMemsetD2D16Async, 1,                                                                       \
-      (ws_cu_ptr va, size_t pitch, unsigned short v, size_t width, size_t height,                  \
-       ws_cu_stream s))                                                                            \
+      (ws_cu_ptr va, size_t pitch, unsigned short v, size_t width, size_t height, ws_cu_stream s)) \
     X(cuMemsetD2D32Async, 1,                                                                       \
       (ws_cu_ptr va, size_t pitch, unsigned v, size_t width, size_t height, ws_cu_stream s))       \
     X(cuModuleLoadDataEx, 1,                                                                       \
       (ws_cu_module * m, const void *image, unsigned n, int *options, void **values))              \
     X(cuModuleUnload, 1, (ws_cu_module m))                                                         \
     X(cuModuleGetFunction, 1, (ws_cu_function * f, ws_cu_module m, const char *name))              \
-    X(cuModuleGetGlobal, 1, (ws_cu_ptr * va, size_t *bytes, ws_cu_module m, const char *name))     \
+    X(cuModuleGetGlobal, 1, (ws_cu_ptr * va, size_t * bytes, ws_cu_module m, const char *name))    \
     X(cuFuncGetAttribute, 1, (int *value, int attribute, ws_cu_function f))                        \
     X(cuFuncSetAttribute, 1, (ws_cu_function f, int attribute, int value))                         \
-    X(cuFuncGetParamInfo, 0, (ws_cu_function f, size_t index, size_t *offset, size_t *bytes))      \
+    X(cuFuncGetParamInfo, 0, (ws_cu_function f, size_t index, size_t * offset, size_t * bytes))    \
     X(cuLaunchKernelEx, 1,                                                                         \
       (const struct ws_cu_launch_config *c, ws_cu_function f, void **params, void **extra))        \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 1,                                              \

@@ -56,8 +56,8 @@ static bool check(struct ws_cuda *d, struct ws_op *op)
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "%s: the module belongs to another address space or GPU", k->name);
     else if (op->launch.sms.n > spec->n_sms)
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                      "%s: the set of SMs does not fit a GPU of %u SMs", k->name, spec->n_sms);
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs",
+                      k->name, spec->n_sms);
     for (unsigned sm = spec->n_sms; !op->error && op->launch.sms.n && sm < WS_SM_MAX; sm++)
         if (ws_sm_set_has(&op->launch.sms, sm))
             ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
@@ -152,8 +152,8 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
     struct ws_cuda_lane *l = r->lane;
     uint32_t left = r->ctl.total - WS_MIN(l->control->ticket, r->ctl.total);
     uint32_t grid[3] = {r->workers ? WS_MIN(left, r->workers) : left, 1, 1};
-    ws_cu_result e = WS_CU(d, cuMemcpyHtoDAsync, l->control_va, l->control, sizeof *l->control,
-                           l->stream);
+    ws_cu_result e =
+        WS_CU(d, cuMemcpyHtoDAsync, l->control_va, l->control, sizeof *l->control, l->stream);
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, l->begin, l->stream);
     if (e == WS_CU_SUCCESS)

@@ -49,7 +49,7 @@ struct memory { /* what ws_backing.arg is */
 static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reserved {
     uint64_t va, bytes;
-} *reserved;
+} * reserved;
 static size_t n_reserved, cap_reserved;
 static struct ws_cuda *devices[WS_ACCESS_DEVICES]; /* open ones, by index */
 static unsigned n_open;
@@ -129,10 +129,10 @@ static ws_cu_result allow(struct ws_cuda *d, uint64_t va, uint64_t bytes, uint32
         const struct ws_cuda *who = i == d->base.index ? d : devices[i];
         bool own = i == d->base.index; /* copies are the daemon's, whatever kernels may do */
         if (who && (own || readers >> i & 1))
-            a[n++] = (struct ws_cu_access){
-                {WS_CU_MEM_LOCATION_TYPE_DEVICE, who->device},
-                writers >> i & 1 || own ? WS_CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                        : WS_CU_MEM_ACCESS_FLAGS_PROT_READ};
+            a[n++] = (struct ws_cu_access){{WS_CU_MEM_LOCATION_TYPE_DEVICE, who->device},
+                                           writers >> i & 1 || own
+                                               ? WS_CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                               : WS_CU_MEM_ACCESS_FLAGS_PROT_READ};
     }
     return WS_CU(d, cuMemSetAccess, va, bytes, a, n);
 }
@@ -240,9 +240,8 @@ int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *
     struct memory *m = ws_alloc(sizeof *m);
     if (!m)
         return ws_raise(-ENOMEM);
-    *m = (struct memory){.device = d,
-                         .bytes = bytes,
-                         .whole_bytes = bytes & ~(WS_CUDA_GRANULE_BYTES - 1)};
+    *m = (struct memory){
+        .device = d, .bytes = bytes, .whole_bytes = bytes & ~(WS_CUDA_GRANULE_BYTES - 1)};
     uint64_t used = d->memory_used += bytes;
     ws_cu_result r = used > d->memory_limit || d->lost ? WS_CU_OUT_OF_MEMORY : ws_cuda_enter(d);
     if (r == WS_CU_SUCCESS && m->whole_bytes)
@@ -330,8 +329,7 @@ void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes)
     struct ws_cuda *d = ws_cuda_of(dev);
     struct ws_cuda_region *g = d->can_register ? ws_alloc(sizeof *g) : NULL;
     if (!g || d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ||
-        WS_CU(d, cuMemHostRegister, host, bytes, WS_CU_MEMHOSTREGISTER_PORTABLE) !=
-            WS_CU_SUCCESS) {
+        WS_CU(d, cuMemHostRegister, host, bytes, WS_CU_MEMHOSTREGISTER_PORTABLE) != WS_CU_SUCCESS) {
         free(g); /* copies go by the driver's staging then */
         return;
     }
@@ -432,8 +430,8 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
     struct ws_cu_alloc_prop p = {.type = WS_CU_MEM_ALLOCATION_TYPE_PINNED,
                                  .location = {WS_CU_MEM_LOCATION_TYPE_DEVICE, d->device}};
     size_t granule = 0, free_bytes = 0, total = 0;
-    ws_cu_result r = WS_CU(d, cuMemGetAllocationGranularity, &granule, &p,
-                           WS_CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    ws_cu_result r =
+        WS_CU(d, cuMemGetAllocationGranularity, &granule, &p, WS_CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuMemGetInfo, &free_bytes, &total);
     if (r == WS_CU_SUCCESS)

@@ -92,8 +92,8 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
         for (size_t n = 0; n < WS_ARRAY_SIZE(kinds) && !why[m->func[k]] && !i->kinds[k]; n++) {
             char text[160];
             uint32_t unused;
-            int r = ws_ptx_rewrite_refused(ptx, m->func[k], kinds[n], &i->flat[k], text,
-                                           sizeof text);
+            int r =
+                ws_ptx_rewrite_refused(ptx, m->func[k], kinds[n], &i->flat[k], text, sizeof text);
             if (!r)
                 r = ws_ptx_rewrite(ptx, m->func[k], kinds[n], &unused);
             if (r < 0)
@@ -114,8 +114,7 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, struct ws_cuda_im
         if (asprintf(&name, "%s%s%s", m->kernels[k].name, sms ? "$" : "",
                      sms ? ws_ptx_rewrite_name((enum ws_ptx_rewrite)i->kinds[k]) : "") < 0)
             return WS_CU_OUT_OF_MEMORY;
-        ws_cu_result r =
-            WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module, name);
+        ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module, name);
         free(name);
         if (r != WS_CU_SUCCESS)
             return r;
@@ -178,8 +177,7 @@ static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda 
     char text[64];
     struct ws_diags diags = WS_DIAGS_NULL;
     const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)1, sizeof *why);
-    struct ws_cuda_image *i =
-        why ? compile(m, d, var_va, sms, why, NULL, &diags, &r) : NULL;
+    struct ws_cuda_image *i = why ? compile(m, d, var_va, sms, why, NULL, &diags, &r) : NULL;
     if (!i && why)
         ws_log(WS_ERROR, "cuda: gpu=%u a module was not compiled again: %s", d->base.index,
                diags.n ? diags.v[diags.n - 1].text : ws_cu_result_name(r, text, sizeof text));
@@ -524,8 +522,8 @@ struct ws_cuda_image *ws_cuda_sm_image(struct ws_dinstance *i, bool may_compile)
     struct ws_dmodule *m = i->module;
     pthread_mutex_lock(&m->lock);
     if (!i->sm_image && !i->sm_failed && may_compile) {
-        i->sm_image =
-            i->own ? compile_again(m, i->device, i->var_va, true) : shared_image(m, i->device, true);
+        i->sm_image = i->own ? compile_again(m, i->device, i->var_va, true)
+                             : shared_image(m, i->device, true);
         i->sm_failed = !i->sm_image;
     }
     struct ws_cuda_image *image = i->sm_image;

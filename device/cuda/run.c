@@ -47,8 +47,7 @@ static ws_cu_result lane_new(struct ws_cuda *d, struct ws_cuda_lane **ret)
     void *p = NULL;
     if (!l)
         return WS_CU_OUT_OF_MEMORY;
-    ws_cu_result r =
-        WS_CU(d, cuStreamCreateWithPriority, &l->stream, WS_CU_STREAM_NON_BLOCKING, 0);
+    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &l->stream, WS_CU_STREAM_NON_BLOCKING, 0);
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &l->begin, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
@@ -115,7 +114,8 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
         else
             d->n_copies++;
         e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
-        if (e != WS_CU_SUCCESS) { /* without its event: wait here, so that nothing of it is left behind */
+        if (e !=
+            WS_CU_SUCCESS) { /* without its event: wait here, so that nothing of it is left behind */
             (void)WS_CU(d, cuStreamSynchronize, r->lane->stream);
             if (!op->error)
                 ws_cuda_fail(d, op, e, "cuEventRecord");
@@ -286,8 +286,8 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
             name_suspects(d);
         pthread_mutex_unlock(&d->run_lock);
         bool suspect = r->op->kind == WS_OPK_LAUNCH;
-        ws_check_fail(r->op, suspect ? ws_cuda_error(e) : WS_DEV_E_LAUNCH_FAILURE,
-                      "%.150s", d->lost ? d->lost_text : "cuEventQuery failed");
+        ws_check_fail(r->op, suspect ? ws_cuda_error(e) : WS_DEV_E_LAUNCH_FAILURE, "%.150s",
+                      d->lost ? d->lost_text : "cuEventQuery failed");
     }
     if (e != WS_CU_SUCCESS)
         return;
@@ -431,9 +431,8 @@ int ws_cuda_run_open(struct ws_cuda *d)
         return ws_raise(-ENOMEM);
     if (WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
-    if (d->cu.cuStreamWriteValue32 &&
-        WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream, WS_CU_STREAM_NON_BLOCKING,
-              greatest) != WS_CU_SUCCESS)
+    if (d->cu.cuStreamWriteValue32 && WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream,
+                                            WS_CU_STREAM_NON_BLOCKING, greatest) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
     ws_cuda_say(d, "stop between blocks", d->flag_stream != NULL, "%s",
                 d->flag_stream ? "of kernels rewritten to take their blocks from a counter"

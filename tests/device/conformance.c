@@ -69,13 +69,11 @@ static void check_filled(int c, uint64_t va, uint64_t bytes, uint8_t with)
 
 static void fill(int c, uint64_t va, uint64_t bytes, uint8_t with)
 {
-    struct suite_op o = {.op = {.kind = WS_OPK_FILL,
-                                .space = S.space[c],
-                                .fill = {.va = va,
-                                         .width_bytes = bytes,
-                                         .height = 1,
-                                         .value = with,
-                                         .value_bytes = 1}}};
+    struct suite_op o = {
+        .op = {.kind = WS_OPK_FILL,
+               .space = S.space[c],
+               .fill = {
+                   .va = va, .width_bytes = bytes, .height = 1, .value = with, .value_bytes = 1}}};
     suite_run(&S, &o, WS_DEV_OK);
 }
 
@@ -223,7 +221,8 @@ static void test_copies_of_all_sizes(void **state)
     uint8_t *p = random_bytes(BYTES), *q = malloc(BYTES), *ref = calloc(1, BYTES);
     uint8_t *ref_b = calloc(1, BYTES);
     for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
-        uint32_t n = sizes[k], at = random_u32() % (BYTES - n + 1), to = random_u32() % (BYTES - n + 1);
+        uint32_t n = sizes[k], at = random_u32() % (BYTES - n + 1),
+                 to = random_u32() % (BYTES - n + 1);
         suite_put(&S, 0, a + at, p + to, n);
         memcpy(ref + at, p + to, n);
         struct suite_op o = {.op = {.kind = WS_OPK_COPY,
@@ -354,7 +353,8 @@ static void test_fills(void **state)
     uint8_t *ref = calloc(1, BYTES), *q = malloc(BYTES);
     for (int k = 0; k < 40; k++) {
         uint32_t unit = 1u << k % 3, value = random_u32() * 9, rows = 1 + k % 5;
-        uint64_t width = (1 + random_u32() % 900) * unit, pitch = width + unit * (random_u32() % 50);
+        uint64_t width = (1 + random_u32() % 900) * unit,
+                 pitch = width + unit * (random_u32() % 50);
         uint64_t at = random_u32() % 1000 * unit;
         struct suite_op o = {.op = {.kind = WS_OPK_FILL,
                                     .space = S.space[0],
@@ -702,12 +702,13 @@ static void test_many_at_once(void **state)
     uint64_t p[2] = {suite_alloc(&S, 0, N * 4), suite_alloc(&S, 1, N * 4)};
     for (int k = 0; k < N; k++) {
         in[k] = random_u32();
-        o[k] = k % 4 == 3 ? suite_launch(&S, k % 2, K_COUNT, 1, 32, 0, 0, 0, 0)
-                          : (struct suite_op){.op = {.kind = WS_OPK_COPY,
-                                                     .space = S.space[k % 2],
-                                                     .copy = {.dst_va = p[k % 2] + k * 4,
-                                                              .src_host = &in[k],
-                                                              .bytes = 4}}};
+        o[k] =
+            k % 4 == 3
+                ? suite_launch(&S, k % 2, K_COUNT, 1, 32, 0, 0, 0, 0)
+                : (struct suite_op){
+                      .op = {.kind = WS_OPK_COPY,
+                             .space = S.space[k % 2],
+                             .copy = {.dst_va = p[k % 2] + k * 4, .src_host = &in[k], .bytes = 4}}};
         suite_submit(&S, &o[k]);
     }
     for (int k = 0; k < N; k++) {

@@ -177,8 +177,7 @@ static int client_new(struct suite *s, int c)
     if (!r)
         r = ws_device_mem_alloc(s->device, s->space[c], block, 8192);
     if (!r)
-        r = ws_device_instance_new(s->device, s->module, s->space[c], s->vars[c],
-                                   &s->instance[c]);
+        r = ws_device_instance_new(s->device, s->module, s->space[c], s->vars[c], &s->instance[c]);
     return r;
 }
 

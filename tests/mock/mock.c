@@ -210,9 +210,10 @@ static void read_environment(void)
 
 static bool is_sticky(int code)
 {
-    return code == WS_CU_ILLEGAL_ADDRESS || (code >= WS_CU_CONTEXT_IS_DESTROYED && code < 720 &&
-                                             code != WS_CU_HOST_MEMORY_ALREADY_REGISTERED &&
-                                             code != WS_CU_HOST_MEMORY_NOT_REGISTERED) ||
+    return code == WS_CU_ILLEGAL_ADDRESS ||
+           (code >= WS_CU_CONTEXT_IS_DESTROYED && code < 720 &&
+            code != WS_CU_HOST_MEMORY_ALREADY_REGISTERED &&
+            code != WS_CU_HOST_MEMORY_NOT_REGISTERED) ||
            code == WS_CU_LAUNCH_TIMEOUT || code == WS_CU_ECC_UNCORRECTABLE;
 }
 

@@ -726,8 +726,7 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
         return WS_CU_INVALID_VALUE;
     }
     uint64_t threads = (uint64_t)c->block[0] * c->block[1] * c->block[2];
-    if (!threads || !c->grid[0] || !c->grid[1] || !c->grid[2] || threads > 1024 ||
-        k->unsupported ||
+    if (!threads || !c->grid[0] || !c->grid[1] || !c->grid[2] || threads > 1024 || k->unsupported ||
         c->shared_bytes + k->static_shared_bytes >
             WS_MAX(f->o.gpu->soft->spec.shared_bytes_per_block,
                    (uint32_t)f->dynamic_bytes + k->static_shared_bytes))
