@@ -17,10 +17,13 @@
 #include "backend/rewrite.h"
 #include "backend/cache.h"
 #include "backend/config.h"
+#include "backend/dispatch.h"
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/recognise.h"
 #include "backend/server.h"
+#include "backend/task.h"
 #include "backend/va.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -34,6 +37,8 @@ struct ws_client;
 struct ws_stream;
 struct ws_context;
 struct ws_side_conn;
+struct ws_gpu_segment;
+struct ws_gpu_task;
 struct ws_loader;
 
 /* ---- jobs: what stands in a stream ---- */
@@ -67,8 +72,12 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    uint8_t bulk;                        /* Ws__Copy__Bulk */
-    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    bool in_segment; /* counted in its context's segment (dispatch.c) */
+    bool fused;      /* part of a launch of several clients */
+    struct ws_memory
+        *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
+    uint8_t bulk;    /* Ws__Copy__Bulk */
+    uint32_t chunk;  /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
@@ -175,7 +184,12 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
+    uint32_t n_moving;                       /* copies that move its memory to another GPU */
+    struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns; /* device time up to which the client knows its work to be done */
+    struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
+    bool no_sms;           /* its task's SMs are none of this GPU's */
+    struct ws_gpu *sms_of; /* the GPU that these two were made for */
 };
 
 /* ---- memory, segments, modules ---- */
@@ -268,6 +282,8 @@ struct ws_client_stats {
     uint64_t first_start_ns, last_end_ns; /* first_start_ns UINT64_MAX: none yet */
     uint64_t n_commands, n_retired;
     uint32_t used_gpus; /* bit per GPU */
+    uint64_t n_segments, n_missed, last_segment, last_response_ns, last_segment_uj;
+    bool last_missed;
 };
 
 struct ws_client {
@@ -280,6 +296,12 @@ struct ws_client {
     uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
     int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
+    struct ws_task work; /* which task it is */
+    bool work_known;     /* by an entry of the configuration */
+    struct ws_gpu_task *gpu_task;
+    uint32_t n_gpu_segments;
+    bool own_segment; /* between SegmentBegin and SegmentEnd */
+    double own_release_ms, own_deadline_ms;
     uint64_t start_ns; /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
@@ -338,6 +360,7 @@ struct ws_client {
 struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
     char exe[256], task[64], error_text[256];
+    struct ws_task work;
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
@@ -362,6 +385,7 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
@@ -427,6 +451,9 @@ void ws_stream_clear(struct ws_stream *s);
 /* Frees a stream that is not busy (and of which nothing is running), or lets it go when it is idle. */
 void ws_stream_let_go(struct ws_stream *s);
 void ws_stream_finished(struct ws_job *j); /* the device is done with it */
+/* Takes the launch at the head of @s, which the dispatcher has held and now lets go, as if it had been submitted; the caller submits
+ * it its own way and calls ws_stream_finished(). */
+struct ws_job *ws_stream_take(struct ws_stream *s);
 /* join.c */
 struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq,
                             bool replies); /* NULL: client dropped */
@@ -519,6 +546,8 @@ void ws_memory_set_access(struct ws_allocation *a);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
+/* Device memory that the client may have; 0: no limit but the GPU's. */
+uint64_t ws_memory_quota(const struct ws_client *c);
 
 /* segment.c */
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
@@ -541,7 +570,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
 /* Learns from a launch that has ended; j->learn is set. */
-void ws_launch_learn(const struct ws_job *j);
+void ws_launch_learn(struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/config_task.h"
 #include "backend/paths.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -38,6 +39,7 @@ static const struct number numbers[] = {
     TOP("workers", n_workers, 0, 1024),
     TOP("loaders", n_loaders, 0, 8),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
+    TOP("slots", n_slots, 1, 64),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
     TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
     LIMIT("max_clients", max_clients, 1, 100000),
@@ -79,7 +81,7 @@ static const struct word clocks[] = {
     {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
 static const struct word placements[] = {
     {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
-enum { FENCE = 16 };
+enum { FENCE = 16, FUSE = 32, SAME_BLOCK = 64, WHOLE = 128 };
 static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"slice", WS_REWRITE_SLICE},
                                        {"ticket", WS_REWRITE_TICKET},
@@ -88,6 +90,12 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"fence-slice", FENCE | WS_REWRITE_SLICE},
                                        {"fence-ticket", FENCE | WS_REWRITE_TICKET},
                                        {"fence-persistent", FENCE | WS_REWRITE_PERSISTENT},
+                                       {"fuse", FUSE},
+                                       {"fuse-same-block", FUSE | SAME_BLOCK},
+                                       {"slice-whole", WHOLE | WS_REWRITE_SLICE},
+                                       {"ticket-whole", WHOLE | WS_REWRITE_TICKET},
+                                       {"persistent-whole", WHOLE | WS_REWRITE_PERSISTENT},
+                                       {"fence-ticket-whole", WHOLE | FENCE | WS_REWRITE_TICKET},
                                        {0}};
 static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
@@ -177,8 +185,9 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[768];
     vsnprintf(text, sizeof text, fmt, ap);
-    const char *hint =
-        strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
+    const char *hint = strstr(text, "no such option")    ? " (the keys stand in wattshared.conf(5))"
+                       : strstr(text, "duplicate title") ? ": each task has a name of its own"
+                                                         : "";
     ws_diags_add(cb_diags, cb_path, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text,
                  hint);
     cb_failed = true;
@@ -404,7 +413,11 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
     if (cfg_size(cfg, "rewrite")) {
         int v = word_find(rewrites, cfg_getstr(cfg, "rewrite"))->value;
-        c->rewrite = (struct ws_rewrite_choice){(enum ws_ptx_rewrite)(v % FENCE), v >= FENCE};
+        c->rewrite = (struct ws_rewrite_choice){.kind = (enum ws_ptx_rewrite)(v % FENCE),
+                                                .fence = (v & FENCE) != 0,
+                                                .fuse = (v & FUSE) != 0,
+                                                .same_block = (v & SAME_BLOCK) != 0,
+                                                .whole = (v & WHOLE) != 0};
     }
     if (cfg_size(cfg, "log_level"))
         c->log_level =
@@ -435,7 +448,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
 
 int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 16];
+    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 16],
+        task[WS_CONFIG_TASK_KEYS];
     size_t nl = 0, nt = 0;
     for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
         *(numbers[i].in_limits ? &limits[nl++] : &top[nt++]) =
@@ -455,6 +469,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
+    ws_config_task_keys(task);
+    top[nt++] = (cfg_opt_t)CFG_SEC("task", task, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES);
     top[nt] = (cfg_opt_t)CFG_END();
 
     FILE *f = fopen(path, "re");
@@ -482,6 +498,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "learn", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
     cfg_set_validate_func(cfg, "policy_options", on_policy_options);
+    ws_config_task_begin(cfg, path);
     cb_path = path;
     cb_diags = diags;
     cb_failed = false;
@@ -493,6 +510,9 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
         r = policy_take(c, cfg, path, diags);
     if (!r)
         r = take(c, cfg);
+    if (!r)
+        ws_config_task_take(c);
+    ws_config_task_end();
     cb_diags = NULL;
     cb_path = NULL;
     cfg_free(cfg);
@@ -510,6 +530,7 @@ int ws_config_init(struct ws_config *c)
         .socket_mode = 0660,
         .log_level = WS_INFO,
         .drain_timeout_s = 10,
+        .n_slots = 4,
         .heartbeat_s = 5,
         .n_loaders = 2,
         .learn = true,
@@ -533,6 +554,7 @@ void ws_config_deinit(struct ws_config *c)
     list_clear(c->gpus);
     list_clear(c->catalog);
     list_clear(c->policy_options);
+    ws_task_rules_deinit(&c->tasks);
     free(c->policy);
     c->policy = NULL;
     free(c->socket_group);
@@ -627,8 +649,10 @@ int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *
 
 int ws_config_set_profiles(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    if (path[0])
+    if (path[0]) {
+        c->learn = true; /* else there is nothing to keep */
         return profiles_set(c, path);
+    }
     ws_diags_add(diags, "--profiles", 0, 0, "is empty: %s", path_wrong(path));
     return WS_CONFIG_E_INVALID;
 }

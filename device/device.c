@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/progress.h"
 
 const char *ws_dev_error_name(enum ws_dev_error e)
 {
@@ -108,6 +109,18 @@ int ws_device_preempt(struct ws_device *d, struct ws_op *op)
     return d->ops->preempt(d, op);
 }
 
+double ws_progress_part(const struct ws_progress *p)
+{
+    return p->part;
+}
+
+struct ws_progress *ws_progress_free(struct ws_progress *p)
+{
+    if (p)
+        p->free(p);
+    return NULL;
+}
+
 int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *want,
                          struct ws_device_clocks *ret)
 {
@@ -115,7 +128,10 @@ int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *wan
         return -ENOTSUP;
     if (!(want->volt > 0) || !(want->core > 0) || !(want->memory > 0))
         return ws_raise(-EINVAL);
-    return d->ops->set_clocks(d, want, ret);
+    int r = d->ops->set_clocks(d, want, ret);
+    if (!r)
+        d->clocked = ret->volt != 1 || ret->core != 1 || ret->memory != 1;
+    return r;
 }
 
 int ws_device_set_power(struct ws_device *d, bool on)

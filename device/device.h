@@ -138,6 +138,24 @@ struct ws_pitches {
 };
 enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
+/* A launch whose blocks are several clients' (ptx/pass.h, ws_ptx_fuse()): in each round of `round` blocks come part[0].share of the
+ * first part, part[1].share of the second, … A device that can, keeps what goes wrong in one part to that part: its blocks end, the
+ * others go on, and op.error stays WS_DEV_OK. One that can't reports op.error, and 0 instructions for all parts. */
+struct ws_launch_part {
+    struct ws_space
+        *space; /* whose: ws_device_cancel() of it ends the part; what it prints goes there */
+    uint32_t share;
+    const char *kernel; /* and its own grid and block: for messages */
+    uint32_t grid[3], block[3];
+    /* out, valid in done */
+    enum ws_dev_error error;
+    char text[192];
+    uint64_t n_thread_insns;
+};
+struct ws_launch_parts {
+    uint32_t n, round; /* the sum of the shares */
+    struct ws_launch_part part[];
+};
 struct ws_op {
     /* in; everything pointed to stays valid until done */
     enum ws_op_kind kind;
@@ -168,6 +186,7 @@ struct ws_op {
             /* in: what a preempted launch of the same kernel, grid, block and parameters left (on any device of the kind): go on from
              * there; NULL: from the first block. The device takes it. out, if preempted: the caller's */
             struct ws_progress *progress;
+            struct ws_launch_parts *parts; /* NULL: all blocks are the space's */
         } launch;
     };
     /* out, valid in done */
@@ -276,6 +295,7 @@ struct ws_device {
     const struct ws_device_ops *ops;
     struct ws_gpu_spec spec;
     uint32_t index;
+    bool clocked; /* its clocks are not the default ones. Loop thread */
 };
 
 struct ws_device_options {

@@ -131,6 +131,7 @@ static void cuda_close(struct ws_device *dev)
     struct ws_cuda *d = ws_cuda_of(dev);
     if (d->retained)
         (void)ws_cuda_enter(d); /* what fails then is the context's own end */
+    ws_cuda_alarms_close(d);
     ws_cuda_run_close(d);
     ws_cuda_meter_close(d);
     ws_cuda_clock_close(d);
@@ -160,6 +161,8 @@ static const struct ws_device_ops cuda_ops = {
     .cancel = ws_cuda_cancel,
     .telemetry = cuda_telemetry,
     .occupancy = ws_cuda_occupancy,
+    .preempt = ws_cuda_preempt,
+    .alarm = ws_cuda_alarm,
 };
 
 static int missing(struct ws_diags *diags, int ordinal, const char *what, ws_cu_result r)
@@ -224,6 +227,8 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
         r = ws_cuda_meter_open(d);
     if (!r)
         r = ws_cuda_run_open(d);
+    if (!r)
+        r = ws_cuda_alarms_open(d);
     if (r) {
         if (diags && !diags->n)
             ws_diags_add(diags, NULL, 0, 0, "cuda:%d: cannot be opened (%s)", ordinal,

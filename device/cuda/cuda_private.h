@@ -15,6 +15,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/nvml.h"
+#include "device/progress.h"
 #include "device/space.h"
 #include "ptx/pass.h"
 
@@ -43,8 +44,18 @@ struct ws_cuda_lane {
     uint8_t *bounce; /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
 };
 
+/* Where a run is: see run.c. */
+enum ws_cuda_state {
+    WS_CUDA_IS_STARTING, /* in a thread's hands */
+    WS_CUDA_IS_WAITING,
+    WS_CUDA_IS_BLOCKING,
+    WS_CUDA_IS_RUNNING,
+    WS_CUDA_IS_ENDED
+};
+
 struct ws_cuda_run { /* an operation the device knows */
-    struct ws_list node;
+    struct ws_list node, of_device; /* of the list of its state; d->runs */
+    enum ws_cuda_state state;       /* run lock */
     struct ws_op *op;
     struct ws_cuda_lane *lane; /* NULL: not started */
     unsigned epoch;
@@ -140,6 +151,7 @@ struct ws_cuda {
     pthread_cond_t waiter_wake, starter_wake;
     pthread_t waiter, starter;
     bool waiter_on, starter_on, stop;
+    struct ws_list runs;           /* all */
     struct ws_list waiting;        /* for a lane */
     struct ws_list blocking;       /* for the starter */
     struct ws_list running, ended; /* the waiter's: on the GPU; to be reported */
@@ -151,6 +163,15 @@ struct ws_cuda {
     _Atomic uint32_t n_running;
     _Atomic uint64_t n_kernels, n_copies, copied_bytes;
     uint64_t busy_ns, sm_busy_ns, busy_until_ns; /* run_lock */
+
+    /* alarm.c */
+    pthread_t alarmer;
+    bool alarmer_on;
+    pthread_mutex_t alarm_lock;
+    pthread_cond_t alarm_wake;
+    struct ws_alarm **alarms; /* in no order */
+    size_t n_alarms, cap_alarms;
+    bool alarms_end;
 
     /* meter, clock.c */
     pthread_t meter;
@@ -251,7 +272,14 @@ enum ws_cuda_start {
 /* copy.c, launch.c: @may_block: false on the loop's thread. */
 enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
-/* After a launch ended: whether it must be started once more for the blocks that are left. */
+/* After a launch ended: whether it was started once more, for the blocks that are left. Run lock held. */
 bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r);
+/* At the very end: if blocks are left because it was asked to stop, says so in the operation. */
+void ws_cuda_launch_stopped(struct ws_cuda_run *r);
+
+/* alarm.c */
+int ws_cuda_alarm(struct ws_device *dev, struct ws_alarm *a);
+int ws_cuda_alarms_open(struct ws_cuda *d);
+void ws_cuda_alarms_close(struct ws_cuda *d);
 
 #endif

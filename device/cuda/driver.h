@@ -244,6 +244,7 @@ struct ws_cu_launch_config {
     X(cuStreamCreateWithPriority, 1, (ws_cu_stream * s, unsigned flags, int priority))             \
     X(cuStreamDestroy, 1, (ws_cu_stream s))                                                        \
     X(cuStreamSynchronize, 1, (ws_cu_stream s))                                                    \
+    X(cuStreamWaitEvent, 1, (ws_cu_stream s, ws_cu_event e, unsigned flags))                       \
     X(cuStreamWriteValue32, 0, (ws_cu_stream s, ws_cu_ptr va, uint32_t value, unsigned flags))     \
     X(cuEventCreate, 1, (ws_cu_event * e, unsigned flags))                                         \
     X(cuEventDestroy, 1, (ws_cu_event e))                                                          \

@@ -6,6 +6,7 @@
  * Blocks on SMs outside the set end at once, and so use up part of the grid; what is left then is launched again, on the same counter,
  * until it has passed the last block (ws_cuda_launch_again()). Where the kernel has no such form, a set of SMs is not kept to, and said
  * so once. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -146,11 +147,47 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
 
 /* ---- by tickets ---- */
 
+/* What a stopped launch leaves: how many blocks are done. */
+struct progress {
+    struct ws_progress base;
+    uint32_t done, total;
+};
+
+static void progress_free(struct ws_progress *p)
+{
+    free(WS_CONTAINER_OF(p, struct progress, base));
+}
+
+void ws_cuda_launch_stopped(struct ws_cuda_run *r)
+{
+    struct ws_op *op = r->op;
+    const uint32_t *g = op->launch.grid;
+    struct progress *p;
+    if (r->rewritten && r->lane->control->ticket >= r->ctl.grid.total)
+        return; /* it was through before */
+    if (!r->timed && op->launch.progress) {
+        op->preempted = true; /* taken back before it was started: as it came */
+        return;
+    }
+    p = ws_alloc(sizeof *p);
+    if (!p) {
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to keep how far it came");
+        return;
+    }
+    p->base.free = progress_free;
+    p->total = g[0] * g[1] * g[2];
+    p->done = r->rewritten ? r->lane->control->ticket : 0;
+    p->base.part = (double)p->done / p->total;
+    ws_progress_free(op->launch.progress);
+    op->launch.progress = &p->base;
+    op->preempted = true;
+}
+
 /* The control line goes to the GPU, the blocks run, and it comes back: all on the lane's stream. */
 static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_cuda_lane *l = r->lane;
-    uint32_t left = r->ctl.total - WS_MIN(l->control->ticket, r->ctl.total);
+    uint32_t left = r->ctl.grid.total - WS_MIN(l->control->ticket, r->ctl.grid.total);
     uint32_t grid[3] = {r->workers ? WS_MIN(left, r->workers) : left, 1, 1};
     ws_cu_result e =
         WS_CU(d, cuMemcpyHtoDAsync, l->control_va, l->control, sizeof *l->control, l->stream);
@@ -181,25 +218,25 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
 {
     struct ws_op *op = r->op;
     uint32_t k = op->launch.kernel, n = 0;
-    const uint32_t *g = op->launch.grid;
     struct ws_cuda_control *c = r->lane->control;
     ws_cu_result e = allow_shared(d, i, k, op);
     memset(c, 0, sizeof *c);
+    if (op->launch.progress)
+        c->ticket = WS_CONTAINER_OF(op->launch.progress, struct progress, base)->done;
     for (unsigned sm = 0; kept && sm < d->base.spec.n_sms; sm++)
         if (ws_sm_set_has(&op->launch.sms, sm))
             c->mask[sm / 32] |= UINT32_C(1) << sm % 32;
     r->rewritten = true;
     r->function = i->functions[k];
     r->ctl = (struct ws_ptx_ctl){
-        .grid = {g[0], g[1], g[2]},
-        .total = g[0] * g[1] * g[2],
         .ticket = r->lane->control_va + offsetof(struct ws_cuda_control, ticket),
         .flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag),
         .mask = kept ? r->lane->control_va + offsetof(struct ws_cuda_control, mask) : 0};
+    (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid); /* fits() has tried it */
     if (i->kinds[k] == WS_REWRITE_PERSISTENT)
         n = WS_MAX(blocks_per_sm(d, op, r->function), 1u) * d->base.spec.n_sms;
     r->workers = n;
-    r->n_sms = WS_MIN(r->ctl.total, kept ? op->launch.sms.n : d->base.spec.n_sms);
+    r->n_sms = WS_MIN(r->ctl.grid.total, kept ? op->launch.sms.n : d->base.spec.n_sms);
     if (!prepare_params(r))
         e = WS_CU_OUT_OF_MEMORY;
     if (e == WS_CU_SUCCESS)
@@ -212,7 +249,8 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
 bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_cuda_lane *l = r->lane;
-    if (!r->rewritten || r->op->error || r->cancelled || l->control->ticket >= r->ctl.total)
+    if (!r->rewritten || r->op->error || r->cancelled || r->preempt ||
+        l->control->ticket >= r->ctl.grid.total)
         return false;
     l->control->flag = 0;
     ws_cu_result e = launch_part(d, r);
@@ -226,9 +264,8 @@ static bool fits(const struct ws_op *op, const struct ws_cuda_image *i)
 {
     const uint32_t *g = op->launch.grid, *b = op->launch.block;
     uint32_t k = op->launch.kernel;
-    uint64_t total = (uint64_t)g[0] * g[1];
-    total = total <= INT32_MAX ? total * g[2] : UINT64_MAX;
-    return i && i->functions[k] && total <= INT32_MAX && !op->launch.flags &&
+    struct ws_ptx_shape shape;
+    return i && i->functions[k] && ws_ptx_shape_set(&shape, g) && !op->launch.flags &&
            !(i->flat[k] && (b[1] > 1 || b[2] > 1));
 }
 
@@ -238,13 +275,20 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     if (!check(d, op))
         return WS_CUDA_DONE;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
-    if (!kept)
+    if (!kept && !op->launch.progress && !d->options.preemptible)
         return launch_whole(d, r);
     if (!may_block && !ws_cuda_sm_image_ready(op->launch.instance))
         return WS_CUDA_BLOCKS;
     struct ws_cuda_image *i = ws_cuda_sm_image(op->launch.instance, true);
     if (fits(op, i))
-        return launch_tickets(d, r, i, true);
+        return launch_tickets(d, r, i, kept);
+    if (op->launch.progress && ws_progress_part(op->launch.progress) > 0) {
+        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "%s: no form of it goes on where it stopped",
+                      info_of(op)->name);
+        return WS_CUDA_DONE;
+    }
+    if (!kept)
+        return launch_whole(d, r);
     static _Atomic bool said;
     if (!atomic_exchange(&said, true))
         ws_log(WS_INFO, "cuda: kernel=%s has no form that keeps to SMs: it gets all of them",

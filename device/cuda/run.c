@@ -9,7 +9,8 @@
  * young, and then sleeps a small part of its age between looks, so that the answer is late by no more than that part. done is called
  * on the waiter thread only.
  *
- * Invariants: a run is in exactly one of: waiting (for a lane), blocking (for the starter), running, ended, or a thread's hands. */
+ * Invariants: a run is in exactly one of: waiting (for a lane), blocking (for the starter), running, ended, or a thread's hands
+ * (starting). Who cancels or preempts it while it is being started leaves a mark, which is looked at when it has been. */
 #include <string.h>
 #include <time.h>
 
@@ -89,10 +90,23 @@ static struct ws_cuda_lane *lane_take(struct ws_cuda *d, ws_cu_result *ret_r)
 
 /* ---- starting ---- */
 
+/* Run lock held, for this and the next. */
 static void end_locked(struct ws_cuda *d, struct ws_cuda_run *r)
 {
+    r->state = WS_CUDA_IS_ENDED;
     ws_list_append(&d->ended, &r->node);
     pthread_cond_signal(&d->waiter_wake);
+}
+
+/* Blocks that have begun run to their end; no more begin. The flag is written once the control line has got there. */
+static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    if (!r->rewritten || !d->flag_stream)
+        return;
+    uint64_t flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag);
+    if (WS_CU(d, cuStreamWaitEvent, d->flag_stream, r->lane->begin, 0) != WS_CU_SUCCESS ||
+        WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 1, 0) != WS_CU_SUCCESS)
+        ws_log(WS_WARN, "cuda: gpu=%u a running kernel was not asked to stop", d->base.index);
 }
 
 /* No lock held. */
@@ -124,11 +138,17 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
         }
     }
     pthread_mutex_lock(&d->run_lock);
-    if (s == WS_CUDA_BLOCKS) {
+    if (s == WS_CUDA_BLOCKS && (r->cancelled || r->preempt)) {
+        end_locked(d, r);
+    } else if (s == WS_CUDA_BLOCKS) {
+        r->state = WS_CUDA_IS_BLOCKING;
         ws_list_append(&d->blocking, &r->node);
         pthread_cond_signal(&d->starter_wake);
     } else if (s == WS_CUDA_STARTED) {
+        r->state = WS_CUDA_IS_RUNNING;
         ws_list_append(&d->running, &r->node);
+        if (r->cancelled || r->preempt)
+            raise_flag(d, r);
         pthread_cond_signal(&d->waiter_wake);
     } else {
         end_locked(d, r);
@@ -157,6 +177,7 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
     }
     ws_cu_result e = d->lost ? WS_CU_SUCCESS : ws_cuda_enter(d);
     pthread_mutex_lock(&d->run_lock);
+    ws_list_append(&d->runs, &r->of_device);
     if (e == WS_CU_SUCCESS && !d->lost)
         r->lane = lane_take(d, &e);
     if (d->lost || e != WS_CU_SUCCESS) {
@@ -166,6 +187,7 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
             ws_cuda_fail(d, op, e, "stream");
         end_locked(d, r);
     } else if (!r->lane) {
+        r->state = WS_CUDA_IS_WAITING;
         ws_list_append(&d->waiting, &r->node);
     }
     bool go = r->lane != NULL;
@@ -186,8 +208,10 @@ static void *starter_main(void *arg)
             pthread_cond_wait(&d->starter_wake, &d->run_lock);
             continue;
         }
+        struct ws_cuda_run *r = ws_list_entry(n, struct ws_cuda_run, node);
+        r->state = WS_CUDA_IS_STARTING;
         pthread_mutex_unlock(&d->run_lock);
-        start(d, ws_list_entry(n, struct ws_cuda_run, node), true);
+        start(d, r, true);
         pthread_mutex_lock(&d->run_lock);
     }
     pthread_mutex_unlock(&d->run_lock);
@@ -251,13 +275,22 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
     account(d, r);
     if (!op->error && r->bounce_bytes)
         memcpy(r->bounce_to, r->lane->bounce, r->bounce_bytes);
-    if (!op->error && r->cancelled)
+    pthread_mutex_lock(&d->run_lock);
+    ws_list_remove(&r->of_device); /* from here on nobody cancels it */
+    bool cancelled = r->cancelled;
+    pthread_mutex_unlock(&d->run_lock);
+    if (!op->error && cancelled)
         ws_check_fail(op, WS_DEV_E_CANCELLED, "cancelled");
+    if (!op->error && r->preempt)
+        ws_cuda_launch_stopped(r);
+    if (op->kind == WS_OPK_LAUNCH && !op->preempted)
+        op->launch.progress = ws_progress_free(op->launch.progress);
     pthread_mutex_lock(&d->run_lock);
     struct ws_list *next = NULL;
     struct ws_cuda_run *w = NULL;
     if (r->lane && (next = ws_list_pop(&d->waiting))) {
         w = ws_list_entry(next, struct ws_cuda_run, node);
+        w->state = WS_CUDA_IS_STARTING;
         w->lane = r->lane;
     } else if (r->lane) {
         r->lane->next = d->free_lanes;
@@ -294,12 +327,13 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     uint64_t begin;
     if (r->rewritten && ws_cuda_event_ns(d, r->lane->begin, &begin))
         r->first_ns = WS_MIN(r->first_ns, begin);
+    pthread_mutex_lock(&d->run_lock);
     if (ws_cuda_launch_again(d, r)) {
         e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
-        if (e == WS_CU_SUCCESS) {
-            *ret_ended = false;
-            return;
-        }
+        *ret_ended = e != WS_CU_SUCCESS;
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    if (e != WS_CU_SUCCESS) {
         (void)WS_CU(d, cuStreamSynchronize, r->lane->stream);
         ws_cuda_fail(d, r->op, e, "cuEventRecord");
     }
@@ -349,7 +383,7 @@ static void *waiter_main(void *arg)
             it = it->next;
             if (ended) {
                 ws_list_remove(&r->node);
-                ws_list_append(&d->ended, &r->node);
+                end_locked(d, r);
                 any = true;
             }
         }
@@ -370,14 +404,15 @@ static void *waiter_main(void *arg)
 
 /* ---- cancelling ---- */
 
-/* Blocks that have begun run to their end; of rewritten launches no more begin. Run lock held. */
-static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
+/* Run lock held. */
+static void stop(struct ws_cuda *d, struct ws_cuda_run *r)
 {
-    if (!r->rewritten || !r->lane || !d->flag_stream)
-        return;
-    uint64_t flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag);
-    if (WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 1, 0) != WS_CU_SUCCESS)
-        ws_log(WS_WARN, "cuda: gpu=%u a running kernel was not asked to stop", d->base.index);
+    if (r->state == WS_CUDA_IS_WAITING || r->state == WS_CUDA_IS_BLOCKING) {
+        ws_list_remove(&r->node);
+        end_locked(d, r);
+    } else if (r->state == WS_CUDA_IS_RUNNING) {
+        raise_flag(d, r);
+    }
 }
 
 void ws_cuda_cancel(struct ws_device *dev, struct ws_space *space)
@@ -385,30 +420,39 @@ void ws_cuda_cancel(struct ws_device *dev, struct ws_space *space)
     struct ws_cuda *d = ws_cuda_of(dev);
     (void)ws_cuda_enter(d);
     pthread_mutex_lock(&d->run_lock);
-    ws_list_for_each_safe (it, &d->waiting) {
-        struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, node);
-        if (r->op->space != space)
-            continue;
-        ws_list_remove(&r->node);
-        r->cancelled = true;
-        end_locked(d, r);
-    }
-    ws_list_for_each_safe (it, &d->blocking) {
-        struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, node);
-        if (r->op->space != space)
-            continue;
-        ws_list_remove(&r->node);
-        r->cancelled = true;
-        end_locked(d, r);
-    }
-    ws_list_for_each (it, &d->running) {
-        struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, node);
+    ws_list_for_each (it, &d->runs) {
+        struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, of_device);
         if (r->op->space != space || r->cancelled)
             continue;
         r->cancelled = true;
-        raise_flag(d, r);
+        stop(d, r);
     }
     pthread_mutex_unlock(&d->run_lock);
+}
+
+int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    int ret = 0;
+    (void)ws_cuda_enter(d);
+    pthread_mutex_lock(&d->run_lock);
+    struct ws_cuda_run *r = NULL;
+    ws_list_for_each (it, &d->runs)
+        if (ws_list_entry(it, struct ws_cuda_run, of_device)->op == op)
+            r = ws_list_entry(it, struct ws_cuda_run, of_device);
+    /* Not started: nothing is lost by taking it back, if it could be started from a counter later. */
+    bool can = r && d->flag_stream && !op->launch.flags &&
+               (r->state == WS_CUDA_IS_RUNNING ? r->rewritten
+                : r->state == WS_CUDA_IS_ENDED ? true
+                                               : r->state != WS_CUDA_IS_STARTING);
+    if (!can)
+        ret = -ENOTSUP;
+    else if (!r->preempt && r->state != WS_CUDA_IS_ENDED) {
+        r->preempt = true;
+        stop(d, r);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    return ret;
 }
 
 /* ---- opening and closing ---- */
@@ -420,6 +464,7 @@ int ws_cuda_run_open(struct ws_cuda *d)
         d->options.max_running = MAX_RUNNING;
     if (!d->options.spin_ns)
         d->options.spin_ns = SPIN_NS;
+    ws_list_init(&d->runs);
     ws_list_init(&d->waiting);
     ws_list_init(&d->blocking);
     ws_list_init(&d->running);

@@ -2,7 +2,7 @@
 /* One suite for whatever implements device/device.h: run against the software GPU, against the CUDA device on the mock driver, and on
  * hardware (tests/gpu/run). References are plain C. Nothing here depends on how long anything takes.
  *
- * Usage: conformance soft | cuda [DRIVER [NVML]] */
+ * Usage: conformance soft | cuda [DRIVER [NVML]] | cuda-tickets [DRIVER [NVML]]: the same with launches that can be stopped */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -765,6 +765,74 @@ static void test_cancel(void **state)
     suite_run(&S, &after, WS_DEV_OK);
 }
 
+/* Stopped between blocks as often as it lets itself be, and gone on with: each block ran exactly once. */
+static void test_preempt_and_resume(void **state)
+{
+    enum { BLOCKS = 3000 };
+    if (!S.device->ops->preempt || (suite_target.cuda && !suite_target.options.preemptible))
+        skip(); /* cuda-tickets has it */
+    uint64_t where = suite_alloc(&S, 0, BLOCKS * 4), times = suite_alloc(&S, 0, BLOCKS * 4);
+    uint32_t *v = malloc(BLOCKS * 4);
+    struct suite_op o = suite_launch(&S, 0, K_SMID, BLOCKS, 64, where, times, 0, 0);
+    int n_stopped = 0, r = 0;
+    double part = 0;
+    for (int round = 0; round < 500; round++) {
+        suite_submit(&S, &o);
+        if (round < 400 && !__atomic_load_n(&o.done, __ATOMIC_ACQUIRE)) {
+            if (round % 3)
+                usleep(random_u32() % 300);
+            r = suite_preempt(&S, &o);
+            assert_true(!r || r == -ENOTSUP || r == 1);
+        }
+        suite_wait(&o);
+        assert_int_equal(o.op.error, WS_DEV_OK);
+        if (!o.op.preempted)
+            break;
+        n_stopped++;
+        assert_non_null(o.op.launch.progress);
+        assert_true(ws_progress_part(o.op.launch.progress) >= part);
+        part = ws_progress_part(o.op.launch.progress);
+        assert_true(part <= 1);
+    }
+    assert_false(o.op.preempted);
+    assert_null(o.op.launch.progress);
+    assert_true(n_stopped > 0);
+    suite_get(&S, 0, v, times, BLOCKS * 4);
+    for (int i = 0; i < BLOCKS; i++)
+        if (v[i] != 1)
+            fail_msg("block %d ran %u times, stopped %d times", i, v[i], n_stopped);
+    free(v);
+}
+
+struct ringing {
+    struct ws_alarm a;
+    bool rung;
+};
+static void on_ring(struct ws_alarm *a)
+{
+    __atomic_store_n(&WS_CONTAINER_OF(a, struct ringing, a)->rung, true, __ATOMIC_RELEASE);
+}
+
+static void test_alarms(void **state)
+{
+    struct ringing r[3];
+    if (!S.device->ops->alarm)
+        skip();
+    uint64_t now = ws_device_now_ns(S.device);
+    for (int k = 0; k < 3; k++) {
+        r[k] = (struct ringing){{.at_ns = k ? now + (uint64_t)k * 20000000 : 0, .ring = on_ring},
+                                false};
+        assert_int_equal(ws_device_alarm(S.device, &r[k].a), 0);
+    }
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; !__atomic_load_n(&r[k].rung, __ATOMIC_ACQUIRE); i++) {
+            usleep(1000);
+            assert_true(i < 20000);
+        }
+        assert_true(ws_device_now_ns(S.device) >= r[k].a.at_ns);
+    }
+}
+
 static void test_telemetry(void **state)
 {
     struct ws_device_telemetry before, now;
@@ -866,13 +934,15 @@ int main(int argc, char **argv)
         T(test_many_at_once),
         T(test_a_kernel_waits_for_a_copy),
         T(test_cancel),
+        T(test_preempt_and_resume),
+        T(test_alarms),
         T(test_telemetry),
         T(test_illegal_address),
         T(test_misaligned_address),
         T(test_trap),
     };
     if (!suite_target_parse(argc, argv)) {
-        fprintf(stderr, "usage: conformance soft | cuda [DRIVER [NVML]]\n");
+        fprintf(stderr, "usage: conformance soft | cuda | cuda-tickets [DRIVER [NVML]]\n");
         return 2;
     }
     return cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);

@@ -140,7 +140,8 @@ bool suite_target_parse(int argc, char **argv)
 {
     if (argc < 2 || argc > 4)
         return false;
-    suite_target.cuda = !strcmp(argv[1], "cuda");
+    suite_target.cuda = !strcmp(argv[1], "cuda") || !strcmp(argv[1], "cuda-tickets");
+    suite_target.options.preemptible = !strcmp(argv[1], "cuda-tickets");
     if (argc > 2)
         suite_target.options.driver_library = argv[2];
     if (argc > 3)
@@ -246,6 +247,14 @@ void suite_submit(struct suite *s, struct suite_op *o)
     if (o->op.kind == WS_OPK_LAUNCH)
         o->op.launch.params = o->params;
     ws_device_submit(s->device, &o->op);
+}
+
+int suite_preempt(struct suite *s, struct suite_op *o)
+{
+    pthread_mutex_lock(&lock); /* done can't be called meanwhile */
+    int r = o->done ? 1 : ws_device_preempt(s->device, &o->op);
+    pthread_mutex_unlock(&lock);
+    return r;
 }
 
 void suite_wait(struct suite_op *o)

@@ -56,6 +56,8 @@ struct suite_op {
     bool done;
 };
 void suite_submit(struct suite *s, struct suite_op *o);
+/* ws_device_preempt(), unless it is done. Return: as that; 1: it is done. */
+int suite_preempt(struct suite *s, struct suite_op *o);
 void suite_wait(struct suite_op *o); /* fails the test after 60 s */
 /* Submits, waits; fails the test unless it ends with @e. */
 void suite_run(struct suite *s, struct suite_op *o, enum ws_dev_error e);

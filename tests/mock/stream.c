@@ -15,7 +15,7 @@ struct item {
     bool is_op;
     struct mock_module *module;
     uint8_t *params;
-    struct mock_event *event;
+    struct mock_event *event, *wait_for;
     uint64_t write_va;
     uint32_t write_value;
     bool done;
@@ -99,6 +99,12 @@ static void do_item(struct mock_stream *s, struct item *i)
         do_op(g, i);
     if (i->module)
         i->module->n_running--;
+    if (i->wait_for) {
+        pthread_mutex_lock(&i->wait_for->lock);
+        while (i->wait_for->n_pending)
+            pthread_cond_wait(&i->wait_for->changed, &i->wait_for->lock);
+        pthread_mutex_unlock(&i->wait_for->lock);
+    }
     if (i->write_va) {
         uint8_t *p = mock_host_of(i->write_va, 4);
         if (p)
@@ -235,6 +241,16 @@ ws_cu_result cuStreamSynchronize(ws_cu_stream s)
     STREAM(s);
     drain(st);
     return st->o.gpu->sticky;
+}
+
+ws_cu_result cuStreamWaitEvent(ws_cu_stream s, ws_cu_event e, unsigned flags)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    EVENT(e);
+    struct item *i = item_new();
+    i->wait_for = ev;
+    return push(st, i);
 }
 
 ws_cu_result cuStreamWriteValue32(ws_cu_stream s, ws_cu_ptr va, uint32_t value, unsigned flags)
