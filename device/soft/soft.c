@@ -290,11 +290,6 @@ static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *p
     return 0;
 }
 
-const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
-{
-    return &m->info;
-}
-
 static bool var_in_memory(const struct ws_ptx_var *v)
 {
     return v->size_bytes && (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST);
@@ -488,7 +483,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     pthread_mutex_init(&d->flights_lock, NULL);
     ws_list_init(&d->flights);
     d->on = true;
-    d->base = (struct ws_device){&soft_ops, *spec, index};
+    d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)
