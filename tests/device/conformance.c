@@ -768,7 +768,7 @@ static void test_cancel(void **state)
 /* Stopped between blocks as often as it lets itself be, and gone on with: each block ran exactly once. */
 static void test_preempt_and_resume(void **state)
 {
-    enum { BLOCKS = 3000 };
+    enum { BLOCKS = 10000 };
     if (!S.device->ops->preempt || (suite_target.cuda && !suite_target.options.preemptible))
         skip(); /* cuda-tickets has it */
     uint64_t where = suite_alloc(&S, 0, BLOCKS * 4), times = suite_alloc(&S, 0, BLOCKS * 4);
