@@ -18,9 +18,11 @@
 #include "backend/cache.h"
 #include "backend/config.h"
 #include "backend/dispatch.h"
+#include "backend/fused.h"
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/period.h"
 #include "backend/recognise.h"
 #include "backend/server.h"
 #include "backend/task.h"
@@ -40,6 +42,8 @@ struct ws_side_conn;
 struct ws_gpu_segment;
 struct ws_gpu_task;
 struct ws_loader;
+struct ws_fused;
+struct ws_fused_cache;
 
 /* ---- jobs: what stands in a stream ---- */
 enum ws_job_kind {
@@ -74,6 +78,7 @@ struct ws_job {
     bool has_frame;
     bool in_segment; /* counted in its context's segment (dispatch.c) */
     bool fused;      /* part of a launch of several clients */
+    struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
     struct ws_memory
         *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
     uint8_t bulk;    /* Ws__Copy__Bulk */
@@ -82,6 +87,7 @@ struct ws_job {
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
     struct ws_gate *gate;                /* GATE: owned */
+    struct ws_module *module;            /* OP: of a launch; while it is in its stream */
     const char *kernel_name;             /* OP: of a launch; while its module is loaded */
     const struct ws_learn_kernel *learn; /* …the same; NULL: nothing is learned from it */
     struct ws_relaunch *relaunch;        /* OP: a launch carried out in parts; owned */
@@ -103,6 +109,7 @@ enum ws_join_kind {
     WS_JOIN_HOST_UNMAP,
     WS_JOIN_HOST_MAP,
     WS_JOIN_UNMAP,
+    WS_JOIN_SEGMENT,
     WS_JOIN_RESET
 };
 struct ws_join {
@@ -293,6 +300,9 @@ struct ws_client {
     bool dropped;
     bool local;
     uint32_t pid, uid;
+    struct ws_user *user;
+    struct ws_limits limits; /* as it was told: those of the configuration when it came */
+    bool told_memory;
     uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
     int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
@@ -302,7 +312,8 @@ struct ws_client {
     uint32_t n_gpu_segments;
     bool own_segment; /* between SegmentBegin and SegmentEnd */
     double own_release_ms, own_deadline_ms;
-    uint64_t start_ns; /* host clock */
+    struct ws_own_job own; /* what the program itself says of it */
+    uint64_t start_ns;     /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -385,7 +396,10 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_period_hub *periods;
     struct ws_dispatch *dispatch;   /* NULL: no policy */
+    struct ws_fused_cache *fused_cache;
+    struct ws_fused_counts fused;
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
@@ -393,6 +407,8 @@ struct ws_server {
     struct ws_event_state *shared_events;
     struct ws_export *exports;
     struct ws_client *by_peer, *last_client;
+    struct ws_user *users;       /* who have clients */
+    struct ws_account *accounts; /* metrics.c */
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
@@ -414,6 +430,7 @@ struct ws_server {
     struct ws_list rung; /* lanes */
     uint8_t lane_message[WS_LANE_MESSAGE_BYTES];
     int side_fd, epoll_fd;
+    bool side_passed; /* the service manager's: its file is not ours to remove */
     char side_path[108];
     uint64_t start_ns, n_messages, n_commands;
     uint32_t n_congested;
@@ -610,6 +627,14 @@ bool ws_loader_has(struct ws_client *c, uint64_t module);
 /* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
 void ws_loader_forget(struct ws_client *c, struct ws_context *x);
 void ws_loader_take_done(struct ws_server *s);
+
+/* Other work for these threads. The caller's until @done, which comes even where @work has never been called (the daemon ends). */
+struct ws_loader_job {
+    struct ws_loader_job *next;
+    void (*work)(struct ws_loader_job *job); /* on a loader's thread; without any, inside ws_loader_run() */
+    void (*done)(struct ws_loader_job *job); /* on the loop's; the same */
+};
+void ws_loader_run(struct ws_loader *l, struct ws_loader_job *job);
 
 /* client.c */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);
