@@ -24,7 +24,7 @@ struct ws_soft {
     struct ws_meter *meter;
     pthread_mutex_t flights_lock;
     struct ws_list flights; /* this and below: flights_lock */
-    bool on;
+    bool on, pricing;
     uint64_t n_overruns;
 };
 
