@@ -289,10 +289,10 @@ static struct ws_flight *next_executed(struct ws_soft *d)
     return NULL;
 }
 
-static void price_some(struct ws_soft *d)
+/* flights_lock is held, but not while one is priced. */
+static void price_some_locked(struct ws_soft *d)
 {
     struct ws_flight *f;
-    pthread_mutex_lock(&d->flights_lock);
     if (!d->pricing) { /* else whoever is at it sees to it */
         d->pricing = true;
         while ((f = next_executed(d))) {
@@ -303,6 +303,12 @@ static void price_some(struct ws_soft *d)
         }
         d->pricing = false;
     }
+}
+
+static void price_some(struct ws_soft *d)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    price_some_locked(d);
     pthread_mutex_unlock(&d->flights_lock);
 }
 
@@ -311,8 +317,19 @@ static void executed(struct ws_flight *f)
     struct ws_soft *d = f->device;
     pthread_mutex_lock(&d->flights_lock);
     f->state = EXECUTED;
+    d->n_inside++; /* once f is gone the device may be closed */
+    price_some_locked(d);
+    if (!--d->n_inside)
+        pthread_cond_broadcast(&d->left);
     pthread_mutex_unlock(&d->flights_lock);
-    price_some(d); /* f may be gone */
+}
+
+void ws_flight_quiesce(struct ws_soft *d)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    while (d->n_inside)
+        pthread_cond_wait(&d->left, &d->flights_lock);
+    pthread_mutex_unlock(&d->flights_lock);
 }
 
 void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x)
