@@ -17,10 +17,15 @@
 #include "backend/rewrite.h"
 #include "backend/cache.h"
 #include "backend/config.h"
+#include "backend/dispatch.h"
+#include "backend/fused.h"
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/period.h"
+#include "backend/recognise.h"
 #include "backend/server.h"
+#include "backend/task.h"
 #include "backend/va.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -34,7 +39,11 @@ struct ws_client;
 struct ws_stream;
 struct ws_context;
 struct ws_side_conn;
+struct ws_gpu_segment;
+struct ws_gpu_task;
 struct ws_loader;
+struct ws_fused;
+struct ws_fused_cache;
 
 /* ---- jobs: what stands in a stream ---- */
 enum ws_job_kind {
@@ -67,12 +76,18 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    uint8_t bulk;                        /* Ws__Copy__Bulk */
-    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    bool in_segment; /* counted in its context's segment (dispatch.c) */
+    bool fused;      /* part of a launch of several clients */
+    struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
+    struct ws_memory
+        *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
+    uint8_t bulk;    /* Ws__Copy__Bulk */
+    uint32_t chunk;  /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
     struct ws_gate *gate;                /* GATE: owned */
+    struct ws_module *module;            /* OP: of a launch; while it is in its stream */
     const char *kernel_name;             /* OP: of a launch; while its module is loaded */
     const struct ws_learn_kernel *learn; /* …the same; NULL: nothing is learned from it */
     struct ws_relaunch *relaunch;        /* OP: a launch carried out in parts; owned */
@@ -94,6 +109,7 @@ enum ws_join_kind {
     WS_JOIN_HOST_UNMAP,
     WS_JOIN_HOST_MAP,
     WS_JOIN_UNMAP,
+    WS_JOIN_SEGMENT,
     WS_JOIN_RESET
 };
 struct ws_join {
@@ -175,7 +191,12 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
+    uint32_t n_moving;                       /* copies that move its memory to another GPU */
+    struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns; /* device time up to which the client knows its work to be done */
+    struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
+    bool no_sms;           /* its task's SMs are none of this GPU's */
+    struct ws_gpu *sms_of; /* the GPU that these two were made for */
 };
 
 /* ---- memory, segments, modules ---- */
@@ -268,6 +289,8 @@ struct ws_client_stats {
     uint64_t first_start_ns, last_end_ns; /* first_start_ns UINT64_MAX: none yet */
     uint64_t n_commands, n_retired;
     uint32_t used_gpus; /* bit per GPU */
+    uint64_t n_segments, n_missed, last_segment, last_response_ns, last_segment_uj;
+    bool last_missed;
 };
 
 struct ws_client {
@@ -277,10 +300,20 @@ struct ws_client {
     bool dropped;
     bool local;
     uint32_t pid, uid;
+    struct ws_user *user;
+    struct ws_limits limits; /* as it was told: those of the configuration when it came */
+    bool told_memory;
     uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
     int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
-    uint64_t start_ns; /* host clock */
+    struct ws_task work; /* which task it is */
+    bool work_known;     /* by an entry of the configuration */
+    struct ws_gpu_task *gpu_task;
+    uint32_t n_gpu_segments;
+    bool own_segment; /* between SegmentBegin and SegmentEnd */
+    double own_release_ms, own_deadline_ms;
+    struct ws_own_job own; /* what the program itself says of it */
+    uint64_t start_ns;     /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -338,6 +371,7 @@ struct ws_client {
 struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
     char exe[256], task[64], error_text[256];
+    struct ws_task work;
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
@@ -362,6 +396,10 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_period_hub *periods;
+    struct ws_dispatch *dispatch;   /* NULL: no policy */
+    struct ws_fused_cache *fused_cache;
+    struct ws_fused_counts fused;
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
@@ -369,6 +407,8 @@ struct ws_server {
     struct ws_event_state *shared_events;
     struct ws_export *exports;
     struct ws_client *by_peer, *last_client;
+    struct ws_user *users;       /* who have clients */
+    struct ws_account *accounts; /* metrics.c */
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
@@ -390,6 +430,7 @@ struct ws_server {
     struct ws_list rung; /* lanes */
     uint8_t lane_message[WS_LANE_MESSAGE_BYTES];
     int side_fd, epoll_fd;
+    bool side_passed; /* the service manager's: its file is not ours to remove */
     char side_path[108];
     uint64_t start_ns, n_messages, n_commands;
     uint32_t n_congested;
@@ -427,6 +468,9 @@ void ws_stream_clear(struct ws_stream *s);
 /* Frees a stream that is not busy (and of which nothing is running), or lets it go when it is idle. */
 void ws_stream_let_go(struct ws_stream *s);
 void ws_stream_finished(struct ws_job *j); /* the device is done with it */
+/* Takes the launch at the head of @s, which the dispatcher has held and now lets go, as if it had been submitted; the caller submits
+ * it its own way and calls ws_stream_finished(). */
+struct ws_job *ws_stream_take(struct ws_stream *s);
 /* join.c */
 struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq,
                             bool replies); /* NULL: client dropped */
@@ -519,6 +563,8 @@ void ws_memory_set_access(struct ws_allocation *a);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
+/* Device memory that the client may have; 0: no limit but the GPU's. */
+uint64_t ws_memory_quota(const struct ws_client *c);
 
 /* segment.c */
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
@@ -541,7 +587,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
 /* Learns from a launch that has ended; j->learn is set. */
-void ws_launch_learn(const struct ws_job *j);
+void ws_launch_learn(struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
@@ -581,6 +627,14 @@ bool ws_loader_has(struct ws_client *c, uint64_t module);
 /* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
 void ws_loader_forget(struct ws_client *c, struct ws_context *x);
 void ws_loader_take_done(struct ws_server *s);
+
+/* Other work for these threads. The caller's until @done, which comes even where @work has never been called (the daemon ends). */
+struct ws_loader_job {
+    struct ws_loader_job *next;
+    void (*work)(struct ws_loader_job *job); /* on a loader's thread; without any, inside ws_loader_run() */
+    void (*done)(struct ws_loader_job *job); /* on the loop's; the same */
+};
+void ws_loader_run(struct ws_loader *l, struct ws_loader_job *job);
 
 /* client.c */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);

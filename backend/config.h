@@ -6,8 +6,10 @@
 
 #include <stdbool.h>
 #include "base/diag.h"
+#include "backend/access.h"
 #include "base/log.h"
 #include "backend/rewrite.h"
+#include "backend/task.h"
 #include "device/device.h"
 
 enum { WS_CONFIG_MAX_LIST = 16, WS_MAX_GPUS_CONFIGURED = 32 };
@@ -37,12 +39,18 @@ struct ws_config {
     bool learn;
     char *profiles; /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
+    uint32_t n_slots; /* jobs a policy may run side by side on one GPU */
     uint32_t drain_timeout_s, heartbeat_s;
     uint64_t max_kernel_insns;
     uint32_t n_loaders; /* threads that parse images; 0: the loop does it */
     struct ws_limits limits;
+    struct ws_access access;
+    struct ws_curve_keys curve;      /* the daemon's, for tcp; "": none */
+    char *curve_key, *curve_clients; /* where curve and access.allowed come from; NULL: none */
+    char *metrics;                   /* "ADDRESS:PORT"; NULL: off */
     char *policy; /* a name of policy/policies.def; NULL: none, nothing is held back */
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value", NULL-terminated */
+    struct ws_task_rules tasks;
 };
 
 enum {
@@ -55,11 +63,20 @@ WS_MUST_CHECK int ws_config_init(struct ws_config *c);
 /* Reads @path over what @c holds. Return: 0, WS_CONFIG_E_INVALID (@c is unchanged), -ENOENT and the like of the file, -ENOMEM. */
 WS_MUST_CHECK int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags);
 void ws_config_deinit(struct ws_config *c);
+/* What must fit together once file and command line have been read; reads the files of keys. Return: as ws_config_load(). */
+WS_MUST_CHECK int ws_config_finish(struct ws_config *c, struct ws_diags *diags);
+/* What the tasks say of GPUs and SMs, against the GPUs there are. Return: 0 or WS_CONFIG_E_INVALID. */
+WS_MUST_CHECK int ws_config_check_tasks(const struct ws_config *c,
+                                        const struct ws_gpu_spec *const *specs, size_t n,
+                                        struct ws_diags *diags);
 
 /* Replaces a list by the comma-separated names in @text (command line). Return: 0, WS_CONFIG_E_INVALID, -ENOMEM. */
 WS_MUST_CHECK int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_endpoints(struct ws_config *c, const char *text,
                                           struct ws_diags *diags);
+/* "": none. */
+WS_MUST_CHECK int ws_config_set_metrics(struct ws_config *c, const char *text,
+                                        struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_catalog(struct ws_config *c, const char *path,
                                         struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_clock(struct ws_config *c, const char *word,

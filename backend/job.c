@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "backend/fused.h"
+
 #include "base/alloc.h"
 
 enum { POOL_KEEP = 4096 };
@@ -37,6 +39,10 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->join = NULL;
     j->gate = NULL;
     j->relaunch = NULL;
+    j->in_segment = j->fused = false;
+    j->carries = NULL;
+    j->moved_from = NULL;
+    j->op.kind = WS_OPK_FILL;
     j->learn = NULL;
     j->buffer = NULL;
     return j;
@@ -54,6 +60,9 @@ void ws_job_free(struct ws_job *j)
     if (j->gate)
         ws_gate_free(j->client, j->gate);
     ws_relaunch_free(j->relaunch);
+    ws_memory_unref(j->moved_from);
+    if (j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH)
+        ws_progress_free(j->op.launch.progress);
     if (j->has_frame)
         zmq_msg_close(&j->frame);
     free(j->buffer);
@@ -100,7 +109,10 @@ void ws_server_take_finished(struct ws_server *s)
     while (in_order) {
         j = in_order;
         in_order = j->next;
-        ws_stream_finished(j);
+        if (j->carries)
+            ws_fused_ended(j->carries);
+        else
+            ws_stream_finished(j);
         ws_server_run_ready(s);
     }
 }

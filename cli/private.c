@@ -35,11 +35,15 @@ static void remove_directory(const char *dir)
 }
 
 static void exec_daemon(const struct ws_private *p, const char *daemon, const char *gpus,
-                        int ready_fd, pid_t guard)
+                        const char *const *more, int ready_fd, pid_t guard)
 {
     char fd[16];
-    const char *argv[] = {daemon,        "--socket", p->endpoint,  "--gpus", gpus,
-                          "--log-level", "warning",  "--ready-fd", fd,       NULL};
+    enum { OWN = 9 };
+    const char *argv[OWN + WS_PRIVATE_MORE + 1] = {daemon,    "--socket",   p->endpoint,
+                                                   "--gpus",  gpus,         "--log-level",
+                                                   "warning", "--ready-fd", fd};
+    for (size_t i = 0; more && more[i] && i < WS_PRIVATE_MORE; i++)
+        argv[OWN + i] = more[i];
     snprintf(fd, sizeof fd, "%d", ready_fd);
     fcntl(ready_fd, F_SETFD, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -49,13 +53,14 @@ static void exec_daemon(const struct ws_private *p, const char *daemon, const ch
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     unsetenv("LD_PRELOAD");
+    unsetenv("NOTIFY_SOCKET"); /* is the program's, whose readiness is not the daemon's */
     execv(daemon, (char *const *)argv);
     ws_cli_error("cannot start '%s': %s", daemon, strerror(errno));
     _exit(WS_EXIT_CANNOT_RUN);
 }
 
-static void guard(const struct ws_private *p, const char *daemon, const char *gpus, int ready_fd,
-                  int alive_fd)
+static void guard(const struct ws_private *p, const char *daemon, const char *gpus,
+                  const char *const *more, int ready_fd, int alive_fd)
 {
     sigset_t none;
     char byte;
@@ -68,7 +73,7 @@ static void guard(const struct ws_private *p, const char *daemon, const char *gp
     pid_t self = getpid(), pid = fork();
     if (pid == 0) {
         close(alive_fd);
-        exec_daemon(p, daemon, gpus, ready_fd, self);
+        exec_daemon(p, daemon, gpus, more, ready_fd, self);
     }
     close(ready_fd);
     while (read(alive_fd, &byte, 1) < 0 && errno == EINTR)
@@ -117,6 +122,11 @@ static int make_directory(struct ws_private *p)
 
 int ws_private_start(struct ws_private *p, const char *gpus)
 {
+    return ws_private_start_with(p, gpus, NULL);
+}
+
+int ws_private_start_with(struct ws_private *p, const char *gpus, const char *const *more)
+{
     int ready[2] = {-1, -1}, alive[2] = {-1, -1};
     char *daemon = ws_cli_find_part("WATTSHARED", "backend/wattshared", SBINDIR "/wattshared");
     *p = (struct ws_private){.alive_fd = -1};
@@ -134,7 +144,7 @@ int ws_private_start(struct ws_private *p, const char *gpus)
     } else if (!r && p->guard == 0) {
         close(ready[0]);
         close(alive[1]);
-        guard(p, daemon, gpus, ready[1], alive[0]);
+        guard(p, daemon, gpus, more, ready[1], alive[0]);
     }
     free(daemon);
     if (r)

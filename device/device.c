@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/progress.h"
 
 const char *ws_dev_error_name(enum ws_dev_error e)
 {
@@ -46,6 +47,12 @@ int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, ui
     r = ws_space_map_memory(s, va, bytes, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL);
     ws_memory_unref(m);
     return r;
+}
+
+/* Every device's own structure begins with it. */
+const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
+{
+    return (const struct ws_dmodule_info *)m;
 }
 
 int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
@@ -102,6 +109,18 @@ int ws_device_preempt(struct ws_device *d, struct ws_op *op)
     return d->ops->preempt(d, op);
 }
 
+double ws_progress_part(const struct ws_progress *p)
+{
+    return p->part;
+}
+
+struct ws_progress *ws_progress_free(struct ws_progress *p)
+{
+    if (p)
+        p->free(p);
+    return NULL;
+}
+
 int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *want,
                          struct ws_device_clocks *ret)
 {
@@ -109,7 +128,10 @@ int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *wan
         return -ENOTSUP;
     if (!(want->volt > 0) || !(want->core > 0) || !(want->memory > 0))
         return ws_raise(-EINVAL);
-    return d->ops->set_clocks(d, want, ret);
+    int r = d->ops->set_clocks(d, want, ret);
+    if (!r)
+        d->clocked = ret->volt != 1 || ret->core != 1 || ret->memory != 1;
+    return r;
 }
 
 int ws_device_set_power(struct ws_device *d, bool on)
@@ -141,6 +163,18 @@ uint64_t ws_device_now_ns(struct ws_device *d)
     struct ws_device_telemetry t;
     ws_device_telemetry(d, &t);
     return t.now_ns;
+}
+
+void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes)
+{
+    if (d->ops->host_register)
+        d->ops->host_register(d, host, bytes);
+}
+
+void ws_device_host_unregister(struct ws_device *d, void *host, uint64_t bytes)
+{
+    if (d->ops->host_unregister)
+        d->ops->host_unregister(d, host, bytes);
 }
 
 int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,

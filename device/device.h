@@ -86,7 +86,7 @@ WS_MUST_CHECK int ws_space_join(struct ws_space **ret, struct ws_space *const *m
 struct ws_memory;
 /* Where a device has put it. @release is called once nobody can see the memory any more, on any thread, without locks. */
 struct ws_backing {
-    uint8_t *host;
+    uint8_t *host; /* NULL: out of the host's reach; then the device has map and unmap */
     void (*release)(void *arg, uint8_t *host, uint64_t bytes);
     void *arg;
 };
@@ -138,6 +138,24 @@ struct ws_pitches {
 };
 enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
+/* A launch whose blocks are several clients' (ptx/pass.h, ws_ptx_fuse()): in each round of `round` blocks come part[0].share of the
+ * first part, part[1].share of the second, … A device that can, keeps what goes wrong in one part to that part: its blocks end, the
+ * others go on, and op.error stays WS_DEV_OK. One that can't reports op.error, and 0 instructions for all parts. */
+struct ws_launch_part {
+    struct ws_space
+        *space; /* whose: ws_device_cancel() of it ends the part; what it prints goes there */
+    uint32_t share;
+    const char *kernel; /* and its own grid and block: for messages */
+    uint32_t grid[3], block[3];
+    /* out, valid in done */
+    enum ws_dev_error error;
+    char text[192];
+    uint64_t n_thread_insns;
+};
+struct ws_launch_parts {
+    uint32_t n, round; /* the sum of the shares */
+    struct ws_launch_part part[];
+};
 struct ws_op {
     /* in; everything pointed to stays valid until done */
     enum ws_op_kind kind;
@@ -168,6 +186,7 @@ struct ws_op {
             /* in: what a preempted launch of the same kernel, grid, block and parameters left (on any device of the kind): go on from
              * there; NULL: from the first block. The device takes it. out, if preempted: the caller's */
             struct ws_progress *progress;
+            struct ws_launch_parts *parts; /* NULL: all blocks are the space's */
         } launch;
     };
     /* out, valid in done */
@@ -244,6 +263,16 @@ struct ws_device_ops {
     const char *name; /* "soft" */
     void (*close)(struct ws_device *d);
     int (*mem_alloc)(struct ws_device *d, uint64_t bytes, struct ws_backing *ret);
+    /* Makes [offset, offset + bytes) of what mem_alloc gave, whose release argument @arg is, seen at @va by the devices of the masks;
+     * and the opposite. NULL: the host sees the memory, and mappings need no device. Return: 0, -EEXIST, -EINVAL, -ENOMEM. */
+    int (*map)(struct ws_device *d, void *arg, uint64_t va, uint64_t bytes, uint64_t offset,
+               uint32_t readers, uint32_t writers);
+    void (*unmap)(struct ws_device *d, void *arg, uint64_t va, uint64_t bytes);
+    void (*set_access)(struct ws_device *d, uint64_t va, uint64_t bytes, uint32_t readers,
+                       uint32_t writers); /* of a mapping; NULL: needs no device */
+    /* Memory of this process that copies will use: may make them faster. NULL: makes no difference. */
+    void (*host_register)(struct ws_device *d, void *host, uint64_t bytes);
+    void (*host_unregister)(struct ws_device *d, void *host, uint64_t bytes);
     int (*module_load)(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret,
                        struct ws_diags *diags);
     void (*module_unload)(struct ws_dmodule *m);
@@ -266,6 +295,7 @@ struct ws_device {
     const struct ws_device_ops *ops;
     struct ws_gpu_spec spec;
     uint32_t index;
+    bool clocked; /* its clocks are not the default ones. Loop thread */
 };
 
 struct ws_device_options {
@@ -336,6 +366,9 @@ WS_MUST_CHECK int ws_device_set_power(struct ws_device *d, bool on);
 WS_MUST_CHECK int ws_device_alarm(struct ws_device *d, struct ws_alarm *a);
 void ws_device_telemetry(struct ws_device *d, struct ws_device_telemetry *ret);
 uint64_t ws_device_now_ns(struct ws_device *d);
+/* Host memory that many copies will come from or go to, and its end; hints, which never fail. No copy may be using it at the end. */
+void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes);
+void ws_device_host_unregister(struct ws_device *d, void *host, uint64_t bytes);
 /* Blocks of a kernel that fit one SM at once (CUDA occupancy). Return: 0 or -EINVAL. */
 WS_MUST_CHECK int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m,
                                       uint32_t kernel, uint32_t block_threads,

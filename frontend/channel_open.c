@@ -16,11 +16,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "frontend/channel_private.h"
+#include "protocol/curve.h"
 
 #define CURE                                                                                       \
     "start it with `wattshared`, run the program under `wattshare run --private`, or "             \
     "set " WS_ENV_SOCKET
-enum { LINGER_MS = 200, HEARTBEAT_MS = 1000, HEARTBEAT_TIMEOUT_MS = 3000, LEAVE_MS = 200 };
+enum {
+    MAX_ENV_BYTES = 4096,
+    LINGER_MS = 200,
+    HEARTBEAT_MS = 1000,
+    HEARTBEAT_TIMEOUT_MS = 3000,
+    LEAVE_MS = 200
+};
 
 /* ZeroMQ would try again for ever; a missing or dead socket file is known at once. Return: NULL, or what is wrong. */
 static const char *probe_ipc(const char *endpoint)
@@ -51,6 +58,27 @@ static int set_int(struct ws_channel *c, int option, int v)
     return c->zmq->setsockopt(c->sock, option, &v, sizeof v);
 }
 
+/* Only who has a key may come over the network, and only to the daemon that was meant. */
+static int set_curve(struct ws_channel *c)
+{
+    struct ws_curve_client k;
+    char text[512];
+    const char *wrong = ws_curve_client(&k, text, sizeof text);
+    if (wrong) {
+        ws_log(WS_ERROR, "channel: %s", wrong);
+        return -EPERM;
+    }
+    int r = c->zmq->setsockopt(c->sock, ZMQ_CURVE_SERVERKEY, k.server, WS_CURVE_TEXT_BYTES) ||
+                    c->zmq->setsockopt(c->sock, ZMQ_CURVE_PUBLICKEY, k.own.public_key,
+                                       WS_CURVE_TEXT_BYTES) ||
+                    c->zmq->setsockopt(c->sock, ZMQ_CURVE_SECRETKEY, k.own.secret_key,
+                                       WS_CURVE_TEXT_BYTES)
+                ? -errno
+                : 0;
+    explicit_bzero(&k, sizeof k);
+    return r;
+}
+
 static int zmq_open(struct ws_channel *c)
 {
     bool tcp = !strncmp(c->endpoint, "tcp://", 6);
@@ -69,6 +97,9 @@ static int zmq_open(struct ws_channel *c)
     set_int(c, ZMQ_RCVHWM, 0);
     set_int(c, ZMQ_LINGER, 0);
     if (tcp) {
+        int r = set_curve(c);
+        if (r)
+            return r;
         set_int(c, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
         set_int(c, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
         static _Atomic unsigned serial;
@@ -170,6 +201,48 @@ static int check_hello(struct ws_channel *c)
     return WS__ERROR__OK;
 }
 
+/* The variables of @names that are set, as "NAME=VALUE". Return: how many; strings and list are malloc'ed. */
+static size_t env_for(char *const *names, size_t n, char **ret)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *v = getenv(names[i]);
+        if (v && strlen(v) <= MAX_ENV_BYTES && asprintf(&ret[found], "%s=%s", names[i], v) >= 0)
+            found++;
+    }
+    return found;
+}
+
+static int hello_once(struct ws_channel *c, const Ws__Hello *hello, uint64_t deadline_ns)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    m.hello = (Ws__Hello *)hello;
+    return send_message(c, &m) || !(c->hello_message = first_message(c, deadline_ns)) ? -ETIMEDOUT
+                                                                                      : 0;
+}
+
+/* Once more with what the daemon tells tasks by, if it asks for that. */
+static int say_hello(struct ws_channel *c, const Ws__Hello *hello, uint64_t deadline_ns)
+{
+    int r = hello_once(c, hello, deadline_ns);
+    const Ws__HelloReply *a = r ? NULL : c->hello_message->hello;
+    if (!a || !a->n_env_wanted)
+        return r;
+    Ws__ServerMessage *asked = c->hello_message;
+    Ws__Hello again = *hello;
+    again.env_told = true;
+    again.env = ws_alloc_array(a->n_env_wanted, sizeof *again.env);
+    if (again.env)
+        again.n_env = env_for(a->env_wanted, a->n_env_wanted, again.env);
+    c->hello_message = NULL;
+    r = hello_once(c, &again, deadline_ns);
+    for (size_t i = 0; i < again.n_env; i++)
+        free(again.env[i]);
+    free(again.env);
+    ws__server_message__free_unpacked(asked, NULL);
+    return r;
+}
+
 static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms)
 {
     const char *why;
@@ -191,9 +264,8 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
                c->endpoint, c->zmq->strerror(-r));
         return WS__ERROR__DISCONNECTED;
     }
-    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
-    m.hello = (Ws__Hello *)hello;
-    if (send_message(c, &m) || !(c->hello_message = first_message(c, deadline_ns))) {
+    r = say_hello(c, hello, deadline_ns);
+    if (r) {
         ws_log(WS_ERROR, "channel: no answer from %s within %d ms; " CURE, c->endpoint, timeout_ms);
         return WS__ERROR__DISCONNECTED;
     }

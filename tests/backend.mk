@@ -19,6 +19,10 @@ check_PROGRAMS += tests/unit/test_backend_stream
 tests_unit_test_backend_stream_SOURCES = tests/unit/test_backend_stream.c
 tests_unit_test_backend_stream_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_stream
+check_PROGRAMS += tests/unit/test_backend_dispatch
+tests_unit_test_backend_dispatch_SOURCES = tests/unit/test_backend_dispatch.c
+tests_unit_test_backend_dispatch_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_dispatch
 check_PROGRAMS += tests/unit/test_backend_memory
 tests_unit_test_backend_memory_SOURCES = tests/unit/test_backend_memory.c
 tests_unit_test_backend_memory_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
@@ -49,3 +53,22 @@ tests_fuzz_fuzz_protocol_LDADD = $(WSSERVER_LDADD)
 dist_check_SCRIPTS += tests/fuzz/protocol.sh
 TESTS += tests/fuzz/protocol.sh
 EXTRA_DIST += tests/corpus/protocol
+
+check_PROGRAMS += tests/unit/test_backend_tasks
+tests_unit_test_backend_tasks_SOURCES = tests/unit/test_backend_tasks.c
+tests_unit_test_backend_tasks_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_tasks
+
+check_PROGRAMS += tests/unit/test_backend_learn
+tests_unit_test_backend_learn_SOURCES = tests/unit/test_backend_learn.c
+tests_unit_test_backend_learn_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_learn
+
+# The core without sockets, with a software GPU: fused launches.
+noinst_LIBRARIES += tests/libsoftserver.a
+tests_libsoftserver_a_SOURCES = tests/lib/softserver.h tests/lib/softserver.c
+tests_libsoftserver_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)
+check_PROGRAMS += tests/unit/test_backend_fused
+tests_unit_test_backend_fused_SOURCES = tests/unit/test_backend_fused.c
+tests_unit_test_backend_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_fused

@@ -118,3 +118,20 @@ tests/cuda/nv/%_shared: tests/cuda/nv/%.o
 cuda-ptx:
 	cd $(top_srcdir) && for p in $(CUDA_PTX); do n=$$(basename $$p .ptx); \
 	  $(NVCC) -ptx -arch=compute_75 -o $$p tests/cuda/$$n.cu || exit 1; done
+
+# On which SMs blocks run (tests/process/profile.sh).
+check_PROGRAMS += tests/cuda/drv_smids
+tests_cuda_drv_smids_SOURCES = tests/cuda/drv_smids.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_smids_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_smids_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_smids_LDFLAGS =
+tests_cuda_drv_smids_LDADD = -ldl -lm
+EXTRA_DIST += tests/cuda/ptx/smids.ptx
+
+# Jobs that a program marks itself (tests/process/tasks.sh).
+check_PROGRAMS += tests/cuda/drv_segments
+tests_cuda_drv_segments_SOURCES = tests/cuda/drv_segments.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_segments_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_segments_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_segments_LDFLAGS =
+tests_cuda_drv_segments_LDADD = -ldl -lm

@@ -86,9 +86,12 @@ static void soft_cancel(struct ws_device *dev, struct ws_space *space)
     ws_list_init(&runs);
     ws_list_init(&xfers);
     pthread_mutex_lock(&d->sched->lock);
-    struct ws_tenant *t = d->tenants;
-    while (t && t->space != space)
-        t = t->next;
+    struct ws_tenant *t = NULL;
+    for (struct ws_tenant *at = d->tenants; at; at = at->next) {
+        ws_launch_cancel_parts_locked(at, space);
+        if (at->space == space)
+            t = at;
+    }
     if (t) {
         ws_launch_cancel_locked(d->sched, t, &runs);
         ws_copy_cancel_locked(t, &xfers);
@@ -164,11 +167,6 @@ static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *p
     }
     *ret = m;
     return 0;
-}
-
-const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
-{
-    return &m->info;
 }
 
 static bool var_in_memory(const struct ws_ptx_var *v)
@@ -342,7 +340,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     struct ws_soft *d = ws_alloc(sizeof *d);
     if (!d)
         return ws_raise(-ENOMEM);
-    d->base = (struct ws_device){&soft_ops, *spec, index};
+    d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)

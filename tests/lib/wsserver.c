@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -76,10 +77,15 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
 static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
 {
     *ret = (struct ws_peer_info){
-        .srcfd = 100 + m->peer->id[0], .ipc = true, .has_cred = true, .uid = 1000, .pid = 1};
+        .srcfd = 100 + m->peer->id[0], .ipc = true, .has_uid = true, .uid = 1000, .pid = (uint32_t)getpid()};
 }
 
 struct wss *wss_new(uint32_t n_devices)
+{
+    return wss_new_with_policy(n_devices, NULL, NULL);
+}
+
+struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const char *const *options)
 {
     struct wss *w = ws_alloc(sizeof *w);
     struct ws_device *devices[3];
@@ -93,6 +99,10 @@ struct wss *wss_new(uint32_t n_devices)
         w->peers[i].next_seq = 1;
     }
     w->config.limits = ws_limits_default;
+    w->config.n_slots = 4;
+    w->config.policy = (char *)policy; /* nobody frees it: there is no deinit here */
+    for (unsigned i = 0; options && options[i] && i < WS_CONFIG_MAX_LIST; i++)
+        w->config.policy_options[i] = (char *)options[i];
     ws_log_set_level(WS_ERROR);
     if (ws_server_new(&w->server, &w->config, devices, n_devices, &t))
         abort();
@@ -102,6 +112,14 @@ struct wss *wss_new(uint32_t n_devices)
 void wss_free(struct wss *w)
 {
     ws_server_free(w->server);
+    for (int i = 0; i < 3; i++) {
+        if (w->dev[i].alarm)
+            w->dev[i].alarm->ring(w->dev[i].alarm);
+        if (w->dev[i].free_progresses) {
+            fprintf(stderr, "device %d: progress of preempted launches was not freed\n", i);
+            abort();
+        }
+    }
     for (int i = 0; i < 3; i++)
         if (w->dev[i].n_ops || w->dev[i].used_bytes || w->dev[i].n_instances ||
             w->dev[i].n_modules) {
