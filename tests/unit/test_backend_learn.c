@@ -373,6 +373,7 @@ struct asking {
     struct fixture *x;
     struct ws_learn_key key;
     uint64_t worst;
+    unsigned n;
     bool stop;
 };
 
@@ -383,6 +384,7 @@ static void *ask(void *arg)
         struct ws_prediction p;
         if (!ws_learn_predict(a->x->l, &a->key, &gpu, 3, &p) && p.time_ns > a->worst)
             a->worst = p.time_ns;
+        __atomic_add_fetch(&a->n, 1, __ATOMIC_RELAXED);
     }
     return NULL;
 }
@@ -402,6 +404,9 @@ static void asked_meanwhile(void **state)
         struct ws_learn_key k = key_of(x, i % 2, 1 + i % 40);
         ran(x, &k, i % 10, 1000 + i % 7, 40);
     }
+    while (
+        !__atomic_load_n(&a.n, __ATOMIC_RELAXED)) /* a busy machine may not have let it run yet */
+        usleep(1000);
     __atomic_store_n(&a.stop, true, __ATOMIC_RELAXED);
     pthread_join(t, NULL);
     assert_true(a.worst >= 1000 && a.worst < 100000);
