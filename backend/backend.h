@@ -22,6 +22,7 @@
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/period.h"
 #include "backend/recognise.h"
 #include "backend/server.h"
 #include "backend/task.h"
@@ -108,6 +109,7 @@ enum ws_join_kind {
     WS_JOIN_HOST_UNMAP,
     WS_JOIN_HOST_MAP,
     WS_JOIN_UNMAP,
+    WS_JOIN_SEGMENT,
     WS_JOIN_RESET
 };
 struct ws_join {
@@ -298,6 +300,9 @@ struct ws_client {
     bool dropped;
     bool local;
     uint32_t pid, uid;
+    struct ws_user *user;
+    struct ws_limits limits; /* as it was told: those of the configuration when it came */
+    bool told_memory;
     uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
     int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
@@ -307,7 +312,8 @@ struct ws_client {
     uint32_t n_gpu_segments;
     bool own_segment; /* between SegmentBegin and SegmentEnd */
     double own_release_ms, own_deadline_ms;
-    uint64_t start_ns; /* host clock */
+    struct ws_own_job own; /* what the program itself says of it */
+    uint64_t start_ns;     /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -390,6 +396,7 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_period_hub *periods;
     struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
     struct ws_fused_counts fused;
@@ -400,6 +407,8 @@ struct ws_server {
     struct ws_event_state *shared_events;
     struct ws_export *exports;
     struct ws_client *by_peer, *last_client;
+    struct ws_user *users;       /* who have clients */
+    struct ws_account *accounts; /* metrics.c */
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
@@ -421,6 +430,7 @@ struct ws_server {
     struct ws_list rung; /* lanes */
     uint8_t lane_message[WS_LANE_MESSAGE_BYTES];
     int side_fd, epoll_fd;
+    bool side_passed; /* the service manager's: its file is not ours to remove */
     char side_path[108];
     uint64_t start_ns, n_messages, n_commands;
     uint32_t n_congested;

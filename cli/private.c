@@ -53,6 +53,7 @@ static void exec_daemon(const struct ws_private *p, const char *daemon, const ch
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     unsetenv("LD_PRELOAD");
+    unsetenv("NOTIFY_SOCKET"); /* is the program's, whose readiness is not the daemon's */
     execv(daemon, (char *const *)argv);
     ws_cli_error("cannot start '%s': %s", daemon, strerror(errno));
     _exit(WS_EXIT_CANNOT_RUN);

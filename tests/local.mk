@@ -5,6 +5,7 @@ include tests/ptx.mk
 include tests/exec.mk
 include tests/passes.mk
 include tests/softdev.mk
+include tests/device.mk
 include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk
@@ -12,6 +13,7 @@ include tests/modules.mk
 include tests/toolkit12.mk
 include tests/textures.mk
 include tests/process.mk
+include tests/service.mk
 include tests/coverage.mk
 include tests/models.mk
 include tests/policy.mk
