@@ -33,6 +33,7 @@ struct ws_config {
     uint32_t socket_mode;
     char *socket_group; /* NULL: as the process */
     enum ws_device_clock clock;
+    uint32_t time_scale; /* of the scaled clock */
     uint32_t n_workers;
     enum ws_placement placement;
     struct ws_rewrite_choice rewrite; /* for tests of the passes */
@@ -51,6 +52,8 @@ struct ws_config {
     char *policy; /* a name of policy/policies.def; NULL: none, nothing is held back */
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value", NULL-terminated */
     struct ws_task_rules tasks;
+    char *energy_log; /* NULL: none */
+    uint32_t energy_log_ms;
 };
 
 enum {
