@@ -5,7 +5,14 @@
 #include "backend/decode.h"
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
-enum { MSG_HELLO = 1, MSG_FIRST_SEQ = 2, MSG_COMMANDS = 3, MSG_STATUS = 4, MSG_GOODBYE = 5, MSG_TRACE = 110 };
+enum {
+    MSG_HELLO = 1,
+    MSG_FIRST_SEQ = 2,
+    MSG_COMMANDS = 3,
+    MSG_STATUS = 4,
+    MSG_GOODBYE = 5,
+    MSG_TRACE = 110
+};
 
 struct wire {
     const uint8_t *p, *end;
@@ -66,8 +73,8 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
     while (w.p < w.end) {
         if (!next(&w, &f))
             return false;
-        bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS || f.number == MSG_STATUS ||
-                        f.number == MSG_TRACE;
+        bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS ||
+                        f.number == MSG_STATUS || f.number == MSG_TRACE;
         bool is_varint = f.number == MSG_FIRST_SEQ || f.number == MSG_GOODBYE;
         if ((is_bytes && f.type != BYTES) || (is_varint && f.type != VARINT))
             return false;

@@ -18,8 +18,7 @@ static void mark_sms(Ws__GpuStatus *o, const struct ws_sm_set *sms, uint32_t cli
 {
     for (uint32_t i = 0; i < o->n_sm_clients; i++)
         if (!sms->n || (i < WS_SM_MAX && ws_sm_set_has(sms, i)))
-            o->sm_clients[i] =
-                o->sm_clients[i] && o->sm_clients[i] != client ? UINT32_MAX : client;
+            o->sm_clients[i] = o->sm_clients[i] && o->sm_clients[i] != client ? UINT32_MAX : client;
 }
 
 /* Whose kernels are on which SMs. Return: false: no memory. */
