@@ -19,7 +19,6 @@ task=alpha client "$cuda/drv_matmul" 64 200 >"$tmp/out.1" 2>&1 &
 p1=$!
 task='be"ta' client "$cuda/drv_matmul" 64 300 >"$tmp/out.2" 2>&1 &
 p2=$!
-"$wattshare" top --batch --count 4 --interval 0.3 >"$tmp/top" || fail "top"
 wait "$p1" && wait "$p2" || { cat "$tmp"/out.? >&2; fail "a client"; }
 sleep 0.3
 kill -INT "$trace_pid"
@@ -52,9 +51,13 @@ grep -q 'operations before this were lost' "$tmp/lost.json" || fail "lost operat
 ok "trace: what is lost is counted"
 
 # ---- top ----
+WATTSHARE_TASK=gamma "$build/tests/process/session_client" sync >"$tmp/out.3" 2>&1 & p3=$!
+i=0
+until grep -q ready "$tmp/out.3"; do i=$((i + 1)); [ $i -lt 100 ] || fail "no client"; sleep 0.1; done
+"$wattshare" top --batch --count 4 --interval 0.3 >"$tmp/top" || fail "top"
 [ "$(grep -c '^wattshared pid' "$tmp/top")" = 4 ] || fail "top --batch --count 4 has not 4 pages"
 grep -q '^GPU 0  rtx3070 ' "$tmp/top" && grep -q '^GPU 1  t400 ' "$tmp/top" || fail "a GPU is missing"
-grep -q '^[a-z] [0-9]* .* alpha ' "$tmp/top" || { cat "$tmp/top" >&2; fail "the client is missing"; }
+grep -q '^[a-z] [0-9]* .* \(gamma\|session_client\) .* 32.0 MiB' "$tmp/top" || { cat "$tmp/top" >&2; fail "the client is missing"; }
 r=0
 "$wattshare" top >/dev/null 2>"$tmp/err" || r=$?
 [ $r = 2 ] && grep -q -- --batch "$tmp/err" || fail "top without a terminal does not say what to do"
@@ -65,6 +68,9 @@ if command -v script >/dev/null; then
     ok "top in a terminal"
 fi
 ok "top --batch"
+kill "$p3"
+wait "$p3" 2>/dev/null || true
+wait_empty
 
 # ---- the SM map ----
 status_json | sed -n '/"sm_clients"/,/]/p' | grep -c '^ *0,\{0,1\}$' >"$tmp/n"
