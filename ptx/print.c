@@ -478,6 +478,13 @@ int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
     return ferror(out) ? ws_raise(-EIO) : 0;
 }
 
+void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                       const struct ws_ptx_insn *i, FILE *out)
+{
+    struct printer p = {.m = m, .f = f, .out = out};
+    print_insn(&p, i, NULL);
+}
+
 void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                       const struct ws_ptx_insn *i, char *buf, size_t size)
 {

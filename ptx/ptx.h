@@ -499,6 +499,9 @@ enum ws_ptx_mix ws_ptx_insn_mix(const struct ws_ptx_insn *i);
 /* An instruction as one line of PTX, for messages. @buf gets a NUL. */
 void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                       const struct ws_ptx_insn *i, char *buf, size_t size);
+/* The same to a stream, which says itself whether writing failed; for many of them faster. */
+void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                       const struct ws_ptx_insn *i, FILE *out);
 /* Bits of an immediate as a value of type t (floats converted, integers truncated). */
 uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t);
 
