@@ -30,6 +30,11 @@ struct top {
     enum sort sort;
 };
 
+static uint64_t used_uj(const Ws__ClientStatus *c)
+{
+    return c->busy_uj + c->idle_uj;
+}
+
 static char mark_of(uint32_t client)
 {
     return client == 0            ? '.'
@@ -125,9 +130,8 @@ static void client_line(const struct top *t, const Ws__ClientStatus *c, FILE *f)
             mark_of(c->client), c->client, c->pid, ws_cli_clean(text, name, sizeof name), gpus,
             ws_cli_bytes_text(c->memory_bytes, memory),
             b ? rate(c->n_kernels, b->n_kernels, wall_s(t)) : 0,
-            b ? 100 * rate(c->device_ns, b->device_ns, seconds) / 1e9 : 0,
-            (double)c->energy_uj / 1e6, b ? rate(c->energy_uj, b->energy_uj, seconds) / 1e6 : 0,
-            deadline, late);
+            b ? 100 * rate(c->device_ns, b->device_ns, seconds) / 1e9 : 0, (double)used_uj(c) / 1e6,
+            b ? rate(used_uj(c), used_uj(b), seconds) / 1e6 : 0, deadline, late);
 }
 
 static enum sort sort_order;
@@ -137,7 +141,7 @@ static int compare(const void *a, const void *b)
     const Ws__ClientStatus *x = *(Ws__ClientStatus *const *)a, *y = *(Ws__ClientStatus *const *)b;
     uint64_t p = 0, q = 0;
     if (sort_order == BY_ENERGY)
-        p = x->energy_uj, q = y->energy_uj;
+        p = used_uj(x), q = used_uj(y);
     else if (sort_order == BY_KERNELS)
         p = x->n_kernels, q = y->n_kernels;
     else if (sort_order == BY_MEMORY)
