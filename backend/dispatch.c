@@ -382,9 +382,15 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
         if (p->kind == WS_DECIDE_PREEMPT && p->job >= 0 && p->job < snap.n_jobs &&
             d->by_job[p->job]->state == WS_JOB_RUNNING) /* what it had may be given out again */
             taken[d->by_job[p->job]->gpu] = (struct ws_sm_set){0};
+        bool starts =
+            p->kind == WS_DECIDE_START || p->kind == WS_DECIDE_FUSE || p->kind == WS_DECIDE_RESUME;
+        if (starts && !p->n_sm && p->gpu >= 0 && p->gpu < d->system.n_gpus)
+            p->n_sm = d->gpus[p->gpu].sm_limit; /* policies that know no SMs mean all */
         const char *why = ws_dispatch_nonsense(&snap, p, taken);
         if (why) {
             refuse(d, p, why);
+            if (starts && p->job >= 0 && p->job < snap.n_jobs)
+                d->by_job[p->job]->refused = true;
             p->kind = WS_DECIDE_WAIT;
             continue;
         }
@@ -441,7 +447,7 @@ static void run_forgotten(struct ws_dispatch *d)
     }
     if (!oldest && given_up)
         run_at_home(d, given_up);
-    if (!oldest || ws_dispatch_timer_pending(d->timer))
+    if (!oldest || (ws_dispatch_timer_pending(d->timer) && !oldest->refused))
         return;
     if (!d->n_rescued++)
         ws_log(WS_WARN,

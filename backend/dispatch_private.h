@@ -46,6 +46,7 @@ struct ws_gpu_segment {
     bool stopping; /* preempted, but something of it is still on the device */
     bool booked;   /* its place and time are fixed: see booking */
     struct ws_policy_decision booking;
+    bool refused;                   /* a decision on it made no sense */
     bool given_up;                  /* the policy dropped it: it runs when nothing else does */
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     uint32_t gpu;                   /* if it has started */
