@@ -19,6 +19,7 @@
  * Nothing here recurses over streams: whoever makes a stream able to go on puts it on server->ready, and
  * ws_server_run_ready() pumps until that list is empty. */
 #include "backend/backend.h"
+#include "backend/tracing.h"
 
 #include <string.h>
 
@@ -202,6 +203,18 @@ static uint64_t ready_ns(const struct ws_job *j)
     return j->epoch ? WS_MAX(t, s->context->closed_end_ns) : t;
 }
 
+/* For bench/passes.sh. */
+static void log_launch(const struct ws_job *j)
+{
+    const struct ws_op *op = &j->op;
+    uint64_t threads = 1;
+    for (int d = 0; d < 3; d++)
+        threads *= (uint64_t)op->launch.grid[d] * op->launch.block[d];
+    ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu warp_insns=%llu threads=%llu",
+           j->client->id, j->kernel_name, (unsigned long long)op->n_thread_insns,
+           (unsigned long long)op->counts.n_warp_insns, (unsigned long long)threads);
+}
+
 static void account(struct ws_job *j)
 {
     struct ws_client *c = j->client;
@@ -212,8 +225,7 @@ static void account(struct ws_job *j)
         if (j->learn)
             ws_launch_learn(j);
         if (WS_UNLIKELY(c->server->log_launches))
-            ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu", c->id, j->kernel_name,
-                   (unsigned long long)op->n_thread_insns);
+            log_launch(j);
     } else {
         t->n_copies++;
         if (op->kind == WS_OPK_COPY && op->copy.src_host)
@@ -234,6 +246,8 @@ static void account(struct ws_job *j)
     t->first_start_ns = WS_MIN(t->first_start_ns, op->start_ns);
     t->last_end_ns = WS_MAX(t->last_end_ns, op->end_ns);
     t->used_gpus |= 1u << j->stream->context->gpu->device->index;
+    if (WS_UNLIKELY(c->server->tracing != NULL))
+        ws_tracing_add(j);
 }
 
 static void reply_op(struct ws_job *j, Ws__Error e)

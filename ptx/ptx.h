@@ -410,6 +410,7 @@ struct ws_ptx_proto { /* .callprototype, or .calltargets (n_targets > 0, the res
     int32_t *targets; /* indices into module->funcs */
 };
 
+enum { WS_PTX_FENCE_HELPER = -1 };
 struct ws_ptx_func {
     const char *name;
     bool is_entry, is_decl, noreturn;
@@ -435,6 +436,7 @@ struct ws_ptx_func {
     uint32_t maxntid[3], reqntid[3], minnctapersm, maxnctapersm, maxnreg, reqnctapercluster[3],
         maxclusterrank; /* 0: not given; 11.4 */
     bool explicitcluster, blocksareclusters;
+    int32_t fence; /* not part of the text: ws_ptx_fence() added it: WS_PTX_FENCE_HELPER, or the copy of function fence - 1 */
     uint32_t line;
 };
 
