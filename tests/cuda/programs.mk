@@ -11,6 +11,7 @@ CUDA_PROGRAM_NAMES = \
 	coopgroups \
 	cubs \
 	deviceheap \
+	eventtimes \
 	factor \
 	fillgpu \
 	finance \
@@ -40,12 +41,14 @@ CUDA_PROGRAM_NAMES = \
 	particles \
 	perthread \
 	progress \
+	queryorder \
 	records \
 	scan \
 	shapes \
 	sharing \
 	signals \
 	sorting \
+	spinclock \
 	streamorder \
 	surface \
 	texlinear \
