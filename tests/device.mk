@@ -3,7 +3,7 @@ noinst_LIBRARIES += tests/mock/libmock.a
 tests_mock_libmock_a_SOURCES = tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/stream.c
 check_PROGRAMS += tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
 tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
-tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic \
+tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete \
 	-Wl,--whole-archive,tests/mock/libmock.a,--no-whole-archive
 tests_mock_libcuda_so_1_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
 tests_mock_libcuda_so_1_DEPENDENCIES = tests/mock/libmock.a device/libdevice.a ptx/libptx.a base/libbase.a
