@@ -77,7 +77,10 @@ static int fence_all(struct ws_template *t, const struct ws_template_kernel *ker
         int32_t f = find_func(t->ptx, k, own->name);
         if (f < 0)
             return ws_raise(-EIO);
-        int r = ws_ptx_fence(t->ptx, (uint32_t)f, &ret_funcs[k]);
+        int r = ws_ptx_fence_refused(t->ptx, (uint32_t)f, why, why_bytes);
+        if (r)
+            return r < 0 ? ws_forward(r) : r;
+        r = ws_ptx_fence(t->ptx, (uint32_t)f, &ret_funcs[k]);
         if (r)
             return ws_forward(r);
         r = ws_ptx_fuse_refused(t->ptx, ret_funcs[k], why, why_bytes);
