@@ -14,5 +14,8 @@ bool ws_real_is(const char *name);
 uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, struct ws_device **ret,
                       uint32_t max, struct ws_diags *diags);
 void ws_real_close(void);
+/* Adds to a GPU's status what only real ones have; texts live in the server's arena. Return: false: no memory. */
+struct ws_server;
+bool ws_real_status(struct ws_server *s, const struct ws_device *d, struct Ws__GpuStatus *o);
 
 #endif
