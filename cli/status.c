@@ -17,11 +17,12 @@ static void print_real(const Ws__GpuStatus *g)
 {
     char text[400];
     if (g->driver[0])
-        printf("GPU %u: %s, driver %s\n", g->gpu, g->product, clean(g->driver, text, sizeof text));
+        printf("GPU %u: %s, driver %s\n", g->gpu, g->product,
+               ws_cli_clean(g->driver, text, sizeof text));
     if (g->lost[0])
-        printf("GPU %u: LOST: %s\n", g->gpu, clean(g->lost, text, sizeof text));
+        printf("GPU %u: LOST: %s\n", g->gpu, ws_cli_clean(g->lost, text, sizeof text));
     for (size_t k = 0; k < g->n_capabilities; k++)
-        printf("GPU %u: %s\n", g->gpu, clean(g->capabilities[k], text, sizeof text));
+        printf("GPU %u: %s\n", g->gpu, ws_cli_clean(g->capabilities[k], text, sizeof text));
 }
 
 static void print_gpus(const Ws__StatusReply *s)
