@@ -12,6 +12,7 @@
 #include "backend/paths.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "policy/policy.h"
 #include "protocol/protocol.h"
 #include "protocol/side.h"
 
@@ -173,7 +174,7 @@ static _Thread_local const char *cb_path; /* a section that is there from the st
 
 static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
-    char text[256];
+    char text[768];
     vsnprintf(text, sizeof text, fmt, ap);
     const char *hint =
         strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
@@ -270,6 +271,87 @@ static int on_catalog(cfg_t *cfg, cfg_opt_t *opt)
     return list_check(cfg, opt, WS_CONFIG_MAX_LIST, path_wrong);
 }
 
+/* ---- the policy ---- */
+
+static _Thread_local uint32_t cb_policy_line, cb_options_line;
+
+static int on_policy(cfg_t *cfg, cfg_opt_t *opt)
+{
+    char names[512] = "none";
+    size_t n_all, n = strlen(names);
+    const char *v = cfg_opt_getnstr(opt, 0);
+    const struct ws_policy_ops *const *all = ws_policy_all(&n_all);
+    cb_policy_line = (uint32_t)cfg->line;
+    if (v && (!strcmp(v, "none") || ws_policy_find(v)))
+        return 0;
+    for (size_t i = 0; i < n_all && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, ", %s", all[i]->name);
+    cfg_error(cfg, "policy = \"%s\" is not known; there are: %s", v ? v : "", names);
+    return -1;
+}
+
+static const char *option_wrong(const char *text)
+{
+    const char *eq = strchr(text, '=');
+    return eq && eq != text ? NULL : "use \"name=value\", like \"theta=0.9\"";
+}
+
+static int on_policy_options(cfg_t *cfg, cfg_opt_t *opt)
+{
+    cb_options_line = (uint32_t)cfg->line;
+    return list_check(cfg, opt, WS_CONFIG_MAX_LIST, option_wrong);
+}
+
+/* Makes the policy as the options ask, to see whether it can be. */
+static int policy_check(const char *name, const char *const *options, const char *path,
+                        struct ws_diags *diags)
+{
+    char error[256] = "";
+    const struct ws_policy_ops *ops = name ? ws_policy_find(name) : NULL;
+    if (!ops) {
+        if (!options[0])
+            return 0;
+        ws_diags_add(diags, path, cb_options_line, 0,
+                     "policy_options without a policy: give policy = \"NAME\" too, or leave them "
+                     "out");
+        return WS_CONFIG_E_INVALID;
+    }
+    struct ws_policy *p = NULL;
+    int r = ops->make(&p, options, error, sizeof error);
+    if (r < 0)
+        return ws_raise(r);
+    if (r) {
+        ws_diags_add(diags, path, options[0] ? cb_options_line : cb_policy_line, 0, "policy %s: %s",
+                     name, error);
+        return WS_CONFIG_E_INVALID;
+    }
+    ops->free(p);
+    return 0;
+}
+
+/* Both keys together are what the policy is: a file that names another one starts with that one's default options. */
+static int policy_take(struct ws_config *c, cfg_t *cfg, const char *path, struct ws_diags *diags)
+{
+    const char *v[WS_CONFIG_MAX_LIST + 1] = {NULL};
+    const char *name = cfg_size(cfg, "policy") ? cfg_getstr(cfg, "policy") : c->policy;
+    unsigned n = cfg_size(cfg, "policy_options");
+    if (!cfg_size(cfg, "policy") && !n)
+        return 0;
+    if (name && !strcmp(name, "none"))
+        name = NULL;
+    for (unsigned i = 0; i < n; i++)
+        v[i] = cfg_getnstr(cfg, "policy_options", i);
+    int r = policy_check(name, v, path, diags);
+    if (r)
+        return r;
+    char *copy = name ? ws_strdup(name) : NULL;
+    if (name && !copy)
+        return ws_raise(-ENOMEM);
+    free(c->policy);
+    c->policy = copy;
+    return list_set(c->policy_options, WS_CONFIG_MAX_LIST, v, n);
+}
+
 static int list_take(char **list, size_t max, cfg_t *cfg, const char *name)
 {
     const char *v[WS_MAX_GPUS_CONFIGURED + 1];
@@ -344,6 +426,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
     top[nt] = (cfg_opt_t)CFG_END();
 
@@ -369,6 +453,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "placement", on_placement);
     cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
+    cfg_set_validate_func(cfg, "policy", on_policy);
+    cfg_set_validate_func(cfg, "policy_options", on_policy_options);
     cb_path = path;
     cb_diags = diags;
     cb_failed = false;
@@ -376,6 +462,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     if (r && !cb_failed)
         ws_diags_add(diags, path, 0, 0,
                      "cannot be read as a configuration file; see wattshared.conf(5)");
+    if (!r)
+        r = policy_take(c, cfg, path, diags);
     if (!r)
         r = take(c, cfg);
     cb_diags = NULL;
@@ -416,6 +504,9 @@ void ws_config_deinit(struct ws_config *c)
     list_clear(c->endpoints);
     list_clear(c->gpus);
     list_clear(c->catalog);
+    list_clear(c->policy_options);
+    free(c->policy);
+    c->policy = NULL;
     free(c->socket_group);
     c->socket_group = NULL;
 }

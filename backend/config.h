@@ -39,6 +39,8 @@ struct ws_config {
     uint64_t max_kernel_insns;
     uint32_t n_loaders; /* threads that parse images; 0: the loop does it */
     struct ws_limits limits;
+    char *policy; /* a name of policy/policies.def; NULL: none, nothing is held back */
+    char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value", NULL-terminated */
 };
 
 enum {

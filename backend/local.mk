@@ -10,7 +10,7 @@ backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server
 	backend/notify.h backend/notify.c backend/loop.h backend/loop.c
 backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
-BACKEND_LDADD = backend/libbackend.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
+BACKEND_LDADD = backend/libbackend.a policy/libpolicy.a models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
 	$(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
 
 sbin_PROGRAMS += backend/wattshared

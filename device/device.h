@@ -75,8 +75,11 @@ WS_MUST_CHECK int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t 
 WS_MUST_CHECK int ws_space_unmap(struct ws_space *s, uint64_t va);
 
 /* A space that holds what all of @members hold at the moment of each access, for one launch of several clients. Nothing is mapped
- * in it itself; kernels that use malloc() can't run in it. The members must outlive it.
- * Return: 0, -EEXIST (two of them hold the same address), -EINVAL (n not 1…16), -ENOMEM. */
+ * in it itself; kernels that use malloc() can't run in it. The members must outlive it; one may stand there twice. Where two members
+ * come to hold one address later, the older mapping is the one that is seen: a fence keeps each client to its own.
+ * Return: 0, -EEXIST (two of them hold the same address), -EINVAL (n not 1…WS_SPACE_JOIN_MAX, or a joint space among them),
+ * -ENOMEM. */
+enum { WS_SPACE_JOIN_MAX = 32 };
 WS_MUST_CHECK int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32_t n);
 
 /* ---- physical memory: made by a device, mapped into any number of spaces at any number of places ---- */

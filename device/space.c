@@ -11,7 +11,11 @@
  * enter and leave. Unmapped memory waits in the limbo of the current epoch e; users are counted for e and e - 1 only. The
  * epoch advances when nobody of e - 1 is left, which frees the limbo of e - 1:
  *   1. a user of epoch u can see what was unmapped in epochs >= u only;
- *   2. limbo of e is freed when users[e] == users[e - 1] == 0. */
+ *   2. limbo of e is freed when users[e] == users[e - 1] == 0.
+ *
+ * A joint space has an empty table: what isn't found there is looked for in its members, so that ordinary spaces pay nothing. Where two
+ * members come to hold one address later, the older mapping counts: whoever was checked against it when the launch began goes on
+ * seeing its own memory. */
 #include "device/space.h"
 
 #include <pthread.h>
@@ -35,6 +39,7 @@ struct slot { /* atomics: read by any thread; the rest: under lock */
     _Atomic(uint8_t *) host;
     _Atomic uint32_t readers, writers;
     _Atomic(struct ws_device *) device;
+    _Atomic uint64_t serial; /* of the mapping: later ones have larger ones, in all spaces */
     ws_space_release_fn *release;
     void *release_arg;
     struct slot *next; /* free or in limbo */
@@ -78,6 +83,8 @@ struct ws_space {
     uint64_t heap_bytes;
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
+    struct ws_space **members; /* of a joint space, distinct; else NULL */
+    uint32_t n_members;
 };
 
 #define LOAD(p)     atomic_load_explicit(&(p), memory_order_acquire)
@@ -156,6 +163,7 @@ struct ws_space *ws_space_free(struct ws_space *s)
     pthread_mutex_destroy(&s->print_lock);
     pthread_mutex_destroy(&s->heap_lock);
     ws_heap_free(s->heap);
+    free(s->members);
     free(s);
     return NULL;
 }
@@ -176,8 +184,9 @@ static uint32_t upper_bound(const struct table *t, uint32_t n, uint64_t va)
     return lo;
 }
 
-/* The mapping that holds @va, as it was at one moment. */
-static bool lookup(const struct ws_space *s, uint64_t va, struct ws_mapping *ret)
+/* The mapping of the space's own table that holds @va, as it was at one moment. */
+static inline bool lookup_own(const struct ws_space *s, uint64_t va, struct ws_mapping *ret,
+                              uint64_t *ret_serial)
 {
     for (unsigned tries = 0;; tries++) {
         uint32_t seq = LOAD(s->seq);
@@ -198,11 +207,33 @@ static bool lookup(const struct ws_space *s, uint64_t va, struct ws_mapping *ret
             ret->writers = LOAD(x->writers);
             ret->flags = ret->writers ? 0 : WS_MAP_READONLY;
             ret->device = LOAD(x->device);
+            if (ret_serial)
+                *ret_serial = LOAD(x->serial);
             found = va >= ret->va && va - ret->va < ret->bytes;
         }
         if (LOAD(s->seq) == seq)
             return found;
     }
+}
+
+/* Of the members that hold @va, the one whose mapping is the oldest. */
+static bool lookup_members(const struct ws_space *s, uint64_t va, struct ws_mapping *ret)
+{
+    uint64_t oldest = UINT64_MAX;
+    for (uint32_t k = 0; k < s->n_members; k++) {
+        struct ws_mapping m;
+        uint64_t serial;
+        if (lookup_own(s->members[k], va, &m, &serial) && serial < oldest) {
+            oldest = serial;
+            *ret = m;
+        }
+    }
+    return oldest != UINT64_MAX;
+}
+
+static bool lookup(const struct ws_space *s, uint64_t va, struct ws_mapping *ret)
+{
+    return lookup_own(s, va, ret, NULL) || (WS_UNLIKELY(s->members) && lookup_members(s, va, ret));
 }
 
 bool ws_space_find(const struct ws_space *s, uint64_t va, uint64_t bytes, struct ws_mapping *ret)
@@ -327,7 +358,10 @@ static int map_locked(struct ws_space *s, const struct ws_mapping *m, ws_space_r
     }
     x->release = release;
     x->release_arg = arg;
+    static _Atomic uint64_t n_mappings;
+    uint64_t serial = atomic_fetch_add_explicit(&n_mappings, 1, memory_order_relaxed);
     write_begin(s);
+    STORE(x->serial, serial);
     STORE(x->va, va);
     STORE(x->bytes, bytes);
     STORE(x->host, m->host);
@@ -349,7 +383,7 @@ static int map_locked(struct ws_space *s, const struct ws_mapping *m, ws_space_r
 int ws_space_map(struct ws_space *s, const struct ws_mapping *m, ws_space_release_fn *release,
                  void *arg)
 {
-    if (!m->bytes || m->va + m->bytes < m->va || !m->host)
+    if (!m->bytes || m->va + m->bytes < m->va || !m->host || s->members)
         return ws_raise(-EINVAL);
     pthread_mutex_lock(&s->lock);
     int r = map_locked(s, m, release, arg);
@@ -415,8 +449,19 @@ static struct slot *advance(struct ws_space *s)
     return out;
 }
 
+/* Of a joint space: one bit for each member, its epoch's lowest, which is all that leaving asks for. */
+static unsigned enter_members(struct ws_space *s)
+{
+    unsigned bits = 0;
+    for (uint32_t k = 0; k < s->n_members; k++)
+        bits |= (ws_space_enter(s->members[k]) & 1) << k;
+    return bits;
+}
+
 unsigned ws_space_enter(struct ws_space *s)
 {
+    if (WS_UNLIKELY(s->members))
+        return enter_members(s);
     pthread_mutex_lock(&s->lock);
     unsigned e = s->epoch;
     s->users[e & 1]++;
@@ -426,6 +471,11 @@ unsigned ws_space_enter(struct ws_space *s)
 
 void ws_space_leave(struct ws_space *s, unsigned epoch)
 {
+    if (WS_UNLIKELY(s->members)) {
+        for (uint32_t k = 0; k < s->n_members; k++)
+            ws_space_leave(s->members[k], epoch >> k & 1);
+        return;
+    }
     pthread_mutex_lock(&s->lock);
     s->users[epoch & 1]--;
     struct slot *gone = advance(s);
@@ -468,7 +518,10 @@ uint64_t ws_space_id(const struct ws_space *s)
 
 uint64_t ws_space_device_bytes(const struct ws_space *s)
 {
-    return LOAD(s->device_bytes);
+    uint64_t bytes = LOAD(s->device_bytes);
+    for (uint32_t k = 0; k < s->n_members; k++)
+        bytes += LOAD(s->members[k]->device_bytes);
+    return bytes;
 }
 
 void ws_space_set_print(struct ws_space *s,
@@ -490,6 +543,74 @@ void ws_space_print(const struct ws_space *cs, enum ws_output to, const char *te
     pthread_mutex_unlock(&s->print_lock);
 }
 
+/* ---- joint spaces ---- */
+
+/* Whether @a and @b hold an address both. Their locks are held. */
+static bool overlap(const struct ws_space *a, const struct ws_space *b)
+{
+    const struct table *t = a->table, *u = b->table;
+    for (uint32_t i = 0, k = 0; i < t->n && k < u->n;) {
+        uint64_t x = t->v[i].va, y = u->v[k].va;
+        const struct slot *p = t->v[i].slot, *q = u->v[k].slot;
+        if (x < y ? y - x < p->bytes : x - y < q->bytes)
+            return true;
+        if (x < y)
+            i++;
+        else
+            k++;
+    }
+    return false;
+}
+
+static bool any_overlap(struct ws_space *const *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (overlap(v[i], v[k]))
+                return true;
+    return false;
+}
+
+int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32_t n)
+{
+    if (!n || n > WS_SPACE_JOIN_MAX)
+        return ws_raise(-EINVAL);
+    struct ws_space *s, **v = ws_alloc_array(n, sizeof *v);
+    uint32_t n_distinct = 0;
+    if (!v)
+        return ws_raise(-ENOMEM);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        while (k < n_distinct && v[k] != members[i])
+            k++;
+        if (!members[i] || members[i]->members) {
+            free(v);
+            return ws_raise(-EINVAL);
+        }
+        if (k == n_distinct)
+            v[n_distinct++] = members[i];
+    }
+    int r = ws_space_new(&s);
+    if (r) {
+        free(v);
+        return ws_forward(r);
+    }
+    /* Nobody else holds two of these locks, and joining is the loop thread's: any order will do. */
+    for (uint32_t k = 0; k < n_distinct; k++)
+        pthread_mutex_lock(&v[k]->lock);
+    bool collide = any_overlap(v, n_distinct);
+    for (uint32_t k = n_distinct; k-- > 0;)
+        pthread_mutex_unlock(&v[k]->lock);
+    s->members = v;
+    s->n_members = n_distinct;
+    if (collide) {
+        ws_space_free(s);
+        return -EEXIST;
+    }
+    *ret = s;
+    return 0;
+}
+
 /* ---- the heap of device code ---- */
 
 int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes)
@@ -507,6 +628,8 @@ int ws_space_open_heap(struct ws_space *s, struct ws_device *d)
     struct ws_heap *h;
     if (LOAD(s->heap))
         return 0;
+    if (s->members)
+        return ws_raise(-EINVAL);
     pthread_mutex_lock(&s->heap_lock);
     int r = 0;
     if (!s->heap && !(r = ws_heap_new(&h, s->heap_bytes))) {

@@ -106,6 +106,14 @@ static void test_wrong_lines_are_named(void **state)
         {"limits {\n  max_clients = 0\n}\n", 2, "max_clients = 0 is out of range", "1 to 100000"},
         {"limits {\n  max_cats = 0\n}\n", 2, "no such option 'max_cats'", ""},
         {"gpus = {\"a\"\n", 0, "", ""},
+        {"\npolicy = best\n", 2, "policy = \"best\" is not known", "none, bcf"},
+        {"policy = best\n", 1, "there are", "sbeet-mg"},
+        {"policy = edl\npolicy_options = {\"l=4\",\n\"theta\"}\n", 3, "\"theta\" is wrong",
+         "name=value"},
+        {"policy = edl\n\npolicy_options = {\"theta=3\"}\n", 3, "policy edl: theta=3", "from"},
+        {"policy = edl\n\npolicy_options = {\"speed=3\"}\n", 3, "no option 'speed=3'", "theta="},
+        {"policy_options = {\"theta=1\"}\n", 1, "without a policy", "policy = "},
+        {"policy = none\npolicy_options = {\"theta=1\"}\n", 2, "without a policy", ""},
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
@@ -124,6 +132,21 @@ static void test_wrong_lines_are_named(void **state)
     }
     assert_string_equal(f->c.gpus[0], "rtx3070"); /* nothing was changed */
     assert_int_equal(f->c.clock, WS_CLOCK_FUNCTIONAL);
+}
+
+static void test_policy(void **state)
+{
+    struct fixture *f = *state;
+    assert_null(f->c.policy);
+    assert_int_equal(load(f, "policy = edl\npolicy_options = {\"theta=0.8\"}\n"), 0);
+    assert_string_equal(f->c.policy, "edl");
+    assert_string_equal(f->c.policy_options[0], "theta=0.8");
+    assert_null(f->c.policy_options[1]);
+    assert_int_equal(load(f, "policy = \"sbeet-mg\"\n"), 0);
+    assert_string_equal(f->c.policy, "sbeet-mg");
+    assert_null(f->c.policy_options[0]);
+    assert_int_equal(load(f, "policy = \"none\"\n"), 0);
+    assert_null(f->c.policy);
 }
 
 static void test_missing_file(void **state)
@@ -155,10 +178,8 @@ int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_everything_is_taken),
-        T(test_wrong_lines_are_named),
-        T(test_missing_file),
-        T(test_command_line_words),
+        T(test_everything_is_taken), T(test_wrong_lines_are_named), T(test_policy),
+        T(test_missing_file),        T(test_command_line_words),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

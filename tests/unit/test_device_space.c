@@ -227,6 +227,128 @@ static void test_print(void **state)
     assert_string_equal(out, "a\nc");
 }
 
+/* ---- joint spaces ---- */
+struct joint {
+    struct ws_space *a, *b, *both;
+    uint8_t of_a[256], of_b[256];
+};
+
+static int joint_setup(void **state)
+{
+    struct joint *j = ws_alloc(sizeof *j);
+    *state = j;
+    return ws_space_new(&j->a) || ws_space_new(&j->b) ||
+           ws_space_map_host(j->a, 0x1000, 256, j->of_a) ||
+           ws_space_map_host(j->b, 0x2000, 256, j->of_b);
+}
+
+static int joint_teardown(void **state)
+{
+    struct joint *j = *state;
+    ws_space_free(j->both);
+    ws_space_free(j->a);
+    ws_space_free(j->b);
+    free(j);
+    return 0;
+}
+
+static uint8_t *host_of(const struct ws_space *s, uint64_t va)
+{
+    struct ws_mapping m;
+    return ws_space_find(s, va, 1, &m) ? m.host + (va - m.va) : NULL;
+}
+
+static void test_join_holds_what_members_hold(void **state)
+{
+    struct joint *j = *state;
+    struct ws_space *members[] = {j->a, j->b, j->a};
+    assert_int_equal(ws_space_join(&j->both, members, 3), 0);
+    assert_ptr_equal(host_of(j->both, 0x1010), j->of_a + 0x10);
+    assert_ptr_equal(host_of(j->both, 0x20ff), j->of_b + 0xff);
+    assert_null(host_of(j->both, 0x2100));
+    assert_true(ws_space_covers(j->both, 0x2000, 256, true));
+    assert_false(ws_space_covers(j->both, 0x2000, 257, false));
+    /* at the moment of each access: later mappings too, those that are gone no more */
+    assert_int_equal(ws_space_map_host(j->b, 0x3000, 16, j->of_b), 0);
+    assert_ptr_equal(host_of(j->both, 0x3001), j->of_b + 1);
+    assert_int_equal(ws_space_unmap(j->a, 0x1000), 0);
+    assert_null(host_of(j->both, 0x1010));
+    assert_int_equal(ws_space_map_host(j->both, 0x9000, 16, j->of_b), -EINVAL);
+    assert_null(host_of(j->a, 0x2000)); /* the members stay apart */
+}
+
+static void test_join_refuses(void **state)
+{
+    struct joint *j = *state;
+    struct ws_space *members[WS_SPACE_JOIN_MAX + 1] = {j->a, j->b};
+    assert_int_equal(ws_space_join(&j->both, members, 0), -EINVAL);
+    assert_int_equal(ws_space_join(&j->both, members, WS_SPACE_JOIN_MAX + 1), -EINVAL);
+    assert_int_equal(ws_space_join(&j->both, members, 3), -EINVAL); /* NULL among them */
+    static const struct {
+        uint64_t va, bytes;
+        int want;
+    } at_b[] = {{0x0f01, 256, -EEXIST}, {0x10ff, 1, -EEXIST},     {0x1100, 16, 0},
+                {0x0f00, 256, 0},       {0x0f00, 0x300, -EEXIST}, {0x1010, 4, -EEXIST}};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(at_b); k++) {
+        uint8_t memory[0x300];
+        assert_int_equal(ws_space_map_host(j->b, at_b[k].va, at_b[k].bytes, memory), 0);
+        assert_int_equal(ws_space_join(&j->both, members, 2), at_b[k].want);
+        if (!at_b[k].want) {
+            struct ws_space *nested[] = {j->both};
+            struct ws_space *none;
+            assert_int_equal(ws_space_join(&none, nested, 1), -EINVAL);
+            j->both = ws_space_free(j->both);
+        }
+        assert_int_equal(ws_space_unmap(j->b, at_b[k].va), 0);
+    }
+}
+
+/* A mapping made later, where another member has one: who was there first keeps seeing its own, in whatever order they joined. */
+static void test_join_keeps_the_older(void **state)
+{
+    struct joint *j = *state;
+    for (int order = 0; order < 2; order++) {
+        struct ws_space *members[] = {order ? j->b : j->a, order ? j->a : j->b};
+        assert_int_equal(ws_space_join(&j->both, members, 2), 0);
+        assert_int_equal(ws_space_map_host(j->b, 0x1000, 16, j->of_b), 0);
+        assert_ptr_equal(host_of(j->both, 0x1004), j->of_a + 4);
+        assert_ptr_equal(host_of(j->b, 0x1004), j->of_b + 4);
+        assert_int_equal(ws_space_unmap(j->a, 0x1000), 0);
+        assert_ptr_equal(host_of(j->both, 0x1004), j->of_b + 4);
+        assert_int_equal(ws_space_unmap(j->b, 0x1000), 0);
+        assert_int_equal(ws_space_map_host(j->a, 0x1000, 256, j->of_a), 0);
+        j->both = ws_space_free(j->both);
+    }
+}
+
+static void count_release(void *arg, uint8_t *host, uint64_t bytes)
+{
+    ++*(int *)arg;
+}
+
+static void test_join_holds_back_memory_of_its_members(void **state)
+{
+    struct joint *j = *state;
+    int n = 0;
+    struct ws_mapping m = {.va = 0x8000,
+                           .bytes = 256,
+                           .host = j->of_b,
+                           .readers = WS_ACCESS_ALL,
+                           .writers = WS_ACCESS_ALL};
+    assert_int_equal(ws_space_map(j->b, &m, count_release, &n), 0);
+    unsigned before = ws_space_enter(j->b); /* so that the members' epochs differ */
+    struct ws_space *members[] = {j->a, j->b};
+    assert_int_equal(ws_space_join(&j->both, members, 2), 0);
+    unsigned e = ws_space_enter(j->both);
+    assert_int_equal(ws_space_unmap(j->b, 0x8000), 0);
+    ws_space_leave(j->b, before);
+    assert_int_equal(n, 0);
+    unsigned second = ws_space_enter(j->both);
+    ws_space_leave(j->both, e);
+    assert_int_equal(n, 1); /* the second came after the end of the mapping */
+    ws_space_leave(j->both, second);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +361,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_readers_beside_a_writer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_print, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_join_holds_what_members_hold, joint_setup,
+                                        joint_teardown),
+        cmocka_unit_test_setup_teardown(test_join_refuses, joint_setup, joint_teardown),
+        cmocka_unit_test_setup_teardown(test_join_keeps_the_older, joint_setup, joint_teardown),
+        cmocka_unit_test_setup_teardown(test_join_holds_back_memory_of_its_members, joint_setup,
+                                        joint_teardown),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
