@@ -3,8 +3,9 @@
 // one line of JSON when each job was released, began and ended, by the device's clock, and whether its results were right.
 //
 //   program KIND [--blocks N] [--instances N] [--length N] [--seed N] [--jobs N | --for-ms MS] [--period-ms MS]
-//           [--deadline-ms MS] [--offset-ms MS] [--before-ms MS] [--copy-kib N] [--wait] [--cpu]
+//           [--deadline-ms MS] [--offset-ms MS] [--before-ms MS] [--copy-kib N] [--warm N] [--wait] [--cpu]
 //
+// --warm: so many jobs first that are not reported.
 // --wait: says "ready" once it could begin and waits for a line "go NS", the device's time from which offsets count (0: now).
 // --cpu: the same on the host's processor, and the host's clock.
 // Times are the device's. A job whose deadline has passed before it could begin is skipped, as in the simulator.
@@ -27,7 +28,7 @@ struct job {
 };
 static struct options {
     double blocks, instances, length, seed, jobs, for_ms, period_ms, deadline_ms, offset_ms,
-        before_ms, copy_kib;
+        before_ms, copy_kib, warm;
     bool wait, cpu;
 } o = {.instances = 1, .seed = 1};
 static const struct live_kind *kind;
@@ -70,7 +71,8 @@ static void parse(int argc, char **argv)
                    {"--deadline-ms", &o.deadline_ms},
                    {"--offset-ms", &o.offset_ms},
                    {"--before-ms", &o.before_ms},
-                   {"--copy-kib", &o.copy_kib}};
+                   {"--copy-kib", &o.copy_kib},
+                   {"--warm", &o.warm}};
     enum { N = sizeof numbers / sizeof *numbers };
     for (kind = live_kinds; argc > 1 && kind->name && strcmp(kind->name, argv[1]); kind++)
         ;
@@ -320,6 +322,9 @@ int main(int argc, char **argv)
         live_clock_init();
         make_device();
     }
+    for (double n = 0; n < o.warm; n++)
+        do_job(0);
+    n_jobs = 0;
     uint64_t base_ns = o.wait ? wait_for_go() : 0;
     do_jobs(base_ns ? base_ns : now_ns());
     report();
