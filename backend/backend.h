@@ -17,9 +17,12 @@
 #include "backend/rewrite.h"
 #include "backend/cache.h"
 #include "backend/config.h"
+#include "backend/dispatch.h"
+#include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
 #include "backend/server.h"
+#include "backend/task.h"
 #include "backend/va.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -33,6 +36,8 @@ struct ws_client;
 struct ws_stream;
 struct ws_context;
 struct ws_side_conn;
+struct ws_gpu_segment;
+struct ws_gpu_task;
 struct ws_loader;
 
 /* ---- jobs: what stands in a stream ---- */
@@ -66,14 +71,17 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    uint8_t bulk;                 /* Ws__Copy__Bulk */
-    uint32_t chunk;               /* STAGED_*: index of the chunk */
-    struct ws_segment *segment;   /* STAGED_* : reference */
-    struct ws_record *record;     /* RECORD, WAIT, SYNC on an event: reference */
-    struct ws_join *join;         /* MARK */
-    struct ws_gate *gate;         /* GATE: owned */
-    const char *kernel_name;      /* OP: of a launch; while its module is loaded */
-    struct ws_relaunch *relaunch; /* OP: a launch carried out in parts; owned */
+    bool in_segment; /* counted in its context's segment (dispatch.c) */
+    bool fused;      /* part of a launch of several clients */
+    uint8_t bulk;                        /* Ws__Copy__Bulk */
+    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    struct ws_segment *segment;          /* STAGED_* : reference */
+    struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
+    struct ws_join *join;                /* MARK */
+    struct ws_gate *gate;                /* GATE: owned */
+    const char *kernel_name;             /* OP: of a launch; while its module is loaded */
+    const struct ws_learn_kernel *learn; /* …the same; NULL: nothing is learned from it */
+    struct ws_relaunch *relaunch;        /* OP: a launch carried out in parts; owned */
     struct {
         uint64_t va, value;
         uint8_t bytes, compare;
@@ -173,6 +181,7 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
+    struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns; /* device time up to which the client knows its work to be done */
 };
 
@@ -266,6 +275,8 @@ struct ws_client_stats {
     uint64_t first_start_ns, last_end_ns; /* first_start_ns UINT64_MAX: none yet */
     uint64_t n_commands, n_retired;
     uint32_t used_gpus; /* bit per GPU */
+    uint64_t n_segments, n_missed, last_segment, last_response_ns, last_segment_uj;
+    bool last_missed;
 };
 
 struct ws_client {
@@ -275,8 +286,14 @@ struct ws_client {
     bool dropped;
     bool local;
     uint32_t pid, uid;
-    int srcfd; /* the daemon's end of its connection; -1 unknown */
+    uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
+    int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
+    struct ws_task work; /* which task it is */
+    struct ws_gpu_task *gpu_task;
+    uint32_t n_gpu_segments;
+    bool own_segment; /* between SegmentBegin and SegmentEnd */
+    double own_release_ms, own_deadline_ms;
     uint64_t start_ns; /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
@@ -359,6 +376,8 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_dispatch *dispatch; /* NULL: no policy */
+    struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
     struct ws_object *shared_memory;
@@ -423,6 +442,9 @@ void ws_stream_clear(struct ws_stream *s);
 /* Frees a stream that is not busy (and of which nothing is running), or lets it go when it is idle. */
 void ws_stream_let_go(struct ws_stream *s);
 void ws_stream_finished(struct ws_job *j); /* the device is done with it */
+/* Takes the launch at the head of @s, which the dispatcher has held and now lets go, as if it had been submitted; the caller submits
+ * it its own way and calls ws_stream_finished(). */
+struct ws_job *ws_stream_take(struct ws_stream *s);
 /* join.c */
 struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq,
                             bool replies); /* NULL: client dropped */
@@ -536,6 +558,8 @@ Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, b
 Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, bool *ret_queued);
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
+/* Learns from a launch that has ended; j->learn is set. */
+void ws_launch_learn(const struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 

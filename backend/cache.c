@@ -136,6 +136,7 @@ static void entry_free(struct ws_code_entry *e)
     ws_ptx_module_free(e->ptx);
     free(e->warnings);
     free(e->rewritten);
+    ws_learn_code_free(e->learn);
     free(e);
 }
 
@@ -159,12 +160,14 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
     for (uint32_t k = 0; !r && k < e->ptx->n_funcs; k++)
         e->n_kernels += e->ptx->funcs[k].is_entry && !e->ptx->funcs[k].is_decl;
     if (!r && ws_rewrite_any(&c->rewrite))
-        r = ws_rewrite_module(e->ptx, &c->rewrite);
+        r = ws_rewrite_module(e->ptx, e->n_kernels, &c->rewrite, &e->rewritten);
     if (!r)
         r = ws_device_module_load(device, e->ptx, &e->dmodule, diags);
     if (!r && ws_rewrite_any(&c->rewrite))
-        r = ws_rewrite_find(ws_dmodule_info(e->dmodule), e->n_kernels, &c->rewrite, e->ptx,
-                            &e->rewritten);
+        ws_rewrite_find(ws_dmodule_info(e->dmodule), e->n_kernels, &c->rewrite, e->ptx,
+                        e->rewritten);
+    if (!r && c->learn)
+        r = ws_learn_code_new(&e->learn, e->ptx, ws_dmodule_info(e->dmodule), e->n_kernels);
     if (r) {
         entry_free(e);
         return r;

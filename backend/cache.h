@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <uthash.h>
 #include "base/list.h"
+#include "backend/learn.h"
 #include "backend/rewrite.h"
 #include "device/device.h"
 #include "protocol/protocol.h"
@@ -23,6 +24,7 @@ struct ws_code_entry {
     const struct ws_dmodule_info *info;
     uint32_t n_kernels;             /* the program's own: the first of info->kernels */
     struct ws_rewritten *rewritten; /* [n_kernels], or NULL: none is rewritten. malloc'ed */
+    struct ws_learn_code *learn;    /* NULL: nothing is learned of it. Owned */
     char *warnings;                 /* malloc'ed: what of it can't run; NULL: nothing */
     bool prints;                    /* kernels may write text */
     uint32_t n_refs;                /* images, and who just made it */
@@ -53,6 +55,7 @@ struct ws_cache {
     uint32_t n_images, n_codes;
     uint64_t max_text_bytes; /* of a decompressed PTX */
     struct ws_rewrite_choice rewrite;
+    bool learn; /* what the code tells of its kernels is wanted */
 };
 
 void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_bytes);

@@ -232,6 +232,8 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     c->local = h->local && info.ipc && s->side_fd >= 0;
     clean_copy(c->exe, sizeof c->exe, h->exe[0] ? h->exe : h->comm);
     clean_copy(c->task, sizeof c->task, h->task);
+    ws_task_default(&c->work, c->exe);
+    c->sm_limit = h->sms;
     c->id = ++s->next_client;
     HASH_ADD_KEYPTR(hh, s->by_peer, &c->peer, peer_key_bytes(&c->peer), c);
     ws_list_append(&s->clients, &c->node);
@@ -299,6 +301,7 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
         ws_side_close(s, c->side);
     if (!c->sticky && error)
         c->async_error = error;
+    ws_dispatch_forget(c);
     ws_status_ended(c);
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_context *x = &c->contexts[i];

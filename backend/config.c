@@ -38,6 +38,7 @@ static const struct number numbers[] = {
     TOP("workers", n_workers, 0, 1024),
     TOP("loaders", n_loaders, 0, 8),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
+    TOP("slots", n_slots, 1, 64),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
     TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
     LIMIT("max_clients", max_clients, 1, 100000),
@@ -79,7 +80,7 @@ static const struct word clocks[] = {
     {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
 static const struct word placements[] = {
     {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
-enum { FENCE = 16 };
+enum { FENCE = 16, FUSE = 32, SAME_BLOCK = 64, WHOLE = 128 };
 static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"slice", WS_REWRITE_SLICE},
                                        {"ticket", WS_REWRITE_TICKET},
@@ -88,7 +89,14 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"fence-slice", FENCE | WS_REWRITE_SLICE},
                                        {"fence-ticket", FENCE | WS_REWRITE_TICKET},
                                        {"fence-persistent", FENCE | WS_REWRITE_PERSISTENT},
+                                       {"fuse", FUSE},
+                                       {"fuse-same-block", FUSE | SAME_BLOCK},
+                                       {"slice-whole", WHOLE | WS_REWRITE_SLICE},
+                                       {"ticket-whole", WHOLE | WS_REWRITE_TICKET},
+                                       {"persistent-whole", WHOLE | WS_REWRITE_PERSISTENT},
+                                       {"fence-ticket-whole", WHOLE | FENCE | WS_REWRITE_TICKET},
                                        {0}};
+static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
     {"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
 
@@ -214,6 +222,11 @@ static int on_clock(cfg_t *cfg, cfg_opt_t *opt)
 static int on_rewrite(cfg_t *cfg, cfg_opt_t *opt)
 {
     return word_check(cfg, opt, rewrites);
+}
+
+static int on_learn(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, switches);
 }
 
 static int on_placement(cfg_t *cfg, cfg_opt_t *opt)
@@ -372,6 +385,17 @@ static void number_set(struct ws_config *c, const struct number *k, int64_t v)
         *(uint64_t *)field = (uint64_t)v;
 }
 
+/* "": none */
+static int profiles_set(struct ws_config *c, const char *path)
+{
+    char *copy = path && path[0] ? ws_strdup(path) : NULL;
+    if (path && path[0] && !copy)
+        return ws_raise(-ENOMEM);
+    free(c->profiles);
+    c->profiles = copy;
+    return 0;
+}
+
 static int take(struct ws_config *c, cfg_t *cfg)
 {
     cfg_t *limits = cfg_size(cfg, "limits") ? cfg_getsec(cfg, "limits") : NULL;
@@ -387,11 +411,22 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_placement)word_find(placements, cfg_getstr(cfg, "placement"))->value;
     if (cfg_size(cfg, "rewrite")) {
         int v = word_find(rewrites, cfg_getstr(cfg, "rewrite"))->value;
-        c->rewrite = (struct ws_rewrite_choice){(enum ws_ptx_rewrite)(v % FENCE), v >= FENCE};
+        c->rewrite = (struct ws_rewrite_choice){.kind = (enum ws_ptx_rewrite)(v % FENCE),
+                                                .fence = (v & FENCE) != 0,
+                                                .fuse = (v & FUSE) != 0,
+                                                .same_block = (v & SAME_BLOCK) != 0,
+                                                .whole = (v & WHOLE) != 0};
     }
     if (cfg_size(cfg, "log_level"))
         c->log_level =
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
+    if (cfg_size(cfg, "learn"))
+        c->learn = word_find(switches, cfg_getstr(cfg, "learn"))->value;
+    if (cfg_size(cfg, "profiles")) {
+        int e = profiles_set(c, cfg_getstr(cfg, "profiles"));
+        if (e)
+            return e;
+    }
     if (cfg_size(cfg, "socket_mode"))
         mode_parse(cfg_getstr(cfg, "socket_mode"), &c->socket_mode);
     if (cfg_size(cfg, "socket_group")) {
@@ -426,6 +461,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
@@ -453,6 +490,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "placement", on_placement);
     cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
+    cfg_set_validate_func(cfg, "learn", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
     cfg_set_validate_func(cfg, "policy_options", on_policy_options);
     cb_path = path;
@@ -483,8 +521,10 @@ int ws_config_init(struct ws_config *c)
         .socket_mode = 0660,
         .log_level = WS_INFO,
         .drain_timeout_s = 10,
+        .n_slots = 4,
         .heartbeat_s = 5,
         .n_loaders = 2,
+        .learn = true,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,
         .limits = ws_limits_default,
     };
@@ -508,7 +548,8 @@ void ws_config_deinit(struct ws_config *c)
     free(c->policy);
     c->policy = NULL;
     free(c->socket_group);
-    c->socket_group = NULL;
+    free(c->profiles);
+    c->socket_group = c->profiles = NULL;
 }
 
 /* Cuts @text at commas and blanks. Return: false: more than @max words. */
@@ -594,6 +635,16 @@ int ws_config_set_clock(struct ws_config *c, const char *word, struct ws_diags *
         return WS_CONFIG_E_INVALID;
     c->clock = (enum ws_device_clock)v;
     return 0;
+}
+
+int ws_config_set_profiles(struct ws_config *c, const char *path, struct ws_diags *diags)
+{
+    if (path[0]) {
+        c->learn = true; /* else there is nothing to keep */
+        return profiles_set(c, path);
+    }
+    ws_diags_add(diags, "--profiles", 0, 0, "is empty: %s", path_wrong(path));
+    return WS_CONFIG_E_INVALID;
 }
 
 int ws_config_set_log_level(struct ws_config *c, const char *word, struct ws_diags *diags)

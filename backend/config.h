@@ -34,7 +34,10 @@ struct ws_config {
     uint32_t n_workers;
     enum ws_placement placement;
     struct ws_rewrite_choice rewrite; /* for tests of the passes */
+    bool learn;
+    char *profiles; /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
+    uint32_t n_slots; /* jobs a policy may run side by side on one GPU */
     uint32_t drain_timeout_s, heartbeat_s;
     uint64_t max_kernel_insns;
     uint32_t n_loaders; /* threads that parse images; 0: the loop does it */
@@ -62,6 +65,8 @@ WS_MUST_CHECK int ws_config_set_catalog(struct ws_config *c, const char *path,
                                         struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_clock(struct ws_config *c, const char *word,
                                       struct ws_diags *diags);
+WS_MUST_CHECK int ws_config_set_profiles(struct ws_config *c, const char *path,
+                                         struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_log_level(struct ws_config *c, const char *word,
                                           struct ws_diags *diags);
 

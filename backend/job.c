@@ -37,6 +37,9 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->join = NULL;
     j->gate = NULL;
     j->relaunch = NULL;
+    j->in_segment = j->fused = false;
+    j->op.kind = WS_OPK_FILL;
+    j->learn = NULL;
     j->buffer = NULL;
     return j;
 }
@@ -53,6 +56,8 @@ void ws_job_free(struct ws_job *j)
     if (j->gate)
         ws_gate_free(j->client, j->gate);
     ws_relaunch_free(j->relaunch);
+    if (j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH)
+        ws_progress_free(j->op.launch.progress);
     if (j->has_frame)
         zmq_msg_close(&j->frame);
     free(j->buffer);

@@ -4,6 +4,24 @@
 
 #include <string.h>
 
+void ws_launch_learn(const struct ws_job *j)
+{
+    const struct ws_op *op = &j->op;
+    const struct ws_device *d = j->stream->context->gpu->device;
+    if (op->error || op->preempted || j->relaunch)
+        return;
+    struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
+    memcpy(key.grid, op->launch.grid, sizeof key.grid);
+    memcpy(key.block, op->launch.block, sizeof key.block);
+    struct ws_learn_run run = {.gpu = d->index,
+                               .start_ns = op->start_ns,
+                               .end_ns = op->end_ns,
+                               .energy_uj = op->energy_uj,
+                               .sms = op->launch.sms,
+                               .counts = op->counts};
+    ws_learn_ran(j->client->server->learn, &key, &d->spec, &run);
+}
+
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
@@ -44,7 +62,11 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
     j->op.launch.sms = (struct ws_sm_set){0};
+    if (WS_UNLIKELY(c->sm_limit) && c->sm_limit < s->context->gpu->device->spec.n_sms)
+        ws_sm_set_take(&j->op.launch.sms, &(const struct ws_sm_set){0}, WS_SM_MAX, c->sm_limit);
+    j->learn = ws_learn_code_kernel(mod->code->learn, index);
     j->op.launch.progress = NULL;
+    j->op.launch.parts = NULL;
     const struct ws_rewritten *rewritten = mod->code->rewritten;
     j->stream = s;
     if (WS_UNLIKELY(rewritten != NULL) && rewritten[index].kernel >= 0)

@@ -28,6 +28,7 @@ static const char usage[] =
     "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400\n"
     "      --catalog PATH     GPU catalog, a file or directory\n"
     "      --clock CLOCK      functional (default), or skip: kernels are not executed\n"
+    "      --profiles FILE    store of what is learned of kernels; made if it isn't there\n"
     "  -w, --workers N        threads of the software GPUs (default: as many as cores)\n"
     "      --log-level LEVEL  error, warning, info (default) or debug\n"
     "      --check            read the configuration and the catalog, say what is wrong, and stop\n"
@@ -46,12 +47,13 @@ enum {
     OPT_EXIT_WHEN_IDLE,
     OPT_FOREGROUND,
     OPT_CATALOG,
-    OPT_LOG_LEVEL
+    OPT_LOG_LEVEL,
+    OPT_PROFILES
 };
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
-    const char *config, *socket, *gpus, *catalog, *clock, *log_level;
+    const char *config, *socket, *gpus, *catalog, *clock, *log_level, *profiles;
     long workers; /* -1: not given */
     bool check;
     struct ws_loop_options loop;
@@ -78,6 +80,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"catalog", required_argument, NULL, OPT_CATALOG},
         {"clock", required_argument, NULL, OPT_CLOCK},
         {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+        {"profiles", required_argument, NULL, OPT_PROFILES},
         {"check", no_argument, NULL, OPT_CHECK},
         {"ready-fd", required_argument, NULL, OPT_READY_FD},
         {"exit-when-idle", no_argument, NULL, OPT_EXIT_WHEN_IDLE},
@@ -105,6 +108,9 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_LOG_LEVEL:
             o->log_level = optarg;
+            break;
+        case OPT_PROFILES:
+            o->profiles = optarg;
             break;
         case OPT_CHECK:
             o->check = true;
@@ -178,6 +184,8 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
         r = ws_config_set_catalog(c, o->catalog, d);
     if (!r && o->clock)
         r = ws_config_set_clock(c, o->clock, d);
+    if (!r && o->profiles)
+        r = ws_config_set_profiles(c, o->profiles, d);
     if (!r && o->log_level)
         r = ws_config_set_log_level(c, o->log_level, d);
     if (o->workers >= 0)

@@ -49,6 +49,8 @@ void ws_client_reply(struct ws_client *c, const Ws__Reply *r)
 {
     if (c->dropped)
         return;
+    if (WS_UNLIKELY(c->n_gpu_segments))
+        ws_dispatch_waits(c);
     append(c, TAG_REPLIES, &r->base);
     ws_client_touch(c);
     if (c->n_out > FULL_BYTES)

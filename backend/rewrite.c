@@ -28,28 +28,52 @@ struct ws_relaunch {
     uint32_t index, ctl_at, original;
     uint8_t *params;
     struct ws_ptx_ctl ctl;
-    uint32_t done, given, grid[3];
+    uint32_t done, given, grid[3], block[3];
     uint64_t start_ns, energy_uj, n_insns;
 };
 
 /* ---- loading ---- */
-int ws_rewrite_module(struct ws_ptx_module *m, const struct ws_rewrite_choice *choice)
+/* What of @choice kernel @k allows. Return: 0; 1: it stays as it is, @why; -ENOMEM. */
+static int rewrite_one(struct ws_ptx_module *m, uint32_t k, const struct ws_rewrite_choice *choice,
+                       struct ws_ptx_fused *ret_fused, char *why, size_t why_bytes)
 {
-    uint32_t n = m->n_funcs, unused;
+    uint32_t from = k, unused;
+    bool flat;
+    int r = 0;
+    if (choice->fuse) {
+        char name[4200];
+        snprintf(name, sizeof name, "%.4100s$fuse", m->funcs[k].name);
+        r = ws_ptx_fuse_refused(m, k, why, why_bytes);
+        if (!r)
+            r = ws_ptx_fuse_make(m, (uint32_t[]){k, k, k}, 3, choice->same_block, name, ret_fused);
+        return r;
+    }
+    if (choice->fence)
+        r = ws_ptx_fence_refused(m, k, why, why_bytes);
+    if (!r && choice->fence)
+        r = ws_ptx_fence(m, k, &from);
+    if (!r && choice->kind != WS_REWRITE_NONE)
+        r = ws_ptx_rewrite_refused(m, from, choice->kind, &flat, why, why_bytes);
+    if (!r && choice->kind != WS_REWRITE_NONE)
+        r = ws_ptx_rewrite(m, from, choice->kind, &unused);
+    return r;
+}
+
+int ws_rewrite_module(struct ws_ptx_module *m, uint32_t n_own,
+                      const struct ws_rewrite_choice *choice, struct ws_rewritten **ret)
+{
+    struct ws_rewritten *all = ws_alloc_array((size_t)n_own + 1, sizeof *all);
+    uint32_t n = m->n_funcs, own = 0;
+    if (!all)
+        return ws_raise(-ENOMEM);
+    *ret = all;
     for (uint32_t k = 0; k < n; k++) {
-        char why[160];
-        uint32_t from = k;
-        bool flat;
+        char why[160] = "too many parameters";
         if (!m->funcs[k].is_entry || m->funcs[k].is_decl)
             continue;
-        int r = choice->fence ? ws_ptx_fence_refused(m, k, why, sizeof why) : 0;
-        if (!r && choice->fence)
-            r = ws_ptx_fence(m, k, &from);
-        if (!r && choice->kind != WS_REWRITE_NONE) {
-            r = ws_ptx_rewrite_refused(m, from, choice->kind, &flat, why, sizeof why);
-            if (!r)
-                r = ws_ptx_rewrite(m, from, choice->kind, &unused);
-        }
+        all[own].kernel = -1;
+        int r = rewrite_one(m, k, choice, &all[own].fused, why, sizeof why);
+        own++;
         if (r < 0)
             return ws_forward(r);
         if (r)
@@ -68,19 +92,17 @@ static bool flat_only(const struct ws_ptx_module *m, const char *name, enum ws_p
     return true;
 }
 
-int ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
-                    const struct ws_rewrite_choice *choice, const struct ws_ptx_module *m,
-                    struct ws_rewritten **ret)
+void ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
+                     const struct ws_rewrite_choice *choice, const struct ws_ptx_module *m,
+                     struct ws_rewritten *all)
 {
-    struct ws_rewritten *all = ws_alloc_array((size_t)n_own + 1, sizeof *all);
-    if (!all)
-        return ws_raise(-ENOMEM);
     bool kind = choice->kind != WS_REWRITE_NONE;
     for (uint32_t k = 0; k < n_own; k++) {
-        char name[4096], from[4096];
-        all[k].kernel = -1;
+        char name[4200], from[4096];
         int n = snprintf(from, sizeof from, "%s%s", info->kernels[k].name,
-                         choice->fence ? "$fence" : "");
+                         choice->fence  ? "$fence"
+                         : choice->fuse ? "$fuse"
+                                        : "");
         snprintf(name, sizeof name, "%.4000s%s%s", from, kind ? "$" : "",
                  kind ? ws_ptx_rewrite_name(choice->kind) : "");
         for (uint32_t i = n_own; i < info->n_kernels && n < 4000; i++) {
@@ -88,16 +110,13 @@ int ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
             if (strcmp(made->name, name) || made->unsupported)
                 continue;
             uint32_t own = info->kernels[k].n_params;
-            all[k] = (struct ws_rewritten){
-                .kernel = (int32_t)i,
-                .flat = kind && flat_only(m, from, choice->kind),
-                .fence_at = (uint32_t)made->params[own].param_offset,
-                .ctl_at = (uint32_t)made->params[made->n_params - 1].param_offset,
-                .own_bytes = info->kernels[k].param_bytes};
+            all[k].kernel = (int32_t)i;
+            all[k].flat = kind && flat_only(m, from, choice->kind);
+            all[k].fence_at = choice->fence ? (uint32_t)made->params[own].param_offset : 0;
+            all[k].ctl_at = (uint32_t)made->params[made->n_params - 1].param_offset;
+            all[k].own_bytes = info->kernels[k].param_bytes;
         }
     }
-    *ret = all;
-    return 0;
 }
 
 /* ---- launching ---- */
@@ -117,13 +136,15 @@ static void set_part(struct ws_job *j)
 {
     struct ws_relaunch *r = j->relaunch;
     struct ws_server *s = j->client->server;
-    uint32_t left = r->ctl.total - r->done;
+    uint32_t left = r->ctl.grid.total - r->done;
     r->control->flag = 0;
-    r->given = random_to(s, 3) == 1 ? random_to(s, left) : left;
+    bool cut = !r->choice.whole && random_to(s, 3) == 1;
+    uint32_t sms = j->stream->context->gpu->device->spec.n_sms;
+    r->given = cut ? random_to(s, left) : left;
     if (r->choice.kind == WS_REWRITE_SLICE)
         r->ctl.offset = r->done;
     if (r->choice.kind == WS_REWRITE_PERSISTENT)
-        r->given = WS_MIN(left, random_to(s, 2 * j->stream->context->gpu->device->spec.n_sms));
+        r->given = WS_MIN(left, r->choice.whole ? sms : random_to(s, 2 * sms));
     memcpy(r->params + r->ctl_at, &r->ctl, sizeof r->ctl);
     j->op.launch.grid[0] = r->given;
     j->op.launch.grid[1] = j->op.launch.grid[2] = 1;
@@ -173,16 +194,31 @@ static bool map_control(struct ws_relaunch *r)
     return true;
 }
 
+/* The launch is one of three members, which one is random; the others have no work. Return: false: it can't be fused. */
+static bool set_fused(struct ws_job *j, const struct ws_ptx_fused *fused, uint8_t *params)
+{
+    struct ws_ptx_fuse_work work[WS_FUSE_MAX] = {0};
+    struct ws_ptx_fuse_work *w = &work[random_to(j->client->server, fused->n) - 1];
+    struct ws_ptx_fuse_launch l;
+    memcpy(w->grid, j->op.launch.grid, sizeof w->grid);
+    memcpy(w->block, j->op.launch.block, sizeof w->block);
+    w->params = j->op.launch.params ? (const void *)j->op.launch.params : "";
+    if (ws_ptx_fuse_launch(fused, work, params, &l))
+        return false;
+    memcpy(j->op.launch.grid, l.grid, sizeof l.grid);
+    memcpy(j->op.launch.block, l.block, sizeof l.block);
+    return true;
+}
+
 void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
                        const struct ws_kernel_info *info)
 {
     struct ws_server *s = j->client->server;
     const uint32_t *g = j->op.launch.grid, *b = j->op.launch.block;
-    uint64_t total = (uint64_t)g[0] * g[1];
-    total = total <= INT32_MAX ? total * g[2] : UINT64_MAX;
+    struct ws_ptx_shape grid;
     bool fits = (uint64_t)info->static_shared_bytes + j->op.launch.shared_bytes <=
                 j->stream->context->gpu->device->spec.shared_bytes_per_block_optin;
-    if (!total || total > INT32_MAX || j->op.launch.flags || !fits ||
+    if (!ws_ptx_shape_set(&grid, g) || j->op.launch.flags || !fits ||
         (kernel->flat && (b[1] > 1 || b[2] > 1)))
         return;
     struct ws_relaunch *r = ws_alloc(sizeof *r);
@@ -191,18 +227,24 @@ void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
     ws_list_init(&r->node);
     r->client = j->client;
     r->choice = s->config->rewrite;
+    memcpy(r->grid, g, sizeof r->grid);
+    memcpy(r->block, b, sizeof r->block);
     r->control = ws_alloc(sizeof *r->control);
     r->params = ws_alloc(info->param_bytes);
     if (!r->control || !r->params || !map_control(r)) {
         ws_relaunch_free(r);
         return;
     }
-    memcpy(r->params, j->op.launch.params, kernel->own_bytes);
+    if (r->choice.fuse && !set_fused(j, &kernel->fused, r->params)) {
+        ws_relaunch_free(r);
+        return;
+    }
+    if (!r->choice.fuse)
+        memcpy(r->params, j->op.launch.params, kernel->own_bytes);
     if (r->choice.fence)
         set_fence(r, kernel->fence_at);
     r->start_ns = UINT64_MAX;
     r->original = j->op.launch.kernel;
-    memcpy(r->grid, g, sizeof r->grid);
     j->op.launch.kernel = (uint32_t)kernel->kernel;
     j->op.launch.params = r->params;
     j->op.launch.param_bytes = info->param_bytes;
@@ -213,8 +255,7 @@ void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
     if (r->choice.kind == WS_REWRITE_NONE)
         return;
     r->ctl_at = kernel->ctl_at;
-    r->ctl = (struct ws_ptx_ctl){.grid = {g[0], g[1], g[2]},
-                                 .total = (uint32_t)total,
+    r->ctl = (struct ws_ptx_ctl){.grid = grid,
                                  .ticket = address(r, offsetof(struct control, ticket)),
                                  .flag = address(r, offsetof(struct control, flag))};
     set_part(j);
@@ -230,7 +271,7 @@ bool ws_relaunch_next(struct ws_job *j)
     if (r->choice.kind == WS_REWRITE_SLICE)
         r->done += r->given;
     else
-        r->done = WS_MIN(__atomic_load_n(&r->control->ticket, __ATOMIC_ACQUIRE), r->ctl.total);
+        r->done = WS_MIN(__atomic_load_n(&r->control->ticket, __ATOMIC_ACQUIRE), r->ctl.grid.total);
     if (!op->error && r->control->fault[0]) {
         op->error = WS_DEV_E_ILLEGAL_ADDRESS;
         snprintf(op->text, sizeof op->text,
@@ -238,7 +279,7 @@ bool ws_relaunch_next(struct ws_job *j)
                  (unsigned long long)r->control->fault[1]);
     }
     if (!op->error && !j->client->sticky && r->choice.kind != WS_REWRITE_NONE &&
-        r->done < r->ctl.total) {
+        r->done < r->ctl.grid.total) {
         j->client->server->n_parts++;
         set_part(j);
         op->ready_ns = op->end_ns;
@@ -249,6 +290,7 @@ bool ws_relaunch_next(struct ws_job *j)
     op->n_thread_insns = r->n_insns;
     op->launch.kernel = r->original;
     memcpy(op->launch.grid, r->grid, sizeof r->grid);
+    memcpy(op->launch.block, r->block, sizeof r->block);
     j->relaunch = ws_relaunch_free(r);
     return false;
 }
@@ -256,7 +298,7 @@ bool ws_relaunch_next(struct ws_job *j)
 void ws_relaunch_shake(struct ws_server *s)
 {
     ws_list_for_each (n, &s->relaunches)
-        if (random_to(s, 4) == 1)
+        if (!s->config->rewrite.whole && random_to(s, 4) == 1)
             __atomic_store_n(&ws_list_entry(n, struct ws_relaunch, node)->control->flag, 1,
                              __ATOMIC_RELEASE);
 }

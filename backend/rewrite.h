@@ -15,10 +15,13 @@ struct ws_server;
 struct ws_rewrite_choice {
     enum ws_ptx_rewrite kind; /* WS_REWRITE_NONE: none */
     bool fence;
+    bool fuse,
+        same_block; /* fused with itself, which has no work; for blocks of one shape. Not with the others */
+    bool whole; /* not cut and stopped */
 };
 static inline bool ws_rewrite_any(const struct ws_rewrite_choice *c)
 {
-    return c->kind != WS_REWRITE_NONE || c->fence;
+    return c->kind != WS_REWRITE_NONE || c->fence || c->fuse;
 }
 
 struct ws_rewritten {          /* of one kernel */
@@ -26,15 +29,18 @@ struct ws_rewritten {          /* of one kernel */
     bool flat;                 /* only for one-dimensional blocks */
     uint32_t fence_at, ctl_at; /* offsets among its parameters */
     uint32_t own_bytes;        /* of the original's parameters */
+    struct ws_ptx_fused fused;
 };
 
-/* Adds what @choice asks for to each kernel of @m that allows it. Return: 0 or -ENOMEM. */
-WS_MUST_CHECK int ws_rewrite_module(struct ws_ptx_module *m,
-                                    const struct ws_rewrite_choice *choice);
-/* Which kernel stands for which, after the module was loaded. @ret: [@n_own], malloc'ed. Return: 0 or -ENOMEM. */
-WS_MUST_CHECK int ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
-                                  const struct ws_rewrite_choice *choice,
-                                  const struct ws_ptx_module *m, struct ws_rewritten **ret);
+/* Adds what @choice asks for to each kernel of @m that allows it. @ret: [@n_own], malloc'ed, for ws_rewrite_find().
+ * Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_rewrite_module(struct ws_ptx_module *m, uint32_t n_own,
+                                    const struct ws_rewrite_choice *choice,
+                                    struct ws_rewritten **ret);
+/* Which kernel stands for which, after the module was loaded. @all: [@n_own] */
+void ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
+                     const struct ws_rewrite_choice *choice, const struct ws_ptx_module *m,
+                     struct ws_rewritten *all);
 
 /* A launch of the client's, under way. */
 struct ws_relaunch;

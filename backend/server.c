@@ -87,12 +87,22 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     }
     ws_cache_init(&s->cache, config->limits.cache_bytes, config->limits.max_image_bytes);
     s->cache.rewrite = config->rewrite;
+    s->cache.learn = config->learn && config->clock != WS_CLOCK_SKIP;
     s->log_launches = ws_debug_on("launch");
     ws_list_init(&s->relaunches);
     s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = s->wake_fd < 0 ? -errno : ws_va_pool_init(&s->va_pool);
     if (!r)
         r = ws_loader_new(s);
+    if (!r && s->cache.learn)
+        r = ws_learn_new(&s->learn, config->profiles);
+    char error[256] = "";
+    if (!r)
+        r = ws_dispatch_new(&s->dispatch, s, error, sizeof error);
+    if (r > 0) {
+        ws_log(WS_ERROR, "policy %s: %s", config->policy, error);
+        r = -EINVAL;
+    }
     if (r) {
         ws_server_free(s);
         return ws_raise(r);
@@ -118,9 +128,11 @@ struct ws_server *ws_server_free(struct ws_server *s)
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
+    s->dispatch = ws_dispatch_free(s->dispatch);
     ws_exports_free(s);
     ws_side_end(s);
     ws_loader_free(s);
+    s->learn = ws_learn_free(s->learn);
     ws_ledger_deinit(&s->not_supported);
     for (size_t i = 0; i < WS_ARRAY_SIZE(s->ended); i++)
         ws_ledger_deinit(&s->ended[i].not_supported);
@@ -791,6 +803,8 @@ int ws_server_turn(struct ws_server *s)
     ws_loader_take_done(s);
     ws_server_take_finished(s);
     ws_server_run_ready(s);
+    if (s->dispatch)
+        ws_dispatch_turn(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->relaunches)))
         ws_relaunch_shake(s);
     int poll_ms = ws_server_poll_values(s);

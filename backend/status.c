@@ -2,10 +2,13 @@
 /* Status: who used what. Answered at once, to anybody the socket lets in, without hello. */
 #include "backend/backend.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+
+enum { LEARNED_MAX = 32 };
 
 static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
 {
@@ -95,6 +98,35 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     return o;
 }
 
+/* The kernels that ran last. None if there is no memory: the rest is worth more. */
+static void learned_status(struct ws_server *s, Ws__StatusReply *r)
+{
+    struct ws_learn_shown *v;
+    uint32_t n = s->learn ? ws_learn_show(s->learn, &s->arena, LEARNED_MAX, &v) : 0;
+    r->learned = n ? ws_arena_array(&s->arena, n, sizeof *r->learned) : NULL;
+    for (uint32_t i = 0; r->learned && i < n; i++) {
+        Ws__LearnedKernel *o = ws_arena_alloc(&s->arena, sizeof *o);
+        if (!o)
+            return;
+        ws__learned_kernel__init(o);
+        o->name = (char *)v[i].name;
+        o->gpu = (char *)v[i].gpu;
+        o->shape = (char *)v[i].shape;
+        o->n_runs = v[i].n_runs;
+        o->n_points = v[i].n_points;
+        o->n_sms = v[i].n_sm;
+        o->time_ms = v[i].time_ms;
+        o->has_power = !isnan(v[i].power_w);
+        o->power_w = o->has_power ? v[i].power_w : 0;
+        o->n_errors = v[i].error.n;
+        o->error_mean = v[i].error.mean;
+        o->error_deviation = sqrt(ws_stat_variance(&v[i].error));
+        o->has_cold_error = !isnan(v[i].cold_error);
+        o->cold_error = o->has_cold_error ? v[i].cold_error : 0;
+        r->learned[r->n_learned++] = o;
+    }
+}
+
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
 {
     uint64_t now = ws_clock_ns();
@@ -111,6 +143,7 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
     ws_ledger_message(&s->not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
+    learned_status(s, &r);
     bool ok = r.gpus && r.clients;
     for (uint32_t i = 0; ok && i < s->n_gpus; i++)
         ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));

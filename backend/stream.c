@@ -209,7 +209,9 @@ static void account(struct ws_job *j)
     struct ws_client_stats *t = &c->stats;
     const struct ws_op *op = &j->op;
     if (op->kind == WS_OPK_LAUNCH) {
-        t->n_kernels++;
+        t->n_kernels += !op->preempted;
+        if (j->learn && !op->preempted)
+            ws_launch_learn(j);
         if (WS_UNLIKELY(c->server->log_launches))
             ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu", c->id, j->kernel_name,
                    (unsigned long long)op->n_thread_insns);
@@ -282,6 +284,40 @@ static bool submit(struct ws_stream *s, struct ws_job *j)
     return true;
 }
 
+/* Back to the head of its stream, where it waits for its turn. */
+static void put_back(struct ws_stream *s, struct ws_job *j)
+{
+    s->end_ns = WS_MAX(s->end_ns, j->op.end_ns);
+    j->learn = NULL; /* its parts tell nothing of the whole */
+    j->next = s->head;
+    s->head = j;
+    if (!s->tail)
+        s->tail = j;
+}
+
+/* What follows on the end of an operation, or of the part of it that ran before it was preempted. */
+static void op_ended(struct ws_job *j)
+{
+    account(j);
+    if (j->op.preempted && !j->client->sticky) {
+        put_back(j->stream, j);
+        ws_dispatch_op_ended(j);
+        return;
+    }
+    ws_dispatch_op_ended(j);
+    op_end(j);
+    job_leave(j);
+}
+
+static void op_prepare(struct ws_stream *s, struct ws_job *j)
+{
+    j->op.space = s->context->client->space;
+    j->op.ready_ns = ready_ns(j);
+    j->op.done = ws_job_done;
+    s->running = j;
+    s->context->client->n_in_flight++;
+}
+
 static void op_start(struct ws_stream *s, struct ws_job *j)
 {
     struct ws_client *c = j->client;
@@ -293,18 +329,23 @@ static void op_start(struct ws_stream *s, struct ws_job *j)
         job_leave(j);
         return;
     }
-    j->op.space = c->space;
-    j->op.ready_ns = ready_ns(j);
-    j->op.done = ws_job_done;
-    s->running = j;
-    c->n_in_flight++;
+    op_prepare(s, j);
     if (submit(s, j)) {
         s->running = NULL;
         c->n_in_flight--;
-        account(j);
-        op_end(j);
-        job_leave(j);
+        op_ended(j);
     }
+}
+
+struct ws_job *ws_stream_take(struct ws_stream *s)
+{
+    struct ws_job *j = s->head;
+    ws_list_remove(&s->blocked);
+    s->head = j->next;
+    if (!s->head)
+        s->tail = NULL;
+    op_prepare(s, j);
+    return j;
 }
 
 static void mark_reached(struct ws_job *j)
@@ -375,6 +416,8 @@ static void pump(struct ws_stream *s)
             ws_list_append(&c->held, &s->blocked);
             return;
         }
+        if (c->server->dispatch && j->kind == WS_JOB_OP && !ws_dispatch_pass(s, j))
+            return;
         s->head = j->next;
         if (!s->head)
             s->tail = NULL;
@@ -449,12 +492,11 @@ void ws_stream_finished(struct ws_job *j)
     s->running = NULL;
     c->n_in_flight--;
     if (c->dropped) {
+        ws_dispatch_op_ended(j);
         ws_job_free(j);
         return;
     }
-    account(j);
-    op_end(j);
-    job_leave(j);
+    op_ended(j);
     pump(s);
     if (!ws_list_empty(&c->quiescing)) /* last: it may free the stream */
         ws_client_quiesce(c);

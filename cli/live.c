@@ -82,7 +82,7 @@ int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish)
                  clock, wish->policy ? wish->policy : "none", wish->options ? wish->options : "",
                  wish->tasks ? wish->tasks : "") < 0)
         return -1;
-    int r = ws_private_start_with(&ret->daemon, wish->gpus, conf, wish->log);
+    int r = ws_private_start_conf(&ret->daemon, wish->gpus, conf, wish->log);
     free(conf);
     if (r)
         return -1;

@@ -23,7 +23,8 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/input.h cli/input.c \
 	cli/optimum.c \
 	cli/private.c cli/private.h \
-	cli/profiles.c \
+	cli/profile.c cli/profiles.h cli/profiles.c \
+	cli/program.h cli/program.c \
 	cli/run.c \
 	cli/status.c
 cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_rtsim.c cli/exp_stgm.c

@@ -24,7 +24,8 @@
 enum { READY_TIMEOUT_MS = 20000, DIR_MAX = 24 };
 
 struct start { /* what is wanted of the daemon */
-    const char *daemon, *gpus, *conf, *log;
+    const char *gpus, *const *more, *conf, *log;
+    const char *daemon;
 };
 
 static void remove_directory(const char *dir)
@@ -64,8 +65,12 @@ static void exec_daemon(const struct ws_private *p, const struct start *w, int r
                         pid_t guard)
 {
     char fd[16], conf[96];
-    const char *argv[] = {w->daemon,    "--socket", p->endpoint,  "--gpus", w->gpus, "--log-level",
-                          "warning", "--ready-fd", fd, NULL, NULL, NULL};
+    enum { OWN = 9 };
+    const char *argv[OWN + WS_PRIVATE_MORE + 1] = {w->daemon, "--socket",   p->endpoint,
+                                                    "--gpus",  w->gpus,      "--log-level",
+                                                    "warning", "--ready-fd", fd};
+    for (size_t i = 0; w->more && w->more[i] && i < WS_PRIVATE_MORE; i++)
+        argv[OWN + i] = w->more[i];
     snprintf(fd, sizeof fd, "%d", ready_fd);
     fcntl(ready_fd, F_SETFD, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -78,8 +83,8 @@ static void exec_daemon(const struct ws_private *p, const struct start *w, int r
     if (w->conf) {
         if (write_conf(p, w->conf, conf))
             _exit(WS_EXIT_CANNOT_RUN);
-        argv[9] = "--config";
-        argv[10] = conf;
+        argv[OWN] = "--config";
+        argv[OWN + 1] = conf;
     }
     if (w->log)
         log_to(w->log);
@@ -148,13 +153,7 @@ static int make_directory(struct ws_private *p)
     return 0;
 }
 
-int ws_private_start(struct ws_private *p, const char *gpus)
-{
-    return ws_private_start_with(p, gpus, NULL, NULL);
-}
-
-int ws_private_start_with(struct ws_private *p, const char *gpus, const char *conf,
-                          const char *log)
+static int start(struct ws_private *p, struct start *w)
 {
     int ready[2] = {-1, -1}, alive[2] = {-1, -1};
     char *daemon = ws_cli_find_part("WATTSHARED", "backend/wattshared", SBINDIR "/wattshared");
@@ -173,7 +172,8 @@ int ws_private_start_with(struct ws_private *p, const char *gpus, const char *co
     } else if (!r && p->guard == 0) {
         close(ready[0]);
         close(alive[1]);
-        guard(p, &(struct start){daemon, gpus, conf, log}, ready[1], alive[0]);
+        w->daemon = daemon;
+        guard(p, w, ready[1], alive[0]);
     }
     free(daemon);
     if (r)
@@ -186,6 +186,22 @@ int ws_private_start_with(struct ws_private *p, const char *gpus, const char *co
     if (r)
         ws_private_stop(p);
     return r;
+}
+
+int ws_private_start(struct ws_private *p, const char *gpus)
+{
+    return start(p, &(struct start){.gpus = gpus});
+}
+
+int ws_private_start_with(struct ws_private *p, const char *gpus, const char *const *more)
+{
+    return start(p, &(struct start){.gpus = gpus, .more = more});
+}
+
+int ws_private_start_conf(struct ws_private *p, const char *gpus, const char *conf,
+                          const char *log)
+{
+    return start(p, &(struct start){.gpus = gpus, .conf = conf, .log = log});
 }
 
 void ws_private_stop(struct ws_private *p)

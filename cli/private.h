@@ -15,9 +15,13 @@ struct ws_private {
 
 /* Starts it and waits until it is ready. @gpus: comma-separated catalog names. Return: 0, or -1 with the error printed. */
 WS_MUST_CHECK int ws_private_start(struct ws_private *p, const char *gpus);
+/* The same, with more arguments for wattshared (NULL at the end, at most WS_PRIVATE_MORE). */
+enum { WS_PRIVATE_MORE = 16 };
+WS_MUST_CHECK int ws_private_start_with(struct ws_private *p, const char *gpus,
+                                        const char *const *more);
 /* The same with a configuration of its own, the text of a wattshared.conf. @log: file that gets the daemon's log; NULL: it goes to
  * standard error. */
-WS_MUST_CHECK int ws_private_start_with(struct ws_private *p, const char *gpus, const char *conf,
+WS_MUST_CHECK int ws_private_start_conf(struct ws_private *p, const char *gpus, const char *conf,
                                         const char *log);
 /* Drains it, waits for its end, removes the directory. The same happens if this process dies without calling. */
 void ws_private_stop(struct ws_private *p);

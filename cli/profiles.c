@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/profiles.h"
 #include "cli/table.h"
 #include "models/store.h"
 
@@ -44,7 +45,7 @@ static void report(const struct ws_diags *diags)
         ws_cli_error("… and %zu more", diags->n_dropped);
 }
 
-static struct ws_store *open_store(const char *path, int mode)
+struct ws_store *ws_cli_store_open(const char *path, int mode)
 {
     struct ws_diags diags = WS_DIAGS_NULL;
     struct ws_store *s = NULL;
@@ -56,7 +57,7 @@ static struct ws_store *open_store(const char *path, int mode)
     return r ? NULL : s;
 }
 
-static int failed(const char *path, const struct ws_store *s, int r)
+int ws_cli_store_failed(const char *path, const struct ws_store *s, int r)
 {
     const char *text = ws_store_error(s);
     ws_cli_error("%s: %s", path, *text ? text : strerror(r < 0 ? -r : EIO));
@@ -115,7 +116,7 @@ static struct json_object *points_json(const struct ws_profile *p)
     return array;
 }
 
-static struct json_object *profile_json(const struct ws_profile *p)
+struct json_object *ws_cli_profile_json(const struct ws_profile *p)
 {
     struct json_object *o = json_object_new_object();
     json_object_object_add(o, "hash", json_object_new_string(p->key.hash));
@@ -172,7 +173,7 @@ static int list_one(void *arg, const struct ws_profile *p)
         return 0;
     a->n++;
     if (a->json) {
-        json_object_array_add(a->array, profile_json(p));
+        json_object_array_add(a->array, ws_cli_profile_json(p));
         return 0;
     }
     uint64_t runs = 0;
@@ -225,17 +226,9 @@ static void show_fields(const struct ws_profile *p)
     printf(", power by %s (%" PRIu64 ")\n", error, p->power_error.n);
 }
 
-static int show_one(void *arg, const struct ws_profile *p)
+int ws_cli_profile_show(const struct ws_profile *p)
 {
     static const char *const heads[] = {"SMs", "runs", "max ms", "mean ms", "min ms", "W", NULL};
-    struct asked *a = arg;
-    if (!is_asked(a, p))
-        return 0;
-    a->n++;
-    if (a->json) {
-        json_object_array_add(a->array, profile_json(p));
-        return 0;
-    }
     show_fields(p);
     struct ws_table t;
     ws_table_init(&t, heads);
@@ -257,19 +250,31 @@ static int show_one(void *arg, const struct ws_profile *p)
     return r;
 }
 
+static int show_one(void *arg, const struct ws_profile *p)
+{
+    struct asked *a = arg;
+    if (!is_asked(a, p))
+        return 0;
+    a->n++;
+    if (!a->json)
+        return ws_cli_profile_show(p);
+    json_object_array_add(a->array, ws_cli_profile_json(p));
+    return 0;
+}
+
 static int look(const char *path, struct asked *a,
                 int (*each)(void *arg, const struct ws_profile *p))
 {
     static const char *const heads[] = {"kernel", "GPU", "shape", "name",  "points",
                                         "runs",   "ms",  "known", "error", NULL};
-    struct ws_store *s = open_store(path, WS_STORE_READ);
+    struct ws_store *s = ws_cli_store_open(path, WS_STORE_READ);
     if (!s)
         return 1;
     ws_table_init(&a->table, heads);
     a->array = a->json ? json_object_new_array() : NULL;
     int r = ws_store_each(s, each, a), status = 0;
     if (r)
-        status = failed(path, s, r);
+        status = ws_cli_store_failed(path, s, r);
     else if (a->json)
         printf("%s\n", json_object_to_json_string_ext(a->array, JSON_C_TO_STRING_PRETTY));
     else if (each == list_one && a->n && ws_table_print(&a->table, stdout))
@@ -294,7 +299,7 @@ static int import(const char *path, const char *from)
         ws_cli_error("%s: %s", from, strerror(errno));
         return 1;
     }
-    struct ws_store *s = open_store(path, WS_STORE_WRITE);
+    struct ws_store *s = ws_cli_store_open(path, WS_STORE_WRITE);
     int status = 1;
     if (s) {
         struct ws_diags diags = WS_DIAGS_NULL;
@@ -302,7 +307,7 @@ static int import(const char *path, const char *from)
         int r = ws_store_import(s, f, from ? from : "standard input", &done, &diags);
         report(&diags);
         if (r && !diags.n)
-            failed(path, s, r);
+            ws_cli_store_failed(path, s, r);
         else if (!r) {
             printf("%" PRIu64 " profiles with %" PRIu64 " points taken, %" PRIu64 " bad lines\n",
                    done.n_profiles, done.n_points, done.n_bad_lines);
@@ -319,7 +324,7 @@ static int import(const char *path, const char *from)
 /* Written beside @to and renamed when whole, so that a failure leaves what was there. */
 static int export(const char *path, const char *to)
 {
-    struct ws_store *s = open_store(path, WS_STORE_READ);
+    struct ws_store *s = ws_cli_store_open(path, WS_STORE_READ);
     if (!s)
         return 1;
     char *part = NULL;
@@ -343,7 +348,7 @@ static int export(const char *path, const char *to)
     }
     int r = ws_store_export(s, f), status = 0;
     if (r)
-        status = failed(path, s, r);
+        status = ws_cli_store_failed(path, s, r);
     if (to && (fclose(f) || (!status && rename(part, to)))) {
         if (!status)
             ws_cli_error("%s: %s", to, strerror(errno));
@@ -377,7 +382,7 @@ static const char *text_at(struct json_object *array, size_t i)
 
 static int remove_profiles(const char *path, struct asked *a)
 {
-    struct ws_store *s = open_store(path, WS_STORE_WRITE);
+    struct ws_store *s = ws_cli_store_open(path, WS_STORE_WRITE);
     if (!s)
         return 1;
     a->array = json_object_new_array();
@@ -396,7 +401,7 @@ static int remove_profiles(const char *path, struct asked *a)
         int e = ws_store_commit(s, !r);
         r = r ? r : e;
     }
-    int status = r ? failed(path, s, r) : 0;
+    int status = r ? ws_cli_store_failed(path, s, r) : 0;
     if (!status && !a->n) {
         ws_cli_error("%s: no profile of %s", path, a->hash);
         status = 1;

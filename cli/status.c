@@ -94,6 +94,26 @@ static void print_not_supported(const Ws__StatusReply *s)
     }
 }
 
+/* What is known of the kernels that ran last, and how well their times are predicted. */
+static void print_learned(const Ws__StatusReply *s)
+{
+    char name[41], shape[64], error[48], cold[24], watts[24];
+    if (!s->n_learned)
+        return;
+    printf("\n%-40s %-12s %-24s %8s %4s %11s %8s %18s %9s\n", "KERNEL", "GPU", "SHAPE", "RUNS",
+           "SMS", "DEVICE MS", "WATTS", "PREDICTION ERROR", "AT FIRST");
+    for (size_t i = 0; i < s->n_learned; i++) {
+        const Ws__LearnedKernel *k = s->learned[i];
+        snprintf(error, sizeof error, k->n_errors ? "%+.1f ± %.1f %%" : "-", 100 * k->error_mean,
+                 100 * k->error_deviation);
+        snprintf(cold, sizeof cold, k->has_cold_error ? "%+.0f %%" : "-", 100 * k->cold_error);
+        snprintf(watts, sizeof watts, k->has_power ? "%.1f" : "-", k->power_w);
+        printf("%-40s %-12s %-24s %8" PRIu64 " %4u %11.4f %8s %18s %9s\n",
+               clean(k->name, name, sizeof name), k->gpu, clean(k->shape, shape, sizeof shape),
+               k->n_runs, k->n_sms, k->time_ms, watts, error, cold);
+    }
+}
+
 static void print_tables(const Ws__StatusReply *s)
 {
     printf("wattshared pid %u on %s, up %.1f s: %u modules, %" PRIu64 " messages, %" PRIu64
@@ -103,6 +123,7 @@ static void print_tables(const Ws__StatusReply *s)
     print_gpus(s);
     print_clients(s);
     print_not_supported(s);
+    print_learned(s);
 }
 
 static void add_u64(struct json_object *o, const char *key, uint64_t v)
@@ -179,10 +200,35 @@ static struct json_object *client_json(const Ws__ClientStatus *c)
     return o;
 }
 
+static void add_double(struct json_object *o, const char *key, double v)
+{
+    json_object_object_add(o, key, json_object_new_double(v));
+}
+
+/* What isn't known is null. */
+static struct json_object *learned_json(const Ws__LearnedKernel *k)
+{
+    struct json_object *o = json_object_new_object();
+    add_string(o, "kernel", k->name);
+    add_string(o, "gpu", k->gpu);
+    add_string(o, "shape", k->shape);
+    add_u64(o, "n_runs", k->n_runs);
+    add_u64(o, "n_sm_counts", k->n_points);
+    add_u64(o, "n_sms", k->n_sms);
+    add_double(o, "time_ms", k->time_ms);
+    json_object_object_add(o, "power_w", k->has_power ? json_object_new_double(k->power_w) : NULL);
+    add_u64(o, "n_errors", k->n_errors);
+    add_double(o, "error_mean", k->error_mean);
+    add_double(o, "error_deviation", k->error_deviation);
+    json_object_object_add(o, "cold_error",
+                           k->has_cold_error ? json_object_new_double(k->cold_error) : NULL);
+    return o;
+}
+
 static void print_json(const Ws__StatusReply *s)
 {
     struct json_object *o = json_object_new_object(), *gpus = json_object_new_array(),
-                       *clients = json_object_new_array();
+                       *clients = json_object_new_array(), *learned = json_object_new_array();
     add_u64(o, "version", s->version);
     add_u64(o, "pid", s->pid);
     add_string(o, "socket", s->socket);
@@ -194,8 +240,11 @@ static void print_json(const Ws__StatusReply *s)
         json_object_array_add(gpus, gpu_json(s->gpus[i]));
     for (size_t i = 0; i < s->n_clients; i++)
         json_object_array_add(clients, client_json(s->clients[i]));
+    for (size_t i = 0; i < s->n_learned; i++)
+        json_object_array_add(learned, learned_json(s->learned[i]));
     json_object_object_add(o, "gpus", gpus);
     json_object_object_add(o, "clients", clients);
+    json_object_object_add(o, "learned", learned);
     json_object_object_add(o, "not_supported",
                            not_supported_json(s->not_supported, s->n_not_supported));
     puts(json_object_to_json_string_ext(o,

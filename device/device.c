@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/progress.h"
 
 const char *ws_dev_error_name(enum ws_dev_error e)
 {
@@ -88,6 +89,7 @@ void ws_device_submit(struct ws_device *d, struct ws_op *op)
     op->text[0] = 0;
     op->start_ns = op->end_ns = op->ready_ns;
     op->energy_uj = op->n_thread_insns = 0;
+    op->counts = (struct ws_op_counts){0};
     op->next = NULL;
     op->priv = NULL;
     op->preempted = false;
@@ -99,6 +101,18 @@ int ws_device_preempt(struct ws_device *d, struct ws_op *op)
     if (op->kind != WS_OPK_LAUNCH || !d->ops->preempt)
         return -ENOTSUP;
     return d->ops->preempt(d, op);
+}
+
+double ws_progress_part(const struct ws_progress *p)
+{
+    return p->part;
+}
+
+struct ws_progress *ws_progress_free(struct ws_progress *p)
+{
+    if (p)
+        p->free(p);
+    return NULL;
 }
 
 int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *want,

@@ -124,12 +124,38 @@ struct ws_progress;  /* how far a launch had come when it was preempted */
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
 
+/* What a launch executed, all its blocks together, in warp instructions. All 0 where the device can't count. */
+struct ws_op_counts {
+    uint64_t n_warp_insns;      /* all */
+    uint64_t n_global_accesses; /* of them: to global, generic and local memory */
+    uint64_t n_sectors;         /* 32-byte sectors that these asked for */
+    uint64_t n_barriers;        /* as counted by each warp that came to one */
+};
+
 /* Bytes from one row to the next, and from one slice of rows to the next. */
 struct ws_pitches {
     uint64_t row, slice;
 };
 enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
+/* A launch whose blocks are several clients' (ptx/pass.h, ws_ptx_fuse()): in each round of `round` blocks come part[0].share of the
+ * first part, part[1].share of the second, … A device that can, keeps what goes wrong in one part to that part: its blocks end, the
+ * others go on, and op.error stays WS_DEV_OK. One that can't reports op.error, and 0 instructions for all parts. */
+struct ws_launch_part {
+    struct ws_space
+        *space; /* whose: ws_device_cancel() of it ends the part; what it prints goes there */
+    uint32_t share;
+    const char *kernel; /* and its own grid and block: for messages */
+    uint32_t grid[3], block[3];
+    /* out, valid in done */
+    enum ws_dev_error error;
+    char text[192];
+    uint64_t n_thread_insns;
+};
+struct ws_launch_parts {
+    uint32_t n, round; /* the sum of the shares */
+    struct ws_launch_part part[];
+};
 struct ws_op {
     /* in; everything pointed to stays valid until done */
     enum ws_op_kind kind;
@@ -160,6 +186,7 @@ struct ws_op {
             /* in: what a preempted launch of the same kernel, grid, block and parameters left (on any device of the kind): go on from
              * there; NULL: from the first block. The device takes it. out, if preempted: the caller's */
             struct ws_progress *progress;
+            struct ws_launch_parts *parts; /* NULL: all blocks are the space's */
         } launch;
     };
     /* out, valid in done */
@@ -170,6 +197,7 @@ struct ws_op {
         energy_uj; /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
                                       what earlier ones of the space turned out to share with others (device/soft/timing.c) */
     uint64_t n_thread_insns; /* executed (launch) */
+    struct ws_op_counts counts;
     bool
         preempted; /* error is OK, but blocks are left: see launch.progress. Times and energy are of this part alone */
     /* the device's own while it knows the op */

@@ -16,6 +16,7 @@ struct ws_config {
     char log[256];  /* WATTSHARE_LOG: file that lines go to instead of stderr; "": stderr */
     bool lane;      /* WATTSHARE_LANE: "off": small messages go through ZeroMQ like the others */
     int timeout_ms; /* WATTSHARE_TIMEOUT_MS: to connect */
+    int sms;        /* WATTSHARE_SMS: kernels use the first so many SMs; 0: all */
 };
 const struct ws_config *ws_config(void);
 

@@ -11,7 +11,7 @@
 
 #include "frontend/session.h"
 
-enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000 };
+enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000, SMS_MAX = 1 << 16 };
 static struct ws_config config = {
     .socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .lane = true};
 
@@ -37,6 +37,16 @@ static void set(char *to, size_t room, const char *value)
         memcpy(to, value, n + 1);
 }
 
+/* What is no number from 1 to @max changes nothing. */
+static void set_number(int *to, long max, const char *value)
+{
+    char *end;
+    errno = 0;
+    long v = value ? strtol(value, &end, 10) : 0;
+    if (value && !errno && end != value && !*end && v > 0 && v <= max)
+        *to = (int)v;
+}
+
 static void read_config(char **envp)
 {
     const char *s;
@@ -49,13 +59,8 @@ static void read_config(char **envp)
         set(config.visible_devices, sizeof config.visible_devices, s);
     s = env(envp, "WATTSHARE_LANE");
     config.lane = !s || strcmp(s, "off") != 0;
-    if ((s = env(envp, "WATTSHARE_TIMEOUT_MS"))) {
-        char *end;
-        errno = 0;
-        long v = strtol(s, &end, 10);
-        if (!errno && end != s && !*end && v > 0 && v <= TIMEOUT_MS_MAX)
-            config.timeout_ms = (int)v;
-    }
+    set_number(&config.timeout_ms, TIMEOUT_MS_MAX, env(envp, "WATTSHARE_TIMEOUT_MS"));
+    set_number(&config.sms, SMS_MAX, env(envp, WS_ENV_SMS));
 }
 
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp)

@@ -80,6 +80,7 @@ static ws_err connect_locked(void)
     h.visible_devices = (char *)cfg->visible_devices;
     h.has_visible_devices = cfg->has_visible_devices;
     h.local = local;
+    h.sms = (uint32_t)cfg->sms;
     if (!fork_known && pthread_atfork(fork_prepare, fork_parent, fork_child) == 0)
         fork_known = true;
     int r = ws_channel_open(&channel, cfg->socket, &h, cfg->timeout_ms);

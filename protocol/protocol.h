@@ -37,6 +37,7 @@ enum {
 #define WS_DEFAULT_SOCKET "ipc:///run/wattshare/wattshared.sock"
 #define WS_ENV_SOCKET     "WATTSHARE_SOCKET" /* endpoint the client connects to */
 #define WS_ENV_TASK       "WATTSHARE_TASK"
+#define WS_ENV_SMS        "WATTSHARE_SMS" /* Hello.sms */
 
 /* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping of a Linux process does. */
 #define WS_VA_FIRST UINT64_C(0x200000000000)

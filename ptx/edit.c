@@ -5,10 +5,12 @@
 #include "ptx/edit.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "ptx/pass.h"
 
 enum { UNPLACED = UINT32_MAX >> 1 };
 
@@ -510,42 +512,77 @@ void ws_ptx_edit_branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, in
     ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(label)), pred, negated);
 }
 
-/* @from = @rest + @extent * @ret_times; the rest only if @rest is a register. */
-static int32_t divide(struct ws_ptx_edit *e, int32_t from, int32_t extent, int32_t rest)
+void ws_ptx_edit_load2(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t field, int32_t ret[2])
 {
-    int32_t times = ws_ptx_edit_reg(e, WS_T_U32);
-    WS_EDIT(e, DIV, U32, ws_opd_reg(times), ws_opd_reg(from), ws_opd_reg(extent));
+    struct ws_ptx_operand *v = ws_arena_array(&e->m->arena, 2, sizeof(*v));
+    if (!v) {
+        e->failed = true;
+        ret[0] = ret[1] = 0;
+        return;
+    }
+    for (int k = 0; k < 2; k++)
+        v[k] = ws_opd_reg(ret[k] = ws_ptx_edit_reg(e, type));
+    struct ws_ptx_operand o[] = {
+        {.kind = WS_OPD_VEC, .reg = -1, .sym = -1, .label = -1, .n = 2, .v = v},
+        ws_opd_at_sym(ws_ptx_edit_ctl(e), (int64_t)field)};
+    struct ws_ptx_insn *i = ws_ptx_edit_add(e, WS_OP_LD, type, 2, o);
+    i->space = WS_SP_PARAM;
+    i->vec = 2;
+}
+
+/* @from = @rest + n[@d] * the returned; the rest only if it is a register. */
+static int32_t divide(struct ws_ptx_edit *e, int32_t from, size_t shape, size_t d, int32_t rest)
+{
+    int32_t times = ws_ptx_edit_reg(e, WS_T_U32), by[2];
+    ws_ptx_edit_load2(e, WS_T_U32, shape + offsetof(struct ws_ptx_shape, by) + 8 * d, by);
+    WS_EDIT(e, SHL, B32, ws_opd_reg(times), ws_opd_reg(from), ws_opd_imm(1));
+    WS_EDIT(e, MUL, U32, ws_opd_reg(times), ws_opd_reg(times), ws_opd_reg(by[0]))->sub = WS_SUB_HI;
+    WS_EDIT(e, SHR, U32, ws_opd_reg(times), ws_opd_reg(times), ws_opd_reg(by[1]));
     if (rest >= 0) {
-        int32_t before = ws_ptx_edit_reg(e, WS_T_U32);
-        WS_EDIT(e, MUL, U32, ws_opd_reg(before), ws_opd_reg(times), ws_opd_reg(extent))->sub =
-            WS_SUB_LO;
+        int32_t before = ws_ptx_edit_reg(e, WS_T_U32),
+                n = ws_ptx_edit_load(e, WS_T_U32, shape + offsetof(struct ws_ptx_shape, n) + 4 * d);
+        WS_EDIT(e, MUL, U32, ws_opd_reg(before), ws_opd_reg(times), ws_opd_reg(n))->sub = WS_SUB_LO;
         WS_EDIT(e, SUB, U32, ws_opd_reg(rest), ws_opd_reg(from), ws_opd_reg(before));
     }
     return times;
 }
 
-void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t extent, const bool reads[3],
+static void move(struct ws_ptx_edit *e, int32_t to, int32_t from)
+{
+    if (to != from)
+        WS_EDIT(e, MOV, U32, ws_opd_reg(to), ws_opd_reg(from));
+}
+
+void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t shape, const bool reads[3],
                        const int32_t ret[3])
 {
-    if (!reads[0] && !reads[1] && !reads[2])
-        return;
-    int32_t x = ws_ptx_edit_load(e, WS_T_U32, extent);
     if (!reads[1] && !reads[2]) {
-        /* In a grid of several rows, x is the number less whole rows: one division, unless the grid has one row only. */
-        int32_t one = ws_ptx_edit_label(e);
-        WS_EDIT(e, MOV, U32, ws_opd_reg(ret[0]), ws_opd_reg(number));
+        if (!reads[0])
+            return;
+        /* In a grid of several rows, x is the number less whole rows; nearly all who read x alone have one row. */
+        int32_t one = ws_ptx_edit_label(e),
+                n = ws_ptx_edit_load(e, WS_T_U32, shape + offsetof(struct ws_ptx_shape, n));
+        move(e, ret[0], number);
         int32_t small =
-            ws_ptx_edit_compare(e, WS_CMP_LT, WS_T_U32, ws_opd_reg(number), ws_opd_reg(x));
+            ws_ptx_edit_compare(e, WS_CMP_LT, WS_T_U32, ws_opd_reg(number), ws_opd_reg(n));
         ws_ptx_edit_branch_if(e, small, false, one);
-        WS_EDIT(e, REM, U32, ws_opd_reg(ret[0]), ws_opd_reg(number), ws_opd_reg(x));
+        WS_EDIT(e, REM, U32, ws_opd_reg(ret[0]), ws_opd_reg(number), ws_opd_reg(n));
         ws_ptx_edit_place(e, one);
         return;
     }
-    int32_t row = divide(e, number, x, reads[0] ? ret[0] : -1),
-            y = ws_ptx_edit_load(e, WS_T_U32, extent + 4),
-            slice = divide(e, row, y, reads[1] ? ret[1] : -1);
-    if (reads[2])
-        WS_EDIT(e, MOV, U32, ws_opd_reg(ret[2]), ws_opd_reg(slice));
+    int32_t row = divide(e, number, shape, 0, reads[0] ? ret[0] : -1);
+    if (!reads[2]) {
+        /* Rows past the first slice's: seldom, as above. */
+        int32_t one = ws_ptx_edit_label(e),
+                n = ws_ptx_edit_load(e, WS_T_U32, shape + offsetof(struct ws_ptx_shape, n) + 4);
+        move(e, ret[1], row);
+        int32_t small = ws_ptx_edit_compare(e, WS_CMP_LT, WS_T_U32, ws_opd_reg(row), ws_opd_reg(n));
+        ws_ptx_edit_branch_if(e, small, false, one);
+        WS_EDIT(e, REM, U32, ws_opd_reg(ret[1]), ws_opd_reg(row), ws_opd_reg(n));
+        ws_ptx_edit_place(e, one);
+        return;
+    }
+    move(e, ret[2], divide(e, row, shape, 1, reads[1] ? ret[1] : -1));
 }
 
 void ws_ptx_edit_read(struct ws_ptx_insn *i, uint8_t n, int32_t reg)

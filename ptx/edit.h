@@ -44,7 +44,7 @@ void ws_ptx_edit_select(struct ws_ptx_edit *e, uint32_t k);
 /* The new number of a register of the source that is copied from. */
 static inline int32_t ws_ptx_edit_old_reg(const struct ws_ptx_edit *e, int32_t reg)
 {
-    return (int32_t)e->from->regs + reg;
+    return e->from ? (int32_t)e->from->regs + reg : 0; /* NULL: out of memory */
 }
 
 /* @suffix: of the new function's name. @ctl_bytes: of one more parameter at the end, aligned to 8; 0: none. */
@@ -94,12 +94,41 @@ int32_t ws_ptx_edit_load(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t fi
 int32_t ws_ptx_edit_compare(struct ws_ptx_edit *e, enum ws_ptx_cmp cmp, enum ws_ptx_type type,
                             struct ws_ptx_operand a, struct ws_ptx_operand b);
 void ws_ptx_edit_branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, int32_t label);
-/* @number = ret[0] + extent[0] * (ret[1] + extent[1] * ret[2]), for those that are read; divisions only where they are needed.
- * @extent: field of three uint32_t in the parameter that ctl_bytes made. @ret: u32 registers where @reads says so. */
-void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t extent, const bool reads[3],
+/* ld.param.v2 of two fields side by side, the first at a multiple of twice their size. @ret: new registers. */
+void ws_ptx_edit_load2(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t field, int32_t ret[2]);
+/* @number = ret[0] + n[0] * (ret[1] + n[1] * ret[2]), for those that are read. @shape: field of a struct ws_ptx_shape in the
+ * parameter that ctl_bytes made. @ret: u32 registers where @reads says so; ret[0] may be @number. */
+void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t shape, const bool reads[3],
                        const int32_t ret[3]);
 /* Operand @n of @i, a special register until now, becomes the u32 register @reg. */
 void ws_ptx_edit_read(struct ws_ptx_insn *i, uint8_t n, int32_t reg);
+
+/* ---- numbers of blocks and threads that a pass gives values of its own (ptx/own.c) ---- */
+enum ws_ptx_own_which { WS_OWN_CTAID, WS_OWN_NCTAID, WS_OWN_TID, WS_OWN_NTID, _WS_OWN_N };
+struct ws_ptx_own_value {
+    bool read;         /* by the old function */
+    bool is_field;     /* its value is a field of the parameter that ctl_bytes made */
+    size_t field;      /* then: which */
+    int32_t reg;       /* of the new function, which holds it; -1: none */
+    int32_t copies_to; /* register of the old function that is only ever this value; -1: none */
+    uint32_t copied_at;
+};
+struct ws_ptx_own {
+    const struct ws_ptx_func *f;
+    struct ws_ptx_own_value of[_WS_OWN_N][3];
+};
+/* Which of them an operand is, or -1. */
+int ws_ptx_own_of(const struct ws_ptx_operand *o);
+/* What the source that is copied from reads. No value is replaced until one of the next two says so. */
+void ws_ptx_own_find(struct ws_ptx_own *own, struct ws_ptx_edit *e);
+/* Its value is in the returned register, where the pass must put it before the first copied instruction. */
+int32_t ws_ptx_own_reg(struct ws_ptx_own *own, struct ws_ptx_edit *e, enum ws_ptx_own_which which,
+                       unsigned dim);
+/* Its three values are fields of three uint32_t of the parameter that ctl_bytes made. */
+void ws_ptx_own_load(struct ws_ptx_own *own, enum ws_ptx_own_which which, size_t field);
+bool ws_ptx_own_reads(const struct ws_ptx_own *own, enum ws_ptx_own_which which);
+/* ws_ptx_edit_copy() with the values replaced. Return: the copy; NULL: the instruction is left out. */
+struct ws_ptx_insn *ws_ptx_own_copy(struct ws_ptx_own *own, struct ws_ptx_edit *e, uint32_t index);
 
 /* Writes "line 41: …", or without the line where it is 0. Return: WS_PTX_E_UNSUPPORTED. */
 WS_PRINTF(4, 5)
@@ -110,6 +139,9 @@ void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func
 
 /* Whether the kernel or a function it may call reads %tid.y, %tid.z or all of %tid. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_ptx_reads_tid_yz(const struct ws_ptx_module *m, uint32_t func, bool *ret);
+/* Whether @op is in the kernel or a function it may call. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_has_op(const struct ws_ptx_module *m, uint32_t func, enum ws_ptx_op op,
+                                bool *ret);
 
 static inline struct ws_ptx_operand ws_opd_reg(int32_t r)
 {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Several kernels, one launch.
  *
- * The new kernel finds which member its block is of, from the block's number and the shares of a round of dealing: number / round says
- * which round, the rest falls into one member's part of it. Interleaving matters: blocks begin in the order of their numbers, and members
- * dealt one behind the other would run one behind the other. Then it goes to that member's body, in which %ctaid, %nctaid, %tid and
- * %ntid are registers: the block is one-dimensional, so a member that reads %tid.y or .z gets them from the thread's number by its own
- * block's shape; lanes stay as they were, since warps are made of consecutive numbers in either case.
+ * The grid of the launch has two dimensions: x is the place in a round of dealing, y the round. The kernel finds which member its block is
+ * of by halving the members' places, and goes to that member's body, in which %ctaid, %nctaid, %tid and %ntid are registers and
+ * parameters. Interleaving matters: blocks begin in the order of their numbers, x fastest, and members dealt one behind the other
+ * would run one behind the other.
+ *
+ * Where the members' blocks may differ, the block is one-dimensional, threads beyond the member's end at once, and a member that reads
+ * %tid.y or .z gets them from the thread's number by its own block's shape; lanes stay as they were, since warps are made of
+ * consecutive numbers in either case. Where they have one shape, nothing of that is needed.
  *
  * Static shared memory of all members is one array, each member's variables being places in it: a block is of one member. That of the
  * module (not of a kernel) stays as it is. */
@@ -22,30 +25,18 @@
 #define I(v) ws_opd_imm(v)
 
 enum { PARAM_BYTES_MAX = 4352 };
-enum { CTAID, NCTAID, TID, NTID, _N_OWN };
-static const enum ws_ptx_sreg own_sregs[_N_OWN] = {WS_SR_CTAID, WS_SR_NCTAID, WS_SR_TID,
-                                                   WS_SR_NTID};
 
 struct fuse {
     struct ws_ptx_edit e;
     uint32_t n;
-    int32_t shared; /* sym of the array; -1: none */
+    bool same_block; /* the members' blocks have one shape */
+    int32_t shared;  /* sym of the array; -1: none */
     uint64_t shared_bytes;
     uint32_t shared_align;
-    int32_t number, thread; /* of the block in its member; of the thread in its block */
-    /* of the member in hand */
-    uint32_t member;
-    bool reads[_N_OWN][3];
-    int32_t reg[_N_OWN][3];
+    int32_t place, round, thread; /* registers: of the block, of the thread */
+    struct ws_ptx_own own[WS_FUSE_MAX];
+    uint64_t *vars_at[WS_FUSE_MAX]; /* of each member's shared variables in the array */
 };
-
-static int own_sreg(const struct ws_ptx_operand *o)
-{
-    for (int k = 0; k < _N_OWN && o->kind == WS_OPD_SREG; k++)
-        if (o->sreg == own_sregs[k])
-            return k;
-    return -1;
-}
 
 /* ---- whether it may be a member ---- */
 static int insn_refused(const struct ws_ptx_insn *i, bool in_entry, char *text, size_t text_bytes)
@@ -57,7 +48,7 @@ static int insn_refused(const struct ws_ptx_insn *i, bool in_entry, char *text, 
         if (o->sreg == WS_SR_WARPID || o->sreg == WS_SR_NWARPID)
             return ws_ptx_refuse(text, text_bytes, i->line, "%s is another one in a fused block",
                                  ws_ptx_sreg_name((enum ws_ptx_sreg)o->sreg));
-        if (own_sreg(o) < 0)
+        if (ws_ptx_own_of(o) < 0)
             continue;
         if (!in_entry)
             return ws_ptx_refuse(text, text_bytes, i->line, "a function reads %s",
@@ -91,26 +82,6 @@ int ws_ptx_fuse_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_
     return r;
 }
 
-/* ---- dealing ---- */
-uint32_t ws_ptx_fuse_deal(struct ws_ptx_fuse *f, uint32_t n_members)
-{
-    uint32_t least = UINT32_MAX;
-    uint64_t rounds = 0;
-    for (uint32_t k = 0; k < n_members; k++)
-        if (f->member[k].total)
-            least = WS_MIN(least, f->member[k].total);
-    f->round = 0;
-    for (uint32_t k = 0; k < n_members; k++) {
-        struct ws_ptx_fuse_member *w = &f->member[k];
-        /* To the nearest whole multiple of the smallest; rounds go on until the slowest is through. */
-        w->share = w->total ? (uint32_t)(((uint64_t)w->total + least / 2) / least) : 0;
-        f->round += w->share;
-        if (w->share)
-            rounds = WS_MAX(rounds, (w->total + (uint64_t)w->share - 1) / w->share);
-    }
-    return rounds * f->round <= INT32_MAX ? (uint32_t)(rounds * f->round) : 0;
-}
-
 /* ---- writing ---- */
 static size_t of_member(uint32_t k, size_t field)
 {
@@ -118,75 +89,65 @@ static size_t of_member(uint32_t k, size_t field)
 }
 #define MEMBER(k, field) of_member((k), offsetof(struct ws_ptx_fuse_member, field))
 
-/* Which member the block is of: goes to its label with w->number set, or ends the block. */
-static void write_dealing(struct fuse *w, const int32_t *labels)
+/* Ends the block past the member's last one, and the threads that its blocks don't have. */
+static void end_others(struct fuse *w, uint32_t k, int32_t number)
 {
     struct ws_ptx_edit *e = &w->e;
-    int32_t block = ws_ptx_edit_reg(e, WS_T_U32), rounds = ws_ptx_edit_reg(e, WS_T_U32),
-            rest = ws_ptx_edit_reg(e, WS_T_U32),
-            round = ws_ptx_edit_load(e, WS_T_U32, offsetof(struct ws_ptx_fuse, round));
-    WS_EDIT(e, MOV, U32, R(w->thread), ws_opd_sreg(WS_SR_TID, 0));
-    WS_EDIT(e, MOV, U32, R(block), ws_opd_sreg(WS_SR_CTAID, 0));
-    WS_EDIT(e, DIV, U32, R(rounds), R(block), R(round));
-    WS_EDIT(e, MUL, U32, R(rest), R(rounds), R(round))->sub = WS_SUB_LO;
-    WS_EDIT(e, SUB, U32, R(rest), R(block), R(rest));
-    for (uint32_t k = 0; k < w->n; k++) {
-        int32_t share = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, share)),
-                next = ws_ptx_edit_label(e);
-        ws_ptx_edit_branch_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(rest), R(share)),
-                              false, next);
-        WS_EDIT(e, MAD, U32, R(w->number), R(rounds), R(share), R(rest))->sub = WS_SUB_LO;
-        WS_EDIT(e, BRA, NONE, ws_opd_label(labels[k]))->flags = WS_F_UNI;
-        ws_ptx_edit_place(e, next);
-        WS_EDIT(e, SUB, U32, R(rest), R(rest), R(share));
+    int32_t p;
+    if (w->same_block) {
+        int32_t total = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, total));
+        p = ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(number), R(total));
+    } else {
+        int32_t most[2];
+        ws_ptx_edit_load2(e, WS_T_U32, MEMBER(k, total), most);
+        p = ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(number), R(most[0]));
+        struct ws_ptx_insn *i = WS_EDIT(e, SETP, U32, R(p), R(w->thread), R(most[1]), R(p));
+        i->cmp = WS_CMP_GE;
+        i->sub = WS_SUB_OR;
     }
-    ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
+    ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL), p, false);
 }
 
-static void find_reads(struct fuse *w)
+/* Values for what is read of @which: parts of @number, by the shape in the parameters. */
+static void write_split(struct fuse *w, struct ws_ptx_own *own, enum ws_ptx_own_which which,
+                        int32_t number, size_t shape)
 {
-    memset(w->reads, 0, sizeof(w->reads));
-    for (uint32_t k = 0; k < w->e.old->n_insns; k++)
-        for (uint8_t n = 0; n < w->e.old->insns[k].n_operands; n++) {
-            const struct ws_ptx_operand *o = &w->e.old->insns[k].operands[n];
-            int which = own_sreg(o);
-            if (which >= 0)
-                w->reads[which][o->sreg_dim] = true;
-        }
+    bool reads[3];
+    int32_t regs[3];
+    for (unsigned d = 0; d < 3; d++) {
+        reads[d] = own->of[which][d].read;
+        regs[d] = reads[d] ? ws_ptx_own_reg(own, &w->e, which, d) : -1;
+    }
+    ws_ptx_edit_split(&w->e, number, shape, reads, regs);
 }
 
-static void exit_if(struct ws_ptx_edit *e, int32_t pred)
+static bool reads_x_alone(const struct ws_ptx_own *own, enum ws_ptx_own_which which)
 {
-    ws_ptx_edit_guard(ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL), pred, false);
+    return own->of[which][0].read && !own->of[which][1].read && !own->of[which][2].read;
 }
 
-/* Registers for what @which is read of. */
-static void own_regs(struct fuse *w, int which)
-{
-    for (int d = 0; d < 3; d++)
-        if (w->reads[which][d])
-            w->reg[which][d] = ws_ptx_edit_reg(&w->e, WS_T_U32);
-}
-
-/* Ends what isn't of the member, and gives it its numbers. */
-static void write_numbers(struct fuse *w)
+/* Gives member @k's threads their numbers, or ends them. */
+static void write_numbers(struct fuse *w, uint32_t k, struct ws_ptx_own *own)
 {
     struct ws_ptx_edit *e = &w->e;
-    uint32_t k = w->member;
-    int32_t threads = ws_ptx_edit_reg(e, WS_T_U32),
-            total = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, total));
-    exit_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(w->number), R(total)));
-    for (size_t d = 0; d < 3; d++) {
-        w->reg[NCTAID][d] = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, grid) + 4 * d);
-        w->reg[NTID][d] = ws_ptx_edit_load(e, WS_T_U32, MEMBER(k, block) + 4 * d);
+    bool flat = reads_x_alone(own, WS_OWN_CTAID);
+    int32_t number = flat ? ws_ptx_own_reg(own, e, WS_OWN_CTAID, 0) : ws_ptx_edit_reg(e, WS_T_U32),
+            place = w->place, dealt[2];
+    ws_ptx_edit_load2(e, WS_T_U32, MEMBER(k, share), dealt);
+    if (k) {
+        place = ws_ptx_edit_reg(e, WS_T_U32);
+        WS_EDIT(e, SUB, U32, R(place), R(w->place), R(dealt[1]));
     }
-    WS_EDIT(e, MUL, U32, R(threads), R(w->reg[NTID][0]), R(w->reg[NTID][1]))->sub = WS_SUB_LO;
-    WS_EDIT(e, MUL, U32, R(threads), R(threads), R(w->reg[NTID][2]))->sub = WS_SUB_LO;
-    exit_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(w->thread), R(threads)));
-    own_regs(w, CTAID);
-    own_regs(w, TID);
-    ws_ptx_edit_split(e, w->number, MEMBER(k, grid), w->reads[CTAID], w->reg[CTAID]);
-    ws_ptx_edit_split(e, w->thread, MEMBER(k, block), w->reads[TID], w->reg[TID]);
+    WS_EDIT(e, MAD, U32, R(number), R(w->round), R(dealt[0]), R(place))->sub = WS_SUB_LO;
+    end_others(w, k, number);
+    if (!flat)
+        write_split(w, own, WS_OWN_CTAID, number, MEMBER(k, grid));
+    ws_ptx_own_load(own, WS_OWN_NCTAID, MEMBER(k, grid.n));
+    if (w->same_block)
+        return;
+    ws_ptx_own_load(own, WS_OWN_NTID, MEMBER(k, block.n));
+    if (!reads_x_alone(own, WS_OWN_TID)) /* else it is what it was */
+        write_split(w, own, WS_OWN_TID, w->thread, MEMBER(k, block));
 }
 
 /* A place in the array for each static shared variable of the member in hand: its offset, by the number of the local variable. */
@@ -207,8 +168,8 @@ static uint64_t *place_shared(struct fuse *w)
     return at;
 }
 
-/* An operand of a copy: @was in the old function. */
-static void adapt(struct fuse *w, const struct ws_ptx_operand *was, struct ws_ptx_operand *o,
+/* Names of shared variables of the function in hand become places in the array: @was is the operand in the old function. */
+static void adapt(const struct fuse *w, const struct ws_ptx_operand *was, struct ws_ptx_operand *o,
                   const uint64_t *places)
 {
     const struct ws_ptx_func *f = w->e.old;
@@ -224,31 +185,101 @@ static void adapt(struct fuse *w, const struct ws_ptx_operand *was, struct ws_pt
         adapt(w, &was->v[k], &o->v[k], places);
 }
 
-static void write_member(struct fuse *w, const uint64_t *places)
+static void write_member(struct fuse *w, uint32_t k)
 {
     struct ws_ptx_edit *e = &w->e;
-    const struct ws_ptx_func *f = e->old;
-    find_reads(w);
-    write_numbers(w);
-    for (uint32_t k = 0; k < f->n_insns && !e->failed; k++) {
-        struct ws_ptx_insn *i = ws_ptx_edit_copy(e, k);
-        for (uint8_t n = 0; n < i->n_operands && i->operands; n++) {
-            const struct ws_ptx_operand *was = &f->insns[k].operands[n];
-            adapt(w, was, &i->operands[n], places);
-            if (own_sreg(was) >= 0)
-                ws_ptx_edit_read(i, n, w->reg[own_sreg(was)][was->sreg_dim]);
-        }
+    struct ws_ptx_own *own = &w->own[k];
+    ws_ptx_edit_select(e, k);
+    ws_ptx_own_find(own, e);
+    write_numbers(w, k, own);
+    for (uint32_t n = 0; n < e->old->n_insns && !e->failed; n++) {
+        const struct ws_ptx_insn *old = &e->old->insns[n];
+        struct ws_ptx_insn *i = ws_ptx_own_copy(own, e, n);
+        for (uint8_t o = 0; i && i->operands && o < i->n_operands; o++)
+            adapt(w, &old->operands[o], &i->operands[o], w->vars_at[k]);
     }
     ws_ptx_edit_old_end(e);
     ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
 }
 
-int ws_ptx_fuse(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n, const char *name,
-                uint32_t *ret_func, uint64_t *ret_param)
+/* Members @from…@to, of one of which the block is. The deeper, the fewer: at most four comparisons for 16. */
+static void write_members(struct fuse *w, uint32_t from, uint32_t to)
 {
-    struct fuse w = {.n = n, .shared = -1, .shared_align = 1};
-    uint64_t *places[WS_FUSE_MAX] = {NULL};
-    int32_t labels[WS_FUSE_MAX];
+    struct ws_ptx_edit *e = &w->e;
+    if (to - from == 1) {
+        write_member(w, from);
+        return;
+    }
+    uint32_t middle = (from + to) / 2;
+    int32_t upper = ws_ptx_edit_label(e),
+            first = ws_ptx_edit_load(e, WS_T_U32, MEMBER(middle, first));
+    ws_ptx_edit_branch_if(e, ws_ptx_edit_compare(e, WS_CMP_GE, WS_T_U32, R(w->place), R(first)),
+                          false, upper);
+    write_members(w, from, middle);
+    ws_ptx_edit_place(e, upper);
+    write_members(w, middle, to);
+}
+
+static int32_t read_sreg(struct ws_ptx_edit *e, enum ws_ptx_sreg s, uint8_t d)
+{
+    int32_t r = ws_ptx_edit_reg(e, WS_T_U32);
+    WS_EDIT(e, MOV, U32, R(r), ws_opd_sreg(s, d));
+    return r;
+}
+
+static void write_all(struct fuse *w)
+{
+    struct ws_ptx_edit *e = &w->e;
+    for (uint32_t k = 0; k < w->n && !e->failed; k++) {
+        ws_ptx_edit_select(e, k);
+        w->vars_at[k] = place_shared(w);
+    }
+    if (e->failed)
+        return;
+    if (w->shared_bytes)
+        w->shared = ws_ptx_edit_shared(e, w->shared_bytes, w->shared_align);
+    w->place = read_sreg(e, WS_SR_CTAID, 0);
+    w->round = read_sreg(e, WS_SR_CTAID, 1);
+    w->thread = w->same_block ? -1 : read_sreg(e, WS_SR_TID, 0);
+    write_members(w, 0, w->n);
+}
+
+/* Launch bounds that hold for all: none where one member has none. */
+static void join_bounds(struct fuse *w)
+{
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < w->n; k++) {
+        const struct ws_ptx_func *f = w->e.sources[k].f;
+        const uint32_t *b = f->reqntid[0] ? f->reqntid : f->maxntid;
+        if (!b[0])
+            return;
+        most = WS_MAX(most, (uint64_t)b[0] * WS_MAX(b[1], 1u) * WS_MAX(b[2], 1u));
+    }
+    w->e.f.maxntid[0] = (uint32_t)WS_MIN(most, UINT64_C(1024));
+}
+
+static void describe(const struct fuse *w, struct ws_ptx_fused *ret)
+{
+    const struct ws_ptx_func *f = &w->e.f;
+    *ret = (struct ws_ptx_fused){.n = w->n,
+                                 .same_block = w->same_block,
+                                 .param_bytes = f->param_bytes,
+                                 .header = f->params[f->n_params - 1].param_offset,
+                                 .shared_bytes = w->shared_bytes};
+    for (uint32_t k = 0; k < w->n; k++) {
+        const struct ws_ptx_source *from = &w->e.sources[k];
+        ret->member[k].param = from->param_offset;
+        ret->member[k].param_bytes = from->f->n_params ? from->f->param_bytes : 0;
+        ret->member[k].flat_grid = reads_x_alone(&w->own[k], WS_OWN_CTAID);
+        ret->member[k].flat_block = !w->same_block && reads_x_alone(&w->own[k], WS_OWN_TID);
+    }
+}
+
+int ws_ptx_fuse_make(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n, bool same_block,
+                     const char *name, struct ws_ptx_fused *ret)
+{
+    struct fuse w = {.n = n, .same_block = same_block, .shared = -1, .shared_align = 1};
+    struct ws_ptx_fused made = {0};
     char *copy = ws_arena_strndup(&m->arena, name, strlen(name));
     if (!copy)
         return ws_raise(-ENOMEM);
@@ -256,29 +287,31 @@ int ws_ptx_fuse(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n, cons
     uint64_t bytes = sizeof(struct ws_ptx_fuse) + n * sizeof(struct ws_ptx_fuse_member);
     ws_ptx_edit_begin_all(e, m, funcs, n, copy, bytes, true);
     bool too_many = !e->failed && e->f.param_bytes > PARAM_BYTES_MAX;
-    for (uint32_t k = 0; k < n && !e->failed; k++) {
-        ws_ptx_edit_select(e, k);
-        places[k] = place_shared(&w);
-        labels[k] = ws_ptx_edit_label(e);
-        ret_param[k] = e->from->param_offset;
-    }
-    w.number = ws_ptx_edit_reg(e, WS_T_U32);
-    w.thread = ws_ptx_edit_reg(e, WS_T_U32);
-    if (!e->failed && w.shared_bytes)
-        w.shared = ws_ptx_edit_shared(e, w.shared_bytes, w.shared_align);
-    if (!e->failed)
-        write_dealing(&w, labels);
-    for (uint32_t k = 0; k < n && !e->failed; k++) {
-        w.member = k;
-        ws_ptx_edit_select(e, k);
-        ws_ptx_edit_place(e, labels[k]);
-        write_member(&w, places[k]);
+    if (!e->failed) {
+        join_bounds(&w);
+        write_all(&w);
+        describe(&w, &made);
     }
     for (uint32_t k = 0; k < n; k++)
-        free(places[k]);
+        free(w.vars_at[k]);
     e->failed |= too_many;
-    int r = ws_ptx_edit_end(e, ret_func);
+    int r = ws_ptx_edit_end(e, &made.func);
     if (r && too_many)
         return WS_PTX_E_UNSUPPORTED;
+    if (!r)
+        *ret = made;
     return ws_forward(r);
+}
+
+int ws_ptx_fuse(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n, const char *name,
+                uint32_t *ret_func, uint64_t *ret_param)
+{
+    struct ws_ptx_fused made;
+    int r = ws_ptx_fuse_make(m, funcs, n, false, name, &made);
+    if (r)
+        return ws_forward(r);
+    *ret_func = made.func;
+    for (uint32_t k = 0; k < n; k++)
+        ret_param[k] = made.member[k].param;
+    return 0;
 }

@@ -24,17 +24,27 @@ enum ws_ptx_rewrite {
 };
 const char *ws_ptx_rewrite_name(enum ws_ptx_rewrite r); /* "slice" */
 
+/* Extents of a grid or a block, with what a kernel needs to divide by the first two of them: a / n[d], for a below 2^31, is the upper
+ * half of 2a * by[d].magic, shifted right by by[d].shift. */
+struct ws_ptx_shape {
+    uint32_t n[3], total; /* n[0] * n[1] * n[2] */
+    struct {
+        uint32_t magic, shift;
+    } by[2];
+};
+/* Return: false where the product is 0 or above 2^31 - 1; such a launch must stay as it is. */
+bool ws_ptx_shape_set(struct ws_ptx_shape *s, const uint32_t n[3]);
+
 /* What a rewritten kernel gets at the end of its parameters, at the offset ws_ptx_ctl_offset() tells. */
 struct ws_ptx_ctl {
-    uint32_t grid[3]; /* of the launch as the program asked for it */
-    uint32_t total;   /* grid[0] * grid[1] * grid[2]; below 2^31 */
+    struct ws_ptx_shape grid; /* of the launch as the program asked for it */
     uint64_t
         ticket; /* address of a uint32_t that starts at 0: the next block. When no launch runs, it is how many blocks are
-                       * done, up to total. ticket, persistent */
+                       * done, up to grid.total. ticket, persistent */
     uint64_t flag; /* address of a uint32_t: not 0: begin no more blocks. ticket, persistent */
     uint64_t mask; /* address of uint32_t[8]: bit n: SM n may be used. 0: all. ticket, persistent */
     uint32_t offset; /* of the first block. slice */
-    uint32_t reserved[5];
+    uint32_t reserved;
 };
 /* Where it stands among the parameters of @f, the original. */
 uint64_t ws_ptx_ctl_offset(const struct ws_ptx_func *f);
@@ -97,40 +107,84 @@ WS_MUST_CHECK int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t f
  */
 WS_MUST_CHECK int ws_ptx_fence(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
 
-/* ---- fuse (ptx/fuse.c): several kernels in one launch ---- */
+/* ---- fuse (ptx/fuse.c, ptx/deal.c): several kernels in one launch ---- */
 enum { WS_FUSE_MAX = 16 };
-struct ws_ptx_fuse_member { /* what the fused kernel must know of one member's launch */
-    uint32_t grid[3], block[3];
-    uint32_t total; /* grid[0] * grid[1] * grid[2] */
-    uint32_t share; /* blocks of it in each round of dealing; 0: this member does nothing */
+struct ws_ptx_fuse_member {          /* what the fused kernel must know of one member's launch */
+    uint32_t share, first;           /* blocks of it in each round of dealing; place of the first */
+    uint32_t total, threads;         /* grid.total, block.total */
+    struct ws_ptx_shape grid, block; /* grid.total 0: this member does nothing */
 };
-/* What a fused kernel gets at the end of its parameters. A launch of it is one-dimensional: as many blocks as ws_ptx_fuse_blocks()
- * says, of as many threads as the largest member's block has; dynamic shared memory: the most that any member wants. */
+/* What a fused kernel gets at the end of its parameters. */
 struct ws_ptx_fuse {
     uint32_t round; /* sum of the shares */
     uint32_t reserved;
     struct ws_ptx_fuse_member member[]; /* as many as were fused */
 };
-/* Shares in proportion to the members' blocks, so that all end about together; sets round. Return: blocks of the fused grid, or 0 where
- * they would be more than 2^31 - 1. */
+/* Shares in proportion to the members' blocks (grid and block are set), so that all end about together; sets all but grid and block.
+ * Return: blocks of the fused launch, whose grid is {round, blocks / round}; 0 where they would be too many. */
 uint32_t ws_ptx_fuse_deal(struct ws_ptx_fuse *f, uint32_t n_members);
 
 /* Why a kernel can't be a member. As ws_ptx_rewrite_refused(). */
 WS_MUST_CHECK int ws_ptx_fuse_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_text,
                                       size_t text_bytes);
+
+/* A fused kernel, as whoever launches it must know it. What it costs: as many registers as the member that has most, and a few; as
+ * much static and dynamic shared memory as the member that has most, not the sum, since a block is of one member; as many resident
+ * blocks, hence, as the most demanding member allows. Each thread executes about ten instructions more (three for each halving of the
+ * members, seven to find its number), six where the blocks have one shape. Blocks dealt past a member's last one end at once. */
+struct ws_ptx_fused {
+    uint32_t func; /* index of the new entry */
+    uint32_t n;    /* members */
+    bool same_block;
+    uint64_t param_bytes, header; /* of all parameters; offset of struct ws_ptx_fuse among them */
+    uint64_t shared_bytes;        /* static, without the module's */
+    struct {
+        uint64_t param, param_bytes; /* its own parameters among all */
+        bool
+            flat_grid; /* it looks at %ctaid.x alone: only for launches with a one-dimensional grid */
+        bool
+            flat_block; /* it looks at %tid.x alone: only for one-dimensional blocks, unless same_block */
+    } member[WS_FUSE_MAX];
+};
 /**
- * ws_ptx_fuse() - add an entry that does the work of several
+ * ws_ptx_fuse_make() - add an entry that does the work of several
  * @funcs: entries for which ws_ptx_fuse_refused() said 0; the same one may stand there several times
  * @n: 1…WS_FUSE_MAX
+ * @same_block: only for launches in which all members' blocks have one shape, which makes it cheaper
  * @name: of the new entry; copied
- * @ret_param: [n]: where each member's parameters begin among the new entry's; struct ws_ptx_fuse is the last parameter
+ * @ret: what was made; untouched unless 0 is returned
  *
  * Blocks are dealt in rounds: so many of the first member, so many of the second, … Members keep their barriers, since a block is of one
- * member; their static shared memory lies in the same place. Threads beyond a member's block end at once.
+ * member; their static shared memory lies in the same place. Threads beyond a member's block end at once. A barrier with a number of
+ * threads waits for that many of the member's, as before. All members' global variables are the module's: kernels of different clients
+ * are fused in a module linked of theirs.
  * Return: 0; WS_PTX_E_UNSUPPORTED: their parameters are too many; -ENOMEM; in both cases with the module as it was.
  */
+WS_MUST_CHECK int ws_ptx_fuse_make(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n,
+                                   bool same_block, const char *name, struct ws_ptx_fused *ret);
+/* The same for blocks of any shape. @ret_param: [n]: where each member's parameters begin; struct ws_ptx_fuse is the last one. */
 WS_MUST_CHECK int ws_ptx_fuse(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n,
                               const char *name, uint32_t *ret_func, uint64_t *ret_param);
+
+struct ws_ptx_fuse_work { /* the launch of one member, as its program asked for it */
+    uint32_t grid[3], block[3], shared_bytes; /* dynamic */
+    const void *
+        params; /* param_bytes of them, borrowed; NULL: this member does nothing (grid and block are not looked at) */
+};
+struct ws_ptx_fuse_launch {
+    uint32_t grid[3], block[3], shared_bytes;
+};
+/**
+ * ws_ptx_fuse_launch() - the one launch that does the members' work
+ * @work: [k->n]
+ * @params: gets k->param_bytes: what the launch is given
+ *
+ * Return: 0; WS_PTX_E_UNSUPPORTED: these launches don't go together: a shape that k->member[] forbids, blocks of several shapes where
+ * same_block, an empty or too large grid, no work at all.
+ */
+WS_MUST_CHECK int ws_ptx_fuse_launch(const struct ws_ptx_fused *k,
+                                     const struct ws_ptx_fuse_work *work, uint8_t *params,
+                                     struct ws_ptx_fuse_launch *ret);
 
 /* ---- uniformity (ptx/uniform.c) ---- */
 /* For each register of @f whether its value may differ between threads of one block, counting what decides which definition

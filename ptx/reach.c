@@ -44,18 +44,43 @@ static bool reads_tid_yz(const struct ws_ptx_operand *o)
     return false;
 }
 
-int ws_ptx_reads_tid_yz(const struct ws_ptx_module *m, uint32_t func, bool *ret)
+/* Whether an instruction for which @is is true is in the kernel or in a function that it may call. */
+static int any_insn(const struct ws_ptx_module *m, uint32_t func,
+                    bool (*is)(const struct ws_ptx_insn *i, int arg), int arg, bool *ret)
 {
-    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached)), reads = false;
+    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached)), found = false;
     if (!reached)
         return ws_raise(-ENOMEM);
     ws_ptx_mark_reached(m, &m->funcs[func], reached);
     reached[func] = true;
-    for (uint32_t k = 0; k < m->n_funcs && !reads; k++)
-        for (uint32_t i = 0; reached[k] && i < m->funcs[k].n_insns && !reads; i++)
-            for (uint8_t n = 0; n < m->funcs[k].insns[i].n_operands; n++)
-                reads |= reads_tid_yz(&m->funcs[k].insns[i].operands[n]);
+    for (uint32_t k = 0; k < m->n_funcs && !found; k++)
+        for (uint32_t i = 0; reached[k] && i < m->funcs[k].n_insns && !found; i++)
+            found = is(&m->funcs[k].insns[i], arg);
     free(reached);
-    *ret = reads;
+    *ret = found;
     return 0;
+}
+
+static bool insn_reads_tid_yz(const struct ws_ptx_insn *i, int arg)
+{
+    (void)arg;
+    for (uint8_t n = 0; n < i->n_operands; n++)
+        if (reads_tid_yz(&i->operands[n]))
+            return true;
+    return false;
+}
+
+int ws_ptx_reads_tid_yz(const struct ws_ptx_module *m, uint32_t func, bool *ret)
+{
+    return ws_forward(any_insn(m, func, insn_reads_tid_yz, 0, ret));
+}
+
+static bool insn_is(const struct ws_ptx_insn *i, int op)
+{
+    return i->op == op;
+}
+
+int ws_ptx_has_op(const struct ws_ptx_module *m, uint32_t func, enum ws_ptx_op op, bool *ret)
+{
+    return ws_forward(any_insn(m, func, insn_is, (int)op, ret));
 }

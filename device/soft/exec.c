@@ -234,12 +234,16 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
     c->stop = WS_STOP_FAULT;
     c->u = u;
     c->enter = NULL;
-    if (atomic_exchange(&g->fault_claimed, 1))
+    struct ws_grid_part *part = b->part;
+    if (atomic_exchange(part ? &part->fault_claimed : &g->fault_claimed, 1))
         return NULL;
+    char *text = part ? part->text : g->text;
+    const uint32_t *grid = part ? part->grid : g->grid, *block = part ? part->block : g->block;
+    uint64_t number = part ? b->number : b->linear;
     const struct ws_ptx_module *m = g->code->m;
     const struct ws_srcref *s = &b->img->srcs[u->src];
     const struct ws_ptx_func *f = &m->funcs[s->func];
-    uint32_t t = c->w->index * 32 + (lane & 31), bx = g->block[0], by = g->block[1];
+    uint32_t t = c->w->index * 32 + (lane & 31), bx = block[0], by = block[1];
     char insn[80] = "", where[112];
     if (s->insn < f->n_insns)
         ws_ptx_insn_text(m, f, &f->insns[s->insn], insn, sizeof insn);
@@ -248,19 +252,21 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
                  what ? what : "", what ? ")" : "");
     else
         snprintf(where, sizeof where, "%s", what ? what : ws_dev_error_name(e));
-    int n = snprintf(g->text, sizeof g->text,
-                     "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
-                     e == WS_DEV_E_ASSERT            ? "assert"
-                     : e == WS_DEV_E_MISALIGNED      ? "misaligned address"
-                     : e == WS_DEV_E_ILLEGAL_ADDRESS ? "illegal address"
-                                                     : "fault",
-                     m->funcs[b->img->func].name, b->ctaid[0], b->ctaid[1], b->ctaid[2], t % bx,
-                     t / bx % by, t / bx / by, what && e == WS_DEV_E_ASSERT ? what : where,
-                     s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
+    int n =
+        snprintf(text, sizeof g->text,
+                 "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
+                 e == WS_DEV_E_ASSERT            ? "assert"
+                 : e == WS_DEV_E_MISALIGNED      ? "misaligned address"
+                 : e == WS_DEV_E_ILLEGAL_ADDRESS ? "illegal address"
+                                                 : "fault",
+                 part ? part->kernel : m->funcs[b->img->func].name, (uint32_t)(number % grid[0]),
+                 (uint32_t)(number / grid[0] % grid[1]), (uint32_t)(number / grid[0] / grid[1]),
+                 t % bx, t / bx % by, t / bx / by, what && e == WS_DEV_E_ASSERT ? what : where,
+                 s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
     if (n < 0)
-        g->text[0] = 0;
+        text[0] = 0;
     int none = 0;
-    atomic_compare_exchange_strong(&g->stop, &none, (int)e);
+    atomic_compare_exchange_strong(part ? &part->stop : &g->stop, &none, (int)e);
     return NULL;
 }
 
@@ -887,6 +893,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     const struct ws_grid *g = b->g;
     const struct ws_image *img = b->img;
     b->linear = linear;
+    b->part = ws_grid_part_of(g, linear, &b->number);
     b->smid = smid;
     b->slot = slot;
     b->ctaid[0] = (uint32_t)(linear % g->grid[0]);
@@ -958,7 +965,8 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, st
             uint32_t at = first + k < b->n_warps ? first + k : first + k - b->n_warps;
             struct ws_warp *w = &b->warps[at];
             uint64_t n = 0;
-            if (atomic_load_explicit(&g->stop, memory_order_relaxed))
+            if (atomic_load_explicit(&g->stop, memory_order_relaxed) ||
+                (b->part && atomic_load_explicit(&b->part->stop, memory_order_relaxed)))
                 return WS_STEP_STOPPED;
             if (!w->live)
                 continue;

@@ -46,6 +46,17 @@ struct ws_work {
     uint64_t n_shared_accesses, n_atomics, n_barriers;
 };
 
+/* One client's blocks of a grid that has blocks of several (struct ws_launch_parts). */
+struct ws_grid_part {
+    const struct ws_space *space;
+    const char *kernel;
+    uint32_t share, grid[3], block[3];
+    /* as in struct ws_grid, for its blocks */
+    _Atomic int stop, fault_claimed;
+    char text[192];
+    _Atomic uint64_t n_thread_insns; /* the caller's */
+};
+
 struct ws_grid {
     /* set by the caller */
     const struct ws_code *code;
@@ -65,11 +76,27 @@ struct ws_grid {
     uint64_t (*globaltimer)(void *arg);
     void *clock_arg;
     uint32_t local_bytes_max;
+    uint32_t n_parts, round;
+    struct ws_grid_part *parts; /* NULL: it has none */
     /* shared while blocks run */
     _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */
     char text[192];
 };
+/* The part of @g that block @linear is of, and which of its blocks it is. NULL: the grid has no parts. */
+static inline struct ws_grid_part *ws_grid_part_of(const struct ws_grid *g, uint64_t linear,
+                                                   uint64_t *ret_number)
+{
+    uint64_t rest = g->parts ? linear % g->round : 0;
+    for (uint32_t k = 0; k < g->n_parts; k++) {
+        if (rest < g->parts[k].share) {
+            *ret_number = linear / g->round * g->parts[k].share + rest;
+            return &g->parts[k];
+        }
+        rest -= g->parts[k].share;
+    }
+    return NULL;
+}
 
 struct ws_blockrun;
 /* State of one block of @g (registers, shared and local memory), reusable for blocks of the same grid shape. -ENOMEM. */
@@ -81,7 +108,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
 enum ws_step {
     WS_STEP_DONE,
     WS_STEP_MORE /* the budget is used up */,
-    WS_STEP_STOPPED /* g->stop is set: fault, cancel, limit */
+    WS_STEP_STOPPED /* the grid or the block's part is to stop: fault, cancel, limit */
 };
 /* Runs about @max_warp_insns warp instructions, fairly over the block's warps, and adds to *work. A block whose warps all spin
  * returns WS_STEP_MORE, well before its budget is used up where the spin was seen, so co-resident blocks make progress. */

@@ -234,7 +234,8 @@ struct ws_blockrun {
         n_block_fills; /* of the image's fills, those that differ from block to block */
     uint32_t n_live;   /* threads not exited */
     uint32_t n_done_warps;
-    uint64_t linear;
+    uint64_t linear, number;   /* number: in its part */
+    struct ws_grid_part *part; /* NULL: the grid has none */
     uint32_t ctaid[3], smid, slot;
     uint64_t n_insns; /* warp instructions run since start */
     uint64_t n_clock_reads;

@@ -57,17 +57,22 @@ static void print_assert(struct ws_ctx *c, unsigned lane, const char *message, c
 {
     char text[TEXT_MAX];
     const struct ws_blockrun *b = c->b;
-    uint32_t t = c->w->index * 32 + lane, bx = b->g->block[0], by = b->g->block[1];
+    const struct ws_grid *g = b->g;
+    const uint32_t *grid = b->part ? b->part->grid : g->grid,
+                   *block = b->part ? b->part->block : g->block;
+    uint64_t number = b->part ? b->number : b->linear;
+    uint32_t t = c->w->index * 32 + lane, bx = block[0], by = block[1];
     int n = snprintf(text, sizeof text - 1,
                      "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.",
-                     file, line, function, b->ctaid[0], b->ctaid[1], b->ctaid[2], t % bx,
-                     t / bx % by, t / bx / by, message);
+                     file, line, function, (uint32_t)(number % grid[0]),
+                     (uint32_t)(number / grid[0] % grid[1]), (uint32_t)(number / grid[0] / grid[1]),
+                     t % bx, t / bx % by, t / bx / by, message);
     if (n < 0)
         return;
     make_printable(text);
     n = (int)strlen(text);
     text[n++] = '\n';
-    ws_space_print(b->g->space, WS_OUTPUT_ASSERT, text, (size_t)n);
+    ws_space_print(b->part ? b->part->space : g->space, WS_OUTPUT_ASSERT, text, (size_t)n);
 }
 
 const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
@@ -213,6 +218,7 @@ int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_
             n += convert(&f, &a, text + n, sizeof text - n);
         }
     }
-    ws_space_print(c->b->g->space, WS_OUTPUT_PRINTF, text, n);
+    const struct ws_blockrun *b = c->b;
+    ws_space_print(b->part ? b->part->space : b->g->space, WS_OUTPUT_PRINTF, text, n);
     return a.n;
 }

@@ -65,7 +65,8 @@ struct ws_run {
     struct ws_grid grid;
     /* under the scheduler's lock, once there is a tenant */
     uint64_t n_blocks, n_dealt, n_live;
-    uint64_t n_ended, n_warp_insns; /* of ended blocks */
+    uint64_t n_ended;           /* blocks */
+    struct ws_op_counts counts; /* of ended blocks */
     bool coop, aborted;
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
     struct ws_blockrun *spare[SPARE_MAX];
@@ -92,6 +93,14 @@ static bool sms_ok(const struct ws_gpu_spec *spec, const struct ws_sm_set *sms)
         n += (uint32_t)__builtin_popcountll(sms->bits[w]);
     }
     return n == sms->n;
+}
+
+static bool parts_ok(const struct ws_launch_parts *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < p->n; k++)
+        sum += p->part[k].share;
+    return sum && sum == p->round;
 }
 
 /* Return: whether the launch may go on, with *ret_fit; else op->error says why not. */
@@ -136,6 +145,8 @@ static bool check(struct ws_soft *d, struct ws_op *op, struct ws_fit *ret_fit)
     else if (!sms_ok(spec, &op->launch.sms))
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs",
                      k->name, spec->n_sms);
+    else if (op->launch.parts && !parts_ok(op->launch.parts))
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the parts' shares make no round", k->name);
     if (op->error)
         return false;
     ws_occupancy_fit(spec, (uint32_t)threads, k->n_regs, (uint32_t)shared, ret_fit);
@@ -178,6 +189,20 @@ static void grid_stop(struct ws_run *r, enum ws_dev_error e, const char *fmt, ..
     atomic_compare_exchange_strong(&r->grid.stop, &none, (int)e);
 }
 
+/* As grid_stop(), of one part. */
+static void part_stop(struct ws_grid_part *p, enum ws_dev_error e, const char *fmt, ...)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&p->fault_claimed, &none, 1))
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(p->text, sizeof p->text, fmt, ap);
+    va_end(ap);
+    none = 0;
+    atomic_compare_exchange_strong(&p->stop, &none, (int)e);
+}
+
 static const char *run_name(const struct ws_run *r)
 {
     return r->op->launch.instance->module->info.kernels[r->op->launch.kernel].name;
@@ -211,7 +236,39 @@ static void run_free(struct ws_run *r)
     if (r->costs != r->few_costs)
         free(r->costs);
     free(r->coop_sm);
+    free(r->grid.parts);
     free(r);
+}
+
+/* Return: false: no memory. */
+static bool parts_new(struct ws_run *r, const struct ws_launch_parts *p)
+{
+    struct ws_grid_part *v = p ? ws_alloc_array(p->n, sizeof *v) : NULL;
+    for (uint32_t k = 0; v && k < p->n; k++) {
+        v[k].space = p->part[k].space;
+        v[k].kernel = p->part[k].kernel;
+        v[k].share = p->part[k].share;
+        memcpy(v[k].grid, p->part[k].grid, sizeof v[k].grid);
+        memcpy(v[k].block, p->part[k].block, sizeof v[k].block);
+    }
+    r->grid.parts = v;
+    r->grid.n_parts = v ? p->n : 0;
+    r->grid.round = v ? p->round : 0;
+    return v || !p;
+}
+
+static void parts_finish(const struct ws_run *r, struct ws_launch_parts *p)
+{
+    for (uint32_t k = 0; p && k < p->n; k++) {
+        const struct ws_grid_part *from = &r->grid.parts[k];
+        struct ws_launch_part *to = &p->part[k];
+        to->error = (enum ws_dev_error)atomic_load(&from->stop);
+        to->text[0] = 0;
+        if (to->error)
+            memcpy(to->text, from->text, sizeof to->text);
+        to->text[sizeof to->text - 1] = 0;
+        to->n_thread_insns = atomic_load(&from->n_thread_insns);
+    }
 }
 
 static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit)
@@ -232,7 +289,7 @@ static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct 
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
         r->coop_sm = ws_alloc_array(r->n_blocks, sizeof r->coop_sm[0]);
-    if (!r->costs || (r->coop && !r->coop_sm)) {
+    if (!r->costs || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts)) {
         run_free(r);
         return NULL;
     }
@@ -271,8 +328,10 @@ static void run_finish(struct ws_run *r)
         memcpy(op->text, r->grid.text, sizeof op->text);
     op->text[sizeof op->text - 1] = 0;
     op->n_thread_insns = r->n_thread_insns;
+    parts_finish(r, op->launch.parts);
+    op->counts = r->counts;
     if (r->n_ended) {
-        uint64_t mean = r->n_warp_insns / r->n_ended, old = r->stats->block_insns;
+        uint64_t mean = r->counts.n_warp_insns / r->n_ended, old = r->stats->block_insns;
         mean = old ? (3 * old + mean) / 4 : mean;
         r->stats->block_insns = (uint32_t)WS_MIN(WS_MAX(mean, 1), UINT32_MAX);
     }
@@ -281,7 +340,8 @@ static void run_finish(struct ws_run *r)
     for (uint32_t i = 0; i < n_units; i++)
         bytes += r->costs[i].bytes;
     struct ws_timing_kernel k = {
-        .owner = ws_space_id(op->space),
+        /* an account that will be used again: what it has in store is given back with later operations */
+        .owner = ws_space_id(r->grid.parts ? r->grid.parts[0].space : op->space),
         .ready_ns = op->ready_ns,
         .need = r->fit.need,
         .blocks_per_sm = r->fit.blocks_per_sm,
@@ -322,7 +382,10 @@ static void cost_add(struct ws_run *r, const struct ws_block *b)
     sum->bytes += c.bytes;
     r->n_ended++;
     for (int i = 0; i < _WS_WORK_N; i++)
-        r->n_warp_insns += b->work.n_warp_insns[i];
+        r->counts.n_warp_insns += b->work.n_warp_insns[i];
+    r->counts.n_global_accesses += b->work.n_global_loads + b->work.n_global_stores;
+    r->counts.n_sectors += b->work.n_load_sectors + b->work.n_store_sectors;
+    r->counts.n_barriers += b->work.n_barriers;
 }
 
 /* ---- dealing; the scheduler's lock is held ---- */
@@ -424,7 +487,7 @@ static struct ws_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct 
 /* How many new blocks of @r make a turn. */
 static uint32_t batch_of(const struct ws_sched *s, const struct ws_run *r)
 {
-    uint64_t mean = r->n_ended ? r->n_warp_insns / r->n_ended : r->stats->block_insns;
+    uint64_t mean = r->n_ended ? r->counts.n_warp_insns / r->n_ended : r->stats->block_insns;
     uint64_t n = mean ? TURN_INSNS / WS_MAX(mean, 1) : 1, left = r->n_blocks - r->n_dealt;
     n = WS_MIN(n, (left + s->n_threads - 1) / s->n_threads);
     return (uint32_t)WS_MIN(WS_MAX(n, 1), WS_TURN_BLOCKS_MAX);
@@ -537,6 +600,20 @@ static void work_add(struct ws_work *sum, const struct ws_work *w)
     sum->n_barriers += w->n_barriers;
 }
 
+/* Adds to what the block's part has done. Return: that is over the limit, and it must stop. */
+static bool part_spent(struct ws_run *r, uint64_t linear, uint64_t n, uint64_t limit, bool more)
+{
+    uint64_t number;
+    struct ws_grid_part *p = ws_grid_part_of(&r->grid, linear, &number);
+    uint64_t total = atomic_fetch_add(&p->n_thread_insns, n) + n;
+    if (!more || !limit || total <= limit)
+        return false;
+    part_stop(p, WS_DEV_E_TIMEOUT,
+              "%s: not finished after %llu thread instructions (limit: max_kernel_insns)",
+              p->kernel, (unsigned long long)limit);
+    return true;
+}
+
 /* Runs a block for at most about @budget. */
 static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret_used)
 {
@@ -552,7 +629,10 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
         uint64_t n = insns_of(&w),
                  total = atomic_fetch_add(&r->n_thread_insns, w.n_thread_insns) + w.n_thread_insns;
         *ret_used += WS_MAX(n, 1);
-        if (limit && total > limit && step == WS_STEP_MORE) {
+        if (WS_UNLIKELY(r->grid.parts != NULL) &&
+            part_spent(r, b->linear, w.n_thread_insns, limit, step == WS_STEP_MORE))
+            return WS_STEP_STOPPED;
+        if (!r->grid.parts && limit && total > limit && step == WS_STEP_MORE) {
             grid_stop(r, WS_DEV_E_TIMEOUT,
                       "%s: not finished after %llu thread instructions (limit: max_kernel_insns)",
                       run_name(r), (unsigned long long)limit);
@@ -683,6 +763,17 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
     }
 }
 
+void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *space)
+{
+    ws_list_for_each (it, &t->runs) {
+        struct ws_run *r = ws_list_entry(it, struct ws_run, link);
+        for (uint32_t k = 0; k < r->grid.n_parts; k++)
+            if (r->grid.parts[k].space == space)
+                part_stop(&r->grid.parts[k], WS_DEV_E_CANCELLED, "%s: cancelled",
+                          r->grid.parts[k].kernel);
+    }
+}
+
 void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended)
 {
     ws_list_for_each_safe (it, &t->runs) {
@@ -754,7 +845,7 @@ static void run_inline(struct ws_run *r)
             return;
         }
         cost_add(r, b);
-        if (step == WS_STEP_STOPPED)
+        if (run_stopped(r))
             break;
         left -= WS_MIN(left, used);
         sm = (sm + 1) % r->device->base.spec.n_sms;

@@ -86,9 +86,12 @@ static void soft_cancel(struct ws_device *dev, struct ws_space *space)
     ws_list_init(&runs);
     ws_list_init(&xfers);
     pthread_mutex_lock(&d->sched->lock);
-    struct ws_tenant *t = d->tenants;
-    while (t && t->space != space)
-        t = t->next;
+    struct ws_tenant *t = NULL;
+    for (struct ws_tenant *at = d->tenants; at; at = at->next) {
+        ws_launch_cancel_parts_locked(at, space);
+        if (at->space == space)
+            t = at;
+    }
     if (t) {
         ws_launch_cancel_locked(d->sched, t, &runs);
         ws_copy_cancel_locked(t, &xfers);

@@ -47,6 +47,8 @@ bool ws_launch_has_work_locked(const struct ws_tenant *t);
 void ws_launch_turn(struct ws_turn *turn);
 /* Takes a turn's results back; kernels that ended are appended to @ended (by ws_run's own link). */
 void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended);
+/* Ends the parts of @space in launches of several clients. */
+void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *space);
 void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended);
 /* Prices and completes the kernels in @ended. No locks held. */
 void ws_launch_finish(struct ws_list *ended);

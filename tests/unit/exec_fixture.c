@@ -29,6 +29,13 @@ void fix_init(struct fix *f)
         fail_msg("WS_FIX_REWRITE=%s: slice, ticket or persistent is wanted", kind);
 }
 
+static uint32_t random_to(struct fix *f, uint32_t n) /* 1…n */
+{
+    f->control_random =
+        f->control_random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(f->control_random >> 33) % n + 1;
+}
+
 /* The rewritten kernels beside the others; reparsed from their own text, so that printing them is tried too. */
 static int rewrite_all(struct fix *f)
 {
@@ -54,8 +61,13 @@ static int rewrite_all(struct fix *f)
             if (r == WS_PTX_E_UNSUPPORTED && getenv("WS_FIX_REWRITE_LOG"))
                 print_message("fuse of %s: refused: %s\n", f->m->funcs[k].name, why);
             snprintf(name, sizeof(name), "%s$fuse", f->m->funcs[k].name);
+            f->fused = realloc(f->fused, (f->n_fused + 1) * sizeof(*f->fused));
+            assert_non_null(f->fused);
             if (!r)
-                r = ws_ptx_fuse(f->m, (uint32_t[]){k, k, k}, 3, name, &unused, f->fuse_param);
+                r = ws_ptx_fuse_make(f->m, (uint32_t[]){k, k, k}, 3, random_to(f, 2) == 1, name,
+                                     &f->fused[f->n_fused].made);
+            if (!r)
+                strcpy(f->fused[f->n_fused++].name, name);
             assert_true(r == 0 || r == WS_PTX_E_UNSUPPORTED);
             continue;
         }
@@ -81,6 +93,9 @@ static int rewrite_all(struct fix *f)
     if (r) {
         print_error("%s", text);
     } else {
+        struct ws_diags d = WS_DIAGS_NULL;
+        assert_int_equal(ws_ptx_validate(f->m, "rewritten.ptx", &d), 0);
+        ws_diags_deinit(&d);
         ws_ptx_module_free(f->m);
         f->m = again;
     }
@@ -90,6 +105,9 @@ static int rewrite_all(struct fix *f)
 
 static void unload(struct fix *f)
 {
+    free(f->fused);
+    f->fused = NULL;
+    f->n_fused = 0;
     f->code = ws_code_free(f->code);
     f->m = ws_ptx_module_free(f->m);
     ws_diags_deinit(&f->diags);
@@ -249,13 +267,6 @@ static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_
     return f->error;
 }
 
-static uint32_t random_to(struct fix *f, uint32_t n) /* 1…n */
-{
-    f->control_random =
-        f->control_random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(f->control_random >> 33) % n + 1;
-}
-
 /* Index of the rewritten kernel, or -1. */
 static int64_t rewritten_index(struct fix *f, const char *kernel)
 {
@@ -347,8 +358,8 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
                info->params[own - 1].param_offset + info->params[own - 1].size_bytes);
     if (f->fence)
         fence_params(f, params + info->params[own].param_offset);
-    struct ws_ptx_ctl ctl = {.grid = {grid[0], grid[1], grid[2]},
-                             .total = grid[0] * grid[1] * grid[2]};
+    struct ws_ptx_ctl ctl = {0};
+    assert_true(ws_ptx_shape_set(&ctl.grid, grid));
     uint32_t width = l->co_resident ? l->co_resident : 1;
     *f->control = (struct fix_control){0};
     f->rewritten_n++;
@@ -356,9 +367,9 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
         run_grid(f, l, kernel, grid, params, 0);
     else if (f->rewrite != WS_REWRITE_SLICE && width < 32)
         probe(f, l, kernel, params, ctl);
-    for (uint32_t done = WS_MIN(f->control->ticket, ctl.total);
-         !whole && done < ctl.total && !f->error;) {
-        uint32_t left = ctl.total - done, blocks = left, raise = 0;
+    for (uint32_t done = WS_MIN(f->control->ticket, ctl.grid.total);
+         !whole && done < ctl.grid.total && !f->error;) {
+        uint32_t left = ctl.grid.total - done, blocks = left, raise = 0;
         if (f->rewrite == WS_REWRITE_SLICE) {
             blocks = random_to(f, left);
             ctl.offset = done;
@@ -376,9 +387,9 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
         }
         memcpy(params + at, &ctl, sizeof(ctl));
         run_grid(f, l, kernel, (uint32_t[3]){blocks, 1, 1}, params, raise);
-        done =
-            f->rewrite == WS_REWRITE_SLICE ? done + blocks : WS_MIN(f->control->ticket, ctl.total);
-        f->resumed_n += done < ctl.total;
+        done = f->rewrite == WS_REWRITE_SLICE ? done + blocks
+                                              : WS_MIN(f->control->ticket, ctl.grid.total);
+        f->resumed_n += done < ctl.grid.total;
     }
     free(params);
     if (f->fence && f->ranges->fault[0] && !f->error) { /* as the daemon would tell it */
@@ -391,7 +402,7 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
 
 /* The work is one member's of three, which one is random; blocks of the others are dealt, and have nothing to do. */
 static enum ws_dev_error launch_fused(struct fix *f, const struct launch *l, uint32_t kernel,
-                                      const uint32_t grid[3])
+                                      const struct ws_ptx_fused *made, const uint32_t grid[3])
 {
     uint32_t n, real = random_to(f, 3) - 1, original, most = 1;
     const struct ws_kernel_info *info = &ws_code_kernels(f->code, &n)[kernel];
@@ -399,34 +410,49 @@ static enum ws_dev_error launch_fused(struct fix *f, const struct launch *l, uin
     const struct ws_ptx_var *last = &info->params[info->n_params - 1];
     uint8_t *params = calloc(1, info->param_bytes);
     assert_non_null(params);
-    /* One parameter list for each member, each beginning at a multiple of 16; then the header. */
-    uint64_t at = 0;
-    for (uint32_t k = 0; k <= real && own->n_params; k++)
-        at = k ? WS_ALIGN_UP(at + own->param_bytes, 16) : 0;
+    assert_int_equal(info->param_bytes, made->param_bytes);
+    assert_int_equal(last->param_offset, made->header);
     if (own->n_params)
-        memcpy(params + at, l->params, own->param_bytes);
-    struct ws_ptx_fuse *h = (struct ws_ptx_fuse *)(params + last->param_offset);
+        memcpy(params + made->member[real].param, l->params, own->param_bytes);
+    struct ws_ptx_fuse *h = (struct ws_ptx_fuse *)(params + made->header);
     assert_int_equal(last->size_bytes, sizeof(*h) + 3 * sizeof(h->member[0]));
     for (uint32_t k = 0; k < 3; k++) {
         struct ws_ptx_fuse_member *w = &h->member[k];
+        uint32_t block[3] = {l->block[0], WS_MAX(l->block[1], 1u), WS_MAX(l->block[2], 1u)};
+        if (k != real && !made->same_block)
+            block[0] = random_to(f, 40), block[1] = random_to(f, 2), block[2] = random_to(f, 2);
         w->share = random_to(f, 4) - (k != real);
-        for (int d = 0; d < 3; d++) {
-            w->grid[d] = k == real ? grid[d] : 1;
-            w->block[d] = k == real ? WS_MAX(l->block[d], 1u) : random_to(f, d ? 2 : 40);
-        }
-        w->total = k == real ? grid[0] * grid[1] * grid[2] : 0;
+        w->first = h->round;
         h->round += w->share;
-        most = WS_MAX(most, w->block[0] * w->block[1] * w->block[2]);
+        assert_true(ws_ptx_shape_set(&w->block, block));
+        assert_true(ws_ptx_shape_set(&w->grid, grid));
+        w->threads = w->block.total;
+        w->total =
+            k == real ? w->grid.total : 0; /* the others' blocks are dealt, and end at once */
+        most = WS_MAX(most, w->threads);
     }
     uint32_t total = h->member[real].total, share = h->member[real].share;
     struct launch fused = *l;
-    fused.block[0] = most;
-    fused.block[1] = fused.block[2] = 1;
+    if (!made->same_block) {
+        fused.block[0] = most;
+        fused.block[1] = fused.block[2] = 1;
+    }
     f->rewritten_n++;
-    run_grid(f, &fused, kernel, (uint32_t[3]){(total + share - 1) / share * h->round, 1, 1}, params,
-             0);
+    run_grid(f, &fused, kernel, (uint32_t[3]){h->round, (total + share - 1) / share, 1}, params, 0);
     free(params);
     return f->error;
+}
+
+static const struct ws_ptx_fused *fused_of(struct fix *f, uint32_t kernel)
+{
+    char name[300];
+    uint32_t n;
+    snprintf(name, sizeof(name), "%s$fuse", ws_code_kernels(f->code, &n)[kernel].name);
+    for (unsigned k = 0; k < f->n_fused; k++)
+        if (!strcmp(f->fused[k].name, name))
+            return &f->fused[k].made;
+    fail_msg("%s was not made", name);
+    return NULL;
 }
 
 enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
@@ -436,9 +462,14 @@ enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
     f->work = (struct ws_work){0};
     f->error = WS_DEV_OK;
     int64_t rewritten = rewritten_index(f, l->kernel);
-    if (rewritten >= 0 && f->fuse)
-        return launch_fused(f, l, (uint32_t)rewritten, grid);
     bool flat = l->block[1] <= 1 && l->block[2] <= 1;
+    if (rewritten >= 0 && f->fuse) {
+        const struct ws_ptx_fused *made = fused_of(f, kernel);
+        if ((grid[1] * grid[2] > 1 && made->member[0].flat_grid) ||
+            (!flat && made->member[0].flat_block))
+            return run_grid(f, l, kernel, grid, l->params, 0);
+        return launch_fused(f, l, (uint32_t)rewritten, made, grid);
+    }
     if (rewritten >= 0 && (flat || !f->flat_only))
         return launch_rewritten(f, l, (uint32_t)rewritten, grid);
     return run_grid(f, l, kernel, grid, l->params, 0);

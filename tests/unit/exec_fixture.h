@@ -44,7 +44,11 @@ struct fix {
     } * ranges;
     uint64_t ranges_va;
     bool fuse; /* WS_FIX_REWRITE=fuse: fused with two more of itself, which have no work */
-    uint64_t fuse_param[3];
+    struct fix_fused {
+        char name[300];
+        struct ws_ptx_fused made;
+    } * fused;
+    unsigned n_fused;
     bool flat_only; /* some rewritten kernel wants one-dimensional blocks */
 };
 struct launch {

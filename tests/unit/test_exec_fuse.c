@@ -103,67 +103,142 @@ static void check(struct fix *f, const struct member *w)
     }
 }
 
+/* Parameters of member @k, in order. */
+static void member_params(const struct member *w, uint8_t ret[16])
+{
+    memset(ret, 0, 16);
+    memcpy(ret, &w->out, 8);
+    memcpy(ret + 8, &w->value, w->kind == SUMS ? 4 : w->kind == BYTE ? 1 : 0);
+}
+
+static void fuse_and_run(struct fix *f, struct member *w, uint32_t n, bool same_block)
+{
+    struct ws_ptx_module *m = NULL;
+    struct ws_ptx_fused made;
+    struct ws_ptx_fuse_work work[5] = {0};
+    struct ws_ptx_fuse_launch l;
+    uint8_t own[5][16];
+    uint32_t funcs[5];
+    assert_int_equal(ws_ptx_parse(&m, text, strlen(text), "fuse.ptx", NULL), 0);
+    bool plane = false, sums = false;
+    for (uint32_t k = 0; k < n; k++) {
+        funcs[k] = (uint32_t)w[k].kind;
+        member_params(&w[k], own[k]);
+        work[k].params = own[k];
+        memcpy(work[k].grid, w[k].grid, sizeof(w[k].grid));
+        memcpy(work[k].block, w[k].block, sizeof(w[k].block));
+        plane |= w[k].kind == PLANE;
+        sums |= w[k].kind == SUMS;
+    }
+    assert_int_equal(ws_ptx_fuse_make(m, funcs, n, same_block, "all", &made), 0);
+    /* one place for all: the largest member's */
+    assert_int_equal(made.shared_bytes, plane ? 16 + 2048 : sums ? 512 : 0);
+    char *fused = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&fused, &len);
+    assert_int_equal(ws_ptx_print(m, file), 0);
+    fclose(file);
+    ws_ptx_module_free(m);
+    fix_must_load(f, fused);
+    free(fused);
+    uint32_t index;
+    const struct ws_kernel_info *info = fix_kernel(f, "all", &index);
+    assert_int_equal(info->param_bytes, made.param_bytes);
+    assert_int_equal(info->static_shared_bytes, made.shared_bytes);
+    uint8_t *params = malloc(made.param_bytes);
+    assert_non_null(params);
+    assert_int_equal(ws_ptx_fuse_launch(&made, work, params, &l), 0);
+    fix_run(f, &(struct launch){.kernel = "all",
+                                .grid = {l.grid[0], l.grid[1], l.grid[2]},
+                                .block = {l.block[0], l.block[1], l.block[2]},
+                                .params = params,
+                                .co_resident = rnd(6)});
+    for (uint32_t k = 0; k < n; k++)
+        check(f, &w[k]);
+    free(params);
+}
+
+static void plain_fix(struct fix *f)
+{
+    fix_init(f);
+    f->rewrite = WS_REWRITE_NONE;
+    f->fence = f->fuse = false;
+}
+
 static void unlike_kernels(void **state)
 {
-    uint64_t shares = 0;
     for (int round = 0; round < 60; round++) {
         struct fix f;
-        fix_init(&f);
-        f.rewrite = WS_REWRITE_NONE;
-        f.fence = f.fuse = false;
-        struct ws_ptx_module *m = NULL;
-        assert_int_equal(ws_ptx_parse(&m, text, strlen(text), "fuse.ptx", NULL), 0);
-        uint32_t n = rnd(5), funcs[5], made, most = 1;
-        uint64_t at[5];
+        plain_fix(&f);
+        uint32_t n = rnd(5);
         struct member w[5];
-        for (uint32_t k = 0; k < n; k++) {
-            random_member(&f, &w[k]);
-            funcs[k] = (uint32_t)w[k].kind;
-            most = WS_MAX(most, w[k].block[0] * w[k].block[1] * w[k].block[2]);
-        }
-        assert_int_equal(ws_ptx_fuse(m, funcs, n, "all", &made, at), 0);
-        char *fused = NULL;
-        size_t len = 0;
-        FILE *file = open_memstream(&fused, &len);
-        assert_int_equal(ws_ptx_print(m, file), 0);
-        fclose(file);
-        ws_ptx_module_free(m);
-        fix_must_load(&f, fused);
-        free(fused);
-        uint32_t index;
-        const struct ws_kernel_info *info = fix_kernel(&f, "all", &index);
-        const struct ws_ptx_var *last = &info->params[info->n_params - 1];
-        uint8_t *params = calloc(1, info->param_bytes);
-        struct ws_ptx_fuse *h = (struct ws_ptx_fuse *)(params + last->param_offset);
-        bool plane = false, sums = false;
-        for (uint32_t k = 0; k < n; k++) {
-            memcpy(params + at[k], &w[k].out, 8);
-            memcpy(params + at[k] + 8, &w[k].value,
-                   w[k].kind == SUMS   ? 4
-                   : w[k].kind == BYTE ? 1
-                                       : 0);
-            memcpy(h->member[k].grid, w[k].grid, sizeof(w[k].grid));
-            memcpy(h->member[k].block, w[k].block, sizeof(w[k].block));
-            h->member[k].total = w[k].grid[0] * w[k].grid[1] * w[k].grid[2];
-            plane |= w[k].kind == PLANE;
-            sums |= w[k].kind == SUMS;
-        }
-        /* one place for all: the largest member's */
-        assert_int_equal(info->static_shared_bytes, plane ? 16 + 2048 : sums ? 512 : 0);
-        uint32_t blocks = ws_ptx_fuse_deal(h, n);
-        shares += h->round;
-        assert_true(blocks >= 1);
-        fix_run(&f, &(struct launch){.kernel = "all",
-                                     .grid = {blocks},
-                                     .block = {most},
-                                     .params = params,
-                                     .co_resident = rnd(6)});
         for (uint32_t k = 0; k < n; k++)
-            check(&f, &w[k]);
-        free(params);
+            random_member(&f, &w[k]);
+        fuse_and_run(&f, w, n, false);
         fix_deinit(&f);
     }
-    assert_true(shares > 60);
+}
+
+static void blocks_of_one_shape(void **state)
+{
+    for (int round = 0; round < 60; round++) {
+        struct fix f;
+        plain_fix(&f);
+        uint32_t n = rnd(5), flat[3] = {1u << (rnd(8) - 1), 1, 1},
+                 solid[3] = {rnd(8), rnd(8), rnd(8)}, *block = round % 2 ? flat : solid;
+        struct member w[5];
+        for (uint32_t k = 0; k < n; k++) {
+            do
+                random_member(&f, &w[k]);
+            while (w[k].kind == SUMS && block == solid);
+            memcpy(w[k].block, block, sizeof(w[k].block));
+        }
+        fuse_and_run(&f, w, n, true);
+        fix_deinit(&f);
+    }
+}
+
+static void what_does_not_go_together(void **state)
+{
+    struct ws_ptx_module *m = NULL;
+    struct ws_ptx_fused made, same;
+    struct ws_ptx_fuse_launch l;
+    assert_int_equal(ws_ptx_parse(&m, text, strlen(text), "fuse.ptx", NULL), 0);
+    uint32_t funcs[2] = {SUMS, PLANE};
+    assert_int_equal(ws_ptx_fuse_make(m, funcs, 2, false, "any", &made), 0);
+    assert_int_equal(ws_ptx_fuse_make(m, funcs, 2, true, "same", &same), 0);
+    assert_true(made.member[0].flat_grid && made.member[0].flat_block);
+    assert_false(made.member[1].flat_grid || made.member[1].flat_block);
+    assert_true(same.member[0].flat_grid && !same.member[0].flat_block);
+    uint8_t own[16] = {0}, params[1000];
+    assert_true(made.param_bytes <= sizeof(params));
+    static const struct {
+        const char *description;
+        uint32_t grid[2][3], block[2][3];
+        bool idle[2];
+        int any, same;
+    } rows[] = {
+        {"alike", {{3, 1, 1}, {2, 2, 2}}, {{8, 1, 1}, {8, 1, 1}}, {0}, 0, 0},
+        {"blocks differ", {{3, 1, 1}, {2, 2, 2}}, {{8, 1, 1}, {4, 2, 1}}, {0}, 0, 2},
+        {"rows of threads", {{3, 1, 1}, {2, 1, 1}}, {{4, 2, 1}, {4, 2, 1}}, {0}, 2, 0},
+        {"rows of blocks", {{3, 2, 1}, {2, 1, 1}}, {{4, 1, 1}, {4, 1, 1}}, {0}, 2, 2},
+        {"none", {{0}}, {{0}}, {true, true}, 2, 2},
+        {"one", {{0}, {2, 1, 1}}, {{0}, {4, 1, 1}}, {true, false}, 0, 0},
+        {"empty", {{3, 0, 1}, {2, 1, 1}}, {{4, 1, 1}, {4, 1, 1}}, {0}, 2, 2},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        struct ws_ptx_fuse_work work[2] = {0};
+        for (int i = 0; i < 2; i++) {
+            memcpy(work[i].grid, rows[k].grid[i], sizeof(work[i].grid));
+            memcpy(work[i].block, rows[k].block[i], sizeof(work[i].block));
+            work[i].params = rows[k].idle[i] ? NULL : own;
+        }
+        int any = ws_ptx_fuse_launch(&made, work, params, &l),
+            one = ws_ptx_fuse_launch(&same, work, params, &l);
+        if (any != rows[k].any || one != rows[k].same)
+            fail_msg("%s: %d, %d", rows[k].description, any, one);
+    }
+    ws_ptx_module_free(m);
 }
 
 static void dealing(void **state)
@@ -176,12 +251,14 @@ static void dealing(void **state)
         {{30, 10, 10}, {3, 1, 1}, 50},
         {{10, 25, 0}, {1, 3, 0}, 40}, /* rounds of 1 + 3 until the first is through */
         {{0, 0, 7}, {0, 0, 1}, 7},
-        {{INT32_MAX, INT32_MAX, 0}, {1, 1, 0}, 0},
+        {{65535, 0, 131070}, {1, 0, 2}, 3 * 65535},
+        {{65536, 0, 65536}, {2, 0, 2}, 4 * 32768}, /* no more rounds than a grid has rows */
+        {{INT32_MAX, INT32_MAX, 0}, {65536, 65536, 0}, 0},
     };
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
         memset(space, 0, sizeof(space));
         for (int i = 0; i < 3; i++)
-            f->member[i].total = rows[k].total[i];
+            f->member[i].grid.total = rows[k].total[i];
         assert_int_equal(ws_ptx_fuse_deal(f, 3), rows[k].blocks);
         for (int i = 0; i < 3; i++)
             assert_int_equal(f->member[i].share, rows[k].share[i]);
@@ -218,6 +295,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unlike_kernels),
+        cmocka_unit_test(blocks_of_one_shape),
+        cmocka_unit_test(what_does_not_go_together),
         cmocka_unit_test(dealing),
         cmocka_unit_test(refusals),
     };

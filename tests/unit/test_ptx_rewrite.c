@@ -165,6 +165,31 @@ static void functions_count(void **state)
     ws_ptx_module_free(m);
 }
 
+static void division_by_magic(void **state)
+{
+    uint64_t seed = 11;
+    for (uint32_t k = 0; k < 200000; k++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1;
+        uint32_t n = (uint32_t)(seed >> 33) >> (seed >> 20) % 31,
+                 a = (uint32_t)(seed >> 5) & INT32_MAX;
+        n = k < 100 ? k + 1 : WS_MIN(WS_MAX(n, 1u), (uint32_t)INT32_MAX);
+        struct ws_ptx_shape s;
+        assert_true(ws_ptx_shape_set(&s, (uint32_t[3]){n, 1, 1}));
+        uint32_t tries[] = {a, 0, n - 1, n, a / n * n, a / n > 0 ? a / n * n - 1 : 0, INT32_MAX};
+        for (size_t t = 0; t < WS_ARRAY_SIZE(tries); t++) {
+            uint32_t hi = (uint32_t)((uint64_t)(2 * tries[t]) * s.by[0].magic >> 32);
+            if (hi >> s.by[0].shift != tries[t] / n)
+                fail_msg("%u / %u", tries[t], n);
+        }
+    }
+    struct ws_ptx_shape s;
+    assert_false(ws_ptx_shape_set(&s, (uint32_t[3]){3, 0, 1}));
+    assert_false(ws_ptx_shape_set(&s, (uint32_t[3]){65536, 32768, 1}));
+    assert_false(ws_ptx_shape_set(&s, (uint32_t[3]){UINT32_MAX, UINT32_MAX, UINT32_MAX}));
+    assert_true(ws_ptx_shape_set(&s, (uint32_t[3]){65535, 32768, 1}));
+    assert_int_equal(s.total, 65535 * 32768u);
+}
+
 static void out_of_memory_leaves_the_module(void **state)
 {
     for (int kind = 1; kind < _WS_REWRITE_N; kind++) {
@@ -196,6 +221,7 @@ int main(void)
         cmocka_unit_test(golden),
         cmocka_unit_test(refusals),
         cmocka_unit_test(functions_count),
+        cmocka_unit_test(division_by_magic),
         cmocka_unit_test(out_of_memory_leaves_the_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

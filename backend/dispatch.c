@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The dispatcher: segments begin and end, the policy is asked, what it says is done.
+ *
+ * Asking. An arrival, a completion, a timer: each is put on a list of events, and the policy is asked about one after another. Carrying
+ * out a decision may end things and so make new events; they wait on the list, nothing recurses. Streams that may go on are only
+ * woken here (ws_stream_wake()); they run from ws_server_run_ready().
+ *
+ * A segment of a context: WAITING until it is started, then RUNNING. PREEMPT stops its launches between two blocks: from then on it is
+ * `stopping`, nothing of it starts, and when the last operation has come back it is PREEMPTED. What was stopped stands at the head of
+ * its stream again, with its progress in the launch; RESUME lets the streams go on.
+ *
+ * The end. A segment is over when the device has nothing of it and nothing of it is held, and its client waits (any answer it gets
+ * counts), or asks no more, which is seen when the next decision is due. With SegmentBegin it is over when that is so and
+ * SegmentEnd has come.
+ *
+ * A client that goes: its held work is gone with its streams; the segment stays as long as the device has something of it, for until
+ * then its SMs are taken. */
+#include "backend/dispatch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/dispatch_private.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { EXPLAIN_JOBS_MAX = 64 };
+
+/* ---- the policy ---- */
+
+static int policy_make(const char *name, const char *const *options,
+                       const struct ws_policy_ops **ret_ops, struct ws_policy **ret, char *error,
+                       size_t bytes)
+{
+    const struct ws_policy_ops *ops = ws_policy_find(name);
+    if (!ops) {
+        snprintf(error, bytes, "there is no policy %s", name);
+        return WS_CONFIG_E_INVALID;
+    }
+    int r = ops->make(ret, options, error, bytes);
+    if (r)
+        return r < 0 ? r : WS_CONFIG_E_INVALID;
+    *ret_ops = ops;
+    return 0;
+}
+
+int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *error, size_t bytes)
+{
+    const char *name = s->config->policy;
+    *ret = NULL;
+    if (!name || !strcmp(name, "none") || !s->n_gpus)
+        return 0;
+    struct ws_dispatch *d = ws_alloc(sizeof *d);
+    if (!d)
+        return ws_raise(-ENOMEM);
+    d->server = s;
+    d->timer_ms = INFINITY;
+    ws_list_init(&d->segments);
+    ws_list_init(&d->tasks);
+    int r = policy_make(name, (const char *const *)s->config->policy_options, &d->ops, &d->policy,
+                        error, bytes);
+    if (!r)
+        r = ws_dispatch_system_init(d);
+    if (!r)
+        r = ws_dispatch_timer_new(&d->timer, s->wake_fd);
+    if (!r && !(d->explained = ws_alloc_array(WS_EXPLAINED_MAX, sizeof *d->explained)))
+        r = ws_raise(-ENOMEM);
+    if (r) {
+        ws_dispatch_free(d);
+        return r;
+    }
+    *ret = d;
+    return 0;
+}
+
+static void segment_free(struct ws_gpu_segment *g)
+{
+    struct ws_gpu_task *t = g->task;
+    ws_list_remove(&g->node);
+    g->context->segment = NULL;
+    while (!ws_list_empty(&g->held))
+        ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
+    t->client->n_gpu_segments--;
+    free(g);
+}
+
+struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
+{
+    if (!d)
+        return NULL;
+    while (!ws_list_empty(&d->segments))
+        segment_free(ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
+    ws_dispatch_system_deinit(d);
+    ws_dispatch_timer_leave(d->timer);
+    if (d->policy)
+        d->ops->free(d->policy);
+    free(d->explained);
+    free(d->events);
+    free(d);
+    return NULL;
+}
+
+/* ---- events ---- */
+
+static void event_add(struct ws_dispatch *d, enum ws_policy_event_kind kind, uint64_t segment,
+                      int task, int gpu)
+{
+    void *v = d->events;
+    if (ws_grow(&v, &d->cap_events, d->n_events + 1, sizeof *d->events))
+        return; /* policies are functions of the snapshot; the next event heals what this one would have done */
+    d->events = v;
+    d->events[d->n_events++] = (struct ws_pending_event){kind, segment, task, gpu};
+}
+
+static bool idle(const struct ws_gpu_segment *g)
+{
+    return !g->n_in_flight && ws_list_empty(&g->held);
+}
+
+/* Something the program said itself keeps it open. */
+static bool kept_open(const struct ws_gpu_segment *g)
+{
+    return g->context->client->own_segment;
+}
+
+static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
+{
+    struct ws_gpu_task *t = g->task;
+    double now = ws_dispatch_now_ms(d);
+    struct ws_client_stats *st = &t->client->stats;
+    ws_dispatch_learn(d, g);
+    st->n_segments++;
+    st->n_missed += now > g->deadline_ms;
+    st->last_segment = g->id;
+    st->last_response_ns = (uint64_t)WS_MAX((now - g->release_ms) * 1e6, 0);
+    st->last_segment_uj = g->energy_uj;
+    st->last_missed = now > g->deadline_ms;
+    event_add(d, WS_EVENT_COMPLETION, g->id, t->index, (int)g->gpu);
+    segment_free(g);
+}
+
+/* Ends what its client has left lying: nobody else need wait for that. */
+static void end_abandoned(struct ws_dispatch *d)
+{
+    ws_list_for_each_safe (n, &d->segments) {
+        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+        if (g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && !kept_open(g) && g->n_launches)
+            segment_end(d, g);
+    }
+}
+
+/* Whether somebody waits for what others have. */
+static bool wanted(const struct ws_dispatch *d)
+{
+    ws_list_for_each (n, &d->segments)
+        if (ws_list_entry(n, struct ws_gpu_segment, node)->state != WS_JOB_RUNNING)
+            return true;
+    return false;
+}
+
+/* ---- carrying out ---- */
+
+static void wake_held(struct ws_gpu_segment *g)
+{
+    while (!ws_list_empty(&g->held))
+        ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
+}
+
+static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu,
+                   const struct ws_sm_set *sms, int n_sm, double predicted_ms)
+{
+    g->gpu = gpu;
+    g->sms = *sms;
+    g->n_sm = n_sm;
+    g->state = WS_JOB_RUNNING;
+    g->start_ms = ws_dispatch_now_ms(d);
+    g->predicted_ms = predicted_ms;
+    d->n_starts++;
+    wake_held(g);
+}
+
+/* When it will be done, where the policy doesn't say. */
+static double predict(const struct ws_dispatch *d, const struct ws_gpu_segment *g, int gpu,
+                      int n_sm)
+{
+    const struct ws_policy_cost *c = &g->task->history->cost[d->gpus[gpu].type];
+    double ms = c->n_sm > 0 ? c->wcet[WS_MIN(WS_MAX(n_sm, 1), c->n_sm) - 1] : 0;
+    return ws_dispatch_now_ms(d) + (1 - g->part_done) * ms;
+}
+
+static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
+                  const struct ws_policy_decision *p)
+{
+    struct ws_sm_set sms = p->sms;
+    if (!sms.n && p->n_sm < d->gpus[p->gpu].sm_limit)
+        ws_sm_set_take(&sms, &(struct ws_sm_set){0}, (unsigned)d->gpus[p->gpu].sm_limit,
+                       (unsigned)p->n_sm);
+    if (!ws_context_move(g->context, (uint32_t)p->gpu)) {
+        ws_log(WS_WARN, "dispatch: job %llu can't be moved to GPU %d; it stays on GPU %u",
+               (unsigned long long)g->id, p->gpu, g->context->gpu->device->index);
+        sms = (struct ws_sm_set){0};
+        run_on(d, g, g->context->gpu->device->index, &sms,
+               d->gpus[g->context->gpu->device->index].sm_limit, 0);
+        return;
+    }
+    run_on(d, g, (uint32_t)p->gpu, &sms, p->n_sm,
+           p->end > 0 ? p->end : predict(d, g, p->gpu, p->n_sm));
+}
+
+static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
+{
+    if (g->stopping)
+        return;
+    d->n_preemptions++;
+    g->stopping = true;
+    ws_list_for_each (n, &g->context->streams) {
+        struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
+        struct ws_job *j = s->running;
+        if (j && j->in_segment && j->op.kind == WS_OPK_LAUNCH && !j->fused && !j->relaunch) {
+            int r = ws_device_preempt(g->context->gpu->device, &j->op);
+            (void)
+                r; /* where it can't be stopped it goes on to its end: until then the segment is stopping */
+        }
+    }
+    if (!g->n_in_flight) {
+        g->stopping = false;
+        g->state = WS_JOB_PREEMPTED;
+    }
+}
+
+static void clocks_set(struct ws_dispatch *d, const struct ws_policy_decision *p)
+{
+    struct ws_policy_gpu_state *st = &d->gpu_states[p->gpu];
+    struct ws_device_clocks want = {p->volt, p->f_core, p->f_mem}, is = want;
+    int r = ws_device_set_clocks(d->server->gpus[p->gpu].device, &want, &is);
+    if (r) {
+        ws_log(WS_DEBUG, "dispatch: GPU %d: clocks can't be set (%d)", p->gpu, r);
+        return;
+    }
+    st->volt = is.volt;
+    st->f_core = is.core;
+    st->f_mem = is.memory;
+}
+
+static void power_set(struct ws_dispatch *d, const struct ws_policy_decision *p)
+{
+    for (int g = 0; g < d->system.n_gpus; g++)
+        if (d->gpus[g].server == p->server &&
+            !ws_device_set_power(d->server->gpus[g].device, p->on))
+            d->gpu_states[g].power = p->on ? WS_GPU_ON : WS_GPU_OFF;
+}
+
+static void timer_want(struct ws_dispatch *d, double at_ms)
+{
+    if (!(at_ms < d->timer_ms))
+        return;
+    d->timer_ms = at_ms;
+    int r = ws_dispatch_timer_set(d->timer, d->server->gpus[0].device,
+                                  at_ms > 0 ? (uint64_t)ceil(at_ms * 1e6) : 0);
+    if (r)
+        ws_log(WS_WARN, "dispatch: no timer (%d)", r);
+}
+
+/* All members of the group that begins at decision @first. */
+static void fuse(struct ws_dispatch *d, size_t first)
+{
+    struct ws_policy_decision *p = &d->decisions.v[first];
+    struct ws_gpu_segment *members[WS_FUSED_MAX];
+    uint32_t n = 0;
+    for (size_t i = first; i < d->decisions.n; i++) {
+        struct ws_policy_decision *q = &d->decisions.v[i];
+        if (q->kind != WS_DECIDE_FUSE || q->group != p->group || q->gpu != p->gpu)
+            continue;
+        struct ws_gpu_segment *g = d->by_job[q->job];
+        if (n < WS_FUSED_MAX && g->state == WS_JOB_WAITING)
+            members[n++] = g;
+        if (i > first)
+            q->kind = WS_DECIDE_WAIT; /* dealt with here */
+    }
+    for (uint32_t i = 0; i < n; i++)
+        start(d, members[i], p);
+    if (n > 1 && ws_dispatch_fuse(d, members, n))
+        d->n_fused++;
+}
+
+static void carry_out(struct ws_dispatch *d, size_t i)
+{
+    struct ws_policy_decision *p = &d->decisions.v[i];
+    switch (p->kind) {
+    case WS_DECIDE_START:
+    case WS_DECIDE_RESUME:
+        if (p->at > ws_dispatch_now_ms(d) + 1e-6)
+            timer_want(d, p->at); /* asked again then; nothing is held until then */
+        else
+            start(d, d->by_job[p->job], p);
+        break;
+    case WS_DECIDE_FUSE:
+        if (p->at > ws_dispatch_now_ms(d) + 1e-6)
+            timer_want(d, p->at);
+        else
+            fuse(d, i);
+        break;
+    case WS_DECIDE_PREEMPT:
+        preempt(d, d->by_job[p->job]);
+        break;
+    case WS_DECIDE_DROP:
+        d->by_job[p->job]->given_up = true;
+        break;
+    case WS_DECIDE_CLOCKS:
+        clocks_set(d, p);
+        break;
+    case WS_DECIDE_POWER:
+        power_set(d, p);
+        break;
+    case WS_DECIDE_TIMER:
+        timer_want(d, p->at);
+        break;
+    default:
+        break;
+    }
+}
+
+static void refuse(struct ws_dispatch *d, const struct ws_policy_decision *p, const char *why)
+{
+    if (!d->n_refused++)
+        ws_log(WS_ERROR, "dispatch: %s wants to %s job %d on GPU %d: %s; not done (said once)",
+               d->ops->name, ws_decision_name(p->kind), p->job, p->gpu, why);
+}
+
+static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
+{
+    struct ws_policy_snapshot snap;
+    if (ws_dispatch_refresh(d) || ws_dispatch_snapshot(d, &snap)) {
+        ws_log(WS_ERROR, "dispatch: out of memory");
+        return;
+    }
+    struct ws_policy_event event = {
+        .kind = e->kind, .job = -1, .task = -1, .gpu = e->gpu, .job_id = e->segment};
+    if (e->kind == WS_EVENT_COMPLETION)
+        event.task = e->task < d->system.n_tasks ? e->task : -1;
+    for (int j = 0; e->kind == WS_EVENT_ARRIVAL && j < snap.n_jobs; j++)
+        if (snap.jobs[j].id == e->segment) {
+            event.job = j;
+            event.task = snap.jobs[j].task;
+        }
+    if (e->kind == WS_EVENT_ARRIVAL && event.job < 0)
+        return; /* gone before anybody was asked */
+    snap.explain = snap.n_jobs <= EXPLAIN_JOBS_MAX;
+    d->decisions.n = 0;
+    d->decisions.steady = false;
+    d->n_asked++;
+    int r = d->ops->decide(d->policy, &snap, &event, &d->decisions);
+    if (r < 0) {
+        ws_log(WS_ERROR, "dispatch: %s can't decide (%d)", d->ops->name, r);
+        return;
+    }
+    struct ws_sm_set taken[WS_MAX_GPUS_CONFIGURED] = {0};
+    for (int j = 0; j < snap.n_jobs; j++) {
+        const struct ws_gpu_segment *g = d->by_job[j];
+        if (g->state == WS_JOB_RUNNING)
+            ws_sm_set_join(&taken[g->gpu], &g->sms);
+    }
+    for (size_t i = 0; i < d->decisions.n; i++) {
+        struct ws_policy_decision *p = &d->decisions.v[i];
+        if (p->kind == WS_DECIDE_PREEMPT && p->job >= 0 && p->job < snap.n_jobs &&
+            d->by_job[p->job]->state == WS_JOB_RUNNING) /* what it had may be given out again */
+            taken[d->by_job[p->job]->gpu] = (struct ws_sm_set){0};
+        const char *why = ws_dispatch_nonsense(&snap, p, taken);
+        if (why) {
+            refuse(d, p, why);
+            p->kind = WS_DECIDE_WAIT;
+            continue;
+        }
+        bool of_job =
+            p->kind != WS_DECIDE_TIMER && p->kind != WS_DECIDE_CLOCKS && p->kind != WS_DECIDE_POWER;
+        if (of_job)
+            ws_dispatch_note(d, d->by_job[p->job], p);
+        carry_out(d, i);
+    }
+}
+
+/* Those that were given up run when nothing else wants to. */
+static void run_given_up(struct ws_dispatch *d)
+{
+    struct ws_gpu_segment *oldest = NULL;
+    ws_list_for_each (n, &d->segments) {
+        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+        if (!g->given_up || g->state != WS_JOB_WAITING)
+            return;
+        if (!oldest)
+            oldest = g;
+    }
+    if (!oldest || !oldest->context)
+        return;
+    uint32_t gpu = oldest->context->gpu->device->index;
+    run_on(d, oldest, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
+}
+
+static void work_off(struct ws_dispatch *d)
+{
+    if (d->asking)
+        return;
+    d->asking = true;
+    for (size_t i = 0; i < d->n_events; i++) {
+        struct ws_pending_event e = d->events[i]; /* the list may move */
+        uint64_t before = ws_clock_ns();
+        ask(d, &e);
+        uint64_t took = ws_clock_ns() - before;
+        d->decide_ns_sum += took;
+        d->decide_ns_max = WS_MAX(d->decide_ns_max, took);
+    }
+    d->n_events = 0;
+    run_given_up(d);
+    d->asking = false;
+}
+
+/* ---- what streams and clients tell ---- */
+
+static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    struct ws_gpu_task *t = ws_gpu_task_of(d, c);
+    struct ws_gpu_segment *g = t ? ws_alloc(sizeof *g) : NULL;
+    if (!g) {
+        ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+        return NULL;
+    }
+    double now = ws_dispatch_now_ms(d), deadline = c->work.deadline_ms;
+    *g = (struct ws_gpu_segment){.task = t,
+                                 .context = x,
+                                 .id = ++d->n_segments,
+                                 .seq = d->n_segments,
+                                 .state = WS_JOB_WAITING,
+                                 .gpu = x->gpu->device->index,
+                                 .first_start_ns = UINT64_MAX,
+                                 .release_ms = now};
+    if (c->own_segment) {
+        g->release_ms = c->own_release_ms;
+        deadline = c->own_deadline_ms > 0 ? c->own_deadline_ms : deadline;
+    }
+    g->deadline_ms = deadline > 0 ? g->release_ms + deadline : INFINITY;
+    ws_list_init(&g->held);
+    ws_list_append(&d->segments, &g->node);
+    x->segment = g;
+    c->n_gpu_segments++;
+    return g;
+}
+
+/* Whether the policy has a say in when @j goes. */
+static bool concerns(const struct ws_job *j)
+{
+    const struct ws_client *c = j->client;
+    return j->op.kind == WS_OPK_LAUNCH || c->work.copies || c->own_segment;
+}
+
+bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
+{
+    struct ws_context *x = s->context;
+    struct ws_dispatch *d = x->client->server->dispatch;
+    j->in_segment = false;
+    if (!concerns(j) || x->client->sticky)
+        return true;
+    struct ws_gpu_segment *g = x->segment;
+    if (!g) {
+        end_abandoned(d);
+        g = segment_open(d, x);
+        if (!g)
+            return false;
+        ws_dispatch_foresee(d, g, j);
+        ws_list_append(&g->held, &s->blocked); /* so that it is not idle while we ask */
+        event_add(d, WS_EVENT_ARRIVAL, g->id, -1, -1);
+        work_off(d);
+        return false; /* if it has started, the stream was woken and asks again */
+    }
+    if (g->state != WS_JOB_RUNNING || g->stopping) {
+        ws_list_append(&g->held, &s->blocked);
+        return false;
+    }
+    j->in_segment = true;
+    g->n_in_flight++;
+    if (j->op.kind == WS_OPK_LAUNCH && (g->sms.n || !x->client->sm_limit))
+        j->op.launch.sms = g->sms;
+    return true;
+}
+
+void ws_dispatch_op_ended(struct ws_job *j)
+{
+    if (!j->in_segment)
+        return;
+    struct ws_gpu_segment *g = j->stream->context->segment;
+    struct ws_dispatch *d = j->client->server->dispatch;
+    const struct ws_op *op = &j->op;
+    j->in_segment = false;
+    g->n_in_flight--;
+    if (op->kind == WS_OPK_LAUNCH) {
+        uint64_t n = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
+        g->n_blocks = (uint32_t)WS_MAX(g->n_blocks, WS_MIN(n, INT32_MAX));
+        g->n_launches++;
+        g->busy_ns += op->end_ns - op->start_ns;
+        g->first_start_ns = WS_MIN(g->first_start_ns, op->start_ns);
+        g->last_end_ns = WS_MAX(g->last_end_ns, op->end_ns);
+        if (op->preempted)
+            g->part_done = ws_progress_part(op->launch.progress);
+        else
+            g->part_done = 0;
+    }
+    g->energy_uj += op->energy_uj;
+    if (g->n_in_flight)
+        return;
+    d->maybe_idle = true;
+    if (j->client->dropped) {
+        segment_end(d, g);
+        if (!j->client->n_gpu_segments)
+            ws_gpu_task_free(d, j->client->gpu_task);
+        work_off(d);
+    } else if (g->stopping) {
+        g->stopping = false;
+        g->state = WS_JOB_PREEMPTED;
+        event_add(d, WS_EVENT_TIMER, g->id, -1, (int)g->gpu);
+        work_off(d);
+    }
+}
+
+void ws_dispatch_waits(struct ws_client *c)
+{
+    struct ws_dispatch *d = c->server->dispatch;
+    if (!c->n_gpu_segments || c->own_segment)
+        return;
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        struct ws_gpu_segment *g = c->contexts[i].segment;
+        if (g && g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && g->n_launches)
+            segment_end(d, g);
+    }
+    work_off(d);
+}
+
+void ws_dispatch_forget(struct ws_client *c)
+{
+    struct ws_dispatch *d = c->server->dispatch;
+    if (!c->gpu_task)
+        return;
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        struct ws_gpu_segment *g = c->contexts[i].segment;
+        if (!g)
+            continue;
+        while (!ws_list_empty(&g->held))
+            ws_list_remove(g->held.next); /* they go with their client */
+        if (g->n_in_flight)
+            g->stopping = true; /* ends with the last of them */
+        else
+            segment_end(d, g);
+    }
+    if (!c->n_gpu_segments)
+        ws_gpu_task_free(d, c->gpu_task);
+    work_off(d);
+}
+
+bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns)
+{
+    if (c->own_segment)
+        return false;
+    ws_dispatch_waits(c); /* what was before is not part of it */
+    c->own_segment = true;
+    c->own_release_ms = (double)ws_device_now_ns(c->server->gpus[0].device) / 1e6;
+    c->own_deadline_ms = (double)deadline_ns / 1e6;
+    return true;
+}
+
+bool ws_dispatch_segment_end(struct ws_client *c)
+{
+    if (!c->own_segment)
+        return false;
+    c->own_segment = false;
+    ws_dispatch_waits(c);
+    return true;
+}
+
+int ws_dispatch_set_policy(struct ws_server *s, const char *name, const char *const *options,
+                           char *error, size_t bytes)
+{
+    struct ws_dispatch *d = s->dispatch;
+    struct ws_policy *policy;
+    const struct ws_policy_ops *ops;
+    if (!d) {
+        snprintf(error, bytes, "the daemon was started without a policy: give it one in its file");
+        return WS_CONFIG_E_INVALID;
+    }
+    int r = policy_make(name, options, &ops, &policy, error, bytes);
+    if (r)
+        return r;
+    d->ops->free(d->policy);
+    d->ops = ops;
+    d->policy = policy;
+    d->stale = true;
+    ws_log(WS_INFO, "dispatch: policy=%s", ops->name);
+    event_add(d, WS_EVENT_CHANGED, 0, -1, -1);
+    work_off(d);
+    return 0;
+}
+
+void ws_dispatch_turn(struct ws_server *s)
+{
+    struct ws_dispatch *d = s->dispatch;
+    if (ws_dispatch_timer_rang(d->timer) && ws_dispatch_now_ms(d) >= d->timer_ms) {
+        d->timer_ms = INFINITY;
+        end_abandoned(d);
+        event_add(d, WS_EVENT_TIMER, 0, -1, -1);
+    }
+    if (d->maybe_idle && wanted(d)) {
+        end_abandoned(d);
+        d->maybe_idle = false;
+    }
+    if (d->n_events) {
+        work_off(d);
+        ws_server_run_ready(s);
+    }
+}

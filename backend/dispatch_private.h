@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/dispatch_private.h - what the files of the dispatcher share. Times that end in _ms are of the devices' common clock, as
+ * policies have them. */
+#ifndef WS_BACKEND_DISPATCH_PRIVATE_H
+#define WS_BACKEND_DISPATCH_PRIVATE_H
+
+#include <uthash.h>
+#include "backend/backend.h"
+#include "backend/dispatch.h"
+#include "policy/policy.h"
+
+enum { WS_GPU_MAX_TYPES = WS_MAX_GPUS_CONFIGURED };
+
+/* What is known of the jobs of one task, whoever runs them; by name. */
+struct ws_task_history {
+    char name[WS_TASK_NAME_BYTES];
+    uint64_t n_jobs;
+    uint32_t n_blocks; /* of the newest job's largest launch */
+    double *seen_ms
+        [WS_GPU_MAX_TYPES]; /* [n_sm + 1]: kernel time of a job on so many SMs; 0: not seen yet */
+    double *cold_ms[WS_GPU_MAX_TYPES]; /* [n_sm + 1]: of its first launch, as predicted */
+    double *wcet_ms[WS_GPU_MAX_TYPES]; /* [n_sm]: what the policy is told */
+    struct ws_policy_cost cost[WS_GPU_MAX_TYPES];
+    UT_hash_handle hh;
+};
+
+/* A client as policies see it. */
+struct ws_gpu_task {
+    struct ws_list node;
+    struct ws_client *client;
+    struct ws_task_history *history;
+    int index; /* in system.tasks */
+    int priority;
+    uint64_t id;
+    bool unfusable; /* its kernels can't be part of a joint launch */
+};
+
+struct ws_gpu_segment {
+    struct ws_list node; /* dispatch->segments, by seq */
+    struct ws_gpu_task *task;
+    struct ws_context *context;
+    uint64_t id, seq;
+    enum ws_job_state state;
+    bool stopping;                  /* preempted, but something of it is still on the device */
+    bool given_up;                  /* the policy dropped it: it runs when nothing else does */
+    double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
+    uint32_t gpu;                   /* if it has started */
+    struct ws_sm_set sms;           /* n == 0: all */
+    int n_sm;
+    double start_ms, predicted_ms; /* of this start; end of it all as predicted */
+    double part_done;              /* of the work that was stopped */
+    uint32_t n_in_flight;          /* operations the device has */
+    struct ws_list held;           /* streams whose head waits for its turn */
+    uint64_t n_launches, busy_ns, first_start_ns, last_end_ns, energy_uj;
+    uint32_t n_blocks; /* of its largest launch */
+};
+
+struct ws_explained { /* a decision, for later questions */
+    uint64_t segment;
+    double at_ms;
+    enum ws_decision_kind kind;
+    int gpu, n_sm;
+    double end_ms, energy_mj; /* predicted; NAN: not */
+    char task[WS_TASK_NAME_BYTES], why[160];
+};
+enum { WS_EXPLAINED_MAX = 1024 };
+
+struct ws_dispatch_timer;
+struct ws_pending_event {
+    enum ws_policy_event_kind kind;
+    uint64_t segment;
+    int task, gpu;
+};
+
+struct ws_dispatch {
+    struct ws_server *server;
+    const struct ws_policy_ops *ops;
+    struct ws_policy *policy;
+    struct ws_list segments, tasks;
+    struct ws_task_history *histories;
+    uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations;
+    uint64_t decide_ns_max, decide_ns_sum;
+
+    /* what the policy sees (dispatch_system.c) */
+    bool stale; /* tasks or costs have changed since prepare() */
+    struct ws_policy_system system;
+    struct ws_policy_gpu_type types[WS_GPU_MAX_TYPES];
+    struct ws_policy_gpu gpus[WS_MAX_GPUS_CONFIGURED];
+    struct ws_policy_task *policy_tasks;
+    struct ws_policy_template template;
+    int *template_tasks, *template_max;
+    struct ws_policy_gpu_state gpu_states[WS_MAX_GPUS_CONFIGURED];
+    struct ws_policy_run *runs;
+    struct ws_policy_job *jobs;
+    struct ws_gpu_segment **by_job; /* [n_jobs] */
+    size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
+    struct ws_policy_decisions decisions;
+
+    bool asking, maybe_idle; /* a segment may have nothing left to do */
+    struct ws_pending_event *events;
+    size_t n_events, cap_events;
+    struct ws_dispatch_timer *timer; /* alarms under way share it */
+    double timer_ms;                 /* INFINITY: none is wanted */
+    struct ws_explained *explained;  /* ring */
+    uint64_t n_explained;
+};
+
+static inline double ws_dispatch_now_ms(const struct ws_dispatch *d)
+{
+    return (double)ws_device_now_ns(d->server->gpus[0].device) / 1e6;
+}
+
+/* dispatch_system.c */
+WS_MUST_CHECK int ws_dispatch_system_init(struct ws_dispatch *d);
+void ws_dispatch_system_deinit(struct ws_dispatch *d);
+/* Makes system anew if tasks or costs have changed, and has the policy prepare. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_dispatch_refresh(struct ws_dispatch *d);
+/* Fills d->jobs, by_job, gpu_states. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret);
+/* The client's task, made at its first segment. NULL: no memory. */
+struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c);
+void ws_gpu_task_free(struct ws_dispatch *d, struct ws_gpu_task *t);
+/* A segment begins with launch @j: predicts what it takes, where no job of the task has ended yet. */
+void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const struct ws_job *j);
+/* Takes in what a finished segment took. */
+void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_segment *g);
+
+/* dispatch_check.c: between the policy and what is carried out */
+/* Why @p can't be carried out, as text that stays good; NULL: it can. @started: SMs given out so far on each GPU: those of running
+ * segments and of decisions before @p; an accepted start is added. */
+const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
+                                 const struct ws_policy_decision *p, struct ws_sm_set *taken);
+
+/* dispatch_explain.c */
+void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
+                      const struct ws_policy_decision *p);
+
+/* dispatch_timer.c */
+WS_MUST_CHECK int ws_dispatch_timer_new(struct ws_dispatch_timer **ret, int wake_fd);
+void ws_dispatch_timer_leave(struct ws_dispatch_timer *t); /* goes with the last alarm */
+/* Has @t ring at @at_ns of the device's clock. Return: 0 or negative. */
+WS_MUST_CHECK int ws_dispatch_timer_set(struct ws_dispatch_timer *t, struct ws_device *device,
+                                        uint64_t at_ns);
+bool ws_dispatch_timer_rang(struct ws_dispatch_timer *t); /* since the last asking */
+
+/* dispatch_fuse.c: one launch of what stands at the heads of the streams of @members. Return: false: they run by themselves. */
+bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *members, uint32_t n);
+/* dispatch_move.c: moves a context to another GPU. Return: false: it can't be, and stays. */
+bool ws_context_move(struct ws_context *x, uint32_t gpu);
+
+enum { WS_FUSED_MAX = 16 };
+
+#endif
