@@ -21,6 +21,7 @@
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/recognise.h"
 #include "backend/server.h"
 #include "backend/task.h"
 #include "backend/va.h"
@@ -182,7 +183,10 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
-    uint64_t seen_ns; /* device time up to which the client knows its work to be done */
+    uint64_t seen_ns;      /* device time up to which the client knows its work to be done */
+    struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
+    bool no_sms;           /* its task's SMs are none of this GPU's */
+    struct ws_gpu *sms_of; /* the GPU that these two were made for */
 };
 
 /* ---- memory, segments, modules ---- */
@@ -290,6 +294,7 @@ struct ws_client {
     int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
     struct ws_task work; /* which task it is */
+    bool work_known;     /* by an entry of the configuration */
     struct ws_gpu_task *gpu_task;
     uint32_t n_gpu_segments;
     bool own_segment; /* between SegmentBegin and SegmentEnd */
@@ -352,6 +357,7 @@ struct ws_client {
 struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
     char exe[256], task[64], error_text[256];
+    struct ws_task work;
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
@@ -537,6 +543,8 @@ void ws_memory_set_access(struct ws_allocation *a);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
+/* Device memory that the client may have; 0: no limit but the GPU's. */
+uint64_t ws_memory_quota(const struct ws_client *c);
 
 /* segment.c */
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,

@@ -129,7 +129,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     return NULL;
 }
 
-static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g)
+static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, uint32_t n_sms)
 {
     const struct ws_gpu_spec *p = &g->device->spec;
     Ws__Device *d = ws_arena_alloc(a, sizeof *d);
@@ -141,7 +141,7 @@ static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g)
     d->gpu = g->device->index;
     d->cc_major = p->cc_major;
     d->cc_minor = p->cc_minor;
-    d->n_sms = p->n_sms;
+    d->n_sms = n_sms; /* of its task: programs make grids by it */
     d->max_threads_per_sm = p->max_threads_per_sm;
     d->max_blocks_per_sm = p->max_blocks_per_sm;
     d->regs_per_sm = p->regs_per_sm;
@@ -173,7 +173,7 @@ static int send_hello_reply(struct ws_client *c)
     limits.max_inline_bytes = l->max_inline_bytes;
     limits.max_param_bytes = l->max_param_bytes;
     limits.max_image_bytes = l->max_image_bytes;
-    limits.memory_quota_bytes = l->memory_quota_bytes;
+    limits.memory_quota_bytes = ws_memory_quota(c);
     limits.max_streams = l->max_streams;
     limits.max_events = l->max_events;
     limits.max_segment_bytes = l->max_segment_bytes;
@@ -186,10 +186,37 @@ static int send_hello_reply(struct ws_client *c)
     if (!r.devices)
         return -ENOMEM;
     for (uint32_t i = 0; i < c->n_contexts; i++)
-        if (!(r.devices[r.n_devices++] = device_message(&s->arena, c->contexts[i].gpu)))
+        if (!(r.devices[r.n_devices++] = device_message(
+                  &s->arena, c->contexts[i].gpu,
+                  c->contexts[i].sms.n && !c->sm_limit ? c->contexts[i].sms.n
+                                                       : c->contexts[i].gpu->device->spec.n_sms)))
             return -ENOMEM;
     m.hello = &r;
     return ws_server_send(s, &c->peer, &m);
+}
+
+static void ask_env(struct ws_server *s, const struct ws_peer *peer, Ws__HelloReply *r)
+{
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    r->version = WS_PROTOCOL_VERSION;
+    m.hello = r;
+    (void)ws_server_send(s, peer, &m); /* gone already: says hello no more */
+}
+
+/* Who says hello. */
+static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h,
+                 struct ws_newcomer *ret)
+{
+    struct ws_peer_info info = {.srcfd = -1};
+    s->transport.info(s->transport.arg, msg, &info);
+    *ret = (struct ws_newcomer){.srcfd = info.srcfd,
+                                .has_cred = info.has_cred,
+                                .pid = info.has_cred ? info.pid : h->pid,
+                                .uid = info.has_cred ? info.uid : UINT32_MAX,
+                                .local = h->local && info.ipc && s->side_fd >= 0};
+    clean_copy(ret->exe, sizeof ret->exe, h->exe[0] ? h->exe : h->comm);
+    clean_copy(ret->name, sizeof ret->name, h->task);
+    ws_newcomer_recognise(s, h, ret);
 }
 
 void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h)
@@ -218,21 +245,28 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;
     }
+    Ws__HelloReply ask = WS__HELLO_REPLY__INIT;
+    if (ws_hello_needs_env(s, h, &ask)) {
+        ask_env(s, msg->peer, &ask);
+        return;
+    }
+    struct ws_newcomer who;
+    meet(s, msg, h, &who);
     uint32_t order[WS_MAX_DEVICES], n = ws_gpus_order(s, h, order);
+    n = ws_task_gpus(s, &who.work, order, n);
     c = client_new(s, msg->peer, order, n);
     if (!c) {
         refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return;
     }
-    struct ws_peer_info info = {.srcfd = -1};
-    s->transport.info(s->transport.arg, msg, &info);
-    c->srcfd = info.srcfd;
-    c->pid = info.has_cred ? info.pid : h->pid;
-    c->uid = info.has_cred ? info.uid : UINT32_MAX;
-    c->local = h->local && info.ipc && s->side_fd >= 0;
-    clean_copy(c->exe, sizeof c->exe, h->exe[0] ? h->exe : h->comm);
-    clean_copy(c->task, sizeof c->task, h->task);
-    ws_task_default(&c->work, c->exe);
+    c->srcfd = who.srcfd;
+    c->pid = who.pid;
+    c->uid = who.uid;
+    c->local = who.local;
+    memcpy(c->exe, who.exe, sizeof c->exe);
+    memcpy(c->task, who.name, sizeof c->task);
+    c->work = who.work;
+    c->work_known = who.work_known;
     c->sm_limit = h->sms;
     c->id = ++s->next_client;
     HASH_ADD_KEYPTR(hh, s->by_peer, &c->peer, peer_key_bytes(&c->peer), c);
@@ -241,8 +275,10 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     s->had_client = true;
     if (n)
         c->contexts[0].gpu->n_home++;
+    for (uint32_t i = 0; i < n; i++)
+        ws_context_limit_sms(&c->contexts[i]);
     ws_log(WS_INFO, "client: hello client=%u pid=%u exe=%s task=%s gpus=%u first=%s", c->id, c->pid,
-           c->exe, c->task, n, n ? c->contexts[0].gpu->device->spec.name : "none");
+           c->exe, c->work.name, n, n ? c->contexts[0].gpu->device->spec.name : "none");
     if (send_hello_reply(c))
         ws_client_drop(c, WS__ERROR__OK, "peer gone before hello was answered");
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/config_task.h"
 #include "backend/paths.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -184,8 +185,9 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[768];
     vsnprintf(text, sizeof text, fmt, ap);
-    const char *hint =
-        strstr(text, "no such option") ? " (the keys stand in wattshared.conf(5))" : "";
+    const char *hint = strstr(text, "no such option")    ? " (the keys stand in wattshared.conf(5))"
+                       : strstr(text, "duplicate title") ? ": each task has a name of its own"
+                                                         : "";
     ws_diags_add(cb_diags, cb_path, cfg && cfg->line > 0 ? (uint32_t)cfg->line : 0, 0, "%s%s", text,
                  hint);
     cb_failed = true;
@@ -446,7 +448,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
 
 int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 16];
+    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 16],
+        task[WS_CONFIG_TASK_KEYS];
     size_t nl = 0, nt = 0;
     for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
         *(numbers[i].in_limits ? &limits[nl++] : &top[nt++]) =
@@ -466,6 +469,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
+    ws_config_task_keys(task);
+    top[nt++] = (cfg_opt_t)CFG_SEC("task", task, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES);
     top[nt] = (cfg_opt_t)CFG_END();
 
     FILE *f = fopen(path, "re");
@@ -493,6 +498,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "learn", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
     cfg_set_validate_func(cfg, "policy_options", on_policy_options);
+    ws_config_task_begin(cfg, path);
     cb_path = path;
     cb_diags = diags;
     cb_failed = false;
@@ -504,6 +510,9 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
         r = policy_take(c, cfg, path, diags);
     if (!r)
         r = take(c, cfg);
+    if (!r)
+        ws_config_task_take(c);
+    ws_config_task_end();
     cb_diags = NULL;
     cb_path = NULL;
     cfg_free(cfg);
@@ -545,6 +554,7 @@ void ws_config_deinit(struct ws_config *c)
     list_clear(c->gpus);
     list_clear(c->catalog);
     list_clear(c->policy_options);
+    ws_task_rules_deinit(&c->tasks);
     free(c->policy);
     c->policy = NULL;
     free(c->socket_group);

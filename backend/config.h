@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "backend/rewrite.h"
+#include "backend/task.h"
 #include "device/device.h"
 
 enum { WS_CONFIG_MAX_LIST = 16, WS_MAX_GPUS_CONFIGURED = 32 };
@@ -44,6 +45,7 @@ struct ws_config {
     struct ws_limits limits;
     char *policy; /* a name of policy/policies.def; NULL: none, nothing is held back */
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value", NULL-terminated */
+    struct ws_task_rules tasks;
 };
 
 enum {
@@ -56,6 +58,10 @@ WS_MUST_CHECK int ws_config_init(struct ws_config *c);
 /* Reads @path over what @c holds. Return: 0, WS_CONFIG_E_INVALID (@c is unchanged), -ENOENT and the like of the file, -ENOMEM. */
 WS_MUST_CHECK int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags);
 void ws_config_deinit(struct ws_config *c);
+/* What the tasks say of GPUs and SMs, against the GPUs there are. Return: 0 or WS_CONFIG_E_INVALID. */
+WS_MUST_CHECK int ws_config_check_tasks(const struct ws_config *c,
+                                        const struct ws_gpu_spec *const *specs, size_t n,
+                                        struct ws_diags *diags);
 
 /* Replaces a list by the comma-separated names in @text (command line). Return: 0, WS_CONFIG_E_INVALID, -ENOMEM. */
 WS_MUST_CHECK int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags);

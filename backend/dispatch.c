@@ -479,8 +479,8 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
     }
     j->in_segment = true;
     g->n_in_flight++;
-    if (j->op.kind == WS_OPK_LAUNCH && (g->sms.n || !x->client->sm_limit))
-        j->op.launch.sms = g->sms;
+    if (j->op.kind == WS_OPK_LAUNCH)
+        ws_context_choose_sms(x, &g->sms, &j->op.launch.sms);
     return true;
 }
 

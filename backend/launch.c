@@ -4,6 +4,19 @@
 
 #include <string.h>
 
+/* The task's SMs are not on this GPU: says so, since the error alone would puzzle. */
+static Ws__Error no_sms(struct ws_context *x)
+{
+    char sms[256];
+    const struct ws_task *t = &x->client->work;
+    ws_client_async_error(x->client, x, WS__ERROR__OUT_OF_RESOURCES,
+                          "task %s may use the SMs %s only, and GPU %u (%s) has 0 to %u: give it "
+                          "others, or gpu = \"…\", in wattshared.conf",
+                          t->name, ws_sm_set_text(&t->sms, sms, sizeof sms), x->gpu->device->index,
+                          x->gpu->device->spec.name, x->gpu->device->spec.n_sms - 1);
+    return WS__ERROR__OUT_OF_RESOURCES;
+}
+
 void ws_launch_learn(const struct ws_job *j)
 {
     const struct ws_op *op = &j->op;
@@ -32,6 +45,9 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     const struct ws_kernel_info *info = &mod->code->info->kernels[index];
     if (WS_UNLIKELY(info->unsupported))
         return ws_error_of_kernel(info);
+    ws_context_sms(s->context);
+    if (WS_UNLIKELY(s->context->no_sms))
+        return no_sms(s->context);
     uint32_t n = info->param_bytes;
     if (m->params.len < n || n > c->server->config->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;
@@ -61,9 +77,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.launch.flags = m->flags & 1 ? WS_LAUNCH_COOPERATIVE : 0;
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
-    j->op.launch.sms = (struct ws_sm_set){0};
-    if (WS_UNLIKELY(c->sm_limit) && c->sm_limit < s->context->gpu->device->spec.n_sms)
-        ws_sm_set_take(&j->op.launch.sms, &(const struct ws_sm_set){0}, WS_SM_MAX, c->sm_limit);
+    j->op.launch.sms = s->context->sms;
     j->learn = ws_learn_code_kernel(mod->code->learn, index);
     j->op.launch.progress = NULL;
     j->op.launch.parts = NULL;

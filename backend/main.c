@@ -223,6 +223,14 @@ static int find_specs(const struct ws_config *c, const struct ws_catalog *catalo
     return r;
 }
 
+static size_t n_specs(const struct ws_config *c)
+{
+    size_t n = 0;
+    while (c->gpus[n])
+        n++;
+    return n;
+}
+
 static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
                  const struct options *o, struct ws_diags *d)
 {
@@ -286,6 +294,8 @@ int main(int argc, char **argv)
         r = load_catalog(&config, &catalog, &diags);
     if (!r)
         r = find_specs(&config, &catalog, specs, &diags);
+    if (!r)
+        r = ws_config_check_tasks(&config, specs, n_specs(&config), &diags);
     status = r ? EXIT_FAILED : 0;
     if (!r && !o.check) {
         ws_log_set_level(config.log_level);

@@ -105,11 +105,17 @@ void ws_memory_free(struct ws_allocation *a)
     free(a);
 }
 
+uint64_t ws_memory_quota(const struct ws_client *c)
+{
+    return c->work.memory_bytes ? c->work.memory_bytes
+                                : c->server->config->limits.memory_quota_bytes;
+}
+
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total)
 {
     struct ws_client *c = x->client;
     struct ws_device_telemetry t;
-    uint64_t quota = c->server->config->limits.memory_quota_bytes;
+    uint64_t quota = ws_memory_quota(c);
     ws_device_telemetry(x->gpu->device, &t);
     *ret_total = x->gpu->device->spec.memory_bytes;
     *ret_free = *ret_total > t.memory_used_bytes ? *ret_total - t.memory_used_bytes : 0;

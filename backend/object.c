@@ -24,7 +24,7 @@ static void charge(struct ws_object *o, struct ws_client *c)
 Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *ret)
 {
     struct ws_client *c = x->client;
-    uint64_t quota = c->server->config->limits.memory_quota_bytes;
+    uint64_t quota = ws_memory_quota(c);
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
     if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes))

@@ -63,6 +63,25 @@ static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_clie
     return o;
 }
 
+/* Out of memory: without the SMs. */
+static void work_status(struct ws_server *s, Ws__ClientStatus *o, struct ws_task *t)
+{
+    enum { SMS_BYTES = 512 };
+    char *sms = t->sms.n || t->n_sm_max ? ws_arena_alloc(&s->arena, SMS_BYTES) : NULL;
+    o->work = t->name;
+    o->period_ms = t->period_ms;
+    o->deadline_ms = t->deadline_ms;
+    o->priority = t->priority;
+    o->weight = t->weight;
+    if (!sms)
+        return;
+    if (t->sms.n)
+        ws_sm_set_text(&t->sms, sms, SMS_BYTES);
+    else
+        snprintf(sms, SMS_BYTES, "<=%u", t->n_sm_max);
+    o->sms = sms;
+}
+
 static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, uint64_t now)
 {
     Ws__ClientStatus *o = client_status(s, &c->stats);
@@ -73,6 +92,7 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->uid = c->uid;
     o->exe = c->exe;
     o->task = c->task;
+    work_status(s, o, &c->work);
     o->connected = true;
     o->error = c->sticky ? c->sticky : c->async_error;
     o->error_text = o->error ? c->error_text : (char *)"";
@@ -91,6 +111,7 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     o->uid = e->uid;
     o->exe = e->exe;
     o->task = e->task;
+    work_status(s, o, &e->work);
     o->error = e->error;
     o->error_text = e->error_text;
     o->age_ns = now - e->start_ns;
@@ -139,6 +160,7 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.n_modules = s->cache.n_codes;
     r.n_messages = s->n_messages;
     r.n_commands = s->n_commands;
+    r.policy = s->config->policy ? s->config->policy : (char *)"none";
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
@@ -169,6 +191,7 @@ void ws_status_ended(struct ws_client *c)
     e->error = c->sticky ? c->sticky : c->async_error;
     snprintf(e->exe, sizeof e->exe, "%s", c->exe);
     snprintf(e->task, sizeof e->task, "%s", c->task);
+    e->work = c->work;
     snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
     e->stats.memory_bytes = 0;
     e->not_supported = c->not_supported; /* taken over */

@@ -66,7 +66,7 @@ static void print_clients(const Ws__StatusReply *s)
         gpus[0] = 0;
         for (size_t k = 0; k < c->n_gpus && n + 12 < sizeof gpus; k++)
             n += (size_t)snprintf(gpus + n, sizeof gpus - n, k ? ",%u" : "%u", c->gpus[k]);
-        clean(*c->task ? c->task : base_name(c->exe), name, sizeof name);
+        clean(*c->work ? c->work : base_name(c->exe), name, sizeof name);
         clean(c->error_text, error, sizeof error);
         printf("%-6u %7u %-32s %-5s %-6s %10s %9" PRIu64 " %10s %10s %11.3f %10.4f  %s\n",
                c->client, c->pid, name, c->connected ? "run" : "ended", *gpus ? gpus : "-",
@@ -116,10 +116,10 @@ static void print_learned(const Ws__StatusReply *s)
 
 static void print_tables(const Ws__StatusReply *s)
 {
-    printf("wattshared pid %u on %s, up %.1f s: %u modules, %" PRIu64 " messages, %" PRIu64
-           " commands\n",
-           s->pid, s->socket, (double)s->uptime_ns / 1e9, s->n_modules, s->n_messages,
-           s->n_commands);
+    printf("wattshared pid %u on %s, up %.1f s: policy %s, %u modules, %" PRIu64
+           " messages, %" PRIu64 " commands\n",
+           s->pid, s->socket, (double)s->uptime_ns / 1e9, *s->policy ? s->policy : "none",
+           s->n_modules, s->n_messages, s->n_commands);
     print_gpus(s);
     print_clients(s);
     print_not_supported(s);
@@ -176,7 +176,12 @@ static struct json_object *client_json(const Ws__ClientStatus *c)
     add_u64(o, "pid", c->pid);
     add_u64(o, "uid", c->uid);
     add_string(o, "exe", c->exe);
-    add_string(o, "task", c->task);
+    add_string(o, "task", c->work);
+    json_object_object_add(o, "period_ms", json_object_new_double(c->period_ms));
+    json_object_object_add(o, "deadline_ms", json_object_new_double(c->deadline_ms));
+    json_object_object_add(o, "priority", json_object_new_int(c->priority));
+    json_object_object_add(o, "weight", json_object_new_double(c->weight));
+    add_string(o, "sms", c->sms);
     json_object_object_add(o, "connected", json_object_new_boolean(c->connected));
     for (size_t k = 0; k < c->n_gpus; k++)
         json_object_array_add(gpus, json_object_new_int64(c->gpus[k]));
@@ -233,6 +238,7 @@ static void print_json(const Ws__StatusReply *s)
     add_u64(o, "pid", s->pid);
     add_string(o, "socket", s->socket);
     add_u64(o, "uptime_ns", s->uptime_ns);
+    add_string(o, "policy", *s->policy ? s->policy : "none");
     add_u64(o, "n_modules", s->n_modules);
     add_u64(o, "n_messages", s->n_messages);
     add_u64(o, "n_commands", s->n_commands);

@@ -20,7 +20,13 @@
 #define CURE                                                                                       \
     "start it with `wattshared`, run the program under `wattshare run --private`, or "             \
     "set " WS_ENV_SOCKET
-enum { LINGER_MS = 200, HEARTBEAT_MS = 1000, HEARTBEAT_TIMEOUT_MS = 3000, LEAVE_MS = 200 };
+enum {
+    MAX_ENV_BYTES = 4096,
+    LINGER_MS = 200,
+    HEARTBEAT_MS = 1000,
+    HEARTBEAT_TIMEOUT_MS = 3000,
+    LEAVE_MS = 200
+};
 
 /* ZeroMQ would try again for ever; a missing or dead socket file is known at once. Return: NULL, or what is wrong. */
 static const char *probe_ipc(const char *endpoint)
@@ -170,6 +176,48 @@ static int check_hello(struct ws_channel *c)
     return WS__ERROR__OK;
 }
 
+/* The variables of @names that are set, as "NAME=VALUE". Return: how many; strings and list are malloc'ed. */
+static size_t env_for(char *const *names, size_t n, char **ret)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *v = getenv(names[i]);
+        if (v && strlen(v) <= MAX_ENV_BYTES && asprintf(&ret[found], "%s=%s", names[i], v) >= 0)
+            found++;
+    }
+    return found;
+}
+
+static int hello_once(struct ws_channel *c, const Ws__Hello *hello, uint64_t deadline_ns)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    m.hello = (Ws__Hello *)hello;
+    return send_message(c, &m) || !(c->hello_message = first_message(c, deadline_ns)) ? -ETIMEDOUT
+                                                                                      : 0;
+}
+
+/* Once more with what the daemon tells tasks by, if it asks for that. */
+static int say_hello(struct ws_channel *c, const Ws__Hello *hello, uint64_t deadline_ns)
+{
+    int r = hello_once(c, hello, deadline_ns);
+    const Ws__HelloReply *a = r ? NULL : c->hello_message->hello;
+    if (!a || !a->n_env_wanted)
+        return r;
+    Ws__ServerMessage *asked = c->hello_message;
+    Ws__Hello again = *hello;
+    again.env_told = true;
+    again.env = ws_alloc_array(a->n_env_wanted, sizeof *again.env);
+    if (again.env)
+        again.n_env = env_for(a->env_wanted, a->n_env_wanted, again.env);
+    c->hello_message = NULL;
+    r = hello_once(c, &again, deadline_ns);
+    for (size_t i = 0; i < again.n_env; i++)
+        free(again.env[i]);
+    free(again.env);
+    ws__server_message__free_unpacked(asked, NULL);
+    return r;
+}
+
 static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms)
 {
     const char *why;
@@ -191,9 +239,8 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
                c->endpoint, c->zmq->strerror(-r));
         return WS__ERROR__DISCONNECTED;
     }
-    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
-    m.hello = (Ws__Hello *)hello;
-    if (send_message(c, &m) || !(c->hello_message = first_message(c, deadline_ns))) {
+    r = say_hello(c, hello, deadline_ns);
+    if (r) {
         ws_log(WS_ERROR, "channel: no answer from %s within %d ms; " CURE, c->endpoint, timeout_ms);
         return WS__ERROR__DISCONNECTED;
     }

@@ -49,3 +49,13 @@ tests_fuzz_fuzz_protocol_LDADD = $(WSSERVER_LDADD)
 dist_check_SCRIPTS += tests/fuzz/protocol.sh
 TESTS += tests/fuzz/protocol.sh
 EXTRA_DIST += tests/corpus/protocol
+
+check_PROGRAMS += tests/unit/test_backend_tasks
+tests_unit_test_backend_tasks_SOURCES = tests/unit/test_backend_tasks.c
+tests_unit_test_backend_tasks_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_tasks
+
+check_PROGRAMS += tests/unit/test_backend_learn
+tests_unit_test_backend_learn_SOURCES = tests/unit/test_backend_learn.c
+tests_unit_test_backend_learn_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_learn

@@ -118,3 +118,12 @@ tests/cuda/nv/%_shared: tests/cuda/nv/%.o
 cuda-ptx:
 	cd $(top_srcdir) && for p in $(CUDA_PTX); do n=$$(basename $$p .ptx); \
 	  $(NVCC) -ptx -arch=compute_75 -o $$p tests/cuda/$$n.cu || exit 1; done
+
+# On which SMs blocks run (tests/process/profile.sh).
+check_PROGRAMS += tests/cuda/drv_smids
+tests_cuda_drv_smids_SOURCES = tests/cuda/drv_smids.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_smids_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_smids_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_smids_LDFLAGS =
+tests_cuda_drv_smids_LDADD = -ldl -lm
+EXTRA_DIST += tests/cuda/ptx/smids.ptx
