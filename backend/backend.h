@@ -74,8 +74,10 @@ struct ws_job {
     bool has_frame;
     bool in_segment; /* counted in its context's segment (dispatch.c) */
     bool fused;      /* part of a launch of several clients */
-    uint8_t bulk;                        /* Ws__Copy__Bulk */
-    uint32_t chunk;                      /* STAGED_*: index of the chunk */
+    struct ws_memory
+        *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
+    uint8_t bulk;    /* Ws__Copy__Bulk */
+    uint32_t chunk;  /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
@@ -182,8 +184,9 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
-    struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
-    uint64_t seen_ns;      /* device time up to which the client knows its work to be done */
+    uint32_t n_moving;                       /* copies that move its memory to another GPU */
+    struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
+    uint64_t seen_ns; /* device time up to which the client knows its work to be done */
     struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
     bool no_sms;           /* its task's SMs are none of this GPU's */
     struct ws_gpu *sms_of; /* the GPU that these two were made for */
@@ -382,7 +385,7 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
-    struct ws_dispatch *dispatch; /* NULL: no policy */
+    struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
@@ -567,7 +570,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
 /* Learns from a launch that has ended; j->learn is set. */
-void ws_launch_learn(const struct ws_job *j);
+void ws_launch_learn(struct ws_job *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 

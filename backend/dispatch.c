@@ -115,7 +115,7 @@ static void event_add(struct ws_dispatch *d, enum ws_policy_event_kind kind, uin
 
 static bool idle(const struct ws_gpu_segment *g)
 {
-    return !g->n_in_flight && ws_list_empty(&g->held);
+    return !g->n_in_flight && !g->context->n_moving && ws_list_empty(&g->held);
 }
 
 /* Something the program said itself keeps it open. */
@@ -197,7 +197,7 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
         ws_sm_set_take(&sms, &(struct ws_sm_set){0}, (unsigned)d->gpus[p->gpu].sm_limit,
                        (unsigned)p->n_sm);
     if (!ws_context_move(g->context, (uint32_t)p->gpu)) {
-        ws_log(WS_WARN, "dispatch: job %llu can't be moved to GPU %d; it stays on GPU %u",
+        ws_log(WS_DEBUG, "dispatch: job %llu can't be moved to GPU %d; it stays on GPU %u",
                (unsigned long long)g->id, p->gpu, g->context->gpu->device->index);
         sms = (struct ws_sm_set){0};
         run_on(d, g, g->context->gpu->device->index, &sms,
@@ -458,10 +458,16 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
 {
     struct ws_context *x = s->context;
     struct ws_dispatch *d = x->client->server->dispatch;
-    j->in_segment = false;
-    if (!concerns(j) || x->client->sticky)
-        return true;
     struct ws_gpu_segment *g = x->segment;
+    j->in_segment = false;
+    if (j->moved_from || x->client->sticky)
+        return true;
+    if (x->n_moving) {
+        ws_list_append(&g->held, &s->blocked);
+        return false;
+    }
+    if (!concerns(j))
+        return true;
     if (!g) {
         end_abandoned(d);
         g = segment_open(d, x);
@@ -486,9 +492,12 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
 
 void ws_dispatch_op_ended(struct ws_job *j)
 {
+    struct ws_context *x = j->stream->context;
+    if (j->moved_from && !--x->n_moving && x->segment)
+        wake_held(x->segment);
     if (!j->in_segment)
         return;
-    struct ws_gpu_segment *g = j->stream->context->segment;
+    struct ws_gpu_segment *g = x->segment;
     struct ws_dispatch *d = j->client->server->dispatch;
     const struct ws_op *op = &j->op;
     j->in_segment = false;

@@ -38,6 +38,7 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->gate = NULL;
     j->relaunch = NULL;
     j->in_segment = j->fused = false;
+    j->moved_from = NULL;
     j->op.kind = WS_OPK_FILL;
     j->learn = NULL;
     j->buffer = NULL;
@@ -56,6 +57,7 @@ void ws_job_free(struct ws_job *j)
     if (j->gate)
         ws_gate_free(j->client, j->gate);
     ws_relaunch_free(j->relaunch);
+    ws_memory_unref(j->moved_from);
     if (j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH)
         ws_progress_free(j->op.launch.progress);
     if (j->has_frame)

@@ -17,12 +17,10 @@ static Ws__Error no_sms(struct ws_context *x)
     return WS__ERROR__OUT_OF_RESOURCES;
 }
 
-void ws_launch_learn(const struct ws_job *j)
+void ws_launch_learn(struct ws_job *j)
 {
     const struct ws_op *op = &j->op;
     const struct ws_device *d = j->stream->context->gpu->device;
-    if (op->error || op->preempted || j->relaunch)
-        return;
     struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
     memcpy(key.grid, op->launch.grid, sizeof key.grid);
     memcpy(key.block, op->launch.block, sizeof key.block);
@@ -31,8 +29,12 @@ void ws_launch_learn(const struct ws_job *j)
                                .end_ns = op->end_ns,
                                .energy_uj = op->energy_uj,
                                .sms = op->launch.sms,
-                               .counts = op->counts};
+                               .counts = op->counts,
+                               .other = op->error || op->preempted || j->relaunch || j->fused ||
+                                        d->clocked};
     ws_learn_ran(j->client->server->learn, &key, &d->spec, &run);
+    if (op->preempted)
+        j->learn = NULL; /* what is left of it is no measure either */
 }
 
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued)

@@ -414,7 +414,7 @@ void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const stru
         return;
     pthread_mutex_lock(&l->lock);
     enum beside beside = note_span(l, run, gpu->n_sms);
-    if (beside != ON_ITS_SMS)
+    if (beside != ON_ITS_SMS && !run->other)
         learn(l, key, gpu, run, n_sm, beside == ALONE);
     pthread_mutex_unlock(&l->lock);
 }

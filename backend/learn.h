@@ -72,8 +72,11 @@ struct ws_learn_run {
     uint64_t start_ns, end_ns, energy_uj;
     struct ws_sm_set sms;       /* n == 0: all */
     struct ws_op_counts counts; /* what it executed */
+    bool
+        other; /* only a part of the launch, or not at the default clocks, or not this kernel alone: others ran beside it, but
+                   nothing is learned from it */
 };
-/* A launch has ended well, all of it, at the default clocks. Ignored where others ran on its SMs meanwhile (its time is not its own);
+/* A launch has ended. Ignored where others ran on its SMs meanwhile (its time is not its own);
  * its power counts only if nothing else ran. O(1). One thread at a time. */
 void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const struct ws_gpu_spec *gpu,
                   const struct ws_learn_run *run);

@@ -210,7 +210,7 @@ static void account(struct ws_job *j)
     const struct ws_op *op = &j->op;
     if (op->kind == WS_OPK_LAUNCH) {
         t->n_kernels += !op->preempted;
-        if (j->learn && !op->preempted)
+        if (j->learn)
             ws_launch_learn(j);
         if (WS_UNLIKELY(c->server->log_launches))
             ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu", c->id, j->kernel_name,

@@ -122,7 +122,10 @@ int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *wan
         return -ENOTSUP;
     if (!(want->volt > 0) || !(want->core > 0) || !(want->memory > 0))
         return ws_raise(-EINVAL);
-    return d->ops->set_clocks(d, want, ret);
+    int r = d->ops->set_clocks(d, want, ret);
+    if (!r)
+        d->clocked = ret->volt != 1 || ret->core != 1 || ret->memory != 1;
+    return r;
 }
 
 int ws_device_set_power(struct ws_device *d, bool on)

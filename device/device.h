@@ -285,6 +285,7 @@ struct ws_device {
     const struct ws_device_ops *ops;
     struct ws_gpu_spec spec;
     uint32_t index;
+    bool clocked; /* its clocks are not the default ones. Loop thread */
 };
 
 struct ws_device_options {

@@ -15,5 +15,8 @@ man/wattshare-profiles.1: man/wattshare-profiles.1.scd
 man/wattshare-sim.1: man/wattshare-sim.1.scd
 man/wattshared.8: man/wattshared.8.scd
 man/wattshared.conf.5: man/wattshared.conf.5.scd
+man_MANS += man/wattshare-profile.1
+EXTRA_DIST += man/wattshare-profile.1.scd
+man/wattshare-profile.1: man/wattshare-profile.1.scd
 $(man_MANS):
 	$(AM_V_GEN)$(MKDIR_P) man && $(SCDOC) < $(top_srcdir)/$@.scd > $@

@@ -345,7 +345,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     struct ws_soft *d = ws_alloc(sizeof *d);
     if (!d)
         return ws_raise(-ENOMEM);
-    d->base = (struct ws_device){&soft_ops, *spec, index};
+    d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)

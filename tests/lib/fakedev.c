@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "device/progress.h"
 #include "device/space.h"
 
 struct ws_dmodule {
@@ -192,8 +193,64 @@ static void fake_close(struct ws_device *d)
 {
 }
 
+struct fake_progress {
+    struct ws_progress base;
+    struct fakedev *f;
+};
+
+static void progress_free(struct ws_progress *p)
+{
+    struct fake_progress *fp = WS_CONTAINER_OF(p, struct fake_progress, base);
+    fp->f->free_progresses--;
+    free(fp);
+}
+
+static int fake_preempt(struct ws_device *d, struct ws_op *op)
+{
+    (void)op;
+    WS_CONTAINER_OF(d, struct fakedev, base)->n_preempts++;
+    return 0;
+}
+
+void fakedev_stop(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns, double part)
+{
+    struct ws_op *op = f->ops[i];
+    struct fake_progress *p = ws_alloc(sizeof *p);
+    if (!p)
+        abort();
+    ws_progress_free(op->launch.progress);
+    p->base.free = progress_free;
+    p->base.part = part;
+    p->f = f;
+    f->free_progresses++;
+    op->launch.progress = &p->base;
+    op->preempted = true;
+    fakedev_complete(f, i, start_ns, end_ns, WS_DEV_OK);
+}
+
+static int fake_alarm(struct ws_device *d, struct ws_alarm *a)
+{
+    struct fakedev *f = WS_CONTAINER_OF(d, struct fakedev, base);
+    if (f->alarm)
+        f->alarm->ring(f->alarm); /* one is enough for tests; an early ring does no harm */
+    f->alarm = a;
+    return 0;
+}
+
+void fakedev_pass(struct fakedev *f, uint64_t now_ns)
+{
+    struct ws_alarm *a = f->alarm;
+    f->now_ns = now_ns;
+    if (a && a->at_ns <= now_ns) {
+        f->alarm = NULL;
+        a->ring(a);
+    }
+}
+
 static const struct ws_device_ops fake_ops = {
     .name = "fake",
+    .preempt = fake_preempt,
+    .alarm = fake_alarm,
     .close = fake_close,
     .mem_alloc = fake_mem_alloc,
     .module_load = fake_module_load,

@@ -14,6 +14,9 @@ struct fakedev {
     struct ws_op *ops[FAKEDEV_MAX_OPS]; /* submitted, not completed, in order */
     unsigned n_ops, n_submitted, n_cancels;
     uint64_t now_ns, used_bytes;
+    unsigned n_preempts;                        /* asked for */
+    struct ws_alarm *alarm;                     /* the newest */
+    uint64_t free_progresses;                   /* given out, not freed */
     _Atomic unsigned n_modules, n_module_loads; /* loads: begun; may be on another thread */
     unsigned n_instances;
     pthread_mutex_t *gate; /* module_load takes it, unless NULL */
@@ -23,6 +26,10 @@ void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t 
 /* Completes ops[i]: moves bytes, times [start, end], hands it back. */
 void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns,
                       enum ws_dev_error e);
+/* The operation ends with part of its blocks left. */
+void fakedev_stop(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns, double part);
+/* Moves the clock on and rings what is due. */
+void fakedev_pass(struct fakedev *f, uint64_t now_ns);
 /* Completes all there are, again and again until none is left; each lasts 1 us from its ready time. */
 void fakedev_complete_all(struct fakedev *f);
 

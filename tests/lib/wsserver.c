@@ -81,6 +81,11 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
 
 struct wss *wss_new(uint32_t n_devices)
 {
+    return wss_new_with_policy(n_devices, NULL, NULL);
+}
+
+struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const char *const *options)
+{
     struct wss *w = ws_alloc(sizeof *w);
     struct ws_device *devices[3];
     struct ws_transport t = {w, transport_send, transport_info};
@@ -93,6 +98,10 @@ struct wss *wss_new(uint32_t n_devices)
         w->peers[i].next_seq = 1;
     }
     w->config.limits = ws_limits_default;
+    w->config.n_slots = 4;
+    w->config.policy = (char *)policy; /* nobody frees it: there is no deinit here */
+    for (unsigned i = 0; options && options[i] && i < WS_CONFIG_MAX_LIST; i++)
+        w->config.policy_options[i] = (char *)options[i];
     ws_log_set_level(WS_ERROR);
     if (ws_server_new(&w->server, &w->config, devices, n_devices, &t))
         abort();
@@ -102,6 +111,14 @@ struct wss *wss_new(uint32_t n_devices)
 void wss_free(struct wss *w)
 {
     ws_server_free(w->server);
+    for (int i = 0; i < 3; i++) {
+        if (w->dev[i].alarm)
+            w->dev[i].alarm->ring(w->dev[i].alarm);
+        if (w->dev[i].free_progresses) {
+            fprintf(stderr, "device %d: progress of preempted launches was not freed\n", i);
+            abort();
+        }
+    }
     for (int i = 0; i < 3; i++)
         if (w->dev[i].n_ops || w->dev[i].used_bytes || w->dev[i].n_instances ||
             w->dev[i].n_modules) {

@@ -34,6 +34,8 @@ struct wss {
 };
 /* @n_devices: 1 … 3, named "big", "small", "big". */
 struct wss *wss_new(uint32_t n_devices);
+/* The same with a policy. @options: "name=value", NULL at the end; NULL: none. */
+struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const char *const *options);
 /* Checks that nothing is left with the devices. */
 void wss_free(struct wss *w);
 void wss_turn(struct wss *w);

@@ -259,9 +259,16 @@ static void overlap(void **state)
     assert_int_equal(p.basis, WS_LEARN_MEASURED);
     assert_int_equal(p.time_ns, 200);
     assert_true(p.energy_uj != 1);
+    run = (struct ws_learn_run){.start_ns = 30000, .end_ns = 40000, .other = true};
+    ws_learn_ran(x->l, &k, &gpu, &run); /* a part of a launch: not learned from, but in the way */
+    assert_int_equal(predict(x, &k, 0).basis, WS_LEARN_SCALED);
+    run = (struct ws_learn_run){.start_ns = 39999, .end_ns = 50000};
+    ws_learn_ran(x->l, &k, &gpu, &run);
+    assert_int_equal(predict(x, &k, 0).basis, WS_LEARN_SCALED);
     run.start_ns = run.end_ns = 20000; /* takes no time */
     ws_learn_ran(x->l, &k, &gpu, &run);
     assert_int_equal(predict(x, &k, 2).basis, WS_LEARN_SCALED);
+    assert_int_equal(predict(x, &k, 0).basis, WS_LEARN_SCALED);
 }
 
 static void shown(void **state)

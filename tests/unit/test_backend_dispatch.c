@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend: the dispatcher, with devices whose work ends when the test says so. Launches are told apart by their parameter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "backend/dispatch_private.h"
+#include "tests/lib/wsserver.h"
+
+#define PTX                                                                                        \
+    ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n ret;\n}"
+enum { LEGACY = 1, MODULE = 1 };
+
+static struct wss *start(uint32_t n_devices, const char *policy, const char *const *options)
+{
+    return wss_new_with_policy(n_devices, policy, options);
+}
+
+static void join(struct wss *w, unsigned peer, int priority)
+{
+    wss_hello(w, peer, NULL);
+    for (uint32_t d = 0; d < w->peers[peer].n_devices; d++)
+        assert_int_equal(wss_error(w, peer, wss_load(w, peer, MODULE + d, d, PTX, sizeof PTX - 1)),
+                         0);
+    ws_client_find(w->server, &w->peers[peer].peer)->work.priority = priority;
+    snprintf(ws_client_find(w->server, &w->peers[peer].peer)->work.name, WS_TASK_NAME_BYTES,
+             "task%u", peer);
+}
+
+static void launch(struct wss *w, unsigned peer, uint64_t mark)
+{
+    wss_launch(w, peer, LEGACY, (uint64_t)MODULE << WS_FUNCTION_INDEX_BITS, &mark, sizeof mark);
+}
+
+static struct ws_op *find(struct wss *w, uint64_t mark, unsigned *ret_dev, unsigned *ret_i)
+{
+    for (unsigned d = 0; d < 3; d++)
+        for (unsigned i = 0; i < w->dev[d].n_ops; i++) {
+            struct ws_op *op = w->dev[d].ops[i];
+            uint64_t m;
+            if (op->kind != WS_OPK_LAUNCH)
+                continue;
+            memcpy(&m, op->launch.params, sizeof m);
+            if (m == mark) {
+                if (ret_dev)
+                    *ret_dev = d;
+                if (ret_i)
+                    *ret_i = i;
+                return op;
+            }
+        }
+    return NULL;
+}
+
+static bool runs(struct wss *w, uint64_t mark)
+{
+    return find(w, mark, NULL, NULL) != NULL;
+}
+
+static void end(struct wss *w, uint64_t mark, uint64_t ns)
+{
+    unsigned d = 0, i = 0;
+    struct ws_op *op = find(w, mark, &d, &i);
+    assert_non_null(op);
+    uint64_t from = WS_MAX(op->ready_ns, w->dev[d].now_ns);
+    fakedev_complete(&w->dev[d], i, from, from + ns, WS_DEV_OK);
+    wss_turn(w);
+}
+
+static void test_without_a_policy_nothing_waits(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "none", NULL);
+    assert_null(w->server->dispatch);
+    join(w, 0, 0);
+    join(w, 1, 0);
+    launch(w, 0, 1);
+    launch(w, 1, 2);
+    assert_true(runs(w, 1) && runs(w, 2));
+    end(w, 1, 10);
+    end(w, 2, 10);
+    wss_free(w);
+}
+
+static void test_fifo_lets_one_at_a_time(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "fifo", NULL);
+    for (unsigned p = 0; p < 3; p++)
+        join(w, p, 0);
+    launch(w, 0, 1);
+    uint64_t s0 = wss_sync_stream(w, 0, LEGACY);
+    launch(w, 1, 2);
+    uint64_t s1 = wss_sync_stream(w, 1, LEGACY);
+    launch(w, 2, 3);
+    assert_true(runs(w, 1));
+    assert_false(runs(w, 2) || runs(w, 3));
+    end(w, 1, 1000);
+    assert_true(wss_replied(w, 0, s0));
+    assert_true(runs(w, 2));
+    assert_false(runs(w, 3));
+    end(w, 2, 1000);
+    assert_true(wss_replied(w, 1, s1));
+    assert_true(runs(w, 3));
+    end(w, 3, 1000);
+    wss_free(w);
+}
+
+/* A client that never waits keeps its turn until it has nothing more to do, and no longer. */
+static void test_a_turn_ends_without_a_wait(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "fifo", NULL);
+    join(w, 0, 0);
+    join(w, 1, 0);
+    launch(w, 0, 1);
+    launch(w, 0, 2);
+    launch(w, 1, 3);
+    end(w, 1, 1000);
+    assert_true(runs(w, 2));
+    assert_false(runs(w, 3));
+    end(w, 2, 1000);
+    assert_true(runs(w, 3));
+    end(w, 3, 1000);
+    wss_free(w);
+}
+
+static void test_gcaps_preempts_and_resumes(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "gcaps", NULL);
+    join(w, 0, 1);
+    join(w, 1, 2);
+    unsigned d = 0, i = 0;
+    launch(w, 0, 1);
+    assert_true(runs(w, 1));
+    launch(w, 1, 2);
+    uint64_t s1 = wss_sync_stream(w, 1, LEGACY);
+    assert_int_equal(w->dev[0].n_preempts, 1);
+    assert_true(runs(w, 2)); /* at once: the GPU finishes blocks of the other meanwhile */
+    assert_non_null(find(w, 1, &d, &i));
+    fakedev_stop(&w->dev[d], i, 1000000, 1000500, 0.25);
+    wss_turn(w);
+    assert_false(runs(w, 1));
+    launch(w, 1, 3); /* the higher one has more: in the same segment, for nobody has told it yet */
+    end(w, 2, 1000);
+    assert_true(wss_replied(w, 1, s1));
+    end(w, 3, 1000);
+    const struct ws_op *again = find(w, 1, &d, &i);
+    assert_non_null(again); /* goes on where it was */
+    assert_non_null(again->launch.progress);
+    assert_true(ws_progress_part(again->launch.progress) == 0.25);
+    struct ws_progress *p = again->launch.progress;
+    w->dev[d].ops[i]->launch.progress = NULL; /* the device takes it */
+    ws_progress_free(p);
+    end(w, 1, 750);
+    const struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    assert_int_equal(c->stats.n_kernels, 1);
+    assert_int_equal(c->stats.device_ns, 500 + 750);
+    wss_free(w);
+}
+
+static void test_best_effort_shares_when_nothing_urgent_is_there(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "gcaps", NULL);
+    join(w, 0, 0);
+    join(w, 1, 0);
+    launch(w, 0, 1);
+    launch(w, 1, 2);
+    assert_true(runs(w, 1) && runs(w, 2));
+    end(w, 1, 10);
+    end(w, 2, 10);
+    wss_free(w);
+}
+
+static void test_sm_sets(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "stgm", NULL);
+    for (unsigned p = 0; p < 3; p++) {
+        join(w, p, 1);
+        struct ws_task *t = &ws_client_find(w->server, &w->peers[p].peer)->work;
+        ws_sm_set_add(&t->sms, p == 2 ? 0 : p);
+    }
+    launch(w, 0, 1);
+    launch(w, 1, 2);
+    launch(w, 2, 3); /* shares SM 0 with the first */
+    assert_true(runs(w, 1) && runs(w, 2));
+    assert_false(runs(w, 3));
+    assert_int_equal(find(w, 1, NULL, NULL)->launch.sms.bits[0], 1);
+    assert_int_equal(find(w, 2, NULL, NULL)->launch.sms.bits[0], 2);
+    end(w, 2, 1000);
+    assert_false(runs(w, 3));
+    end(w, 1, 1000);
+    assert_true(runs(w, 3));
+    end(w, 3, 10);
+    wss_free(w);
+}
+
+/* One that dies while it waits, while it runs, while it is stopped: the others go on. */
+static void test_clients_may_die_at_any_point(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "gcaps", NULL);
+    unsigned d = 0, i = 0;
+    for (unsigned p = 0; p < 4; p++)
+        join(w, p, (int)p + 1);
+    launch(w, 0, 1);
+    launch(w, 1, 2);
+    assert_non_null(find(w, 1, &d, &i));
+    fakedev_stop(&w->dev[d], i, 1000000, 1000500, 0.5);
+    wss_turn(w);
+    launch(w, 3, 4);
+    launch(w, 2, 3); /* waits */
+    assert_false(runs(w, 3));
+    ws_client_drop(ws_client_find(w->server, &w->peers[2].peer), 0, "test: waiting");
+    ws_client_drop(ws_client_find(w->server, &w->peers[0].peer), 0, "test: preempted");
+    ws_client_drop(ws_client_find(w->server, &w->peers[3].peer), 0, "test: running");
+    wss_turn(w);
+    assert_non_null(find(w, 2, &d, &i)); /* was asked to stop, and hasn't yet */
+    fakedev_stop(&w->dev[d], i, 1000500, 1000600, 0.5);
+    wss_turn(w);
+    assert_non_null(find(w, 2, &d, &i));
+    struct ws_progress *p = w->dev[d].ops[i]->launch.progress;
+    w->dev[d].ops[i]->launch.progress = NULL;
+    ws_progress_free(p);
+    end(w, 2, 1000);
+    wss_turn(w);
+    wss_free(w);
+}
+
+static void test_a_program_says_itself_what_its_job_is(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "fifo", NULL);
+    join(w, 0, 0);
+    join(w, 1, 0);
+    struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    assert_true(ws_dispatch_segment_begin(c, 2000));
+    assert_false(ws_dispatch_segment_begin(c, 2000));
+    launch(w, 0, 1);
+    uint64_t s0 = wss_sync_stream(w, 0, LEGACY);
+    launch(w, 1, 2);
+    end(w, 1, 1500);
+    assert_true(wss_replied(w, 0, s0));
+    assert_false(runs(w, 2)); /* it waits, but its job is not over */
+    launch(w, 0, 3);
+    end(w, 3, 1500);
+    assert_int_equal(c->stats.n_segments, 0);
+    assert_true(ws_dispatch_segment_end(c));
+    wss_turn(w);
+    assert_int_equal(c->stats.n_segments, 1);
+    assert_int_equal(c->stats.n_missed, 1); /* 3 us, 2 us were allowed */
+    assert_true(runs(w, 2));
+    assert_false(ws_dispatch_segment_end(c));
+    end(w, 2, 10);
+    wss_free(w);
+}
+
+/* A policy that wants it elsewhere: memory goes along, at the same address; what the launch doesn't name stays, and can be reached. */
+static void test_memory_moves_with_the_job(void **state)
+{
+    (void)state;
+    struct wss *w = start(2, "stgm", NULL); /* deals tasks to GPUs in turn: the first to GPU 0 */
+    wss_hello(w, 0, "1,0");
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+    struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    assert_int_equal(c->contexts[0].gpu->device->index, 1);
+    uint64_t va = wss_alloc(w, 0, 0, 4096), other = wss_alloc(w, 0, 0, 4096);
+    struct ws_mapping m;
+    assert_true(va && other && ws_space_find(c->space, va, 4096, &m));
+    memset(m.host, 0x5a, 4096);
+    uint64_t used = w->dev[1].used_bytes;
+    launch(w, 0, va + 16); /* names the allocation */
+    wss_launch(w, 0, LEGACY, (uint64_t)MODULE << WS_FUNCTION_INDEX_BITS, (uint64_t[]){7}, 8);
+    assert_false(runs(w, va + 16));
+    assert_int_equal(w->dev[0].n_ops, 1);
+    assert_int_equal(w->dev[0].ops[0]->kind, WS_OPK_COPY);
+    fakedev_complete(&w->dev[0], 0, 0, 10, WS_DEV_OK);
+    wss_turn(w);
+    unsigned d = 9;
+    assert_non_null(find(w, va + 16, &d, NULL));
+    assert_int_equal(d, 0);
+    assert_true(ws_space_find(c->space, va, 4096, &m));
+    assert_ptr_equal(m.device, &w->dev[0].base);
+    assert_true(m.readers & 1);
+    for (int k = 0; k < 4096; k++)
+        assert_int_equal(m.host[k], 0x5a);
+    assert_int_equal(w->dev[1].used_bytes, used - 4096);
+    assert_true(ws_space_find(c->space, other, 4096, &m));
+    assert_ptr_equal(m.device, &w->dev[1].base);
+    assert_true(m.readers & 1);
+    end(w, va + 16, 10);
+    end(w, 7, 10);
+    wss_free(w);
+}
+
+static void test_policies_are_exchanged_while_work_waits(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "fifo", NULL);
+    char error[256] = "";
+    join(w, 0, 0);
+    join(w, 1, 0);
+    launch(w, 0, 1);
+    launch(w, 1, 2);
+    assert_false(runs(w, 2));
+    assert_int_equal(ws_dispatch_set_policy(w->server, "fifi", NULL, error, sizeof error),
+                     WS_CONFIG_E_INVALID);
+    assert_non_null(strstr(error, "fifi"));
+    assert_int_equal(ws_dispatch_set_policy(w->server, "fifo", (const char *const[]){"x=1", NULL},
+                                            error, sizeof error),
+                     WS_CONFIG_E_INVALID);
+    assert_false(runs(w, 2));
+    assert_int_equal(ws_dispatch_set_policy(w->server, "gcaps", NULL, error, sizeof error), 0);
+    wss_turn(w);
+    assert_true(runs(w, 2));
+    end(w, 1, 10);
+    end(w, 2, 10);
+    wss_free(w);
+}
+
+static void test_explains(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "fifo", NULL);
+    join(w, 0, 0);
+    launch(w, 0, 1);
+    char *text = ws_dispatch_explain(w->server, 1);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "job 1 (task0): start on GPU 0 (big)"));
+    free(text);
+    assert_null(ws_dispatch_explain(w->server, 77));
+    end(w, 1, 10);
+    wss_free(w);
+}
+
+/* ---- the checker ---- */
+static void test_nonsense_is_seen(void **state)
+{
+    (void)state;
+    struct ws_policy_gpu_type type = {.name = "x", .n_sm = 4};
+    struct ws_policy_gpu gpu = {.sm_limit = 4, .n_slots = 4};
+    struct ws_policy_task task = {0};
+    struct ws_policy_system sys = {
+        .types = &type, .gpus = &gpu, .tasks = &task, .n_types = 1, .n_gpus = 1, .n_tasks = 1};
+    struct ws_policy_job jobs[2] = {{.state = WS_JOB_WAITING}, {.state = WS_JOB_RUNNING}};
+    struct ws_policy_snapshot snap = {.system = &sys, .jobs = jobs, .n_jobs = 2};
+    struct ws_sm_set none[1] = {0}, some[1] = {0};
+    ws_sm_set_add(&some[0], 1);
+    struct ws_policy_decision good = {.kind = WS_DECIDE_START, .n_sm = 2};
+    ws_sm_set_add(&good.sms, 2);
+    ws_sm_set_add(&good.sms, 3);
+    struct ws_sm_set taken[1];
+#define OK(p)  (memcpy(taken, none, sizeof taken), ws_dispatch_nonsense(&snap, &(p), taken) == NULL)
+#define BAD(p) (!OK(p))
+    assert_true(OK(good));
+    struct ws_policy_decision p = good;
+    p.gpu = 1;
+    assert_true(BAD(p));
+    p.gpu = -1;
+    assert_true(BAD(p));
+    p = good;
+    p.job = 2;
+    assert_true(BAD(p));
+    p.job = -1;
+    assert_true(BAD(p));
+    p.job = 1; /* runs already */
+    assert_true(BAD(p));
+    p = good;
+    p.n_sm = 5;
+    assert_true(BAD(p));
+    p.n_sm = 0;
+    assert_true(BAD(p));
+    p = good;
+    ws_sm_set_add(&p.sms, 4); /* there is no SM 4 */
+    p.n_sm = 3;
+    assert_true(BAD(p));
+    p = good;
+    p.sms.n = 1; /* counted wrong */
+    assert_true(BAD(p));
+    p = good;
+    p.at = NAN;
+    assert_true(BAD(p));
+    p = good;
+    memcpy(taken, some, sizeof taken);
+    assert_null(ws_dispatch_nonsense(&snap, &p, taken));
+    assert_non_null(ws_dispatch_nonsense(&snap, &p, taken)); /* its own are taken now */
+    p = (struct ws_policy_decision){.kind = WS_DECIDE_RESUME, .n_sm = 1};
+    assert_true(BAD(p));
+    p = (struct ws_policy_decision){.kind = WS_DECIDE_PREEMPT};
+    assert_true(BAD(p));
+    p.job = 1;
+    assert_true(OK(p));
+    p = (struct ws_policy_decision){.kind = WS_DECIDE_CLOCKS, .volt = 1, .f_core = -1, .f_mem = 1};
+    assert_true(BAD(p));
+    p = (struct ws_policy_decision){.kind = WS_DECIDE_RUN_CPU};
+    assert_true(BAD(p)); /* no time on the host's processor is known */
+    p = (struct ws_policy_decision){.kind = (enum ws_decision_kind)99};
+    assert_true(BAD(p));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_a_policy_nothing_waits),
+        cmocka_unit_test(test_fifo_lets_one_at_a_time),
+        cmocka_unit_test(test_a_turn_ends_without_a_wait),
+        cmocka_unit_test(test_gcaps_preempts_and_resumes),
+        cmocka_unit_test(test_best_effort_shares_when_nothing_urgent_is_there),
+        cmocka_unit_test(test_sm_sets),
+        cmocka_unit_test(test_clients_may_die_at_any_point),
+        cmocka_unit_test(test_a_program_says_itself_what_its_job_is),
+        cmocka_unit_test(test_memory_moves_with_the_job),
+        cmocka_unit_test(test_policies_are_exchanged_while_work_waits),
+        cmocka_unit_test(test_explains),
+        cmocka_unit_test(test_nonsense_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
