@@ -69,18 +69,31 @@ static int tasks_text(const struct study *s, const struct part *parts, int n_par
     return n < size ? 0 : -ENAMETOOLONG;
 }
 
+/* One program that launches all instances' blocks itself. */
+static int add_by_hand(struct ws_live *l, const struct study *s, const struct part *parts,
+                       int n_parts)
+{
+    const struct part *a = &parts[0], *b = &parts[1];
+    if (n_parts == 1)
+        return ws_live_addf(l, kinds[a->kind].name, "%s --length %d --instances %d --warm 1",
+                            kinds[a->kind].name, s->length[a->kind], a->n);
+    return ws_live_addf(
+        l, kinds[a->kind].name,
+        "%s+%s --length %d --instances %d --length2 %d --instances2 %d --warm 1",
+        kinds[a->kind].name, kinds[b->kind].name, s->length[a->kind], a->n, s->length[b->kind], b->n);
+}
+
 static int add_parts(struct ws_live *l, const struct study *s, const struct part *parts,
                      int n_parts, enum mode mode)
 {
-    for (int i = 0; i < n_parts; i++) {
-        int by_hand = mode == MANUAL ? parts[i].n : 1;
-        for (int k = 0; k < parts[i].n / by_hand; k++)
-            if (ws_live_addf(l, kinds[parts[i].kind].name,
-                             "%s --length %d --instances %d --seed %d --warm 1%s",
-                             kinds[parts[i].kind].name, s->length[parts[i].kind], by_hand,
-                             100 * i + k + 1, mode == CPU ? " --cpu" : "") < 0)
+    if (mode == MANUAL)
+        return add_by_hand(l, s, parts, n_parts) < 0 ? -1 : 0;
+    for (int i = 0; i < n_parts; i++)
+        for (int k = 0; k < parts[i].n; k++)
+            if (ws_live_addf(l, kinds[parts[i].kind].name, "%s --length %d --seed %d --warm 1%s",
+                             kinds[parts[i].kind].name, s->length[parts[i].kind], 100 * i + k + 1,
+                             mode == CPU ? " --cpu" : "") < 0)
                 return -1;
-    }
     return 0;
 }
 
@@ -224,8 +237,7 @@ struct point {
 static int measure(struct study *s, const struct part *parts, int n_parts, struct point *p)
 {
     int r = run_mix(s, parts, n_parts, SERIAL, &p->serial);
-    p->manual = (struct outcome){NAN, NAN};
-    if (!r && n_parts == 1)
+    if (!r)
         r = run_mix(s, parts, n_parts, MANUAL, &p->manual);
     if (!r)
         r = run_mix(s, parts, n_parts, DYNAMIC, &p->dynamic);

@@ -16,9 +16,9 @@ static __device__ uint32_t swapped(uint32_t x)
     return __byte_perm(x, 0, 0x0123);
 }
 
-__global__ void live_encryption(uint4 *data, uint32_t length)
+static __device__ void encryption(unsigned block, uint4 *data, uint32_t length)
 {
-    uint4 *at = data + blockIdx.x * blockDim.x + threadIdx.x, v = *at;
+    uint4 *at = data + block * blockDim.x + threadIdx.x, v = *at;
     uint32_t s[4] = {swapped(v.x), swapped(v.y), swapped(v.z), swapped(v.w)}, n[4];
     for (; length; length--) {
         for (int i = 0; i < 4; i++)
@@ -40,6 +40,11 @@ __global__ void live_encryption(uint4 *data, uint32_t length)
             s[i] = n[i];
     }
     *at = make_uint4(swapped(s[0]), swapped(s[1]), swapped(s[2]), swapped(s[3]));
+}
+
+__global__ void live_encryption(uint4 *data, uint32_t length)
+{
+    encryption(blockIdx.x, data, length);
 }
 
 /* A bitonic sort of each part in shared memory; every further round sorts what the last one left, each number XORed with the
@@ -71,9 +76,9 @@ __global__ void live_sorting(uint32_t *data, uint32_t length)
 }
 
 /* How often a word of four letters, another one each round, stands in the block's part of a text. */
-__global__ void live_search(const uint8_t *text, uint32_t length, uint32_t *found)
+static __device__ void search(unsigned block, const uint8_t *text, uint32_t length, uint32_t *found)
 {
-    const uint8_t *part = text + blockIdx.x * LIVE_TEXT_BYTES;
+    const uint8_t *part = text + block * LIVE_TEXT_BYTES;
     uint32_t n = 0;
     for (uint32_t round = 0; round < length; round++) {
         uint32_t word = live_word(round);
@@ -84,7 +89,12 @@ __global__ void live_search(const uint8_t *text, uint32_t length, uint32_t *foun
             n += k == 4;
         }
     }
-    atomicAdd(&found[blockIdx.x], n);
+    atomicAdd(&found[block], n);
+}
+
+__global__ void live_search(const uint8_t *text, uint32_t length, uint32_t *found)
+{
+    search(blockIdx.x, text, length, found);
 }
 
 /* European options (Black, Scholes 1973); the time left grows from round to round, and a thread adds up the prices of its option. */
@@ -97,9 +107,9 @@ static __device__ float normal(float d)
     return d > 0 ? 1.0f - tail : tail;
 }
 
-__global__ void live_blackscholes(const float2 *options, uint32_t length, float *call)
+static __device__ void blackscholes(unsigned block, const float2 *options, uint32_t length, float *call)
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned i = block * blockDim.x + threadIdx.x;
     float price = options[i].x, strike = options[i].y, sum = 0;
     for (uint32_t round = 0; round < length; round++) {
         float years = live_years(round), v = LIVE_VOLATILITY * sqrtf(years);
@@ -109,11 +119,42 @@ __global__ void live_blackscholes(const float2 *options, uint32_t length, float 
     call[i] = sum / length;
 }
 
+__global__ void live_blackscholes(const float2 *options, uint32_t length, float *call)
+{
+    blackscholes(blockIdx.x, options, length, call);
+}
+
 /* Points in the unit circle, by a generator for each thread; whole numbers only. */
+static __device__ void montecarlo(unsigned block, const uint32_t *seeds, uint32_t length, uint32_t *inside)
+{
+    unsigned i = block * blockDim.x + threadIdx.x;
+    inside[i] = live_points(seeds[i], length);
+}
+
 __global__ void live_montecarlo(const uint32_t *seeds, uint32_t length, uint32_t *inside)
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    inside[i] = live_points(seeds[i], length);
+    montecarlo(blockIdx.x, seeds, length, inside);
+}
+
+/* Two workloads' instances merged by hand, as the paper's authors did: the first @n blocks are those of the first. */
+__global__ void live_search_blackscholes(uint32_t n, const uint8_t *text, uint32_t text_length,
+                                         uint32_t *found, const float2 *options, uint32_t length,
+                                         float *call)
+{
+    if (blockIdx.x < n)
+        search(blockIdx.x, text, text_length, found);
+    else
+        blackscholes(blockIdx.x - n, options, length, call);
+}
+
+__global__ void live_encryption_montecarlo(uint32_t n, uint4 *data, uint32_t data_length,
+                                           void *nothing, const uint32_t *seeds, uint32_t length,
+                                           uint32_t *inside)
+{
+    if (blockIdx.x < n)
+        encryption(blockIdx.x, data, data_length);
+    else
+        montecarlo(blockIdx.x - n, seeds, length, inside);
 }
 
 /* A walk over a ring of addresses, one warp a block: of a known duration, as each step waits for memory. The dynamic shared memory it

@@ -2,9 +2,11 @@
 // An ordinary CUDA program, by the driver API, that does one workload of the live experiments as often as it is told to and says on
 // one line of JSON when each job was released, began and ended, by the device's clock, and whether its results were right.
 //
-//   program KIND [--blocks N] [--instances N] [--length N] [--seed N] [--jobs N | --for-ms MS] [--period-ms MS]
+//   program KIND[+KIND] [--blocks N] [--instances N] [--length N] [--seed N] [--jobs N | --for-ms MS] [--period-ms MS]
 //           [--deadline-ms MS] [--offset-ms MS] [--before-ms MS] [--copy-kib N] [--warm N] [--wait] [--cpu]
 //
+// KIND+KIND: search+blackscholes or encryption+montecarlo, instances of both in one launch, merged by hand; the second one's are
+// --instances2, --length2.
 // --warm: so many jobs first that are not reported.
 // --wait: says "ready" once it could begin and waits for a line "go NS", the device's time from which offsets count (0: now).
 // --cpu: the same on the host's processor, and the host's clock.
@@ -28,13 +30,18 @@ struct job {
 };
 static struct options {
     double blocks, instances, length, seed, jobs, for_ms, period_ms, deadline_ms, offset_ms,
-        before_ms, copy_kib, warm;
+        before_ms, copy_kib, warm, instances2, length2;
     bool wait, cpu;
-} o = {.instances = 1, .seed = 1};
-static const struct live_kind *kind;
-static struct live_data w;
+} o = {.instances = 1, .seed = 1, .instances2 = 1};
+static struct work { // one, or the two of a launch merged by hand
+    const struct live_kind *kind;
+    struct live_data w;
+    CUdeviceptr d_in, d_out;
+} works[2];
+static int n_works;
+static char kernel[64], name[64];
 static CUfunction function;
-static CUdeviceptr d_in, d_out, d_extra;
+static CUdeviceptr d_extra;
 static unsigned shared_bytes;
 static void *extra;
 static struct job *jobs;
@@ -56,6 +63,25 @@ static double number(const char *name, const char *text)
     return v;
 }
 
+static bool find_kinds(const char *text)
+{
+    snprintf(name, sizeof name, "%s", text);
+    strcpy(kernel, "live");
+    for (const char *p = text; n_works < 2; p += strcspn(p, "+") + 1) {
+        size_t n = strcspn(p, "+");
+        const struct live_kind *k = live_kinds;
+        while (k->name && (strlen(k->name) != n || strncmp(k->name, p, n)))
+            k++;
+        if (!k->name)
+            return false;
+        works[n_works++].kind = k;
+        snprintf(kernel + strlen(kernel), sizeof kernel - strlen(kernel), "_%s", k->name);
+        if (!p[n])
+            return true;
+    }
+    return false;
+}
+
 static void parse(int argc, char **argv)
 {
     static const struct {
@@ -72,11 +98,11 @@ static void parse(int argc, char **argv)
                    {"--offset-ms", &o.offset_ms},
                    {"--before-ms", &o.before_ms},
                    {"--copy-kib", &o.copy_kib},
-                   {"--warm", &o.warm}};
+                   {"--warm", &o.warm},
+                   {"--instances2", &o.instances2},
+                   {"--length2", &o.length2}};
     enum { N = sizeof numbers / sizeof *numbers };
-    for (kind = live_kinds; argc > 1 && kind->name && strcmp(kind->name, argv[1]); kind++)
-        ;
-    if (argc < 2 || !kind->name)
+    if (argc < 2 || !find_kinds(argv[1]))
         usage("the first argument is encryption, sorting, search, blackscholes, montecarlo or steps");
     for (int i = 2; i < argc; i++) {
         int k = 0;
@@ -100,36 +126,37 @@ static void parse(int argc, char **argv)
 }
 
 // ---- data ----
-static void make_data(void)
+static void make_data(struct work *k, double blocks, double instances, double length)
 {
-    w.seed = (uint64_t)o.seed;
-    w.blocks = (uint32_t)((o.blocks > 0 ? o.blocks : kind->blocks) * o.instances);
-    w.length = (uint32_t)(o.length > 0 ? o.length : kind->length);
-    if (kind->place)
-        w.length = (w.length + LIVE_UNROLL - 1) / LIVE_UNROLL * LIVE_UNROLL;
-    w.in_bytes = kind->in_bytes ? kind->in_bytes * w.blocks : 8 * LIVE_RING;
-    w.out_bytes = kind->out_bytes ? kind->out_bytes * w.blocks : w.in_bytes;
-    w.in = work_alloc(w.in_bytes);
-    w.out = work_alloc(w.out_bytes);
-    w.want = work_alloc(w.out_bytes > w.in_bytes ? w.out_bytes : w.in_bytes);
-    for (size_t i = 0; i < w.in_bytes; i += 4) {
-        uint32_t r = (uint32_t)work_random(w.seed * 1000003 + i);
-        memcpy((uint8_t *)w.in + i, &r, 4);
+    struct live_data *w = &k->w;
+    w->seed = (uint64_t)o.seed;
+    w->blocks = (uint32_t)((blocks > 0 ? blocks : k->kind->blocks) * instances);
+    w->length = (uint32_t)(length > 0 ? length : k->kind->length);
+    if (k->kind->place)
+        w->length = (w->length + LIVE_UNROLL - 1) / LIVE_UNROLL * LIVE_UNROLL;
+    w->in_bytes = k->kind->in_bytes ? k->kind->in_bytes * w->blocks : 8 * LIVE_RING;
+    w->out_bytes = k->kind->out_bytes ? k->kind->out_bytes * w->blocks : w->in_bytes;
+    w->in = work_alloc(w->in_bytes);
+    w->out = work_alloc(w->out_bytes);
+    w->want = work_alloc(w->out_bytes > w->in_bytes ? w->out_bytes : w->in_bytes);
+    for (size_t i = 0; i < w->in_bytes; i += 4) {
+        uint32_t r = (uint32_t)work_random(w->seed * 1000003 + i);
+        memcpy((uint8_t *)w->in + i, &r, 4);
     }
-    kind->make(&w);
+    k->kind->make(w);
 }
 
-static void answer(void)
+static void answer(struct work *k)
 {
-    for (uint32_t b = 0; b < w.blocks; b++)
-        kind->cpu(&w, b);
+    for (uint32_t b = 0; b < k->w.blocks; b++)
+        k->kind->cpu(&k->w, b);
 }
 
-static bool right(void)
+static bool right(struct work *k)
 {
-    if (kind->place)
-        answer(); // another one each job
-    return kind->same ? kind->same(&w) : !memcmp(w.out, w.want, w.out_bytes);
+    if (k->kind->place)
+        answer(k); // another one each job
+    return k->kind->same ? k->kind->same(&k->w) : !memcmp(k->w.out, k->w.want, k->w.out_bytes);
 }
 
 // ---- the device ----
@@ -160,57 +187,70 @@ static unsigned lonely_bytes(void)
     return need;
 }
 
+static void make_work(CUmodule m, struct work *k)
+{
+    struct live_data *w = &k->w;
+    if (w->constant_name) {
+        CUdeviceptr p;
+        size_t bytes;
+        DRV(module_get_global(&p, &bytes, m, w->constant_name));
+        if (bytes != w->constant_bytes)
+            usage("the PTX is another program's");
+        DRV(memcpy_htod(p, w->constant, bytes));
+    }
+    DRV(mem_alloc(&k->d_in, w->in_bytes));
+    if (k->kind->out_bytes)
+        DRV(mem_alloc(&k->d_out, w->out_bytes));
+    if (!k->kind->place)
+        return;
+    shared_bytes = lonely_bytes();
+    DRV(func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                           (int)shared_bytes));
+    k->kind->place(w, k->d_in);
+    DRV(memcpy_htod(k->d_in, w->in, w->in_bytes));
+}
+
 static void make_device(void)
 {
     CUmodule m;
     drv_begin();
     DRV(module_load_data_ex(&m, live_ptx, 0, NULL, NULL));
-    function = drv_function(m, kind->kernel);
-    if (w.constant_name) {
-        CUdeviceptr p;
-        size_t bytes;
-        DRV(module_get_global(&p, &bytes, m, w.constant_name));
-        if (bytes != w.constant_bytes)
-            usage("the PTX is another program's");
-        DRV(memcpy_htod(p, w.constant, bytes));
-    }
-    if (kind->place) {
-        shared_bytes = lonely_bytes();
-        DRV(func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                               (int)shared_bytes));
-    }
-    DRV(mem_alloc(&d_in, w.in_bytes));
-    if (kind->out_bytes)
-        DRV(mem_alloc(&d_out, w.out_bytes));
+    function = drv_function(m, kernel);
+    for (int i = 0; i < n_works; i++)
+        make_work(m, &works[i]);
     if (o.copy_kib > 0) {
         extra = work_alloc((size_t)(o.copy_kib * 1024));
         memset(extra, 1, (size_t)(o.copy_kib * 1024));
         DRV(mem_alloc(&d_extra, (size_t)(o.copy_kib * 1024)));
-    }
-    if (kind->place) {
-        kind->place(&w, d_in);
-        DRV(memcpy_htod(d_in, w.in, w.in_bytes));
     }
     DRV(ctx_synchronize());
 }
 
 static void launch(void)
 {
-    void *steps[] = {&d_in, &w.start, &w.length, &d_out}, *usual[] = {&d_in, &w.length, &d_out};
-    DRV(launch_kernel(function, w.blocks, 1, 1, kind->threads, 1, 1, shared_bytes, NULL,
-                      kind->place ? steps : usual, NULL));
+    struct work *a = &works[0], *b = &works[1];
+    void *steps[] = {&a->d_in, &a->w.start, &a->w.length, &a->d_out},
+         *usual[] = {&a->d_in, &a->w.length, &a->d_out},
+         *both[] = {&a->w.blocks, &a->d_in, &a->w.length, &a->d_out,
+                    &b->d_in,     &b->w.length, &b->d_out};
+    DRV(launch_kernel(function, a->w.blocks + b->w.blocks, 1, 1, a->kind->threads, 1, 1,
+                      shared_bytes, NULL,
+                      n_works == 2 ? both : a->kind->place ? steps : usual, NULL));
 }
 
 static void on_device(void)
 {
     if (extra)
         DRV(memcpy_htod(d_extra, extra, (size_t)(o.copy_kib * 1024)));
-    if (!kind->place)
-        DRV(memcpy_htod(d_in, w.in, w.in_bytes));
-    if (kind->clear_out)
-        DRV(memset_d8_async(d_out, 0, w.out_bytes, NULL));
+    for (struct work *k = works; k < works + n_works; k++) {
+        if (!k->kind->place)
+            DRV(memcpy_htod(k->d_in, k->w.in, k->w.in_bytes));
+        if (k->kind->clear_out)
+            DRV(memset_d8_async(k->d_out, 0, k->w.out_bytes, NULL));
+    }
     launch();
-    DRV(memcpy_dtoh(w.out, kind->out_bytes ? d_out : d_in, w.out_bytes));
+    for (struct work *k = works; k < works + n_works; k++)
+        DRV(memcpy_dtoh(k->w.out, k->kind->out_bytes ? k->d_out : k->d_in, k->w.out_bytes));
 }
 
 // ---- the host's processor, for comparison ----
@@ -223,8 +263,10 @@ static uint64_t host_ns(void)
 
 static void on_host(void)
 {
-    memcpy(w.want, w.in, w.in_bytes);
-    answer();
+    for (struct work *k = works; k < works + n_works; k++) {
+        memcpy(k->w.want, k->w.in, k->w.in_bytes);
+        answer(k);
+    }
 }
 
 // ---- jobs ----
@@ -260,14 +302,17 @@ static void do_job(uint64_t release_ns)
     if (o.cpu) {
         on_host();
     } else {
-        w.start = (uint32_t)(7 * n_jobs % LIVE_RING);
+        works[0].w.start = (uint32_t)(7 * n_jobs % LIVE_RING);
         live_segment_begin(deadline_ns ? deadline_ns - (t - j->release_ns) : 0);
         on_device();
         live_segment_end();
     }
     j->end_ns = now_ns();
-    if (!o.cpu && !right())
-        n_wrong++;
+    for (int i = 0; i < n_works && !o.cpu; i++)
+        if (!right(&works[i])) {
+            n_wrong++;
+            break;
+        }
 }
 
 static void do_jobs(uint64_t base_ns)
@@ -305,7 +350,7 @@ static void report(void)
                     (deadline_ns > 0 && (double)(jobs[i].end_ns - jobs[i].release_ns) > deadline_ns);
     }
     printf("{\"kind\": \"%s\", \"released\": %zu, \"missed\": %u, \"skipped\": %u, \"wrong\": %u, \"jobs\": [",
-           kind->name, n_jobs, n_missed, n_skipped, n_wrong);
+           name, n_jobs, n_missed, n_skipped, n_wrong);
     for (size_t i = 0; i < n_jobs; i++)
         printf("%s[%llu, %llu, %llu]", i ? ", " : "", (unsigned long long)jobs[i].release_ns,
                (unsigned long long)jobs[i].start_ns, (unsigned long long)jobs[i].end_ns);
@@ -315,9 +360,12 @@ static void report(void)
 int main(int argc, char **argv)
 {
     parse(argc, argv);
-    make_data();
-    if (!o.cpu && !kind->place)
-        answer();
+    make_data(&works[0], o.blocks, o.instances, o.length);
+    if (n_works == 2)
+        make_data(&works[1], 0, o.instances2, o.length2);
+    for (int i = 0; i < n_works; i++)
+        if (!o.cpu && !works[i].kind->place)
+            answer(&works[i]);
     if (!o.cpu) {
         live_clock_init();
         make_device();
