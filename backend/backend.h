@@ -18,6 +18,7 @@
 #include "backend/cache.h"
 #include "backend/config.h"
 #include "backend/dispatch.h"
+#include "backend/fused.h"
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
@@ -40,6 +41,8 @@ struct ws_side_conn;
 struct ws_gpu_segment;
 struct ws_gpu_task;
 struct ws_loader;
+struct ws_fused;
+struct ws_fused_cache;
 
 /* ---- jobs: what stands in a stream ---- */
 enum ws_job_kind {
@@ -74,6 +77,7 @@ struct ws_job {
     bool has_frame;
     bool in_segment; /* counted in its context's segment (dispatch.c) */
     bool fused;      /* part of a launch of several clients */
+    struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
     struct ws_memory
         *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
     uint8_t bulk;    /* Ws__Copy__Bulk */
@@ -82,6 +86,7 @@ struct ws_job {
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
     struct ws_gate *gate;                /* GATE: owned */
+    struct ws_module *module;            /* OP: of a launch; while it is in its stream */
     const char *kernel_name;             /* OP: of a launch; while its module is loaded */
     const struct ws_learn_kernel *learn; /* …the same; NULL: nothing is learned from it */
     struct ws_relaunch *relaunch;        /* OP: a launch carried out in parts; owned */
@@ -386,6 +391,8 @@ struct ws_server {
     struct ws_cache cache;
     struct ws_loader *loader;
     struct ws_dispatch *dispatch;   /* NULL: no policy */
+    struct ws_fused_cache *fused_cache;
+    struct ws_fused_counts fused;
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */
     struct ws_va_pool va_pool;
@@ -610,6 +617,14 @@ bool ws_loader_has(struct ws_client *c, uint64_t module);
 /* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
 void ws_loader_forget(struct ws_client *c, struct ws_context *x);
 void ws_loader_take_done(struct ws_server *s);
+
+/* Other work for these threads. The caller's until @done, which comes even where @work has never been called (the daemon ends). */
+struct ws_loader_job {
+    struct ws_loader_job *next;
+    void (*work)(struct ws_loader_job *job); /* on a loader's thread; without any, inside ws_loader_run() */
+    void (*done)(struct ws_loader_job *job); /* on the loop's; the same */
+};
+void ws_loader_run(struct ws_loader *l, struct ws_loader_job *job);
 
 /* client.c */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "backend/fused.h"
+
 #include "base/alloc.h"
 
 enum { POOL_KEEP = 4096 };
@@ -38,6 +40,7 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->gate = NULL;
     j->relaunch = NULL;
     j->in_segment = j->fused = false;
+    j->carries = NULL;
     j->moved_from = NULL;
     j->op.kind = WS_OPK_FILL;
     j->learn = NULL;
@@ -106,7 +109,10 @@ void ws_server_take_finished(struct ws_server *s)
     while (in_order) {
         j = in_order;
         in_order = j->next;
-        ws_stream_finished(j);
+        if (j->carries)
+            ws_fused_ended(j->carries);
+        else
+            ws_stream_finished(j);
         ws_server_run_ready(s);
     }
 }

@@ -64,6 +64,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     if (n)
         memcpy(params, m->params.data, n);
     j->seq = seq;
+    j->module = mod;
     j->kernel_name = info->name;
     j->op.kind = WS_OPK_LAUNCH;
     mod->launched = true;

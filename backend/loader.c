@@ -20,9 +20,9 @@
 enum { MAX_THREADS = 8 };
 
 struct task {
-    struct task *next;      /* in the queue or the list of those done */
-    struct ws_list node;    /* loader->under_way */
-    struct ws_image *image; /* reference */
+    struct ws_loader_job job; /* work and done below */
+    struct ws_list node;      /* loader->under_way */
+    struct ws_image *image;   /* reference */
     struct ws_device *device;
     char *name;
     struct ws_list waiters;
@@ -45,12 +45,14 @@ struct ws_loader {
     unsigned n_threads;
     pthread_mutex_t lock; /* the rest */
     pthread_cond_t more;
-    struct task *queue, **queue_end, *done, **done_end;
+    struct ws_loader_job *queue, **queue_end, *done, **done_end;
+    uint32_t n_jobs; /* given and not handed back; the loop's */
     bool stop;
 };
 
-static void work(struct task *t)
+static void work(struct ws_loader_job *job)
 {
+    struct task *t = WS_CONTAINER_OF(job, struct task, job);
     t->r =
         ws_image_code_make(t->image, t->device, t->name[0] ? t->name : NULL, &t->code, &t->diags);
 }
@@ -65,12 +67,12 @@ static void *thread_main(void *arg)
             pthread_cond_wait(&l->more, &l->lock);
         if (l->stop)
             break;
-        struct task *t = l->queue;
+        struct ws_loader_job *t = l->queue;
         l->queue = t->next;
         if (!l->queue)
             l->queue_end = &l->queue;
         pthread_mutex_unlock(&l->lock);
-        work(t);
+        t->work(t);
         pthread_mutex_lock(&l->lock);
         t->next = NULL;
         *l->done_end = t;
@@ -128,6 +130,7 @@ static struct task *task_of(struct ws_loader *l, struct ws_image *image, struct 
         free(t);
         return NULL;
     }
+    t->r = -ECANCELED; /* unless it is taken up */
     t->image = ws_image_ref(image);
     t->device = d;
     t->name = copy;
@@ -144,8 +147,9 @@ static void waiter_free(struct waiter *w)
     free(w);
 }
 
-static void task_finish(struct task *t)
+static void task_finish(struct ws_loader_job *job)
 {
+    struct task *t = WS_CONTAINER_OF(job, struct task, job);
     ws_list_remove(&t->node);
     if (!t->r) {
         struct ws_code_entry *known = ws_image_code_known(t->image, t->device);
@@ -169,15 +173,16 @@ static void task_finish(struct task *t)
     free(t);
 }
 
-static void queue(struct ws_loader *l, struct task *t)
+void ws_loader_run(struct ws_loader *l, struct ws_loader_job *t)
 {
     if (!l->n_threads)
         start_threads(l);
     if (!l->n_threads) {
-        work(t);
-        task_finish(t);
+        t->work(t);
+        t->done(t);
         return;
     }
+    l->n_jobs++;
     pthread_mutex_lock(&l->lock);
     t->next = NULL;
     *l->queue_end = t;
@@ -200,8 +205,10 @@ bool ws_loader_start(struct ws_context *x, struct ws_image *image, const char *n
     *w = (struct waiter){.context = x, .seq = seq, .module = module};
     ws_list_append(&t->waiters, &w->of_task);
     ws_list_append(&x->client->loads, &w->of_client);
-    if (fresh)
-        queue(l, t);
+    if (fresh) {
+        t->job = (struct ws_loader_job){.work = work, .done = task_finish};
+        ws_loader_run(l, &t->job);
+    }
     return true;
 }
 
@@ -232,16 +239,17 @@ void ws_loader_forget(struct ws_client *c, struct ws_context *x)
 void ws_loader_take_done(struct ws_server *s)
 {
     struct ws_loader *l = s->loader;
-    if (!l || ws_list_empty(&l->under_way))
+    if (!l || !l->n_jobs)
         return;
     pthread_mutex_lock(&l->lock);
-    struct task *t = l->done;
+    struct ws_loader_job *t = l->done;
     l->done = NULL;
     l->done_end = &l->done;
     pthread_mutex_unlock(&l->lock);
     while (t) {
-        struct task *next = t->next;
-        task_finish(t);
+        struct ws_loader_job *next = t->next;
+        l->n_jobs--;
+        t->done(t);
         t = next;
     }
 }
@@ -258,10 +266,10 @@ void ws_loader_free(struct ws_server *s)
     for (unsigned k = 0; k < l->n_threads; k++)
         pthread_join(l->threads[k], NULL);
     ws_loader_take_done(s);
-    while (!ws_list_empty(&l->under_way)) { /* nobody took them off the queue */
-        struct task *t = ws_list_entry(l->under_way.next, struct task, node);
-        t->r = -ECANCELED;
-        task_finish(t);
+    while (l->queue) { /* nobody took them off the queue */
+        struct ws_loader_job *t = l->queue;
+        l->queue = t->next;
+        t->done(t);
     }
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->more);

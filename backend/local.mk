@@ -4,13 +4,13 @@ backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server
 	backend/gate.c backend/lane.c \
 	backend/client.c backend/out.c backend/stream.c backend/job.c backend/join.c backend/event.c backend/memory.c \
 	backend/object.c backend/vmm.c backend/export.c backend/share.c \
-	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/launch.c backend/rewrite.h backend/rewrite.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
+	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/fused.h backend/fused.c backend/fused_cache.h backend/fused_cache.c backend/launch.c backend/rewrite.h backend/rewrite.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
 	backend/ledger.h backend/ledger.c backend/learn.h backend/learn_private.h backend/learn.c backend/learn_code.c backend/learn_store.c \
 	backend/gpus.c backend/status.c backend/side.c backend/config.h backend/config.c backend/config_task.h backend/config_task.c backend/recognise.h backend/recognise.c backend/task.c backend/task.h backend/dispatch.h backend/dispatch.c backend/dispatch_private.h backend/dispatch_system.c backend/dispatch_check.c backend/dispatch_explain.c backend/dispatch_timer.c backend/dispatch_move.c backend/dispatch_fuse.c backend/paths.h backend/paths.c \
 	backend/notify.h backend/notify.c backend/loop.h backend/loop.c
 backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
-BACKEND_LDADD = backend/libbackend.a policy/libpolicy.a models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
+BACKEND_LDADD = backend/libbackend.a templates/libtemplates.a policy/libpolicy.a models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
 	$(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(SQLITE_LIBS) -lpthread -lm
 
 sbin_PROGRAMS += backend/wattshared

@@ -12,6 +12,7 @@
 #include <sha256.h>
 
 #include "backend/decode.h"
+#include "backend/fused.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -94,6 +95,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     int r = s->wake_fd < 0 ? -errno : ws_va_pool_init(&s->va_pool);
     if (!r)
         r = ws_loader_new(s);
+    if (!r)
+        r = ws_fused_cache_new(s);
     if (!r && s->cache.learn)
         r = ws_learn_new(&s->learn, config->profiles);
     char error[256] = "";
@@ -132,6 +135,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_exports_free(s);
     ws_side_end(s);
     ws_loader_free(s);
+    ws_fused_cache_free(s);
     s->learn = ws_learn_free(s->learn);
     ws_ledger_deinit(&s->not_supported);
     for (size_t i = 0; i < WS_ARRAY_SIZE(s->ended); i++)

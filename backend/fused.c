@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Launches of several clients as one.
+ *
+ * The launch runs in a joint space of the members' spaces and one of its own, which holds what the fences need: where each client's
+ * memory is, and a place for each to note a fault. Its address is beyond what any client is given; the fences keep clients out of it.
+ * The variables are the clients' own (ws_device_instance_borrow()). Members stand in the template's order, not the caller's.
+ *
+ * Lifetime: each member's job is in flight (ws_client.n_in_flight) until the launch has ended, so a dropped client's space stays until
+ * then; dropping it cancels its part. The launch itself is a job that stands in no stream, and comes back to the loop as any.
+ *
+ * What the fences let pass: a client's ranges are the runs of addresses that the pool gave to it and nobody else, and its pinned memory as
+ * mapped when the launch began. Holes in a run are nobody's, so that going there is a fault of that part alone. */
+#include "backend/fused.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/fused_cache.h"
+#include "base/alloc.h"
+
+/* Beyond the pages of rewritten launches (rewrite.c). One for all: it is in no client's space. */
+#define CONTROL_VA (WS_VA_LAST + WS_RELAUNCH_PAGES * UINT64_C(4096))
+
+struct fault { /* as ws$fence writes it */
+    uint64_t is, address;
+};
+
+struct ws_fused {
+    struct ws_job job; /* the launch */
+    struct ws_server *server;
+    struct ws_device *device;
+    uint32_t n;
+    struct ws_job *members[WS_FUSE_MAX]; /* in the template's order */
+    const struct ws_fused_code *code;
+    struct ws_space *own, *joint;
+    struct ws_dinstance *instance;
+    uint8_t *control, *params;
+    struct ws_launch_parts *parts;
+};
+
+static struct ws_fused *fused_free(struct ws_fused *f)
+{
+    if (!f)
+        return NULL;
+    if (f->instance)
+        ws_device_instance_free(f->device, f->instance);
+    ws_space_free(f->joint);
+    ws_space_free(f->own);
+    if (f->code)
+        ws_fused_cache_put(f->code);
+    free(f->control);
+    free(f->params);
+    free(f->parts);
+    free(f);
+    return NULL;
+}
+
+/* ---- whether they go together ---- */
+
+WS_PRINTF(3, 4)
+static int refuse(char *why, size_t bytes, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(why, bytes, fmt, ap);
+    va_end(ap);
+    return WS_FUSED_E_REFUSED;
+}
+
+/* What the device would refuse is left to it, which says so in CUDA's words. */
+static int check_member(const struct ws_job *j, const struct ws_gpu *gpu, char *why, size_t bytes)
+{
+    const struct ws_gpu_spec *spec = &gpu->device->spec;
+    if (j->kind != WS_JOB_OP || j->op.kind != WS_OPK_LAUNCH || j->stream->context->gpu != gpu)
+        return refuse(why, bytes, "no launch on %s", spec->name);
+    const struct ws_kernel_info *k =
+        &j->module->code->info
+             ->kernels[j->op.launch.kernel < j->module->code->n_kernels ? j->op.launch.kernel : 0];
+    const uint32_t *g = j->op.launch.grid, *b = j->op.launch.block;
+    uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
+    if (j->client->sticky || j->client->dropped)
+        return refuse(why, bytes, "%s: its client's context is lost", j->kernel_name);
+    if (j->relaunch || j->op.launch.progress)
+        return refuse(why, bytes, "%s: a launch in parts", j->kernel_name);
+    if (j->op.launch.flags & WS_LAUNCH_COOPERATIVE)
+        return refuse(why, bytes, "%s: a cooperative launch", j->kernel_name);
+    if (k->unsupported || k->uses_heap)
+        return refuse(why, bytes, "%s: %s", k->name,
+                      k->unsupported ? k->unsupported : "it calls malloc()");
+    if (!g[0] || !g[1] || !g[2] || g[0] > INT32_MAX || g[1] > 65535 || g[2] > 65535 || !b[0] ||
+        !b[1] || !b[2] || b[0] > 1024 || b[1] > 1024 || b[2] > 64 ||
+        threads > spec->max_threads_per_block ||
+        (k->max_threads_per_block && threads > k->max_threads_per_block) ||
+        (uint64_t)k->static_shared_bytes + j->op.launch.shared_bytes >
+            spec->shared_bytes_per_block_optin)
+        return refuse(why, bytes, "%s: its launch is not a valid one", k->name);
+    return 0;
+}
+
+struct member {
+    struct ws_fused_kernel kernel;
+    struct ws_job *job;
+};
+
+static int by_kernel(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    int c = ws_fused_kernel_cmp(&x->kernel, &y->kernel);
+    return c ? c
+             : (x->job->client->id > y->job->client->id) -
+                   (x->job->client->id < y->job->client->id);
+}
+
+/* ---- fences ---- */
+
+static size_t n_ranges(const struct ws_client *c)
+{
+    size_t n = c->va.n_runs;
+    for (const struct ws_segment *g = c->segments; g; g = g->hh.next)
+        n += g->mapped_at != 0;
+    return n;
+}
+
+static size_t ranges_bytes(const struct ws_client *c)
+{
+    return sizeof(struct ws_ptx_ranges) +
+           n_ranges(c) * sizeof(((struct ws_ptx_ranges *)0)->range[0]);
+}
+
+static void set_fence(const struct ws_client *c, uint8_t *control, size_t ranges_at,
+                      size_t fault_at, struct ws_ptx_fence *ret)
+{
+    struct ws_ptx_ranges *r = (struct ws_ptx_ranges *)(void *)(control + ranges_at);
+    uint64_t low = 0, bytes = 0;
+    for (size_t k = 0; k < c->va.n_runs; k++) {
+        r->range[r->n].low = c->va.runs[k].va;
+        r->range[r->n++].bytes = c->va.runs[k].bytes;
+        if (c->va.runs[k].bytes > bytes) {
+            low = c->va.runs[k].va;
+            bytes = c->va.runs[k].bytes;
+        }
+    }
+    for (const struct ws_segment *g = c->segments; g; g = g->hh.next)
+        if (g->mapped_at) {
+            r->range[r->n].low = g->mapped_at;
+            r->range[r->n++].bytes = g->bytes;
+        }
+    *ret = (struct ws_ptx_fence){.low = low,
+                                 .limit = bytes > WS_FENCE_SLACK ? bytes - WS_FENCE_SLACK : 0,
+                                 .ranges = CONTROL_VA + ranges_at,
+                                 .fault = CONTROL_VA + fault_at};
+}
+
+/* Faults first, then the ranges of each client. */
+static int make_control(struct ws_fused *f, struct ws_ptx_fence *fences)
+{
+    size_t bytes = f->n * sizeof(struct fault), at = bytes;
+    for (uint32_t k = 0; k < f->n; k++)
+        bytes += ranges_bytes(f->members[k]->client);
+    f->control = ws_alloc(bytes);
+    if (!f->control)
+        return ws_raise(-ENOMEM);
+    for (uint32_t k = 0; k < f->n; k++) {
+        set_fence(f->members[k]->client, f->control, at, k * sizeof(struct fault), &fences[k]);
+        at += ranges_bytes(f->members[k]->client);
+    }
+    int r = ws_space_new(&f->own);
+    return r ? ws_forward(r) : ws_space_map_host(f->own, CONTROL_VA, bytes, f->control);
+}
+
+static int join_spaces(struct ws_fused *f)
+{
+    struct ws_space *spaces[WS_FUSE_MAX + 1];
+    for (uint32_t k = 0; k < f->n; k++)
+        spaces[k] = f->members[k]->client->space;
+    spaces[f->n] = f->own;
+    return ws_space_join(&f->joint, spaces, f->n + 1);
+}
+
+static int make_instance(struct ws_fused *f)
+{
+    const struct ws_template *t = f->code->template;
+    uint64_t *va = ws_alloc_array((size_t)t->ptx->n_vars + 1, sizeof *va);
+    if (!va)
+        return ws_raise(-ENOMEM);
+    for (uint32_t k = 0; k < f->n; k++)
+        for (uint32_t v = 0; v < t->member[k].n_vars; v++)
+            if (t->member[k].var[v] >= 0)
+                va[t->member[k].var[v]] = f->members[k]->module->var_va[v];
+    int r = ws_device_instance_borrow(f->device, f->code->dmodule, f->joint, va, &f->instance);
+    free(va);
+    return r;
+}
+
+/* ---- the launch ---- */
+
+static void set_parts(struct ws_fused *f)
+{
+    const struct ws_ptx_fused *k = &f->code->template->fused;
+    const struct ws_ptx_fuse *h = (const struct ws_ptx_fuse *)(const void *)(f->params + k->header);
+    f->parts->n = f->n;
+    f->parts->round = h->round;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct ws_job *j = f->members[i];
+        struct ws_launch_part *p = &f->parts->part[i];
+        p->space = j->client->space;
+        p->share = h->member[i].share;
+        p->kernel = j->kernel_name;
+        memcpy(p->grid, j->op.launch.grid, sizeof p->grid);
+        memcpy(p->block, j->op.launch.block, sizeof p->block);
+    }
+}
+
+static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, char *why,
+                      size_t why_bytes)
+{
+    const struct ws_template *t = f->code->template;
+    struct ws_template_work work[WS_FUSE_MAX];
+    struct ws_ptx_fuse_launch l;
+    struct ws_occupancy fits;
+    f->params = ws_alloc(t->fused.param_bytes + 1);
+    f->parts = ws_alloc(sizeof *f->parts + f->n * sizeof f->parts->part[0]);
+    if (!f->params || !f->parts)
+        return ws_raise(-ENOMEM);
+    for (uint32_t k = 0; k < f->n; k++) {
+        const struct ws_op *op = &f->members[k]->op;
+        work[k] = (struct ws_template_work){.shared_bytes = op->launch.shared_bytes,
+                                            .params = op->launch.params,
+                                            .fence = fences[k]};
+        memcpy(work[k].grid, op->launch.grid, sizeof work[k].grid);
+        memcpy(work[k].block, op->launch.block, sizeof work[k].block);
+    }
+    int r = ws_template_launch(t, work, f->params, &l);
+    if (r)
+        return r < 0 ? ws_forward(r)
+                     : refuse(why, why_bytes, "their grids or blocks don't go together");
+    r = ws_device_occupancy(f->device, f->code->dmodule, f->code->kernel,
+                            l.block[0] * l.block[1] * l.block[2], l.shared_bytes, &fits);
+    if (r < 0)
+        return ws_forward(r);
+    if (!fits.blocks_per_sm)
+        return refuse(why, why_bytes, "together they need too much of an SM (%s)", fits.limit);
+    set_parts(f);
+    struct ws_op *op = &f->job.op;
+    op->kind = WS_OPK_LAUNCH;
+    op->launch.instance = f->instance;
+    op->launch.kernel = f->code->kernel;
+    memcpy(op->launch.grid, l.grid, sizeof l.grid);
+    memcpy(op->launch.block, l.block, sizeof l.block);
+    op->launch.shared_bytes = l.shared_bytes;
+    op->launch.params = f->params;
+    op->launch.param_bytes = (uint32_t)t->fused.param_bytes;
+    op->launch.parts = f->parts;
+    return 0;
+}
+
+static int build(struct ws_fused *f, char *why, size_t why_bytes)
+{
+    struct ws_ptx_fence fences[WS_FUSE_MAX];
+    int r = make_control(f, fences);
+    if (!r)
+        r = join_spaces(f);
+    if (r == -EEXIST)
+        return refuse(why, why_bytes, "two clients have memory at one address");
+    if (!r)
+        r = make_instance(f);
+    if (!r)
+        r = set_launch(f, fences, why, why_bytes);
+    return r < 0 ? ws_forward(r) : r;
+}
+
+/* From here on nothing can go wrong but on the device. */
+static void submit(struct ws_fused *f, const struct ws_sm_set *sms)
+{
+    struct ws_op *op = &f->job.op;
+    for (uint32_t k = 0; k < f->n; k++) {
+        struct ws_job *j = f->members[k];
+        struct ws_job *taken = ws_stream_take(j->stream);
+        if (taken != j)
+            ws_log(WS_ERROR, "fused: the launch was not at the head of its stream");
+        j->fused = true;
+        j->learn = NULL; /* what it takes here is not what it takes alone */
+        op->ready_ns = WS_MAX(op->ready_ns, j->op.ready_ns);
+    }
+    if (sms)
+        op->launch.sms = *sms;
+    op->space = f->joint;
+    op->done = ws_job_done;
+    f->job.client = f->members[0]->client;
+    f->job.carries = f;
+    f->job.kind = WS_JOB_OP;
+    f->server->fused.n_launches++;
+    f->server->fused.n_members += f->n;
+    ws_device_submit(f->device, op);
+}
+
+static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
+                 const struct member *m, uint32_t n, char *why, size_t why_bytes)
+{
+    struct ws_fused_kernel kernels[WS_FUSE_MAX];
+    const struct ws_fused_code *code;
+    const char *refused;
+    bool same_block = true;
+    for (uint32_t k = 0; k < n; k++) {
+        kernels[k] = m[k].kernel;
+        same_block &= !memcmp(m[k].job->op.launch.block, m[0].job->op.launch.block,
+                              sizeof m[k].job->op.launch.block);
+    }
+    int r = ws_fused_cache_get(s, gpu->device, kernels, n, same_block, &code, &refused);
+    if (r > 0)
+        return refuse(why, why_bytes, "%s", refused);
+    if (r)
+        return r == -EAGAIN ? r : ws_forward(r);
+    struct ws_fused *f = ws_alloc(sizeof *f);
+    if (!f) {
+        ws_fused_cache_put(code);
+        return ws_raise(-ENOMEM);
+    }
+    f->server = s;
+    f->device = gpu->device;
+    f->code = code;
+    f->n = n;
+    for (uint32_t k = 0; k < n; k++)
+        f->members[k] = m[k].job;
+    r = build(f, why, why_bytes);
+    if (r) {
+        fused_free(f);
+        return r < 0 ? ws_forward(r) : r;
+    }
+    submit(f, sms);
+    return 0;
+}
+
+int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
+                   struct ws_job *const *members, uint32_t n, char *ret_why, size_t why_bytes)
+{
+    struct member m[WS_FUSE_MAX];
+    int r = 0;
+    if (!n || n > WS_FUSE_MAX)
+        r = refuse(ret_why, why_bytes, "%u launches; 1 to %d go together", n, WS_FUSE_MAX);
+    for (uint32_t k = 0; !r && k < n; k++) {
+        r = check_member(members[k], gpu, ret_why, why_bytes);
+        if (!r)
+            m[k] = (struct member){{members[k]->module, members[k]->op.launch.kernel}, members[k]};
+    }
+    if (!r) {
+        qsort(m, n, sizeof m[0], by_kernel);
+        r = start(s, gpu, sms, m, n, ret_why, why_bytes);
+    }
+    s->fused.n_waited += r == -EAGAIN;
+    s->fused.n_refused += r == WS_FUSED_E_REFUSED;
+    return r;
+}
+
+/* ---- the end ---- */
+
+/* A weight for each member's share of the energy: its instructions; where the device can't tell, its threads. */
+static uint64_t weight(const struct ws_fused *f, uint32_t k, bool counted)
+{
+    const struct ws_launch_part *p = &f->parts->part[k];
+    uint64_t threads = (uint64_t)p->block[0] * p->block[1] * p->block[2] * p->grid[0];
+    return counted ? p->n_thread_insns : threads * p->grid[1] * p->grid[2];
+}
+
+/* The end of what the first @k members get: shares are differences of these, so they sum to all. */
+static uint64_t portion(uint64_t all, unsigned __int128 sum, unsigned __int128 total)
+{
+    return total ? (uint64_t)((unsigned __int128)all * sum / total) : 0;
+}
+
+static void share_energy(const struct ws_fused *f, uint64_t *ret)
+{
+    unsigned __int128 total = 0, sum = 0;
+    bool counted = false;
+    for (uint32_t k = 0; k < f->n; k++)
+        counted |= f->parts->part[k].n_thread_insns != 0;
+    for (uint32_t k = 0; k < f->n; k++)
+        total += weight(f, k, counted);
+    for (uint32_t k = 0; k < f->n; k++) {
+        uint64_t before = portion(f->job.op.energy_uj, sum, total);
+        sum += weight(f, k, counted);
+        ret[k] = portion(f->job.op.energy_uj, sum, total) - before;
+    }
+}
+
+static void set_result(const struct ws_fused *f, uint32_t k, uint64_t energy_uj)
+{
+    struct ws_op *to = &f->members[k]->op;
+    const struct ws_op *all = &f->job.op;
+    const struct ws_launch_part *p = &f->parts->part[k];
+    const struct fault *fault = (const struct fault *)(const void *)f->control + k;
+    to->error = all->error ? all->error : p->error;
+    snprintf(to->text, sizeof to->text, "%s", all->error ? all->text : p->text);
+    if (fault->is && to->error != WS_DEV_E_CANCELLED) {
+        to->error = WS_DEV_E_ILLEGAL_ADDRESS;
+        snprintf(to->text, sizeof to->text,
+                 "illegal address: kernel %.48s address 0x%" PRIx64
+                 " (outside of its client's memory)",
+                 p->kernel, fault->address);
+    }
+    to->start_ns = all->start_ns;
+    to->end_ns = all->end_ns;
+    to->energy_uj = energy_uj;
+    to->n_thread_insns = p->n_thread_insns;
+    to->counts = (struct ws_op_counts){0};
+    to->preempted = false;
+}
+
+void ws_fused_ended(struct ws_fused *f)
+{
+    struct ws_job *jobs[WS_FUSE_MAX];
+    uint64_t energy_uj[WS_FUSE_MAX];
+    struct ws_server *s = f->server;
+    uint32_t n = f->n;
+    share_energy(f, energy_uj);
+    for (uint32_t k = 0; k < n; k++) {
+        set_result(f, k, energy_uj[k]);
+        jobs[k] = f->members[k];
+    }
+    fused_free(f);
+    for (uint32_t k = 0; k < n; k++) {
+        ws_stream_finished(jobs[k]);
+        ws_server_run_ready(s);
+    }
+}
+
+void ws_fused_counts(const struct ws_server *s, struct ws_fused_counts *ret)
+{
+    *ret = s->fused;
+    ws_fused_cache_counts(s, ret);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Templates are made from the IR of the clients' modules, which their images keep: an entry under way holds a reference to each image,
+ * and the thread touches nothing else. Once made, a template stands for itself: its makers may go.
+ *
+ * An entry that isn't under way and that no launch uses may leave, the longest unused first. */
+#include "backend/fused_cache.h"
+
+#include <sha256.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/fused.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { MAX_ENTRIES = 128 };
+
+struct ws_fused_entry {
+    struct ws_loader_job job; /* first: loader.c hands it back */
+    uint8_t key[WS_SHA256_BYTES];
+    struct ws_fused_cache *cache;
+    struct ws_device *device;
+    struct ws_fused_code code;
+    bool under_way;
+    uint32_t n_refs;
+    struct ws_list lru; /* in cache->lru while it may leave */
+    UT_hash_handle hh;
+    /* in: while it is under way */
+    uint32_t n;
+    bool same_block;
+    struct ws_template_kernel kernels[WS_FUSE_MAX];
+    struct ws_image *images[WS_FUSE_MAX]; /* references */
+    /* out */
+    int r; /* 0, WS_PTX_E_UNSUPPORTED, -ENOMEM */
+    char why[192];
+    uint64_t make_ns;
+};
+
+struct ws_fused_cache {
+    struct ws_server *server;
+    struct ws_fused_entry *entries;
+    struct ws_list lru; /* oldest first */
+    uint64_t make_ns;
+};
+
+int ws_fused_kernel_cmp(const struct ws_fused_kernel *a, const struct ws_fused_kernel *b)
+{
+    int c = memcmp(a->module->code->sha256, b->module->code->sha256, WS_SHA256_BYTES);
+    return c ? c : (a->kernel > b->kernel) - (a->kernel < b->kernel);
+}
+
+static void key_of(const struct ws_device *d, const struct ws_fused_kernel *kernels, uint32_t n,
+                   bool same_block, uint8_t *ret)
+{
+    SHA2_CTX sha;
+    uint32_t head[] = {d->spec.cc_major, d->spec.cc_minor, n, same_block};
+    SHA256Init(&sha);
+    SHA256Update(&sha, (const uint8_t *)head, sizeof head);
+    for (uint32_t k = 0; k < n; k++) {
+        SHA256Update(&sha, kernels[k].module->code->sha256, WS_SHA256_BYTES);
+        SHA256Update(&sha, (const uint8_t *)&kernels[k].kernel, sizeof kernels[k].kernel);
+    }
+    SHA256Final(ret, &sha);
+}
+
+/* ---- making; on any thread ---- */
+
+/* The launch itself would say why the device can't run it; here it is known beforehand. */
+static int load(struct ws_fused_entry *e)
+{
+    struct ws_diags diags = WS_DIAGS_NULL;
+    int r = ws_device_module_load(e->device, e->code.template->ptx, &e->code.dmodule, &diags);
+    ws_diags_deinit(&diags);
+    if (r)
+        return ws_forward(r);
+    const struct ws_dmodule_info *info = ws_dmodule_info(e->code.dmodule);
+    const char *name = e->code.template->ptx->funcs[e->code.template->fused.func].name;
+    while (e->code.kernel < info->n_kernels &&
+           strcmp(info->kernels[e->code.kernel].name, name) != 0)
+        e->code.kernel++;
+    if (e->code.kernel == info->n_kernels)
+        return ws_raise(-EIO);
+    const char *unsupported = info->kernels[e->code.kernel].unsupported;
+    if (unsupported)
+        snprintf(e->why, sizeof e->why, "%s", unsupported);
+    return unsupported ? WS_PTX_E_UNSUPPORTED : 0;
+}
+
+static void work(struct ws_loader_job *job)
+{
+    struct ws_fused_entry *e = WS_CONTAINER_OF(job, struct ws_fused_entry, job);
+    uint64_t before_ns = ws_clock_ns();
+    e->r =
+        ws_template_make(&e->code.template, e->kernels, e->n, e->same_block, e->why, sizeof e->why);
+    if (!e->r)
+        e->r = load(e);
+    e->make_ns = ws_clock_ns() - before_ns;
+}
+
+/* ---- entries ---- */
+
+static void entry_free(struct ws_fused_entry *e)
+{
+    ws_list_remove(&e->lru);
+    HASH_DEL(e->cache->entries, e);
+    if (e->code.dmodule)
+        ws_device_module_unload(e->device, e->code.dmodule);
+    ws_template_free(e->code.template);
+    free(e);
+}
+
+/* Nobody needs it for now. */
+static void rest(struct ws_fused_entry *e)
+{
+    struct ws_fused_cache *c = e->cache;
+    ws_list_append(&c->lru, &e->lru);
+    while (HASH_COUNT(c->entries) > MAX_ENTRIES && !ws_list_empty(&c->lru))
+        entry_free(ws_list_entry(c->lru.next, struct ws_fused_entry, lru));
+}
+
+static void made(struct ws_loader_job *job)
+{
+    struct ws_fused_entry *e = WS_CONTAINER_OF(job, struct ws_fused_entry, job);
+    e->under_way = false;
+    for (uint32_t k = 0; k < e->n; k++)
+        ws_image_unref(e->images[k]);
+    e->cache->make_ns += e->make_ns;
+    ws_log(WS_DEBUG, "fused: template kernels=%u us=%llu%s%s", e->n,
+           (unsigned long long)(e->make_ns / 1000), e->r ? " refused: " : "",
+           e->r ? (e->r < 0 ? "no memory" : e->why) : "");
+    if (e->r < 0)
+        entry_free(e); /* another time there may be more memory */
+    else
+        rest(e);
+}
+
+static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d,
+                                        const struct ws_fused_kernel *kernels, uint32_t n,
+                                        bool same_block, const uint8_t *key)
+{
+    struct ws_fused_entry *e = ws_alloc(sizeof *e);
+    if (!e)
+        return NULL;
+    e->job = (struct ws_loader_job){.work = work, .done = made};
+    memcpy(e->key, key, sizeof e->key);
+    e->cache = s->fused_cache;
+    e->device = d;
+    e->code.entry = e;
+    e->under_way = true;
+    e->r = -ECANCELED; /* unless a thread takes it up */
+    e->n = n;
+    e->same_block = same_block;
+    ws_list_init(&e->lru);
+    for (uint32_t k = 0; k < n; k++) {
+        const struct ws_module *m = kernels[k].module;
+        const char *name = m->code->info->kernels[kernels[k].kernel].name;
+        e->kernels[k] = (struct ws_template_kernel){
+            m->code->ptx, (uint32_t)(ws_ptx_find_func(m->code->ptx, name) - m->code->ptx->funcs)};
+        e->images[k] = ws_image_ref(m->image);
+    }
+    HASH_ADD_KEYPTR(hh, e->cache->entries, e->key, sizeof e->key, e);
+    return e;
+}
+
+int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
+                       const struct ws_fused_kernel *kernels, uint32_t n, bool same_block,
+                       const struct ws_fused_code **ret, const char **ret_why)
+{
+    uint8_t key[WS_SHA256_BYTES];
+    struct ws_fused_entry *e;
+    key_of(d, kernels, n, same_block, key);
+    HASH_FIND(hh, s->fused_cache->entries, key, sizeof key, e);
+    if (!e) {
+        e = entry_new(s, d, kernels, n, same_block, key);
+        if (!e)
+            return ws_raise(-ENOMEM);
+        ws_loader_run(s->loader, &e->job); /* without threads, it is made and perhaps gone now */
+        HASH_FIND(hh, s->fused_cache->entries, key, sizeof key, e);
+    }
+    if (!e || e->under_way)
+        return e ? -EAGAIN : ws_raise(-ENOMEM);
+    ws_list_remove(&e->lru);
+    if (e->r) {
+        ws_list_append(&e->cache->lru, &e->lru);
+        *ret_why = e->why;
+        return WS_FUSED_E_REFUSED;
+    }
+    e->n_refs++;
+    *ret = &e->code;
+    return 0;
+}
+
+void ws_fused_cache_put(const struct ws_fused_code *c)
+{
+    if (!--c->entry->n_refs)
+        rest(c->entry);
+}
+
+int ws_fused_cache_new(struct ws_server *s)
+{
+    s->fused_cache = ws_alloc(sizeof *s->fused_cache);
+    if (!s->fused_cache)
+        return ws_raise(-ENOMEM);
+    s->fused_cache->server = s;
+    ws_list_init(&s->fused_cache->lru);
+    return 0;
+}
+
+void ws_fused_cache_free(struct ws_server *s)
+{
+    struct ws_fused_entry *e, *next;
+    if (!s->fused_cache)
+        return;
+    HASH_ITER (hh, s->fused_cache->entries, e, next)
+        entry_free(e);
+    free(s->fused_cache);
+    s->fused_cache = NULL;
+}
+
+void ws_fused_cache_counts(const struct ws_server *s, struct ws_fused_counts *ret)
+{
+    for (const struct ws_fused_entry *e = s->fused_cache->entries; e; e = e->hh.next) {
+        ret->n_templates += !e->under_way && !e->r;
+        ret->n_refusals += !e->under_way && e->r;
+    }
+    ret->make_ns = s->fused_cache->make_ns;
+}

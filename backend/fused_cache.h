@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/fused_cache.h - templates by content: which kernels (by the hash of their PTX text), how often, for which kind of GPU. Made by
+ * loader threads, kept in bounded number; that some can't be made is kept too. Threads: the loop's. */
+#ifndef WS_BACKEND_FUSED_CACHE_H
+#define WS_BACKEND_FUSED_CACHE_H
+
+#include "backend/backend.h"
+#include "templates/template.h"
+
+struct ws_fused_code {
+    struct ws_template *template;
+    struct ws_dmodule *dmodule;
+    uint32_t kernel;
+    /* private */
+    struct ws_fused_entry *entry;
+};
+struct ws_fused_kernel {
+    const struct ws_module *module;
+    uint32_t kernel; /* its number in module->code->info */
+};
+/* The order in which kernels stand in a template: the same for the same kernels. */
+int ws_fused_kernel_cmp(const struct ws_fused_kernel *a, const struct ws_fused_kernel *b);
+/* @kernels: [@n] in that order. Return: 0 with a reference in *ret; WS_FUSED_E_REFUSED with *ret_why, valid until the next call;
+ * -EAGAIN: under way; -ENOMEM. */
+WS_MUST_CHECK int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
+                                     const struct ws_fused_kernel *kernels, uint32_t n,
+                                     bool same_block, const struct ws_fused_code **ret,
+                                     const char **ret_why);
+void ws_fused_cache_counts(const struct ws_server *s, struct ws_fused_counts *ret);
+void ws_fused_cache_put(const struct ws_fused_code *c);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* templates/template.h - one module, with one kernel, that does the work of several clients' kernels in one launch.
+ *
+ * Each member's kernel is copied with the functions and variables it uses, under names of its own; fenced (ws_ptx_fence()), so that it
+ * reaches nothing but its client's memory; and fused with the others (ws_ptx_fuse_make()). What a kernel does that neither a fence nor
+ * a part of a launch keeps to one client is refused, with the PTX line. The variables of the new module are the clients' own: whoever
+ * launches it says where they are, and nothing is loaded again.
+ * Threads: any; a template is immutable. Source: section V of Li, Byna, Chakradhar, "Energy-Aware Workload Consolidation on GPU" (2011). */
+#ifndef WS_TEMPLATES_TEMPLATE_H
+#define WS_TEMPLATES_TEMPLATE_H
+
+#include "ptx/pass.h"
+
+struct ws_template_kernel {        /* one to be a member */
+    const struct ws_ptx_module *m; /* borrowed while the template is made */
+    uint32_t func;                 /* an .entry with a body */
+};
+
+struct ws_template {
+    struct ws_ptx_module *ptx; /* its only kernel is the fused one */
+    struct ws_ptx_fused fused; /* fused.func counts in ptx */
+    struct ws_template_member {
+        uint64_t own_bytes,
+            fence; /* of its kernel's parameters; where among the member's struct ws_ptx_fence stands */
+        uint32_t n_vars;
+        int32_t *
+            var; /* [n_vars]: by number in the kernel's own module: its number in ptx, or -1: not used. malloc'ed */
+    } member[WS_FUSE_MAX];
+};
+
+/* Why a kernel can't share a launch with other clients'. Return: 0: it can; WS_PTX_E_UNSUPPORTED with @ret_why; -ENOMEM. */
+WS_MUST_CHECK int ws_template_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_why,
+                                      size_t why_bytes);
+/**
+ * ws_template_make() - fuse
+ * @ret: out; untouched unless 0 is returned
+ * @kernels: [@n], borrowed; the same one may stand there several times
+ * @n: 1…WS_FUSE_MAX
+ * @same_block: only for launches in which all members' blocks have one shape
+ * @ret_why: where WS_PTX_E_UNSUPPORTED is returned, the reason
+ *
+ * Return: 0; WS_PTX_E_UNSUPPORTED; -ENOMEM.
+ */
+WS_MUST_CHECK int ws_template_make(struct ws_template **ret,
+                                   const struct ws_template_kernel *kernels, uint32_t n,
+                                   bool same_block, char *ret_why, size_t why_bytes);
+struct ws_template *ws_template_free(struct ws_template *t); /* NULL ok; returns NULL */
+
+/* One member's launch. */
+struct ws_template_work {
+    uint32_t grid[3], block[3], shared_bytes; /* dynamic */
+    const void *params;                       /* own_bytes of them, borrowed */
+    struct ws_ptx_fence fence;
+};
+/* What the one launch is given. @work: [t->fused.n]; @params: gets t->fused.param_bytes.
+ * Return: 0; WS_PTX_E_UNSUPPORTED (shapes that don't go together); -ENOMEM. */
+WS_MUST_CHECK int ws_template_launch(const struct ws_template *t,
+                                     const struct ws_template_work *work, uint8_t *params,
+                                     struct ws_ptx_fuse_launch *ret);
+
+#endif
