@@ -12,3 +12,7 @@ EXTRA_DIST += bench/live/kernels.cu bench/live/kernels.ptx bench/live/README.md
 .PHONY: live-ptx
 live-ptx:
 	cd $(top_srcdir)/bench/live && $(NVCC) -ptx -arch=compute_75 -o kernels.ptx kernels.cu
+
+BENCHES += bench/bench_dispatch
+bench_bench_dispatch_SOURCES = bench/bench_dispatch.c
+bench_bench_dispatch_LDADD = $(WSCLIENT_LDADD)
