@@ -298,6 +298,9 @@ struct ws_client {
     bool dropped;
     bool local;
     uint32_t pid, uid;
+    struct ws_user *user;
+    struct ws_limits limits; /* as it was told: those of the configuration when it came */
+    bool told_memory;
     uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
     int srcfd;         /* the daemon's end of its connection; -1 unknown */
     char exe[256], task[64];
@@ -400,6 +403,8 @@ struct ws_server {
     struct ws_event_state *shared_events;
     struct ws_export *exports;
     struct ws_client *by_peer, *last_client;
+    struct ws_user *users;       /* who have clients */
+    struct ws_account *accounts; /* metrics.c */
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
@@ -421,6 +426,7 @@ struct ws_server {
     struct ws_list rung; /* lanes */
     uint8_t lane_message[WS_LANE_MESSAGE_BYTES];
     int side_fd, epoll_fd;
+    bool side_passed; /* the service manager's: its file is not ours to remove */
     char side_path[108];
     uint64_t start_ns, n_messages, n_commands;
     uint32_t n_congested;

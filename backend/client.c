@@ -91,6 +91,7 @@ static void client_free(struct ws_client *c)
     free(c->out);
     ws_output_deinit(&c->output);
     ws_ledger_deinit(&c->not_supported);
+    ws_user_unref(c->server, c->user);
     free(c);
 }
 
@@ -104,6 +105,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     c->server = s;
     c->peer = *peer;
     c->srcfd = -1;
+    c->limits = s->config->limits;
     c->start_ns = ws_clock_ns();
     c->stats.first_start_ns = UINT64_MAX;
     ws_list_init(&c->node);
@@ -163,7 +165,7 @@ static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, ui
 static int send_hello_reply(struct ws_client *c)
 {
     struct ws_server *s = c->server;
-    const struct ws_limits *l = &s->config->limits;
+    const struct ws_limits *l = &c->limits;
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__HelloReply r = WS__HELLO_REPLY__INIT;
     Ws__Limits limits = WS__LIMITS__INIT;
@@ -210,9 +212,9 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
     struct ws_peer_info info = {.srcfd = -1};
     s->transport.info(s->transport.arg, msg, &info);
     *ret = (struct ws_newcomer){.srcfd = info.srcfd,
-                                .has_cred = info.has_cred,
-                                .pid = info.has_cred ? info.pid : h->pid,
-                                .uid = info.has_cred ? info.uid : UINT32_MAX,
+                                .has_cred = info.has_uid && info.pid,
+                                .pid = info.pid ? info.pid : h->pid,
+                                .uid = info.has_uid ? info.uid : UINT32_MAX,
                                 .local = h->local && info.ipc && s->side_fd >= 0};
     clean_copy(ret->exe, sizeof ret->exe, h->exe[0] ? h->exe : h->comm);
     clean_copy(ret->name, sizeof ret->name, h->task);
@@ -221,7 +223,7 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
 
 void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h)
 {
-    char text[128];
+    char text[160];
     struct ws_client *c = ws_client_find(s, msg->peer);
     if (c) {
         ws_client_drop(c, WS__ERROR__MALFORMED, "said hello twice");
@@ -252,13 +254,21 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     }
     struct ws_newcomer who;
     meet(s, msg, h, &who);
+    struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof text);
+    if (!user) {
+        refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
+        return;
+    }
     uint32_t order[WS_MAX_DEVICES], n = ws_gpus_order(s, h, order);
     n = ws_task_gpus(s, &who.work, order, n);
     c = client_new(s, msg->peer, order, n);
     if (!c) {
+        ws_user_leave(user);
+        ws_user_unref(s, user);
         refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return;
     }
+    c->user = user;
     c->srcfd = who.srcfd;
     c->pid = who.pid;
     c->uid = who.uid;
@@ -266,6 +276,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     memcpy(c->exe, who.exe, sizeof c->exe);
     memcpy(c->task, who.name, sizeof c->task);
     c->work = who.work;
+    c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
     c->work_known = who.work_known;
     c->sm_limit = h->sms;
     c->id = ++s->next_client;
@@ -277,8 +288,9 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         c->contexts[0].gpu->n_home++;
     for (uint32_t i = 0; i < n; i++)
         ws_context_limit_sms(&c->contexts[i]);
-    ws_log(WS_INFO, "client: hello client=%u pid=%u exe=%s task=%s gpus=%u first=%s", c->id, c->pid,
-           c->exe, c->work.name, n, n ? c->contexts[0].gpu->device->spec.name : "none");
+    ws_log(WS_INFO, "client: hello client=%u pid=%u uid=%d gpus=%u first=%s task=%s exe=%s", c->id,
+           c->pid, (int)c->uid, n, n ? c->contexts[0].gpu->device->spec.name : "none", c->work.name,
+           c->exe);
     if (send_hello_reply(c))
         ws_client_drop(c, WS__ERROR__OK, "peer gone before hello was answered");
 }
@@ -330,6 +342,7 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     ws_list_remove(&c->node);
     ws_list_append(&s->dying, &c->node);
     s->n_clients--;
+    ws_user_leave(c->user);
     if (c->n_contexts)
         c->contexts[0].gpu->n_home--;
     ws_client_lane_close(c);

@@ -271,6 +271,57 @@ static int on_endpoint(cfg_t *cfg, cfg_opt_t *opt)
     return list_check(cfg, opt, WS_CONFIG_MAX_LIST, endpoint_wrong);
 }
 
+static const char *metrics_wrong(const char *v)
+{
+    const char *colon = strrchr(v, ':');
+    char *end;
+    unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+    return colon && colon > v && colon[1] >= '0' && colon[1] <= '9' && !*end && port <= 65535
+               ? NULL
+               : "use ADDRESS:PORT, like \"127.0.0.1:9464\"";
+}
+
+static int text_check(cfg_t *cfg, cfg_opt_t *opt, const char *(*wrong)(const char *))
+{
+    const char *v = cfg_opt_getnstr(opt, 0), *right = v && v[0] ? wrong(v) : NULL;
+    if (!right)
+        return 0;
+    cfg_error(cfg, "%s: \"%s\" is wrong: %s", opt->name, v, right);
+    return -1;
+}
+
+static int on_metrics(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return text_check(cfg, opt, metrics_wrong);
+}
+
+static int on_user(cfg_t *cfg, cfg_opt_t *opt)
+{
+    const char *name = cfg_title(cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1));
+    uint32_t uid;
+    if (name && (!strcmp(name, "*") || ws_access_uid(name, &uid)))
+        return 0;
+    cfg_error(cfg, "there is no user \"%s\": use a name or a number of this machine, or \"*\"",
+              name ? name : "");
+    return -1;
+}
+
+static int on_user_number(cfg_t *cfg, cfg_opt_t *opt)
+{
+    static const struct {
+        const char *name;
+        long min, max;
+    } keys[] = {{"max_clients", 0, 100000}, {"memory_bytes", 0, 1L << 44}, {"share", 1, 10000}};
+    long v = cfg_opt_getnint(opt, 0);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
+        if (!strcmp(opt->name, keys[i].name) && (v < keys[i].min || v > keys[i].max)) {
+            cfg_error(cfg, "%s = %ld is out of range: use %ld to %ld", opt->name, v, keys[i].min,
+                      keys[i].max);
+            return -1;
+        }
+    return 0;
+}
+
 static int on_gpus(cfg_t *cfg, cfg_opt_t *opt)
 {
     return list_check(cfg, opt, WS_MAX_GPUS_CONFIGURED, gpu_wrong);
@@ -388,14 +439,36 @@ static void number_set(struct ws_config *c, const struct number *k, int64_t v)
 }
 
 /* "": none */
-static int profiles_set(struct ws_config *c, const char *path)
+static int text_set(char **field, const char *v)
 {
-    char *copy = path && path[0] ? ws_strdup(path) : NULL;
-    if (path && path[0] && !copy)
+    char *copy = v[0] ? ws_strdup(v) : NULL;
+    if (v[0] && !copy)
         return ws_raise(-ENOMEM);
-    free(c->profiles);
-    c->profiles = copy;
+    free(*field);
+    *field = copy;
     return 0;
+}
+
+static int text_take(char **field, cfg_t *cfg, const char *name)
+{
+    const char *v = cfg_size(cfg, name) ? cfg_getstr(cfg, name) : NULL;
+    return v ? text_set(field, v) : 0;
+}
+
+static int users_take(struct ws_config *c, cfg_t *cfg)
+{
+    int r = 0;
+    for (unsigned i = 0; !r && i < cfg_size(cfg, "user"); i++) {
+        cfg_t *u = cfg_getnsec(cfg, "user", i);
+        struct ws_user_limits l = {.max_clients = (uint32_t)cfg_getint(u, "max_clients"),
+                                   .memory_bytes = (uint64_t)cfg_getint(u, "memory_bytes"),
+                                   .share = (uint32_t)cfg_getint(u, "share"),
+                                   .everybody = !strcmp(cfg_title(u), "*")};
+        if (!l.everybody && !ws_access_uid(cfg_title(u), &l.uid))
+            continue; /* was there when the section was checked */
+        r = ws_access_add(&c->access, &l);
+    }
+    return r;
 }
 
 static int take(struct ws_config *c, cfg_t *cfg)
@@ -424,21 +497,21 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
     if (cfg_size(cfg, "learn"))
         c->learn = word_find(switches, cfg_getstr(cfg, "learn"))->value;
-    if (cfg_size(cfg, "profiles")) {
-        int e = profiles_set(c, cfg_getstr(cfg, "profiles"));
-        if (e)
-            return e;
-    }
     if (cfg_size(cfg, "socket_mode"))
         mode_parse(cfg_getstr(cfg, "socket_mode"), &c->socket_mode);
-    if (cfg_size(cfg, "socket_group")) {
-        const char *group = cfg_getstr(cfg, "socket_group");
-        free(c->socket_group);
-        c->socket_group = group && group[0] ? ws_strdup(group) : NULL;
-        if (group && group[0] && !c->socket_group)
-            return ws_raise(-ENOMEM);
-    }
-    int r = list_take(c->endpoints, WS_CONFIG_MAX_LIST, cfg, "endpoints");
+    int r = text_take(&c->socket_group, cfg, "socket_group");
+    if (!r)
+        r = text_take(&c->curve_key, cfg, "curve_key");
+    if (!r)
+        r = text_take(&c->curve_clients, cfg, "curve_clients");
+    if (!r)
+        r = text_take(&c->metrics, cfg, "metrics");
+    if (!r)
+        r = text_take(&c->profiles, cfg, "profiles");
+    if (!r)
+        r = users_take(c, cfg);
+    if (!r)
+        r = list_take(c->endpoints, WS_CONFIG_MAX_LIST, cfg, "endpoints");
     if (!r)
         r = list_take(c->gpus, WS_MAX_GPUS_CONFIGURED, cfg, "gpus");
     if (!r)
@@ -448,7 +521,7 @@ static int take(struct ws_config *c, cfg_t *cfg)
 
 int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 16],
+    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 24],
         task[WS_CONFIG_TASK_KEYS];
     size_t nl = 0, nt = 0;
     for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
@@ -460,6 +533,12 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("catalog", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("socket_mode", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("socket_group", NULL, CFGF_NODEFAULT);
+    cfg_opt_t user[] = {CFG_INT("max_clients", 0, CFGF_NONE), CFG_INT("memory_bytes", 0, CFGF_NONE),
+                        CFG_INT("share", WS_SHARE_DEFAULT, CFGF_NONE), CFG_END()};
+    top[nt++] = (cfg_opt_t)CFG_SEC("user", user, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES);
+    top[nt++] = (cfg_opt_t)CFG_STR("curve_key", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("curve_clients", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("metrics", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("clock", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
@@ -487,6 +566,11 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
         snprintf(name, sizeof name, "%s%s", numbers[i].in_limits ? "limits|" : "", numbers[i].name);
         cfg_set_validate_func(cfg, name, on_number);
     }
+    cfg_set_validate_func(cfg, "user", on_user);
+    cfg_set_validate_func(cfg, "user|max_clients", on_user_number);
+    cfg_set_validate_func(cfg, "user|memory_bytes", on_user_number);
+    cfg_set_validate_func(cfg, "user|share", on_user_number);
+    cfg_set_validate_func(cfg, "metrics", on_metrics);
     cfg_set_validate_func(cfg, "endpoints", on_endpoint);
     cfg_set_validate_func(cfg, "gpus", on_gpus);
     cfg_set_validate_func(cfg, "catalog", on_catalog);
@@ -558,8 +642,57 @@ void ws_config_deinit(struct ws_config *c)
     free(c->policy);
     c->policy = NULL;
     free(c->socket_group);
+    free(c->curve_key);
+    free(c->curve_clients);
+    free(c->metrics);
     free(c->profiles);
-    c->socket_group = c->profiles = NULL;
+    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->profiles = NULL;
+    ws_access_deinit(&c->access);
+}
+
+static int curve_wrong(const struct ws_config *c, struct ws_diags *diags)
+{
+    unsigned line;
+    struct ws_curve_keys keys;
+    int r = ws_curve_read(c->curve_key, &keys, &line);
+    if (r == -EINVAL)
+        ws_diags_add(diags, c->curve_key, line, 0,
+                     "is no line of a key file; `wattshare keygen` makes one");
+    else if (r == -EPERM)
+        ws_diags_add(diags, c->curve_key, 0, 0,
+                     "others may read this secret key; chmod o= it, and make a new one");
+    else if (r)
+        ws_diags_add(diags, c->curve_key, 0, 0, "cannot be read: %s", strerror(-r));
+    else
+        ws_diags_add(diags, c->curve_key, 0, 0,
+                     "has no secret key; `wattshare keygen` makes a file with both");
+    return WS_CONFIG_E_INVALID;
+}
+
+static int read_keys(struct ws_config *c, struct ws_diags *diags)
+{
+    unsigned line;
+    if (!c->curve_key || !c->curve_clients) {
+        ws_diags_add(diags, "endpoints", 0, 0,
+                     "tcp:// is open to the network: set curve_key to the daemon's key file "
+                     "(`wattshare keygen` makes one) and curve_clients to the list of allowed "
+                     "keys, lines of USER KEY");
+        return WS_CONFIG_E_INVALID;
+    }
+    if (ws_curve_read(c->curve_key, &c->curve, &line) || !c->curve.secret_key[0])
+        return curve_wrong(c, diags);
+    int r = ws_access_load(&c->access, c->curve_clients, diags);
+    if (r < 0)
+        ws_diags_add(diags, c->curve_clients, 0, 0, "cannot be read: %s", strerror(-r));
+    return r ? WS_CONFIG_E_INVALID : 0;
+}
+
+int ws_config_finish(struct ws_config *c, struct ws_diags *diags)
+{
+    for (char *const *e = c->endpoints; *e; e++)
+        if (!strncmp(*e, "tcp://", 6))
+            return read_keys(c, diags);
+    return 0;
 }
 
 /* Cuts @text at commas and blanks. Return: false: more than @max words. */
@@ -617,6 +750,16 @@ int ws_config_set_endpoints(struct ws_config *c, const char *text, struct ws_dia
     return r;
 }
 
+int ws_config_set_metrics(struct ws_config *c, const char *text, struct ws_diags *diags)
+{
+    const char *right = text[0] ? metrics_wrong(text) : NULL;
+    if (right) {
+        ws_diags_add(diags, "--metrics", 0, 0, "\"%s\" is wrong: %s", text, right);
+        return WS_CONFIG_E_INVALID;
+    }
+    return text_set(&c->metrics, text);
+}
+
 int ws_config_set_catalog(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
     if (path[0])
@@ -651,7 +794,7 @@ int ws_config_set_profiles(struct ws_config *c, const char *path, struct ws_diag
 {
     if (path[0]) {
         c->learn = true; /* else there is nothing to keep */
-        return profiles_set(c, path);
+        return text_set(&c->profiles, path);
     }
     ws_diags_add(diags, "--profiles", 0, 0, "is empty: %s", path_wrong(path));
     return WS_CONFIG_E_INVALID;

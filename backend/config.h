@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include "base/diag.h"
+#include "backend/access.h"
 #include "base/log.h"
 #include "backend/rewrite.h"
 #include "backend/task.h"
@@ -43,6 +44,10 @@ struct ws_config {
     uint64_t max_kernel_insns;
     uint32_t n_loaders; /* threads that parse images; 0: the loop does it */
     struct ws_limits limits;
+    struct ws_access access;
+    struct ws_curve_keys curve;      /* the daemon's, for tcp; "": none */
+    char *curve_key, *curve_clients; /* where curve and access.allowed come from; NULL: none */
+    char *metrics;                   /* "ADDRESS:PORT"; NULL: off */
     char *policy; /* a name of policy/policies.def; NULL: none, nothing is held back */
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value", NULL-terminated */
     struct ws_task_rules tasks;
@@ -58,6 +63,8 @@ WS_MUST_CHECK int ws_config_init(struct ws_config *c);
 /* Reads @path over what @c holds. Return: 0, WS_CONFIG_E_INVALID (@c is unchanged), -ENOENT and the like of the file, -ENOMEM. */
 WS_MUST_CHECK int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags);
 void ws_config_deinit(struct ws_config *c);
+/* What must fit together once file and command line have been read; reads the files of keys. Return: as ws_config_load(). */
+WS_MUST_CHECK int ws_config_finish(struct ws_config *c, struct ws_diags *diags);
 /* What the tasks say of GPUs and SMs, against the GPUs there are. Return: 0 or WS_CONFIG_E_INVALID. */
 WS_MUST_CHECK int ws_config_check_tasks(const struct ws_config *c,
                                         const struct ws_gpu_spec *const *specs, size_t n,
@@ -67,6 +74,9 @@ WS_MUST_CHECK int ws_config_check_tasks(const struct ws_config *c,
 WS_MUST_CHECK int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_endpoints(struct ws_config *c, const char *text,
                                           struct ws_diags *diags);
+/* "": none. */
+WS_MUST_CHECK int ws_config_set_metrics(struct ws_config *c, const char *text,
+                                        struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_catalog(struct ws_config *c, const char *path,
                                         struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_clock(struct ws_config *c, const char *word,

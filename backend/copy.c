@@ -99,7 +99,7 @@ static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, const struct e
                              bool replies, const struct ws_message *msg)
 {
     struct ws_client *c = j->client;
-    const struct ws_limits *l = &c->server->config->limits;
+    const struct ws_limits *l = &c->limits;
     void *p;
     switch (m->bulk) {
     case WS__COPY__BULK__NONE:

@@ -75,9 +75,8 @@ static void state_unref(struct ws_server *s, struct ws_event_state *t)
 static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_state *state,
                            struct ws_event **ret)
 {
-    if (c->n_events >= c->server->config->limits.max_events) {
-        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events",
-                       c->server->config->limits.max_events);
+    if (c->n_events >= c->limits.max_events) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events", c->limits.max_events);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
     struct ws_event *e = ws_alloc(sizeof *e);

@@ -51,7 +51,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     if (WS_UNLIKELY(s->context->no_sms))
         return no_sms(s->context);
     uint32_t n = info->param_bytes;
-    if (m->params.len < n || n > c->server->config->limits.max_param_bytes)
+    if (m->params.len < n || n > c->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;
     struct ws_job *j = ws_job_new(c, WS_JOB_OP);
     if (!j)

@@ -39,6 +39,14 @@ void ws_ledger_add(struct ws_ledger *l, size_t max_rows, const char *name, uint6
     l->rows[l->n++] = (struct ws_ledger_row){clean, count};
 }
 
+uint64_t ws_ledger_total(const struct ws_ledger *l)
+{
+    uint64_t n = l->n_others;
+    for (size_t i = 0; i < l->n; i++)
+        n += l->rows[i].count;
+    return n;
+}
+
 void ws_ledger_deinit(struct ws_ledger *l)
 {
     for (size_t i = 0; i < l->n; i++)

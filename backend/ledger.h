@@ -17,6 +17,7 @@ struct ws_ledger {
 };
 
 void ws_ledger_add(struct ws_ledger *l, size_t max_rows, const char *name, uint64_t count);
+uint64_t ws_ledger_total(const struct ws_ledger *l);
 void ws_ledger_deinit(struct ws_ledger *l);
 /* Rows as messages in @a, with the names still in the ledger. *ret is NULL and *ret_n 0 if there are none, or no memory. */
 void ws_ledger_message(const struct ws_ledger *l, struct ws_arena *a, Ws__NotSupported ***ret,

@@ -21,13 +21,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
 
+#include "backend/activation.h"
+#include "backend/metrics.h"
 #include "backend/notify.h"
 #include "backend/paths.h"
 #include "backend/server.h"
+#include "backend/zap.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -38,12 +42,15 @@ enum {
     POLL_WAKE,
     POLL_SIGNAL,
     POLL_SIDE,
+    POLL_ZAP,
+    POLL_METRICS,
     POLL_FIRST_SOCKET
 }; /* then each endpoint's monitor and router */
 
 struct endpoint {
     const char *name;
     const char *path; /* of ipc://; NULL: tcp */
+    int passed;       /* the service manager's listener; -1: none */
     int lock;         /* -1: none */
     void *router, *monitor;
 };
@@ -54,7 +61,11 @@ struct loop {
     void *zmq;
     struct endpoint endpoints[WS_CONFIG_MAX_LIST];
     unsigned n_endpoints;
+    void *zap; /* NULL: nothing comes over tcp */
+    struct ws_activation activation;
+    struct ws_metrics *metrics; /* NULL: off */
     int signal_fd;
+    uint64_t watchdog_ns, watchdog_next_ns; /* 0: nobody watches */
     bool draining, stop;
     uint64_t drain_until_ns;
     zmq_msg_t frames[WS_MAX_FRAMES];
@@ -81,10 +92,13 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
     ret->ipc = l->endpoints[m->peer->socket].path != NULL;
     if (ret->ipc && address && sscanf(address, "%*[^:]:%u:%u:%u%n", &uid, &gid, &pid, &at) == 3 &&
         at > 0) {
-        ret->has_cred = true;
+        ret->has_uid = true;
         ret->uid = uid;
         ret->pid = pid;
     }
+    const char *user = ret->ipc ? NULL : zmq_msg_gets(&m->frames[0], WS_ZAP_USER);
+    if (user && sscanf(user, "%u", &ret->uid) == 1)
+        ret->has_uid = true;
 }
 
 /* ---- sockets ---- */
@@ -108,6 +122,7 @@ static int set_options(struct loop *l, struct endpoint *e)
         r = r ? r : option_int(e->router, ZMQ_HEARTBEAT_IVL, ms);
         r = r ? r : option_int(e->router, ZMQ_HEARTBEAT_TIMEOUT, 3 * ms);
         r = r ? r : option_int(e->router, ZMQ_IPV6, 1);
+        r = r ? r : ws_zap_guard(e->router, &l->config->curve);
     }
     return r;
 }
@@ -153,19 +168,24 @@ static int open_endpoint(struct loop *l, unsigned i)
     const struct ws_config *c = l->config;
     char monitor[64];
     e->name = c->endpoints[i];
-    e->lock = -1;
+    e->lock = e->passed = -1;
     l->n_endpoints = i + 1;
     if (!strncmp(e->name, "ipc://", 6)) {
         e->path = e->name + 6;
-        int r = claim(e);
+        e->passed = ws_activation_take(&l->activation, SOCK_STREAM, e->path);
+        int r = e->passed < 0 ? claim(e) : 0;
         if (r)
             return r;
+    } else if (!l->zap && !(l->zap = ws_zap_open(l->zmq))) {
+        return ws_raise(-errno);
     }
     e->router = zmq_socket(l->zmq, ZMQ_ROUTER);
     e->monitor = zmq_socket(l->zmq, ZMQ_PAIR);
     if (!e->router || !e->monitor)
         return ws_raise(-errno);
     int r = set_options(l, e);
+    if (!r && e->passed >= 0)
+        r = option_int(e->router, ZMQ_USE_FD, e->passed);
     if (r)
         return ws_raise(r);
     snprintf(monitor, sizeof monitor, "inproc://monitor-%u", i);
@@ -179,7 +199,8 @@ static int open_endpoint(struct loop *l, unsigned i)
         ws_log(WS_ERROR, "loop: cannot listen at %s: %s", e->name, zmq_strerror(-r));
         return WS_LOOP_E_REFUSED;
     }
-    return e->path && c->socket_group ? give_to_group(e->path, c->socket_group) : 0;
+    return e->path && c->socket_group && e->passed < 0 ? give_to_group(e->path, c->socket_group)
+                                                       : 0;
 }
 
 /* One side socket serves the clients of all ipc endpoints. */
@@ -190,6 +211,9 @@ static int open_side(struct loop *l)
         if (!l->endpoints[i].path)
             continue;
         int r = ws_side_path(l->endpoints[i].name, path, sizeof path);
+        int passed = r ? -1 : ws_activation_take(&l->activation, SOCK_SEQPACKET, path);
+        if (passed >= 0)
+            return ws_server_side_adopt(l->server, path, passed);
         if (!r)
             r = ws_server_side_listen(l->server, path, l->config->socket_mode);
         if (r) {
@@ -214,6 +238,8 @@ static void close_endpoints(struct loop *l)
         if (e->lock >= 0)
             ws_path_release(e->path, e->lock);
     }
+    if (l->zap)
+        zmq_close(l->zap);
 }
 
 /* ---- what comes in ---- */
@@ -276,26 +302,33 @@ static bool receive(struct loop *l, unsigned i)
     return true;
 }
 
-static void on_signal(struct loop *l)
+static void drain(struct loop *l, uint32_t signal)
+{
+    if (l->draining) {
+        ws_log(WS_INFO, "loop: second signal, ending at once");
+        l->stop = true;
+        return;
+    }
+    ws_log(WS_INFO, "loop: draining signal=%u clients=%u timeout_s=%u", signal,
+           ws_server_n_clients(l->server), l->config->drain_timeout_s);
+    ws_notify("STOPPING=1\nSTATUS=Draining");
+    l->draining = true;
+    l->drain_until_ns = ws_clock_ns() + l->config->drain_timeout_s * WS_NS_PER_S;
+    ws_server_drain(l->server);
+}
+
+static void on_signal(struct loop *l, const struct ws_loop_options *o)
 {
     struct signalfd_siginfo si;
     while (read(l->signal_fd, &si, sizeof si) == sizeof si) {
-        if (si.ssi_signo == SIGHUP) {
-            ws_log(WS_WARN, "loop: SIGHUP: the configuration is read at start only; restart the "
-                            "daemon to change it");
-            continue;
+        if (si.ssi_signo != SIGHUP) {
+            drain(l, si.ssi_signo);
+        } else if (o->reload) {
+            ws_notify_reloading();
+            if (o->reload(o->reload_arg))
+                ws_server_policy_changed(l->server);
+            ws_notify("READY=1");
         }
-        if (l->draining) {
-            ws_log(WS_INFO, "loop: second signal, ending at once");
-            l->stop = true;
-            continue;
-        }
-        ws_log(WS_INFO, "loop: draining signal=%u clients=%u timeout_s=%u", si.ssi_signo,
-               ws_server_n_clients(l->server), l->config->drain_timeout_s);
-        ws_notify("STOPPING=1");
-        l->draining = true;
-        l->drain_until_ns = ws_clock_ns() + l->config->drain_timeout_s * WS_NS_PER_S;
-        ws_server_drain(l->server);
     }
 }
 
@@ -308,13 +341,37 @@ static void drain_wake(const struct loop *l)
 
 /* ---- the loop ---- */
 
+/* ms from now; 0 if it is past. */
+static int ms_until(uint64_t at_ns)
+{
+    int64_t left = (int64_t)(at_ns - ws_clock_ns());
+    return (int)WS_MIN(
+        WS_MAX((left + (int64_t)WS_NS_PER_MS - 1) / (int64_t)WS_NS_PER_MS, (int64_t)0),
+        INT64_C(3600000));
+}
+
+static int sooner(int a_ms, int b_ms) /* -1: never */
+{
+    return a_ms < 0 ? b_ms : b_ms < 0 ? a_ms : WS_MIN(a_ms, b_ms);
+}
+
 static int poll_timeout(const struct loop *l, int server_ms)
 {
-    if (!l->draining)
-        return server_ms;
-    int64_t left = (int64_t)(l->drain_until_ns - ws_clock_ns()) / (int64_t)WS_NS_PER_MS;
-    int drain_ms = (int)WS_MIN(WS_MAX(left, (int64_t)0), INT64_C(100));
-    return server_ms < 0 ? drain_ms : WS_MIN(server_ms, drain_ms);
+    int ms = server_ms;
+    if (l->draining)
+        ms = sooner(ms, WS_MIN(ms_until(l->drain_until_ns), 100));
+    if (l->watchdog_ns)
+        ms = sooner(ms, ms_until(l->watchdog_next_ns));
+    return ms;
+}
+
+static void feed_watchdog(struct loop *l)
+{
+    uint64_t now = l->watchdog_ns ? ws_clock_ns() : 0;
+    if (!l->watchdog_ns || now < l->watchdog_next_ns)
+        return;
+    ws_notify("WATCHDOG=1");
+    l->watchdog_next_ns = now + l->watchdog_ns;
 }
 
 static bool finished(struct loop *l, const struct ws_loop_options *o)
@@ -355,6 +412,8 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
         [POLL_SIDE] = {.fd = ws_server_side_fd(l->server), .events = POLLIN}, /* -1 is ignored */
     };
     unsigned n = POLL_FIRST_SOCKET;
+    p[POLL_ZAP] = (struct pollfd){.fd = l->zap ? descriptor_of(l->zap) : -1, .events = POLLIN};
+    p[POLL_METRICS] = (struct pollfd){.fd = ws_metrics_fd(l->metrics), .events = POLLIN};
     for (unsigned i = 0; i < l->n_endpoints; i++) {
         p[n++] = (struct pollfd){.fd = descriptor_of(l->endpoints[i].monitor), .events = POLLIN};
         p[n++] = (struct pollfd){.fd = descriptor_of(l->endpoints[i].router), .events = POLLIN};
@@ -366,21 +425,28 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
         for (unsigned i = 0; timeout && i < l->n_endpoints; i++)
             if (has_messages(l->endpoints[i].router))
                 timeout = 0;
+        if (l->zap && has_messages(l->zap))
+            timeout = 0;
         if (poll(p, n, timeout) < 0) {
             if (errno == EINTR)
                 continue;
             return ws_raise(-errno);
         }
+        feed_watchdog(l);
         if (p[POLL_WAKE].revents)
             drain_wake(l);
         if (p[POLL_SIGNAL].revents)
-            on_signal(l);
+            on_signal(l, o);
+        if (l->zap)
+            ws_zap_answer(l->zap, &l->config->access);
         for (unsigned i = 0; i < l->n_endpoints; i++)
             if (p[POLL_FIRST_SOCKET + 2 * i].revents)
                 read_monitor(l, i);
         receive_all(l);
         if (p[POLL_SIDE].revents)
             ws_server_side_turn(l->server);
+        if (p[POLL_METRICS].revents)
+            ws_metrics_turn(l->metrics, l->server);
     }
     return 0;
 }
@@ -392,7 +458,27 @@ static void tell_ready(const struct ws_loop_options *o)
         (void)ignored; /* who asked is gone */
         close(o->ready_fd);
     }
-    ws_notify("READY=1");
+    ws_notify("READY=1\nSTATUS=Serving");
+}
+
+/* All sockets there are. */
+static int open_all(struct loop *l)
+{
+    int r = 0;
+    for (unsigned i = 0; !r && l->config->endpoints[i]; i++)
+        r = open_endpoint(l, i);
+    if (!r)
+        r = open_side(l);
+    if (ws_activation_end(&l->activation) && !r)
+        r = WS_LOOP_E_REFUSED;
+    if (!r && l->config->metrics) {
+        r = ws_metrics_open(&l->metrics, l->config->metrics);
+        if (r)
+            ws_log(WS_ERROR, "loop: cannot listen at %s for metrics: %s", l->config->metrics,
+                   strerror(-r));
+        r = r ? WS_LOOP_E_REFUSED : 0;
+    }
+    return r;
 }
 
 int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint32_t n_devices,
@@ -417,17 +503,18 @@ int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint
         zmq_ctx_set(l->zmq, ZMQ_MAX_SOCKETS, 16384);
     if (!r)
         r = ws_server_new(&l->server, config, devices, n_devices, &transport);
-    for (unsigned i = 0; !r && config->endpoints[i]; i++)
-        r = open_endpoint(l, i);
+    ws_activation_read(&l->activation);
     if (!r)
-        r = open_side(l);
+        r = open_all(l);
     if (!r) {
+        l->watchdog_ns = ws_notify_watchdog_ns();
         tell_ready(o);
         ws_log(WS_INFO, "loop: serving endpoint=%s gpus=%u", config->endpoints[0], n_devices);
         r = serve(l, o);
         ws_server_say_goodbye(l->server);
     }
     ws_server_free(l->server);
+    ws_metrics_close(l->metrics);
     close_endpoints(l);
     if (l->zmq)
         zmq_ctx_term(l->zmq);

@@ -6,8 +6,10 @@
 #include "backend/config.h"
 
 struct ws_loop_options {
-    int ready_fd;        /* gets one byte when clients can connect, and is closed; -1: none */
-    bool exit_when_idle; /* when the last client is gone */
+    int ready_fd;              /* gets one byte when clients can connect, and is closed; -1: none */
+    bool exit_when_idle;       /* when the last client is gone */
+    bool (*reload)(void *arg); /* SIGHUP: on the loop's thread. Return: the policy changed */
+    void *reload_arg;
 };
 enum {
     _WS_LOOP_OK,

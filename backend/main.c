@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "backend/config.h"
+#include "backend/journal.h"
 #include "backend/loop.h"
+#include "backend/reload.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "device/catalog.h"
@@ -31,6 +33,7 @@ static const char usage[] =
     "      --profiles FILE    store of what is learned of kernels; made if it isn't there\n"
     "  -w, --workers N        threads of the software GPUs (default: as many as cores)\n"
     "      --log-level LEVEL  error, warning, info (default) or debug\n"
+    "      --metrics ADDRESS:PORT  serve metrics for Prometheus there\n"
     "      --check            read the configuration and the catalog, say what is wrong, and stop\n"
     "      --ready-fd N       write one byte to descriptor N when clients can connect\n"
     "      --exit-when-idle   stop when the last client has gone\n"
@@ -48,12 +51,13 @@ enum {
     OPT_FOREGROUND,
     OPT_CATALOG,
     OPT_LOG_LEVEL,
+    OPT_METRICS,
     OPT_PROFILES
 };
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
-    const char *config, *socket, *gpus, *catalog, *clock, *log_level, *profiles;
+    const char *config, *socket, *gpus, *catalog, *clock, *log_level, *metrics, *profiles;
     long workers; /* -1: not given */
     bool check;
     struct ws_loop_options loop;
@@ -80,6 +84,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"catalog", required_argument, NULL, OPT_CATALOG},
         {"clock", required_argument, NULL, OPT_CLOCK},
         {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+        {"metrics", required_argument, NULL, OPT_METRICS},
         {"profiles", required_argument, NULL, OPT_PROFILES},
         {"check", no_argument, NULL, OPT_CHECK},
         {"ready-fd", required_argument, NULL, OPT_READY_FD},
@@ -108,6 +113,9 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_LOG_LEVEL:
             o->log_level = optarg;
+            break;
+        case OPT_METRICS:
+            o->metrics = optarg;
             break;
         case OPT_PROFILES:
             o->profiles = optarg;
@@ -178,6 +186,8 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
     }
     if (!r && o->socket)
         r = ws_config_set_endpoints(c, o->socket, d);
+    if (!r && (o->socket || o->metrics)) /* a daemon beside the machine's leaves its port alone */
+        r = ws_config_set_metrics(c, o->metrics ? o->metrics : "", d);
     if (!r && o->gpus)
         r = ws_config_set_gpus(c, o->gpus, d);
     if (!r && o->catalog)
@@ -190,6 +200,8 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
         r = ws_config_set_log_level(c, o->log_level, d);
     if (o->workers >= 0)
         c->n_workers = (uint32_t)o->workers;
+    if (!r)
+        r = ws_config_finish(c, d);
     return r;
 }
 
@@ -229,6 +241,59 @@ static size_t n_specs(const struct ws_config *c)
     while (c->gpus[n])
         n++;
     return n;
+}
+
+/* ---- SIGHUP ---- */
+
+struct reloading {
+    struct ws_config *live;
+    const struct options *options;
+};
+
+static void log_diag(const struct ws_diag *d)
+{
+    const char *file = d->file ? d->file : "";
+    if (d->line)
+        ws_log(WS_ERROR, "config: %s:%u: %s", file, d->line, d->text);
+    else
+        ws_log(WS_ERROR, "config: %s%s%s", file, *file ? ": " : "", d->text);
+}
+
+/* All of it, or nothing. */
+static bool reload(void *arg)
+{
+    struct reloading *l = arg;
+    struct ws_config fresh;
+    struct ws_catalog catalog = WS_CATALOG_NULL;
+    struct ws_diags d = WS_DIAGS_NULL;
+    const struct ws_gpu_spec *specs[WS_MAX_GPUS_CONFIGURED];
+    char later[256];
+    bool other_policy = false;
+    if (ws_config_init(&fresh)) {
+        ws_log(WS_ERROR, "config: not reloaded: out of memory");
+        return false;
+    }
+    int r = load_config(&fresh, l->options, &d);
+    if (!r)
+        r = load_catalog(&fresh, &catalog, &d);
+    if (!r)
+        r = find_specs(&fresh, &catalog, specs, &d);
+    if (!r)
+        r = ws_config_check_tasks(&fresh, specs, n_specs(&fresh), &d);
+    for (size_t i = 0; i < d.n; i++)
+        log_diag(&d.v[i]);
+    if (r) {
+        ws_log(WS_ERROR, "config: not reloaded; all is as it was");
+    } else {
+        other_policy = ws_reload_apply(l->live, &fresh, later, sizeof later);
+        ws_log_set_level(l->live->log_level);
+        ws_log(WS_INFO, "config: reloaded%s%s", later[0] ? "; waits for the next start: " : "",
+               later);
+    }
+    ws_diags_deinit(&d);
+    ws_catalog_deinit(&catalog);
+    ws_config_deinit(&fresh);
+    return other_policy;
 }
 
 static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
@@ -285,6 +350,8 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     ws_log_set_output(2, "wattshared");
+    if (ws_journal_is(2) && ws_journal_open(WS_JOURNAL_SOCKET))
+        ws_log(WS_WARN, "main: cannot reach " WS_JOURNAL_SOCKET "; log lines carry no fields");
     if (ws_config_init(&config)) {
         fputs("wattshared: out of memory\n", stderr);
         return 1;
@@ -300,6 +367,8 @@ int main(int argc, char **argv)
     if (!r && !o.check) {
         ws_log_set_level(config.log_level);
         prepare_process();
+        o.loop.reload = reload;
+        o.loop.reload_arg = &(struct reloading){&config, &o};
         r = serve(&config, specs, &o, &diags);
         status = r ? EXIT_FAILED : 0;
         if (r < 0)

@@ -124,4 +124,5 @@ void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_tota
         *ret_free =
             WS_MIN(*ret_free, quota > c->stats.memory_bytes ? quota - c->stats.memory_bytes : 0);
     }
+    *ret_free = WS_MIN(*ret_free, ws_user_memory_left(c));
 }

@@ -335,7 +335,7 @@ void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
         refuse(c, seq, WS__ERROR__INVALID_HANDLE, "module id is in use or too large");
         return;
     }
-    if (q->sha256.len != WS_SHA256_BYTES || q->image_bytes > s->config->limits.max_image_bytes) {
+    if (q->sha256.len != WS_SHA256_BYTES || q->image_bytes > c->limits.max_image_bytes) {
         refuse(c, seq, WS__ERROR__INVALID_IMAGE,
                "image has no SHA-256 or is larger than the daemon takes");
         return;
@@ -359,7 +359,7 @@ void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
 
 static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, struct ws_upload **ret)
 {
-    if (!q->image_bytes || q->image_bytes > c->server->config->limits.max_image_bytes)
+    if (!q->image_bytes || q->image_bytes > c->limits.max_image_bytes)
         return WS__ERROR__INVALID_IMAGE;
     if (c->n_uploads >= WS_MAX_UPLOADS)
         upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));

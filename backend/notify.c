@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/notify.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 void ws_notify(const char *state)
 {
@@ -25,4 +29,21 @@ void ws_notify(const char *state)
                              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
     (void)ignored; /* the manager is gone: nobody to tell */
     close(fd);
+}
+
+void ws_notify_reloading(void)
+{
+    char text[80];
+    snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, ws_clock_ns() / 1000);
+    ws_notify(text);
+}
+
+uint64_t ws_notify_watchdog_ns(void)
+{
+    const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    char *end;
+    if (!usec || !usec[0] || (pid && strtol(pid, NULL, 10) != getpid()))
+        return 0;
+    uint64_t v = strtoull(usec, &end, 10);
+    return *end || v > UINT64_MAX / 1000 ? 0 : v * 1000 / 2;
 }

@@ -12,11 +12,14 @@
 
 static void charge(struct ws_object *o, struct ws_client *c)
 {
-    if (o->charged)
+    if (o->charged) {
         o->charged->stats.memory_bytes -= o->bytes;
+        ws_user_charge(o->charged->user, -(int64_t)o->bytes);
+    }
     o->charged = c;
     if (!c)
         return;
+    ws_user_charge(c->user, (int64_t)o->bytes);
     c->stats.memory_bytes += o->bytes;
     c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
 }
@@ -28,6 +31,8 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *re
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
     if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes))
+        return WS__ERROR__OUT_OF_MEMORY;
+    if (!ws_user_memory_ok(c, bytes))
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_object *o = ws_alloc(sizeof *o);
     if (!o)

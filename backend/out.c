@@ -77,7 +77,7 @@ static bool notice_due(const struct ws_client *c)
 {
     uint64_t untold = c->stats.n_retired - c->n_retired_told;
     return c->notice_error || c->n_reached ||
-           (untold && (!outstanding(c) || untold >= c->server->config->limits.max_outstanding / 8));
+           (untold && (!outstanding(c) || untold >= c->limits.max_outstanding / 8));
 }
 
 static void append_notice(struct ws_client *c)
@@ -143,7 +143,7 @@ bool ws_client_flush(struct ws_client *c)
         c->stuck_since_ns = now;
         s->n_congested++;
     }
-    if (c->n_out > s->config->limits.max_unread_bytes || now - c->stuck_since_ns > STUCK_MAX_NS) {
+    if (c->n_out > c->limits.max_unread_bytes || now - c->stuck_since_ns > STUCK_MAX_NS) {
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "does not read: %zu bytes of replies wait",
                        c->n_out);
         return true;

@@ -84,7 +84,7 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
     struct ws_task_who who = {.name = n->name,
                               .exe = n->exe,
                               .cgroups = cgroups,
-                              .has_uid = n->has_cred,
+                              .has_uid = n->uid != UINT32_MAX,
                               .uid = n->uid,
                               .env = env,
                               .n_env = env_of(h, env)};

@@ -19,7 +19,7 @@ bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply 
 /* Who says hello, before he is a client. */
 struct ws_newcomer {
     int srcfd;
-    bool has_cred; /* pid and uid are the kernel's word */
+    bool has_cred; /* pid is the kernel's word */
     bool local;
     uint32_t pid, uid;       /* uid UINT32_MAX: not known */
     char exe[256], name[64]; /* clean texts; name: the task he says he is */

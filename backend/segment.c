@@ -22,7 +22,7 @@ struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id)
 
 static Ws__Error check(struct ws_client *c, const struct ws_side_request *q)
 {
-    uint64_t max = c->server->config->limits.max_segment_bytes;
+    uint64_t max = c->limits.max_segment_bytes;
     if (!q->bytes)
         return WS__ERROR__INVALID_VALUE;
     if (q->kind == WS_SIDE_STAGING && (!q->chunk_bytes || q->bytes % q->chunk_bytes ||

@@ -12,6 +12,7 @@
 #include <sha256.h>
 
 #include "backend/decode.h"
+#include "backend/metrics.h"
 #include "backend/fused.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -141,6 +142,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     for (size_t i = 0; i < WS_ARRAY_SIZE(s->ended); i++)
         ws_ledger_deinit(&s->ended[i].not_supported);
     ws_cache_deinit(&s->cache);
+    ws_accounts_free(s);
     ws_va_pool_deinit(&s->va_pool);
     ws_arena_deinit(&s->arena);
     while (s->pool) {
@@ -714,7 +716,7 @@ static void command(const struct call *k, struct ws_bytes bytes)
 static void commands(struct ws_client *c, const struct ws_client_message *m,
                      const struct ws_message *msg)
 {
-    const struct ws_limits *l = &c->server->config->limits;
+    const struct ws_limits *l = &c->limits;
     uint64_t outstanding = c->stats.n_commands - c->stats.n_retired;
     if (m->n_commands > l->max_commands) {
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%u commands in one message, %u are allowed",
@@ -755,7 +757,7 @@ void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg)
         if (c)
             ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED,
                            "a message of more than %u bytes or %d frames",
-                           s->config->limits.max_message_bytes, WS_MAX_FRAMES);
+                           c->limits.max_message_bytes, WS_MAX_FRAMES);
         else
             stranger(s, msg->peer, "message too large");
         return;
@@ -832,6 +834,15 @@ bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
         }
     }
     return false;
+}
+
+void ws_server_policy_changed(struct ws_server *s)
+{
+    char error[256] = "";
+    const char *name = s->config->policy ? s->config->policy : "none";
+    if (ws_dispatch_set_policy(s, name, (const char *const *)s->config->policy_options, error,
+                               sizeof error))
+        ws_log(WS_ERROR, "server: policy %s waits for the next start: %s", name, error);
 }
 
 void ws_server_drain(struct ws_server *s)

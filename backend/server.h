@@ -21,8 +21,8 @@ struct ws_peer { /* who sent it: a socket and the routing id there; compared as 
 struct ws_peer_info {
     int srcfd; /* -1: unknown */
     bool ipc;
-    bool has_cred;
-    uint32_t uid, pid;
+    bool has_uid;
+    uint32_t uid, pid; /* pid 0: unknown */
 };
 enum { WS_MAX_FRAMES = 65 };
 struct ws_message {
@@ -59,9 +59,13 @@ bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd);
 
 /* The side socket. Listens at @path with @mode; ws_server_side_fd() becomes readable when ws_server_side_turn() has work. */
 WS_MUST_CHECK int ws_server_side_listen(struct ws_server *s, const char *path, uint32_t mode);
+/* The same on a listener that was passed, whose file is left alone; @fd is taken. */
+WS_MUST_CHECK int ws_server_side_adopt(struct ws_server *s, const char *path, int fd);
 int ws_server_side_fd(const struct ws_server *s);
 void ws_server_side_turn(struct ws_server *s);
 
+/* The configuration names another policy, or other options. */
+void ws_server_policy_changed(struct ws_server *s);
 void ws_server_drain(struct ws_server *s);      /* no new clients */
 bool ws_server_idle(const struct ws_server *s); /* no command under way and nothing to send */
 uint32_t ws_server_n_clients(const struct ws_server *s);

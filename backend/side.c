@@ -25,19 +25,30 @@ struct ws_side_conn {
     struct ws_list node; /* server->side_conns: oldest first */
 };
 
-int ws_server_side_listen(struct ws_server *s, const char *path, uint32_t mode)
+/* @fd: taken */
+static int side_begin(struct ws_server *s, const char *path, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
-    if (strlen(path) >= sizeof s->side_path)
-        return ws_raise(-ENAMETOOLONG);
+    s->side_fd = fd;
+    snprintf(s->side_path, sizeof s->side_path, "%s", path);
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (s->epoll_fd < 0)
         return ws_raise(-errno);
-    s->side_fd = ws_side_listen(path, mode);
-    if (s->side_fd < 0)
-        return ws_forward(s->side_fd);
-    snprintf(s->side_path, sizeof s->side_path, "%s", path);
     return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->side_fd, &e) ? ws_raise(-errno) : 0;
+}
+
+int ws_server_side_listen(struct ws_server *s, const char *path, uint32_t mode)
+{
+    if (strlen(path) >= sizeof s->side_path)
+        return ws_raise(-ENAMETOOLONG);
+    int fd = ws_side_listen(path, mode);
+    return fd < 0 ? ws_forward(fd) : side_begin(s, path, fd);
+}
+
+int ws_server_side_adopt(struct ws_server *s, const char *path, int fd)
+{
+    s->side_passed = true;
+    return side_begin(s, path, fd);
 }
 
 int ws_server_side_fd(const struct ws_server *s)
@@ -60,7 +71,8 @@ void ws_side_end(struct ws_server *s)
         ws_side_close(s, ws_list_entry(s->side_conns.next, struct ws_side_conn, node));
     if (s->side_fd >= 0) {
         close(s->side_fd);
-        unlink(s->side_path);
+        if (!s->side_passed)
+            unlink(s->side_path);
     }
     if (s->epoll_fd >= 0)
         close(s->epoll_fd);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "backend/metrics.h"
 #include "base/clock.h"
 
 enum { LEARNED_MAX = 32 };
@@ -184,6 +185,7 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
 void ws_status_ended(struct ws_client *c)
 {
     struct ws_server *s = c->server;
+    ws_accounts_ended(c);
     struct ws_ended *e = &s->ended[s->n_ended++ % WS_ENDED_MAX];
     ws_ledger_deinit(&e->not_supported);
     *e = (struct ws_ended){

@@ -85,9 +85,8 @@ Ws__Error ws_stream_create(struct ws_client *c, const Ws__StreamCreate *m)
         return WS__ERROR__INVALID_DEVICE;
     if (m->stream < WS_STREAM_FIRST || ws_stream_find(c, m->stream))
         return WS__ERROR__INVALID_HANDLE;
-    if (c->n_streams >= c->server->config->limits.max_streams) {
-        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u streams",
-                       c->server->config->limits.max_streams);
+    if (c->n_streams >= c->limits.max_streams) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u streams", c->limits.max_streams);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
     struct ws_stream *s = ws_alloc(sizeof *s);

@@ -21,6 +21,13 @@ void ws_log_set_tap(void (*tap)(enum ws_log_level level, const char *text, size_
     log_tap = tap;
 }
 
+static bool (*_Atomic log_writer)(enum ws_log_level level, const char *text, size_t n);
+
+void ws_log_set_writer(bool (*writer)(enum ws_log_level level, const char *text, size_t n))
+{
+    log_writer = writer;
+}
+
 void ws_log_set_level(enum ws_log_level level)
 {
     log_level = level;
@@ -67,6 +74,9 @@ void ws_log(enum ws_log_level level, const char *fmt, ...)
     void (*tap)(enum ws_log_level, const char *, size_t) = log_tap;
     if (tap)
         tap(level, line + head, (size_t)(n - head));
+    bool (*writer)(enum ws_log_level, const char *, size_t) = log_writer;
+    if (writer && writer(level, line + head, (size_t)(n - head)))
+        return;
     line[n++] = '\n';
     ssize_t ignored = write(log_fd, line, n);
     (void)ignored;

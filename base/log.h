@@ -22,6 +22,9 @@ void ws_log_set_output(int fd, const char *prefix);
 /* @tap: gets each line that is written, without prefix, level and newline; @text: borrowed. NULL: nobody. Any thread. */
 void ws_log_set_tap(void (*tap)(enum ws_log_level level, const char *text, size_t n));
 
+/* @writer: gets each line before it is written, as the tap does; true: it has taken the line. NULL: none. Any thread. */
+void ws_log_set_writer(bool (*writer)(enum ws_log_level level, const char *text, size_t n));
+
 /* True if WS_DEBUG names @module. The environment is read once. */
 bool ws_debug_on(const char *module);
 

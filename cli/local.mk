@@ -21,6 +21,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/fit.c \
 	cli/gen.h cli/gen.c cli/generators.def cli/gen_edl.c \
 	cli/input.h cli/input.c \
+	cli/keygen.c \
 	cli/optimum.c \
 	cli/private.c cli/private.h \
 	cli/profile.c cli/profiles.h cli/profiles.c \

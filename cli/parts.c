@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "protocol/curve.h"
 
 const char *ws_cli_endpoint(const char *option)
 {
@@ -112,6 +113,28 @@ static int probe_ipc(const char *endpoint)
     return r;
 }
 
+int ws_cli_set_keys(void *socket, const char *endpoint)
+{
+    struct ws_curve_client k;
+    char text[512];
+    if (strncmp(endpoint, "tcp://", 6))
+        return 0;
+    const char *wrong = ws_curve_client(&k, text, sizeof text);
+    if (wrong) {
+        ws_cli_error("%s", wrong);
+        return -EPERM;
+    }
+    int r =
+        zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, k.server, WS_CURVE_TEXT_BYTES) ||
+                zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, k.own.public_key,
+                               WS_CURVE_TEXT_BYTES) ||
+                zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, k.own.secret_key, WS_CURVE_TEXT_BYTES)
+            ? -errno
+            : 0;
+    explicit_bzero(&k, sizeof k);
+    return r;
+}
+
 int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret)
 {
     uint8_t request[64];
@@ -126,8 +149,11 @@ int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **
         r = -ENOMEM;
     } else {
         zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-        r = zmq_connect(socket, endpoint) || zmq_send(socket, request, (size_t)n, 0) < 0 ? -errno
-                                                                                         : 0;
+        r = ws_cli_set_keys(socket, endpoint);
+        if (!r)
+            r = zmq_connect(socket, endpoint) || zmq_send(socket, request, (size_t)n, 0) < 0
+                    ? -errno
+                    : 0;
         if (!r)
             r = receive(socket, timeout_ms, ret);
         zmq_close(socket);

@@ -80,6 +80,7 @@ static void exec_daemon(const struct ws_private *p, const struct start *w, int r
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     unsetenv("LD_PRELOAD");
+    unsetenv("NOTIFY_SOCKET"); /* is the program's, whose readiness is not the daemon's */
     if (w->conf) {
         if (write_conf(p, w->conf, conf))
             _exit(WS_EXIT_CANNOT_RUN);

@@ -7,12 +7,29 @@ dist_profiles_DATA = conf/profiles/rtx3070.csv conf/profiles/t400.csv
 EXTRA_DIST += conf/profiles/README.md
 wsconfdir = $(sysconfdir)/wattshare
 dist_wsconf_DATA = conf/wattshared.conf
+# What systemd reads. Where the prefix isn't /usr, it doesn't look there: link the files into /etc.
 systemdunitdir = $(prefix)/lib/systemd/system
-nodist_systemdunit_DATA = conf/wattshared.service
-EXTRA_DIST += conf/wattshared.service.in conf/README.md
-CLEANFILES += conf/wattshared.service
-conf/wattshared.service: $(top_srcdir)/conf/wattshared.service.in
-	$(AM_V_GEN)$(MKDIR_P) conf && sed 's|@sbindir@|$(sbindir)|' $(top_srcdir)/conf/wattshared.service.in > $@
+sysusersdir = $(prefix)/lib/sysusers.d
+tmpfilesdir = $(prefix)/lib/tmpfiles.d
+examplesdir = $(docdir)/examples
+SYSTEMD_IN = conf/systemd/wattshared.service.in conf/systemd/wattshare@.service.in conf/systemd/preload.conf.in
+SYSTEMD_MADE = conf/systemd/wattshared.service conf/systemd/wattshare@.service conf/systemd/preload.conf
+nodist_systemdunit_DATA = conf/systemd/wattshared.service
+dist_systemdunit_DATA = conf/systemd/wattshared.socket
+nodist_examples_DATA = conf/systemd/wattshare@.service conf/systemd/preload.conf
+EXTRA_DIST += $(SYSTEMD_IN) conf/systemd/wattshare.sysusers conf/systemd/wattshare.tmpfiles conf/README.md
+CLEANFILES += $(SYSTEMD_MADE)
+$(SYSTEMD_MADE): conf/systemd/%: $(top_srcdir)/conf/systemd/%.in
+	$(AM_V_GEN)$(MKDIR_P) conf/systemd && sed -e 's|[@]sbindir[@]|$(sbindir)|' -e 's|[@]bindir[@]|$(bindir)|' -e 's|[@]wslibdir[@]|$(wslibdir)|' $< > $@
+install-data-local: install-systemd-names
+uninstall-local: uninstall-systemd-names
+.PHONY: install-systemd-names uninstall-systemd-names
+install-systemd-names:
+	$(MKDIR_P) $(DESTDIR)$(sysusersdir) $(DESTDIR)$(tmpfilesdir)
+	$(INSTALL_DATA) $(top_srcdir)/conf/systemd/wattshare.sysusers $(DESTDIR)$(sysusersdir)/wattshare.conf
+	$(INSTALL_DATA) $(top_srcdir)/conf/systemd/wattshare.tmpfiles $(DESTDIR)$(tmpfilesdir)/wattshare.conf
+uninstall-systemd-names:
+	rm -f $(DESTDIR)$(sysusersdir)/wattshare.conf $(DESTDIR)$(tmpfilesdir)/wattshare.conf
 # A daemon that runs in the build tree finds the catalog beside it.
 noinst_DATA = conf/.catalog
 conf/.catalog:

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "frontend/channel_private.h"
+#include "protocol/curve.h"
 
 #define CURE                                                                                       \
     "start it with `wattshared`, run the program under `wattshare run --private`, or "             \
@@ -57,6 +58,27 @@ static int set_int(struct ws_channel *c, int option, int v)
     return c->zmq->setsockopt(c->sock, option, &v, sizeof v);
 }
 
+/* Only who has a key may come over the network, and only to the daemon that was meant. */
+static int set_curve(struct ws_channel *c)
+{
+    struct ws_curve_client k;
+    char text[512];
+    const char *wrong = ws_curve_client(&k, text, sizeof text);
+    if (wrong) {
+        ws_log(WS_ERROR, "channel: %s", wrong);
+        return -EPERM;
+    }
+    int r = c->zmq->setsockopt(c->sock, ZMQ_CURVE_SERVERKEY, k.server, WS_CURVE_TEXT_BYTES) ||
+                    c->zmq->setsockopt(c->sock, ZMQ_CURVE_PUBLICKEY, k.own.public_key,
+                                       WS_CURVE_TEXT_BYTES) ||
+                    c->zmq->setsockopt(c->sock, ZMQ_CURVE_SECRETKEY, k.own.secret_key,
+                                       WS_CURVE_TEXT_BYTES)
+                ? -errno
+                : 0;
+    explicit_bzero(&k, sizeof k);
+    return r;
+}
+
 static int zmq_open(struct ws_channel *c)
 {
     bool tcp = !strncmp(c->endpoint, "tcp://", 6);
@@ -75,6 +97,9 @@ static int zmq_open(struct ws_channel *c)
     set_int(c, ZMQ_RCVHWM, 0);
     set_int(c, ZMQ_LINGER, 0);
     if (tcp) {
+        int r = set_curve(c);
+        if (r)
+            return r;
         set_int(c, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
         set_int(c, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
         static _Atomic unsigned serial;

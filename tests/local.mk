@@ -12,6 +12,7 @@ include tests/modules.mk
 include tests/toolkit12.mk
 include tests/textures.mk
 include tests/process.mk
+include tests/service.mk
 include tests/coverage.mk
 include tests/models.mk
 include tests/policy.mk

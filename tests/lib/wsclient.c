@@ -18,11 +18,45 @@
 #include <zmq.h>
 
 #include "base/clock.h"
+#include "protocol/curve.h"
 
 static _Noreturn void die(const char *what)
 {
     fprintf(stderr, "wsclient: %s: %s\n", what, strerror(errno));
     abort();
+}
+
+/* ---- keys for tcp: one pair for the daemons, one for the clients ---- */
+
+static struct ws_curve_keys daemon_keys, client_keys;
+
+static void make_keys(void)
+{
+    if (!daemon_keys.public_key[0] &&
+        (zmq_curve_keypair(daemon_keys.public_key, daemon_keys.secret_key) ||
+         zmq_curve_keypair(client_keys.public_key, client_keys.secret_key)))
+        die("zmq_curve_keypair");
+}
+
+static void write_text(const char *dir, const char *name, const char *key, const char *value)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fchmod(fileno(f), 0600))
+        die(path);
+    fprintf(f, "%s %s\n", key, value);
+    fclose(f);
+}
+
+static void use_keys(void *socket, const char *endpoint)
+{
+    make_keys();
+    if (!strncmp(endpoint, "tcp://", 6) &&
+        (zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, daemon_keys.public_key, WS_CURVE_TEXT_BYTES) ||
+         zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, client_keys.public_key, WS_CURVE_TEXT_BYTES) ||
+         zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, client_keys.secret_key, WS_CURVE_TEXT_BYTES)))
+        die("keys");
 }
 
 /* ---- daemon ---- */
@@ -42,6 +76,14 @@ static void write_conf(const struct wst_daemon *d, const char *path, const char 
         } else {
             fputc(*p, f);
         }
+    }
+    if (strstr(conf, "%TCP%")) {
+        char user[16];
+        make_keys();
+        snprintf(user, sizeof user, "%u", getuid());
+        write_text(d->dir, "key", "secret", daemon_keys.secret_key);
+        write_text(d->dir, "clients", user, client_keys.public_key);
+        fprintf(f, "\ncurve_key = \"%s/key\"\ncurve_clients = \"%s/clients\"\n", d->dir, d->dir);
     }
     fclose(f);
 }
@@ -128,8 +170,11 @@ int wst_daemon_stop(struct wst_daemon *d)
         }
         usleep(10000);
     }
-    snprintf(path, sizeof path, "%s/conf", d->dir);
-    unlink(path);
+    static const char *const files[] = {"conf", "key", "clients"};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", d->dir, files[i]);
+        unlink(path);
+    }
     if (rmdir(d->dir))
         fprintf(stderr, "wsclient: the daemon left files in %s\n", d->dir);
     int r = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
@@ -203,8 +248,10 @@ void wst_connect(struct wst_client *c, void *ctx, const char *endpoint)
     c->side = c->lane.bell = -1;
     c->ctx = ctx ? NULL : zmq_ctx_new();
     c->sock = zmq_socket(ctx ? ctx : c->ctx, ZMQ_DEALER);
-    if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof linger) ||
-        zmq_connect(c->sock, endpoint))
+    if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof linger))
+        die("socket");
+    use_keys(c->sock, endpoint);
+    if (zmq_connect(c->sock, endpoint))
         die("connect");
 }
 

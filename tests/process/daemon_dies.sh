@@ -4,8 +4,10 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 client=$build/tests/process/session_client
 
+conf=
 kill_under() { # kill_under DESCRIPTION MODE
-    start_daemon --gpus rtx3070
+    # shellcheck disable=SC2086
+    start_daemon --gpus rtx3070 $conf
     for i in 1 2; do
         timeout 20 "$client" "$2" >"$tmp/out.$i" 2>"$tmp/err.$i" &
         eval "client_$i=$!"
@@ -36,6 +38,12 @@ kill_under "killed under asynchronous launches" launch
 kill_under "killed under a copy to the device" write
 kill_under "killed under a wait for gates" gate
 kill_under "killed under a copy from the device" read
+"$wattshare" keygen "$tmp/server" >"$tmp/server.text"
+"$wattshare" keygen "$tmp/client" >"$tmp/client.text"
+echo "$(id -u) $(cat "$tmp/client.text") # this user" >"$tmp/clients"
+printf 'curve_key = "%s"\ncurve_clients = "%s"\n' "$tmp/server" "$tmp/clients" >"$tmp/tcp.conf"
+export WATTSHARE_KEY="$tmp/client" WATTSHARE_SERVER_KEY="$tmp/server.pub"
+conf="--config $tmp/tcp.conf"
 endpoint=tcp://127.0.0.1:$((20000 + $$ % 20000))
 kill_under "killed under a synchronising call, tcp" sync
 kill_under "killed under a copy from the device, tcp" read

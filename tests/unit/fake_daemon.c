@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -445,6 +446,23 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* Keys for tcp, and where the frontend looks for its own. Without anybody who is asked, each client that has one may come. */
+static void use_keys(struct fake_daemon *d)
+{
+    char public_key[41], secret_key[41], own_public[41], own_secret[41], path[96];
+    int on = 1;
+    MUST(!zmq_curve_keypair(public_key, secret_key) && !zmq_curve_keypair(own_public, own_secret));
+    snprintf(path, sizeof path, "%s/key", d->dir);
+    FILE *f = fopen(path, "w");
+    MUST(f && !fchmod(fileno(f), 0600));
+    fprintf(f, "public %s\nsecret %s\n", own_public, own_secret);
+    fclose(f);
+    setenv("WATTSHARE_KEY", path, 1);
+    setenv("WATTSHARE_SERVER_KEY", public_key, 1);
+    MUST(!zmq_setsockopt(d->router, ZMQ_CURVE_SERVER, &on, sizeof on) &&
+         !zmq_setsockopt(d->router, ZMQ_CURVE_SECRETKEY, secret_key, sizeof secret_key));
+}
+
 void fake_daemon_start(struct fake_daemon *d)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -464,6 +482,8 @@ void fake_daemon_start(struct fake_daemon *d)
     zmq_setsockopt(d->router, ZMQ_LINGER, &zero, sizeof zero);
     zmq_setsockopt(d->router, ZMQ_SNDHWM, &zero, sizeof zero);
     zmq_setsockopt(d->router, ZMQ_RCVHWM, &zero, sizeof zero);
+    if (!strncmp(d->endpoint, "tcp://", 6))
+        use_keys(d);
     MUST(zmq_bind(d->router, d->endpoint) == 0);
     MUST(pthread_create(&d->thread, NULL, run, d) == 0);
 }
@@ -491,5 +511,8 @@ void fake_daemon_stop(struct fake_daemon *d)
         free(d->allocs[i].p);
     unlink(d->side);
     unlink(d->ipc + strlen("ipc://"));
+    char key[96];
+    snprintf(key, sizeof key, "%s/key", d->dir);
+    unlink(key);
     rmdir(d->dir);
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/curve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool ws_curve_is_key(const char *text)
+{
+    static const char z85[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    return strlen(text) == WS_CURVE_TEXT_BYTES - 1 && strspn(text, z85) == WS_CURVE_TEXT_BYTES - 1;
+}
+
+static int read_lines(FILE *f, struct ws_curve_keys *ret, unsigned *ret_line)
+{
+    char line[256], word[16], key[128], more[2];
+    for (*ret_line = 1; fgets(line, sizeof line, f); ++*ret_line) {
+        int n = sscanf(line, "%15s %127s %1s", word, key, more);
+        if (n <= 0 || word[0] == '#')
+            continue;
+        char *to = !strcmp(word, "public")   ? ret->public_key
+                   : !strcmp(word, "secret") ? ret->secret_key
+                                             : NULL;
+        if (n != 2 || !to || to[0] || !ws_curve_is_key(key))
+            return -EINVAL;
+        memcpy(to, key, WS_CURVE_TEXT_BYTES);
+    }
+    return ferror(f) ? -EIO : 0;
+}
+
+int ws_curve_read(const char *path, struct ws_curve_keys *ret, unsigned *ret_line)
+{
+    struct stat st;
+    *ret = (struct ws_curve_keys){{0}, {0}};
+    *ret_line = 0;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return -errno;
+    int r = read_lines(f, ret, ret_line);
+    if (!r && ret->secret_key[0] && (fstat(fileno(f), &st) || (st.st_mode & 07)))
+        r = -EPERM;
+    fclose(f);
+    return r;
+}
+
+static const char *read_or_say(const char *path, struct ws_curve_keys *ret, char *buf, size_t size)
+{
+    unsigned line;
+    int r = ws_curve_read(path, ret, &line);
+    if (!r)
+        return NULL;
+    if (r == -EPERM)
+        snprintf(buf, size, "%s: others may read this secret key; chmod o= it", path);
+    else if (r == -EINVAL)
+        snprintf(buf, size, "%s:%u: no line of a key file; `wattshare keygen` makes one", path,
+                 line);
+    else
+        snprintf(buf, size, "%s: %s", path, strerror(-r));
+    return buf;
+}
+
+const char *ws_curve_client(struct ws_curve_client *ret, char *buf, size_t size)
+{
+    const char *own = getenv(WS_ENV_KEY), *server = getenv(WS_ENV_SERVER_KEY), *wrong;
+    struct ws_curve_keys keys;
+    if (!own || !own[0] || !server || !server[0])
+        return "tcp needs keys: set " WS_ENV_KEY " to the path of this client's key file "
+               "(`wattshare keygen` makes one), and " WS_ENV_SERVER_KEY
+               " to the daemon's public key, or a file with it";
+    if ((wrong = read_or_say(own, &ret->own, buf, size)))
+        return wrong;
+    if (!ret->own.public_key[0] || !ret->own.secret_key[0]) {
+        snprintf(buf, size, "%s: lacks the public or the secret key", own);
+        return buf;
+    }
+    if (ws_curve_is_key(server)) {
+        memcpy(ret->server, server, WS_CURVE_TEXT_BYTES);
+        return NULL;
+    }
+    if ((wrong = read_or_say(server, &keys, buf, size)))
+        return wrong;
+    memcpy(ret->server, keys.public_key, WS_CURVE_TEXT_BYTES);
+    if (ret->server[0])
+        return NULL;
+    snprintf(buf, size, "%s: has no public key", server);
+    return buf;
+}

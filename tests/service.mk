@@ -1,0 +1,13 @@
+# The daemon as a service: what a manager does is done by small programs, so that it runs everywhere.
+check_PROGRAMS += tests/process/notify_socket tests/process/listen_fds tests/process/http_get
+tests_process_notify_socket_SOURCES = tests/process/notify_socket.c
+tests_process_http_get_SOURCES = tests/process/http_get.c
+tests_process_listen_fds_SOURCES = tests/process/listen_fds.c
+dist_check_SCRIPTS += tests/process/service.sh
+TESTS += tests/process/service.sh
+check_DATA += $(SYSTEMD_MADE)
+
+check_PROGRAMS += tests/unit/test_backend_service
+tests_unit_test_backend_service_SOURCES = tests/unit/test_backend_service.c
+tests_unit_test_backend_service_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_service
