@@ -36,6 +36,7 @@ struct number {
     }
 
 static const struct number numbers[] = {
+    TOP("time_scale", time_scale, 1, 10000),
     TOP("workers", n_workers, 0, 1024),
     TOP("loaders", n_loaders, 0, 8),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
@@ -78,7 +79,7 @@ struct word {
     int value;
 };
 static const struct word clocks[] = {
-    {"functional", WS_CLOCK_FUNCTIONAL}, {"skip", WS_CLOCK_SKIP}, {0}};
+    {"functional", WS_CLOCK_FUNCTIONAL}, {"scaled", WS_CLOCK_SCALED}, {"skip", WS_CLOCK_SKIP}, {0}};
 static const struct word placements[] = {
     {"spread", WS_PLACE_SPREAD}, {"fixed", WS_PLACE_FIXED}, {0}};
 enum { FENCE = 16, FUSE = 32, SAME_BLOCK = 64, WHOLE = 128 };
@@ -616,6 +617,7 @@ int ws_config_init(struct ws_config *c)
         .drain_timeout_s = 10,
         .n_slots = 4,
         .heartbeat_s = 5,
+        .time_scale = 20,
         .n_loaders = 2,
         .learn = true,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,

@@ -33,6 +33,7 @@ struct ws_config {
     uint32_t socket_mode;
     char *socket_group; /* NULL: as the process */
     enum ws_device_clock clock;
+    uint32_t time_scale; /* of the scaled clock */
     uint32_t n_workers;
     enum ws_placement placement;
     struct ws_rewrite_choice rewrite; /* for tests of the passes */

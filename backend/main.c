@@ -29,7 +29,8 @@ static const char usage[] =
     "  -s, --socket LIST      listen at these only: ipc:///PATH, tcp://ADDRESS:PORT\n"
     "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400\n"
     "      --catalog PATH     GPU catalog, a file or directory\n"
-    "      --clock CLOCK      functional (default), or skip: kernels are not executed\n"
+    "      --clock CLOCK      functional (default), scaled: device time passes, or\n"
+    "                         skip: kernels are not executed\n"
     "      --profiles FILE    store of what is learned of kernels; made if it isn't there\n"
     "  -w, --workers N        threads of the software GPUs (default: as many as cores)\n"
     "      --log-level LEVEL  error, warning, info (default) or debug\n"
@@ -302,6 +303,7 @@ static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
     struct ws_device *devices[WS_MAX_GPUS_CONFIGURED] = {NULL};
     struct ws_device_options options = {
         .clock = c->clock,
+        .scale = c->time_scale,
         .n_workers = c->n_workers,
         .max_kernel_insns = c->max_kernel_insns,
         .local_bytes_per_thread_max = 512 << 10,

@@ -240,9 +240,16 @@ struct ws_device_telemetry {
     uint64_t now_ns;              /* device clock */
     uint64_t busy_ns, sm_busy_ns; /* at least one SM active; sum over SMs */
     uint64_t energy_uj;
-    uint32_t power_mw; /* over the last busy stretch, by Eq. 2 of sBEET-mg, cases as corrected */
+    uint32_t
+        power_mw; /* over the last busy stretch (WS_CLOCK_SCALED: now), by Eq. 2 of sBEET-mg, cases as corrected */
     uint64_t memory_used_bytes, n_kernels, n_copies, copied_bytes, n_thread_insns;
     uint32_t n_running; /* operations submitted and not done */
+    /* WS_CLOCK_SCALED; else 0 */
+    uint64_t
+        idle_energy_uj; /* of energy_uj: static power while nothing ran, charged to no operation */
+    uint64_t
+        n_overruns; /* operations whose execution took so long that the clock went on, past their end */
+    uint64_t stalled_host_ns; /* host time for which the clock stood, of all devices */
 };
 
 /* Relative to the catalog's: 1 is the default. EDL's V, f^c, f^m. */
@@ -290,7 +297,9 @@ struct ws_device {
 
 struct ws_device_options {
     enum ws_device_clock clock;
-    double scale; /* WS_CLOCK_SCALED: host time for each unit of device time, ≥ 1; 0: 20 */
+    double
+        scale; /* WS_CLOCK_SCALED: host time for each unit of device time, 1…10000; 0: 20. The first device's counts */
+    uint64_t wake_ns; /* WS_CLOCK_SCALED: from off to ready, when work comes */
     uint32_t
         n_workers; /* host threads for all soft devices of the process together; 0: host cores */
     uint64_t

@@ -21,3 +21,8 @@ check_PROGRAMS += tests/unit/test_device_soft
 tests_unit_test_device_soft_SOURCES = tests/unit/test_device_soft.c
 tests_unit_test_device_soft_LDADD = $(DEVICE_LDADD)
 TESTS += tests/unit/test_device_soft
+
+check_PROGRAMS += tests/unit/test_device_preempt
+tests_unit_test_device_preempt_SOURCES = tests/unit/test_device_preempt.c tests/unit/softdev_rig.h tests/unit/exec_double.h tests/unit/exec_double.c
+tests_unit_test_device_preempt_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/test_device_preempt

@@ -327,16 +327,24 @@ static void xfer_insert(struct ws_tenant *t, struct ws_xfer *x)
     ws_list_append(at, &x->link);
 }
 
-static void price(struct ws_soft *d, struct ws_op *op, enum ws_engine engine, uint64_t bytes)
+/* All bytes were moved: what time and energy that takes on the device. */
+static void finish(struct ws_soft *d, struct ws_op *op, enum ws_engine engine, uint64_t bytes)
 {
+    if (op->kind == WS_OPK_COPY)
+        atomic_fetch_add_explicit(&d->copied_bytes, bytes, memory_order_relaxed);
+    else
+        engine = WS_ENGINE_INSIDE;
+    if (d->vclock) {
+        ws_flight_copy(op, engine, bytes);
+        return;
+    }
     struct ws_timed timed;
-    ws_timing_copy(d->timing, op->kind == WS_OPK_FILL ? WS_ENGINE_INSIDE : engine,
-                   op->space ? ws_space_id(op->space) : 0, op->ready_ns, bytes, &timed);
+    ws_timing_copy(d->timing, engine, op->space ? ws_space_id(op->space) : 0, op->ready_ns, bytes,
+                   &timed);
     op->start_ns = timed.start_ns;
     op->end_ns = timed.end_ns;
     op->energy_uj = timed.energy_uj;
-    if (op->kind == WS_OPK_COPY)
-        atomic_fetch_add_explicit(&d->copied_bytes, bytes, memory_order_relaxed);
+    ws_soft_done(d, op);
 }
 
 void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
@@ -355,8 +363,7 @@ void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
             ws_soft_fail(op, WS_DEV_E_ILLEGAL_ADDRESS, "copy: memory was unmapped meanwhile");
         if (op->space)
             ws_space_leave(op->space, epoch);
-        price(d, op, engine, bytes);
-        ws_soft_done(d, op);
+        finish(d, op, engine, bytes);
         return;
     }
     struct ws_xfer *x = ws_alloc(sizeof *x);
@@ -442,10 +449,11 @@ void ws_copy_finish(struct ws_list *ended)
         struct ws_xfer *x = ws_list_entry(l, struct ws_xfer, link);
         struct ws_soft *d = x->device;
         struct ws_op *op = x->op;
-        price(d, op, x->engine, x->bytes);
+        enum ws_engine engine = x->engine;
+        uint64_t bytes = x->bytes;
         if (op->space)
             ws_space_leave(op->space, x->epoch);
         free(x);
-        ws_soft_done(d, op);
+        finish(d, op, engine, bytes);
     }
 }

@@ -23,7 +23,7 @@ enum {
     START_CYCLES = 50
 };
 
-struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps,
+struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, uint64_t n_blocks,
                           const struct ws_work *w)
 {
     double cycles_per_ns = spec->core_mhz / 1000.0, n_insns = 0;
@@ -44,8 +44,8 @@ struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps,
     for (unsigned i = 0; i < WS_ARRAY_SIZE(bound); i++)
         issue = WS_MAX(issue, bound[i]);
     double warps = WS_MAX(block_warps, 1);
-    double latency =
-        START_CYCLES + (n_insns * DEP_CYCLES + (double)w->n_barriers * BARRIER_CYCLES) / warps;
+    double latency = (double)n_blocks * START_CYCLES +
+                     (n_insns * DEP_CYCLES + (double)w->n_barriers * BARRIER_CYCLES) / warps;
     return (struct ws_cost){
         .issue_ns = issue / cycles_per_ns,
         .latency_ns = latency / cycles_per_ns +

@@ -18,6 +18,10 @@
  * A kernel's end: all blocks ended, or it was stopped (fault, limit, cancel) and nobody runs a block of it any more. It is
  * priced and completed without locks by whoever found it ended.
  *
+ * Preemption. No more blocks are dealt, those that are run to their end: what was executed is always the first blocks of the grid, so a
+ * launch that goes on begins with the next. Unless all that
+ * were dealt (seem to) wait for something: then dealing goes on.
+ *
  * Short cut: a small kernel that has taken little time so far (or is new) is begun by the submitting thread itself, which
  * costs less than waking a worker. When it turns out longer, workers take over where it stands. */
 #include <stdarg.h>
@@ -64,16 +68,23 @@ struct ws_run {
     _Atomic uint64_t n_thread_insns;
     struct ws_grid grid;
     /* under the scheduler's lock, once there is a tenant */
-    uint64_t n_blocks, n_dealt, n_live;
+    uint64_t n_blocks, n_dealt,
+        n_live;                 /* n_blocks: to be dealt: all, or, stopped, those that are */
     uint64_t n_ended;           /* blocks */
     struct ws_op_counts counts; /* of ended blocks */
     bool coop, aborted;
+    bool stopping; /* preempted */
+    struct ws_soft_progress *
+        progress; /* of a launch that goes on, or one to be filled when it is preempted; else NULL */
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
     struct ws_blockrun *spare[SPARE_MAX];
     uint32_t n_spare;
+    uint64_t n_all, n_before; /* blocks of the grid; executed before it was preempted */
     uint64_t blocks_per_unit; /* neighbours priced as one, for grids of many blocks */
-    uint32_t n_units;
-    struct ws_cost *costs; /* [n_units] */
+    uint32_t n_owed;          /* the first units: executed before, but not paid with time */
+    struct ws_unit *units;    /* [n_owed + n_units] */
+    struct ws_cost *costs;    /* as many */
+    struct ws_unit few_units[FEW_UNITS];
     struct ws_cost few_costs[FEW_UNITS];
 };
 
@@ -104,7 +115,8 @@ static bool parts_ok(const struct ws_launch_parts *p)
 }
 
 /* Return: whether the launch may go on, with *ret_fit; else op->error says why not. */
-static bool check(struct ws_soft *d, struct ws_op *op, struct ws_fit *ret_fit)
+static bool check(struct ws_soft *d, struct ws_op *op, const struct ws_soft_progress *progress,
+                  struct ws_fit *ret_fit)
 {
     const struct ws_gpu_spec *spec = &d->base.spec;
     const struct ws_dinstance *inst = op->launch.instance;
@@ -142,6 +154,9 @@ static bool check(struct ws_soft *d, struct ws_op *op, struct ws_fit *ret_fit)
     else if (!op->space || op->space != inst->space)
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the module belongs to another address space",
                      k->name);
+    else if (progress && !ws_soft_progress_fits(progress, op))
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE,
+                     "%s: it is to go on, but what was preempted was another launch", k->name);
     else if (!sms_ok(spec, &op->launch.sms))
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs",
                      k->name, spec->n_sms);
@@ -233,11 +248,35 @@ static void run_free(struct ws_run *r)
 {
     for (uint32_t i = 0; i < r->n_spare; i++)
         ws_blockrun_free(r->spare[i]);
-    if (r->costs != r->few_costs)
+    if (r->units != r->few_units) {
+        free(r->units);
         free(r->costs);
+    }
+    ws_soft_progress_free(r->progress);
     free(r->coop_sm);
     free(r->grid.parts);
     free(r);
+}
+
+/* Room for the units that are owed and those of the blocks to come. */
+static bool units_new(struct ws_run *r)
+{
+    uint64_t n_blocks = r->n_all - r->n_before;
+    r->blocks_per_unit = WS_MAX((n_blocks + UNITS_MAX - 1) / UNITS_MAX, UINT64_C(1));
+    r->n_owed = r->progress ? r->progress->n_owed : 0;
+    uint64_t n = r->n_owed + (n_blocks + r->blocks_per_unit - 1) / r->blocks_per_unit;
+    if (n <= FEW_UNITS && !r->device->vclock) { /* a flight keeps them */
+        r->units = r->few_units;
+        r->costs = r->few_costs;
+    } else {
+        r->units = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof r->units[0]);
+        r->costs = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof r->costs[0]);
+    }
+    if (!r->units || !r->costs)
+        return false;
+    if (r->n_owed)
+        memcpy(r->units, r->progress->owed, r->n_owed * sizeof r->units[0]);
+    return true;
 }
 
 /* Return: false: no memory. */
@@ -271,25 +310,28 @@ static void parts_finish(const struct ws_run *r, struct ws_launch_parts *p)
     }
 }
 
-static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit)
+/* Takes @progress, if it succeeds. */
+static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
+                              struct ws_soft_progress *progress)
 {
     struct ws_dinstance *inst = op->launch.instance;
     struct ws_run *r = ws_alloc(sizeof *r);
     if (!r)
         return NULL;
+    r->progress = progress;
     r->device = d;
     r->op = op;
     r->stats = &inst->module->kernels[op->launch.kernel];
     r->fit = *fit;
-    r->n_blocks = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
-    r->blocks_per_unit = (r->n_blocks + UNITS_MAX - 1) / UNITS_MAX;
-    r->n_units = (uint32_t)((r->n_blocks + r->blocks_per_unit - 1) / r->blocks_per_unit);
-    r->costs =
-        r->n_units <= FEW_UNITS ? r->few_costs : ws_alloc_array(r->n_units, sizeof r->costs[0]);
+    r->n_all = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
+    r->n_blocks = r->n_all;
+    r->n_before = r->n_dealt = progress ? progress->n_executed : 0;
+    bool ok = units_new(r);
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
         r->coop_sm = ws_alloc_array(r->n_blocks, sizeof r->coop_sm[0]);
-    if (!r->costs || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts)) {
+    if (!ok || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts)) {
+        r->progress = NULL;
         run_free(r);
         return NULL;
     }
@@ -312,10 +354,76 @@ static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct 
     g->globaltimer = grid_globaltimer;
     g->clock_arg = r;
     g->local_bytes_max = d->options.local_bytes_per_thread_max;
-    r->started_device_ns = WS_MAX(op->ready_ns, ws_timing_now_ns(d->timing));
+    r->started_device_ns =
+        d->vclock ? op->ready_ns : WS_MAX(op->ready_ns, ws_timing_now_ns(d->timing));
     r->started_host_ns = ws_clock_ns();
     r->epoch = ws_space_enter(op->space);
     return r;
+}
+
+/* Prices it and is done with it. */
+static void run_price(struct ws_run *r, uint32_t n_units)
+{
+    struct ws_soft *d = r->device;
+    struct ws_op *op = r->op;
+    struct ws_gpu_spec changed;
+    const struct ws_gpu_spec *spec = &d->base.spec;
+    if (atomic_load_explicit(&d->clocks_changed, memory_order_acquire)) {
+        ws_timing_spec(d->timing, &changed);
+        spec = &changed;
+    }
+    double bytes = ws_units_cost(spec, r->fit.need.warps, r->units, n_units, r->costs);
+    struct ws_timing_kernel k = {
+        /* an account that will be used again: what it has in store is given back with later operations */
+        .owner = ws_space_id(r->grid.parts ? r->grid.parts[0].space : op->space),
+        .ready_ns = op->ready_ns,
+        .need = r->fit.need,
+        .blocks_per_sm = r->fit.blocks_per_sm,
+        .sms = op->launch.sms,
+        .n_blocks = n_units,
+        .blocks = r->costs,
+        .dram_share = ws_cost_dram_share(spec, bytes, (double)ws_space_device_bytes(op->space)),
+    };
+    struct ws_timed timed;
+    ws_timing_kernel(d->timing, &k, &timed);
+    op->start_ns = timed.start_ns;
+    op->end_ns = timed.end_ns;
+    op->energy_uj = timed.energy_uj;
+    if (!op->error && r->n_dealt < r->n_all) {
+        struct ws_unit *units = r->units != r->few_units ? r->units : NULL;
+        ws_soft_progress_set(r->progress, r->n_dealt, r->units, n_units, NULL);
+        if (!units) { /* not allocated; nothing is owed */
+            r->progress->owed = NULL;
+        } else {
+            r->units = r->few_units;
+            free(r->costs);
+        }
+        op->launch.progress = &r->progress->base;
+        op->preempted = true;
+        r->progress = NULL;
+    }
+    run_free(r);
+    ws_soft_done(d, op);
+}
+
+/* Where device time passes it is done when its time has come. */
+static void run_fly(struct ws_run *r, uint32_t n_units)
+{
+    struct ws_op *op = r->op;
+    struct ws_executed x = {
+        .need = r->fit.need,
+        .blocks_per_sm = r->fit.blocks_per_sm,
+        .units = r->units,
+        .costs = r->costs,
+        .n_units = n_units,
+        .n_executed = r->n_dealt,
+        .n_blocks = r->n_all,
+        .progress = r->progress,
+    };
+    r->units = r->few_units;
+    r->progress = NULL;
+    run_free(r);
+    ws_flight_kernel(op, &x);
 }
 
 /* Ended, no block left, no locks held. */
@@ -335,35 +443,19 @@ static void run_finish(struct ws_run *r)
         mean = old ? (3 * old + mean) / 4 : mean;
         r->stats->block_insns = (uint32_t)WS_MIN(WS_MAX(mean, 1), UINT32_MAX);
     }
-    double bytes = 0;
-    uint32_t n_units = (uint32_t)((r->n_dealt + r->blocks_per_unit - 1) / r->blocks_per_unit);
-    for (uint32_t i = 0; i < n_units; i++)
-        bytes += r->costs[i].bytes;
-    struct ws_timing_kernel k = {
-        /* an account that will be used again: what it has in store is given back with later operations */
-        .owner = ws_space_id(r->grid.parts ? r->grid.parts[0].space : op->space),
-        .ready_ns = op->ready_ns,
-        .need = r->fit.need,
-        .blocks_per_sm = r->fit.blocks_per_sm,
-        .sms = op->launch.sms,
-        .n_blocks = n_units,
-        .blocks = r->costs,
-        .dram_share =
-            ws_cost_dram_share(&d->base.spec, bytes, (double)ws_space_device_bytes(op->space)),
-    };
-    struct ws_timed timed;
-    ws_timing_kernel(d->timing, &k, &timed);
-    op->start_ns = timed.start_ns;
-    op->end_ns = timed.end_ns;
-    op->energy_uj = timed.energy_uj;
     if (r->grid.envreg12)
         if (ws_space_unmap(op->space, r->grid.envreg12) < 0)
             ws_soft_fail(
                 op, WS_DEV_E_LAUNCH_FAILURE,
                 "the barrier memory is gone"); /* cannot be: no client knows the address range */
     ws_space_leave(op->space, r->epoch);
-    run_free(r);
-    ws_soft_done(d, op);
+    uint64_t n_new = r->n_dealt - r->n_before;
+    uint32_t n_units =
+        r->n_owed + (uint32_t)((n_new + r->blocks_per_unit - 1) / r->blocks_per_unit);
+    if (d->vclock)
+        run_fly(r, n_units);
+    else
+        run_price(r, n_units);
 }
 
 void ws_launch_finish(struct ws_list *ended)
@@ -373,13 +465,25 @@ void ws_launch_finish(struct ws_list *ended)
         run_finish(ws_list_entry(l, struct ws_run, link));
 }
 
-static void cost_add(struct ws_run *r, const struct ws_block *b)
+static void work_add(struct ws_work *sum, const struct ws_work *w)
 {
-    struct ws_cost c = ws_cost_of(&r->device->base.spec, r->fit.need.warps, &b->work);
-    struct ws_cost *sum = &r->costs[b->linear / r->blocks_per_unit];
-    sum->issue_ns += c.issue_ns;
-    sum->latency_ns += c.latency_ns;
-    sum->bytes += c.bytes;
+    for (int c = 0; c < _WS_WORK_N; c++)
+        sum->n_warp_insns[c] += w->n_warp_insns[c];
+    sum->n_thread_insns += w->n_thread_insns;
+    sum->n_global_loads += w->n_global_loads;
+    sum->n_global_stores += w->n_global_stores;
+    sum->n_load_sectors += w->n_load_sectors;
+    sum->n_store_sectors += w->n_store_sectors;
+    sum->n_shared_accesses += w->n_shared_accesses;
+    sum->n_atomics += w->n_atomics;
+    sum->n_barriers += w->n_barriers;
+}
+
+static void block_count(struct ws_run *r, const struct ws_block *b)
+{
+    struct ws_unit *u = &r->units[r->n_owed + (b->linear - r->n_before) / r->blocks_per_unit];
+    u->n_blocks++;
+    work_add(&u->work, &b->work);
     r->n_ended++;
     for (int i = 0; i < _WS_WORK_N; i++)
         r->counts.n_warp_insns += b->work.n_warp_insns[i];
@@ -586,20 +690,6 @@ static bool may_be_waiting(const struct ws_work *w, uint64_t n_insns)
            (w->n_global_loads + w->n_atomics) * 64 >= n_insns;
 }
 
-static void work_add(struct ws_work *sum, const struct ws_work *w)
-{
-    for (int c = 0; c < _WS_WORK_N; c++)
-        sum->n_warp_insns[c] += w->n_warp_insns[c];
-    sum->n_thread_insns += w->n_thread_insns;
-    sum->n_global_loads += w->n_global_loads;
-    sum->n_global_stores += w->n_global_stores;
-    sum->n_load_sectors += w->n_load_sectors;
-    sum->n_store_sectors += w->n_store_sectors;
-    sum->n_shared_accesses += w->n_shared_accesses;
-    sum->n_atomics += w->n_atomics;
-    sum->n_barriers += w->n_barriers;
-}
-
 /* Adds to what the block's part has done. Return: that is over the limit, and it must stop. */
 static bool part_spent(struct ws_run *r, uint64_t linear, uint64_t n, uint64_t limit, bool more)
 {
@@ -641,7 +731,8 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
         b->waits = step == WS_STEP_MORE && n < ask / 2;
         if (b->waits)
             break;
-        if (may_be_waiting(&w, n))
+        b->may_wait = may_be_waiting(&w, n);
+        if (b->may_wait)
             b->slice_insns += SLICE_INSNS / (TURN_INSNS / STEP_INSNS);
     }
     b->slice_insns += *ret_used;
@@ -702,7 +793,7 @@ static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_block *
 {
     struct ws_run *r = b->run;
     if (b->started)
-        cost_add(r, b);
+        block_count(r, b);
     state_spare(r, b->state);
     sm_vacate(r, &t->sms[b->sm], b->slot);
     r->n_live--;
@@ -745,6 +836,49 @@ static void run_settle(struct ws_sched *s, struct ws_run *r, struct ws_list *end
     ws_list_append(ended, &r->link);
 }
 
+/* A preempted kernel all of whose blocks wait may wait for some that were not dealt: then it has to go on. */
+static void run_unblock(struct ws_run *r)
+{
+    struct ws_tenant *t = r->tenant;
+    uint64_t n = 0;
+    ws_list_for_each (it, &t->rotated) {
+        const struct ws_block *b = ws_list_entry(it, struct ws_block, link);
+        n += b->run == r && (b->waits || b->may_wait);
+    }
+    if (n < r->n_live)
+        return;
+    r->stopping = false;
+    r->n_blocks = r->n_all;
+    ws_list_append(&t->dealing, &r->deal_link);
+    t->deal_blocked = false;
+}
+
+bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
+                              struct ws_list *ended)
+{
+    for (struct ws_tenant *t = d->tenants; t; t = t->next)
+        ws_list_for_each (it, &t->runs) {
+            struct ws_run *r = ws_list_entry(it, struct ws_run, link);
+            if (r->op != op)
+                continue;
+            if (r->n_dealt == r->n_blocks ||
+                (!r->progress && !(r->progress = ws_soft_progress_new(op))))
+                return false;
+            r->stopping = true;
+            r->n_blocks = r->n_dealt;
+            ws_list_remove(&r->deal_link);
+            t->deal_blocked = false;
+            run_settle(s, r, ended);
+            if (ws_list_empty(ended)) {
+                ws_sched_ready_locked(s, t); /* who stood behind it */
+                return false;
+            }
+            ws_tenant_put_locked(t);
+            return true;
+        }
+    return false;
+}
+
 void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended)
 {
     struct ws_tenant *t = turn->tenant;
@@ -756,6 +890,8 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
             if (rotate)
                 b->slice_insns = 0;
             ws_list_append(rotate ? &t->rotated : &t->front, &b->link);
+            if (r->stopping && rotate)
+                run_unblock(r);
             continue;
         }
         block_end(s, t, b);
@@ -818,8 +954,8 @@ static void run_queue(struct ws_run *r, struct ws_block *started)
 static bool may_inline(const struct ws_run *r)
 {
     uint64_t mean = r->stats->block_insns;
-    return !r->coop && r->n_blocks <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) &&
-           mean * r->n_blocks <= INLINE_INSNS;
+    uint64_t n = r->n_blocks - r->n_dealt;
+    return !r->coop && n <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) && mean * n <= INLINE_INSNS;
 }
 
 /* Runs a small kernel here as far as the budget goes. */
@@ -844,7 +980,7 @@ static void run_inline(struct ws_run *r)
             run_queue(r, b);
             return;
         }
-        cost_add(r, b);
+        block_count(r, b);
         if (run_stopped(r))
             break;
         left -= WS_MIN(left, used);
@@ -861,7 +997,13 @@ static void run_inline(struct ws_run *r)
 void ws_soft_launch(struct ws_soft *d, struct ws_op *op)
 {
     struct ws_fit fit;
-    if (!check(d, op, &fit)) {
+    bool ok;
+    struct ws_soft_progress *progress = ws_soft_progress_take(op, &ok);
+    if (!ok)
+        ws_soft_fail(op, WS_DEV_E_INVALID_VALUE,
+                     "launch: to go on from what another kind of GPU left");
+    if (!ok || !check(d, op, progress, &fit)) {
+        ws_soft_progress_free(progress);
         ws_soft_done(d, op);
         return;
     }
@@ -869,11 +1011,13 @@ void ws_soft_launch(struct ws_soft *d, struct ws_op *op)
     if (d->options.clock == WS_CLOCK_SKIP) {
         op->end_ns = op->start_ns = op->ready_ns + d->base.spec.launch_overhead_ns;
         ws_timing_touch(d->timing, op->end_ns);
+        ws_soft_progress_free(progress);
         ws_soft_done(d, op);
         return;
     }
-    struct ws_run *r = run_new(d, op, &fit);
+    struct ws_run *r = run_new(d, op, &fit, progress);
     if (!r) {
+        ws_soft_progress_free(progress);
         ws_soft_fail(op, WS_DEV_E_NO_MEMORY, "launch: the host has no memory to run a kernel");
         ws_soft_done(d, op);
         return;

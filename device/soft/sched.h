@@ -51,6 +51,7 @@ struct ws_block {        /* of a grid, from being dealt to its end */
     uint32_t sm, slot;
     uint64_t slice_insns; /* warp instructions used of its slice */
     bool waits;           /* all its warps spun in its last turn */
+    bool may_wait;        /* or it looked as if */
     struct ws_work work;
 };
 

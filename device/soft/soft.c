@@ -4,6 +4,8 @@
  * Completion. op->done may submit the next operation, which may complete at once and submit the next… A thread that is inside
  * done therefore only queues what is submitted, and the outermost call works the queue off: the stack stays flat however long
  * the chain. */
+#include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +38,11 @@ static _Thread_local struct {
 
 static void start(struct ws_soft *d, struct ws_op *op)
 {
+    if (d->vclock && !ws_flight_begin(d, op)) {
+        ws_soft_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory for an operation");
+        ws_soft_done(d, op);
+        return;
+    }
     if (op->kind == WS_OPK_LAUNCH)
         ws_soft_launch(d, op);
     else
@@ -44,6 +51,8 @@ static void start(struct ws_soft *d, struct ws_op *op)
 
 void ws_soft_done(struct ws_soft *d, struct ws_op *op)
 {
+    if (d->vclock && op->priv)
+        ws_flight_drop(op);
     atomic_fetch_sub_explicit(&d->n_running, 1, memory_order_relaxed);
     if (op->n_thread_insns)
         atomic_fetch_add_explicit(&d->n_thread_insns, op->n_thread_insns, memory_order_relaxed);
@@ -82,9 +91,12 @@ static void soft_submit(struct ws_device *dev, struct ws_op *op)
 static void soft_cancel(struct ws_device *dev, struct ws_space *space)
 {
     struct ws_soft *d = soft_of(dev);
-    struct ws_list runs, xfers;
+    struct ws_list runs, xfers, flights;
     ws_list_init(&runs);
     ws_list_init(&xfers);
+    ws_list_init(&flights);
+    if (d->vclock)
+        ws_flight_cancel(d, space, &flights);
     pthread_mutex_lock(&d->sched->lock);
     struct ws_tenant *t = NULL;
     for (struct ws_tenant *at = d->tenants; at; at = at->next) {
@@ -103,6 +115,101 @@ static void soft_cancel(struct ws_device *dev, struct ws_space *space)
     pthread_mutex_unlock(&d->sched->lock);
     ws_launch_finish(&runs);
     ws_copy_finish(&xfers);
+    ws_flight_finish(&flights);
+}
+
+static int soft_preempt(struct ws_device *dev, struct ws_op *op)
+{
+    struct ws_soft *d = soft_of(dev);
+    struct ws_list ended;
+    if (op->launch.flags & WS_LAUNCH_COOPERATIVE)
+        return -ENOTSUP;
+    ws_list_init(&ended);
+    if (d->vclock) /* the time first: it is now */
+        ws_flight_preempt(d, op);
+    pthread_mutex_lock(&d->sched->lock);
+    (void)ws_launch_preempt_locked(d->sched, d, op, &ended);
+    pthread_mutex_unlock(&d->sched->lock);
+    ws_launch_finish(&ended);
+    return 0;
+}
+
+/* ---- clocks, power, alarms ---- */
+
+#define CLOCK_MIN 0.3
+#define CLOCK_MAX 1.5
+
+static bool clock_ok(double x)
+{
+    return x >= CLOCK_MIN && x <= CLOCK_MAX;
+}
+
+static int soft_set_clocks(struct ws_device *dev, const struct ws_device_clocks *want,
+                           struct ws_device_clocks *ret)
+{
+    struct ws_soft *d = soft_of(dev);
+    if (!clock_ok(want->volt) || !clock_ok(want->core) || !clock_ok(want->memory))
+        return ws_raise(-EINVAL);
+    struct ws_gpu_spec spec = dev->spec;
+    spec.core_mhz = (uint32_t)WS_MAX(lround(spec.core_mhz * want->core), 1);
+    spec.memory_bytes_per_s = (uint64_t)((double)spec.memory_bytes_per_s * want->memory);
+    spec.memory_latency_ns = (uint32_t)lround(spec.memory_latency_ns / want->memory);
+    spec.dynamic_mw_per_sm =
+        (uint32_t)lround(spec.dynamic_mw_per_sm * want->volt * want->volt * want->core);
+    ws_timing_set_spec(d->timing, &spec);
+    atomic_store_explicit(&d->clocks_changed, true, memory_order_release);
+    *ret = *want;
+    return 0;
+}
+
+static int soft_set_power(struct ws_device *dev, bool on)
+{
+    struct ws_soft *d = soft_of(dev);
+    if (!on && d->n_running)
+        return -EBUSY;
+    if (!d->vclock) /* idle time is not counted */
+        return 0;
+    pthread_mutex_lock(&d->flights_lock);
+    if (d->on != on)
+        ws_meter_set_on(d->meter, ws_vclock_now_ns(d->vclock), on);
+    d->on = on;
+    pthread_mutex_unlock(&d->flights_lock);
+    return 0;
+}
+
+struct bell {
+    struct ws_vevent event;
+    struct ws_alarm *alarm;
+};
+
+static void bell_ring(struct ws_vevent *e)
+{
+    struct bell *b = WS_CONTAINER_OF(e, struct bell, event);
+    struct ws_alarm *a = b->alarm;
+    free(b);
+    a->ring(a);
+}
+
+static int soft_alarm(struct ws_device *dev, struct ws_alarm *a)
+{
+    struct ws_soft *d = soft_of(dev);
+    if (!d->vclock) {
+        ws_timing_touch(d->timing, a->at_ns);
+        a->ring(a);
+        return 0;
+    }
+    if (a->at_ns <= ws_vclock_now_ns(d->vclock)) {
+        a->ring(a);
+        return 0;
+    }
+    struct bell *b = ws_alloc(sizeof *b);
+    if (!b)
+        return ws_raise(-ENOMEM);
+    b->alarm = a;
+    b->event = (struct ws_vevent){
+        .at_ns = a->at_ns, .seq = ws_vclock_seq(d->vclock), .fire = bell_ring, .owner = d};
+    (void)ws_vclock_add(d->vclock, &b->event, NULL);
+    return 0;
 }
 
 static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *ret)
@@ -123,6 +230,20 @@ static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *re
         .n_thread_insns = d->n_thread_insns,
         .n_running = d->n_running,
     };
+    if (!d->vclock)
+        return;
+    struct ws_meter_totals m;
+    ret->now_ns = ws_vclock_now_ns(d->vclock);
+    ws_meter_totals(d->meter, ret->now_ns, &m);
+    ret->busy_ns = m.busy_ns;
+    ret->sm_busy_ns = m.sm_busy_ns;
+    ret->energy_uj = m.energy_uj;
+    ret->idle_energy_uj = m.idle_energy_uj;
+    ret->power_mw = m.power_mw;
+    ret->stalled_host_ns = ws_vclock_stalled_host_ns(d->vclock);
+    pthread_mutex_lock(&d->flights_lock);
+    ret->n_overruns = d->n_overruns;
+    pthread_mutex_unlock(&d->flights_lock);
 }
 
 /* ---- memory ---- */
@@ -306,6 +427,11 @@ static int soft_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uin
 static void soft_close(struct ws_device *dev)
 {
     struct ws_soft *d = soft_of(dev);
+    struct ws_vevent *e;
+    while (d->vclock && (e = ws_vclock_take_any(d->vclock, d)))
+        bell_ring(e);
+    if (d->vclock)
+        ws_vclock_leave(d->vclock);
     if (d->sched)
         ws_sched_leave(d->sched);
     while (d->free_tenants) {
@@ -315,6 +441,8 @@ static void soft_close(struct ws_device *dev)
     }
     ws_mem_unref(d->mem);
     ws_timing_free(d->timing);
+    ws_meter_free(d->meter);
+    pthread_mutex_destroy(&d->flights_lock);
     free(d);
 }
 
@@ -330,7 +458,13 @@ static const struct ws_device_ops soft_ops = {
     .cancel = soft_cancel,
     .telemetry = soft_telemetry,
     .occupancy = soft_occupancy,
+    .preempt = soft_preempt,
+    .set_clocks = soft_set_clocks,
+    .set_power = soft_set_power,
+    .alarm = soft_alarm,
 };
+
+enum { SCALE_DEFAULT = 20, SCALE_MAX = 10000 };
 
 int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, uint32_t index,
                         const struct ws_device_options *options, struct ws_diags *diags)
@@ -342,16 +476,29 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
                      spec->name, options->n_workers);
         return ws_raise(-EINVAL);
     }
+    double scale = options->scale != 0 ? options->scale : SCALE_DEFAULT;
+    if (options->clock == WS_CLOCK_SCALED && !(scale >= 1 && scale <= SCALE_MAX)) {
+        ws_diags_add(diags, NULL, 0, 0, "gpu %s: time scale %g; use 1 to %d", spec->name, scale,
+                     SCALE_MAX);
+        return ws_raise(-EINVAL);
+    }
     struct ws_soft *d = ws_alloc(sizeof *d);
     if (!d)
         return ws_raise(-ENOMEM);
     d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};
+    pthread_mutex_init(&d->flights_lock, NULL);
+    ws_list_init(&d->flights);
+    d->on = true;
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)
         r = ws_timing_new(&d->timing, spec);
     if (!r)
         r = ws_sched_join(&d->sched, options->n_workers);
+    if (!r && options->clock == WS_CLOCK_SCALED)
+        r = ws_meter_new(&d->meter, spec);
+    if (!r && options->clock == WS_CLOCK_SCALED)
+        r = ws_vclock_join(&d->vclock, scale);
     if (r) {
         soft_close(&d->base);
         return r;

@@ -3,6 +3,7 @@
 #ifndef WS_DEVICE_SOFT_PRIVATE_H
 #define WS_DEVICE_SOFT_PRIVATE_H
 
+#include "device/soft/flight.h"
 #include "device/soft/mem.h"
 #include "device/soft/sched.h"
 #include "device/soft/timing.h"
@@ -17,6 +18,14 @@ struct ws_soft {
     struct ws_tenant *tenants, *free_tenants; /* sched->lock */
     _Atomic uint64_t n_kernels, n_copies, copied_bytes, n_thread_insns, grid_id;
     _Atomic uint32_t n_running;
+    _Atomic bool clocks_changed;
+    /* WS_CLOCK_SCALED only; vclock is NULL otherwise */
+    struct ws_vclock *vclock;
+    struct ws_meter *meter;
+    pthread_mutex_t flights_lock;
+    struct ws_list flights; /* this and below: flights_lock */
+    bool on;
+    uint64_t n_overruns;
 };
 
 struct ws_dkernel {
@@ -50,6 +59,9 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
 /* Ends the parts of @space in launches of several clients. */
 void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *space);
 void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended);
+/* Deals no more blocks of @op. Return: true if it ended thereby and is in @ended. */
+bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
+                              struct ws_list *ended);
 /* Prices and completes the kernels in @ended. No locks held. */
 void ws_launch_finish(struct ws_list *ended);
 

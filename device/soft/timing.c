@@ -63,6 +63,10 @@ struct span {
     float issue_part, memory_part;
     uint32_t blocks; /* held on each SM */
     struct ws_need need;
+    /* of reservations */
+    uint64_t seq;     /* 0: entered for good */
+    uint64_t from_ns; /* start of the simulation */
+    bool held;
 };
 
 struct sm { /* of the kernel being simulated */
@@ -87,15 +91,19 @@ struct sim {
     uint16_t heap[MAX_SMS], pos[MAX_SMS]; /* SMs by next */
     double tau, bytes_rate, memory_part;
     uint64_t dealt, done;
+    uint64_t n_blocks; /* to be dealt */
     uint32_t cursor;
+    double *left; /* of each block, where the simulation is cut; else NULL */
 };
 
 struct ws_timing {
     struct ws_gpu_spec spec;
     _Atomic uint64_t now_ns;
-    pthread_mutex_t lock;       /* all below */
-    struct span spans[N_SPANS]; /* ring */
-    uint32_t head, n;
+    pthread_mutex_t lock;  /* all below */
+    struct span *spans;    /* ring */
+    uint32_t head, n, cap; /* cap: N_SPANS, more while reservations need it; a power of two */
+    uint32_t n_held;
+    uint64_t seq;
     uint64_t floor_ns, busy_ns, sm_busy_ns;
     unsigned __int128 energy_pj; /* mW * ns */
     struct account accounts[N_ACCOUNTS];
@@ -106,7 +114,7 @@ struct ws_timing {
     struct sim sim;
     struct held held[MAX_SMS];
     uint64_t edges[2 * N_SPANS + 2];
-    const struct span *near[N_SPANS], *beside[N_SPANS];
+    const struct span **near, *beside[N_SPANS]; /* near: [cap] */
 };
 
 int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
@@ -115,15 +123,25 @@ int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
     if (!t)
         return ws_raise(-ENOMEM);
     t->spec = *spec;
+    t->cap = N_SPANS;
+    t->spans = ws_alloc_array(t->cap, sizeof t->spans[0]);
+    t->near = ws_alloc_array(t->cap, sizeof t->near[0]);
     pthread_mutex_init(&t->lock, NULL);
+    if (!t->spans || !t->near) {
+        ws_timing_free(t);
+        return ws_raise(-ENOMEM);
+    }
     *ret = t;
     return 0;
 }
 
 struct ws_timing *ws_timing_free(struct ws_timing *t)
 {
-    if (t)
-        pthread_mutex_destroy(&t->lock);
+    if (!t)
+        return NULL;
+    pthread_mutex_destroy(&t->lock);
+    free(t->spans);
+    free(t->near);
     free(t);
     return NULL;
 }
@@ -142,18 +160,19 @@ void ws_timing_touch(struct ws_timing *t, uint64_t end_ns)
 
 static struct span *span_at(struct ws_timing *t, uint32_t i)
 {
-    return &t->spans[(t->head + i) % N_SPANS];
+    return &t->spans[(t->head + i) & (t->cap - 1)];
 }
 
-/* Spans of @kind_min or later kinds that end after @from_ns, latest first, into t->near. */
-static uint32_t spans_after(struct ws_timing *t, uint64_t from_ns, int kind, bool any_kind)
+/* Spans of @kind, or of any, that end after @from_ns and were reserved before @seq, latest first, into t->near. */
+static uint32_t spans_after(struct ws_timing *t, uint64_t from_ns, int kind, bool any_kind,
+                            uint64_t seq)
 {
     uint32_t n = 0;
     for (uint32_t i = t->n; i-- > 0;) {
         const struct span *s = span_at(t, i);
         if (s->end_ns <= from_ns)
             break;
-        if (any_kind || s->kind == kind)
+        if ((any_kind || s->kind == kind) && s->seq < seq)
             t->near[n++] = s;
     }
     return n;
@@ -210,20 +229,22 @@ static void span_drop_first(struct ws_timing *t)
 {
     const struct span *s = span_at(t, 0);
     t->floor_ns = WS_MAX(t->floor_ns, s->end_ns);
-    t->accounts[s->account].n_spans--;
-    t->head = (t->head + 1) % N_SPANS;
+    if (!s->seq)
+        t->accounts[s->account].n_spans--;
+    t->head = (t->head + 1) & (t->cap - 1);
     t->n--;
 }
 
 static void span_insert(struct ws_timing *t, const struct span *s)
 {
-    if (t->n == N_SPANS)
+    if (t->n == t->cap) /* only where nothing is reserved, see make_room() */
         span_drop_first(t);
     uint32_t i = t->n++;
     for (; i && span_at(t, i - 1)->end_ns > s->end_ns; i--)
         *span_at(t, i) = *span_at(t, i - 1);
     *span_at(t, i) = *s;
-    t->accounts[s->account].n_spans++;
+    if (!s->seq)
+        t->accounts[s->account].n_spans++;
 }
 
 static uint32_t popcount(const uint64_t *mask)
@@ -289,7 +310,7 @@ static void enter(struct ws_timing *t, struct span *s, uint64_t owner, struct ws
         return;
     s->account = account_of(t, owner);
     s->n_sms = popcount(s->mask);
-    uint32_t n_near = spans_after(t, s->start_ns, 0, true),
+    uint32_t n_near = spans_after(t, s->start_ns, 0, true, UINT64_MAX),
              n = edges_between(t, n_near, s->start_ns, s->end_ns);
     unsigned __int128 pj = 0;
     uint64_t from = s->start_ns;
@@ -309,22 +330,28 @@ static void enter(struct ws_timing *t, struct span *s, uint64_t owner, struct ws
 
 /* ---- copies ---- */
 
-void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint64_t ready_ns,
-                    uint64_t bytes, struct ws_timed *ret)
+static struct span place_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns,
+                              uint64_t bytes)
 {
     /* inside the device each byte is read and written */
     double per_s = e == WS_ENGINE_INSIDE ? (double)t->spec.memory_bytes_per_s / 2
                                          : (double)t->spec.copy_bytes_per_s;
     uint64_t ns = bytes ? t->spec.copy_latency_ns + (uint64_t)ceil((double)bytes * 1e9 / per_s) : 0;
-    pthread_mutex_lock(&t->lock);
     uint64_t start = WS_MAX(ready_ns, t->floor_ns);
-    for (uint32_t i = spans_after(t, start, (int)e, false);
+    for (uint32_t i = spans_after(t, start, (int)e, false, UINT64_MAX);
          i-- > 0;) { /* by end: engine spans do not overlap */
         if (t->near[i]->start_ns >= start + ns)
             break;
         start = WS_MAX(start, t->near[i]->end_ns);
     }
-    struct span s = {.start_ns = start, .end_ns = start + ns, .kind = (int)e};
+    return (struct span){.start_ns = start, .end_ns = start + ns, .kind = (int)e};
+}
+
+void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint64_t ready_ns,
+                    uint64_t bytes, struct ws_timed *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    struct span s = place_copy(t, e, ready_ns, bytes);
     enter(t, &s, owner, ret);
     pthread_mutex_unlock(&t->lock);
 }
@@ -390,7 +417,7 @@ static void sm_rate(struct sim *m, uint16_t index)
 
 static bool sm_room(const struct sim *m, const struct sm *s)
 {
-    return m->dealt < m->k->n_blocks && s->k < s->cap && s->part > PART_MIN;
+    return m->dealt < m->n_blocks && s->k < s->cap && s->part > PART_MIN;
 }
 
 static void sm_deal(struct sim *m, struct sm *s)
@@ -404,7 +431,7 @@ static void sm_deal(struct sim *m, struct sm *s)
 
 static void deal_where(struct sim *m, double part_min)
 {
-    for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->k->n_blocks;
+    for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->n_blocks;
          m->cursor = (m->cursor + 1) % m->n_sms) {
         struct sm *s = &m->sm[m->cursor];
         idle = sm_room(m, s) && s->part >= part_min ? 0 : idle + 1;
@@ -502,6 +529,7 @@ static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
     m->n_sms = 0;
     m->tau = m->bytes_rate = 0;
     m->dealt = m->done = 0;
+    m->n_blocks = k->n_blocks;
     m->cursor = 0;
     for (uint32_t i = 0; i < t->spec.n_sms; i++) {
         if (k->sms.n && !(k->sms.bits[i / 64] >> (i % 64) & 1))
@@ -517,31 +545,61 @@ static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
     }
 }
 
-/* Runs the simulation from @start_ns. *ret_first_ns: when the first block was dealt. Return: end. */
-static double simulate(struct ws_timing *t, uint64_t start_ns, uint32_t n_near,
+static uint64_t memory_rate(const struct ws_timing *t, const struct ws_timing_kernel *k)
+{
+    return k->memory_bytes_per_s ? k->memory_bytes_per_s : t->spec.memory_bytes_per_s;
+}
+
+/* Nothing more is dealt; what runs is finished, of several in one only the one at work. The SMs stand at the present. */
+static void stop_dealing(struct sim *m)
+{
+    m->n_blocks = m->dealt;
+    for (uint64_t b = m->dealt; b < m->k->n_blocks; b++)
+        m->left[b] = 1;
+    for (uint32_t i = 0; i < m->n_sms; i++) {
+        struct sm *s = &m->sm[i];
+        for (uint32_t j = 0; j < s->k; j++) {
+            uint32_t n = m->k->merged ? m->k->merged[s->block[j]] : 1;
+            double left = WS_MAX(s->left[j], 0), keep = floor(left * n + 1e-6) / n;
+            keep = WS_MIN(keep, (double)(n - 1) / n); /* dealt: one of them at least is at work */
+            m->left[s->block[j]] = keep;
+            s->left[j] = left - keep;
+        }
+    }
+}
+
+/* Runs the simulation from @start_ns; no block is dealt from @cut_ns on. *ret_first_ns: when the first block was dealt, negative
+ * if none was. Return: end. */
+static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, uint32_t n_near,
                        double *ret_first_ns)
 {
     struct sim *m = &t->sim;
     double now = 0, first = -1,
-           per_ns = (double)t->spec.memory_bytes_per_s / 1e9; /* now: ns since start_ns */
+           per_ns = (double)memory_rate(t, m->k) / 1e9; /* now: ns since start_ns */
     uint64_t edge_ns = set_rest(t, n_near, start_ns);
     deal_all(m);
     for (uint32_t i = 0; i < m->n_sms; i++)
         if (m->sm[i].k)
             sm_rate(m, (uint16_t)i);
-    while (m->done < m->k->n_blocks) {
+    while (m->done < m->n_blocks) {
         if (first < 0 && m->dealt)
             first = now;
         double demand = m->bytes_rate / (per_ns * m->memory_part), slow = WS_MAX(demand, 1);
         uint16_t sm = m->heap[0];
         double next = now + (m->sm[sm].next - m->tau) * slow;
-        if (edge_ns != UINT64_MAX && !(next <= (double)(edge_ns - start_ns))) {
-            double at = (double)(edge_ns - start_ns);
+        uint64_t halt_ns = WS_MIN(edge_ns, cut_ns);
+        if (halt_ns != UINT64_MAX && !(next <= (double)(halt_ns - start_ns))) {
+            double at = (double)(halt_ns - start_ns);
             m->tau += (at - now) / slow;
             now = at;
-            edge_ns = set_rest(t, n_near, edge_ns);
+            if (edge_ns == halt_ns)
+                edge_ns = set_rest(t, n_near, edge_ns);
             for (uint32_t i = 0; i < m->n_sms; i++)
                 sm_advance(m, &m->sm[i]);
+            if (cut_ns == halt_ns) {
+                cut_ns = UINT64_MAX;
+                stop_dealing(m);
+            }
             deal_all(m);
             for (uint32_t i = 0; i < m->n_sms; i++)
                 sm_rate(m, (uint16_t)i);
@@ -553,31 +611,29 @@ static double simulate(struct ws_timing *t, uint64_t start_ns, uint32_t n_near,
         m->tau = m->sm[sm].next;
         sm_complete(m, sm);
     }
-    *ret_first_ns = WS_MAX(first, 0);
+    *ret_first_ns = first;
     return now;
 }
 
-void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, struct ws_timed *ret)
+/* What a kernel that was simulated, begun at @first_ns and ended at @end_ns after @start_ns, takes of the machine. @left: of each
+ * block not run, NULL: none. */
+static struct span span_of(const struct ws_timing *t, const struct ws_timing_kernel *k,
+                           uint64_t start_ns, double first_ns, double end_ns, const double *left)
 {
-    pthread_mutex_lock(&t->lock);
-    uint64_t start = WS_MAX(k->ready_ns, t->floor_ns) + t->spec.launch_overhead_ns;
-    sim_init(t, k);
-    struct sim *m = &t->sim;
-    double first = 0, end = 0, issue = 0, bytes = 0;
+    const struct sim *m = &t->sim;
+    struct span s = {.start_ns = start_ns + (uint64_t)WS_MAX(first_ns, 0),
+                     .from_ns = start_ns,
+                     .kind = KIND_KERNEL,
+                     .need = k->need};
+    s.end_ns = WS_MAX(start_ns + (uint64_t)ceil(end_ns), s.start_ns + 1);
+    double issue = 0, bytes = 0;
+    uint64_t n_blocks = 0;
     for (uint64_t b = 0; b < k->n_blocks; b++) {
-        issue += k->blocks[b].issue_ns;
-        bytes += k->blocks[b].bytes * k->dram_share;
+        double run = left ? 1 - left[b] : 1;
+        issue += run * k->blocks[b].issue_ns;
+        bytes += run * k->blocks[b].bytes * k->dram_share;
+        n_blocks += run > 0;
     }
-    uint32_t n_near = spans_after(t, start, KIND_KERNEL, false);
-    if (!n_near && k->n_blocks == 1) {
-        end = WS_MAX(k->blocks[0].latency_ns, k->blocks[0].issue_ns);
-        end = WS_MAX(end, bytes * 1e9 / (double)t->spec.memory_bytes_per_s);
-        m->sm[0].used = true;
-    } else {
-        end = simulate(t, start, n_near, &first);
-    }
-    struct span s = {.start_ns = start + (uint64_t)first, .kind = KIND_KERNEL, .need = k->need};
-    s.end_ns = WS_MAX(start + (uint64_t)ceil(end), s.start_ns + 1);
     uint32_t n_used = 0;
     for (uint32_t i = 0; i < m->n_sms; i++)
         if (m->sm[i].used) {
@@ -586,11 +642,209 @@ void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, str
         }
     double ns = (double)(s.end_ns - s.start_ns);
     s.issue_part = n_used ? (float)WS_MIN(issue / n_used / ns, 1) : 0;
-    s.memory_part = (float)WS_MIN(bytes * 1e9 / (double)t->spec.memory_bytes_per_s / ns, 1);
+    s.memory_part = (float)WS_MIN(bytes * 1e9 / (double)memory_rate(t, k) / ns, 1);
     s.blocks =
-        n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (k->n_blocks + n_used - 1) / n_used)
-               : 0;
+        n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (n_blocks + n_used - 1) / n_used) : 0;
+    return s;
+}
+
+static struct span place_kernel(struct ws_timing *t, const struct ws_timing_kernel *k)
+{
+    uint64_t start = WS_MAX(k->ready_ns, t->floor_ns) + t->spec.launch_overhead_ns;
+    sim_init(t, k);
+    double first = 0, end = 0;
+    uint32_t n_near = spans_after(t, start, KIND_KERNEL, false, UINT64_MAX);
+    if (!n_near && k->n_blocks == 1) {
+        end = WS_MAX(k->blocks[0].latency_ns, k->blocks[0].issue_ns);
+        end = WS_MAX(end, k->blocks[0].bytes * k->dram_share * 1e9 / (double)memory_rate(t, k));
+        t->sim.sm[0].used = true;
+    } else {
+        end = simulate(t, start, UINT64_MAX, n_near, &first);
+    }
+    return span_of(t, k, start, first, end, NULL);
+}
+
+void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, struct ws_timed *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    struct span s = place_kernel(t, k);
     enter(t, &s, k->owner, ret);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- reservations ---- */
+
+/* Whether the span that ended first can be forgotten: it is over, and nothing that is not began while it ran. */
+static bool first_is_past(const struct ws_timing *t)
+{
+    const struct span *first = &t->spans[t->head];
+    if (first->held)
+        return false;
+    for (uint32_t i = 0, left = t->n_held; left && i < t->n; i++) {
+        const struct span *s = &t->spans[(t->head + i) & (t->cap - 1)];
+        if (s->held && s->from_ns < first->end_ns)
+            return false;
+        left -= s->held;
+    }
+    return true;
+}
+
+static int make_room(struct ws_timing *t)
+{
+    if (t->n < t->cap)
+        return 0;
+    if (first_is_past(t)) {
+        span_drop_first(t);
+        return 0;
+    }
+    struct span *spans = ws_alloc_array(2 * (size_t)t->cap, sizeof spans[0]);
+    const struct span **near = ws_alloc_array(2 * (size_t)t->cap, sizeof near[0]);
+    if (!spans || !near) {
+        free(spans);
+        free(near);
+        return ws_raise(-ENOMEM);
+    }
+    for (uint32_t i = 0; i < t->n; i++)
+        spans[i] = *span_at(t, i);
+    free(t->spans);
+    free(t->near);
+    t->spans = spans;
+    t->near = near;
+    t->head = 0;
+    t->cap *= 2;
+    return 0;
+}
+
+static struct ws_reserved reserved_of(const struct span *s)
+{
+    struct ws_reserved r = {.id = s->seq, .start_ns = s->start_ns, .end_ns = s->end_ns};
+    memcpy(r.sms.bits, s->mask, sizeof s->mask);
+    r.sms.n = popcount(s->mask);
+    return r;
+}
+
+static void hold(struct ws_timing *t, struct span *s)
+{
+    s->seq = ++t->seq;
+    s->held = true;
+    s->n_sms = popcount(s->mask);
+    t->n_held++;
+    span_insert(t, s);
+}
+
+int ws_timing_reserve_kernel(struct ws_timing *t, const struct ws_timing_kernel *k,
+                             struct ws_reserved *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    int r = make_room(t);
+    if (!r) {
+        struct span s = place_kernel(t, k);
+        hold(t, &s);
+        *ret = reserved_of(&s);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+int ws_timing_reserve_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns, uint64_t bytes,
+                           struct ws_reserved *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    int r = make_room(t);
+    if (!r) {
+        struct span s = place_copy(t, e, ready_ns, bytes);
+        if (s.end_ns > s.start_ns)
+            hold(t, &s);
+        *ret = reserved_of(&s);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+/* Takes a reservation out of the ring. */
+static struct span take_out(struct ws_timing *t, uint64_t id)
+{
+    uint32_t i = t->n;
+    while (i-- > 0 && span_at(t, i)->seq != id)
+        ;
+    struct span s = *span_at(t, i);
+    for (t->n--; i < t->n; i++)
+        *span_at(t, i) = *span_at(t, i + 1);
+    return s;
+}
+
+void ws_timing_cut(struct ws_timing *t, const struct ws_timing_kernel *k, uint64_t at_ns,
+                   struct ws_reserved *r, double *ret_left)
+{
+    pthread_mutex_lock(&t->lock);
+    struct span old = take_out(t, r->id), s;
+    double first = -1, end = 0;
+    memset(ret_left, 0, k->n_blocks * sizeof ret_left[0]);
+    sim_init(t, k);
+    if (at_ns > old.from_ns) {
+        t->sim.left = ret_left;
+        uint32_t n_near = spans_after(t, old.from_ns, KIND_KERNEL, false, old.seq);
+        end = simulate(t, old.from_ns, at_ns, n_near, &first);
+        t->sim.left = NULL;
+    }
+    if (first >= 0) {
+        s = span_of(t, k, old.from_ns, first, end, ret_left);
+        s.end_ns = WS_MAX(s.end_ns, at_ns);
+    } else { /* not begun */
+        for (uint64_t b = 0; b < k->n_blocks; b++)
+            ret_left[b] = 1;
+        s = old;
+        memset(s.mask, 0, sizeof s.mask);
+        s.start_ns = s.end_ns = at_ns;
+        s.blocks = 0;
+        s.issue_part = s.memory_part = 0;
+    }
+    s.seq = old.seq;
+    s.held = true;
+    s.n_sms = popcount(s.mask);
+    span_insert(t, &s);
+    *r = reserved_of(&s);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_break(struct ws_timing *t, uint64_t at_ns, struct ws_reserved *r)
+{
+    if (!r->id || r->end_ns <= at_ns)
+        return;
+    pthread_mutex_lock(&t->lock);
+    struct span s = take_out(t, r->id);
+    s.end_ns = at_ns;
+    s.start_ns = WS_MIN(s.start_ns, at_ns);
+    span_insert(t, &s);
+    *r = reserved_of(&s);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_release(struct ws_timing *t, const struct ws_reserved *r)
+{
+    if (!r->id)
+        return;
+    pthread_mutex_lock(&t->lock);
+    for (uint32_t i = t->n; i-- > 0;)
+        if (span_at(t, i)->seq == r->id) {
+            span_at(t, i)->held = false;
+            t->n_held--;
+            break;
+        }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_set_spec(struct ws_timing *t, const struct ws_gpu_spec *spec)
+{
+    pthread_mutex_lock(&t->lock);
+    t->spec = *spec;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_spec(struct ws_timing *t, struct ws_gpu_spec *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    *ret = t->spec;
     pthread_mutex_unlock(&t->lock);
 }
 

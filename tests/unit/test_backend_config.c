@@ -54,7 +54,7 @@ static void test_everything_is_taken(void **state)
                              "endpoints = {\"ipc:///tmp/a\", \"tcp://127.0.0.1:5555\"}\n"
                              "socket_mode = 0666\nsocket_group = \"gpu\"\n"
                              "gpus = {\"t400\", \"t400\", \"h200\"}\ncatalog = {\"/a\", \"/b\"}\n"
-                             "clock = skip\nworkers = 3\nplacement = fixed\nlog_level = error\n"
+                             "clock = skip\ntime_scale = 50\nworkers = 3\nplacement = fixed\nlog_level = error\n"
                              "drain_timeout_s = 7\nheartbeat_s = 2\nmax_kernel_insns = 5000000000\n"
                              "limits {\nmax_clients = 9\nmax_message_bytes = "
                              "100000\nmemory_quota_bytes = 8589934592\n}\n"),
@@ -67,6 +67,7 @@ static void test_everything_is_taken(void **state)
     assert_null(f->c.gpus[3]);
     assert_string_equal(f->c.catalog[1], "/b");
     assert_int_equal(f->c.clock, WS_CLOCK_SKIP);
+    assert_int_equal(f->c.time_scale, 50);
     assert_int_equal(f->c.n_workers, 3);
     assert_int_equal(f->c.placement, WS_PLACE_FIXED);
     assert_int_equal(f->c.log_level, WS_ERROR);
@@ -89,7 +90,7 @@ static void test_wrong_lines_are_named(void **state)
     } rows[] = {
         {"\nworkers = 5000\n", 2, "workers = 5000 is out of range", "0 to 1024"},
         {"workers = many\n", 1, "workers", ""},
-        {"clock = fast\n", 1, "clock = \"fast\" is not known", "functional or skip"},
+        {"clock = fast\n", 1, "clock = \"fast\" is not known", "functional, scaled or skip"},
         {"placement = here\n", 1, "placement", "spread or fixed"},
         {"\n\nlog_level = loud\n", 3, "log_level", "error, warning, info or debug"},
         {"socket_mode = \"0999\"\n", 1, "socket_mode", "octal"},
@@ -290,6 +291,8 @@ static void test_command_line_words(void **state)
     assert_string_equal(f->c.endpoints[1], "tcp://*:1");
     assert_int_equal(ws_config_set_endpoints(&f->c, "ipc:///x,file", &f->d), WS_CONFIG_E_INVALID);
     assert_string_equal(f->c.endpoints[1], "tcp://*:1");
+    assert_int_equal(ws_config_set_clock(&f->c, "scaled", &f->d), 0);
+    assert_int_equal(f->c.clock, WS_CLOCK_SCALED);
     assert_int_equal(ws_config_set_clock(&f->c, "skip", &f->d), 0);
     assert_int_equal(ws_config_set_clock(&f->c, "skap", &f->d), WS_CONFIG_E_INVALID);
     assert_int_equal(ws_config_set_log_level(&f->c, "warning", &f->d), 0);

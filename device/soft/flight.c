@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Flights.
+ *
+ * A flight is EXECUTING until it is priced, then it is WAITING in the clock; while it is being cut it is EXECUTING again, and
+ * again stalls the clock. Whoever takes it out of the clock owns it: the clock's thread when its end has come, the loop to cut or
+ * cancel it. One that is being executed can only be marked; who prices it looks at the marks under the lock before it lets it wait.
+ *
+ * The clock stands from submission to pricing, so an operation is placed as if it had been executed in no time. One whose stall ran
+ * into the limit is placed where it would have been, which may be in the past; it is then done at once (an overrun).
+ * A launch that faulted is done at its priced end, a cancelled one at once. */
+#include "device/soft/flight.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/soft/soft_private.h"
+
+enum state { EXECUTING, WAITING };
+
+struct ws_flight {
+    struct ws_list link; /* the device's, or that of the ended */
+    struct ws_soft *device;
+    struct ws_op *op;
+    struct ws_vevent event;
+    struct ws_vstall stall;
+    /* flights_lock */
+    enum state state;
+    bool preempt, cut, cancelled;
+    uint64_t preempt_ns;
+    /* once priced */
+    struct ws_reserved reserved;
+    struct ws_load load;
+    bool loaded;
+    /* of launches */
+    struct ws_executed x;
+    struct ws_timing_kernel kernel;
+    uint32_t *merged;
+    double *left; /* of each unit, once cut */
+};
+
+static void fire(struct ws_vevent *e);
+
+bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
+{
+    struct ws_flight *f = ws_alloc(sizeof *f);
+    op->priv = f;
+    if (!f)
+        return false;
+    f->device = d;
+    f->op = op;
+    f->event = (struct ws_vevent){.seq = ws_vclock_seq(d->vclock), .fire = fire, .owner = f};
+    ws_list_init(&f->link);
+    pthread_mutex_lock(&d->flights_lock);
+    uint64_t now = ws_vclock_stall(d->vclock, &f->stall), wake_ns = 0;
+    if (!d->on) {
+        d->on = true;
+        wake_ns = d->options.wake_ns;
+        ws_meter_set_on(d->meter, now, true);
+    }
+    op->ready_ns = WS_MAX(op->ready_ns, now + wake_ns);
+    op->start_ns = op->end_ns = op->ready_ns;
+    ws_list_append(&d->flights, &f->link);
+    pthread_mutex_unlock(&d->flights_lock);
+    return true;
+}
+
+static void flight_free(struct ws_flight *f)
+{
+    free(f->x.units);
+    free(f->x.costs);
+    ws_soft_progress_free(f->x.progress);
+    free(f->merged);
+    free(f->left);
+    free(f);
+}
+
+static void unlink_flight(struct ws_flight *f)
+{
+    pthread_mutex_lock(&f->device->flights_lock);
+    ws_list_remove(&f->link);
+    pthread_mutex_unlock(&f->device->flights_lock);
+}
+
+void ws_flight_drop(struct ws_op *op)
+{
+    struct ws_flight *f = op->priv;
+    op->priv = NULL;
+    unlink_flight(f);
+    ws_vclock_unstall(f->device->vclock, &f->stall);
+    flight_free(f);
+}
+
+/* ---- the end; the flight is nobody else's any more ---- */
+
+/* What a launch leaves, or nothing. */
+static void settle_progress(struct ws_flight *f)
+{
+    struct ws_op *op = f->op;
+    bool left = f->x.n_executed < f->x.n_blocks;
+    for (uint32_t i = 0; f->left && !left && i < f->x.n_units; i++)
+        left = f->left[i] > 0;
+    if (op->error || !left)
+        return;
+    ws_soft_progress_set(f->x.progress, f->x.n_executed, f->x.units, f->x.n_units, f->left);
+    op->preempted = true;
+    op->launch.progress = &f->x.progress->base;
+    f->x.units = NULL;
+    f->x.progress = NULL;
+}
+
+static void complete(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    struct ws_op *op = f->op;
+    if (f->loaded) {
+        op->energy_uj = ws_meter_end(d->meter, &f->load);
+        ws_timing_release(d->timing, &f->reserved);
+        op->start_ns = f->reserved.start_ns;
+        op->end_ns = f->reserved.end_ns;
+    }
+    if (op->kind == WS_OPK_LAUNCH)
+        settle_progress(f);
+    op->priv = NULL;
+    flight_free(f);
+    ws_soft_done(d, op);
+}
+
+static void fire(struct ws_vevent *e)
+{
+    struct ws_flight *f = WS_CONTAINER_OF(e, struct ws_flight, event);
+    unlink_flight(f);
+    complete(f);
+}
+
+static void complete_cancelled(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    if (f->op->error != WS_DEV_E_CANCELLED)
+        ws_soft_fail(f->op, WS_DEV_E_CANCELLED, "cancelled");
+    if (f->loaded) {
+        uint64_t now = ws_vclock_now_ns(d->vclock);
+        ws_timing_break(d->timing, now, &f->reserved);
+        ws_meter_change(d->meter, now, &f->load, f->reserved.end_ns, &f->load.sms);
+    }
+    ws_vclock_unstall(d->vclock, &f->stall);
+    complete(f);
+}
+
+/* ---- pricing ---- */
+
+static void cut(struct ws_flight *f, uint64_t at_ns)
+{
+    struct ws_soft *d = f->device;
+    if (f->op->error || f->op->kind != WS_OPK_LAUNCH)
+        return;
+    f->left = ws_alloc_array(WS_MAX(f->x.n_units, 1), sizeof f->left[0]);
+    if (!f->x.progress)
+        f->x.progress = ws_soft_progress_new(f->op);
+    if (!f->left || !f->x.progress) { /* then it goes on to the end of what was executed */
+        free(f->left);
+        f->left = NULL;
+        return;
+    }
+    ws_timing_cut(d->timing, &f->kernel, at_ns, &f->reserved, f->left);
+    ws_meter_change(d->meter, at_ns, &f->load, f->reserved.end_ns, &f->reserved.sms);
+}
+
+/* What was executed is placed in the timeline: lets it wait for its end, unless something was wanted of it meanwhile. */
+static void let_wait(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    pthread_mutex_lock(&d->flights_lock);
+    while (!f->cancelled) {
+        if (f->preempt && !f->cut) {
+            f->cut = true;
+            pthread_mutex_unlock(&d->flights_lock);
+            cut(f, f->preempt_ns);
+            pthread_mutex_lock(&d->flights_lock);
+            continue;
+        }
+        uint64_t end_ns = f->reserved.end_ns;
+        f->event.at_ns = end_ns;
+        f->state = WAITING;
+        if (ws_vclock_add(d->vclock, &f->event, &f->stall) > end_ns)
+            d->n_overruns++;
+        pthread_mutex_unlock(&d->flights_lock);
+        return;
+    }
+    ws_list_remove(&f->link);
+    pthread_mutex_unlock(&d->flights_lock);
+    complete_cancelled(f);
+}
+
+static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
+{
+    struct ws_soft *d = f->device;
+    if (r) {
+        ws_soft_fail(f->op, WS_DEV_E_NO_MEMORY, "the host has no memory for its place in time");
+        ws_soft_done(d, f->op);
+        return;
+    }
+    f->load = (struct ws_load){.start_ns = f->reserved.start_ns,
+                               .end_ns = f->reserved.end_ns,
+                               .sms = f->reserved.sms,
+                               .dynamic_mw_per_sm = dynamic_mw_per_sm};
+    f->loaded = true;
+    ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
+    let_wait(f);
+}
+
+static int merge(struct ws_flight *f)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < f->x.n_units; i++)
+        any |= f->x.units[i].n_blocks > 1;
+    if (!any)
+        return 0;
+    f->merged = ws_alloc_array(f->x.n_units, sizeof f->merged[0]);
+    if (!f->merged)
+        return -1;
+    for (uint32_t i = 0; i < f->x.n_units; i++)
+        f->merged[i] = WS_MAX(f->x.units[i].n_blocks, 1);
+    return 0;
+}
+
+void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x)
+{
+    struct ws_flight *f = op->priv;
+    struct ws_soft *d = f->device;
+    struct ws_gpu_spec spec;
+    f->x = *x;
+    ws_timing_spec(d->timing, &spec);
+    double bytes = ws_units_cost(&spec, x->need.warps, x->units, x->n_units, x->costs);
+    int r = merge(f);
+    f->kernel = (struct ws_timing_kernel){
+        .ready_ns = op->ready_ns,
+        .need = x->need,
+        .blocks_per_sm = x->blocks_per_sm,
+        .sms = op->launch.sms,
+        .n_blocks = x->n_units,
+        .blocks = x->costs,
+        .dram_share = ws_cost_dram_share(&spec, bytes, (double)ws_space_device_bytes(op->space)),
+        .merged = f->merged,
+        .memory_bytes_per_s = spec.memory_bytes_per_s,
+    };
+    if (!r)
+        r = ws_timing_reserve_kernel(d->timing, &f->kernel, &f->reserved);
+    priced(f, r, spec.dynamic_mw_per_sm);
+}
+
+void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes)
+{
+    struct ws_flight *f = op->priv;
+    int r = ws_timing_reserve_copy(f->device->timing, e, op->ready_ns, bytes, &f->reserved);
+    priced(f, r, 0);
+}
+
+/* ---- what the loop wants of it ---- */
+
+void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    struct ws_flight *f = NULL;
+    ws_list_for_each (it, &d->flights) {
+        f = ws_list_entry(it, struct ws_flight, link);
+        if (f->op == op)
+            break;
+        f = NULL;
+    }
+    if (!f || f->preempt) {
+        pthread_mutex_unlock(&d->flights_lock);
+        return;
+    }
+    bool ours = false;
+    uint64_t now;
+    if (f->state == EXECUTING)
+        now = ws_vclock_now_ns(d->vclock);
+    else if ((ours = ws_vclock_take(d->vclock, &f->event, &f->stall, &now)))
+        f->state = EXECUTING;
+    f->preempt = true;
+    f->preempt_ns = now;
+    pthread_mutex_unlock(&d->flights_lock);
+    if (ours)
+        let_wait(f);
+}
+
+void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space, struct ws_list *ended)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    ws_list_for_each_safe (it, &d->flights) {
+        struct ws_flight *f = ws_list_entry(it, struct ws_flight, link);
+        uint64_t now;
+        if (f->op->space != space)
+            continue;
+        f->cancelled = true;
+        if (f->state == WAITING && ws_vclock_take(d->vclock, &f->event, NULL, &now)) {
+            ws_list_remove(&f->link);
+            ws_list_append(ended, &f->link);
+        }
+    }
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+void ws_flight_finish(struct ws_list *ended)
+{
+    struct ws_list *l;
+    while ((l = ws_list_pop(ended)))
+        complete_cancelled(ws_list_entry(l, struct ws_flight, link));
+}
