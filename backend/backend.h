@@ -22,6 +22,7 @@
 #include "backend/learn.h"
 #include "backend/ledger.h"
 #include "backend/output.h"
+#include "backend/period.h"
 #include "backend/recognise.h"
 #include "backend/server.h"
 #include "backend/task.h"
@@ -108,6 +109,7 @@ enum ws_join_kind {
     WS_JOIN_HOST_UNMAP,
     WS_JOIN_HOST_MAP,
     WS_JOIN_UNMAP,
+    WS_JOIN_SEGMENT,
     WS_JOIN_RESET
 };
 struct ws_join {
@@ -310,7 +312,8 @@ struct ws_client {
     uint32_t n_gpu_segments;
     bool own_segment; /* between SegmentBegin and SegmentEnd */
     double own_release_ms, own_deadline_ms;
-    uint64_t start_ns; /* host clock */
+    struct ws_own_job own; /* what the program itself says of it */
+    uint64_t start_ns;     /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -393,6 +396,7 @@ struct ws_server {
     uint32_t n_gpus;
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_period_hub *periods;
     struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
     struct ws_fused_counts fused;

@@ -118,6 +118,10 @@ static void act(struct ws_join *join)
         join_end(join,
                  c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
         return;
+    case WS_JOIN_SEGMENT:
+        ws_own_ended(join);
+        join->replies = false; /* done */
+        break;
     case WS_JOIN_UNMAP:
         ws_vmm_unmap(c, join->address, join->bytes);
         break;

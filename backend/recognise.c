@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/dispatch_private.h"
 #include "backend/recognise.h"
 #include "base/alloc.h"
 
@@ -119,8 +120,19 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
         snprintf(ret_text, size, "the daemon's configuration has no task %s", name);
         return WS__ERROR__NOT_FOUND;
     }
+    if (c->n_gpu_segments)
+        ws_dispatch_waits(c);
+    if (c->n_gpu_segments || c->own.open) {
+        snprintf(ret_text, size, "the program's GPU work is under way: name the task before it");
+        return WS__ERROR__NOT_READY;
+    }
+    if (c->gpu_task)
+        ws_gpu_task_free(c->server->dispatch, c->gpu_task); /* made anew with its next work */
     c->work = task;
+    c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
     c->work_known = true;
+    c->own.has_base = c->own.has_release = false; /* other periods */
+    c->own.n_releases = 0;
     snprintf(c->task, sizeof c->task, "%s", task.name);
     for (uint32_t i = 0; i < c->n_contexts; i++)
         ws_context_limit_sms(&c->contexts[i]);

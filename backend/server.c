@@ -97,6 +97,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     if (!r)
         r = ws_loader_new(s);
     if (!r)
+        r = ws_period_hub_new(&s->periods, s->wake_fd);
+    if (!r)
         r = ws_fused_cache_new(s);
     if (!r && s->cache.learn)
         r = ws_learn_new(&s->learn, config->profiles);
@@ -133,6 +135,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
         usleep(200); /* devices were told to let go; they do so soon */
     }
     s->dispatch = ws_dispatch_free(s->dispatch);
+    ws_period_hub_leave(s->periods);
     ws_exports_free(s);
     ws_side_end(s);
     ws_loader_free(s);
@@ -633,9 +636,54 @@ static bool object_command(const struct call *k, const Ws__Command *m)
     }
 }
 
+static void do_now(const struct call *k, uint32_t device)
+{
+    struct ws_context *x = context(k, device);
+    if (x)
+        reply_values(k, ws_device_now_ns(x->gpu->device), 0);
+    else
+        reply(k, WS__ERROR__INVALID_DEVICE);
+}
+
+/* What programs say of themselves (wattshare.h); in a lost context too. */
+static bool own_command(const struct call *k, const Ws__Command *m)
+{
+    char text[256] = "";
+    bool later = false;
+    Ws__Error e;
+    switch (m->c_case) {
+    case WS__COMMAND__C_SEGMENT_BEGIN:
+        e = ws_own_begin(k->c, m->segment_begin->deadline_ns, text, sizeof text);
+        break;
+    case WS__COMMAND__C_SEGMENT_END:
+        e = ws_own_end(k->c, k->seq, text, sizeof text);
+        later = true;
+        break;
+    case WS__COMMAND__C_WAIT_PERIOD:
+        e = ws_own_wait(k->c, k->seq, text, sizeof text);
+        later = true;
+        break;
+    case WS__COMMAND__C_SET_TASK:
+        e = ws_client_set_task(k->c, m->set_task, text, sizeof text);
+        break;
+    case WS__COMMAND__C_NOW:
+        do_now(k, m->now);
+        return true;
+    default:
+        return false;
+    }
+    if (later && !e)
+        return true;
+    ws_client_reply_error(k->c, k->seq, e, text[0] || !e ? text : error_text(e));
+    ws_client_retire(k->c, 1);
+    return true;
+}
+
 static bool reply_command(const struct call *k, const Ws__Command *m)
 {
     struct ws_context *x;
+    if (own_command(k, m))
+        return true;
     if (m->c_case == WS__COMMAND__C_RESET) {
         x = context(k, m->reset->device);
         if (x)
@@ -809,6 +857,7 @@ int ws_server_turn(struct ws_server *s)
     ws_loader_take_done(s);
     ws_server_take_finished(s);
     ws_server_run_ready(s);
+    ws_periods_turn(s);
     if (s->dispatch)
         ws_dispatch_turn(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->relaunches)))

@@ -49,6 +49,12 @@ int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, ui
     return r;
 }
 
+/* Every device's own structure begins with it. */
+const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
+{
+    return (const struct ws_dmodule_info *)m;
+}
+
 int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
                           struct ws_dmodule **ret, struct ws_diags *diags)
 {
@@ -157,6 +163,18 @@ uint64_t ws_device_now_ns(struct ws_device *d)
     struct ws_device_telemetry t;
     ws_device_telemetry(d, &t);
     return t.now_ns;
+}
+
+void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes)
+{
+    if (d->ops->host_register)
+        d->ops->host_register(d, host, bytes);
+}
+
+void ws_device_host_unregister(struct ws_device *d, void *host, uint64_t bytes)
+{
+    if (d->ops->host_unregister)
+        d->ops->host_unregister(d, host, bytes);
 }
 
 int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,

@@ -86,7 +86,7 @@ WS_MUST_CHECK int ws_space_join(struct ws_space **ret, struct ws_space *const *m
 struct ws_memory;
 /* Where a device has put it. @release is called once nobody can see the memory any more, on any thread, without locks. */
 struct ws_backing {
-    uint8_t *host;
+    uint8_t *host; /* NULL: out of the host's reach; then the device has map and unmap */
     void (*release)(void *arg, uint8_t *host, uint64_t bytes);
     void *arg;
 };
@@ -270,6 +270,16 @@ struct ws_device_ops {
     const char *name; /* "soft" */
     void (*close)(struct ws_device *d);
     int (*mem_alloc)(struct ws_device *d, uint64_t bytes, struct ws_backing *ret);
+    /* Makes [offset, offset + bytes) of what mem_alloc gave, whose release argument @arg is, seen at @va by the devices of the masks;
+     * and the opposite. NULL: the host sees the memory, and mappings need no device. Return: 0, -EEXIST, -EINVAL, -ENOMEM. */
+    int (*map)(struct ws_device *d, void *arg, uint64_t va, uint64_t bytes, uint64_t offset,
+               uint32_t readers, uint32_t writers);
+    void (*unmap)(struct ws_device *d, void *arg, uint64_t va, uint64_t bytes);
+    void (*set_access)(struct ws_device *d, uint64_t va, uint64_t bytes, uint32_t readers,
+                       uint32_t writers); /* of a mapping; NULL: needs no device */
+    /* Memory of this process that copies will use: may make them faster. NULL: makes no difference. */
+    void (*host_register)(struct ws_device *d, void *host, uint64_t bytes);
+    void (*host_unregister)(struct ws_device *d, void *host, uint64_t bytes);
     int (*module_load)(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret,
                        struct ws_diags *diags);
     void (*module_unload)(struct ws_dmodule *m);
@@ -365,6 +375,9 @@ WS_MUST_CHECK int ws_device_set_power(struct ws_device *d, bool on);
 WS_MUST_CHECK int ws_device_alarm(struct ws_device *d, struct ws_alarm *a);
 void ws_device_telemetry(struct ws_device *d, struct ws_device_telemetry *ret);
 uint64_t ws_device_now_ns(struct ws_device *d);
+/* Host memory that many copies will come from or go to, and its end; hints, which never fail. No copy may be using it at the end. */
+void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes);
+void ws_device_host_unregister(struct ws_device *d, void *host, uint64_t bytes);
 /* Blocks of a kernel that fit one SM at once (CUDA occupancy). Return: 0 or -EINVAL. */
 WS_MUST_CHECK int ws_device_occupancy(struct ws_device *d, const struct ws_dmodule *m,
                                       uint32_t kernel, uint32_t block_threads,

@@ -48,24 +48,51 @@ struct ws_memory *ws_memory_unref(struct ws_memory *m)
     return NULL;
 }
 
+/* Of one mapping. */
+struct place {
+    struct ws_memory *m;
+    uint64_t va;
+};
+
 static void unmapped(void *arg, uint8_t *host, uint64_t bytes)
 {
-    ws_memory_unref(arg);
+    struct place *p = arg;
+    if (p->m->device->ops->unmap)
+        p->m->device->ops->unmap(p->m->device, p->m->backing.arg, p->va, bytes);
+    ws_memory_unref(p->m);
+    free(p);
 }
 
 int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct ws_memory *m,
                         uint64_t offset, uint32_t readers, uint32_t writers)
 {
-    if (offset > m->bytes || bytes > m->bytes - offset)
+    const struct ws_device_ops *ops = m->device->ops;
+    if (offset > m->bytes || bytes > m->bytes - offset || !bytes)
         return ws_raise(-EINVAL);
+    struct place *p = ws_alloc(sizeof *p);
+    if (!p)
+        return ws_raise(-ENOMEM);
+    *p = (struct place){m, va};
+    int r = ops->map ? ops->map(m->device, m->backing.arg, va, bytes, offset, readers, writers) : 0;
+    if (r) {
+        free(p);
+        return r;
+    }
+    /* Where the host can't reach it, its address there is the one that the driver takes: the device's. */
     struct ws_mapping map = {.va = va,
                              .bytes = bytes,
-                             .host = m->backing.host + offset,
+                             .host = m->backing.host ? m->backing.host + offset
+                                                     : (uint8_t *)(uintptr_t)va,
                              .readers = readers,
                              .writers = writers,
                              .device = m->device};
-    int r = ws_space_map(s, &map, unmapped, m);
-    if (!r)
+    r = ws_space_map(s, &map, unmapped, p);
+    if (!r) {
         ws_memory_ref(m);
+        return 0;
+    }
+    if (ops->unmap)
+        ops->unmap(m->device, m->backing.arg, va, bytes);
+    free(p);
     return r;
 }

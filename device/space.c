@@ -391,15 +391,47 @@ int ws_space_map(struct ws_space *s, const struct ws_mapping *m, ws_space_releas
     return r;
 }
 
+/* ---- host memory that a real GPU must be told of ---- */
+
+static const struct ws_host_hook *_Atomic host_hook;
+
+void ws_space_set_host_hook(const struct ws_host_hook *h)
+{
+    STORE(host_hook, h);
+}
+
+struct host_place {
+    const struct ws_host_hook *hook;
+    uint64_t va;
+};
+
+static void host_unmapped(void *arg, uint8_t *host, uint64_t bytes)
+{
+    struct host_place *p = arg;
+    p->hook->unmap(p->va, bytes);
+    free(p);
+}
+
 int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
-    return ws_space_map(s,
-                        &(struct ws_mapping){.va = va,
-                                             .bytes = bytes,
-                                             .host = host,
-                                             .readers = WS_ACCESS_ALL,
-                                             .writers = WS_ACCESS_ALL},
-                        NULL, NULL);
+    const struct ws_host_hook *hook = LOAD(host_hook);
+    struct ws_mapping m = {
+        .va = va, .bytes = bytes, .host = host, .readers = WS_ACCESS_ALL, .writers = WS_ACCESS_ALL};
+    if (!hook)
+        return ws_space_map(s, &m, NULL, NULL);
+    struct host_place *p = ws_alloc(sizeof *p);
+    if (!p)
+        return ws_raise(-ENOMEM);
+    *p = (struct host_place){hook, va};
+    int r = hook->map(va, bytes, host);
+    if (!r) {
+        r = ws_space_map(s, &m, host_unmapped, p);
+        if (r)
+            hook->unmap(va, bytes);
+    }
+    if (r)
+        free(p);
+    return r;
 }
 
 /* The slot of the mapping that starts at @va, and its index. Lock held. */
@@ -418,11 +450,14 @@ int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers, uint3
     uint32_t i;
     pthread_mutex_lock(&s->lock);
     struct slot *x = slot_at(s, va, &i);
+    struct ws_device *d = x ? x->device : NULL;
     if (x) {
         write_begin(s);
         STORE(x->readers, readers);
         STORE(x->writers, writers);
         write_end(s);
+        if (d && d->ops->set_access)
+            d->ops->set_access(d, va, x->bytes, readers, writers);
     }
     pthread_mutex_unlock(&s->lock);
     return x ? 0 : -ENOENT;

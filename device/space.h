@@ -13,6 +13,14 @@ typedef void ws_space_release_fn(void *arg, uint8_t *host, uint64_t bytes);
 WS_MUST_CHECK int ws_space_map(struct ws_space *s, const struct ws_mapping *m,
                                ws_space_release_fn *release, void *arg);
 
+/* Asked when host memory is mapped into a space, by ws_space_map_host(): a device whose kernels can't use a space's table makes it
+ * reachable for them at @va. The first error refuses the mapping. Any thread. NULL: nobody asks. */
+struct ws_host_hook {
+    int (*map)(uint64_t va, uint64_t bytes, void *host);
+    void (*unmap)(uint64_t va, uint64_t bytes);
+};
+void ws_space_set_host_hook(const struct ws_host_hook *h);
+
 /* As ws_space_find(), as the devices of mask @who see it: not there if they may not read, read-only if they may not write. */
 bool ws_space_find_as(const struct ws_space *s, uint32_t who, uint64_t va, uint64_t bytes,
                       struct ws_mapping *ret);

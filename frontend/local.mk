@@ -6,7 +6,7 @@ frontend_libfrontend_a_SOURCES = frontend/session.h frontend/channel.h frontend/
 	frontend/init.c frontend/redirect.c frontend/toolkit.h frontend/toolkit.c frontend/dlhook.c frontend/zmq_load.h frontend/zmq_load.c \
 	frontend/channel_private.h frontend/channel.c frontend/channel_open.c frontend/channel_segment.c frontend/channel_lane.c \
 	frontend/idtab.h frontend/idtab.c frontend/image.h frontend/image.c frontend/session_private.h frontend/session.c \
-	frontend/session_gate.c \
+	frontend/session_gate.c frontend/session_job.c frontend/wattshare.h \
 	frontend/session_memory.c frontend/session_vmm.c frontend/session_adopt.c frontend/freeze.h frontend/freeze.c frontend/session_copy.c frontend/session_staging.c frontend/session_stream.c frontend/session_module.c frontend/session_output.c $(FACADE_SOURCES)
 FRONTEND_LIBS = base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
 
@@ -30,4 +30,5 @@ install-exec-hook:
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare.so $(DESTDIR)$(wslibdir)/wattshare-driver/$$n || exit 1; done
 uninstall-hook:
 	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver
+include_HEADERS = frontend/wattshare.h
 EXTRA_DIST += frontend/wattshare.map frontend/README.md

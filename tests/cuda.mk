@@ -127,3 +127,11 @@ tests_cuda_drv_smids_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_smids_LDFLAGS =
 tests_cuda_drv_smids_LDADD = -ldl -lm
 EXTRA_DIST += tests/cuda/ptx/smids.ptx
+
+# Jobs that a program marks itself (tests/process/tasks.sh).
+check_PROGRAMS += tests/cuda/drv_segments
+tests_cuda_drv_segments_SOURCES = tests/cuda/drv_segments.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_segments_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_segments_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_segments_LDFLAGS =
+tests_cuda_drv_segments_LDADD = -ldl -lm

@@ -5,6 +5,7 @@ include tests/ptx.mk
 include tests/exec.mk
 include tests/passes.mk
 include tests/softdev.mk
+include tests/device.mk
 include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk

@@ -290,11 +290,6 @@ static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *p
     return 0;
 }
 
-const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
-{
-    return &m->info;
-}
-
 static bool var_in_memory(const struct ws_ptx_var *v)
 {
     return v->size_bytes && (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST);

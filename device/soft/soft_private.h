@@ -32,7 +32,7 @@ struct ws_dkernel {
     _Atomic uint32_t block_insns; /* warp instructions of a block, running mean; 0: never ran */
 };
 struct ws_dmodule {
-    struct ws_dmodule_info info;
+    struct ws_dmodule_info info; /* first: ws_dmodule_info() */
     const struct ws_ptx_module *ptx;
     struct ws_code *code;
     struct ws_dkernel *kernels;

@@ -66,11 +66,6 @@ static int fake_module_load(struct ws_device *d, const struct ws_ptx_module *m,
 }
 
 /* Instead of the software GPU's, which is not linked. */
-const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
-{
-    return &m->info;
-}
-
 static void fake_module_unload(struct ws_dmodule *m)
 {
     m->f->n_modules--;

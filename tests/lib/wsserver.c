@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -76,7 +77,7 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
 static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
 {
     *ret = (struct ws_peer_info){
-        .srcfd = 100 + m->peer->id[0], .ipc = true, .has_uid = true, .uid = 1000, .pid = 1};
+        .srcfd = 100 + m->peer->id[0], .ipc = true, .has_uid = true, .uid = 1000, .pid = (uint32_t)getpid()};
 }
 
 struct wss *wss_new(uint32_t n_devices)

@@ -244,6 +244,130 @@ static void test_env_is_asked_for(void **state)
     assert_string_not_equal(client(w, 1)->work.name, "env");
 }
 
+/* What the kernel says counts more than what the program says. */
+static void test_path_is_the_kernels_word(void **state)
+{
+    static char *paths[] = {"/opt/cam/*", NULL}, *ours[] = {"*/test_backend_tasks", NULL};
+    static struct ws_task_rule r[] = {{.task = {.name = "cam", .weight = 1}, .paths = paths},
+                                      {.task = {.name = "ours", .weight = 1}, .paths = ours}};
+    struct wss *w = *state;
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__Hello h = WS__HELLO__INIT;
+    w->config.tasks = (struct ws_task_rules){r, 2};
+    h.version = WS_PROTOCOL_VERSION;
+    h.exe = (char *)"/opt/cam/x";
+    m.hello = &h;
+    wss_message(w, 0, &m);
+    assert_string_equal(client(w, 0)->work.name, "ours");
+    assert_non_null(strstr(client(w, 0)->exe, "test_backend_tasks"));
+}
+
+static void set_task(struct wss *w, unsigned peer, const char *name, Ws__Error e)
+{
+    assert_int_equal(wss_error(w, peer, wss_do(w, peer, WS__COMMAND__C_SET_TASK, (void *)name)), e);
+}
+
+static void test_set_task(void **state)
+{
+    struct wss *w = *state;
+    char huge[200];
+    memset(huge, 'x', sizeof huge - 1);
+    huge[sizeof huge - 1] = 0;
+    hello(w, 0, "", NULL, 0);
+    set_task(w, 0, "none-such", WS__ERROR__NOT_FOUND);
+    set_task(w, 0, "", WS__ERROR__INVALID_VALUE);
+    set_task(w, 0, huge, WS__ERROR__INVALID_VALUE);
+    set_task(w, 0, "mine", WS__ERROR__DENIED);
+    assert_int_equal(client(w, 0)->work.n_sm_max, 0);
+    set_task(w, 0, "limited", WS__ERROR__OK);
+    assert_string_equal(client(w, 0)->work.name, "limited");
+    assert_int_equal(client(w, 0)->contexts[0].sms.n, 2);
+    assert_int_equal(wss_alloc(w, 0, 0, 8193), 0);
+}
+
+static uint64_t segment_begin(struct wss *w, unsigned peer, uint64_t deadline_ns)
+{
+    Ws__SegmentBegin b = WS__SEGMENT_BEGIN__INIT;
+    b.deadline_ns = deadline_ns;
+    return wss_do(w, peer, WS__COMMAND__C_SEGMENT_BEGIN, &b);
+}
+
+static uint64_t segment_end(struct wss *w, unsigned peer)
+{
+    return wss_do(w, peer, WS__COMMAND__C_SEGMENT_END, (void *)1);
+}
+
+static void test_segments(void **state)
+{
+    struct wss *w = *state;
+    hello(w, 0, "", NULL, 0);
+    struct fakedev *d = &w->dev[w->peers[0].gpus[0]];
+    assert_int_equal(wss_error(w, 0, segment_end(w, 0)), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wss_error(w, 0, segment_begin(w, 0, 0)), WS__ERROR__OK);
+    assert_int_equal(wss_error(w, 0, segment_begin(w, 0, 0)), WS__ERROR__NOT_READY);
+    module_and_launch(w, 0, 0, 1);
+    uint64_t end = segment_end(w, 0);
+    assert_false(wss_replied(w, 0, end)); /* not before its work is done */
+    assert_int_equal(wss_error(w, 0, segment_end(w, 0)), WS__ERROR__INVALID_VALUE);
+    fakedev_complete_all(d);
+    wss_turn(w);
+    assert_int_equal(wss_error(w, 0, end), WS__ERROR__OK);
+    assert_int_equal(wss_error(w, 0, segment_begin(w, 0, UINT64_MAX)), WS__ERROR__OK);
+    /* gone with a segment open, and with the end under way */
+    module_and_launch(w, 0, 0, 2);
+    segment_end(w, 0);
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    m.goodbye = true;
+    wss_message(w, 0, &m);
+    fakedev_complete_all(d);
+    wss_turn(w);
+    assert_null(client(w, 0));
+}
+
+static uint64_t wait_period(struct wss *w, unsigned peer)
+{
+    uint64_t seq = wss_do(w, peer, WS__COMMAND__C_WAIT_PERIOD, (void *)1);
+    wss_turn(w);
+    return seq;
+}
+
+static void test_periods(void **state)
+{
+    enum { MS = 1000000 };
+    static struct ws_task_rule r = {.task = {.name = "p", .weight = 1, .period_ms = 2}};
+    struct wss *w = *state;
+    w->config.tasks = (struct ws_task_rules){&r, 1};
+    hello(w, 0, "", NULL, 0);
+    assert_int_equal(wss_error(w, 0, wait_period(w, 0)), WS__ERROR__INVALID_VALUE);
+    hello(w, 1, "p", NULL, 0);
+    struct fakedev *d = &w->dev[w->peers[1].gpus[0]];
+    uint64_t first = d->now_ns;
+    assert_int_equal(wss_value(w, 1, wait_period(w, 1)), first);
+    uint64_t seq = wait_period(w, 1);
+    assert_false(wss_replied(w, 1, seq));
+    assert_int_equal(wss_error(w, 1, wait_period(w, 1)), WS__ERROR__NOT_READY); /* another thread */
+    fakedev_pass(d, first + 2 * MS - 1);
+    wss_turn(w);
+    assert_false(wss_replied(w, 1, seq));
+    fakedev_pass(d, first + 2 * MS);
+    wss_turn(w);
+    assert_int_equal(wss_value(w, 1, seq), first + 2 * MS);
+    fakedev_pass(d, first + 9 * MS); /* late: the next at once, on the grid */
+    for (uint64_t i = 2; i <= 4; i++)
+        assert_int_equal(wss_value(w, 1, wait_period(w, 1)), first + i * 2 * MS);
+    seq = wait_period(w, 1);
+    assert_false(wss_replied(w, 1, seq));
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    m.goodbye = true; /* gone while it waits */
+    wss_message(w, 1, &m);
+    fakedev_pass(d, first + 20 * MS);
+    wss_turn(w);
+    hello(w, 2, "p", NULL, 0); /* the daemon ends while it waits */
+    wait_period(w, 2);
+    wait_period(w, 2);
+    assert_non_null(w->dev[w->peers[2].gpus[0]].alarm); /* rings after the server's end */
+}
+
 /* A hello may hold anything. */
 static void test_hellos_that_lie(void **state)
 {
@@ -279,6 +403,10 @@ int main(int argc, char **argv)
         T(test_sms_that_are_not_there),
         T(test_env_is_asked_for),
         T(test_hellos_that_lie),
+        T(test_path_is_the_kernels_word),
+        T(test_set_task),
+        T(test_segments),
+        T(test_periods),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

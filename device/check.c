@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What every device asks of a copy or a fill before a byte moves: that its sizes fit an address space, that rows don't overlap, and
+ * that all of it is mapped, and may be written where it is. A range may cross mappings that adjoin. */
+#include "device/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "device/space.h"
+
+void ws_check_fail(struct ws_op *op, enum ws_dev_error e, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(op->text, sizeof op->text, fmt, ap);
+    va_end(ap);
+    op->error = e;
+}
+
+/* Whether [va, va + bytes) is mapped, and writable if asked. */
+static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t bytes, bool write,
+                     struct ws_device **ret_device)
+{
+    uint64_t at = va, left = bytes;
+    bool first = true;
+    while (left) {
+        uint8_t *host;
+        uint64_t n;
+        uint32_t flags;
+        struct ws_device *device;
+        if (!ws_space_resolve(op->space, at, &host, &n, &flags, &device)) {
+            ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                          "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", what,
+                          (unsigned long long)at, (unsigned long long)va,
+                          (unsigned long long)bytes);
+            return false;
+        }
+        if (write && flags & WS_MAP_READONLY) {
+            ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is read-only", what,
+                          (unsigned long long)at);
+            return false;
+        }
+        if (first)
+            *ret_device = device;
+        first = false;
+        n = WS_MIN(n, left);
+        at += n;
+        left -= n;
+    }
+    return true;
+}
+
+/* One side of an operation: rows in slices. */
+struct box {
+    uint64_t va, width, height, depth;
+    struct ws_pitches pitch;
+};
+
+/* Bytes from the first to behind the last. Return: false if rows or slices overlap, or if it does not fit the address space. */
+static bool box_reach(const struct box *b, uint64_t *ret)
+{
+    uint64_t rows = 0, slices = 0, end;
+    if (b->height > 1 &&
+        (b->pitch.row < b->width || __builtin_mul_overflow(b->pitch.row, b->height - 1, &rows)))
+        return false;
+    if (__builtin_add_overflow(rows, b->width, &rows))
+        return false;
+    if (b->depth > 1 &&
+        (b->pitch.slice < rows || __builtin_mul_overflow(b->pitch.slice, b->depth - 1, &slices)))
+        return false;
+    return !__builtin_add_overflow(rows, slices, ret) && !__builtin_add_overflow(b->va, *ret, &end);
+}
+
+static bool box_bytes(struct ws_op *op, const char *what, const struct box *b, uint64_t *ret)
+{
+    if (!__builtin_mul_overflow(b->width, b->height, ret) &&
+        !__builtin_mul_overflow(*ret, b->depth, ret))
+        return true;
+    ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: more bytes than an address space has", what);
+    return false;
+}
+
+/* Gaps between rows may be unmapped, but rarely are: the whole is tried first. */
+static bool box_mapped(struct ws_op *op, const char *what, const struct box *b, bool write,
+                       struct ws_device **ret_device)
+{
+    uint64_t reach;
+    if (!box_reach(b, &reach)) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                      "%s: %llu x %llu rows of %llu bytes do not fit a pitch of %llu and slices of "
+                      "%llu, or the address space",
+                      what, (unsigned long long)b->depth, (unsigned long long)b->height,
+                      (unsigned long long)b->width, (unsigned long long)b->pitch.row,
+                      (unsigned long long)b->pitch.slice);
+        return false;
+    }
+    if (range_ok(op, what, b->va, reach, write, ret_device))
+        return true;
+    if (b->height == 1 && b->depth == 1)
+        return false;
+    op->error = WS_DEV_OK;
+    op->text[0] = 0;
+    for (uint64_t z = 0; z < b->depth; z++)
+        for (uint64_t y = 0; y < b->height; y++)
+            if (!range_ok(op, what, b->va + z * b->pitch.slice + y * b->pitch.row, b->width, write,
+                          ret_device))
+                return false;
+    return true;
+}
+
+bool ws_check_copy(struct ws_op *op, struct ws_device **ret_dst, struct ws_device **ret_src,
+                   uint64_t *ret_bytes)
+{
+    struct box dst = {.va = op->copy.dst_va,
+                      .width = op->copy.bytes,
+                      .height = WS_MAX(op->copy.height, UINT64_C(1)),
+                      .depth = WS_MAX(op->copy.depth, UINT64_C(1)),
+                      .pitch = op->copy.dst},
+               src = dst;
+    *ret_dst = *ret_src = NULL;
+    src.va = op->copy.src_va;
+    src.pitch = op->copy.src;
+    *ret_bytes = 0;
+    if (!op->space && !(op->copy.dst_host && op->copy.src_host)) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "copy: no address space to find the memory in");
+        return false;
+    }
+    if (!box_bytes(op, "copy", &dst, ret_bytes))
+        return false;
+    if (!*ret_bytes)
+        return true;
+    return (op->copy.dst_host || box_mapped(op, "copy to", &dst, true, ret_dst)) &&
+           (op->copy.src_host || box_mapped(op, "copy from", &src, false, ret_src));
+}
+
+bool ws_check_fill(struct ws_op *op, uint64_t *ret_bytes)
+{
+    uint64_t unit = op->fill.value_bytes;
+    struct box b = {.va = op->fill.va,
+                    .width = op->fill.width_bytes,
+                    .height = op->fill.height,
+                    .depth = 1,
+                    .pitch = {.row = op->fill.pitch_bytes}};
+    struct ws_device *device;
+    *ret_bytes = 0;
+    if (!op->space) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "fill: no address space to find the memory in");
+        return false;
+    }
+    if (unit != 1 && unit != 2 && unit != 4) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                      "fill: values of %llu bytes; 1, 2 or 4 is possible",
+                      (unsigned long long)unit);
+        return false;
+    }
+    if (!b.width || !b.height)
+        return true;
+    if (b.width % unit || b.va % unit || (b.height > 1 && b.pitch.row % unit)) {
+        ws_check_fail(
+            op, WS_DEV_E_INVALID_VALUE,
+            "fill: address 0x%llx, width %llu and pitch %llu must suit values of %llu bytes",
+            (unsigned long long)b.va, (unsigned long long)b.width, (unsigned long long)b.pitch.row,
+            (unsigned long long)unit);
+        return false;
+    }
+    return box_bytes(op, "fill", &b, ret_bytes) && box_mapped(op, "fill", &b, true, &device);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Time and energy.
+ *
+ * Time. A reference event was recorded when the host's clock showed reference_host_ns; device time is reference_ns plus what the driver
+ * says elapsed between it and another event. That is a float of milliseconds, so the reference is renewed, whenever nothing runs, once
+ * it is a second old. Now is the reference's time plus what passed on the host since; it never goes back.
+ *
+ * Energy. NVML's counter steps about ten times a second and its power is a mean over a second, so neither says what a kernel took.
+ * The meter thread reads the counter in windows of at least 100 ms and so knows the energy in all, and the mean power of the last
+ * window. An operation is given power * its time, shared with those that ran beside it, but no more than the counter has seen and
+ * nobody was given: the sum over operations never passes the counter. What nobody is given is idle energy, the ledger's to share out. */
+#include <time.h>
+
+#include "base/error.h"
+#include "device/cuda/cuda_private.h"
+
+#define RENEW_NS  UINT64_C(1000000000)
+#define WINDOW_NS UINT64_C(100000000)
+
+uint64_t ws_cuda_host_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static ws_cu_result record(struct ws_cuda *d, ws_cu_event e, uint64_t *ret_host_ns)
+{
+    ws_cu_result r = WS_CU(d, cuEventRecord, e, d->clock_stream);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventSynchronize, e);
+    *ret_host_ns = ws_cuda_host_ns();
+    return r;
+}
+
+int ws_cuda_clock_open(struct ws_cuda *d)
+{
+    ws_cu_result r =
+        WS_CU(d, cuStreamCreateWithPriority, &d->clock_stream, WS_CU_STREAM_NON_BLOCKING, 0);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventCreate, &d->reference, WS_CU_EVENT_DEFAULT);
+    if (r == WS_CU_SUCCESS)
+        r = record(d, d->reference, &d->reference_host_ns);
+    return r == WS_CU_SUCCESS ? 0 : WS_CUDA_E_MISSING;
+}
+
+void ws_cuda_clock_close(struct ws_cuda *d)
+{
+    if (d->reference)
+        (void)d->cu.cuEventDestroy(d->reference);
+    if (d->clock_stream)
+        (void)d->cu.cuStreamDestroy(d->clock_stream);
+    pthread_mutex_destroy(&d->clock_lock);
+}
+
+bool ws_cuda_event_ns(struct ws_cuda *d, ws_cu_event e, uint64_t *ret)
+{
+    float ms = 0;
+    pthread_mutex_lock(&d->clock_lock);
+    bool ok = WS_CU(d, cuEventElapsedTime, &ms, d->reference, e) == WS_CU_SUCCESS;
+    double ns = (double)d->reference_ns + (double)ms * 1e6;
+    pthread_mutex_unlock(&d->clock_lock);
+    *ret = ns > 0 ? (uint64_t)ns : 0;
+    return ok;
+}
+
+void ws_cuda_clock_renew(struct ws_cuda *d)
+{
+    uint64_t host, then;
+    ws_cu_event fresh = NULL;
+    if (d->lost || ws_cuda_host_ns() - d->reference_host_ns < RENEW_NS ||
+        WS_CU(d, cuEventCreate, &fresh, WS_CU_EVENT_DEFAULT) != WS_CU_SUCCESS)
+        return;
+    if (record(d, fresh, &host) != WS_CU_SUCCESS || !ws_cuda_event_ns(d, fresh, &then)) {
+        (void)d->cu.cuEventDestroy(fresh);
+        return;
+    }
+    pthread_mutex_lock(&d->clock_lock);
+    ws_cu_event old = d->reference;
+    d->reference = fresh;
+    d->reference_ns = then;
+    d->reference_host_ns = host;
+    pthread_mutex_unlock(&d->clock_lock);
+    (void)WS_CU(d, cuEventDestroy, old);
+}
+
+uint64_t ws_cuda_now_ns(struct ws_cuda *d)
+{
+    pthread_mutex_lock(&d->clock_lock);
+    uint64_t now = d->reference_ns + (ws_cuda_host_ns() - d->reference_host_ns);
+    now = d->last_ns = WS_MAX(now, d->last_ns);
+    pthread_mutex_unlock(&d->clock_lock);
+    return now;
+}
+
+/* ---- energy ---- */
+
+/* Where NVML has no counter, power is summed up; where it has no power either, the catalog's idle power is. */
+static void sample(struct ws_cuda *d)
+{
+    uint64_t mj, mw, now = ws_cuda_host_ns();
+    bool counted = d->has_counter && ws_nvml_read(d->nvml, WS_NVML_ENERGY, &mj);
+    bool powered = !counted && d->has_power && ws_nvml_read(d->nvml, WS_NVML_POWER, &mw);
+    pthread_mutex_lock(&d->energy_lock);
+    if (counted && mj >= d->counter_mj) {
+        d->energy_uj += (mj - d->counter_mj) * 1000;
+        d->counter_mj = mj;
+        if (mj > d->window_mj && now - d->window_ns >= WINDOW_NS) {
+            d->power_mw =
+                (uint64_t)((double)(mj - d->window_mj) * 1e9 / (double)(now - d->window_ns));
+            d->window_mj = mj;
+            d->window_ns = now;
+        }
+    } else if (!counted) {
+        if (powered)
+            d->power_mw = mw;
+        d->energy_uj += d->power_mw * ((now - d->sampled_ns) / 1000) / 1000;
+    }
+    d->sampled_ns = now;
+    pthread_mutex_unlock(&d->energy_lock);
+}
+
+static void *meter_main(void *arg)
+{
+    struct ws_cuda *d = arg;
+    pthread_mutex_lock(&d->run_lock);
+    while (!d->stop) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        bool busy = d->n_running > 0;
+        until.tv_sec += busy ? 0 : 1;
+        until.tv_nsec += busy ? 50000000 : 0;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        pthread_cond_timedwait(&d->meter_wake, &d->run_lock, &until);
+        pthread_mutex_unlock(&d->run_lock);
+        sample(d);
+        pthread_mutex_lock(&d->run_lock);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    return NULL;
+}
+
+int ws_cuda_meter_open(struct ws_cuda *d)
+{
+    pthread_condattr_t a;
+    pthread_condattr_init(&a);
+    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->meter_wake, &a);
+    pthread_condattr_destroy(&a);
+    d->sampled_ns = d->window_ns = ws_cuda_host_ns();
+    d->window_mj = d->counter_mj;
+    int r = pthread_create(&d->meter, NULL, meter_main, d);
+    d->meter_on = !r;
+    return r ? ws_raise(-EAGAIN) : 0;
+}
+
+void ws_cuda_meter_close(struct ws_cuda *d)
+{
+    if (d->meter_on) {
+        pthread_mutex_lock(&d->run_lock);
+        d->stop = true;
+        pthread_cond_broadcast(&d->meter_wake);
+        pthread_mutex_unlock(&d->run_lock);
+        pthread_join(d->meter, NULL);
+    }
+    d->nvml = ws_nvml_close(d->nvml);
+    pthread_mutex_destroy(&d->energy_lock);
+}
+
+uint64_t ws_cuda_energy_share(struct ws_cuda *d, uint64_t ns, uint32_t n_running)
+{
+    pthread_mutex_lock(&d->energy_lock);
+    double want = (double)d->power_mw * (double)ns / 1e6 / WS_MAX(n_running, 1u);
+    uint64_t left = d->energy_uj - WS_MIN(d->given_uj, d->energy_uj);
+    uint64_t share = want < (double)left ? (uint64_t)want : left;
+    d->given_uj += share;
+    pthread_mutex_unlock(&d->energy_lock);
+    return share;
+}
+
+void ws_cuda_energy(struct ws_cuda *d, uint64_t *ret_uj, uint32_t *ret_mw)
+{
+    pthread_mutex_lock(&d->energy_lock);
+    *ret_uj = d->energy_uj;
+    *ret_mw = (uint32_t)d->power_mw;
+    pthread_mutex_unlock(&d->energy_lock);
+}

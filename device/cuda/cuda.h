@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/cuda/cuda.h - a real NVIDIA GPU as a device (device/device.h).
+ *
+ * All clients of a GPU share one context, and so one range of addresses: spaces on such a device must not map different things at one
+ * address. What a GPU and its driver can't do is said, with the reason, by ws_device_cuda_capabilities(). */
+#ifndef WS_DEVICE_CUDA_CUDA_H
+#define WS_DEVICE_CUDA_CUDA_H
+
+#include "device/device.h"
+
+struct ws_cuda_options {
+    const char *driver_library; /* NULL: libcuda.so.1 */
+    const char *nvml_library;   /* NULL: libnvidia-ml.so.1 */
+    uint32_t max_running;       /* operations on the GPU at once; 0: 64 */
+    bool preemptible; /* launches take their blocks from a counter where they can, so that ws_device_preempt() works */
+    uint64_t
+        spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
+};
+
+enum { WS_CUDA_MAX_CAPABILITIES = 16 };
+struct ws_cuda_capability {
+    const char *name; /* "SM sets" */
+    bool yes;
+    char how[144]; /* how, or why not */
+};
+struct ws_cuda_capabilities {
+    int cuda_version; /* of the driver: 13000 */
+    char driver[80];  /* "580.159", or "" */
+    char product[64];
+    uint32_t n;
+    struct ws_cuda_capability v[WS_CUDA_MAX_CAPABILITIES];
+};
+
+/* Opens the GPU with number @ordinal of the driver; its spec is what the driver says of it. @options: may be NULL; copied.
+ * Return: 0, WS_CUDA_E_MISSING (diags say what: no driver, no such GPU, a GPU without virtual memory management), -ENOMEM, -EAGAIN. */
+enum { WS_CUDA_E_MISSING = 1 };
+WS_MUST_CHECK int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
+                                      const struct ws_cuda_options *options,
+                                      struct ws_diags *diags);
+/* How many GPUs the driver has; 0 without a driver (diags say why). */
+uint32_t ws_cuda_count(const struct ws_cuda_options *options, struct ws_diags *diags);
+/* NULL: not a CUDA device. Lives as long as @d. */
+const struct ws_cuda_capabilities *ws_device_cuda_capabilities(const struct ws_device *d);
+/* NULL: the context is well; else what destroyed it, and which kernel is suspected. */
+const char *ws_device_cuda_lost(const struct ws_device *d);
+
+#endif

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/cuda/cuda_private.h - the CUDA device's own structures, shared by its files.
+ *
+ * Threads: the loop's (everything of device.h), loaders' (module_load), and three of the device's own: one that waits for what runs
+ * and calls op->done, one that starts what may block (pageable copies, code to be compiled), and one that reads NVML.
+ * Locks, in this order: images, memory, run; none is held while op->done runs. */
+#ifndef WS_DEVICE_CUDA_PRIVATE_H
+#define WS_DEVICE_CUDA_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "device/check.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/driver.h"
+#include "device/cuda/nvml.h"
+#include "device/progress.h"
+#include "device/space.h"
+#include "ptx/pass.h"
+
+#define WS_CUDA_GRANULE_BYTES (UINT64_C(2) << 20)
+enum {
+    WS_CUDA_CONTROL_BYTES = 64, /* of one launch: below */
+    WS_CUDA_BOUNCE_BYTES = 64 << 10,
+};
+
+/* What a rewritten launch works with, in device memory; the host has a copy of each in pinned memory. */
+struct ws_cuda_control {
+    uint32_t ticket, flag;
+    uint32_t mask[8];
+    uint32_t reserved[6];
+};
+_Static_assert(sizeof(struct ws_cuda_control) == WS_CUDA_CONTROL_BYTES, "one cache line each");
+
+/* A stream and what goes with it: of one operation at a time. */
+struct ws_cuda_lane {
+    struct ws_cuda_lane *next; /* free */
+    uint32_t index;
+    ws_cu_stream stream;
+    ws_cu_event begin, end;
+    struct ws_cuda_control *control; /* pinned; its twin is at control_va */
+    ws_cu_ptr control_va;
+    uint8_t *bounce; /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
+};
+
+/* Where a run is: see run.c. */
+enum ws_cuda_state {
+    WS_CUDA_IS_STARTING, /* in a thread's hands */
+    WS_CUDA_IS_WAITING,
+    WS_CUDA_IS_BLOCKING,
+    WS_CUDA_IS_RUNNING,
+    WS_CUDA_IS_ENDED
+};
+
+struct ws_cuda_run { /* an operation the device knows */
+    struct ws_list node, of_device; /* of the list of its state; d->runs */
+    enum ws_cuda_state state;       /* run lock */
+    struct ws_op *op;
+    struct ws_cuda_lane *lane; /* NULL: not started */
+    unsigned epoch;
+    bool entered;            /* op->space, as of epoch */
+    bool cancelled, preempt; /* run lock */
+    bool timed;              /* lane->begin and lane->end were recorded */
+    bool host_only;          /* done by the host; nothing to wait for */
+    uint64_t started_ns;     /* host clock */
+    uint64_t first_ns;       /* device clock: of an earlier part; UINT64_MAX: none */
+    void *bounce_to;         /* host address that bounce_bytes go to at the end */
+    uint64_t bounce_bytes;
+    /* launches kept to SMs, or that can be stopped */
+    ws_cu_function function;
+    struct ws_ptx_ctl ctl;
+    uint8_t *params; /* malloc'ed */
+    uint32_t params_bytes, workers;
+    uint32_t n_sms; /* that it may use */
+    bool rewritten;
+};
+
+/* One compiled form of a module on one device. */
+struct ws_cuda_image {
+    struct ws_cuda_image *next;
+    struct ws_cuda *device;
+    ws_cu_module module;
+    ws_cu_function *functions; /* [n_kernels]; NULL: not in it */
+    uint8_t *kinds;            /* [n_kernels] enum ws_ptx_rewrite */
+    bool *flat;                /* [n_kernels] */
+    uint32_t *dynamic_bytes;   /* [n_kernels]: shared memory allowed so far */
+};
+
+struct ws_dmodule { /* begins with its info */
+    struct ws_dmodule_info info;
+    const struct ws_ptx_module *ptx;
+    char *text; /* as printed; parsed again where a form of it is made */
+    size_t text_len;
+    struct ws_kernel_info *kernels;
+    char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
+    uint32_t *func; /* [n_kernels]: index among ptx->funcs */
+    bool
+        uses_vars; /* code names variables in memory: each instance is compiled for its addresses */
+    uint32_t n_function_refs;
+    pthread_mutex_t lock;
+    struct ws_cuda_image
+        *images; /* of instances without variables of their own: [kept to SMs or not] by device */
+    struct ws_cuda_image *sm_images;
+};
+struct ws_dinstance {
+    struct ws_dmodule *module;
+    struct ws_cuda *device;
+    struct ws_space *space;
+    uint64_t *var_va;
+    struct ws_cuda_image *image;    /* the module's, or own */
+    struct ws_cuda_image *sm_image; /* made when first needed; under module->lock */
+    bool sm_failed;
+    bool own;
+};
+
+struct ws_cuda_granule;
+struct ws_cuda_region;
+
+struct ws_cuda {
+    struct ws_device base;
+    struct ws_cuda_options options;
+    struct ws_cuda_capabilities capabilities;
+    uint64_t id; /* never given twice */
+    struct ws_cu cu;
+    int ordinal;
+    ws_cu_device device;
+    struct ws_cu_uuid uuid;
+    ws_cu_ctx context;
+    bool retained, can_register;
+    int priority_high;
+    uint64_t memory_limit;
+
+    /* memory.c */
+    pthread_mutex_t memory_lock;
+    _Atomic uint64_t memory_used;
+    struct ws_cuda_granule *granules; /* uthash by address */
+    ws_cu_handle spare[64];
+    uint32_t n_spare;
+    ws_cu_stream memory_stream;
+    struct ws_cuda_region *registered; /* list */
+
+    /* clock.c */
+    pthread_mutex_t clock_lock;
+    ws_cu_event reference;
+    ws_cu_stream clock_stream;
+    uint64_t reference_ns, reference_host_ns, last_ns;
+
+    /* run.c */
+    pthread_mutex_t run_lock;
+    pthread_cond_t waiter_wake, starter_wake;
+    pthread_t waiter, starter;
+    bool waiter_on, starter_on, stop;
+    struct ws_list runs;           /* all */
+    struct ws_list waiting;        /* for a lane */
+    struct ws_list blocking;       /* for the starter */
+    struct ws_list running, ended; /* the waiter's: on the GPU; to be reported */
+    struct ws_cuda_lane *free_lanes, **lanes;
+    uint32_t n_lanes;
+    ws_cu_stream flag_stream;
+    _Atomic int lost; /* ws_cu_result that destroyed the context */
+    char lost_text[192];
+    _Atomic uint32_t n_running;
+    _Atomic uint64_t n_kernels, n_copies, copied_bytes;
+    uint64_t busy_ns, sm_busy_ns, busy_until_ns; /* run_lock */
+
+    /* alarm.c */
+    pthread_t alarmer;
+    bool alarmer_on;
+    pthread_mutex_t alarm_lock;
+    pthread_cond_t alarm_wake;
+    struct ws_alarm **alarms; /* in no order */
+    size_t n_alarms, cap_alarms;
+    bool alarms_end;
+
+    /* meter, clock.c */
+    pthread_t meter;
+    bool meter_on;
+    pthread_cond_t meter_wake; /* run_lock */
+    pthread_mutex_t energy_lock;
+    struct ws_nvml *nvml;
+    uint64_t counter_mj, window_mj, window_ns, sampled_ns;
+    uint64_t energy_uj, given_uj; /* in all since opened; of it, given to operations */
+    uint64_t power_mw;
+    bool has_counter, has_power;
+};
+
+static inline struct ws_cuda *ws_cuda_of(struct ws_device *d)
+{
+    return WS_CONTAINER_OF(d, struct ws_cuda, base);
+}
+
+/* Makes the context current on this thread. */
+ws_cu_result ws_cuda_enter(struct ws_cuda *d);
+/* Takes note of a result: one that destroys the context marks the device lost. @what: for the log. Return: r. */
+ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what);
+#define WS_CU(d, call, ...) ws_cuda_result((d), (d)->cu.call(__VA_ARGS__), #call)
+bool ws_cuda_is_sticky(ws_cu_result r);
+enum ws_dev_error ws_cuda_error(ws_cu_result r);
+/* Ends an operation with the error of a driver call. */
+void ws_cuda_fail(struct ws_cuda *d, struct ws_op *op, ws_cu_result r, const char *what);
+void ws_cuda_say(struct ws_cuda *d, const char *name, bool yes, const char *fmt, ...)
+    WS_PRINTF(4, 5);
+
+/* spec.c */
+int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags);
+
+/* memory.c */
+int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags);
+void ws_cuda_memory_close(struct ws_cuda *d);
+int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret);
+int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, uint64_t offset,
+                uint32_t readers, uint32_t writers);
+void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes);
+void ws_cuda_set_access(struct ws_device *dev, uint64_t va, uint64_t bytes, uint32_t readers,
+                        uint32_t writers);
+void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes);
+void ws_cuda_host_unregister(struct ws_device *dev, void *host, uint64_t bytes);
+/* Whether copies to and from it run without the driver's staging. */
+bool ws_cuda_is_pinned(struct ws_cuda *d, const void *host, uint64_t bytes);
+
+/* clock.c */
+int ws_cuda_clock_open(struct ws_cuda *d);
+void ws_cuda_clock_close(struct ws_cuda *d);
+void ws_cuda_clock_renew(struct ws_cuda *d); /* nothing runs */
+bool ws_cuda_event_ns(struct ws_cuda *d, ws_cu_event e, uint64_t *ret);
+uint64_t ws_cuda_now_ns(struct ws_cuda *d);
+uint64_t ws_cuda_host_ns(void);
+int ws_cuda_meter_open(struct ws_cuda *d);
+void ws_cuda_meter_close(struct ws_cuda *d);
+/* What an operation took, of what the meter has seen and nobody was given. */
+uint64_t ws_cuda_energy_share(struct ws_cuda *d, uint64_t ns, uint32_t n_running);
+void ws_cuda_energy(struct ws_cuda *d, uint64_t *ret_uj, uint32_t *ret_mw);
+
+/* bake.c */
+/* Whether code of @m names a variable in global or constant memory; variables whose initial value holds addresses of functions. */
+bool ws_cuda_names_vars(const struct ws_ptx_module *m);
+/* Puts addresses where the code of @m names variables of its own in memory, and takes those variables out. @m is changed.
+ * Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_cuda_bake(struct ws_ptx_module *m, const uint64_t *var_va);
+/* Leaves functions that can't be linked without a body, and says for each (index: function) why: borrowed text, or NULL. */
+WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, const char **why);
+/* A variable "ws$functions" with the addresses of all functions that initial values name. *ret_n: how many. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
+
+/* module.c */
+int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *m,
+                        struct ws_dmodule **ret, struct ws_diags *diags);
+void ws_cuda_module_unload(struct ws_dmodule *m);
+int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
+                         const uint64_t *var_va, bool write, struct ws_dinstance **ret);
+void ws_cuda_instance_free(struct ws_dinstance *i);
+/* The form whose kernels can be kept to SMs and stopped. @may_compile: else NULL if it is not there yet. NULL: not to be had. */
+struct ws_cuda_image *ws_cuda_sm_image(struct ws_dinstance *i, bool may_compile);
+bool ws_cuda_sm_image_ready(struct ws_dinstance *i); /* there, or known not to be had */
+int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel,
+                      uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret);
+
+/* run.c */
+int ws_cuda_run_open(struct ws_cuda *d);
+void ws_cuda_run_close(struct ws_cuda *d);
+void ws_cuda_submit(struct ws_device *dev, struct ws_op *op);
+void ws_cuda_cancel(struct ws_device *dev, struct ws_space *s);
+int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op);
+
+/* What starting an operation came to. */
+enum ws_cuda_start {
+    WS_CUDA_STARTED, /* work is queued on the lane */
+    WS_CUDA_DONE,    /* nothing to wait for: all is done, or it failed (op->error) */
+    WS_CUDA_BLOCKS,  /* would block: for the starter thread */
+};
+/* copy.c, launch.c: @may_block: false on the loop's thread. */
+enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
+enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
+/* After a launch ended: whether it was started once more, for the blocks that are left. Run lock held. */
+bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r);
+/* At the very end: if blocks are left because it was asked to stop, says so in the operation. */
+void ws_cuda_launch_stopped(struct ws_cuda_run *r);
+
+/* alarm.c */
+int ws_cuda_alarm(struct ws_device *dev, struct ws_alarm *a);
+int ws_cuda_alarms_open(struct ws_cuda *d);
+void ws_cuda_alarms_close(struct ws_cuda *d);
+
+#endif

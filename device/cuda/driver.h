@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/cuda/driver.h - the part of NVIDIA's driver interface that this device uses, declared here so that it builds where no toolkit
+ * is, and opened at run time so that it starts where no driver is.
+ *
+ * Names, values and layouts are those of CUDA 12.4, the oldest driver that will do; every later driver keeps them behind
+ * cuGetProcAddress(…, 12040, …). tests/device/test_cuda_abi.c holds all of it against the toolkit's cuda.h.
+ * Threads: the table is read-only once opened. Source: CUDA Driver API reference. */
+#ifndef WS_DEVICE_CUDA_DRIVER_H
+#define WS_DEVICE_CUDA_DRIVER_H
+
+#include <stdbool.h>
+#include "base/diag.h"
+
+enum { WS_CU_VERSION = 12040 };
+
+typedef int ws_cu_result;
+typedef int ws_cu_device;
+typedef unsigned long long ws_cu_ptr, ws_cu_handle;
+typedef struct ws_cu_ctx_st *ws_cu_ctx;
+typedef struct ws_cu_module_st *ws_cu_module;
+typedef struct ws_cu_function_st *ws_cu_function;
+typedef struct ws_cu_stream_st *ws_cu_stream;
+typedef struct ws_cu_event_st *ws_cu_event;
+
+/* Results that are told apart; the numbers are the interface's. */
+#define WS_CU_RESULTS(X)                                                                           \
+    X(SUCCESS, 0)                                                                                  \
+    X(INVALID_VALUE, 1)                                                                            \
+    X(OUT_OF_MEMORY, 2)                                                                            \
+    X(NOT_INITIALIZED, 3)                                                                          \
+    X(DEINITIALIZED, 4)                                                                            \
+    X(NO_DEVICE, 100)                                                                              \
+    X(INVALID_DEVICE, 101)                                                                         \
+    X(INVALID_IMAGE, 200)                                                                          \
+    X(INVALID_CONTEXT, 201)                                                                        \
+    X(NO_BINARY_FOR_GPU, 209)                                                                      \
+    X(ECC_UNCORRECTABLE, 214)                                                                      \
+    X(INVALID_PTX, 218)                                                                            \
+    X(NVLINK_UNCORRECTABLE, 220)                                                                   \
+    X(JIT_COMPILER_NOT_FOUND, 221)                                                                 \
+    X(UNSUPPORTED_PTX_VERSION, 222)                                                                \
+    X(CONTAINED, 226)                                                                              \
+    X(OPERATING_SYSTEM, 304)                                                                       \
+    X(INVALID_HANDLE, 400)                                                                         \
+    X(NOT_FOUND, 500)                                                                              \
+    X(NOT_READY, 600)                                                                              \
+    X(ILLEGAL_ADDRESS, 700)                                                                        \
+    X(LAUNCH_OUT_OF_RESOURCES, 701)                                                                \
+    X(LAUNCH_TIMEOUT, 702)                                                                         \
+    X(CONTEXT_IS_DESTROYED, 709)                                                                   \
+    X(ASSERT, 710)                                                                                 \
+    X(HOST_MEMORY_ALREADY_REGISTERED, 712)                                                         \
+    X(HOST_MEMORY_NOT_REGISTERED, 713)                                                             \
+    X(HARDWARE_STACK_ERROR, 714)                                                                   \
+    X(ILLEGAL_INSTRUCTION, 715)                                                                    \
+    X(MISALIGNED_ADDRESS, 716)                                                                     \
+    X(INVALID_ADDRESS_SPACE, 717)                                                                  \
+    X(INVALID_PC, 718)                                                                             \
+    X(LAUNCH_FAILED, 719)                                                                          \
+    X(COOPERATIVE_LAUNCH_TOO_LARGE, 720)                                                           \
+    X(NOT_PERMITTED, 800)                                                                          \
+    X(NOT_SUPPORTED, 801)                                                                          \
+    X(SYSTEM_NOT_READY, 802)                                                                       \
+    X(SYSTEM_DRIVER_MISMATCH, 803)                                                                 \
+    X(UNKNOWN, 999)
+enum {
+#define X(name, n) WS_CU_##name = (n),
+    WS_CU_RESULTS(X)
+#undef X
+};
+
+#define WS_CU_ATTRIBUTES(X)                                                                        \
+    X(MAX_THREADS_PER_BLOCK, 1)                                                                    \
+    X(MAX_SHARED_MEMORY_PER_BLOCK, 8)                                                              \
+    X(MAX_PITCH, 11)                                                                               \
+    X(CLOCK_RATE, 13)                                                                              \
+    X(MULTIPROCESSOR_COUNT, 16)                                                                    \
+    X(MEMORY_CLOCK_RATE, 36)                                                                       \
+    X(GLOBAL_MEMORY_BUS_WIDTH, 37)                                                                 \
+    X(L2_CACHE_SIZE, 38)                                                                           \
+    X(MAX_THREADS_PER_MULTIPROCESSOR, 39)                                                          \
+    X(UNIFIED_ADDRESSING, 41)                                                                      \
+    X(COMPUTE_CAPABILITY_MAJOR, 75)                                                                \
+    X(COMPUTE_CAPABILITY_MINOR, 76)                                                                \
+    X(STREAM_PRIORITIES_SUPPORTED, 78)                                                             \
+    X(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 81)                                                    \
+    X(MAX_REGISTERS_PER_MULTIPROCESSOR, 82)                                                        \
+    X(COOPERATIVE_LAUNCH, 95)                                                                      \
+    X(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                                       \
+    X(HOST_REGISTER_SUPPORTED, 99)                                                                 \
+    X(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)                                                    \
+    X(MAX_BLOCKS_PER_MULTIPROCESSOR, 106)
+enum {
+#define X(name, n) WS_CU_ATTR_##name = (n),
+    WS_CU_ATTRIBUTES(X)
+#undef X
+};
+
+/* Functions' attributes, flags, kinds. */
+#define WS_CU_CONSTANTS(X)                                                                         \
+    X(FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)                                                     \
+    X(FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                                         \
+    X(FUNC_ATTRIBUTE_CONST_SIZE_BYTES, 2)                                                          \
+    X(FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                                          \
+    X(FUNC_ATTRIBUTE_NUM_REGS, 4)                                                                  \
+    X(FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                             \
+    X(STREAM_NON_BLOCKING, 1)                                                                      \
+    X(EVENT_DEFAULT, 0)                                                                            \
+    X(MEMHOSTREGISTER_PORTABLE, 1)                                                                 \
+    X(MEMHOSTREGISTER_DEVICEMAP, 2)                                                                \
+    X(MEM_ALLOCATION_TYPE_PINNED, 1)                                                               \
+    X(MEM_LOCATION_TYPE_DEVICE, 1)                                                                 \
+    X(MEM_ACCESS_FLAGS_PROT_READ, 1)                                                               \
+    X(MEM_ACCESS_FLAGS_PROT_READWRITE, 3)                                                          \
+    X(MEM_ALLOC_GRANULARITY_MINIMUM, 0)                                                            \
+    X(MEMORYTYPE_HOST, 1)                                                                          \
+    X(MEMORYTYPE_DEVICE, 2)                                                                        \
+    X(JIT_INFO_LOG_BUFFER, 3)                                                                      \
+    X(JIT_INFO_LOG_BUFFER_SIZE_BYTES, 4)                                                           \
+    X(JIT_ERROR_LOG_BUFFER, 5)                                                                     \
+    X(JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                                                          \
+    X(LAUNCH_ATTRIBUTE_COOPERATIVE, 2)
+enum {
+#define X(name, n) WS_CU_##name = (n),
+    WS_CU_CONSTANTS(X)
+#undef X
+};
+/* Of cuLaunchKernelEx's extra list. */
+#define WS_CU_LAUNCH_PARAM_END            ((void *)0)
+#define WS_CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
+#define WS_CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)2)
+
+struct ws_cu_uuid {
+    char bytes[16];
+};
+struct ws_cu_location {
+    int type, id;
+};
+struct ws_cu_alloc_prop {
+    int type, handle_types;
+    struct ws_cu_location location;
+    void *win32;
+    struct {
+        unsigned char compression, rdma;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } flags;
+};
+struct ws_cu_access {
+    struct ws_cu_location location;
+    int flags;
+};
+struct ws_cu_copy3d {
+    size_t src_x_bytes, src_y, src_z, src_lod;
+    int src_type;
+    const void *src_host;
+    ws_cu_ptr src_device;
+    void *src_array, *reserved0;
+    size_t src_pitch, src_height;
+    size_t dst_x_bytes, dst_y, dst_z, dst_lod;
+    int dst_type;
+    void *dst_host;
+    ws_cu_ptr dst_device;
+    void *dst_array, *reserved1;
+    size_t dst_pitch, dst_height;
+    size_t width_bytes, height, depth;
+};
+struct ws_cu_launch_attribute {
+    int id;
+    char pad[4];
+    union {
+        char pad[64];
+        int cooperative;
+    } value;
+};
+struct ws_cu_launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    ws_cu_stream stream;
+    struct ws_cu_launch_attribute *attrs;
+    unsigned n_attrs;
+};
+
+/* X(name, needed, arguments): needed: without it there is no device; else NULL where the driver has none. */
+#define WS_CU_FUNCTIONS(X)                                                                         \
+    X(cuInit, 1, (unsigned flags))                                                                 \
+    X(cuDriverGetVersion, 1, (int *version))                                                       \
+    X(cuDeviceGetCount, 1, (int *n))                                                               \
+    X(cuDeviceGet, 1, (ws_cu_device * d, int ordinal))                                             \
+    X(cuDeviceGetName, 1, (char *name, int len, ws_cu_device d))                                   \
+    X(cuDeviceGetUuid, 1, (struct ws_cu_uuid * uuid, ws_cu_device d))                              \
+    X(cuDeviceTotalMem, 1, (size_t * bytes, ws_cu_device d))                                       \
+    X(cuDeviceGetAttribute, 1, (int *value, int attribute, ws_cu_device d))                        \
+    X(cuDevicePrimaryCtxRetain, 1, (ws_cu_ctx * ctx, ws_cu_device d))                              \
+    X(cuDevicePrimaryCtxRelease, 1, (ws_cu_device d))                                              \
+    X(cuDevicePrimaryCtxReset, 1, (ws_cu_device d))                                                \
+    X(cuCtxSetCurrent, 1, (ws_cu_ctx ctx))                                                         \
+    X(cuCtxGetStreamPriorityRange, 1, (int *least, int *greatest))                                 \
+    X(cuMemGetInfo, 1, (size_t * free, size_t * total))                                            \
+    X(cuMemGetAllocationGranularity, 1,                                                            \
+      (size_t * bytes, const struct ws_cu_alloc_prop *prop, int option))                           \
+    X(cuMemAddressReserve, 1,                                                                      \
+      (ws_cu_ptr * va, size_t bytes, size_t align, ws_cu_ptr hint, unsigned long long flags))      \
+    X(cuMemAddressFree, 1, (ws_cu_ptr va, size_t bytes))                                           \
+    X(cuMemCreate, 1,                                                                              \
+      (ws_cu_handle * h, size_t bytes, const struct ws_cu_alloc_prop *prop,                        \
+       unsigned long long flags))                                                                  \
+    X(cuMemRelease, 1, (ws_cu_handle h))                                                           \
+    X(cuMemMap, 1,                                                                                 \
+      (ws_cu_ptr va, size_t bytes, size_t offset, ws_cu_handle h, unsigned long long flags))       \
+    X(cuMemUnmap, 1, (ws_cu_ptr va, size_t bytes))                                                 \
+    X(cuMemSetAccess, 1,                                                                           \
+      (ws_cu_ptr va, size_t bytes, const struct ws_cu_access *access, size_t n))                   \
+    X(cuMemAlloc, 1, (ws_cu_ptr * va, size_t bytes))                                               \
+    X(cuMemFree, 1, (ws_cu_ptr va))                                                                \
+    X(cuMemHostAlloc, 1, (void **p, size_t bytes, unsigned flags))                                 \
+    X(cuMemFreeHost, 1, (void *p))                                                                 \
+    X(cuMemHostRegister, 1, (void *p, size_t bytes, unsigned flags))                               \
+    X(cuMemHostUnregister, 1, (void *p))                                                           \
+    X(cuMemcpyHtoD, 1, (ws_cu_ptr dst, const void *src, size_t bytes))                             \
+    X(cuMemcpyDtoH, 1, (void *dst, ws_cu_ptr src, size_t bytes))                                   \
+    X(cuMemcpyHtoDAsync, 1, (ws_cu_ptr dst, const void *src, size_t bytes, ws_cu_stream s))        \
+    X(cuMemcpyDtoHAsync, 1, (void *dst, ws_cu_ptr src, size_t bytes, ws_cu_stream s))              \
+    X(cuMemcpyDtoDAsync, 1, (ws_cu_ptr dst, ws_cu_ptr src, size_t bytes, ws_cu_stream s))          \
+    X(cuMemcpy3DAsync, 1, (const struct ws_cu_copy3d *c, ws_cu_stream s))                          \
+    X(cuMemsetD8Async, 1, (ws_cu_ptr va, unsigned char v, size_t n, ws_cu_stream s))               \
+    X(cuMemsetD2D8Async, 1,                                                                        \
+      (ws_cu_ptr va, size_t pitch, unsigned char v, size_t width, size_t height, ws_cu_stream s))  \
+    X(cuMemsetD2D16Async, 1,                                                                       \
+      (ws_cu_ptr va, size_t pitch, unsigned short v, size_t width, size_t height, ws_cu_stream s)) \
+    X(cuMemsetD2D32Async, 1,                                                                       \
+      (ws_cu_ptr va, size_t pitch, unsigned v, size_t width, size_t height, ws_cu_stream s))       \
+    X(cuModuleLoadDataEx, 1,                                                                       \
+      (ws_cu_module * m, const void *image, unsigned n, int *options, void **values))              \
+    X(cuModuleUnload, 1, (ws_cu_module m))                                                         \
+    X(cuModuleGetFunction, 1, (ws_cu_function * f, ws_cu_module m, const char *name))              \
+    X(cuModuleGetGlobal, 1, (ws_cu_ptr * va, size_t * bytes, ws_cu_module m, const char *name))    \
+    X(cuFuncGetAttribute, 1, (int *value, int attribute, ws_cu_function f))                        \
+    X(cuFuncSetAttribute, 1, (ws_cu_function f, int attribute, int value))                         \
+    X(cuFuncGetParamInfo, 0, (ws_cu_function f, size_t index, size_t * offset, size_t * bytes))    \
+    X(cuLaunchKernelEx, 1,                                                                         \
+      (const struct ws_cu_launch_config *c, ws_cu_function f, void **params, void **extra))        \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 1,                                              \
+      (int *blocks, ws_cu_function f, int threads, size_t shared_bytes))                           \
+    X(cuStreamCreateWithPriority, 1, (ws_cu_stream * s, unsigned flags, int priority))             \
+    X(cuStreamDestroy, 1, (ws_cu_stream s))                                                        \
+    X(cuStreamSynchronize, 1, (ws_cu_stream s))                                                    \
+    X(cuStreamWaitEvent, 1, (ws_cu_stream s, ws_cu_event e, unsigned flags))                       \
+    X(cuStreamWriteValue32, 0, (ws_cu_stream s, ws_cu_ptr va, uint32_t value, unsigned flags))     \
+    X(cuEventCreate, 1, (ws_cu_event * e, unsigned flags))                                         \
+    X(cuEventDestroy, 1, (ws_cu_event e))                                                          \
+    X(cuEventRecord, 1, (ws_cu_event e, ws_cu_stream s))                                           \
+    X(cuEventQuery, 1, (ws_cu_event e))                                                            \
+    X(cuEventSynchronize, 1, (ws_cu_event e))                                                      \
+    X(cuEventElapsedTime, 1, (float *ms, ws_cu_event from, ws_cu_event to))
+
+struct ws_cu {
+    void *library;
+    int version; /* what the driver says it supports: 12040, 13000, … */
+#define X(name, needed, args) ws_cu_result(*name) args;
+    WS_CU_FUNCTIONS(X)
+#undef X
+};
+
+enum { WS_CU_E_MISSING = 1 /* no driver, too old, or no GPU; diags say which */ };
+/* Opens @library (NULL: libcuda.so.1) and initialises the driver. Return: 0, WS_CU_E_MISSING. */
+WS_MUST_CHECK int ws_cu_open(struct ws_cu *ret, const char *library, struct ws_diags *diags);
+void ws_cu_close(struct ws_cu *cu);
+/* "ILLEGAL_ADDRESS (700)"; @buf is used where there is no constant name. */
+const char *ws_cu_result_name(ws_cu_result r, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Launches.
+ *
+ * A launch that may use the whole GPU goes as it is. One that is kept to a set of SMs, or that goes on where an earlier one was stopped,
+ * goes in its rewritten form: blocks take their numbers from a counter in the lane's control line, after a look at their SM and a flag.
+ * Blocks on SMs outside the set end at once, and so use up part of the grid; what is left then is launched again, on the same counter,
+ * until it has passed the last block (ws_cuda_launch_again()). Where the kernel has no such form, a set of SMs is not kept to, and said
+ * so once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "device/cuda/cuda_private.h"
+
+static const struct ws_kernel_info *info_of(const struct ws_op *op)
+{
+    return &op->launch.instance->module->info.kernels[op->launch.kernel];
+}
+
+static bool check(struct ws_cuda *d, struct ws_op *op)
+{
+    const struct ws_gpu_spec *spec = &d->base.spec;
+    const struct ws_dinstance *inst = op->launch.instance;
+    if (!inst || op->launch.kernel >= inst->module->info.n_kernels) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "launch: no such kernel");
+        return false;
+    }
+    const struct ws_kernel_info *k = info_of(op);
+    const uint32_t *g = op->launch.grid, *b = op->launch.block;
+    uint64_t threads = (uint64_t)b[0] * b[1] * b[2],
+             shared = (uint64_t)k->static_shared_bytes + op->launch.shared_bytes;
+    if (k->unsupported)
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s can't run: %s", k->name, k->unsupported);
+    else if (!g[0] || !g[1] || !g[2] || g[0] > INT32_MAX || g[1] > 65535 || g[2] > 65535)
+        ws_check_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
+                      "%s: grid %ux%ux%u; 1 to 2147483647 x 65535 x 65535 is possible", k->name,
+                      g[0], g[1], g[2]);
+    else if (!b[0] || !b[1] || !b[2] || b[0] > 1024 || b[1] > 1024 || b[2] > 64 ||
+             threads > spec->max_threads_per_block)
+        ws_check_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
+                      "%s: block %ux%ux%u; up to 1024x1024x64 and %u threads is possible", k->name,
+                      b[0], b[1], b[2], spec->max_threads_per_block);
+    else if (k->max_threads_per_block && threads > k->max_threads_per_block)
+        ws_check_fail(op, WS_DEV_E_RESOURCES,
+                      "%s: %u threads per block, the kernel was compiled for at most %u", k->name,
+                      (unsigned)threads, k->max_threads_per_block);
+    else if (shared > spec->shared_bytes_per_block_optin)
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                      "%s: %llu bytes of shared memory per block (%u static), %u is possible",
+                      k->name, (unsigned long long)shared, k->static_shared_bytes,
+                      spec->shared_bytes_per_block_optin);
+    else if (op->launch.param_bytes < k->param_bytes || (k->param_bytes && !op->launch.params))
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %u bytes of parameters, the kernel takes %u",
+                      k->name, op->launch.param_bytes, k->param_bytes);
+    else if (!op->space || op->space != inst->space || inst->device != d)
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                      "%s: the module belongs to another address space or GPU", k->name);
+    else if (op->launch.sms.n > spec->n_sms)
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs",
+                      k->name, spec->n_sms);
+    for (unsigned sm = spec->n_sms; !op->error && op->launch.sms.n && sm < WS_SM_MAX; sm++)
+        if (ws_sm_set_has(&op->launch.sms, sm))
+            ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                          "%s: the set of SMs does not fit a GPU of %u SMs", k->name, spec->n_sms);
+    return !op->error;
+}
+
+/* Blocks of it that fit an SM; 0: it can't be told. */
+static uint32_t blocks_per_sm(struct ws_cuda *d, const struct ws_op *op, ws_cu_function f)
+{
+    const uint32_t *b = op->launch.block;
+    int n = 0;
+    if (WS_CU(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &n, f, (int)(b[0] * b[1] * b[2]),
+              op->launch.shared_bytes) != WS_CU_SUCCESS)
+        return 0;
+    return (uint32_t)WS_MAX(n, 0);
+}
+
+/* More than the default of dynamic shared memory has to be asked for, once for each function. Lanes may race: the most wins. */
+static ws_cu_result allow_shared(struct ws_cuda *d, struct ws_cuda_image *i, uint32_t kernel,
+                                 const struct ws_op *op)
+{
+    uint32_t want = op->launch.shared_bytes;
+    if (want + info_of(op)->static_shared_bytes <= d->base.spec.shared_bytes_per_block ||
+        want <= __atomic_load_n(&i->dynamic_bytes[kernel], __ATOMIC_ACQUIRE))
+        return WS_CU_SUCCESS;
+    ws_cu_result r = WS_CU(d, cuFuncSetAttribute, i->functions[kernel],
+                           WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)want);
+    if (r == WS_CU_SUCCESS)
+        __atomic_store_n(&i->dynamic_bytes[kernel], want, __ATOMIC_RELEASE);
+    return r;
+}
+
+static ws_cu_result launch(struct ws_cuda *d, const struct ws_cuda_run *r, ws_cu_function f,
+                           const uint32_t grid[3], const void *params, size_t bytes)
+{
+    const struct ws_op *op = r->op;
+    struct ws_cu_launch_attribute coop = {.id = WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                                          .value = {.cooperative = 1}};
+    struct ws_cu_launch_config c = {
+        .grid = {grid[0], grid[1], grid[2]},
+        .block = {op->launch.block[0], op->launch.block[1], op->launch.block[2]},
+        .shared_bytes = op->launch.shared_bytes,
+        .stream = r->lane->stream,
+        .attrs = &coop,
+        .n_attrs = op->launch.flags & WS_LAUNCH_COOPERATIVE ? 1 : 0};
+    void *extra[] = {WS_CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)params,
+                     WS_CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, WS_CU_LAUNCH_PARAM_END};
+    return WS_CU(d, cuLaunchKernelEx, &c, f, NULL, bytes ? extra : NULL);
+}
+
+static enum ws_cuda_start started(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e)
+{
+    if (e == WS_CU_SUCCESS)
+        return WS_CUDA_STARTED;
+    ws_cuda_fail(d, r->op, e, info_of(r->op)->name);
+    return WS_CUDA_DONE;
+}
+
+/* ---- whole ---- */
+
+static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    struct ws_op *op = r->op;
+    struct ws_cuda_image *i = op->launch.instance->image;
+    uint32_t k = op->launch.kernel;
+    const uint32_t *g = op->launch.grid;
+    ws_cu_result e = allow_shared(d, i, k, op);
+    if (e == WS_CU_SUCCESS && op->launch.flags & WS_LAUNCH_COOPERATIVE) {
+        uint64_t room = (uint64_t)blocks_per_sm(d, op, i->functions[k]) * d->base.spec.n_sms,
+                 blocks = (uint64_t)g[0] * g[1] * g[2];
+        if (blocks > room) {
+            ws_check_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE,
+                          "%s: cooperative grid of %llu blocks, %llu can be resident",
+                          info_of(op)->name, (unsigned long long)blocks, (unsigned long long)room);
+            return WS_CUDA_DONE;
+        }
+    }
+    if (e == WS_CU_SUCCESS)
+        e = WS_CU(d, cuEventRecord, r->lane->begin, r->lane->stream);
+    if (e == WS_CU_SUCCESS)
+        e = launch(d, r, i->functions[k], g, op->launch.params, info_of(op)->param_bytes);
+    r->n_sms = (uint32_t)WS_MIN((uint64_t)g[0] * g[1] * g[2], d->base.spec.n_sms);
+    return started(d, r, e);
+}
+
+/* ---- by tickets ---- */
+
+/* What a stopped launch leaves: how many blocks are done. */
+struct progress {
+    struct ws_progress base;
+    uint32_t done, total;
+};
+
+static void progress_free(struct ws_progress *p)
+{
+    free(WS_CONTAINER_OF(p, struct progress, base));
+}
+
+void ws_cuda_launch_stopped(struct ws_cuda_run *r)
+{
+    struct ws_op *op = r->op;
+    const uint32_t *g = op->launch.grid;
+    struct progress *p;
+    if (r->rewritten && r->lane->control->ticket >= r->ctl.grid.total)
+        return; /* it was through before */
+    if (!r->timed && op->launch.progress) {
+        op->preempted = true; /* taken back before it was started: as it came */
+        return;
+    }
+    p = ws_alloc(sizeof *p);
+    if (!p) {
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to keep how far it came");
+        return;
+    }
+    p->base.free = progress_free;
+    p->total = g[0] * g[1] * g[2];
+    p->done = r->rewritten ? r->lane->control->ticket : 0;
+    p->base.part = (double)p->done / p->total;
+    ws_progress_free(op->launch.progress);
+    op->launch.progress = &p->base;
+    op->preempted = true;
+}
+
+/* The control line goes to the GPU, the blocks run, and it comes back: all on the lane's stream. */
+static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    struct ws_cuda_lane *l = r->lane;
+    uint32_t left = r->ctl.grid.total - WS_MIN(l->control->ticket, r->ctl.grid.total);
+    uint32_t grid[3] = {r->workers ? WS_MIN(left, r->workers) : left, 1, 1};
+    ws_cu_result e =
+        WS_CU(d, cuMemcpyHtoDAsync, l->control_va, l->control, sizeof *l->control, l->stream);
+    if (e == WS_CU_SUCCESS)
+        e = WS_CU(d, cuEventRecord, l->begin, l->stream);
+    if (e == WS_CU_SUCCESS)
+        e = launch(d, r, r->function, grid, r->params, r->params_bytes);
+    return e;
+}
+
+static bool prepare_params(struct ws_cuda_run *r)
+{
+    const struct ws_op *op = r->op;
+    const struct ws_dmodule *m = op->launch.instance->module;
+    uint64_t at = ws_ptx_ctl_offset(&m->ptx->funcs[m->func[op->launch.kernel]]);
+    r->params_bytes = (uint32_t)(at + sizeof r->ctl);
+    r->params = ws_alloc(r->params_bytes);
+    if (!r->params)
+        return false;
+    if (info_of(op)->param_bytes)
+        memcpy(r->params, op->launch.params, info_of(op)->param_bytes);
+    memcpy(r->params + at, &r->ctl, sizeof r->ctl);
+    return true;
+}
+
+static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *r,
+                                         struct ws_cuda_image *i, bool kept)
+{
+    struct ws_op *op = r->op;
+    uint32_t k = op->launch.kernel, n = 0;
+    struct ws_cuda_control *c = r->lane->control;
+    ws_cu_result e = allow_shared(d, i, k, op);
+    memset(c, 0, sizeof *c);
+    if (op->launch.progress)
+        c->ticket = WS_CONTAINER_OF(op->launch.progress, struct progress, base)->done;
+    for (unsigned sm = 0; kept && sm < d->base.spec.n_sms; sm++)
+        if (ws_sm_set_has(&op->launch.sms, sm))
+            c->mask[sm / 32] |= UINT32_C(1) << sm % 32;
+    r->rewritten = true;
+    r->function = i->functions[k];
+    r->ctl = (struct ws_ptx_ctl){
+        .ticket = r->lane->control_va + offsetof(struct ws_cuda_control, ticket),
+        .flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag),
+        .mask = kept ? r->lane->control_va + offsetof(struct ws_cuda_control, mask) : 0};
+    (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid); /* fits() has tried it */
+    if (i->kinds[k] == WS_REWRITE_PERSISTENT)
+        n = WS_MAX(blocks_per_sm(d, op, r->function), 1u) * d->base.spec.n_sms;
+    r->workers = n;
+    r->n_sms = WS_MIN(r->ctl.grid.total, kept ? op->launch.sms.n : d->base.spec.n_sms);
+    if (!prepare_params(r))
+        e = WS_CU_OUT_OF_MEMORY;
+    if (e == WS_CU_SUCCESS)
+        e = launch_part(d, r);
+    if (e == WS_CU_SUCCESS)
+        e = WS_CU(d, cuMemcpyDtoHAsync, c, r->lane->control_va, sizeof *c, r->lane->stream);
+    return started(d, r, e);
+}
+
+bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    struct ws_cuda_lane *l = r->lane;
+    if (!r->rewritten || r->op->error || r->cancelled || r->preempt ||
+        l->control->ticket >= r->ctl.grid.total)
+        return false;
+    l->control->flag = 0;
+    ws_cu_result e = launch_part(d, r);
+    if (e == WS_CU_SUCCESS)
+        e = WS_CU(d, cuMemcpyDtoHAsync, l->control, l->control_va, sizeof *l->control, l->stream);
+    return started(d, r, e) == WS_CUDA_STARTED;
+}
+
+/* Whether the launch may go by tickets in @i. */
+static bool fits(const struct ws_op *op, const struct ws_cuda_image *i)
+{
+    const uint32_t *g = op->launch.grid, *b = op->launch.block;
+    uint32_t k = op->launch.kernel;
+    struct ws_ptx_shape shape;
+    return i && i->functions[k] && ws_ptx_shape_set(&shape, g) && !op->launch.flags &&
+           !(i->flat[k] && (b[1] > 1 || b[2] > 1));
+}
+
+enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
+{
+    struct ws_op *op = r->op;
+    if (!check(d, op))
+        return WS_CUDA_DONE;
+    bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
+    if (!kept && !op->launch.progress && !d->options.preemptible)
+        return launch_whole(d, r);
+    if (!may_block && !ws_cuda_sm_image_ready(op->launch.instance))
+        return WS_CUDA_BLOCKS;
+    struct ws_cuda_image *i = ws_cuda_sm_image(op->launch.instance, true);
+    if (fits(op, i))
+        return launch_tickets(d, r, i, kept);
+    if (op->launch.progress && ws_progress_part(op->launch.progress) > 0) {
+        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "%s: no form of it goes on where it stopped",
+                      info_of(op)->name);
+        return WS_CUDA_DONE;
+    }
+    if (!kept)
+        return launch_whole(d, r);
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
+        ws_log(WS_INFO, "cuda: kernel=%s has no form that keeps to SMs: it gets all of them",
+               info_of(op)->name);
+    return launch_whole(d, r);
+}

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Modules and instances.
+ *
+ * A module is printed as PTX and compiled by the driver. Code that names no variables in memory is compiled once for each device and
+ * shared by all instances; other code is compiled for each instance, for the addresses its variables have (bake.c).
+ *
+ * A second form, made when a launch first needs it, has kernels that take their blocks from a counter: they can be kept to a set of SMs
+ * and stopped between two blocks (ptx/pass.h). It works on the same variables, since their addresses are numbers in both.
+ *
+ * What the driver's compiler says goes to the diagnostics. A module that it refuses has no kernel that can be launched. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/cuda/cuda_private.h"
+#include "device/soft/occupancy.h"
+
+enum { JIT_LOG_BYTES = 8192 };
+/* Where variables are said to be while nobody has put them anywhere: code is only compiled to be asked about. */
+#define NOWHERE UINT64_C(0x200000000000)
+
+/* ---- compiling ---- */
+
+static char *print(const struct ws_ptx_module *m, size_t *ret_len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, ret_len);
+    if (!f)
+        return NULL;
+    int r = ws_ptx_print(m, f);
+    if (fclose(f) || r) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static ws_cu_result load_text(struct ws_cuda *d, const char *text, ws_cu_module *ret,
+                              struct ws_diags *diags)
+{
+    char error[JIT_LOG_BYTES] = "", info[JIT_LOG_BYTES] = "", name[64];
+    int options[] = {WS_CU_JIT_ERROR_LOG_BUFFER, WS_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                     WS_CU_JIT_INFO_LOG_BUFFER, WS_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {error, (void *)sizeof error, info, (void *)sizeof info};
+    ws_cu_result r = WS_CU(d, cuModuleLoadDataEx, ret, text, 4, options, values);
+    error[sizeof error - 1] = info[sizeof info - 1] = 0;
+    if (r != WS_CU_SUCCESS)
+        ws_diags_add(diags, NULL, 0, 0, "the driver's compiler: %s",
+                     ws_cu_result_name(r, name, sizeof name));
+    char *save, *log = r != WS_CU_SUCCESS ? error : info;
+    for (char *line = strtok_r(log, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        ws_diags_add(diags, NULL, 0, 0, "the driver's compiler: %s", line);
+    return r;
+}
+
+static struct ws_cuda_image *image_free(struct ws_cuda_image *i)
+{
+    if (!i)
+        return NULL;
+    if (i->module && ws_cuda_enter(i->device) == WS_CU_SUCCESS)
+        (void)WS_CU(i->device, cuModuleUnload, i->module);
+    free(i->functions);
+    free(i->kinds);
+    free(i->flat);
+    free(i->dynamic_bytes);
+    free(i);
+    return NULL;
+}
+
+static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
+{
+    struct ws_cuda_image *i = ws_alloc(sizeof *i);
+    size_t n = n_kernels + (size_t)1;
+    if (!i)
+        return NULL;
+    i->device = d;
+    i->functions = ws_alloc_array(n, sizeof *i->functions);
+    i->kinds = ws_alloc_array(n, sizeof *i->kinds);
+    i->flat = ws_alloc_array(n, sizeof *i->flat);
+    i->dynamic_bytes = ws_alloc_array(n, sizeof *i->dynamic_bytes);
+    return i->functions && i->kinds && i->flat && i->dynamic_bytes ? i : image_free(i);
+}
+
+/* Adds to @ptx a form of each kernel that takes its blocks from a counter; in a loop where that is safe. */
+static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
+                         const char *const *why, struct ws_cuda_image *i)
+{
+    static const enum ws_ptx_rewrite kinds[] = {WS_REWRITE_PERSISTENT, WS_REWRITE_TICKET};
+    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        for (size_t n = 0; n < WS_ARRAY_SIZE(kinds) && !why[m->func[k]] && !i->kinds[k]; n++) {
+            char text[160];
+            uint32_t unused;
+            int r =
+                ws_ptx_rewrite_refused(ptx, m->func[k], kinds[n], &i->flat[k], text, sizeof text);
+            if (!r)
+                r = ws_ptx_rewrite(ptx, m->func[k], kinds[n], &unused);
+            if (r < 0)
+                return ws_forward(r);
+            if (!r)
+                i->kinds[k] = (uint8_t)kinds[n];
+        }
+    }
+    return 0;
+}
+
+static ws_cu_result find_functions(const struct ws_dmodule *m, struct ws_cuda_image *i, bool sms)
+{
+    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        char *name = NULL;
+        if (m->kernels[k].unsupported || (sms && !i->kinds[k]))
+            continue;
+        if (asprintf(&name, "%s%s%s", m->kernels[k].name, sms ? "$" : "",
+                     sms ? ws_ptx_rewrite_name((enum ws_ptx_rewrite)i->kinds[k]) : "") < 0)
+            return WS_CU_OUT_OF_MEMORY;
+        ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module, name);
+        free(name);
+        if (r != WS_CU_SUCCESS)
+            return r;
+    }
+    return WS_CU_SUCCESS;
+}
+
+/* Prepares what the driver gets. @why: [functions of m->ptx] out. */
+static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
+                   bool sms, struct ws_cuda_image *i, const char **why)
+{
+    uint32_t unused;
+    int r = ws_cuda_prune(ptx, why);
+    if (!r && sms)
+        r = add_rewritten(m, ptx, why, i);
+    if (!r)
+        r = ws_cuda_add_function_table(ptx, &unused);
+    if (!r && var_va)
+        r = ws_cuda_bake(ptx, var_va);
+    return r;
+}
+
+/* @var_va: NULL: code names no variables. @why: as prepare(). Return: NULL: refused by the driver (*ret_r says what), or no memory. */
+static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
+                                     const uint64_t *var_va, bool sms, const char **why,
+                                     char **ret_why, struct ws_diags *diags, ws_cu_result *ret_r)
+{
+    struct ws_ptx_module *ptx = NULL;
+    struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
+    char *text = NULL;
+    size_t len = 0;
+    ws_cu_result r = ws_cuda_enter(d);
+    int e = !i ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
+    if (!e)
+        e = prepare(m, ptx, var_va, sms, i, why);
+    if (!e && !(text = print(ptx, &len)))
+        e = -ENOMEM;
+    for (uint32_t k = 0; !e && ret_why && k < m->info.n_kernels; k++)
+        if (why[m->func[k]] && !(ret_why[k] = ws_strdup(why[m->func[k]])))
+            e = -ENOMEM;
+    if (!e && ret_why)
+        for (uint32_t k = 0; k < m->info.n_kernels; k++)
+            m->kernels[k].unsupported = ret_why[k];
+    if (e)
+        r = WS_CU_OUT_OF_MEMORY;
+    if (r == WS_CU_SUCCESS)
+        r = load_text(d, text, &i->module, diags);
+    if (r == WS_CU_SUCCESS)
+        r = find_functions(m, i, sms);
+    free(text);
+    ws_ptx_module_free(ptx);
+    *ret_r = r;
+    return r == WS_CU_SUCCESS ? i : image_free(i);
+}
+
+static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda *d,
+                                           const uint64_t *var_va, bool sms)
+{
+    ws_cu_result r;
+    char text[64];
+    struct ws_diags diags = WS_DIAGS_NULL;
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)1, sizeof *why);
+    struct ws_cuda_image *i = why ? compile(m, d, var_va, sms, why, NULL, &diags, &r) : NULL;
+    if (!i && why)
+        ws_log(WS_ERROR, "cuda: gpu=%u a module was not compiled again: %s", d->base.index,
+               diags.n ? diags.v[diags.n - 1].text : ws_cu_result_name(r, text, sizeof text));
+    ws_diags_deinit(&diags);
+    free(why);
+    return i;
+}
+
+/* ---- modules ---- */
+
+void ws_cuda_module_unload(struct ws_dmodule *m)
+{
+    for (int k = 0; k < 2; k++)
+        for (struct ws_cuda_image *i = k ? m->sm_images : m->images, *next; i; i = next) {
+            next = i->next;
+            image_free(i);
+        }
+    for (uint32_t k = 0; m->why && k < m->info.n_kernels; k++)
+        free(m->why[k]);
+    pthread_mutex_destroy(&m->lock);
+    free(m->why);
+    free(m->func);
+    free(m->kernels);
+    free(m->text);
+    free(m);
+}
+
+static int attribute(struct ws_cuda *d, ws_cu_function f, int which)
+{
+    int v = 0;
+    return WS_CU(d, cuFuncGetAttribute, &v, which, f) == WS_CU_SUCCESS ? WS_MAX(v, 0) : 0;
+}
+
+/* Whether the driver lays the parameters out as we do; drivers that can't say are believed to. */
+static bool layout_agrees(struct ws_cuda *d, ws_cu_function f, const struct ws_kernel_info *k)
+{
+    size_t offset, bytes;
+    for (uint32_t p = 0; d->cu.cuFuncGetParamInfo && p < k->n_params; p++) {
+        ws_cu_result r = WS_CU(d, cuFuncGetParamInfo, f, p, &offset, &bytes);
+        if (r == WS_CU_NOT_SUPPORTED)
+            return true;
+        if (r != WS_CU_SUCCESS || offset != k->params[p].param_offset ||
+            bytes != k->params[p].size_bytes)
+            return false;
+    }
+    return true;
+}
+
+static int kernel_refuse(struct ws_dmodule *m, uint32_t k, const char *text)
+{
+    free(m->why[k]);
+    m->kernels[k].unsupported = m->why[k] = ws_strdup(text);
+    m->kernels[k].unsupported_code = WS_PTX_E_UNSUPPORTED;
+    return m->why[k] ? 0 : ws_raise(-ENOMEM);
+}
+
+static int read_kernels(struct ws_dmodule *m, struct ws_cuda *d, struct ws_cuda_image *i,
+                        struct ws_diags *diags)
+{
+    int r = 0;
+    for (uint32_t k = 0; !r && k < m->info.n_kernels; k++) {
+        struct ws_kernel_info *info = &m->kernels[k];
+        if (!info->unsupported && !i)
+            r = kernel_refuse(m, k, "the driver's compiler refused the module");
+        else if (!info->unsupported && !layout_agrees(d, i->functions[k], info))
+            r = kernel_refuse(m, k, "the driver lays its parameters out differently");
+        if (info->unsupported) {
+            if (!info->unsupported_code)
+                info->unsupported_code = strncmp(info->unsupported, "unresolved", 10)
+                                             ? WS_PTX_E_UNSUPPORTED
+                                             : WS_PTX_E_NOTFOUND;
+            ws_diags_add(diags, NULL, m->ptx->funcs[m->func[k]].line, 0, "kernel %s: %s",
+                         info->name, info->unsupported);
+            continue;
+        }
+        ws_cu_function f = i->functions[k];
+        info->static_shared_bytes =
+            (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+        info->local_bytes = (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+        info->const_bytes = (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+        info->n_regs = (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_NUM_REGS);
+        info->max_threads_per_block =
+            (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    }
+    return r;
+}
+
+static int list_kernels(struct ws_dmodule *m)
+{
+    const struct ws_ptx_module *ptx = m->ptx;
+    size_t n = ptx->n_funcs + (size_t)1;
+    m->kernels = ws_alloc_array(n, sizeof *m->kernels);
+    m->func = ws_alloc_array(n, sizeof *m->func);
+    m->why = ws_alloc_array(n, sizeof *m->why);
+    if (!m->kernels || !m->func || !m->why)
+        return ws_raise(-ENOMEM);
+    for (uint32_t f = 0; f < ptx->n_funcs; f++) {
+        const struct ws_ptx_func *e = &ptx->funcs[f];
+        if (!e->is_entry || e->is_decl)
+            continue;
+        m->func[m->info.n_kernels] = f;
+        m->kernels[m->info.n_kernels++] =
+            (struct ws_kernel_info){.name = e->name,
+                                    .n_params = e->n_params,
+                                    .param_bytes = (uint32_t)e->param_bytes,
+                                    .params = e->params,
+                                    .ptx_version = ptx->version,
+                                    .sm = ptx->sm};
+    }
+    m->info.kernels = m->kernels;
+    m->info.n_vars = ptx->n_vars;
+    m->info.vars = ptx->vars;
+    return 0;
+}
+
+static uint64_t *nowhere(const struct ws_dmodule *m)
+{
+    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof *va);
+    for (uint32_t k = 0; va && k < m->info.n_vars; k++)
+        va[k] = NOWHERE + k * UINT64_C(4096);
+    return va;
+}
+
+/* Errors of the driver leave a module without kernels; only memory fails. */
+static int first_image(struct ws_dmodule *m, struct ws_cuda *d, struct ws_diags *diags)
+{
+    ws_cu_result r = WS_CU_OUT_OF_MEMORY;
+    uint64_t *va = m->uses_vars ? nowhere(m) : NULL;
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)1, sizeof *why);
+    if (why && (va || !m->uses_vars))
+        m->images = compile(m, d, va, false, why, m->why, diags, &r);
+    free(why);
+    free(va);
+    return m->images || r != WS_CU_OUT_OF_MEMORY ? 0 : ws_raise(-ENOMEM);
+}
+
+int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
+                        struct ws_dmodule **ret, struct ws_diags *diags)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    struct ws_dmodule *m = ws_alloc(sizeof *m);
+    if (!m)
+        return ws_raise(-ENOMEM);
+    m->ptx = ptx;
+    pthread_mutex_init(&m->lock, NULL);
+    int r = list_kernels(m);
+    if (!r && !(m->text = print(ptx, &m->text_len)))
+        r = ws_raise(-ENOMEM);
+    if (!r) {
+        m->uses_vars = ws_cuda_names_vars(ptx);
+        for (uint32_t v = 0; v < ptx->n_vars; v++)
+            for (uint32_t k = 0; k < ptx->vars[v].n_init_syms; k++)
+                m->n_function_refs +=
+                    WS_PTX_SYM_KIND(ptx->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC;
+        r = first_image(m, d, diags);
+    }
+    if (!r)
+        r = read_kernels(m, d, m->images, diags);
+    if (r) {
+        ws_cuda_module_unload(m);
+        return r;
+    }
+    *ret = m;
+    return 0;
+}
+
+/* The shared form of @m on @d. m->lock held. */
+static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, bool sms)
+{
+    struct ws_cuda_image **list = sms ? &m->sm_images : &m->images, *i = *list;
+    while (i && i->device != d)
+        i = i->next;
+    if (!i && (i = compile_again(m, d, NULL, sms))) {
+        i->next = *list;
+        *list = i;
+    }
+    return i;
+}
+
+/* ---- instances ---- */
+
+static int write_bytes(struct ws_cuda *d, const struct ws_space *s, uint64_t va, const void *bytes,
+                       uint64_t n)
+{
+    const uint8_t *from = bytes;
+    while (n) {
+        uint8_t *host;
+        uint64_t len;
+        uint32_t flags;
+        struct ws_device *device;
+        if (!ws_space_resolve(s, va, &host, &len, &flags, &device))
+            return ws_raise(-EINVAL);
+        len = WS_MIN(len, n);
+        if (!device && from)
+            memcpy(host, from, len);
+        else if (!device)
+            memset(host, 0, len);
+        else if (from && WS_CU(d, cuMemcpyHtoD, va, from, len) != WS_CU_SUCCESS)
+            return ws_raise(-EIO);
+        else if (!from && (WS_CU(d, cuMemsetD8Async, va, 0, len, d->memory_stream) ||
+                           WS_CU(d, cuStreamSynchronize, d->memory_stream)))
+            return ws_raise(-EIO);
+        from = from ? from + len : NULL;
+        va += len;
+        n -= len;
+    }
+    return 0;
+}
+
+static int sym_value(const struct ws_dinstance *i, const struct ws_ptx_init_sym *s,
+                     const uint64_t *functions, uint32_t function, uint64_t *ret)
+{
+    const struct ws_ptx_module *ptx = i->module->ptx;
+    uint32_t k = (uint32_t)WS_PTX_SYM_INDEX(s->sym);
+    if (s->sym >= 0 && WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_FUNC && functions)
+        *ret = functions[function];
+    else if (s->sym >= 0 && WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_VAR && k < ptx->n_vars &&
+             (i->var_va[k] || ptx->vars[k].link == WS_LINK_EXTERN))
+        *ret = i->var_va[k];
+    else
+        return ws_raise(-EINVAL);
+    *ret += (uint64_t)s->addend;
+    if (s->masked)
+        *ret >>= s->shift;
+    return 0;
+}
+
+/* @io_function: how many functions initial values have named so far. */
+static int var_init(struct ws_dinstance *i, uint32_t v, const uint64_t *functions,
+                    uint32_t *io_function)
+{
+    const struct ws_ptx_var *var = &i->module->ptx->vars[v];
+    uint64_t va = i->var_va[v];
+    int r = 0;
+    bool here = (var->space == WS_SP_GLOBAL || var->space == WS_SP_CONST) && var->size_bytes &&
+                var->link != WS_LINK_EXTERN;
+    if (here && !va)
+        return ws_raise(-EINVAL);
+    if (here)
+        r = write_bytes(i->device, i->space, va, NULL, var->size_bytes);
+    if (!r && here && var->init_bytes)
+        r = write_bytes(i->device, i->space, va, var->init, var->init_bytes);
+    for (uint32_t k = 0; !r && k < var->n_init_syms; k++) {
+        const struct ws_ptx_init_sym *s = &var->init_syms[k];
+        uint64_t value = 0;
+        uint32_t function = *io_function;
+        *io_function += WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_FUNC;
+        if (!here)
+            continue;
+        if (s->bytes > sizeof value || s->offset > var->size_bytes ||
+            s->bytes > var->size_bytes - s->offset)
+            return ws_raise(-EINVAL);
+        r = sym_value(i, s, functions, function, &value);
+        if (!r)
+            r = write_bytes(i->device, i->space, va + s->offset, &value, s->bytes);
+    }
+    return r;
+}
+
+static int init_vars(struct ws_dinstance *i)
+{
+    struct ws_dmodule *m = i->module;
+    struct ws_cuda *d = i->device;
+    uint64_t *functions = NULL;
+    uint32_t n = 0;
+    int r = 0;
+    if (m->n_function_refs && i->image) {
+        ws_cu_ptr at = 0;
+        size_t bytes = 0;
+        functions = ws_alloc_array(m->n_function_refs, sizeof *functions);
+        if (!functions)
+            return ws_raise(-ENOMEM);
+        if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image->module, "ws$functions") ||
+            bytes < m->n_function_refs * sizeof *functions ||
+            WS_CU(d, cuMemcpyDtoH, functions, at, m->n_function_refs * sizeof *functions))
+            r = ws_raise(-EIO);
+    }
+    unsigned epoch = ws_space_enter(i->space);
+    for (uint32_t v = 0; !r && v < m->info.n_vars; v++)
+        r = var_init(i, v, functions, &n);
+    ws_space_leave(i->space, epoch);
+    free(functions);
+    return r;
+}
+
+void ws_cuda_instance_free(struct ws_dinstance *i)
+{
+    if (i->own) {
+        image_free(i->image);
+        image_free(i->sm_image);
+    }
+    free(i->var_va);
+    free(i);
+}
+
+int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
+                         const uint64_t *var_va, bool write, struct ws_dinstance **ret)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    struct ws_dinstance *i = ws_alloc(sizeof *i);
+    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof *va);
+    if (!i || !va) {
+        free(i);
+        free(va);
+        return ws_raise(-ENOMEM);
+    }
+    *i = (struct ws_dinstance){
+        .module = m, .device = d, .space = s, .var_va = va, .own = m->uses_vars};
+    if (m->info.n_vars)
+        memcpy(va, var_va, m->info.n_vars * sizeof *va);
+    int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
+    bool any = false;
+    for (uint32_t k = 0; k < m->info.n_kernels; k++)
+        any |= !m->kernels[k].unsupported;
+    pthread_mutex_lock(&m->lock);
+    if (!r && (any || m->n_function_refs)) {
+        i->image = i->own ? compile_again(m, d, va, false) : shared_image(m, d, false);
+        if (!i->image && any)
+            r = ws_raise(-ENOMEM);
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (!r && write)
+        r = init_vars(i);
+    if (r) {
+        ws_cuda_instance_free(i);
+        return r == -EIO ? -ENOMEM : r;
+    }
+    *ret = i;
+    return 0;
+}
+
+bool ws_cuda_sm_image_ready(struct ws_dinstance *i)
+{
+    pthread_mutex_lock(&i->module->lock);
+    bool ready = i->sm_image || i->sm_failed;
+    pthread_mutex_unlock(&i->module->lock);
+    return ready;
+}
+
+struct ws_cuda_image *ws_cuda_sm_image(struct ws_dinstance *i, bool may_compile)
+{
+    struct ws_dmodule *m = i->module;
+    pthread_mutex_lock(&m->lock);
+    if (!i->sm_image && !i->sm_failed && may_compile) {
+        i->sm_image = i->own ? compile_again(m, i->device, i->var_va, true)
+                             : shared_image(m, i->device, true);
+        i->sm_failed = !i->sm_image;
+    }
+    struct ws_cuda_image *image = i->sm_image;
+    pthread_mutex_unlock(&m->lock);
+    return image;
+}
+
+int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel,
+                      uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    const struct ws_kernel_info *k = &m->info.kernels[kernel];
+    struct ws_fit fit;
+    int blocks = 0;
+    if (block_threads > dev->spec.max_threads_per_block ||
+        (k->max_threads_per_block && block_threads > k->max_threads_per_block)) {
+        *ret = (struct ws_occupancy){0, "threads"};
+        return 0;
+    }
+    if ((uint64_t)shared_bytes + k->static_shared_bytes > dev->spec.shared_bytes_per_block_optin) {
+        *ret = (struct ws_occupancy){0, "shared"};
+        return 0;
+    }
+    ws_occupancy_fit(&dev->spec, block_threads, k->n_regs, shared_bytes + k->static_shared_bytes,
+                     &fit);
+    *ret = (struct ws_occupancy){fit.blocks_per_sm, fit.limit};
+    if (!k->unsupported && m->images && m->images->device == d &&
+        ws_cuda_enter(d) == WS_CU_SUCCESS &&
+        WS_CU(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, m->images->functions[kernel],
+              (int)block_threads, shared_bytes) == WS_CU_SUCCESS)
+        ret->blocks_per_sm = (uint32_t)WS_MAX(blocks, 0);
+    return 0;
+}

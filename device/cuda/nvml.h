@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/cuda/nvml.h - power, energy and clocks of one GPU, read from NVML where it is and as far as it answers. Nothing is ever set.
+ * What the GPU or the container does not support is asked once, and then not again.
+ * Threads: one at a time. Source: NVML API reference; sampling limits: doc/gpu.md. */
+#ifndef WS_DEVICE_CUDA_NVML_H
+#define WS_DEVICE_CUDA_NVML_H
+
+#include <stdbool.h>
+#include "base/macros.h"
+
+enum ws_nvml_call {
+    WS_NVML_ENERGY,
+    WS_NVML_POWER,
+    WS_NVML_POWER_LIMIT,
+    WS_NVML_SM_CLOCK,
+    WS_NVML_MEMORY_CLOCK,
+    WS_NVML_TEMPERATURE,
+    _WS_NVML_N
+};
+struct ws_nvml;
+/* @uuid: 16 bytes, of the GPU. Return: the handle, or NULL with the reason in @why. */
+struct ws_nvml *ws_nvml_open(const char *library, const char *uuid, char *why, size_t why_bytes);
+struct ws_nvml *ws_nvml_close(struct ws_nvml *n);
+/* *ret in mJ since the driver was loaded, mW, mW, MHz, MHz, degrees C. @n may be NULL. Return: false: not to be had. */
+bool ws_nvml_read(struct ws_nvml *n, enum ws_nvml_call call, uint64_t *ret);
+/* NULL: it works, or was not asked yet; else why not: "not supported (3)". */
+const char *ws_nvml_why_not(const struct ws_nvml *n, enum ws_nvml_call call);
+const char *ws_nvml_driver(const struct ws_nvml *n); /* "580.159", or "" */
+
+#endif

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What runs.
+ *
+ * An operation gets a lane (a stream, two events, a control line) for as long as it runs; the caller has ordered it behind what it
+ * depends on, so no lane waits for another. There are as many lanes as operations that ran at once, up to a limit; more wait.
+ *
+ * Submitting starts the operation at once, on the caller's thread, unless that could block: then the starter thread does it. The waiter
+ * thread asks the driver about each lane's end event, oldest first, and calls op->done; it looks without pause while the youngest is
+ * young, and then sleeps a small part of its age between looks, so that the answer is late by no more than that part. done is called
+ * on the waiter thread only.
+ *
+ * Invariants: a run is in exactly one of: waiting (for a lane), blocking (for the starter), running, ended, or a thread's hands
+ * (starting). Who cancels or preempts it while it is being started leaves a mark, which is looked at when it has been. */
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/cuda/cuda_private.h"
+
+enum { MAX_RUNNING = 64 };
+#define SPIN_NS      UINT64_C(100000)
+#define SLEEP_MAX_NS UINT64_C(200000)
+
+/* ---- lanes ---- */
+
+static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
+{
+    if (l->bounce)
+        (void)d->cu.cuMemFreeHost(l->bounce);
+    if (l->control)
+        (void)d->cu.cuMemFreeHost(l->control);
+    if (l->control_va)
+        (void)d->cu.cuMemFree(l->control_va);
+    if (l->begin)
+        (void)d->cu.cuEventDestroy(l->begin);
+    if (l->end)
+        (void)d->cu.cuEventDestroy(l->end);
+    if (l->stream)
+        (void)d->cu.cuStreamDestroy(l->stream);
+    free(l);
+}
+
+static ws_cu_result lane_new(struct ws_cuda *d, struct ws_cuda_lane **ret)
+{
+    struct ws_cuda_lane *l = ws_alloc(sizeof *l);
+    void *p = NULL;
+    if (!l)
+        return WS_CU_OUT_OF_MEMORY;
+    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &l->stream, WS_CU_STREAM_NON_BLOCKING, 0);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventCreate, &l->begin, WS_CU_EVENT_DEFAULT);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventCreate, &l->end, WS_CU_EVENT_DEFAULT);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *l->control, 0);
+    l->control = p;
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuMemAlloc, &l->control_va, sizeof *l->control);
+    if (r != WS_CU_SUCCESS) {
+        lane_free(d, l);
+        return r;
+    }
+    *ret = l;
+    return WS_CU_SUCCESS;
+}
+
+/* Run lock held. NULL: none is free (*ret_r SUCCESS), or none can be made though none runs. */
+static struct ws_cuda_lane *lane_take(struct ws_cuda *d, ws_cu_result *ret_r)
+{
+    struct ws_cuda_lane *l = d->free_lanes;
+    *ret_r = WS_CU_SUCCESS;
+    if (l) {
+        d->free_lanes = l->next;
+        return l;
+    }
+    if (d->n_lanes == d->options.max_running)
+        return NULL;
+    ws_cu_result r = lane_new(d, &l);
+    if (r == WS_CU_SUCCESS) {
+        l->index = d->n_lanes;
+        d->lanes[d->n_lanes++] = l;
+        return l;
+    }
+    if (!d->n_lanes || ws_cuda_is_sticky(r))
+        *ret_r = r;
+    return NULL;
+}
+
+/* ---- starting ---- */
+
+/* Run lock held, for this and the next. */
+static void end_locked(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    r->state = WS_CUDA_IS_ENDED;
+    ws_list_append(&d->ended, &r->node);
+    pthread_cond_signal(&d->waiter_wake);
+}
+
+/* Blocks that have begun run to their end; no more begin. The flag is written once the control line has got there. */
+static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    if (!r->rewritten || !d->flag_stream)
+        return;
+    uint64_t flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag);
+    if (WS_CU(d, cuStreamWaitEvent, d->flag_stream, r->lane->begin, 0) != WS_CU_SUCCESS ||
+        WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 1, 0) != WS_CU_SUCCESS)
+        ws_log(WS_WARN, "cuda: gpu=%u a running kernel was not asked to stop", d->base.index);
+}
+
+/* No lock held. */
+static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
+{
+    struct ws_op *op = r->op;
+    enum ws_cuda_start s = WS_CUDA_DONE;
+    ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
+    if (e != WS_CU_SUCCESS)
+        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
+    else
+        s = op->kind == WS_OPK_LAUNCH ? ws_cuda_launch(d, r, may_block)
+                                      : ws_cuda_copy(d, r, may_block);
+    if (s == WS_CUDA_STARTED) {
+        r->timed = true;
+        r->started_ns = ws_cuda_host_ns();
+        if (op->kind == WS_OPK_LAUNCH)
+            d->n_kernels++;
+        else
+            d->n_copies++;
+        e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
+        if (e !=
+            WS_CU_SUCCESS) { /* without its event: wait here, so that nothing of it is left behind */
+            (void)WS_CU(d, cuStreamSynchronize, r->lane->stream);
+            if (!op->error)
+                ws_cuda_fail(d, op, e, "cuEventRecord");
+            r->timed = false;
+            s = WS_CUDA_DONE;
+        }
+    }
+    pthread_mutex_lock(&d->run_lock);
+    if (s == WS_CUDA_BLOCKS && (r->cancelled || r->preempt)) {
+        end_locked(d, r);
+    } else if (s == WS_CUDA_BLOCKS) {
+        r->state = WS_CUDA_IS_BLOCKING;
+        ws_list_append(&d->blocking, &r->node);
+        pthread_cond_signal(&d->starter_wake);
+    } else if (s == WS_CUDA_STARTED) {
+        r->state = WS_CUDA_IS_RUNNING;
+        ws_list_append(&d->running, &r->node);
+        if (r->cancelled || r->preempt)
+            raise_flag(d, r);
+        pthread_cond_signal(&d->waiter_wake);
+    } else {
+        end_locked(d, r);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+}
+
+void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    struct ws_cuda_run *r = ws_alloc(sizeof *r);
+    d->n_running++;
+    if (!r) { /* nothing to keep it in: the one case that ends here */
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to run it");
+        d->n_running--;
+        op->done(op);
+        return;
+    }
+    r->op = op;
+    r->first_ns = UINT64_MAX;
+    op->priv = r;
+    ws_list_init(&r->node);
+    if (op->space) {
+        r->epoch = ws_space_enter(op->space);
+        r->entered = true;
+    }
+    ws_cu_result e = d->lost ? WS_CU_SUCCESS : ws_cuda_enter(d);
+    pthread_mutex_lock(&d->run_lock);
+    ws_list_append(&d->runs, &r->of_device);
+    if (e == WS_CU_SUCCESS && !d->lost)
+        r->lane = lane_take(d, &e);
+    if (d->lost || e != WS_CU_SUCCESS) {
+        if (d->lost)
+            ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
+        else
+            ws_cuda_fail(d, op, e, "stream");
+        end_locked(d, r);
+    } else if (!r->lane) {
+        r->state = WS_CUDA_IS_WAITING;
+        ws_list_append(&d->waiting, &r->node);
+    }
+    bool go = r->lane != NULL;
+    pthread_mutex_unlock(&d->run_lock);
+    if (go)
+        start(d, r, false);
+}
+
+static void *starter_main(void *arg)
+{
+    struct ws_cuda *d = arg;
+    pthread_mutex_lock(&d->run_lock);
+    for (;;) {
+        struct ws_list *n = ws_list_pop(&d->blocking);
+        if (!n && d->stop)
+            break;
+        if (!n) {
+            pthread_cond_wait(&d->starter_wake, &d->run_lock);
+            continue;
+        }
+        struct ws_cuda_run *r = ws_list_entry(n, struct ws_cuda_run, node);
+        r->state = WS_CUDA_IS_STARTING;
+        pthread_mutex_unlock(&d->run_lock);
+        start(d, r, true);
+        pthread_mutex_lock(&d->run_lock);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    return NULL;
+}
+
+/* ---- ending ---- */
+
+/* Which kernel destroyed the context, as far as it can be told: run lock held. */
+static void name_suspects(struct ws_cuda *d)
+{
+    const char *name = "none was running";
+    unsigned n = 0;
+    char text[64];
+    if (d->lost_text[0])
+        return;
+    ws_list_for_each (it, &d->running) {
+        const struct ws_op *op = ws_list_entry(it, struct ws_cuda_run, node)->op;
+        if (op->kind != WS_OPK_LAUNCH)
+            continue;
+        if (!n++)
+            name = op->launch.instance->module->info.kernels[op->launch.kernel].name;
+    }
+    ws_cu_result_name(d->lost, text, sizeof text);
+    if (n > 1)
+        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.60s or one of %u beside it", text,
+                 name, n - 1);
+    else
+        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.100s", text, name);
+}
+
+static void account(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    struct ws_op *op = r->op;
+    uint64_t begin = 0, end = 0, now = ws_cuda_now_ns(d);
+    if (!r->timed || d->lost || !ws_cuda_event_ns(d, r->lane->begin, &begin) ||
+        !ws_cuda_event_ns(d, r->lane->end, &end)) {
+        op->start_ns = WS_MAX(op->ready_ns, WS_MIN(now, r->first_ns));
+        op->end_ns = WS_MAX(op->start_ns, now);
+        return;
+    }
+    begin = WS_MIN(begin, r->first_ns);
+    op->start_ns = WS_MAX(op->ready_ns, begin);
+    op->end_ns = WS_MAX(op->start_ns, WS_MIN(end, now));
+    uint64_t ns = op->end_ns - op->start_ns;
+    op->energy_uj = ws_cuda_energy_share(d, ns, d->n_running);
+    pthread_mutex_lock(&d->run_lock);
+    uint64_t from = WS_MAX(op->start_ns, d->busy_until_ns);
+    if (op->kind == WS_OPK_LAUNCH) {
+        d->busy_ns += op->end_ns > from ? op->end_ns - from : 0;
+        d->busy_until_ns = WS_MAX(d->busy_until_ns, op->end_ns);
+        d->sm_busy_ns += ns * r->n_sms;
+    }
+    pthread_mutex_unlock(&d->run_lock);
+}
+
+/* No lock held; @r is in nobody else's hands. */
+static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    struct ws_op *op = r->op;
+    account(d, r);
+    if (!op->error && r->bounce_bytes)
+        memcpy(r->bounce_to, r->lane->bounce, r->bounce_bytes);
+    pthread_mutex_lock(&d->run_lock);
+    ws_list_remove(&r->of_device); /* from here on nobody cancels it */
+    bool cancelled = r->cancelled;
+    pthread_mutex_unlock(&d->run_lock);
+    if (!op->error && cancelled)
+        ws_check_fail(op, WS_DEV_E_CANCELLED, "cancelled");
+    if (!op->error && r->preempt)
+        ws_cuda_launch_stopped(r);
+    if (op->kind == WS_OPK_LAUNCH && !op->preempted)
+        op->launch.progress = ws_progress_free(op->launch.progress);
+    pthread_mutex_lock(&d->run_lock);
+    struct ws_list *next = NULL;
+    struct ws_cuda_run *w = NULL;
+    if (r->lane && (next = ws_list_pop(&d->waiting))) {
+        w = ws_list_entry(next, struct ws_cuda_run, node);
+        w->state = WS_CUDA_IS_STARTING;
+        w->lane = r->lane;
+    } else if (r->lane) {
+        r->lane->next = d->free_lanes;
+        d->free_lanes = r->lane;
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    if (r->entered)
+        ws_space_leave(op->space, r->epoch);
+    free(r->params);
+    free(r);
+    d->n_running--;
+    op->priv = NULL;
+    op->done(op);
+    if (w)
+        start(d, w, true);
+}
+
+/* What the driver says of a run; *ret_ended: it is through. Waiter only. */
+static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
+{
+    ws_cu_result e = d->lost ? d->lost : WS_CU(d, cuEventQuery, r->lane->end);
+    *ret_ended = e != WS_CU_NOT_READY;
+    if (e != WS_CU_SUCCESS && e != WS_CU_NOT_READY && !r->op->error) {
+        pthread_mutex_lock(&d->run_lock);
+        if (d->lost)
+            name_suspects(d);
+        pthread_mutex_unlock(&d->run_lock);
+        bool suspect = r->op->kind == WS_OPK_LAUNCH;
+        ws_check_fail(r->op, suspect ? ws_cuda_error(e) : WS_DEV_E_LAUNCH_FAILURE, "%.150s",
+                      d->lost ? d->lost_text : "cuEventQuery failed");
+    }
+    if (e != WS_CU_SUCCESS)
+        return;
+    uint64_t begin;
+    if (r->rewritten && ws_cuda_event_ns(d, r->lane->begin, &begin))
+        r->first_ns = WS_MIN(r->first_ns, begin);
+    pthread_mutex_lock(&d->run_lock);
+    if (ws_cuda_launch_again(d, r)) {
+        e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
+        *ret_ended = e != WS_CU_SUCCESS;
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    if (e != WS_CU_SUCCESS) {
+        (void)WS_CU(d, cuStreamSynchronize, r->lane->stream);
+        ws_cuda_fail(d, r->op, e, "cuEventRecord");
+    }
+}
+
+/* How long to sleep before the next look: a 64th of the youngest's age, once it isn't young any more. */
+static uint64_t pause_ns(struct ws_cuda *d)
+{
+    uint64_t now = ws_cuda_host_ns(), youngest = 0;
+    ws_list_for_each (it, &d->running)
+        youngest = WS_MAX(youngest, ws_list_entry(it, struct ws_cuda_run, node)->started_ns);
+    uint64_t age = now > youngest ? now - youngest : 0;
+    return age < d->options.spin_ns ? 0 : WS_MIN(age / 64, SLEEP_MAX_NS);
+}
+
+static void *waiter_main(void *arg)
+{
+    struct ws_cuda *d = arg;
+    (void)ws_cuda_enter(d);
+    pthread_mutex_lock(&d->run_lock);
+    for (;;) {
+        struct ws_list *n = ws_list_pop(&d->ended);
+        if (n) {
+            pthread_mutex_unlock(&d->run_lock);
+            finish(d, ws_list_entry(n, struct ws_cuda_run, node));
+            pthread_mutex_lock(&d->run_lock);
+            continue;
+        }
+        if (ws_list_empty(&d->running)) {
+            if (d->stop)
+                break;
+            pthread_mutex_unlock(&d->run_lock);
+            ws_cuda_clock_renew(d);
+            pthread_mutex_lock(&d->run_lock);
+            if (ws_list_empty(&d->running) && ws_list_empty(&d->ended) && !d->stop)
+                pthread_cond_wait(&d->waiter_wake, &d->run_lock);
+            continue;
+        }
+        /* Only this thread takes from the list, so a node stays while the lock is let go. */
+        bool any = false;
+        for (struct ws_list *it = d->running.next; it != &d->running;) {
+            struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, node);
+            bool ended;
+            pthread_mutex_unlock(&d->run_lock);
+            look(d, r, &ended);
+            pthread_mutex_lock(&d->run_lock);
+            it = it->next;
+            if (ended) {
+                ws_list_remove(&r->node);
+                end_locked(d, r);
+                any = true;
+            }
+        }
+        uint64_t ns = any ? 0 : pause_ns(d);
+        if (any)
+            continue;
+        struct timespec t = {0, (long)ns};
+        pthread_mutex_unlock(&d->run_lock);
+        if (ns)
+            nanosleep(&t, NULL);
+        else
+            sched_yield();
+        pthread_mutex_lock(&d->run_lock);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    return NULL;
+}
+
+/* ---- cancelling ---- */
+
+/* Run lock held. */
+static void stop(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    if (r->state == WS_CUDA_IS_WAITING || r->state == WS_CUDA_IS_BLOCKING) {
+        ws_list_remove(&r->node);
+        end_locked(d, r);
+    } else if (r->state == WS_CUDA_IS_RUNNING) {
+        raise_flag(d, r);
+    }
+}
+
+void ws_cuda_cancel(struct ws_device *dev, struct ws_space *space)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    (void)ws_cuda_enter(d);
+    pthread_mutex_lock(&d->run_lock);
+    ws_list_for_each (it, &d->runs) {
+        struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, of_device);
+        if (r->op->space != space || r->cancelled)
+            continue;
+        r->cancelled = true;
+        stop(d, r);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+}
+
+int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    int ret = 0;
+    (void)ws_cuda_enter(d);
+    pthread_mutex_lock(&d->run_lock);
+    struct ws_cuda_run *r = NULL;
+    ws_list_for_each (it, &d->runs)
+        if (ws_list_entry(it, struct ws_cuda_run, of_device)->op == op)
+            r = ws_list_entry(it, struct ws_cuda_run, of_device);
+    /* Not started: nothing is lost by taking it back, if it could be started from a counter later. */
+    bool can = r && d->flag_stream && !op->launch.flags &&
+               (r->state == WS_CUDA_IS_RUNNING ? r->rewritten
+                : r->state == WS_CUDA_IS_ENDED ? true
+                                               : r->state != WS_CUDA_IS_STARTING);
+    if (!can)
+        ret = -ENOTSUP;
+    else if (!r->preempt && r->state != WS_CUDA_IS_ENDED) {
+        r->preempt = true;
+        stop(d, r);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    return ret;
+}
+
+/* ---- opening and closing ---- */
+
+int ws_cuda_run_open(struct ws_cuda *d)
+{
+    int least = 0, greatest = 0;
+    if (!d->options.max_running)
+        d->options.max_running = MAX_RUNNING;
+    if (!d->options.spin_ns)
+        d->options.spin_ns = SPIN_NS;
+    ws_list_init(&d->runs);
+    ws_list_init(&d->waiting);
+    ws_list_init(&d->blocking);
+    ws_list_init(&d->running);
+    ws_list_init(&d->ended);
+    pthread_cond_init(&d->waiter_wake, NULL);
+    pthread_cond_init(&d->starter_wake, NULL);
+    d->lanes = ws_alloc_array(d->options.max_running, sizeof(struct ws_cuda_lane *));
+    if (!d->lanes)
+        return ws_raise(-ENOMEM);
+    if (WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS)
+        return WS_CUDA_E_MISSING;
+    if (d->cu.cuStreamWriteValue32 && WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream,
+                                            WS_CU_STREAM_NON_BLOCKING, greatest) != WS_CU_SUCCESS)
+        return WS_CUDA_E_MISSING;
+    ws_cuda_say(d, "stop between blocks", d->flag_stream != NULL, "%s",
+                d->flag_stream ? "of kernels rewritten to take their blocks from a counter"
+                               : "the driver has no cuStreamWriteValue32");
+    ws_cuda_say(d, "SM sets", true,
+                "of kernels rewritten to look at their SM; others get all SMs. No green contexts");
+    ws_cuda_say(d, "kernel parameters checked", d->cu.cuFuncGetParamInfo != NULL,
+                "cuFuncGetParamInfo");
+    ws_cuda_say(d, "textures and surfaces", false, "kernels that use them can't be launched");
+    ws_cuda_say(d, "isolation", false,
+                "one context for all clients: rewrite = \"fence\" checks every access");
+    int r = pthread_create(&d->waiter, NULL, waiter_main, d);
+    d->waiter_on = !r;
+    if (!r)
+        r = pthread_create(&d->starter, NULL, starter_main, d);
+    d->starter_on = d->waiter_on && !r;
+    return r ? ws_raise(-EAGAIN) : 0;
+}
+
+void ws_cuda_run_close(struct ws_cuda *d)
+{
+    pthread_mutex_lock(&d->run_lock);
+    d->stop = true;
+    if (d->waiter_on) {
+        pthread_cond_broadcast(&d->waiter_wake);
+        pthread_cond_broadcast(&d->starter_wake);
+    }
+    pthread_mutex_unlock(&d->run_lock);
+    if (d->waiter_on)
+        pthread_join(d->waiter, NULL);
+    if (d->starter_on)
+        pthread_join(d->starter, NULL);
+    for (uint32_t k = 0; k < d->n_lanes; k++)
+        lane_free(d, d->lanes[k]);
+    free(d->lanes);
+    if (d->flag_stream)
+        (void)d->cu.cuStreamDestroy(d->flag_stream);
+}

@@ -1,0 +1,19 @@
+# The mock driver, and one suite for all devices.
+noinst_LIBRARIES += tests/mock/libmock.a
+tests_mock_libmock_a_SOURCES = tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/stream.c
+check_PROGRAMS += tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
+tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
+tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic \
+	-Wl,--whole-archive,tests/mock/libmock.a,--no-whole-archive
+tests_mock_libcuda_so_1_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+tests_mock_libcuda_so_1_DEPENDENCIES = tests/mock/libmock.a device/libdevice.a ptx/libptx.a base/libbase.a
+tests_mock_libnvidia_ml_so_1_SOURCES = tests/mock/nvml.c
+tests_mock_libnvidia_ml_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1
+tests_mock_libnvidia_ml_so_1_LDADD = -ldl
+
+check_PROGRAMS += tests/device/conformance
+tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/conformance.c
+tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
+DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh
+dist_check_SCRIPTS += $(DEVICE_TESTS)
+TESTS += $(DEVICE_TESTS)

@@ -1,0 +1,949 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One suite for whatever implements device/device.h: run against the software GPU, against the CUDA device on the mock driver, and on
+ * hardware (tests/gpu/run). References are plain C. Nothing here depends on how long anything takes.
+ *
+ * Usage: conformance soft | cuda [DRIVER [NVML]] | cuda-tickets [DRIVER [NVML]]: the same with launches that can be stopped */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "device/space.h"
+#include "tests/device/suite.h"
+
+static struct suite S;
+
+static int setup(void **state)
+{
+    return suite_begin(&S);
+}
+static int teardown(void **state)
+{
+    suite_end(&S);
+    uint32_t (*violations)(const char **) = NULL;
+    void *p = suite_mock("ws_mock_violations");
+    memcpy(&violations, &p, sizeof p);
+    const char *first = "";
+    if (violations && violations(&first))
+        fail_msg("the driver was used wrongly: %s", first);
+    return 0;
+}
+
+static uint32_t random_state = 12345;
+static uint32_t random_u32(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state >> 4;
+}
+static uint8_t *random_bytes(size_t n)
+{
+    uint8_t *p = malloc(n);
+    assert_non_null(p);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (uint8_t)(random_u32() >> 8);
+    return p;
+}
+
+/* ---- memory ---- */
+
+static void check_filled(int c, uint64_t va, uint64_t bytes, uint8_t with)
+{
+    uint8_t *p = malloc(bytes);
+    assert_non_null(p);
+    memset(p, with + 1, bytes);
+    suite_get(&S, c, p, va, bytes);
+    for (uint64_t i = 0; i < bytes; i++)
+        if (p[i] != with)
+            fail_msg("byte %llu of %llu is %u, not %u", (unsigned long long)i,
+                     (unsigned long long)bytes, p[i], with);
+    free(p);
+}
+
+static void fill(int c, uint64_t va, uint64_t bytes, uint8_t with)
+{
+    struct suite_op o = {
+        .op = {.kind = WS_OPK_FILL,
+               .space = S.space[c],
+               .fill = {
+                   .va = va, .width_bytes = bytes, .height = 1, .value = with, .value_bytes = 1}}};
+    suite_run(&S, &o, WS_DEV_OK);
+}
+
+static void test_memory_is_zero_each_time(void **state)
+{
+    static const uint64_t sizes[] = {512, 4096, 65536, (1 << 20) + 512, 2 << 20, (5 << 20) + 1024};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
+        uint64_t va = SUITE_VA(0) + (UINT64_C(1) << 32);
+        for (int round = 0; round < 3; round++) {
+            assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], va, sizes[k]), 0);
+            check_filled(0, va, sizes[k], 0);
+            fill(0, va, sizes[k], 0xa5);
+            check_filled(0, va, sizes[k], 0xa5);
+            assert_int_equal(ws_space_unmap(S.space[0], va), 0);
+        }
+    }
+}
+
+static void test_many_small_allocations(void **state)
+{
+    enum { N = 300 };
+    uint64_t va[N];
+    for (int i = 0; i < N; i++) {
+        uint32_t v[128];
+        va[i] = suite_alloc(&S, i % 2, 512);
+        for (int k = 0; k < 128; k++)
+            v[k] = (uint32_t)(i * 1000 + k);
+        suite_put(&S, i % 2, va[i], v, sizeof v);
+    }
+    for (int i = 0; i < N; i += 3)
+        assert_int_equal(ws_space_unmap(S.space[i % 2], va[i]), 0);
+    for (int i = 0; i < N; i++) {
+        uint32_t v[128];
+        if (i % 3 == 0)
+            continue;
+        suite_get(&S, i % 2, v, va[i], sizeof v);
+        for (int k = 0; k < 128; k++)
+            assert_int_equal(v[k], i * 1000 + k);
+    }
+}
+
+static void test_memory_that_is_refused(void **state)
+{
+    uint64_t va = suite_alloc(&S, 0, 4096);
+    struct ws_memory *m;
+    assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], va, 512), -EEXIST);
+    assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], va + 512, 512), -EEXIST);
+    assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], va + 8192 + 1, 512), -EINVAL);
+    assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], va + 8192, 100), -EINVAL);
+    assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], 0, 512), -EINVAL);
+    assert_int_equal(ws_device_memory_new(S.device, 0, &m), -EINVAL);
+    assert_int_equal(ws_device_memory_new(S.device, S.device->spec.memory_bytes + 512, &m),
+                     WS_DEV_E_NO_MEMORY);
+    assert_int_equal(ws_space_unmap(S.space[0], va + 512), -ENOENT);
+    check_filled(0, va, 4096, 0);
+}
+
+/* All of it, piece by piece; freed, it is there again. */
+static void test_memory_runs_out(void **state)
+{
+    enum { N = 64 };
+    struct ws_memory *m[N];
+    uint64_t bytes = S.device->spec.memory_bytes / N / 4 >> 21 << 21;
+    for (int round = 0; round < 2; round++) {
+        int n = 0, r = 0;
+        uint64_t big = S.device->spec.memory_bytes / 2 >> 21 << 21;
+        while (n < N && !(r = ws_device_memory_new(S.device, n < 1 ? big : bytes * 4, &m[n])))
+            n++;
+        assert_int_equal(r, WS_DEV_E_NO_MEMORY);
+        assert_true(n > 1);
+        while (n)
+            ws_memory_unref(m[--n]);
+    }
+}
+
+static void test_memory_keeps_its_content_between_mappings(void **state)
+{
+    enum { BYTES = 4 << 20 };
+    struct ws_memory *m;
+    uint8_t *p = random_bytes(BYTES), *q = malloc(BYTES);
+    uint64_t a = SUITE_VA(0) + (UINT64_C(2) << 32), b = SUITE_VA(1) + (UINT64_C(2) << 32);
+    assert_int_equal(ws_device_memory_new(S.device, BYTES, &m), 0);
+    assert_int_equal(ws_space_map_memory(S.space[0], a, BYTES, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL),
+                     0);
+    suite_put(&S, 0, a, p, BYTES);
+    /* at a second place, in another client */
+    assert_int_equal(ws_space_map_memory(S.space[1], b, BYTES, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL),
+                     0);
+    suite_get(&S, 1, q, b, BYTES);
+    assert_memory_equal(p, q, BYTES);
+    fill(1, b + 100, 50, 7);
+    suite_get(&S, 0, q, a, BYTES);
+    memset(p + 100, 7, 50);
+    assert_memory_equal(p, q, BYTES);
+    assert_int_equal(ws_space_unmap(S.space[0], a), 0);
+    assert_int_equal(ws_space_unmap(S.space[1], b), 0);
+    assert_int_equal(ws_space_map_memory(S.space[0], a, BYTES, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL),
+                     0);
+    ws_memory_unref(m);
+    suite_get(&S, 0, q, a, BYTES);
+    assert_memory_equal(p, q, BYTES);
+    assert_int_equal(ws_space_unmap(S.space[0], a), 0);
+    free(p);
+    free(q);
+}
+
+/* Memory of the client's own, shared as the daemon shares it, and used by a kernel at the client's address. */
+static void test_mapped_host_memory(void **state)
+{
+    enum { BYTES = 8192, N = BYTES / 4 };
+    int fd = memfd_create("suite", MFD_CLOEXEC);
+    assert_true(fd >= 0 && !ftruncate(fd, BYTES));
+    float *host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    uint64_t at = UINT64_C(0x510000000000), c = suite_alloc(&S, 0, BYTES);
+    assert_ptr_not_equal(host, MAP_FAILED);
+    for (int i = 0; i < N; i++)
+        host[i] = (float)i;
+    assert_int_equal(ws_space_map_host(S.space[0], at, BYTES, host), 0);
+    struct suite_op o = suite_launch(&S, 0, K_VECADD, N / 256, 256, at, at, c, N);
+    suite_run(&S, &o, WS_DEV_OK);
+    float out[N];
+    suite_get(&S, 0, out, c, sizeof out);
+    for (int i = 0; i < N; i++)
+        assert_true(out[i] == (float)(2 * i));
+    /* copies to and from it, by its address */
+    struct suite_op back = {.op = {.kind = WS_OPK_COPY,
+                                   .space = S.space[0],
+                                   .copy = {.src_va = c, .dst_va = at, .bytes = BYTES}}};
+    suite_run(&S, &back, WS_DEV_OK);
+    assert_memory_equal(host, out, BYTES);
+    fill(0, at + 4, 8, 0);
+    assert_true(host[1] == 0 && host[2] == 0 && host[3] == 6);
+    assert_int_equal(ws_space_unmap(S.space[0], at), 0);
+    munmap(host, BYTES);
+    close(fd);
+}
+
+/* ---- copies ---- */
+
+static void test_copies_of_all_sizes(void **state)
+{
+    static const uint32_t sizes[] = {1, 2, 3, 7, 64, 511, 4096, 65535, 65536, 65537, 1000003};
+    enum { BYTES = 1 << 20 };
+    uint64_t a = suite_alloc(&S, 0, BYTES), b = suite_alloc(&S, 0, BYTES);
+    uint8_t *p = random_bytes(BYTES), *q = malloc(BYTES), *ref = calloc(1, BYTES);
+    uint8_t *ref_b = calloc(1, BYTES);
+    for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
+        uint32_t n = sizes[k], at = random_u32() % (BYTES - n + 1),
+                 to = random_u32() % (BYTES - n + 1);
+        suite_put(&S, 0, a + at, p + to, n);
+        memcpy(ref + at, p + to, n);
+        struct suite_op o = {.op = {.kind = WS_OPK_COPY,
+                                    .space = S.space[0],
+                                    .copy = {.src_va = a + at, .dst_va = b + to, .bytes = n}}};
+        suite_run(&S, &o, WS_DEV_OK);
+        memcpy(ref_b + to, ref + at, n);
+        suite_get(&S, 0, q, b, BYTES);
+        assert_memory_equal(q, ref_b, BYTES);
+    }
+    suite_get(&S, 0, q, a, BYTES);
+    assert_memory_equal(q, ref, BYTES);
+    free(p);
+    free(q);
+    free(ref);
+    free(ref_b);
+}
+
+struct box {
+    uint64_t width, height, depth, row, slice; /* row, slice: the device's pitches */
+    uint64_t host_row, host_slice;
+};
+
+static void box_in_and_out(const struct box *b)
+{
+    enum { BYTES = 1 << 18 };
+    uint64_t va = suite_alloc(&S, 0, BYTES), va2 = suite_alloc(&S, 0, BYTES);
+    uint8_t *p = random_bytes(BYTES), *ref = calloc(1, BYTES), *q = malloc(BYTES);
+    struct suite_op in = {.op = {.kind = WS_OPK_COPY,
+                                 .space = S.space[0],
+                                 .copy = {.dst_va = va + 3,
+                                          .src_host = p,
+                                          .bytes = b->width,
+                                          .height = b->height,
+                                          .depth = b->depth,
+                                          .dst = {b->row, b->slice},
+                                          .src = {b->host_row, b->host_slice}}}};
+    suite_run(&S, &in, WS_DEV_OK);
+    for (uint64_t z = 0; z < b->depth; z++)
+        for (uint64_t y = 0; y < b->height; y++)
+            memcpy(ref + 3 + z * b->slice + y * b->row, p + z * b->host_slice + y * b->host_row,
+                   b->width);
+    suite_get(&S, 0, q, va, BYTES);
+    assert_memory_equal(q, ref, BYTES);
+    /* from device to device with the pitches exchanged, and out again */
+    struct suite_op across = {.op = {.kind = WS_OPK_COPY,
+                                     .space = S.space[0],
+                                     .copy = {.dst_va = va2,
+                                              .src_va = va + 3,
+                                              .bytes = b->width,
+                                              .height = b->height,
+                                              .depth = b->depth,
+                                              .dst = {b->host_row, b->host_slice},
+                                              .src = {b->row, b->slice}}}};
+    suite_run(&S, &across, WS_DEV_OK);
+    memset(q, 0, BYTES);
+    struct suite_op out = {.op = {.kind = WS_OPK_COPY,
+                                  .space = S.space[0],
+                                  .copy = {.src_va = va2,
+                                           .dst_host = q,
+                                           .bytes = b->width,
+                                           .height = b->height,
+                                           .depth = b->depth,
+                                           .dst = {b->row, b->slice},
+                                           .src = {b->host_row, b->host_slice}}}};
+    suite_run(&S, &out, WS_DEV_OK);
+    assert_memory_equal(q, ref + 3, BYTES - 3 - (BYTES > 3));
+    free(p);
+    free(ref);
+    free(q);
+}
+
+static void test_boxes(void **state)
+{
+    static const struct box boxes[] = {
+        {100, 7, 1, 128, 0, 100, 0},
+        {1, 50, 1, 33, 0, 1, 0},
+        {64, 5, 4, 80, 400, 64, 320},
+        {64, 5, 4, 80, 555, 70, 351}, /* slices that are no whole rows */
+        {17, 1, 9, 17, 100, 17, 17},
+        {300, 30, 3, 512, 512 * 40, 301, 301 * 31},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(boxes); k++)
+        box_in_and_out(&boxes[k]);
+}
+
+static void expect(struct ws_op op, enum ws_dev_error e)
+{
+    struct suite_op o = {.op = op};
+    o.op.space = S.space[0];
+    suite_run(&S, &o, e);
+}
+
+static void test_copies_that_are_refused(void **state)
+{
+    uint8_t host[4096] = {0};
+    uint64_t a = suite_alloc(&S, 0, 4096);
+#define COPY(...) ((struct ws_op){.kind = WS_OPK_COPY, .copy = {__VA_ARGS__}})
+    expect(COPY(.dst_va = a, .src_host = host, .bytes = 0), WS_DEV_OK);
+    expect(COPY(.dst_va = a + 1, .src_host = host, .bytes = 4096), WS_DEV_E_INVALID_VALUE);
+    expect(COPY(.dst_va = a - 1, .src_host = host, .bytes = 1), WS_DEV_E_INVALID_VALUE);
+    expect(COPY(.dst_host = host, .src_va = SUITE_VA(5), .bytes = 1), WS_DEV_E_INVALID_VALUE);
+    expect(COPY(.dst_host = host, .src_va = a, .bytes = UINT64_MAX), WS_DEV_E_INVALID_VALUE);
+    expect(COPY(.dst_host = host, .src_va = a, .bytes = 16, .height = 4, .src = {8, 0},
+                .dst = {16, 0}),
+           WS_DEV_E_INVALID_VALUE);
+    expect(COPY(.dst_host = host, .src_va = a, .bytes = 16, .height = UINT64_MAX, .src = {16, 0},
+                .dst = {16, 0}),
+           WS_DEV_E_INVALID_VALUE);
+    /* another client's */
+    expect(COPY(.dst_host = host, .src_va = S.vars[1][0], .bytes = 4), WS_DEV_E_INVALID_VALUE);
+#undef COPY
+#define FILL(...) ((struct ws_op){.kind = WS_OPK_FILL, .fill = {__VA_ARGS__}})
+    expect(FILL(.va = a, .width_bytes = 4097, .height = 1, .value_bytes = 1),
+           WS_DEV_E_INVALID_VALUE);
+    expect(FILL(.va = a + 2, .width_bytes = 8, .height = 1, .value_bytes = 4),
+           WS_DEV_E_INVALID_VALUE);
+    expect(FILL(.va = a, .width_bytes = 8, .height = 1, .value_bytes = 3), WS_DEV_E_INVALID_VALUE);
+    expect(FILL(.va = a, .width_bytes = 0, .height = 5, .value_bytes = 4), WS_DEV_OK);
+#undef FILL
+    check_filled(0, a, 4096, 0);
+}
+
+static void test_fills(void **state)
+{
+    enum { BYTES = 65536 };
+    uint64_t a = suite_alloc(&S, 0, BYTES);
+    uint8_t *ref = calloc(1, BYTES), *q = malloc(BYTES);
+    for (int k = 0; k < 40; k++) {
+        uint32_t unit = 1u << k % 3, value = random_u32() * 9, rows = 1 + k % 5;
+        uint64_t width = (1 + random_u32() % 900) * unit,
+                 pitch = width + unit * (random_u32() % 50);
+        uint64_t at = random_u32() % 1000 * unit;
+        struct suite_op o = {.op = {.kind = WS_OPK_FILL,
+                                    .space = S.space[0],
+                                    .fill = {.va = a + at,
+                                             .width_bytes = width,
+                                             .height = rows,
+                                             .pitch_bytes = pitch,
+                                             .value = value,
+                                             .value_bytes = unit}}};
+        suite_run(&S, &o, WS_DEV_OK);
+        for (uint32_t y = 0; y < rows; y++)
+            for (uint64_t x = 0; x < width; x += unit)
+                memcpy(ref + at + y * pitch + x, &value, unit);
+    }
+    suite_get(&S, 0, q, a, BYTES);
+    assert_memory_equal(q, ref, BYTES);
+    free(ref);
+    free(q);
+}
+
+/* ---- kernels ---- */
+
+static void test_vecadd(void **state)
+{
+    enum { N = 100000, LESS = N - 77 };
+    uint64_t a = suite_alloc(&S, 0, N * 4), b = suite_alloc(&S, 0, N * 4),
+             c = suite_alloc(&S, 0, N * 4);
+    float *p = malloc(N * 4), *q = malloc(N * 4), *sum = malloc(N * 4);
+    for (int i = 0; i < N; i++) {
+        p[i] = (float)(random_u32() % 100000) / 7;
+        q[i] = (float)(random_u32() % 100000) / 3;
+    }
+    suite_put(&S, 0, a, p, N * 4);
+    suite_put(&S, 0, b, q, N * 4);
+    struct suite_op o = suite_launch(&S, 0, K_VECADD, (LESS + 255) / 256, 256, a, b, c, LESS);
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 0, sum, c, N * 4);
+    for (int i = 0; i < N; i++)
+        assert_true(sum[i] == (i < LESS ? p[i] + q[i] : 0));
+    free(p);
+    free(q);
+    free(sum);
+}
+
+static void test_variables_and_initial_values(void **state)
+{
+    uint64_t p = suite_alloc(&S, 0, 512);
+    struct suite_op o = suite_launch(&S, 0, K_VARS, 1, 1, p, 0, 0, 0);
+    suite_run(&S, &o, WS_DEV_OK);
+    uint32_t v, sparse[100];
+    suite_get(&S, 0, &v, p, 4);
+    assert_int_equal(v, 20 * 3 * 2);
+    suite_get(&S, 0, sparse, S.vars[0][5], sizeof sparse);
+    assert_int_equal(sparse[0], 7);
+    for (int i = 1; i < 100; i++)
+        assert_int_equal(sparse[i], 0);
+    /* constant memory is the client's to write, between launches */
+    uint32_t eleven = 11;
+    suite_put(&S, 0, S.vars[0][4], &eleven, 4);
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 0, &v, p, 4);
+    assert_int_equal(v, 20 * 11 * 2);
+}
+
+static void test_clients_have_their_own_variables(void **state)
+{
+    struct suite_op o[] = {suite_launch(&S, 0, K_COUNT, 300, 96, 0, 0, 0, 0),
+                           suite_launch(&S, 1, K_COUNT, 7, 32, 0, 0, 0, 0),
+                           suite_launch(&S, 0, K_COUNT, 1, 1, 0, 0, 0, 0)};
+    for (int k = 0; k < 3; k++)
+        suite_submit(&S, &o[k]);
+    for (int k = 0; k < 3; k++) {
+        suite_wait(&o[k]);
+        assert_int_equal(o[k].op.error, WS_DEV_OK);
+    }
+    uint32_t n[2];
+    suite_get(&S, 0, &n[0], S.vars[0][0], 4);
+    suite_get(&S, 1, &n[1], S.vars[1][0], 4);
+    assert_int_equal(n[0], 300 * 96 + 1);
+    assert_int_equal(n[1], 7 * 32);
+}
+
+static void check_ids(const uint32_t g[3], const uint32_t b[3], const struct ws_sm_set *sms)
+{
+    uint32_t per = b[0] * b[1] * b[2], n = g[0] * g[1] * g[2] * per;
+    uint64_t p = suite_alloc(&S, 0, n * 4);
+    uint32_t *out = malloc(n * 4);
+    struct suite_op o = suite_launch(&S, 0, K_IDS, 1, 1, p, 0, 0, 0);
+    memcpy(o.op.launch.grid, g, sizeof o.op.launch.grid);
+    memcpy(o.op.launch.block, b, sizeof o.op.launch.block);
+    if (sms)
+        o.op.launch.sms = *sms;
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 0, out, p, n * 4);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t block = i / per, thread = i % per;
+        uint32_t want = block % g[0] | block / g[0] % g[1] << 8 | block / g[0] / g[1] << 16 |
+                        thread / (b[0] * b[1]) << 24;
+        if (out[i] != want)
+            fail_msg("thread %u wrote %x, not %x", i, out[i], want);
+    }
+    free(out);
+}
+
+static void test_grids_of_three_dimensions(void **state)
+{
+    static const uint32_t g[][3] = {{1, 1, 1}, {7, 5, 3}, {1, 20, 11}, {33, 1, 2}},
+                          b[][3] = {{1, 1, 1}, {4, 3, 2}, {32, 2, 4}, {5, 1, 7}};
+    for (int k = 0; k < 4; k++)
+        check_ids(g[k], b[k], NULL);
+}
+
+static void test_dynamic_shared_memory(void **state)
+{
+    enum { N = 1024 };
+    uint32_t v[N], most = S.device->spec.shared_bytes_per_block_optin;
+    uint64_t p = suite_alloc(&S, 0, sizeof v);
+    const uint32_t sizes[] = {N * 4, 40000, most};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
+        for (int i = 0; i < N; i++)
+            v[i] = (uint32_t)i;
+        suite_put(&S, 0, p, v, sizeof v);
+        struct suite_op o = suite_launch(&S, 0, K_SHARED, 1, N, p, 0, 0, 0);
+        o.op.launch.shared_bytes = sizes[k];
+        suite_run(&S, &o, WS_DEV_OK);
+        suite_get(&S, 0, v, p, sizeof v);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(v[i], N - 1 - i);
+    }
+    struct suite_op o = suite_launch(&S, 0, K_SHARED, 1, N, p, 0, 0, 0);
+    o.op.launch.shared_bytes = most + 1;
+    suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
+}
+
+static void test_cooperative_grid(void **state)
+{
+    struct ws_occupancy fit;
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_BARRIER, 1, 0, &fit), 0);
+    uint32_t most = fit.blocks_per_sm * S.device->spec.n_sms;
+    uint64_t p = suite_alloc(&S, 0, 512), q = suite_alloc(&S, 0, most * 4);
+    struct suite_op o = suite_launch(&S, 0, K_BARRIER, most, 1, p, q, 0, 0);
+    o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
+    suite_run(&S, &o, WS_DEV_OK);
+    uint32_t *v = malloc(most * 4);
+    suite_get(&S, 0, v, q, most * 4);
+    for (uint32_t i = 0; i < most; i++)
+        assert_int_equal(v[i], most);
+    free(v);
+    o.op.launch.grid[0] = most + 1;
+    suite_run(&S, &o, WS_DEV_E_COOPERATIVE_TOO_LARGE);
+}
+
+static void test_launches_that_are_refused(void **state)
+{
+    struct suite_op o = suite_launch(&S, 0, K_COUNT, 1, 1, 0, 0, 0, 0);
+    const struct ws_op good = o.op;
+#define BAD(field, value, e)                                                                       \
+    do {                                                                                           \
+        o.op = good;                                                                               \
+        o.op.launch.field = (value);                                                               \
+        suite_run(&S, &o, (e));                                                                    \
+    } while (0)
+    BAD(kernel, _K_N, WS_DEV_E_INVALID_VALUE);
+    BAD(grid[0], 0, WS_DEV_E_INVALID_CONFIGURATION);
+    BAD(grid[1], 65536, WS_DEV_E_INVALID_CONFIGURATION);
+    BAD(block[2], 0, WS_DEV_E_INVALID_CONFIGURATION);
+    BAD(block[2], 65, WS_DEV_E_INVALID_CONFIGURATION);
+    BAD(block[0], 1025, WS_DEV_E_INVALID_CONFIGURATION);
+#undef BAD
+    o = suite_launch(&S, 0, K_VECADD, 1, 1, 0, 0, 0, 0);
+    o.op.launch.param_bytes = 27;
+    suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
+    o = suite_launch(&S, 0, K_COUNT, 1, 1, 0, 0, 0, 0);
+    o.op.space = S.space[1];
+    suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
+    o = suite_launch(&S, 0, K_COUNT, 1, 1, 0, 0, 0, 0);
+    if (S.device->spec.n_sms < WS_SM_MAX) {
+        ws_sm_set_add(&o.op.launch.sms, S.device->spec.n_sms);
+        suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
+    }
+    uint32_t n;
+    suite_get(&S, 0, &n, S.vars[0][0], 4);
+    assert_int_equal(n, 0);
+}
+
+static void check_sms(const struct ws_sm_set *set, uint32_t blocks)
+{
+    uint64_t where = suite_alloc(&S, 0, blocks * 4), times = suite_alloc(&S, 0, blocks * 4);
+    uint32_t *v = malloc(blocks * 4);
+    struct suite_op o = suite_launch(&S, 0, K_SMID, blocks, 64, where, times, 0, 0);
+    o.op.launch.sms = *set;
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 0, v, times, blocks * 4);
+    for (uint32_t i = 0; i < blocks; i++)
+        if (v[i] != 1)
+            fail_msg("block %u of %u ran %u times", i, blocks, v[i]);
+    suite_get(&S, 0, v, where, blocks * 4);
+    for (uint32_t i = 0; i < blocks; i++)
+        if (!ws_sm_set_has(set, v[i]))
+            fail_msg("block %u ran on SM %u, which is not in the set", i, v[i]);
+    free(v);
+}
+
+static void test_sm_sets(void **state)
+{
+    uint32_t n = S.device->spec.n_sms;
+    for (uint32_t m = 1; m < n; m = m * 3 + 1) {
+        struct ws_sm_set low = {0}, odd = {0};
+        for (uint32_t i = 0; i < m; i++)
+            ws_sm_set_add(&low, i);
+        for (uint32_t i = 1; i < n; i += 2)
+            ws_sm_set_add(&odd, i);
+        check_sms(&low, 1);
+        check_sms(&low, 1000);
+        check_sms(&odd, 100);
+    }
+    struct ws_sm_set last = {0};
+    ws_sm_set_add(&last, n - 1);
+    check_sms(&last, 77);
+    static const uint32_t g[3] = {9, 6, 4}, b[3] = {8, 2, 2};
+    check_ids(g, b, &last);
+}
+
+static void test_occupancy(void **state)
+{
+    struct ws_occupancy o;
+    const struct ws_gpu_spec *s = &S.device->spec;
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_COUNT, 32, 0, &o), 0);
+    assert_true(o.blocks_per_sm >= 1 && o.blocks_per_sm <= s->max_blocks_per_sm);
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_COUNT, 1024, 0, &o), 0);
+    assert_true(o.blocks_per_sm >= 1 && o.blocks_per_sm <= s->max_threads_per_sm / 1024);
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_SHARED, 32, 40000, &o), 0);
+    assert_int_equal(o.blocks_per_sm, s->shared_bytes_per_sm / (40000 + 1024));
+    assert_string_equal(o.limit, "shared");
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_COUNT, 1025, 0, &o), 0);
+    assert_int_equal(o.blocks_per_sm, 0);
+    assert_int_equal(ws_device_occupancy(S.device, S.module, _K_N, 32, 0, &o), -EINVAL);
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_COUNT, 0, 0, &o), -EINVAL);
+}
+
+static void test_module_info(void **state)
+{
+    const struct ws_dmodule_info *i = ws_dmodule_info(S.module);
+    assert_int_equal(i->n_kernels, _K_N);
+    assert_int_equal(i->n_vars, 7);
+    assert_string_equal(i->kernels[K_VECADD].name, "vecadd");
+    assert_int_equal(i->kernels[K_VECADD].n_params, 4);
+    assert_int_equal(i->kernels[K_VECADD].param_bytes, 28);
+    assert_int_equal(i->kernels[K_VECADD].params[3].param_offset, 24);
+    for (uint32_t k = 0; k < i->n_kernels; k++) {
+        assert_null(i->kernels[k].unsupported);
+        assert_true(i->kernels[k].n_regs > 0 && i->kernels[k].n_regs <= 255);
+    }
+}
+
+static void test_a_module_with_a_bad_kernel(void **state)
+{
+    static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
+                              ".extern .func nobody(.param .b32 x);\n"
+                              ".visible .entry lost()\n{\n{\n.param .b32 a;\nst.param.b32 [a], 0;\n"
+                              "call nobody, (a);\n}\nret;\n}\n"
+                              ".visible .entry fine(.param .u64 p)\n{\n.reg .b64 %rd;\n"
+                              "ld.param.u64 %rd, [p];\nst.global.u32 [%rd], 5;\nret;\n}\n";
+    struct ws_ptx_module *m;
+    struct ws_dmodule *code;
+    struct ws_dinstance *inst;
+    struct ws_diags diags = WS_DIAGS_NULL;
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "bad.ptx", NULL), 0);
+    assert_int_equal(ws_device_module_load(S.device, m, &code, &diags), 0);
+    const struct ws_dmodule_info *i = ws_dmodule_info(code);
+    assert_int_equal(i->n_kernels, 2);
+    assert_non_null(i->kernels[0].unsupported);
+    assert_non_null(strstr(i->kernels[0].unsupported, "nobody"));
+    assert_int_equal(i->kernels[0].unsupported_code, WS_PTX_E_NOTFOUND);
+    assert_null(i->kernels[1].unsupported);
+    assert_true(diags.n > 0);
+    ws_diags_deinit(&diags);
+    assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], NULL, &inst), 0);
+    uint64_t p = suite_alloc(&S, 0, 512);
+    struct suite_op o = suite_launch(&S, 0, 0, 1, 1, p, 0, 0, 0);
+    o.op.launch.instance = inst;
+    suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
+    o.op.launch.kernel = 1;
+    suite_run(&S, &o, WS_DEV_OK);
+    uint32_t v;
+    suite_get(&S, 0, &v, p, 4);
+    assert_int_equal(v, 5);
+    ws_device_instance_free(S.device, inst);
+    ws_device_module_unload(S.device, code);
+    ws_ptx_module_free(m);
+}
+
+/* ---- many at once ---- */
+
+struct chain {
+    struct suite_op o;
+    int left;
+    struct chain *self;
+};
+static void chain_next(struct ws_op *op)
+{
+    struct chain *c = op->owner;
+    if (op->error || !--c->left)
+        __atomic_store_n(&c->self, NULL, __ATOMIC_RELEASE);
+    else
+        ws_device_submit(S.device, op);
+}
+
+/* done submits the next, a thousand times, in several chains. */
+static void test_operations_submitted_from_done(void **state)
+{
+    enum { N_CHAINS = 6, LENGTH = 300 };
+    static struct chain c[N_CHAINS];
+    for (int k = 0; k < N_CHAINS; k++) {
+        c[k] = (struct chain){.o = suite_launch(&S, k % 2, K_COUNT, 2, 32, 0, 0, 0, 0),
+                              .left = LENGTH};
+        c[k].self = &c[k];
+        c[k].o.op.owner = &c[k];
+        c[k].o.op.done = chain_next;
+        c[k].o.op.launch.params = c[k].o.params;
+        ws_device_submit(S.device, &c[k].o.op);
+    }
+    for (int k = 0; k < N_CHAINS; k++)
+        for (int i = 0; __atomic_load_n(&c[k].self, __ATOMIC_ACQUIRE); i++) {
+            usleep(1000);
+            assert_true(i < 60000);
+        }
+    uint32_t n;
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(c[k].o.op.error, WS_DEV_OK);
+        suite_get(&S, k, &n, S.vars[k][0], 4);
+        assert_int_equal(n, N_CHAINS / 2 * LENGTH * 64);
+    }
+    struct ws_device_telemetry t;
+    ws_device_telemetry(S.device, &t);
+    assert_int_equal(t.n_running, 0);
+}
+
+/* More than there are streams; small copies among kernels. */
+static void test_many_at_once(void **state)
+{
+    enum { N = 200 };
+    static struct suite_op o[N];
+    static uint32_t in[N], out[N];
+    uint64_t p[2] = {suite_alloc(&S, 0, N * 4), suite_alloc(&S, 1, N * 4)};
+    for (int k = 0; k < N; k++) {
+        in[k] = random_u32();
+        o[k] =
+            k % 4 == 3
+                ? suite_launch(&S, k % 2, K_COUNT, 1, 32, 0, 0, 0, 0)
+                : (struct suite_op){
+                      .op = {.kind = WS_OPK_COPY,
+                             .space = S.space[k % 2],
+                             .copy = {.dst_va = p[k % 2] + k * 4, .src_host = &in[k], .bytes = 4}}};
+        suite_submit(&S, &o[k]);
+    }
+    for (int k = 0; k < N; k++) {
+        suite_wait(&o[k]);
+        assert_int_equal(o[k].op.error, WS_DEV_OK);
+    }
+    for (int c = 0; c < 2; c++) {
+        suite_get(&S, c, out, p[c], N * 4);
+        for (int k = c; k < N; k += 2)
+            if (k % 4 != 3)
+                assert_int_equal(out[k], in[k]);
+    }
+}
+
+/* A kernel that waits for what another operation brings: both run at once. */
+static void test_a_kernel_waits_for_a_copy(void **state)
+{
+    uint32_t one = 1;
+    uint64_t p = suite_alloc(&S, 0, 512);
+    struct suite_op o = suite_launch(&S, 0, K_WAIT, 2, 32, p, 0, 0, 0);
+    suite_submit(&S, &o);
+    suite_put(&S, 0, p, &one, 4);
+    suite_wait(&o);
+    assert_int_equal(o.op.error, WS_DEV_OK);
+}
+
+/* ---- cancelling; what the device says of itself ---- */
+
+static void test_cancel(void **state)
+{
+    enum { N = 40 };
+    static struct suite_op o[N];
+    uint32_t one = 1;
+    uint64_t p = suite_alloc(&S, 1, 512);
+    for (int k = 0; k < N; k++) {
+        o[k] = suite_launch(&S, 0, K_COUNT, 2000, 64, 0, 0, 0, 0);
+        suite_submit(&S, &o[k]);
+    }
+    struct suite_op other = suite_launch(&S, 1, K_WAIT, 1, 1, p, 0, 0, 0);
+    suite_submit(&S, &other);
+    ws_device_cancel(S.device, S.space[0]);
+    int n_cancelled = 0;
+    for (int k = 0; k < N; k++) {
+        suite_wait(&o[k]);
+        n_cancelled += o[k].op.error == WS_DEV_E_CANCELLED;
+        assert_true(!o[k].op.error || o[k].op.error == WS_DEV_E_CANCELLED);
+    }
+    assert_true(n_cancelled > 0);
+    suite_put(&S, 1, p, &one, 4);
+    suite_wait(&other);
+    assert_int_equal(other.op.error, WS_DEV_OK);
+    ws_device_cancel(S.device, S.space[0]);
+    struct suite_op after = suite_launch(&S, 0, K_COUNT, 1, 1, 0, 0, 0, 0);
+    suite_run(&S, &after, WS_DEV_OK);
+}
+
+/* Stopped between blocks as often as it lets itself be, and gone on with: each block ran exactly once. */
+static void test_preempt_and_resume(void **state)
+{
+    enum { BLOCKS = 3000 };
+    if (!S.device->ops->preempt || (suite_target.cuda && !suite_target.options.preemptible))
+        skip(); /* cuda-tickets has it */
+    uint64_t where = suite_alloc(&S, 0, BLOCKS * 4), times = suite_alloc(&S, 0, BLOCKS * 4);
+    uint32_t *v = malloc(BLOCKS * 4);
+    struct suite_op o = suite_launch(&S, 0, K_SMID, BLOCKS, 64, where, times, 0, 0);
+    int n_stopped = 0, r = 0;
+    double part = 0;
+    for (int round = 0; round < 500; round++) {
+        suite_submit(&S, &o);
+        if (round < 400 && !__atomic_load_n(&o.done, __ATOMIC_ACQUIRE)) {
+            if (round % 3)
+                usleep(random_u32() % 300);
+            r = suite_preempt(&S, &o);
+            assert_true(!r || r == -ENOTSUP || r == 1);
+        }
+        suite_wait(&o);
+        assert_int_equal(o.op.error, WS_DEV_OK);
+        if (!o.op.preempted)
+            break;
+        n_stopped++;
+        assert_non_null(o.op.launch.progress);
+        assert_true(ws_progress_part(o.op.launch.progress) >= part);
+        part = ws_progress_part(o.op.launch.progress);
+        assert_true(part <= 1);
+    }
+    assert_false(o.op.preempted);
+    assert_null(o.op.launch.progress);
+    assert_true(n_stopped > 0);
+    suite_get(&S, 0, v, times, BLOCKS * 4);
+    for (int i = 0; i < BLOCKS; i++)
+        if (v[i] != 1)
+            fail_msg("block %d ran %u times, stopped %d times", i, v[i], n_stopped);
+    free(v);
+}
+
+struct ringing {
+    struct ws_alarm a;
+    bool rung;
+};
+static void on_ring(struct ws_alarm *a)
+{
+    __atomic_store_n(&WS_CONTAINER_OF(a, struct ringing, a)->rung, true, __ATOMIC_RELEASE);
+}
+
+static void test_alarms(void **state)
+{
+    struct ringing r[3];
+    if (!S.device->ops->alarm)
+        skip();
+    uint64_t now = ws_device_now_ns(S.device);
+    for (int k = 0; k < 3; k++) {
+        r[k] = (struct ringing){{.at_ns = k ? now + (uint64_t)k * 20000000 : 0, .ring = on_ring},
+                                false};
+        assert_int_equal(ws_device_alarm(S.device, &r[k].a), 0);
+    }
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; !__atomic_load_n(&r[k].rung, __ATOMIC_ACQUIRE); i++) {
+            usleep(1000);
+            assert_true(i < 20000);
+        }
+        assert_true(ws_device_now_ns(S.device) >= r[k].a.at_ns);
+    }
+}
+
+static void test_telemetry(void **state)
+{
+    struct ws_device_telemetry before, now;
+    uint64_t energy_uj = 0, used;
+    ws_device_telemetry(S.device, &before);
+    used = before.memory_used_bytes;
+    const struct ws_device_telemetry first = before;
+    uint64_t p = suite_alloc(&S, 0, 3 << 20);
+    for (int k = 0; k < 60; k++) {
+        struct suite_op o = suite_launch(&S, 0, K_COUNT, 500, 128, 0, 0, 0, 0);
+        suite_run(&S, &o, WS_DEV_OK);
+        energy_uj += o.op.energy_uj;
+        ws_device_telemetry(S.device, &now);
+        assert_true(now.now_ns >= before.now_ns && now.now_ns >= o.op.end_ns);
+        assert_true(now.energy_uj >= before.energy_uj && now.busy_ns >= before.busy_ns);
+        assert_true(now.sm_busy_ns >= before.sm_busy_ns);
+        before = now;
+    }
+    assert_true(now.busy_ns > first.busy_ns && now.sm_busy_ns > first.sm_busy_ns);
+    assert_int_equal(now.n_kernels - first.n_kernels, 60);
+    assert_int_equal(now.memory_used_bytes - used, 3 << 20);
+    fill(0, p, 3 << 20, 1);
+    uint8_t byte = 3;
+    suite_put(&S, 0, p, &byte, 1);
+    ws_device_telemetry(S.device, &now);
+    assert_int_equal(now.copied_bytes - first.copied_bytes, 1);
+    /* what operations were given is never more than the device took */
+    ws_device_telemetry(S.device, &now);
+    assert_true(energy_uj <= now.energy_uj - first.energy_uj + 1);
+    assert_true(ws_device_now_ns(S.device) >= now.now_ns);
+}
+
+/* ---- faults: each on a device of its own, since a context may be lost ---- */
+
+static void faults(enum suite_kernel k, uint64_t p0, enum ws_dev_error want)
+{
+    struct suite_op o = suite_launch(&S, 0, k, 1, 32, p0, 0, 0, 0);
+    suite_run(&S, &o, want);
+    struct suite_op other = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
+    suite_submit(&S, &other);
+    suite_wait(&other);
+    if (!suite_target.cuda) {
+        assert_int_equal(other.op.error, WS_DEV_OK);
+        return;
+    }
+    /* one context for all: its loss is told to the others, and who is to blame to whoever asks */
+    assert_int_equal(other.op.error, WS_DEV_E_LAUNCH_FAILURE);
+    const char *lost = ws_device_cuda_lost(S.device);
+    assert_non_null(lost);
+    assert_non_null(strstr(lost, ws_dmodule_info(S.module)->kernels[k].name));
+    uint64_t va = S.next_va[0];
+    assert_int_not_equal(ws_device_mem_alloc(S.device, S.space[0], va, 512), 0);
+}
+
+static void test_illegal_address(void **state)
+{
+    faults(K_READ, SUITE_VA(9), WS_DEV_E_ILLEGAL_ADDRESS);
+}
+static void test_misaligned_address(void **state)
+{
+    faults(K_READ, suite_alloc(&S, 0, 512) + 2, WS_DEV_E_MISALIGNED);
+}
+static void test_trap(void **state)
+{
+    struct suite_op o = suite_launch(&S, 0, K_TRAP, 1, 32, 0, 0, 0, 0);
+    suite_submit(&S, &o);
+    suite_wait(&o);
+    assert_true(o.op.error == WS_DEV_E_TRAP || o.op.error == WS_DEV_E_LAUNCH_FAILURE ||
+                o.op.error == WS_DEV_E_ILLEGAL_INSTRUCTION);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_memory_is_zero_each_time),
+        T(test_many_small_allocations),
+        T(test_memory_that_is_refused),
+        T(test_memory_runs_out),
+        T(test_memory_keeps_its_content_between_mappings),
+        T(test_mapped_host_memory),
+        T(test_copies_of_all_sizes),
+        T(test_boxes),
+        T(test_copies_that_are_refused),
+        T(test_fills),
+        T(test_vecadd),
+        T(test_variables_and_initial_values),
+        T(test_clients_have_their_own_variables),
+        T(test_grids_of_three_dimensions),
+        T(test_dynamic_shared_memory),
+        T(test_cooperative_grid),
+        T(test_launches_that_are_refused),
+        T(test_sm_sets),
+        T(test_occupancy),
+        T(test_module_info),
+        T(test_a_module_with_a_bad_kernel),
+        T(test_operations_submitted_from_done),
+        T(test_many_at_once),
+        T(test_a_kernel_waits_for_a_copy),
+        T(test_cancel),
+        T(test_preempt_and_resume),
+        T(test_alarms),
+        T(test_telemetry),
+        T(test_illegal_address),
+        T(test_misaligned_address),
+        T(test_trap),
+    };
+    if (!suite_target_parse(argc, argv)) {
+        fprintf(stderr, "usage: conformance soft | cuda | cuda-tickets [DRIVER [NVML]]\n");
+        return 2;
+    }
+    return cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tests/mock/mock.h - a driver for tests: it has the names and the rules of NVIDIA's, runs kernels on the software GPU, and notices
+ * what the real one would punish or forgive in silence.
+ *
+ * Checked at every call: the context is current on the calling thread; handles are alive, of the right kind and of that context; memory
+ * operations name whole mappings; streams are not destroyed with work in them; nothing is left when the context goes. What is wrong is
+ * counted and printed ("mock: VIOLATION …"). Device memory is not where its address is: the host faults if it touches it.
+ *
+ * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" fails the second call. A sticky code stays. */
+#ifndef WS_TESTS_MOCK_H
+#define WS_TESTS_MOCK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "base/list.h"
+#include "device/cuda/driver.h"
+#include "device/device.h"
+#include "device/space.h"
+
+enum mock_kind {
+    MOCK_STREAM = 1,
+    MOCK_EVENT,
+    MOCK_MODULE,
+    MOCK_FUNCTION,
+    MOCK_MEMORY,
+    MOCK_CONTEXT,
+};
+/* Handles are addresses of these; they are never freed, so that a use after the end is seen. */
+struct mock_object {
+    enum mock_kind kind;
+    bool alive;
+    struct mock_gpu *gpu;
+    struct mock_object *older;
+};
+
+struct mock_gpu {
+    struct mock_object context;
+    int ordinal;
+    uint32_t n_retained;
+    struct ws_device *soft;
+    struct ws_space *space; /* what is mapped, for all GPUs: one address space */
+    _Atomic int sticky;
+    _Atomic uint64_t used_bytes;
+    uint64_t total_bytes;
+};
+
+struct mock_stream {
+    struct mock_object o;
+    pthread_t thread;
+    bool started, stop;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct ws_list items;
+    uint32_t n_items; /* queued or being done */
+};
+struct mock_event {
+    struct mock_object o;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t n_pending; /* records queued */
+    bool recorded;
+    uint64_t ns;
+};
+struct mock_module {
+    struct mock_object o;
+    struct ws_ptx_module *ptx;
+    struct ws_dmodule *code;
+    struct ws_dinstance *instance;
+    uint64_t *var_va;
+    uint64_t block_va, block_bytes;
+    _Atomic uint32_t n_running;
+};
+struct mock_function {
+    struct mock_object o;
+    struct mock_module *module;
+    uint32_t kernel;
+    int dynamic_bytes;
+};
+
+extern pthread_mutex_t mock_lock; /* tables; held by the callers of those marked (locked) */
+extern struct ws_space *mock_space;
+
+/* Counts the call, and says whether it shall go on: 0, or the code to return. */
+enum { MOCK_ANY = 0, MOCK_CTX = 1 };
+int mock_enter(const char *name, unsigned needs);
+struct mock_gpu *mock_current(void); /* of this thread; NULL */
+WS_PRINTF(1, 2) void mock_violation(const char *fmt, ...);
+/* (locked) */
+void mock_object_add(struct mock_object *o, enum mock_kind kind, struct mock_gpu *gpu);
+/* The handle, if it is alive, of this kind and of the current context; else a violation and NULL. */
+void *mock_object_of(const void *handle, enum mock_kind kind, const char *call);
+uint32_t mock_count_alive(enum mock_kind kind, const struct mock_gpu *g);
+struct mock_gpu *mock_gpu_of(int device); /* NULL: no such */
+uint64_t mock_now_ns(void);
+
+/* memory.c */
+uint64_t mock_alloc(struct mock_gpu *g, size_t bytes); /* 0: no memory. As cuMemAlloc */
+bool mock_free(uint64_t va);
+uint8_t *mock_host_of(uint64_t va, uint64_t bytes); /* where the memory is; NULL: not mapped */
+bool mock_is_pinned(const void *p, uint64_t bytes);
+void mock_memory_leaks(void);
+
+/* stream.c */
+void mock_streams_end(struct mock_gpu *g); /* cancels and joins */
+
+#define EXPORT __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/* NVML for tests: the energy of the software GPUs that the mock driver in this process runs. WS_MOCK_NVML_FAIL="NAME:CODE" makes a
+ * function fail. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static int failed(const char *name)
+{
+    const char *e = getenv("WS_MOCK_NVML_FAIL");
+    size_t n = strlen(name);
+    return e && !strncmp(e, name, n) && e[n] == ':' ? atoi(e + n + 1) : 0;
+}
+
+static uint64_t energy_mj(uint32_t *ret_mw)
+{
+    static uint64_t (*ask)(uint32_t *);
+    if (!ask) {
+        void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        void *p = lib ? dlsym(lib, "ws_mock_energy_mj") : NULL;
+        memcpy(&ask, &p, sizeof p);
+        if (lib)
+            dlclose(lib); /* whoever opened it first keeps it */
+    }
+    *ret_mw = 0;
+    return ask ? ask(ret_mw) : 0;
+}
+
+EXPORT int nvmlInit_v2(void);
+EXPORT int nvmlShutdown(void);
+EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret);
+EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned n);
+EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj);
+EXPORT int nvmlDeviceGetPowerUsage(void *d, unsigned *mw);
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *d, unsigned *mw);
+EXPORT int nvmlDeviceGetClockInfo(void *d, int which, unsigned *mhz);
+EXPORT int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *celsius);
+
+int nvmlInit_v2(void)
+{
+    return failed(__func__);
+}
+int nvmlShutdown(void)
+{
+    return 0;
+}
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret)
+{
+    *ret = (void *)1;
+    return strncmp(uuid, "GPU-", 4) || strlen(uuid) != 40 ? 2 : failed(__func__);
+}
+int nvmlSystemGetDriverVersion(char *text, unsigned n)
+{
+    snprintf(text, n, "mock");
+    return failed(__func__);
+}
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj)
+{
+    uint32_t mw;
+    *mj = energy_mj(&mw);
+    return failed(__func__);
+}
+int nvmlDeviceGetPowerUsage(void *d, unsigned *mw)
+{
+    (void)energy_mj(mw);
+    return failed(__func__);
+}
+int nvmlDeviceGetEnforcedPowerLimit(void *d, unsigned *mw)
+{
+    *mw = 40000;
+    return failed(__func__);
+}
+int nvmlDeviceGetClockInfo(void *d, int which, unsigned *mhz)
+{
+    *mhz = which == 1 ? 1500 : 7001;
+    return failed(__func__);
+}
+int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *celsius)
+{
+    *celsius = 40;
+    return failed(__func__);
+}

@@ -1,0 +1,771 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Streams, events, copies, modules, launches. A stream is a thread that does one item after another; kernels and copies are operations
+ * of the software GPU. A fault of a kernel becomes the context's sticky error. Copies with memory that isn't pinned are done before the
+ * call returns, as the real driver may. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tests/mock/mock.h"
+
+struct item {
+    struct ws_list node;
+    struct ws_op op; /* kind of: below */
+    bool is_op;
+    struct mock_module *module;
+    uint8_t *params;
+    struct mock_event *event, *wait_for;
+    uint64_t write_va;
+    uint32_t write_value;
+    bool done;
+    pthread_mutex_t *lock;
+    pthread_cond_t *changed;
+};
+
+#define ENTER(needs)                                                                               \
+    do {                                                                                           \
+        int r_ = mock_enter(__func__, (needs));                                                    \
+        if (r_)                                                                                    \
+            return r_;                                                                             \
+    } while (0)
+#define X(name, needed, args) EXPORT ws_cu_result name args;
+WS_CU_FUNCTIONS(X)
+#undef X
+#define STREAM(s)                                                                                  \
+    struct mock_stream *st = mock_object_of((s), MOCK_STREAM, __func__);                           \
+    if (!st)                                                                                       \
+    return WS_CU_INVALID_HANDLE
+#define EVENT(e)                                                                                   \
+    struct mock_event *ev = mock_object_of((e), MOCK_EVENT, __func__);                             \
+    if (!ev)                                                                                       \
+    return WS_CU_INVALID_HANDLE
+
+static int sticky_of(enum ws_dev_error e)
+{
+    switch (e) {
+    case WS_DEV_E_ILLEGAL_ADDRESS:
+        return WS_CU_ILLEGAL_ADDRESS;
+    case WS_DEV_E_MISALIGNED:
+        return WS_CU_MISALIGNED_ADDRESS;
+    case WS_DEV_E_ASSERT:
+        return WS_CU_ASSERT;
+    case WS_DEV_E_TIMEOUT:
+        return WS_CU_LAUNCH_TIMEOUT;
+    case WS_DEV_E_ILLEGAL_INSTRUCTION:
+        return WS_CU_ILLEGAL_INSTRUCTION;
+    case WS_DEV_E_STACK_OVERFLOW:
+        return WS_CU_HARDWARE_STACK_ERROR;
+    default:
+        return WS_CU_LAUNCH_FAILED;
+    }
+}
+
+static void op_done(struct ws_op *op)
+{
+    struct item *i = op->owner;
+    pthread_mutex_lock(i->lock);
+    i->done = true;
+    pthread_cond_broadcast(i->changed);
+    pthread_mutex_unlock(i->lock);
+}
+
+static void do_op(struct mock_gpu *g, struct item *i)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    i->lock = &lock;
+    i->changed = &changed;
+    i->op.owner = i;
+    i->op.done = op_done;
+    i->op.space = g->space;
+    ws_device_submit(g->soft, &i->op);
+    pthread_mutex_lock(&lock);
+    while (!i->done)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    int none = 0;
+    if (i->op.error && i->op.error != WS_DEV_E_CANCELLED) {
+        if (i->op.kind != WS_OPK_LAUNCH)
+            mock_violation("copy or fill of memory that is not there: %s", i->op.text);
+        atomic_compare_exchange_strong(&g->sticky, &none, sticky_of(i->op.error));
+    }
+}
+
+static void do_item(struct mock_stream *s, struct item *i)
+{
+    struct mock_gpu *g = s->o.gpu;
+    if (i->is_op && !g->sticky)
+        do_op(g, i);
+    if (i->module)
+        i->module->n_running--;
+    if (i->wait_for) {
+        pthread_mutex_lock(&i->wait_for->lock);
+        while (i->wait_for->n_pending)
+            pthread_cond_wait(&i->wait_for->changed, &i->wait_for->lock);
+        pthread_mutex_unlock(&i->wait_for->lock);
+    }
+    if (i->write_va) {
+        uint8_t *p = mock_host_of(i->write_va, 4);
+        if (p)
+            __atomic_store_n((uint32_t *)(void *)p, i->write_value, __ATOMIC_RELEASE);
+        else
+            mock_violation("cuStreamWriteValue32: 0x%llx is not mapped",
+                           (unsigned long long)i->write_va);
+    }
+    if (i->event) {
+        pthread_mutex_lock(&i->event->lock);
+        i->event->ns = mock_now_ns();
+        i->event->recorded = true;
+        i->event->n_pending--;
+        pthread_cond_broadcast(&i->event->changed);
+        pthread_mutex_unlock(&i->event->lock);
+    }
+    free(i->params);
+    free(i);
+}
+
+static void *stream_main(void *arg)
+{
+    struct mock_stream *s = arg;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        struct ws_list *n = ws_list_pop(&s->items);
+        if (!n && s->stop)
+            break;
+        if (!n) {
+            pthread_cond_wait(&s->changed, &s->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&s->lock);
+        do_item(s, ws_list_entry(n, struct item, node));
+        pthread_mutex_lock(&s->lock);
+        s->n_items--;
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static ws_cu_result push(struct mock_stream *s, struct item *i)
+{
+    pthread_mutex_lock(&s->lock);
+    ws_list_append(&s->items, &i->node);
+    s->n_items++;
+    if (!s->started) {
+        s->started = !pthread_create(&s->thread, NULL, stream_main, s);
+        if (!s->started) {
+            perror("mock: no thread");
+            abort();
+        }
+    }
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    return WS_CU_SUCCESS;
+}
+
+static void drain(struct mock_stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->n_items)
+        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static struct item *item_new(void)
+{
+    struct item *i = ws_alloc(sizeof *i);
+    if (!i)
+        abort();
+    ws_list_init(&i->node);
+    return i;
+}
+
+/* ---- streams ---- */
+
+ws_cu_result cuStreamCreateWithPriority(ws_cu_stream *s, unsigned flags, int priority)
+{
+    ENTER(MOCK_CTX);
+    if (flags != WS_CU_STREAM_NON_BLOCKING)
+        mock_violation("a stream that waits for the NULL stream");
+    struct mock_stream *st = ws_alloc(sizeof *st);
+    if (!st)
+        return WS_CU_OUT_OF_MEMORY;
+    pthread_mutex_init(&st->lock, NULL);
+    pthread_cond_init(&st->changed, NULL);
+    ws_list_init(&st->items);
+    pthread_mutex_lock(&mock_lock);
+    mock_object_add(&st->o, MOCK_STREAM, mock_current());
+    pthread_mutex_unlock(&mock_lock);
+    *s = (ws_cu_stream)(void *)st;
+    return WS_CU_SUCCESS;
+}
+
+static void stream_end(struct mock_stream *st)
+{
+    pthread_mutex_lock(&st->lock);
+    st->stop = true;
+    pthread_cond_broadcast(&st->changed);
+    bool started = st->started;
+    st->started = false;
+    pthread_mutex_unlock(&st->lock);
+    if (started)
+        pthread_join(st->thread, NULL);
+}
+
+ws_cu_result cuStreamDestroy(ws_cu_stream s)
+{
+    int r = mock_enter(__func__, MOCK_CTX);
+    STREAM(s);
+    pthread_mutex_lock(&st->lock);
+    uint32_t n = st->n_items;
+    pthread_mutex_unlock(&st->lock);
+    if (n && !r)
+        mock_violation("cuStreamDestroy: %u items are still in it", n);
+    pthread_mutex_lock(&mock_lock);
+    st->o.alive = false;
+    pthread_mutex_unlock(&mock_lock);
+    stream_end(st);
+    return r;
+}
+
+void mock_streams_end(struct mock_gpu *g)
+{
+    if (g->soft)
+        ws_device_cancel(g->soft, g->space);
+}
+
+ws_cu_result cuStreamSynchronize(ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    drain(st);
+    return st->o.gpu->sticky;
+}
+
+ws_cu_result cuStreamWaitEvent(ws_cu_stream s, ws_cu_event e, unsigned flags)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    EVENT(e);
+    struct item *i = item_new();
+    i->wait_for = ev;
+    return push(st, i);
+}
+
+ws_cu_result cuStreamWriteValue32(ws_cu_stream s, ws_cu_ptr va, uint32_t value, unsigned flags)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    struct item *i = item_new();
+    i->write_va = va;
+    i->write_value = value;
+    return push(st, i);
+}
+
+/* ---- events ---- */
+
+ws_cu_result cuEventCreate(ws_cu_event *e, unsigned flags)
+{
+    ENTER(MOCK_CTX);
+    struct mock_event *ev = ws_alloc(sizeof *ev);
+    if (!ev)
+        return WS_CU_OUT_OF_MEMORY;
+    pthread_mutex_init(&ev->lock, NULL);
+    pthread_cond_init(&ev->changed, NULL);
+    pthread_mutex_lock(&mock_lock);
+    mock_object_add(&ev->o, MOCK_EVENT, mock_current());
+    pthread_mutex_unlock(&mock_lock);
+    *e = (ws_cu_event)(void *)ev;
+    return WS_CU_SUCCESS;
+}
+
+ws_cu_result cuEventDestroy(ws_cu_event e)
+{
+    int r = mock_enter(__func__, MOCK_CTX);
+    EVENT(e);
+    pthread_mutex_lock(&mock_lock);
+    ev->o.alive = false;
+    pthread_mutex_unlock(&mock_lock);
+    return r;
+}
+
+ws_cu_result cuEventRecord(ws_cu_event e, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    EVENT(e);
+    STREAM(s);
+    pthread_mutex_lock(&ev->lock);
+    ev->n_pending++;
+    pthread_mutex_unlock(&ev->lock);
+    struct item *i = item_new();
+    i->event = ev;
+    return push(st, i);
+}
+
+ws_cu_result cuEventQuery(ws_cu_event e)
+{
+    ENTER(MOCK_CTX);
+    EVENT(e);
+    pthread_mutex_lock(&ev->lock);
+    bool pending = ev->n_pending > 0;
+    pthread_mutex_unlock(&ev->lock);
+    return ev->o.gpu->sticky ? ev->o.gpu->sticky : pending ? WS_CU_NOT_READY : WS_CU_SUCCESS;
+}
+
+ws_cu_result cuEventSynchronize(ws_cu_event e)
+{
+    ENTER(MOCK_CTX);
+    EVENT(e);
+    pthread_mutex_lock(&ev->lock);
+    while (ev->n_pending)
+        pthread_cond_wait(&ev->changed, &ev->lock);
+    pthread_mutex_unlock(&ev->lock);
+    return ev->o.gpu->sticky;
+}
+
+ws_cu_result cuEventElapsedTime(float *ms, ws_cu_event from, ws_cu_event to)
+{
+    ENTER(MOCK_CTX);
+    struct mock_event *a = mock_object_of(from, MOCK_EVENT, __func__),
+                      *b = mock_object_of(to, MOCK_EVENT, __func__);
+    if (!a || !b)
+        return WS_CU_INVALID_HANDLE;
+    if (!a->recorded || !b->recorded) {
+        mock_violation("cuEventElapsedTime: an event was never recorded");
+        return WS_CU_INVALID_HANDLE;
+    }
+    if (a->n_pending || b->n_pending)
+        return WS_CU_NOT_READY;
+    *ms = (float)((double)((int64_t)b->ns - (int64_t)a->ns) / 1e6);
+    return WS_CU_SUCCESS;
+}
+
+/* ---- copies ---- */
+
+/* @host: the one that must be pinned for the call to return at once, or NULL. */
+static ws_cu_result push_op(struct mock_stream *st, struct ws_op op, const void *host,
+                            uint64_t host_bytes)
+{
+    struct item *i = item_new();
+    i->op = op;
+    i->is_op = true;
+    push(st, i);
+    if (host && !mock_is_pinned(host, host_bytes))
+        drain(st);
+    return st->o.gpu->sticky;
+}
+
+static struct ws_op copy_op(uint64_t dst, void *dst_host, uint64_t src, const void *src_host,
+                            uint64_t bytes)
+{
+    return (struct ws_op){.kind = WS_OPK_COPY,
+                          .copy = {.dst_va = dst,
+                                   .dst_host = dst_host,
+                                   .src_va = src,
+                                   .src_host = src_host,
+                                   .bytes = bytes}};
+}
+
+ws_cu_result cuMemcpyHtoDAsync(ws_cu_ptr dst, const void *src, size_t bytes, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    return push_op(st, copy_op(dst, NULL, 0, src, bytes), src, bytes);
+}
+
+ws_cu_result cuMemcpyDtoHAsync(void *dst, ws_cu_ptr src, size_t bytes, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    return push_op(st, copy_op(0, dst, src, NULL, bytes), dst, bytes);
+}
+
+ws_cu_result cuMemcpyDtoDAsync(ws_cu_ptr dst, ws_cu_ptr src, size_t bytes, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    return push_op(st, copy_op(dst, NULL, src, NULL, bytes), NULL, 0);
+}
+
+static ws_cu_result at_once(const char *call, uint64_t va, void *to, const void *from, size_t bytes)
+{
+    uint8_t *p = mock_host_of(va, bytes);
+    if (!p) {
+        mock_violation("%s: 0x%llx, %zu bytes are not mapped", call, (unsigned long long)va, bytes);
+        return WS_CU_INVALID_VALUE;
+    }
+    memcpy(to ? to : p, to ? p : from, bytes);
+    return WS_CU_SUCCESS;
+}
+
+ws_cu_result cuMemcpyHtoD(ws_cu_ptr dst, const void *src, size_t bytes)
+{
+    ENTER(MOCK_CTX);
+    return at_once(__func__, dst, NULL, src, bytes);
+}
+
+ws_cu_result cuMemcpyDtoH(void *dst, ws_cu_ptr src, size_t bytes)
+{
+    ENTER(MOCK_CTX);
+    return at_once(__func__, src, dst, NULL, bytes);
+}
+
+ws_cu_result cuMemcpy3DAsync(const struct ws_cu_copy3d *c, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    if (c->src_pitch < c->width_bytes || c->dst_pitch < c->width_bytes || c->reserved0 ||
+        c->reserved1 || (c->depth > 1 && (c->src_height < c->height || c->dst_height < c->height)))
+        return WS_CU_INVALID_VALUE;
+    struct ws_op op = {.kind = WS_OPK_COPY,
+                       .copy = {.bytes = c->width_bytes,
+                                .height = c->height,
+                                .depth = c->depth,
+                                .dst = {c->dst_pitch, c->dst_pitch * c->dst_height},
+                                .src = {c->src_pitch, c->src_pitch * c->src_height}}};
+    const void *host = NULL;
+    uint64_t reach = 0;
+    if (c->src_type == WS_CU_MEMORYTYPE_HOST) {
+        host = op.copy.src_host = c->src_host;
+        reach = op.copy.src.slice * (c->depth - 1) + c->src_pitch * (c->height - 1);
+    } else {
+        op.copy.src_va = c->src_device;
+    }
+    if (c->dst_type == WS_CU_MEMORYTYPE_HOST) {
+        host = op.copy.dst_host = c->dst_host;
+        reach = op.copy.dst.slice * (c->depth - 1) + c->dst_pitch * (c->height - 1);
+    } else {
+        op.copy.dst_va = c->dst_device;
+    }
+    return push_op(st, op, host, reach + c->width_bytes);
+}
+
+static ws_cu_result fill(ws_cu_stream s, const char *call, uint64_t va, uint64_t pitch, uint32_t v,
+                         uint32_t unit, uint64_t width, uint64_t height)
+{
+    struct mock_stream *st = mock_object_of(s, MOCK_STREAM, call);
+    if (!st)
+        return WS_CU_INVALID_HANDLE;
+    if (va % unit || (height > 1 && (pitch < width * unit || pitch % unit)))
+        return WS_CU_INVALID_VALUE;
+    return push_op(st,
+                   (struct ws_op){.kind = WS_OPK_FILL,
+                                  .fill = {.va = va,
+                                           .width_bytes = width * unit,
+                                           .height = height,
+                                           .pitch_bytes = pitch,
+                                           .value = v,
+                                           .value_bytes = unit}},
+                   NULL, 0);
+}
+
+ws_cu_result cuMemsetD8Async(ws_cu_ptr va, unsigned char v, size_t n, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    return fill(s, __func__, va, n, v, 1, n, 1);
+}
+ws_cu_result cuMemsetD2D8Async(ws_cu_ptr va, size_t pitch, unsigned char v, size_t width,
+                               size_t height, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    return fill(s, __func__, va, pitch, v, 1, width, height);
+}
+ws_cu_result cuMemsetD2D16Async(ws_cu_ptr va, size_t pitch, unsigned short v, size_t width,
+                                size_t height, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    return fill(s, __func__, va, pitch, v, 2, width, height);
+}
+ws_cu_result cuMemsetD2D32Async(ws_cu_ptr va, size_t pitch, unsigned v, size_t width, size_t height,
+                                ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    return fill(s, __func__, va, pitch, v, 4, width, height);
+}
+
+/* ---- modules ---- */
+
+static void module_free(struct mock_module *m)
+{
+    if (m->instance)
+        ws_device_instance_free(m->o.gpu->soft, m->instance);
+    if (m->code)
+        ws_device_module_unload(m->o.gpu->soft, m->code);
+    if (m->block_va)
+        mock_free(m->block_va);
+    m->block_va = 0;
+    ws_ptx_module_free(m->ptx);
+    free(m->var_va);
+    m->var_va = NULL;
+    m->ptx = NULL;
+    m->code = NULL;
+    m->instance = NULL;
+}
+
+static void log_text(unsigned n, const int *options, void *const *values, const char *text)
+{
+    char *buffer = NULL;
+    size_t size = 0;
+    for (unsigned k = 0; k < n; k++) {
+        if (options[k] == WS_CU_JIT_ERROR_LOG_BUFFER)
+            buffer = values[k];
+        if (options[k] == WS_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+            size = (size_t)(uintptr_t)values[k];
+    }
+    if (buffer && size)
+        snprintf(buffer, size, "ptxas application ptx input, %s", text);
+}
+
+static bool place_vars(struct mock_module *m)
+{
+    uint64_t at = 0;
+    m->var_va = ws_alloc_array(m->ptx->n_vars + (size_t)1, sizeof *m->var_va);
+    if (!m->var_va)
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        at = 0;
+        for (uint32_t k = 0; k < m->ptx->n_vars; k++) {
+            const struct ws_ptx_var *v = &m->ptx->vars[k];
+            if (!v->size_bytes || (v->space != WS_SP_GLOBAL && v->space != WS_SP_CONST))
+                continue;
+            at = WS_ALIGN_UP(at, (uint64_t)WS_MAX(v->align, 16u));
+            if (pass)
+                m->var_va[k] = m->block_va + at;
+            at += v->size_bytes;
+        }
+        if (!pass && at && !(m->block_va = mock_alloc(m->o.gpu, at)))
+            return false;
+    }
+    return true;
+}
+
+ws_cu_result cuModuleLoadDataEx(ws_cu_module *ret, const void *image, unsigned n, int *options,
+                                void **values)
+{
+    ENTER(MOCK_CTX);
+    struct ws_diags diags = WS_DIAGS_NULL;
+    struct mock_module *m = ws_alloc(sizeof *m);
+    if (!m)
+        return WS_CU_OUT_OF_MEMORY;
+    m->o.gpu = mock_current();
+    int r = WS_CU_SUCCESS;
+    if (ws_ptx_parse(&m->ptx, image, strlen(image), "", &diags) ||
+        ws_device_module_load(m->o.gpu->soft, m->ptx, &m->code, &diags))
+        r = WS_CU_INVALID_PTX;
+    for (uint32_t k = 0; !r && k < ws_dmodule_info(m->code)->n_kernels; k++)
+        if (ws_dmodule_info(m->code)->kernels[k].unsupported_code == WS_PTX_E_NOTFOUND)
+            r = WS_CU_INVALID_PTX;
+    if (!r && (!place_vars(m) || ws_device_instance_new(m->o.gpu->soft, m->code, m->o.gpu->space,
+                                                        m->var_va, &m->instance)))
+        r = WS_CU_OUT_OF_MEMORY;
+    if (r) {
+        log_text(n, options, values, diags.n ? diags.v[0].text : "no memory");
+        module_free(m);
+        free(m);
+    } else {
+        pthread_mutex_lock(&mock_lock);
+        mock_object_add(&m->o, MOCK_MODULE, mock_current());
+        pthread_mutex_unlock(&mock_lock);
+        *ret = (ws_cu_module)(void *)m;
+    }
+    ws_diags_deinit(&diags);
+    return r;
+}
+
+ws_cu_result cuModuleUnload(ws_cu_module h)
+{
+    int r = mock_enter(__func__, MOCK_CTX);
+    struct mock_module *m = mock_object_of(h, MOCK_MODULE, __func__);
+    if (!m)
+        return WS_CU_INVALID_HANDLE;
+    if (m->n_running) {
+        if (!r)
+            mock_violation("cuModuleUnload: %u launches of it are under way", m->n_running);
+        return r;
+    }
+    pthread_mutex_lock(&mock_lock);
+    m->o.alive = false;
+    pthread_mutex_unlock(&mock_lock);
+    module_free(m);
+    return r;
+}
+
+ws_cu_result cuModuleGetFunction(ws_cu_function *f, ws_cu_module h, const char *name)
+{
+    ENTER(MOCK_CTX);
+    struct mock_module *m = mock_object_of(h, MOCK_MODULE, __func__);
+    if (!m)
+        return WS_CU_INVALID_HANDLE;
+    const struct ws_dmodule_info *info = ws_dmodule_info(m->code);
+    for (uint32_t k = 0; k < info->n_kernels; k++)
+        if (!strcmp(info->kernels[k].name, name)) {
+            struct mock_function *fn = ws_alloc(sizeof *fn);
+            if (!fn)
+                return WS_CU_OUT_OF_MEMORY;
+            fn->module = m;
+            fn->kernel = k;
+            pthread_mutex_lock(&mock_lock);
+            mock_object_add(&fn->o, MOCK_FUNCTION, mock_current());
+            pthread_mutex_unlock(&mock_lock);
+            *f = (ws_cu_function)(void *)fn;
+            return WS_CU_SUCCESS;
+        }
+    return WS_CU_NOT_FOUND;
+}
+
+ws_cu_result cuModuleGetGlobal(ws_cu_ptr *va, size_t *bytes, ws_cu_module h, const char *name)
+{
+    ENTER(MOCK_CTX);
+    struct mock_module *m = mock_object_of(h, MOCK_MODULE, __func__);
+    for (uint32_t k = 0; m && k < m->ptx->n_vars; k++)
+        if (!strcmp(m->ptx->vars[k].name, name)) {
+            *va = m->var_va[k];
+            *bytes = m->ptx->vars[k].size_bytes;
+            return WS_CU_SUCCESS;
+        }
+    return m ? WS_CU_NOT_FOUND : WS_CU_INVALID_HANDLE;
+}
+
+static const struct ws_kernel_info *function_of(const void *h, const char *call,
+                                                struct mock_function **ret)
+{
+    struct mock_function *f = mock_object_of(h, MOCK_FUNCTION, call);
+    if (f && !f->module->o.alive) {
+        mock_violation("%s: the function's module was unloaded", call);
+        f = NULL;
+    }
+    *ret = f;
+    return f ? &ws_dmodule_info(f->module->code)->kernels[f->kernel] : NULL;
+}
+
+ws_cu_result cuFuncGetAttribute(int *value, int attribute, ws_cu_function h)
+{
+    ENTER(MOCK_CTX);
+    struct mock_function *f;
+    const struct ws_kernel_info *k = function_of(h, __func__, &f);
+    if (!k)
+        return WS_CU_INVALID_HANDLE;
+    switch (attribute) {
+    case WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = k->max_threads_per_block ? (int)k->max_threads_per_block : 1024;
+        break;
+    case WS_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        *value = (int)k->static_shared_bytes;
+        break;
+    case WS_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        *value = (int)k->const_bytes;
+        break;
+    case WS_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        *value = (int)k->local_bytes;
+        break;
+    case WS_CU_FUNC_ATTRIBUTE_NUM_REGS:
+        *value = (int)WS_MIN(k->n_regs, 255u);
+        break;
+    default:
+        return WS_CU_INVALID_VALUE;
+    }
+    return WS_CU_SUCCESS;
+}
+
+ws_cu_result cuFuncSetAttribute(ws_cu_function h, int attribute, int value)
+{
+    ENTER(MOCK_CTX);
+    struct mock_function *f;
+    const struct ws_kernel_info *k = function_of(h, __func__, &f);
+    if (!k || attribute != WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+        value + (int)k->static_shared_bytes >
+            (int)f->o.gpu->soft->spec.shared_bytes_per_block_optin)
+        return WS_CU_INVALID_VALUE;
+    f->dynamic_bytes = value;
+    return WS_CU_SUCCESS;
+}
+
+ws_cu_result cuFuncGetParamInfo(ws_cu_function h, size_t index, size_t *offset, size_t *bytes)
+{
+    ENTER(MOCK_CTX);
+    struct mock_function *f;
+    const struct ws_kernel_info *k = function_of(h, __func__, &f);
+    if (!k)
+        return WS_CU_INVALID_HANDLE;
+    if (index >= k->n_params)
+        return WS_CU_INVALID_VALUE;
+    /* Counted anew: C layout in the order written. */
+    uint64_t at = 0;
+    for (size_t p = 0; p <= index; p++) {
+        const struct ws_ptx_var *v = &k->params[p];
+        at = WS_ALIGN_UP(at, (uint64_t)WS_MAX(v->align, 1u));
+        *offset = at;
+        *bytes = v->size_bytes;
+        at += v->size_bytes;
+    }
+    return WS_CU_SUCCESS;
+}
+
+ws_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, ws_cu_function h, int threads,
+                                                         size_t shared_bytes)
+{
+    ENTER(MOCK_CTX);
+    struct mock_function *f;
+    struct ws_occupancy o;
+    if (!function_of(h, __func__, &f))
+        return WS_CU_INVALID_HANDLE;
+    if (threads <= 0 || ws_device_occupancy(f->o.gpu->soft, f->module->code, f->kernel,
+                                            (uint32_t)threads, (uint32_t)shared_bytes, &o))
+        return WS_CU_INVALID_VALUE;
+    *blocks = (int)o.blocks_per_sm;
+    return WS_CU_SUCCESS;
+}
+
+/* ---- launches ---- */
+
+ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_function h, void **params,
+                              void **extra)
+{
+    ENTER(MOCK_CTX);
+    STREAM(c->stream);
+    struct mock_function *f;
+    const struct ws_kernel_info *k = function_of(h, __func__, &f);
+    const uint8_t *buffer = NULL;
+    size_t bytes = 0;
+    if (!k)
+        return WS_CU_INVALID_HANDLE;
+    for (; extra && *extra != WS_CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == WS_CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        if (*extra == WS_CU_LAUNCH_PARAM_BUFFER_SIZE)
+            bytes = *(size_t *)extra[1];
+    }
+    if (params || bytes < k->param_bytes) {
+        mock_violation("cuLaunchKernelEx: %zu bytes of parameters, %s takes %u", bytes, k->name,
+                       k->param_bytes);
+        return WS_CU_INVALID_VALUE;
+    }
+    uint64_t threads = (uint64_t)c->block[0] * c->block[1] * c->block[2];
+    if (!threads || !c->grid[0] || !c->grid[1] || !c->grid[2] || threads > 1024 || k->unsupported ||
+        c->shared_bytes + k->static_shared_bytes >
+            WS_MAX(f->o.gpu->soft->spec.shared_bytes_per_block,
+                   (uint32_t)f->dynamic_bytes + k->static_shared_bytes))
+        return WS_CU_INVALID_VALUE;
+    struct item *i = item_new();
+    i->params = malloc(WS_MAX(bytes, (size_t)1));
+    if (!i->params)
+        abort();
+    if (bytes)
+        memcpy(i->params, buffer, bytes);
+    bool coop = c->n_attrs && c->attrs[0].id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+                c->attrs[0].value.cooperative;
+    i->is_op = true;
+    i->module = f->module;
+    f->module->n_running++;
+    i->op = (struct ws_op){.kind = WS_OPK_LAUNCH,
+                           .launch = {.instance = f->module->instance,
+                                      .kernel = f->kernel,
+                                      .grid = {c->grid[0], c->grid[1], c->grid[2]},
+                                      .block = {c->block[0], c->block[1], c->block[2]},
+                                      .shared_bytes = c->shared_bytes,
+                                      .flags = coop ? WS_LAUNCH_COOPERATIVE : 0,
+                                      .params = i->params,
+                                      .param_bytes = (uint32_t)bytes}};
+    return push(st, i);
+}

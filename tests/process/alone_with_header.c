@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A program that calls wattshare.h's functions, and runs without wattshare. */
+#include "wattshare.h"
+
+#include <stdio.h>
+
+int main(void)
+{
+    struct wattshare_job job;
+    uint64_t a = wattshare_now_ns(), at = 7;
+    int ok = wattshare_segment_begin(1) == WATTSHARE_ABSENT &&
+             wattshare_segment_end() == WATTSHARE_ABSENT &&
+             wattshare_set_task("x") == WATTSHARE_ABSENT &&
+             wattshare_wait_period(&at) == WATTSHARE_ABSENT && at == 7 &&
+             wattshare_job_stats(&job) == WATTSHARE_ABSENT && a && wattshare_now_ns() >= a;
+    puts(ok ? "PASS alone" : "FAIL alone");
+    return !ok;
+}
