@@ -5,7 +5,7 @@
  * Instances are programs of their own, which know nothing of each other, on a Tesla C1060 in the scaled clock. "serial" is policy
  * fifo, one job at a time; "manual" is one program that launches all instances' blocks itself; "dynamic" is policy consolidate; "CPU"
  * is the same work by the host's processor, all instances at once, in the host's time. Kernels are made to last in the paper's
- * proportions (its seconds stand for tenths of ms here); so times are compared as ratios. "simulated" is models/dispatch over the
+ * proportions (a second of its is 25 us here); so times are compared as ratios. "simulated" is models/dispatch over the
  * kernel's time alone on the same GPU, with Eq. 2 for power. */
 #include "config.h"
 
@@ -20,8 +20,8 @@
 #include "models/consolidate.h"
 
 #define GPU        "tesla-c1060"
-#define MS_PER_S   0.1 /* of the paper's seconds */
-#define TIME_SCALE 20.0
+#define MS_PER_S   0.025 /* of the paper's seconds: so short that no launch keeps the host busy for seconds */
+#define TIME_SCALE 50.0
 #define TIMEOUT_S  240.0
 #define TIME_ERROR  0.12 /* what the paper states of its time model, */
 #define POWER_ERROR 0.064 /* and of its power model */
@@ -41,6 +41,7 @@ enum mode { ALONE, SERIAL, MANUAL, DYNAMIC, CPU };
 
 struct outcome {
     double ms, mj;
+    double kernels_ms; /* in which at least one kernel ran */
 };
 struct part {
     enum kind kind;
@@ -106,7 +107,7 @@ static int run_mix(struct study *s, const struct part *parts, int n_parts, enum 
     int total = 0;
     for (int i = 0; i < n_parts; i++)
         total += parts[i].n;
-    snprintf(options, sizeof options, "\"threshold=%d\", \"window=50\"", WS_MIN(total, 16));
+    snprintf(options, sizeof options, "\"threshold=%d\", \"window=5\"", WS_MIN(total, 16));
     snprintf(log, sizeof log, "%s/%s.log", s->x->folder, s->x->name);
     bool dynamic = mode == DYNAMIC && total > 1;
     struct ws_live_wish wish = {.gpus = GPU,
@@ -124,8 +125,11 @@ static int run_mix(struct study *s, const struct part *parts, int n_parts, enum 
         r = add_parts(&l, s, parts, n_parts, mode);
     if (!r)
         r = ws_live_run(&l, TIMEOUT_S);
-    if (!r)
-        *ret = (struct outcome){l.last_ms - l.first_ms, mode == CPU ? NAN : ws_live_energy_mj(&l)};
+    if (!r) {
+        ret->ms = l.last_ms - l.first_ms;
+        ret->kernels_ms = l.after[0].busy_ms - l.before[0].busy_ms;
+        ret->mj = mode == CPU ? NAN : ws_live_energy_mj(&l, &s->spec, ret->ms);
+    }
     ws_live_stop(&l);
     return r ? -EIO : 0;
 }
@@ -148,9 +152,9 @@ static int find_length(struct study *s, enum kind k)
     s->length[k] = 0;
     if (r)
         return r;
-    double each = WS_MAX((b.ms - a.ms) / (LONG - SHORT), 1e-5),
-           wanted = kinds[k].paper_s * MS_PER_S * (s->x->quick ? 0.25 : 1);
-    s->length[k] = WS_MAX((int)lround((wanted - a.ms) / each) + SHORT, 1);
+    double each = WS_MAX((b.kernels_ms - a.kernels_ms) / (LONG - SHORT), 1e-5),
+           wanted = kinds[k].paper_s * MS_PER_S;
+    s->length[k] = WS_MAX((int)lround((wanted - a.kernels_ms) / each) + SHORT, 1);
     return run_mix(s, &part, 1, ALONE, &s->alone[k]);
 }
 

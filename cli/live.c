@@ -362,10 +362,12 @@ void ws_live_stop(struct ws_live *l)
     l->program = NULL;
 }
 
-double ws_live_energy_mj(const struct ws_live *l)
+double ws_live_energy_mj(const struct ws_live *l, const struct ws_gpu_spec *specs, double ms)
 {
     double mj = 0;
-    for (int i = 0; i < l->n_gpus; i++)
-        mj += l->after[i].energy_mj - l->before[i].energy_mj;
+    for (int i = 0; i < l->n_gpus; i++) {
+        double idle_ms = l->after[i].now_ms - l->before[i].now_ms - ms;
+        mj += l->after[i].energy_mj - l->before[i].energy_mj - specs[i].static_mw / 1e3 * idle_ms;
+    }
     return mj;
 }

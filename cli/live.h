@@ -79,7 +79,8 @@ void ws_live_stop(struct ws_live *l);
 /* A GPU of the catalog that the daemon uses. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
 
-/* mJ that all GPUs took from go to the end: the counters'. */
-double ws_live_energy_mj(const struct ws_live *l);
+/* mJ that all GPUs took in a window of @ms that holds all their work since the word to go: their counters go on until they are
+ * read, in static power (of @specs, [n_gpus]), which is taken off. */
+double ws_live_energy_mj(const struct ws_live *l, const struct ws_gpu_spec *specs, double ms);
 
 #endif

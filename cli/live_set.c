@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A set of tasks as sections of a configuration, as programs, as a system for sim/machine, as a set for sim/rtsim.
- *
- * Energy. A GPU's counter goes on while it idles, so a live run's energy is taken from the word to go to some moment after the last
- * job, less static power for what that is longer than the duration. */
+ */
 #include "config.h"
 
 #include "cli/live_set.h"
@@ -108,17 +106,11 @@ static int add_task(struct ws_live *l, const struct ws_live_set *s, int i)
                : 0;
 }
 
-static double elapsed_ms(const struct ws_live *l, int gpu)
-{
-    return l->after[gpu].now_ms - l->before[gpu].now_ms;
-}
-
 static void take_results(const struct ws_live *l, const struct ws_live_set *s,
                          struct ws_live_set_result *ret)
 {
-    *ret = (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l)};
-    for (int i = 0; i < s->n_gpus; i++)
-        ret->energy_mj -= s->specs[i].static_mw / 1e3 * (elapsed_ms(l, i) - s->duration_ms);
+    *ret =
+        (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->specs, s->duration_ms)};
     for (int i = 0; i < s->n_tasks; i++) {
         const struct ws_live_program *p = &l->programs[i];
         struct ws_live_task_result *t = &ret->tasks[i];
