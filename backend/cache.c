@@ -164,8 +164,7 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
     if (!r)
         r = ws_device_module_load(device, e->ptx, &e->dmodule, diags);
     if (!r && ws_rewrite_any(&c->rewrite))
-        ws_rewrite_find(ws_dmodule_info(e->dmodule), e->n_kernels, &c->rewrite, e->ptx,
-                        e->rewritten);
+        ws_rewrite_find(e->dmodule, e->n_kernels, &c->rewrite, e->ptx, e->rewritten);
     if (!r && c->learn)
         r = ws_learn_code_new(&e->learn, e->ptx, ws_dmodule_info(e->dmodule), e->n_kernels);
     if (r) {

@@ -55,7 +55,7 @@ int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *error, 
     if (!d)
         return ws_raise(-ENOMEM);
     d->server = s;
-    d->timer_ms = INFINITY;
+    d->timer_ms = NAN;
     ws_list_init(&d->segments);
     ws_list_init(&d->tasks);
     int r = policy_make(name, (const char *const *)s->config->policy_options, &d->ops, &d->policy,
@@ -189,10 +189,34 @@ static double predict(const struct ws_dispatch *d, const struct ws_gpu_segment *
     return ws_dispatch_now_ms(d) + (1 - g->part_done) * ms;
 }
 
+static bool same(double a, double b)
+{
+    return fabs(a - b) < 1e-9;
+}
+
+static void clocks_set(struct ws_dispatch *d, const struct ws_policy_decision *p)
+{
+    struct ws_policy_gpu_state *st = &d->gpu_states[p->gpu];
+    struct ws_device_clocks want = {p->volt, p->f_core, p->f_mem}, is = want;
+    if (same(st->volt, want.volt) && same(st->f_core, want.core) && same(st->f_mem, want.memory))
+        return;
+    int r = ws_device_set_clocks(d->server->gpus[p->gpu].device, &want, &is);
+    if (r) {
+        ws_log(WS_DEBUG, "dispatch: GPU %d: clocks can't be set (%d)", p->gpu, r);
+        return;
+    }
+    st->volt = is.volt;
+    st->f_core = is.core;
+    st->f_mem = is.memory;
+}
+
 static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
                   const struct ws_policy_decision *p)
 {
     struct ws_sm_set sms = p->sms;
+    g->booked = false;
+    if (p->volt > 0 && p->f_core > 0 && p->f_mem > 0)
+        clocks_set(d, p);
     if (!sms.n && p->n_sm < d->gpus[p->gpu].sm_limit)
         ws_sm_set_take(&sms, &(struct ws_sm_set){0}, (unsigned)d->gpus[p->gpu].sm_limit,
                        (unsigned)p->n_sm);
@@ -229,20 +253,6 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
     }
 }
 
-static void clocks_set(struct ws_dispatch *d, const struct ws_policy_decision *p)
-{
-    struct ws_policy_gpu_state *st = &d->gpu_states[p->gpu];
-    struct ws_device_clocks want = {p->volt, p->f_core, p->f_mem}, is = want;
-    int r = ws_device_set_clocks(d->server->gpus[p->gpu].device, &want, &is);
-    if (r) {
-        ws_log(WS_DEBUG, "dispatch: GPU %d: clocks can't be set (%d)", p->gpu, r);
-        return;
-    }
-    st->volt = is.volt;
-    st->f_core = is.core;
-    st->f_mem = is.memory;
-}
-
 static void power_set(struct ws_dispatch *d, const struct ws_policy_decision *p)
 {
     for (int g = 0; g < d->system.n_gpus; g++)
@@ -253,7 +263,7 @@ static void power_set(struct ws_dispatch *d, const struct ws_policy_decision *p)
 
 static void timer_want(struct ws_dispatch *d, double at_ms)
 {
-    if (!(at_ms < d->timer_ms))
+    if (same(at_ms, d->timer_ms))
         return;
     d->timer_ms = at_ms;
     int r = ws_dispatch_timer_set(d->timer, d->server->gpus[0].device,
@@ -290,10 +300,14 @@ static void carry_out(struct ws_dispatch *d, size_t i)
     switch (p->kind) {
     case WS_DECIDE_START:
     case WS_DECIDE_RESUME:
-        if (p->at > ws_dispatch_now_ms(d) + 1e-6)
+        if (d->ops->books) {
+            d->by_job[p->job]->booked = true;
+            d->by_job[p->job]->booking = *p;
+        } else if (p->at > ws_dispatch_now_ms(d) + 1e-6) {
             timer_want(d, p->at); /* asked again then; nothing is held until then */
-        else
+        } else {
             start(d, d->by_job[p->job], p);
+        }
         break;
     case WS_DECIDE_FUSE:
         if (p->at > ws_dispatch_now_ms(d) + 1e-6)
@@ -352,7 +366,9 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
     d->n_asked++;
     int r = d->ops->decide(d->policy, &snap, &event, &d->decisions);
     if (r < 0) {
-        ws_log(WS_ERROR, "dispatch: %s can't decide (%d)", d->ops->name, r);
+        if (!d->n_failed++)
+            ws_log(WS_ERROR, "dispatch: %s can't decide: %s (said once)", d->ops->name,
+                   strerror(-r));
         return;
     }
     struct ws_sm_set taken[WS_MAX_GPUS_CONFIGURED] = {0};
@@ -380,21 +396,60 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
     }
 }
 
-/* Those that were given up run when nothing else wants to. */
-static void run_given_up(struct ws_dispatch *d)
+/* Starts what was given to a GPU that is free now, in the order of the times it was given for. */
+static void run_booked(struct ws_dispatch *d)
 {
-    struct ws_gpu_segment *oldest = NULL;
+    for (uint32_t i = 0; i < d->server->n_gpus; i++) {
+        struct ws_gpu_segment *first = NULL;
+        bool busy = false;
+        ws_list_for_each (n, &d->segments) {
+            struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+            busy |= g->state == WS_JOB_RUNNING && g->gpu == i;
+            if (g->booked && g->booking.gpu == (int)i &&
+                (!first || g->booking.at < first->booking.at))
+                first = g;
+        }
+        if (!first || busy)
+            continue;
+        if (first->booking.at > ws_dispatch_now_ms(d) + 1e-6)
+            timer_want(d, first->booking.at);
+        else
+            start(d, first, &first->booking);
+    }
+}
+
+/* On its own GPU, all SMs. */
+static void run_at_home(struct ws_dispatch *d, struct ws_gpu_segment *g)
+{
+    uint32_t gpu = g->context->gpu->device->index;
+    run_on(d, g, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
+}
+
+/* Nobody may wait for ever, whatever a policy does: where nothing runs and nothing is due, the oldest goes. Those that were given up
+ * run when nothing else wants to. */
+static void run_forgotten(struct ws_dispatch *d)
+{
+    struct ws_gpu_segment *oldest = NULL, *given_up = NULL;
     ws_list_for_each (n, &d->segments) {
         struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
-        if (!g->given_up || g->state != WS_JOB_WAITING)
+        if (g->state == WS_JOB_RUNNING || g->booked)
             return;
-        if (!oldest)
+        if (g->given_up && !given_up)
+            given_up = g;
+        else if (!g->given_up && !oldest)
             oldest = g;
     }
-    if (!oldest || !oldest->context)
+    if (!oldest && given_up)
+        run_at_home(d, given_up);
+    if (!oldest || ws_dispatch_timer_pending(d->timer))
         return;
-    uint32_t gpu = oldest->context->gpu->device->index;
-    run_on(d, oldest, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
+    if (!d->n_rescued++)
+        ws_log(WS_WARN,
+               "dispatch: %s leaves job %llu (%s) waiting with nothing running; it runs "
+               "on GPU %u (said once)",
+               d->ops->name, (unsigned long long)oldest->id, oldest->task->history->name,
+               oldest->context->gpu->device->index);
+    run_at_home(d, oldest);
 }
 
 static void work_off(struct ws_dispatch *d)
@@ -411,7 +466,9 @@ static void work_off(struct ws_dispatch *d)
         d->decide_ns_max = WS_MAX(d->decide_ns_max, took);
     }
     d->n_events = 0;
-    run_given_up(d);
+    if (d->ops->books)
+        run_booked(d);
+    run_forgotten(d);
     d->asking = false;
 }
 
@@ -611,8 +668,8 @@ int ws_dispatch_set_policy(struct ws_server *s, const char *name, const char *co
 void ws_dispatch_turn(struct ws_server *s)
 {
     struct ws_dispatch *d = s->dispatch;
-    if (ws_dispatch_timer_rang(d->timer) && ws_dispatch_now_ms(d) >= d->timer_ms) {
-        d->timer_ms = INFINITY;
+    if (ws_dispatch_timer_rang(d->timer)) {
+        d->timer_ms = NAN;
         end_abandoned(d);
         event_add(d, WS_EVENT_TIMER, 0, -1, -1);
     }

@@ -7,6 +7,7 @@
 #include <uthash.h>
 #include "backend/backend.h"
 #include "backend/dispatch.h"
+#include "models/dvfs.h"
 #include "policy/policy.h"
 
 enum { WS_GPU_MAX_TYPES = WS_MAX_GPUS_CONFIGURED };
@@ -20,6 +21,7 @@ struct ws_task_history {
         [WS_GPU_MAX_TYPES]; /* [n_sm + 1]: kernel time of a job on so many SMs; 0: not seen yet */
     double *cold_ms[WS_GPU_MAX_TYPES]; /* [n_sm + 1]: of its first launch, as predicted */
     double *wcet_ms[WS_GPU_MAX_TYPES]; /* [n_sm]: what the policy is told */
+    struct ws_dvfs_task dvfs[WS_GPU_MAX_TYPES];
     struct ws_policy_cost cost[WS_GPU_MAX_TYPES];
     UT_hash_handle hh;
 };
@@ -41,7 +43,9 @@ struct ws_gpu_segment {
     struct ws_context *context;
     uint64_t id, seq;
     enum ws_job_state state;
-    bool stopping;                  /* preempted, but something of it is still on the device */
+    bool stopping; /* preempted, but something of it is still on the device */
+    bool booked;   /* its place and time are fixed: see booking */
+    struct ws_policy_decision booking;
     bool given_up;                  /* the policy dropped it: it runs when nothing else does */
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     uint32_t gpu;                   /* if it has started */
@@ -78,7 +82,9 @@ struct ws_dispatch {
     struct ws_policy *policy;
     struct ws_list segments, tasks;
     struct ws_task_history *histories;
-    uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations;
+    uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
+        n_rescued, n_failed;
+    char unprepared[256]; /* what prepare() said last */
     uint64_t decide_ns_max, decide_ns_sum;
 
     /* what the policy sees (dispatch_system.c) */
@@ -100,7 +106,7 @@ struct ws_dispatch {
     struct ws_pending_event *events;
     size_t n_events, cap_events;
     struct ws_dispatch_timer *timer; /* alarms under way share it */
-    double timer_ms;                 /* INFINITY: none is wanted */
+    double timer_ms;                 /* asked for last; NAN: it has rung */
     struct ws_explained *explained;  /* ring */
     uint64_t n_explained;
 };
@@ -141,7 +147,8 @@ void ws_dispatch_timer_leave(struct ws_dispatch_timer *t); /* goes with the last
 /* Has @t ring at @at_ns of the device's clock. Return: 0 or negative. */
 WS_MUST_CHECK int ws_dispatch_timer_set(struct ws_dispatch_timer *t, struct ws_device *device,
                                         uint64_t at_ns);
-bool ws_dispatch_timer_rang(struct ws_dispatch_timer *t); /* since the last asking */
+bool ws_dispatch_timer_pending(struct ws_dispatch_timer *t); /* some alarm is still to ring */
+bool ws_dispatch_timer_rang(struct ws_dispatch_timer *t);    /* since the last asking */
 
 /* dispatch_fuse.c: one launch of what stands at the heads of the streams of @members. Return: false: they run by themselves. */
 bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *members, uint32_t n);

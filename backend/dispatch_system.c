@@ -17,7 +17,10 @@
 
 #define FIRST_GUESS_MS 1.0
 #define FORGET         0.25
-#define NEWS           0.1 /* a cost that changes by less does not make the policy prepare again */
+#define CORE_BOUND                                                                                 \
+    0.8 /* delta of EDL: the part of a job's time that goes with the core clock, where nobody has measured it */
+#define MEMORY_WATTS 0.1 /* gamma: the memory clock's part of the power of a busy GPU, likewise */
+#define NEWS         0.1 /* a cost that changes by less does not make the policy prepare again */
 
 int ws_dispatch_system_init(struct ws_dispatch *d)
 {
@@ -123,6 +126,18 @@ static double guess(const struct ws_dispatch *d, const struct ws_task_history *h
            clock_of(d, d->gpus[0].type) / clock_of(d, type);
 }
 
+/* EDL's models, Eq. 1 and 2: from what a busy GPU takes and the time on all its SMs. */
+static struct ws_dvfs_task dvfs_of(const struct ws_policy_gpu_type *t, double whole_ms,
+                                   double dyn_w_per_sm)
+{
+    double busy_w = t->n_sm * dyn_w_per_sm;
+    return (struct ws_dvfs_task){.p0 = t->static_w,
+                                 .gamma = MEMORY_WATTS * busy_w,
+                                 .c = (1 - MEMORY_WATTS) * busy_w,
+                                 .d = whole_ms,
+                                 .delta = CORE_BOUND};
+}
+
 static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
 {
     struct ws_task_history *h = t->history;
@@ -137,6 +152,7 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
         for (uint32_t g = 0; g < d->server->n_gpus; g++)
             if (d->gpus[g].type == type)
                 dyn_w = d->server->gpus[g].device->spec.dynamic_mw_per_sm / 1e3;
+        h->dvfs[type] = dvfs_of(&d->types[type], h->wcet_ms[type][n - 1], dyn_w);
         bool elsewhere = work->gpu[0] && strcmp(work->gpu, d->types[type].name);
         h->cost[type] =
             (struct ws_policy_cost){.n_sm = elsewhere            ? 0
@@ -144,6 +160,7 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
                                                                  : n,
                                     .wcet = h->wcet_ms[type],
                                     .dyn_w_per_sm = dyn_w,
+                                    .dvfs = &h->dvfs[type],
                                     .n_blocks = (int)h->n_blocks};
     }
     return 0;
@@ -319,8 +336,9 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
     d->stale = false;
     char error[256] = "";
     r = d->ops->prepare ? d->ops->prepare(d->policy, &d->system, error, sizeof error) : 0;
-    if (r > 0)
-        ws_log(WS_DEBUG, "dispatch: %s prepares: %s", d->ops->name, error);
+    if (r > 0 && strcmp(error, d->unprepared))
+        ws_log(WS_WARN, "dispatch: %s: %s", d->ops->name, error);
+    snprintf(d->unprepared, sizeof d->unprepared, "%s", error);
     return r < 0 ? r : 0;
 }
 
@@ -389,7 +407,7 @@ int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
     int n_jobs = 0;
     ws_list_for_each (l, &d->segments) {
         struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
-        if (g->given_up && g->state == WS_JOB_WAITING)
+        if ((g->given_up || g->booked) && g->state == WS_JOB_WAITING)
             continue;
         d->by_job[n_jobs] = g;
         d->jobs[n_jobs++] = job_of(g);
@@ -403,6 +421,11 @@ int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
         double free_at = now;
         for (size_t k = first; k < at; k++)
             free_at = d->runs[k].job >= 0 ? WS_MAX(free_at, d->runs[k].end) : free_at;
+        ws_list_for_each (l, &d->segments) {
+            const struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
+            if (g->booked && g->booking.gpu == (int)i)
+                free_at = WS_MAX(free_at, g->booking.end);
+        }
         d->gpu_states[i].free_at = free_at;
     }
     *ret = (struct ws_policy_snapshot){

@@ -81,6 +81,11 @@ int ws_dispatch_timer_set(struct ws_dispatch_timer *t, struct ws_device *device,
     return r;
 }
 
+bool ws_dispatch_timer_pending(struct ws_dispatch_timer *t)
+{
+    return atomic_load(&t->n_refs) > 1 || atomic_load(&t->rang);
+}
+
 bool ws_dispatch_timer_rang(struct ws_dispatch_timer *t)
 {
     return atomic_load_explicit(&t->rang, memory_order_relaxed) && atomic_exchange(&t->rang, false);

@@ -125,9 +125,10 @@ static void made(struct ws_loader_job *job)
     for (uint32_t k = 0; k < e->n; k++)
         ws_image_unref(e->images[k]);
     e->cache->make_ns += e->make_ns;
-    ws_log(WS_DEBUG, "fused: template kernels=%u us=%llu%s%s", e->n,
-           (unsigned long long)(e->make_ns / 1000), e->r ? " refused: " : "",
-           e->r ? (e->r < 0 ? "no memory" : e->why) : "");
+    if (ws_debug_on("fused"))
+        ws_log(WS_DEBUG, "fused: template kernels=%u us=%llu%s%s", e->n,
+               (unsigned long long)(e->make_ns / 1000), e->r ? " refused: " : "",
+               e->r ? (e->r < 0 ? "no memory" : e->why) : "");
     if (e->r < 0)
         entry_free(e); /* another time there may be more memory */
     else

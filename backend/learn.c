@@ -203,31 +203,44 @@ static double model_w(const struct ws_gpu_spec *gpu, const struct ws_learn_key *
 
 /* ---- predictions ---- */
 
+/* Time on @n SMs by a line in 1 / SMs through two points. */
+static double line_ms(const struct ws_profile_point *p, const struct ws_profile_point *q,
+                      uint32_t n)
+{
+    double x0 = 1.0 / p->n_sms, x1 = 1.0 / q->n_sms;
+    return q->time_mean_ms + (p->time_mean_ms - q->time_mean_ms) * (1.0 / n - x1) / (x0 - x1);
+}
+
+/* How time goes from @from to @to SMs as far as whole blocks go: by the most that an SM has to do. */
+static double blocks_ratio(uint64_t n_blocks, uint32_t from, uint32_t to)
+{
+    return (double)((n_blocks + to - 1) / to) / (double)((n_blocks + from - 1) / from);
+}
+
 /* @s has points, none for @n_sm. @load: NULL: no model. */
 static double scaled_ms(const struct ws_learn_shape *s, const struct ws_mwp_kernel *load,
                         const struct ws_gpu_spec *gpu, uint32_t n_sm, uint64_t *ret_n)
 {
-    const struct ws_profile_point *v = s->profile.points, *below = NULL, *above = NULL;
-    for (uint32_t i = 0; i < s->profile.n_points; i++) {
-        if (v[i].n_sms < n_sm)
-            below = &v[i];
-        else if (!above)
-            above = &v[i];
+    const struct ws_profile_point *v = s->profile.points;
+    uint32_t n = s->profile.n_points, i = 0; /* the first with more SMs */
+    while (i < n && v[i].n_sms < n_sm)
+        i++;
+    if (i > 0 && i < n) {
+        *ret_n = v[i - 1].n_runs + v[i].n_runs;
+        return line_ms(&v[i - 1], &v[i], n_sm);
     }
-    if (below && above) {
-        double x0 = 1.0 / below->n_sms, x1 = 1.0 / above->n_sms, x = 1.0 / n_sm;
-        *ret_n = below->n_runs + above->n_runs;
-        return above->time_mean_ms +
-               (below->time_mean_ms - above->time_mean_ms) * (x - x1) / (x0 - x1);
-    }
-    const struct ws_profile_point *from = below ? below : above;
-    double t = from->time_mean_ms, all = t * from->n_sms / n_sm, ratio = NAN;
+    const struct ws_profile_point *from = i ? &v[n - 1] : &v[0];
+    double t = from->time_mean_ms, all = t * from->n_sms / n_sm, guess;
     *ret_n = from->n_runs;
-    if (load)
-        ratio = model_ms(load, gpu, n_sm) / model_ms(load, gpu, from->n_sms);
-    if (isnan(ratio)) /* in between */
-        ratio = sqrt(all / t);
-    return fmin(fmax(t * ratio, fmin(t, all)), fmax(t, all));
+    if (n > 1) {
+        guess = i ? line_ms(&v[n - 2], from, n_sm) : line_ms(from, &v[1], n_sm);
+    } else {
+        guess = t * blocks_ratio(product(s->key.grid), from->n_sms, n_sm);
+        double ratio = load ? model_ms(load, gpu, n_sm) / model_ms(load, gpu, from->n_sms) : NAN;
+        if (!isnan(ratio))
+            guess = sqrt(guess * t * ratio);
+    }
+    return fmin(fmax(guess, fmin(t, all)), fmax(t, all));
 }
 
 /* Of the point itself, or of the nearest by the catalog's differences. */
@@ -374,6 +387,12 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
     struct guess g;
     if (guess(l, k, s, key, gpu, n_sm, true, &g))
         note_error(l, k, s, &g, ms, w);
+    if (WS_UNLIKELY(l->log))
+        ws_log(WS_DEBUG,
+               "learn: kernel=%s blocks=%" PRIu64 " sms=%u basis=%s predicted_ms=%g ms=%g "
+               "predicted_w=%g w=%g model_ms=%g",
+               code->name, product(key->grid), n_sm, ws_learn_basis_name(g.basis), g.ms, ms, g.w, w,
+               g.raw_ms);
     if (!k)
         return;
     struct ws_mwp_kernel mix;
@@ -523,6 +542,7 @@ int ws_learn_new(struct ws_learn **ret, const char *path)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&l->lock, NULL);
     ws_list_init(&l->dirty);
+    l->log = ws_debug_on("learn");
     if (path) {
         struct ws_diags diags = WS_DIAGS_NULL;
         int r = ws_learn_writer_new(l, path, &diags);

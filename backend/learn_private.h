@@ -69,6 +69,7 @@ struct ws_learn {
     struct ws_learn_shape *shapes;
     uint32_t n_shapes;
     uint64_t n_used, n_not_kept;
+    bool log;           /* WS_DEBUG=learn: each launch beside its prediction */
     struct ws_stat off; /* as in known; of all kernels */
     struct ws_stat squares[_WS_LEARN_BASIS_N];
     struct ws_list dirty;

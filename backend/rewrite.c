@@ -30,6 +30,7 @@ struct ws_relaunch {
     struct ws_ptx_ctl ctl;
     uint32_t done, given, grid[3], block[3];
     uint64_t start_ns, energy_uj, n_insns;
+    struct ws_op_counts counts;
 };
 
 /* ---- loading ---- */
@@ -92,10 +93,22 @@ static bool flat_only(const struct ws_ptx_module *m, const char *name, enum ws_p
     return true;
 }
 
-void ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
+/* Of what may not even be sliced, that may be the reason. */
+static bool may_wait(const struct ws_ptx_module *m, const char *name)
+{
+    char why[160];
+    bool flat;
+    for (uint32_t k = 0; k < m->n_funcs; k++)
+        if (!strcmp(m->funcs[k].name, name))
+            return ws_ptx_rewrite_refused(m, k, WS_REWRITE_SLICE, &flat, why, sizeof why) != 0;
+    return true;
+}
+
+void ws_rewrite_find(const struct ws_dmodule *module, uint32_t n_own,
                      const struct ws_rewrite_choice *choice, const struct ws_ptx_module *m,
                      struct ws_rewritten *all)
 {
+    const struct ws_dmodule_info *info = ws_dmodule_info(module);
     bool kind = choice->kind != WS_REWRITE_NONE;
     for (uint32_t k = 0; k < n_own; k++) {
         char name[4200], from[4096];
@@ -114,6 +127,8 @@ void ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
             all[k].flat = kind && flat_only(m, from, choice->kind);
             all[k].fence_at = choice->fence ? (uint32_t)made->params[own].param_offset : 0;
             all[k].ctl_at = (uint32_t)made->params[made->n_params - 1].param_offset;
+            all[k].waits = may_wait(m, info->kernels[k].name);
+            all[k].module = module;
             all[k].own_bytes = info->kernels[k].param_bytes;
         }
     }
@@ -210,6 +225,19 @@ static bool set_fused(struct ws_job *j, const struct ws_ptx_fused *fused, uint8_
     return true;
 }
 
+/* Whether fewer blocks are resident than the program may count on. */
+static bool crowds_out(const struct ws_job *j, const struct ws_rewritten *kernel)
+{
+    struct ws_device *d = j->stream->context->gpu->device;
+    const uint32_t *b = j->op.launch.block;
+    struct ws_occupancy own, made;
+    uint32_t threads = b[0] * b[1] * b[2], shared = j->op.launch.shared_bytes;
+    return ws_device_occupancy(d, kernel->module, j->op.launch.kernel, threads, shared, &own) ||
+           ws_device_occupancy(d, kernel->module, (uint32_t)kernel->kernel, threads, shared,
+                               &made) ||
+           made.blocks_per_sm < own.blocks_per_sm;
+}
+
 void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
                        const struct ws_kernel_info *info)
 {
@@ -219,7 +247,7 @@ void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
     bool fits = (uint64_t)info->static_shared_bytes + j->op.launch.shared_bytes <=
                 j->stream->context->gpu->device->spec.shared_bytes_per_block_optin;
     if (!ws_ptx_shape_set(&grid, g) || j->op.launch.flags || !fits ||
-        (kernel->flat && (b[1] > 1 || b[2] > 1)))
+        (kernel->flat && (b[1] > 1 || b[2] > 1)) || (kernel->waits && crowds_out(j, kernel)))
         return;
     struct ws_relaunch *r = ws_alloc(sizeof *r);
     if (!r)
@@ -261,6 +289,14 @@ void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
     set_part(j);
 }
 
+static void add_counts(struct ws_op_counts *sum, const struct ws_op_counts *c)
+{
+    sum->n_warp_insns += c->n_warp_insns;
+    sum->n_global_accesses += c->n_global_accesses;
+    sum->n_sectors += c->n_sectors;
+    sum->n_barriers += c->n_barriers;
+}
+
 bool ws_relaunch_next(struct ws_job *j)
 {
     struct ws_relaunch *r = j->relaunch;
@@ -268,6 +304,7 @@ bool ws_relaunch_next(struct ws_job *j)
     r->start_ns = WS_MIN(r->start_ns, op->start_ns);
     r->energy_uj += op->energy_uj;
     r->n_insns += op->n_thread_insns;
+    add_counts(&r->counts, &op->counts);
     if (r->choice.kind == WS_REWRITE_SLICE)
         r->done += r->given;
     else
@@ -288,6 +325,7 @@ bool ws_relaunch_next(struct ws_job *j)
     op->start_ns = r->start_ns;
     op->energy_uj = r->energy_uj;
     op->n_thread_insns = r->n_insns;
+    op->counts = r->counts;
     op->launch.kernel = r->original;
     memcpy(op->launch.grid, r->grid, sizeof r->grid);
     memcpy(op->launch.block, r->block, sizeof r->block);

@@ -29,6 +29,8 @@ struct ws_rewritten {          /* of one kernel */
     bool flat;                 /* only for one-dimensional blocks */
     uint32_t fence_at, ctl_at; /* offsets among its parameters */
     uint32_t own_bytes;        /* of the original's parameters */
+    bool waits; /* may wait for other blocks: all that fitted the GPU at once must still do */
+    const struct ws_dmodule *module;
     struct ws_ptx_fused fused;
 };
 
@@ -38,7 +40,7 @@ WS_MUST_CHECK int ws_rewrite_module(struct ws_ptx_module *m, uint32_t n_own,
                                     const struct ws_rewrite_choice *choice,
                                     struct ws_rewritten **ret);
 /* Which kernel stands for which, after the module was loaded. @all: [@n_own] */
-void ws_rewrite_find(const struct ws_dmodule_info *info, uint32_t n_own,
+void ws_rewrite_find(const struct ws_dmodule *module, uint32_t n_own,
                      const struct ws_rewrite_choice *choice, const struct ws_ptx_module *m,
                      struct ws_rewritten *all);
 

@@ -202,6 +202,18 @@ static uint64_t ready_ns(const struct ws_job *j)
     return j->epoch ? WS_MAX(t, s->context->closed_end_ns) : t;
 }
 
+/* For bench/passes.sh. */
+static void log_launch(const struct ws_job *j)
+{
+    const struct ws_op *op = &j->op;
+    uint64_t threads = 1;
+    for (int d = 0; d < 3; d++)
+        threads *= (uint64_t)op->launch.grid[d] * op->launch.block[d];
+    ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu warp_insns=%llu threads=%llu",
+           j->client->id, j->kernel_name, (unsigned long long)op->n_thread_insns,
+           (unsigned long long)op->counts.n_warp_insns, (unsigned long long)threads);
+}
+
 static void account(struct ws_job *j)
 {
     struct ws_client *c = j->client;
@@ -212,8 +224,7 @@ static void account(struct ws_job *j)
         if (j->learn)
             ws_launch_learn(j);
         if (WS_UNLIKELY(c->server->log_launches))
-            ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu", c->id, j->kernel_name,
-                   (unsigned long long)op->n_thread_insns);
+            log_launch(j);
     } else {
         t->n_copies++;
         if (op->kind == WS_OPK_COPY && op->copy.src_host)

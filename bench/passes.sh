@@ -1,34 +1,49 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What each rewriting of kernels costs: thread instructions of each kernel of tests/cuda, rewritten (cut, stopped and gone on with as
-# in tests/process/rewritten.sh), over those of the original, kernel by kernel; the geometric mean, and the worst ones.
+# What each rewriting of kernels costs: dynamic instructions of each kernel of tests/cuda, rewritten (but not cut and stopped), over
+# those of the original, kernel by kernel. A pass adds so many instructions to each thread, so that what it costs depends on how
+# long threads are: most kernels of the tests are tiny. Hence geometric means of all kernels, of those with at least 100 and 1000
+# instructions in each thread, and how many instructions are added to a thread, as the median. Of threads and of warps: what one thread
+# of a block does for all counts once in the one, and for its warp in the other.
+# persistent: one block for each SM of a small GPU. fuse: as one of three members, of which the others have no work.
 # Run in a build tree: bench/passes.sh (make bench-passes).
 . "${srcdir:-$(dirname "$0")/..}/tests/process/lib.sh"
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -v '^shared/' | tr '\n' ' ')"
-count() { # count KIND FILE: "kernel instructions" of all launches
+kernels=${WS_PASSES_OUT:-$tmp} # a folder of one's own keeps the counts of each kernel
+count() { # count KIND: "program|kernel insns warp_insns threads" of all launches
     echo "rewrite = $1" >"$tmp/wattshared.conf"
     : >"$tmp/daemon.log"
-    WS_DEBUG=launch start_daemon --config "$tmp/wattshared.conf" --gpus rtx3070,t400 --log-level debug
+    WS_DEBUG=launch start_daemon --config "$tmp/wattshared.conf" --gpus t400,rtx3070 --log-level debug
     # shellcheck disable=SC2086
     alone $clients >/dev/null
     stop_daemon
     # By program too: kernels of one name are different ones in different programs.
     awk '/client: hello/ { for (i = 1; i <= NF; i++) { if ($i ~ /^client=/) c = $i; if ($i ~ /^task=/) t[c] = $i } }
-         / launch: client=/ { c = k = n = ""; for (i = 1; i <= NF; i++) { if ($i ~ /^client=/) c = $i; if ($i ~ /^kernel=/) k = $i
-             if ($i ~ /^insns=/) n = substr($i, 7) } sum[t[c] "|" k] += n }
-         END { for (k in sum) printf "%s %.0f\n", k, sum[k] }' "$tmp/daemon.log" | sort >"$2"
-    sed -n 's/.*rewrite: kernel=\([^ ]*\) stays.*/\1/p' "$tmp/daemon.log" | sort -u >"$2.refused"
+         / launch: client=/ { for (i = 1; i <= NF; i++) { split($i, w, "="); v[w[1]] = w[2] }
+             k = t["client=" v["client"]] "|" v["kernel"]; a[k] += v["insns"]; b[k] += v["warp_insns"]; n[k] += v["threads"] }
+         END { for (k in a) printf "%s %.0f %.0f %.0f\n", k, a[k], b[k], n[k] }' "$tmp/daemon.log" | sort >"$kernels/$1"
+    sed -n 's/.*rewrite: kernel=\([^ ]*\) stays.*/\1/p' "$tmp/daemon.log" | sort -u >"$kernels/$1.refused"
 }
-count none "$tmp/none"
-echo "kernel counts: $(wc -l <"$tmp/none") kernels of $(echo "$clients" | wc -w) programs"
-for kind in slice ticket persistent fence fence-ticket; do
-    count $kind "$tmp/$kind"
-    join "$tmp/none" "$tmp/$kind" | awk -v kind=$kind -v refused="$tmp/$kind.refused" '
-        BEGIN { while ((getline line < refused) > 0) no["kernel=" line] = 1 }
-        { split($1, w, "|"); if (w[2] in no) { n_no++; next }
-          r = $3 / $2; if ($2 > 0) { n++; s += log(r); a += $2; b += $3; if (r > worst) { worst = r; name = $1 } } }
-        END { printf "%-13s geometric mean %.3f x, all together %.3f x, worst %.2f x (%s); %d kernels, %d stay as they are\n", kind,
-              exp(s / n), b / a, worst, name, n, n_no }'
+# What differs from run to run, since it waits for others in loops, can't be compared.
+count none
+mv "$kernels/none" "$kernels/none.first"
+count none
+join "$kernels/none.first" "$kernels/none" | awk '$2 == $5 && $3 == $6 { print $1, $2, $3, $4 }' >"$kernels/same"
+mv "$kernels/same" "$kernels/none"
+echo "$(wc -l <"$kernels/none") kernels of $(echo "$clients" | wc -w) programs; load $(cut -d' ' -f1 /proc/loadavg)"
+echo "pass                    kernels     all   >=100  >=1000   added  | warps: all   >=100  >=1000  | worst of >=100"
+for kind in slice-whole ticket-whole persistent-whole fence fence-ticket-whole fuse fuse-same-block; do
+    count $kind
+    join "$kernels/none" "$kernels/$kind" | awk -v refused="$kernels/$kind.refused" '{
+            split($1, w, "|"); r = $5 / $2; q = $6 / $3; size = $2 / $4
+            if ($2 > 0 && !(w[2] in no)) printf "%.6f %.6f %.3f %.3f %s\n", r, q, size, ($5 - $2) / $4, $1 }
+        BEGIN { while ((getline line < refused) > 0) no[line] = 1 }' | sort -g -k4 | awk -v kind=$kind '
+        { n++; added[n] = $4; s[1] += log($1); t[1] += log($2)
+          if ($3 >= 100) { m++; s[2] += log($1); t[2] += log($2); if ($1 > worst) { worst = $1; name = $5 } }
+          if ($3 >= 1000) { l++; s[3] += log($1); t[3] += log($2) } }
+        END { m += !m; l += !l
+              printf "%-20s %4d/%d/%d  %.3f   %.3f   %.3f  %5.1f   |      %.3f   %.3f   %.3f   | %.2f %s\n", kind, n, m, l, exp(s[1] / n), exp(s[2] / m),
+              exp(s[3] / l), added[int((n + 1) / 2)], exp(t[1] / n), exp(t[2] / m), exp(t[3] / l), worst, name }'
     n_checks=1
 done

@@ -35,3 +35,7 @@ BENCHES += bench/bench_rtsim
 bench_bench_rtsim_SOURCES = bench/bench_rtsim.c
 bench_bench_rtsim_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 bench_bench_rtsim_LDADD = $(SIM_LIBS)
+BENCHES += bench/bench_learn
+bench_bench_learn_SOURCES = bench/bench_learn.c
+bench_bench_learn_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
+bench_bench_learn_LDADD = $(BACKEND_LDADD)

@@ -11,8 +11,6 @@
 #include "base/error.h"
 #include "ptx/edit.h"
 
-enum { INSN_BYTES = 4096 };
-
 static void add_text(SHA2_CTX *h, const char *s)
 {
     SHA256Update(h, (const uint8_t *)s,
@@ -39,10 +37,35 @@ static void add_named(SHA2_CTX *h, const struct ws_ptx_module *m, const struct w
         add_named(h, m, &o->v[i]);
 }
 
-static void add_function(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws_ptx_func *f,
-                         char *text)
+/* The instructions' text, each with its NUL. One stream for all: opening one for each takes longer than printing. */
+static int add_insns(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws_ptx_func *f)
 {
-    snprintf(text, INSN_BYTES, "%s %u %u %u; %u %u %u, %u %u %u, %u %u",
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (!out)
+        return ws_raise(-ENOMEM);
+    for (uint32_t i = 0; i < f->n_insns; i++) {
+        ws_ptx_insn_write(m, f, &f->insns[i], out);
+        putc_unlocked(0, out);
+    }
+    bool failed = ferror(out);
+    if (fclose(out) || failed) {
+        free(text);
+        return ws_raise(-ENOMEM);
+    }
+    SHA256Update(h, (const uint8_t *)text, n);
+    free(text);
+    for (uint32_t i = 0; i < f->n_insns; i++)
+        for (uint32_t k = 0; k < f->insns[i].n_operands; k++)
+            add_named(h, m, &f->insns[i].operands[k]);
+    return 0;
+}
+
+static int add_function(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws_ptx_func *f)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s %u %u %u; %u %u %u, %u %u %u, %u %u",
              f->is_entry ? "entry" : "func", f->n_params, f->n_rets, f->n_vars, f->maxntid[0],
              f->maxntid[1], f->maxntid[2], f->reqntid[0], f->reqntid[1], f->reqntid[2],
              f->minnctapersm, f->maxnreg);
@@ -51,16 +74,11 @@ static void add_function(SHA2_CTX *h, const struct ws_ptx_module *m, const struc
     for (uint32_t i = 0; i < f->n_params + f->n_rets + f->n_vars; i++)
         add_variable(h, ws_ptx_localvar(f, i));
     for (uint32_t i = 0; i < f->n_labels; i++) {
-        snprintf(text, INSN_BYTES, "%s %u", f->labels[i].name, f->labels[i].insn);
+        add_text(h, f->labels[i].name);
+        snprintf(text, sizeof text, "%u", f->labels[i].insn);
         add_text(h, text);
     }
-    for (uint32_t i = 0; i < f->n_insns; i++) {
-        const struct ws_ptx_insn *insn = &f->insns[i];
-        ws_ptx_insn_text(m, f, insn, text, INSN_BYTES);
-        add_text(h, text);
-        for (uint32_t k = 0; k < insn->n_operands; k++)
-            add_named(h, m, &insn->operands[k]);
-    }
+    return add_insns(h, m, f);
 }
 
 static int by_name(const void *a, const void *b)
@@ -69,46 +87,50 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
+/* The functions that @f may come to, in the order of their names: modules keep them in any. */
+static int add_reached(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws_ptx_func *f)
+{
+    bool *reached = ws_alloc_array(m->n_funcs, sizeof(*reached));
+    const struct ws_ptx_func **found = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*found));
+    size_t n = 0;
+    int r = reached && found ? 0 : ws_raise(-ENOMEM);
+    if (!r)
+        ws_ptx_mark_reached(m, f, reached);
+    for (uint32_t i = 0; i < m->n_funcs && !r; i++)
+        if (reached[i] && &m->funcs[i] != f)
+            found[n++] = &m->funcs[i];
+    if (n)
+        qsort(found, n, sizeof(*found), by_name);
+    for (size_t i = 0; i < n && !r; i++) {
+        add_text(h, found[i]->name);
+        if (!found[i]->is_decl)
+            r = add_function(h, m, found[i]);
+    }
+    free(found);
+    free(reached);
+    return r;
+}
+
 int ws_kernel_hash(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                    char ret[static WS_PROFILE_HASH_BYTES])
 {
+    static const char digits[] = "0123456789abcdef";
     if (f->is_decl)
         return ws_raise(-EINVAL);
-    char *text = ws_alloc(INSN_BYTES);
-    bool *reached = ws_alloc_array(m->n_funcs, sizeof(*reached));
-    if (!text || !reached) {
-        free(text);
-        free(reached);
-        return ws_raise(-ENOMEM);
-    }
     SHA2_CTX h;
     SHA256Init(&h);
     add_text(&h, "wattshare kernel 1");
-    add_function(&h, m, f, text);
-    ws_ptx_mark_reached(m, f, reached);
-    /* In the order of their names: modules keep them in any. */
-    const struct ws_ptx_func **found = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*found));
-    size_t n = 0;
-    if (!found) {
-        free(text);
-        free(reached);
-        return ws_raise(-ENOMEM);
-    }
-    for (uint32_t i = 0; i < m->n_funcs; i++)
-        if (reached[i] && &m->funcs[i] != f)
-            found[n++] = &m->funcs[i];
-    qsort(found, n, sizeof(*found), by_name);
-    for (size_t i = 0; i < n; i++) {
-        add_text(&h, found[i]->name);
-        if (!found[i]->is_decl)
-            add_function(&h, m, found[i], text);
-    }
-    free(found);
+    int r = add_function(&h, m, f);
+    if (!r)
+        r = add_reached(&h, m, f);
+    if (r)
+        return ws_forward(r);
     uint8_t digest[SHA256_DIGEST_LENGTH];
     SHA256Final(digest, &h);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        snprintf(ret + 2 * i, 3, "%02x", digest[i]);
-    free(text);
-    free(reached);
+    for (size_t i = 0; i < sizeof(digest); i++) {
+        ret[2 * i] = digits[digest[i] >> 4];
+        ret[2 * i + 1] = digits[digest[i] & 15];
+    }
+    ret[2 * sizeof(digest)] = 0;
     return 0;
 }

@@ -81,7 +81,8 @@ int ws_edl_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
                                                  .free = ws_edl_free,                              \
                                                  .prepare = ws_edl_prepare,                        \
                                                  .decide = ws_edl_decide,                          \
-                                                 .once = true}
+                                                 .once = true,                                     \
+                                                 .books = true}
 
 #define WS_EDL_OPTIONS                                                                             \
     {"dvfs", "yes", "choose voltage and clocks for each task; no: the factory default"},           \

@@ -234,7 +234,9 @@ struct ws_policy_ops {
      * where `once` is set. Must not block. Return: 0 or negative. */
     int (*decide)(struct ws_policy *p, const struct ws_policy_snapshot *snap,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret);
-    bool once;  /* keeps indexes that follow the events: each event must be given once, in order */
+    bool once; /* keeps indexes that follow the events: each event must be given once, in order */
+    bool
+        books; /* a START for a later time is a promise that the policy counts on; else it is asked again then */
     bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };
 enum { _WS_POLICY_OK, WS_POLICY_E_OPTION, WS_POLICY_E_UNFIT, WS_POLICY_E_COST };

@@ -205,7 +205,8 @@ void ws_ptx_edit_begin_all(struct ws_ptx_edit *e, struct ws_ptx_module *m, const
     f->regs = take(e, NULL, f->n_regs, sizeof(*f->regs), &e->cap_regs);
     f->vars = take(e, NULL, f->n_vars, sizeof(*f->vars), &e->cap_vars);
     f->protos = ws_arena_array(&m->arena, (size_t)f->n_protos + 1, sizeof(*f->protos));
-    f->params = ws_arena_array(&m->arena, (size_t)f->n_params + 1, sizeof(*f->params));
+    f->params =
+        ws_arena_array(&m->arena, (size_t)f->n_params + 1 + WS_EDIT_PARAMS_MAX, sizeof(*f->params));
     e->failed |= !f->protos || !f->params;
     for (uint32_t k = 0; k < n && !e->failed; k++)
         take_declarations(e, k, f->params);
@@ -369,6 +370,21 @@ int32_t ws_ptx_edit_ctl(const struct ws_ptx_edit *e)
     return (int32_t)(WS_PTX_SYM_LOCALVAR | (e->f.n_params - 1));
 }
 
+int32_t ws_ptx_edit_param(struct ws_ptx_edit *e, enum ws_ptx_type type)
+{
+    int32_t reg = ws_ptx_edit_reg(e, type);
+    if (e->failed)
+        return reg;
+    e->f.params[e->f.n_params++] = (struct ws_ptx_var){.name = e->f.regs[reg].name,
+                                                       .space = WS_SP_REG,
+                                                       .type = (uint8_t)type,
+                                                       .align = ws_ptx_type_bytes(type),
+                                                       .size_bytes = ws_ptx_type_bytes(type),
+                                                       .n_elems = 1,
+                                                       .reg = reg};
+    return reg;
+}
+
 static struct ws_ptx_insn *next_insn(struct ws_ptx_edit *e)
 {
     void *v = e->f.insns;
@@ -411,10 +427,13 @@ static void renumber(const struct ws_ptx_edit *e, struct ws_ptx_operand *o)
     if (o->sym < 0 || WS_PTX_SYM_KIND(o->sym) != WS_PTX_SYM_LOCALVAR)
         return;
     int64_t i = WS_PTX_SYM_INDEX(o->sym);
+    int64_t own = i - e->old->n_params - e->old->n_rets; /* variable of the body */
     if (i < e->old->n_params)
         i += from->params;
-    else if (from->vars[i - e->old->n_params] >= 0)
-        i = (int64_t)e->f.n_params + from->vars[i - e->old->n_params];
+    else if (own < 0) /* result: of a function, which is never one of several */
+        i += (int64_t)e->f.n_params - e->old->n_params;
+    else if (from->vars[own] >= 0)
+        i = (int64_t)e->f.n_params + e->f.n_rets + from->vars[own];
     else
         return; /* left out */
     o->sym = (int32_t)(WS_PTX_SYM_LOCALVAR | i);

@@ -59,6 +59,10 @@ int32_t ws_ptx_edit_label(struct ws_ptx_edit *e);
 void ws_ptx_edit_place(struct ws_ptx_edit *e, int32_t label);
 /* A .shared variable of its own. Return: its sym. */
 int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align);
+/* One more .reg parameter, of a function that isn't a kernel; at most WS_EDIT_PARAMS_MAX. Before anything is copied. Return: its
+ * register. */
+enum { WS_EDIT_PARAMS_MAX = 4 };
+int32_t ws_ptx_edit_param(struct ws_ptx_edit *e, enum ws_ptx_type type);
 /* The sym of the parameter that ctl_bytes made. */
 int32_t ws_ptx_edit_ctl(const struct ws_ptx_edit *e);
 

@@ -3,13 +3,17 @@
  *
  * The fast check is three instructions: distance of the register from the client's largest range, compared with that range's length
  * less a slack of WS_FENCE_SLACK, and a branch that isn't taken. It passes any access at [reg + 0 … reg + slack). What it doesn't pass
- * goes to a slow path at the function's end, which calls ws$fence: shared and local windows, then all ranges, to the byte; from
- * there back, or the thread notes the fault and ends.
+ * goes to a slow path at the function's end, which calls ws$fence: shared, local and parameter windows, then all ranges, to the byte;
+ * from there back, or the thread notes the fault and ends there, inside the function: the kernel has no end that it did not have
+ * before, so that what is known of its ways (ptx/rewrite_check.c) holds of the fenced one too.
  *
  * Accesses of a basic block through the same register, not written between them, or through registers that differ from it by
  * constants, are one group, checked before the first of them for the bytes from the lowest to the highest. That moves checks
  * forward, past other accesses: a kernel that would go outside ends a little earlier, and it is wrong either way. Guarded accesses are
- * checked under their guard, each by itself. */
+ * checked under their guard, each by itself. Matrices are checked from their first to their last byte, as the distance between their
+ * lines says when the kernel runs.
+ *
+ * Functions with accesses are copied, with four parameters more: what the kernel has in struct ws_ptx_fence. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,53 +21,51 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "ptx/edit.h"
+#include "ptx/fence.h"
 #include "ptx/pass.h"
 
 #define R(r) ws_opd_reg(r)
 #define I(v) ws_opd_imm(v)
 
-/* The slow check, as the PTX that it is: whether [a, a + n) is the client's. */
-static const char helper_text[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
-                                  ".func (.reg .b32 good) ws$fence(.reg .b64 a, .reg .b64 n, .reg "
-                                  ".b32 generic, .reg .b64 ranges)\n{\n"
-                                  ".reg .pred %p<8>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<6>;\n"
-                                  "mov.u32 good, 1;\n"
-                                  "setp.eq.u32 %p1, generic, 0;\n"
-                                  "@%p1 bra GLOBAL;\n"
-                                  "isspacep.shared %p2, a;\n"
-                                  "@%p2 bra OUT;\n"
-                                  "isspacep.local %p3, a;\n"
-                                  "@%p3 bra OUT;\n"
-                                  "GLOBAL:\n"
-                                  "ld.global.u32 %r1, [ranges];\n"
-                                  "NEXT:\n"
-                                  "setp.eq.u32 %p4, %r1, 0;\n"
-                                  "@%p4 bra BAD;\n"
-                                  "ld.global.u64 %rd1, [ranges+8];\n"
-                                  "ld.global.u64 %rd2, [ranges+16];\n"
-                                  "add.u64 ranges, ranges, 16;\n"
-                                  "sub.u32 %r1, %r1, 1;\n"
-                                  "sub.u64 %rd3, a, %rd1;\n"
-                                  "setp.lt.u64 %p5, %rd2, n;\n" /* shorter than the access */
-                                  "@%p5 bra NEXT;\n"
-                                  "sub.u64 %rd4, %rd2, n;\n"
-                                  "setp.gt.u64 %p6, %rd3, %rd4;\n"
-                                  "@%p6 bra NEXT;\n"
-                                  "OUT:\n"
-                                  "ret;\n"
-                                  "BAD:\n"
-                                  "mov.u32 good, 0;\n"
-                                  "ret;\n"
-                                  "}\n";
-
-/* An access that needs a check. */
-struct access {
-    int32_t reg; /* of the address; -1: none, that is, an absolute or a variable's address */
-    int32_t sym; /* variable, or -1 */
-    int64_t offset;
-    uint64_t bytes;
-    bool generic;
-};
+/* The slow check, as the PTX that it is: comes back if [a, a + n) is the client's. The first that goes outside leaves its address; the
+ * rest end, and what they would have done is lost. %s: a check for parameters where the PTX has it. */
+static const char helper_text[] =
+    ".version %s\n.target sm_70\n.address_size 64\n"
+    ".func %s(.reg .b64 a, .reg .b64 n, .reg .b32 generic, .reg .b64 ranges, .reg .b64 fault)\n{\n"
+    ".reg .pred %%p<10>;\n.reg .b32 %%r<4>;\n.reg .b64 %%rd<6>;\n"
+    "setp.eq.u32 %%p1, generic, 0;\n"
+    "@%%p1 bra GLOBAL;\n"
+    "isspacep.shared %%p2, a;\n"
+    "@%%p2 bra OUT;\n"
+    "isspacep.local %%p3, a;\n"
+    "@%%p3 bra OUT;\n"
+    "isspacep.const %%p8, a;\n"
+    "@%%p8 bra OUT;\n"
+    "%s"
+    "GLOBAL:\n"
+    "ld.global.u32 %%r1, [ranges];\n"
+    "NEXT:\n"
+    "setp.eq.u32 %%p4, %%r1, 0;\n"
+    "@%%p4 bra BAD;\n"
+    "ld.global.u64 %%rd1, [ranges+8];\n"
+    "ld.global.u64 %%rd2, [ranges+16];\n"
+    "add.u64 ranges, ranges, 16;\n"
+    "sub.u32 %%r1, %%r1, 1;\n"
+    "sub.u64 %%rd3, a, %%rd1;\n"
+    "setp.lt.u64 %%p5, %%rd2, n;\n" /* shorter than the access */
+    "@%%p5 bra NEXT;\n"
+    "sub.u64 %%rd4, %%rd2, n;\n"
+    "setp.gt.u64 %%p6, %%rd3, %%rd4;\n"
+    "@%%p6 bra NEXT;\n"
+    "OUT:\n"
+    "ret;\n"
+    "BAD:\n"
+    "atom.global.cas.b64 %%rd5, [fault], 0, 1;\n"
+    "setp.ne.u64 %%p7, %%rd5, 0;\n"
+    "@!%%p7 st.global.u64 [fault+8], a;\n"
+    "exit;\n"
+    "}\n";
+static const char param_window[] = "isspacep.param %p9, a;\n@%p9 bra OUT;\n";
 
 /* A check to be put before an instruction. */
 struct group {
@@ -71,7 +73,8 @@ struct group {
     int32_t reg;
     int64_t low, high; /* bytes from reg: [low, high) */
     bool generic;
-    int32_t next; /* of the same instruction: index, or -1 */
+    const struct ws_fence_access *matrix; /* then that is all of it */
+    int32_t next;                         /* of the same instruction: index, or -1 */
 };
 
 /* What is known of a register inside one basic block: it is root + offset, where root had its version then. */
@@ -90,146 +93,23 @@ struct fence {
     const struct ws_ptx_func *f;
     struct group *groups;
     size_t n_groups, cap_groups;
-    int32_t *at;        /* [n_insns]: first group before it, or -1 */
-    struct known *regs; /* [n_regs] */
-    int32_t low, limit; /* registers */
+    int32_t *at;           /* [n_insns]: first group before it, or -1 */
+    struct known *regs;    /* [n_regs] */
+    const bool *needs;     /* functions that are copied */
+    const uint32_t *clone; /* their copies */
+    bool calls;            /* some of them */
+    uint32_t helper;
+    int32_t low, limit, ranges, fault; /* registers; -1: loaded where they are needed */
     struct slow {
         int32_t label, back;
         int32_t base; /* register that holds the address */
         int64_t low;
         uint64_t bytes;
+        int32_t extent; /* or a register with the bytes; -1 */
         bool generic;
     } * slow;
     size_t n_slow, cap_slow;
 };
-
-enum { ACCESS_NONE, ACCESS_CHECKED, ACCESS_REFUSED };
-
-static const struct ws_ptx_operand *address_of(const struct ws_ptx_insn *i, uint64_t *ret_bytes)
-{
-    unsigned n = WS_MAX(i->vec, 1);
-    switch (i->op) {
-    case WS_OP_LD:
-    case WS_OP_LDU:
-    case WS_OP_ATOM:
-        *ret_bytes = (uint64_t)n * ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]);
-        return &i->operands[1];
-    case WS_OP_ST:
-    case WS_OP_RED:
-        *ret_bytes = (uint64_t)n * ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]);
-        return &i->operands[0];
-    case WS_OP_CP_ASYNC:
-        *ret_bytes = (uint64_t)i->operands[2].imm;
-        return &i->operands[1];
-    default:
-        return NULL;
-    }
-}
-
-/* What @i is to the fence. */
-static int classify(const struct ws_ptx_insn *i, struct access *ret)
-{
-    uint64_t bytes = 0;
-    const struct ws_ptx_operand *o = address_of(i, &bytes);
-    uint8_t space = i->op == WS_OP_CP_ASYNC ? i->space2 : i->space;
-    if (!o) {
-        switch (ws_ptx_ops[i->op].side) {
-        case WS_SIDE_READ:
-        case WS_SIDE_WRITE:
-        case WS_SIDE_ATOMIC:
-            if (ws_ptx_ops[i->op].mix == WS_MIX_TEX && i->op != WS_OP_TENSORMAP)
-                return ACCESS_NONE; /* bounded by the texture */
-            return i->space == WS_SP_SHARED ? ACCESS_NONE : ACCESS_REFUSED;
-        case WS_SIDE_MATRIX:
-            if (i->op == WS_OP_WMMA)
-                return i->ext && (strstr(i->ext, ".mma") || strstr(i->ext, ".shared"))
-                           ? ACCESS_NONE
-                           : ACCESS_REFUSED;
-            return i->op == WS_OP_WGMMA || i->op == WS_OP_TCGEN05 ? ACCESS_REFUSED : ACCESS_NONE;
-        default:
-            return ACCESS_NONE;
-        }
-    }
-    if (space != WS_SP_GLOBAL && space != WS_SP_GENERIC)
-        return ACCESS_NONE;
-    if (o->kind != WS_OPD_ADDR || o->n)
-        return ACCESS_REFUSED;
-    *ret = (struct access){.reg = o->reg,
-                           .sym = o->reg < 0 ? o->sym : -1,
-                           .offset = o->imm,
-                           .bytes = bytes,
-                           .generic = space == WS_SP_GENERIC};
-    return ACCESS_CHECKED;
-}
-
-/* Whether the access stays inside the variable it names. */
-static bool inside_variable(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
-                            const struct access *a)
-{
-    const struct ws_ptx_var *v = NULL;
-    if (a->sym >= 0 && WS_PTX_SYM_KIND(a->sym) == WS_PTX_SYM_VAR)
-        v = &m->vars[WS_PTX_SYM_INDEX(a->sym)];
-    else if (a->sym >= 0 && WS_PTX_SYM_KIND(a->sym) == WS_PTX_SYM_LOCALVAR)
-        v = ws_ptx_localvar(f, (uint32_t)WS_PTX_SYM_INDEX(a->sym));
-    return v && a->offset >= 0 && (uint64_t)a->offset <= v->size_bytes &&
-           a->bytes <= v->size_bytes - (uint64_t)a->offset;
-}
-
-/* Functions are called as they are, so they must make no access that would need a check. The system's don't go by the client's
- * pointers. */
-static int function_refused(const struct ws_ptx_module *m, const struct ws_ptx_func *f, char *text,
-                            size_t text_bytes)
-{
-    struct access a;
-    if (f->is_decl && !ws_ptx_is_system_func(f->name))
-        return ws_ptx_refuse(text, text_bytes, f->line, "calls %s, which isn't known", f->name);
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        int what = classify(&f->insns[k], &a);
-        if (what == ACCESS_REFUSED ||
-            (what == ACCESS_CHECKED && !(a.reg < 0 && inside_variable(m, f, &a))))
-            return ws_ptx_refuse(text, text_bytes, f->insns[k].line,
-                                 "a function has accesses, which aren't checked");
-    }
-    return 0;
-}
-
-int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_text,
-                         size_t text_bytes)
-{
-    const struct ws_ptx_func *f = &m->funcs[func];
-    *ret_text = 0;
-    if (!f->is_entry || f->is_decl)
-        return ws_ptx_refuse(ret_text, text_bytes, f->line, "no kernel");
-    if (WS_ALIGN_UP(f->param_bytes, 8) + sizeof(struct ws_ptx_fence) + sizeof(struct ws_ptx_ctl) >
-        4352)
-        return ws_ptx_refuse(ret_text, text_bytes, f->line,
-                             "%llu bytes of parameters leave no room for more",
-                             (unsigned long long)f->param_bytes);
-    if (m->address_size != 64)
-        return ws_ptx_refuse(ret_text, text_bytes, 0, "addresses of 32 bits");
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        const struct ws_ptx_insn *i = &f->insns[k];
-        struct access a;
-        int what = classify(i, &a);
-        if (what == ACCESS_REFUSED)
-            return ws_ptx_refuse(ret_text, text_bytes, i->line,
-                                 "%s: an access that can't be checked",
-                                 ws_ptx_op_name((enum ws_ptx_op)i->op));
-        if (what == ACCESS_CHECKED && a.reg < 0 && !inside_variable(m, f, &a))
-            return ws_ptx_refuse(ret_text, text_bytes, i->line,
-                                 "an access beside the variable it names");
-    }
-    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));
-    if (!reached)
-        return ws_raise(-ENOMEM);
-    ws_ptx_mark_reached(m, f, reached);
-    int r = 0;
-    for (uint32_t k = 0; k < m->n_funcs && !r; k++)
-        if (reached[k])
-            r = function_refused(m, &m->funcs[k], ret_text, text_bytes);
-    free(reached);
-    return r;
-}
 
 /* ---- which checks, where ---- */
 static void wrote(struct fence *w, const struct ws_ptx_operand *o)
@@ -274,7 +154,7 @@ static void learn(struct fence *w, const struct ws_ptx_insn *i, uint32_t block)
     k->offset = offset + o[2].imm;
 }
 
-static struct group *new_group(struct fence *w, uint32_t insn, const struct access *a,
+static struct group *new_group(struct fence *w, uint32_t insn, const struct ws_fence_access *a,
                                int64_t offset, int32_t reg)
 {
     void *v = w->groups;
@@ -295,13 +175,14 @@ static struct group *new_group(struct fence *w, uint32_t insn, const struct acce
 }
 
 /* Whether @a, at root + @offset, can be checked with group @g: close enough for one fast check. */
-static bool joins(const struct group *g, const struct access *a, int64_t offset)
+static bool joins(const struct group *g, const struct ws_fence_access *a, int64_t offset)
 {
     int64_t low = WS_MIN(g->low, offset), high = WS_MAX(g->high, offset + (int64_t)a->bytes);
     return g->generic == a->generic && high - low <= WS_FENCE_SLACK;
 }
 
-static void plan_access(struct fence *w, uint32_t insn, uint32_t block, const struct access *a)
+static void plan_access(struct fence *w, uint32_t insn, uint32_t block,
+                        const struct ws_fence_access *a)
 {
     int32_t root = a->reg;
     int64_t offset = 0;
@@ -323,14 +204,28 @@ static void plan_access(struct fence *w, uint32_t insn, uint32_t block, const st
     k->group_version = k->version;
 }
 
+static void plan_matrix(struct fence *w, uint32_t insn, const struct ws_fence_access *a)
+{
+    struct ws_fence_access *kept = ws_arena_array(&w->e.m->arena, 1, sizeof(*kept));
+    struct group *g = kept ? new_group(w, insn, a, a->offset, a->reg) : NULL;
+    w->e.failed |= !kept;
+    if (!g)
+        return;
+    *kept = *a;
+    g->matrix = kept;
+}
+
 static void plan(struct fence *w, const struct ws_ptx_cfg *cfg)
 {
     for (uint32_t n = 0; n < w->f->n_insns && !w->e.failed; n++) {
         const struct ws_ptx_insn *i = &w->f->insns[n];
         uint32_t block = cfg->block_of[n] + 1;
-        struct access a;
-        if (classify(i, &a) == ACCESS_CHECKED && a.reg >= 0)
+        struct ws_fence_access a;
+        enum ws_fence_kind what = ws_fence_classify(i, &a);
+        if (what == WS_FENCE_ACCESS && a.reg >= 0)
             plan_access(w, n, block, &a);
+        if (what == WS_FENCE_MATRIX)
+            plan_matrix(w, n, &a);
         if (i->n_operands && ws_ptx_ops[i->op].side != WS_SIDE_WRITE &&
             ws_ptx_ops[i->op].side != WS_SIDE_CONTROL) {
             learn(w, i, block);
@@ -343,85 +238,163 @@ static void plan(struct fence *w, const struct ws_ptx_cfg *cfg)
 }
 
 /* ---- writing ---- */
-/* Before an access, under its guard. */
-static void write_check(struct fence *w, const struct group *g, int32_t guard, bool guard_neg)
+static struct slow *new_slow(struct fence *w)
 {
-    struct ws_ptx_edit *e = &w->e;
-    int32_t base = g->reg, apart = ws_ptx_edit_reg(e, WS_T_U64), p = ws_ptx_edit_reg(e, WS_T_PRED);
-    /* The fast check is for [base, base + slack): another base where the group isn't in it. */
-    bool moved = g->low < 0 || g->high > WS_FENCE_SLACK;
-    if (moved) {
-        base = ws_ptx_edit_reg(e, WS_T_U64);
-        WS_EDIT(e, ADD, S64, R(base), R(g->reg), I(g->low));
-    }
-    WS_EDIT(e, SUB, S64, R(apart), R(base), R(w->low));
-    struct ws_ptx_insn *i = WS_EDIT(e, SETP, U64, R(p), R(apart), R(w->limit));
-    i->cmp = WS_CMP_GE;
     void *v = w->slow;
     if (ws_grow(&v, &w->cap_slow, w->n_slow + 1, sizeof(*w->slow)) < 0) {
-        e->failed = true;
-        return;
+        w->e.failed = true;
+        return NULL;
     }
     w->slow = v;
     struct slow *s = &w->slow[w->n_slow++];
-    *s = (struct slow){.label = ws_ptx_edit_label(e),
-                       .back = ws_ptx_edit_label(e),
-                       .base = base,
-                       .low = moved ? 0 : g->low,
-                       .bytes = (uint64_t)(g->high - g->low),
-                       .generic = g->generic};
-    if (guard >= 0) { /* only who makes the access is asked */
-        int32_t both = ws_ptx_edit_reg(e, WS_T_PRED), on = guard;
-        if (guard_neg) {
-            on = ws_ptx_edit_reg(e, WS_T_PRED);
-            WS_EDIT(e, NOT, PRED, R(on), R(guard));
-        }
-        WS_EDIT(e, AND, PRED, R(both), R(p), R(on));
-        p = both;
+    *s = (struct slow){
+        .label = ws_ptx_edit_label(&w->e), .back = ws_ptx_edit_label(&w->e), .extent = -1};
+    return s;
+}
+
+/* Goes to the slow path if @a is at or above @b, or @p; only under the guard of @old, if it has one: only who makes the access is
+ * asked. */
+static void leave_if(struct fence *w, const struct slow *s, int32_t a, int32_t b,
+                     const struct ws_ptx_insn *old)
+{
+    struct ws_ptx_edit *e = &w->e;
+    int32_t p = ws_ptx_edit_reg(e, WS_T_PRED);
+    struct ws_ptx_operand o[] = {R(p), R(a), R(b), R(0)};
+    if (old->guard >= 0) {
+        o[3] = R(ws_ptx_edit_old_reg(e, old->guard));
+        o[3].neg = old->guard_neg;
     }
-    ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(s->label)), p, false);
+    struct ws_ptx_insn *i = ws_ptx_edit_add(e, WS_OP_SETP, WS_T_U64, old->guard >= 0 ? 4 : 3, o);
+    i->cmp = WS_CMP_GE;
+    i->sub = old->guard >= 0 ? WS_SUB_AND : WS_SUB_NONE;
+    ws_ptx_edit_branch_if(e, p, false, s->label);
+}
+
+/* A register with the bytes from the first to behind the last of a matrix: below 2^44. */
+static int32_t matrix_bytes(struct fence *w, const struct ws_fence_access *a)
+{
+    struct ws_ptx_edit *e = &w->e;
+    int32_t n = ws_ptx_edit_reg(e, WS_T_U64), stride = ws_ptx_edit_reg(e, WS_T_U32);
+    if (!a->stride || a->stride->kind == WS_OPD_IMM)
+        WS_EDIT(e, MOV, U32, R(stride), I(a->stride ? a->stride->imm : (int64_t)a->length));
+    else
+        WS_EDIT(e, MOV, U32, R(stride), R(ws_ptx_edit_old_reg(e, a->stride->reg)));
+    WS_EDIT(e, MUL, U32, R(n), R(stride), I(a->lines - 1))->sub = WS_SUB_WIDE;
+    WS_EDIT(e, ADD, S64, R(n), R(n), I(a->length));
+    if (a->bits >= 8)
+        WS_EDIT(e, MUL, U64, R(n), R(n), I(a->bits / 8))->sub = WS_SUB_LO;
+    else { /* elements smaller than a byte: the bytes that they are in */
+        WS_EDIT(e, ADD, S64, R(n), R(n), I(8 / a->bits - 1));
+        WS_EDIT(e, SHR, U64, R(n), R(n), I(a->bits == 4 ? 1 : 3));
+    }
+    return n;
+}
+
+static void write_matrix_check(struct fence *w, const struct group *g,
+                               const struct ws_ptx_insn *old)
+{
+    struct ws_ptx_edit *e = &w->e;
+    struct slow *s = new_slow(w);
+    int32_t n = matrix_bytes(w, g->matrix), apart = ws_ptx_edit_reg(e, WS_T_U64),
+            end = ws_ptx_edit_reg(e, WS_T_U64), base = ws_ptx_edit_reg(e, WS_T_U64);
+    if (!s)
+        return;
+    WS_EDIT(e, ADD, S64, R(base), R(ws_ptx_edit_old_reg(e, g->reg)), I(g->low));
+    s->base = base;
+    s->extent = n;
+    s->generic = g->generic;
+    WS_EDIT(e, SUB, S64, R(apart), R(base), R(w->low));
+    leave_if(w, s, apart, w->limit, old);
+    WS_EDIT(e, ADD, S64, R(end), R(apart), R(n)); /* of two numbers below 2^63 */
+    leave_if(w, s, end, w->limit, old);
     ws_ptx_edit_place(e, s->back);
 }
 
-static void write_slow(struct fence *w, const struct slow *s, uint32_t helper, int32_t end)
+/* Before an access, under its guard. */
+static void write_check(struct fence *w, const struct group *g, const struct ws_ptx_insn *old)
+{
+    struct ws_ptx_edit *e = &w->e;
+    if (g->matrix) {
+        write_matrix_check(w, g, old);
+        return;
+    }
+    struct slow *s = new_slow(w);
+    int32_t base = ws_ptx_edit_old_reg(e, g->reg), apart = ws_ptx_edit_reg(e, WS_T_U64);
+    if (!s)
+        return;
+    /* The fast check is for [base, base + slack): another base where the group isn't in it. */
+    bool moved = g->low < 0 || g->high > WS_FENCE_SLACK;
+    if (moved) {
+        int32_t at = ws_ptx_edit_reg(e, WS_T_U64);
+        WS_EDIT(e, ADD, S64, R(at), R(base), I(g->low));
+        base = at;
+    }
+    s->base = base;
+    s->low = moved ? 0 : g->low;
+    s->bytes = (uint64_t)(g->high - g->low);
+    s->generic = g->generic;
+    WS_EDIT(e, SUB, S64, R(apart), R(base), R(w->low));
+    leave_if(w, s, apart, w->limit, old);
+    ws_ptx_edit_place(e, s->back);
+}
+
+static int32_t value(struct fence *w, int32_t reg, size_t field)
+{
+    return reg >= 0 ? reg : ws_ptx_edit_load(&w->e, WS_T_U64, field);
+}
+
+static void write_slow(struct fence *w, const struct slow *s)
 {
     struct ws_ptx_edit *e = &w->e;
     ws_ptx_edit_place(e, s->label);
-    int32_t a = s->base, good = ws_ptx_edit_reg(e, WS_T_B32), p = ws_ptx_edit_reg(e, WS_T_PRED);
+    int32_t a = s->base, n = s->extent, generic = ws_ptx_edit_reg(e, WS_T_U32);
     if (s->low) {
         a = ws_ptx_edit_reg(e, WS_T_U64);
         WS_EDIT(e, ADD, S64, R(a), R(s->base), I(s->low));
     }
-    int32_t n = ws_ptx_edit_reg(e, WS_T_U64), generic = ws_ptx_edit_reg(e, WS_T_U32);
-    WS_EDIT(e, MOV, U64, R(n), I((int64_t)s->bytes));
+    if (n < 0) {
+        n = ws_ptx_edit_reg(e, WS_T_U64);
+        WS_EDIT(e, MOV, U64, R(n), I((int64_t)s->bytes));
+    }
     WS_EDIT(e, MOV, U32, R(generic), I(s->generic));
-    int32_t ranges = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, ranges));
-    ws_ptx_edit_call(e, helper, 1, (struct ws_ptx_operand[]){R(good)}, 4,
-                     (struct ws_ptx_operand[]){R(a), R(n), R(generic), R(ranges)});
-    WS_EDIT(e, SETP, U32, R(p), R(good), I(0))->cmp = WS_CMP_NE;
-    ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(s->back)), p, false);
-    /* The first that goes outside leaves its address; the rest end, and what they would have done is lost. */
-    int32_t fault = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, fault)),
-            old = ws_ptx_edit_reg(e, WS_T_B64);
-    struct ws_ptx_insn *i = WS_EDIT(e, ATOM, B64, R(old), ws_opd_at(fault, 0), I(0), I(1));
-    i->space = WS_SP_GLOBAL;
-    i->sub = WS_SUB_CAS;
-    WS_EDIT(e, SETP, U64, R(p), R(old), I(0))->cmp = WS_CMP_NE;
-    ws_ptx_edit_guard(WS_EDIT(e, BRA, NONE, ws_opd_label(end)), p, false);
-    WS_EDIT(e, ST, U64, ws_opd_at(fault, 8), R(a))->space = WS_SP_GLOBAL;
-    WS_EDIT(e, BRA, NONE, ws_opd_label(end));
+    int32_t ranges = value(w, w->ranges, offsetof(struct ws_ptx_fence, ranges)),
+            fault = value(w, w->fault, offsetof(struct ws_ptx_fence, fault));
+    ws_ptx_edit_call(e, w->helper, 0, NULL, 5,
+                     (struct ws_ptx_operand[]){R(a), R(n), R(generic), R(ranges), R(fault)});
+    WS_EDIT(e, BRA, NONE, ws_opd_label(s->back))->flags = WS_F_UNI;
 }
 
-/* Index of ws$fence in @m, which is added if it isn't there. */
+/* ---- functions ---- */
+/* A name for function @base that nothing in the module has. */
+static int free_name(const struct ws_ptx_module *m, const char *base, char *ret, size_t size)
+{
+    for (unsigned k = 0; k < 100; k++) {
+        int n = snprintf(ret, size, k ? "%s_%u" : "%s", base, k);
+        if (n < 0 || (size_t)n >= size)
+            break;
+        if (!ws_ptx_find_func(m, ret))
+            return 0;
+    }
+    return ws_raise(-ENOMEM);
+}
+
+/* Index of the slow check in @m, which is added if it isn't there. Only what this pass made is trusted, whatever it is called. */
 static int find_helper(struct ws_ptx_module *m, uint32_t *ret)
 {
+    char name[32], text[2000];
     for (uint32_t k = 0; k < m->n_funcs; k++)
-        if (!strcmp(m->funcs[k].name, "ws$fence")) {
+        if (m->funcs[k].fence == WS_PTX_FENCE_HELPER) {
             *ret = k;
             return 0;
         }
+    bool params = m->version >= 77 && m->sm >= 70;
+    int r = free_name(m, "ws$fence", name, sizeof(name));
+    if (r)
+        return ws_forward(r);
+    snprintf(text, sizeof(text), helper_text, params ? "7.7" : "6.0", name,
+             params ? param_window : "");
     struct ws_ptx_module *helper = NULL;
-    int r = ws_ptx_parse(&helper, helper_text, strlen(helper_text), NULL, NULL);
+    r = ws_ptx_parse(&helper, text, strlen(text), NULL, NULL);
     if (r)
         return r < 0 ? ws_forward(r) : ws_fold(r);
     struct ws_ptx_func *funcs = ws_arena_array(&m->arena, (size_t)m->n_funcs + 1, sizeof(*funcs));
@@ -429,6 +402,7 @@ static int find_helper(struct ws_ptx_module *m, uint32_t *ret)
         /* It refers to nothing of its module, so it can move as it is; before the kernels in the text, after them in number. */
         memcpy(funcs, m->funcs, m->n_funcs * sizeof(*funcs));
         funcs[m->n_funcs] = helper->funcs[0];
+        funcs[m->n_funcs].fence = WS_PTX_FENCE_HELPER;
         m->funcs = funcs;
         *ret = m->n_funcs++;
         ws_arena_take(&m->arena, &helper->arena);
@@ -437,59 +411,172 @@ static int find_helper(struct ws_ptx_module *m, uint32_t *ret)
     return funcs ? 0 : ws_raise(-ENOMEM);
 }
 
-static void write_all(struct fence *w, uint32_t helper)
+/* The call just copied goes to the function's fenced copy, with what that wants. */
+static void redirect_call(struct fence *w, struct ws_ptx_insn *i)
+{
+    if (!w->needs || !i->call || i->call->callee.kind != WS_OPD_SYM ||
+        !w->needs[WS_PTX_SYM_INDEX(i->call->callee.sym)])
+        return;
+    struct ws_ptx_call *c = ws_arena_array(&w->e.m->arena, 1, sizeof(*c));
+    struct ws_ptx_operand *args =
+        ws_arena_array(&w->e.m->arena, (size_t)i->call->n_args + 4, sizeof(*args));
+    if (!c || !args) {
+        w->e.failed = true;
+        return;
+    }
+    *c = *i->call;
+    for (uint32_t k = 0; k < c->n_args; k++)
+        args[k] = c->args[k];
+    const int32_t own[] = {w->low, w->limit, w->ranges, w->fault};
+    for (uint32_t k = 0; k < 4; k++)
+        args[c->n_args++] = R(own[k]);
+    c->args = args;
+    c->callee = ws_opd_sym((int32_t)(w->clone[WS_PTX_SYM_INDEX(c->callee.sym)] | WS_PTX_SYM_FUNC));
+    i->call = c;
+}
+
+/* What the checks of the function in hand go by. */
+static void write_values(struct fence *w)
 {
     struct ws_ptx_edit *e = &w->e;
-    int32_t end = ws_ptx_edit_label(e);
+    w->ranges = w->fault = -1;
+    if (!w->f->is_entry) {
+        w->low = ws_ptx_edit_param(e, WS_T_B64);
+        w->limit = ws_ptx_edit_param(e, WS_T_B64);
+        w->ranges = ws_ptx_edit_param(e, WS_T_B64);
+        w->fault = ws_ptx_edit_param(e, WS_T_B64);
+        return;
+    }
     w->low = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, low));
     w->limit = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, limit));
+    if (!w->calls)
+        return;
+    w->ranges = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, ranges));
+    w->fault = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, fault));
+}
+
+static bool falls_off(const struct ws_ptx_func *f)
+{
+    const struct ws_ptx_insn *last = f->n_insns ? &f->insns[f->n_insns - 1] : NULL;
+    for (uint32_t k = 0; k < f->n_labels; k++)
+        if (f->labels[k].insn == f->n_insns)
+            return true;
+    return !last || last->guard >= 0 ||
+           (last->op != WS_OP_RET && last->op != WS_OP_EXIT && last->op != WS_OP_BRA);
+}
+
+static void write_all(struct fence *w)
+{
+    struct ws_ptx_edit *e = &w->e;
+    write_values(w);
     for (uint32_t n = 0; n < w->f->n_insns; n++) {
         const struct ws_ptx_insn *old = &w->f->insns[n];
-        if (w->at[n] >= 0) /* labels before the instruction are before its checks */
-            ws_ptx_edit_skip(e, n);
+        ws_ptx_edit_skip(e, n); /* labels before the instruction are before its checks */
         for (int32_t g = w->at[n]; g >= 0; g = w->groups[g].next)
-            write_check(w, &w->groups[g], old->guard, old->guard_neg);
-        if (w->at[n] >= 0)
-            ws_ptx_edit_copy_only(e, n);
-        else
-            ws_ptx_edit_copy(e, n);
+            write_check(w, &w->groups[g], old);
+        redirect_call(w, ws_ptx_edit_copy_only(e, n));
     }
     ws_ptx_edit_old_end(e);
-    ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
+    if (falls_off(w->f)) /* not into the slow paths */
+        ws_ptx_edit_add(e, w->f->is_entry ? WS_OP_EXIT : WS_OP_RET, WS_T_NONE, 0, NULL);
     for (size_t k = 0; k < w->n_slow; k++)
-        write_slow(w, &w->slow[k], helper, end);
-    ws_ptx_edit_place(e, end);
-    ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
+        write_slow(w, &w->slow[k]);
+}
+
+/* Adds the fenced copy of @func. @w: needs, clone and helper are set. */
+static int fence_one(struct ws_ptx_module *m, uint32_t func, struct fence *w, uint32_t *ret_func)
+{
+    struct ws_arena a = WS_ARENA_NULL;
+    struct ws_ptx_cfg cfg;
+    char name[4200];
+    w->f = &m->funcs[func];
+    int r = ws_ptx_cfg_build(&cfg, w->f, &a);
+    for (uint32_t k = 0; k < w->f->n_insns; k++) {
+        const struct ws_ptx_call *c = w->f->insns[k].call;
+        w->calls |= w->needs && c && c->callee.kind == WS_OPD_SYM &&
+                    w->needs[WS_PTX_SYM_INDEX(c->callee.sym)];
+    }
+    if (!r && !w->f->is_entry) {
+        char unique[4300], *copy = NULL;
+        snprintf(name, sizeof(name), "%.4100s$fence", w->f->name);
+        r = free_name(m, name, unique, sizeof(unique));
+        if (!r && !(copy = ws_arena_strndup(&m->arena, unique, strlen(unique))))
+            r = ws_raise(-ENOMEM);
+        if (!r) {
+            ws_ptx_edit_begin(&w->e, m, func, "", 0);
+            w->e.f.name = copy;
+            w->e.f.link = WS_LINK_NONE;
+            w->e.f.fence = (int32_t)func + 1;
+        }
+    } else if (!r) {
+        ws_ptx_edit_begin(&w->e, m, func, "$fence", sizeof(struct ws_ptx_fence));
+    }
+    if (!r) {
+        w->at = ws_alloc_array((size_t)w->f->n_insns + 1, sizeof(*w->at));
+        w->regs = ws_alloc_array((size_t)w->f->n_regs + 1, sizeof(*w->regs));
+        w->e.failed |= !w->at || !w->regs;
+        if (!w->e.failed) {
+            memset(w->at, 0xff, w->f->n_insns * sizeof(*w->at));
+            plan(w, &cfg);
+        }
+        if (!w->e.failed)
+            write_all(w);
+        r = ws_ptx_edit_end(&w->e, ret_func);
+    }
+    free(w->groups);
+    free(w->at);
+    free(w->regs);
+    free(w->slow);
+    ws_arena_deinit(&a);
+    return r ? ws_forward(r) : 0;
+}
+
+/* The fenced copy of function @func that is there already, or -1. */
+static int64_t find_copy(const struct ws_ptx_module *m, uint32_t func)
+{
+    for (uint32_t k = 0; k < m->n_funcs; k++)
+        if (m->funcs[k].fence == (int32_t)func + 1)
+            return k;
+    return -1;
+}
+
+static int fence_all(struct ws_ptx_module *m, uint32_t func, uint32_t helper, const bool *needs,
+                     uint32_t *clone, uint32_t *ret_func)
+{
+    uint32_t n = m->n_funcs, next = n;
+    for (uint32_t k = 0; k < n; k++) {
+        int64_t copy = needs[k] ? find_copy(m, k) : -1;
+        clone[k] = copy >= 0 ? (uint32_t)copy : needs[k] ? next++ : 0;
+    }
+    for (uint32_t k = 0; k <= n; k++) {
+        if (k < n && (!needs[k] || clone[k] < n))
+            continue;
+        struct fence w = {.needs = needs, .clone = clone, .helper = helper};
+        int r = fence_one(m, k < n ? k : func, &w, ret_func); /* the kernel last */
+        if (r)
+            return ws_forward(r);
+    }
+    return 0;
 }
 
 int ws_ptx_fence(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func)
 {
-    struct fence w = {0};
-    struct ws_arena a = WS_ARENA_NULL;
-    struct ws_ptx_cfg cfg;
     uint32_t helper = 0;
     int r = find_helper(m, &helper);
     if (r)
         return ws_forward(r);
-    w.f = &m->funcs[func];
-    r = ws_ptx_cfg_build(&cfg, w.f, &a);
-    if (!r) {
-        ws_ptx_edit_begin(&w.e, m, func, "$fence", sizeof(struct ws_ptx_fence));
-        w.at = ws_alloc_array((size_t)w.f->n_insns + 1, sizeof(*w.at));
-        w.regs = ws_alloc_array((size_t)w.f->n_regs + 1, sizeof(*w.regs));
-        w.e.failed |= !w.at || !w.regs;
-        if (!w.e.failed) {
-            memset(w.at, 0xff, w.f->n_insns * sizeof(*w.at));
-            plan(&w, &cfg);
-        }
-        if (!w.e.failed)
-            write_all(&w, helper);
-        r = ws_ptx_edit_end(&w.e, ret_func);
+    struct ws_ptx_func *before = m->funcs;
+    uint32_t n = m->n_funcs;
+    bool *needs = ws_alloc_array((size_t)n + 1, sizeof(*needs));
+    uint32_t *clone = ws_alloc_array((size_t)n + 1, sizeof(*clone));
+    r = needs && clone ? ws_fence_needs(m, &m->funcs[func], needs) : ws_raise(-ENOMEM);
+    if (!r)
+        r = fence_all(m, func, helper, needs, clone, ret_func);
+    if (r) { /* some copies may have been added */
+        m->funcs = before;
+        m->n_funcs = n;
     }
-    free(w.groups);
-    free(w.at);
-    free(w.regs);
-    free(w.slow);
-    ws_arena_deinit(&a);
-    return r ? ws_forward(r) : 0;
+    free(needs);
+    free(clone);
+    return ws_forward(r);
 }

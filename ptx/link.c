@@ -301,6 +301,7 @@ static void take_funcs(struct linker *l, uint32_t part)
         struct global *g = p->func_of[k];
         if (g && !stands_for(g, part, k))
             continue;
+        f->fence = WS_MIN(f->fence, 0); /* copies are of functions that have other numbers now */
         if (!g && !(f->name = own_name(l, f->name)))
             return;
         int32_t out = (int32_t)l->out->n_funcs++;

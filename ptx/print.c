@@ -338,15 +338,15 @@ static void print_head(const struct printer *p, const struct ws_ptx_func *f, boo
         fputs("\n.blocksareclusters", p->out);
 }
 
-/* .reg parameters, whose registers are the first. */
-static uint32_t n_param_regs(const struct ws_ptx_func *f)
+/* Those of parameters are declared by them: the first ones, and what a pass has added. */
+static bool is_param_reg(const struct ws_ptx_func *f, uint32_t reg)
 {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < f->n_params; k++)
-        n += f->params[k].reg >= 0;
-    for (uint32_t k = 0; k < f->n_rets; k++)
-        n += f->rets[k].reg >= 0;
-    return n;
+    for (uint32_t k = 0; k < f->n_params + f->n_rets; k++) {
+        const struct ws_ptx_var *v = k < f->n_params ? &f->params[k] : &f->rets[k - f->n_params];
+        if (v->reg == (int32_t)reg)
+            return true;
+    }
+    return false;
 }
 
 /* Names of one type share a declaration. */
@@ -355,8 +355,10 @@ static void print_regs(const struct printer *p)
     const struct ws_ptx_func *f = p->f;
     const struct ws_ptx_reg *last = NULL;
     unsigned in_line = 0;
-    for (uint32_t k = n_param_regs(f); k < f->n_regs; k++) {
+    for (uint32_t k = 0; k < f->n_regs; k++) {
         const struct ws_ptx_reg *r = &f->regs[k];
+        if (is_param_reg(f, k))
+            continue;
         if (last && last->type == r->type && last->vec == r->vec && in_line < 16) {
             fprintf(p->out, ", %s", r->name);
             in_line++;
@@ -474,6 +476,13 @@ int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
         fprintf(out, ".alias %s, %s;\n", m->funcs[m->aliases[k].alias].name,
                 m->funcs[m->aliases[k].aliasee].name);
     return ferror(out) ? ws_raise(-EIO) : 0;
+}
+
+void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                       const struct ws_ptx_insn *i, FILE *out)
+{
+    struct printer p = {.m = m, .f = f, .out = out};
+    print_insn(&p, i, NULL);
 }
 
 void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,

@@ -410,6 +410,7 @@ struct ws_ptx_proto { /* .callprototype, or .calltargets (n_targets > 0, the res
     int32_t *targets; /* indices into module->funcs */
 };
 
+enum { WS_PTX_FENCE_HELPER = -1 };
 struct ws_ptx_func {
     const char *name;
     bool is_entry, is_decl, noreturn;
@@ -435,6 +436,7 @@ struct ws_ptx_func {
     uint32_t maxntid[3], reqntid[3], minnctapersm, maxnctapersm, maxnreg, reqnctapercluster[3],
         maxclusterrank; /* 0: not given; 11.4 */
     bool explicitcluster, blocksareclusters;
+    int32_t fence; /* not part of the text: ws_ptx_fence() added it: WS_PTX_FENCE_HELPER, or the copy of function fence - 1 */
     uint32_t line;
 };
 
@@ -497,6 +499,9 @@ enum ws_ptx_mix ws_ptx_insn_mix(const struct ws_ptx_insn *i);
 /* An instruction as one line of PTX, for messages. @buf gets a NUL. */
 void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                       const struct ws_ptx_insn *i, char *buf, size_t size);
+/* The same to a stream, which says itself whether writing failed; for many of them faster. */
+void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                       const struct ws_ptx_insn *i, FILE *out);
 /* Bits of an immediate as a value of type t (floats converted, integers truncated). */
 uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t);
 

@@ -24,7 +24,7 @@ struct check {
     const struct ws_ptx_func *f;
     enum ws_ptx_rewrite kind;
     bool *reached;   /* functions that the kernel may call */
-    int callee_sync; /* enum sync: the strongest in them */
+    int *func_sync;  /* enum sync: the strongest in each function and what it calls */
     bool flat_block; /* what was found holds for one-dimensional blocks */
     char *text;
     size_t text_bytes;
@@ -140,17 +140,29 @@ static enum sync sync_of_op(enum ws_ptx_op op)
 
 static enum sync sync_of(const struct check *c, const struct ws_ptx_insn *i)
 {
-    return i->op == WS_OP_CALL ? c->callee_sync : sync_of_op((enum ws_ptx_op)i->op);
+    int s = (int)sync_of_op((enum ws_ptx_op)i->op);
+    if (i->op == WS_OP_CALL && i->call->callee.kind == WS_OPD_SYM)
+        s = c->func_sync[WS_PTX_SYM_INDEX(i->call->callee.sym)];
+    for (uint32_t k = 0; i->op == WS_OP_CALL && i->call->callee.kind != WS_OPD_SYM; k++) {
+        if (k == c->m->n_funcs)
+            break;
+        s = c->reached[k] ? WS_MAX(s, c->func_sync[k]) : s;
+    }
+    return (enum sync)s;
 }
 
-/* The strongest synchronisation in any function that the kernel may call. */
-static enum sync sync_of_callees(const struct check *c)
+/* The strongest synchronisation in each function that the kernel may come to. Least fixed point. */
+static void find_func_sync(struct check *c)
 {
-    enum sync all = SYNC_NONE;
-    for (uint32_t k = 0; k < c->m->n_funcs; k++)
-        for (uint32_t n = 0; c->reached[k] && n < c->m->funcs[k].n_insns; n++)
-            all = WS_MAX(all, sync_of_op((enum ws_ptx_op)c->m->funcs[k].insns[n].op));
-    return all;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = 0; k < c->m->n_funcs; k++)
+            for (uint32_t n = 0; c->reached[k] && n < c->m->funcs[k].n_insns; n++) {
+                int s = (int)sync_of(c, &c->m->funcs[k].insns[n]);
+                changed |= s > c->func_sync[k];
+                c->func_sync[k] = WS_MAX(s, c->func_sync[k]);
+            }
+    }
 }
 
 /* State that outlives a block, or waiting that the loop would change. */
@@ -273,18 +285,49 @@ static bool parts_whole_warps(const struct ws_ptx_func *f, int32_t pred)
     return first % 32 == 0;
 }
 
-static bool parts_badly(const struct ws_ptx_insn *last, const struct ws_ptx_block *block,
-                        enum sync least, const struct reach *r)
+/* From the start of block @from to block @until, which is not looked at: the same. @seen: [n_blocks], false; false again after. */
+static void region_reach(const struct check *c, const struct ws_ptx_cfg *cfg, int32_t from,
+                         int32_t until, enum sync least, bool *seen, bool *end, bool *sync)
 {
-    bool end[2] = {false, false}, sync[2] = {false, false};
+    if (from < 0 || from == until || seen[from])
+        return;
+    const struct ws_ptx_block *block = &cfg->blocks[from];
+    seen[from] = true;
+    for (uint32_t k = block->first; k < block->first + block->n; k++) {
+        const struct ws_ptx_insn *i = &c->f->insns[k];
+        *sync |= sync_of(c, i) >= least;
+        *end |= ends_thread(i);
+        if (sync_of(c, i) >= least || (i->guard < 0 && (ends_thread(i) || i->op == WS_OP_TRAP)))
+            return;
+    }
+    *end |= block->first + block->n == c->f->n_insns && block->succ[0] < 0 && block->succ[1] < 0;
+    for (int s = 0; s < 2; s++)
+        region_reach(c, cfg, block->succ[s], until, least, seen, end, sync);
+}
+
+/* Threads that go different ways at @last may come to be some at an end and some at a synchronisation: one way has the one, before the
+ * ways meet, and the other has the other, there or later. What both come to only after they have met parts nobody. */
+static bool parts_badly(const struct check *c, const struct ws_ptx_cfg *cfg,
+                        const struct ws_ptx_insn *last, const struct ws_ptx_block *block,
+                        enum sync least, const struct reach *r, bool *seen)
+{
+    bool end[2] = {false, false}, sync[2] = {false, false}, end_in[2] = {false, false},
+         sync_in[2] = {false, false};
     for (int s = 0; s < 2; s++)
         if (block->succ[s] >= 0) {
             end[s] = r[block->succ[s]].end[least];
             sync[s] = r[block->succ[s]].sync[least];
         }
     if (ends_thread(last)) /* the way not followed by an edge */
-        end[block->succ[0] >= 0] = true;
-    return (end[0] && sync[1]) || (end[1] && sync[0]);
+        end[block->succ[0] >= 0] = end_in[block->succ[0] >= 0] = true;
+    if (!(end[0] && sync[1]) && !(end[1] && sync[0]))
+        return false;
+    for (int s = 0; s < 2; s++) {
+        region_reach(c, cfg, block->succ[s], block->ipdom, least, seen, &end_in[s], &sync_in[s]);
+        memset(seen, 0, cfg->n_blocks * sizeof(*seen));
+    }
+    return (end_in[0] && sync[1]) || (end[0] && sync_in[1]) || (end_in[1] && sync[0]) ||
+           (end[1] && sync_in[0]);
 }
 
 /* ---- waiting for other blocks ---- */
@@ -347,9 +390,11 @@ static int check_loop(struct check *c)
     int e = ws_ptx_cfg_build(&cfg, c->f, &a);
     if (!e)
         e = ws_ptx_divergent_regs(c->f, &cfg, &a, &divergent);
-    if (!e && !(r = ws_arena_array(&a, (size_t)cfg.n_blocks + 1, sizeof(*r))))
+    bool *seen = NULL;
+    if (!e && (!(r = ws_arena_array(&a, (size_t)cfg.n_blocks + 1, sizeof(*r))) ||
+               !(seen = ws_arena_array(&a, (size_t)cfg.n_blocks + 1, sizeof(*seen)))))
         e = ws_raise(-ENOMEM);
-    c->callee_sync = sync_of_callees(c);
+    find_func_sync(c);
     for (uint32_t k = 0; !e && k < c->f->n_insns; k++) {
         const struct ws_ptx_insn *i = &c->f->insns[k];
         const char *why = forbids_loop(i);
@@ -372,9 +417,10 @@ static int check_loop(struct check *c)
         const struct ws_ptx_insn *last = &c->f->insns[block->first + block->n - 1];
         if (last->guard < 0 || !divergent[last->guard] ||
             (last->op != WS_OP_BRA && !ends_thread(last)) ||
-            !parts_badly(last, block, SYNC_WARP, r))
+            !parts_badly(c, &cfg, last, block, SYNC_WARP, r, seen))
             continue;
-        if (!parts_badly(last, block, SYNC_BLOCK, r) && parts_whole_warps(c->f, last->guard))
+        if (!parts_badly(c, &cfg, last, block, SYNC_BLOCK, r, seen) &&
+            parts_whole_warps(c->f, last->guard))
             c->flat_block = true;
         else
             e = ws_ptx_refuse(c->text, c->text_bytes, last->line,
@@ -392,7 +438,9 @@ static int check_func(struct check *c, const struct ws_ptx_func *f, bool in_entr
         int e = check_insn(c, &f->insns[k], in_entry);
         if (e)
             return e;
-        if (c->kind == WS_REWRITE_PERSISTENT && !in_entry && f->insns[k].op == WS_OP_EXIT)
+        /* Who goes outside ends there, and takes its block with it (ptx/rewrite.c). */
+        if (c->kind == WS_REWRITE_PERSISTENT && !in_entry && f->insns[k].op == WS_OP_EXIT &&
+            f->fence != WS_PTX_FENCE_HELPER)
             return ws_ptx_refuse(c->text, c->text_bytes, f->insns[k].line,
                                  "a function ends the thread");
     }
@@ -436,8 +484,12 @@ int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t func, enum ws
     if (kind != WS_REWRITE_SLICE && shared_bytes(&c) + SLOT_BYTES > STATIC_SHARED_MAX)
         return ws_ptx_refuse(c.text, c.text_bytes, f->line, "no room for a slot in shared memory");
     c.reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*c.reached));
-    if (!c.reached)
+    c.func_sync = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*c.func_sync));
+    if (!c.reached || !c.func_sync) {
+        free(c.reached);
+        free(c.func_sync);
         return ws_raise(-ENOMEM);
+    }
     ws_ptx_mark_reached(m, f, c.reached);
     int e = check_func(&c, f, true);
     for (uint32_t k = 0; !e && k < m->n_funcs; k++)
@@ -446,6 +498,7 @@ int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t func, enum ws
     if (!e && kind == WS_REWRITE_PERSISTENT)
         e = check_loop(&c);
     free(c.reached);
+    free(c.func_sync);
     bool shaped = true;
     if (!e && kind != WS_REWRITE_SLICE)
         e = ws_ptx_reads_tid_yz(m, func, &shaped);

@@ -63,3 +63,12 @@ check_PROGRAMS += tests/unit/test_backend_learn
 tests_unit_test_backend_learn_SOURCES = tests/unit/test_backend_learn.c
 tests_unit_test_backend_learn_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_learn
+
+# The core without sockets, with a software GPU: fused launches.
+noinst_LIBRARIES += tests/libsoftserver.a
+tests_libsoftserver_a_SOURCES = tests/lib/softserver.h tests/lib/softserver.c
+tests_libsoftserver_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)
+check_PROGRAMS += tests/unit/test_backend_fused
+tests_unit_test_backend_fused_SOURCES = tests/unit/test_backend_fused.c
+tests_unit_test_backend_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_fused

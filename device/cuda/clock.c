@@ -26,11 +26,9 @@ uint64_t ws_cuda_host_ns(void)
 
 static ws_cu_result record(struct ws_cuda *d, ws_cu_event e, uint64_t *ret_host_ns)
 {
+    *ret_host_ns = ws_cuda_host_ns(); /* before: so that now is never behind what has ended */
     ws_cu_result r = WS_CU(d, cuEventRecord, e, d->clock_stream);
-    if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuEventSynchronize, e);
-    *ret_host_ns = ws_cuda_host_ns();
-    return r;
+    return r == WS_CU_SUCCESS ? WS_CU(d, cuEventSynchronize, e) : r;
 }
 
 int ws_cuda_clock_open(struct ws_cuda *d)

@@ -12,7 +12,8 @@ struct ws_cuda_options {
     const char *driver_library; /* NULL: libcuda.so.1 */
     const char *nvml_library;   /* NULL: libnvidia-ml.so.1 */
     uint32_t max_running;       /* operations on the GPU at once; 0: 64 */
-    bool preemptible; /* launches take their blocks from a counter where they can, so that ws_device_preempt() works */
+    bool
+        preemptible; /* launches take their blocks from a counter where they can, so that ws_device_preempt() works */
     uint64_t
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
 };

@@ -53,7 +53,7 @@ enum ws_cuda_state {
     WS_CUDA_IS_ENDED
 };
 
-struct ws_cuda_run { /* an operation the device knows */
+struct ws_cuda_run {                /* an operation the device knows */
     struct ws_list node, of_device; /* of the list of its state; d->runs */
     enum ws_cuda_state state;       /* run lock */
     struct ws_op *op;

@@ -163,7 +163,7 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     struct ws_op *op = r->op;
     const uint32_t *g = op->launch.grid;
     struct progress *p;
-    if (r->rewritten && r->lane->control->ticket >= r->ctl.grid.total)
+    if (r->timed && (!r->rewritten || r->lane->control->ticket >= r->ctl.grid.total))
         return; /* it was through before */
     if (!r->timed && op->launch.progress) {
         op->preempted = true; /* taken back before it was started: as it came */

@@ -90,6 +90,32 @@ static struct ws_cuda_lane *lane_take(struct ws_cuda *d, ws_cu_result *ret_r)
 
 /* ---- starting ---- */
 
+/* Which kernel destroyed the context, as far as it can be told: run lock held. */
+static void name_suspects(struct ws_cuda *d)
+{
+    const char *name = "none was running";
+    unsigned n = 0;
+    char text[64];
+    if (!d->lost || d->lost_text[0])
+        return;
+    ws_list_for_each (it, &d->runs) {
+        const struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, of_device);
+        const struct ws_op *op = r->op;
+        if (op->kind != WS_OPK_LAUNCH || !op->launch.instance ||
+            op->launch.kernel >= op->launch.instance->module->info.n_kernels ||
+            (r->state != WS_CUDA_IS_STARTING && r->state != WS_CUDA_IS_RUNNING))
+            continue;
+        if (!n++)
+            name = op->launch.instance->module->info.kernels[op->launch.kernel].name;
+    }
+    ws_cu_result_name(d->lost, text, sizeof text);
+    if (n > 1)
+        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.60s or one of %u beside it", text,
+                 name, n - 1);
+    else
+        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.100s", text, name);
+}
+
 /* Run lock held, for this and the next. */
 static void end_locked(struct ws_cuda *d, struct ws_cuda_run *r)
 {
@@ -138,6 +164,7 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
         }
     }
     pthread_mutex_lock(&d->run_lock);
+    name_suspects(d);
     if (s == WS_CUDA_BLOCKS && (r->cancelled || r->preempt)) {
         end_locked(d, r);
     } else if (s == WS_CUDA_BLOCKS) {
@@ -177,6 +204,7 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
     }
     ws_cu_result e = d->lost ? WS_CU_SUCCESS : ws_cuda_enter(d);
     pthread_mutex_lock(&d->run_lock);
+    name_suspects(d);
     ws_list_append(&d->runs, &r->of_device);
     if (e == WS_CU_SUCCESS && !d->lost)
         r->lane = lane_take(d, &e);
@@ -220,29 +248,6 @@ static void *starter_main(void *arg)
 
 /* ---- ending ---- */
 
-/* Which kernel destroyed the context, as far as it can be told: run lock held. */
-static void name_suspects(struct ws_cuda *d)
-{
-    const char *name = "none was running";
-    unsigned n = 0;
-    char text[64];
-    if (d->lost_text[0])
-        return;
-    ws_list_for_each (it, &d->running) {
-        const struct ws_op *op = ws_list_entry(it, struct ws_cuda_run, node)->op;
-        if (op->kind != WS_OPK_LAUNCH)
-            continue;
-        if (!n++)
-            name = op->launch.instance->module->info.kernels[op->launch.kernel].name;
-    }
-    ws_cu_result_name(d->lost, text, sizeof text);
-    if (n > 1)
-        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.60s or one of %u beside it", text,
-                 name, n - 1);
-    else
-        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.100s", text, name);
-}
-
 static void account(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_op *op = r->op;
@@ -253,7 +258,7 @@ static void account(struct ws_cuda *d, struct ws_cuda_run *r)
         op->end_ns = WS_MAX(op->start_ns, now);
         return;
     }
-    begin = WS_MIN(begin, r->first_ns);
+    begin = WS_MIN(WS_MIN(begin, r->first_ns), now);
     op->start_ns = WS_MAX(op->ready_ns, begin);
     op->end_ns = WS_MAX(op->start_ns, WS_MIN(end, now));
     uint64_t ns = op->end_ns - op->start_ns;
@@ -315,8 +320,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     *ret_ended = e != WS_CU_NOT_READY;
     if (e != WS_CU_SUCCESS && e != WS_CU_NOT_READY && !r->op->error) {
         pthread_mutex_lock(&d->run_lock);
-        if (d->lost)
-            name_suspects(d);
+        name_suspects(d);
         pthread_mutex_unlock(&d->run_lock);
         bool suspect = r->op->kind == WS_OPK_LAUNCH;
         ws_check_fail(r->op, suspect ? ws_cuda_error(e) : WS_DEV_E_LAUNCH_FAILURE, "%.150s",
@@ -442,9 +446,7 @@ int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op)
             r = ws_list_entry(it, struct ws_cuda_run, of_device);
     /* Not started: nothing is lost by taking it back, if it could be started from a counter later. */
     bool can = r && d->flag_stream && !op->launch.flags &&
-               (r->state == WS_CUDA_IS_RUNNING ? r->rewritten
-                : r->state == WS_CUDA_IS_ENDED ? true
-                                               : r->state != WS_CUDA_IS_STARTING);
+               (r->state != WS_CUDA_IS_RUNNING || r->rewritten);
     if (!can)
         ret = -ENOTSUP;
     else if (!r->preempt && r->state != WS_CUDA_IS_ENDED) {

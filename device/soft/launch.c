@@ -73,7 +73,8 @@ struct ws_run {
     uint64_t n_ended;           /* blocks */
     struct ws_op_counts counts; /* of ended blocks */
     bool coop, aborted;
-    bool stopping; /* preempted */
+    bool stopping;      /* preempted */
+    uint64_t n_waiting; /* of its live blocks, as they were when they were given back */
     struct ws_soft_progress *
         progress; /* of a launch that goes on, or one to be filled when it is preempted; else NULL */
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
@@ -797,6 +798,7 @@ static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_block *
     state_spare(r, b->state);
     sm_vacate(r, &t->sms[b->sm], b->slot);
     r->n_live--;
+    r->n_waiting -= b->waiting;
     t->deal_blocked = false;
     ws_list_append(&s->free_blocks, &b->link);
 }
@@ -836,21 +838,22 @@ static void run_settle(struct ws_sched *s, struct ws_run *r, struct ws_list *end
     ws_list_append(ended, &r->link);
 }
 
+static void block_waiting(struct ws_block *b, bool waiting)
+{
+    if (b->waiting != waiting)
+        b->run->n_waiting += waiting ? 1 : -1;
+    b->waiting = waiting;
+}
+
 /* A preempted kernel all of whose blocks wait may wait for some that were not dealt: then it has to go on. */
 static void run_unblock(struct ws_run *r)
 {
-    struct ws_tenant *t = r->tenant;
-    uint64_t n = 0;
-    ws_list_for_each (it, &t->rotated) {
-        const struct ws_block *b = ws_list_entry(it, struct ws_block, link);
-        n += b->run == r && (b->waits || b->may_wait);
-    }
-    if (n < r->n_live)
+    if (!r->stopping || r->n_waiting < r->n_live)
         return;
     r->stopping = false;
     r->n_blocks = r->n_all;
-    ws_list_append(&t->dealing, &r->deal_link);
-    t->deal_blocked = false;
+    ws_list_append(&r->tenant->dealing, &r->deal_link);
+    r->tenant->deal_blocked = false;
 }
 
 bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
@@ -890,8 +893,8 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
             if (rotate)
                 b->slice_insns = 0;
             ws_list_append(rotate ? &t->rotated : &t->front, &b->link);
-            if (r->stopping && rotate)
-                run_unblock(r);
+            block_waiting(b, rotate && (b->waits || b->may_wait));
+            run_unblock(r);
             continue;
         }
         block_end(s, t, b);

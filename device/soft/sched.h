@@ -52,6 +52,7 @@ struct ws_block {        /* of a grid, from being dealt to its end */
     uint64_t slice_insns; /* warp instructions used of its slice */
     bool waits;           /* all its warps spun in its last turn */
     bool may_wait;        /* or it looked as if */
+    bool waiting;         /* counted in run->n_waiting: so it was when it was given back */
     struct ws_work work;
 };
 

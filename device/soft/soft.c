@@ -480,10 +480,10 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     struct ws_soft *d = ws_alloc(sizeof *d);
     if (!d)
         return ws_raise(-ENOMEM);
-    d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};
     pthread_mutex_init(&d->flights_lock, NULL);
     ws_list_init(&d->flights);
     d->on = true;
+    d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)

@@ -12,6 +12,7 @@ CUDA_PROGRAM_NAMES = \
 	cubs \
 	deviceheap \
 	factor \
+	fillgpu \
 	finance \
 	graphcapture \
 	graphcond \
@@ -41,6 +42,7 @@ CUDA_PROGRAM_NAMES = \
 	progress \
 	records \
 	scan \
+	shapes \
 	sharing \
 	signals \
 	sorting \
@@ -53,5 +55,6 @@ CUDA_PROGRAM_NAMES = \
 	unified \
 	vmm \
 	waiting \
+	warmup \
 	warpedges \
 	wmmagemm

@@ -191,6 +191,9 @@ small() {
     */thrusting | */cubs) echo 20000 ;;
     */arraycopy | */texture* | */surface | */imagefilter) echo 40 ;;
     */texlinear | */texref) echo 1 ;;
+    */shapes) echo 1 ;;
+    */fillgpu) echo 20000 ;;
+    */warmup) echo 100 ;;
     */graphjacobi) echo 64 ;;
     */graph* | */hostfunc | */streamorder | */perthread) echo 8 ;;
     esac

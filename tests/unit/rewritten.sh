@@ -4,7 +4,7 @@
 # results must be those of the originals.
 set -eu
 n=0
-for kind in slice ticket persistent fence fence-ticket fuse; do
+for kind in slice ticket persistent fence fence-ticket fence-persistent fuse; do
     for t in tests/unit/test_exec_nvcc tests/unit/test_exec_flow tests/unit/test_exec_async tests/unit/test_exec_matrix; do
         [ -x "$t" ] || continue
         WS_FIX_REWRITE=$kind "$t" >rewritten.out 2>&1 || { echo "$kind $t:"; grep -vE '  OK|RUN' rewritten.out | tail -n 40; rm -f rewritten.out; exit 1; }

@@ -43,26 +43,39 @@ static int teardown(void **state)
     return 0;
 }
 
+static const char functions_text[] =
+    ".func put(.reg .b64 a, .reg .b32 v) { st.global.u32 [a], v; ret; }\n"
+    ".func deep(.reg .b64 a, .reg .b32 n);\n"
+    ".func deep(.reg .b64 a, .reg .b32 n) { .reg .pred %p; .reg .b64 %b; .reg .b32 %m;\n"
+    "call put, (a, n); setp.eq.u32 %p, n, 0; @%p ret; add.u64 %b, a, 4; sub.u32 %m, n, 1; call "
+    "deep, (%b, %m); ret; }\n"
+    ".func (.param .b32 r) get(.param .b64 a) { .reg .b64 %a; .reg .b32 %v; .local .b32 there[2];\n"
+    "ld.param.u64 %a, [a]; ld.global.u32 %v, [%a]; st.local.u32 [there+4], %v; ld.local.u32 %v, "
+    "[there+4]; st.param.b32 [r], %v; ret; }\n";
+
 /* Runs @body fenced: %rd1 is @address, %r1 the thread. Only [mine, mine + @bytes) is the client's. Return: the fault noted, or 0. */
-static uint64_t run(struct world *w, const char *body, uint64_t address, uint64_t bytes)
+static uint64_t run_with(struct world *w, const char *more, const char *body, uint64_t address,
+                         uint64_t bytes)
 {
-    char text[3000];
+    char text[4000];
     snprintf(text, sizeof(text),
-             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b32 g[4];\n.visible "
-             ".entry k(.param .u64 a)\n{\n"
-             ".reg .pred %%p<4>; .reg .b32 %%r<8>; .reg .b64 %%rd<8>; .shared .align 16 .b32 "
+             ".version 8.0\n.target sm_80\n.address_size 64\n%s%s.visible .global .b32 "
+             "g[4];\n.visible .entry k(.param .u64 a)\n{\n"
+             ".reg .pred %%p<4>; .reg .b32 %%r<18>; .reg .f32 %%f<9>; .reg .b64 %%rd<8>; .shared "
+             ".align 16 .b32 "
              "sh[64]; .local .b32 lo[4];\n"
              "ld.param.u64 %%rd1, [a]; mov.u32 %%r1, %%tid.x;\n%s\nret;\n}\n",
-             body);
+             more, functions_text, body);
     struct ws_ptx_module *m = NULL;
     struct ws_diags d = WS_DIAGS_NULL;
     if (ws_ptx_parse(&m, text, strlen(text), "k.ptx", &d))
         fail_msg("%s", ws_diags_text(&d));
     char why[160];
-    uint32_t added;
-    if (ws_ptx_fence_refused(m, 0, why, sizeof(why)))
+    uint32_t added, k = m->n_funcs - 1;
+    if (ws_ptx_fence_refused(m, k, why, sizeof(why)))
         fail_msg("%s: %s", body, why);
-    assert_int_equal(ws_ptx_fence(m, 0, &added), 0);
+    assert_int_equal(ws_ptx_fence(m, k, &added), 0);
+    assert_int_equal(ws_ptx_validate(m, "fenced.ptx", NULL), 0);
     char *fenced = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&fenced, &n);
@@ -92,6 +105,11 @@ static uint64_t run(struct world *w, const char *body, uint64_t address, uint64_
         if (other[i] != 0x5a)
             fail_msg("%s: wrote the other's byte %d", body, i);
     return w->fault[0] ? w->fault[1] : 0;
+}
+
+static uint64_t run(struct world *w, const char *body, uint64_t address, uint64_t bytes)
+{
+    return run_with(w, "", body, address, bytes);
 }
 
 static void to_the_byte(void **state)
@@ -173,6 +191,74 @@ static void windows_and_variables_pass(void **state)
         0);
 }
 
+/* Matrices reach as far as the distance of their lines says. */
+static void matrices(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *body;
+        int bytes;
+    } rows[] = {
+        {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r10, %r11, %r12, %r13, %r14, %r15, "
+         "%r16, %r17}, [%rd1], %r2;",
+         (15 * 24 + 16) * 2},
+        {"wmma.load.b.sync.aligned.row.m32n8k16.global.f16 {%r10, %r11, %r12, %r13, %r14, %r15, "
+         "%r16, %r17}, [%rd1];",
+         16 * 8 * 2},
+        {"wmma.load.c.sync.aligned.col.m16n16k16.f32 {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8}, "
+         "[%rd1], 40;",
+         (15 * 40 + 16) * 4},
+        {"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd1], {%f1, %f2, %f3, %f4, %f5, "
+         "%f6, %f7, %f8}, %r2;",
+         (15 * 24 + 16) * 4},
+        {"wmma.load.a.sync.aligned.row.m8n8k32.global.s4 {%r10}, [%rd1], 64;", (7 * 64 + 32) / 2},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        char body[600];
+        snprintf(body, sizeof(body), "mov.u32 %%r2, 24; %s", rows[k].body);
+        for (uint64_t bytes = 4096; bytes <= BYTES; bytes += 4096) {
+            uint64_t n = (uint64_t)rows[k].bytes, end = w->mine + bytes;
+            assert_int_equal(run(w, body, w->mine, bytes), 0);
+            assert_int_equal(run(w, body, end - n, bytes), 0);
+            assert_int_equal(run(w, body, end - n + 32, bytes), end - n + 32);
+            assert_int_equal(run(w, body, w->mine - 32, bytes), w->mine - 32);
+            assert_int_equal(run(w, body, w->other, bytes), w->other);
+        }
+    }
+}
+
+/* Functions are checked too, at any depth, and where they call themselves. */
+static void functions(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(run(w, "call put, (%rd1, %r1);", w->mine, BYTES), 0);
+    assert_int_equal(run(w, "call put, (%rd1, %r1);", w->other, BYTES), w->other);
+    assert_int_equal(run(w, "call deep, (%rd1, 5);", w->mine, BYTES), 0);
+    assert_int_equal(run(w, "call deep, (%rd1, 5);", w->mine + BYTES - 24, BYTES), 0);
+    assert_int_equal(run(w, "call deep, (%rd1, 5);", w->mine + BYTES - 20, BYTES), w->mine + BYTES);
+    assert_int_equal(run(w, "call (%r2), get, (%rd1); st.global.u32 [%rd1], %r2;", w->mine, BYTES),
+                     0);
+    assert_int_equal(run(w, "call (%r2), get, (%rd1); st.global.u32 [%rd1], %r2;", w->other, BYTES),
+                     w->other);
+    assert_int_equal(
+        run(w, "setp.eq.u32 %p1, %r1, 3; @%p1 call put, (%rd1, %r1);", w->other, BYTES), w->other);
+    assert_int_equal(
+        run(w, "setp.eq.u32 %p1, %r1, 99; @%p1 call put, (%rd1, %r1);", w->other, BYTES), 0);
+}
+
+/* A client can't stand in for the check by a function of its name. */
+static void names_are_not_trusted(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(
+        run_with(w,
+                 ".func ws$fence(.reg .b64 a, .reg .b64 n, .reg .b32 g, .reg .b64 r, .reg .b64 "
+                 "f) { ret; }\n.func put$fence(.reg .b64 a, .reg .b32 v, .reg .b64 l, .reg .b64 "
+                 "m, .reg .b64 r, .reg .b64 f) { ret; }\n",
+                 "st.global.u32 [%rd1], %r1; call put, (%rd1, %r1);", w->other, BYTES),
+        w->other);
+}
+
 /* Threads that went outside are gone; barriers of the others go on. */
 static void the_rest_ends(void **state)
 {
@@ -191,7 +277,15 @@ static void refusals(void **state)
         const char *body, *why;
     } rows[] = {
         {"st.global.u32 [g+16], 1; ret;", "line 5: an access beside the variable it names"},
-        {"call f, (); ret;", "line 4: a function has accesses"},
+        {"call f, (); ret;", NULL},
+        {".reg .b64 %rd<2>; P: .callprototype _ (); mov.u64 %rd1, f; call %rd1, (), P; ret;",
+         "a call through a register, of functions with accesses"},
+        {"multimem.red.global.add.u32 [g], 1; ret;", "multimem: an access that can't be checked"},
+        {".reg .b64 %rd<2>; prefetch.global.L2 [%rd1]; ret;", NULL},
+        {".reg .b64 %rd<2>; .reg .b32 %r<9>; .shared .align 32 .b8 s[512]; "
+         "wmma.load.a.sync.aligned."
+         "row.m16n16k16.shared.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [s]; ret;",
+         NULL},
         {"call h, (); ret;", NULL},
         {"call x, (); ret;", "calls x, which isn't known"},
         {".reg .b64 %rd<2>; discard.global.L2 [%rd1], 128; ret;",
@@ -221,6 +315,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(to_the_byte, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_done_is_not_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(windows_and_variables_pass, setup, teardown),
+        cmocka_unit_test_setup_teardown(matrices, setup, teardown),
+        cmocka_unit_test_setup_teardown(functions, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_are_not_trusted, setup, teardown),
         cmocka_unit_test_setup_teardown(the_rest_ends, setup, teardown),
         cmocka_unit_test(refusals),
     };
