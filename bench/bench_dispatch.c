@@ -14,13 +14,14 @@
 enum { ROUNDS = 2000, BATCH = 64, OTHERS = 7 };
 #define BOUND_US 15.0
 
-static const char *const policies[] = {"none",     "fifo", "rr",          "gcaps",
+static const char *const policies[] = {"none",     "fifo", "rr",         "gcaps",
                                        "sbeet-mg", "stgm", "consolidate"};
 enum { N = WS_ARRAY_SIZE(policies) };
 
 struct side { /* a daemon with its clients */
     struct wst_daemon d;
-    struct wst_client c, others[OTHERS]; /* the others have launched once: tasks that the policy has to look at */
+    struct wst_client c,
+        others[OTHERS]; /* the others have launched once: tasks that the policy has to look at */
     int fill;
     uint64_t va;
     double *waited, *batched;
@@ -58,7 +59,8 @@ static void side_open(struct side *s, const char *policy, size_t rounds)
 {
     char conf[256];
     snprintf(conf, sizeof conf,
-             "endpoints = {\"%%IPC%%\"}\ngpus = {\"rtx3070\"}\nclock = skip\nlog_level = error\npolicy = %s\n",
+             "endpoints = {\"%%IPC%%\"}\ngpus = {\"rtx3070\"}\nclock = skip\nlog_level = "
+             "error\npolicy = %s\n",
              policy);
     wst_daemon_start(&s->d, conf, NULL);
     for (int i = 0; i < OTHERS; i++)

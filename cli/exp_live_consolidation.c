@@ -19,11 +19,12 @@
 #include "cli/live.h"
 #include "models/consolidate.h"
 
-#define GPU        "tesla-c1060"
-#define MS_PER_S   0.025 /* of the paper's seconds: so short that no launch keeps the host busy for seconds */
-#define TIME_SCALE 50.0
-#define TIMEOUT_S  240.0
-#define TIME_ERROR  0.12 /* what the paper states of its time model, */
+#define GPU "tesla-c1060"
+#define MS_PER_S                                                                                   \
+    0.025 /* of the paper's seconds: so short that no launch keeps the host busy for seconds */
+#define TIME_SCALE  50.0
+#define TIMEOUT_S   240.0
+#define TIME_ERROR  0.12  /* what the paper states of its time model, */
 #define POWER_ERROR 0.064 /* and of its power model */
 
 enum kind { ENCRYPTION, SORTING, SEARCH, BLACKSCHOLES, MONTECARLO, N_KINDS };
@@ -50,7 +51,7 @@ struct part {
 struct study {
     struct ws_experiment_run *x;
     struct ws_gpu_spec spec;
-    int length[N_KINDS];            /* 0: not found out yet */
+    int length[N_KINDS]; /* 0: not found out yet */
     struct outcome alone[N_KINDS];
     struct ws_mix mix;
 };
@@ -78,10 +79,10 @@ static int add_by_hand(struct ws_live *l, const struct study *s, const struct pa
     if (n_parts == 1)
         return ws_live_addf(l, kinds[a->kind].name, "%s --length %d --instances %d --warm 1",
                             kinds[a->kind].name, s->length[a->kind], a->n);
-    return ws_live_addf(
-        l, kinds[a->kind].name,
-        "%s+%s --length %d --instances %d --length2 %d --instances2 %d --warm 1",
-        kinds[a->kind].name, kinds[b->kind].name, s->length[a->kind], a->n, s->length[b->kind], b->n);
+    return ws_live_addf(l, kinds[a->kind].name,
+                        "%s+%s --length %d --instances %d --length2 %d --instances2 %d --warm 1",
+                        kinds[a->kind].name, kinds[b->kind].name, s->length[a->kind], a->n,
+                        s->length[b->kind], b->n);
 }
 
 static int add_parts(struct ws_live *l, const struct study *s, const struct part *parts,
@@ -111,7 +112,9 @@ static int run_mix(struct study *s, const struct part *parts, int n_parts, enum 
     snprintf(log, sizeof log, "%s/%s.log", s->x->folder, s->x->name);
     bool dynamic = mode == DYNAMIC && total > 1;
     struct ws_live_wish wish = {.gpus = GPU,
-                                .policy = dynamic ? "consolidate" : mode == SERIAL ? "fifo" : NULL,
+                                .policy = dynamic          ? "consolidate"
+                                          : mode == SERIAL ? "fifo"
+                                                           : NULL,
                                 .options = dynamic ? options : NULL,
                                 .tasks = tasks,
                                 .time_scale = TIME_SCALE,
@@ -164,10 +167,10 @@ static int simulate(struct study *s, const struct part *parts, int n_parts, stru
 {
     struct ws_mix_measured v[N_KINDS];
     for (int i = 0; i < n_parts; i++)
-        v[i] = (struct ws_mix_measured){
-            .alone_time = s->alone[parts[i].kind].ms,
-            .alone_blocks = (uint32_t)kinds[parts[i].kind].blocks,
-            .n_blocks = (uint32_t)(kinds[parts[i].kind].blocks * parts[i].n)};
+        v[i] = (struct ws_mix_measured){.alone_time = s->alone[parts[i].kind].ms,
+                                        .alone_blocks = (uint32_t)kinds[parts[i].kind].blocks,
+                                        .n_blocks =
+                                            (uint32_t)(kinds[parts[i].kind].blocks * parts[i].n)};
     struct ws_mix_options o = {.policy = WS_DISPATCH_REDEAL, .occupancy = 4};
     int r = ws_mix_measured(&s->mix, s->spec.n_sms, v, (uint32_t)n_parts, &o, NULL);
     if (r)
@@ -180,7 +183,6 @@ static int simulate(struct study *s, const struct part *parts, int n_parts, stru
         ret->mj += d->sms[i].finish * (s->spec.dynamic_mw_per_sm - idle) / 1e3;
     return 0;
 }
-
 
 static int study_init(struct study *s, struct ws_experiment_run *x)
 {

@@ -192,12 +192,15 @@ static int list(void)
 
 int ws_cli_experiment(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"out", required_argument, NULL, 'o'},   {"seed", required_argument, NULL, 's'},
-        {"scale", required_argument, NULL, 'c'}, {"jobs", required_argument, NULL, 'j'},
-        {"quick", no_argument, NULL, 'q'},
-        {"no-plot", no_argument, NULL, 'n'},     {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"out", required_argument, NULL, 'o'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"scale", required_argument, NULL, 'c'},
+                                            {"jobs", required_argument, NULL, 'j'},
+                                            {"quick", no_argument, NULL, 'q'},
+                                            {"no-plot", no_argument, NULL, 'n'},
+                                            {"list", no_argument, NULL, 'l'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     struct ws_experiment_run x = {.folder = "experiments", .seed = 1, .scale = 1, .plot = true};
     char *end;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
@@ -251,7 +254,8 @@ int ws_cli_experiment(int argc, char **argv)
     for (int i = optind; i < argc; i++) {
         bool all = !strcmp(argv[i], "all"), found = all;
         for (size_t k = 0; experiments[k]; k++)
-            if ((all && strncmp(experiments[k]->name, "live-", 5)) || !strcmp(argv[i], experiments[k]->name)) {
+            if ((all && strncmp(experiments[k]->name, "live-", 5)) ||
+                !strcmp(argv[i], experiments[k]->name)) {
                 found = true;
                 failed |= run_one(experiments[k], &x) < 0;
             }

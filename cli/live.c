@@ -70,8 +70,8 @@ int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish)
 {
     char *conf = NULL;
     *ret = (struct ws_live){.daemon.alive_fd = -1};
-    ret->program = ws_cli_find_part("WATTSHARE_LIVE_PROGRAM", "bench/live/program",
-                                    WSLIBDIR "/program");
+    ret->program =
+        ws_cli_find_part("WATTSHARE_LIVE_PROGRAM", "bench/live/program", WSLIBDIR "/program");
     if (!ret->program)
         return -1;
     ret->scaled = wish->time_scale > 0;
@@ -146,7 +146,8 @@ int ws_live_addf(struct ws_live *l, const char *task, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    for (char *p = strtok_r(text, " ", &save); p && n < WS_LIVE_ARGS; p = strtok_r(NULL, " ", &save))
+    for (char *p = strtok_r(text, " ", &save); p && n < WS_LIVE_ARGS;
+         p = strtok_r(NULL, " ", &save))
         args[n++] = p;
     args[n] = NULL;
     return ws_live_add(l, task, args);
@@ -245,7 +246,8 @@ int ws_live_go(struct ws_live *l, double timeout_s)
         while (!p->ready && p->from_fd >= 0 && listen_once(l, until_ns))
             ;
         if (!p->ready) {
-            ws_cli_error("%s did not become ready: %s", p->task, p->said ? p->said : "it said nothing");
+            ws_cli_error("%s did not become ready: %s", p->task,
+                         p->said ? p->said : "it said nothing");
             return -1;
         }
     }

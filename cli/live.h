@@ -38,11 +38,12 @@ struct ws_live_counters { /* of one GPU */
 struct ws_live {
     struct ws_private daemon;
     char *program; /* path */
-    bool scaled;   /* the clock, else functional: its time does not pass by itself, so nobody can wait for it */
+    bool
+        scaled; /* the clock, else functional: its time does not pass by itself, so nobody can wait for it */
     int n_gpus, n_programs;
     struct ws_live_program programs[WS_LIVE_PROGRAMS];
     struct ws_live_counters before[WS_LIVE_GPUS], after[WS_LIVE_GPUS];
-    double base_ms;     /* from which the programs' offsets count */
+    double base_ms;           /* from which the programs' offsets count */
     double first_ms, last_ms; /* release of the first job, end of the last; of all programs */
 };
 

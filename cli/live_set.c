@@ -109,8 +109,7 @@ static int add_task(struct ws_live *l, const struct ws_live_set *s, int i)
 static void take_results(const struct ws_live *l, const struct ws_live_set *s,
                          struct ws_live_set_result *ret)
 {
-    *ret =
-        (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->specs, s->duration_ms)};
+    *ret = (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->specs, s->duration_ms)};
     for (int i = 0; i < s->n_tasks; i++) {
         const struct ws_live_program *p = &l->programs[i];
         struct ws_live_task_result *t = &ret->tasks[i];
@@ -227,8 +226,8 @@ static int take_machine(const struct ws_live_set *s, const struct ws_sbeet_set *
     return 0;
 }
 
-int ws_live_set_machine(const struct ws_live_set *s, const char *policy,
-                        const char *const *options, struct ws_live_set_result *ret)
+int ws_live_set_machine(const struct ws_live_set *s, const char *policy, const char *const *options,
+                        struct ws_live_set_result *ret)
 {
     struct ws_gpus g;
     struct ws_sbeet_set set = {0};
@@ -327,11 +326,11 @@ int ws_live_set_rtsim(const struct ws_live_set *s, enum ws_rtsim_policy policy, 
     for (int k = 0; k < s->n_tasks && !r; k++) {
         const struct ws_rtsim_task_result *from = &result.tasks[k];
         struct ws_live_task_result *to = &ret->tasks[order[k]];
-        *to = (struct ws_live_task_result){
-            .released = (int)from->n_jobs,
-            .missed = (int)from->n_missed,
-            .worst_ms = (double)from->worst / RTSIM_PER_MS,
-            .mean_ms = (double)from->sum / RTSIM_PER_MS / (double)WS_MAX(from->n_finished, 1u)};
+        *to = (struct ws_live_task_result){.released = (int)from->n_jobs,
+                                           .missed = (int)from->n_missed,
+                                           .worst_ms = (double)from->worst / RTSIM_PER_MS,
+                                           .mean_ms = (double)from->sum / RTSIM_PER_MS /
+                                                      (double)WS_MAX(from->n_finished, 1u)};
         if (s->tasks[order[k]].deadline_ms > 0) {
             ret->released += to->released;
             ret->missed += to->missed;

@@ -19,7 +19,7 @@ struct ws_live_task {
     int n_blocks;
     double block_ms; /* on the first GPU; what it really is after ws_live_set_measure() */
     double period_ms, deadline_ms, offset_ms, cpu_ms;
-    int priority;    /* larger is higher; 0: best effort */
+    int priority;        /* larger is higher; 0: best effort */
     int first_sm, n_sms; /* of a fixed set; n_sms 0: none */
 };
 struct ws_live_set {

@@ -67,8 +67,8 @@ static void exec_daemon(const struct ws_private *p, const struct start *w, int r
     char fd[16], conf[96];
     enum { OWN = 9 };
     const char *argv[OWN + WS_PRIVATE_MORE + 1] = {w->daemon, "--socket",   p->endpoint,
-                                                    "--gpus",  w->gpus,      "--log-level",
-                                                    "warning", "--ready-fd", fd};
+                                                   "--gpus",  w->gpus,      "--log-level",
+                                                   "warning", "--ready-fd", fd};
     for (size_t i = 0; w->more && w->more[i] && i < WS_PRIVATE_MORE; i++)
         argv[OWN + i] = w->more[i];
     snprintf(fd, sizeof fd, "%d", ready_fd);
@@ -199,8 +199,7 @@ int ws_private_start_with(struct ws_private *p, const char *gpus, const char *co
     return start(p, &(struct start){.gpus = gpus, .more = more});
 }
 
-int ws_private_start_conf(struct ws_private *p, const char *gpus, const char *conf,
-                          const char *log)
+int ws_private_start_conf(struct ws_private *p, const char *gpus, const char *conf, const char *log)
 {
     return start(p, &(struct start){.gpus = gpus, .conf = conf, .log = log});
 }

@@ -19,8 +19,8 @@ struct live_data {
 struct live_kind {
     const char *name, *kernel;
     uint32_t threads, blocks, length; /* by default */
-    size_t in_bytes, out_bytes; /* of a block; out 0: in place. in 0: the ring */
-    bool clear_out;             /* the kernel adds to what is there */
+    size_t in_bytes, out_bytes;       /* of a block; out 0: in place. in 0: the ring */
+    bool clear_out;                   /* the kernel adds to what is there */
     void (*make)(struct live_data *w);
     void (*cpu)(const struct live_data *w, uint32_t block); /* into want */
     bool (*same)(const struct live_data *w);                /* NULL: bit for bit */
