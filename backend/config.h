@@ -52,6 +52,8 @@ struct ws_config {
     char *policy; /* a name of policy/policies.def; NULL: none, nothing is held back */
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value", NULL-terminated */
     struct ws_task_rules tasks;
+    char *energy_log; /* NULL: none */
+    uint32_t energy_log_ms;
 };
 
 enum {

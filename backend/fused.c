@@ -404,6 +404,7 @@ static void set_result(const struct ws_fused *f, uint32_t k, uint64_t energy_uj)
     to->start_ns = all->start_ns;
     to->end_ns = all->end_ns;
     to->energy_uj = energy_uj;
+    ws_energy_charge(f->members[k]->client, f->device->index, energy_uj);
     to->n_thread_insns = p->n_thread_insns;
     to->counts = (struct ws_op_counts){0};
     to->preempted = false;

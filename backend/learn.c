@@ -120,6 +120,7 @@ static struct ws_learn_shape *shape_get(struct ws_learn *l, const char *hash, co
     s->known = k;
     s->cold_error = NAN;
     ws_list_init(&s->node);
+    ws_list_init(&s->recent);
     HASH_ADD(hh, l->shapes, key, sizeof s->key, s);
     l->n_shapes++;
     k->n_shapes++;
@@ -214,7 +215,8 @@ static double line_ms(const struct ws_profile_point *p, const struct ws_profile_
 /* How time goes from @from to @to SMs as far as whole blocks go: by the most that an SM has to do. */
 static double blocks_ratio(uint64_t n_blocks, uint32_t from, uint32_t to)
 {
-    return (double)((n_blocks + to - 1) / to) / (double)((n_blocks + from - 1) / from);
+    uint64_t most_to = (n_blocks + to - 1) / to, most_from = (n_blocks + from - 1) / from;
+    return (double)most_to / (double)most_from;
 }
 
 /* @s has points, none for @n_sm. @load: NULL: no model. */
@@ -417,7 +419,8 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
     if (!s || ws_profile_add_run(&s->profile, n_sm, ms, w))
         return;
     memcpy(s->profile.name, code->name, sizeof s->profile.name);
-    s->used = ++l->n_used;
+    ws_list_remove(&s->recent);
+    ws_list_append(&l->recent, &s->recent);
     if (!s->dirty && l->writer) {
         s->dirty = true;
         ws_list_append(&l->dirty, &s->node);
@@ -493,42 +496,34 @@ uint32_t ws_learn_take_dirty(struct ws_learn *l, struct ws_profile *ret, uint32_
 
 /* ---- to be shown ---- */
 
-static int by_use(const void *a, const void *b)
+static struct ws_learn_shown show(const struct ws_learn_shape *s)
 {
-    const struct ws_learn_shape *const *x = a, *const *y = b;
-    return ((*x)->used < (*y)->used) - ((*x)->used > (*y)->used);
+    const struct ws_profile *p = &s->profile;
+    const struct ws_profile_point *top = &p->points[p->n_points - 1];
+    struct ws_learn_shown r = {.name = p->name,
+                               .gpu = p->key.gpu,
+                               .shape = p->key.shape,
+                               .n_points = p->n_points,
+                               .n_sm = top->n_sms,
+                               .time_ms = top->time_mean_ms,
+                               .power_w = top->n_powers ? top->power_w : NAN,
+                               .error = p->time_error,
+                               .cold_error = s->cold_error};
+    for (uint32_t k = 0; k < p->n_points; k++)
+        r.n_runs += p->points[k].n_runs;
+    return r;
 }
 
 uint32_t ws_learn_show(struct ws_learn *l, struct ws_arena *a, uint32_t max,
                        struct ws_learn_shown **ret)
 {
     uint32_t n = 0;
-    pthread_mutex_lock(&l->lock);
-    struct ws_learn_shape **v = ws_arena_array(a, l->n_shapes + 1, sizeof(struct ws_learn_shape *));
     *ret = ws_arena_array(a, max + 1, sizeof **ret);
-    for (struct ws_learn_shape *s = v && *ret ? l->shapes : NULL; s; s = s->hh.next)
-        if (s->used)
-            v[n++] = s;
-    if (n)
-        qsort(v, n, sizeof *v, by_use);
-    n = WS_MIN(n, max);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct ws_profile *p = &v[i]->profile;
-        const struct ws_profile_point *top = &p->points[p->n_points - 1];
-        uint64_t runs = 0;
-        for (uint32_t k = 0; k < p->n_points; k++)
-            runs += p->points[k].n_runs;
-        (*ret)[i] = (struct ws_learn_shown){.name = p->name,
-                                            .gpu = p->key.gpu,
-                                            .shape = p->key.shape,
-                                            .n_runs = runs,
-                                            .n_points = p->n_points,
-                                            .n_sm = top->n_sms,
-                                            .time_ms = top->time_mean_ms,
-                                            .power_w = top->n_powers ? top->power_w : NAN,
-                                            .error = p->time_error,
-                                            .cold_error = v[i]->cold_error};
-    }
+    if (!*ret)
+        return 0;
+    pthread_mutex_lock(&l->lock);
+    for (const struct ws_list *it = l->recent.prev; it != &l->recent && n < max; it = it->prev)
+        (*ret)[n++] = show(ws_list_entry(it, struct ws_learn_shape, recent));
     pthread_mutex_unlock(&l->lock);
     return n;
 }
@@ -542,6 +537,7 @@ int ws_learn_new(struct ws_learn **ret, const char *path)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&l->lock, NULL);
     ws_list_init(&l->dirty);
+    ws_list_init(&l->recent);
     l->log = ws_debug_on("learn");
     if (path) {
         struct ws_diags diags = WS_DIAGS_NULL;

@@ -49,10 +49,10 @@ struct ws_learn_shape {
     struct ws_learn_shape_key key;
     struct ws_learn_known *known;
     struct ws_profile profile;
-    uint64_t used; /* counts up: when it ran last */
     double cold_error;
     bool dirty;
-    struct ws_list node; /* learn->dirty */
+    struct ws_list node;   /* learn->dirty */
+    struct ws_list recent; /* learn->recent */
     UT_hash_handle hh;
 };
 
@@ -68,7 +68,8 @@ struct ws_learn {
     struct ws_learn_known *known;
     struct ws_learn_shape *shapes;
     uint32_t n_shapes;
-    uint64_t n_used, n_not_kept;
+    struct ws_list recent; /* shapes that ran, the latest last */
+    uint64_t n_not_kept;
     bool log;           /* WS_DEBUG=learn: each launch beside its prediction */
     struct ws_stat off; /* as in known; of all kernels */
     struct ws_stat squares[_WS_LEARN_BASIS_N];

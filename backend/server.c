@@ -98,6 +98,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
         r = ws_loader_new(s);
     if (!r)
         r = ws_period_hub_new(&s->periods, s->wake_fd);
+    if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)
+        ws_log(WS_ERROR, "energy_log: cannot write %s: %s", config->energy_log, strerror(-r));
     if (!r)
         r = ws_fused_cache_new(s);
     if (!r && s->cache.learn)
@@ -134,6 +136,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
+    ws_energy_log_close(s->energy_log, s);
     s->dispatch = ws_dispatch_free(s->dispatch);
     ws_period_hub_leave(s->periods);
     ws_exports_free(s);
@@ -865,7 +868,9 @@ int ws_server_turn(struct ws_server *s)
     int poll_ms = ws_server_poll_values(s);
     ws_server_flush(s);
     ws_server_reap(s);
-    return poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
+    int log_ms = ws_energy_log_turn(s->energy_log, s);
+    poll_ms = poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
+    return log_ms >= 0 && (poll_ms < 0 || log_ms < poll_ms) ? log_ms : poll_ms;
 }
 
 int ws_server_wake_fd(const struct ws_server *s)

@@ -11,6 +11,17 @@
 
 enum { LEARNED_MAX = 32 };
 
+/* From the counter as it was when the accounts were settled. */
+static void energy_status(const struct ws_gpu *g, Ws__GpuStatus *o)
+{
+    const struct ws_gpu_energy *e = &g->energy;
+    o->energy_uj = e->counter_uj;
+    o->idle_uj = e->idle_uj;
+    o->system_uj = e->system_uj;
+    o->under_way_uj = ws_gpu_energy_under_way(e);
+    o->clients_uj = e->counter_uj - o->system_uj - o->under_way_uj;
+}
+
 static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
 {
     struct ws_gpu *g = &s->gpus[i];
@@ -36,6 +47,7 @@ static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
     o->n_copies = t.n_copies;
     o->copied_bytes = t.copied_bytes;
     o->n_clients = g->n_home;
+    energy_status(g, o);
     return o;
 }
 
@@ -95,6 +107,9 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->task = c->task;
     work_status(s, o, &c->work);
     o->connected = true;
+    struct ws_energy_sum e = ws_energy_of_client(c);
+    o->busy_uj = e.busy_uj;
+    o->idle_uj = e.idle_uj;
     o->error = c->sticky ? c->sticky : c->async_error;
     o->error_text = o->error ? c->error_text : (char *)"";
     o->age_ns = now - c->start_ns;
@@ -113,6 +128,8 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     o->exe = e->exe;
     o->task = e->task;
     work_status(s, o, &e->work);
+    o->busy_uj = e->energy.busy_uj;
+    o->idle_uj = e->energy.idle_uj;
     o->error = e->error;
     o->error_text = e->error_text;
     o->age_ns = now - e->start_ns;
@@ -168,6 +185,7 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     ws_ledger_message(&s->not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
     learned_status(s, &r);
     bool ok = r.gpus && r.clients;
+    ws_energy_settle(s);
     for (uint32_t i = 0; ok && i < s->n_gpus; i++)
         ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
     ws_list_for_each (n, &s->clients)
@@ -182,6 +200,16 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     (void)ws_server_send(s, to, &m); /* a peer that does not fetch its answer has none */
 }
 
+void ws_status_forget(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    ws_energy_settle(s);
+    for (uint32_t i = 0; i < WS_ENDED_MAX && c->id; i++)
+        if (s->ended[i].id == c->id)
+            s->ended[i].energy = ws_energy_of_client(c);
+    ws_energy_forget(c);
+}
+
 void ws_status_ended(struct ws_client *c)
 {
     struct ws_server *s = c->server;
@@ -194,6 +222,7 @@ void ws_status_ended(struct ws_client *c)
     snprintf(e->exe, sizeof e->exe, "%s", c->exe);
     snprintf(e->task, sizeof e->task, "%s", c->task);
     e->work = c->work;
+    e->energy = ws_energy_of_client(c);
     snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
     e->stats.memory_bytes = 0;
     e->not_supported = c->not_supported; /* taken over */

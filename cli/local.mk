@@ -2,7 +2,7 @@
 bin_PROGRAMS += cli/wattshare
 noinst_LIBRARIES += cli/libcoverage.a
 cli_libcoverage_a_SOURCES = cli/ledger.h cli/ledger.c cli/ledger.def cli/coverage.h cli/coverage_report.c cli/coverage_elf.c \
-	cli/coverage_libs.c cli/coverage_code.c cli/coverage_rewrites.c
+	cli/coverage_libs.c cli/coverage_code.c cli/coverage_rewrites.c cli/coverage_ptxas.c
 cli_libcoverage_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
 	$(JSON_C_LIBS) -lpthread -lm

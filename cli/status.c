@@ -72,7 +72,7 @@ static void print_clients(const Ws__StatusReply *s)
                c->client, c->pid, name, c->connected ? "run" : "ended", *gpus ? gpus : "-",
                bytes_text(c->memory_bytes, memory), c->n_kernels, bytes_text(c->bytes_in, in),
                bytes_text(c->bytes_out, out), (double)c->device_ns / 1e6,
-               (double)c->energy_uj / 1e6, error);
+               (double)(c->busy_uj + c->idle_uj) / 1e6, error);
     }
 }
 
@@ -156,6 +156,10 @@ static struct json_object *gpu_json(const Ws__GpuStatus *g)
     add_u64(o, "sm_busy_ns", g->sm_busy_ns);
     add_u64(o, "energy_uj", g->energy_uj);
     add_u64(o, "power_mw", g->power_mw);
+    add_u64(o, "idle_uj", g->idle_uj);
+    add_u64(o, "clients_uj", g->clients_uj);
+    add_u64(o, "system_uj", g->system_uj);
+    add_u64(o, "under_way_uj", g->under_way_uj);
     return o;
 }
 
@@ -195,6 +199,8 @@ static struct json_object *client_json(const Ws__ClientStatus *c)
     add_u64(o, "device_ns", c->device_ns);
     add_u64(o, "span_ns", c->span_ns);
     add_u64(o, "energy_uj", c->energy_uj);
+    add_u64(o, "busy_uj", c->busy_uj);
+    add_u64(o, "idle_uj", c->idle_uj);
     add_u64(o, "n_commands", c->n_commands);
     add_u64(o, "n_outstanding", c->n_outstanding);
     add_u64(o, "age_ns", c->age_ns);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,12 +369,55 @@ static void many_shapes(void **state)
     assert_int_equal(predict(x, &last, 0).basis, WS_LEARN_KERNEL);
 }
 
+struct asking {
+    struct fixture *x;
+    struct ws_learn_key key;
+    uint64_t worst;
+    unsigned n;
+    bool stop;
+};
+
+static void *ask(void *arg)
+{
+    struct asking *a = arg;
+    while (!__atomic_load_n(&a->stop, __ATOMIC_RELAXED)) {
+        struct ws_prediction p;
+        if (!ws_learn_predict(a->x->l, &a->key, &gpu, 3, &p) && p.time_ns > a->worst)
+            a->worst = p.time_ns;
+        __atomic_add_fetch(&a->n, 1, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+/* Others may ask while launches end and the store is written. */
+static void asked_meanwhile(void **state)
+{
+    struct fixture *x = *state;
+    pthread_t t;
+    ws_learn_free(x->l);
+    x->l = NULL;
+    assert_int_equal(ws_learn_new(&x->l, x->path), 0);
+    struct asking a = {.x = x, .key = key_of(x, 0, 5)};
+    ran(x, &a.key, 3, 1000, 40);
+    assert_int_equal(pthread_create(&t, NULL, ask, &a), 0);
+    for (uint32_t i = 1; i <= 3000; i++) {
+        struct ws_learn_key k = key_of(x, i % 2, 1 + i % 40);
+        ran(x, &k, i % 10, 1000 + i % 7, 40);
+    }
+    while (
+        !__atomic_load_n(&a.n, __ATOMIC_RELAXED)) /* a busy machine may not have let it run yet */
+        usleep(1000);
+    __atomic_store_n(&a.stop, true, __ATOMIC_RELAXED);
+    pthread_join(t, NULL);
+    assert_true(a.worst >= 1000 && a.worst < 100000);
+}
+
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {T(cold),       T(refused),     T(mean_of_runs), T(between),
-                                       T(beyond),     T(other_shape), T(overlap),      T(shown),
-                                       T(comes_back), T(bad_store),   T(many_shapes)};
+    const struct CMUnitTest tests[] = {
+        T(cold),    T(refused), T(mean_of_runs), T(between),   T(beyond),      T(other_shape),
+        T(overlap), T(shown),   T(comes_back),   T(bad_store), T(many_shapes), T(asked_meanwhile)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
