@@ -120,6 +120,7 @@ static void take_results(const struct ws_live *l, const struct ws_live_set *s,
             if (p->jobs[k].end_ms <= 0) /* skipped */
                 continue;
             t->worst_ms = WS_MAX(t->worst_ms, ms);
+            t->worst_run_ms = WS_MAX(t->worst_run_ms, p->jobs[k].end_ms - p->jobs[k].start_ms);
             t->mean_ms += ms;
             n++;
         }

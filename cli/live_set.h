@@ -43,6 +43,7 @@ double ws_live_set_kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_
 struct ws_live_task_result {
     int released, missed;
     double worst_ms, mean_ms; /* responses */
+    double worst_run_ms;      /* live: from when the program went on, to its end */
 };
 struct ws_live_set_result {
     struct ws_live_task_result tasks[WS_LIVE_TASKS];
