@@ -16,3 +16,6 @@ live-ptx:
 BENCHES += bench/bench_dispatch
 bench_bench_dispatch_SOURCES = bench/bench_dispatch.c
 bench_bench_dispatch_LDADD = $(WSCLIENT_LDADD)
+
+PROCESS_TESTS += tests/process/live.sh
+tests/process/live.log: bench/live/program
