@@ -39,6 +39,11 @@ WS_MUST_CHECK int ws_cli_set_keys(void *socket, const char *endpoint);
  * -EPROTONOSUPPORT (another version of it, or of the endpoint), -ENOENT and -ECONNREFUSED (no socket there), or another negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
+/* The same for any request that needs no hello; the answer to it is in *ret. */
+WS_MUST_CHECK int ws_cli_ask(const char *endpoint, int timeout_ms, const Ws__ClientMessage *request,
+                             Ws__ServerMessage **ret);
+/* Says that @r came of asking. Return: the exit status. */
+int ws_cli_no_answer(const char *endpoint, int r);
 
 /* Path of a part of wattshare ("libwattshare.so", "wattshared"): in the environment variable @env if set, beside this program
  * in a build tree, or where it was installed. malloc'ed, or NULL with an error printed. */

@@ -53,15 +53,13 @@ char *ws_cli_find_part(const char *env, const char *build_path, const char *inst
     return NULL;
 }
 
-static int pack_request(uint8_t *buf, size_t size)
+/* The version that an answer is of; 0: it is none. */
+static uint32_t answer_version(const Ws__ServerMessage *m)
 {
-    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
-    Ws__StatusRequest r = WS__STATUS_REQUEST__INIT;
-    r.version = WS_PROTOCOL_VERSION;
-    m.status = &r;
-    if (ws__client_message__get_packed_size(&m) > size)
-        return -EMSGSIZE;
-    return (int)ws__client_message__pack(&m, buf);
+    return m->status    ? m->status->version
+           : m->policy  ? m->policy->version
+           : m->explain ? m->explain->version
+                        : 0;
 }
 
 static int receive(void *socket, int timeout_ms, Ws__ServerMessage **ret)
@@ -81,15 +79,14 @@ static int receive(void *socket, int timeout_ms, Ws__ServerMessage **ret)
             zmq_msg_close(&msg);
             if (!m)
                 return -EPROTO;
-            if (m->status && m->status->version == WS_PROTOCOL_VERSION) {
+            uint32_t version = answer_version(m);
+            if (version == WS_PROTOCOL_VERSION) {
                 *ret = m;
                 return 0;
             }
-            if (m->status) {
-                ws__server_message__free_unpacked(m, NULL);
-                return -EPROTONOSUPPORT;
-            }
             ws__server_message__free_unpacked(m, NULL);
+            if (version)
+                return -EPROTONOSUPPORT;
         } else {
             zmq_msg_close(&msg);
             if (errno != EAGAIN && errno != EINTR)
@@ -135,15 +132,17 @@ int ws_cli_set_keys(void *socket, const char *endpoint)
     return r;
 }
 
-int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret)
+int ws_cli_ask(const char *endpoint, int timeout_ms, const Ws__ClientMessage *request,
+               Ws__ServerMessage **ret)
 {
-    uint8_t request[64];
-    int n = pack_request(request, sizeof request), linger = 0, r;
-    if (n < 0)
-        return n;
-    r = probe_ipc(endpoint);
+    size_t n = ws__client_message__get_packed_size(request);
+    int linger = 0, r = probe_ipc(endpoint);
     if (r)
         return r;
+    uint8_t *bytes = ws_alloc(n + 1);
+    if (!bytes)
+        return -ENOMEM;
+    ws__client_message__pack(request, bytes);
     void *ctx = zmq_ctx_new(), *socket = ctx ? zmq_socket(ctx, ZMQ_DEALER) : NULL;
     if (!socket) {
         r = -ENOMEM;
@@ -151,14 +150,30 @@ int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **
         zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
         r = ws_cli_set_keys(socket, endpoint);
         if (!r)
-            r = zmq_connect(socket, endpoint) || zmq_send(socket, request, (size_t)n, 0) < 0
-                    ? -errno
-                    : 0;
+            r = zmq_connect(socket, endpoint) || zmq_send(socket, bytes, n, 0) < 0 ? -errno : 0;
         if (!r)
             r = receive(socket, timeout_ms, ret);
         zmq_close(socket);
     }
     if (ctx)
         zmq_ctx_term(ctx);
+    free(bytes);
     return r;
+}
+
+int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__StatusRequest q = WS__STATUS_REQUEST__INIT;
+    q.version = WS_PROTOCOL_VERSION;
+    m.status = &q;
+    return ws_cli_ask(endpoint, timeout_ms, &m, ret);
+}
+
+int ws_cli_no_answer(const char *endpoint, int r)
+{
+    ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
+                 "or wattshared --socket %s",
+                 endpoint, strerror(-r), endpoint);
+    return WS_EXIT_UNAVAILABLE;
 }

@@ -2,7 +2,6 @@
 /* wattshare status: what the daemon says of itself, its GPUs and its clients; tables for people, JSON for machines. */
 #include "config.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -286,12 +285,8 @@ int ws_cli_status(int argc, char **argv)
     }
     const char *endpoint = ws_cli_endpoint(socket);
     int r = ws_cli_ask_status(endpoint, 2000, &m);
-    if (r) {
-        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
-                     "or wattshared --socket %s",
-                     endpoint, strerror(-r), endpoint);
-        return WS_EXIT_UNAVAILABLE;
-    }
+    if (r)
+        return ws_cli_no_answer(endpoint, r);
     json ? print_json(m->status) : print_tables(m->status);
     ws__server_message__free_unpacked(m, NULL);
     return 0;
