@@ -15,8 +15,8 @@ struct ws_bytes {
 
 struct ws_client_message { /* all point into the message */
     struct ws_bytes all;
-    struct ws_bytes hello, policy, explain;
-    bool has_hello, has_status, has_policy, has_explain, goodbye;
+    struct ws_bytes hello, trace, policy, explain;
+    bool has_hello, has_status, has_trace, has_policy, has_explain, goodbye;
     uint64_t first_seq;
     uint32_t n_commands;
 };
@@ -31,6 +31,7 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *ret);
 Ws__Command *ws_decode_command(struct ws_bytes command, struct ws_arena *arena);
 Ws__PolicyRequest *ws_decode_policy(struct ws_bytes request, struct ws_arena *arena);
 Ws__ExplainRequest *ws_decode_explain(struct ws_bytes request, struct ws_arena *arena);
+Ws__TraceRequest *ws_decode_trace(struct ws_bytes trace, struct ws_arena *arena);
 Ws__Hello *ws_decode_hello(struct ws_bytes hello, struct ws_arena *arena);
 
 #endif

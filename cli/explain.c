@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 
-enum { TIMEOUT_MS = 2000, EXIT_UNKNOWN = 1 };
+enum { EXIT_UNKNOWN = 1 };
 
 static bool job_number(const char *text, uint64_t *ret)
 {
@@ -38,12 +38,11 @@ int ws_cli_explain(int argc, char **argv)
             "usage: wattshare explain [JOB] [--socket ENDPOINT]; JOB: its number, from 1 on");
         return WS_EXIT_USAGE;
     }
-    const char *endpoint = ws_cli_endpoint(socket);
     q.version = WS_PROTOCOL_VERSION;
     m.explain = &q;
-    int r = ws_cli_ask(endpoint, TIMEOUT_MS, &m, &a);
+    int r = ws_cli_ask(socket, &m, &a);
     if (r)
-        return ws_cli_no_answer(endpoint, r);
+        return r;
     if (a->explain->error) {
         ws_cli_error("%s", a->explain->text);
         r = EXIT_UNKNOWN;

@@ -10,16 +10,14 @@
 #include "cli/cli.h"
 #include "policy/policy.h"
 
-enum { TIMEOUT_MS = 2000, EXIT_REFUSED = 1 };
+enum { EXIT_REFUSED = 1 };
 
 static int ask(const char *socket, Ws__PolicyRequest *q, Ws__ServerMessage **ret)
 {
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
-    const char *endpoint = ws_cli_endpoint(socket);
     q->version = WS_PROTOCOL_VERSION;
     m.policy = q;
-    int r = ws_cli_ask(endpoint, TIMEOUT_MS, &m, ret);
-    return r ? ws_cli_no_answer(endpoint, r) : 0;
+    return ws_cli_ask(socket, &m, ret);
 }
 
 static void print_options(const struct ws_policy_ops *ops)

@@ -29,8 +29,10 @@ for p in $(cat "$tmp/policies"); do
         "$wattshare" status --json | grep -q "\"task\":\"$t\"" || fail "nobody was task $t under $p"
     done
     stop_daemon
+    ! grep "error:" "$tmp/daemon.log" || fail "$p: see above"
     n=$((n + 1))
-    ok "$p: $tasks"
+    # shellcheck disable=SC2086
+    ok "$p:" $tasks
 done
 [ "$(find "$src/conf/examples" -name '*.conf' | wc -l)" = $n ] || fail "there are examples of no policy"
 head -n 1 "$tmp/energy.csv" | grep -q '^unix_ms,' || fail "none.conf wrote no log"
