@@ -18,6 +18,7 @@
 #include "backend/cache.h"
 #include "backend/config.h"
 #include "backend/dispatch.h"
+#include "backend/energy.h"
 #include "backend/fused.h"
 #include "backend/learn.h"
 #include "backend/ledger.h"
@@ -313,6 +314,7 @@ struct ws_client {
     bool own_segment; /* between SegmentBegin and SegmentEnd */
     double own_release_ms, own_deadline_ms;
     struct ws_own_job own; /* what the program itself says of it */
+    struct ws_energy energy;
     uint64_t start_ns;     /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
@@ -372,6 +374,7 @@ struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
     char exe[256], task[64], error_text[256];
     struct ws_task work;
+    struct ws_energy_sum energy;
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
@@ -384,6 +387,7 @@ struct ws_gpu {
     struct ws_server *server;
     struct ws_device *device;
     uint32_t n_home; /* clients whose device 0 this is */
+    struct ws_gpu_energy energy;
     uint8_t uuid[16];
 };
 
@@ -397,6 +401,7 @@ struct ws_server {
     struct ws_cache cache;
     struct ws_loader *loader;
     struct ws_period_hub *periods;
+    struct ws_energy_log *energy_log; /* NULL: none */
     struct ws_dispatch *dispatch;   /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
     struct ws_fused_counts fused;
@@ -409,6 +414,7 @@ struct ws_server {
     struct ws_client *by_peer, *last_client;
     struct ws_user *users;       /* who have clients */
     struct ws_account *accounts; /* metrics.c */
+    struct ws_tracing *tracing;  /* NULL: nobody asks */
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
@@ -692,5 +698,6 @@ uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
 /* status.c */
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to);
 void ws_status_ended(struct ws_client *c);
+void ws_status_forget(struct ws_client *c); /* its last energy is known: it is freed */
 
 #endif

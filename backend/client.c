@@ -52,6 +52,7 @@ static void refuse(struct ws_server *s, const struct ws_peer *peer, Ws__Error e,
 
 static void client_free(struct ws_client *c)
 {
+    ws_status_forget(c);
     struct ws_allocation *a, *next;
     ws_list_remove(&c->node);
     ws_list_remove(&c->dirty);
@@ -253,6 +254,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         return;
     }
     struct ws_newcomer who;
+    ws_energy_settle(s); /* until now it was the others' */
     meet(s, msg, h, &who);
     struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof text);
     if (!user) {
@@ -334,6 +336,7 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
             (unsigned long long)c->stats.n_copies, (unsigned long long)(c->stats.device_ns / 1000),
             (unsigned long long)c->stats.energy_uj);
     }
+    ws_energy_settle(s);
     HASH_DEL(s->by_peer, c);
     if (s->last_client == c)
         s->last_client = NULL;

@@ -6,8 +6,11 @@
 
 #include <confuse.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "backend/config_task.h"
 #include "backend/paths.h"
@@ -39,6 +42,7 @@ static const struct number numbers[] = {
     TOP("time_scale", time_scale, 1, 10000),
     TOP("workers", n_workers, 0, 1024),
     TOP("loaders", n_loaders, 0, 8),
+    TOP("energy_log_ms", energy_log_ms, 10, 3600000),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
     TOP("slots", n_slots, 1, 64),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
@@ -338,6 +342,36 @@ static int on_catalog(cfg_t *cfg, cfg_opt_t *opt)
     return list_check(cfg, opt, WS_CONFIG_MAX_LIST, path_wrong);
 }
 
+/* ---- the log of energy ---- */
+
+/* Whether we could write there, without making anything. */
+static const char *log_path_wrong(const char *p)
+{
+    char dir[PATH_MAX];
+    struct stat st;
+    const char *slash = strrchr(p, '/');
+    if (p[0] != '/' || strlen(p) >= sizeof dir)
+        return "use the whole path of a file";
+    if (!stat(p, &st))
+        return !S_ISREG(st.st_mode)  ? "it is no file: use another path"
+               : access(p, W_OK) ? "it may not be written: use another path, or let the daemon's "
+                                   "user write there"
+                                 : NULL;
+    snprintf(dir, sizeof dir, "%.*s", slash > p ? (int)(slash - p) : 1, p);
+    if (!stat(dir, &st) && S_ISDIR(st.st_mode) && !access(dir, W_OK | X_OK))
+        return NULL;
+    return "it can't be made: use one in a directory that is there and that the daemon may write";
+}
+
+static int on_energy_log(cfg_t *cfg, cfg_opt_t *opt)
+{
+    const char *v = cfg_opt_getnstr(opt, 0), *right = v ? log_path_wrong(v) : "use a path";
+    if (!right)
+        return 0;
+    cfg_error(cfg, "energy_log = \"%s\" is wrong: %s", v ? v : "", right);
+    return -1;
+}
+
 /* ---- the policy ---- */
 
 static _Thread_local uint32_t cb_policy_line, cb_options_line;
@@ -480,6 +514,13 @@ static int take(struct ws_config *c, cfg_t *cfg)
         if (from && cfg_size(from, numbers[i].name))
             number_set(c, &numbers[i], cfg_getint(from, numbers[i].name));
     }
+    if (cfg_size(cfg, "energy_log")) {
+        char *path = ws_strdup(cfg_getstr(cfg, "energy_log"));
+        if (!path)
+            return ws_raise(-ENOMEM);
+        free(c->energy_log);
+        c->energy_log = path;
+    }
     if (cfg_size(cfg, "clock"))
         c->clock = (enum ws_device_clock)word_find(clocks, cfg_getstr(cfg, "clock"))->value;
     if (cfg_size(cfg, "placement"))
@@ -547,6 +588,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("energy_log", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_SEC("limits", limits, CFGF_NONE);
     ws_config_task_keys(task);
@@ -582,6 +624,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "log_level", on_log_level);
     cfg_set_validate_func(cfg, "learn", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
+    cfg_set_validate_func(cfg, "energy_log", on_energy_log);
     cfg_set_validate_func(cfg, "policy_options", on_policy_options);
     ws_config_task_begin(cfg, path);
     cb_path = path;
@@ -619,6 +662,7 @@ int ws_config_init(struct ws_config *c)
         .heartbeat_s = 5,
         .time_scale = 20,
         .n_loaders = 2,
+        .energy_log_ms = 10000,
         .learn = true,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,
         .limits = ws_limits_default,
@@ -643,6 +687,8 @@ void ws_config_deinit(struct ws_config *c)
     ws_task_rules_deinit(&c->tasks);
     free(c->policy);
     c->policy = NULL;
+    free(c->energy_log);
+    c->energy_log = NULL;
     free(c->socket_group);
     free(c->curve_key);
     free(c->curve_clients);

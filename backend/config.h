@@ -38,6 +38,7 @@ struct ws_config {
     enum ws_placement placement;
     struct ws_rewrite_choice rewrite; /* for tests of the passes */
     bool learn;
+    bool fused_leader; /* fused launches of one kernel alone go by the code of one of them (templates/leader.c) */
     char *profiles; /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
     uint32_t n_slots; /* jobs a policy may run side by side on one GPU */
@@ -52,6 +53,8 @@ struct ws_config {
     char *policy; /* a name of policy/policies.def; NULL: none, nothing is held back */
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value", NULL-terminated */
     struct ws_task_rules tasks;
+    char *energy_log; /* NULL: none */
+    uint32_t energy_log_ms;
 };
 
 enum {

@@ -89,6 +89,16 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
 {
     if (!d)
         return NULL;
+    if (d->n_asked)
+        ws_log(WS_INFO,
+               "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
+               "moves=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu",
+               d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
+               (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
+               (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
+               (unsigned long long)d->n_refused, (unsigned long long)d->n_rescued,
+               (unsigned long long)(d->decide_ns_sum / d->n_asked),
+               (unsigned long long)d->decide_ns_max);
     while (!ws_list_empty(&d->segments))
         segment_free(ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
     ws_dispatch_system_deinit(d);
@@ -288,10 +298,10 @@ static void fuse(struct ws_dispatch *d, size_t first)
         if (i > first)
             q->kind = WS_DECIDE_WAIT; /* dealt with here */
     }
+    if (n > 1 && ws_dispatch_fuse(d, members, n, p))
+        d->n_fused++;
     for (uint32_t i = 0; i < n; i++)
         start(d, members[i], p);
-    if (n > 1 && ws_dispatch_fuse(d, members, n))
-        d->n_fused++;
 }
 
 static void carry_out(struct ws_dispatch *d, size_t i)
@@ -382,9 +392,15 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
         if (p->kind == WS_DECIDE_PREEMPT && p->job >= 0 && p->job < snap.n_jobs &&
             d->by_job[p->job]->state == WS_JOB_RUNNING) /* what it had may be given out again */
             taken[d->by_job[p->job]->gpu] = (struct ws_sm_set){0};
+        bool starts =
+            p->kind == WS_DECIDE_START || p->kind == WS_DECIDE_FUSE || p->kind == WS_DECIDE_RESUME;
+        if (starts && !p->n_sm && p->gpu >= 0 && p->gpu < d->system.n_gpus)
+            p->n_sm = d->gpus[p->gpu].sm_limit; /* policies that know no SMs mean all */
         const char *why = ws_dispatch_nonsense(&snap, p, taken);
         if (why) {
             refuse(d, p, why);
+            if (starts && p->job >= 0 && p->job < snap.n_jobs)
+                d->by_job[p->job]->refused = true;
             p->kind = WS_DECIDE_WAIT;
             continue;
         }
@@ -441,7 +457,7 @@ static void run_forgotten(struct ws_dispatch *d)
     }
     if (!oldest && given_up)
         run_at_home(d, given_up);
-    if (!oldest || ws_dispatch_timer_pending(d->timer))
+    if (!oldest || (ws_dispatch_timer_pending(d->timer) && !oldest->refused))
         return;
     if (!d->n_rescued++)
         ws_log(WS_WARN,

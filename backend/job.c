@@ -79,6 +79,8 @@ void ws_job_done(struct ws_op *op)
 {
     struct ws_job *j = WS_CONTAINER_OF(op, struct ws_job, op);
     struct ws_server *s = j->client->server;
+    if (!j->carries) /* of a joint launch each member is charged its part */
+        ws_energy_charge(j->client, j->stream->context->gpu->device->index, op->energy_uj);
     if (pthread_equal(pthread_self(), s->thread) && j->submitting) {
         j->finished_inline = true;
         return;

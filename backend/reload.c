@@ -26,6 +26,7 @@ static const struct {
     FIELD("max_kernel_insns", max_kernel_insns),
     FIELD("loaders", n_loaders),
     FIELD("learn", learn),
+    FIELD("energy_log_ms", energy_log_ms),
     FIELD("max_message_bytes", limits.max_message_bytes),
     FIELD("max_image_bytes", limits.max_image_bytes),
     FIELD("cache_bytes", limits.cache_bytes),
@@ -77,6 +78,7 @@ bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
         add(&l, later[i].name,
             memcmp((char *)live + later[i].offset, (char *)fresh + later[i].offset,
                    later[i].bytes) != 0);
+    add(&l, "energy_log", texts_differ(live->energy_log, fresh->energy_log));
     add(&l, "endpoints", lists_differ(live->endpoints, fresh->endpoints));
     add(&l, "gpus", lists_differ(live->gpus, fresh->gpus));
     add(&l, "catalog", lists_differ(live->catalog, fresh->catalog));

@@ -13,6 +13,7 @@
 
 #include "backend/decode.h"
 #include "backend/metrics.h"
+#include "backend/tracing.h"
 #include "backend/fused.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -98,6 +99,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
         r = ws_loader_new(s);
     if (!r)
         r = ws_period_hub_new(&s->periods, s->wake_fd);
+    if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)
+        ws_log(WS_ERROR, "energy_log: cannot write %s: %s", config->energy_log, strerror(-r));
     if (!r)
         r = ws_fused_cache_new(s);
     if (!r && s->cache.learn)
@@ -134,6 +137,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
+    ws_energy_log_close(s->energy_log, s);
     s->dispatch = ws_dispatch_free(s->dispatch);
     ws_period_hub_leave(s->periods);
     ws_exports_free(s);
@@ -146,6 +150,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
         ws_ledger_deinit(&s->ended[i].not_supported);
     ws_cache_deinit(&s->cache);
     ws_accounts_free(s);
+    ws_tracing_free(s);
     ws_va_pool_deinit(&s->va_pool);
     ws_arena_deinit(&s->arena);
     while (s->pool) {
@@ -820,6 +825,8 @@ void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg)
     }
     if (m.has_status)
         ws_status_reply(s, msg->peer);
+    if (m.has_trace)
+        ws_tracing_reply(s, msg->peer, ws_decode_trace(m.trace, &s->arena));
     if (m.has_hello) {
         Ws__Hello *h = ws_decode_hello(m.hello, &s->arena);
         if (h)
@@ -865,7 +872,9 @@ int ws_server_turn(struct ws_server *s)
     int poll_ms = ws_server_poll_values(s);
     ws_server_flush(s);
     ws_server_reap(s);
-    return poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
+    int log_ms = ws_energy_log_turn(s->energy_log, s);
+    poll_ms = poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
+    return log_ms >= 0 && (poll_ms < 0 || log_ms < poll_ms) ? log_ms : poll_ms;
 }
 
 int ws_server_wake_fd(const struct ws_server *s)

@@ -127,17 +127,18 @@ static void complain(struct ws_diags *diags)
                      diags->v[i].file ? ": " : "", diags->v[i].text ? diags->v[i].text : "");
 }
 
-#define USAGE "usage: wattshare coverage [--json] [--all] [--rewrites] [--sm N] PROGRAM…"
+#define USAGE "usage: wattshare coverage [--json] [--all] [--rewrites] [--ptxas] [--sm N] PROGRAM…"
 
 struct options {
-    bool json, all, rewrites, help;
+    bool json, all, rewrites, ptxas, help;
     uint32_t sm;
 };
 
 /* Return: the exit status for this one. */
-static int one(const char *path, const struct options *o, struct json_object *list)
+static int one(const char *path, const struct options *o, struct json_object *list,
+               struct ws_cover_ptxas_sum *sum)
 {
-    struct ws_cover c = {.program = path, .want_rewrites = o->rewrites};
+    struct ws_cover c = {.program = path, .want_rewrites = o->rewrites, .want_ptxas = o->ptxas};
     struct ws_diags diags = WS_DIAGS_NULL;
     struct file f;
     int r = map_file(path, &f), status = 0;
@@ -161,6 +162,7 @@ static int one(const char *path, const struct options *o, struct json_object *li
             if (ws_cover_count(&c, k, WS_LEDGER_MISSING))
                 status = WS_EXIT_MISSING;
     }
+    ws_cover_ptxas_add(sum, &c);
     ws_cover_deinit(&c);
     ws_diags_deinit(&diags);
     munmap((void *)f.data, f.bytes);
@@ -169,10 +171,13 @@ static int one(const char *path, const struct options *o, struct json_object *li
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},     {"all", no_argument, NULL, 'a'},
-        {"rewrites", no_argument, NULL, 'r'}, {"sm", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},     {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"all", no_argument, NULL, 'a'},
+                                            {"rewrites", no_argument, NULL, 'r'},
+                                            {"sm", required_argument, NULL, 's'},
+                                            {"ptxas", no_argument, NULL, 'p'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     char *end;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 'j') {
@@ -181,6 +186,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->all = true;
         } else if (c == 'r') {
             o->rewrites = true;
+        } else if (c == 'p') {
+            o->ptxas = true;
         } else if (c == 's') {
             unsigned long sm = strtoul(optarg, &end, 10);
             if (!*optarg || *end || sm < 10 || sm > 999) {
@@ -210,13 +217,17 @@ int ws_cli_coverage(int argc, char **argv)
     if (worst || o.help)
         return worst;
     struct json_object *list = json_object_new_array();
+    struct ws_cover_ptxas_sum sum = {0};
     for (int i = optind; i < argc; i++) {
-        int status = one(argv[i], &o, list);
+        int status = one(argv[i], &o, list, &sum);
         worst = WS_MAX(worst, status);
     }
     if (o.json)
         puts(json_object_to_json_string_ext(list, JSON_C_TO_STRING_PRETTY |
                                                       JSON_C_TO_STRING_NOSLASHESCAPE));
+    else if (o.ptxas)
+        ws_cover_ptxas_print(&sum, stdout);
+    ws_cover_ptxas_sum_deinit(&sum);
     json_object_put(list);
     return worst;
 }

@@ -45,7 +45,10 @@ struct ws_cover {
     size_t index_size;
     struct ws_cover_rewrite *rewrites;
     size_t n_rewrites, cap_rewrites;
-    bool want_rewrites;
+    bool want_rewrites, want_ptxas;
+    struct ws_cover_ptxas *ptxas;
+    size_t n_ptxas, cap_ptxas, n_ptxas_refused;
+    bool no_ptxas;
     unsigned n_kernels, n_images, n_uses; /* kernels, PTX texts, objects that use CUDA at all */
     bool oom;
 };
@@ -66,6 +69,20 @@ void ws_cover_rewrites_print(const struct ws_cover *c, FILE *out);
 /* [{"kernel": …, "slice": true or why not, …}, …] */
 struct json_object *ws_cover_rewrites_json(const struct ws_cover *c);
 void ws_cover_rewrites_deinit(struct ws_cover *c);
+
+/* ---- coverage_ptxas.c: registers and spills of rewritten kernels, where there is a ptxas ---- */
+void ws_cover_ptxas(struct ws_cover *c, const struct ws_ptx_module *m);
+/* [{"kernel": …, "pass": "ticket", "registers": …, "change": …, "spill_bytes": …, "spill_change": …}, …] */
+struct json_object *ws_cover_ptxas_json(const struct ws_cover *c);
+void ws_cover_ptxas_deinit(struct ws_cover *c);
+struct ws_cover_ptxas_sum { /* of all programs */
+    struct ws_cover_ptxas *v;
+    size_t n, cap, n_refused;
+    bool none;
+};
+void ws_cover_ptxas_add(struct ws_cover_ptxas_sum *s, const struct ws_cover *c);
+void ws_cover_ptxas_print(const struct ws_cover_ptxas_sum *s, FILE *out);
+void ws_cover_ptxas_sum_deinit(struct ws_cover_ptxas_sum *s);
 
 /* ---- coverage_libs.c ---- */
 struct ws_cover_libs { /* libraries found so far, each once */

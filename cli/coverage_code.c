@@ -364,6 +364,8 @@ static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const 
     }
     if (c->want_rewrites)
         ws_cover_rewrites(c, p->m);
+    if (c->want_ptxas && !c->no_ptxas)
+        ws_cover_ptxas(c, p->m);
     free(j.lacking);
 }
 

@@ -80,6 +80,7 @@ void ws_cover_add(struct ws_cover *c, const struct ws_cover_item *item)
 void ws_cover_deinit(struct ws_cover *c)
 {
     ws_cover_rewrites_deinit(c);
+    ws_cover_ptxas_deinit(c);
     for (size_t k = 0; k < c->n_items; k++) {
         free(c->items[k].name);
         free(c->items[k].object);
@@ -210,5 +211,7 @@ struct json_object *ws_cover_json(const struct ws_cover *c)
     json_object_object_add(o, "items", items);
     if (c->want_rewrites)
         json_object_object_add(o, "rewrites", ws_cover_rewrites_json(c));
+    if (c->want_ptxas)
+        json_object_object_add(o, "ptxas", ws_cover_ptxas_json(c));
     return o;
 }

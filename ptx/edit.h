@@ -143,6 +143,8 @@ void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func
 
 /* Whether the kernel or a function it may call reads %tid.y, %tid.z or all of %tid. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_ptx_reads_tid_yz(const struct ws_ptx_module *m, uint32_t func, bool *ret);
+/* Whether a thread may come to the end of the text, where a ret is understood. */
+bool ws_ptx_falls_off(const struct ws_ptx_func *f);
 /* Whether @op is in the kernel or a function it may call. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_ptx_has_op(const struct ws_ptx_module *m, uint32_t func, enum ws_ptx_op op,
                                 bool *ret);

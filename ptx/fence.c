@@ -455,16 +455,6 @@ static void write_values(struct fence *w)
     w->fault = ws_ptx_edit_load(e, WS_T_U64, offsetof(struct ws_ptx_fence, fault));
 }
 
-static bool falls_off(const struct ws_ptx_func *f)
-{
-    const struct ws_ptx_insn *last = f->n_insns ? &f->insns[f->n_insns - 1] : NULL;
-    for (uint32_t k = 0; k < f->n_labels; k++)
-        if (f->labels[k].insn == f->n_insns)
-            return true;
-    return !last || last->guard >= 0 ||
-           (last->op != WS_OP_RET && last->op != WS_OP_EXIT && last->op != WS_OP_BRA);
-}
-
 static void write_all(struct fence *w)
 {
     struct ws_ptx_edit *e = &w->e;
@@ -477,7 +467,7 @@ static void write_all(struct fence *w)
         redirect_call(w, ws_ptx_edit_copy_only(e, n));
     }
     ws_ptx_edit_old_end(e);
-    if (falls_off(w->f)) /* not into the slow paths */
+    if (ws_ptx_falls_off(w->f)) /* not into the slow paths */
         ws_ptx_edit_add(e, w->f->is_entry ? WS_OP_EXIT : WS_OP_RET, WS_T_NONE, 0, NULL);
     for (size_t k = 0; k < w->n_slow; k++)
         write_slow(w, &w->slow[k]);

@@ -199,7 +199,8 @@ static void write_member(struct fuse *w, uint32_t k)
             adapt(w, &old->operands[o], &i->operands[o], w->vars_at[k]);
     }
     ws_ptx_edit_old_end(e);
-    ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
+    if (ws_ptx_falls_off(e->old)) /* not into the next member */
+        ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
 }
 
 /* Members @from…@to, of one of which the block is. The deeper, the fewer: at most four comparisons for 16. */
@@ -256,6 +257,7 @@ static void join_bounds(struct fuse *w)
         most = WS_MAX(most, (uint64_t)b[0] * WS_MAX(b[1], 1u) * WS_MAX(b[2], 1u));
     }
     w->e.f.maxntid[0] = (uint32_t)WS_MIN(most, UINT64_C(1024));
+    w->e.f.maxntid[1] = w->e.f.maxntid[2] = 1;
 }
 
 static void describe(const struct fuse *w, struct ws_ptx_fused *ret)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which functions a kernel may come to. */
+/* Where a kernel may come to: functions, instructions, its end. */
 #include "ptx/edit.h"
 
 #include <stdlib.h>
@@ -83,4 +83,14 @@ static bool insn_is(const struct ws_ptx_insn *i, int op)
 int ws_ptx_has_op(const struct ws_ptx_module *m, uint32_t func, enum ws_ptx_op op, bool *ret)
 {
     return ws_forward(any_insn(m, func, insn_is, (int)op, ret));
+}
+
+bool ws_ptx_falls_off(const struct ws_ptx_func *f)
+{
+    const struct ws_ptx_insn *last = f->n_insns ? &f->insns[f->n_insns - 1] : NULL;
+    for (uint32_t k = 0; k < f->n_labels; k++)
+        if (f->labels[k].insn == f->n_insns)
+            return true;
+    return !last || last->guard >= 0 ||
+           (last->op != WS_OP_RET && last->op != WS_OP_EXIT && last->op != WS_OP_BRA);
 }

@@ -221,11 +221,10 @@ static void get_slice(struct rewrite *w)
 static void copy_body(struct rewrite *w, const struct ws_ptx_func *f)
 {
     struct ws_ptx_edit *e = &w->e;
-    bool loop = w->kind == WS_REWRITE_PERSISTENT, falls_off = true;
+    bool loop = w->kind == WS_REWRITE_PERSISTENT;
     for (uint32_t k = 0; k < f->n_insns; k++) {
         const struct ws_ptx_insn *old = &f->insns[k];
         bool ends = old->op == WS_OP_RET || old->op == WS_OP_EXIT;
-        falls_off = !(ends && old->guard < 0) && !(old->op == WS_OP_BRA && old->guard < 0);
         if (loop && ends) {
             ws_ptx_edit_skip(e, k);
             struct ws_ptx_insn *i = WS_EDIT(e, BRA, NONE, ws_opd_label(w->head));
@@ -237,7 +236,7 @@ static void copy_body(struct rewrite *w, const struct ws_ptx_func *f)
     }
     ws_ptx_edit_old_end(e);
     if (loop) {
-        if (falls_off)
+        if (ws_ptx_falls_off(f))
             WS_EDIT(e, BRA, NONE, ws_opd_label(w->head));
         ws_ptx_edit_place(e, w->out);
         ws_ptx_edit_add(e, WS_OP_RET, WS_T_NONE, 0, NULL);

@@ -64,6 +64,11 @@ tests_unit_test_backend_learn_SOURCES = tests/unit/test_backend_learn.c
 tests_unit_test_backend_learn_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_learn
 
+check_PROGRAMS += tests/unit/test_backend_energy
+tests_unit_test_backend_energy_SOURCES = tests/unit/test_backend_energy.c
+tests_unit_test_backend_energy_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_backend_energy
+
 # The core without sockets, with a software GPU: fused launches.
 noinst_LIBRARIES += tests/libsoftserver.a
 tests_libsoftserver_a_SOURCES = tests/lib/softserver.h tests/lib/softserver.c

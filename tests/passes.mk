@@ -1,6 +1,6 @@
 # Rewritten kernels: as text, what is refused, and that they compute the same.
 check_PROGRAMS += tests/unit/test_ptx_rewrite
-tests_unit_test_ptx_rewrite_SOURCES = tests/unit/test_ptx_rewrite.c tests/unit/rewrite_golden.inc
+tests_unit_test_ptx_rewrite_SOURCES = tests/unit/test_ptx_rewrite.c tests/unit/rewrite_golden.inc tests/unit/fence_fuse_golden.inc
 tests_unit_test_ptx_rewrite_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
 dist_check_SCRIPTS += tests/unit/rewritten.sh
 TESTS += tests/unit/test_ptx_rewrite tests/unit/rewritten.sh

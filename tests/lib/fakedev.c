@@ -133,7 +133,6 @@ static void finish(struct fakedev *f, struct ws_op *op, uint64_t start_ns, uint6
         snprintf(op->text, sizeof op->text, "fake: %s", ws_dev_error_name(op->error));
     op->start_ns = start_ns;
     op->end_ns = end_ns;
-    op->energy_uj = 1;
     f->now_ns = WS_MAX(f->now_ns, end_ns);
     op->done(op);
 }
@@ -142,6 +141,7 @@ static void fake_submit(struct ws_device *d, struct ws_op *op)
 {
     struct fakedev *f = WS_CONTAINER_OF(d, struct fakedev, base);
     f->n_submitted++;
+    op->energy_uj = 1; /* a test may say another before it ends */
     if (f->inline_completion) {
         finish(f, op, op->ready_ns, op->ready_ns + 1000, WS_DEV_OK);
         return;
@@ -174,6 +174,8 @@ static void fake_telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
 {
     struct fakedev *f = WS_CONTAINER_OF(d, struct fakedev, base);
     ret->now_ns = f->now_ns;
+    ret->energy_uj = f->energy_uj;
+    ret->idle_energy_uj = f->idle_uj;
     ret->memory_used_bytes = f->used_bytes;
 }
 

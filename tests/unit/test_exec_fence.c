@@ -271,6 +271,73 @@ static void the_rest_ends(void **state)
                      w->other);
 }
 
+/* A fenced kernel in a loop of blocks: whichever thread goes outside, and wherever the others wait for each other, all end, and what
+ * comes next can still be done. */
+static void faults_in_the_loop(void **state)
+{
+    struct world *w = *state;
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 good, .param "
+        ".u64 bad, .param .u32 at, .param .u32 who)\n{\n"
+        ".reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
+        "ld.param.u64 %rd1, [good]; ld.param.u64 %rd2, [bad]; ld.param.u32 %r1, [at]; ld.param.u32 "
+        "%r2, [who]; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %tid.x;\n"
+        "bar.sync 0; setp.eq.u32 %p1, %r3, %r1; setp.eq.and.u32 %p1, %r4, %r2, %p1; selp.b64 %rd3, "
+        "%rd2, %rd1, %p1; st.global.u32 [%rd3], %r4; bar.sync 0; mul.wide.u32 %rd4, %r3, 4; "
+        "add.s64 %rd5, %rd1, %rd4; setp.ne.u32 %p2, %r4, 33; @%p2 ret; st.global.u32 [%rd5+64], 1; "
+        "ret;\n}\n";
+    for (uint32_t at = 0; at < 8; at += 3)
+        for (uint32_t who = 0; who < 64; who += 31) {
+            struct ws_ptx_module *m = NULL;
+            char why[160], *made = NULL;
+            size_t n = 0;
+            bool flat;
+            uint32_t fenced, looped;
+            assert_int_equal(ws_ptx_parse(&m, text, strlen(text), "k.ptx", NULL), 0);
+            assert_int_equal(ws_ptx_fence(m, 0, &fenced), 0);
+            if (ws_ptx_rewrite_refused(m, fenced, WS_REWRITE_PERSISTENT, &flat, why, sizeof(why)))
+                fail_msg("%s", why);
+            assert_int_equal(ws_ptx_rewrite(m, fenced, WS_REWRITE_PERSISTENT, &looped), 0);
+            FILE *f = open_memstream(&made, &n);
+            assert_int_equal(ws_ptx_print(m, f), 0);
+            fclose(f);
+            ws_ptx_module_free(m);
+            fix_must_load(&w->f, made);
+            free(made);
+            memset(fix_host(&w->f, w->mine), 0, BYTES);
+            memset(w->fault, 0, 16);
+            w->ranges->n = 1;
+            w->ranges->range[0].low = w->mine;
+            w->ranges->range[0].bytes = BYTES;
+            uint32_t *counters = fix_host(&w->f, w->table + 1024);
+            memset(counters, 0, 8);
+            struct {
+                uint64_t good, bad;
+                uint32_t at, who;
+                struct ws_ptx_fence fence;
+                struct ws_ptx_ctl ctl;
+            } p = {w->mine,
+                   w->other,
+                   at,
+                   who,
+                   {w->mine, BYTES - WS_FENCE_SLACK, w->table + 64, w->table},
+                   {.ticket = w->table + 1024, .flag = w->table + 1028}};
+            assert_true(ws_ptx_shape_set(&p.ctl.grid, (uint32_t[3]){8, 1, 1}));
+            /* A launch of two workers, as the device would be given again while blocks are left. */
+            fix_run(&w->f, &(struct launch){.kernel = "k$fence$persistent",
+                                            .grid = {2},
+                                            .block = {64},
+                                            .params = &p,
+                                            .co_resident = 2});
+            assert_int_equal(w->fault[0], 1);
+            assert_int_equal(w->fault[1], w->other);
+            const uint32_t *did = fix_host(&w->f, w->mine + 64);
+            for (uint32_t k = 0; k < 8; k++) /* the other worker went on; blocks begun were ended */
+                assert_int_equal(did[k], 1);
+            assert_true(counters[0] >= 8);
+        }
+}
+
 static void refusals(void **state)
 {
     static const struct {
@@ -319,6 +386,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(functions, setup, teardown),
         cmocka_unit_test_setup_teardown(names_are_not_trusted, setup, teardown),
         cmocka_unit_test_setup_teardown(the_rest_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(faults_in_the_loop, setup, teardown),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

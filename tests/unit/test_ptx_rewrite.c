@@ -19,6 +19,9 @@
     ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 " \
     "n)\n{\n.reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>; .shared .b32 sh[64];\n"
 
+enum pass { FENCE, FUSE, FUSE_SAME };
+#define TOP ".version 8.0\n.target sm_75\n.address_size 64\n"
+
 static struct ws_ptx_module *parse(const char *text)
 {
     struct ws_ptx_module *m = NULL;
@@ -66,6 +69,74 @@ static void golden(void **state)
         if (strcmp(got, rows[k].want)) {
             fprintf(stderr, "%s: got\n%s", rows[k].description,
                     got); /* too long for cmocka's messages */
+            fail();
+        }
+        free(got);
+    }
+}
+
+/* Fence and fuse: their new functions, with the slow check left out, which is the same everywhere. @text: a module, whose last kernel is
+ * fenced, or all of whose kernels are fused. */
+static char *made_by(const char *text, enum pass pass)
+{
+    struct ws_ptx_module *m = parse(text);
+    uint32_t n = m->n_funcs, added = 0, funcs[WS_FUSE_MAX], n_entries = 0;
+    struct ws_ptx_fused fused;
+    char why[160];
+    for (uint32_t k = 0; k < n; k++)
+        if (m->funcs[k].is_entry)
+            funcs[n_entries++] = k;
+    if (pass == FENCE) {
+        assert_int_equal(ws_ptx_fence_refused(m, n - 1, why, sizeof(why)), 0);
+        assert_int_equal(ws_ptx_fence(m, n - 1, &added), 0);
+    } else {
+        assert_int_equal(ws_ptx_fuse_make(m, funcs, n_entries, pass == FUSE_SAME, "all", &fused),
+                         0);
+    }
+    struct ws_diags d = WS_DIAGS_NULL;
+    assert_int_equal(ws_ptx_validate(m, "made.ptx", &d), 0);
+    ws_diags_deinit(&d);
+    /* The new ones alone; what they call is known by its head. */
+    for (uint32_t k = 0; k < m->n_funcs; k++) {
+        bool shown = k >= n && m->funcs[k].fence != WS_PTX_FENCE_HELPER;
+        m->funcs[k].is_decl = !shown;
+    }
+    char *all = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&all, &bytes);
+    assert_int_equal(ws_ptx_print(m, f), 0);
+    fclose(f);
+    ws_ptx_module_free(m);
+    char *end = strstr(all, ".address_size 64\n"), *body = NULL;
+    assert_non_null(end);
+    /* behind the heads of all functions, each of which ends in ";" */
+    for (char *at = end; (at = strstr(at, ";\n.")) != NULL; at++)
+        if (strncmp(at + 3, "visible", 7) == 0 || strncmp(at + 3, "func", 4) == 0 ||
+            strncmp(at + 3, "entry", 5) == 0) {
+            char *brace = strchr(at + 3, '{'), *semi = strchr(at + 3, ';');
+            if (brace && (!semi || brace < semi)) {
+                body = at + 2;
+                break;
+            }
+        }
+    body = strdup(body ? body : end + strlen(".address_size 64\n"));
+    free(all);
+    return body;
+}
+
+static void golden_fence_and_fuse(void **state)
+{
+    static const struct {
+        const char *description, *text;
+        enum pass pass;
+        const char *want;
+    } rows[] = {
+#include "tests/unit/fence_fuse_golden.inc"
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        char *got = made_by(rows[k].text, rows[k].pass);
+        if (strcmp(got, rows[k].want)) {
+            fprintf(stderr, "%s: got\n%s", rows[k].description, got);
             fail();
         }
         free(got);
@@ -219,6 +290,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden),
+        cmocka_unit_test(golden_fence_and_fuse),
         cmocka_unit_test(refusals),
         cmocka_unit_test(functions_count),
         cmocka_unit_test(division_by_magic),
