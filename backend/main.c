@@ -225,6 +225,12 @@ static int find_specs(const struct ws_config *c, const struct ws_catalog *catalo
     for (uint32_t i = 0; c->gpus[i]; i++) {
         char names[512] = "";
         specs[i] = ws_catalog_find(catalog, c->gpus[i]);
+        if (specs[i] && specs[i]->host && (c->gpus[i + 1] || !i)) {
+            ws_diags_add(d, "gpus", 0, 0,
+                         "\"%s\" is the host's own processor: it goes last, behind a GPU",
+                         c->gpus[i]);
+            r = WS_CATALOG_E_INVALID;
+        }
         if (specs[i])
             continue;
         for (size_t k = 0, n = 0; k < catalog->n && n < sizeof names; k++)
