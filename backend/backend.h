@@ -415,6 +415,7 @@ struct ws_server {
     struct ws_client *by_peer, *last_client;
     struct ws_user *users;       /* who have clients */
     struct ws_account *accounts; /* metrics.c */
+    struct ws_tracing *tracing;  /* NULL: nobody asks */
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */

@@ -46,6 +46,9 @@ void ws_dispatch_forget(struct ws_client *c);
 /* A device was migrated, GPUs came or went, the client's task changed. */
 void ws_dispatch_changed(struct ws_server *s);
 
+/* Whether a segment of the client's with a deadline is open; ms that are left of the nearest one, negative if it is late. */
+bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
+
 /* The program's own words (wattshare.h). @deadline_ns: after its begin; 0: the task's. Return: false: it has one open already. */
 bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns);
 bool ws_dispatch_segment_end(struct ws_client *c); /* false: none is open */

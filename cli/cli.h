@@ -29,9 +29,6 @@ WS_MUST_CHECK int ws_cli_jobs(const char *text, int *ret);
 /* The endpoint to use: @option if not NULL, else WATTSHARE_SOCKET, else the default. Borrowed. */
 const char *ws_cli_endpoint(const char *option);
 
-/* Gives a ZeroMQ socket the keys that a tcp:// endpoint wants, from the environment. Return: 0, or negative with a message printed. */
-WS_MUST_CHECK int ws_cli_set_keys(void *socket, const char *endpoint);
-
 /**
  * ws_cli_ask_status() - one StatusRequest to a daemon
  * @ret: freed with ws__server_message__free_unpacked(); its status field is set
