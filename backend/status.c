@@ -9,6 +9,7 @@
 
 #include "backend/dispatch.h"
 #include "backend/metrics.h"
+#include "backend/real.h"
 #include "base/clock.h"
 
 enum { LEARNED_MAX = 32 };
@@ -81,7 +82,7 @@ static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
     o->copied_bytes = t.copied_bytes;
     o->n_clients = g->n_home;
     energy_status(g, o);
-    return sm_map(s, g, o) ? o : NULL;
+    return sm_map(s, g, o) && ws_real_status(s, g->device, o) ? o : NULL;
 }
 
 static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t)
