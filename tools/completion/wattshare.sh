@@ -34,10 +34,10 @@ BEGIN {
         gsub(/\|/, " ", choices)
     }
     cases = cases "    " $1 ")\n        words=\"" options "\"\n"
-    if (choices)
-        cases = cases "        [ \"$COMP_CWORD\" = 2 ] && words=\"" choices "\"\n"
     if (text ~ /(FILE|PROGRAM|SAMPLES|STORE)/)
         cases = cases "        files=1\n"
+    if (choices)
+        cases = cases "        [ \"$COMP_CWORD\" = 2 ] && [[ $cur != -* ]] && words=\"" choices "\" files=\n"
     cases = cases "        ;;\n"
 }
 END {
