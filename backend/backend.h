@@ -695,6 +695,11 @@ void ws_server_take_lanes(struct ws_server *s); /* those that rang */
 uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
                        uint32_t order[WS_MAX_DEVICES]);
 
+/* control.c */
+struct ws_bytes;
+void ws_control_policy(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
+void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
+
 /* status.c */
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to);
 void ws_status_ended(struct ws_client *c);

@@ -825,6 +825,13 @@ void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg)
     }
     if (m.has_status)
         ws_status_reply(s, msg->peer);
+    if (WS_UNLIKELY(m.has_policy)) {
+        ws_control_policy(s, msg, m.policy);
+        ws_server_run_ready(s);
+        c = ws_client_find(s, msg->peer);
+    }
+    if (WS_UNLIKELY(m.has_explain))
+        ws_control_explain(s, msg, m.explain);
     if (m.has_trace)
         ws_tracing_reply(s, msg->peer, ws_decode_trace(m.trace, &s->arena));
     if (m.has_hello) {

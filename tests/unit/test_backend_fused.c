@@ -571,6 +571,90 @@ static void test_output_goes_to_its_client(void **state)
     }
 }
 
+/* ---- one kernel for all (leader) ---- */
+
+static int setup_leader(void **state)
+{
+    int r = setup(state);
+    ((struct fix *)*state)->s->config.fused_leader = true;
+    return r;
+}
+
+static void test_leader(void **state)
+{
+    struct fix *f = *state;
+    struct ws_fused_counts n;
+    for (unsigned clients = 2; clients <= 4; clients++) {
+        hold(f, clients);
+        for (unsigned c = 0; c < clients; c++) {
+            memset(softs_host(f->s, c, f->out[c], 1 << 16), 0, 1 << 16);
+            give_line(f, c, 0, 961 + c, 7 * c);
+        }
+        assert_int_equal(together(f, clients), 0);
+        for (unsigned c = 0; c < clients; c++)
+            assert_int_equal(softs_sync(f->s, c), 0);
+        for (unsigned c = 0; c < clients; c++)
+            check_line(f, c, 961 + c, 7 * c);
+    }
+    ws_fused_counts(f->s->server, &n);
+    assert_int_equal(n.n_templates, 1);
+    assert_int_equal(*(uint32_t *)variable(f, 1, 1, "counter"), 5 + 3 * 962);
+    assert_int_equal(*(uint32_t *)variable(f, 3, 1, "counter"), 5 + 964);
+    hold(f, 3); /* a grid of three dimensions, a barrier, and shared memory */
+    for (unsigned c = 0; c < 3; c++) {
+        memset(softs_host(f->s, c, f->out[c], 1 << 16), 0, 1 << 16);
+        give_sum(f, c, 9, 5, 7, 3 + c);
+    }
+    assert_int_equal(together(f, 3), 0);
+    for (unsigned c = 0; c < 3; c++) {
+        assert_int_equal(softs_sync(f->s, c), 0);
+        check_sum(f, c, 9, 5, 7, 3 + c);
+        assert_int_equal(*(uint64_t *)variable(f, c, 2, "counter"), 9);
+    }
+    uint64_t uj = 0;
+    for (unsigned c = 0; c < 4; c++)
+        uj += f->s->clients[c].client->stats.energy_uj;
+    assert_int_equal(uj, telemetry(f).energy_uj);
+}
+
+static void test_leader_fence(void **state)
+{
+    struct fix *f = *state;
+    hold(f, 3);
+    for (unsigned c = 0; c < 3; c++) {
+        struct wild_args a = {c == 1 ? f->out[2] + 4096 : f->out[c], 0xbeef, 4};
+        give(f, c, WILD, 20, 32, &a, sizeof a);
+    }
+    assert_int_equal(together(f, 3), 0);
+    assert_int_equal(softs_sync(f->s, 0), 0);
+    assert_int_equal(softs_sync(f->s, 2), 0);
+    assert_int_equal(softs_sync(f->s, 1), WS__ERROR__ILLEGAL_ADDRESS);
+    for (unsigned c = 0; c < 3; c += 2) {
+        const uint32_t *out = softs_host(f->s, c, f->out[c], 1 << 16);
+        for (int k = 0; k < 16384; k++)
+            assert_int_equal(out[k], k < 32 ? 0xbeef : 0);
+        assert_int_equal(*(uint32_t *)variable(f, c, 3, "counter"), 640);
+    }
+}
+
+static void test_leader_killed(void **state)
+{
+    struct fix *f = *state;
+    hold(f, 2);
+    give(f, 0, ENDLESS, 10, 32, &f->out[0], 8);
+    give(f, 1, ENDLESS, 10, 32, &f->out[1], 8);
+    assert_int_equal(together(f, 2), 0);
+    volatile uint32_t *begun = softs_host(f->s, 1, f->out[1], 8);
+    for (int k = 0; k < 10000 && !*begun; k++)
+        softs_turn(f->s);
+    assert_int_equal(*begun, 1);
+    softs_drop(f->s, 0);
+    softs_drop(f->s, 1);
+    for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
+        softs_turn(f->s);
+    assert_true(ws_list_empty(&f->s->server->dying));
+}
+
 /* ---- what can't be ---- */
 
 static void refused(struct fix *f, unsigned n, const char *why)
@@ -652,6 +736,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_parameters_of_another, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shared_memory_of_another, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output_goes_to_its_client, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_leader, setup_leader, teardown),
+        cmocka_unit_test_setup_teardown(test_leader_fence, setup_leader, teardown),
+        cmocka_unit_test_setup_teardown(test_leader_killed, setup_leader, teardown),
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_at_one_address, setup, teardown),
     };
