@@ -30,7 +30,7 @@ touch "$tmp/files/trace.json"
 (cd "$tmp/files" && is "trace.json" wattshare trace --out tr) || exit 1
 case " $(complete wattshare run -- tru) " in *" true "*) ;; *) fail "behind -- no command is completed" ;; esac
 # All verbs are there, and each with the options that its usage line names.
-"$wattshare" --help | sed -n 's/^  wattshare \([a-z]*\).*/\1/p' >"$tmp/verbs"
+"$wattshare" --help | sed -n 's/^  wattshare \([a-z][a-z]*\).*/\1/p' >"$tmp/verbs"
 [ "$(wc -l <"$tmp/verbs")" -ge 14 ] || fail "too few verbs"
 while read -r v; do
     case " $(complete wattshare "") " in *" $v "*) ;; *) fail "no completion of $v" ;; esac
