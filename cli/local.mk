@@ -8,8 +8,8 @@ COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a
 	$(JSON_C_LIBS) -lpthread -lm
 # What verbs share and tests use: tables, progress, side by side.
 noinst_LIBRARIES += cli/libtools.a
-cli_libtools_a_SOURCES = cli/table.h cli/table.c cli/progress.h cli/progress.c cli/parallel.h cli/parallel.c
-cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+cli_libtools_a_SOURCES = cli/error.c cli/table.h cli/table.c cli/progress.h cli/progress.c cli/parallel.h cli/parallel.c
+cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
 
 cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/cluster.c \
@@ -47,3 +47,14 @@ LEDGER_FORMS = census ops forms
 .PHONY: doc-coverage
 doc-coverage: cli/ledger_doc
 	cli/ledger_doc $(LEDGER_FORMS:%=$(top_srcdir)/tests/ptx/%.ptx) > $(top_srcdir)/doc/coverage.md
+
+# What bash completes, from the table of verbs.
+bashcompletiondir = $(datadir)/bash-completion/completions
+nodist_bashcompletion_DATA = tools/completion/wattshare
+CLEANFILES += tools/completion/wattshare
+EXTRA_DIST += tools/completion/wattshare.sh
+tools/completion/wattshare: $(top_srcdir)/cli/verbs.def $(top_srcdir)/tools/completion/wattshare.sh
+	$(AM_V_GEN)$(MKDIR_P) tools/completion && sh $(top_srcdir)/tools/completion/wattshare.sh $(top_srcdir)/cli/verbs.def > $@.tmp && mv $@.tmp $@
+
+# The Debian package: dpkg-buildpackage -b, in the source's top folder.
+EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format
