@@ -110,7 +110,7 @@ static void test_members_are_apart(void **state)
 static void test_leader(void **state)
 {
     static const char *const absent[] = {
-        ".const", "m0$unused", "[m0$used", "[p]", "mov.u64 \t%rd2, m0$used", NULL};
+        "\n.const", "ld.const", "m0$unused", "[m0$used", "[p]", "mov.u64 \t%rd2, m0$used", NULL};
     struct ws_ptx_module *m = parse(two);
     struct ws_template_kernel k = {m, 2};
     struct ws_template *t = NULL;
