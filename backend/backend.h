@@ -414,6 +414,7 @@ struct ws_server {
     struct ws_client *by_peer, *last_client;
     struct ws_user *users;       /* who have clients */
     struct ws_account *accounts; /* metrics.c */
+    struct ws_tracing *tracing;  /* NULL: nobody asks */
     struct ws_list clients, dying, dirty;
     struct ws_list ready, reached; /* streams that may go on; joins whose marks are all through */
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
@@ -693,6 +694,11 @@ void ws_server_take_lanes(struct ws_server *s); /* those that rang */
 /* gpus.c: the client's devices in its order, as indices of server->gpus. Return: how many */
 uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
                        uint32_t order[WS_MAX_DEVICES]);
+
+/* control.c */
+struct ws_bytes;
+void ws_control_policy(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
+void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
 
 /* status.c */
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to);

@@ -5,7 +5,15 @@
 #include "backend/decode.h"
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
-enum { MSG_HELLO = 1, MSG_FIRST_SEQ = 2, MSG_COMMANDS = 3, MSG_STATUS = 4, MSG_GOODBYE = 5 };
+enum {
+    MSG_HELLO = 1,
+    MSG_FIRST_SEQ = 2,
+    MSG_COMMANDS = 3,
+    MSG_STATUS = 4,
+    MSG_GOODBYE = 5,
+    MSG_TRACE = 110
+};
+enum { MSG_POLICY = 82, MSG_EXPLAIN = 83 };
 
 struct wire {
     const uint8_t *p, *end;
@@ -66,7 +74,9 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
     while (w.p < w.end) {
         if (!next(&w, &f))
             return false;
-        bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS || f.number == MSG_STATUS;
+        bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS ||
+                        f.number == MSG_STATUS || f.number == MSG_TRACE ||
+                        f.number == MSG_POLICY || f.number == MSG_EXPLAIN;
         bool is_varint = f.number == MSG_FIRST_SEQ || f.number == MSG_GOODBYE;
         if ((is_bytes && f.type != BYTES) || (is_varint && f.type != VARINT))
             return false;
@@ -79,6 +89,15 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
             ret->n_commands++;
         } else if (f.number == MSG_STATUS) {
             ret->has_status = true;
+        } else if (f.number == MSG_POLICY) {
+            ret->policy = f.bytes;
+            ret->has_policy = true;
+        } else if (f.number == MSG_EXPLAIN) {
+            ret->explain = f.bytes;
+            ret->has_explain = true;
+        } else if (f.number == MSG_TRACE) {
+            ret->trace = f.bytes;
+            ret->has_trace = true;
         } else if (f.number == MSG_GOODBYE) {
             ret->goodbye = f.value;
         }
@@ -172,4 +191,22 @@ Ws__Hello *ws_decode_hello(struct ws_bytes b, struct ws_arena *arena)
 {
     ProtobufCAllocator a = {arena_alloc, arena_free, arena};
     return ws__hello__unpack(&a, b.n, b.p);
+}
+
+Ws__PolicyRequest *ws_decode_policy(struct ws_bytes b, struct ws_arena *arena)
+{
+    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
+    return ws__policy_request__unpack(&a, b.n, b.p);
+}
+
+Ws__ExplainRequest *ws_decode_explain(struct ws_bytes b, struct ws_arena *arena)
+{
+    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
+    return ws__explain_request__unpack(&a, b.n, b.p);
+}
+
+Ws__TraceRequest *ws_decode_trace(struct ws_bytes b, struct ws_arena *arena)
+{
+    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
+    return ws__trace_request__unpack(&a, b.n, b.p);
 }

@@ -28,7 +28,10 @@ struct ws_dispatch;
 WS_MUST_CHECK int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *ret_error,
                                   size_t error_bytes);
 struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d); /* NULL ok; clients are gone */
-/* Another policy from now on, for what waits too. @options: "name=value" strings, NULL at the end.
+/* The name of the policy in force, "none" where there is none; *ret_options: its options as they were given, with blanks between
+ * them. Borrowed until the next policy. */
+const char *ws_dispatch_policy(const struct ws_server *s, const char **ret_options);
+/* Another policy from now on, for what waits too; "none": nothing waits any more. @options: "name=value" strings, NULL at the end.
  * Return: 0, or as ws_dispatch_new() with everything as it was. */
 WS_MUST_CHECK int ws_dispatch_set_policy(struct ws_server *s, const char *name,
                                          const char *const *options, char *ret_error,
@@ -45,6 +48,9 @@ void ws_dispatch_waits(struct ws_client *c);
 void ws_dispatch_forget(struct ws_client *c);
 /* A device was migrated, GPUs came or went, the client's task changed. */
 void ws_dispatch_changed(struct ws_server *s);
+
+/* Whether a segment of the client's with a deadline is open; ms that are left of the nearest one, negative if it is late. */
+bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
 
 /* The program's own words (wattshare.h). @deadline_ns: after its begin; 0: the task's. Return: false: it has one open already. */
 bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns);

@@ -34,7 +34,6 @@ struct ws_gpu_task {
     int index; /* in system.tasks */
     int priority;
     uint64_t id;
-    bool unfusable; /* its kernels can't be part of a joint launch */
 };
 
 struct ws_gpu_segment {
@@ -46,6 +45,7 @@ struct ws_gpu_segment {
     bool stopping; /* preempted, but something of it is still on the device */
     bool booked;   /* its place and time are fixed: see booking */
     struct ws_policy_decision booking;
+    bool refused;                   /* a decision on it made no sense */
     bool given_up;                  /* the policy dropped it: it runs when nothing else does */
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     uint32_t gpu;                   /* if it has started */
@@ -102,6 +102,8 @@ struct ws_dispatch {
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
     struct ws_policy_decisions decisions;
 
+    char options[512]; /* of the policy, as given */
+    bool off;          /* the policy is "none" now: nothing is held, no segment begins */
     bool asking, maybe_idle; /* a segment may have nothing left to do */
     struct ws_pending_event *events;
     size_t n_events, cap_events;
@@ -150,8 +152,10 @@ WS_MUST_CHECK int ws_dispatch_timer_set(struct ws_dispatch_timer *t, struct ws_d
 bool ws_dispatch_timer_pending(struct ws_dispatch_timer *t); /* some alarm is still to ring */
 bool ws_dispatch_timer_rang(struct ws_dispatch_timer *t);    /* since the last asking */
 
-/* dispatch_fuse.c: one launch of what stands at the heads of the streams of @members. Return: false: they run by themselves. */
-bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *members, uint32_t n);
+/* dispatch_fuse.c: one launch, on @p's GPU and SMs, of what stands at the heads of streams of @members, which are about to start.
+ * Return: false: they run by themselves. */
+bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *members, uint32_t n,
+                      const struct ws_policy_decision *p);
 /* dispatch_move.c: moves a context to another GPU. Return: false: it can't be, and stays. */
 bool ws_context_move(struct ws_context *x, uint32_t gpu);
 

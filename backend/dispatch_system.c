@@ -323,10 +323,8 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
         if ((r = costs_make(d, t)))
             return r;
         task_describe(t, &d->policy_tasks[i]);
-        if (!t->unfusable) {
-            d->template_tasks[d->template.n_tasks] = i;
-            d->template_max[d->template.n_tasks++] = 1;
-        }
+        d->template_tasks[d->template.n_tasks] = i;
+        d->template_max[d->template.n_tasks++] = 1;
         t->index = i++;
     }
     d->system.tasks = d->policy_tasks;

@@ -154,10 +154,15 @@ static void set_fence(const struct ws_client *c, uint8_t *control, size_t ranges
                                  .fault = CONTROL_VA + fault_at};
 }
 
-/* Faults first, then the ranges of each client. */
+static size_t table_at(const struct ws_fused *f)
+{
+    return WS_ALIGN_UP(f->n * sizeof(struct fault), 16);
+}
+
+/* Faults first, then a leader's records, then the ranges of each client. */
 static int make_control(struct ws_fused *f, struct ws_ptx_fence *fences)
 {
-    size_t bytes = f->n * sizeof(struct fault), at = bytes;
+    size_t bytes = table_at(f) + f->n * f->code->template->record_bytes, at = bytes;
     for (uint32_t k = 0; k < f->n; k++)
         bytes += ranges_bytes(f->members[k]->client);
     f->control = ws_alloc(bytes);
@@ -186,7 +191,7 @@ static int make_instance(struct ws_fused *f)
     uint64_t *va = ws_alloc_array((size_t)t->ptx->n_vars + 1, sizeof *va);
     if (!va)
         return ws_raise(-ENOMEM);
-    for (uint32_t k = 0; k < f->n; k++)
+    for (uint32_t k = 0; k < f->n && !t->leader; k++) /* a leader's are in its records */
         for (uint32_t v = 0; v < t->member[k].n_vars; v++)
             if (t->member[k].var[v] >= 0)
                 va[t->member[k].var[v]] = f->members[k]->module->var_va[v];
@@ -200,18 +205,32 @@ static int make_instance(struct ws_fused *f)
 static void set_parts(struct ws_fused *f)
 {
     const struct ws_ptx_fused *k = &f->code->template->fused;
+    bool leader = f->code->template->leader;
     const struct ws_ptx_fuse *h = (const struct ws_ptx_fuse *)(const void *)(f->params + k->header);
+    f->parts->common = f->own;
     f->parts->n = f->n;
-    f->parts->round = h->round;
+    f->parts->round =
+        leader ? f->job.op.launch.grid[0] * f->job.op.launch.grid[1] * f->job.op.launch.grid[2]
+               : h->round;
     for (uint32_t i = 0; i < f->n; i++) {
         const struct ws_job *j = f->members[i];
         struct ws_launch_part *p = &f->parts->part[i];
         p->space = j->client->space;
-        p->share = h->member[i].share;
+        p->share = leader ? f->parts->round / f->n : h->member[i].share;
         p->kernel = j->kernel_name;
         memcpy(p->grid, j->op.launch.grid, sizeof p->grid);
         memcpy(p->block, j->op.launch.block, sizeof p->block);
     }
+}
+
+static int lead(struct ws_fused *f, const struct ws_template_work *work,
+                struct ws_ptx_fuse_launch *ret)
+{
+    const uint64_t *var_va[WS_FUSE_MAX];
+    for (uint32_t k = 0; k < f->n; k++)
+        var_va[k] = f->members[k]->module->var_va;
+    return ws_template_lead(f->code->template, work, var_va, f->n, f->control + table_at(f),
+                            CONTROL_VA + table_at(f), f->params, ret);
 }
 
 static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, char *why,
@@ -233,7 +252,7 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
         memcpy(work[k].grid, op->launch.grid, sizeof work[k].grid);
         memcpy(work[k].block, op->launch.block, sizeof work[k].block);
     }
-    int r = ws_template_launch(t, work, f->params, &l);
+    int r = t->leader ? lead(f, work, &l) : ws_template_launch(t, work, f->params, &l);
     if (r)
         return r < 0 ? ws_forward(r)
                      : refuse(why, why_bytes, "their grids or blocks don't go together");
@@ -243,7 +262,6 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
         return ws_forward(r);
     if (!fits.blocks_per_sm)
         return refuse(why, why_bytes, "together they need too much of an SM (%s)", fits.limit);
-    set_parts(f);
     struct ws_op *op = &f->job.op;
     op->kind = WS_OPK_LAUNCH;
     op->launch.instance = f->instance;
@@ -254,6 +272,7 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
     op->launch.params = f->params;
     op->launch.param_bytes = (uint32_t)t->fused.param_bytes;
     op->launch.parts = f->parts;
+    set_parts(f);
     return 0;
 }
 
@@ -272,8 +291,37 @@ static int build(struct ws_fused *f, char *why, size_t why_bytes)
     return r < 0 ? ws_forward(r) : r;
 }
 
+/* As few SMs as do not lengthen a launch of equal blocks: the busiest has ceil(blocks / SMs) of them in any case, and no fewer are needed
+ * where each has as many. What is left idle takes no dynamic power, or is free for others. */
+static void set_sms(struct ws_fused *f, const struct ws_sm_set *sms, bool equal_blocks)
+{
+    struct ws_op *op = &f->job.op;
+    struct ws_sm_set all = {0};
+    uint64_t blocks = 0;
+    if (sms)
+        op->launch.sms = *sms;
+    if (!equal_blocks || f->device->spec.n_sms > WS_SM_MAX)
+        return;
+    if (!sms || !sms->n)
+        ws_sm_set_take(&all, &(const struct ws_sm_set){0}, f->device->spec.n_sms,
+                       f->device->spec.n_sms);
+    else
+        all = *sms;
+    for (uint32_t k = 0; k < f->n; k++) {
+        const uint32_t *g = f->members[k]->op.launch.grid;
+        blocks += (uint64_t)g[0] * g[1] * g[2];
+    }
+    uint64_t each = (blocks + all.n - 1) / all.n, want = (blocks + each - 1) / each;
+    struct ws_sm_set few = {0};
+    for (unsigned sm = 0; sm < WS_SM_MAX && few.n < want; sm++)
+        if (ws_sm_set_has(&all, sm))
+            ws_sm_set_add(&few, sm);
+    if (few.n < all.n)
+        op->launch.sms = few;
+}
+
 /* From here on nothing can go wrong but on the device. */
-static void submit(struct ws_fused *f, const struct ws_sm_set *sms)
+static void submit(struct ws_fused *f)
 {
     struct ws_op *op = &f->job.op;
     for (uint32_t k = 0; k < f->n; k++) {
@@ -285,8 +333,6 @@ static void submit(struct ws_fused *f, const struct ws_sm_set *sms)
         j->learn = NULL; /* what it takes here is not what it takes alone */
         op->ready_ns = WS_MAX(op->ready_ns, j->op.ready_ns);
     }
-    if (sms)
-        op->launch.sms = *sms;
     op->space = f->joint;
     op->done = ws_job_done;
     f->job.client = f->members[0]->client;
@@ -303,13 +349,21 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
     struct ws_fused_kernel kernels[WS_FUSE_MAX];
     const struct ws_fused_code *code;
     const char *refused;
-    bool same_block = true;
+    bool same_block = true, same_kernel = true, same_grid = true;
     for (uint32_t k = 0; k < n; k++) {
         kernels[k] = m[k].kernel;
         same_block &= !memcmp(m[k].job->op.launch.block, m[0].job->op.launch.block,
                               sizeof m[k].job->op.launch.block);
+        same_kernel &= !ws_fused_kernel_cmp(&m[k].kernel, &m[0].kernel);
+        same_grid &= !memcmp(m[k].job->op.launch.grid, m[0].job->op.launch.grid,
+                             sizeof m[k].job->op.launch.grid);
     }
-    int r = ws_fused_cache_get(s, gpu->device, kernels, n, same_block, &code, &refused);
+    int r = WS_FUSED_E_REFUSED;
+    if (s->config->fused_leader && n > 1 && same_kernel && same_block && same_grid)
+        r = ws_fused_cache_get(s, gpu->device, kernels, 1, WS_FUSED_LEADER, &code, &refused);
+    if (r == WS_FUSED_E_REFUSED)
+        r = ws_fused_cache_get(s, gpu->device, kernels, n,
+                               same_block ? WS_FUSED_SAME_BLOCK : WS_FUSED_ANY, &code, &refused);
     if (r > 0)
         return refuse(why, why_bytes, "%s", refused);
     if (r)
@@ -330,7 +384,8 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
         fused_free(f);
         return r < 0 ? ws_forward(r) : r;
     }
-    submit(f, sms);
+    set_sms(f, sms, same_kernel && same_block);
+    submit(f);
     return 0;
 }
 

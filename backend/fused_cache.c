@@ -27,7 +27,7 @@ struct ws_fused_entry {
     UT_hash_handle hh;
     /* in: while it is under way */
     uint32_t n;
-    bool same_block;
+    enum ws_fused_how how;
     struct ws_template_kernel kernels[WS_FUSE_MAX];
     struct ws_image *images[WS_FUSE_MAX]; /* references */
     /* out */
@@ -50,10 +50,10 @@ int ws_fused_kernel_cmp(const struct ws_fused_kernel *a, const struct ws_fused_k
 }
 
 static void key_of(const struct ws_device *d, const struct ws_fused_kernel *kernels, uint32_t n,
-                   bool same_block, uint8_t *ret)
+                   enum ws_fused_how how, uint8_t *ret)
 {
     SHA2_CTX sha;
-    uint32_t head[] = {d->spec.cc_major, d->spec.cc_minor, n, same_block};
+    uint32_t head[] = {d->spec.cc_major, d->spec.cc_minor, n, how};
     SHA256Init(&sha);
     SHA256Update(&sha, (const uint8_t *)head, sizeof head);
     for (uint32_t k = 0; k < n; k++) {
@@ -90,8 +90,10 @@ static void work(struct ws_loader_job *job)
 {
     struct ws_fused_entry *e = WS_CONTAINER_OF(job, struct ws_fused_entry, job);
     uint64_t before_ns = ws_clock_ns();
-    e->r =
-        ws_template_make(&e->code.template, e->kernels, e->n, e->same_block, e->why, sizeof e->why);
+    e->r = e->how == WS_FUSED_LEADER
+               ? ws_template_make_leader(&e->code.template, e->kernels, e->why, sizeof e->why)
+               : ws_template_make(&e->code.template, e->kernels, e->n,
+                                  e->how == WS_FUSED_SAME_BLOCK, e->why, sizeof e->why);
     if (!e->r)
         e->r = load(e);
     e->make_ns = ws_clock_ns() - before_ns;
@@ -137,7 +139,7 @@ static void made(struct ws_loader_job *job)
 
 static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d,
                                         const struct ws_fused_kernel *kernels, uint32_t n,
-                                        bool same_block, const uint8_t *key)
+                                        enum ws_fused_how how, const uint8_t *key)
 {
     struct ws_fused_entry *e = ws_alloc(sizeof *e);
     if (!e)
@@ -150,7 +152,7 @@ static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d
     e->under_way = true;
     e->r = -ECANCELED; /* unless a thread takes it up */
     e->n = n;
-    e->same_block = same_block;
+    e->how = how;
     ws_list_init(&e->lru);
     for (uint32_t k = 0; k < n; k++) {
         const struct ws_module *m = kernels[k].module;
@@ -164,15 +166,15 @@ static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d
 }
 
 int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
-                       const struct ws_fused_kernel *kernels, uint32_t n, bool same_block,
+                       const struct ws_fused_kernel *kernels, uint32_t n, enum ws_fused_how how,
                        const struct ws_fused_code **ret, const char **ret_why)
 {
     uint8_t key[WS_SHA256_BYTES];
     struct ws_fused_entry *e;
-    key_of(d, kernels, n, same_block, key);
+    key_of(d, kernels, n, how, key);
     HASH_FIND(hh, s->fused_cache->entries, key, sizeof key, e);
     if (!e) {
-        e = entry_new(s, d, kernels, n, same_block, key);
+        e = entry_new(s, d, kernels, n, how, key);
         if (!e)
             return ws_raise(-ENOMEM);
         ws_loader_run(s->loader, &e->job); /* without threads, it is made and perhaps gone now */

@@ -20,11 +20,16 @@ struct ws_fused_kernel {
 };
 /* The order in which kernels stand in a template: the same for the same kernels. */
 int ws_fused_kernel_cmp(const struct ws_fused_kernel *a, const struct ws_fused_kernel *b);
+enum ws_fused_how {
+    WS_FUSED_ANY,
+    WS_FUSED_SAME_BLOCK, /* all blocks have one shape */
+    WS_FUSED_LEADER      /* all are the same kernel, grid and block; @n is 1 */
+};
 /* @kernels: [@n] in that order. Return: 0 with a reference in *ret; WS_FUSED_E_REFUSED with *ret_why, valid until the next call;
  * -EAGAIN: under way; -ENOMEM. */
 WS_MUST_CHECK int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
                                      const struct ws_fused_kernel *kernels, uint32_t n,
-                                     bool same_block, const struct ws_fused_code **ret,
+                                     enum ws_fused_how how, const struct ws_fused_code **ret,
                                      const char **ret_why);
 void ws_fused_cache_counts(const struct ws_server *s, struct ws_fused_counts *ret);
 void ws_fused_cache_put(const struct ws_fused_code *c);

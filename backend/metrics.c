@@ -36,10 +36,12 @@ struct ws_account {
     UT_hash_handle hh;
 };
 
-static void add_stats(struct used *u, const struct ws_client_stats *t)
+static void add_client(struct used *u, const struct ws_client *c)
 {
+    const struct ws_client_stats *t = &c->stats;
+    struct ws_energy_sum e = ws_energy_of_client(c);
     u->device_ns += t->device_ns;
-    u->energy_uj += t->energy_uj;
+    u->energy_uj += e.busy_uj + e.idle_uj;
     u->n_kernels += t->n_kernels;
     u->n_copies += t->n_copies;
     u->bytes_in += t->bytes_in;
@@ -75,7 +77,7 @@ void ws_accounts_ended(struct ws_client *c)
 {
     struct ws_account *a = account_of(c);
     if (a)
-        add_stats(&a->ended, &c->stats);
+        add_client(&a->ended, c);
 }
 
 void ws_accounts_free(struct ws_server *s)
@@ -96,9 +98,15 @@ static void sum_live(struct ws_server *s)
         struct ws_account *a = account_of(c);
         if (!a)
             continue;
-        add_stats(&a->live, &c->stats);
+        add_client(&a->live, c);
         a->live.memory_bytes += c->stats.memory_bytes;
         a->live.n_clients++;
+    }
+    ws_list_for_each (n, &s->dying) { /* its work may still take energy */
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        struct ws_account *a = account_of(c);
+        if (a)
+            add_client(&a->live, c);
     }
 }
 
@@ -160,10 +168,6 @@ static void daemon_page(struct ws_server *s, FILE *f)
         "Calls that were answered with \"not supported\".", ws_ledger_total(&s->not_supported));
 }
 
-struct gpu_values {
-    const struct ws_gpu *gpu;
-    struct ws_device_telemetry t;
-};
 static const struct gpu_series {
     const char *name, *type, *help;
     uint64_t unit;
@@ -176,8 +180,16 @@ static const struct gpu_series {
         name, type, help, unit, OF_TELEMETRY, offsetof(struct ws_device_telemetry, field),         \
             sizeof((struct ws_device_telemetry *)0)->field == 4                                    \
     }
+#define ACCOUNT(name, help, field)                                                                 \
+    {                                                                                              \
+        name, "counter", help, 1000000, OF_GPU, offsetof(struct ws_gpu_energy, field), false       \
+    }
     TELEMETRY("wattshare_gpu_memory_used_bytes", "gauge", "Memory in use.", 1, memory_used_bytes),
-    TELEMETRY("wattshare_gpu_energy_joules_total", "counter", "Energy used.", 1000000, energy_uj),
+    ACCOUNT("wattshare_gpu_energy_joules_total", "Energy used since the daemon's start.",
+            counter_uj),
+    ACCOUNT("wattshare_gpu_idle_energy_joules_total", "Of that, while no work ran.", idle_uj),
+    ACCOUNT("wattshare_gpu_system_energy_joules_total",
+            "Of that, nobody's: idle with no client connected.", system_uj),
     TELEMETRY("wattshare_gpu_power_watts", "gauge", "Power over the last busy stretch.", 1000,
               power_mw),
     TELEMETRY("wattshare_gpu_busy_seconds_total", "counter",
@@ -191,6 +203,7 @@ static const struct gpu_series {
     TELEMETRY("wattshare_gpu_running_operations", "gauge", "Operations submitted and not done.", 1,
               n_running),
 #undef TELEMETRY
+#undef ACCOUNT
 };
 
 static void gpu_page(struct ws_server *s, FILE *f)
@@ -217,7 +230,9 @@ static void gpu_page(struct ws_server *s, FILE *f)
         const struct gpu_series *g = &gpu_series[k];
         head(f, g->name, g->type, g->help);
         for (uint32_t i = 0; i < s->n_gpus; i++) {
-            const char *field = (const char *)&t[i] + g->offset;
+            const char *from =
+                g->of == OF_GPU ? (const char *)&s->gpus[i].energy : (const char *)&t[i];
+            const char *field = from + g->offset;
             fprintf(f, "%s{gpu=\"%u\"}", g->name, i);
             value(f, g->is_32 ? *(const uint32_t *)field : *(const uint64_t *)field, g->unit);
         }
@@ -273,6 +288,7 @@ int ws_metrics_page(struct ws_server *s, char **ret, size_t *ret_n)
     FILE *f = open_memstream(&buf, &n);
     if (!f)
         return ws_raise(-ENOMEM);
+    ws_energy_settle(s);
     daemon_page(s, f);
     gpu_page(s, f);
     task_page(s, f);

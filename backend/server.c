@@ -13,6 +13,7 @@
 
 #include "backend/decode.h"
 #include "backend/metrics.h"
+#include "backend/tracing.h"
 #include "backend/fused.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -149,6 +150,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
         ws_ledger_deinit(&s->ended[i].not_supported);
     ws_cache_deinit(&s->cache);
     ws_accounts_free(s);
+    ws_tracing_free(s);
     ws_va_pool_deinit(&s->va_pool);
     ws_arena_deinit(&s->arena);
     while (s->pool) {
@@ -823,6 +825,15 @@ void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg)
     }
     if (m.has_status)
         ws_status_reply(s, msg->peer);
+    if (WS_UNLIKELY(m.has_policy)) {
+        ws_control_policy(s, msg, m.policy);
+        ws_server_run_ready(s);
+        c = ws_client_find(s, msg->peer);
+    }
+    if (WS_UNLIKELY(m.has_explain))
+        ws_control_explain(s, msg, m.explain);
+    if (m.has_trace)
+        ws_tracing_reply(s, msg->peer, ws_decode_trace(m.trace, &s->arena));
     if (m.has_hello) {
         Ws__Hello *h = ws_decode_hello(m.hello, &s->arena);
         if (h)

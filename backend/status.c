@@ -4,12 +4,46 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "backend/dispatch.h"
 #include "backend/metrics.h"
+#include "backend/real.h"
 #include "base/clock.h"
 
 enum { LEARNED_MAX = 32 };
+
+/* The SMs that the operation may use: @client's now. */
+static void mark_sms(Ws__GpuStatus *o, const struct ws_sm_set *sms, uint32_t client)
+{
+    for (uint32_t i = 0; i < o->n_sm_clients; i++)
+        if (!sms->n || (i < WS_SM_MAX && ws_sm_set_has(sms, i)))
+            o->sm_clients[i] = o->sm_clients[i] && o->sm_clients[i] != client ? UINT32_MAX : client;
+}
+
+/* Whose kernels are on which SMs. Return: false: no memory. */
+static bool sm_map(struct ws_server *s, const struct ws_gpu *g, Ws__GpuStatus *o)
+{
+    o->n_sm_clients = o->n_sms;
+    o->sm_clients = ws_arena_array(&s->arena, o->n_sms, sizeof *o->sm_clients);
+    if (!o->sm_clients)
+        return false;
+    memset(o->sm_clients, 0, o->n_sms * sizeof *o->sm_clients);
+    ws_list_for_each (n, &s->clients) {
+        const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        for (uint32_t i = 0; i < c->n_contexts && c->n_in_flight; i++) {
+            if (c->contexts[i].gpu != g)
+                continue;
+            ws_list_for_each (m, &c->contexts[i].streams) {
+                const struct ws_job *j = ws_list_entry(m, struct ws_stream, node)->running;
+                if (j && j->op.kind == WS_OPK_LAUNCH)
+                    mark_sms(o, &j->op.launch.sms, c->id);
+            }
+        }
+    }
+    return true;
+}
 
 /* From the counter as it was when the accounts were settled. */
 static void energy_status(const struct ws_gpu *g, Ws__GpuStatus *o)
@@ -48,7 +82,7 @@ static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
     o->copied_bytes = t.copied_bytes;
     o->n_clients = g->n_home;
     energy_status(g, o);
-    return o;
+    return sm_map(s, g, o) && ws_real_status(s, g->device, o) ? o : NULL;
 }
 
 static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t)
@@ -67,6 +101,8 @@ static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_clie
     o->device_ns = t->device_ns;
     o->span_ns = t->last_end_ns > t->first_start_ns ? t->last_end_ns - t->first_start_ns : 0;
     o->energy_uj = t->energy_uj;
+    o->n_jobs = t->n_segments;
+    o->n_late = t->n_missed;
     o->n_commands = t->n_commands;
     o->n_outstanding = t->n_commands - t->n_retired;
     o->gpus = gpus;
@@ -107,6 +143,7 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->task = c->task;
     work_status(s, o, &c->work);
     o->connected = true;
+    o->has_job = ws_dispatch_deadline(c, &o->deadline_left_ms);
     struct ws_energy_sum e = ws_energy_of_client(c);
     o->busy_uj = e.busy_uj;
     o->idle_uj = e.idle_uj;
@@ -178,7 +215,10 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.n_modules = s->cache.n_codes;
     r.n_messages = s->n_messages;
     r.n_commands = s->n_commands;
-    r.policy = s->config->policy ? s->config->policy : (char *)"none";
+    const char *options;
+    r.policy = (char *)ws_dispatch_policy(s, &options);
+    r.policy_options = (char **)&options;
+    r.n_policy_options = options[0] != 0;
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
@@ -207,13 +247,14 @@ void ws_status_forget(struct ws_client *c)
     for (uint32_t i = 0; i < WS_ENDED_MAX && c->id; i++)
         if (s->ended[i].id == c->id)
             s->ended[i].energy = ws_energy_of_client(c);
+    if (c->id)
+        ws_accounts_ended(c);
     ws_energy_forget(c);
 }
 
 void ws_status_ended(struct ws_client *c)
 {
     struct ws_server *s = c->server;
-    ws_accounts_ended(c);
     struct ws_ended *e = &s->ended[s->n_ended++ % WS_ENDED_MAX];
     ws_ledger_deinit(&e->not_supported);
     *e = (struct ws_ended){

@@ -19,6 +19,7 @@
  * Nothing here recurses over streams: whoever makes a stream able to go on puts it on server->ready, and
  * ws_server_run_ready() pumps until that list is empty. */
 #include "backend/backend.h"
+#include "backend/tracing.h"
 
 #include <string.h>
 
@@ -252,6 +253,8 @@ static void account(struct ws_job *j)
     t->first_start_ns = WS_MIN(t->first_start_ns, op->start_ns);
     t->last_end_ns = WS_MAX(t->last_end_ns, op->end_ns);
     t->used_gpus |= 1u << j->stream->context->gpu->device->index;
+    if (WS_UNLIKELY(c->server->tracing != NULL))
+        ws_tracing_add(j);
 }
 
 static void reply_op(struct ws_job *j, Ws__Error e)

@@ -29,9 +29,6 @@ WS_MUST_CHECK int ws_cli_jobs(const char *text, int *ret);
 /* The endpoint to use: @option if not NULL, else WATTSHARE_SOCKET, else the default. Borrowed. */
 const char *ws_cli_endpoint(const char *option);
 
-/* Gives a ZeroMQ socket the keys that a tcp:// endpoint wants, from the environment. Return: 0, or negative with a message printed. */
-WS_MUST_CHECK int ws_cli_set_keys(void *socket, const char *endpoint);
-
 /**
  * ws_cli_ask_status() - one StatusRequest to a daemon
  * @ret: freed with ws__server_message__free_unpacked(); its status field is set
@@ -39,6 +36,10 @@ WS_MUST_CHECK int ws_cli_set_keys(void *socket, const char *endpoint);
  * -EPROTONOSUPPORT (another version of it, or of the endpoint), -ENOENT and -ECONNREFUSED (no socket there), or another negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
+/* A policy or explain request to the daemon at ws_cli_endpoint(@socket). @ret: freed with ws__server_message__free_unpacked().
+ * Return: 0, or the exit status, with a message printed. */
+WS_MUST_CHECK int ws_cli_ask(const char *socket, const Ws__ClientMessage *request,
+                             Ws__ServerMessage **ret);
 
 /* Path of a part of wattshare ("libwattshare.so", "wattshared"): in the environment variable @env if set, beside this program
  * in a build tree, or where it was installed. malloc'ed, or NULL with an error printed. */

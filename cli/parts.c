@@ -7,16 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "base/error.h"
 #include "cli/cli.h"
-#include "protocol/curve.h"
+#include "cli/link.h"
 
 const char *ws_cli_endpoint(const char *option)
 {
@@ -53,112 +48,35 @@ char *ws_cli_find_part(const char *env, const char *build_path, const char *inst
     return NULL;
 }
 
-static int pack_request(uint8_t *buf, size_t size)
-{
-    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
-    Ws__StatusRequest r = WS__STATUS_REQUEST__INIT;
-    r.version = WS_PROTOCOL_VERSION;
-    m.status = &r;
-    if (ws__client_message__get_packed_size(&m) > size)
-        return -EMSGSIZE;
-    return (int)ws__client_message__pack(&m, buf);
-}
-
-static int receive(void *socket, int timeout_ms, Ws__ServerMessage **ret)
-{
-    uint64_t end_ns = ws_clock_ns() + (uint64_t)timeout_ms * WS_NS_PER_MS;
-    for (;;) {
-        uint64_t now_ns = ws_clock_ns();
-        zmq_pollitem_t item = {.socket = socket, .events = ZMQ_POLLIN};
-        if (now_ns >= end_ns ||
-            zmq_poll(&item, 1, (long)((end_ns - now_ns) / WS_NS_PER_MS) + 1) == 0)
-            return -ETIMEDOUT;
-        zmq_msg_t msg;
-        zmq_msg_init(&msg);
-        if (zmq_msg_recv(&msg, socket, ZMQ_DONTWAIT) >= 0) {
-            Ws__ServerMessage *m =
-                ws__server_message__unpack(NULL, zmq_msg_size(&msg), zmq_msg_data(&msg));
-            zmq_msg_close(&msg);
-            if (!m)
-                return -EPROTO;
-            if (m->status && m->status->version == WS_PROTOCOL_VERSION) {
-                *ret = m;
-                return 0;
-            }
-            if (m->status) {
-                ws__server_message__free_unpacked(m, NULL);
-                return -EPROTONOSUPPORT;
-            }
-            ws__server_message__free_unpacked(m, NULL);
-        } else {
-            zmq_msg_close(&msg);
-            if (errno != EAGAIN && errno != EINTR)
-                return -errno;
-        }
-    }
-}
-
-/* A Unix socket tells at once that nobody listens; ZeroMQ would go on trying. */
-static int probe_ipc(const char *endpoint)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strncmp(endpoint, "ipc://", 6) || strlen(endpoint + 6) >= sizeof a.sun_path ||
-        endpoint[6] != '/')
-        return 0;
-    strcpy(a.sun_path, endpoint + 6);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int r = fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
-    return r;
-}
-
-int ws_cli_set_keys(void *socket, const char *endpoint)
-{
-    struct ws_curve_client k;
-    char text[512];
-    if (strncmp(endpoint, "tcp://", 6))
-        return 0;
-    const char *wrong = ws_curve_client(&k, text, sizeof text);
-    if (wrong) {
-        ws_cli_error("%s", wrong);
-        return -EPERM;
-    }
-    int r =
-        zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, k.server, WS_CURVE_TEXT_BYTES) ||
-                zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, k.own.public_key,
-                               WS_CURVE_TEXT_BYTES) ||
-                zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, k.own.secret_key, WS_CURVE_TEXT_BYTES)
-            ? -errno
-            : 0;
-    explicit_bzero(&k, sizeof k);
-    return r;
-}
-
 int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret)
 {
-    uint8_t request[64];
-    int n = pack_request(request, sizeof request), linger = 0, r;
-    if (n < 0)
-        return n;
-    r = probe_ipc(endpoint);
+    struct ws_cli_link *l;
+    int r = ws_cli_link_open(&l, endpoint);
     if (r)
         return r;
-    void *ctx = zmq_ctx_new(), *socket = ctx ? zmq_socket(ctx, ZMQ_DEALER) : NULL;
-    if (!socket) {
-        r = -ENOMEM;
-    } else {
-        zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-        r = ws_cli_set_keys(socket, endpoint);
-        if (!r)
-            r = zmq_connect(socket, endpoint) || zmq_send(socket, request, (size_t)n, 0) < 0
-                    ? -errno
-                    : 0;
-        if (!r)
-            r = receive(socket, timeout_ms, ret);
-        zmq_close(socket);
-    }
-    if (ctx)
-        zmq_ctx_term(ctx);
+    r = ws_cli_link_status(l, timeout_ms, ret);
+    ws_cli_link_close(l);
     return r;
+}
+
+static bool is_control(const Ws__ServerMessage *m)
+{
+    return m->policy || m->explain;
+}
+
+int ws_cli_ask(const char *socket, const Ws__ClientMessage *request, Ws__ServerMessage **ret)
+{
+    enum { TIMEOUT_MS = 2000 };
+    const char *endpoint = ws_cli_endpoint(socket);
+    struct ws_cli_link *l = NULL;
+    int r = ws_cli_link_open(&l, endpoint);
+    if (!r)
+        r = ws_cli_link_ask(l, request, is_control, TIMEOUT_MS, ret);
+    ws_cli_link_close(l);
+    if (!r)
+        return 0;
+    ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
+                 "or wattshared --socket %s",
+                 endpoint, strerror(-r), endpoint);
+    return WS_EXIT_UNAVAILABLE;
 }

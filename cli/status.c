@@ -10,33 +10,19 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/text.h"
 
-/* "12.3 MiB" */
-static const char *bytes_text(uint64_t bytes, char buf[24])
+/* What the GPU and its driver can and can't do. */
+static void print_real(const Ws__GpuStatus *g)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double v = (double)bytes;
-    size_t u = 0;
-    for (; v >= 1024 && u + 1 < WS_ARRAY_SIZE(units); u++)
-        v /= 1024;
-    snprintf(buf, 24, u ? "%.1f %s" : "%.0f %s", v, units[u]);
-    return buf;
-}
-
-/* What programs call themselves must not steer a terminal, nor break JSON. */
-static const char *clean(const char *text, char *buf, size_t size)
-{
-    size_t n = 0;
-    for (; *text && n + 1 < size; text++)
-        buf[n++] = (unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f ? '?' : *text;
-    buf[n] = 0;
-    return buf;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    char text[400];
+    if (g->driver[0])
+        printf("GPU %u: %s, driver %s\n", g->gpu, g->product,
+               ws_cli_clean(g->driver, text, sizeof text));
+    if (g->lost[0])
+        printf("GPU %u: LOST: %s\n", g->gpu, ws_cli_clean(g->lost, text, sizeof text));
+    for (size_t k = 0; k < g->n_capabilities; k++)
+        printf("GPU %u: %s\n", g->gpu, ws_cli_clean(g->capabilities[k], text, sizeof text));
 }
 
 static void print_gpus(const Ws__StatusReply *s)
@@ -47,12 +33,14 @@ static void print_gpus(const Ws__StatusReply *s)
     for (size_t i = 0; i < s->n_gpus; i++) {
         const Ws__GpuStatus *g = s->gpus[i];
         char memory[56];
-        snprintf(memory, sizeof memory, "%s / %s", bytes_text(g->memory_used_bytes, used),
-                 bytes_text(g->memory_bytes, total));
+        snprintf(memory, sizeof memory, "%s / %s", ws_cli_bytes_text(g->memory_used_bytes, used),
+                 ws_cli_bytes_text(g->memory_bytes, total));
         printf("%-4u %-12s %4u %8u %22s %9" PRIu64 " %9" PRIu64 " %13.3f %11.4f %9.1f\n", g->gpu,
                g->name, g->n_sms, g->n_clients, memory, g->n_kernels, g->n_copies,
                (double)g->busy_ns / 1e6, (double)g->energy_uj / 1e6, (double)g->power_mw / 1e3);
     }
+    for (size_t i = 0; i < s->n_gpus; i++)
+        print_real(s->gpus[i]);
 }
 
 static void print_clients(const Ws__StatusReply *s)
@@ -66,13 +54,13 @@ static void print_clients(const Ws__StatusReply *s)
         gpus[0] = 0;
         for (size_t k = 0; k < c->n_gpus && n + 12 < sizeof gpus; k++)
             n += (size_t)snprintf(gpus + n, sizeof gpus - n, k ? ",%u" : "%u", c->gpus[k]);
-        clean(*c->work ? c->work : base_name(c->exe), name, sizeof name);
-        clean(c->error_text, error, sizeof error);
+        ws_cli_clean(*c->work ? c->work : ws_cli_base_name(c->exe), name, sizeof name);
+        ws_cli_clean(c->error_text, error, sizeof error);
         printf("%-6u %7u %-32s %-5s %-6s %10s %9" PRIu64 " %10s %10s %11.3f %10.4f  %s\n",
                c->client, c->pid, name, c->connected ? "run" : "ended", *gpus ? gpus : "-",
-               bytes_text(c->memory_bytes, memory), c->n_kernels, bytes_text(c->bytes_in, in),
-               bytes_text(c->bytes_out, out), (double)c->device_ns / 1e6,
-               (double)(c->busy_uj + c->idle_uj) / 1e6, error);
+               ws_cli_bytes_text(c->memory_bytes, memory), c->n_kernels,
+               ws_cli_bytes_text(c->bytes_in, in), ws_cli_bytes_text(c->bytes_out, out),
+               (double)c->device_ns / 1e6, (double)(c->busy_uj + c->idle_uj) / 1e6, error);
     }
 }
 
@@ -85,12 +73,12 @@ static void print_not_supported(const Ws__StatusReply *s)
     printf("\n%9s  %s\n", "TIMES", "NOT SUPPORTED");
     for (size_t i = 0; i < s->n_not_supported; i++)
         printf("%9" PRIu64 "  %s\n", s->not_supported[i]->count,
-               clean(s->not_supported[i]->name, name, sizeof name));
+               ws_cli_clean(s->not_supported[i]->name, name, sizeof name));
     for (size_t i = 0; i < s->n_clients; i++) {
         const Ws__ClientStatus *c = s->clients[i];
         for (size_t k = 0; k < c->n_not_supported; k++)
             printf("%9" PRIu64 "  %s (client %u)\n", c->not_supported[k]->count,
-                   clean(c->not_supported[k]->name, name, sizeof name), c->client);
+                   ws_cli_clean(c->not_supported[k]->name, name, sizeof name), c->client);
     }
 }
 
@@ -109,8 +97,9 @@ static void print_learned(const Ws__StatusReply *s)
         snprintf(cold, sizeof cold, k->has_cold_error ? "%+.0f %%" : "-", 100 * k->cold_error);
         snprintf(watts, sizeof watts, k->has_power ? "%.1f" : "-", k->power_w);
         printf("%-40s %-12s %-24s %8" PRIu64 " %4u %11.4f %8s %18s %9s\n",
-               clean(k->name, name, sizeof name), k->gpu, clean(k->shape, shape, sizeof shape),
-               k->n_runs, k->n_sms, k->time_ms, watts, error, cold);
+               ws_cli_clean(k->name, name, sizeof name), k->gpu,
+               ws_cli_clean(k->shape, shape, sizeof shape), k->n_runs, k->n_sms, k->time_ms, watts,
+               error, cold);
     }
 }
 
@@ -134,7 +123,18 @@ static void add_u64(struct json_object *o, const char *key, uint64_t v)
 static void add_string(struct json_object *o, const char *key, const char *v)
 {
     char buf[1024];
-    json_object_object_add(o, key, json_object_new_string(clean(v, buf, sizeof buf)));
+    json_object_object_add(o, key, json_object_new_string(ws_cli_clean(v, buf, sizeof buf)));
+}
+
+/* Of each SM, whose kernel may use it: 0: nobody's; -1: those of several clients. */
+static void add_sms(struct json_object *o, const Ws__GpuStatus *g)
+{
+    struct json_object *sms = json_object_new_array();
+    for (size_t i = 0; i < g->n_sm_clients; i++)
+        json_object_array_add(
+            sms,
+            json_object_new_int64(g->sm_clients[i] == UINT32_MAX ? -1 : (int64_t)g->sm_clients[i]));
+    json_object_object_add(o, "sm_clients", sms);
 }
 
 static struct json_object *gpu_json(const Ws__GpuStatus *g)
@@ -146,6 +146,7 @@ static struct json_object *gpu_json(const Ws__GpuStatus *g)
     add_string(o, "kind", g->kind);
     add_u64(o, "n_sms", g->n_sms);
     add_u64(o, "n_clients", g->n_clients);
+    add_sms(o, g);
     add_u64(o, "memory_bytes", g->memory_bytes);
     add_u64(o, "memory_used_bytes", g->memory_used_bytes);
     add_u64(o, "n_kernels", g->n_kernels);
@@ -156,6 +157,14 @@ static struct json_object *gpu_json(const Ws__GpuStatus *g)
     add_u64(o, "sm_busy_ns", g->sm_busy_ns);
     add_u64(o, "energy_uj", g->energy_uj);
     add_u64(o, "power_mw", g->power_mw);
+    if (g->driver[0]) {
+        struct json_object *can = json_object_new_array();
+        for (size_t k = 0; k < g->n_capabilities; k++)
+            json_object_array_add(can, json_object_new_string(g->capabilities[k]));
+        add_string(o, "driver", g->driver);
+        add_string(o, "lost", g->lost);
+        json_object_object_add(o, "capabilities", can);
+    }
     add_u64(o, "idle_uj", g->idle_uj);
     add_u64(o, "clients_uj", g->clients_uj);
     add_u64(o, "system_uj", g->system_uj);
@@ -168,7 +177,7 @@ static struct json_object *not_supported_json(Ws__NotSupported *const *v, size_t
     struct json_object *o = json_object_new_object();
     for (size_t i = 0; i < n; i++) {
         char name[256];
-        add_u64(o, clean(v[i]->name, name, sizeof name), v[i]->count);
+        add_u64(o, ws_cli_clean(v[i]->name, name, sizeof name), v[i]->count);
     }
     return o;
 }
@@ -203,6 +212,10 @@ static struct json_object *client_json(const Ws__ClientStatus *c)
     add_u64(o, "idle_uj", c->idle_uj);
     add_u64(o, "n_commands", c->n_commands);
     add_u64(o, "n_outstanding", c->n_outstanding);
+    add_u64(o, "n_jobs", c->n_jobs);
+    add_u64(o, "n_late", c->n_late);
+    if (c->has_job)
+        json_object_object_add(o, "deadline_left_ms", json_object_new_double(c->deadline_left_ms));
     add_u64(o, "age_ns", c->age_ns);
     add_u64(o, "error", (uint64_t)c->error);
     add_string(o, "error_text", c->error_text);

@@ -35,3 +35,28 @@ noinst_DATA = conf/.catalog
 conf/.catalog:
 	@$(MKDIR_P) conf && { test -e conf/gpu.d || ln -s $(abs_top_srcdir)/conf/gpu.d conf/gpu.d; } && touch $@
 CLEANFILES += conf/.catalog
+# One for each policy; tests/process/examples.sh runs them all.
+confexamplesdir = $(docdir)/examples
+dist_confexamples_DATA = conf/examples/bcf.conf \
+	conf/examples/bfd-sbeet.conf \
+	conf/examples/bin-packing.conf \
+	conf/examples/consolidate.conf \
+	conf/examples/edf-bf.conf \
+	conf/examples/edf-wf.conf \
+	conf/examples/edl.conf \
+	conf/examples/ffd-sbeet.conf \
+	conf/examples/fifo.conf \
+	conf/examples/gcaps.conf \
+	conf/examples/gcaps-alg1.conf \
+	conf/examples/gcaps-driver.conf \
+	conf/examples/lcf.conf \
+	conf/examples/load-dist.conf \
+	conf/examples/lpt-ff.conf \
+	conf/examples/mg-sbeet.conf \
+	conf/examples/none.conf \
+	conf/examples/rr.conf \
+	conf/examples/sbeet.conf \
+	conf/examples/sbeet-mg.conf \
+	conf/examples/sbeet-mg-offline.conf \
+	conf/examples/stgm.conf \
+	conf/examples/wfd-sbeet.conf

@@ -140,7 +140,7 @@ enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
 /* A launch whose blocks are several clients' (ptx/pass.h, ws_ptx_fuse()): in each round of `round` blocks come part[0].share of the
  * first part, part[1].share of the second, … A device that can, keeps what goes wrong in one part to that part: its blocks end, the
- * others go on, and op.error stays WS_DEV_OK. One that can't reports op.error, and 0 instructions for all parts. */
+ * others go on, and op.error stays WS_DEV_OK; and lets each part see its own space and the common one alone. One that can't reports op.error, and 0 instructions for all parts. */
 struct ws_launch_part {
     struct ws_space
         *space; /* whose: ws_device_cancel() of it ends the part; what it prints goes there */
@@ -153,7 +153,8 @@ struct ws_launch_part {
     uint64_t n_thread_insns;
 };
 struct ws_launch_parts {
-    uint32_t n, round; /* the sum of the shares */
+    struct ws_space *common; /* what all parts may read and write besides their own; or NULL */
+    uint32_t n, round;       /* the sum of the shares */
     struct ws_launch_part part[];
 };
 struct ws_op {

@@ -47,7 +47,7 @@ static int link_copies(struct ws_ptx_module **ret, const struct ws_template_kern
 }
 
 /* Index of member @k's function or variable that is called @name in its own module; -1: it isn't there. */
-static int32_t find_func(const struct ws_ptx_module *m, uint32_t k, const char *name)
+int32_t ws_template_find_func(const struct ws_ptx_module *m, uint32_t k, const char *name)
 {
     char prefix[16];
     prefix_of(k, prefix, sizeof(prefix));
@@ -74,10 +74,13 @@ static int fence_all(struct ws_template *t, const struct ws_template_kernel *ker
 {
     for (uint32_t k = 0; k < n; k++) {
         const struct ws_ptx_func *own = &kernels[k].m->funcs[kernels[k].func];
-        int32_t f = find_func(t->ptx, k, own->name);
+        int32_t f = ws_template_find_func(t->ptx, k, own->name);
         if (f < 0)
             return ws_raise(-EIO);
-        int r = ws_ptx_fence(t->ptx, (uint32_t)f, &ret_funcs[k]);
+        int r = ws_ptx_fence_refused(t->ptx, (uint32_t)f, why, why_bytes);
+        if (r)
+            return r < 0 ? ws_forward(r) : r;
+        r = ws_ptx_fence(t->ptx, (uint32_t)f, &ret_funcs[k]);
         if (r)
             return ws_forward(r);
         r = ws_ptx_fuse_refused(t->ptx, ret_funcs[k], why, why_bytes);
@@ -90,7 +93,8 @@ static int fence_all(struct ws_template *t, const struct ws_template_kernel *ker
     return 0;
 }
 
-static int place_vars(struct ws_template *t, const struct ws_template_kernel *kernels, uint32_t n)
+int ws_template_place_vars(struct ws_template *t, const struct ws_template_kernel *kernels,
+                           uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         const struct ws_ptx_module *m = kernels[k].m;
@@ -119,7 +123,7 @@ static int make(struct ws_template *t, const struct ws_template_kernel *kernels,
     if (!r)
         r = ws_template_prune(t->ptx, t->fused.func, &t->fused.func);
     if (!r)
-        r = place_vars(t, kernels, n);
+        r = ws_template_place_vars(t, kernels, n);
     return r < 0 ? ws_forward(r) : r;
 }
 

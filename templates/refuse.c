@@ -6,7 +6,8 @@
  *   1. calls through registers: a forged number could be another member's function, which is fenced to that one's memory;
  *   2. addresses of functions: they are other numbers in the fused module than in the client's own;
  *   3. addresses of parameters: behind a member's own stand the others';
- *   4. malloc() and free(): there is no heap in a joint space; launches from the device. */
+ *   4. a question whether an address is of a constant, since constants may become global variables (leader.c);
+ *   5. malloc() and free(): there is no heap in a joint space; launches from the device. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,8 @@ static int func_refused(const struct ws_ptx_module *m, const struct ws_ptx_func 
     }
     for (uint32_t k = 0; k < f->n_insns; k++) {
         const struct ws_ptx_insn *i = &f->insns[k];
+        if (i->op == WS_OP_ISSPACEP && i->space == WS_SP_CONST)
+            return refuse(why, bytes, i->line, "isspacep.const");
         if (i->call && i->call->callee.kind != WS_OPD_SYM)
             return refuse(why, bytes, i->line, "a call through a register");
         int r = access_refused(f, i, why, bytes);

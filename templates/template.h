@@ -26,6 +26,10 @@ struct ws_template {
         int32_t *
             var; /* [n_vars]: by number in the kernel's own module: its number in ptx, or -1: not used. malloc'ed */
     } member[WS_FUSE_MAX];
+    /* One kernel for many instances (leader.c): fused.func, fused.param_bytes and member[0] count. */
+    bool leader;
+    uint64_t record_bytes,
+        vars_at; /* of one instance's; where the addresses of its variables are in it, by number in ptx */
 };
 
 /* Why a kernel can't share a launch with other clients'. Return: 0: it can; WS_PTX_E_UNSUPPORTED with @ret_why; -ENOMEM. */
@@ -44,6 +48,10 @@ WS_MUST_CHECK int ws_template_refused(const struct ws_ptx_module *m, uint32_t fu
 WS_MUST_CHECK int ws_template_make(struct ws_template **ret,
                                    const struct ws_template_kernel *kernels, uint32_t n,
                                    bool same_block, char *ret_why, size_t why_bytes);
+/* The same for any number of launches of one kernel with one grid and one block shape. */
+WS_MUST_CHECK int ws_template_make_leader(struct ws_template **ret,
+                                          const struct ws_template_kernel *kernel, char *ret_why,
+                                          size_t why_bytes);
 struct ws_template *ws_template_free(struct ws_template *t); /* NULL ok; returns NULL */
 
 /* One member's launch. */
@@ -57,5 +65,11 @@ struct ws_template_work {
 WS_MUST_CHECK int ws_template_launch(const struct ws_template *t,
                                      const struct ws_template_work *work, uint8_t *params,
                                      struct ws_ptx_fuse_launch *ret);
+/* The same of a leader: blocks of instance k are [k, k + 1) times those of one. @var_va: [@n]: addresses of each instance's variables, by
+ * number in the kernel's own module. @table: gets @n records; the kernel finds them at @table_va, where no client may write. */
+WS_MUST_CHECK int ws_template_lead(const struct ws_template *t, const struct ws_template_work *work,
+                                   const uint64_t *const *var_va, uint32_t n, uint8_t *table,
+                                   uint64_t table_va, uint8_t *params,
+                                   struct ws_ptx_fuse_launch *ret);
 
 #endif

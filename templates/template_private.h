@@ -14,6 +14,12 @@ WS_MUST_CHECK int ws_template_copy(struct ws_ptx_module **ret, const struct ws_p
  * m->funcs and m->vars are stale afterwards. Return: 0 or -ENOMEM with the module as it was. */
 WS_MUST_CHECK int ws_template_prune(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
 
+/* Index of member @k's function that is called @name in its own module; -1: it isn't there. */
+int32_t ws_template_find_func(const struct ws_ptx_module *m, uint32_t k, const char *name);
+/* Fills in member[].var. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_template_place_vars(struct ws_template *t,
+                                         const struct ws_template_kernel *kernels, uint32_t n);
+
 /* What a function refers to. Sets funcs[i] and vars[i], for @func itself too, and for all that these refer to. */
 struct ws_template_uses {
     bool *funcs, *vars; /* [n_funcs], [n_vars], malloc'ed */

@@ -11,3 +11,10 @@ check_PROGRAMS += tests/unit/test_backend_service
 tests_unit_test_backend_service_SOURCES = tests/unit/test_backend_service.c
 tests_unit_test_backend_service_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_service
+
+check_PROGRAMS += tests/process/trace_check
+tests_process_trace_check_SOURCES = tests/process/trace_check.c
+tests_process_trace_check_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+tests_process_trace_check_LDADD = $(JSON_C_LIBS) -lm
+dist_check_SCRIPTS += tests/process/operations.sh
+TESTS += tests/process/operations.sh

@@ -219,7 +219,7 @@ static ws_cu_result granules_get(struct ws_cuda *d, uint64_t va, uint64_t bytes,
 static ws_cu_result clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
 {
     ws_cu_result r = WS_CU(d, cuMemsetD8Async, va, 0, bytes, d->memory_stream);
-    return r == WS_CU_SUCCESS ? WS_CU(d, cuStreamSynchronize, d->memory_stream) : r;
+    return r == WS_CU_SUCCESS ? ws_cuda_drain(d, d->memory_stream) : r;
 }
 
 /* ---- device.h ---- */

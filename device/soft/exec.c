@@ -296,7 +296,9 @@ const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t byt
             c->maps[k].bytes - (va - c->maps[k].va) >= bytes)
             return &c->maps[k];
     uint32_t who = c->b->g->who;
-    if (!ws_space_find_as(c->b->g->space, who ? who : WS_ACCESS_ALL, va, bytes, &m))
+    who = who ? who : WS_ACCESS_ALL;
+    if (!ws_space_find_as(ws_exec_own_space(c->b), who, va, bytes, &m) &&
+        !(c->b->part && c->b->g->common && ws_space_find_as(c->b->g->common, who, va, bytes, &m)))
         return NULL;
     struct ws_mapping *slot = &c->maps[c->n_maps++ & (WS_N_MAPS - 1)];
     *slot = m;
@@ -888,12 +890,24 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
     return NULL;
 }
 
+/* What PTX leaves undefined may be what the block before has left, but not if it was another client's. Registers and local variables
+ * are each member's own in a fused kernel; shared memory and the stack are not. */
+static void wipe(struct ws_blockrun *b)
+{
+    memset(b->ctx.shared, 0, b->ctx.shared_bytes);
+    if (b->img->sp_off || b->img->recursive)
+        memset(b->local, 0, (size_t)b->local_bytes * 32 * b->n_warps);
+}
+
 void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
 {
     const struct ws_grid *g = b->g;
     const struct ws_image *img = b->img;
+    const struct ws_grid_part *before = b->part;
     b->linear = linear;
     b->part = ws_grid_part_of(g, linear, &b->number);
+    if (before && before->space != b->part->space)
+        wipe(b);
     b->smid = smid;
     b->slot = slot;
     b->ctaid[0] = (uint32_t)(linear % g->grid[0]);

@@ -242,6 +242,12 @@ struct ws_blockrun {
     int64_t quantum_start;
 };
 
+/* What the block's client holds, without the others of the launch. */
+static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun *b)
+{
+    return b->part ? b->part->space : b->g->space;
+}
+
 /* ---- exec.c, called by the cores ---- */
 /* Claims the grid's fault: text names kernel, block, thread (lane of the warp; 32: none), address, line and instruction. Returns NULL. */
 const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enum ws_dev_error e,

@@ -58,7 +58,7 @@ static const char *check_level(struct ws_ctx *c, const struct ws_texture *h, uns
     if (l->row_bytes > UINT32_MAX || !extent(l, texel_bytes, &bytes))
         return "texture or surface header: extent of a level";
     if (l->address > UINT64_MAX - bytes || WS_WINDOW_OF(l->address) ||
-        !ws_space_find(c->b->g->space, l->address, bytes, &m))
+        !ws_space_find(ws_exec_own_space(c->b), l->address, bytes, &m))
         return "texture or surface header: texels outside of any allocation";
     *ret = (struct ws_tex_kept_level){.host = m.host + (l->address - m.va),
                                       .row = l->row_bytes,
@@ -107,7 +107,7 @@ static const char *read_header(struct ws_ctx *c, uint64_t handle, uint32_t magic
 {
     struct ws_mapping m;
     if (handle % 8 != 0 || WS_WINDOW_OF(handle) ||
-        !ws_space_find(c->b->g->space, handle, sizeof *ret, &m))
+        !ws_space_find(ws_exec_own_space(c->b), handle, sizeof *ret, &m))
         return magic == WS_SURFACE_MAGIC ? "no such surface handle" : "no such texture handle";
     memcpy(ret, m.host + (handle - m.va), sizeof *ret);
     if (magic && ret->magic != magic)

@@ -22,6 +22,8 @@ static const uint8_t *readable(struct ws_ctx *c, unsigned lane, uint64_t va, uin
                    : NULL;
     if (window == WS_WINDOW_SHARED)
         return off < c->shared_bytes && c->shared_bytes - off >= bytes ? c->shared + off : NULL;
+    if (window == WS_WINDOW_PARAM && c->b->part)
+        return NULL;
     if (window == WS_WINDOW_PARAM)
         return off < c->param_bytes && c->param_bytes - off >= bytes ? c->params + off : NULL;
     const struct ws_mapping *m = ws_exec_map(c, va, bytes);
@@ -72,7 +74,7 @@ static void print_assert(struct ws_ctx *c, unsigned lane, const char *message, c
     make_printable(text);
     n = (int)strlen(text);
     text[n++] = '\n';
-    ws_space_print(b->part ? b->part->space : g->space, WS_OUTPUT_ASSERT, text, (size_t)n);
+    ws_space_print(ws_exec_own_space(b), WS_OUTPUT_ASSERT, text, (size_t)n);
 }
 
 const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
@@ -218,7 +220,6 @@ int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_
             n += convert(&f, &a, text + n, sizeof text - n);
         }
     }
-    const struct ws_blockrun *b = c->b;
-    ws_space_print(b->part ? b->part->space : b->g->space, WS_OUTPUT_PRINTF, text, n);
+    ws_space_print(ws_exec_own_space(c->b), WS_OUTPUT_PRINTF, text, n);
     return a.n;
 }

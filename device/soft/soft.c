@@ -425,6 +425,7 @@ static void soft_close(struct ws_device *dev)
     struct ws_vevent *e;
     while (d->vclock && (e = ws_vclock_take_any(d->vclock, d)))
         bell_ring(e);
+    ws_flight_quiesce(d);
     if (d->vclock)
         ws_vclock_leave(d->vclock);
     if (d->sched)
@@ -438,6 +439,7 @@ static void soft_close(struct ws_device *dev)
     ws_timing_free(d->timing);
     ws_meter_free(d->meter);
     pthread_mutex_destroy(&d->flights_lock);
+    pthread_cond_destroy(&d->left);
     free(d);
 }
 
@@ -481,6 +483,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     if (!d)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&d->flights_lock, NULL);
+    pthread_cond_init(&d->left, NULL);
     ws_list_init(&d->flights);
     d->on = true;
     d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};

@@ -132,7 +132,11 @@ grep -q "user $(id -u) has 2 clients, the limit" "$tmp/out3" || { cat "$tmp/out3
 kill "$pid" "$pid2"
 wait "$pid" "$pid2" 2>/dev/null || true
 wait_empty
-if client "$cuda/drv_matmul" 4096 >"$tmp/out3" 2>&1; then fail "a user got more memory than his limit"; fi
+printf 'user "*" {\n    memory_bytes = 1048576\n}\n' >"$conf"
+kill -HUP "$daemon_pid"
+i=0
+until [ "$(grep -c 'config: reloaded' "$tmp/daemon.log")" = 2 ]; do i=$((i + 1)); [ $i -lt 100 ] || fail "not reloaded"; sleep 0.1; done
+if client "$cuda/drv_matmul" >"$tmp/out3" 2>&1; then fail "a user got more memory than his limit"; fi
 wait_for "memory refused client=.* user=$(id -u)" "$tmp/daemon.log"
 ok "limits of a user: clients, memory"
 stop_daemon

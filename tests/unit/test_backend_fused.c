@@ -60,6 +60,38 @@ static const char wild[] =
          ".visible .entry through(.param .u64 f)\n{\n.reg .b64 %rd;\nld.param.u64 %rd, [f];\n"
          "P: .callprototype _ ();\ncall %rd, P;\nret;\n}\n";
 enum { WILD, TRAPS, ENDLESS, ODD, THROUGH };
+/* sly: ways around the fence. peek: *out = a constant at an address of the program's; params: *out = what lies behind the parameters; leak:
+ * out |= shared memory that nobody has written; says: prints a string at an address of the program's. */
+static const char sly[] = HEAD
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+    ".global .align 1 .b8 format[8] = {37, 115, 33, 10, 0};\n" /* "%s!\n" */
+    ".const .align 4 .u32 some = 77;\n"
+    ".visible .entry peek(.param .u64 out, .param .u64 at)\n{\n.reg .b64 %rd<3>; .reg .b32 "
+    "%r;\n"
+    "ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [at]; ld.const.u32 %r, [%rd2]; "
+    "st.global.u32 [%rd1], %r; ret;\n}\n"
+    ".visible .entry params(.param .u64 out, .param .u64 at)\n{\n.reg .b64 %rd<3>; .reg .b32 "
+    "%r;\n"
+    "ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [at]; ld.u32 %r, [%rd2]; st.global.u32 "
+    "[%rd1], "
+    "%r; ret;\n}\n"
+    ".visible .entry leak(.param .u64 out)\n{\n.reg .b64 %rd; .reg .b32 %r<3>; .shared .align "
+    "4 "
+    ".b8 all[1024];\n"
+    "ld.param.u64 %rd, [out]; mov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 2; mov.u32 %r2, all; "
+    "add.u32 %r1, %r1, %r2; ld.shared.u32 %r2, [%r1]; red.global.or.b32 [%rd], %r2; ret;\n}\n"
+    ".visible .entry stain(.param .u64 out)\n{\n.reg .b32 %r<3>; .shared .align 4 .b8 "
+    "all[1024];\n"
+    "mov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 2; mov.u32 %r2, all; add.u32 %r1, %r1, %r2; "
+    "st.shared.u32 [%r1], 12345; ret;\n}\n"
+    ".visible .entry says(.param .u64 out, .param .u64 at)\n{\n.reg .b64 %rd<4>; .reg .b32 %r; "
+    ".local .align 8 .b8 args[8];\n"
+    "ld.param.u64 %rd1, [at]; mov.u64 %rd2, args; st.local.u64 [%rd2], %rd1; cvta.local.u64 "
+    "%rd2, "
+    "%rd2; mov.u64 %rd3, format; cvta.global.u64 %rd3, %rd3;\n"
+    "{\n.param .b64 f; .param .b64 a; .param .b32 res;\nst.param.b64 [f], %rd3; st.param.b64 "
+    "[a], %rd2; call (res), vprintf, (f, a); ld.param.b32 %r, [res];\n}\nret;\n}\n";
+enum { PEEK, PARAMS, LEAK, STAIN, SAYS };
 
 struct line_args {
     uint64_t out;
@@ -89,7 +121,7 @@ static int setup_with(void **state, uint32_t n_loaders, uint64_t max_insns)
         softs_hello(f->s, c);
         f->out[c] = softs_alloc(f->s, c, 1 << 16);
         if (!f->out[c] || softs_load(f->s, c, 1, line) || softs_load(f->s, c, 2, sum) ||
-            softs_load(f->s, c, 3, wild))
+            softs_load(f->s, c, 3, wild) || softs_load(f->s, c, 4, sly))
             return -1;
     }
     return 0;
@@ -160,16 +192,22 @@ static void check_sum(struct fix *f, unsigned c, uint32_t blocks, uint32_t x, ui
             fail_msg("client %u: out[%u] = %u, not %u", c, i, out[i], i < blocks ? want : 0);
 }
 
-static void give(struct fix *f, unsigned c, uint32_t kernel, uint32_t blocks, uint32_t threads,
-                 const void *params, size_t bytes)
+static void give_of(struct fix *f, unsigned c, uint64_t module, uint32_t kernel, uint32_t blocks,
+                    uint32_t threads, const void *params, size_t bytes)
 {
     softs_launch(f->s, c,
-                 &(struct softs_launch){.module = 3,
+                 &(struct softs_launch){.module = module,
                                         .kernel = kernel,
                                         .grid = {blocks},
                                         .block = {threads},
                                         .params = params,
                                         .param_bytes = bytes});
+}
+
+static void give(struct fix *f, unsigned c, uint32_t kernel, uint32_t blocks, uint32_t threads,
+                 const void *params, size_t bytes)
+{
+    give_of(f, c, 3, kernel, blocks, threads, params, bytes);
 }
 
 /* A module's variable of the client. */
@@ -446,6 +484,177 @@ static void test_all_killed(void **state)
     assert_true(ws_list_empty(&f->s->server->dying));
 }
 
+/* ---- ways around the fence ---- */
+
+static void spy(struct fix *f, uint32_t kernel, uint64_t at, Ws__Error want)
+{
+    uint64_t a[] = {f->out[1], at};
+    hold(f, 2);
+    give_line(f, 0, 0, 300, 1234567);
+    give_of(f, 1, 4, kernel, 1, 1, a, sizeof a);
+    if (together(f, 2))
+        fail_msg("%s", f->why);
+    assert_int_equal(softs_sync(f->s, 0), 0);
+    assert_int_equal(softs_sync(f->s, 1), want);
+    check_line(f, 0, 300, 1234567);
+}
+
+static void test_own_constant(void **state)
+{
+    struct fix *f = *state;
+    struct ws_module *m = ws_module_find(f->s->clients[1].client, 4);
+    spy(f, PEEK, m->var_va[1], 0);
+    assert_int_equal(*(uint32_t *)softs_host(f->s, 1, f->out[1], 4), 77);
+}
+
+static void test_constant_of_another(void **state)
+{
+    struct fix *f = *state;
+    struct ws_module *m = ws_module_find(f->s->clients[0].client, 1);
+    spy(f, PEEK, m->var_va[0], WS__ERROR__ILLEGAL_ADDRESS);
+    assert_int_equal(*(uint32_t *)softs_host(f->s, 1, f->out[1], 4), 0);
+}
+
+static void test_parameters_of_another(void **state)
+{
+    struct fix *f = *state;
+    spy(f, PARAMS, (UINT64_C(3) << 56) + 12, WS__ERROR__ILLEGAL_ADDRESS);
+    assert_int_equal(*(uint32_t *)softs_host(f->s, 1, f->out[1], 4), 0);
+}
+
+static void test_shared_memory_of_another(void **state)
+{
+    struct fix *f = *state;
+    hold(f, 2);
+    give_of(f, 0, 4, STAIN, 400, 256, &f->out[0], 8);
+    give_of(f, 1, 4, LEAK, 400, 256, &f->out[1], 8);
+    assert_int_equal(together(f, 2), 0);
+    assert_int_equal(softs_sync(f->s, 0) | softs_sync(f->s, 1), 0);
+    assert_int_equal(*(uint32_t *)softs_host(f->s, 1, f->out[1], 4), 0);
+}
+
+/* Each record's text, without its head. */
+static void printed(struct fix *f, unsigned c, char *to, size_t size)
+{
+    uint8_t data[1024];
+    uint64_t left, lost;
+    size_t n = ws_output_take(&f->s->clients[c].client->output, data, sizeof data, &left, &lost);
+    *to = 0;
+    for (size_t at = 0; at < n;) {
+        size_t bytes = data[at + 1] | (size_t)data[at + 2] << 8 | (size_t)data[at + 3] << 16;
+        at += WS_OUTPUT_HEAD_BYTES;
+        snprintf(to + strlen(to), size - strlen(to), "%.*s", (int)bytes, (char *)data + at);
+        at += bytes;
+    }
+}
+
+static void test_output_goes_to_its_client(void **state)
+{
+    struct fix *f = *state;
+    char text[256];
+    strcpy(softs_host(f->s, 0, f->out[0] + 64, 8), "zero");
+    strcpy(softs_host(f->s, 1, f->out[1] + 64, 8), "one");
+    for (int own = 1; own >= 0; own--) {
+        uint64_t a[] = {0, f->out[0] + 64}, b[] = {0, f->out[own] + 64};
+        hold(f, 2);
+        give_of(f, 0, 4, SAYS, 2, 1, a, sizeof a);
+        give_of(f, 1, 4, SAYS, 1, 1, b, sizeof b);
+        assert_int_equal(together(f, 2), 0);
+        assert_int_equal(softs_sync(f->s, 0), 0);
+        (void)softs_sync(f->s, 1);
+        printed(f, 0, text, sizeof text);
+        assert_string_equal(text, "zero!\nzero!\n");
+        printed(f, 1, text, sizeof text);
+        assert_null(strstr(text, "zero"));
+        if (own)
+            assert_string_equal(text, "one!\n");
+    }
+}
+
+/* ---- one kernel for all (leader) ---- */
+
+static int setup_leader(void **state)
+{
+    int r = setup(state);
+    ((struct fix *)*state)->s->config.fused_leader = true;
+    return r;
+}
+
+static void test_leader(void **state)
+{
+    struct fix *f = *state;
+    struct ws_fused_counts n;
+    for (unsigned clients = 2; clients <= 4; clients++) {
+        hold(f, clients);
+        for (unsigned c = 0; c < clients; c++) {
+            memset(softs_host(f->s, c, f->out[c], 1 << 16), 0, 1 << 16);
+            give_line(f, c, 0, 961 + c, 7 * c);
+        }
+        assert_int_equal(together(f, clients), 0);
+        for (unsigned c = 0; c < clients; c++)
+            assert_int_equal(softs_sync(f->s, c), 0);
+        for (unsigned c = 0; c < clients; c++)
+            check_line(f, c, 961 + c, 7 * c);
+    }
+    ws_fused_counts(f->s->server, &n);
+    assert_int_equal(n.n_templates, 1);
+    assert_int_equal(*(uint32_t *)variable(f, 1, 1, "counter"), 5 + 3 * 962);
+    assert_int_equal(*(uint32_t *)variable(f, 3, 1, "counter"), 5 + 964);
+    hold(f, 3); /* a grid of three dimensions, a barrier, and shared memory */
+    for (unsigned c = 0; c < 3; c++) {
+        memset(softs_host(f->s, c, f->out[c], 1 << 16), 0, 1 << 16);
+        give_sum(f, c, 9, 5, 7, 3 + c);
+    }
+    assert_int_equal(together(f, 3), 0);
+    for (unsigned c = 0; c < 3; c++) {
+        assert_int_equal(softs_sync(f->s, c), 0);
+        check_sum(f, c, 9, 5, 7, 3 + c);
+        assert_int_equal(*(uint64_t *)variable(f, c, 2, "counter"), 9);
+    }
+    uint64_t uj = 0;
+    for (unsigned c = 0; c < 4; c++)
+        uj += f->s->clients[c].client->stats.energy_uj;
+    assert_int_equal(uj, telemetry(f).energy_uj);
+}
+
+static void test_leader_fence(void **state)
+{
+    struct fix *f = *state;
+    hold(f, 3);
+    for (unsigned c = 0; c < 3; c++) {
+        struct wild_args a = {c == 1 ? f->out[2] + 4096 : f->out[c], 0xbeef, 4};
+        give(f, c, WILD, 20, 32, &a, sizeof a);
+    }
+    assert_int_equal(together(f, 3), 0);
+    assert_int_equal(softs_sync(f->s, 0), 0);
+    assert_int_equal(softs_sync(f->s, 2), 0);
+    assert_int_equal(softs_sync(f->s, 1), WS__ERROR__ILLEGAL_ADDRESS);
+    for (unsigned c = 0; c < 3; c += 2) {
+        const uint32_t *out = softs_host(f->s, c, f->out[c], 1 << 16);
+        for (int k = 0; k < 16384; k++)
+            assert_int_equal(out[k], k < 32 ? 0xbeef : 0);
+        assert_int_equal(*(uint32_t *)variable(f, c, 3, "counter"), 640);
+    }
+}
+
+static void test_leader_killed(void **state)
+{
+    struct fix *f = *state;
+    hold(f, 2);
+    give(f, 0, ENDLESS, 10, 32, &f->out[0], 8);
+    give(f, 1, ENDLESS, 10, 32, &f->out[1], 8);
+    assert_int_equal(together(f, 2), 0);
+    volatile uint32_t *begun = softs_host(f->s, 1, f->out[1], 8);
+    for (int k = 0; k < 10000 && !*begun; k++)
+        softs_turn(f->s);
+    assert_int_equal(*begun, 1);
+    softs_drop(f->s, 0);
+    softs_drop(f->s, 1);
+    for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
+        softs_turn(f->s);
+    assert_true(ws_list_empty(&f->s->server->dying));
+}
+
 /* ---- what can't be ---- */
 
 static void refused(struct fix *f, unsigned n, const char *why)
@@ -522,6 +731,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_limit, setup_limit, teardown),
         cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_killed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_own_constant, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_constant_of_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_parameters_of_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_shared_memory_of_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_output_goes_to_its_client, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_leader, setup_leader, teardown),
+        cmocka_unit_test_setup_teardown(test_leader_fence, setup_leader, teardown),
+        cmocka_unit_test_setup_teardown(test_leader_killed, setup_leader, teardown),
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_at_one_address, setup, teardown),
     };

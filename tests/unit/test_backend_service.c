@@ -398,7 +398,8 @@ static void test_metrics_page(void **state)
     wss_hello(w, 1, NULL);
     struct ws_client *c = ws_list_entry(w->server->clients.next, struct ws_client, node);
     strcpy(c->task, "a \"task\"\\\n");
-    c->stats.energy_uj = 1500001;
+    c->energy.gpu[1].busy_uj = 1000001;
+    c->energy.gpu[0].idle_uj = 500000;
     c->stats.device_ns = 1;
     c->stats.n_kernels = 3;
     assert_int_equal(ws_metrics_page(w->server, &page, &n), 0);

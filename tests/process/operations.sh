@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What an operator looks at: wattshare top, trace, and the status as JSON.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+
+start_daemon --gpus rtx3070,t400
+
+# ---- trace ----
+"$wattshare" trace --out "$tmp/trace.json" 2>"$tmp/trace.err" &
+trace_pid=$!
+i=0
+until grep -q traceEvents "$tmp/trace.json" 2>/dev/null || [ -s "$tmp/trace.json" ]; do
+    i=$((i + 1))
+    [ $i -lt 30 ] || break
+    sleep 0.1
+done
+sleep 0.3
+task=alpha client "$cuda/drv_matmul" 64 200 >"$tmp/out.1" 2>&1 &
+p1=$!
+task='be"ta' client "$cuda/drv_matmul" 64 300 >"$tmp/out.2" 2>&1 &
+p2=$!
+wait "$p1" && wait "$p2" || { cat "$tmp"/out.? >&2; fail "a client"; }
+sleep 0.3
+kill -INT "$trace_pid"
+wait "$trace_pid" || { cat "$tmp/trace.err" >&2; fail "trace did not end well"; }
+"$build/tests/process/trace_check" "$tmp/trace.json" >"$tmp/counts" || fail "the trace is no good trace"
+read -r slices kernels <"$tmp/counts"
+[ "$kernels" = 500 ] || fail "$kernels kernels are in the trace, 500 ran"
+# What the accounts say in all is what the slices say: every copy and fill is there too.
+want=$(status_json | sed -n 's/^ *"n_\(kernels\|copies\)": *\([0-9]*\),$/\2/p' | awk 'NR <= 4 {s += $1} END {print s}')
+[ "$slices" = "$want" ] || fail "$slices operations are in the trace, the GPUs did $want"
+grep -q '"alpha, client ' "$tmp/trace.json" && grep -q 'be\\"ta, client ' "$tmp/trace.json" || fail "the tasks are not named"
+ok "trace: $slices operations, all of them"
+
+# A trace of one who does not fetch: what is lost is counted, and said.
+"$wattshare" trace --out "$tmp/lost.json" --duration 60 2>"$tmp/lost.err" &
+trace_pid=$!
+sleep 0.5
+kill -STOP "$trace_pid"
+client "$cuda/drv_matmul" 16 20000 >"$tmp/out.1" 2>&1 || fail "a client"
+kill -CONT "$trace_pid"
+sleep 0.5
+kill -INT "$trace_pid"
+wait "$trace_pid" || fail "trace did not end well"
+n=$(sed -n 's/.*operations, \([0-9]*\) lost.*/\1/p' "$tmp/lost.err")
+# Each iteration is a kernel and four copies and fills.
+# shellcheck disable=SC2046
+set -- $("$build/tests/process/trace_check" "$tmp/lost.json")
+[ -n "$n" ] && [ "$n" -gt 0 ] && [ $(($1 + n)) = 100000 ] || { cat "$tmp/lost.err" >&2; fail "$1 operations and $n lost are not all"; }
+grep -q 'operations before this were lost' "$tmp/lost.json" || fail "lost operations are not marked"
+ok "trace: what is lost is counted"
+
+# ---- top ----
+WATTSHARE_TASK=gamma "$build/tests/process/session_client" sync >"$tmp/out.3" 2>&1 & p3=$!
+i=0
+until grep -q ready "$tmp/out.3"; do i=$((i + 1)); [ $i -lt 100 ] || fail "no client"; sleep 0.1; done
+"$wattshare" top --batch --count 4 --interval 0.3 >"$tmp/top" || fail "top"
+[ "$(grep -c '^wattshared pid' "$tmp/top")" = 4 ] || fail "top --batch --count 4 has not 4 pages"
+grep -q '^GPU 0  rtx3070 ' "$tmp/top" && grep -q '^GPU 1  t400 ' "$tmp/top" || fail "a GPU is missing"
+grep -q '^[a-z] [0-9]* .* \(gamma\|session_client\) .* 32.0 MiB' "$tmp/top" || { cat "$tmp/top" >&2; fail "the client is missing"; }
+r=0
+"$wattshare" top >/dev/null 2>"$tmp/err" || r=$?
+[ $r = 2 ] && grep -q -- --batch "$tmp/err" || fail "top without a terminal does not say what to do"
+if command -v script >/dev/null; then
+    # In a terminal: it draws, takes keys, and leaves at q.
+    (sleep 1; printf k; sleep 0.5; printf q) | TERM=xterm timeout 20 script -qec "'$wattshare' top --interval 0.2" /dev/null >"$tmp/screen" || fail "top in a terminal"
+    grep -q rtx3070 "$tmp/screen" && grep -q 'q quit' "$tmp/screen" || fail "top draws nothing"
+    ok "top in a terminal"
+fi
+ok "top --batch"
+kill "$p3"
+wait "$p3" 2>/dev/null || true
+wait_empty
+
+# ---- the SM map ----
+status_json | sed -n '/"sm_clients"/,/]/p' | grep -c '^ *0,\{0,1\}$' >"$tmp/n"
+[ "$(cat "$tmp/n")" = 52 ] || fail "idle SMs are not shown as idle: $(cat "$tmp/n") of 52"
+ok "status: SM map"
+for bad in "top --interval 0" "top --count 3" "trace --duration x" "trace more" "top more"; do
+    r=0
+    # shellcheck disable=SC2086
+    "$wattshare" $bad >/dev/null 2>&1 || r=$?
+    [ $r = 2 ] || fail "wattshare $bad: status $r instead of 2"
+done
+ok "wrong options"
