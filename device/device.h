@@ -30,6 +30,8 @@ struct ws_gpu_spec {
     uint32_t static_mw;      /* P^s: powered, nothing running */
     uint32_t idle_mw_per_sm; /* p^idle: per idle SM while any SM is active */
     uint32_t
+        host; /* 1: the host's own processor, described like a GPU: for policies, programs don't see it */
+    uint32_t
         dynamic_mw_per_sm; /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles) */
 };
 
@@ -298,6 +300,7 @@ struct ws_device_ops {
                       struct ws_device_clocks *ret);
     int (*set_power)(struct ws_device *d, bool on);
     int (*alarm)(struct ws_device *d, struct ws_alarm *a);
+    uint64_t (*now_ns)(struct ws_device *d); /* NULL: telemetry's */
 };
 struct ws_device {
     const struct ws_device_ops *ops;
