@@ -26,3 +26,8 @@ check_PROGRAMS += tests/unit/test_device_preempt
 tests_unit_test_device_preempt_SOURCES = tests/unit/test_device_preempt.c tests/unit/softdev_rig.h tests/unit/exec_double.h tests/unit/exec_double.c
 tests_unit_test_device_preempt_LDADD = $(DEVICE_LDADD)
 TESTS += tests/unit/test_device_preempt
+
+check_PROGRAMS += tests/unit/test_device_scaled
+tests_unit_test_device_scaled_SOURCES = tests/unit/test_device_scaled.c tests/unit/softdev_rig.h tests/unit/exec_double.h tests/unit/exec_double.c
+tests_unit_test_device_scaled_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/test_device_scaled

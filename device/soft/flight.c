@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Flights.
  *
- * A flight is EXECUTING until it is priced, then it is WAITING in the clock; while it is being cut it is EXECUTING again, and
- * again stalls the clock. Whoever takes it out of the clock owns it: the clock's thread when its end has come, the loop to cut or
- * cancel it. One that is being executed can only be marked; who prices it looks at the marks under the lock before it lets it wait.
+ * A flight is EXECUTING, EXECUTED, PRICED while its place is looked for, then WAITING in the clock; while it is being cut it is PRICED
+ * again, and again stalls the clock. Whoever takes it out of the clock owns it: the clock's thread when its end has come, the loop to
+ * cut or cancel it. Others can only be marked; who prices one looks at the marks under the lock before it lets it wait.
+ *
+ * Order. Flights are priced in the order of their submission, whichever was executed first: the places in the timeline do not depend
+ * on the host. One thread at a time prices (d->pricing), for all others. Nobody waits for one whose stall ran into the limit.
  *
  * The clock stands from submission to pricing, so an operation is placed as if it had been executed in no time. One whose stall ran
  * into the limit is placed where it would have been, which may be in the past; it is then done at once (an overrun).
@@ -16,7 +19,7 @@
 #include "base/alloc.h"
 #include "device/soft/soft_private.h"
 
-enum state { EXECUTING, WAITING };
+enum state { EXECUTING, EXECUTED, PRICED, WAITING };
 
 struct ws_flight {
     struct ws_list link; /* the device's, or that of the ended */
@@ -32,6 +35,9 @@ struct ws_flight {
     struct ws_reserved reserved;
     struct ws_load load;
     bool loaded;
+    /* of copies */
+    enum ws_engine engine;
+    uint64_t bytes;
     /* of launches */
     struct ws_executed x;
     struct ws_timing_kernel kernel;
@@ -40,6 +46,12 @@ struct ws_flight {
 };
 
 static void fire(struct ws_vevent *e);
+static void price_some(struct ws_soft *d);
+
+static void stall_over(const void *device)
+{
+    price_some((struct ws_soft *)device);
+}
 
 bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
 {
@@ -50,6 +62,7 @@ bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
     f->device = d;
     f->op = op;
     f->event = (struct ws_vevent){.seq = ws_vclock_seq(d->vclock), .fire = fire, .owner = f};
+    f->stall = (struct ws_vstall){.over = stall_over, .owner = d};
     ws_list_init(&f->link);
     pthread_mutex_lock(&d->flights_lock);
     uint64_t now = ws_vclock_stall(d->vclock, &f->stall), wake_ns = 0;
@@ -86,9 +99,11 @@ void ws_flight_drop(struct ws_op *op)
 {
     struct ws_flight *f = op->priv;
     op->priv = NULL;
+    struct ws_soft *d = f->device;
     unlink_flight(f);
-    ws_vclock_unstall(f->device->vclock, &f->stall);
+    ws_vclock_unstall(d->vclock, &f->stall);
     flight_free(f);
+    price_some(d); /* those behind it */
 }
 
 /* ---- the end; the flight is nobody else's any more ---- */
@@ -224,12 +239,12 @@ static int merge(struct ws_flight *f)
     return 0;
 }
 
-void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x)
+static void price_kernel(struct ws_flight *f)
 {
-    struct ws_flight *f = op->priv;
     struct ws_soft *d = f->device;
+    struct ws_op *op = f->op;
+    const struct ws_executed *x = &f->x;
     struct ws_gpu_spec spec;
-    f->x = *x;
     ws_timing_spec(d->timing, &spec);
     double bytes = ws_units_cost(&spec, x->need.warps, x->units, x->n_units, x->costs);
     int r = merge(f);
@@ -249,11 +264,87 @@ void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x)
     priced(f, r, spec.dynamic_mw_per_sm);
 }
 
+static void price(struct ws_flight *f)
+{
+    if (f->op->kind == WS_OPK_LAUNCH) {
+        price_kernel(f);
+        return;
+    }
+    priced(f,
+           ws_timing_reserve_copy(f->device->timing, f->engine, f->op->ready_ns, f->bytes,
+                                  &f->reserved),
+           0);
+}
+
+/* The next in order that can be priced, or NULL. */
+static struct ws_flight *next_executed(struct ws_soft *d)
+{
+    ws_list_for_each (it, &d->flights) {
+        struct ws_flight *f = ws_list_entry(it, struct ws_flight, link);
+        if (f->state == EXECUTED)
+            return f;
+        if (f->state == EXECUTING && ws_vclock_stalls(d->vclock, &f->stall))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* flights_lock is held, but not while one is priced. */
+static void price_some_locked(struct ws_soft *d)
+{
+    struct ws_flight *f;
+    if (!d->pricing) { /* else whoever is at it sees to it */
+        d->pricing = true;
+        while ((f = next_executed(d))) {
+            f->state = PRICED;
+            pthread_mutex_unlock(&d->flights_lock);
+            price(f);
+            pthread_mutex_lock(&d->flights_lock);
+        }
+        d->pricing = false;
+    }
+}
+
+static void price_some(struct ws_soft *d)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    price_some_locked(d);
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+static void executed(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    pthread_mutex_lock(&d->flights_lock);
+    f->state = EXECUTED;
+    d->n_inside++; /* once f is gone the device may be closed */
+    price_some_locked(d);
+    if (!--d->n_inside)
+        pthread_cond_broadcast(&d->left);
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+void ws_flight_quiesce(struct ws_soft *d)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    while (d->n_inside)
+        pthread_cond_wait(&d->left, &d->flights_lock);
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x)
+{
+    struct ws_flight *f = op->priv;
+    f->x = *x;
+    executed(f);
+}
+
 void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes)
 {
     struct ws_flight *f = op->priv;
-    int r = ws_timing_reserve_copy(f->device->timing, e, op->ready_ns, bytes, &f->reserved);
-    priced(f, r, 0);
+    f->engine = e;
+    f->bytes = bytes;
+    executed(f);
 }
 
 /* ---- what the loop wants of it ---- */
@@ -274,10 +365,10 @@ void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op)
     }
     bool ours = false;
     uint64_t now;
-    if (f->state == EXECUTING)
+    if (f->state != WAITING)
         now = ws_vclock_now_ns(d->vclock);
     else if ((ours = ws_vclock_take(d->vclock, &f->event, &f->stall, &now)))
-        f->state = EXECUTING;
+        f->state = PRICED;
     f->preempt = true;
     f->preempt_ns = now;
     pthread_mutex_unlock(&d->flights_lock);

@@ -38,5 +38,7 @@ void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op);
 /* Marks all of @space, those that are being executed too, which end as soon as that ends; the others end now and are put into @ended. */
 void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space, struct ws_list *ended);
 void ws_flight_finish(struct ws_list *ended);
+/* Nothing is in flight: waits until no thread is at work here any more. */
+void ws_flight_quiesce(struct ws_soft *d);
 
 #endif

@@ -212,6 +212,12 @@ static int soft_alarm(struct ws_device *dev, struct ws_alarm *a)
     return 0;
 }
 
+static uint64_t soft_now_ns(struct ws_device *dev)
+{
+    struct ws_soft *d = soft_of(dev);
+    return d->vclock ? ws_vclock_now_ns(d->vclock) : ws_timing_now_ns(d->timing);
+}
+
 static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *ret)
 {
     struct ws_soft *d = soft_of(dev);
@@ -425,6 +431,7 @@ static void soft_close(struct ws_device *dev)
     struct ws_vevent *e;
     while (d->vclock && (e = ws_vclock_take_any(d->vclock, d)))
         bell_ring(e);
+    ws_flight_quiesce(d);
     if (d->vclock)
         ws_vclock_leave(d->vclock);
     if (d->sched)
@@ -438,6 +445,7 @@ static void soft_close(struct ws_device *dev)
     ws_timing_free(d->timing);
     ws_meter_free(d->meter);
     pthread_mutex_destroy(&d->flights_lock);
+    pthread_cond_destroy(&d->left);
     free(d);
 }
 
@@ -452,6 +460,7 @@ static const struct ws_device_ops soft_ops = {
     .submit = soft_submit,
     .cancel = soft_cancel,
     .telemetry = soft_telemetry,
+    .now_ns = soft_now_ns,
     .occupancy = soft_occupancy,
     .preempt = soft_preempt,
     .set_clocks = soft_set_clocks,
@@ -481,6 +490,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     if (!d)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&d->flights_lock, NULL);
+    pthread_cond_init(&d->left, NULL);
     ws_list_init(&d->flights);
     d->on = true;
     d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};

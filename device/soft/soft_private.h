@@ -24,7 +24,9 @@ struct ws_soft {
     struct ws_meter *meter;
     pthread_mutex_t flights_lock;
     struct ws_list flights; /* this and below: flights_lock */
-    bool on;
+    bool on, pricing;
+    uint32_t n_inside; /* threads in flight.c on their own account */
+    pthread_cond_t left;
     uint64_t n_overruns;
 };
 

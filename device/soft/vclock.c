@@ -25,7 +25,8 @@ struct ws_vclock {
     bool stop, holds; /* holds: an event is being fired */
     const void *firing;
     struct ws_list events, stalls;
-    uint64_t base_ns, base_host_ns;        /* the time at a host time; if it stands: the time */
+    struct ws_list over;            /* stalls over their limit, whose owners are not told yet */
+    uint64_t base_ns, base_host_ns; /* the time at a host time; if it stands: the time */
     uint64_t stalled_since_ns, stalled_ns; /* host */
     uint64_t seq;
 };
@@ -63,6 +64,8 @@ static uint64_t now_locked(struct ws_vclock *v)
         if (s->until_host_ns > host)
             break;
         stall_remove(v, s, s->until_host_ns);
+        ws_list_append(&v->over, &s->link);
+        pthread_cond_signal(&v->wake);
     }
     if (stands(v) || host <= v->base_host_ns)
         return v->base_ns;
@@ -70,6 +73,17 @@ static uint64_t now_locked(struct ws_vclock *v)
     const struct ws_vevent *e = first_event(v);
     if (e && e->at_ns < now)
         now = WS_MAX(e->at_ns, v->base_ns);
+    return now;
+}
+
+/* Before the events change: the time that they held back, or let pass, stands. */
+static uint64_t settle(struct ws_vclock *v)
+{
+    uint64_t now = now_locked(v);
+    if (!stands(v)) {
+        v->base_ns = now;
+        v->base_host_ns = ws_clock_ns();
+    }
     return now;
 }
 
@@ -89,6 +103,17 @@ static void unstall_locked(struct ws_vclock *v, struct ws_vstall *s)
 {
     if (s->on)
         stall_remove(v, s, ws_clock_ns());
+    else if (s->until_host_ns)
+        ws_list_remove(&s->link);
+}
+
+bool ws_vclock_stalls(struct ws_vclock *v, const struct ws_vstall *s)
+{
+    pthread_mutex_lock(&v->lock);
+    (void)now_locked(v);
+    bool on = s->on;
+    pthread_mutex_unlock(&v->lock);
+    return on;
 }
 
 uint64_t ws_vclock_now_ns(struct ws_vclock *v)
@@ -140,7 +165,7 @@ void ws_vclock_unstall(struct ws_vclock *v, struct ws_vstall *s)
 uint64_t ws_vclock_add(struct ws_vclock *v, struct ws_vevent *e, struct ws_vstall *s)
 {
     pthread_mutex_lock(&v->lock);
-    uint64_t now = now_locked(v);
+    uint64_t now = settle(v);
     struct ws_list *at = v->events.prev;
     while (at != &v->events) {
         const struct ws_vevent *o = ws_list_entry(at, struct ws_vevent, link);
@@ -168,16 +193,12 @@ bool ws_vclock_take(struct ws_vclock *v, struct ws_vevent *e, struct ws_vstall *
                     uint64_t *ret_now_ns)
 {
     pthread_mutex_lock(&v->lock);
-    uint64_t now = now_locked(v);
+    uint64_t now = settle(v);
     bool ok = e->waiting;
     if (ok) {
         take_locked(e);
         if (s)
             stall_locked(v, s, now);
-        else if (!stands(v)) { /* what kept the time back may be gone: it does not jump */
-            v->base_ns = now;
-            v->base_host_ns = ws_clock_ns();
-        }
     }
     pthread_mutex_unlock(&v->lock);
     *ret_now_ns = now;
@@ -190,6 +211,7 @@ struct ws_vevent *ws_vclock_take_any(struct ws_vclock *v, const void *owner)
     struct ws_vevent *found = NULL;
     while (v->firing == owner)
         pthread_cond_wait(&v->fired, &v->lock);
+    (void)settle(v);
     ws_list_for_each (it, &v->events) {
         struct ws_vevent *e = ws_list_entry(it, struct ws_vevent, link);
         if (e->owner == owner) {
@@ -220,13 +242,24 @@ static void fire(struct ws_vclock *v, struct ws_vevent *e)
     pthread_cond_broadcast(&v->fired);
 }
 
+static void tell_over(struct ws_vclock *v)
+{
+    struct ws_vstall *s = ws_list_entry(ws_list_pop(&v->over), struct ws_vstall, link);
+    void (*over)(const void *owner) = s->over;
+    const void *owner = v->firing = s->owner;
+    pthread_mutex_unlock(&v->lock); /* from here on s may be gone */
+    over(owner);
+    pthread_mutex_lock(&v->lock);
+    v->firing = NULL;
+    pthread_cond_broadcast(&v->fired);
+}
+
 /* Host time until which there is nothing to do; UINT64_MAX: until somebody signals. */
 static uint64_t sleep_until(const struct ws_vclock *v)
 {
     const struct ws_vevent *e = first_event(v);
     if (!ws_list_empty(&v->stalls))
-        return e ? ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns
-                 : UINT64_MAX;
+        return ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns;
     if (!e)
         return UINT64_MAX;
     double ns = (double)(e->at_ns - v->base_ns) * v->scale;
@@ -240,6 +273,10 @@ static void *clock_thread(void *arg)
     while (!v->stop) {
         uint64_t now = now_locked(v);
         struct ws_vevent *e = first_event(v);
+        if (!ws_list_empty(&v->over)) {
+            tell_over(v);
+            continue;
+        }
         if (e && e->at_ns <= now && (!stands(v) || e->at_ns <= v->base_ns)) {
             fire(v, e);
             continue;
@@ -278,6 +315,7 @@ static int clock_start(struct ws_vclock **ret, double scale)
     pthread_condattr_destroy(&monotonic);
     ws_list_init(&v->events);
     ws_list_init(&v->stalls);
+    ws_list_init(&v->over);
     v->scale = scale;
     v->base_host_ns = ws_clock_ns();
     sigset_t all, old; /* signals are the daemon loop's */

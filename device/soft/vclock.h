@@ -26,6 +26,8 @@ struct ws_vstall {
     struct ws_list link;
     uint64_t until_host_ns;
     bool on;
+    void (*over)(const void *owner); /* the limit was reached; on the clock's thread, no locks held */
+    const void *owner;
 };
 
 /* Host time after which a stall is no longer minded: an endless kernel must not stop everybody's time. */
@@ -41,6 +43,7 @@ uint64_t ws_vclock_seq(struct ws_vclock *v); /* counts up */
 /* Stops the time. Return: now. */
 uint64_t ws_vclock_stall(struct ws_vclock *v, struct ws_vstall *s);
 void ws_vclock_unstall(struct ws_vclock *v, struct ws_vstall *s);
+bool ws_vclock_stalls(struct ws_vclock *v, const struct ws_vstall *s); /* whether it still does */
 /* Adds @e, and ends @s, if not NULL, in the same moment. Once it returns, @e and @s may be gone. Return: now. */
 uint64_t ws_vclock_add(struct ws_vclock *v, struct ws_vevent *e, struct ws_vstall *s);
 /* Takes @e back, and stops the time with @s, if not NULL. Return: false if it fires or has fired; then @s is not on. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 
@@ -147,6 +148,12 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
         w->n_warp_insns[WS_WORK_FP32] += budget;
         w->n_thread_insns += 32 * budget;
         return WS_STEP_MORE;
+    case DOUBLE_SLEEP:
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(p->n_insns / 1000000),
+                                     .tv_nsec = (long)(p->n_insns % 1000000 * 1000)},
+                  NULL);
+        b->left = 1;
+        return work(b, p, budget, w);
     case DOUBLE_FAULT:
         if (b->linear == p->n_insns) {
             int none = 0;

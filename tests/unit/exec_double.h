@@ -13,6 +13,7 @@ enum double_kind {
     DOUBLE_BARRIER, /* waits until all blocks arrived at *flag */
     DOUBLE_SET,     /* sets *flag */
     DOUBLE_ENDLESS,
+    DOUBLE_SLEEP, /* takes n_insns us of the host, and hardly any work */
     DOUBLE_FAULT, /* the block n_insns faults, the others are endless */
 };
 struct double_params {

@@ -251,8 +251,8 @@ static void test_cancel_and_fault_win(void **state)
     rig_wait_op(f, op);
     if (op->error)
         assert_int_equal(op->error, WS_DEV_E_CANCELLED);
-    else
-        assert_true(op->preempted); /* it was through between the two */
+    else if (!op->preempted) /* it was through before */
+        rig_ran_once(f, 1600);
     if (op->preempted)
         ws_progress_free(op->launch.progress);
     struct ws_op *bad =
