@@ -14,6 +14,7 @@
 #include "backend/config.h"
 #include "backend/journal.h"
 #include "backend/loop.h"
+#include "backend/real.h"
 #include "backend/reload.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -27,7 +28,7 @@ static const char usage[] =
     "\n"
     "  -c, --config FILE      read FILE (default " DEFAULT_CONFIG ", if it is there)\n"
     "  -s, --socket LIST      listen at these only: ipc:///PATH, tcp://ADDRESS:PORT\n"
-    "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400\n"
+    "  -g, --gpus LIST        software GPUs, names of the catalog: rtx3070,t400; or cuda, cuda:0\n"
     "      --catalog PATH     GPU catalog, a file or directory\n"
     "      --clock CLOCK      functional (default), scaled: device time passes, or\n"
     "                         skip: kernels are not executed\n"
@@ -218,30 +219,66 @@ static int load_catalog(const struct ws_config *c, struct ws_catalog *catalog, s
     return 0;
 }
 
-static int find_specs(const struct ws_config *c, const struct ws_catalog *catalog,
-                      const struct ws_gpu_spec **specs, struct ws_diags *d)
+/* What `gpus` comes to. */
+struct gpus {
+    uint32_t n;
+    const struct ws_gpu_spec *specs[WS_MAX_GPUS_CONFIGURED];
+    struct ws_device *real[WS_MAX_GPUS_CONFIGURED]; /* NULL: a software GPU */
+};
+
+static int find_real(const struct ws_config *c, const char *name, struct gpus *g,
+                     struct ws_diags *d)
 {
-    int r = 0;
-    for (uint32_t i = 0; c->gpus[i]; i++) {
-        char names[512] = "";
-        specs[i] = ws_catalog_find(catalog, c->gpus[i]);
-        if (specs[i])
-            continue;
-        for (size_t k = 0, n = 0; k < catalog->n && n < sizeof names; k++)
-            n += snprintf(names + n, sizeof names - n, "%s%s", k ? ", " : "", catalog->v[k].name);
-        ws_diags_add(d, "gpus", 0, 0, "\"%s\" is not in the catalog, which has: %s", c->gpus[i],
-                     names);
-        r = WS_CATALOG_E_INVALID;
-    }
-    return r;
+    uint32_t n = ws_real_open(name, g->n, c->policy != NULL, g->real + g->n,
+                              WS_MAX_GPUS_CONFIGURED - g->n, d);
+    for (uint32_t k = g->n; k < g->n + n; k++)
+        g->specs[k] = &g->real[k]->spec;
+    g->n += n;
+    return n ? 0 : WS_CATALOG_E_INVALID;
 }
 
-static size_t n_specs(const struct ws_config *c)
+static int find_soft(const char *name, const struct ws_catalog *catalog, struct gpus *g,
+                     struct ws_diags *d)
 {
-    size_t n = 0;
-    while (c->gpus[n])
-        n++;
-    return n;
+    char names[512] = "";
+    g->specs[g->n] = ws_catalog_find(catalog, name);
+    if (g->specs[g->n]) {
+        g->n++;
+        return 0;
+    }
+    for (size_t k = 0, n = 0; k < catalog->n && n < sizeof names; k++)
+        n += snprintf(names + n, sizeof names - n, "%s%s", k ? ", " : "", catalog->v[k].name);
+    ws_diags_add(d, "gpus", 0, 0, "\"%s\" is not in the catalog, which has: %s", name, names);
+    return WS_CATALOG_E_INVALID;
+}
+
+static int find_gpus(const struct ws_config *c, const struct ws_catalog *catalog, struct gpus *ret,
+                     struct ws_diags *d)
+{
+    int r = 0;
+    uint32_t n_real = 0, n_soft = 0;
+    *ret = (struct gpus){0};
+    for (uint32_t i = 0; c->gpus[i]; i++)
+        *(ws_real_is(c->gpus[i]) ? &n_real : &n_soft) += 1;
+    for (uint32_t i = 0; c->gpus[i]; i++) {
+        const struct ws_gpu_spec *spec = ws_catalog_find(catalog, c->gpus[i]);
+        if (!spec || !spec->host || (i && !c->gpus[i + 1]))
+            continue;
+        ws_diags_add(d, "gpus", 0, 0,
+                     "\"%s\" is the host's own processor: it goes last, behind a GPU", c->gpus[i]);
+        return WS_CATALOG_E_INVALID;
+    }
+    if (n_real && n_soft) {
+        ws_diags_add(d, "gpus", 0, 0,
+                     "real GPUs (\"cuda\") and software GPUs can't serve together; name one kind");
+        return WS_CATALOG_E_INVALID;
+    }
+    for (uint32_t i = 0; c->gpus[i] && ret->n < WS_MAX_GPUS_CONFIGURED; i++) {
+        int one =
+            n_real ? find_real(c, c->gpus[i], ret, d) : find_soft(c->gpus[i], catalog, ret, d);
+        r = one ? one : r;
+    }
+    return r;
 }
 
 /* ---- SIGHUP ---- */
@@ -267,7 +304,7 @@ static bool reload(void *arg)
     struct ws_config fresh;
     struct ws_catalog catalog = WS_CATALOG_NULL;
     struct ws_diags d = WS_DIAGS_NULL;
-    const struct ws_gpu_spec *specs[WS_MAX_GPUS_CONFIGURED];
+    struct gpus gpus;
     char later[256];
     bool other_policy = false;
     if (ws_config_init(&fresh)) {
@@ -278,9 +315,9 @@ static bool reload(void *arg)
     if (!r)
         r = load_catalog(&fresh, &catalog, &d);
     if (!r)
-        r = find_specs(&fresh, &catalog, specs, &d);
+        r = find_gpus(&fresh, &catalog, &gpus, &d);
     if (!r)
-        r = ws_config_check_tasks(&fresh, specs, n_specs(&fresh), &d);
+        r = ws_config_check_tasks(&fresh, gpus.specs, gpus.n, &d);
     for (size_t i = 0; i < d.n; i++)
         log_diag(&d.v[i]);
     if (r) {
@@ -297,8 +334,8 @@ static bool reload(void *arg)
     return other_policy;
 }
 
-static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
-                 const struct options *o, struct ws_diags *d)
+static int serve(const struct ws_config *c, const struct gpus *gpus, const struct options *o,
+                 struct ws_diags *d)
 {
     struct ws_device *devices[WS_MAX_GPUS_CONFIGURED] = {NULL};
     struct ws_device_options options = {
@@ -311,14 +348,18 @@ static int serve(const struct ws_config *c, const struct ws_gpu_spec **specs,
     };
     uint32_t n = 0;
     int r = 0;
-    for (; !r && c->gpus[n]; n++)
-        r = ws_device_open_soft(&devices[n], specs[n], n, &options, d);
+    for (; !r && n < gpus->n; n++) {
+        devices[n] = gpus->real[n];
+        if (!devices[n])
+            r = ws_device_open_soft(&devices[n], gpus->specs[n], n, &options, d);
+    }
     if (r < 0 && !d->n)
-        ws_diags_add(d, c->gpus[n - 1], 0, 0, "cannot be opened: %s", strerror(-r));
+        ws_diags_add(d, gpus->specs[n - 1]->name, 0, 0, "cannot be opened: %s", strerror(-r));
     if (!r)
         r = ws_loop_run(c, devices, n, &o->loop);
     for (uint32_t i = 0; i < n; i++)
-        ws_device_close(devices[i]);
+        if (!gpus->real[i])
+            ws_device_close(devices[i]);
     return r;
 }
 
@@ -347,7 +388,7 @@ int main(int argc, char **argv)
     struct ws_config config;
     struct ws_catalog catalog = WS_CATALOG_NULL;
     struct ws_diags diags = WS_DIAGS_NULL;
-    const struct ws_gpu_spec *specs[WS_MAX_GPUS_CONFIGURED];
+    struct gpus gpus;
     int status = parse_options(argc, argv, &o);
     if (status >= 0)
         return status;
@@ -361,21 +402,23 @@ int main(int argc, char **argv)
     int r = load_config(&config, &o, &diags);
     if (!r)
         r = load_catalog(&config, &catalog, &diags);
+    if (!r) {
+        ws_log_set_level(config.log_level);
+        prepare_process(); /* before real GPUs are opened: that starts threads */
+        r = find_gpus(&config, &catalog, &gpus, &diags);
+    }
     if (!r)
-        r = find_specs(&config, &catalog, specs, &diags);
-    if (!r)
-        r = ws_config_check_tasks(&config, specs, n_specs(&config), &diags);
+        r = ws_config_check_tasks(&config, gpus.specs, gpus.n, &diags);
     status = r ? EXIT_FAILED : 0;
     if (!r && !o.check) {
-        ws_log_set_level(config.log_level);
-        prepare_process();
         o.loop.reload = reload;
         o.loop.reload_arg = &(struct reloading){&config, &o};
-        r = serve(&config, specs, &o, &diags);
+        r = serve(&config, &gpus, &o, &diags);
         status = r ? EXIT_FAILED : 0;
         if (r < 0)
             ws_log(WS_ERROR, "main: ended: %s", strerror(-r));
     }
+    ws_real_close();
     print_diags(&diags);
     ws_catalog_deinit(&catalog);
     ws_config_deinit(&config);

@@ -64,6 +64,8 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
         h->n_chunks = g->n_chunks;
         h->chunk_bytes = g->chunk_bytes;
     }
+    for (uint32_t i = 0; i < c->server->n_gpus; i++)
+        ws_device_host_register(c->server->gpus[i].device, g->map, g->map_bytes);
     g->id = ++c->n_segments_made;
     HASH_ADD(hh, c->segments, id, sizeof g->id, g);
     c->stats.segment_bytes += g->bytes;
@@ -75,6 +77,8 @@ static void segment_free(struct ws_segment *g, struct ws_client *c)
 {
     HASH_DEL(c->segments, g);
     c->stats.segment_bytes -= g->bytes;
+    for (uint32_t i = 0; i < c->server->n_gpus; i++)
+        ws_device_host_unregister(c->server->gpus[i].device, g->map, g->map_bytes);
     munmap(g->map, g->map_bytes);
     if (g->fd >= 0)
         close(g->fd);

@@ -9,6 +9,7 @@
 
 #include "backend/dispatch.h"
 #include "backend/metrics.h"
+#include "backend/real.h"
 #include "base/clock.h"
 
 enum { LEARNED_MAX = 32 };
@@ -81,7 +82,7 @@ static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
     o->copied_bytes = t.copied_bytes;
     o->n_clients = g->n_home;
     energy_status(g, o);
-    return sm_map(s, g, o) ? o : NULL;
+    return sm_map(s, g, o) && ws_real_status(s, g->device, o) ? o : NULL;
 }
 
 static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t)
@@ -214,7 +215,10 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.n_modules = s->cache.n_codes;
     r.n_messages = s->n_messages;
     r.n_commands = s->n_commands;
-    r.policy = s->config->policy ? s->config->policy : (char *)"none";
+    const char *options;
+    r.policy = (char *)ws_dispatch_policy(s, &options);
+    r.policy_options = (char **)&options;
+    r.n_policy_options = options[0] != 0;
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);

@@ -17,3 +17,4 @@ include bench/rooms.mk
 bench: all $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; $(abs_builddir)/$$b || exit 1; done
 EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt
+include bench/live.mk

@@ -6,6 +6,9 @@ bench_bench_device_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONF
 BENCHES += bench/bench_client
 bench_bench_client_SOURCES = bench/bench_client.c tests/unit/fake_daemon.h tests/unit/fake_daemon.c
 bench_bench_client_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS)
+BENCHES += bench/bench_service
+bench_bench_service_SOURCES = bench/bench_service.c
+bench_bench_service_LDADD = $(WSCLIENT_LDADD) -lpthread
 BENCHES += bench/bench_server
 bench_bench_server_SOURCES = bench/bench_server.c
 bench_bench_server_LDADD = $(WSCLIENT_LDADD)
@@ -39,3 +42,6 @@ BENCHES += bench/bench_learn
 bench_bench_learn_SOURCES = bench/bench_learn.c
 bench_bench_learn_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
 bench_bench_learn_LDADD = $(BACKEND_LDADD)
+BENCHES += bench/bench_fused
+bench_bench_fused_SOURCES = bench/bench_fused.c
+bench_bench_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD)

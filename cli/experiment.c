@@ -164,14 +164,16 @@ static int run_one(const struct ws_experiment *e, struct ws_experiment_run *x)
 }
 
 static const char help[] = "usage: wattshare experiment NAME… | all [--out FOLDER] [--seed N] "
-                           "[--scale S] [--jobs N] [--no-plot]\n"
+                           "[--scale S] [--jobs N] [--quick] [--no-plot]\n"
                            "       wattshare experiment --list\n"
                            "Reruns a figure or table of a paper from a seed: CSV, plots, and the "
                            "paper's values beside ours.\n"
                            "  --out FOLDER  where files go (experiments)\n"
                            "  --seed N      1\n"
                            "  --scale S     share of the paper's number of task sets, up to 1; "
-                           "smaller is quicker and noisier (1)\n";
+                           "smaller is quicker and noisier (1)\n"
+                           "  --quick       live experiments: few points, short runs\n"
+                           "live-… start processes on software GPUs; `all` leaves them out\n";
 
 static int list(void)
 {
@@ -190,11 +192,15 @@ static int list(void)
 
 int ws_cli_experiment(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"out", required_argument, NULL, 'o'},   {"seed", required_argument, NULL, 's'},
-        {"scale", required_argument, NULL, 'c'}, {"jobs", required_argument, NULL, 'j'},
-        {"no-plot", no_argument, NULL, 'n'},     {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"out", required_argument, NULL, 'o'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"scale", required_argument, NULL, 'c'},
+                                            {"jobs", required_argument, NULL, 'j'},
+                                            {"quick", no_argument, NULL, 'q'},
+                                            {"no-plot", no_argument, NULL, 'n'},
+                                            {"list", no_argument, NULL, 'l'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     struct ws_experiment_run x = {.folder = "experiments", .seed = 1, .scale = 1, .plot = true};
     char *end;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
@@ -221,6 +227,9 @@ int ws_cli_experiment(int argc, char **argv)
             if (ws_cli_jobs(optarg, &x.n_jobs))
                 return WS_EXIT_USAGE;
             break;
+        case 'q':
+            x.quick = true;
+            break;
         case 'n':
             x.plot = false;
             break;
@@ -245,7 +254,8 @@ int ws_cli_experiment(int argc, char **argv)
     for (int i = optind; i < argc; i++) {
         bool all = !strcmp(argv[i], "all"), found = all;
         for (size_t k = 0; experiments[k]; k++)
-            if (all || !strcmp(argv[i], experiments[k]->name)) {
+            if ((all && strncmp(experiments[k]->name, "live-", 5)) ||
+                !strcmp(argv[i], experiments[k]->name)) {
                 found = true;
                 failed |= run_one(experiments[k], &x) < 0;
             }

@@ -17,7 +17,8 @@ struct ws_experiment_run {
     int n_jobs; /* 0: all cores */
     double
         scale; /* share of the paper's number of task sets and the like: 1 as printed; smaller is quicker and noisier */
-    bool plot; /* gnuplot is wanted and there */
+    bool quick;            /* live experiments: short versions */
+    bool plot;             /* gnuplot is wanted and there */
     struct ws_table table; /* paper beside ours; filled by ws_experiment_compare() */
     FILE *summary;         /* the same as CSV */
     int n_compared, n_apart;

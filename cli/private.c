@@ -23,6 +23,11 @@
 
 enum { READY_TIMEOUT_MS = 20000, DIR_MAX = 24 };
 
+struct start { /* what is wanted of the daemon */
+    const char *gpus, *const *more, *conf, *log;
+    const char *daemon;
+};
+
 static void remove_directory(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -34,16 +39,38 @@ static void remove_directory(const char *dir)
     rmdir(dir);
 }
 
-static void exec_daemon(const struct ws_private *p, const char *daemon, const char *gpus,
-                        const char *const *more, int ready_fd, pid_t guard)
+/* The configuration as a file of the directory. Return: 0 or -1 with the error printed. */
+static int write_conf(const struct ws_private *p, const char *conf, char path[96])
 {
-    char fd[16];
+    snprintf(path, 96, "%s/wattshared.conf", p->dir);
+    FILE *f = fopen(path, "w");
+    bool ok = f && fputs(conf, f) >= 0;
+    if ((f && fclose(f)) || !ok) {
+        ws_cli_error("%s: %s", path, strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+static void log_to(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        ws_cli_error("%s: %s", path, strerror(errno));
+    else
+        dup2(fd, STDERR_FILENO);
+}
+
+static void exec_daemon(const struct ws_private *p, const struct start *w, int ready_fd,
+                        pid_t guard)
+{
+    char fd[16], conf[96];
     enum { OWN = 9 };
-    const char *argv[OWN + WS_PRIVATE_MORE + 1] = {daemon,    "--socket",   p->endpoint,
-                                                   "--gpus",  gpus,         "--log-level",
+    const char *argv[OWN + WS_PRIVATE_MORE + 1] = {w->daemon, "--socket",   p->endpoint,
+                                                   "--gpus",  w->gpus,      "--log-level",
                                                    "warning", "--ready-fd", fd};
-    for (size_t i = 0; more && more[i] && i < WS_PRIVATE_MORE; i++)
-        argv[OWN + i] = more[i];
+    for (size_t i = 0; w->more && w->more[i] && i < WS_PRIVATE_MORE; i++)
+        argv[OWN + i] = w->more[i];
     snprintf(fd, sizeof fd, "%d", ready_fd);
     fcntl(ready_fd, F_SETFD, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -54,13 +81,20 @@ static void exec_daemon(const struct ws_private *p, const char *daemon, const ch
     signal(SIGHUP, SIG_DFL);
     unsetenv("LD_PRELOAD");
     unsetenv("NOTIFY_SOCKET"); /* is the program's, whose readiness is not the daemon's */
-    execv(daemon, (char *const *)argv);
-    ws_cli_error("cannot start '%s': %s", daemon, strerror(errno));
+    if (w->conf) {
+        if (write_conf(p, w->conf, conf))
+            _exit(WS_EXIT_CANNOT_RUN);
+        argv[OWN] = "--config";
+        argv[OWN + 1] = conf;
+    }
+    if (w->log)
+        log_to(w->log);
+    execv(w->daemon, (char *const *)argv);
+    ws_cli_error("cannot start '%s': %s", w->daemon, strerror(errno));
     _exit(WS_EXIT_CANNOT_RUN);
 }
 
-static void guard(const struct ws_private *p, const char *daemon, const char *gpus,
-                  const char *const *more, int ready_fd, int alive_fd)
+static void guard(const struct ws_private *p, const struct start *w, int ready_fd, int alive_fd)
 {
     sigset_t none;
     char byte;
@@ -73,7 +107,7 @@ static void guard(const struct ws_private *p, const char *daemon, const char *gp
     pid_t self = getpid(), pid = fork();
     if (pid == 0) {
         close(alive_fd);
-        exec_daemon(p, daemon, gpus, more, ready_fd, self);
+        exec_daemon(p, w, ready_fd, self);
     }
     close(ready_fd);
     while (read(alive_fd, &byte, 1) < 0 && errno == EINTR)
@@ -120,12 +154,7 @@ static int make_directory(struct ws_private *p)
     return 0;
 }
 
-int ws_private_start(struct ws_private *p, const char *gpus)
-{
-    return ws_private_start_with(p, gpus, NULL);
-}
-
-int ws_private_start_with(struct ws_private *p, const char *gpus, const char *const *more)
+static int start(struct ws_private *p, struct start *w)
 {
     int ready[2] = {-1, -1}, alive[2] = {-1, -1};
     char *daemon = ws_cli_find_part("WATTSHARED", "backend/wattshared", SBINDIR "/wattshared");
@@ -144,7 +173,8 @@ int ws_private_start_with(struct ws_private *p, const char *gpus, const char *co
     } else if (!r && p->guard == 0) {
         close(ready[0]);
         close(alive[1]);
-        guard(p, daemon, gpus, more, ready[1], alive[0]);
+        w->daemon = daemon;
+        guard(p, w, ready[1], alive[0]);
     }
     free(daemon);
     if (r)
@@ -157,6 +187,21 @@ int ws_private_start_with(struct ws_private *p, const char *gpus, const char *co
     if (r)
         ws_private_stop(p);
     return r;
+}
+
+int ws_private_start(struct ws_private *p, const char *gpus)
+{
+    return start(p, &(struct start){.gpus = gpus});
+}
+
+int ws_private_start_with(struct ws_private *p, const char *gpus, const char *const *more)
+{
+    return start(p, &(struct start){.gpus = gpus, .more = more});
+}
+
+int ws_private_start_conf(struct ws_private *p, const char *gpus, const char *conf, const char *log)
+{
+    return start(p, &(struct start){.gpus = gpus, .conf = conf, .log = log});
 }
 
 void ws_private_stop(struct ws_private *p)

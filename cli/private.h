@@ -19,6 +19,10 @@ WS_MUST_CHECK int ws_private_start(struct ws_private *p, const char *gpus);
 enum { WS_PRIVATE_MORE = 16 };
 WS_MUST_CHECK int ws_private_start_with(struct ws_private *p, const char *gpus,
                                         const char *const *more);
+/* The same with a configuration of its own, the text of a wattshared.conf. @log: file that gets the daemon's log; NULL: it goes to
+ * standard error. */
+WS_MUST_CHECK int ws_private_start_conf(struct ws_private *p, const char *gpus, const char *conf,
+                                        const char *log);
 /* Drains it, waits for its end, removes the directory. The same happens if this process dies without calling. */
 void ws_private_stop(struct ws_private *p);
 

@@ -12,6 +12,19 @@
 #include "cli/cli.h"
 #include "cli/text.h"
 
+/* What the GPU and its driver can and can't do. */
+static void print_real(const Ws__GpuStatus *g)
+{
+    char text[400];
+    if (g->driver[0])
+        printf("GPU %u: %s, driver %s\n", g->gpu, g->product,
+               ws_cli_clean(g->driver, text, sizeof text));
+    if (g->lost[0])
+        printf("GPU %u: LOST: %s\n", g->gpu, ws_cli_clean(g->lost, text, sizeof text));
+    for (size_t k = 0; k < g->n_capabilities; k++)
+        printf("GPU %u: %s\n", g->gpu, ws_cli_clean(g->capabilities[k], text, sizeof text));
+}
+
 static void print_gpus(const Ws__StatusReply *s)
 {
     char used[24], total[24];
@@ -26,6 +39,8 @@ static void print_gpus(const Ws__StatusReply *s)
                g->name, g->n_sms, g->n_clients, memory, g->n_kernels, g->n_copies,
                (double)g->busy_ns / 1e6, (double)g->energy_uj / 1e6, (double)g->power_mw / 1e3);
     }
+    for (size_t i = 0; i < s->n_gpus; i++)
+        print_real(s->gpus[i]);
 }
 
 static void print_clients(const Ws__StatusReply *s)
@@ -142,6 +157,14 @@ static struct json_object *gpu_json(const Ws__GpuStatus *g)
     add_u64(o, "sm_busy_ns", g->sm_busy_ns);
     add_u64(o, "energy_uj", g->energy_uj);
     add_u64(o, "power_mw", g->power_mw);
+    if (g->driver[0]) {
+        struct json_object *can = json_object_new_array();
+        for (size_t k = 0; k < g->n_capabilities; k++)
+            json_object_array_add(can, json_object_new_string(g->capabilities[k]));
+        add_string(o, "driver", g->driver);
+        add_string(o, "lost", g->lost);
+        json_object_object_add(o, "capabilities", can);
+    }
     add_u64(o, "idle_uj", g->idle_uj);
     add_u64(o, "clients_uj", g->clients_uj);
     add_u64(o, "system_uj", g->system_uj);

@@ -3,7 +3,7 @@ noinst_LIBRARIES += tests/mock/libmock.a
 tests_mock_libmock_a_SOURCES = tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/stream.c
 check_PROGRAMS += tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
 tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
-tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic \
+tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete \
 	-Wl,--whole-archive,tests/mock/libmock.a,--no-whole-archive
 tests_mock_libcuda_so_1_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
 tests_mock_libcuda_so_1_DEPENDENCIES = tests/mock/libmock.a device/libdevice.a ptx/libptx.a base/libbase.a
@@ -14,6 +14,19 @@ tests_mock_libnvidia_ml_so_1_LDADD = -ldl
 check_PROGRAMS += tests/device/conformance
 tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/conformance.c
 tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
-DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh
+check_PROGRAMS += tests/device/inject
+tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/inject.c
+tests_device_inject_LDADD = $(DEVICE_LDADD) -ldl
+DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh tests/gpu/mock.sh
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
+
+check_PROGRAMS += tests/gpu/probe
+tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.c
+tests_gpu_probe_LDADD = $(DEVICE_LDADD) -ldl
+EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/README.md
+
+# All that tests/gpu/run needs on a machine with a GPU, in one archive.
+.PHONY: bundle
+bundle: all tests/device/conformance tests/gpu/probe tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
+	srcdir=$(top_srcdir) $(top_srcdir)/tests/gpu/bundle.sh $(PACKAGE)-$(VERSION)-gpu

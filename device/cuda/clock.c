@@ -44,6 +44,8 @@ int ws_cuda_clock_open(struct ws_cuda *d)
 
 void ws_cuda_clock_close(struct ws_cuda *d)
 {
+    if (d->clock_stream)
+        (void)ws_cuda_drain(d, d->clock_stream);
     if (d->reference)
         (void)d->cu.cuEventDestroy(d->reference);
     if (d->clock_stream)
@@ -70,6 +72,7 @@ void ws_cuda_clock_renew(struct ws_cuda *d)
         WS_CU(d, cuEventCreate, &fresh, WS_CU_EVENT_DEFAULT) != WS_CU_SUCCESS)
         return;
     if (record(d, fresh, &host) != WS_CU_SUCCESS || !ws_cuda_event_ns(d, fresh, &then)) {
+        (void)ws_cuda_drain(d, d->clock_stream);
         (void)d->cu.cuEventDestroy(fresh);
         return;
     }

@@ -20,8 +20,16 @@ ws_cu_result ws_cuda_enter(struct ws_cuda *d)
     static _Thread_local uint64_t current;
     if (current == d->id)
         return WS_CU_SUCCESS;
-    ws_cu_result r = d->cu.cuCtxSetCurrent(d->context);
+    ws_cu_result r = WS_CU(d, cuCtxSetCurrent, d->context);
     current = r == WS_CU_SUCCESS ? d->id : 0;
+    return r;
+}
+
+ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s)
+{
+    ws_cu_result r = WS_CU(d, cuStreamSynchronize, s);
+    for (int tries = 0; r != WS_CU_SUCCESS && !d->lost && tries < 3; tries++)
+        r = WS_CU(d, cuStreamSynchronize, s);
     return r;
 }
 

@@ -378,7 +378,7 @@ static int write_bytes(struct ws_cuda *d, const struct ws_space *s, uint64_t va,
         else if (from && WS_CU(d, cuMemcpyHtoD, va, from, len) != WS_CU_SUCCESS)
             return ws_raise(-EIO);
         else if (!from && (WS_CU(d, cuMemsetD8Async, va, 0, len, d->memory_stream) ||
-                           WS_CU(d, cuStreamSynchronize, d->memory_stream)))
+                           ws_cuda_drain(d, d->memory_stream)))
             return ws_raise(-EIO);
         from = from ? from + len : NULL;
         va += len;

@@ -13,6 +13,7 @@
  * (starting). Who cancels or preempts it while it is being started leaves a mark, which is looked at when it has been. */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -156,7 +157,7 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
         e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
         if (e !=
             WS_CU_SUCCESS) { /* without its event: wait here, so that nothing of it is left behind */
-            (void)WS_CU(d, cuStreamSynchronize, r->lane->stream);
+            (void)ws_cuda_drain(d, r->lane->stream);
             if (!op->error)
                 ws_cuda_fail(d, op, e, "cuEventRecord");
             r->timed = false;
@@ -318,7 +319,9 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
 {
     ws_cu_result e = d->lost ? d->lost : WS_CU(d, cuEventQuery, r->lane->end);
     *ret_ended = e != WS_CU_NOT_READY;
-    if (e != WS_CU_SUCCESS && e != WS_CU_NOT_READY && !r->op->error) {
+    if (*ret_ended && e != WS_CU_SUCCESS && !d->lost)
+        (void)ws_cuda_drain(d, r->lane->stream); /* the lane and the memory go to others */
+    if (*ret_ended && e != WS_CU_SUCCESS && !r->op->error) {
         pthread_mutex_lock(&d->run_lock);
         name_suspects(d);
         pthread_mutex_unlock(&d->run_lock);
@@ -338,7 +341,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     }
     pthread_mutex_unlock(&d->run_lock);
     if (e != WS_CU_SUCCESS) {
-        (void)WS_CU(d, cuStreamSynchronize, r->lane->stream);
+        (void)ws_cuda_drain(d, r->lane->stream);
         ws_cuda_fail(d, r->op, e, "cuEventRecord");
     }
 }
@@ -356,7 +359,8 @@ static uint64_t pause_ns(struct ws_cuda *d)
 static void *waiter_main(void *arg)
 {
     struct ws_cuda *d = arg;
-    (void)ws_cuda_enter(d);
+    while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
+        usleep(1000); /* nothing can be looked at without */
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
         struct ws_list *n = ws_list_pop(&d->ended);
@@ -512,9 +516,11 @@ void ws_cuda_run_close(struct ws_cuda *d)
         pthread_join(d->waiter, NULL);
     if (d->starter_on)
         pthread_join(d->starter, NULL);
+    if (d->flag_stream) { /* flags of launches that ended before may be under way */
+        (void)ws_cuda_drain(d, d->flag_stream);
+        (void)d->cu.cuStreamDestroy(d->flag_stream);
+    }
     for (uint32_t k = 0; k < d->n_lanes; k++)
         lane_free(d, d->lanes[k]);
     free(d->lanes);
-    if (d->flag_stream)
-        (void)d->cu.cuStreamDestroy(d->flag_stream);
 }

@@ -16,6 +16,7 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
+enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 enum { CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16 };
 
 /* member, symbol, arguments */
@@ -34,6 +35,7 @@ enum { CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_CO
     F(module_unload, cuModuleUnload, (CUmodule))                                                   \
     F(module_get_function, cuModuleGetFunction, (CUfunction *, CUmodule, const char *))            \
     F(module_get_global, cuModuleGetGlobal_v2, (CUdeviceptr *, size_t *, CUmodule, const char *))  \
+    F(func_set_attribute, cuFuncSetAttribute, (CUfunction, int, int))                              \
     F(mem_alloc, cuMemAlloc_v2, (CUdeviceptr *, size_t))                                           \
     F(mem_free, cuMemFree_v2, (CUdeviceptr))                                                       \
     F(mem_alloc_host, cuMemAllocHost_v2, (void **, size_t))                                        \

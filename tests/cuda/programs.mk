@@ -37,8 +37,11 @@ CUDA_PROGRAM_NAMES = \
 	mathd \
 	mathf \
 	memorypools \
+	memoryquota \
+	multiprocessors \
 	objects \
 	particles \
+	periodic \
 	perthread \
 	progress \
 	queryorder \

@@ -429,3 +429,29 @@ void mock_memory_leaks(void)
         if (n[k])
             mock_violation("%zu %s left when the context was released", n[k], what[k]);
 }
+
+void mock_memory_reset(void)
+{
+    pthread_mutex_lock(&mock_lock);
+    for (; n_mappings; n_mappings--) {
+        struct mapping *m = &mappings[n_mappings - 1];
+        if (m->visible && ws_space_unmap(mock_space, m->va))
+            abort();
+        munmap(m->host, m->bytes);
+    }
+    for (; n_plain; n_plain--) {
+        if (ws_space_unmap(mock_space, plain[n_plain - 1].va))
+            abort();
+        free(plain[n_plain - 1].host);
+    }
+    for (; n_pinned; n_pinned--) {
+        if (ws_space_unmap(mock_space, (uintptr_t)pinned[n_pinned - 1].p))
+            abort();
+        if (pinned[n_pinned - 1].ours)
+            free(pinned[n_pinned - 1].p);
+    }
+    for (; n_reservations; n_reservations--)
+        munmap((void *)(uintptr_t)reservations[n_reservations - 1].va,
+               reservations[n_reservations - 1].bytes);
+    pthread_mutex_unlock(&mock_lock);
+}

@@ -146,6 +146,7 @@ int ws_mock_fail(const char *name, uint64_t nth, int code)
     return room ? 0 : -1;
 }
 
+/* As if the driver had just been loaded. No device is open. */
 void ws_mock_reset(void)
 {
     pthread_mutex_lock(&mock_lock);
@@ -153,9 +154,18 @@ void ws_mock_reset(void)
     n_violations = 0;
     first_violation[0] = 0;
     memset(counts, 0, sizeof counts);
-    for (int k = 0; k < n_gpus; k++)
-        gpus[k].sticky = 0;
+    for (struct mock_object *o = objects; o; o = o->older)
+        o->alive = o->kind == MOCK_CONTEXT;
     pthread_mutex_unlock(&mock_lock);
+    mock_memory_reset();
+    for (int k = 0; k < n_gpus; k++) {
+        if (gpus[k].soft)
+            ws_device_close(gpus[k].soft);
+        gpus[k].soft = NULL;
+        gpus[k].n_retained = 0;
+        gpus[k].sticky = 0;
+        gpus[k].used_bytes = 0;
+    }
 }
 
 uint64_t ws_mock_energy_mj(uint32_t *ret_mw)
@@ -227,8 +237,8 @@ int mock_enter(const char *name, unsigned needs)
     for (uint32_t k = 0; !r && k < n_failures; k++)
         if (failures[k].nth && !strcmp(failures[k].name, name) && !--failures[k].nth)
             r = failures[k].code;
-    if (r && current && is_sticky(r))
-        current->sticky = r;
+    if (r && is_sticky(r))
+        (current ? current : &gpus[0])->sticky = r;
     if (!r && !initialised && strcmp(name, "cuInit") != 0)
         r = WS_CU_NOT_INITIALIZED;
     pthread_mutex_unlock(&mock_lock);

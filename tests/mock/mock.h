@@ -99,6 +99,7 @@ bool mock_free(uint64_t va);
 uint8_t *mock_host_of(uint64_t va, uint64_t bytes); /* where the memory is; NULL: not mapped */
 bool mock_is_pinned(const void *p, uint64_t bytes);
 void mock_memory_leaks(void);
+void mock_memory_reset(void); /* takes all away that is left */
 
 /* stream.c */
 void mock_streams_end(struct mock_gpu *g); /* cancels and joins */

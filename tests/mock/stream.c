@@ -86,7 +86,7 @@ static void do_op(struct mock_gpu *g, struct item *i)
     pthread_mutex_unlock(&lock);
     int none = 0;
     if (i->op.error && i->op.error != WS_DEV_E_CANCELLED) {
-        if (i->op.kind != WS_OPK_LAUNCH)
+        if (i->op.kind != WS_OPK_LAUNCH && !g->sticky)
             mock_violation("copy or fill of memory that is not there: %s", i->op.text);
         atomic_compare_exchange_strong(&g->sticky, &none, sticky_of(i->op.error));
     }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/real.h - the real GPUs that the configuration names: "cuda", all that the driver has, or "cuda:0". They are opened when first
+ * asked for, since only the driver knows what they are, and stay open; asked for again (reload), the same are found.
+ * Threads: the main one. */
+#ifndef WS_BACKEND_REAL_H
+#define WS_BACKEND_REAL_H
+
+#include "device/device.h"
+
+/* Whether @name is of this form. */
+bool ws_real_is(const char *name);
+/* The GPUs that @name stands for. Opened ones get the numbers from @first on. @preemptible: so that a policy can stop their launches.
+ * Return: how many were put to @ret[max]; 0: none, diags say why. */
+uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, struct ws_device **ret,
+                      uint32_t max, struct ws_diags *diags);
+void ws_real_close(void);
+/* Adds to a GPU's status what only real ones have; texts live in the server's arena. Return: false: no memory. */
+struct ws_server;
+struct Ws__GpuStatus;
+bool ws_real_status(struct ws_server *s, const struct ws_device *d, struct Ws__GpuStatus *o);
+
+#endif

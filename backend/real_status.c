@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a real GPU and its driver can and can't do, and whether its context is lost, as status says it. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "backend/backend.h"
+#include "backend/real.h"
+#include "device/cuda/cuda.h"
+
+static char *text_of(struct ws_server *s, const char *fmt, ...) WS_PRINTF(2, 3);
+static char *text_of(struct ws_server *s, const char *fmt, ...)
+{
+    char text[320];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return ws_arena_strndup(&s->arena, text, (size_t)WS_MIN(n, (int)sizeof text - 1));
+}
+
+bool ws_real_status(struct ws_server *s, const struct ws_device *d, Ws__GpuStatus *o)
+{
+    const struct ws_cuda_capabilities *c = ws_device_cuda_capabilities(d);
+    if (!c)
+        return true;
+    const char *lost = ws_device_cuda_lost(d);
+    o->driver = text_of(s, "%s (CUDA %d.%d)", c->driver, c->cuda_version / 1000,
+                        c->cuda_version % 1000 / 10);
+    o->lost = lost ? text_of(s, "%s", lost) : o->lost;
+    o->capabilities = ws_arena_array(&s->arena, c->n + (size_t)1, sizeof *o->capabilities);
+    if (!o->driver || !o->lost || !o->capabilities)
+        return false;
+    for (uint32_t k = 0; k < c->n; k++) {
+        char *one =
+            text_of(s, "%s: %s (%s)", c->v[k].name, c->v[k].yes ? "yes" : "no", c->v[k].how);
+        if (!one)
+            return false;
+        o->capabilities[o->n_capabilities++] = one;
+    }
+    return true;
+}

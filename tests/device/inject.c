@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every call of the driver fails, one at a time, once with each kind of error, while a client does everything there is to do. Whatever
+ * fails: nothing hangs, every operation is done exactly once, who asked is told with a text, and when the device is closed nothing is
+ * left of it in the driver (and, under AddressSanitizer, in the process).
+ *
+ * First the scenario runs without failures, which also counts the calls of each function.
+ *
+ * Usage: inject DRIVER NVML */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "device/cuda/driver.h"
+#include "device/space.h"
+#include "tests/device/suite.h"
+
+static uint32_t (*violations)(const char **);
+static uint64_t (*calls)(const char *);
+static int (*fail_call)(const char *, uint64_t, int);
+static void (*reset)(void);
+static const char *what = "nothing fails"; /* for messages */
+static int n_errors_said;
+
+static void check(bool ok, const char *text)
+{
+    if (!ok) {
+        fprintf(stderr, "inject: %s: %s\n", what, text);
+        exit(1);
+    }
+}
+
+enum { MAX_OPS = 40 };
+struct scene {
+    struct suite s;
+    struct suite_op ops[MAX_OPS];
+    int n_ops;
+    uint8_t *host, *pinned;
+    uint64_t small, big;
+};
+
+static struct suite_op *add(struct scene *x, struct ws_op op)
+{
+    struct suite_op *o = &x->ops[x->n_ops++];
+    o->op = op;
+    o->op.space = x->s.space[0];
+    return o;
+}
+
+static void wait_all(struct scene *x)
+{
+    for (int k = 0; k < x->n_ops; k++) {
+        suite_wait(&x->ops[k]);
+        const struct ws_op *op = &x->ops[k].op;
+        check(op->error < _WS_DEV_E_N, "an error that is none");
+        check(!op->error == !op->text[0], "an error without a text, or a text without an error");
+        n_errors_said += op->error != WS_DEV_OK;
+    }
+    x->n_ops = 0;
+}
+
+static void submit(struct scene *x, struct ws_op op)
+{
+    suite_submit(&x->s, add(x, op));
+}
+
+static struct ws_op copy_in(uint64_t va, const void *from, uint64_t bytes)
+{
+    return (struct ws_op){.kind = WS_OPK_COPY,
+                          .copy = {.dst_va = va, .src_host = from, .bytes = bytes}};
+}
+static struct ws_op copy_out(void *to, uint64_t va, uint64_t bytes)
+{
+    return (struct ws_op){.kind = WS_OPK_COPY,
+                          .copy = {.src_va = va, .dst_host = to, .bytes = bytes}};
+}
+static struct ws_op fill(uint64_t va, uint32_t unit, uint64_t bytes, uint64_t rows)
+{
+    return (struct ws_op){.kind = WS_OPK_FILL,
+                          .fill = {.va = va,
+                                   .width_bytes = bytes,
+                                   .height = rows,
+                                   .pitch_bytes = bytes + 64,
+                                   .value = 5,
+                                   .value_bytes = unit}};
+}
+
+enum { HOST_BYTES = 1 << 20 };
+
+static void copies(struct scene *x)
+{
+    ws_device_host_register(x->s.device, x->pinned, HOST_BYTES);
+    submit(x, copy_in(x->small, x->host, 4096));
+    submit(x, copy_in(x->big, x->host, 200000));
+    submit(x, copy_in(x->big + 200000, x->pinned, 200000));
+    wait_all(x);
+    submit(x, copy_out(x->host, x->small, 4096));
+    submit(x, copy_out(x->host + 8192, x->big, 200000));
+    submit(x, copy_out(x->pinned, x->big, 200000));
+    submit(x, (struct ws_op){.kind = WS_OPK_COPY,
+                             .copy = {.dst_va = x->big, .src_va = x->big + 500000, .bytes = 999}});
+    submit(x, (struct ws_op){.kind = WS_OPK_COPY,
+                             .copy = {.dst_va = x->big + 600000,
+                                      .src_host = x->pinned,
+                                      .bytes = 30,
+                                      .height = 5,
+                                      .depth = 3,
+                                      .dst = {64, 640},
+                                      .src = {32, 320}}});
+    submit(x, fill(x->big + 700000, 1, 77, 1));
+    submit(x, fill(x->big + 710000, 2, 78, 4));
+    submit(x, fill(x->big + 720000, 4, 80, 3));
+    wait_all(x);
+    ws_device_host_unregister(x->s.device, x->pinned, HOST_BYTES);
+}
+
+static void kernels(struct scene *x)
+{
+    struct suite *s = &x->s;
+    struct suite_op o[] = {suite_launch(s, 0, K_COUNT, 20, 32, 0, 0, 0, 0),
+                           suite_launch(s, 0, K_SHARED, 1, 64, x->small, 0, 0, 0),
+                           suite_launch(s, 0, K_SMID, 40, 32, x->big, x->big + 65536, 0, 0),
+                           suite_launch(s, 0, K_BARRIER, 4, 1, x->big + 1000000, x->big, 0, 0)};
+    o[1].op.launch.shared_bytes = 60000;
+    ws_sm_set_add(&o[2].op.launch.sms, 1);
+    o[3].op.launch.flags = WS_LAUNCH_COOPERATIVE;
+    submit(x, fill(x->big + 1000000, 4, 4, 1));
+    wait_all(x);
+    for (size_t k = 0; k < WS_ARRAY_SIZE(o); k++) {
+        struct suite_op *a = add(x, o[k].op);
+        memcpy(a->params, o[k].params, sizeof a->params);
+        suite_submit(s, a);
+    }
+    wait_all(x);
+    for (int k = 0; k < 6; k++) {
+        struct suite_op *a = add(x, o[2].op),
+                        n = suite_launch(s, 0, K_SMID, 40, 32, x->big, x->big + 65536, 0, 0);
+        memcpy(a->params, n.params, sizeof a->params);
+        suite_submit(s, a);
+    }
+    struct suite_op *last = &x->ops[x->n_ops - 1];
+    (void)suite_preempt(s, last);
+    ws_device_cancel(s->device, s->space[0]);
+    wait_all(x);
+    for (int k = 0; k < MAX_OPS; k++)
+        if (x->ops[k].op.preempted) {
+            ws_progress_free(x->ops[k].op.launch.progress);
+            x->ops[k].op.preempted = false;
+        }
+}
+
+static void mapped(struct scene *x, int fd)
+{
+    uint64_t at = UINT64_C(0x510000000000);
+    void *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (!ws_space_map_host(x->s.space[0], at, 8192, p)) {
+        submit(x, copy_out(x->host, at, 8192));
+        wait_all(x);
+        check(!ws_space_unmap(x->s.space[0], at), "mapped host memory can't be unmapped");
+    }
+    munmap(p, 8192);
+}
+
+static bool alloc(struct scene *x, uint64_t *ret, uint64_t bytes)
+{
+    struct suite *s = &x->s;
+    uint64_t va = WS_ALIGN_UP(s->next_va[0], UINT64_C(2) << 20);
+    if (ws_device_mem_alloc(s->device, s->space[0], va, bytes))
+        return false;
+    s->next_va[0] = va + bytes + 65536;
+    *ret = va;
+    return true;
+}
+
+static void scenario(int fd)
+{
+    struct scene *x = calloc(1, sizeof *x);
+    struct ws_device_telemetry t;
+    x->host = calloc(1, HOST_BYTES);
+    x->pinned = aligned_alloc(4096, HOST_BYTES);
+    memset(x->pinned, 1, HOST_BYTES);
+    alarm(100); /* nothing may hang */
+    if (!suite_begin(&x->s)) {
+        if (alloc(x, &x->small, 512 * 9) && alloc(x, &x->big, (2 << 20) + 4096)) {
+            copies(x);
+            kernels(x);
+            mapped(x, fd);
+            check(!ws_space_unmap(x->s.space[0], x->small), "memory can't be unmapped");
+        }
+        ws_device_telemetry(x->s.device, &t);
+        check(t.n_running == 0, "operations are left");
+        suite_end(&x->s);
+    } else {
+        n_errors_said++;
+    }
+    alarm(0);
+    free(x->host);
+    free(x->pinned);
+    free(x);
+}
+
+/* Calls whose failure leaves something in the driver that nobody can take away any more. */
+static bool ends_something(const char *name)
+{
+    static const char *const names[] = {"cuMemRelease",
+                                        "cuMemUnmap",
+                                        "cuMemFree",
+                                        "cuMemFreeHost",
+                                        "cuMemHostUnregister",
+                                        "cuMemAddressFree",
+                                        "cuDevicePrimaryCtxRelease"};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
+        if (!strcmp(name, names[k]))
+            return true;
+    return false;
+}
+
+/* Return: whether the call was made this time: how often some are depends on time. */
+static bool inject(const char *name, uint64_t nth, int code, int fd)
+{
+    static char text[128];
+    const char *first;
+    snprintf(text, sizeof text, "call %llu of %s fails with %d", (unsigned long long)nth, name,
+             code);
+    what = text;
+    reset();
+    fail_call(name, nth, code);
+    scenario(fd);
+    if (violations(&first) && !ends_something(name))
+        check(false, first);
+    check(nth > 1 || calls(name) >= nth, "the call was not made");
+    return calls(name) >= nth;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const names[] = {
+#define X(name, needed, args) #name,
+        WS_CU_FUNCTIONS(X)
+#undef X
+    };
+    static const int codes[] = {WS_CU_OUT_OF_MEMORY, WS_CU_INVALID_VALUE, WS_CU_ILLEGAL_ADDRESS,
+                                WS_CU_UNKNOWN};
+    const char *args[] = {"inject", "cuda", argc == 3 ? argv[1] : "", argc == 3 ? argv[2] : ""};
+    uint64_t counts[WS_ARRAY_SIZE(names)];
+    int n = 0, fd = memfd_create("inject", MFD_CLOEXEC);
+    if (argc != 3 || !suite_target_parse(4, (char **)args) || fd < 0 || ftruncate(fd, 8192)) {
+        fprintf(stderr, "usage: inject DRIVER NVML\n");
+        return 2;
+    }
+    void *keep = dlopen(argv[1], RTLD_NOW), *p[4]; /* its counts outlive each device */
+    if (keep) {
+        static const char *const sym[] = {"ws_mock_violations", "ws_mock_calls", "ws_mock_fail",
+                                          "ws_mock_reset"};
+        for (int k = 0; k < 4; k++)
+            p[k] = dlsym(keep, sym[k]);
+        memcpy(&violations, &p[0], sizeof p[0]);
+        memcpy(&calls, &p[1], sizeof p[0]);
+        memcpy(&fail_call, &p[2], sizeof p[0]);
+        memcpy(&reset, &p[3], sizeof p[0]);
+    }
+    check(keep && violations && calls && fail_call && reset, "this is not the mock driver");
+    ws_log_set_level(WS_ERROR - 1);
+    reset();
+    scenario(fd);
+    const char *first;
+    if (violations(&first))
+        check(false, first);
+    check(n_errors_said == 0 || n_errors_said <= 8, "errors though nothing failed");
+    for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
+        counts[k] = calls(names[k]);
+    for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
+        /* each of the first calls; of the many later ones a few */
+        for (uint64_t nth = 1; nth <= counts[k]; nth += nth < 4 ? 1 : (counts[k] - 3) / 2 + 1)
+            for (size_t c = 0; c < WS_ARRAY_SIZE(codes); c++)
+                n += inject(names[k], nth, codes[c], fd);
+        if (!counts[k])
+            printf("not called: %s\n", names[k]);
+    }
+    printf("%d failures injected, %d errors said, nothing left, nothing hung\n", n, n_errors_said);
+    close(fd);
+    return 0;
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The daemon with a real GPU's device, the driver being the mock: whole programs, alone and together, and what happens to them when one
+# of them destroys the context.
+. "${srcdir:-.}/tests/process/lib.sh"
+mock=$build/tests/mock
+start_mock() { # start_mock [ARGUMENTS…]
+    if [ -n "$asan" ]; then
+        ASAN_OPTIONS=detect_leaks=1 LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"
+    else
+        LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"
+    fi
+}
+
+# no driver, no such GPU: said, and no start
+LD_LIBRARY_PATH=$tmp "$wattshared" --gpus cuda --check 2>"$tmp/err" && fail "no driver, and no error"
+grep -q "libcuda.so.1" "$tmp/err" || { cat "$tmp/err"; fail "the missing driver was not named"; }
+LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda:7 --check 2>"$tmp/err" && fail "cuda:7, and no error"
+grep -q "cuda:7: the driver has 1 GPU" "$tmp/err" || { cat "$tmp/err"; fail "the missing GPU was not named"; }
+LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda,rtx3070 --check 2>"$tmp/err" && fail "both kinds, and no error"
+LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda:x --check 2>"$tmp/err" && fail "cuda:x, and no error"
+LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda --check || fail "a good configuration"
+ok "configuration"
+
+start_mock
+alone $(drv_clients | grep -v texref)
+if have_nvcc; then
+    alone $(for w in saxpy reduce stencil histogram aes blackscholes vmm hostregister memorypools streamorder graphjacobi statics; do echo "shared/$w"; done)
+fi
+together $(for w in matmul aes sort search histogram; do echo "drv/$w"; done)
+"$wattshare" status >"$tmp/status"
+grep -q "NVIDIA Mock 4, driver mock (CUDA 13.0)" "$tmp/status" || { cat "$tmp/status"; fail "status does not name the driver"; }
+grep -q "SM sets: yes" "$tmp/status" || { cat "$tmp/status"; fail "status does not say what the GPU can"; }
+"$wattshare" status --json | grep -q '"capabilities"' || fail "status --json does not say what the GPU can"
+ok "status"
+
+# One faults: its own error is CUDA's; the daemon lives, the others are told, and status says who it was.
+r=0
+task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || r=$?
+"$wattshare" status >"$tmp/status"
+grep -q "LOST: ILLEGAL_ADDRESS (700)" "$tmp/status" || { cat "$tmp/out" "$tmp/status"; fail "the loss is not said"; }
+task=after client "$cuda/drv_matmul" >"$tmp/out" 2>&1 && fail "a client on a lost GPU came to an end"
+ok "a lost context"
+stop_daemon
+daemon_pid=
+grep -q "VIOLATION" "$tmp/daemon.log" && fail "the driver was used wrongly"
+ok "the driver was used as it wants"
