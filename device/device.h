@@ -149,7 +149,7 @@ struct ws_launch_part {
     uint32_t share;
     const char *kernel; /* and its own grid and block: for messages */
     uint32_t grid[3], block[3];
-    /* out, valid in done */
+    /* out, valid in done; of a launch that goes on (launch.progress) in, too: what has an error stays ended */
     enum ws_dev_error error;
     char text[192];
     uint64_t n_thread_insns;

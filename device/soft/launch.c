@@ -296,6 +296,11 @@ static bool parts_new(struct ws_run *r, const struct ws_launch_parts *p)
         v[k].share = p->part[k].share;
         memcpy(v[k].grid, p->part[k].grid, sizeof v[k].grid);
         memcpy(v[k].block, p->part[k].block, sizeof v[k].block);
+        if (r->progress && p->part[k].error) { /* what ended in an earlier piece stays ended */
+            v[k].fault_claimed = 1;
+            v[k].stop = (int)p->part[k].error;
+            memcpy(v[k].text, p->part[k].text, sizeof v[k].text);
+        }
     }
     r->grid.parts = v;
     r->grid.common = p ? p->common : NULL;

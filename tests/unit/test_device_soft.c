@@ -676,6 +676,52 @@ static void test_preempted_at_random(void **state)
     assert_true(n_stops >= 20);
 }
 
+/* Of a launch of several clients that goes on, a part that had ended in an earlier piece does not begin again. */
+static void test_ended_part_stays_ended(void **state)
+{
+    struct fixture *f = *state;
+    enum { THREADS = 64, BLOCKS = N / THREADS };
+    struct ws_launch_parts *p = ws_alloc(sizeof *p + 2 * sizeof p->part[0]);
+    uint32_t *v = (uint32_t *)f->c, ran[2] = {0}, tries = 0;
+    struct ws_op *op;
+    do { /* until some is left */
+        assert_true(++tries < 50);
+        f->n_ops = f->n_done = 0;
+        copy(f, 0, A, f->a, NULL, 0, N * 4);
+        p->n = p->round = 2;
+        for (int k = 0; k < 2; k++)
+            p->part[k] = (struct ws_launch_part){.space = f->space[0],
+                                                 .share = 1,
+                                                 .kernel = "mix",
+                                                 .grid = {BLOCKS / 2, 1, 1},
+                                                 .block = {THREADS, 1, 1}};
+        op = op_new(f, 0, MIX, BLOCKS, THREADS, A, 0, 0, 0);
+        op->launch.parts = p;
+        ws_device_submit(f->device[0], op);
+        assert_int_equal(ws_device_preempt(f->device[0], op), 0);
+        wait_op(f, op);
+        ok(op);
+    } while (!op->preempted);
+    p->part[1].error = WS_DEV_E_TRAP;
+    strcpy(p->part[1].text, "trapped before");
+    struct ws_op *rest = op_new(f, 0, MIX, BLOCKS, THREADS, A, 0, 0, 0);
+    rest->launch.progress = op->launch.progress;
+    rest->launch.parts = p;
+    ws_device_submit(f->device[0], rest);
+    wait_op(f, rest);
+    ok(rest);
+    assert_int_equal(p->part[0].error, WS_DEV_OK);
+    assert_int_equal(p->part[1].error, WS_DEV_E_TRAP);
+    assert_string_equal(p->part[1].text, "trapped before");
+    copy(f, 0, 0, NULL, v, A, N * 4);
+    const uint32_t *from = (const uint32_t *)f->a;
+    for (uint32_t i = 0; i < N; i++)
+        ran[i / THREADS % 2] += v[i] == mixed(from[i], i / THREADS);
+    assert_int_equal(ran[0], N / 2);
+    assert_true(ran[1] < N / 2);
+    free(p);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -698,6 +744,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_random_work, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_work, setup_scaled, teardown),
         cmocka_unit_test_setup_teardown(test_preempted_at_random, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ended_part_stays_ended, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ended_part_stays_ended, setup_scaled, teardown),
         cmocka_unit_test_setup_teardown(test_preempted_at_random, setup_scaled, teardown),
         cmocka_unit_test_setup_teardown(test_energy_of_operations_is_the_device_s, setup, teardown),
     };
