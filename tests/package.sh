@@ -20,13 +20,15 @@ cleanup() {
 keep=${1:-}
 trap cleanup EXIT
 
-# ---- build ----
-rm -rf "$work/wattshare"
-mkdir "$work/wattshare"
-git -C "$src" archive HEAD | tar -x -C "$work/wattshare"
-say "dpkg-buildpackage"
-(cd "$work/wattshare" && DEB_BUILD_OPTIONS="parallel=${JOBS:-2} ${DEB_BUILD_OPTIONS:-}" dpkg-buildpackage -b -us -uc >"$work/build.log" 2>&1) ||
-    { tail -n 40 "$work/build.log" >&2; die "dpkg-buildpackage"; }
+# ---- build; with REUSE=1 the packages that are in FOLDER are taken ----
+if [ -z "${REUSE:-}" ]; then
+    rm -rf "$work/wattshare"
+    mkdir "$work/wattshare"
+    git -C "$src" archive HEAD | tar -x -C "$work/wattshare"
+    say "dpkg-buildpackage"
+    (cd "$work/wattshare" && DEB_BUILD_OPTIONS="parallel=${JOBS:-2} ${DEB_BUILD_OPTIONS:-}" dpkg-buildpackage -b -us -uc >"$work/build.log" 2>&1) ||
+        { tail -n 40 "$work/build.log" >&2; die "dpkg-buildpackage"; }
+fi
 deb=$(ls "$work"/wattshare_*_amd64.deb)
 say "$(basename "$deb"): $(du -k "$deb" | cut -f1) KiB"
 
