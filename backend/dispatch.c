@@ -112,15 +112,16 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
     if (!d)
         return NULL;
     if (d->n_asked)
-        ws_log(WS_INFO,
-               "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
-               "moves=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu",
-               d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
-               (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
-               (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
-               (unsigned long long)d->n_refused, (unsigned long long)d->n_rescued,
-               (unsigned long long)(d->decide_ns_sum / d->n_asked),
-               (unsigned long long)d->decide_ns_max);
+        ws_log(
+            WS_INFO,
+            "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
+            "moves=%llu cpu=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu",
+            d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
+            (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
+            (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
+            (unsigned long long)d->n_cpu, (unsigned long long)d->n_refused,
+            (unsigned long long)d->n_rescued, (unsigned long long)(d->decide_ns_sum / d->n_asked),
+            (unsigned long long)d->decide_ns_max);
     while (!ws_list_empty(&d->segments))
         segment_free(ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
     ws_dispatch_system_deinit(d);
@@ -161,6 +162,12 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
     struct ws_gpu_task *t = g->task;
     double now = ws_dispatch_now_ms(d);
     struct ws_client_stats *st = &t->client->stats;
+    struct ws_rapl rapl;
+    if (g->rapl.n && ws_rapl_read(&rapl, NULL)) {
+        g->energy_uj = ws_rapl_used_uj(&g->rapl, &rapl);
+        t->history->cpu_mj = (double)g->energy_uj / 1e3;
+        t->history->cpu_measured = true;
+    }
     ws_dispatch_learn(d, g);
     st->n_segments++;
     st->n_missed += now > g->deadline_ms;
@@ -216,6 +223,8 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu
 static double predict(const struct ws_dispatch *d, const struct ws_gpu_segment *g, int gpu,
                       int n_sm)
 {
+    if (gpu >= d->system.n_gpus)
+        return ws_dispatch_now_ms(d) + g->task->history->cpu_ms;
     const struct ws_policy_cost *c = &g->task->history->cost[d->gpus[gpu].type];
     double ms = c->n_sm > 0 ? c->wcet[WS_MIN(WS_MAX(n_sm, 1), c->n_sm) - 1] : 0;
     return ws_dispatch_now_ms(d) + (1 - g->part_done) * ms;
@@ -262,6 +271,20 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
     }
     run_on(d, g, (uint32_t)p->gpu, &sms, p->n_sm,
            p->end > 0 ? p->end : predict(d, g, p->gpu, p->n_sm));
+}
+
+static void start_on_cpu(struct ws_dispatch *d, struct ws_gpu_segment *g,
+                         const struct ws_policy_decision *p)
+{
+    struct ws_policy_decision on = *p;
+    on.gpu = (int)d->server->n_visible;
+    on.n_sm = d->gpus[on.gpu].sm_limit;
+    on.sms = (struct ws_sm_set){0};
+    on.volt = on.f_core = on.f_mem = 0;
+    if (!ws_rapl_read(&g->rapl, NULL))
+        g->rapl.n = 0;
+    d->n_cpu++;
+    start(d, g, &on);
 }
 
 static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
@@ -349,6 +372,9 @@ static void carry_out(struct ws_dispatch *d, size_t i)
         break;
     case WS_DECIDE_PREEMPT:
         preempt(d, d->by_job[p->job]);
+        break;
+    case WS_DECIDE_RUN_CPU:
+        start_on_cpu(d, d->by_job[p->job], p);
         break;
     case WS_DECIDE_DROP:
         d->by_job[p->job]->given_up = true;

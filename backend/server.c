@@ -71,7 +71,9 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     s->config = config;
     s->transport = *transport;
     s->thread = pthread_self();
-    s->n_gpus = n_devices;
+    s->n_gpus = s->n_visible = n_devices;
+    if (n_devices > 1 && devices[n_devices - 1]->spec.host)
+        s->n_visible--;
     s->start_ns = ws_clock_ns();
     s->side_fd = s->epoll_fd = -1;
     s->arena.limit_bytes = ARENA_MAX_BYTES;
