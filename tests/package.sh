@@ -63,7 +63,7 @@ in_root apt-get install -y -qq --no-install-recommends /tmp/wattshare.deb >"$wor
 in_root getent passwd wattshare >/dev/null || die "no user wattshare"
 in_root getent group wattshare >/dev/null || die "no group wattshare"
 in_root wattshared --check || die "the shipped configuration is wrong"
-in_root systemd-analyze verify /lib/systemd/system/wattshared.service /lib/systemd/system/wattshared.socket >"$work/verify.log" 2>&1 || { cat "$work/verify.log" >&2; die "systemd-analyze verify"; }
+in_root systemd-analyze verify --man=no /lib/systemd/system/wattshared.service /lib/systemd/system/wattshared.socket >"$work/verify.log" 2>&1 || { cat "$work/verify.log" >&2; die "systemd-analyze verify"; }
 [ -L "$root/etc/systemd/system/sockets.target.wants/wattshared.socket" ] || die "wattshared.socket is not enabled"
 [ -L "$root/etc/systemd/system/multi-user.target.wants/wattshared.service" ] || die "wattshared.service is not enabled"
 # The daemon as its user, a client through the library, and the commands.
