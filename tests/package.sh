@@ -91,7 +91,7 @@ in_root apt-get purge -y -qq wattshare >"$work/purge.log" 2>&1 || { cat "$work/p
 rm -f "$root"/tmp/wattshare.deb
 files >"$work/after"
 # The user stays, as Debian has it; so may its state.
-diff "$work/before" "$work/after" | grep -v -E '^[0-9]|/var/lib/(dpkg|apt|systemd)|/etc/(passwd|group|shadow|gshadow|subuid|subgid|\.pwd)|^---' >"$work/left" || true
+diff "$work/before" "$work/after" | grep '^>' | grep -v -E '/var/lib/(dpkg|apt|systemd)|/etc/(passwd|group|shadow|gshadow|subuid|subgid|\.pwd)|^---' >"$work/left" || true
 [ ! -s "$work/left" ] || { cat "$work/left" >&2; die "purging leaves these"; }
 say "purged; nothing is left but the user"
 say "PASS"
