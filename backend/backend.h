@@ -77,8 +77,8 @@ struct ws_job {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    bool in_segment; /* counted in its context's segment (dispatch.c) */
-    bool fused;      /* part of a launch of several clients */
+    bool in_segment;          /* counted in its context's segment (dispatch.c) */
+    bool fused;               /* part of a launch of several clients */
     struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
     struct ws_memory
         *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
@@ -194,7 +194,7 @@ struct ws_context { /* of a client on one of its devices */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint32_t n_moving;                       /* copies that move its memory to another GPU */
     struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
-    uint64_t seen_ns; /* device time up to which the client knows its work to be done */
+    uint64_t seen_ns;      /* device time up to which the client knows its work to be done */
     struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
     bool no_sms;           /* its task's SMs are none of this GPU's */
     struct ws_gpu *sms_of; /* the GPU that these two were made for */
@@ -315,7 +315,7 @@ struct ws_client {
     double own_release_ms, own_deadline_ms;
     struct ws_own_job own; /* what the program itself says of it */
     struct ws_energy energy;
-    uint64_t start_ns;     /* host clock */
+    uint64_t start_ns; /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
     struct ws_side_conn *side;
     bool had_side;
@@ -397,12 +397,13 @@ struct ws_server {
     struct ws_transport transport;
     pthread_t thread;
     struct ws_gpu gpus[WS_MAX_GPUS_CONFIGURED];
-    uint32_t n_gpus;
+    uint32_t n_gpus,
+        n_visible; /* the host's own processor, if it is among them, is the last and not visible */
     struct ws_cache cache;
     struct ws_loader *loader;
     struct ws_period_hub *periods;
     struct ws_energy_log *energy_log; /* NULL: none */
-    struct ws_dispatch *dispatch;   /* NULL: no policy */
+    struct ws_dispatch *dispatch;     /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
     struct ws_fused_counts fused;
     struct ws_learn *learn;         /* NULL: off */
@@ -637,7 +638,8 @@ void ws_loader_take_done(struct ws_server *s);
 /* Other work for these threads. The caller's until @done, which comes even where @work has never been called (the daemon ends). */
 struct ws_loader_job {
     struct ws_loader_job *next;
-    void (*work)(struct ws_loader_job *job); /* on a loader's thread; without any, inside ws_loader_run() */
+    void (*work)(
+        struct ws_loader_job *job); /* on a loader's thread; without any, inside ws_loader_run() */
     void (*done)(struct ws_loader_job *job); /* on the loop's; the same */
 };
 void ws_loader_run(struct ws_loader *l, struct ws_loader_job *job);
@@ -694,6 +696,11 @@ void ws_server_take_lanes(struct ws_server *s); /* those that rang */
 /* gpus.c: the client's devices in its order, as indices of server->gpus. Return: how many */
 uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
                        uint32_t order[WS_MAX_DEVICES]);
+
+/* control.c */
+struct ws_bytes;
+void ws_control_policy(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
+void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
 
 /* status.c */
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to);

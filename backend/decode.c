@@ -13,6 +13,7 @@ enum {
     MSG_GOODBYE = 5,
     MSG_TRACE = 110
 };
+enum { MSG_POLICY = 82, MSG_EXPLAIN = 83 };
 
 struct wire {
     const uint8_t *p, *end;
@@ -74,7 +75,8 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
         if (!next(&w, &f))
             return false;
         bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS ||
-                        f.number == MSG_STATUS || f.number == MSG_TRACE;
+                        f.number == MSG_STATUS || f.number == MSG_TRACE ||
+                        f.number == MSG_POLICY || f.number == MSG_EXPLAIN;
         bool is_varint = f.number == MSG_FIRST_SEQ || f.number == MSG_GOODBYE;
         if ((is_bytes && f.type != BYTES) || (is_varint && f.type != VARINT))
             return false;
@@ -87,6 +89,12 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
             ret->n_commands++;
         } else if (f.number == MSG_STATUS) {
             ret->has_status = true;
+        } else if (f.number == MSG_POLICY) {
+            ret->policy = f.bytes;
+            ret->has_policy = true;
+        } else if (f.number == MSG_EXPLAIN) {
+            ret->explain = f.bytes;
+            ret->has_explain = true;
         } else if (f.number == MSG_TRACE) {
             ret->trace = f.bytes;
             ret->has_trace = true;
@@ -183,6 +191,18 @@ Ws__Hello *ws_decode_hello(struct ws_bytes b, struct ws_arena *arena)
 {
     ProtobufCAllocator a = {arena_alloc, arena_free, arena};
     return ws__hello__unpack(&a, b.n, b.p);
+}
+
+Ws__PolicyRequest *ws_decode_policy(struct ws_bytes b, struct ws_arena *arena)
+{
+    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
+    return ws__policy_request__unpack(&a, b.n, b.p);
+}
+
+Ws__ExplainRequest *ws_decode_explain(struct ws_bytes b, struct ws_arena *arena)
+{
+    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
+    return ws__explain_request__unpack(&a, b.n, b.p);
 }
 
 Ws__TraceRequest *ws_decode_trace(struct ws_bytes b, struct ws_arena *arena)

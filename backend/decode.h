@@ -15,8 +15,8 @@ struct ws_bytes {
 
 struct ws_client_message { /* all point into the message */
     struct ws_bytes all;
-    struct ws_bytes hello, trace;
-    bool has_hello, has_status, has_trace, goodbye;
+    struct ws_bytes hello, trace, policy, explain;
+    bool has_hello, has_status, has_trace, has_policy, has_explain, goodbye;
     uint64_t first_seq;
     uint32_t n_commands;
 };
@@ -29,6 +29,8 @@ bool ws_decode_next(const struct ws_client_message *m, size_t *pos, struct ws_by
 bool ws_decode_launch(struct ws_bytes command, Ws__Launch *ret);
 /* Any other: NULL if it can't be read. Lives in the arena. */
 Ws__Command *ws_decode_command(struct ws_bytes command, struct ws_arena *arena);
+Ws__PolicyRequest *ws_decode_policy(struct ws_bytes request, struct ws_arena *arena);
+Ws__ExplainRequest *ws_decode_explain(struct ws_bytes request, struct ws_arena *arena);
 Ws__TraceRequest *ws_decode_trace(struct ws_bytes trace, struct ws_arena *arena);
 Ws__Hello *ws_decode_hello(struct ws_bytes hello, struct ws_arena *arena);
 

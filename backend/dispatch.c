@@ -45,12 +45,17 @@ static int policy_make(const char *name, const char *const *options,
     return 0;
 }
 
-int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *error, size_t bytes)
+static void options_note(struct ws_dispatch *d, const char *const *options)
 {
-    const char *name = s->config->policy;
-    *ret = NULL;
-    if (!name || !strcmp(name, "none") || !s->n_gpus)
-        return 0;
+    size_t n = 0;
+    d->options[0] = 0;
+    for (; options && *options && n < sizeof d->options; options++)
+        n += (size_t)snprintf(d->options + n, sizeof d->options - n, n ? " %s" : "%s", *options);
+}
+
+static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const char *name,
+                         const char *const *options, char *error, size_t bytes)
+{
     struct ws_dispatch *d = ws_alloc(sizeof *d);
     if (!d)
         return ws_raise(-ENOMEM);
@@ -58,8 +63,7 @@ int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *error, 
     d->timer_ms = NAN;
     ws_list_init(&d->segments);
     ws_list_init(&d->tasks);
-    int r = policy_make(name, (const char *const *)s->config->policy_options, &d->ops, &d->policy,
-                        error, bytes);
+    int r = policy_make(name, options, &d->ops, &d->policy, error, bytes);
     if (!r)
         r = ws_dispatch_system_init(d);
     if (!r)
@@ -70,8 +74,26 @@ int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *error, 
         ws_dispatch_free(d);
         return r;
     }
+    options_note(d, options);
     *ret = d;
     return 0;
+}
+
+int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *error, size_t bytes)
+{
+    const char *name = s->config->policy;
+    *ret = NULL;
+    if (!name || !strcmp(name, "none") || !s->n_gpus)
+        return 0;
+    return dispatch_make(ret, s, name, (const char *const *)s->config->policy_options, error,
+                         bytes);
+}
+
+const char *ws_dispatch_policy(const struct ws_server *s, const char **ret_options)
+{
+    const struct ws_dispatch *d = s->dispatch && !s->dispatch->off ? s->dispatch : NULL;
+    *ret_options = d ? d->options : "";
+    return d ? d->ops->name : "none";
 }
 
 static void segment_free(struct ws_gpu_segment *g)
@@ -90,15 +112,16 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
     if (!d)
         return NULL;
     if (d->n_asked)
-        ws_log(WS_INFO,
-               "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
-               "moves=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu",
-               d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
-               (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
-               (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
-               (unsigned long long)d->n_refused, (unsigned long long)d->n_rescued,
-               (unsigned long long)(d->decide_ns_sum / d->n_asked),
-               (unsigned long long)d->decide_ns_max);
+        ws_log(
+            WS_INFO,
+            "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
+            "moves=%llu cpu=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu",
+            d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
+            (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
+            (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
+            (unsigned long long)d->n_cpu, (unsigned long long)d->n_refused,
+            (unsigned long long)d->n_rescued, (unsigned long long)(d->decide_ns_sum / d->n_asked),
+            (unsigned long long)d->decide_ns_max);
     while (!ws_list_empty(&d->segments))
         segment_free(ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
     ws_dispatch_system_deinit(d);
@@ -139,6 +162,12 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
     struct ws_gpu_task *t = g->task;
     double now = ws_dispatch_now_ms(d);
     struct ws_client_stats *st = &t->client->stats;
+    struct ws_rapl rapl;
+    if (g->rapl.n && ws_rapl_read(&rapl, NULL)) {
+        g->energy_uj = ws_rapl_used_uj(&g->rapl, &rapl);
+        t->history->cpu_mj = (double)g->energy_uj / 1e3;
+        t->history->cpu_measured = true;
+    }
     ws_dispatch_learn(d, g);
     st->n_segments++;
     st->n_missed += now > g->deadline_ms;
@@ -194,6 +223,8 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu
 static double predict(const struct ws_dispatch *d, const struct ws_gpu_segment *g, int gpu,
                       int n_sm)
 {
+    if (gpu >= d->system.n_gpus)
+        return ws_dispatch_now_ms(d) + g->task->history->cpu_ms;
     const struct ws_policy_cost *c = &g->task->history->cost[d->gpus[gpu].type];
     double ms = c->n_sm > 0 ? c->wcet[WS_MIN(WS_MAX(n_sm, 1), c->n_sm) - 1] : 0;
     return ws_dispatch_now_ms(d) + (1 - g->part_done) * ms;
@@ -240,6 +271,20 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
     }
     run_on(d, g, (uint32_t)p->gpu, &sms, p->n_sm,
            p->end > 0 ? p->end : predict(d, g, p->gpu, p->n_sm));
+}
+
+static void start_on_cpu(struct ws_dispatch *d, struct ws_gpu_segment *g,
+                         const struct ws_policy_decision *p)
+{
+    struct ws_policy_decision on = *p;
+    on.gpu = (int)d->server->n_visible;
+    on.n_sm = d->gpus[on.gpu].sm_limit;
+    on.sms = (struct ws_sm_set){0};
+    on.volt = on.f_core = on.f_mem = 0;
+    if (!ws_rapl_read(&g->rapl, NULL))
+        g->rapl.n = 0;
+    d->n_cpu++;
+    start(d, g, &on);
 }
 
 static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
@@ -327,6 +372,9 @@ static void carry_out(struct ws_dispatch *d, size_t i)
         break;
     case WS_DECIDE_PREEMPT:
         preempt(d, d->by_job[p->job]);
+        break;
+    case WS_DECIDE_RUN_CPU:
+        start_on_cpu(d, d->by_job[p->job], p);
         break;
     case WS_DECIDE_DROP:
         d->by_job[p->job]->given_up = true;
@@ -468,10 +516,26 @@ static void run_forgotten(struct ws_dispatch *d)
     run_at_home(d, oldest);
 }
 
+/* No policy any more: what waits or was stopped goes on. */
+static void run_all(struct ws_dispatch *d)
+{
+    ws_list_for_each (n, &d->segments) {
+        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+        uint32_t gpu = g->context->gpu->device->index;
+        if (g->state != WS_JOB_RUNNING && !g->stopping)
+            run_on(d, g, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
+    }
+}
+
 static void work_off(struct ws_dispatch *d)
 {
     if (d->asking)
         return;
+    if (d->off) {
+        d->n_events = 0;
+        run_all(d);
+        return;
+    }
     d->asking = true;
     for (size_t i = 0; i < d->n_events; i++) {
         struct ws_pending_event e = d->events[i]; /* the list may move */
@@ -541,6 +605,11 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
     }
     if (!concerns(j))
         return true;
+    if (!g && d->off) {
+        if (j->op.kind == WS_OPK_LAUNCH)
+            ws_context_choose_sms(x, &(struct ws_sm_set){0}, &j->op.launch.sms);
+        return true;
+    }
     if (!g) {
         end_abandoned(d);
         g = segment_open(d, x);
@@ -658,16 +727,38 @@ bool ws_dispatch_segment_end(struct ws_client *c)
     return true;
 }
 
+static int policy_end(struct ws_dispatch *d, const char *const *options, char *error, size_t bytes)
+{
+    if (options && *options) {
+        snprintf(error, bytes, "policy none has no options");
+        return WS_CONFIG_E_INVALID;
+    }
+    if (!d || d->off)
+        return 0;
+    d->off = true;
+    for (int g = 0; g < d->system.n_gpus; g++) {
+        struct ws_policy_decision p = {.gpu = g, .volt = 1, .f_core = 1, .f_mem = 1};
+        clocks_set(d, &p);
+    }
+    ws_log(WS_INFO, "dispatch: policy=none");
+    work_off(d);
+    return 0;
+}
+
 int ws_dispatch_set_policy(struct ws_server *s, const char *name, const char *const *options,
                            char *error, size_t bytes)
 {
     struct ws_dispatch *d = s->dispatch;
     struct ws_policy *policy;
     const struct ws_policy_ops *ops;
-    if (!d) {
-        snprintf(error, bytes, "the daemon was started without a policy: give it one in its file");
+    if (!strcmp(name, "none"))
+        return policy_end(d, options, error, bytes);
+    if (!s->n_gpus) {
+        snprintf(error, bytes, "the daemon has no GPU");
         return WS_CONFIG_E_INVALID;
     }
+    if (!d)
+        return dispatch_make(&s->dispatch, s, name, options, error, bytes);
     int r = policy_make(name, options, &ops, &policy, error, bytes);
     if (r)
         return r;
@@ -675,6 +766,8 @@ int ws_dispatch_set_policy(struct ws_server *s, const char *name, const char *co
     d->ops = ops;
     d->policy = policy;
     d->stale = true;
+    d->off = false;
+    options_note(d, options);
     ws_log(WS_INFO, "dispatch: policy=%s", ops->name);
     event_add(d, WS_EVENT_CHANGED, 0, -1, -1);
     work_off(d);

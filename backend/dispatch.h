@@ -28,7 +28,10 @@ struct ws_dispatch;
 WS_MUST_CHECK int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *ret_error,
                                   size_t error_bytes);
 struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d); /* NULL ok; clients are gone */
-/* Another policy from now on, for what waits too. @options: "name=value" strings, NULL at the end.
+/* The name of the policy in force, "none" where there is none; *ret_options: its options as they were given, with blanks between
+ * them. Borrowed until the next policy. */
+const char *ws_dispatch_policy(const struct ws_server *s, const char **ret_options);
+/* Another policy from now on, for what waits too; "none": nothing waits any more. @options: "name=value" strings, NULL at the end.
  * Return: 0, or as ws_dispatch_new() with everything as it was. */
 WS_MUST_CHECK int ws_dispatch_set_policy(struct ws_server *s, const char *name,
                                          const char *const *options, char *ret_error,

@@ -7,6 +7,7 @@
 #include <uthash.h>
 #include "backend/backend.h"
 #include "backend/dispatch.h"
+#include "backend/rapl.h"
 #include "models/dvfs.h"
 #include "policy/policy.h"
 
@@ -21,6 +22,8 @@ struct ws_task_history {
         [WS_GPU_MAX_TYPES]; /* [n_sm + 1]: kernel time of a job on so many SMs; 0: not seen yet */
     double *cold_ms[WS_GPU_MAX_TYPES]; /* [n_sm + 1]: of its first launch, as predicted */
     double *wcet_ms[WS_GPU_MAX_TYPES]; /* [n_sm]: what the policy is told */
+    double cpu_ms, cpu_mj;             /* on the host's processor; 0: not known */
+    bool cpu_measured;                 /* cpu_mj is its own counters' */
     struct ws_dvfs_task dvfs[WS_GPU_MAX_TYPES];
     struct ws_policy_cost cost[WS_GPU_MAX_TYPES];
     UT_hash_handle hh;
@@ -42,8 +45,9 @@ struct ws_gpu_segment {
     struct ws_context *context;
     uint64_t id, seq;
     enum ws_job_state state;
-    bool stopping; /* preempted, but something of it is still on the device */
-    bool booked;   /* its place and time are fixed: see booking */
+    struct ws_rapl rapl; /* when it began on the host's processor; n == 0: nobody counts */
+    bool stopping;       /* preempted, but something of it is still on the device */
+    bool booked;         /* its place and time are fixed: see booking */
     struct ws_policy_decision booking;
     bool refused;                   /* a decision on it made no sense */
     bool given_up;                  /* the policy dropped it: it runs when nothing else does */
@@ -83,7 +87,7 @@ struct ws_dispatch {
     struct ws_list segments, tasks;
     struct ws_task_history *histories;
     uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
-        n_rescued, n_failed;
+        n_rescued, n_failed, n_cpu;
     char unprepared[256]; /* what prepare() said last */
     uint64_t decide_ns_max, decide_ns_sum;
 
@@ -91,6 +95,7 @@ struct ws_dispatch {
     bool stale; /* tasks or costs have changed since prepare() */
     struct ws_policy_system system;
     struct ws_policy_gpu_type types[WS_GPU_MAX_TYPES];
+    int cpu_type; /* behind system.types; -1: none */
     struct ws_policy_gpu gpus[WS_MAX_GPUS_CONFIGURED];
     struct ws_policy_task *policy_tasks;
     struct ws_policy_template template;
@@ -102,6 +107,8 @@ struct ws_dispatch {
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
     struct ws_policy_decisions decisions;
 
+    char options[512]; /* of the policy, as given */
+    bool off;          /* the policy is "none" now: nothing is held, no segment begins */
     bool asking, maybe_idle; /* a segment may have nothing left to do */
     struct ws_pending_event *events;
     size_t n_events, cap_events;

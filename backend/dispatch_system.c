@@ -45,9 +45,12 @@ int ws_dispatch_system_init(struct ws_dispatch *d)
         d->gpu_states[i] =
             (struct ws_policy_gpu_state){.power = WS_GPU_ON, .volt = 1, .f_core = 1, .f_mem = 1};
     }
+    d->cpu_type = -1;
+    if (s->n_visible < s->n_gpus) /* not among those that policies deal out */
+        d->cpu_type = --d->system.n_types;
     d->system.types = d->types;
     d->system.gpus = d->gpus;
-    d->system.n_gpus = (int)s->n_gpus;
+    d->system.n_gpus = (int)s->n_visible;
     d->stale = true;
     return 0;
 }
@@ -138,10 +141,25 @@ static struct ws_dvfs_task dvfs_of(const struct ws_policy_gpu_type *t, double wh
                                  .delta = CORE_BOUND};
 }
 
+/* Time and energy of a job on the host's processor, from what it took there, or its code. 0: not known. */
+static void cpu_cost(struct ws_dispatch *d, struct ws_task_history *h)
+{
+    if (d->cpu_type < 0)
+        return;
+    const struct ws_policy_gpu_type *t = &d->types[d->cpu_type];
+    const struct ws_gpu_spec *spec = &d->server->gpus[d->server->n_visible].device->spec;
+    h->cpu_ms = from_seen(h, h->seen_ms[d->cpu_type], t->n_sm, t->n_sm);
+    if (!(h->cpu_ms > 0))
+        h->cpu_ms = from_seen(h, h->cold_ms[d->cpu_type], t->n_sm, t->n_sm);
+    if (!(h->cpu_mj > 0) || !h->cpu_measured)
+        h->cpu_mj = h->cpu_ms * (t->static_w + t->n_sm * spec->dynamic_mw_per_sm / 1e3);
+}
+
 static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
 {
     struct ws_task_history *h = t->history;
     const struct ws_task *work = &t->client->work;
+    cpu_cost(d, h);
     for (int type = 0; type < d->system.n_types; type++) {
         int n = d->types[type].n_sm;
         if (!h->wcet_ms[type] && !(h->wcet_ms[type] = ws_alloc_array((size_t)n, sizeof(double))))
@@ -280,6 +298,8 @@ static void task_describe(const struct ws_gpu_task *t, struct ws_policy_task *re
         .weight = w->weight,
         .sms = w->sms,
         .cost = t->history->cost,
+        .cpu_ms = t->history->cpu_ms,
+        .cpu_mj = t->history->cpu_mj,
     };
 }
 
@@ -389,7 +409,7 @@ int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
     size_t n = 0, n_slots = 0;
     ws_list_for_each (l, &d->segments)
         n++;
-    for (uint32_t i = 0; i < d->server->n_gpus; i++)
+    for (uint32_t i = 0; i < d->server->n_visible; i++)
         n_slots += (size_t)d->gpus[i].n_slots;
     void *jobs = d->jobs, *by_job = d->by_job, *runs = d->runs;
     int r = grow(&jobs, &d->cap_jobs, n, sizeof *d->jobs);
@@ -407,12 +427,14 @@ int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
         struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
         if ((g->given_up || g->booked) && g->state == WS_JOB_WAITING)
             continue;
+        if (g->state == WS_JOB_RUNNING && g->gpu >= d->server->n_visible)
+            continue; /* on the host's processor: no GPU's business */
         d->by_job[n_jobs] = g;
         d->jobs[n_jobs++] = job_of(g);
     }
     double now = ws_dispatch_now_ms(d);
     size_t at = 0;
-    for (uint32_t i = 0; i < d->server->n_gpus; i++) {
+    for (uint32_t i = 0; i < d->server->n_visible; i++) {
         size_t first = at;
         at = slots_fill(d, i, at, n_jobs, now);
         d->gpu_states[i].slots = d->runs + first;

@@ -207,6 +207,7 @@ static void set_parts(struct ws_fused *f)
     const struct ws_ptx_fused *k = &f->code->template->fused;
     bool leader = f->code->template->leader;
     const struct ws_ptx_fuse *h = (const struct ws_ptx_fuse *)(const void *)(f->params + k->header);
+    f->parts->common = f->own;
     f->parts->n = f->n;
     f->parts->round =
         leader ? f->job.op.launch.grid[0] * f->job.op.launch.grid[1] * f->job.op.launch.grid[2]
@@ -290,8 +291,37 @@ static int build(struct ws_fused *f, char *why, size_t why_bytes)
     return r < 0 ? ws_forward(r) : r;
 }
 
+/* As few SMs as do not lengthen a launch of equal blocks: the busiest has ceil(blocks / SMs) of them in any case, and no fewer are needed
+ * where each has as many. What is left idle takes no dynamic power, or is free for others. */
+static void set_sms(struct ws_fused *f, const struct ws_sm_set *sms, bool equal_blocks)
+{
+    struct ws_op *op = &f->job.op;
+    struct ws_sm_set all = {0};
+    uint64_t blocks = 0;
+    if (sms)
+        op->launch.sms = *sms;
+    if (!equal_blocks || f->device->spec.n_sms > WS_SM_MAX)
+        return;
+    if (!sms || !sms->n)
+        ws_sm_set_take(&all, &(const struct ws_sm_set){0}, f->device->spec.n_sms,
+                       f->device->spec.n_sms);
+    else
+        all = *sms;
+    for (uint32_t k = 0; k < f->n; k++) {
+        const uint32_t *g = f->members[k]->op.launch.grid;
+        blocks += (uint64_t)g[0] * g[1] * g[2];
+    }
+    uint64_t each = (blocks + all.n - 1) / all.n, want = (blocks + each - 1) / each;
+    struct ws_sm_set few = {0};
+    for (unsigned sm = 0; sm < WS_SM_MAX && few.n < want; sm++)
+        if (ws_sm_set_has(&all, sm))
+            ws_sm_set_add(&few, sm);
+    if (few.n < all.n)
+        op->launch.sms = few;
+}
+
 /* From here on nothing can go wrong but on the device. */
-static void submit(struct ws_fused *f, const struct ws_sm_set *sms)
+static void submit(struct ws_fused *f)
 {
     struct ws_op *op = &f->job.op;
     for (uint32_t k = 0; k < f->n; k++) {
@@ -303,8 +333,6 @@ static void submit(struct ws_fused *f, const struct ws_sm_set *sms)
         j->learn = NULL; /* what it takes here is not what it takes alone */
         op->ready_ns = WS_MAX(op->ready_ns, j->op.ready_ns);
     }
-    if (sms)
-        op->launch.sms = *sms;
     op->space = f->joint;
     op->done = ws_job_done;
     f->job.client = f->members[0]->client;
@@ -321,17 +349,17 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
     struct ws_fused_kernel kernels[WS_FUSE_MAX];
     const struct ws_fused_code *code;
     const char *refused;
-    bool same_block = true, same = s->config->fused_leader && n > 1;
+    bool same_block = true, same_kernel = true, same_grid = true;
     for (uint32_t k = 0; k < n; k++) {
         kernels[k] = m[k].kernel;
         same_block &= !memcmp(m[k].job->op.launch.block, m[0].job->op.launch.block,
                               sizeof m[k].job->op.launch.block);
-        same &= !ws_fused_kernel_cmp(&m[k].kernel, &m[0].kernel) &&
-                !memcmp(m[k].job->op.launch.grid, m[0].job->op.launch.grid,
-                        sizeof m[k].job->op.launch.grid);
+        same_kernel &= !ws_fused_kernel_cmp(&m[k].kernel, &m[0].kernel);
+        same_grid &= !memcmp(m[k].job->op.launch.grid, m[0].job->op.launch.grid,
+                             sizeof m[k].job->op.launch.grid);
     }
     int r = WS_FUSED_E_REFUSED;
-    if (same && same_block && (uint64_t)m[0].job->op.launch.grid[2] * n <= 65535)
+    if (s->config->fused_leader && n > 1 && same_kernel && same_block && same_grid)
         r = ws_fused_cache_get(s, gpu->device, kernels, 1, WS_FUSED_LEADER, &code, &refused);
     if (r == WS_FUSED_E_REFUSED)
         r = ws_fused_cache_get(s, gpu->device, kernels, n,
@@ -356,7 +384,8 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
         fused_free(f);
         return r < 0 ? ws_forward(r) : r;
     }
-    submit(f, sms);
+    set_sms(f, sms, same_kernel && same_block);
+    submit(f);
     return 0;
 }
 

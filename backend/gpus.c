@@ -12,7 +12,7 @@
 static uint32_t emptiest(const struct ws_server *s)
 {
     uint32_t best = 0;
-    for (uint32_t i = 1; i < s->n_gpus; i++)
+    for (uint32_t i = 1; i < s->n_visible; i++)
         if (s->gpus[i].n_home < s->gpus[best].n_home)
             best = i;
     return best;
@@ -21,9 +21,9 @@ static uint32_t emptiest(const struct ws_server *s)
 static uint32_t daemon_order(const struct ws_server *s, uint32_t order[WS_MAX_DEVICES])
 {
     uint32_t n = 0, first = s->config->placement == WS_PLACE_SPREAD ? emptiest(s) : 0;
-    if (s->n_gpus)
+    if (s->n_visible)
         order[n++] = first;
-    for (uint32_t i = 0; i < s->n_gpus; i++)
+    for (uint32_t i = 0; i < s->n_visible; i++)
         if (i != first)
             order[n++] = i;
     return n;

@@ -260,6 +260,14 @@ static int find_gpus(const struct ws_config *c, const struct ws_catalog *catalog
     *ret = (struct gpus){0};
     for (uint32_t i = 0; c->gpus[i]; i++)
         *(ws_real_is(c->gpus[i]) ? &n_real : &n_soft) += 1;
+    for (uint32_t i = 0; c->gpus[i]; i++) {
+        const struct ws_gpu_spec *spec = ws_catalog_find(catalog, c->gpus[i]);
+        if (!spec || !spec->host || (i && !c->gpus[i + 1]))
+            continue;
+        ws_diags_add(d, "gpus", 0, 0,
+                     "\"%s\" is the host's own processor: it goes last, behind a GPU", c->gpus[i]);
+        return WS_CATALOG_E_INVALID;
+    }
     if (n_real && n_soft) {
         ws_diags_add(d, "gpus", 0, 0,
                      "real GPUs (\"cuda\") and software GPUs can't serve together; name one kind");

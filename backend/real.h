@@ -16,6 +16,7 @@ uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, struct
 void ws_real_close(void);
 /* Adds to a GPU's status what only real ones have; texts live in the server's arena. Return: false: no memory. */
 struct ws_server;
+struct Ws__GpuStatus;
 bool ws_real_status(struct ws_server *s, const struct ws_device *d, struct Ws__GpuStatus *o);
 
 #endif

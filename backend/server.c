@@ -71,7 +71,9 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     s->config = config;
     s->transport = *transport;
     s->thread = pthread_self();
-    s->n_gpus = n_devices;
+    s->n_gpus = s->n_visible = n_devices;
+    if (n_devices > 1 && devices[n_devices - 1]->spec.host)
+        s->n_visible--;
     s->start_ns = ws_clock_ns();
     s->side_fd = s->epoll_fd = -1;
     s->arena.limit_bytes = ARENA_MAX_BYTES;
@@ -825,6 +827,13 @@ void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg)
     }
     if (m.has_status)
         ws_status_reply(s, msg->peer);
+    if (WS_UNLIKELY(m.has_policy)) {
+        ws_control_policy(s, msg, m.policy);
+        ws_server_run_ready(s);
+        c = ws_client_find(s, msg->peer);
+    }
+    if (WS_UNLIKELY(m.has_explain))
+        ws_control_explain(s, msg, m.explain);
     if (m.has_trace)
         ws_tracing_reply(s, msg->peer, ws_decode_trace(m.trace, &s->arena));
     if (m.has_hello) {

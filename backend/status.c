@@ -215,7 +215,10 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.n_modules = s->cache.n_codes;
     r.n_messages = s->n_messages;
     r.n_commands = s->n_commands;
-    r.policy = s->config->policy ? s->config->policy : (char *)"none";
+    const char *options;
+    r.policy = (char *)ws_dispatch_policy(s, &options);
+    r.policy_options = (char **)&options;
+    r.n_policy_options = options[0] != 0;
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);

@@ -39,3 +39,6 @@ BENCHES += bench/bench_learn
 bench_bench_learn_SOURCES = bench/bench_learn.c
 bench_bench_learn_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
 bench_bench_learn_LDADD = $(BACKEND_LDADD)
+BENCHES += bench/bench_fused
+bench_bench_fused_SOURCES = bench/bench_fused.c
+bench_bench_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD)

@@ -36,6 +36,10 @@ const char *ws_cli_endpoint(const char *option);
  * -EPROTONOSUPPORT (another version of it, or of the endpoint), -ENOENT and -ECONNREFUSED (no socket there), or another negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
+/* A policy or explain request to the daemon at ws_cli_endpoint(@socket). @ret: freed with ws__server_message__free_unpacked().
+ * Return: 0, or the exit status, with a message printed. */
+WS_MUST_CHECK int ws_cli_ask(const char *socket, const Ws__ClientMessage *request,
+                             Ws__ServerMessage **ret);
 
 /* Path of a part of wattshare ("libwattshare.so", "wattshared"): in the environment variable @env if set, beside this program
  * in a build tree, or where it was installed. malloc'ed, or NULL with an error printed. */

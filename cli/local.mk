@@ -18,11 +18,13 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/exp_consolidation.c \
 	cli/exp_edl.h cli/exp_edl.c cli/exp_edl_offline.c cli/exp_edl_online.c \
 	cli/experiment.h cli/experiment.c cli/experiments.def \
+	cli/explain.c \
 	cli/fit.c \
 	cli/gen.h cli/gen.c cli/generators.def cli/gen_edl.c \
 	cli/input.h cli/input.c \
 	cli/keygen.c cli/link.h cli/link.c cli/text.h cli/text.c cli/top.c cli/trace.c \
 	cli/optimum.c \
+	cli/policy.c \
 	cli/private.c cli/private.h \
 	cli/profile.c cli/profiles.h cli/profiles.c \
 	cli/program.h cli/program.c \

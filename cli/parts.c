@@ -58,3 +58,25 @@ int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **
     ws_cli_link_close(l);
     return r;
 }
+
+static bool is_control(const Ws__ServerMessage *m)
+{
+    return m->policy || m->explain;
+}
+
+int ws_cli_ask(const char *socket, const Ws__ClientMessage *request, Ws__ServerMessage **ret)
+{
+    enum { TIMEOUT_MS = 2000 };
+    const char *endpoint = ws_cli_endpoint(socket);
+    struct ws_cli_link *l = NULL;
+    int r = ws_cli_link_open(&l, endpoint);
+    if (!r)
+        r = ws_cli_link_ask(l, request, is_control, TIMEOUT_MS, ret);
+    ws_cli_link_close(l);
+    if (!r)
+        return 0;
+    ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
+                 "or wattshared --socket %s",
+                 endpoint, strerror(-r), endpoint);
+    return WS_EXIT_UNAVAILABLE;
+}

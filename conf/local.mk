@@ -1,7 +1,7 @@
 # conf: what ships under $(sysconfdir)/wattshare
 gpuconfdir = $(sysconfdir)/wattshare/gpu.d
 dist_gpuconf_DATA = conf/gpu.d/rtx3070.conf conf/gpu.d/t400.conf conf/gpu.d/tesla-c1060.conf conf/gpu.d/h200.conf \
-    conf/gpu.d/gtx970.conf conf/gpu.d/xavier.conf conf/gpu.d/gtx1080ti.conf
+    conf/gpu.d/gtx970.conf conf/gpu.d/xavier.conf conf/gpu.d/gtx1080ti.conf conf/gpu.d/host.conf
 profilesdir = $(sysconfdir)/wattshare/profiles
 dist_profiles_DATA = conf/profiles/rtx3070.csv conf/profiles/t400.csv
 EXTRA_DIST += conf/profiles/README.md
@@ -35,3 +35,28 @@ noinst_DATA = conf/.catalog
 conf/.catalog:
 	@$(MKDIR_P) conf && { test -e conf/gpu.d || ln -s $(abs_top_srcdir)/conf/gpu.d conf/gpu.d; } && touch $@
 CLEANFILES += conf/.catalog
+# One for each policy; tests/process/examples.sh runs them all.
+confexamplesdir = $(docdir)/examples
+dist_confexamples_DATA = conf/examples/bcf.conf \
+	conf/examples/bfd-sbeet.conf \
+	conf/examples/bin-packing.conf \
+	conf/examples/consolidate.conf \
+	conf/examples/edf-bf.conf \
+	conf/examples/edf-wf.conf \
+	conf/examples/edl.conf \
+	conf/examples/ffd-sbeet.conf \
+	conf/examples/fifo.conf \
+	conf/examples/gcaps.conf \
+	conf/examples/gcaps-alg1.conf \
+	conf/examples/gcaps-driver.conf \
+	conf/examples/lcf.conf \
+	conf/examples/load-dist.conf \
+	conf/examples/lpt-ff.conf \
+	conf/examples/mg-sbeet.conf \
+	conf/examples/none.conf \
+	conf/examples/rr.conf \
+	conf/examples/sbeet.conf \
+	conf/examples/sbeet-mg.conf \
+	conf/examples/sbeet-mg-offline.conf \
+	conf/examples/stgm.conf \
+	conf/examples/wfd-sbeet.conf

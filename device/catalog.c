@@ -66,6 +66,7 @@ static const struct key keys[] = {
     K32(static_mw, "static_mw", 0, 10000000),
     K32(idle_mw_per_sm, "idle_mw_per_sm", 0, 1000000),
     K32(dynamic_mw_per_sm, "dynamic_mw_per_sm", 0, 1000000),
+    K32_DEFAULT(host, "host", 0, 1, 0),
 };
 
 static int64_t key_value(const struct ws_gpu_spec *s, const struct key *k)

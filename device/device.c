@@ -161,6 +161,8 @@ void ws_device_telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
 uint64_t ws_device_now_ns(struct ws_device *d)
 {
     struct ws_device_telemetry t;
+    if (d->ops->now_ns)
+        return d->ops->now_ns(d);
     ws_device_telemetry(d, &t);
     return t.now_ns;
 }

@@ -30,6 +30,8 @@ struct ws_gpu_spec {
     uint32_t static_mw;      /* P^s: powered, nothing running */
     uint32_t idle_mw_per_sm; /* p^idle: per idle SM while any SM is active */
     uint32_t
+        host; /* 1: the host's own processor, described like a GPU: for policies, programs don't see it */
+    uint32_t
         dynamic_mw_per_sm; /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles) */
 };
 
@@ -140,7 +142,7 @@ enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
 /* A launch whose blocks are several clients' (ptx/pass.h, ws_ptx_fuse()): in each round of `round` blocks come part[0].share of the
  * first part, part[1].share of the second, … A device that can, keeps what goes wrong in one part to that part: its blocks end, the
- * others go on, and op.error stays WS_DEV_OK. One that can't reports op.error, and 0 instructions for all parts. */
+ * others go on, and op.error stays WS_DEV_OK; and lets each part see its own space and the common one alone. One that can't reports op.error, and 0 instructions for all parts. */
 struct ws_launch_part {
     struct ws_space
         *space; /* whose: ws_device_cancel() of it ends the part; what it prints goes there */
@@ -153,7 +155,8 @@ struct ws_launch_part {
     uint64_t n_thread_insns;
 };
 struct ws_launch_parts {
-    uint32_t n, round; /* the sum of the shares */
+    struct ws_space *common; /* what all parts may read and write besides their own; or NULL */
+    uint32_t n, round;       /* the sum of the shares */
     struct ws_launch_part part[];
 };
 struct ws_op {
@@ -297,6 +300,7 @@ struct ws_device_ops {
                       struct ws_device_clocks *ret);
     int (*set_power)(struct ws_device *d, bool on);
     int (*alarm)(struct ws_device *d, struct ws_alarm *a);
+    uint64_t (*now_ns)(struct ws_device *d); /* NULL: telemetry's */
 };
 struct ws_device {
     const struct ws_device_ops *ops;

@@ -1,16 +1,18 @@
 # doc: manual pages (scdoc) and the architecture page
 dist_doc_DATA += doc/analysis.md doc/rtsim.md
-dist_doc_DATA += README.md doc/architecture.md doc/coverage.md doc/edl.md doc/models.md doc/sbeet.md
+dist_doc_DATA += README.md doc/architecture.md doc/coverage.md doc/edl.md doc/models.md doc/sbeet.md doc/tutorial-sharing.md
 man_MANS += man/wattshare-analyze.1 man/wattshare-gen.1
 EXTRA_DIST += man/wattshare-analyze.1.scd man/wattshare-gen.1.scd
 man/wattshare-analyze.1: man/wattshare-analyze.1.scd
 man/wattshare-gen.1: man/wattshare-gen.1.scd
-man_MANS += man/wattshare.1 man/wattshare-cluster.1 man/wattshare-experiment.1 man/wattshare-profiles.1 man/wattshare-sim.1 man/wattshared.8 man/wattshared.conf.5
+man_MANS += man/wattshare.1 man/wattshare-cluster.1 man/wattshare-experiment.1 man/wattshare-explain.1 man/wattshare-policy.1 man/wattshare-profiles.1 man/wattshare-sim.1 man/wattshared.8 man/wattshared.conf.5
 CLEANFILES += $(man_MANS)
-EXTRA_DIST += man/wattshare.1.scd man/wattshare-cluster.1.scd man/wattshare-experiment.1.scd man/wattshare-profiles.1.scd man/wattshare-sim.1.scd man/wattshared.8.scd man/wattshared.conf.5.scd man/README.md
+EXTRA_DIST += man/wattshare.1.scd man/wattshare-cluster.1.scd man/wattshare-experiment.1.scd man/wattshare-explain.1.scd man/wattshare-policy.1.scd man/wattshare-profiles.1.scd man/wattshare-sim.1.scd man/wattshared.8.scd man/wattshared.conf.5.scd man/README.md
 man/wattshare.1: man/wattshare.1.scd
 man/wattshare-cluster.1: man/wattshare-cluster.1.scd
 man/wattshare-experiment.1: man/wattshare-experiment.1.scd
+man/wattshare-explain.1: man/wattshare-explain.1.scd
+man/wattshare-policy.1: man/wattshare-policy.1.scd
 man/wattshare-profiles.1: man/wattshare-profiles.1.scd
 man/wattshare-sim.1: man/wattshare-sim.1.scd
 man/wattshared.8: man/wattshared.8.scd

@@ -162,6 +162,19 @@ static void adapt_insn(struct leader *l, struct ws_ptx_insn *i)
     }
 }
 
+/* A leader's variables are at addresses that it loads, which ld.const takes none of on a GPU: constants become global variables; where the kernel
+ * computes addresses in them, the fence checks these. */
+static void consts_to_globals(struct ws_ptx_module *m)
+{
+    for (uint32_t k = 0; k < m->n_vars; k++)
+        if (m->vars[k].space == WS_SP_CONST)
+            m->vars[k].space = WS_SP_GLOBAL;
+    for (uint32_t k = 0; k < m->n_funcs; k++)
+        for (uint32_t n = 0; n < m->funcs[k].n_insns; n++)
+            if (m->funcs[k].insns[n].space == WS_SP_CONST)
+                m->funcs[k].insns[n].space = WS_SP_GLOBAL;
+}
+
 /* Variables by a name in a place that takes no register: in a call, or as an operand of something else than mov. */
 static bool only_simple_uses(const struct ws_ptx_func *f)
 {
@@ -277,6 +290,7 @@ static int make(struct ws_template *t, const struct ws_template_kernel *k, char 
     int32_t f = ws_template_find_func(t->ptx, 0, own->name);
     if (f < 0)
         return ws_raise(-EIO);
+    consts_to_globals(t->ptx);
     r = ws_ptx_fence_refused(t->ptx, (uint32_t)f, why, bytes);
     if (!r)
         r = ws_ptx_fence(t->ptx, (uint32_t)f, &fenced);

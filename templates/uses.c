@@ -198,31 +198,6 @@ static bool lay_out(struct ws_ptx_module *c, const struct ws_ptx_module *m,
     return ok;
 }
 
-/* A constant by an address that the kernel computes could be anybody's: such kernels have their constants as global variables, which the
- * fence knows. */
-static bool reads_const_by_register(const struct ws_ptx_module *m)
-{
-    for (uint32_t k = 0; k < m->n_funcs; k++)
-        for (uint32_t n = 0; n < m->funcs[k].n_insns; n++) {
-            const struct ws_ptx_insn *i = &m->funcs[k].insns[n];
-            if (i->op == WS_OP_LD && i->space == WS_SP_CONST &&
-                (i->operands[1].reg >= 0 || i->operands[1].sym < 0))
-                return true;
-        }
-    return false;
-}
-
-static void consts_to_globals(struct ws_ptx_module *m)
-{
-    for (uint32_t k = 0; k < m->n_vars; k++)
-        if (m->vars[k].space == WS_SP_CONST)
-            m->vars[k].space = WS_SP_GLOBAL;
-    for (uint32_t k = 0; k < m->n_funcs; k++)
-        for (uint32_t n = 0; n < m->funcs[k].n_insns; n++)
-            if (m->funcs[k].insns[n].space == WS_SP_CONST)
-                m->funcs[k].insns[n].space = WS_SP_GLOBAL;
-}
-
 /* Messages name the lines of the client's own text. */
 static void keep_lines(struct ws_ptx_module *to, const struct ws_ptx_module *from)
 {
@@ -255,8 +230,6 @@ int ws_template_copy(struct ws_ptx_module **ret, const struct ws_ptx_module *m, 
         r = ws_ptx_parse(&copy, text, len, "copy", NULL);
     if (!r) {
         keep_lines(copy, &c);
-        if (reads_const_by_register(copy))
-            consts_to_globals(copy);
         *ret = copy;
     }
     free(text);

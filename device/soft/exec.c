@@ -296,7 +296,9 @@ const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t byt
             c->maps[k].bytes - (va - c->maps[k].va) >= bytes)
             return &c->maps[k];
     uint32_t who = c->b->g->who;
-    if (!ws_space_find_as(c->b->g->space, who ? who : WS_ACCESS_ALL, va, bytes, &m))
+    who = who ? who : WS_ACCESS_ALL;
+    if (!ws_space_find_as(ws_exec_own_space(c->b), who, va, bytes, &m) &&
+        !(c->b->part && c->b->g->common && ws_space_find_as(c->b->g->common, who, va, bytes, &m)))
         return NULL;
     struct ws_mapping *slot = &c->maps[c->n_maps++ & (WS_N_MAPS - 1)];
     *slot = m;

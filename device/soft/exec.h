@@ -78,6 +78,7 @@ struct ws_grid {
     uint32_t local_bytes_max;
     uint32_t n_parts, round;
     struct ws_grid_part *parts; /* NULL: it has none */
+    const struct ws_space *common;
     /* shared while blocks run */
     _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */

@@ -242,7 +242,7 @@ struct ws_blockrun {
     int64_t quantum_start;
 };
 
-/* What the block's client holds, without the others of the launch: for what no fence checks. */
+/* What the block's client holds, without the others of the launch. */
 static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun *b)
 {
     return b->part ? b->part->space : b->g->space;

@@ -22,9 +22,7 @@ static const uint8_t *readable(struct ws_ctx *c, unsigned lane, uint64_t va, uin
                    : NULL;
     if (window == WS_WINDOW_SHARED)
         return off < c->shared_bytes && c->shared_bytes - off >= bytes ? c->shared + off : NULL;
-    struct ws_mapping own;
-    if (c->b->part &&
-        (window == WS_WINDOW_PARAM || !ws_space_find(c->b->part->space, va, bytes, &own)))
+    if (window == WS_WINDOW_PARAM && c->b->part)
         return NULL;
     if (window == WS_WINDOW_PARAM)
         return off < c->param_bytes && c->param_bytes - off >= bytes ? c->params + off : NULL;

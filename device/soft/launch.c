@@ -292,6 +292,7 @@ static bool parts_new(struct ws_run *r, const struct ws_launch_parts *p)
         memcpy(v[k].block, p->part[k].block, sizeof v[k].block);
     }
     r->grid.parts = v;
+    r->grid.common = p ? p->common : NULL;
     r->grid.n_parts = v ? p->n : 0;
     r->grid.round = v ? p->round : 0;
     return v || !p;

@@ -212,6 +212,12 @@ static int soft_alarm(struct ws_device *dev, struct ws_alarm *a)
     return 0;
 }
 
+static uint64_t soft_now_ns(struct ws_device *dev)
+{
+    struct ws_soft *d = soft_of(dev);
+    return d->vclock ? ws_vclock_now_ns(d->vclock) : ws_timing_now_ns(d->timing);
+}
+
 static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *ret)
 {
     struct ws_soft *d = soft_of(dev);
@@ -454,6 +460,7 @@ static const struct ws_device_ops soft_ops = {
     .submit = soft_submit,
     .cancel = soft_cancel,
     .telemetry = soft_telemetry,
+    .now_ns = soft_now_ns,
     .occupancy = soft_occupancy,
     .preempt = soft_preempt,
     .set_clocks = soft_set_clocks,

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare policy: which there are, which one a daemon has, another one for it. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "policy/policy.h"
+
+enum { EXIT_REFUSED = 1 };
+
+static int ask(const char *socket, Ws__PolicyRequest *q, Ws__ServerMessage **ret)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    q->version = WS_PROTOCOL_VERSION;
+    m.policy = q;
+    return ws_cli_ask(socket, &m, ret);
+}
+
+static void print_options(const struct ws_policy_ops *ops)
+{
+    for (const struct ws_policy_option *o = ops->options; o && o->name; o++)
+        printf("  %s=%s  %s\n", o->name, o->fallback, o->help);
+    if (!ops->options || !ops->options->name)
+        puts("  it has no options");
+}
+
+/* Those that there are; a daemon need not run. */
+static int list(void)
+{
+    size_t n;
+    const struct ws_policy_ops *const *all = ws_policy_all(&n);
+    printf("%-18s %s\n", "none", "what clients give starts at once");
+    for (size_t i = 0; i < n; i++)
+        printf("%-18s %s\n", all[i]->name, all[i]->summary);
+    return 0;
+}
+
+static int no_such(const char *name)
+{
+    ws_cli_error("there is no policy '%s'; wattshare policy list has them all", name);
+    return WS_EXIT_USAGE;
+}
+
+static int show_one(const char *name)
+{
+    const struct ws_policy_ops *ops = ws_policy_find(name);
+    if (!ops)
+        return no_such(name);
+    printf("%s: %s\n", ops->name, ops->summary);
+    print_options(ops);
+    return 0;
+}
+
+static void print_in_force(const Ws__PolicyReply *a)
+{
+    const struct ws_policy_ops *ops = ws_policy_find(a->name);
+    printf("%s", a->name);
+    for (size_t i = 0; i < a->n_options; i++)
+        printf(" %s", a->options[i]);
+    puts("");
+    if (ops)
+        print_options(ops);
+}
+
+static int show(const char *socket)
+{
+    Ws__PolicyRequest q = WS__POLICY_REQUEST__INIT;
+    Ws__ServerMessage *m;
+    int r = ask(socket, &q, &m);
+    if (r)
+        return r;
+    print_in_force(m->policy);
+    ws__server_message__free_unpacked(m, NULL);
+    return 0;
+}
+
+static int set(const char *socket, const char *name, char **options, int n)
+{
+    Ws__PolicyRequest q = WS__POLICY_REQUEST__INIT;
+    Ws__ServerMessage *m;
+    if (strcmp(name, "none") && !ws_policy_find(name))
+        return no_such(name);
+    q.set = true;
+    q.name = (char *)name;
+    q.options = options;
+    q.n_options = (size_t)n;
+    int r = ask(socket, &q, &m);
+    if (r)
+        return r;
+    if (m->policy->error) {
+        ws_cli_error("policy %s: %s", name, m->policy->text);
+        r = EXIT_REFUSED;
+    } else {
+        print_in_force(m->policy);
+    }
+    ws__server_message__free_unpacked(m, NULL);
+    return r;
+}
+
+static int usage(void)
+{
+    ws_cli_error("usage: wattshare policy [list | show [NAME] | set NAME [OPTION=VALUE…]] "
+                 "[--socket ENDPOINT]");
+    return WS_EXIT_USAGE;
+}
+
+int ws_cli_policy(int argc, char **argv)
+{
+    static const struct option options[] = {{"socket", required_argument, NULL, 's'}, {0}};
+    const char *socket = NULL;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c != 's')
+            return usage();
+        socket = optarg;
+    }
+    char **rest = argv + optind;
+    int n = argc - optind;
+    if (!n || (n == 1 && !strcmp(rest[0], "show")))
+        return show(socket);
+    if (n == 1 && !strcmp(rest[0], "list"))
+        return list();
+    if (n == 2 && !strcmp(rest[0], "show"))
+        return show_one(rest[1]);
+    if (n >= 2 && !strcmp(rest[0], "set"))
+        return set(socket, rest[1], rest + 2, n - 2);
+    return usage();
+}
