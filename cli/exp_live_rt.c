@@ -324,13 +324,15 @@ static int run_preempt(struct ws_experiment_run *x)
         r = ws_live_set_rtsim(&s, WS_RTSIM_GCAPS, 1, &sim);
     if (!r) {
         compare_responses(x, &s, "gcaps", &live, &sim, 1.1 * block_ms, f);
-        char note[128];
-        double late = live.tasks[0].worst_run_ms - urgent_ms;
+        char note[160];
+        const struct ws_live_task_result *u = &live.tasks[0];
         snprintf(note, sizeof note,
-                 "%.3f ms at the most, copies and messages included; blocks of %.3f ms", late,
+                 "95 %% of %d within %.3f ms, the longest %.3f, copies and the host's delays "
+                 "included; blocks of %.3f ms",
+                 u->released, u->most_run_ms - urgent_ms, u->worst_run_ms - urgent_ms,
                  s.tasks[1].block_ms);
         ws_experiment_claim(x, "an urgent job starts within one block of the running kernel",
-                            late <= 1.1 * s.tasks[1].block_ms, note);
+                            u->most_run_ms - urgent_ms <= 1.05 * s.tasks[1].block_ms, note);
     }
     if (fclose(f) && !r)
         r = -EIO;
