@@ -194,10 +194,11 @@ struct ws_context { /* of a client on one of its devices */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint32_t n_moving;                       /* copies that move its memory to another GPU */
     struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
-    uint64_t seen_ns;      /* device time up to which the client knows its work to be done */
-    struct ws_sm_set sms;  /* of its task: its kernels run there; n == 0: everywhere */
-    bool no_sms;           /* its task's SMs are none of this GPU's */
-    struct ws_gpu *sms_of; /* the GPU that these two were made for */
+    uint64_t seen_ns;          /* device time up to which the client knows its work to be done */
+    struct ws_sm_set task_sms; /* of its task: its kernels run there; n == 0: everywhere */
+    struct ws_sm_set sms;      /* …and no more of them than the client asked for (Hello.sms) */
+    bool no_sms;               /* its task's SMs are none of this GPU's */
+    struct ws_gpu *sms_of;     /* the GPU that these were made for */
 };
 
 /* ---- memory, segments, modules ---- */

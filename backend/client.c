@@ -191,8 +191,8 @@ static int send_hello_reply(struct ws_client *c)
     for (uint32_t i = 0; i < c->n_contexts; i++)
         if (!(r.devices[r.n_devices++] = device_message(
                   &s->arena, c->contexts[i].gpu,
-                  c->contexts[i].sms.n && !c->sm_limit ? c->contexts[i].sms.n
-                                                       : c->contexts[i].gpu->device->spec.n_sms)))
+                  c->contexts[i].task_sms.n ? c->contexts[i].task_sms.n
+                                            : c->contexts[i].gpu->device->spec.n_sms)))
             return -ENOMEM;
     m.hello = &r;
     return ws_server_send(s, &c->peer, &m);

@@ -177,16 +177,23 @@ static void least_used(const struct ws_context *x, unsigned n, struct ws_sm_set 
     }
 }
 
+/* The @n lowest of @from; of all, if that is empty. What a program asks for itself never gives it more than its task may have. */
+static void first_of(const struct ws_sm_set *from, unsigned n, struct ws_sm_set *ret)
+{
+    *ret = (struct ws_sm_set){0};
+    for (unsigned sm = 0; sm < WS_SM_MAX && ret->n < n; sm++)
+        if (!from->n || ws_sm_set_has(from, sm))
+            ws_sm_set_add(ret, sm);
+}
+
 void ws_context_limit_sms(struct ws_context *x)
 {
     const struct ws_task *t = &x->client->work;
-    uint32_t n_sms = x->gpu->device->spec.n_sms, first = x->client->sm_limit;
+    uint32_t n_sms = x->gpu->device->spec.n_sms;
     x->sms = (struct ws_sm_set){0};
     x->no_sms = false;
     x->sms_of = x->gpu;
-    if (first && first < n_sms) {
-        ws_sm_set_take(&x->sms, &(const struct ws_sm_set){0}, WS_SM_MAX, first);
-    } else if (t->sms.n) {
+    if (t->sms.n) {
         for (unsigned sm = 0; sm < n_sms && sm < WS_SM_MAX; sm++)
             if (ws_sm_set_has(&t->sms, sm))
                 ws_sm_set_add(&x->sms, sm);
@@ -194,6 +201,10 @@ void ws_context_limit_sms(struct ws_context *x)
     } else if (t->n_sm_max && t->n_sm_max < n_sms) {
         least_used(x, t->n_sm_max, &x->sms);
     }
+    x->task_sms = x->sms;
+    uint32_t first = x->client->sm_limit;
+    if (first && first < (x->sms.n ? x->sms.n : n_sms) && !x->no_sms)
+        first_of(&x->task_sms, first, &x->sms);
 }
 
 void ws_context_sms(struct ws_context *x)

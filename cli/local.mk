@@ -47,3 +47,14 @@ LEDGER_FORMS = census ops forms
 .PHONY: doc-coverage
 doc-coverage: cli/ledger_doc
 	cli/ledger_doc $(LEDGER_FORMS:%=$(top_srcdir)/tests/ptx/%.ptx) > $(top_srcdir)/doc/coverage.md
+
+# What bash completes, from the table of verbs.
+bashcompletiondir = $(datadir)/bash-completion/completions
+nodist_bashcompletion_DATA = tools/completion/wattshare
+CLEANFILES += tools/completion/wattshare
+EXTRA_DIST += tools/completion/wattshare.sh
+tools/completion/wattshare: $(top_srcdir)/cli/verbs.def $(top_srcdir)/tools/completion/wattshare.sh
+	$(AM_V_GEN)$(MKDIR_P) tools/completion && sh $(top_srcdir)/tools/completion/wattshare.sh $(top_srcdir)/cli/verbs.def > $@.tmp && mv $@.tmp $@
+
+# The Debian package: dpkg-buildpackage -b, in the source's top folder.
+EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format

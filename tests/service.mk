@@ -18,3 +18,8 @@ tests_process_trace_check_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 tests_process_trace_check_LDADD = $(JSON_C_LIBS) -lm
 dist_check_SCRIPTS += tests/process/operations.sh
 TESTS += tests/process/operations.sh
+
+dist_check_SCRIPTS += tests/process/completion.sh
+TESTS += tests/process/completion.sh
+check_DATA += tools/completion/wattshare $(man_MANS) $(man1_MANS)
+EXTRA_DIST += tests/package.sh

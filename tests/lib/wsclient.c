@@ -324,6 +324,8 @@ static Ws__ServerMessage *receive(struct wst_client *c, int timeout_ms)
     return s;
 }
 
+const char *wst_task = "";
+
 int wst_hello(struct wst_client *c, bool local, const char *visible)
 {
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
@@ -333,6 +335,7 @@ int wst_hello(struct wst_client *c, bool local, const char *visible)
     h.exe = (char *)"/test/raw";
     h.comm = (char *)"raw";
     h.local = local;
+    h.task = (char *)wst_task;
     h.has_visible_devices = visible != NULL;
     h.visible_devices = (char *)(visible ? visible : "");
     m.hello = &h;

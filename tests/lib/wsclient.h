@@ -53,6 +53,7 @@ struct wst_client {
 /* A socket without hello. @ctx: shared ZeroMQ context, or NULL for one of its own. */
 void wst_connect(struct wst_client *c, void *ctx, const char *endpoint);
 /* Hello (and the side socket where offered and @local). Return: HelloReply.error. */
+extern const char *wst_task; /* the task that clients say they are; "" at first */
 int wst_hello(struct wst_client *c, bool local, const char *visible);
 /* Connect and hello that must succeed. */
 void wst_open(struct wst_client *c, void *ctx, const char *endpoint, bool local);

@@ -62,6 +62,20 @@ for v in 0 -1 x '' 5x; do
     WATTSHARE_SMS=$v client "$cuda/drv_smids" 46 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "drv_smids with '$v'"; }
 done
 ok "kernels are kept to the SMs that are given"
+if have_nvcc; then
+    WATTSHARE_SMS=1 client "$cuda/nv/coopgroups_static" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "a cooperative launch on fewer SMs than it counted"; }
+    ok "cooperative launches have the SMs that the program counts"
+fi
+stop_daemon
+# What a program asks for itself never gives it more than its task may have.
+printf 'endpoints = {"ipc://%s/sock"}\ngpus = {"rtx3070"}\ntask small { max_sms = 4 }\ntask fixed { sms = "0-2" }\n' "$tmp" >"$tmp/conf"
+start_daemon --config "$tmp/conf"
+for n in 4 5 45; do
+    task=small WATTSHARE_SMS=$n client "$cuda/drv_smids" 4 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "max_sms = 4, $n asked for"; }
+    task=fixed WATTSHARE_SMS=$n client "$cuda/drv_smids" 3 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "sms = 0-2, $n asked for"; }
+done
+task=fixed WATTSHARE_SMS=2 client "$cuda/drv_smids" 2 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "2 of the task's 3"; }
+ok "and to those of their task"
 stop_daemon
 
 # conf
