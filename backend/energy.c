@@ -174,7 +174,8 @@ static void settle(struct ws_server *s, uint32_t g)
     bool nothing_under_way = true;
     ws_device_telemetry(s->gpus[g].device, &m);
     uint64_t all = gained(&t->raw_uj, m.energy_uj),
-             idle = WS_MIN(gained(&t->raw_idle_uj, m.idle_energy_uj), all);
+             idle = gained(&t->raw_idle_uj, m.idle_energy_uj);
+    idle = WS_MIN(idle, all);
     t->counter_uj += all;
     t->idle_uj += idle;
     t->unmatched_uj += all - idle;

@@ -8,8 +8,8 @@ COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a
 	$(JSON_C_LIBS) -lpthread -lm
 # What verbs share and tests use: tables, progress, side by side.
 noinst_LIBRARIES += cli/libtools.a
-cli_libtools_a_SOURCES = cli/table.h cli/table.c cli/progress.h cli/progress.c cli/parallel.h cli/parallel.c
-cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+cli_libtools_a_SOURCES = cli/error.c cli/table.h cli/table.c cli/progress.h cli/progress.c cli/parallel.h cli/parallel.c
+cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
 
 cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 	cli/cluster.c \

@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +24,6 @@ static void usage(FILE *f)
     for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
         fprintf(f, "  wattshare %s\n", verbs[i].help);
     fprintf(f, "  wattshare --version | --help\nSee wattshare(1).\n");
-}
-
-void ws_cli_error(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    fputs("wattshare: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
-    va_end(ap);
 }
 
 int ws_cli_jobs(const char *text, int *ret)

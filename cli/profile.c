@@ -224,7 +224,8 @@ static unsigned gpu_sms(const char *endpoint)
 
 static int profile_gpu(const struct plan *p, const char *gpu, int *first_out, int quiet)
 {
-    const char *more[] = {"--profiles", p->store, NULL};
+    /* No machine's configuration: its policy and tasks would stand between the program and the SMs. */
+    const char *more[] = {"--config", "/dev/null", "--profiles", p->store, NULL};
     struct ws_private d;
     if (ws_private_start_with(&d, gpu, more))
         return WS_EXIT_UNAVAILABLE;

@@ -6,7 +6,13 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 kills=${KILLS:-200}
 [ "${DISTCHECK_TESTS:-}" != quick ] || kills=40
-start_daemon --gpus rtx3070,t400
+if [ -n "${POLICY:-}" ]; then
+    printf 'gpus = {"rtx3070", "t400"}\npolicy = "%s"\npolicy_options = {%s}\nclock = "%s"\ntime_scale = 2\n' \
+        "$POLICY" "${POLICY_OPTIONS:-}" "${CLOCK:-scaled}" >"$tmp/policy.conf"
+    start_daemon --config "$tmp/policy.conf" --catalog "$src/conf/gpu.d"
+else
+    start_daemon --gpus rtx3070,t400
+fi
 steady() { # until the file is gone: each round is a whole program
     n=0
     while [ -e "$tmp/go" ]; do
@@ -50,4 +56,4 @@ for i in 1 2; do
 done
 [ "$killed" = "$kills" ] || fail "$killed of $kills clients were killed; $finished had ended before"
 wait_empty
-ok "$killed kills; the steady clients ran $(cat "$tmp/rounds.1") and $(cat "$tmp/rounds.2") times"
+ok "${POLICY:-} $killed kills; the steady clients ran $(cat "$tmp/rounds.1") and $(cat "$tmp/rounds.2") times"

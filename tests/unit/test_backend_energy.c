@@ -145,9 +145,13 @@ static void test_busy_goes_to_who_worked(void **state)
     fill(w, 0, a);
     fill(w, 1, b);
     assert_int_equal(d->n_ops, 2);
-    d->energy_uj += 50; /* the counter runs ahead of the reports */
+    d->energy_uj += 50 + 10; /* the counter runs ahead of the reports */
+    d->idle_uj += 10;
     settle(w);
-    assert_int_equal(account(w, 0, 0) + account(w, 1, 0), 0);
+    assert_int_equal(account(w, 0, 0), 3);
+    assert_int_equal(account(w, 1, 0), 7);
+    client(w, 0)->energy.gpu[0].idle_uj = client(w, 1)->energy.gpu[0].idle_uj = 0;
+    w->server->gpus[0].energy.former_uj += 10;
     assert_int_equal(w->server->gpus[0].energy.unmatched_uj, 50);
     d->ops[0]->energy_uj = 100;
     d->ops[1]->energy_uj = 40;

@@ -15,6 +15,7 @@
 
 #include "policy/min_tree.h"
 #include "sim/edl_study.h"
+#include "tests/unit/json_text.h"
 
 /* ---- the worked example (Mei et al., Table 3 and Section 4.2): P0 100, gamma 0, c 200, t0 5, D 25, 30 W idle, 2 pairs a server ---- */
 
@@ -363,11 +364,7 @@ static void task_lines(void **state)
             snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good, rows[i].to,
                      at + strlen(rows[i].from));
         }
-        FILE *f = fmemopen(text, strlen(text), "r");
-        struct ws_jsonl reader;
-        struct ws_json_line l;
-        ws_jsonl_init(&reader, f, "in");
-        assert_int_equal(ws_jsonl_next(&reader, &l), 0);
+        struct ws_json_line l = json_text(text);
         struct ws_cluster_task t = ws_cluster_task_read(&l, &limits);
         if (i < WS_ARRAY_SIZE(rows)) {
             assert_true(l.bad);
@@ -378,8 +375,6 @@ static void task_lines(void **state)
             assert_true(t.id == 7 && t.arrival == 3 && t.deadline == 60 && t.dvfs.c == 150);
         }
         ws_json_line_deinit(&l);
-        ws_jsonl_deinit(&reader);
-        fclose(f);
     }
 }
 

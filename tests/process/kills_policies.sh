@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# kills.sh again under policies that hold work, share SMs out, preempt, move programs between GPUs and launch several as one: the
+# survivors' results stay right. KILLS=200 for more.
+set -eu
+dir=${srcdir:-$(dirname "$0")/../..}/tests/process
+for p in gcaps rr sbeet-mg stgm edf-bf consolidate; do
+    options=
+    [ $p != consolidate ] || options='"threshold=2","window=5","sharing=bounded","dispatch=greedy","source=profile"'
+    KILLS=${KILLS:-15} POLICY=$p POLICY_OPTIONS=$options sh "$dir/kills.sh" || exit 1
+done
