@@ -236,6 +236,7 @@ int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS
                                            .busy_ms = (double)g->busy_ns / 1e6,
                                            .sm_busy_ms = (double)g->sm_busy_ns / 1e6,
                                            .energy_mj = (double)g->energy_uj / 1e3,
+                                           .idle_mj = (double)g->idle_uj / 1e3,
                                            .n_kernels = g->n_kernels};
     }
     ws__server_message__free_unpacked(m, NULL);
