@@ -97,7 +97,7 @@ static void sbeet_compare(struct ws_experiment_run *x, double util, const struct
 static int run_sbeet(struct ws_experiment_run *x)
 {
     static const double utils[] = {1.4, 2.2};
-    int n_sets = x->quick ? 1 : WS_MAX((int)lround(2 * x->scale), 1), r = 0;
+    int n_sets = x->quick ? 1 : WS_MAX((int)lround(4 * x->scale), 1), r = 0;
     FILE *f = ws_experiment_csv(x, "live-sbeet");
     if (!f)
         return -EIO;
@@ -112,8 +112,8 @@ static int run_sbeet(struct ws_experiment_run *x)
                                      .util = utils[u],
                                      .ref_sm = 24};
             struct ws_live_set s = {.gpus = "rtx3070,t400",
-                                    .duration_ms = x->quick ? 600 : 4000,
-                                    .time_scale = 8,
+                                    .duration_ms = x->quick ? 400 : 1000,
+                                    .time_scale = 30,
                                     .n_slots = 2};
             r = ws_gen_sbeet(&g, tasks);
             if (r)
