@@ -255,6 +255,7 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
     struct ws_template_work work[WS_FUSE_MAX];
     struct ws_ptx_fuse_launch l;
     struct ws_occupancy fits;
+    memset(work, 0, sizeof work); /* members beyond the launches have no work */
     f->params = ws_alloc(t->fused.param_bytes + 1);
     f->parts = ws_alloc(sizeof *f->parts + f->n * sizeof f->parts->part[0]);
     if (!f->params || !f->parts)
@@ -358,6 +359,16 @@ static void submit(struct ws_fused *f)
     ws_device_submit(f->device, op);
 }
 
+/* Of one kernel alone, templates are made for a few numbers of members, so that a client more or less makes no new one. */
+static uint32_t padded(uint32_t n)
+{
+    static const uint32_t sizes[] = {1, 2, 4, 8, 12};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++)
+        if (n <= sizes[k])
+            return sizes[k];
+    return WS_FUSE_MAX;
+}
+
 static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
                  const struct member *m, uint32_t n, char *why, size_t why_bytes)
 {
@@ -376,9 +387,14 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
     int r = WS_FUSED_E_REFUSED;
     if (s->config->fused_leader && n > 1 && same_kernel && same_block && same_grid)
         r = ws_fused_cache_get(s, gpu->device, kernels, 1, WS_FUSED_LEADER, &code, &refused);
+    enum ws_fused_how how = same_block ? WS_FUSED_SAME_BLOCK : WS_FUSED_ANY;
+    if (r == WS_FUSED_E_REFUSED && same_kernel && padded(n) > n) {
+        for (uint32_t k = n; k < padded(n); k++)
+            kernels[k] = kernels[0];
+        r = ws_fused_cache_get(s, gpu->device, kernels, padded(n), how, &code, &refused);
+    }
     if (r == WS_FUSED_E_REFUSED)
-        r = ws_fused_cache_get(s, gpu->device, kernels, n,
-                               same_block ? WS_FUSED_SAME_BLOCK : WS_FUSED_ANY, &code, &refused);
+        r = ws_fused_cache_get(s, gpu->device, kernels, n, how, &code, &refused);
     if (r > 0)
         return refuse(why, why_bytes, "%s", refused);
     if (r)

@@ -116,6 +116,13 @@ struct fix {
     char why[256];
 };
 
+static bool load_all(struct fix *f, unsigned c)
+{
+    f->out[c] = softs_alloc(f->s, c, 1 << 16);
+    return f->out[c] && !softs_load(f->s, c, 1, line) && !softs_load(f->s, c, 2, sum) &&
+           !softs_load(f->s, c, 3, wild) && !softs_load(f->s, c, 4, sly);
+}
+
 static int setup_with(void **state, uint32_t n_loaders, uint64_t max_insns)
 {
     struct fix *f = calloc(1, sizeof *f);
@@ -123,9 +130,7 @@ static int setup_with(void **state, uint32_t n_loaders, uint64_t max_insns)
     f->s = softs_new("rtx3070", n_loaders, max_insns);
     for (unsigned c = 0; c < 4; c++) {
         softs_hello(f->s, c);
-        f->out[c] = softs_alloc(f->s, c, 1 << 16);
-        if (!f->out[c] || softs_load(f->s, c, 1, line) || softs_load(f->s, c, 2, sum) ||
-            softs_load(f->s, c, 3, wild) || softs_load(f->s, c, 4, sly))
+        if (!load_all(f, c))
             return -1;
     }
     return 0;
@@ -305,7 +310,7 @@ static void test_templates_are_kept(void **state)
         }
         ws_fused_counts(f->s->server, &n);
         assert_int_equal(n.n_templates, 1);
-        assert_int_equal(n.n_launches, round);
+        assert_int_equal(n.n_launches, round); /* three of four members */
         assert_int_equal(n.n_members, 3 * round);
     }
     /* in another order, it is the same */
@@ -486,6 +491,68 @@ static void test_all_killed(void **state)
     for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
         softs_turn(f->s);
     assert_true(ws_list_empty(&f->s->server->dying));
+}
+
+static uint64_t seed = 11;
+static uint32_t rnd(uint32_t n) /* 0…n-1 */
+{
+    seed = seed * UINT64_C(6364136223846793005) + 1;
+    return (uint32_t)(seed >> 33) % n;
+}
+
+/* Somebody is killed at any moment of a launch, others fault meanwhile: who is left has the right results, always. */
+static void test_random_kills(void **state)
+{
+    struct fix *f = *state;
+    for (int round = 0; round < 200; round++) {
+        unsigned n = 2 + rnd(3), killed = rnd(4), what[4];
+        hold(f, n);
+        f->s->config.fused_leader = round & 1;
+        for (unsigned c = 0; c < n; c++) {
+            memset(softs_host(f->s, c, f->out[c], 1 << 16), 0, 1 << 16);
+            what[c] = round % 5 == 4 ? 0 : rnd(4);
+            uint32_t at = rnd(30);
+            struct wild_args a = {f->out[(c + 1) % n], 1, at};
+            if (what[c] == 0)
+                give_line(f, c, 0, 2000 + c, c);
+            else if (what[c] == 1)
+                give_sum(f, c, 40, 8, 1 + c, 3 + c);
+            else if (what[c] == 2)
+                give(f, c, at & 1 ? WILD : TRAPS, 40, 32, at & 1 ? (void *)&a : &at,
+                     at & 1 ? sizeof a : sizeof at);
+            else if (c == killed)
+                give(f, c, ENDLESS, 30, 32, &f->out[c], 8);
+            else
+                give_line(f, c, 0, 2000 + c, c);
+            what[c] = what[c] == 3 ? 0 : what[c];
+        }
+        assert_int_equal(together(f, n), 0);
+        for (uint32_t k = rnd(3); k; k--)
+            softs_turn(f->s);
+        if (killed < n)
+            softs_drop(f->s, killed);
+        for (unsigned c = 0; c < n; c++) {
+            if (c == killed)
+                continue;
+            Ws__Error e = softs_sync(f->s, c);
+            if (what[c] == 0 || what[c] == 1)
+                assert_int_equal(e, 0);
+            if (what[c] == 0)
+                check_line(f, c, 2000 + c, c);
+            else if (what[c] == 1)
+                check_sum(f, c, 40, 8, 1 + c, 3 + c);
+            else if (e)
+                softs_drop(f->s, c);
+        }
+        for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
+            softs_turn(f->s);
+        assert_true(ws_list_empty(&f->s->server->dying));
+        for (unsigned c = 0; c < n; c++)
+            if (!f->s->clients[c].client) {
+                softs_hello(f->s, c);
+                assert_true(load_all(f, c));
+            }
+    }
 }
 
 /* ---- ways around the fence ---- */
@@ -721,14 +788,17 @@ static void encrypts(struct fix *f, uint32_t want_shared_bytes)
     }
     const struct ws_fused_code *code;
     const char *why;
-    struct ws_fused_kernel k[3];
-    for (unsigned c = 0; c < 3; c++)
-        k[c] = (struct ws_fused_kernel){ws_module_find(f->s->clients[c].client, 9), 1};
+    struct ws_fused_kernel k[4]; /* made for four, of which one has had no work */
+    for (unsigned c = 0; c < 4; c++)
+        k[c] = (struct ws_fused_kernel){ws_module_find(f->s->clients[c % 3].client, 9), 1};
     assert_int_equal(
-        ws_fused_cache_get(f->s->server, f->s->device, k, 3, WS_FUSED_SAME_BLOCK, &code, &why), 0);
+        ws_fused_cache_get(f->s->server, f->s->device, k, 4, WS_FUSED_SAME_BLOCK, &code, &why), 0);
     assert_int_equal(ws_dmodule_info(code->dmodule)->kernels[code->kernel].static_shared_bytes,
                      want_shared_bytes);
     ws_fused_cache_put(code);
+    struct ws_fused_counts counts;
+    ws_fused_counts(f->s->server, &counts);
+    assert_int_equal(counts.n_templates, 1);
 }
 
 static void test_generated_encryption(void **state)
@@ -873,6 +943,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_limit, setup_limit, teardown),
         cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_killed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random_kills, setup, teardown),
         cmocka_unit_test_setup_teardown(test_own_constant, setup, teardown),
         cmocka_unit_test_setup_teardown(test_constant_of_another, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parameters_of_another, setup, teardown),
