@@ -539,6 +539,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
     if (cfg_size(cfg, "learn"))
         c->learn = word_find(switches, cfg_getstr(cfg, "learn"))->value;
+    if (cfg_size(cfg, "fused_leader"))
+        c->fused_leader = word_find(switches, cfg_getstr(cfg, "fused_leader"))->value;
     if (cfg_size(cfg, "socket_mode"))
         mode_parse(cfg_getstr(cfg, "socket_mode"), &c->socket_mode);
     int r = text_take(&c->socket_group, cfg, "socket_group");
@@ -550,6 +552,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
         r = text_take(&c->metrics, cfg, "metrics");
     if (!r)
         r = text_take(&c->profiles, cfg, "profiles");
+    if (!r)
+        r = text_take(&c->templates, cfg, "templates");
     if (!r)
         r = users_take(c, cfg);
     if (!r)
@@ -587,6 +591,8 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("templates", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("fused_leader", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("energy_log", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR_LIST("policy_options", NULL, CFGF_NODEFAULT);
@@ -623,6 +629,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
     cfg_set_validate_func(cfg, "learn", on_learn);
+    cfg_set_validate_func(cfg, "fused_leader", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
     cfg_set_validate_func(cfg, "energy_log", on_energy_log);
     cfg_set_validate_func(cfg, "policy_options", on_policy_options);
@@ -694,7 +701,8 @@ void ws_config_deinit(struct ws_config *c)
     free(c->curve_clients);
     free(c->metrics);
     free(c->profiles);
-    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->profiles = NULL;
+    free(c->templates);
+    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->profiles = c->templates = NULL;
     ws_access_deinit(&c->access);
 }
 

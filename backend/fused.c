@@ -22,7 +22,8 @@
 #include "base/alloc.h"
 
 /* Beyond the pages of rewritten launches (rewrite.c). One for all: it is in no client's space. */
-#define CONTROL_VA (WS_VA_LAST + WS_RELAUNCH_PAGES * UINT64_C(4096))
+#define CONTROL_VA   (WS_VA_LAST + WS_RELAUNCH_PAGES * UINT64_C(4096))
+#define CONSTANTS_VA (CONTROL_VA + (UINT64_C(1) << 36))
 
 struct fault { /* as ws$fence writes it */
     uint64_t is, address;
@@ -173,7 +174,11 @@ static int make_control(struct ws_fused *f, struct ws_ptx_fence *fences)
         at += ranges_bytes(f->members[k]->client);
     }
     int r = ws_space_new(&f->own);
-    return r ? ws_forward(r) : ws_space_map_host(f->own, CONTROL_VA, bytes, f->control);
+    if (!r)
+        r = ws_space_map_host(f->own, CONTROL_VA, bytes, f->control);
+    if (!r && f->code->constants)
+        r = ws_space_map_host(f->own, CONSTANTS_VA, f->code->constants_bytes, f->code->constants);
+    return r ? ws_forward(r) : 0;
 }
 
 static int join_spaces(struct ws_fused *f)
@@ -185,6 +190,16 @@ static int join_spaces(struct ws_fused *f)
     return ws_space_join(&f->joint, spaces, f->n + 1);
 }
 
+/* Of variable @v of member @k's kernel. */
+static uint64_t address_of(const struct ws_fused *f, uint32_t k, uint32_t v)
+{
+    const struct ws_fused_bind *b = f->code->bind[k];
+    const uint64_t *own = f->members[k]->module->var_va;
+    if (!b)
+        return own[v];
+    return b[v].own >= 0 ? own[b[v].own] : CONSTANTS_VA + b[v].at;
+}
+
 static int make_instance(struct ws_fused *f)
 {
     const struct ws_template *t = f->code->template;
@@ -194,7 +209,7 @@ static int make_instance(struct ws_fused *f)
     for (uint32_t k = 0; k < f->n && !t->leader; k++) /* a leader's are in its records */
         for (uint32_t v = 0; v < t->member[k].n_vars; v++)
             if (t->member[k].var[v] >= 0)
-                va[t->member[k].var[v]] = f->members[k]->module->var_va[v];
+                va[t->member[k].var[v]] = address_of(f, k, v);
     int r = ws_device_instance_borrow(f->device, f->code->dmodule, f->joint, va, &f->instance);
     free(va);
     return r;
@@ -227,7 +242,7 @@ static int lead(struct ws_fused *f, const struct ws_template_work *work,
                 struct ws_ptx_fuse_launch *ret)
 {
     const uint64_t *var_va[WS_FUSE_MAX];
-    for (uint32_t k = 0; k < f->n; k++)
+    for (uint32_t k = 0; k < f->n; k++) /* a replacement never leads (fused_cache.c) */
         var_va[k] = f->members[k]->module->var_va;
     return ws_template_lead(f->code->template, work, var_va, f->n, f->control + table_at(f),
                             CONTROL_VA + table_at(f), f->params, ret);
@@ -240,6 +255,7 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
     struct ws_template_work work[WS_FUSE_MAX];
     struct ws_ptx_fuse_launch l;
     struct ws_occupancy fits;
+    memset(work, 0, sizeof work); /* members beyond the launches have no work */
     f->params = ws_alloc(t->fused.param_bytes + 1);
     f->parts = ws_alloc(sizeof *f->parts + f->n * sizeof f->parts->part[0]);
     if (!f->params || !f->parts)
@@ -343,6 +359,16 @@ static void submit(struct ws_fused *f)
     ws_device_submit(f->device, op);
 }
 
+/* Of one kernel alone, templates are made for a few numbers of members, so that a client more or less makes no new one. */
+static uint32_t padded(uint32_t n)
+{
+    static const uint32_t sizes[] = {1, 2, 4, 8, 12};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++)
+        if (n <= sizes[k])
+            return sizes[k];
+    return WS_FUSE_MAX;
+}
+
 static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
                  const struct member *m, uint32_t n, char *why, size_t why_bytes)
 {
@@ -361,9 +387,14 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
     int r = WS_FUSED_E_REFUSED;
     if (s->config->fused_leader && n > 1 && same_kernel && same_block && same_grid)
         r = ws_fused_cache_get(s, gpu->device, kernels, 1, WS_FUSED_LEADER, &code, &refused);
+    enum ws_fused_how how = same_block ? WS_FUSED_SAME_BLOCK : WS_FUSED_ANY;
+    if (r == WS_FUSED_E_REFUSED && same_kernel && padded(n) > n) {
+        for (uint32_t k = n; k < padded(n); k++)
+            kernels[k] = kernels[0];
+        r = ws_fused_cache_get(s, gpu->device, kernels, padded(n), how, &code, &refused);
+    }
     if (r == WS_FUSED_E_REFUSED)
-        r = ws_fused_cache_get(s, gpu->device, kernels, n,
-                               same_block ? WS_FUSED_SAME_BLOCK : WS_FUSED_ANY, &code, &refused);
+        r = ws_fused_cache_get(s, gpu->device, kernels, n, how, &code, &refused);
     if (r > 0)
         return refuse(why, why_bytes, "%s", refused);
     if (r)

@@ -12,6 +12,7 @@
 #include "backend/fused.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "templates/manifest.h"
 
 enum { MAX_ENTRIES = 128 };
 
@@ -29,7 +30,8 @@ struct ws_fused_entry {
     uint32_t n;
     enum ws_fused_how how;
     struct ws_template_kernel kernels[WS_FUSE_MAX];
-    struct ws_image *images[WS_FUSE_MAX]; /* references */
+    struct ws_template_kernel own[WS_FUSE_MAX]; /* the programs'; kernels: what stands for them */
+    struct ws_image *images[WS_FUSE_MAX];       /* references */
     /* out */
     int r; /* 0, WS_PTX_E_UNSUPPORTED, -ENOMEM */
     char why[192];
@@ -39,7 +41,8 @@ struct ws_fused_entry {
 struct ws_fused_cache {
     struct ws_server *server;
     struct ws_fused_entry *entries;
-    struct ws_list lru; /* oldest first */
+    struct ws_list lru;                    /* oldest first */
+    struct ws_template_manifest *manifest; /* NULL: none */
     uint64_t make_ns;
 };
 
@@ -86,14 +89,79 @@ static int load(struct ws_fused_entry *e)
     return unsupported ? WS_PTX_E_UNSUPPORTED : 0;
 }
 
+static int32_t find_var(const struct ws_ptx_module *m, const struct ws_ptx_var *like)
+{
+    for (uint32_t k = 0; k < m->n_vars; k++)
+        if (!strcmp(m->vars[k].name, like->name) && m->vars[k].size_bytes == like->size_bytes &&
+            (m->vars[k].space == WS_SP_GLOBAL || m->vars[k].space == WS_SP_CONST))
+            return (int32_t)k;
+    return -1;
+}
+
+/* A constant of the replacement's own: one place for all members by the same replacement. */
+static int place_constant(struct ws_fused_entry *e, uint32_t k, uint32_t v)
+{
+    struct ws_fused_code *c = &e->code;
+    const struct ws_ptx_var *var = &e->kernels[k].m->vars[v];
+    for (uint32_t j = 0; j < k; j++)
+        if (c->bind[j] && e->kernels[j].m == e->kernels[k].m &&
+            c->template->member[j].var[v] >= 0) {
+            c->bind[k][v].at = c->bind[j][v].at;
+            return 0;
+        }
+    uint64_t at = c->constants_bytes, end = WS_ALIGN_UP(at + var->size_bytes, UINT64_C(256));
+    uint8_t *more = realloc(c->constants, end);
+    if (!more)
+        return ws_raise(-ENOMEM);
+    memset(more + at, 0, end - at);
+    if (var->init_bytes)
+        memcpy(more + at, var->init, var->init_bytes);
+    c->constants = more;
+    c->constants_bytes = end;
+    c->bind[k][v].at = at;
+    return 0;
+}
+
+static int bind_vars(struct ws_fused_entry *e, uint32_t k)
+{
+    const struct ws_ptx_module *m = e->kernels[k].m;
+    struct ws_fused_bind *b = e->code.bind[k] = ws_alloc_array((size_t)m->n_vars + 1, sizeof *b);
+    if (!b)
+        return ws_raise(-ENOMEM);
+    for (uint32_t v = 0; v < m->n_vars; v++) {
+        const struct ws_ptx_var *var = &m->vars[v];
+        b[v].own = find_var(e->own[k].m, var);
+        if (e->code.template->member[k].var[v] < 0 || b[v].own >= 0 || !var->size_bytes ||
+            var->space == WS_SP_SHARED)
+            continue;
+        if (var->space != WS_SP_CONST) {
+            snprintf(e->why, sizeof e->why, "the template's variable %.100s is not the program's",
+                     var->name);
+            return WS_PTX_E_UNSUPPORTED;
+        }
+        int r = place_constant(e, k, v);
+        if (r)
+            return ws_forward(r);
+    }
+    return 0;
+}
+
 static void work(struct ws_loader_job *job)
 {
     struct ws_fused_entry *e = WS_CONTAINER_OF(job, struct ws_fused_entry, job);
     uint64_t before_ns = ws_clock_ns();
+    if (e->how == WS_FUSED_LEADER && e->kernels[0].m != e->own[0].m) {
+        snprintf(e->why, sizeof e->why, "replaced by a template made by hand");
+        e->r = WS_PTX_E_UNSUPPORTED;
+        return;
+    }
     e->r = e->how == WS_FUSED_LEADER
                ? ws_template_make_leader(&e->code.template, e->kernels, e->why, sizeof e->why)
                : ws_template_make(&e->code.template, e->kernels, e->n,
                                   e->how == WS_FUSED_SAME_BLOCK, e->why, sizeof e->why);
+    for (uint32_t k = 0; !e->r && k < e->n; k++)
+        if (e->kernels[k].m != e->own[k].m)
+            e->r = bind_vars(e, k);
     if (!e->r)
         e->r = load(e);
     e->make_ns = ws_clock_ns() - before_ns;
@@ -108,6 +176,9 @@ static void entry_free(struct ws_fused_entry *e)
     if (e->code.dmodule)
         ws_device_module_unload(e->device, e->code.dmodule);
     ws_template_free(e->code.template);
+    for (uint32_t k = 0; k < WS_FUSE_MAX; k++)
+        free(e->code.bind[k]);
+    free(e->code.constants);
     free(e);
 }
 
@@ -160,6 +231,11 @@ static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d
         e->kernels[k] = (struct ws_template_kernel){
             m->code->ptx, (uint32_t)(ws_ptx_find_func(m->code->ptx, name) - m->code->ptx->funcs)};
         e->images[k] = ws_image_ref(m->image);
+        e->own[k] = e->kernels[k];
+        const struct ws_template_replacement *by = ws_template_manifest_find(
+            e->cache->manifest, e->own[k].m, e->own[k].func, m->image->sha256);
+        if (by)
+            e->kernels[k] = (struct ws_template_kernel){by->m, by->func};
     }
     HASH_ADD_KEYPTR(hh, e->cache->entries, e->key, sizeof e->key, e);
     return e;
@@ -199,6 +275,20 @@ void ws_fused_cache_put(const struct ws_fused_code *c)
         rest(c->entry);
 }
 
+static int read_manifest(struct ws_server *s)
+{
+    struct ws_diags diags = WS_DIAGS_NULL;
+    int r = ws_template_manifest_read(&s->fused_cache->manifest, s->config->templates, &diags);
+    for (size_t k = 0; r > 0 && k < diags.n; k++)
+        ws_log(WS_ERROR, "%s:%u: %s", diags.v[k].file ? diags.v[k].file : "templates",
+               diags.v[k].line, diags.v[k].text);
+    ws_diags_deinit(&diags);
+    if (!r)
+        ws_log(WS_INFO, "fused: templates=%s kernels=%zu", s->config->templates,
+               ws_template_manifest_n(s->fused_cache->manifest));
+    return r > 0 ? -EINVAL : r;
+}
+
 int ws_fused_cache_new(struct ws_server *s)
 {
     s->fused_cache = ws_alloc(sizeof *s->fused_cache);
@@ -206,7 +296,7 @@ int ws_fused_cache_new(struct ws_server *s)
         return ws_raise(-ENOMEM);
     s->fused_cache->server = s;
     ws_list_init(&s->fused_cache->lru);
-    return 0;
+    return s->config->templates ? read_manifest(s) : 0;
 }
 
 void ws_fused_cache_free(struct ws_server *s)
@@ -216,6 +306,7 @@ void ws_fused_cache_free(struct ws_server *s)
         return;
     HASH_ITER (hh, s->fused_cache->entries, e, next)
         entry_free(e);
+    ws_template_manifest_free(s->fused_cache->manifest);
     free(s->fused_cache);
     s->fused_cache = NULL;
 }

@@ -7,8 +7,17 @@
 #include "backend/backend.h"
 #include "templates/template.h"
 
+/* Where a variable of a replacement (templates/manifest.h) is. */
+struct ws_fused_bind {
+    int32_t own; /* the program's of that number, or -1: */
+    uint64_t at; /* in the constants that all share */
+};
 struct ws_fused_code {
     struct ws_template *template;
+    struct ws_fused_bind *bind
+        [WS_FUSE_MAX]; /* by number in the replacement's module; NULL: the member's kernel is the program's own */
+    uint8_t *constants;
+    uint64_t constants_bytes;
     struct ws_dmodule *dmodule;
     uint32_t kernel;
     /* private */

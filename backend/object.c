@@ -30,8 +30,16 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *re
     uint64_t quota = ws_memory_quota(c);
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
-    if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes))
+    if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes)) {
+        if (!c->told_memory)
+            ws_log(WS_WARN,
+                   "memory: refused client=%u pid=%u task=%s bytes=%llu used=%llu: more than its "
+                   "memory_quota_bytes = %llu",
+                   c->id, c->pid, c->work.name, (unsigned long long)bytes,
+                   (unsigned long long)c->stats.memory_bytes, (unsigned long long)quota);
+        c->told_memory = true;
         return WS__ERROR__OUT_OF_MEMORY;
+    }
     if (!ws_user_memory_ok(c, bytes))
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_object *o = ws_alloc(sizeof *o);

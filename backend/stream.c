@@ -25,6 +25,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "device/space.h"
 
 static void stream_init(struct ws_stream *s, struct ws_context *x, uint64_t id)
 {
@@ -203,16 +204,22 @@ static uint64_t ready_ns(const struct ws_job *j)
     return j->epoch ? WS_MAX(t, s->context->closed_end_ns) : t;
 }
 
-/* For bench/passes.sh. */
+/* For bench/passes.sh and tests/process/differential.sh. */
 static void log_launch(const struct ws_job *j)
 {
     const struct ws_op *op = &j->op;
     uint64_t threads = 1;
     for (int d = 0; d < 3; d++)
         threads *= (uint64_t)op->launch.grid[d] * op->launch.block[d];
-    ws_log(WS_DEBUG, "launch: client=%u kernel=%s insns=%llu warp_insns=%llu threads=%llu",
-           j->client->id, j->kernel_name, (unsigned long long)op->n_thread_insns,
-           (unsigned long long)op->counts.n_warp_insns, (unsigned long long)threads);
+    char memory[24] = "-"; /* of all the client's memory, where nothing else is changing it */
+    if (ws_debug_on("launch.memory") && !j->client->n_in_flight)
+        snprintf(memory, sizeof memory, "%016llx",
+                 (unsigned long long)ws_space_digest(j->client->space, WS_VA_FIRST, WS_VA_LAST));
+    ws_log(WS_DEBUG,
+           "launch: client=%u insns=%llu warp_insns=%llu threads=%llu memory=%s kernel=%s",
+           j->client->id, (unsigned long long)op->n_thread_insns,
+           (unsigned long long)op->counts.n_warp_insns, (unsigned long long)threads, memory,
+           j->kernel_name);
 }
 
 static void account(struct ws_job *j)

@@ -2,7 +2,7 @@
 /* Small kernels of several clients on the software GPU: one after another, side by side, fused, and fused with one of them standing for all
  * (leader). Modelled makespan and energy; host time from the first launch given to the last client told; the host time of making the
  * template. Kernels are those of tests/cuda/ptx, few blocks each, on the paper's GPU.
- * Usage: bench_fused [GPU [REPEATS]] */
+ * Usage: bench_fused [GPU [REPEATS [TEMPLATES]]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +195,7 @@ static void compare(struct softs *s, const char *what, unsigned n, const unsigne
 
 int main(int argc, char **argv)
 {
+    softs_templates = argc > 3 ? argv[3] : NULL;
     unsigned repeats = argc > 2 ? (unsigned)atoi(argv[2]) : 10;
     struct softs *s = softs_new(argc > 1 ? argv[1] : "tesla-c1060", 0, 0);
     for (unsigned c = 0; c < 12; c++) {

@@ -162,6 +162,8 @@ static int one(const char *path, const struct options *o, struct json_object *li
             if (ws_cover_count(&c, k, WS_LEDGER_MISSING))
                 status = WS_EXIT_MISSING;
     }
+    if (c.ptxas_error)
+        ws_cli_error("%s: ptxas refused %zu texts: %s", path, c.n_ptxas_refused, c.ptxas_error);
     ws_cover_ptxas_add(sum, &c);
     ws_cover_deinit(&c);
     ws_diags_deinit(&diags);

@@ -49,6 +49,7 @@ struct ws_cover {
     struct ws_cover_ptxas *ptxas;
     size_t n_ptxas, cap_ptxas, n_ptxas_refused;
     bool no_ptxas;
+    char *ptxas_error;                    /* the first of those refused */
     unsigned n_kernels, n_images, n_uses; /* kernels, PTX texts, objects that use CUDA at all */
     bool oom;
 };

@@ -14,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "cli/cli.h"
 #include "cli/coverage.h"
 #include "ptx/pass.h"
 
@@ -209,8 +208,8 @@ static void refused(struct ws_cover *c, struct all *a, bool none)
     if (none)
         return;
     a->error[strcspn(a->error, "\n")] = 0;
-    ws_cli_error("%s: ptxas: %s", c->program, *a->error ? a->error : "no word why");
-    c->n_ptxas_refused++;
+    if (!c->n_ptxas_refused++)
+        c->ptxas_error = ws_strdup(*a->error ? a->error : "no word why");
 }
 
 void ws_cover_ptxas(struct ws_cover *c, const struct ws_ptx_module *given)
@@ -324,4 +323,5 @@ void ws_cover_ptxas_deinit(struct ws_cover *c)
     for (size_t k = 0; k < c->n_ptxas; k++)
         free(c->ptxas[k].kernel);
     free(c->ptxas);
+    free(c->ptxas_error);
 }

@@ -551,6 +551,33 @@ uint64_t ws_space_id(const struct ws_space *s)
     return s->id;
 }
 
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return x ^ x >> 32;
+}
+
+uint64_t ws_space_digest(struct ws_space *s, uint64_t low, uint64_t high)
+{
+    uint64_t sum = 0;
+    pthread_mutex_lock(&s->lock);
+    const struct table *t = LOAD(s->table);
+    for (uint32_t k = 0; k < LOAD(t->n); k++) {
+        const struct slot *x = LOAD(t->v[k].slot);
+        uint64_t va = LOAD(x->va), bytes = LOAD(x->bytes);
+        const uint8_t *p = LOAD(x->host);
+        for (uint64_t at = 0; va >= low && va < high && at < bytes; at += 8) {
+            uint64_t word = 0;
+            memcpy(&word, p + at, WS_MIN(bytes - at, 8u));
+            if (word)
+                sum += mix(mix(va + at) ^ word);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return sum;
+}
+
 uint64_t ws_space_device_bytes(const struct ws_space *s)
 {
     uint64_t bytes = LOAD(s->device_bytes);

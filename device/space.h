@@ -41,6 +41,10 @@ void ws_space_print(const struct ws_space *s, enum ws_output to, const char *tex
 /* Never given twice in a process, never 0. */
 uint64_t ws_space_id(const struct ws_space *s);
 
+/* A number that stands for the bytes that are not zero in what is mapped in [low, high), and for where they are; memory that nobody has
+ * written yet makes no difference. To compare runs. Any thread. */
+uint64_t ws_space_digest(struct ws_space *s, uint64_t low, uint64_t high);
+
 /* Bytes of device memory mapped now. */
 uint64_t ws_space_device_bytes(const struct ws_space *s);
 

@@ -173,6 +173,10 @@ int ws_template_launch(const struct ws_template *t, const struct ws_template_wor
     if (!all)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < t->fused.n; k++) {
+        if (!work[k].params) {
+            w[k] = (struct ws_ptx_fuse_work){0};
+            continue;
+        }
         w[k] = (struct ws_ptx_fuse_work){.shared_bytes = work[k].shared_bytes, .params = p};
         memcpy(w[k].grid, work[k].grid, sizeof(w[k].grid));
         memcpy(w[k].block, work[k].block, sizeof(w[k].block));

@@ -57,7 +57,8 @@ struct ws_template *ws_template_free(struct ws_template *t); /* NULL ok; returns
 /* One member's launch. */
 struct ws_template_work {
     uint32_t grid[3], block[3], shared_bytes; /* dynamic */
-    const void *params;                       /* own_bytes of them, borrowed */
+    const void
+        *params; /* own_bytes of them, borrowed; NULL: this member has no work (not for a leader) */
     struct ws_ptx_fence fence;
 };
 /* What the one launch is given. @work: [t->fused.n]; @params: gets t->fused.param_bytes.

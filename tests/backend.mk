@@ -81,3 +81,7 @@ check_PROGRAMS += tests/unit/test_backend_fused
 tests_unit_test_backend_fused_SOURCES = tests/unit/test_backend_fused.c
 tests_unit_test_backend_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_fused
+check_PROGRAMS += tests/unit/test_templates
+tests_unit_test_templates_SOURCES = tests/unit/test_templates.c
+tests_unit_test_templates_LDADD = templates/libtemplates.a ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
+TESTS += tests/unit/test_templates

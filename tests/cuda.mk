@@ -106,6 +106,7 @@ tests/cuda/nv/mathf.o tests/cuda/nv/mathd.o: tests/cuda/mathcheck.cuh tests/cuda
 tests/cuda/nv/thrusting.o tests/cuda/nv/cubs.o: NVCCFLAGS += --extended-lambda
 # half functions that older architectures lack
 tests/cuda/nv/halves.o: NVCCFLAGS += -arch=compute_80
+tests/cuda/nv/periodic.o: frontend/wattshare.h
 tests/cuda/nv/perthread.o: NVCCFLAGS += -default-stream per-thread
 tests/cuda/nv/asynccopy.o: NVCCFLAGS += -gencode arch=compute_80,code=compute_80
 tests/cuda/nv/%_static: tests/cuda/nv/%.o

@@ -17,6 +17,23 @@ tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/inject
 tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/inject.c
 tests_device_inject_LDADD = $(DEVICE_LDADD) -ldl
-DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh
+DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh tests/gpu/mock.sh
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
+
+if HAVE_NVCC
+check_PROGRAMS += tests/device/test_cuda_abi
+tests_device_test_cuda_abi_SOURCES = tests/device/test_cuda_abi.c
+tests_device_test_cuda_abi_CPPFLAGS = $(AM_CPPFLAGS) -isystem $$(dirname $(NVCC))/../include
+TESTS += tests/device/test_cuda_abi
+endif
+
+check_PROGRAMS += tests/gpu/probe
+tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.c
+tests_gpu_probe_LDADD = $(DEVICE_LDADD) -ldl
+EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/README.md
+
+# All that tests/gpu/run needs on a machine with a GPU, in one archive.
+.PHONY: bundle
+bundle: all tests/device/conformance tests/gpu/probe tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
+	srcdir=$(top_srcdir) $(top_srcdir)/tests/gpu/bundle.sh $(PACKAGE)-$(VERSION)-gpu

@@ -12,3 +12,6 @@ check_PROGRAMS += tests/unit/test_exec_fuse
 tests_unit_test_exec_fuse_SOURCES = tests/unit/test_exec_fuse.c tests/unit/exec_fixture.c tests/unit/exec_fixture.h
 tests_unit_test_exec_fuse_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/test_exec_fuse
+# Whole programs: memory after each launch of theirs.
+dist_check_SCRIPTS += tests/process/differential.sh
+TESTS += tests/process/differential.sh

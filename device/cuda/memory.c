@@ -42,6 +42,7 @@ struct memory { /* what ws_backing.arg is */
     uint64_t bytes, whole_bytes; /* whole granules with a handle */
     ws_cu_handle handle;
     bool cleared;
+    bool packed; /* its packed part is mapped, which it can be once */
 };
 
 /* ---- addresses, of the process ---- */
@@ -275,6 +276,12 @@ int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, u
     if (e)
         return ws_forward(e);
     pthread_mutex_lock(&d->memory_lock);
+    if (bytes > whole && m->packed) {
+        pthread_mutex_unlock(&d->memory_lock);
+        ws_log(WS_INFO, "cuda: memory of %llu bytes is shared, which takes a multiple of 2 MiB",
+               (unsigned long long)m->bytes);
+        return ws_raise(-EINVAL);
+    }
     ws_cu_result r = d->lost ? WS_CU_CONTEXT_IS_DESTROYED : ws_cuda_enter(d);
     bool mapped = false;
     if (r == WS_CU_SUCCESS && whole) {
@@ -288,6 +295,7 @@ int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, u
         r = m->cleared ? clear(d, va + whole, bytes - whole) : clear(d, va, bytes);
     if (r == WS_CU_SUCCESS) {
         m->cleared = true;
+        m->packed = m->packed || bytes > whole;
     } else {
         if (packed)
             granules_put(d, va + whole, bytes - whole);
@@ -301,12 +309,14 @@ int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, u
 void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    uint64_t whole = whole_of(arg, bytes);
+    struct memory *m = arg;
+    uint64_t whole = whole_of(m, bytes);
     pthread_mutex_lock(&d->memory_lock);
     (void)ws_cuda_enter(d);
     if (whole)
         (void)WS_CU(d, cuMemUnmap, va, whole);
     granules_put(d, va + whole, bytes - whole);
+    m->packed = m->packed && bytes == whole;
     pthread_mutex_unlock(&d->memory_lock);
 }
 

@@ -36,8 +36,11 @@ CUDA_PROGRAM_NAMES = \
 	mathd \
 	mathf \
 	memorypools \
+	memoryquota \
+	multiprocessors \
 	objects \
 	particles \
+	periodic \
 	perthread \
 	progress \
 	records \

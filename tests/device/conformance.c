@@ -180,6 +180,26 @@ static void test_memory_keeps_its_content_between_mappings(void **state)
     free(q);
 }
 
+/* Small memory at a second place: the same memory, or an error; never another. */
+static void test_small_memory_at_a_second_place(void **state)
+{
+    struct ws_memory *m;
+    uint64_t a = SUITE_VA(0) + (UINT64_C(2) << 32), b = SUITE_VA(1) + (UINT64_C(2) << 32);
+    assert_int_equal(ws_device_memory_new(S.device, 4096, &m), 0);
+    assert_int_equal(ws_space_map_memory(S.space[0], a, 4096, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL),
+                     0);
+    fill(0, a, 4096, 9);
+    if (!ws_space_map_memory(S.space[1], b, 4096, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL)) {
+        check_filled(1, b, 4096, 9);
+        assert_int_equal(ws_space_unmap(S.space[1], b), 0);
+    } else {
+        assert_true(suite_target.cuda);
+    }
+    check_filled(0, a, 4096, 9);
+    assert_int_equal(ws_space_unmap(S.space[0], a), 0);
+    ws_memory_unref(m);
+}
+
 /* Memory of the client's own, shared as the daemon shares it, and used by a kernel at the client's address. */
 static void test_mapped_host_memory(void **state)
 {
@@ -923,6 +943,7 @@ int main(int argc, char **argv)
         T(test_memory_that_is_refused),
         T(test_memory_runs_out),
         T(test_memory_keeps_its_content_between_mappings),
+        T(test_small_memory_at_a_second_place),
         T(test_mapped_host_memory),
         T(test_copies_of_all_sizes),
         T(test_boxes),

@@ -16,7 +16,8 @@
 #include "device/catalog.h"
 
 struct suite_target suite_target;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock =
+    PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* done may be called inside preempt */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 const char suite_ptx[] =

@@ -10,6 +10,8 @@
 
 #include "base/alloc.h"
 
+const char *softs_templates;
+
 static int transport_send(void *arg, const struct ws_peer *to, const void *data, size_t n)
 {
     struct softs *s = arg;
@@ -57,6 +59,7 @@ struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel
     must(!ws_device_open_soft(&s->device, ws_catalog_find(&s->catalog, gpu), 0, &o, NULL), gpu);
     s->config.limits = ws_limits_default;
     s->config.n_loaders = n_loaders;
+    s->config.templates = (char *)softs_templates;
     ws_log_set_level(WS_ERROR);
     for (unsigned c = 0; c < SOFTS_CLIENTS; c++)
         ws_list_init(&s->hold[c]);

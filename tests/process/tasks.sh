@@ -20,6 +20,7 @@ task "by-user" { match_user = "$me"  match_path = "*/drv_search"  max_sms = 4 }
 task "periodic" { period_ms = 5  deadline_ms = 4 }
 task "others" { match_user = 4242 }
 task "small" { memory_quota_bytes = 100000 }
+task "mid" { memory_quota_bytes = 6000000 }
 task "nowhere" { sms = "40"  }
 EOF
 start_daemon -c "$tmp/conf" --log-level info
@@ -61,11 +62,25 @@ ok "a task of another user can't be claimed"
 task=small
 export task
 expect 1 "CUDA_ERROR_OUT_OF_MEMORY" client "$cuda/drv_matmul" 256
+grep -q 'memory: refused .* task=small .* more than its memory_quota_bytes = 100000' "$tmp/daemon.log" || fail "the log does not tell of the quota"
 task=nowhere
 CUDA_VISIBLE_DEVICES=t400 expect 1 "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" client "$cuda/drv_matmul" 16
 unset task
 expect 0 "PASS drv_segments" client "$cuda/drv_segments" 20
 is task periodic
+if have_nvcc; then
+    for k in static shared; do
+        for t in by-user by-env nowhere-else; do # 4 SMs, 3, all
+            task=$t
+            expect 0 "PASS multiprocessors" client "$cuda/nv/multiprocessors_$k"
+        done
+        task=mid
+        expect 0 "PASS memoryquota" client "$cuda/nv/memoryquota_$k" 0 6000000
+        task=periodic
+        expect 0 "PASS periodic" client "$cuda/nv/periodic_$k"
+    done
+    unset task
+fi
 stop_daemon
 
 # what is wrong is said with file and line, and nothing starts

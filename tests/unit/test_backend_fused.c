@@ -5,9 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
+#include "backend/fused_cache.h"
+#include "tests/cuda/aes.h"
 #include "tests/lib/softserver.h"
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -112,6 +116,13 @@ struct fix {
     char why[256];
 };
 
+static bool load_all(struct fix *f, unsigned c)
+{
+    f->out[c] = softs_alloc(f->s, c, 1 << 16);
+    return f->out[c] && !softs_load(f->s, c, 1, line) && !softs_load(f->s, c, 2, sum) &&
+           !softs_load(f->s, c, 3, wild) && !softs_load(f->s, c, 4, sly);
+}
+
 static int setup_with(void **state, uint32_t n_loaders, uint64_t max_insns)
 {
     struct fix *f = calloc(1, sizeof *f);
@@ -119,9 +130,7 @@ static int setup_with(void **state, uint32_t n_loaders, uint64_t max_insns)
     f->s = softs_new("rtx3070", n_loaders, max_insns);
     for (unsigned c = 0; c < 4; c++) {
         softs_hello(f->s, c);
-        f->out[c] = softs_alloc(f->s, c, 1 << 16);
-        if (!f->out[c] || softs_load(f->s, c, 1, line) || softs_load(f->s, c, 2, sum) ||
-            softs_load(f->s, c, 3, wild) || softs_load(f->s, c, 4, sly))
+        if (!load_all(f, c))
             return -1;
     }
     return 0;
@@ -301,7 +310,7 @@ static void test_templates_are_kept(void **state)
         }
         ws_fused_counts(f->s->server, &n);
         assert_int_equal(n.n_templates, 1);
-        assert_int_equal(n.n_launches, round);
+        assert_int_equal(n.n_launches, round); /* three of four members */
         assert_int_equal(n.n_members, 3 * round);
     }
     /* in another order, it is the same */
@@ -484,6 +493,68 @@ static void test_all_killed(void **state)
     assert_true(ws_list_empty(&f->s->server->dying));
 }
 
+static uint64_t seed = 11;
+static uint32_t rnd(uint32_t n) /* 0…n-1 */
+{
+    seed = seed * UINT64_C(6364136223846793005) + 1;
+    return (uint32_t)(seed >> 33) % n;
+}
+
+/* Somebody is killed at any moment of a launch, others fault meanwhile: who is left has the right results, always. */
+static void test_random_kills(void **state)
+{
+    struct fix *f = *state;
+    for (int round = 0; round < 200; round++) {
+        unsigned n = 2 + rnd(3), killed = rnd(4), what[4];
+        hold(f, n);
+        f->s->config.fused_leader = round & 1;
+        for (unsigned c = 0; c < n; c++) {
+            memset(softs_host(f->s, c, f->out[c], 1 << 16), 0, 1 << 16);
+            what[c] = round % 5 == 4 ? 0 : rnd(4);
+            uint32_t at = rnd(30);
+            struct wild_args a = {f->out[(c + 1) % n], 1, at};
+            if (what[c] == 0)
+                give_line(f, c, 0, 2000 + c, c);
+            else if (what[c] == 1)
+                give_sum(f, c, 40, 8, 1 + c, 3 + c);
+            else if (what[c] == 2)
+                give(f, c, at & 1 ? WILD : TRAPS, 40, 32, at & 1 ? (void *)&a : &at,
+                     at & 1 ? sizeof a : sizeof at);
+            else if (c == killed)
+                give(f, c, ENDLESS, 30, 32, &f->out[c], 8);
+            else
+                give_line(f, c, 0, 2000 + c, c);
+            what[c] = what[c] == 3 ? 0 : what[c];
+        }
+        assert_int_equal(together(f, n), 0);
+        for (uint32_t k = rnd(3); k; k--)
+            softs_turn(f->s);
+        if (killed < n)
+            softs_drop(f->s, killed);
+        for (unsigned c = 0; c < n; c++) {
+            if (c == killed)
+                continue;
+            Ws__Error e = softs_sync(f->s, c);
+            if (what[c] == 0 || what[c] == 1)
+                assert_int_equal(e, 0);
+            if (what[c] == 0)
+                check_line(f, c, 2000 + c, c);
+            else if (what[c] == 1)
+                check_sum(f, c, 40, 8, 1 + c, 3 + c);
+            else if (e)
+                softs_drop(f->s, c);
+        }
+        for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
+            softs_turn(f->s);
+        assert_true(ws_list_empty(&f->s->server->dying));
+        for (unsigned c = 0; c < n; c++)
+            if (!f->s->clients[c].client) {
+                softs_hello(f->s, c);
+                assert_true(load_all(f, c));
+            }
+    }
+}
+
 /* ---- ways around the fence ---- */
 
 static void spy(struct fix *f, uint32_t kernel, uint64_t at, Ws__Error want)
@@ -655,6 +726,147 @@ static void test_leader_killed(void **state)
     assert_true(ws_list_empty(&f->s->server->dying));
 }
 
+/* ---- made by hand ---- */
+
+static const char *source(const char *name, char *path, size_t size)
+{
+    const char *dir = getenv("srcdir");
+    snprintf(path, size, "%s/%s", dir ? dir : ".", name);
+    return path;
+}
+
+static char *read_source(const char *name)
+{
+    char path[600], *text = calloc(1, 1 << 20);
+    FILE *f = fopen(source(name, path, sizeof path), "r");
+    if (!f || !fread(text, 1, (1 << 20) - 1, f))
+        fail_msg("%s can't be read", path);
+    fclose(f);
+    return text;
+}
+
+enum { AES_BLOCKS = 700 };
+
+/* Clients with keys of their own; what the kernels give is compared with the CPU's byte-wise cipher. */
+static void encrypts(struct fix *f, uint32_t want_shared_bytes)
+{
+    char *ptx = read_source("tests/cuda/ptx/aes.ptx");
+    struct aes_tables t[3];
+    uint8_t plain[16 * AES_BLOCKS], want[16 * AES_BLOCKS];
+    for (unsigned c = 0; c < 3; c++) {
+        uint8_t key[16];
+        assert_int_equal(softs_load(f->s, c, 9, ptx), 0);
+        for (int k = 0; k < 16; k++)
+            key[k] = (uint8_t)(17 * k + 31 * c);
+        aes_make_tables(&t[c], key);
+        memcpy(variable(f, c, 9, "aes_t"), &t[c], sizeof t[c]);
+        uint8_t *at = softs_host(f->s, c, f->out[c], 1 << 16);
+        for (size_t k = 0; k < sizeof plain; k++)
+            plain[k] = at[k] = (uint8_t)(k * 7 + k / 256);
+    }
+    free(ptx);
+    hold(f, 3);
+    for (unsigned c = 0; c < 3; c++) {
+        struct {
+            uint64_t in, out, nonce;
+            int blocks;
+        } a = {f->out[c], f->out[c], 1000 + c, AES_BLOCKS};
+        softs_launch(f->s, c,
+                     &(struct softs_launch){.module = 9,
+                                            .kernel = 1, /* aes_ctr */
+                                            .grid = {(AES_BLOCKS + 255) / 256},
+                                            .block = {256},
+                                            .params = &a,
+                                            .param_bytes = 28});
+    }
+    if (together(f, 3))
+        fail_msg("%s", f->why);
+    for (unsigned c = 0; c < 3; c++) {
+        assert_int_equal(softs_sync(f->s, c), 0);
+        aes_cpu_ctr(&t[c], 1000 + c, plain, want, AES_BLOCKS);
+        assert_memory_equal(softs_host(f->s, c, f->out[c], 1 << 16), want, sizeof want);
+    }
+    const struct ws_fused_code *code;
+    const char *why;
+    struct ws_fused_kernel k[4]; /* made for four, of which one has had no work */
+    for (unsigned c = 0; c < 4; c++)
+        k[c] = (struct ws_fused_kernel){ws_module_find(f->s->clients[c % 3].client, 9), 1};
+    assert_int_equal(
+        ws_fused_cache_get(f->s->server, f->s->device, k, 4, WS_FUSED_SAME_BLOCK, &code, &why), 0);
+    assert_int_equal(ws_dmodule_info(code->dmodule)->kernels[code->kernel].static_shared_bytes,
+                     want_shared_bytes);
+    ws_fused_cache_put(code);
+    struct ws_fused_counts counts;
+    ws_fused_counts(f->s->server, &counts);
+    assert_int_equal(counts.n_templates, 1);
+}
+
+static void test_generated_encryption(void **state)
+{
+    encrypts(*state, 0);
+}
+
+static int setup_enterprise(void **state)
+{
+    static char path[600];
+    softs_templates = source("templates/enterprise", path, sizeof path);
+    int r = setup(state);
+    softs_templates = NULL;
+    return r;
+}
+
+static void test_encryption_by_hand(void **state)
+{
+    encrypts(*state, 1024);
+}
+
+/* A replacement with a constant of its own, once for all. */
+static int setup_own_constant(void **state)
+{
+    static char dir[64] = "/tmp/test_backend_fused.XXXXXX";
+    static const char ptx[] =
+        HEAD ".const .align 4 .u32 mine[3] = {0, 0, 1000};\n.global .align 4 .u32 counter;\n"
+             ".visible .entry other(.param .u64 out, .param .u32 n, .param .u32 add)\n{\n"
+             ".reg .b32 %r<3>; .reg .b64 %rd;\n"
+             "ld.param.u64 %rd, [out]; ld.const.u32 %r1, [mine+8]; ld.param.u32 %r2, [add]; "
+             "add.u32 %r1, %r1, %r2; st.global.u32 [%rd], %r1; red.global.add.u32 [counter], 3; "
+             "ret;\n}\n";
+    char path[128];
+    if (!mkdtemp(dir))
+        return -1;
+    FILE *f = fopen(strcat(strcpy(path, dir), "/a.ptx"), "w");
+    fputs(ptx, f);
+    fclose(f);
+    f = fopen(strcat(strcpy(path, dir), "/manifest"), "w");
+    fputs("work(u64,u32,u32) a.ptx other\n", f);
+    fclose(f);
+    softs_templates = dir;
+    int r = setup(state);
+    softs_templates = NULL;
+    unlink(path);
+    unlink(strcat(strcpy(path, dir), "/a.ptx"));
+    rmdir(dir);
+    return r;
+}
+
+static void test_constant_of_a_replacement(void **state)
+{
+    struct fix *f = *state;
+    hold(f, 3);
+    give_line(f, 0, 0, 10, 7);
+    give_line(f, 1, 0, 10, 8);
+    give_sum(f, 2, 9, 5, 7, 3); /* has the name, and other parameters */
+    if (together(f, 3))
+        fail_msg("%s", f->why);
+    for (unsigned c = 0; c < 3; c++)
+        assert_int_equal(softs_sync(f->s, c), 0);
+    for (unsigned c = 0; c < 2; c++) {
+        assert_int_equal(*(uint32_t *)softs_host(f->s, c, f->out[c], 4), 1007 + c);
+        assert_int_equal(*(uint32_t *)variable(f, c, 1, "counter"), 5 + 64 * 3); /* the program's */
+    }
+    check_sum(f, 2, 9, 5, 7, 3);
+}
+
 /* ---- what can't be ---- */
 
 static void refused(struct fix *f, unsigned n, const char *why)
@@ -731,6 +943,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_limit, setup_limit, teardown),
         cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_killed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random_kills, setup, teardown),
         cmocka_unit_test_setup_teardown(test_own_constant, setup, teardown),
         cmocka_unit_test_setup_teardown(test_constant_of_another, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parameters_of_another, setup, teardown),
@@ -739,6 +952,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_leader, setup_leader, teardown),
         cmocka_unit_test_setup_teardown(test_leader_fence, setup_leader, teardown),
         cmocka_unit_test_setup_teardown(test_leader_killed, setup_leader, teardown),
+        cmocka_unit_test_setup_teardown(test_generated_encryption, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_encryption_by_hand, setup_enterprise, teardown),
+        cmocka_unit_test_setup_teardown(test_constant_of_a_replacement, setup_own_constant,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory_at_one_address, setup, teardown),
     };

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# make bundle: a relocatable archive of programs, their shared libraries and the script that runs them on a machine with a GPU.
+# Usage, in the build tree's top: bundle.sh NAME; makes NAME.tar.xz of at most 40 MiB.
+set -eu
+name=$1
+src=$(cd "${srcdir:-.}" && pwd)
+limit_bytes=$((40 << 20))
+rm -rf "$name" "$name.tar.xz"
+mkdir -p "$name/lib" "$name/cli" "$name/backend" "$name/frontend/wattshare-driver" "$name/tests/device" "$name/tests/gpu" "$name/tests/cuda/nv"
+put() { # put FILE…: stripped, at the same place
+    for f in "$@"; do
+        cp "$f" "$name/$f"
+        strip --strip-unneeded "$name/$f" 2>/dev/null || true
+    done
+}
+mkdir -p "$name/tests/mock"
+put tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
+put cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe
+for l in libcuda.so.1 libcuda.so; do ln -s ../libwattshare.so "$name/frontend/wattshare-driver/$l"; done
+for p in tests/cuda/drv_*; do
+    case $p in *.*) ;; *) [ ! -x "$p" ] || put "$p" ;; esac
+done
+cp -r "$src/tests/cuda/ptx" "$name/tests/cuda/ptx"
+for p in tests/cuda/nv/*_static; do [ ! -x "$p" ] || put "$p"; done
+cp "$src/tests/gpu/run" "$name/tests/gpu/run"
+mkdir -p "$name/conf"
+cp -r "$src/conf/gpu.d" "$name/conf/gpu.d"
+cp "$src/LICENSE" "$name/"
+# What they load, but for the C library's own parts and the driver's.
+for p in cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe; do
+    ldd "$p" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p'
+done | sort -u | while read -r lib; do
+    case ${lib##*/} in
+    libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux* | libcuda* | libnvidia*) ;;
+    *) cp -L "$lib" "$name/lib/" ;;
+    esac
+done
+# libzmq is loaded by the client library at run time.
+for d in /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/lib; do
+    [ ! -e "$d/libzmq.so.5" ] || { cp -L "$d/libzmq.so.5" "$name/lib/"; break; }
+done
+ldd "$name/lib/libzmq.so.5" 2>/dev/null | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' | while read -r lib; do
+    case ${lib##*/} in
+    libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux*) ;;
+    *) [ -e "$name/lib/${lib##*/}" ] || cp -L "$lib" "$name/lib/" ;;
+    esac
+done
+cat >"$name/README" <<'END'
+Unpack, change into this directory, and run:   sh tests/gpu/run
+It takes at most ten minutes, sets nothing on the GPU, and leaves its results in bench/results/.
+END
+tar -cJf "$name.tar.xz" "$name"
+bytes=$(stat -c %s "$name.tar.xz")
+rm -rf "$name"
+echo "$name.tar.xz: $((bytes >> 10)) KiB"
+[ "$bytes" -le "$limit_bytes" ] || { echo "bundle: larger than 40 MiB" >&2; exit 1; }
