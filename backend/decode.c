@@ -75,8 +75,8 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
         if (!next(&w, &f))
             return false;
         bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS ||
-                        f.number == MSG_STATUS || f.number == MSG_TRACE ||
-                        f.number == MSG_POLICY || f.number == MSG_EXPLAIN;
+                        f.number == MSG_STATUS || f.number == MSG_TRACE || f.number == MSG_POLICY ||
+                        f.number == MSG_EXPLAIN;
         bool is_varint = f.number == MSG_FIRST_SEQ || f.number == MSG_GOODBYE;
         if ((is_bytes && f.type != BYTES) || (is_varint && f.type != VARINT))
             return false;

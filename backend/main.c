@@ -273,6 +273,11 @@ static int find_gpus(const struct ws_config *c, const struct ws_catalog *catalog
                      "real GPUs (\"cuda\") and software GPUs can't serve together; name one kind");
         return WS_CATALOG_E_INVALID;
     }
+    if (n_real && (c->rewrite.kind != WS_REWRITE_NONE || c->rewrite.fence || c->rewrite.fuse)) {
+        ws_diags_add(d, "rewrite", 0, 0,
+                     "is for software GPUs; real ones rewrite kernels themselves: leave it out");
+        return WS_CATALOG_E_INVALID;
+    }
     for (uint32_t i = 0; c->gpus[i] && ret->n < WS_MAX_GPUS_CONFIGURED; i++) {
         int one =
             n_real ? find_real(c, c->gpus[i], ret, d) : find_soft(c->gpus[i], catalog, ret, d);

@@ -30,8 +30,16 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *re
     uint64_t quota = ws_memory_quota(c);
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
-    if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes))
+    if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes)) {
+        if (!c->told_memory)
+            ws_log(WS_WARN,
+                   "memory: refused client=%u pid=%u task=%s bytes=%llu used=%llu: more than its "
+                   "memory_quota_bytes = %llu",
+                   c->id, c->pid, c->work.name, (unsigned long long)bytes,
+                   (unsigned long long)c->stats.memory_bytes, (unsigned long long)quota);
+        c->told_memory = true;
         return WS__ERROR__OUT_OF_MEMORY;
+    }
     if (!ws_user_memory_ok(c, bytes))
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_object *o = ws_alloc(sizeof *o);
@@ -113,6 +121,9 @@ struct ws_context *ws_object_context(struct ws_client *c, const struct ws_object
 {
     for (uint32_t i = 0; i < c->n_contexts; i++)
         if (c->contexts[i].gpu == o->gpu)
+            return &c->contexts[i];
+    for (uint32_t i = 0; i < c->n_contexts; i++) /* it was moved away from there */
+        if (c->contexts[i].home == o->gpu)
             return &c->contexts[i];
     return NULL;
 }

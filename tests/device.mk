@@ -21,6 +21,13 @@ DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh 
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
 
+if HAVE_NVCC
+check_PROGRAMS += tests/device/test_cuda_abi
+tests_device_test_cuda_abi_SOURCES = tests/device/test_cuda_abi.c
+tests_device_test_cuda_abi_CPPFLAGS = $(AM_CPPFLAGS) -isystem $$(dirname $(NVCC))/../include
+TESTS += tests/device/test_cuda_abi
+endif
+
 check_PROGRAMS += tests/gpu/probe
 tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.c
 tests_gpu_probe_LDADD = $(DEVICE_LDADD) -ldl

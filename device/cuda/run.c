@@ -494,7 +494,7 @@ int ws_cuda_run_open(struct ws_cuda *d)
                 "cuFuncGetParamInfo");
     ws_cuda_say(d, "textures and surfaces", false, "kernels that use them can't be launched");
     ws_cuda_say(d, "isolation", false,
-                "one context for all clients: rewrite = \"fence\" checks every access");
+                "one context for all clients: a kernel that faults takes all down with it");
     int r = pthread_create(&d->waiter, NULL, waiter_main, d);
     d->waiter_on = !r;
     if (!r)

@@ -20,6 +20,9 @@ grep -q "cuda:7: the driver has 1 GPU" "$tmp/err" || { cat "$tmp/err"; fail "the
 LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda,rtx3070 --check 2>"$tmp/err" && fail "both kinds, and no error"
 LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda:x --check 2>"$tmp/err" && fail "cuda:x, and no error"
 LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda --check || fail "a good configuration"
+echo 'rewrite = fence' >"$tmp/conf"
+LD_LIBRARY_PATH=$mock "$wattshared" --config "$tmp/conf" --gpus cuda --check 2>"$tmp/err" && fail "rewrite on real GPUs, and no error"
+grep -q "is for software GPUs" "$tmp/err" || { cat "$tmp/err"; fail "rewrite was not named"; }
 ok "configuration"
 
 start_mock

@@ -62,6 +62,7 @@ ok "a task of another user can't be claimed"
 task=small
 export task
 expect 1 "CUDA_ERROR_OUT_OF_MEMORY" client "$cuda/drv_matmul" 256
+grep -q 'memory: refused .* task=small .* more than its memory_quota_bytes = 100000' "$tmp/daemon.log" || fail "the log does not tell of the quota"
 task=nowhere
 CUDA_VISIBLE_DEVICES=t400 expect 1 "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" client "$cuda/drv_matmul" 16
 unset task

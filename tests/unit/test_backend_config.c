@@ -50,15 +50,16 @@ static int load(struct fixture *f, const char *text)
 static void test_everything_is_taken(void **state)
 {
     struct fixture *f = *state;
-    assert_int_equal(load(f, "# comment\n"
-                             "endpoints = {\"ipc:///tmp/a\", \"tcp://127.0.0.1:5555\"}\n"
-                             "socket_mode = 0666\nsocket_group = \"gpu\"\n"
-                             "gpus = {\"t400\", \"t400\", \"h200\"}\ncatalog = {\"/a\", \"/b\"}\n"
-                             "clock = skip\ntime_scale = 50\nworkers = 3\nplacement = fixed\nlog_level = error\n"
-                             "drain_timeout_s = 7\nheartbeat_s = 2\nmax_kernel_insns = 5000000000\n"
-                             "limits {\nmax_clients = 9\nmax_message_bytes = "
-                             "100000\nmemory_quota_bytes = 8589934592\n}\n"),
-                     0);
+    assert_int_equal(
+        load(f, "# comment\n"
+                "endpoints = {\"ipc:///tmp/a\", \"tcp://127.0.0.1:5555\"}\n"
+                "socket_mode = 0666\nsocket_group = \"gpu\"\n"
+                "gpus = {\"t400\", \"t400\", \"h200\"}\ncatalog = {\"/a\", \"/b\"}\n"
+                "clock = skip\ntime_scale = 50\nworkers = 3\nplacement = fixed\nlog_level = error\n"
+                "drain_timeout_s = 7\nheartbeat_s = 2\nmax_kernel_insns = 5000000000\n"
+                "limits {\nmax_clients = 9\nmax_message_bytes = "
+                "100000\nmemory_quota_bytes = 8589934592\n}\n"),
+        0);
     assert_string_equal(f->c.endpoints[1], "tcp://127.0.0.1:5555");
     assert_null(f->c.endpoints[2]);
     assert_int_equal(f->c.socket_mode, 0666);

@@ -192,6 +192,18 @@ static void mean_of_runs(void **state)
     assert_true(fabs(p.error - 2.0 / 3) < 1e-9);
 }
 
+/* A device that doesn't know energies: 4 SMs of 10 that work, by the catalog, 5 + 4 · 2 + 6 · .5 W. */
+static void no_energy(void **state)
+{
+    struct fixture *x = *state;
+    struct ws_learn_key k = key_of(x, 0, 40);
+    struct ws_learn_shown *v;
+    ran(x, &k, 4, 1000, 0);
+    assert_int_equal(predict(x, &k, 4).energy_uj, 16);
+    assert_int_equal(ws_learn_show(x->l, &x->arena, 1, &v), 1);
+    assert_true(isnan(v[0].power_w));
+}
+
 /* Between two numbers of SMs: a + b / n through both. 2 SMs: 9 us, 8: 3 us; so a = 1 us, b = 16 us, and 4 SMs take 5 us. */
 static void between(void **state)
 {
@@ -416,8 +428,9 @@ int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(cold),    T(refused), T(mean_of_runs), T(between),   T(beyond),      T(other_shape),
-        T(overlap), T(shown),   T(comes_back),   T(bad_store), T(many_shapes), T(asked_meanwhile)};
+        T(cold),        T(refused),         T(mean_of_runs), T(between),    T(beyond),
+        T(other_shape), T(overlap),         T(shown),        T(comes_back), T(bad_store),
+        T(many_shapes), T(asked_meanwhile), T(no_energy)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
