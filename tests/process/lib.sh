@@ -190,7 +190,8 @@ small() {
     */histogram) echo 512 ;;
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
-    */saxpy) echo 64 ;;
+    */saxpy | */multiprocessors) echo 64 ;;
+    */periodic) echo 4 ;;
     */mathf | */mathd) echo 2000 ;;
     */intmath) echo 4000 ;;
     */halves) echo 65536 ;;
