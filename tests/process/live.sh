@@ -27,10 +27,10 @@ experiment() {
     ok "experiment $name"
 }
 if [ "$kills" -le 10 ]; then
-    experiment live-consolidation 'makespan at most 1/5' 'energy at most 1/3' '12 x encryption: simulated, live (ms)'
+    experiment live-consolidation 'makespan at most 1/5' 'energy at most 1/3'
     experiment live-preempt 'an urgent job starts within one block'
     experiment live-share 'share of 3 of 30 SMs'
-    experiment live-stgm 'exclusive sets, task1: longest'
+    experiment live-stgm 'missed (%)'
     experiment live-gcaps 'preemption shortens the longest response'
 fi
 
