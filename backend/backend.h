@@ -182,7 +182,8 @@ struct ws_stream {
 struct ws_context { /* of a client on one of its devices */
     struct ws_client *client;
     struct ws_gpu *gpu;
-    uint32_t index; /* as the client numbers it */
+    struct ws_gpu *home; /* what the client was told it is; a policy may move it elsewhere */
+    uint32_t index;      /* as the client numbers it */
     bool used;
     struct ws_stream legacy;
     struct ws_list streams;

@@ -1,6 +1,6 @@
 # make lint: formatting, clang-tidy, cppcheck, layers. Sources are those of git, or of the tarball.
 EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run
-LINT_DIRS = base protocol ptx models policy sim device backend frontend cli
+LINT_DIRS = base protocol ptx models policy templates sim device backend frontend cli
 .PHONY: lint lint-format lint-tidy lint-cppcheck lint-layers
 lint: lint-layers lint-format lint-cppcheck lint-tidy
 lint-layers:

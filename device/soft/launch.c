@@ -180,10 +180,16 @@ static bool check(struct ws_soft *d, struct ws_op *op, const struct ws_soft_prog
 
 /* ---- a kernel's life ---- */
 
+/* Goes on with the host's time while a kernel is executed, which may be ahead of the device's: what one launch saw, a later one does not
+ * see less of. */
 static uint64_t grid_globaltimer(void *arg)
 {
     const struct ws_run *r = arg;
-    return r->started_device_ns + (ws_clock_ns() - r->started_host_ns);
+    uint64_t now = r->started_device_ns + (ws_clock_ns() - r->started_host_ns),
+             seen = atomic_load_explicit(&r->device->seen_ns, memory_order_relaxed);
+    while (seen < now && !atomic_compare_exchange_weak(&r->device->seen_ns, &seen, now))
+        ;
+    return now;
 }
 
 static uint64_t grid_clock(void *arg)
@@ -358,6 +364,7 @@ static struct ws_run *run_new(struct ws_soft *d, struct ws_op *op, const struct 
     g->local_bytes_max = d->options.local_bytes_per_thread_max;
     r->started_device_ns =
         d->vclock ? op->ready_ns : WS_MAX(op->ready_ns, ws_timing_now_ns(d->timing));
+    r->started_device_ns = WS_MAX(r->started_device_ns, atomic_load(&d->seen_ns));
     r->started_host_ns = ws_clock_ns();
     r->epoch = ws_space_enter(op->space);
     return r;

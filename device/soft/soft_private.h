@@ -18,6 +18,7 @@ struct ws_soft {
     struct ws_tenant *tenants, *free_tenants; /* sched->lock */
     _Atomic uint64_t n_kernels, n_copies, copied_bytes, n_thread_insns, grid_id;
     _Atomic uint32_t n_running;
+    _Atomic uint64_t seen_ns; /* latest time that a kernel was told */
     _Atomic bool clocks_changed;
     /* WS_CLOCK_SCALED only; vclock is NULL otherwise */
     struct ws_vclock *vclock;

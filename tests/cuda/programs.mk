@@ -11,6 +11,7 @@ CUDA_PROGRAM_NAMES = \
 	coopgroups \
 	cubs \
 	deviceheap \
+	eventtimes \
 	factor \
 	fillgpu \
 	finance \
@@ -43,12 +44,14 @@ CUDA_PROGRAM_NAMES = \
 	periodic \
 	perthread \
 	progress \
+	queryorder \
 	records \
 	scan \
 	shapes \
 	sharing \
 	signals \
 	sorting \
+	spinclock \
 	streamorder \
 	surface \
 	texlinear \

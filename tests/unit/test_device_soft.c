@@ -85,8 +85,16 @@ static const char ptx[] =
     "mov.u32 %r3, %nctaid.x; mov.u32 %r4, %ctaid.x; atom.add.release.gpu.global.u32 %r5, [%rd2+4], "
     "1;\n"
     "L: ld.acquire.gpu.global.u32 %r6, [%rd2+4];\nsetp.lt.u32 %p1, %r6, %r3;\n@%p1 bra L;\n"
-    "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r6;\nret;\n}\n";
-enum { VECADD, COUNT, WAIT, SET, CHAIN, FENCES, ENDLESS, BAD, TRAP, VARS, COOP, N_KERNELS };
+    "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r6;\nret;\n}\n"
+    /* p[i] mixed in place, 16 times and more, differently by block: neither twice nor not at all gives the same */
+    ".visible .entry mix(.param .u64 p)\n{\n.reg .pred %p; .reg .b32 %r<10>; .reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
+    "mad.lo.s32 %r4, %r1, %r2, %r3; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
+    "ld.global.u32 %r5, [%rd3]; rem.u32 %r6, %r1, 7; mad.lo.s32 %r6, %r6, 16, 16;\n"
+    "L: mad.lo.s32 %r5, %r5, 1664525, 1013904223; shr.u32 %r7, %r5, 13; xor.b32 %r5, %r5, %r7;\n"
+    "sub.s32 %r6, %r6, 1; setp.ne.s32 %p, %r6, 0;\n@%p bra L;\nst.global.u32 [%rd3], "
+    "%r5;\nret;\n}\n";
+enum { VECADD, COUNT, WAIT, SET, CHAIN, FENCES, ENDLESS, BAD, TRAP, VARS, COOP, MIX, N_KERNELS };
 
 enum { N_CLIENTS = 2, N_OPS = 64, N = 1 << 18 };
 #define VARS_VA UINT64_C(0x700000000)
@@ -158,7 +166,7 @@ static int client_new(struct fixture *f, int i)
            ws_device_instance_new(f->device[0], f->module, f->space[i], va, &f->instance[i]);
 }
 
-static int setup_with(void **state, uint64_t max_insns)
+static int setup_clock(void **state, uint64_t max_insns, enum ws_device_clock clock)
 {
     struct fixture *f = ws_alloc(sizeof *f);
     struct ws_diags diags = WS_DIAGS_NULL;
@@ -168,7 +176,7 @@ static int setup_with(void **state, uint64_t max_insns)
     const char *dir = getenv("srcdir");
     char path[512];
     snprintf(path, sizeof path, "%s/conf/gpu.d", dir ? dir : ".");
-    struct ws_device_options o = {.n_workers = 2, .max_kernel_insns = max_insns};
+    struct ws_device_options o = {.clock = clock, .n_workers = 2, .max_kernel_insns = max_insns};
     int r =
         ws_catalog_load(&f->catalog, path, NULL) ||
         ws_ptx_parse(&f->ptx, ptx, sizeof ptx - 1, "test.ptx", &diags) ||
@@ -189,6 +197,14 @@ static int setup_with(void **state, uint64_t max_insns)
         f->b[i] = (float)(3 * i % 1000);
     }
     return r;
+}
+static int setup_with(void **state, uint64_t max_insns)
+{
+    return setup_clock(state, max_insns, WS_CLOCK_FUNCTIONAL);
+}
+static int setup_scaled(void **state)
+{
+    return setup_clock(state, 0, WS_CLOCK_SCALED);
 }
 static int setup(void **state)
 {
@@ -612,6 +628,54 @@ static void test_box_copies(void **state)
     }
 }
 
+static uint32_t mixed(uint32_t x, uint32_t block)
+{
+    for (uint32_t k = block % 7 * 16 + 16; k; k--) {
+        x = x * 1664525 + 1013904223;
+        x ^= x >> 13;
+    }
+    return x;
+}
+
+/* A kernel that works in place, stopped at random points and gone on with on either GPU: as if it had run at once. */
+static void test_preempted_at_random(void **state)
+{
+    struct fixture *f = *state;
+    enum { THREADS = 64, BLOCKS = N / THREADS };
+    uint32_t *v = (uint32_t *)f->c, n_stops = 0, seed = 5;
+    for (int round = 0; round < 20; round++) {
+        f->n_ops = f->n_done = 0;
+        copy(f, 0, A, f->a, NULL, 0, N * 4);
+        struct ws_op *op = launch(f, 0, MIX, BLOCKS, THREADS, A);
+        int device = 0;
+        for (;;) {
+            seed = seed * 1664525 + 1013904223;
+            nanosleep(&(struct timespec){.tv_nsec = seed % 2000000}, NULL);
+            assert_int_equal(ws_device_preempt(f->device[device], op), 0);
+            wait_op(f, op);
+            ok(op);
+            if (!op->preempted)
+                break;
+            n_stops++;
+            if (f->n_ops > 50) /* let it come to an end */
+                seed = 3;
+            struct ws_op *rest = op_new(f, 0, MIX, BLOCKS, THREADS, A, 0, 0, 0);
+            rest->launch.progress = op->launch.progress;
+            device = (int)(seed >> 20 & 1);
+            ws_device_submit(f->device[device], rest);
+            if (f->n_ops > 50)
+                wait_op(f, rest);
+            op = rest;
+        }
+        copy(f, 0, 0, NULL, v, A, N * 4);
+        const uint32_t *from = (const uint32_t *)f->a;
+        for (uint32_t i = 0; i < N; i++)
+            if (v[i] != mixed(from[i], i / THREADS))
+                fail_msg("round %d: v[%u] = %x", round, i, v[i]);
+    }
+    assert_true(n_stops >= 20);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -632,6 +696,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_cancel_in_the_middle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unmapping_under_a_running_kernel, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_work, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random_work, setup_scaled, teardown),
+        cmocka_unit_test_setup_teardown(test_preempted_at_random, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_preempted_at_random, setup_scaled, teardown),
         cmocka_unit_test_setup_teardown(test_energy_of_operations_is_the_device_s, setup, teardown),
     };
     if (argc > 1)

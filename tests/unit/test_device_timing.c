@@ -406,6 +406,119 @@ static void test_cost_of_work(void **state)
     assert_true(ws_cost_dram_share(&f->spec, 1e9, 1e8) > 0.9);
 }
 
+/* ---- reservations ---- */
+
+static struct ws_timing_kernel kernel(struct fixture *f, uint64_t ready_ns, uint32_t n,
+                                      struct ws_cost c, struct ws_sm_set sms)
+{
+    for (uint32_t i = 0; i < n; i++)
+        f->blocks[i] = c;
+    return (struct ws_timing_kernel){.ready_ns = ready_ns,
+                                     .need = {8, 8192, 1024},
+                                     .blocks_per_sm = 6,
+                                     .sms = sms,
+                                     .n_blocks = n,
+                                     .blocks = f->blocks,
+                                     .dram_share = 1};
+}
+
+static void test_reserved_as_entered(void **state)
+{
+    struct fixture *f = *state;
+    const struct ws_cost *kinds[] = {&compute, &waiting, &memory};
+    for (int i = 0; i < 9; i++) {
+        uint32_t n = 1 + 300u * (uint32_t)(i / 3);
+        fresh(f);
+        struct ws_timed a = run(f, 5000, n, *kinds[i % 3], (struct ws_sm_set){0});
+        fresh(f);
+        struct ws_reserved r;
+        struct ws_timing_kernel k = kernel(f, 5000, n, *kinds[i % 3], (struct ws_sm_set){0});
+        assert_int_equal(ws_timing_reserve_kernel(f->t, &k, &r), 0);
+        assert_int_equal(r.start_ns, a.start_ns);
+        assert_int_equal(r.end_ns, a.end_ns);
+        assert_int_equal(r.sms.n, WS_MIN(n, 46));
+        struct ws_reserved before = r; /* a cut after the last block was dealt changes nothing */
+        double left[4096];
+        ws_timing_cut(f->t, &k, r.end_ns - 1, &r, left);
+        assert_int_equal(r.end_ns, before.end_ns);
+        for (uint32_t b = 0; b < n; b++)
+            assert_true(left[b] == 0);
+        ws_timing_release(f->t, &r);
+    }
+}
+
+static void test_cut(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_timing_kernel k = kernel(f, 0, 460, compute, first_sms(10));
+    uint64_t whole = 460 / 10 * 10000;
+    for (uint64_t at = 0; at < whole + 20000; at += 7001) {
+        fresh(f);
+        struct ws_reserved r;
+        double left[460], paid = 0;
+        assert_int_equal(ws_timing_reserve_kernel(f->t, &k, &r), 0);
+        uint64_t end = r.end_ns, start = r.start_ns;
+        ws_timing_cut(f->t, &k, at, &r, left);
+        for (int b = 0; b < 460; b++) {
+            assert_true(left[b] == 0 || left[b] == 1);
+            assert_true(!b || left[b] >= left[b - 1]); /* the first ones ran */
+            paid += 1 - left[b];
+        }
+        assert_true(r.end_ns >= WS_MIN(at, end) && r.end_ns <= end);
+        assert_true(r.end_ns <= WS_MAX(at, start) + 60000); /* six at a time of 10 us each */
+        if (at <= start)
+            assert_true(paid == 0 && r.end_ns == at && !r.sms.n);
+        else
+            assert_true(paid * 1000 <= (double)(r.end_ns - start) + 60000 &&
+                        (paid + 60) * 1000 >= (double)(r.end_ns - start));
+        /* what is free now is free: the next one begins there */
+        struct ws_reserved next;
+        struct ws_timing_kernel n = kernel(f, r.end_ns, 60, compute, first_sms(10));
+        assert_int_equal(ws_timing_reserve_kernel(f->t, &n, &next), 0);
+        assert_int_equal(next.start_ns, r.end_ns + f->spec.launch_overhead_ns);
+        k = kernel(f, 0, 460, compute, first_sms(10));
+    }
+}
+
+/* One that stands for several blocks is cut between two of them. */
+static void test_cut_inside_a_unit(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_cost c = {.issue_ns = 1000, .latency_ns = 80000, .bytes = 0};
+    uint32_t merged[4] = {8, 8, 8, 8};
+    double left[4];
+    struct ws_reserved r;
+    struct ws_timing_kernel k = kernel(f, 0, 4, c, first_sms(4));
+    k.merged = merged;
+    assert_int_equal(ws_timing_reserve_kernel(f->t, &k, &r), 0);
+    uint64_t start = r.start_ns;
+    assert_int_equal(r.end_ns, start + 80000);
+    ws_timing_cut(f->t, &k, start + 25000, &r, left); /* in the third of eight */
+    assert_in_range(r.end_ns, start + 29999, start + 30001);
+    for (int i = 0; i < 4; i++)
+        assert_true(left[i] > 0.6249 && left[i] < 0.6251);
+}
+
+static void test_broken_off(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_reserved r, c;
+    struct ws_timing_kernel k = kernel(f, 0, 460, compute, first_sms(10));
+    assert_int_equal(ws_timing_reserve_kernel(f->t, &k, &r), 0);
+    assert_int_equal(ws_timing_reserve_copy(f->t, WS_ENGINE_TO_DEVICE, 0, 1 << 20, &c), 0);
+    ws_timing_break(f->t, 50000, &r);
+    ws_timing_break(f->t, 50000, &c);
+    assert_int_equal(r.end_ns, 50000);
+    assert_int_equal(c.end_ns, 50000);
+    ws_timing_break(f->t, 90000, &c); /* it is over */
+    assert_int_equal(c.end_ns, 50000);
+    ws_timing_release(f->t, &r);
+    ws_timing_release(f->t, &c);
+    assert_int_equal(ws_timing_reserve_copy(f->t, WS_ENGINE_TO_DEVICE, 0, 0, &c), 0);
+    assert_int_equal(c.id, 0);
+    ws_timing_release(f->t, &c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +536,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_many_clients_come_and_go, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_operations_stay_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_same_work_same_times, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reserved_as_entered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cut_inside_a_unit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_broken_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cost_of_work, setup, teardown),
     };
     if (argc > 1)

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Unmodified programs where device time passes: right results alone and together, events that agree with the device's time, and an idle
+# GPU that takes energy.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+printf 'clock = scaled\ntime_scale = 10\n' >"$tmp/conf"
+start_daemon --config "$tmp/conf" --gpus rtx3070,t400
+# shellcheck disable=SC2046
+alone $(drv_clients)
+# shellcheck disable=SC2046
+together $(drv_clients)
+if have_nvcc; then
+    alone static/eventtimes shared/eventtimes static/spinclock shared/spinclock static/queryorder shared/queryorder
+    alone shared/hostfunc static/coopgroups
+    together static/queryorder shared/eventtimes static/matmul shared/sort
+fi
+wait_empty
+ok "nothing is left"
+energy() {
+    status_json | sed -n 's/.*"energy_uj": *\([0-9]*\).*/\1/p' | head -n 1
+}
+before=$(energy)
+sleep 1
+after=$(energy)
+[ "$after" -gt "$before" ] || fail "an idle GPU takes no energy: $before uJ, a second later $after uJ"
+ok "an idle GPU takes energy"
