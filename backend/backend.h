@@ -430,6 +430,7 @@ struct ws_server {
     struct ws_job *pool;
     size_t n_pool;
     _Atomic(struct ws_job *) finished; /* newest first; written by device threads */
+    _Atomic uint32_t n_waking;         /* device threads inside ws_job_done() */
     int wake_fd;
     struct ws_list relaunches;
     uint64_t relaunch_pages[WS_RELAUNCH_PAGES / 64], random, n_relaunches, n_parts; /* rewrite.c */
