@@ -63,7 +63,7 @@ int ws_live_set_measure(struct ws_live_set *s)
 
 double ws_live_set_kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_sm)
 {
-    int waves = (s->tasks[i].n_blocks + n_sm - 1) / n_sm;
+    int n = WS_MAX(n_sm, 1), waves = (s->tasks[i].n_blocks + n - 1) / n;
     return waves * (s->start_ms[gpu] + s->length[i] * s->step_ms[gpu]) +
            s->specs[gpu].launch_overhead_ns / 1e6;
 }

@@ -57,4 +57,4 @@ tools/completion/wattshare: $(top_srcdir)/cli/verbs.def $(top_srcdir)/tools/comp
 	$(AM_V_GEN)$(MKDIR_P) tools/completion && sh $(top_srcdir)/tools/completion/wattshare.sh $(top_srcdir)/cli/verbs.def > $@.tmp && mv $@.tmp $@
 
 # The Debian package: dpkg-buildpackage -b, in the source's top folder.
-EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format
+EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format debian/wattshare.sysusers debian/wattshare.tmpfiles

@@ -18,4 +18,4 @@ lint-cppcheck: $(BUILT_SOURCES)
 	  --suppress=legacyUninitvar:device/soft/exec_tex.inc --suppress=uninitvar:backend/loop.c --suppress=shiftTooManyBitsSigned -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
 lint-tidy: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && find $(LINT_DIRS) -name '*.c' -print0 | xargs -0 -n 4 -P 2 sh -c \
-	  'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DSYSCONFDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"
+	  'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DBINDIR=\"\" -DSYSCONFDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"

@@ -16,7 +16,7 @@ experiment() {
     shift
     for try in 1 2 3; do
         r=0 missing=
-        timeout -k 5 100 "$wattshare" experiment "$name" --quick --no-plot --out "$out" >"$tmp/table" 2>&1 || r=$?
+        LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 timeout -k 5 100 "$wattshare" experiment "$name" --quick --no-plot --out "$out" >"$tmp/table" 2>&1 || r=$?
         [ $r = 0 ] || { cat "$tmp/table" "$out"/*.log; fail "experiment $name: status $r"; }
         for claim in "$@"; do
             grep -F -e "$claim" "$tmp/table" | grep -q reproduces || missing=$claim
