@@ -182,7 +182,8 @@ struct ws_stream {
 struct ws_context { /* of a client on one of its devices */
     struct ws_client *client;
     struct ws_gpu *gpu;
-    uint32_t index; /* as the client numbers it */
+    struct ws_gpu *home; /* what the client was told it is; a policy may move it elsewhere */
+    uint32_t index;      /* as the client numbers it */
     bool used;
     struct ws_stream legacy;
     struct ws_list streams;
@@ -429,6 +430,7 @@ struct ws_server {
     struct ws_job *pool;
     size_t n_pool;
     _Atomic(struct ws_job *) finished; /* newest first; written by device threads */
+    _Atomic uint32_t n_waking;         /* device threads inside ws_job_done() */
     int wake_fd;
     struct ws_list relaunches;
     uint64_t relaunch_pages[WS_RELAUNCH_PAGES / 64], random, n_relaunches, n_parts; /* rewrite.c */

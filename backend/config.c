@@ -353,7 +353,7 @@ static const char *log_path_wrong(const char *p)
     if (p[0] != '/' || strlen(p) >= sizeof dir)
         return "use the whole path of a file";
     if (!stat(p, &st))
-        return !S_ISREG(st.st_mode)  ? "it is no file: use another path"
+        return !S_ISREG(st.st_mode) ? "it is no file: use another path"
                : access(p, W_OK) ? "it may not be written: use another path, or let the daemon's "
                                    "user write there"
                                  : NULL;
@@ -702,7 +702,8 @@ void ws_config_deinit(struct ws_config *c)
     free(c->metrics);
     free(c->profiles);
     free(c->templates);
-    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->profiles = c->templates = NULL;
+    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->profiles = c->templates =
+        NULL;
     ws_access_deinit(&c->access);
 }
 

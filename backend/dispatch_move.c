@@ -5,8 +5,8 @@
  * at the same address, filled by copies that stand in front of the first launch. Everything else stays where it is and is reached
  * from there as a peer's memory; it moves when a launch names it. Until the copies are through, nothing else of the context starts.
  *
- * Not moved: a client with something in flight or about to be unmapped, with physical memory that it maps itself, or whose kernels
- * call malloc(): it stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as well.
+ * Not moved: a client with something in flight or about to be unmapped, with physical memory that it maps itself, whose kernels
+ * call malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as well.
  * A copy is priced as one over the new GPU's host link. */
 #include <string.h>
 
@@ -54,9 +54,30 @@ static bool needed(const struct ws_context *x, const struct ws_allocation *a)
     return false;
 }
 
-static bool may_move(const struct ws_context *x)
+/* Whether what waits could run there: a cooperative grid was sized for the GPU that the program knows, a block may be too large. */
+static bool fits(const struct ws_context *x, const struct ws_gpu *to)
+{
+    ws_list_for_each (n, &x->segment->held) {
+        const struct ws_job *j = waiting_launch(n);
+        struct ws_occupancy o;
+        if (!j)
+            continue;
+        const struct ws_module *m = module_of(x, j);
+        const uint32_t *b = j->op.launch.block;
+        if (j->op.launch.flags & WS_LAUNCH_COOPERATIVE || !m ||
+            ws_device_occupancy(to->device, m->code->dmodule, j->op.launch.kernel,
+                                b[0] * b[1] * b[2], j->op.launch.shared_bytes, &o) ||
+            !o.blocks_per_sm)
+            return false;
+    }
+    return true;
+}
+
+static bool may_move(const struct ws_context *x, const struct ws_gpu *to)
 {
     const struct ws_client *c = x->client;
+    if (!fits(x, to))
+        return false;
     if (c->n_in_flight || !ws_list_empty(&c->quiescing) || c->handles || c->reservations)
         return false;
     struct ws_module *m, *next;
@@ -140,7 +161,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     struct ws_server *s = c->server;
     struct ws_gpu *from = x->gpu, *to = &s->gpus[gpu];
     if (x->gpu->device->index != gpu) {
-        if (!may_move(x))
+        if (!may_move(x, to))
             return false;
         x->gpu = to;
         struct ws_module *m, *next;

@@ -327,6 +327,8 @@ static void set_sms(struct ws_fused *f, const struct ws_sm_set *sms, bool equal_
         const uint32_t *g = f->members[k]->op.launch.grid;
         blocks += (uint64_t)g[0] * g[1] * g[2];
     }
+    if (!blocks || !all.n)
+        return;
     uint64_t each = (blocks + all.n - 1) / all.n, want = (blocks + each - 1) / each;
     struct ws_sm_set few = {0};
     for (unsigned sm = 0; sm < WS_SM_MAX && few.n < want; sm++)

@@ -86,6 +86,7 @@ void ws_job_done(struct ws_op *op)
         return;
     }
     int fd = s->wake_fd;
+    atomic_fetch_add(&s->n_waking, 1);
     struct ws_job *head = atomic_load_explicit(&s->finished, memory_order_relaxed);
     do {
         j->next = head;
@@ -96,6 +97,7 @@ void ws_job_done(struct ws_op *op)
         ssize_t ignored = write(fd, &one, sizeof one);
         (void)ignored; /* full means that it is readable already */
     }
+    atomic_fetch_sub(&s->n_waking, 1); /* from here on the server may be gone */
 }
 
 void ws_server_take_finished(struct ws_server *s)

@@ -122,5 +122,8 @@ struct ws_context *ws_object_context(struct ws_client *c, const struct ws_object
     for (uint32_t i = 0; i < c->n_contexts; i++)
         if (c->contexts[i].gpu == o->gpu)
             return &c->contexts[i];
+    for (uint32_t i = 0; i < c->n_contexts; i++) /* it was moved away from there */
+        if (c->contexts[i].home == o->gpu)
+            return &c->contexts[i];
     return NULL;
 }

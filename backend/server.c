@@ -139,6 +139,8 @@ struct ws_server *ws_server_free(struct ws_server *s)
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
+    while (atomic_load(&s->n_waking))
+        usleep(20);
     ws_energy_log_close(s->energy_log, s);
     s->dispatch = ws_dispatch_free(s->dispatch);
     ws_period_hub_leave(s->periods);

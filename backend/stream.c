@@ -38,7 +38,7 @@ static void stream_init(struct ws_stream *s, struct ws_context *x, uint64_t id)
 
 int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gpu, uint32_t index)
 {
-    *x = (struct ws_context){.client = c, .gpu = gpu, .index = index};
+    *x = (struct ws_context){.client = c, .gpu = gpu, .home = gpu, .index = index};
     ws_list_init(&x->streams);
     ws_list_init(&x->epoch_waiters);
     x->open = x->last = ws_alloc(sizeof *x->open);

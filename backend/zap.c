@@ -9,7 +9,7 @@
 #include "base/log.h"
 
 #define ENDPOINT "inproc://zeromq.zap.01"
-enum { VERSION, REQUEST, DOMAIN, ADDRESS, IDENTITY, MECHANISM, CREDENTIALS, N_FRAMES };
+enum { ZAP_VERSION, REQUEST, DOMAIN, ADDRESS, IDENTITY, MECHANISM, CREDENTIALS, N_FRAMES };
 enum { FRAME_BYTES = 256 };
 
 struct question {
@@ -75,7 +75,7 @@ void ws_zap_answer(void *socket, const struct ws_access *access)
     while (receive(socket, &q)) {
         const struct ws_allowed *w = NULL;
         char user[16];
-        if (q.n_frames != N_FRAMES || strcmp(q.frame[VERSION], "1.0") ||
+        if (q.n_frames != N_FRAMES || strcmp(q.frame[ZAP_VERSION], "1.0") ||
             strcmp(q.frame[MECHANISM], "CURVE") || q.n[CREDENTIALS] != WS_CURVE_KEY_BYTES) {
             answer(socket, &q, "400", "CURVE is wanted", "");
             continue;

@@ -14,7 +14,7 @@ kernels=${WS_PASSES_OUT:-$tmp} # a folder of one's own keeps the counts of each 
 count() { # count KIND: "program|kernel insns warp_insns threads" of all launches
     echo "rewrite = $1" >"$tmp/wattshared.conf"
     : >"$tmp/daemon.log"
-    WS_DEBUG=launch start_daemon --config "$tmp/wattshared.conf" --gpus t400,rtx3070 --log-level debug
+    WS_DEBUG=launch start_daemon --config "$tmp/wattshared.conf" --gpus $gpus --log-level debug
     # shellcheck disable=SC2086
     alone $clients >/dev/null
     stop_daemon
@@ -25,8 +25,10 @@ count() { # count KIND: "program|kernel insns warp_insns threads" of all launche
          END { for (k in a) printf "%s %.0f %.0f %.0f\n", k, a[k], b[k], n[k] }' "$tmp/daemon.log" | sort >"$kernels/$1"
     sed -n 's/.*rewrite: kernel=\([^ ]*\) stays.*/\1/p' "$tmp/daemon.log" | sort -u >"$kernels/$1.refused"
 }
-# What differs from run to run, since it waits for others in loops, can't be compared.
+# What differs from GPU to GPU, since it waits for others in loops or goes by the number of SMs, can't be compared.
+gpus=rtx3070,t400
 count none
+gpus=t400,rtx3070
 mv "$kernels/none" "$kernels/none.first"
 count none
 join "$kernels/none.first" "$kernels/none" | awk '$2 == $5 && $3 == $6 { print $1, $2, $3, $4 }' >"$kernels/same"

@@ -45,3 +45,4 @@ bench_bench_learn_LDADD = $(BACKEND_LDADD)
 BENCHES += bench/bench_fused
 bench_bench_fused_SOURCES = bench/bench_fused.c
 bench_bench_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD)
+EXTRA_DIST += bench/results/fused.txt

@@ -96,8 +96,8 @@ static void sbeet_compare(struct ws_experiment_run *x, double util, const struct
 
 static int run_sbeet(struct ws_experiment_run *x)
 {
-    static const double utils[] = {0.8, 1.4};
-    int n_sets = x->quick ? 1 : WS_MAX((int)lround(3 * x->scale), 1), r = 0;
+    static const double utils[] = {1.4, 2.2};
+    int n_sets = x->quick ? 1 : WS_MAX((int)lround(4 * x->scale), 1), r = 0;
     FILE *f = ws_experiment_csv(x, "live-sbeet");
     if (!f)
         return -EIO;
@@ -112,8 +112,8 @@ static int run_sbeet(struct ws_experiment_run *x)
                                      .util = utils[u],
                                      .ref_sm = 24};
             struct ws_live_set s = {.gpus = "rtx3070,t400",
-                                    .duration_ms = x->quick ? 1000 : 8000,
-                                    .time_scale = 4,
+                                    .duration_ms = x->quick ? 400 : 1000,
+                                    .time_scale = 30,
                                     .n_slots = 2};
             r = ws_gen_sbeet(&g, tasks);
             if (r)
@@ -144,8 +144,13 @@ const struct ws_experiment ws_experiment_live_sbeet = {
 
 /* The case study of Table 5 (see gcaps-table5), less its task without GPU work: CPU part, GPU part, period. */
 static const struct {
-    double cpu_ms, gpu_ms, period_ms;
-} case_tasks[] = {{2, 10, 100}, {4, 12, 150}, {13.5, 13.5, 300}, {2.5, 15.5, 400}, {8, 44, 200}};
+    double cpu_ms, gpu_ms, period_ms,
+        offset_ms; /* the best-effort one is under way when the others come */
+} case_tasks[] = {{2, 10, 100, 20},
+                  {4, 12, 150, 15},
+                  {13.5, 13.5, 300, 10},
+                  {2.5, 15.5, 400, 5},
+                  {8, 44, 200, 0}};
 enum { CASE_TASKS = WS_ARRAY_SIZE(case_tasks), CASE_BEST_EFFORT = CASE_TASKS - 1 };
 
 struct how {
@@ -201,13 +206,14 @@ static int run_gcaps(struct ws_experiment_run *x)
     const double block_ms = 0.5;
     struct ws_live_set s = {.gpus = "xavier",
                             .n_tasks = CASE_TASKS,
-                            .duration_ms = x->quick ? 600 : 3600,
-                            .time_scale = 8};
+                            .duration_ms = x->quick ? 300 : 1200,
+                            .time_scale = x->quick ? 15 : 30};
     for (int i = 0; i < CASE_TASKS; i++) {
         struct ws_live_task *t = &s.tasks[i];
         *t = (struct ws_live_task){.n_blocks = SMS * (int)lround(case_tasks[i].gpu_ms / block_ms),
                                    .block_ms = block_ms,
                                    .period_ms = case_tasks[i].period_ms,
+                                   .offset_ms = case_tasks[i].offset_ms,
                                    .cpu_ms = case_tasks[i].cpu_ms,
                                    .priority = i == CASE_BEST_EFFORT ? 0 : 10 * (CASE_TASKS - i)};
         t->deadline_ms = i == CASE_BEST_EFFORT ? 0 : t->period_ms;
@@ -260,7 +266,7 @@ static int run_stgm(struct ws_experiment_run *x)
         double block_ms, period_ms;
     } tasks[4] = {{16, 0.5, 40}, {32, 0.5, 60}, {32, 1, 120}, {64, 1, 200}};
     struct ws_live_set s = {
-        .gpus = "xavier", .n_tasks = 4, .duration_ms = x->quick ? 400 : 2400, .time_scale = 8};
+        .gpus = "xavier", .n_tasks = 4, .duration_ms = x->quick ? 250 : 600, .time_scale = 20};
     for (int i = 0; i < 4; i++) {
         s.tasks[i] = (struct ws_live_task){.n_blocks = tasks[i].n_blocks,
                                            .block_ms = tasks[i].block_ms,
@@ -324,13 +330,15 @@ static int run_preempt(struct ws_experiment_run *x)
         r = ws_live_set_rtsim(&s, WS_RTSIM_GCAPS, 1, &sim);
     if (!r) {
         compare_responses(x, &s, "gcaps", &live, &sim, 1.1 * block_ms, f);
-        char note[128];
-        double late = live.tasks[0].worst_run_ms - urgent_ms;
+        char note[160];
+        const struct ws_live_task_result *u = &live.tasks[0];
         snprintf(note, sizeof note,
-                 "%.3f ms at the most, copies and messages included; blocks of %.3f ms", late,
+                 "95 %% of %d within %.3f ms, the longest %.3f, copies and the host's delays "
+                 "included; blocks of %.3f ms",
+                 u->released, u->most_run_ms - urgent_ms, u->worst_run_ms - urgent_ms,
                  s.tasks[1].block_ms);
         ws_experiment_claim(x, "an urgent job starts within one block of the running kernel",
-                            late <= 1.1 * s.tasks[1].block_ms, note);
+                            u->most_run_ms - urgent_ms <= 1.05 * s.tasks[1].block_ms, note);
     }
     if (fclose(f) && !r)
         r = -EIO;

@@ -52,13 +52,17 @@ static char *catalog_path(void)
 int ws_live_gpu(const char *name, struct ws_gpu_spec *ret)
 {
     struct ws_catalog c = WS_CATALOG_NULL;
-    char *path = catalog_path();
-    int r = path ? ws_catalog_load(&c, path, NULL) : -ENOMEM;
+    struct ws_diags diags = WS_DIAGS_NULL;
+    char *path = catalog_path(), *text = NULL;
+    int r = path ? ws_catalog_load(&c, path, &diags) : -ENOMEM;
     const struct ws_gpu_spec *spec = r ? NULL : ws_catalog_find(&c, name);
     if (spec)
         *ret = *spec;
     else
-        ws_cli_error("no GPU %s in the catalog %s", name, path ? path : "");
+        ws_cli_error("no GPU %s in the catalog %s%s%s", name, path ? path : "", r ? ": " : "",
+                     r && (text = ws_diags_text(&diags)) ? text : "");
+    free(text);
+    ws_diags_deinit(&diags);
     ws_catalog_deinit(&c);
     free(path);
     return spec ? 0 : -1;
@@ -232,6 +236,7 @@ int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS
                                            .busy_ms = (double)g->busy_ns / 1e6,
                                            .sm_busy_ms = (double)g->sm_busy_ns / 1e6,
                                            .energy_mj = (double)g->energy_uj / 1e3,
+                                           .idle_mj = (double)g->idle_uj / 1e3,
                                            .n_kernels = g->n_kernels};
     }
     ws__server_message__free_unpacked(m, NULL);

@@ -33,6 +33,7 @@ struct ws_live_program {
 };
 struct ws_live_counters { /* of one GPU */
     double now_ms, busy_ms, sm_busy_ms, energy_mj;
+    double idle_mj; /* of energy_mj: while no work ran */
     uint64_t n_kernels;
 };
 struct ws_live {

@@ -63,7 +63,7 @@ int ws_live_set_measure(struct ws_live_set *s)
 
 double ws_live_set_kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_sm)
 {
-    int waves = (s->tasks[i].n_blocks + n_sm - 1) / n_sm;
+    int n = WS_MAX(n_sm, 1), waves = (s->tasks[i].n_blocks + n - 1) / n;
     return waves * (s->start_ms[gpu] + s->length[i] * s->step_ms[gpu]) +
            s->specs[gpu].launch_overhead_ns / 1e6;
 }
@@ -106,30 +106,50 @@ static int add_task(struct ws_live *l, const struct ws_live_set *s, int i)
                : 0;
 }
 
-static void take_results(const struct ws_live *l, const struct ws_live_set *s,
-                         struct ws_live_set_result *ret)
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int take_task(const struct ws_live_program *p, struct ws_live_task_result *ret)
+{
+    double *runs = ws_alloc_array((size_t)WS_MAX(p->n_jobs, 1), sizeof *runs), sum = 0;
+    int n = 0;
+    if (!runs)
+        return -1;
+    *ret = (struct ws_live_task_result){.released = p->released, .missed = p->missed};
+    for (int k = 0; k < p->n_jobs; k++) {
+        const struct ws_live_job *j = &p->jobs[k];
+        if (j->end_ms <= 0) /* skipped */
+            continue;
+        ret->worst_ms = WS_MAX(ret->worst_ms, j->end_ms - j->release_ms);
+        sum += j->end_ms - j->release_ms;
+        runs[n++] = j->end_ms - j->start_ms;
+    }
+    if (n) {
+        qsort(runs, (size_t)n, sizeof *runs, by_size);
+        ret->mean_ms = sum / n;
+        ret->worst_run_ms = runs[n - 1];
+        ret->most_run_ms = runs[(n - 1) * 95 / 100];
+    }
+    free(runs);
+    return 0;
+}
+
+static int take_results(const struct ws_live *l, const struct ws_live_set *s,
+                        struct ws_live_set_result *ret)
 {
     *ret = (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->specs, s->duration_ms)};
     for (int i = 0; i < s->n_tasks; i++) {
-        const struct ws_live_program *p = &l->programs[i];
-        struct ws_live_task_result *t = &ret->tasks[i];
-        int n = 0;
-        *t = (struct ws_live_task_result){.released = p->released, .missed = p->missed};
-        for (int k = 0; k < p->n_jobs; k++) {
-            double ms = p->jobs[k].end_ms - p->jobs[k].release_ms;
-            if (p->jobs[k].end_ms <= 0) /* skipped */
-                continue;
-            t->worst_ms = WS_MAX(t->worst_ms, ms);
-            t->worst_run_ms = WS_MAX(t->worst_run_ms, p->jobs[k].end_ms - p->jobs[k].start_ms);
-            t->mean_ms += ms;
-            n++;
-        }
-        t->mean_ms /= WS_MAX(n, 1);
+        if (take_task(&l->programs[i], &ret->tasks[i]))
+            return -1;
         if (s->tasks[i].deadline_ms > 0) {
-            ret->released += t->released;
-            ret->missed += t->missed;
+            ret->released += ret->tasks[i].released;
+            ret->missed += ret->tasks[i].missed;
         }
     }
+    return 0;
 }
 
 int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s, const char *policy,
@@ -154,7 +174,7 @@ int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s, co
     if (!r)
         r = ws_live_run(&l, TIMEOUT_S);
     if (!r)
-        take_results(&l, s, ret);
+        r = take_results(&l, s, ret);
     ws_live_stop(&l);
     return r;
 }

@@ -43,7 +43,8 @@ double ws_live_set_kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_
 struct ws_live_task_result {
     int released, missed;
     double worst_ms, mean_ms; /* responses */
-    double worst_run_ms;      /* live: from when the program went on, to its end */
+    /* live: from when the program went on, to its end; the longest, and what 95 % do not exceed */
+    double worst_run_ms, most_run_ms;
 };
 struct ws_live_set_result {
     struct ws_live_task_result tasks[WS_LIVE_TASKS];

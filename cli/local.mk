@@ -33,7 +33,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
 cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_rtsim.c cli/exp_stgm.c
 cli_wattshare_SOURCES += cli/exp_sbeet.c cli/gen_sbeet.c
 cli_wattshare_SOURCES += cli/sim.h cli/sim.c cli/sim_gpus.c cli/sim_rt.h cli/sim_rt.c
-cli_wattshare_SOURCES += cli/live.h cli/live.c cli/live_set.h cli/live_set.c cli/exp_live_consolidation.c cli/exp_live_rt.c
+cli_wattshare_SOURCES += cli/live.h cli/live.c cli/live_set.h cli/live_set.c cli/exp_live_consolidation.c cli/exp_live_edl.c cli/exp_live_rt.c
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"' -DBINDIR='"$(bindir)"' -DSYSCONFDIR='"$(sysconfdir)"'
 cli_wattshare_LDADD = cli/libtools.a $(SIM_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS) $(NCURSES_LIBS)
@@ -57,4 +57,4 @@ tools/completion/wattshare: $(top_srcdir)/cli/verbs.def $(top_srcdir)/tools/comp
 	$(AM_V_GEN)$(MKDIR_P) tools/completion && sh $(top_srcdir)/tools/completion/wattshare.sh $(top_srcdir)/cli/verbs.def > $@.tmp && mv $@.tmp $@
 
 # The Debian package: dpkg-buildpackage -b, in the source's top folder.
-EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format
+EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format debian/wattshare.sysusers debian/wattshare.tmpfiles

@@ -633,6 +633,19 @@ static bool any_overlap(struct ws_space *const *v, uint32_t n)
     return false;
 }
 
+/* By id, each once. Return: whether it wasn't there. */
+static bool add_sorted(struct ws_space **v, uint32_t n, struct ws_space *s)
+{
+    uint32_t k = 0;
+    while (k < n && v[k]->id < s->id)
+        k++;
+    if (k < n && v[k] == s)
+        return false;
+    memmove(&v[k + 1], &v[k], (n - k) * sizeof(struct ws_space *));
+    v[k] = s;
+    return true;
+}
+
 int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32_t n)
 {
     if (!n || n > WS_SPACE_JOIN_MAX)
@@ -642,22 +655,18 @@ int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32
     if (!v)
         return ws_raise(-ENOMEM);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = 0;
-        while (k < n_distinct && v[k] != members[i])
-            k++;
         if (!members[i] || members[i]->members) {
             free(v);
             return ws_raise(-EINVAL);
         }
-        if (k == n_distinct)
-            v[n_distinct++] = members[i];
+        n_distinct += add_sorted(v, n_distinct, members[i]);
     }
     int r = ws_space_new(&s);
     if (r) {
         free(v);
         return ws_forward(r);
     }
-    /* Nobody else holds two of these locks, and joining is the loop thread's: any order will do. */
+    /* In the order of their ids: nobody else holds two of these locks. */
     for (uint32_t k = 0; k < n_distinct; k++)
         pthread_mutex_lock(&v[k]->lock);
     bool collide = any_overlap(v, n_distinct);

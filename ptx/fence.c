@@ -3,7 +3,7 @@
  *
  * The fast check is three instructions: distance of the register from the client's largest range, compared with that range's length
  * less a slack of WS_FENCE_SLACK, and a branch that isn't taken. It passes any access at [reg + 0 … reg + slack). What it doesn't pass
- * goes to a slow path at the function's end, which calls ws$fence: shared, local and parameter windows, then all ranges, to the byte;
+ * goes to a slow path at the function's end: shared and local windows pass, then ws$fence looks at the rest, and at all ranges, to the byte;
  * from there back, or the thread notes the fault and ends there, inside the function: the kernel has no end that it did not have
  * before, so that what is known of its ways (ptx/rewrite_check.c) holds of the fenced one too.
  *
@@ -35,11 +35,10 @@ static const char helper_text[] =
     ".reg .pred %%p<10>;\n.reg .b32 %%r<4>;\n.reg .b64 %%rd<6>;\n"
     "setp.eq.u32 %%p1, generic, 0;\n"
     "@%%p1 bra GLOBAL;\n"
-    "isspacep.shared %%p2, a;\n"
-    "@%%p2 bra OUT;\n"
-    "isspacep.local %%p3, a;\n"
-    "@%%p3 bra OUT;\n"
+    "add.u64 %%rd3, a, n;\n"
+    "sub.u64 %%rd3, %%rd3, 1;\n"
     "isspacep.const %%p8, a;\n"
+    "@%%p8 isspacep.const %%p8, %%rd3;\n" /* the last byte too */
     "@%%p8 bra OUT;\n"
     "%s"
     "GLOBAL:\n"
@@ -65,7 +64,8 @@ static const char helper_text[] =
     "@!%%p7 st.global.u64 [fault+8], a;\n"
     "exit;\n"
     "}\n";
-static const char param_window[] = "isspacep.param %p9, a;\n@%p9 bra OUT;\n";
+static const char param_window[] = "isspacep.param %p9, a;\n"
+                                   "@%p9 isspacep.param %p9, %rd3;\n@%p9 bra OUT;\n";
 
 /* A check to be put before an instruction. */
 struct group {
@@ -343,6 +343,30 @@ static int32_t value(struct fence *w, int32_t reg, size_t field)
     return reg >= 0 ? reg : ws_ptx_edit_load(&w->e, WS_T_U64, field);
 }
 
+/* Goes back if the access is to shared or local memory, its last byte as its first: windows side by side with global memory would let a
+ * long one reach over. One of up to 16 bytes is aligned, so that it can't. */
+static void pass_windows(struct fence *w, const struct slow *s, int32_t a, int32_t n)
+{
+    struct ws_ptx_edit *e = &w->e;
+    int32_t last = -1;
+    if (s->extent >= 0 || s->bytes > 16) {
+        last = ws_ptx_edit_reg(e, WS_T_U64);
+        WS_EDIT(e, ADD, S64, R(last), R(a), R(n));
+        WS_EDIT(e, ADD, S64, R(last), R(last), I(-1));
+    }
+    for (int k = 0; k < 2; k++) {
+        uint8_t space = k ? WS_SP_LOCAL : WS_SP_SHARED;
+        int32_t inside = ws_ptx_edit_reg(e, WS_T_PRED);
+        WS_EDIT(e, ISSPACEP, NONE, R(inside), R(a))->space = space;
+        if (last >= 0) {
+            struct ws_ptx_insn *i = WS_EDIT(e, ISSPACEP, NONE, R(inside), R(last));
+            i->space = space;
+            ws_ptx_edit_guard(i, inside, false);
+        }
+        ws_ptx_edit_branch_if(e, inside, false, s->back);
+    }
+}
+
 static void write_slow(struct fence *w, const struct slow *s)
 {
     struct ws_ptx_edit *e = &w->e;
@@ -356,6 +380,8 @@ static void write_slow(struct fence *w, const struct slow *s)
         n = ws_ptx_edit_reg(e, WS_T_U64);
         WS_EDIT(e, MOV, U64, R(n), I((int64_t)s->bytes));
     }
+    if (s->generic)
+        pass_windows(w, s, a, n);
     WS_EDIT(e, MOV, U32, R(generic), I(s->generic));
     int32_t ranges = value(w, w->ranges, offsetof(struct ws_ptx_fence, ranges)),
             fault = value(w, w->fault, offsetof(struct ws_ptx_fence, fault));

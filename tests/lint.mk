@@ -1,6 +1,6 @@
 # make lint: formatting, clang-tidy, cppcheck, layers. Sources are those of git, or of the tarball.
 EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run
-LINT_DIRS = base protocol ptx models policy sim device backend frontend cli
+LINT_DIRS = base protocol ptx models policy templates sim device backend frontend cli
 .PHONY: lint lint-format lint-tidy lint-cppcheck lint-layers
 lint: lint-layers lint-format lint-cppcheck lint-tidy
 lint-layers:
@@ -18,4 +18,4 @@ lint-cppcheck: $(BUILT_SOURCES)
 	  --suppress=legacyUninitvar:device/soft/exec_tex.inc --suppress=uninitvar:backend/loop.c --suppress=shiftTooManyBitsSigned -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
 lint-tidy: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && find $(LINT_DIRS) -name '*.c' -print0 | xargs -0 -n 4 -P 2 sh -c \
-	  'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DSYSCONFDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"
+	  'clang-tidy --quiet "$$@" -- -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DBINDIR=\"\" -DSYSCONFDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"

@@ -70,15 +70,15 @@ struct bake {
 
 static char free_prefix(const struct ws_ptx_func *f)
 {
-    for (char c = 'a'; c <= 'z'; c++) {
-        char p[5] = {'%', 'w', 's', c, 0};
-        uint32_t k = 0;
-        while (k < f->n_regs && strncmp(f->regs[k].name, p, 4) != 0)
-            k++;
-        if (k == f->n_regs)
-            return c;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    size_t c = 0;
+    for (uint32_t k = 0; c + 2 < sizeof letters && k < f->n_regs;) {
+        const char p[] = {'%', 'w', 's', letters[c], 0};
+        bool taken = !strncmp(f->regs[k].name, p, 4);
+        k = taken ? 0 : k + 1;
+        c += taken;
     }
-    return 'z';
+    return letters[c];
 }
 
 /* A register that holds @value from the function's beginning. */

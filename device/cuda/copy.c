@@ -157,7 +157,7 @@ static enum ws_cuda_start finish(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu
 static enum ws_cuda_start copy(struct ws_cuda *d, struct ws_cuda_run *r, struct boxes *b,
                                uint64_t bytes, bool may_block)
 {
-    struct stretch to, from;
+    struct stretch to = {0}, from = {0};
     bool gone = false, flat = b->height == 1 && b->depth == 1;
     bool whole = in_one(b, &b->to, &to) && in_one(b, &b->from, &from);
     ws_cu_stream s = r->lane->stream;

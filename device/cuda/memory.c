@@ -243,7 +243,7 @@ int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *
         return ws_raise(-ENOMEM);
     *m = (struct memory){
         .device = d, .bytes = bytes, .whole_bytes = bytes & ~(WS_CUDA_GRANULE_BYTES - 1)};
-    uint64_t used = d->memory_used += bytes;
+    uint64_t used = atomic_fetch_add(&d->memory_used, bytes) + bytes;
     ws_cu_result r = used > d->memory_limit || d->lost ? WS_CU_OUT_OF_MEMORY : ws_cuda_enter(d);
     if (r == WS_CU_SUCCESS && m->whole_bytes)
         r = create(d, m->whole_bytes, &m->handle);

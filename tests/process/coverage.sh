@@ -8,6 +8,11 @@ verb=coverage
 if [ -x "$cuda/nv/coopgroups_static" ]; then
     run 0 '_Z8sum_gridPKiPxi *no *no *no *yes *no *line [0-9]*: %envreg' --rewrites "$cuda/nv/coopgroups_static"
     run 0 '"persistent": *true' --json --rewrites "$cuda/nv/saxpy_static"
+    if command -v ptxas >/dev/null; then
+        run 0 'fence+persistent *1 .* 0$' --ptxas "$cuda/nv/saxpy_static"
+        run 0 '"change": *-*[0-9]' --json --ptxas "$cuda/nv/saxpy_static"
+    fi
+    expect 0 'no ptxas on the PATH' env PATH=/nowhere "$wattshare" coverage --ptxas "$cuda/nv/saxpy_static"
 fi
 run 2 'coverage of what'
 run 0 'usage: wattshare coverage' --help

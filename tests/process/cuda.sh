@@ -37,6 +37,14 @@ grep -q "SM sets: yes" "$tmp/status" || { cat "$tmp/status"; fail "status does n
 "$wattshare" status --json | grep -q '"capabilities"' || fail "status --json does not say what the GPU can"
 ok "status"
 
+# A policy decides, and may stop launches between blocks.
+stop_daemon
+daemon_pid=
+printf 'policy = rr\n' >"$tmp/conf"
+start_mock --config "$tmp/conf"
+together $(for w in matmul aes histogram stencil; do echo "drv/$w"; done)
+ok "a policy"
+
 # One faults: its own error is CUDA's; the daemon lives, the others are told, and status says who it was.
 r=0
 task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || r=$?

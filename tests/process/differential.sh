@@ -5,8 +5,9 @@
 # left out, and counted. One worker, so that it is little. Where the order of blocks or processes shows, programs are named in $order; they
 # check their own results.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-# ipcshare, sharing: memory that several processes write at once. objects: pointers to what blocks have allocated.
-order='^task=static/(ipcshare|sharing|objects) '
+# ipcshare, sharing: memory that several processes write at once. deviceheap, objects: pointers to what blocks have allocated.
+# multiprocessors: on which SMs blocks were. waiting: the host writes while kernels run.
+order='^task=static/(ipcshare|sharing|deviceheap|objects|multiprocessors|waiting) '
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -vE '^shared/|/fillgpu$' | tr '\n' ' ')"
 least=5

@@ -6,13 +6,7 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 kills=${KILLS:-200}
 [ "${DISTCHECK_TESTS:-}" != quick ] || kills=40
-if [ -n "${POLICY:-}" ]; then
-    printf 'gpus = {"rtx3070", "t400"}\npolicy = "%s"\npolicy_options = {%s}\nclock = "%s"\ntime_scale = 2\n' \
-        "$POLICY" "${POLICY_OPTIONS:-}" "${CLOCK:-scaled}" >"$tmp/policy.conf"
-    start_daemon --config "$tmp/policy.conf" --catalog "$src/conf/gpu.d"
-else
-    start_daemon --gpus rtx3070,t400
-fi
+start_daemon --gpus rtx3070,t400
 steady() { # until the file is gone: each round is a whole program
     n=0
     while [ -e "$tmp/go" ]; do

@@ -78,8 +78,14 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# start_daemon [ARGUMENTS…]: wattshared on a socket of its own; sets daemon_pid and WATTSHARE_SOCKET.
+# start_daemon [ARGUMENTS…]: wattshared on a socket of its own; sets daemon_pid and WATTSHARE_SOCKET. With POLICY (and perhaps
+# POLICY_OPTIONS, CLOCK) in the environment it has that policy: so any test may be run under one.
 start_daemon() {
+    if [ -n "${POLICY:-}" ]; then
+        printf 'policy = "%s"\npolicy_options = {%s}\nclock = "%s"\ntime_scale = 20\n' \
+            "$POLICY" "${POLICY_OPTIONS:-}" "${CLOCK:-scaled}" >"$tmp/policy.conf"
+        set -- --config "$tmp/policy.conf" "$@"
+    fi
     WATTSHARE_SOCKET=${endpoint:-ipc://$tmp/sock}
     export WATTSHARE_SOCKET
     mkfifo "$tmp/ready"
@@ -184,7 +190,8 @@ small() {
     */histogram) echo 512 ;;
     */stencil) echo 100 ;;
     */reduce) echo 64 ;;
-    */saxpy) echo 64 ;;
+    */saxpy | */multiprocessors) echo 64 ;;
+    */periodic) echo 4 ;;
     */mathf | */mathd) echo 2000 ;;
     */intmath) echo 4000 ;;
     */halves) echo 65536 ;;

@@ -227,6 +227,18 @@ static void matrices(void **state)
     }
 }
 
+/* Matrices in shared memory by their generic addresses. */
+static void matrices_in_a_window(void **state)
+{
+    assert_int_equal(
+        run(*state,
+            ".shared .align 32 .b8 big[1024]; mov.u64 %rd2, big; cvta.shared.u64 %rd2, "
+            "%rd2; mov.u32 %r2, 16; wmma.store.d.sync.aligned.row.m16n16k16.f16 "
+            "[%rd2], {%r1, %r1, %r1, %r1}, %r2;",
+            0, BYTES),
+        0);
+}
+
 /* Functions are checked too, at any depth, and where they call themselves. */
 static void functions(void **state)
 {
@@ -383,6 +395,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_done_is_not_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(windows_and_variables_pass, setup, teardown),
         cmocka_unit_test_setup_teardown(matrices, setup, teardown),
+        cmocka_unit_test_setup_teardown(matrices_in_a_window, setup, teardown),
         cmocka_unit_test_setup_teardown(functions, setup, teardown),
         cmocka_unit_test_setup_teardown(names_are_not_trusted, setup, teardown),
         cmocka_unit_test_setup_teardown(the_rest_ends, setup, teardown),
