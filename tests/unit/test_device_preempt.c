@@ -256,7 +256,7 @@ static void test_cancel_and_fault_win(void **state)
     if (op->preempted)
         ws_progress_free(op->launch.progress);
     struct ws_op *bad =
-        rig_launch(f, 0, 0, 40, (struct double_params){.kind = DOUBLE_FAULT, .n_insns = 3});
+        rig_launch(f, 0, 0, 40, (struct double_params){.kind = DOUBLE_FAULT, .n_insns = 0});
     assert_int_equal(ws_device_preempt(f->device[0], bad), 0);
     rig_wait_op(f, bad);
     if (!bad->preempted)
