@@ -39,7 +39,8 @@ struct ws_config {
     struct ws_rewrite_choice rewrite; /* for tests of the passes */
     bool learn;
     char *templates; /* directory of those made by hand; NULL: none */
-    bool fused_leader; /* fused launches of one kernel alone go by the code of one of them (templates/leader.c) */
+    bool
+        fused_leader; /* fused launches of one kernel alone go by the code of one of them (templates/leader.c) */
     char *profiles; /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
     uint32_t n_slots; /* jobs a policy may run side by side on one GPU */

@@ -107,8 +107,8 @@ struct ws_dispatch {
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
     struct ws_policy_decisions decisions;
 
-    char options[512]; /* of the policy, as given */
-    bool off;          /* the policy is "none" now: nothing is held, no segment begins */
+    char options[512];       /* of the policy, as given */
+    bool off;                /* the policy is "none" now: nothing is held, no segment begins */
     bool asking, maybe_idle; /* a segment may have nothing left to do */
     struct ws_pending_event *events;
     size_t n_events, cap_events;

@@ -436,7 +436,8 @@ struct ws_ptx_func {
     uint32_t maxntid[3], reqntid[3], minnctapersm, maxnctapersm, maxnreg, reqnctapercluster[3],
         maxclusterrank; /* 0: not given; 11.4 */
     bool explicitcluster, blocksareclusters;
-    int32_t fence; /* not part of the text: ws_ptx_fence() added it: WS_PTX_FENCE_HELPER, or the copy of function fence - 1 */
+    int32_t
+        fence; /* not part of the text: ws_ptx_fence() added it: WS_PTX_FENCE_HELPER, or the copy of function fence - 1 */
     uint32_t line;
 };
 

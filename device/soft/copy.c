@@ -203,8 +203,8 @@ void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
 {
     uint64_t bytes;
     struct ws_device *to = NULL, *from = NULL;
-    bool ok = op->kind == WS_OPK_COPY ? ws_check_copy(op, &to, &from, &bytes)
-                                      : ws_check_fill(op, &bytes);
+    bool ok =
+        op->kind == WS_OPK_COPY ? ws_check_copy(op, &to, &from, &bytes) : ws_check_fill(op, &bytes);
     enum ws_engine engine = engine_of(to, from);
     if (!ok) {
         ws_soft_done(d, op);

@@ -26,7 +26,8 @@ struct ws_vstall {
     struct ws_list link;
     uint64_t until_host_ns;
     bool on;
-    void (*over)(const void *owner); /* the limit was reached; on the clock's thread, no locks held */
+    void (*over)(
+        const void *owner); /* the limit was reached; on the clock's thread, no locks held */
     const void *owner;
 };
 

@@ -14,7 +14,7 @@ struct fakedev {
     struct ws_op *ops[FAKEDEV_MAX_OPS]; /* submitted, not completed, in order */
     unsigned n_ops, n_submitted, n_cancels;
     uint64_t now_ns, used_bytes;
-    uint64_t energy_uj, idle_uj; /* what its counter says; idle: part of it */
+    uint64_t energy_uj, idle_uj;                /* what its counter says; idle: part of it */
     unsigned n_preempts;                        /* asked for */
     struct ws_alarm *alarm;                     /* the newest */
     uint64_t free_progresses;                   /* given out, not freed */

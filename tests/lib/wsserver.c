@@ -76,8 +76,11 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
 
 static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
 {
-    *ret = (struct ws_peer_info){
-        .srcfd = 100 + m->peer->id[0], .ipc = true, .has_uid = true, .uid = 1000, .pid = (uint32_t)getpid()};
+    *ret = (struct ws_peer_info){.srcfd = 100 + m->peer->id[0],
+                                 .ipc = true,
+                                 .has_uid = true,
+                                 .uid = 1000,
+                                 .pid = (uint32_t)getpid()};
 }
 
 struct wss *wss_new(uint32_t n_devices)
