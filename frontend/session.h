@@ -138,6 +138,8 @@ static inline uint64_t ws_stream_legacy(int device)
 uint64_t
 ws_stream_per_thread(int device); /* of the calling thread; a blocking stream, made at first use */
 ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uint64_t *ret);
+/* Whether the program has ever made a stream that isn't in order with the default one. */
+bool ws_session_any_non_blocking(void);
 ws_err ws_session_stream_destroy(uint64_t stream);
 ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking,
                               int *ret_priority); /* INVALID_HANDLE */

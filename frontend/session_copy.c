@@ -186,6 +186,13 @@ static ws_err copy_on_host(uint64_t stream, const struct ws_copy_side *dst,
     return r;
 }
 
+/* A copy to the device may return while the data is on its way (CUDA Driver API, "API synchronization behavior"). Streams in order with
+ * @stream come after it all the same; programs that use others count on the speed of a wire, which a queue hasn't. */
+static bool outrun(uint64_t stream)
+{
+    return stream >= WS_STREAM_FIRST || ws_session_any_non_blocking();
+}
+
 static ws_err copy_box(uint64_t stream, const struct ws_copy_side *dst,
                        const struct ws_copy_side *src, const struct ws_copy_box *box,
                        enum ws_copy_dir dir, bool async)
@@ -212,10 +219,12 @@ static ws_err copy_box(uint64_t stream, const struct ws_copy_side *dst,
     bool local = ws_session_local(), shared = local && ds != SIDE_HOST && ss != SIDE_HOST;
     if (shared && (ds == SIDE_DEVICE || ss == SIDE_DEVICE || async))
         return copy_plain(c, stream, dst, src, box, !async);
-    if (ds == SIDE_DEVICE && bytes <= ws_session_limits()->max_inline_bytes)
-        return copy_inline(c, stream, dst, src, box, bytes);
-    if (ds == SIDE_DEVICE)
-        return (local ? ws_staging_write : frames_write)(c, stream, dst, src, box);
+    if (ds == SIDE_DEVICE) {
+        r = bytes <= ws_session_limits()->max_inline_bytes
+                ? copy_inline(c, stream, dst, src, box, bytes)
+                : (local ? ws_staging_write : frames_write)(c, stream, dst, src, box);
+        return r || async || !outrun(stream) ? r : ws_session_stream_sync(stream);
+    }
     if (ss == SIDE_DEVICE)
         return (local ? ws_staging_read : frames_read)(c, stream, dst, src, box);
     return copy_on_host(stream, dst, src, box);

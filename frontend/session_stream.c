@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Streams and events. The client gives out the ids, so making one is a local matter and, for streams, a posted command. An event
  * that was never recorded is unknown to the daemon: waiting for it is done at once, as CUDA has it. */
+#include <stdatomic.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -54,6 +55,13 @@ void ws_stream_reset_device(int device)
         device; /* entries of an older epoch are no longer found; their owners still give them back */
 }
 
+static _Atomic bool any_non_blocking;
+
+bool ws_session_any_non_blocking(void)
+{
+    return atomic_load_explicit(&any_non_blocking, memory_order_relaxed);
+}
+
 ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uint64_t *ret)
 {
     struct ws_channel *c;
@@ -69,6 +77,8 @@ ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uin
     s->device = device;
     s->priority = priority;
     s->non_blocking = non_blocking;
+    if (non_blocking)
+        atomic_store_explicit(&any_non_blocking, true, memory_order_relaxed);
     s->epoch = ws_session_epoch(device);
     m.stream = ws_idtab_publish(&s->id);
     m.device = device;

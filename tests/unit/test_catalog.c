@@ -112,7 +112,7 @@ static void test_shipped_catalog(void **state)
         uint32_t sms;
     } rows[] = {
         {"rtx3070", 46}, {"t400", 6},   {"tesla-c1060", 30}, {"h200", 132},
-        {"gtx970", 13},  {"xavier", 8}, {"gtx1080ti", 28},
+        {"gtx970", 13},  {"xavier", 8}, {"gtx1080ti", 28},   {"host", 8},
     };
     struct fixture *f = *state;
     int r = ws_catalog_load(&f->c, f->shipped, &f->d);
