@@ -268,6 +268,10 @@ void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t 
     f->base.spec.cc_major = 7;
     f->base.spec.cc_minor = 5;
     f->base.spec.n_sms = 4;
+    f->base.spec.core_mhz = 1000;
+    f->base.spec.static_mw = 10000;
+    f->base.spec.idle_mw_per_sm = 500;
+    f->base.spec.dynamic_mw_per_sm = 2000;
     f->base.spec.memory_bytes = memory_bytes;
 }
 

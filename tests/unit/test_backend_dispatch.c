@@ -301,6 +301,54 @@ static void test_memory_moves_with_the_job(void **state)
     wss_free(w);
 }
 
+/* EDL gives a job its place in time once: the second one waits for the first, though the policy is not asked again about it. */
+static void test_bookings_are_kept(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "edl", NULL);
+    for (unsigned p = 0; p < 2; p++) {
+        join(w, p, 1);
+        ws_client_find(w->server, &w->peers[p].peer)->work.deadline_ms = 1000;
+    }
+    launch(w, 0, 1);
+    launch(w, 1, 2);
+    assert_true(runs(w, 1));
+    assert_false(runs(w, 2));
+    end(w, 1, 1000);
+    assert_false(runs(w, 2)); /* its time has not come */
+    for (int ms = 0; ms < 20 && !runs(w, 2); ms++) {
+        fakedev_pass(&w->dev[0], w->dev[0].now_ns + 1000000);
+        wss_turn(w);
+        wss_turn(w); /* this device has one alarm only, and rings the one before early */
+    }
+    assert_true(runs(w, 2));
+    end(w, 2, 10);
+    wss_free(w);
+}
+
+/* A policy that can't do with these GPUs (EDL wants them all alike) holds nobody up. */
+static void test_nobody_waits_for_ever(void **state)
+{
+    (void)state;
+    struct wss *w = start(2, "edl", NULL);
+    for (unsigned p = 0; p < 3; p++) {
+        join(w, p, 1);
+        launch(w, p, p + 1);
+    }
+    for (int turns = 0; turns < 20; turns++) {
+        for (uint64_t mark = 1; mark <= 3; mark++)
+            if (runs(w, mark))
+                end(w, mark, 1000);
+        for (unsigned d = 0; d < 2; d++)
+            fakedev_complete_all(&w->dev[d]);
+        fakedev_pass(&w->dev[0], w->dev[0].now_ns + 5000000);
+        wss_turn(w);
+    }
+    for (unsigned p = 0; p < 3; p++)
+        assert_int_equal(ws_client_find(w->server, &w->peers[p].peer)->stats.n_kernels, 1);
+    wss_free(w);
+}
+
 static void test_policies_are_exchanged_while_work_waits(void **state)
 {
     (void)state;
@@ -418,6 +466,8 @@ int main(void)
         cmocka_unit_test(test_clients_may_die_at_any_point),
         cmocka_unit_test(test_a_program_says_itself_what_its_job_is),
         cmocka_unit_test(test_memory_moves_with_the_job),
+        cmocka_unit_test(test_bookings_are_kept),
+        cmocka_unit_test(test_nobody_waits_for_ever),
         cmocka_unit_test(test_policies_are_exchanged_while_work_waits),
         cmocka_unit_test(test_explains),
         cmocka_unit_test(test_nonsense_is_seen),
