@@ -309,7 +309,7 @@ static bool reload(void *arg)
     struct ws_config fresh;
     struct ws_catalog catalog = WS_CATALOG_NULL;
     struct ws_diags d = WS_DIAGS_NULL;
-    struct gpus gpus;
+    struct gpus gpus = {0};
     char later[256];
     bool other_policy = false;
     if (ws_config_init(&fresh)) {
@@ -393,7 +393,7 @@ int main(int argc, char **argv)
     struct ws_config config;
     struct ws_catalog catalog = WS_CATALOG_NULL;
     struct ws_diags diags = WS_DIAGS_NULL;
-    struct gpus gpus;
+    struct gpus gpus = {0};
     int status = parse_options(argc, argv, &o);
     if (status >= 0)
         return status;

@@ -76,7 +76,7 @@ static void rewrite_kernel(struct all *a, struct ws_ptx_module *m, uint32_t k)
 {
     char why[160], name[4200];
     uint32_t fenced;
-    struct ws_ptx_fused fused;
+    struct ws_ptx_fused fused = {0};
     for (int kind = WS_REWRITE_SLICE; kind <= WS_REWRITE_PERSISTENT; kind++)
         rewrite(a, m, k, k, (enum ws_ptx_rewrite)kind, kind - WS_REWRITE_SLICE);
     int r = ws_ptx_fence_refused(m, k, why, sizeof why);

@@ -308,7 +308,7 @@ int ws_ptx_fuse_make(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n,
 int ws_ptx_fuse(struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n, const char *name,
                 uint32_t *ret_func, uint64_t *ret_param)
 {
-    struct ws_ptx_fused made;
+    struct ws_ptx_fused made = {0};
     int r = ws_ptx_fuse_make(m, funcs, n, false, name, &made);
     if (r)
         return ws_forward(r);
