@@ -332,11 +332,9 @@ static bool parts_badly(const struct check *c, const struct ws_ptx_cfg *cfg,
 
 /* ---- waiting for other blocks ---- */
 
-/* Marks registers whose value comes from memory that other blocks may be changing meanwhile. Least fixed point.
- * Return: whether there are more than before. */
-static bool mark_polled(const struct ws_ptx_func *f, bool *polled)
+/* Marks registers whose value comes from memory that other blocks may be changing meanwhile. Least fixed point. */
+static void mark_polled(const struct ws_ptx_func *f, bool *polled)
 {
-    bool any = false;
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t k = 0; k < f->n_insns; k++) {
@@ -352,89 +350,34 @@ static bool mark_polled(const struct ws_ptx_func *f, bool *polled)
                 for (uint8_t n = 1; n < i->n_operands; n++)
                     now |= i->operands[n].kind == WS_OPD_REG && polled[i->operands[n].reg];
             changed |= polled[i->operands[0].reg] = now;
-            any |= now;
         }
     }
-    return any;
-}
-
-/* Marks what is written between a branch and where its ways meet: whether it is depends on the branch. @seen: [n_blocks], false. */
-static bool mark_region(const struct ws_ptx_func *f, const struct ws_ptx_cfg *cfg, int32_t from,
-                        int32_t until, bool *seen, bool *polled)
-{
-    bool any = false;
-    if (from < 0 || from == until || seen[from])
-        return false;
-    seen[from] = true;
-    const struct ws_ptx_block *b = &cfg->blocks[from];
-    for (uint32_t k = b->first; k < b->first + b->n; k++) {
-        const struct ws_ptx_insn *i = &f->insns[k];
-        for (uint8_t n = 0; n < i->n_operands && n < 2; n++) /* some write two */
-            if (i->operands[n].kind == WS_OPD_REG && !polled[i->operands[n].reg])
-                any = polled[i->operands[n].reg] = true;
-    }
-    for (int s = 0; s < 2; s++)
-        any |= mark_region(f, cfg, b->succ[s], until, seen, polled);
-    return any;
-}
-
-static const struct ws_ptx_insn *last_of(const struct ws_ptx_func *f, const struct ws_ptx_block *b)
-{
-    return &f->insns[b->first + b->n - 1];
-}
-
-/* Data and control: what a branch on such a value decides depends on it, too. */
-static void mark_all(const struct ws_ptx_func *f, const struct ws_ptx_cfg *cfg, bool *polled,
-                     bool *seen)
-{
-    for (bool changed = mark_polled(f, polled); changed;) {
-        changed = false;
-        for (uint32_t b = 0; b < cfg->n_blocks; b++) {
-            const struct ws_ptx_block *block = &cfg->blocks[b];
-            const struct ws_ptx_insn *last = last_of(f, block);
-            if (last->guard < 0 || !polled[last->guard])
-                continue;
-            for (int s = 0; s < 2; s++) {
-                changed |= mark_region(f, cfg, block->succ[s], block->ipdom, seen, polled);
-                memset(seen, 0, cfg->n_blocks * sizeof(*seen));
-            }
-        }
-        changed |= mark_polled(f, polled);
-    }
-}
-
-/* Whether block @b, in a loop of the blocks @first…@end - 1, has a way out of it. */
-static bool leaves(const struct ws_ptx_block *b, uint32_t first, uint32_t end)
-{
-    for (int s = 0; s < 2; s++)
-        if (b->succ[s] < 0 || (uint32_t)b->succ[s] < first || (uint32_t)b->succ[s] >= end)
-            return true;
-    return false;
 }
 
 /* A loop that ends when memory has a value which another block is to write: that block may be one that hasn't begun. Blocks are in
- * the order of the text, so a loop is what lies between the target and the source of an edge that goes back. What is decided on such a
- * value within a loop is no waiting, as long as it doesn't decide whether the loop ends. */
+ * the order of the text, so a loop is what lies between the target and the source of an edge that goes back. */
 static int check_waiting(struct check *c, const struct ws_ptx_func *f, const struct ws_ptx_cfg *cfg,
                          struct ws_arena *a)
 {
     bool *polled = ws_arena_array(a, (size_t)f->n_regs + 1, sizeof(*polled));
-    bool *seen = ws_arena_array(a, (size_t)cfg->n_blocks + 1, sizeof(*seen));
-    if (!polled || !seen)
+    uint32_t *loop_end = ws_arena_array(a, (size_t)cfg->n_blocks + 1, sizeof(*loop_end));
+    if (!polled || !loop_end)
         return ws_raise(-ENOMEM);
-    mark_all(f, cfg, polled, seen);
-    for (uint32_t from = 0; from < cfg->n_blocks; from++)
+    mark_polled(f, polled);
+    for (uint32_t b = 0; b < cfg->n_blocks; b++)
         for (int s = 0; s < 2; s++) {
-            int32_t to = cfg->blocks[from].succ[s];
-            for (uint32_t b = to < 0 ? from + 1 : (uint32_t)to; b <= from; b++) {
-                const struct ws_ptx_insn *last = last_of(f, &cfg->blocks[b]);
-                if (last->guard >= 0 && polled[last->guard] &&
-                    leaves(&cfg->blocks[b], (uint32_t)to, from + 1))
-                    return ws_ptx_refuse(
-                        c->text, c->text_bytes, last->line,
-                        "a loop may wait for another block, which must then be resident");
-            }
+            int32_t to = cfg->blocks[b].succ[s];
+            if (to >= 0 && (uint32_t)to <= b)
+                loop_end[to] = WS_MAX(loop_end[to], b + 1);
         }
+    uint32_t inside = 0; /* blocks before it are in a loop */
+    for (uint32_t b = 0; b < cfg->n_blocks; b++) {
+        inside = WS_MAX(inside, loop_end[b]);
+        const struct ws_ptx_insn *last = &f->insns[cfg->blocks[b].first + cfg->blocks[b].n - 1];
+        if (b < inside && last->guard >= 0 && polled[last->guard])
+            return ws_ptx_refuse(c->text, c->text_bytes, last->line,
+                                 "a loop may wait for another block, which must then be resident");
+    }
     return 0;
 }
 

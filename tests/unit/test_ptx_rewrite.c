@@ -161,21 +161,6 @@ static void refusals(void **state)
         {"ld.param.u64 %rd1, [a];\nL: atom.global.add.u32 %r1, [%rd1], 0; setp.lt.u32 %p1, %r1, 5; "
          "@%p1 bra L; ret;",
          "a loop may wait", "a loop may wait", "a loop may wait"},
-        /* …though it is only told by what the loop did: a flag, set where the value was seen */
-        {"ld.param.u64 %rd1, [a]; mov.u32 %r2, 0;\nL: ld.volatile.global.u32 %r1, [%rd1]; "
-         "setp.ne.u32 "
-         "%p1, %r1, 5; @%p1 bra M; mov.u32 %r2, 1; M: setp.eq.u32 %p2, %r2, 0; @%p2 bra L; ret;",
-         "a loop may wait", "a loop may wait", "a loop may wait"},
-        {"ld.param.u64 %rd1, [a];\nL: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 5; "
-         "@%p1 ret; bra L;",
-         "a loop may wait", "a loop may wait", "a loop may wait"},
-        /* a place taken in a list, or none left; the loop counts by itself */
-        {"ld.param.u64 %rd1, [a]; mov.u32 %r2, 0; L: atom.global.add.u32 %r1, [%rd1], 1; "
-         "setp.gt.u32 "
-         "%p1, %r1, 5; @%p1 bra M; st.global.u32 [%rd1+4], %r1; M: add.u32 %r2, %r2, 1; "
-         "setp.lt.u32 "
-         "%p2, %r2, 9; @%p2 bra L; ret;",
-         NULL, NULL, NULL},
         /* a lock, and a compare-and-swap loop, end by themselves */
         {"ld.param.u64 %rd1, [a];\nL: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, "
          "0; @%p1 bra L; ret;",
