@@ -332,6 +332,13 @@ static bool parts_badly(const struct check *c, const struct ws_ptx_cfg *cfg,
 
 /* ---- waiting for other blocks ---- */
 
+/* Loads that don't trust the SM's own cache, since others may have written. */
+static bool past_l1(const struct ws_ptx_insn *i)
+{
+    const char *name = i->cache ? ws_ptx_cache_names[i->cache - 1] : "";
+    return !strcmp(name, "cg") || !strcmp(name, "cv");
+}
+
 /* Marks registers whose value comes from memory that other blocks may be changing meanwhile. Least fixed point. */
 static void mark_polled(const struct ws_ptx_func *f, bool *polled)
 {
@@ -341,8 +348,9 @@ static void mark_polled(const struct ws_ptx_func *f, bool *polled)
             const struct ws_ptx_insn *i = &f->insns[k];
             if (!i->n_operands || i->operands[0].kind != WS_OPD_REG || polled[i->operands[0].reg])
                 continue;
-            bool now = i->op == WS_OP_LD && i->sem >= WS_SEM_RELAXED && i->space != WS_SP_SHARED &&
-                       i->space != WS_SP_LOCAL && i->space != WS_SP_PARAM;
+            bool now = i->op == WS_OP_LD && (i->sem >= WS_SEM_RELAXED || past_l1(i)) &&
+                       i->space != WS_SP_SHARED && i->space != WS_SP_LOCAL &&
+                       i->space != WS_SP_PARAM;
             /* Compare-and-swap loops and locks end without blocks that haven't begun: the one that made them retry runs. */
             now |= i->op == WS_OP_ATOM && i->space != WS_SP_SHARED && i->sub != WS_SUB_CAS &&
                    i->sub != WS_SUB_EXCH;

@@ -161,6 +161,9 @@ static void refusals(void **state)
         {"ld.param.u64 %rd1, [a];\nL: atom.global.add.u32 %r1, [%rd1], 0; setp.lt.u32 %p1, %r1, 5; "
          "@%p1 bra L; ret;",
          "a loop may wait", "a loop may wait", "a loop may wait"},
+        {"ld.param.u64 %rd1, [a];\nL: ld.global.cg.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, 5; "
+         "@%p1 bra L; ret;",
+         "a loop may wait", "a loop may wait", "a loop may wait"},
         /* a lock, and a compare-and-swap loop, end by themselves */
         {"ld.param.u64 %rd1, [a];\nL: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, "
          "0; @%p1 bra L; ret;",
