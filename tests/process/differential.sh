@@ -5,6 +5,7 @@
 # left out, and counted. One worker, so that it is little. Where the order of blocks or processes shows, programs are named in $order; they
 # check their own results.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+not_in_distcheck
 [ -z "$asan" ] || skip "with sanitizers rewritten.sh runs the same kernels; what memory holds after them is looked at without"
 # ipcshare, sharing: memory that several processes write at once. deviceheap, objects: pointers to what blocks have allocated.
 # multiprocessors: on which SMs blocks were. waiting: the host writes while kernels run.

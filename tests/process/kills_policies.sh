@@ -3,6 +3,7 @@
 # kills.sh again under policies that hold work, share SMs out, preempt, move programs between GPUs and launch several as one: the
 # survivors' results stay right. KILLS=200 for more.
 set -eu
+[ "${DISTCHECK_TESTS:-}" != quick ] || { echo "SKIP: long; make check runs it" >&2; exit 77; }
 dir=${srcdir:-$(dirname "$0")/../..}/tests/process
 for p in gcaps rr sbeet-mg stgm edf-bf consolidate; do
     options=

@@ -28,6 +28,10 @@ skip() {
     echo "SKIP: $*" >&2
     exit 77
 }
+# For tests whose minutes `make distcheck` need not spend again: make check has run them.
+not_in_distcheck() {
+    [ "${DISTCHECK_TESTS:-}" != quick ] || skip "long; make check runs it"
+}
 ok() {
     n_checks=$((n_checks + 1))
     echo "ok: $*"

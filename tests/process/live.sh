@@ -4,6 +4,7 @@
 # killed at random moments under each policy: waiting, running, preempted or in a launch of several programs; the others' results stay
 # right and nothing of the dead is left. KILLS=200 (or --kills 200): so many under each policy.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+not_in_distcheck
 kills=${KILLS:-10}
 [ "${1:-}" != --kills ] || kills=$2
 program=$build/bench/live/program

@@ -4,6 +4,7 @@
 # that are cut, stopped and gone on with at random, each access checked, or as one member of a fused kernel (`rewrite` of
 # wattshared.conf): their results must be the same.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+not_in_distcheck
 # Not fillgpu, which checks times: those of launches in pieces are what they are.
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -vE '^shared/|/fillgpu$' | tr '\n' ' ')"
