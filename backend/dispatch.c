@@ -96,13 +96,18 @@ const char *ws_dispatch_policy(const struct ws_server *s, const char **ret_optio
     return d ? d->ops->name : "none";
 }
 
+static void wake_held(struct ws_gpu_segment *g)
+{
+    while (!ws_list_empty(&g->held))
+        ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
+}
+
 static void segment_free(struct ws_gpu_segment *g)
 {
     struct ws_gpu_task *t = g->task;
     ws_list_remove(&g->node);
     g->context->segment = NULL;
-    while (!ws_list_empty(&g->held))
-        ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
+    wake_held(g);
     t->client->n_gpu_segments--;
     free(g);
 }
@@ -151,10 +156,11 @@ static bool idle(const struct ws_gpu_segment *g)
     return !g->n_in_flight && !g->context->n_moving && ws_list_empty(&g->held);
 }
 
-/* Something the program said itself keeps it open. */
-static bool kept_open(const struct ws_gpu_segment *g)
+/* All it was given is done, and the program has not said itself that more belongs to it. */
+static bool over(const struct ws_gpu_segment *g)
 {
-    return g->context->client->own_segment;
+    return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && g->n_launches &&
+           !g->context->client->own_segment;
 }
 
 static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
@@ -184,7 +190,7 @@ static void end_abandoned(struct ws_dispatch *d)
 {
     ws_list_for_each_safe (n, &d->segments) {
         struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
-        if (g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && !kept_open(g) && g->n_launches)
+        if (over(g))
             segment_end(d, g);
     }
 }
@@ -200,12 +206,6 @@ static bool wanted(const struct ws_dispatch *d)
 
 /* ---- carrying out ---- */
 
-static void wake_held(struct ws_gpu_segment *g)
-{
-    while (!ws_list_empty(&g->held))
-        ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
-}
-
 static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu,
                    const struct ws_sm_set *sms, int n_sm, double predicted_ms)
 {
@@ -213,10 +213,18 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu
     g->sms = *sms;
     g->n_sm = n_sm;
     g->state = WS_JOB_RUNNING;
+    g->booked = false;
     g->start_ms = ws_dispatch_now_ms(d);
     g->predicted_ms = predicted_ms;
     d->n_starts++;
     wake_held(g);
+}
+
+/* On its own GPU, all SMs. */
+static void run_at_home(struct ws_dispatch *d, struct ws_gpu_segment *g)
+{
+    uint32_t gpu = g->context->gpu->device->index;
+    run_on(d, g, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
 }
 
 /* When it will be done, where the policy doesn't say. */
@@ -255,7 +263,6 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
                   const struct ws_policy_decision *p)
 {
     struct ws_sm_set sms = p->sms;
-    g->booked = false;
     if (p->volt > 0 && p->f_core > 0 && p->f_mem > 0)
         clocks_set(d, p);
     if (!sms.n && p->n_sm < d->gpus[p->gpu].sm_limit)
@@ -264,9 +271,7 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
     if (!ws_context_move(g->context, (uint32_t)p->gpu)) {
         ws_log(WS_DEBUG, "dispatch: job %llu can't be moved to GPU %d; it stays on GPU %u",
                (unsigned long long)g->id, p->gpu, g->context->gpu->device->index);
-        sms = (struct ws_sm_set){0};
-        run_on(d, g, g->context->gpu->device->index, &sms,
-               d->gpus[g->context->gpu->device->index].sm_limit, 0);
+        run_at_home(d, g);
         return;
     }
     run_on(d, g, (uint32_t)p->gpu, &sms, p->n_sm,
@@ -331,14 +336,14 @@ static void timer_want(struct ws_dispatch *d, double at_ms)
 static void fuse(struct ws_dispatch *d, size_t first)
 {
     struct ws_policy_decision *p = &d->decisions.v[first];
-    struct ws_gpu_segment *members[WS_FUSED_MAX];
+    struct ws_gpu_segment *members[WS_FUSE_MAX];
     uint32_t n = 0;
     for (size_t i = first; i < d->decisions.n; i++) {
         struct ws_policy_decision *q = &d->decisions.v[i];
         if (q->kind != WS_DECIDE_FUSE || q->group != p->group || q->gpu != p->gpu)
             continue;
         struct ws_gpu_segment *g = d->by_job[q->job];
-        if (n < WS_FUSED_MAX && g->state == WS_JOB_WAITING)
+        if (n < WS_FUSE_MAX && g->state == WS_JOB_WAITING)
             members[n++] = g;
         if (i > first)
             q->kind = WS_DECIDE_WAIT; /* dealt with here */
@@ -482,13 +487,6 @@ static void run_booked(struct ws_dispatch *d)
     }
 }
 
-/* On its own GPU, all SMs. */
-static void run_at_home(struct ws_dispatch *d, struct ws_gpu_segment *g)
-{
-    uint32_t gpu = g->context->gpu->device->index;
-    run_on(d, g, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
-}
-
 /* Nobody may wait for ever, whatever a policy does: where nothing runs and nothing is due, the oldest goes. Those that were given up
  * run when nothing else wants to. */
 static void run_forgotten(struct ws_dispatch *d)
@@ -521,9 +519,8 @@ static void run_all(struct ws_dispatch *d)
 {
     ws_list_for_each (n, &d->segments) {
         struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
-        uint32_t gpu = g->context->gpu->device->index;
         if (g->state != WS_JOB_RUNNING && !g->stopping)
-            run_on(d, g, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
+            run_at_home(d, g);
     }
 }
 
@@ -680,7 +677,7 @@ void ws_dispatch_waits(struct ws_client *c)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_gpu_segment *g = c->contexts[i].segment;
-        if (g && g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && g->n_launches)
+        if (g && over(g))
             segment_end(d, g);
     }
     work_off(d);

@@ -20,7 +20,7 @@ bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *membe
                       const struct ws_policy_decision *p)
 {
     struct ws_gpu *gpu = &d->server->gpus[p->gpu];
-    struct ws_job *jobs[WS_FUSED_MAX];
+    struct ws_job *jobs[WS_FUSE_MAX];
     uint32_t n_jobs = 0;
     for (uint32_t i = 0; i < n; i++) {
         struct ws_job *j = members[i]->context->gpu == gpu ? head_launch(members[i]) : NULL;

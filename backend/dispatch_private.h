@@ -164,6 +164,4 @@ bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *membe
 /* dispatch_move.c: moves a context to another GPU. Return: false: it can't be, and stays. */
 bool ws_context_move(struct ws_context *x, uint32_t gpu);
 
-enum { WS_FUSED_MAX = 16 };
-
 #endif

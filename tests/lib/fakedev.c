@@ -128,6 +128,8 @@ static enum ws_dev_error move(const struct ws_op *op)
 static void finish(struct fakedev *f, struct ws_op *op, uint64_t start_ns, uint64_t end_ns,
                    enum ws_dev_error e)
 {
+    if (op->kind == WS_OPK_LAUNCH && !op->preempted)
+        op->launch.progress = ws_progress_free(op->launch.progress); /* the device takes it */
     op->error = e ? e : move(op);
     if (op->error)
         snprintf(op->text, sizeof op->text, "fake: %s", ws_dev_error_name(op->error));

@@ -155,9 +155,6 @@ static void test_gcaps_preempts_and_resumes(void **state)
     assert_non_null(again); /* goes on where it was */
     assert_non_null(again->launch.progress);
     assert_true(ws_progress_part(again->launch.progress) == 0.25);
-    struct ws_progress *p = again->launch.progress;
-    w->dev[d].ops[i]->launch.progress = NULL; /* the device takes it */
-    ws_progress_free(p);
     end(w, 1, 750);
     const struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
     assert_int_equal(c->stats.n_kernels, 1);
@@ -227,9 +224,6 @@ static void test_clients_may_die_at_any_point(void **state)
     fakedev_stop(&w->dev[d], i, 1000500, 1000600, 0.5);
     wss_turn(w);
     assert_non_null(find(w, 2, &d, &i));
-    struct ws_progress *p = w->dev[d].ops[i]->launch.progress;
-    w->dev[d].ops[i]->launch.progress = NULL;
-    ws_progress_free(p);
     end(w, 2, 1000);
     wss_turn(w);
     wss_free(w);
