@@ -19,6 +19,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/dispatch_private.h"
@@ -67,7 +68,7 @@ static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const ch
     if (!r)
         r = ws_dispatch_system_init(d);
     if (!r)
-        r = ws_dispatch_timer_new(&d->timer, s->wake_fd);
+        r = ws_alarms_new(&d->timer, s->wake_fd);
     if (!r && !(d->explained = ws_alloc_array(WS_EXPLAINED_MAX, sizeof *d->explained)))
         r = ws_raise(-ENOMEM);
     if (r) {
@@ -102,13 +103,22 @@ static void wake_held(struct ws_gpu_segment *g)
         ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
 }
 
-static void segment_free(struct ws_gpu_segment *g)
+static void state_set(struct ws_dispatch *d, struct ws_gpu_segment *g, enum ws_job_state state)
+{
+    d->n_running += (state == WS_JOB_RUNNING) - (size_t)(g->state == WS_JOB_RUNNING);
+    g->state = state;
+}
+
+static void segment_free(struct ws_dispatch *d, struct ws_gpu_segment *g)
 {
     struct ws_gpu_task *t = g->task;
     ws_list_remove(&g->node);
+    d->n_open--;
+    state_set(d, g, WS_JOB_WAITING);
     g->context->segment = NULL;
     wake_held(g);
     t->client->n_gpu_segments--;
+    free(g->moves);
     free(g);
 }
 
@@ -128,9 +138,9 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
             (unsigned long long)d->n_rescued, (unsigned long long)(d->decide_ns_sum / d->n_asked),
             (unsigned long long)d->decide_ns_max);
     while (!ws_list_empty(&d->segments))
-        segment_free(ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
+        segment_free(d, ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
     ws_dispatch_system_deinit(d);
-    ws_dispatch_timer_leave(d->timer);
+    ws_alarms_leave(d->timer);
     if (d->policy)
         d->ops->free(d->policy);
     free(d->explained);
@@ -160,7 +170,7 @@ static bool idle(const struct ws_gpu_segment *g)
 static bool over(const struct ws_gpu_segment *g)
 {
     return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && g->n_launches &&
-           !g->context->client->own_segment;
+           !g->context->client->own.open;
 }
 
 static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
@@ -182,7 +192,7 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
     st->last_segment_uj = g->energy_uj;
     st->last_missed = now > g->deadline_ms;
     event_add(d, WS_EVENT_COMPLETION, g->id, t->index, (int)g->gpu);
-    segment_free(g);
+    segment_free(d, g);
 }
 
 /* Ends what its client has left lying: nobody else need wait for that. */
@@ -198,10 +208,7 @@ static void end_abandoned(struct ws_dispatch *d)
 /* Whether somebody waits for what others have. */
 static bool wanted(const struct ws_dispatch *d)
 {
-    ws_list_for_each (n, &d->segments)
-        if (ws_list_entry(n, struct ws_gpu_segment, node)->state != WS_JOB_RUNNING)
-            return true;
-    return false;
+    return d->n_running < d->n_open;
 }
 
 /* ---- carrying out ---- */
@@ -212,7 +219,7 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu
     g->gpu = gpu;
     g->sms = *sms;
     g->n_sm = n_sm;
-    g->state = WS_JOB_RUNNING;
+    state_set(d, g, WS_JOB_RUNNING);
     g->booked = false;
     g->start_ms = ws_dispatch_now_ms(d);
     g->predicted_ms = predicted_ms;
@@ -309,7 +316,7 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
     }
     if (!g->n_in_flight) {
         g->stopping = false;
-        g->state = WS_JOB_PREEMPTED;
+        state_set(d, g, WS_JOB_PREEMPTED);
     }
 }
 
@@ -326,8 +333,8 @@ static void timer_want(struct ws_dispatch *d, double at_ms)
     if (same(at_ms, d->timer_ms))
         return;
     d->timer_ms = at_ms;
-    int r = ws_dispatch_timer_set(d->timer, d->server->gpus[0].device,
-                                  at_ms > 0 ? (uint64_t)ceil(at_ms * 1e6) : 0);
+    int r = ws_alarms_set(d->timer, d->server->gpus[0].device,
+                          at_ms > 0 ? (uint64_t)ceil(at_ms * 1e6) : 0, 0, 0);
     if (r)
         ws_log(WS_WARN, "dispatch: no timer (%d)", r);
 }
@@ -492,9 +499,11 @@ static void run_booked(struct ws_dispatch *d)
 static void run_forgotten(struct ws_dispatch *d)
 {
     struct ws_gpu_segment *oldest = NULL, *given_up = NULL;
+    if (d->n_running)
+        return;
     ws_list_for_each (n, &d->segments) {
         struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
-        if (g->state == WS_JOB_RUNNING || g->booked)
+        if (g->booked)
             return;
         if (g->given_up && !given_up)
             given_up = g;
@@ -503,7 +512,7 @@ static void run_forgotten(struct ws_dispatch *d)
     }
     if (!oldest && given_up)
         run_at_home(d, given_up);
-    if (!oldest || (ws_dispatch_timer_pending(d->timer) && !oldest->refused))
+    if (!oldest || (ws_alarms_pending(d->timer) && !oldest->refused))
         return;
     if (!d->n_rescued++)
         ws_log(WS_WARN,
@@ -569,13 +578,15 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
                                  .gpu = x->gpu->device->index,
                                  .first_start_ns = UINT64_MAX,
                                  .release_ms = now};
-    if (c->own_segment) {
-        g->release_ms = c->own_release_ms;
-        deadline = c->own_deadline_ms > 0 ? c->own_deadline_ms : deadline;
+    if (c->own.open) {
+        uint64_t clock = ws_device_now_ns(c->contexts[0].gpu->device); /* that its times are of */
+        g->release_ms -= ((double)clock - (double)c->own.release_ns) / 1e6;
+        deadline = (double)c->own.deadline_ns / 1e6;
     }
     g->deadline_ms = deadline > 0 ? g->release_ms + deadline : INFINITY;
     ws_list_init(&g->held);
     ws_list_append(&d->segments, &g->node);
+    d->n_open++;
     x->segment = g;
     c->n_gpu_segments++;
     return g;
@@ -585,7 +596,13 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
 static bool concerns(const struct ws_job *j)
 {
     const struct ws_client *c = j->client;
-    return j->op.kind == WS_OPK_LAUNCH || c->work.copies || c->own_segment;
+    return j->op.kind == WS_OPK_LAUNCH || c->work.copies || c->own.open;
+}
+
+static void hold(struct ws_gpu_segment *g, struct ws_stream *s)
+{
+    ws_list_append(&g->held, &s->blocked);
+    g->is_priced = false; /* its head may name more */
 }
 
 bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
@@ -597,7 +614,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
     if (j->moved_from || x->client->sticky)
         return true;
     if (x->n_moving) {
-        ws_list_append(&g->held, &s->blocked);
+        hold(g, s);
         return false;
     }
     if (!concerns(j))
@@ -613,13 +630,13 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
         if (!g)
             return false;
         ws_dispatch_foresee(d, g, j);
-        ws_list_append(&g->held, &s->blocked); /* so that it is not idle while we ask */
+        hold(g, s); /* so that it is not idle while we ask */
         event_add(d, WS_EVENT_ARRIVAL, g->id, -1, -1);
         work_off(d);
         return false; /* if it has started, the stream was woken and asks again */
     }
     if (g->state != WS_JOB_RUNNING || g->stopping) {
-        ws_list_append(&g->held, &s->blocked);
+        hold(g, s);
         return false;
     }
     j->in_segment = true;
@@ -664,7 +681,7 @@ void ws_dispatch_op_ended(struct ws_job *j)
         work_off(d);
     } else if (g->stopping) {
         g->stopping = false;
-        g->state = WS_JOB_PREEMPTED;
+        state_set(d, g, WS_JOB_PREEMPTED);
         event_add(d, WS_EVENT_TIMER, g->id, -1, (int)g->gpu);
         work_off(d);
     }
@@ -673,7 +690,7 @@ void ws_dispatch_op_ended(struct ws_job *j)
 void ws_dispatch_waits(struct ws_client *c)
 {
     struct ws_dispatch *d = c->server->dispatch;
-    if (!c->n_gpu_segments || c->own_segment)
+    if (!c->n_gpu_segments || c->own.open)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_gpu_segment *g = c->contexts[i].segment;
@@ -702,26 +719,6 @@ void ws_dispatch_forget(struct ws_client *c)
     if (!c->n_gpu_segments)
         ws_gpu_task_free(d, c->gpu_task);
     work_off(d);
-}
-
-bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns)
-{
-    if (c->own_segment)
-        return false;
-    ws_dispatch_waits(c); /* what was before is not part of it */
-    c->own_segment = true;
-    c->own_release_ms = (double)ws_device_now_ns(c->server->gpus[0].device) / 1e6;
-    c->own_deadline_ms = (double)deadline_ns / 1e6;
-    return true;
-}
-
-bool ws_dispatch_segment_end(struct ws_client *c)
-{
-    if (!c->own_segment)
-        return false;
-    c->own_segment = false;
-    ws_dispatch_waits(c);
-    return true;
 }
 
 static int policy_end(struct ws_dispatch *d, const char *const *options, char *error, size_t bytes)
@@ -771,10 +768,21 @@ int ws_dispatch_set_policy(struct ws_server *s, const char *name, const char *co
     return 0;
 }
 
+static bool timer_rang(struct ws_dispatch *d)
+{
+    struct ws_rung *r = ws_alarms_take(d->timer), *next;
+    bool any = r;
+    for (; r; r = next) {
+        next = r->next;
+        free(r);
+    }
+    return any;
+}
+
 void ws_dispatch_turn(struct ws_server *s)
 {
     struct ws_dispatch *d = s->dispatch;
-    if (ws_dispatch_timer_rang(d->timer)) {
+    if (timer_rang(d)) {
         d->timer_ms = NAN;
         end_abandoned(d);
         event_add(d, WS_EVENT_TIMER, 0, -1, -1);

@@ -65,7 +65,7 @@ struct consolidate {
     struct candidate *candidates;
     size_t n_candidates, cap_candidates;
     struct draw draw;
-    int *order; /* of templates */
+    int *order;   /* of templates */
     bool *served; /* [n_gpus]: given something in this turn */
     size_t cap_order, cap_served;
     struct ws_mix mix_work;
@@ -484,8 +484,7 @@ static struct moves moves_to(const struct turn *x, const int *v, size_t n, int g
 {
     struct moves m = {0};
     for (size_t i = 0; i < n; i++) {
-        struct ws_policy_move one =
-            ws_policy_move(&x->snap->jobs[x->p->candidates[v[i]].job], gpu);
+        struct ws_policy_move one = ws_policy_move(&x->snap->jobs[x->p->candidates[v[i]].job], gpu);
         m.ms += one.ms;
         m.n += !one.here;
     }

@@ -11,8 +11,11 @@ static int choose(const struct ws_policy *p, const struct ws_edl_job *j)
     return ws_min_tree_argmin(&p->pairs.mu);
 }
 
-static const struct ws_edl_rule rule = {
-    .prior_alone = true, .grouped = true, .choose = choose, .may_readjust = true, .free_are_equal = true};
+static const struct ws_edl_rule rule = {.prior_alone = true,
+                                        .grouped = true,
+                                        .choose = choose,
+                                        .may_readjust = true,
+                                        .free_are_equal = true};
 
 static const struct ws_policy_option options[] = {
     {"theta", "1", "shortest length after readjustment, as a share of the best; 1: none"},

@@ -118,7 +118,8 @@ struct ws_policy_job {
     int gpu;                  /* where it runs or ran; -1: nowhere yet */
     double done;              /* share of its kernel work already done, 0…1 (preempted jobs) */
     const struct ws_dvfs_task *dvfs; /* of this job; NULL: the task's cost[].dvfs */
-    const struct ws_policy_move *moves; /* [system.n_gpus]; NULL: its data is nowhere yet, all GPUs are the same to it */
+    const struct ws_policy_move
+        *moves; /* [system.n_gpus]; NULL: its data is nowhere yet, all GPUs are the same to it */
 };
 
 /* A job on a GPU. A slot and its SMs are held until `end`. */

@@ -25,7 +25,8 @@ struct best {
     int n;
 };
 
-static void offer(const struct ws_policy *p, struct best *b, const struct ws_sbeet_choice *c, double energy, bool own)
+static void offer(const struct ws_policy *p, struct best *b, const struct ws_sbeet_choice *c,
+                  double energy, bool own)
 {
     b->n++;
     bool nearer = energy == b->energy && ws_policy_nearer(p->job, c->c.gpu, b->choice.c.gpu);

@@ -236,8 +236,10 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     join(w, 0, 0);
     join(w, 1, 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
-    assert_true(ws_dispatch_segment_begin(c, 2000));
-    assert_false(ws_dispatch_segment_begin(c, 2000));
+    Ws__SegmentBegin begin = WS__SEGMENT_BEGIN__INIT;
+    begin.deadline_ns = 2000;
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
     launch(w, 0, 1);
     uint64_t s0 = wss_sync_stream(w, 0, LEGACY);
     launch(w, 1, 2);
@@ -247,12 +249,11 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     launch(w, 0, 3);
     end(w, 3, 1500);
     assert_int_equal(c->stats.n_segments, 0);
-    assert_true(ws_dispatch_segment_end(c));
-    wss_turn(w);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
     assert_int_equal(c->stats.n_segments, 1);
     assert_int_equal(c->stats.n_missed, 1); /* 3 us, 2 us were allowed */
     assert_true(runs(w, 2));
-    assert_false(ws_dispatch_segment_end(c));
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
     end(w, 2, 10);
     wss_free(w);
 }
@@ -261,7 +262,8 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
 static void test_memory_moves_with_the_job(void **state)
 {
     (void)state;
-    struct wss *w = start(2, "stgm", NULL); /* deals tasks to GPUs in turn: the first to GPU 0 */
+    struct wss *w =
+        start(2, "fifo", NULL); /* the first GPU that is free, as they are of two kinds */
     wss_hello(w, 0, "1,0");
     assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof PTX - 1)), 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
