@@ -63,6 +63,7 @@ static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const ch
     d->server = s;
     d->timer_ms = NAN;
     ws_list_init(&d->segments);
+    ws_list_init(&d->idle);
     ws_list_init(&d->tasks);
     int r = policy_make(name, options, &d->ops, &d->policy, error, bytes);
     if (!r)
@@ -113,6 +114,7 @@ static void segment_free(struct ws_dispatch *d, struct ws_gpu_segment *g)
 {
     struct ws_gpu_task *t = g->task;
     ws_list_remove(&g->node);
+    ws_list_remove(&g->idle_node);
     d->n_open--;
     state_set(d, g, WS_JOB_WAITING);
     g->context->segment = NULL;
@@ -195,11 +197,13 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
     segment_free(d, g);
 }
 
-/* Ends what its client has left lying: nobody else need wait for that. */
+/* Ends what its client has left lying: nobody else need wait for that. One that isn't over gets into the list again when the device has
+ * done more of it, or ends when its program says so. */
 static void end_abandoned(struct ws_dispatch *d)
 {
-    ws_list_for_each_safe (n, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+    while (!ws_list_empty(&d->idle)) {
+        struct ws_gpu_segment *g = ws_list_entry(d->idle.next, struct ws_gpu_segment, idle_node);
+        ws_list_remove(&g->idle_node);
         if (over(g))
             segment_end(d, g);
     }
@@ -423,7 +427,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
         .kind = e->kind, .job = -1, .task = -1, .gpu = e->gpu, .job_id = e->segment};
     if (e->kind == WS_EVENT_COMPLETION)
         event.task = e->task < d->system.n_tasks ? e->task : -1;
-    for (int j = 0; e->kind == WS_EVENT_ARRIVAL && j < snap.n_jobs; j++)
+    for (int j = snap.n_jobs; e->kind == WS_EVENT_ARRIVAL && event.job < 0 && j-- > 0;)
         if (snap.jobs[j].id == e->segment) {
             event.job = j;
             event.task = snap.jobs[j].task;
@@ -444,7 +448,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
     struct ws_sm_set taken[WS_MAX_GPUS_CONFIGURED] = {0};
     for (int j = 0; j < snap.n_jobs; j++) {
         const struct ws_gpu_segment *g = d->by_job[j];
-        if (g->state == WS_JOB_RUNNING)
+        if (g->state == WS_JOB_RUNNING && (int)taken[g->gpu].n < d->gpus[g->gpu].sm_limit)
             ws_sm_set_join(&taken[g->gpu], &g->sms);
     }
     for (size_t i = 0; i < d->decisions.n; i++) {
@@ -571,6 +575,7 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
     }
     double now = ws_dispatch_now_ms(d), deadline = c->work.deadline_ms;
     *g = (struct ws_gpu_segment){.task = t,
+                                 .index = t->index,
                                  .context = x,
                                  .id = ++d->n_segments,
                                  .seq = d->n_segments,
@@ -585,6 +590,7 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
     }
     g->deadline_ms = deadline > 0 ? g->release_ms + deadline : INFINITY;
     ws_list_init(&g->held);
+    ws_list_init(&g->idle_node);
     ws_list_append(&d->segments, &g->node);
     d->n_open++;
     x->segment = g;
@@ -673,7 +679,8 @@ void ws_dispatch_op_ended(struct ws_job *j)
     g->energy_uj += op->energy_uj;
     if (g->n_in_flight)
         return;
-    d->maybe_idle = true;
+    if (ws_list_empty(&g->idle_node))
+        ws_list_append(&d->idle, &g->idle_node);
     if (j->client->dropped) {
         segment_end(d, g);
         if (!j->client->n_gpu_segments)
@@ -787,10 +794,8 @@ void ws_dispatch_turn(struct ws_server *s)
         end_abandoned(d);
         event_add(d, WS_EVENT_TIMER, 0, -1, -1);
     }
-    if (d->maybe_idle && wanted(d)) {
+    if (wanted(d))
         end_abandoned(d);
-        d->maybe_idle = false;
-    }
     if (d->n_events) {
         work_off(d);
         ws_server_run_ready(s);

@@ -43,29 +43,33 @@ struct ws_gpu_task {
 
 struct ws_gpu_segment {
     struct ws_list node; /* dispatch->segments, by seq */
+    /* what each snapshot looks at, of each segment, stands together */
+    enum ws_job_state state;
+    bool booked;    /* its place and time are fixed: see booking */
+    bool given_up;  /* the policy dropped it: it runs when nothing else does */
+    bool is_priced; /* moves says what its launches that wait name */
+    bool stopping;  /* preempted, but something of it is still on the device */
+    bool refused;   /* a decision on it made no sense */
+    int index;      /* of its task, in system.tasks */
+    uint64_t id, seq;
+    double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
+    double start_ms, predicted_ms;  /* of this start; end of it all as predicted */
+    double part_done;               /* of the work that was stopped */
+    uint32_t gpu;                   /* if it has started */
+    int n_sm;
+    int next_on_gpu;              /* by number of job, in the snapshot; -1: the last */
+    struct ws_policy_move *moves; /* [n_visible]; NULL: not asked for, there is one GPU only */
+    struct ws_sm_set sms;         /* n == 0: all */
+
+    struct ws_list idle_node; /* dispatch->idle, if it is there */
     struct ws_gpu_task *task;
     struct ws_context *context;
-    uint64_t id, seq;
-    enum ws_job_state state;
     struct ws_rapl rapl; /* when it began on the host's processor; n == 0: nobody counts */
-    bool stopping;       /* preempted, but something of it is still on the device */
-    bool booked;         /* its place and time are fixed: see booking */
     struct ws_policy_decision booking;
-    bool refused;                   /* a decision on it made no sense */
-    bool given_up;                  /* the policy dropped it: it runs when nothing else does */
-    double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
-    uint32_t gpu;                   /* if it has started */
-    struct ws_sm_set sms;           /* n == 0: all */
-    int n_sm;
-    double start_ms, predicted_ms; /* of this start; end of it all as predicted */
-    double part_done;              /* of the work that was stopped */
-    uint32_t n_in_flight;          /* operations the device has */
-    struct ws_list held;           /* streams whose head waits for its turn */
+    uint32_t n_in_flight; /* operations the device has */
+    struct ws_list held;  /* streams whose head waits for its turn */
     uint64_t n_launches, busy_ns, first_start_ns, last_end_ns, energy_uj;
-    uint32_t n_blocks;            /* of its largest launch */
-    struct ws_policy_move *moves; /* [n_visible]; NULL: not asked for, there is one GPU only */
-    bool is_priced;               /* moves says what its launches that wait name */
-    int next_on_gpu;              /* by number of job, in the snapshot; -1: the last */
+    uint32_t n_blocks; /* of its largest launch */
 };
 
 enum { WS_EXPLAINED_MOVES = 8 };
@@ -92,6 +96,8 @@ struct ws_dispatch {
     const struct ws_policy_ops *ops;
     struct ws_policy *policy;
     struct ws_list segments, tasks;
+    struct ws_list
+        idle; /* segments that the device has nothing of since they were last looked at */
     size_t n_open, n_running; /* segments; of those, RUNNING ones */
     struct ws_task_history *histories;
     uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
@@ -118,9 +124,9 @@ struct ws_dispatch {
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
     struct ws_policy_decisions decisions;
 
-    char options[512];       /* of the policy, as given */
-    bool off;                /* the policy is "none" now: nothing is held, no segment begins */
-    bool asking, maybe_idle; /* a segment may have nothing left to do */
+    char options[512]; /* of the policy, as given */
+    bool off;          /* the policy is "none" now: nothing is held, no segment begins */
+    bool asking;
     struct ws_pending_event *events;
     size_t n_events, cap_events;
     struct ws_alarms *timer;

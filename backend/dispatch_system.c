@@ -354,6 +354,10 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
         d->template_max[d->template.n_tasks++] = 1;
         t->index = i++;
     }
+    ws_list_for_each (l, &d->segments) {
+        struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
+        g->index = g->task->index;
+    }
     d->system.tasks = d->policy_tasks;
     d->system.n_tasks = i;
     d->system.templates = &d->template;
@@ -375,7 +379,7 @@ static struct ws_policy_job job_of(struct ws_dispatch *d, struct ws_gpu_segment 
         ws_dispatch_price(d, g);
     return (struct ws_policy_job){.id = g->id,
                                   .seq = g->seq,
-                                  .task = g->task->index,
+                                  .task = g->index,
                                   .state = g->state,
                                   .release = g->release_ms,
                                   .deadline = g->deadline_ms,
@@ -393,7 +397,7 @@ static struct ws_policy_run run_of(const struct ws_gpu_segment *g, int job, doub
 {
     double end = WS_MAX(g->predicted_ms, now); /* late ones end any time now */
     return (struct ws_policy_run){.job = job,
-                                  .task = g->task->index,
+                                  .task = g->index,
                                   .sms = g->sms,
                                   .n_sm = g->n_sm,
                                   .start = g->start_ms,
