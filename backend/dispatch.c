@@ -26,7 +26,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { EXPLAIN_JOBS_MAX = 64 };
+enum { EXPLAIN_JOBS_MAX = 64, SEGMENTS_OF_BLOCK = 64 };
 
 /* ---- the policy ---- */
 
@@ -64,6 +64,7 @@ static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const ch
     d->timer_ms = NAN;
     ws_list_init(&d->segments);
     ws_list_init(&d->idle);
+    ws_list_init(&d->unused);
     ws_list_init(&d->tasks);
     int r = policy_make(name, options, &d->ops, &d->policy, error, bytes);
     if (!r)
@@ -120,8 +121,7 @@ static void segment_free(struct ws_dispatch *d, struct ws_gpu_segment *g)
     g->context->segment = NULL;
     wake_held(g);
     t->client->n_gpu_segments--;
-    free(g->moves);
-    free(g);
+    ws_list_append(d->unused.next, &g->node); /* the next one to be used */
 }
 
 struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
@@ -145,6 +145,12 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
     ws_alarms_leave(d->timer);
     if (d->policy)
         d->ops->free(d->policy);
+    for (size_t i = 0; i < d->n_blocks; i++) {
+        for (int k = 0; k < SEGMENTS_OF_BLOCK; k++)
+            free(((struct ws_gpu_segment *)d->blocks[i])[k].moves);
+        free(d->blocks[i]);
+    }
+    free(d->blocks);
     free(d->explained);
     free(d->events);
     free(d);
@@ -564,11 +570,29 @@ static void work_off(struct ws_dispatch *d)
 
 /* ---- what streams and clients tell ---- */
 
+/* One to be filled; what it has in moves is memory to be used again. */
+static struct ws_gpu_segment *segment_new(struct ws_dispatch *d)
+{
+    if (ws_list_empty(&d->unused)) {
+        void *v = d->blocks;
+        struct ws_gpu_segment *g = ws_alloc_array(SEGMENTS_OF_BLOCK, sizeof *g);
+        if (!g || ws_grow(&v, &d->cap_blocks, d->n_blocks + 1, sizeof *d->blocks)) {
+            free(g);
+            return NULL;
+        }
+        d->blocks = v;
+        d->blocks[d->n_blocks++] = g;
+        for (int i = 0; i < SEGMENTS_OF_BLOCK; i++)
+            ws_list_append(&d->unused, &g[i].node);
+    }
+    return ws_list_entry(ws_list_pop(&d->unused), struct ws_gpu_segment, node);
+}
+
 static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_context *x)
 {
     struct ws_client *c = x->client;
     struct ws_gpu_task *t = ws_gpu_task_of(d, c);
-    struct ws_gpu_segment *g = t ? ws_alloc(sizeof *g) : NULL;
+    struct ws_gpu_segment *g = t ? segment_new(d) : NULL;
     if (!g) {
         ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return NULL;
@@ -576,6 +600,7 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
     double now = ws_dispatch_now_ms(d), deadline = c->work.deadline_ms;
     *g = (struct ws_gpu_segment){.task = t,
                                  .index = t->index,
+                                 .moves = g->moves,
                                  .context = x,
                                  .id = ++d->n_segments,
                                  .seq = d->n_segments,

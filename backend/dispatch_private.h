@@ -99,6 +99,9 @@ struct ws_dispatch {
     struct ws_list
         idle; /* segments that the device has nothing of since they were last looked at */
     size_t n_open, n_running; /* segments; of those, RUNNING ones */
+    struct ws_list unused;    /* segments that are none now (node) */
+    void **blocks;            /* [n_blocks]: of them, which keep them close together */
+    size_t n_blocks, cap_blocks;
     struct ws_task_history *histories;
     uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
         n_rescued, n_failed, n_cpu;
@@ -118,7 +121,7 @@ struct ws_dispatch {
     struct ws_policy_run *runs;
     struct ws_policy_job *jobs;
     struct ws_gpu_segment **by_job; /* [n_jobs] */
-    struct ws_allocation **named;   /* [n_named], see dispatch_move.c */
+    struct ws_allocation **named; /* [n_named], see dispatch_move.c */
     size_t n_named, cap_named;
     uint64_t n_notings;
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
