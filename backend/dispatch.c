@@ -132,13 +132,14 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
         ws_log(
             WS_INFO,
             "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
-            "moves=%llu cpu=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu",
+            "moves=%llu cpu=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu "
+            "foresee_ns_max=%llu",
             d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
             (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
             (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
             (unsigned long long)d->n_cpu, (unsigned long long)d->n_refused,
             (unsigned long long)d->n_rescued, (unsigned long long)(d->decide_ns_sum / d->n_asked),
-            (unsigned long long)d->decide_ns_max);
+            (unsigned long long)d->decide_ns_max, (unsigned long long)d->foresee_ns_max);
     while (!ws_list_empty(&d->segments))
         segment_free(d, ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
     ws_dispatch_system_deinit(d);
@@ -660,7 +661,9 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
         g = segment_open(d, x);
         if (!g)
             return false;
+        uint64_t before = ws_clock_ns();
         ws_dispatch_foresee(d, g, j);
+        d->foresee_ns_max = WS_MAX(d->foresee_ns_max, ws_clock_ns() - before);
         hold(g, s); /* so that it is not idle while we ask */
         event_add(d, WS_EVENT_ARRIVAL, g->id, -1, -1);
         work_off(d);

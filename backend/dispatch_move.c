@@ -224,7 +224,8 @@ static void add_copy(struct ws_policy_move *m, const struct ws_gpu_spec *from,
 {
     double per_s = (double)WS_MIN(from->copy_bytes_per_s, to->copy_bytes_per_s);
     m->bytes += (double)bytes;
-    m->ms += WS_MAX(from->copy_latency_ns, to->copy_latency_ns) / 1e6 + (double)bytes * 1e3 / per_s;
+    m->ms += WS_MAX(from->copy_latency_ns, to->copy_latency_ns) / 1e6;
+    m->ms += per_s > 0 ? (double)bytes * 1e3 / per_s : 0;
 }
 
 void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_segment *g)

@@ -106,7 +106,7 @@ struct ws_dispatch {
     uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
         n_rescued, n_failed, n_cpu;
     char unprepared[256]; /* what prepare() said last */
-    uint64_t decide_ns_max, decide_ns_sum;
+    uint64_t decide_ns_max, decide_ns_sum, foresee_ns_max;
 
     /* what the policy sees (dispatch_system.c) */
     bool stale; /* tasks or costs have changed since prepare() */

@@ -17,6 +17,7 @@
 
 #define FIRST_GUESS_MS 1.0
 #define FORGET         0.25
+#define FORESEEN       64 /* predictions for the first job of a task */
 #define CORE_BOUND                                                                                 \
     0.8 /* delta of EDL: the part of a job's time that goes with the core clock, where nobody has measured it */
 #define MEMORY_WATTS 0.1 /* gamma: the memory clock's part of the power of a busy GPU, likewise */
@@ -188,6 +189,21 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
     return 0;
 }
 
+/* Predictions for SM counts in equal proportions from 1 to all, FORESEEN in all kinds of GPUs together: the loop waits for them, each takes
+ * up to half a us. from_seen() brings them to the counts between. */
+static void foresee_on(struct ws_dispatch *d, double *ret_ms, const struct ws_learn_key *key,
+                       const struct ws_gpu_spec *spec)
+{
+    int n_max = (int)spec->n_sms, n_points = WS_MAX(FORESEEN / WS_MAX(d->system.n_types, 1), 2);
+    for (int k = 0, before = 0; k < n_points; k++) {
+        int n = (int)lround(pow(n_max, (double)k / (n_points - 1)));
+        struct ws_prediction p;
+        if (n > before && !ws_learn_predict(d->server->learn, key, spec, n, &p))
+            ret_ms[n] = (double)p.time_ns / 1e6;
+        before = n;
+    }
+}
+
 void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const struct ws_job *j)
 {
     struct ws_task_history *h = g->task->history;
@@ -200,15 +216,9 @@ void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const 
                                .shared_bytes = j->op.launch.shared_bytes};
     for (uint32_t gpu = 0; gpu < d->server->n_gpus; gpu++) {
         const struct ws_gpu_spec *spec = &d->server->gpus[gpu].device->spec;
-        int type = d->gpus[gpu].type, n_max = (int)spec->n_sms;
-        if (h->cold_ms[type] ||
-            !(h->cold_ms[type] = ws_alloc_array((size_t)n_max + 1, sizeof(double))))
-            continue;
-        for (int n = 1; n <= n_max; n++) {
-            struct ws_prediction p;
-            if (!ws_learn_predict(d->server->learn, &key, spec, n, &p))
-                h->cold_ms[type][n] = (double)p.time_ns / 1e6;
-        }
+        double **ms = &h->cold_ms[d->gpus[gpu].type];
+        if (!*ms && (*ms = ws_alloc_array((size_t)spec->n_sms + 1, sizeof **ms)))
+            foresee_on(d, *ms, &key, spec);
     }
     uint64_t n_blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     h->n_blocks = (uint32_t)WS_MIN(n_blocks, INT32_MAX);
