@@ -34,8 +34,8 @@ struct func_does {
     bool polls, loads, writes, fences;
 };
 
-struct level { /* one T within another */
-    bool *in;      /* [n_blocks] */
+struct level {                       /* one T within another */
+    bool *in;                        /* [n_blocks] */
     uint32_t ends[ENDS_MAX], n_ends; /* blocks that must be passed for T to end */
     bool too_many;
 };
@@ -55,9 +55,10 @@ struct wait {
     const bool *in;
     uint32_t q;
     bool fences, writes;
-    bool *polled;         /* [n_regs] */
-    bool *depends;        /* [n_blocks]: whether a thread comes there is decided by such a value */
-    bool near_polled, far_polled, carry_polled, params_polled; /* memory holds such values: shared and local; global */
+    bool *polled;  /* [n_regs] */
+    bool *depends; /* [n_blocks]: whether a thread comes there is decided by such a value */
+    bool near_polled, far_polled, carry_polled,
+        params_polled; /* memory holds such values: shared and local; global */
     uint32_t *stack;
     bool *forth, *back; /* [n_blocks + 1] */
     int32_t *order, *number, *ipdom;
@@ -392,8 +393,8 @@ static enum moves walk(struct wait *w, struct level *l, int32_t reg, bool strict
         const struct ws_ptx_insn *i = &w->f->insns[w->defs[k]];
         must_pass(l, b);
         w->path[w->n_path] = reg;
-        w->path_changes[w->n_path++] = i->op != WS_OP_MOV && i->op != WS_OP_CVT &&
-                                       i->op != WS_OP_CVTA;
+        w->path_changes[w->n_path++] =
+            i->op != WS_OP_MOV && i->op != WS_OP_CVT && i->op != WS_OP_CVTA;
         enum moves of = walk_def(w, l, i, strict);
         w->n_path--;
         if (of == OTHER)
@@ -535,8 +536,7 @@ static bool only_counts_up(const struct wait *w)
             if (i->op != WS_OP_ATOM && i->op != WS_OP_RED)
                 continue;
             const struct ws_ptx_operand *by = &i->operands[i->op == WS_OP_ATOM ? 2 : 1];
-            if (i->space != WS_SP_SHARED &&
-                (i->sub != WS_SUB_ADD || !is_positive(w, by)))
+            if (i->space != WS_SP_SHARED && (i->sub != WS_SUB_ADD || !is_positive(w, by)))
                 return false;
         }
     return true;
@@ -580,8 +580,7 @@ static bool counts_up(struct wait *w, struct level *l, const struct ws_ptx_opera
                 return false;
             continue;
         }
-        bool add = i->op == WS_OP_ADD &&
-                   walk_operand(w, l, &i->operands[2], false) == FIXED;
+        bool add = i->op == WS_OP_ADD && walk_operand(w, l, &i->operands[2], false) == FIXED;
         if (i->op != WS_OP_MOV && i->op != WS_OP_CVT && !add)
             return false;
         o = &i->operands[1];
@@ -633,8 +632,8 @@ static bool pred_ends(struct wait *w, struct level *l, const struct ws_ptx_opera
     if (i->op == WS_OP_SETP && i->n_operands == 3)
         return compare_ends(w, l, i, is);
     if (i->op == WS_OP_SETP && i->n_operands == 4)
-        return i->sub == all && (pred_ends(w, l, &i->operands[3], is, depth + 1) ||
-                                 compare_ends(w, l, i, is));
+        return i->sub == all &&
+               (pred_ends(w, l, &i->operands[3], is, depth + 1) || compare_ends(w, l, i, is));
     if (i->op == WS_OP_NOT)
         return pred_ends(w, l, &i->operands[1], !is, depth + 1);
     if (i->op == (is ? WS_OP_AND : WS_OP_OR))
@@ -996,7 +995,8 @@ int ws_ptx_waits(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                  const struct ws_ptx_cfg *cfg, const bool *reached, struct ws_arena *a,
                  const struct ws_ptx_insn **ret_where)
 {
-    struct wait w = {.m = m, .f = f, .cfg = cfg, .reached = reached, .a = a, .budget = budget_start};
+    struct wait w = {
+        .m = m, .f = f, .cfg = cfg, .reached = reached, .a = a, .budget = budget_start};
     struct func_does *does = ws_arena_array(a, (size_t)m->n_funcs + 1, sizeof(*does));
     bool *all = ws_arena_array(a, (size_t)cfg->n_blocks + 1, sizeof(*all));
     if (!does || !all)
