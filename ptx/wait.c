@@ -26,7 +26,7 @@
 #include "ptx/edit.h"
 
 enum { DEPTH_MAX = 8, WALK_MAX = 24, ENDS_MAX = 24 };
-static const uint64_t budget_start = 100000000; /* instructions and blocks looked at */
+static const uint64_t budget_start = 20000000; /* instructions and blocks looked at */
 
 enum moves { OTHER, FIXED, MOVES }; /* what a register does from trip to trip round T */
 
@@ -828,28 +828,31 @@ static void post_dominators(struct wait *w)
     }
 }
 
-/* Marks the blocks between the branch of block @b and where its ways in T meet. */
+/* Marks the blocks between the branch of block @b and where its ways in T meet. w->back is false, and is again after. */
 static bool mark_ways(struct wait *w, uint32_t b)
 {
-    uint32_t until = (uint32_t)w->ipdom[b], n = 0, n_in = 0;
+    uint32_t until = (uint32_t)w->ipdom[b], n_in = 0, n = 0;
     bool changed = false;
     for (uint32_t k = w->succ_at[b]; k < w->succ_at[b + 1]; k++)
         n_in += w->succ[k] < w->cfg->n_blocks && w->in[w->succ[k]];
     if (n_in < 2 || b == w->q)
         return false;
-    memset(w->forth, 0, ((size_t)w->cfg->n_blocks + 1) * sizeof(*w->forth));
-    for (w->stack[n++] = b; n;) {
-        uint32_t from = w->stack[--n];
+    uint32_t from = b;
+    for (uint32_t at = 0;; from = w->stack[at++]) {
         for (uint32_t k = w->succ_at[from]; k < w->succ_at[from + 1]; k++) {
             uint32_t s = w->succ[k];
-            if (s == w->cfg->n_blocks || !w->in[s] || s == until || s == w->q || w->forth[s])
+            if (s == w->cfg->n_blocks || !w->in[s] || s == until || s == w->q || w->back[s])
                 continue;
             changed |= !w->depends[s];
-            w->forth[s] = w->depends[s] = true;
+            w->back[s] = w->depends[s] = true;
             w->stack[n++] = s;
         }
+        if (at == n)
+            break;
     }
-    spend(w, w->cfg->n_blocks);
+    for (uint32_t k = 0; k < n; k++)
+        w->back[w->stack[k]] = false;
+    spend(w, n);
     return changed;
 }
 
@@ -879,6 +882,7 @@ static void mark_polled(struct wait *w)
             w->writes |= is_write(i) || d.writes;
         }
     post_dominators(w);
+    memset(w->back, 0, ((size_t)cfg->n_blocks + 1) * sizeof(*w->back));
     for (bool changed = true; changed && spend(w, n + cfg->n_blocks);) {
         changed = false;
         for (uint32_t b = 0; b < cfg->n_blocks; b++) {
