@@ -572,7 +572,9 @@ static int serve(struct turn *x, int gpu)
     for (size_t i = 0; i < x->p->n_candidates; i++) {
         if (x->p->candidates[i].decided)
             continue;
-        r = run_alone(x, i, gpu, true, "no template for it and another that waits");
+        int one = (int)i;
+        r = run_alone(x, i, nearest(x, &one, 1, gpu), true,
+                      "no template for it and another that waits");
         if (r)
             return r < 0 ? ws_forward(r) : 0;
     }
