@@ -45,12 +45,13 @@ struct ws_gpu_segment {
     struct ws_list node; /* dispatch->segments, by seq */
     /* what each snapshot looks at, of each segment, stands together */
     enum ws_job_state state;
-    bool booked;    /* its place and time are fixed: see booking */
-    bool given_up;  /* the policy dropped it: it runs when nothing else does */
-    bool is_priced; /* moves says what its launches that wait name */
-    bool stopping;  /* preempted, but something of it is still on the device */
-    bool refused;   /* a decision on it made no sense */
-    int index;      /* of its task, in system.tasks */
+    enum ws_job_part part; /* KERNEL: all there is, where the policy doesn't want parts */
+    bool booked;           /* its place and time are fixed: see booking */
+    bool given_up;         /* the policy dropped it: it runs when nothing else does */
+    bool is_priced;        /* moves says what its launches that wait name */
+    bool stopping;         /* preempted, but something of it is still on the device */
+    bool refused;          /* a decision on it made no sense */
+    int index;             /* of its task, in system.tasks */
     uint64_t id, seq;
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     double start_ms, predicted_ms;  /* of this start; end of it all as predicted */
@@ -121,7 +122,7 @@ struct ws_dispatch {
     struct ws_policy_run *runs;
     struct ws_policy_job *jobs;
     struct ws_gpu_segment **by_job; /* [n_jobs] */
-    struct ws_allocation **named; /* [n_named], see dispatch_move.c */
+    struct ws_allocation **named;   /* [n_named], see dispatch_move.c */
     size_t n_named, cap_named;
     uint64_t n_notings;
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
