@@ -108,6 +108,7 @@ enum {
     X(EVENT_DEFAULT, 0)                                                                            \
     X(MEMHOSTREGISTER_PORTABLE, 1)                                                                 \
     X(MEMHOSTREGISTER_DEVICEMAP, 2)                                                                \
+    X(MEMHOSTALLOC_DEVICEMAP, 2)                                                                   \
     X(MEM_ALLOCATION_TYPE_PINNED, 1)                                                               \
     X(MEM_LOCATION_TYPE_DEVICE, 1)                                                                 \
     X(MEM_ACCESS_FLAGS_PROT_READ, 1)                                                               \

@@ -28,6 +28,7 @@ enum { MAX_RUNNING = 64 };
 
 static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
 {
+    ws_cuda_fence_free(d, l);
     if (l->bounce)
         (void)d->cu.cuMemFreeHost(l->bounce);
     if (l->control)
@@ -55,8 +56,10 @@ static ws_cu_result lane_new(struct ws_cuda *d, struct ws_cuda_lane **ret)
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &l->end, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *l->control, 0);
+        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *l->control + sizeof *l->fault,
+                  WS_CU_MEMHOSTALLOC_DEVICEMAP);
     l->control = p;
+    l->fault = p ? (void *)(l->control + 1) : NULL;
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuMemAlloc, &l->control_va, sizeof *l->control);
     if (r != WS_CU_SUCCESS) {
@@ -332,6 +335,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     if (e != WS_CU_SUCCESS)
         return;
     uint64_t begin;
+    (void)ws_cuda_fence_hit(r);
     if (r->rewritten && ws_cuda_event_ns(d, r->lane->begin, &begin))
         r->first_ns = WS_MIN(r->first_ns, begin);
     pthread_mutex_lock(&d->run_lock);
@@ -493,8 +497,11 @@ int ws_cuda_run_open(struct ws_cuda *d)
     ws_cuda_say(d, "kernel parameters checked", d->cu.cuFuncGetParamInfo != NULL,
                 "cuFuncGetParamInfo");
     ws_cuda_say(d, "textures and surfaces", false, "kernels that use them can't be launched");
-    ws_cuda_say(d, "isolation", false,
-                "one context for all clients: a kernel that faults takes all down with it");
+    ws_cuda_say(d, "isolation", !d->options.unfenced, "%s",
+                d->options.unfenced
+                    ? "by configuration: one context, and kernels reach all clients' memory"
+                    : "kernels check their addresses before they use them; those that can't be are "
+                      "refused. One context: other faults take all down");
     int r = pthread_create(&d->waiter, NULL, waiter_main, d);
     d->waiter_on = !r;
     if (!r)
