@@ -108,7 +108,7 @@ WS_MUST_CHECK int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t f
 WS_MUST_CHECK int ws_ptx_fence(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
 
 /* ---- fuse (ptx/fuse.c, ptx/deal.c): several kernels in one launch ---- */
-enum { WS_FUSE_MAX = 16 };
+enum { WS_FUSE_MAX = 32 };
 struct ws_ptx_fuse_member {          /* what the fused kernel must know of one member's launch */
     uint32_t share, first;           /* blocks of it in each round of dealing; place of the first */
     uint32_t total, threads;         /* grid.total, block.total */

@@ -72,7 +72,7 @@ struct ws_cuda_run {                /* an operation the device knows */
     unsigned epoch;
     bool entered;            /* op->space, as of epoch */
     bool cancelled, preempt; /* run lock */
-    bool timed;              /* lane->begin and lane->end were recorded */
+    bool timed;              /* lane->begin and lane->end were recorded, and it did not fail */
     bool host_only;          /* done by the host; nothing to wait for */
     uint64_t started_ns;     /* host clock */
     uint64_t first_ns;       /* device clock: of an earlier part; UINT64_MAX: none */
@@ -283,14 +283,15 @@ int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op);
 
 /* What starting an operation came to. */
 enum ws_cuda_start {
-    WS_CUDA_STARTED, /* work is queued on the lane */
+    WS_CUDA_STARTED, /* work is queued on the lane, or may be: if it failed midway (op->error), there is still its end to wait for */
     WS_CUDA_DONE,    /* nothing to wait for: all is done, or it failed (op->error) */
     WS_CUDA_BLOCKS,  /* would block: for the starter thread */
 };
 /* copy.c, launch.c: @may_block: false on the loop's thread. */
 enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
-/* After a launch ended: whether it was started once more, for the blocks that are left. Run lock held. */
+/* After a launch ended: whether something was queued once more, for the blocks that are left; op->error says if that failed. Run lock
+ * held. */
 bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r);
 /* At the very end: if blocks are left because it was asked to stop, says so in the operation. */
 void ws_cuda_launch_stopped(struct ws_cuda_run *r);

@@ -112,10 +112,10 @@ static ws_cu_result launch(struct ws_cuda *d, const struct ws_cuda_run *r, ws_cu
 
 static enum ws_cuda_start started(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e)
 {
-    if (e == WS_CU_SUCCESS)
-        return WS_CUDA_STARTED;
-    ws_cuda_fail(d, r->op, e, info_of(r->op)->name);
-    return WS_CUDA_DONE;
+    if (e != WS_CU_SUCCESS)
+        ws_cuda_fail(d, r->op, e, info_of(r->op)->name);
+    /* What was queued before the call that failed, a kernel perhaps, runs: only the stream's end tells. */
+    return WS_CUDA_STARTED;
 }
 
 /* The launch's own parameters, and what rewritten kernels have behind them. @ctl: NULL: it goes whole. Leaves r->params NULL where the
@@ -275,7 +275,8 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
     ws_cu_result e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuMemcpyDtoHAsync, l->control, l->control_va, sizeof *l->control, l->stream);
-    return started(d, r, e) == WS_CUDA_STARTED;
+    (void)started(d, r, e);
+    return true;
 }
 
 /* Whether the launch may go by tickets in @i. */

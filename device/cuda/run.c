@@ -151,7 +151,7 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
         s = op->kind == WS_OPK_LAUNCH ? ws_cuda_launch(d, r, may_block)
                                       : ws_cuda_copy(d, r, may_block);
     if (s == WS_CUDA_STARTED) {
-        r->timed = true;
+        r->timed = !op->error;
         r->started_ns = ws_cuda_host_ns();
         if (op->kind == WS_OPK_LAUNCH)
             d->n_kernels++;
@@ -336,7 +336,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
         return;
     uint64_t begin;
     (void)ws_cuda_fence_hit(r);
-    if (r->rewritten && ws_cuda_event_ns(d, r->lane->begin, &begin))
+    if (r->rewritten && r->timed && ws_cuda_event_ns(d, r->lane->begin, &begin))
         r->first_ns = WS_MIN(r->first_ns, begin);
     pthread_mutex_lock(&d->run_lock);
     if (ws_cuda_launch_again(d, r)) {
@@ -346,7 +346,8 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     pthread_mutex_unlock(&d->run_lock);
     if (e != WS_CU_SUCCESS) {
         (void)ws_cuda_drain(d, r->lane->stream);
-        ws_cuda_fail(d, r->op, e, "cuEventRecord");
+        if (!r->op->error)
+            ws_cuda_fail(d, r->op, e, "cuEventRecord");
     }
 }
 

@@ -6,7 +6,9 @@
  * operations name whole mappings; streams are not destroyed with work in them; nothing is left when the context goes. What is wrong is
  * counted and printed ("mock: VIOLATION …"). Device memory is not where its address is: the host faults if it touches it.
  *
- * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" fails the second call. A sticky code stays. */
+ * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" fails the second call. A sticky code stays, and ends
+ * what runs. ws_mock_hold(true): kernels stay queued until ws_mock_hold(false), or until somebody waits for their stream: so that a
+ * test can do something while one certainly hasn't ended. */
 #ifndef WS_TESTS_MOCK_H
 #define WS_TESTS_MOCK_H
 
@@ -39,7 +41,8 @@ struct mock_gpu {
     uint32_t n_retained;
     struct ws_device *soft;
     struct ws_space *space; /* what is mapped, for all GPUs: one address space */
-    _Atomic int sticky;
+    _Atomic int sticky;     /* set by mock_lose() */
+    uint32_t n_doing;       /* operations the soft device has; stream.c's lock */
     _Atomic uint64_t used_bytes;
     uint64_t total_bytes;
 };
@@ -51,7 +54,8 @@ struct mock_stream {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct ws_list items;
-    uint32_t n_items; /* queued or being done */
+    uint32_t n_items;        /* queued or being done */
+    _Atomic bool waited_for; /* its kernels start, held or not */
 };
 struct mock_event {
     struct mock_object o;
@@ -102,7 +106,11 @@ void mock_memory_leaks(void);
 void mock_memory_reset(void); /* takes all away that is left */
 
 /* stream.c */
-void mock_streams_end(struct mock_gpu *g); /* cancels and joins */
+void mock_streams_end(struct mock_gpu *g); /* cancels, and waits for what runs */
+/* A sticky error: what runs is stopped, what is queued does nothing. */
+void mock_lose(struct mock_gpu *g, int code);
+/* The context's sticky error, or 0. Where there is one, nothing runs any more when it is told: as with the real one. */
+int mock_sticky(struct mock_gpu *g);
 
 #define EXPORT __attribute__((visibility("default")))
 
