@@ -25,6 +25,9 @@ enum {
     WS_CUDA_BOUNCE_BYTES = 64 << 10,
 };
 
+struct ws_cuda_green;
+struct ws_cuda_greens;
+
 /* What a rewritten launch works with, in device memory; the host has a copy of each in pinned memory. */
 struct ws_cuda_control {
     uint32_t ticket, flag;
@@ -42,7 +45,9 @@ struct ws_cuda_fault {
 struct ws_cuda_lane {
     struct ws_cuda_lane *next; /* free */
     uint32_t index;
-    ws_cu_stream stream;
+    ws_cu_stream stream;            /* plain or green: of the operation it has */
+    ws_cu_stream plain, green;      /* green.c: in green_of's context, or NULL */
+    struct ws_cuda_green *green_of; /* borrowed */
     ws_cu_event begin, end;
     struct ws_cuda_control *control; /* pinned; its twin is at control_va */
     ws_cu_ptr control_va;
@@ -82,10 +87,11 @@ struct ws_cuda_run {                /* an operation the device knows */
     ws_cu_function function;
     struct ws_ptx_ctl ctl;
     uint8_t *params; /* malloc'ed */
-    bool loops; /* a block does the work of several */
+    bool loops;      /* a block does the work of several */
     uint32_t params_bytes;
-    uint32_t workers; /* blocks that the GPU holds at once */
-    uint32_t n_sms; /* that it may use */
+    uint32_t last_ticket; /* when it was started last */
+    uint32_t workers;     /* blocks that the GPU holds at once */
+    uint32_t n_sms;       /* that it may use */
     bool rewritten, fenced;
 };
 
@@ -178,6 +184,8 @@ struct ws_cuda {
     _Atomic uint32_t n_running;
     _Atomic uint64_t n_kernels, n_copies, copied_bytes;
     uint64_t busy_ns, sm_busy_ns, busy_until_ns; /* run_lock */
+
+    struct ws_cuda_greens *greens; /* green.c; NULL: the driver has none */
 
     /* alarm.c */
     pthread_t alarmer;
@@ -302,6 +310,17 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
 /* After a launch ended: whether it went outside; then the operation has its error. */
 bool ws_cuda_fence_hit(struct ws_cuda_run *r);
 void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
+
+/* green.c */
+int ws_cuda_green_open(struct ws_cuda *d);
+void ws_cuda_green_close(struct ws_cuda *d); /* no lane is left */
+bool ws_cuda_green_may(const struct ws_cuda *d);
+/* The lane's stream becomes one in a green context of SMs in @set; may block. Return: how many SMs that has; 0: there is none, the
+ * stream is as it was. */
+uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_lane *l,
+                             const struct ws_sm_set *set);
+/* Back to the plain stream. Nothing runs on the lane. */
+void ws_cuda_green_leave(struct ws_cuda_lane *l);
 
 /* alarm.c */
 int ws_cuda_alarm(struct ws_device *dev, struct ws_alarm *a);

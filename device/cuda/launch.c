@@ -148,7 +148,8 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
 
 /* ---- whole ---- */
 
-static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
+/* On @n_sms SMs, as many as the lane's stream has. */
+static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t n_sms)
 {
     struct ws_op *op = r->op;
     struct ws_cuda_image *i = op->launch.instance->image;
@@ -156,7 +157,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
     const uint32_t *g = op->launch.grid;
     ws_cu_result e = allow_shared(d, i, k, op);
     if (e == WS_CU_SUCCESS && op->launch.flags & WS_LAUNCH_COOPERATIVE) {
-        uint64_t room = (uint64_t)blocks_per_sm(d, op, i->functions[k]) * d->base.spec.n_sms,
+        uint64_t room = (uint64_t)blocks_per_sm(d, op, i->functions[k]) * n_sms,
                  blocks = (uint64_t)g[0] * g[1] * g[2];
         if (blocks > room) {
             ws_check_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE,
@@ -172,7 +173,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
     if (e == WS_CU_SUCCESS)
         e = launch(d, r, i->functions[k], g, r->params ? r->params : op->launch.params,
                    r->params_bytes);
-    r->n_sms = (uint32_t)WS_MIN((uint64_t)g[0] * g[1] * g[2], d->base.spec.n_sms);
+    r->n_sms = (uint32_t)WS_MIN((uint64_t)g[0] * g[1] * g[2], n_sms);
     return started(d, r, e);
 }
 
@@ -247,6 +248,7 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
         if (ws_sm_set_has(&op->launch.sms, sm))
             c->mask[sm / 32] |= UINT32_C(1) << sm % 32;
     r->rewritten = true;
+    r->last_ticket = c->ticket;
     r->function = i->functions[k];
     r->ctl = (struct ws_ptx_ctl){
         .ticket = r->lane->control_va + offsetof(struct ws_cuda_control, ticket),
@@ -271,6 +273,9 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
     if (!r->rewritten || r->op->error || r->cancelled || r->preempt ||
         l->control->ticket >= r->ctl.grid.total)
         return false;
+    if (l->control->ticket == r->last_ticket && r->workers < UINT32_C(1) << 20)
+        r->workers *= 2; /* none came to an SM of the set: the next ones must go further */
+    r->last_ticket = l->control->ticket;
     l->control->flag = 0;
     ws_cu_result e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
@@ -289,6 +294,25 @@ static bool fits(const struct ws_op *op, const struct ws_cuda_image *i)
            !(i->flat[k] && (b[1] > 1 || b[2] > 1));
 }
 
+/* A set of SMs for a kernel that can't look where it runs: by a green context, or not at all. */
+static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    const struct ws_op *op = r->op;
+    const uint32_t *g = op->launch.grid;
+    ws_cu_function f = op->launch.instance->image->functions[op->launch.kernel];
+    uint32_t n = ws_cuda_green_enter(d, r->lane, &op->launch.sms);
+    if (n && op->launch.flags & WS_LAUNCH_COOPERATIVE &&
+        (uint64_t)g[0] * g[1] * g[2] > (uint64_t)blocks_per_sm(d, op, f) * n) {
+        ws_cuda_green_leave(r->lane); /* its program was promised the GPU's room */
+        n = 0;
+    }
+    static _Atomic bool said;
+    if (!n && !atomic_exchange(&said, true))
+        ws_log(WS_INFO, "cuda: kernel=%s can't be kept to its SMs: it gets all of them",
+               info_of(op)->name);
+    return launch_whole(d, r, n ? n : d->base.spec.n_sms);
+}
+
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
@@ -296,7 +320,7 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
         return WS_CUDA_DONE;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
     if (!kept && !op->launch.progress && !d->options.preemptible)
-        return launch_whole(d, r);
+        return launch_whole(d, r, d->base.spec.n_sms);
     if (!may_block && !ws_cuda_sm_image_ready(op->launch.instance))
         return WS_CUDA_BLOCKS;
     struct ws_cuda_image *i = ws_cuda_sm_image(op->launch.instance, true);
@@ -308,10 +332,8 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
         return WS_CUDA_DONE;
     }
     if (!kept)
-        return launch_whole(d, r);
-    static _Atomic bool said;
-    if (!atomic_exchange(&said, true))
-        ws_log(WS_INFO, "cuda: kernel=%s has no form that keeps to SMs: it gets all of them",
-               info_of(op)->name);
-    return launch_whole(d, r);
+        return launch_whole(d, r, d->base.spec.n_sms);
+    if (!may_block && ws_cuda_green_may(d))
+        return WS_CUDA_BLOCKS;
+    return launch_green(d, r);
 }

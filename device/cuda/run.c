@@ -39,8 +39,10 @@ static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
         (void)d->cu.cuEventDestroy(l->begin);
     if (l->end)
         (void)d->cu.cuEventDestroy(l->end);
-    if (l->stream)
-        (void)d->cu.cuStreamDestroy(l->stream);
+    if (l->green)
+        (void)d->cu.cuStreamDestroy(l->green);
+    if (l->plain)
+        (void)d->cu.cuStreamDestroy(l->plain);
     free(l);
 }
 
@@ -50,7 +52,8 @@ static ws_cu_result lane_new(struct ws_cuda *d, struct ws_cuda_lane **ret)
     void *p = NULL;
     if (!l)
         return WS_CU_OUT_OF_MEMORY;
-    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &l->stream, WS_CU_STREAM_NON_BLOCKING, 0);
+    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &l->plain, WS_CU_STREAM_NON_BLOCKING, 0);
+    l->stream = l->plain;
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &l->begin, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
@@ -144,6 +147,7 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
     enum ws_cuda_start s = WS_CUDA_DONE;
+    ws_cuda_green_leave(r->lane);
     ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
     if (e != WS_CU_SUCCESS)
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
@@ -494,7 +498,7 @@ int ws_cuda_run_open(struct ws_cuda *d)
                 d->flag_stream ? "of kernels rewritten to take their blocks from a counter"
                                : "the driver has no cuStreamWriteValue32");
     ws_cuda_say(d, "SM sets", true,
-                "of kernels rewritten to look at their SM; others get all SMs. No green contexts");
+                "of kernels rewritten to look at their SM; others by green contexts, else all SMs");
     ws_cuda_say(d, "kernel parameters checked", d->cu.cuFuncGetParamInfo != NULL,
                 "cuFuncGetParamInfo");
     ws_cuda_say(d, "textures and surfaces", false, "kernels that use them can't be launched");

@@ -599,6 +599,40 @@ static void test_sm_sets(void **state)
     check_ids(g, b, &last);
 }
 
+/* A kernel that isn't rewritten keeps to a set in as far as green contexts can: whole groups of it. */
+static void test_sm_sets_of_cooperative_launches(void **state)
+{
+    uint32_t n = S.device->spec.n_sms, v[4];
+    static const unsigned group[2][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}}; /* the mock driver's */
+    uint64_t where = suite_alloc(&S, 0, 512), times = suite_alloc(&S, 0, 512);
+    for (uint32_t round = 0; round < 6; round++) {
+        struct ws_sm_set set = {0};
+        for (unsigned k = 0; k < 4; k++)
+            ws_sm_set_add(&set, round < 4 ? group[round % 2][k] : k);
+        struct suite_op o = suite_launch(&S, 0, K_SMID, 4, 64, where, times, 0, 0);
+        o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
+        o.op.launch.sms = set;
+        suite_run(&S, &o, WS_DEV_OK);
+        suite_get(&S, 0, v, times, sizeof v);
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(v[k], round + 1);
+        suite_get(&S, 0, v, where, sizeof v);
+        bool exactly = !suite_target.cuda || (suite_target.mock && round < 4);
+        for (int k = 0; k < 4; k++)
+            assert_true(v[k] < n && (!exactly || ws_sm_set_has(&set, v[k])));
+    }
+    /* more blocks than the group has room for, not more than the GPU */
+    struct ws_occupancy fit;
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_BARRIER, 1, 0, &fit), 0);
+    uint32_t most = fit.blocks_per_sm * n;
+    uint64_t p = suite_alloc(&S, 0, 512), q = suite_alloc(&S, 0, most * 4);
+    struct suite_op o = suite_launch(&S, 0, K_BARRIER, most, 1, p, q, 0, 0);
+    o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
+    for (unsigned k = 0; suite_target.cuda && k < 4; k++)
+        ws_sm_set_add(&o.op.launch.sms, group[0][k]);
+    suite_run(&S, &o, WS_DEV_OK);
+}
+
 static void test_occupancy(void **state)
 {
     struct ws_occupancy o;
@@ -1080,6 +1114,7 @@ int main(int argc, char **argv)
         T(test_cooperative_grid),
         T(test_launches_that_are_refused),
         T(test_sm_sets),
+        T(test_sm_sets_of_cooperative_launches),
         T(test_occupancy),
         T(test_module_info),
         T(test_a_module_with_a_bad_kernel),

@@ -49,6 +49,10 @@ SAME(CUDA_ERROR_NOT_PERMITTED, WS_CU_NOT_PERMITTED);
 SAME(CUDA_ERROR_NOT_SUPPORTED, WS_CU_NOT_SUPPORTED);
 SAME(CUDA_ERROR_SYSTEM_NOT_READY, WS_CU_SYSTEM_NOT_READY);
 SAME(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, WS_CU_SYSTEM_DRIVER_MISMATCH);
+SAME(CUDA_ERROR_INVALID_RESOURCE_TYPE, WS_CU_INVALID_RESOURCE_TYPE);
+SAME(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, WS_CU_INVALID_RESOURCE_CONFIGURATION);
+SAME(CU_DEV_RESOURCE_TYPE_SM, WS_CU_DEV_RESOURCE_TYPE_SM);
+SAME(CU_GREEN_CTX_DEFAULT_STREAM, WS_CU_GREEN_CTX_DEFAULT_STREAM);
 SAME(CUDA_ERROR_UNKNOWN, WS_CU_UNKNOWN);
 SAME(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, WS_CU_ATTR_MAX_THREADS_PER_BLOCK);
 SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, WS_CU_ATTR_MAX_SHARED_MEMORY_PER_BLOCK);
@@ -128,6 +132,12 @@ AT(CUDA_MEMCPY3D, dstPitch, struct ws_cu_copy3d, dst_pitch);
 AT(CUDA_MEMCPY3D, WidthInBytes, struct ws_cu_copy3d, width_bytes);
 AT(CUDA_MEMCPY3D, Height, struct ws_cu_copy3d, height);
 AT(CUDA_MEMCPY3D, Depth, struct ws_cu_copy3d, depth);
+SIZE(CUdevResource, struct ws_cu_resource);
+AT(CUdevResource, sm, struct ws_cu_resource, sm);
+AT(CUdevResource, sm.smCount, struct ws_cu_resource, sm.count);
+#if CUDA_VERSION >= 13000
+AT(CUdevResource, sm.minSmPartitionSize, struct ws_cu_resource, sm.min_partition);
+#endif
 SIZE(CUlaunchAttribute, struct ws_cu_launch_attribute);
 AT(CUlaunchAttribute, value, struct ws_cu_launch_attribute, value);
 SIZE(CUlaunchConfig, struct ws_cu_launch_config);
