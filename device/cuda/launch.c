@@ -256,7 +256,8 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
         .mask = kept ? r->lane->control_va + offsetof(struct ws_cuda_control, mask) : 0};
     (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid); /* fits() has tried it */
     r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
-    r->workers = WS_MAX(blocks_per_sm(d, op, r->function), 1u) * d->base.spec.n_sms;
+    uint32_t fit = blocks_per_sm(d, op, r->function);
+    r->workers = WS_MAX(fit, 1u) * d->base.spec.n_sms;
     r->n_sms = WS_MIN(r->ctl.grid.total, kept ? op->launch.sms.n : d->base.spec.n_sms);
     if (e == WS_CU_SUCCESS)
         e = prepare_params(d, r, i, &r->ctl);
