@@ -895,14 +895,15 @@ int ws_server_wake_fd(const struct ws_server *s)
 
 bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
 {
-    ws_list_for_each (n, &s->clients) { /* oldest first: a descriptor number may be in use again */
+    bool any = false;
+    ws_list_for_each_safe (n, &s->clients) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->srcfd == srcfd && c->peer.socket == socket) {
-            ws_client_drop(c, WS__ERROR__OK, "connection lost");
-            return true;
-        }
+        if (c->srcfd != srcfd || c->peer.socket != socket)
+            continue;
+        ws_client_drop(c, WS__ERROR__OK, "connection lost");
+        any = true;
     }
-    return false;
+    return any;
 }
 
 void ws_server_policy_changed(struct ws_server *s)
