@@ -49,6 +49,9 @@ struct ws_gpu_segment {
     bool stopping;       /* preempted, but something of it is still on the device */
     bool booked;         /* its place and time are fixed: see booking */
     struct ws_policy_decision booking;
+    bool gated;                     /* it needs its GPU as a whole, and can't be stopped */
+    bool due;                       /* …the policy gave it one that is not free yet */
+    uint64_t due_seq;
     bool refused;                   /* a decision on it made no sense */
     bool given_up;                  /* the policy dropped it: it runs when nothing else does */
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
@@ -86,6 +89,7 @@ struct ws_dispatch {
     struct ws_policy *policy;
     struct ws_list segments, tasks;
     struct ws_task_history *histories;
+    uint64_t n_due; /* ever */
     uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
         n_rescued, n_failed, n_cpu;
     char unprepared[256]; /* what prepare() said last */
@@ -147,6 +151,12 @@ const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
 /* dispatch_explain.c */
 void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
                       const struct ws_policy_decision *p);
+
+/* dispatch_gate.c: whether @p, which makes sense, has to wait: because it is about a gated segment, or because one has the GPU or is
+ * about to have it. */
+bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p);
+/* The gated segment that is to start now; NULL: none. */
+struct ws_gpu_segment *ws_dispatch_gate_next(struct ws_dispatch *d);
 
 /* dispatch_timer.c */
 WS_MUST_CHECK int ws_dispatch_timer_new(struct ws_dispatch_timer **ret, int wake_fd);

@@ -425,7 +425,7 @@ int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
     int n_jobs = 0;
     ws_list_for_each (l, &d->segments) {
         struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
-        if ((g->given_up || g->booked) && g->state == WS_JOB_WAITING)
+        if ((g->given_up || g->booked || g->due) && g->state == WS_JOB_WAITING)
             continue;
         if (g->state == WS_JOB_RUNNING && g->gpu >= d->server->n_visible)
             continue; /* on the host's processor: no GPU's business */

@@ -172,7 +172,9 @@ static int code_of(const char *text)
 /* WS_MOCK_FAIL="NAME:NTH:CODE,…" */
 static void read_environment(void)
 {
-    const char *e = getenv("WS_MOCK_GPUS");
+    const char *e = getenv("WS_MOCK_PROGRAM");
+    mock_program = e && atoi(e);
+    e = getenv("WS_MOCK_GPUS");
     n_gpus = e ? atoi(e) : 1;
     n_gpus = n_gpus < 0 ? 0 : n_gpus > MAX_GPUS ? MAX_GPUS : n_gpus;
     e = getenv("WS_MOCK_FAIL");
@@ -373,6 +375,7 @@ ws_cu_result cuDeviceGetAttribute(int *value, int attribute, ws_cu_device d)
     } known[] = {
         {WS_CU_ATTR_MAX_THREADS_PER_BLOCK, spec.max_threads_per_block},
         {WS_CU_ATTR_MAX_SHARED_MEMORY_PER_BLOCK, spec.shared_bytes_per_block},
+        {10 /* warp size: programs ask */, 32},
         {WS_CU_ATTR_MAX_PITCH, INT32_MAX},
         {WS_CU_ATTR_CLOCK_RATE, spec.core_mhz * 1000},
         {WS_CU_ATTR_MULTIPROCESSOR_COUNT, spec.n_sms},
@@ -478,6 +481,11 @@ ws_cu_result cuCtxSetCurrent(ws_cu_ctx ctx)
     return WS_CU_SUCCESS;
 }
 
+int mock_ordinal(void)
+{
+    return current ? current->ordinal : -1;
+}
+
 ws_cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     ENTER(MOCK_CTX);
@@ -508,6 +516,8 @@ ws_cu_result cuGetProcAddress_v2(const char *name, void **ret, int version,
     for (size_t k = 0; k < WS_ARRAY_SIZE(table); k++)
         if (!strcmp(table[k].name, name) && !(without && !strcmp(without, name)))
             *ret = table[k].p;
+    if (mock_program && mock_program_function(name))
+        *ret = mock_program_function(name);
     *status = *ret ? 0 : 1;
     return *ret ? WS_CU_SUCCESS : WS_CU_NOT_FOUND;
 }

@@ -24,6 +24,7 @@ enum mock_kind {
     MOCK_FUNCTION,
     MOCK_MEMORY,
     MOCK_CONTEXT,
+    MOCK_DEFAULT_STREAM,
 };
 /* Handles are addresses of these; they are never freed, so that a use after the end is seen. */
 struct mock_object {
@@ -102,6 +103,15 @@ void mock_memory_leaks(void);
 void mock_memory_reset(void); /* takes all away that is left */
 
 /* stream.c */
+enum { MOCK_MAX_STREAMS = 256, MOCK_MAX_GPUS = 4 };
+extern bool
+    mock_program; /* the caller is a program (WS_MOCK_PROGRAM=1), not our daemon: it may use the default stream */
+struct mock_stream *mock_default_stream(const char *call); /* of the current context */
+ws_cu_result mock_stream_new(ws_cu_stream *s);
+void mock_drain_all(void); /* of the current context */
+/* program.c: what programs, and not our daemon, call; NULL: nothing of that name */
+void *mock_program_function(const char *name);
+int mock_ordinal(void);                    /* of the current context; -1: none */
 void mock_streams_end(struct mock_gpu *g); /* cancels and joins */
 
 #define EXPORT __attribute__((visibility("default")))
