@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bursts of launches with waits between them, as a frame loop has them: for the gate's tests, and for what a gated launch costs.
-//     drv_gate BURSTS LAUNCHES [hold | own | quiet]
+//     drv_gate BURSTS LAUNCHES [hold | own | quiet | paced]
 // hold: the last burst is never waited for, the program sleeps. own: two streams, waited for by events. quiet: the program never waits
-// but looks at the end only. Prints ns per launch.
+// but looks at the end only. paced: 20 ms between launches. Prints ns per launch.
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,9 +49,12 @@ int main(int argc, char **argv)
     DRV(ctx_synchronize());
     for (long it = 0; it < bursts; it++) {
         double begin = now_ns();
-        for (long k = 0; k < launches; k++)
+        for (long k = 0; k < launches; k++) {
+            if (!strcmp(mode, "paced"))
+                usleep(20000);
             DRV(launch_kernel(f, grid, grid, 1, MATMUL_TILE, MATMUL_TILE, 1, 0, s[k % 2],
                               (void *[]){&da, &db, &dc[k % 2], &n}, NULL));
+        }
         spent += now_ns() - begin;
         for (int i = 0; i < 2; i++)
             DRV(event_record(done[i], s[i]));

@@ -172,9 +172,7 @@ static int code_of(const char *text)
 /* WS_MOCK_FAIL="NAME:NTH:CODE,…" */
 static void read_environment(void)
 {
-    const char *e = getenv("WS_MOCK_PROGRAM");
-    mock_program = e && atoi(e);
-    e = getenv("WS_MOCK_GPUS");
+    const char *e = getenv("WS_MOCK_GPUS");
     n_gpus = e ? atoi(e) : 1;
     n_gpus = n_gpus < 0 ? 0 : n_gpus > MAX_GPUS ? MAX_GPUS : n_gpus;
     e = getenv("WS_MOCK_FAIL");
@@ -508,7 +506,7 @@ ws_cu_result cuGetProcAddress_v2(const char *name, void **ret, int version,
     };
     const char *without = getenv("WS_MOCK_WITHOUT");
     *ret = NULL;
-    if (version < 12040) {
+    if (version < (mock_program ? 12000 : 12040)) {
         mock_violation("cuGetProcAddress: %s for version %d", name, version);
         *status = 2; /* version not sufficient */
         return WS_CU_NOT_FOUND;

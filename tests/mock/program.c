@@ -54,6 +54,12 @@ WS_CU_FUNCTIONS(X)
 PROGRAM_FUNCTIONS(X)
 #undef X
 
+__attribute__((constructor)) static void begin(void)
+{
+    const char *e = getenv("WS_MOCK_PROGRAM");
+    mock_program = e && atoi(e);
+}
+
 void *mock_program_function(const char *name)
 {
 #define X(exported, asked, args)                                                                   \

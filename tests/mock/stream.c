@@ -78,11 +78,15 @@ static void op_done(struct ws_op *op)
     pthread_mutex_unlock(i->lock);
 }
 
-/* WS_MOCK_RECORD=FILE gets a line for each kernel: pid, start and end in ns; WS_MOCK_SLEEP_US makes each one last. */
+/* WS_MOCK_RECORD=FILE gets a line for each kernel: pid, start and end in ns; WS_MOCK_SLEEP_US makes each one last,
+ * WS_MOCK_UNTIL=FILE until that is there. */
 static void record_kernel(uint64_t start_ns)
 {
     const char *sleep_us = getenv("WS_MOCK_SLEEP_US"), *path = getenv("WS_MOCK_RECORD");
+    const char *until = getenv("WS_MOCK_UNTIL");
     char text[96];
+    while (until && access(until, F_OK))
+        usleep(1000);
     if (sleep_us)
         usleep((useconds_t)strtoul(sleep_us, NULL, 10));
     int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
