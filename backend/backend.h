@@ -235,6 +235,7 @@ struct ws_allocation { /* an object mapped whole */
     bool own_access;
     bool internal; /* a module's variables: MemFree does not know it */
     bool freeing;
+    uint64_t noted; /* the dispatcher's number for the last time it looked */
     UT_hash_handle hh;
 };
 struct ws_handle { /* an object that the client has an id for */
@@ -322,10 +323,8 @@ struct ws_client {
     bool work_known;     /* by an entry of the configuration */
     struct ws_gpu_task *gpu_task;
     uint32_t n_gpu_segments;
-    bool gated;       /* a driver of its own: see gated.c */
-    uint32_t n_holds; /* its segments that were let go and have not ended */
-    bool own_segment; /* between SegmentBegin and SegmentEnd */
-    double own_release_ms, own_deadline_ms;
+    bool gated;            /* a driver of its own: see gated.c */
+    uint32_t n_holds;      /* its segments that were let go and have not ended */
     struct ws_own_job own; /* what the program itself says of it */
     struct ws_energy energy;
     uint64_t start_ns; /* host clock */
@@ -415,7 +414,7 @@ struct ws_server {
         n_visible; /* the host's own processor, if it is among them, is the last and not visible */
     struct ws_cache cache;
     struct ws_loader *loader;
-    struct ws_period_hub *periods;
+    struct ws_alarms *periods;
     struct ws_energy_log *energy_log; /* NULL: none */
     struct ws_dispatch *dispatch;     /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
@@ -435,8 +434,8 @@ struct ws_server {
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
     uint32_t n_clients, next_client;
     bool draining, had_client;
-    uint32_t n_gated, n_gate_holds; /* clients; their segments with a lease that runs */
-    bool gate_told;                 /* what they know of the policy: there is one */
+    uint32_t n_gated, n_gate_holds;       /* clients; their segments with a lease that runs */
+    bool gate_told;                       /* what they know of the policy: there is one */
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
     uint32_t n_forgotten;
     struct ws_ended ended[WS_ENDED_MAX];
@@ -722,9 +721,9 @@ void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struc
 /* gated.c: clients with a driver of their own */
 Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m);
 Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m);
-/* The dispatcher lets the segment of @x go, @x has lost it, or its client is gone. */
+/* The dispatcher lets the segment of @x go. */
 void ws_gated_go(struct ws_context *x);
-void ws_gated_forget(struct ws_client *c);
+void ws_gated_forget(struct ws_client *c); /* it is being dropped */
 /* Tells of policies that come or go, and ends leases. Return: ms until the next lease ends; -1: none runs. */
 int ws_gated_turn(struct ws_server *s);
 Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c);

@@ -229,7 +229,8 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
                                 .has_cred = info.has_uid && info.pid,
                                 .pid = info.pid ? info.pid : h->pid,
                                 .uid = info.has_uid ? info.uid : UINT32_MAX,
-                                .local = h->local && info.ipc && s->side_fd >= 0};
+                                .local = h->local && info.ipc && s->side_fd >= 0,
+                                .gone = info.gone};
     clean_copy(ret->exe, sizeof ret->exe, h->exe[0] ? h->exe : h->comm);
     clean_copy(ret->name, sizeof ret->name, h->task);
     ws_newcomer_recognise(s, h, ret);
@@ -269,6 +270,10 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     struct ws_newcomer who;
     ws_energy_settle(s); /* until now it was the others' */
     meet(s, msg, h, &who);
+    if (who.gone) {
+        ws_log(WS_INFO, "client: gone before its hello was read pid=%u", who.pid);
+        return;
+    }
     struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof text);
     if (!user) {
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);

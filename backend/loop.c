@@ -30,6 +30,7 @@
 #include "backend/metrics.h"
 #include "backend/notify.h"
 #include "backend/paths.h"
+#include "backend/peer.h"
 #include "backend/server.h"
 #include "backend/zap.h"
 #include "base/clock.h"
@@ -96,6 +97,7 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
         ret->uid = uid;
         ret->pid = pid;
     }
+    ret->gone = ws_peer_gone(ret->srcfd, ret->pid);
     const char *user = ret->ipc ? NULL : zmq_msg_gets(&m->frames[0], WS_ZAP_USER);
     if (user && sscanf(user, "%u", &ret->uid) == 1)
         ret->has_uid = true;

@@ -23,6 +23,7 @@ struct ws_peer_info {
     bool ipc;
     bool has_uid;
     uint32_t uid, pid; /* pid 0: unknown */
+    bool gone;         /* it has ended already: nothing will tell of that any more */
 };
 enum { WS_MAX_FRAMES = 65 };
 struct ws_message {
@@ -54,7 +55,8 @@ void ws_server_handle(struct ws_server *s, const struct ws_message *m);
 int ws_server_turn(struct ws_server *s);
 /* Readable when a device has finished work. */
 int ws_server_wake_fd(const struct ws_server *s);
-/* The connection behind this descriptor is gone (monitor). Return: a client was ended. */
+/* The connection behind this descriptor is gone (monitor). To be told before a message of a later connection with that number is
+ * handled: so all clients that came by it have ended. Return: a client was ended. */
 bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd);
 
 /* The side socket. Listens at @path with @mode; ws_server_side_fd() becomes readable when ws_server_side_turn() has work. */

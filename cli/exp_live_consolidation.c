@@ -109,7 +109,7 @@ static int run_mix(struct study *s, const struct part *parts, int n_parts, enum 
     int total = 0;
     for (int i = 0; i < n_parts; i++)
         total += parts[i].n;
-    snprintf(options, sizeof options, "\"threshold=%d\", \"window=1\"", WS_MIN(total, 16));
+    snprintf(options, sizeof options, "\"threshold=%d\", \"window=1\"", total);
     snprintf(log, sizeof log, "%s/%s.log", s->x->folder, s->x->name);
     bool dynamic = mode == DYNAMIC && total > 1;
     struct ws_live_wish wish = {.gpus = GPU,

@@ -203,7 +203,7 @@ static void write_member(struct fuse *w, uint32_t k)
         ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
 }
 
-/* Members @from…@to, of one of which the block is. The deeper, the fewer: at most four comparisons for 16. */
+/* Members @from…@to, of one of which the block is. The deeper, the fewer: at most five comparisons for 32. */
 static void write_members(struct fuse *w, uint32_t from, uint32_t to)
 {
     struct ws_ptx_edit *e = &w->e;

@@ -7,6 +7,7 @@
  *   ticket      each block takes the number it shall be from a counter, or leaves if a flag is up or its SM is not wanted.
  *   persistent  ticket in a loop: a few blocks run all of the grid's, one after another. Only where analysis shows it safe.
  *
+ * Names of what is made (NAME$fence) get a $ more as long as the module has them already.
  * The rewritten kernel has one parameter more, at the end: struct ws_ptx_ctl. Its grid is one-dimensional.
  * A module is rewritten by whoever made it, before others see it; pointers into m->funcs are stale afterwards.
  * Threads: none while rewriting. Source: facts of sections 1.1 to 1.8 of the project's notes on GPU mechanisms; PTX ISA 9.7.13. */
@@ -108,7 +109,7 @@ WS_MUST_CHECK int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t f
 WS_MUST_CHECK int ws_ptx_fence(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
 
 /* ---- fuse (ptx/fuse.c, ptx/deal.c): several kernels in one launch ---- */
-enum { WS_FUSE_MAX = 16 };
+enum { WS_FUSE_MAX = 32 };
 struct ws_ptx_fuse_member {          /* what the fused kernel must know of one member's launch */
     uint32_t share, first;           /* blocks of it in each round of dealing; place of the first */
     uint32_t total, threads;         /* grid.total, block.total */

@@ -28,6 +28,7 @@ static uint32_t (*violations)(const char **);
 static uint64_t (*calls)(const char *);
 static int (*fail_call)(const char *, uint64_t, int);
 static void (*reset)(void);
+static void (*hold)(bool);
 static const char *what = "nothing fails"; /* for messages */
 static int n_errors_said;
 
@@ -133,6 +134,8 @@ static void kernels(struct scene *x)
     o[1].op.launch.shared_bytes = 60000;
     ws_sm_set_add(&o[2].op.launch.sms, 1);
     o[3].op.launch.flags = WS_LAUNCH_COOPERATIVE;
+    for (unsigned sm = 0; sm < 7; sm++) /* a green context */
+        ws_sm_set_add(&o[3].op.launch.sms, sm);
     submit(x, fill(x->big + 1000000, 4, 4, 1));
     wait_all(x);
     for (size_t k = 0; k < WS_ARRAY_SIZE(o); k++) {
@@ -141,6 +144,7 @@ static void kernels(struct scene *x)
         suite_submit(s, a);
     }
     wait_all(x);
+    hold(true); /* so that these are under way when they are asked to stop */
     for (int k = 0; k < 6; k++) {
         struct suite_op *a = add(x, o[2].op),
                         n = suite_launch(s, 0, K_SMID, 40, 32, x->big, x->big + 65536, 0, 0);
@@ -150,6 +154,7 @@ static void kernels(struct scene *x)
     struct suite_op *last = &x->ops[x->n_ops - 1];
     (void)suite_preempt(s, last);
     ws_device_cancel(s->device, s->space[0]);
+    hold(false);
     wait_all(x);
     for (int k = 0; k < MAX_OPS; k++)
         if (x->ops[k].op.preempted) {
@@ -211,13 +216,10 @@ static void scenario(int fd)
 /* Calls whose failure leaves something in the driver that nobody can take away any more. */
 static bool ends_something(const char *name)
 {
-    static const char *const names[] = {"cuMemRelease",
-                                        "cuMemUnmap",
-                                        "cuMemFree",
-                                        "cuMemFreeHost",
-                                        "cuMemHostUnregister",
-                                        "cuMemAddressFree",
-                                        "cuDevicePrimaryCtxRelease"};
+    static const char *const names[] = {"cuMemRelease",        "cuMemUnmap",
+                                        "cuMemFree",           "cuMemFreeHost",
+                                        "cuMemHostUnregister", "cuMemAddressFree",
+                                        "cuGreenCtxDestroy",   "cuDevicePrimaryCtxRelease"};
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         if (!strcmp(name, names[k]))
             return true;
@@ -257,18 +259,19 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: inject DRIVER NVML\n");
         return 2;
     }
-    void *keep = dlopen(argv[1], RTLD_NOW), *p[4]; /* its counts outlive each device */
+    void *keep = dlopen(argv[1], RTLD_NOW), *p[5]; /* its counts outlive each device */
     if (keep) {
         static const char *const sym[] = {"ws_mock_violations", "ws_mock_calls", "ws_mock_fail",
-                                          "ws_mock_reset"};
-        for (int k = 0; k < 4; k++)
+                                          "ws_mock_reset", "ws_mock_hold"};
+        for (int k = 0; k < 5; k++)
             p[k] = dlsym(keep, sym[k]);
         memcpy(&violations, &p[0], sizeof p[0]);
         memcpy(&calls, &p[1], sizeof p[0]);
         memcpy(&fail_call, &p[2], sizeof p[0]);
         memcpy(&reset, &p[3], sizeof p[0]);
+        memcpy(&hold, &p[4], sizeof p[0]);
     }
-    check(keep && violations && calls && fail_call && reset, "this is not the mock driver");
+    check(keep && violations && calls && fail_call && reset && hold, "this is not the mock driver");
     ws_log_set_level(WS_ERROR - 1);
     reset();
     scenario(fd);

@@ -76,11 +76,14 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
 
 static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
 {
-    *ret = (struct ws_peer_info){.srcfd = 100 + m->peer->id[0],
+    struct wss *w = arg;
+    const struct wss_peer *p = peer_of(w, m->peer);
+    *ret = (struct ws_peer_info){.srcfd = p->srcfd,
                                  .ipc = true,
                                  .has_uid = true,
                                  .uid = 1000,
-                                 .pid = (uint32_t)getpid()};
+                                 .pid = (uint32_t)getpid(),
+                                 .gone = p->ended};
 }
 
 struct wss *wss_new(uint32_t n_devices)
@@ -100,6 +103,7 @@ struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const ch
     for (unsigned i = 0; i < WSS_PEERS; i++) {
         w->peers[i].peer = (struct ws_peer){.n = 1, .id = {(uint8_t)i}};
         w->peers[i].next_seq = 1;
+        w->peers[i].srcfd = 100 + (int)i;
     }
     w->config.limits = ws_limits_default;
     w->config.n_slots = 4;

@@ -11,6 +11,9 @@ struct wss_peer {
     struct ws_peer peer;
     uint64_t next_seq, retired;
     bool said_hello, dropped, stuck, gone;
+    bool
+        ended; /* its connection, while what it sent lies with the daemon, which may not notice when it answers */
+    int srcfd; /* 100 + its number at first */
     Ws__Error hello_error, notice_error, dropped_error;
     char text[512];
     unsigned n_notices, n_replies, n_status, n_messages;

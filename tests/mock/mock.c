@@ -67,6 +67,7 @@ EXPORT uint64_t ws_mock_calls(const char *name);
 EXPORT int ws_mock_fail(const char *name, uint64_t nth, int code);
 EXPORT void ws_mock_reset(void);
 EXPORT const char *ws_mock_name(uint32_t index);
+EXPORT void ws_mock_hold(bool on); /* stream.c */
 EXPORT uint64_t ws_mock_energy_mj(uint32_t *ret_mw);
 
 uint32_t ws_mock_violations(const char **ret_first)
@@ -130,6 +131,7 @@ void ws_mock_reset(void)
     for (struct mock_object *o = objects; o; o = o->older)
         o->alive = o->kind == MOCK_CONTEXT;
     pthread_mutex_unlock(&mock_lock);
+    ws_mock_hold(false);
     mock_memory_reset();
     for (int k = 0; k < n_gpus; k++) {
         if (gpus[k].soft)
@@ -210,11 +212,14 @@ int mock_enter(const char *name, unsigned needs)
     for (uint32_t k = 0; !r && k < n_failures; k++)
         if (failures[k].nth && !strcmp(failures[k].name, name) && !--failures[k].nth)
             r = failures[k].code;
-    if (r && is_sticky(r))
-        (current ? current : &gpus[0])->sticky = r;
+    bool lost = r && is_sticky(r);
     if (!r && !initialised && strcmp(name, "cuInit") != 0)
         r = WS_CU_NOT_INITIALIZED;
     pthread_mutex_unlock(&mock_lock);
+    if (lost) {
+        mock_lose(current ? current : &gpus[0], r);
+        (void)mock_sticky(current ? current : &gpus[0]);
+    }
     if (!r && needs & MOCK_CTX) {
         if (!current) {
             mock_violation("%s: no context is current on this thread", name);
@@ -224,7 +229,7 @@ int mock_enter(const char *name, unsigned needs)
             mock_violation("%s: the current context was released", name);
             return WS_CU_CONTEXT_IS_DESTROYED;
         }
-        r = current->sticky;
+        r = mock_sticky(current);
     }
     return r;
 }
@@ -430,6 +435,7 @@ static void leaks(const struct mock_gpu *g)
     } kinds[] = {{MOCK_STREAM, "stream"},
                  {MOCK_EVENT, "event"},
                  {MOCK_MODULE, "module"},
+                 {MOCK_GREEN, "green context"},
                  {MOCK_MEMORY, "memory handle"}};
     for (size_t k = 0; k < WS_ARRAY_SIZE(kinds); k++) {
         uint32_t n = mock_count_alive(kinds[k].kind, g);

@@ -6,7 +6,9 @@
  * operations name whole mappings; streams are not destroyed with work in them; nothing is left when the context goes. What is wrong is
  * counted and printed ("mock: VIOLATION …"). Device memory is not where its address is: the host faults if it touches it.
  *
- * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" fails the second call. A sticky code stays. */
+ * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" fails the second call. A sticky code stays, and ends
+ * what runs. ws_mock_hold(true): kernels stay queued until ws_mock_hold(false), or until somebody waits for their stream: so that a
+ * test can do something while one certainly hasn't ended. */
 #ifndef WS_TESTS_MOCK_H
 #define WS_TESTS_MOCK_H
 
@@ -25,6 +27,8 @@ enum mock_kind {
     MOCK_MEMORY,
     MOCK_CONTEXT,
     MOCK_DEFAULT_STREAM,
+    MOCK_DESC,
+    MOCK_GREEN,
 };
 /* Handles are addresses of these; they are never freed, so that a use after the end is seen. */
 struct mock_object {
@@ -40,19 +44,27 @@ struct mock_gpu {
     uint32_t n_retained;
     struct ws_device *soft;
     struct ws_space *space; /* what is mapped, for all GPUs: one address space */
-    _Atomic int sticky;
+    _Atomic int sticky;     /* set by mock_lose() */
+    uint32_t n_doing;       /* operations the soft device has; stream.c's lock */
     _Atomic uint64_t used_bytes;
     uint64_t total_bytes;
 };
 
+struct mock_green { /* a descriptor, or a green context */
+    struct mock_object o;
+    struct ws_sm_set sms;
+    _Atomic uint32_t n_streams;
+};
 struct mock_stream {
     struct mock_object o;
+    struct mock_green *green; /* NULL: all SMs */
     pthread_t thread;
     bool started, stop;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct ws_list items;
-    uint32_t n_items; /* queued or being done */
+    uint32_t n_items;        /* queued or being done */
+    _Atomic bool waited_for; /* its kernels start, held or not */
 };
 struct mock_event {
     struct mock_object o;
@@ -102,17 +114,23 @@ bool mock_is_pinned(const void *p, uint64_t bytes);
 void mock_memory_leaks(void);
 void mock_memory_reset(void); /* takes all away that is left */
 
+/* program.c: what programs, and not our daemon, call; NULL: nothing of that name */
+void *mock_program_function(const char *name);
+int mock_ordinal(void); /* of the current context; -1: none */
+
 /* stream.c */
 enum { MOCK_MAX_STREAMS = 256, MOCK_MAX_GPUS = 4 };
 extern bool
-    mock_program; /* the caller is a program (WS_MOCK_PROGRAM=1), not our daemon: it may use the default stream */
+    mock_program; /* by WS_MOCK_PROGRAM=1: the caller is a program, not our daemon: it may use the default stream */
 struct mock_stream *mock_default_stream(const char *call); /* of the current context */
-ws_cu_result mock_stream_new(ws_cu_stream *s);
+ws_cu_result mock_program_stream(ws_cu_stream *s);
 void mock_drain_all(void); /* of the current context */
-/* program.c: what programs, and not our daemon, call; NULL: nothing of that name */
-void *mock_program_function(const char *name);
-int mock_ordinal(void);                    /* of the current context; -1: none */
-void mock_streams_end(struct mock_gpu *g); /* cancels and joins */
+struct mock_stream *mock_stream_new(struct mock_gpu *g);
+void mock_streams_end(struct mock_gpu *g); /* cancels, and waits for what runs */
+/* A sticky error: what runs is stopped, what is queued does nothing. */
+void mock_lose(struct mock_gpu *g, int code);
+/* The context's sticky error, or 0. Where there is one, nothing runs any more when it is told: as with the real one. */
+int mock_sticky(struct mock_gpu *g);
 
 #define EXPORT __attribute__((visibility("default")))
 

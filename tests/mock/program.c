@@ -88,7 +88,7 @@ ws_cu_result cuCtxSynchronize(void)
 {
     ENTER(MOCK_CTX);
     mock_drain_all();
-    return mock_current()->sticky;
+    return mock_sticky(mock_current());
 }
 
 ws_cu_result cuDevicePrimaryCtxRelease_v2(ws_cu_device d)
@@ -149,7 +149,7 @@ ws_cu_result cuMemsetD8_v2(ws_cu_ptr va, unsigned char v, size_t n)
 ws_cu_result cuStreamCreate(ws_cu_stream *s, unsigned flags)
 {
     ENTER(MOCK_CTX);
-    return flags > 1 ? WS_CU_INVALID_VALUE : mock_stream_new(s);
+    return flags > 1 ? WS_CU_INVALID_VALUE : mock_program_stream(s);
 }
 
 ws_cu_result cuStreamDestroy_v2(ws_cu_stream s)

@@ -78,6 +78,64 @@ static void op_done(struct ws_op *op)
     pthread_mutex_unlock(i->lock);
 }
 
+/* ---- what the GPU does ---- */
+
+EXPORT void ws_mock_hold(bool on);
+
+static pthread_mutex_t gpu_lock = PTHREAD_MUTEX_INITIALIZER; /* of all GPUs; for: */
+static pthread_cond_t gpu_changed = PTHREAD_COND_INITIALIZER;
+static bool held;
+
+void ws_mock_hold(bool on)
+{
+    pthread_mutex_lock(&gpu_lock);
+    held = on;
+    pthread_cond_broadcast(&gpu_changed);
+    pthread_mutex_unlock(&gpu_lock);
+}
+
+/* gpu_lock held. No operation is begun in a context that is lost, so those there are when it is are all that need stopping. */
+static void lose(struct mock_gpu *g, int code)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&g->sticky, &none, code);
+    if (g->soft)
+        ws_device_cancel(g->soft, g->space);
+    pthread_cond_broadcast(&gpu_changed);
+}
+
+void mock_lose(struct mock_gpu *g, int code)
+{
+    pthread_mutex_lock(&gpu_lock);
+    lose(g, code);
+    pthread_mutex_unlock(&gpu_lock);
+}
+
+int mock_sticky(struct mock_gpu *g)
+{
+    pthread_mutex_lock(&gpu_lock);
+    while (g->sticky && g->n_doing)
+        pthread_cond_wait(&gpu_changed, &gpu_lock);
+    pthread_mutex_unlock(&gpu_lock);
+    return g->sticky;
+}
+
+/* Return: false: the context is lost. */
+static bool begin(struct mock_stream *s, struct item *i)
+{
+    struct mock_gpu *g = s->o.gpu;
+    pthread_mutex_lock(&gpu_lock);
+    while (i->module && held && !s->waited_for && !g->sticky)
+        pthread_cond_wait(&gpu_changed, &gpu_lock);
+    bool good = !g->sticky;
+    if (good) {
+        g->n_doing++;
+        ws_device_submit(g->soft, &i->op);
+    }
+    pthread_mutex_unlock(&gpu_lock);
+    return good;
+}
+
 /* WS_MOCK_RECORD=FILE gets a line for each kernel: pid, start and end in ns; WS_MOCK_SLEEP_US makes each one last,
  * WS_MOCK_UNTIL=FILE until that is there. */
 static void record_kernel(uint64_t start_ns)
@@ -99,9 +157,10 @@ static void record_kernel(uint64_t start_ns)
     close(fd);
 }
 
-static void do_op(struct mock_gpu *g, struct item *i)
+static void do_op(struct mock_stream *s, struct item *i)
 {
     uint64_t start_ns = mock_now_ns();
+    struct mock_gpu *g = s->o.gpu;
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
     i->lock = &lock;
@@ -109,26 +168,29 @@ static void do_op(struct mock_gpu *g, struct item *i)
     i->op.owner = i;
     i->op.done = op_done;
     i->op.space = g->space;
-    ws_device_submit(g->soft, &i->op);
+    if (!begin(s, i))
+        return;
     pthread_mutex_lock(&lock);
     while (!i->done)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
     if (i->op.kind == WS_OPK_LAUNCH)
         record_kernel(start_ns);
-    int none = 0;
+    pthread_mutex_lock(&gpu_lock);
+    g->n_doing--;
     if (i->op.error && i->op.error != WS_DEV_E_CANCELLED) {
         if (i->op.kind != WS_OPK_LAUNCH && !g->sticky)
             mock_violation("copy or fill of memory that is not there: %s", i->op.text);
-        atomic_compare_exchange_strong(&g->sticky, &none, sticky_of(i->op.error));
+        lose(g, sticky_of(i->op.error));
     }
+    pthread_cond_broadcast(&gpu_changed);
+    pthread_mutex_unlock(&gpu_lock);
 }
 
 static void do_item(struct mock_stream *s, struct item *i)
 {
-    struct mock_gpu *g = s->o.gpu;
-    if (i->is_op && !g->sticky)
-        do_op(g, i);
+    if (i->is_op)
+        do_op(s, i);
     if (i->module)
         i->module->n_running--;
     if (i->wait_for) {
@@ -196,12 +258,22 @@ static ws_cu_result push(struct mock_stream *s, struct item *i)
     return WS_CU_SUCCESS;
 }
 
+static void let_go(struct mock_stream *s)
+{
+    pthread_mutex_lock(&gpu_lock);
+    s->waited_for = true;
+    pthread_cond_broadcast(&gpu_changed);
+    pthread_mutex_unlock(&gpu_lock);
+}
+
 static void drain(struct mock_stream *s)
 {
+    let_go(s);
     pthread_mutex_lock(&s->lock);
     while (s->n_items)
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);
+    s->waited_for = false;
 }
 
 static struct item *item_new(void)
@@ -215,7 +287,7 @@ static struct item *item_new(void)
 
 /* ---- streams ---- */
 
-static struct mock_stream *stream_new(void)
+struct mock_stream *mock_stream_new(struct mock_gpu *g)
 {
     struct mock_stream *st = ws_alloc(sizeof *st);
     if (!st)
@@ -224,8 +296,16 @@ static struct mock_stream *stream_new(void)
     pthread_cond_init(&st->changed, NULL);
     ws_list_init(&st->items);
     pthread_mutex_lock(&mock_lock);
-    mock_object_add(&st->o, MOCK_STREAM, mock_current());
-    if (n_streams < MOCK_MAX_STREAMS)
+    mock_object_add(&st->o, MOCK_STREAM, g);
+    pthread_mutex_unlock(&mock_lock);
+    return st;
+}
+
+static struct mock_stream *program_stream(void)
+{
+    struct mock_stream *st = mock_stream_new(mock_current());
+    pthread_mutex_lock(&mock_lock);
+    if (st && n_streams < MOCK_MAX_STREAMS)
         streams[n_streams++] = st;
     pthread_mutex_unlock(&mock_lock);
     return st;
@@ -240,7 +320,7 @@ struct mock_stream *mock_default_stream(const char *call)
         return NULL;
     }
     if (!of[g->ordinal]) {
-        of[g->ordinal] = stream_new();
+        of[g->ordinal] = program_stream();
         if (of[g->ordinal])
             of[g->ordinal]->o.kind = MOCK_DEFAULT_STREAM; /* nobody's to destroy */
     }
@@ -254,9 +334,9 @@ void mock_drain_all(void)
             drain(streams[i]);
 }
 
-ws_cu_result mock_stream_new(ws_cu_stream *s)
+ws_cu_result mock_program_stream(ws_cu_stream *s)
 {
-    struct mock_stream *st = stream_new();
+    struct mock_stream *st = program_stream();
     *s = (ws_cu_stream)(void *)st;
     return st ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
 }
@@ -269,7 +349,7 @@ ws_cu_result cuStreamQuery(ws_cu_stream s)
     pthread_mutex_lock(&st->lock);
     bool busy = st->n_items > 0;
     pthread_mutex_unlock(&st->lock);
-    return busy ? WS_CU_NOT_READY : st->o.gpu->sticky;
+    return busy ? WS_CU_NOT_READY : mock_sticky(st->o.gpu);
 }
 
 ws_cu_result cuStreamCreateWithPriority(ws_cu_stream *s, unsigned flags, int priority)
@@ -277,7 +357,9 @@ ws_cu_result cuStreamCreateWithPriority(ws_cu_stream *s, unsigned flags, int pri
     ENTER(MOCK_CTX);
     if (flags != WS_CU_STREAM_NON_BLOCKING)
         mock_violation("a stream that waits for the NULL stream");
-    return mock_stream_new(s);
+    struct mock_stream *st = mock_stream_new(mock_current());
+    *s = (ws_cu_stream)(void *)st;
+    return st ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
 }
 
 static void stream_end(struct mock_stream *st)
@@ -304,14 +386,17 @@ ws_cu_result cuStreamDestroy(ws_cu_stream s)
     pthread_mutex_lock(&mock_lock);
     st->o.alive = false;
     pthread_mutex_unlock(&mock_lock);
+    if (st->green)
+        st->green->n_streams--;
+    let_go(st);
     stream_end(st);
     return r;
 }
 
 void mock_streams_end(struct mock_gpu *g)
 {
-    if (g->soft)
-        ws_device_cancel(g->soft, g->space);
+    mock_lose(g, WS_CU_CONTEXT_IS_DESTROYED);
+    (void)mock_sticky(g);
 }
 
 ws_cu_result cuStreamSynchronize(ws_cu_stream s)
@@ -319,7 +404,7 @@ ws_cu_result cuStreamSynchronize(ws_cu_stream s)
     ENTER(MOCK_CTX);
     STREAM(s);
     drain(st);
-    return st->o.gpu->sticky;
+    return mock_sticky(st->o.gpu);
 }
 
 ws_cu_result cuStreamWaitEvent(ws_cu_stream s, ws_cu_event e, unsigned flags)
@@ -389,7 +474,8 @@ ws_cu_result cuEventQuery(ws_cu_event e)
     pthread_mutex_lock(&ev->lock);
     bool pending = ev->n_pending > 0;
     pthread_mutex_unlock(&ev->lock);
-    return ev->o.gpu->sticky ? ev->o.gpu->sticky : pending ? WS_CU_NOT_READY : WS_CU_SUCCESS;
+    int lost = mock_sticky(ev->o.gpu);
+    return lost ? lost : pending ? WS_CU_NOT_READY : WS_CU_SUCCESS;
 }
 
 ws_cu_result cuEventSynchronize(ws_cu_event e)
@@ -400,7 +486,7 @@ ws_cu_result cuEventSynchronize(ws_cu_event e)
     while (ev->n_pending)
         pthread_cond_wait(&ev->changed, &ev->lock);
     pthread_mutex_unlock(&ev->lock);
-    return ev->o.gpu->sticky;
+    return mock_sticky(ev->o.gpu);
 }
 
 ws_cu_result cuEventElapsedTime(float *ms, ws_cu_event from, ws_cu_event to)
@@ -432,7 +518,7 @@ static ws_cu_result push_op(struct mock_stream *st, struct ws_op op, const void 
     push(st, i);
     if (host && !mock_is_pinned(host, host_bytes))
         drain(st);
-    return st->o.gpu->sticky;
+    return mock_sticky(st->o.gpu);
 }
 
 static struct ws_op copy_op(uint64_t dst, void *dst_host, uint64_t src, const void *src_host,
@@ -844,6 +930,7 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
                                       .grid = {c->grid[0], c->grid[1], c->grid[2]},
                                       .block = {c->block[0], c->block[1], c->block[2]},
                                       .shared_bytes = c->shared_bytes,
+                                      .sms = st->green ? st->green->sms : (struct ws_sm_set){0},
                                       .flags = coop ? WS_LAUNCH_COOPERATIVE : 0,
                                       .params = i->params,
                                       .param_bytes = (uint32_t)bytes}};
