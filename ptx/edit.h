@@ -149,6 +149,12 @@ bool ws_ptx_falls_off(const struct ws_ptx_func *f);
 WS_MUST_CHECK int ws_ptx_has_op(const struct ws_ptx_module *m, uint32_t func, enum ws_ptx_op op,
                                 bool *ret);
 
+/* The branch of @f, the kernel or a function it may call, at which it may wait for other blocks (ptx/wait.c); NULL: it waits for none.
+ * @reached: as above, of the kernel. Allocates from @a. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_waits(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                               const struct ws_ptx_cfg *cfg, const bool *reached,
+                               struct ws_arena *a, const struct ws_ptx_insn **ret_where);
+
 static inline struct ws_ptx_operand ws_opd_reg(int32_t r)
 {
     return (struct ws_ptx_operand){.kind = WS_OPD_REG, .reg = r, .sym = -1, .label = -1};

@@ -330,65 +330,6 @@ static bool parts_badly(const struct check *c, const struct ws_ptx_cfg *cfg,
            (end[1] && sync_in[0]);
 }
 
-/* ---- waiting for other blocks ---- */
-
-/* Loads that don't trust the SM's own cache, since others may have written. */
-static bool past_l1(const struct ws_ptx_insn *i)
-{
-    const char *name = i->cache ? ws_ptx_cache_names[i->cache - 1] : "";
-    return !strcmp(name, "cg") || !strcmp(name, "cv");
-}
-
-/* Marks registers whose value comes from memory that other blocks may be changing meanwhile. Least fixed point. */
-static void mark_polled(const struct ws_ptx_func *f, bool *polled)
-{
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = 0; k < f->n_insns; k++) {
-            const struct ws_ptx_insn *i = &f->insns[k];
-            if (!i->n_operands || i->operands[0].kind != WS_OPD_REG || polled[i->operands[0].reg])
-                continue;
-            bool now = i->op == WS_OP_LD && (i->sem >= WS_SEM_RELAXED || past_l1(i)) &&
-                       i->space != WS_SP_SHARED && i->space != WS_SP_LOCAL &&
-                       i->space != WS_SP_PARAM;
-            /* Compare-and-swap loops and locks end without blocks that haven't begun: the one that made them retry runs. */
-            now |= i->op == WS_OP_ATOM && i->space != WS_SP_SHARED && i->sub != WS_SUB_CAS &&
-                   i->sub != WS_SUB_EXCH;
-            if (ws_ptx_ops[i->op].side == WS_SIDE_ALU)
-                for (uint8_t n = 1; n < i->n_operands; n++)
-                    now |= i->operands[n].kind == WS_OPD_REG && polled[i->operands[n].reg];
-            changed |= polled[i->operands[0].reg] = now;
-        }
-    }
-}
-
-/* A loop that ends when memory has a value which another block is to write: that block may be one that hasn't begun. Blocks are in
- * the order of the text, so a loop is what lies between the target and the source of an edge that goes back. */
-static int check_waiting(struct check *c, const struct ws_ptx_func *f, const struct ws_ptx_cfg *cfg,
-                         struct ws_arena *a)
-{
-    bool *polled = ws_arena_array(a, (size_t)f->n_regs + 1, sizeof(*polled));
-    uint32_t *loop_end = ws_arena_array(a, (size_t)cfg->n_blocks + 1, sizeof(*loop_end));
-    if (!polled || !loop_end)
-        return ws_raise(-ENOMEM);
-    mark_polled(f, polled);
-    for (uint32_t b = 0; b < cfg->n_blocks; b++)
-        for (int s = 0; s < 2; s++) {
-            int32_t to = cfg->blocks[b].succ[s];
-            if (to >= 0 && (uint32_t)to <= b)
-                loop_end[to] = WS_MAX(loop_end[to], b + 1);
-        }
-    uint32_t inside = 0; /* blocks before it are in a loop */
-    for (uint32_t b = 0; b < cfg->n_blocks; b++) {
-        inside = WS_MAX(inside, loop_end[b]);
-        const struct ws_ptx_insn *last = &f->insns[cfg->blocks[b].first + cfg->blocks[b].n - 1];
-        if (b < inside && last->guard >= 0 && polled[last->guard])
-            return ws_ptx_refuse(c->text, c->text_bytes, last->line,
-                                 "a loop may wait for another block, which must then be resident");
-    }
-    return 0;
-}
-
 static int check_loop(struct check *c)
 {
     struct ws_arena a = WS_ARENA_NULL;
@@ -454,9 +395,13 @@ static int check_func(struct check *c, const struct ws_ptx_func *f, bool in_entr
     }
     struct ws_arena a = WS_ARENA_NULL;
     struct ws_ptx_cfg cfg;
+    const struct ws_ptx_insn *where = NULL;
     int e = ws_ptx_cfg_build(&cfg, f, &a);
     if (!e)
-        e = check_waiting(c, f, &cfg, &a);
+        e = ws_ptx_waits(c->m, f, &cfg, c->reached, &a, &where);
+    if (!e && where)
+        e = ws_ptx_refuse(c->text, c->text_bytes, where->line,
+                          "a loop may wait for another block, which must then be resident");
     ws_arena_deinit(&a);
     return e;
 }
