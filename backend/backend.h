@@ -228,6 +228,7 @@ struct ws_allocation { /* an object mapped whole */
     bool own_access;
     bool internal; /* a module's variables: MemFree does not know it */
     bool freeing;
+    uint64_t noted; /* the dispatcher's number for the last time it looked */
     UT_hash_handle hh;
 };
 struct ws_handle { /* an object that the client has an id for */
@@ -313,8 +314,6 @@ struct ws_client {
     bool work_known;     /* by an entry of the configuration */
     struct ws_gpu_task *gpu_task;
     uint32_t n_gpu_segments;
-    bool own_segment; /* between SegmentBegin and SegmentEnd */
-    double own_release_ms, own_deadline_ms;
     struct ws_own_job own; /* what the program itself says of it */
     struct ws_energy energy;
     uint64_t start_ns; /* host clock */
@@ -403,7 +402,7 @@ struct ws_server {
         n_visible; /* the host's own processor, if it is among them, is the last and not visible */
     struct ws_cache cache;
     struct ws_loader *loader;
-    struct ws_period_hub *periods;
+    struct ws_alarms *periods;
     struct ws_energy_log *energy_log; /* NULL: none */
     struct ws_dispatch *dispatch;     /* NULL: no policy */
     struct ws_fused_cache *fused_cache;

@@ -4,7 +4,7 @@
  *
  * A *segment* (struct ws_gpu_segment; a struct ws_segment is shared memory) is the unit the policy decides on: what a
  * client gives its GPU from its first launch until it waits with all of it done; or, where the program says so, from
- * SegmentBegin to SegmentEnd. While a client's segment is not running, the launches at the heads of its streams are held; when it
+ * SegmentBegin to SegmentEnd (client->own). While a client's segment is not running, the launches at the heads of its streams are held; when it
  * starts they go to the device with the segment's SM set; when it is preempted they are stopped between two blocks and held again.
  * With `policy = none` there are no segments and nothing is held.
  *
@@ -46,15 +46,9 @@ void ws_dispatch_op_ended(struct ws_job *j);
 void ws_dispatch_waits(struct ws_client *c);
 /* It is being dropped: its segment ends here. */
 void ws_dispatch_forget(struct ws_client *c);
-/* A device was migrated, GPUs came or went, the client's task changed. */
-void ws_dispatch_changed(struct ws_server *s);
 
 /* Whether a segment of the client's with a deadline is open; ms that are left of the nearest one, negative if it is late. */
 bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
-
-/* The program's own words (wattshare.h). @deadline_ns: after its begin; 0: the task's. Return: false: it has one open already. */
-bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns);
-bool ws_dispatch_segment_end(struct ws_client *c); /* false: none is open */
 
 /* What was considered, predicted and chosen for segment @id (0: the newest), as text with a line for each decision. Return: a
  * malloc'ed text, or NULL: not known (any more), or out of memory. */

@@ -10,9 +10,10 @@
 /* Whether @name is of this form. */
 bool ws_real_is(const char *name);
 /* The GPUs that @name stands for. Opened ones get the numbers from @first on. @preemptible: so that a policy can stop their launches.
+ * @unfenced: kernels go as they are (isolation = none).
  * Return: how many were put to @ret[max]; 0: none, diags say why. */
-uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, struct ws_device **ret,
-                      uint32_t max, struct ws_diags *diags);
+uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, bool unfenced,
+                      struct ws_device **ret, uint32_t max, struct ws_diags *diags);
 void ws_real_close(void);
 /* Adds to a GPU's status what only real ones have; texts live in the server's arena. Return: false: no memory. */
 struct ws_server;

@@ -25,6 +25,7 @@ static inline bool ws_rewrite_any(const struct ws_rewrite_choice *c)
 }
 
 struct ws_rewritten {          /* of one kernel */
+    uint32_t from, made;       /* functions: what the last pass was given, what it made; 0: none */
     int32_t kernel;            /* index of the rewritten one; -1: there is none */
     bool flat;                 /* only for one-dimensional blocks */
     uint32_t fence_at, ctl_at; /* offsets among its parameters */

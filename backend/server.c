@@ -3,6 +3,7 @@
  * a job (stream.c) or a join (join.c), which retires it later. Nothing in a message is believed before it is checked; what can't
  * be read ends its client and nobody else. */
 #include "backend/backend.h"
+#include "backend/alarms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +101,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     if (!r)
         r = ws_loader_new(s);
     if (!r)
-        r = ws_period_hub_new(&s->periods, s->wake_fd);
+        r = ws_alarms_new(&s->periods, s->wake_fd);
     if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)
         ws_log(WS_ERROR, "energy_log: cannot write %s: %s", config->energy_log, strerror(-r));
     if (!r)
@@ -143,7 +144,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
         usleep(20);
     ws_energy_log_close(s->energy_log, s);
     s->dispatch = ws_dispatch_free(s->dispatch);
-    ws_period_hub_leave(s->periods);
+    ws_alarms_leave(s->periods);
     ws_exports_free(s);
     ws_side_end(s);
     ws_loader_free(s);

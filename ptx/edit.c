@@ -285,9 +285,23 @@ static void sort_labels(struct ws_ptx_edit *e)
     free(to);
 }
 
+/* The new function's name gets a $ more as long as something of the module has it: programs may have kernels k and k$fence. */
+static void free_name(struct ws_ptx_edit *e)
+{
+    bool taken = e->f.name;
+    while (taken && !e->failed) {
+        taken = ws_ptx_find_func(e->m, e->f.name);
+        for (uint32_t k = 0; k < e->m->n_vars && !taken; k++)
+            taken = !strcmp(e->m->vars[k].name, e->f.name);
+        if (taken)
+            e->f.name = name(e, e->f.name, "$");
+    }
+}
+
 int ws_ptx_edit_end(struct ws_ptx_edit *e, uint32_t *ret_func)
 {
     struct ws_ptx_func *f = &e->f;
+    free_name(e);
     if (!e->failed)
         sort_labels(e);
     struct ws_ptx_insn *insns = f->insns;

@@ -504,7 +504,6 @@ static int fence_one(struct ws_ptx_module *m, uint32_t func, struct fence *w, ui
 {
     struct ws_arena a = WS_ARENA_NULL;
     struct ws_ptx_cfg cfg;
-    char name[4200];
     w->f = &m->funcs[func];
     int r = ws_ptx_cfg_build(&cfg, w->f, &a);
     for (uint32_t k = 0; k < w->f->n_insns; k++) {
@@ -512,20 +511,12 @@ static int fence_one(struct ws_ptx_module *m, uint32_t func, struct fence *w, ui
         w->calls |= w->needs && c && c->callee.kind == WS_OPD_SYM &&
                     w->needs[WS_PTX_SYM_INDEX(c->callee.sym)];
     }
+    if (!r)
+        ws_ptx_edit_begin(&w->e, m, func, "$fence",
+                          w->f->is_entry ? sizeof(struct ws_ptx_fence) : 0);
     if (!r && !w->f->is_entry) {
-        char unique[4300], *copy = NULL;
-        snprintf(name, sizeof(name), "%.4100s$fence", w->f->name);
-        r = free_name(m, name, unique, sizeof(unique));
-        if (!r && !(copy = ws_arena_strndup(&m->arena, unique, strlen(unique))))
-            r = ws_raise(-ENOMEM);
-        if (!r) {
-            ws_ptx_edit_begin(&w->e, m, func, "", 0);
-            w->e.f.name = copy;
-            w->e.f.link = WS_LINK_NONE;
-            w->e.f.fence = (int32_t)func + 1;
-        }
-    } else if (!r) {
-        ws_ptx_edit_begin(&w->e, m, func, "$fence", sizeof(struct ws_ptx_fence));
+        w->e.f.link = WS_LINK_NONE;
+        w->e.f.fence = (int32_t)func + 1;
     }
     if (!r) {
         w->at = ws_alloc_array((size_t)w->f->n_insns + 1, sizeof(*w->at));

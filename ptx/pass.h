@@ -7,6 +7,7 @@
  *   ticket      each block takes the number it shall be from a counter, or leaves if a flag is up or its SM is not wanted.
  *   persistent  ticket in a loop: a few blocks run all of the grid's, one after another. Only where analysis shows it safe.
  *
+ * Names of what is made (NAME$fence) get a $ more as long as the module has them already.
  * The rewritten kernel has one parameter more, at the end: struct ws_ptx_ctl. Its grid is one-dimensional.
  * A module is rewritten by whoever made it, before others see it; pointers into m->funcs are stale afterwards.
  * Threads: none while rewriting. Source: facts of sections 1.1 to 1.8 of the project's notes on GPU mechanisms; PTX ISA 9.7.13. */

@@ -141,6 +141,7 @@ static void cuda_close(struct ws_device *dev)
         (void)ws_cuda_enter(d); /* what fails then is the context's own end */
     ws_cuda_alarms_close(d);
     ws_cuda_run_close(d);
+    ws_cuda_green_close(d);
     ws_cuda_meter_close(d);
     ws_cuda_clock_close(d);
     ws_cuda_memory_close(d);
@@ -235,6 +236,8 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
         r = ws_cuda_meter_open(d);
     if (!r)
         r = ws_cuda_run_open(d);
+    if (!r)
+        r = ws_cuda_green_open(d);
     if (!r)
         r = ws_cuda_alarms_open(d);
     if (r) {

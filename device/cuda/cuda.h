@@ -14,6 +14,7 @@ struct ws_cuda_options {
     uint32_t max_running;       /* operations on the GPU at once; 0: 64 */
     bool
         preemptible; /* launches take their blocks from a counter where they can, so that ws_device_preempt() works */
+    bool unfenced; /* clients' kernels run as they are, and reach each other's memory */
     uint64_t
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
 };

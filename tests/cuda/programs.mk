@@ -32,6 +32,7 @@ CUDA_PROGRAM_NAMES = \
 	inlineptx \
 	intmath \
 	ipcshare \
+	lockfree \
 	locks \
 	managedvar \
 	mathd \

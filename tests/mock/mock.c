@@ -434,6 +434,7 @@ static void leaks(const struct mock_gpu *g)
     } kinds[] = {{MOCK_STREAM, "stream"},
                  {MOCK_EVENT, "event"},
                  {MOCK_MODULE, "module"},
+                 {MOCK_GREEN, "green context"},
                  {MOCK_MEMORY, "memory handle"}};
     for (size_t k = 0; k < WS_ARRAY_SIZE(kinds); k++) {
         uint32_t n = mock_count_alive(kinds[k].kind, g);

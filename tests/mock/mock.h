@@ -26,6 +26,8 @@ enum mock_kind {
     MOCK_FUNCTION,
     MOCK_MEMORY,
     MOCK_CONTEXT,
+    MOCK_DESC,
+    MOCK_GREEN,
 };
 /* Handles are addresses of these; they are never freed, so that a use after the end is seen. */
 struct mock_object {
@@ -47,8 +49,14 @@ struct mock_gpu {
     uint64_t total_bytes;
 };
 
+struct mock_green { /* a descriptor, or a green context */
+    struct mock_object o;
+    struct ws_sm_set sms;
+    _Atomic uint32_t n_streams;
+};
 struct mock_stream {
     struct mock_object o;
+    struct mock_green *green; /* NULL: all SMs */
     pthread_t thread;
     bool started, stop;
     pthread_mutex_t lock;
@@ -106,6 +114,7 @@ void mock_memory_leaks(void);
 void mock_memory_reset(void); /* takes all away that is left */
 
 /* stream.c */
+struct mock_stream *mock_stream_new(struct mock_gpu *g);
 void mock_streams_end(struct mock_gpu *g); /* cancels, and waits for what runs */
 /* A sticky error: what runs is stopped, what is queued does nothing. */
 void mock_lose(struct mock_gpu *g, int code);

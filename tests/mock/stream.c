@@ -255,22 +255,28 @@ static struct item *item_new(void)
 
 /* ---- streams ---- */
 
+struct mock_stream *mock_stream_new(struct mock_gpu *g)
+{
+    struct mock_stream *st = ws_alloc(sizeof *st);
+    if (!st)
+        return NULL;
+    pthread_mutex_init(&st->lock, NULL);
+    pthread_cond_init(&st->changed, NULL);
+    ws_list_init(&st->items);
+    pthread_mutex_lock(&mock_lock);
+    mock_object_add(&st->o, MOCK_STREAM, g);
+    pthread_mutex_unlock(&mock_lock);
+    return st;
+}
+
 ws_cu_result cuStreamCreateWithPriority(ws_cu_stream *s, unsigned flags, int priority)
 {
     ENTER(MOCK_CTX);
     if (flags != WS_CU_STREAM_NON_BLOCKING)
         mock_violation("a stream that waits for the NULL stream");
-    struct mock_stream *st = ws_alloc(sizeof *st);
-    if (!st)
-        return WS_CU_OUT_OF_MEMORY;
-    pthread_mutex_init(&st->lock, NULL);
-    pthread_cond_init(&st->changed, NULL);
-    ws_list_init(&st->items);
-    pthread_mutex_lock(&mock_lock);
-    mock_object_add(&st->o, MOCK_STREAM, mock_current());
-    pthread_mutex_unlock(&mock_lock);
+    struct mock_stream *st = mock_stream_new(mock_current());
     *s = (ws_cu_stream)(void *)st;
-    return WS_CU_SUCCESS;
+    return st ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
 }
 
 static void stream_end(struct mock_stream *st)
@@ -297,6 +303,8 @@ ws_cu_result cuStreamDestroy(ws_cu_stream s)
     pthread_mutex_lock(&mock_lock);
     st->o.alive = false;
     pthread_mutex_unlock(&mock_lock);
+    if (st->green)
+        st->green->n_streams--;
     let_go(st);
     stream_end(st);
     return r;
@@ -838,6 +846,7 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
                                       .grid = {c->grid[0], c->grid[1], c->grid[2]},
                                       .block = {c->block[0], c->block[1], c->block[2]},
                                       .shared_bytes = c->shared_bytes,
+                                      .sms = st->green ? st->green->sms : (struct ws_sm_set){0},
                                       .flags = coop ? WS_LAUNCH_COOPERATIVE : 0,
                                       .params = i->params,
                                       .param_bytes = (uint32_t)bytes}};

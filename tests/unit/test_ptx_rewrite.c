@@ -239,6 +239,40 @@ static void functions_count(void **state)
     ws_ptx_module_free(m);
 }
 
+/* Programs may use the names that passes give. */
+static void names_are_free(void **state)
+{
+    struct ws_ptx_module *m =
+        parse(".version 8.0\n.target sm_75\n.address_size 64\n.global .u32 k$slice;\n"
+              ".func f() { ret; }\n.func f$fence() { ret; }\n"
+              ".visible .entry k() { .reg .u64 %p; mov.u64 %p, 0; st.global.u64 [%p], %p; call f, "
+              "(); ret; }\n"
+              ".visible .entry k$fence() { ret; }\n.visible .entry k$fence$() { ret; }\n"
+              ".visible .entry k$ticket() { ret; }\n.visible .entry all() { ret; }\n");
+    uint32_t k = (uint32_t)(ws_ptx_find_func(m, "k") - m->funcs), made;
+    struct ws_ptx_fused fused;
+    assert_int_equal(ws_ptx_fence(m, k, &made), 0);
+    assert_string_equal(m->funcs[made].name, "k$fence$$");
+    for (int kind = 1; kind < _WS_REWRITE_N; kind++) {
+        static const char *const want[] = {"", "k$slice$", "k$ticket$", "k$persistent"};
+        assert_int_equal(ws_ptx_rewrite(m, k, (enum ws_ptx_rewrite)kind, &made), 0);
+        assert_string_equal(m->funcs[made].name, want[kind]);
+    }
+    assert_int_equal(ws_ptx_fuse_make(m, (uint32_t[]){k, k}, 2, false, "all", &fused), 0);
+    assert_string_equal(m->funcs[fused.func].name, "all$");
+    struct ws_diags d = WS_DIAGS_NULL;
+    assert_int_equal(ws_ptx_validate(m, "made.ptx", &d), 0);
+    ws_diags_deinit(&d);
+    char *text = NULL; /* and it is a module again */
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    assert_int_equal(ws_ptx_print(m, f), 0);
+    fclose(f);
+    ws_ptx_module_free(parse(text));
+    free(text);
+    ws_ptx_module_free(m);
+}
+
 static void division_by_magic(void **state)
 {
     uint64_t seed = 11;
@@ -296,6 +330,7 @@ int main(void)
         cmocka_unit_test(golden_fence_and_fuse),
         cmocka_unit_test(refusals),
         cmocka_unit_test(functions_count),
+        cmocka_unit_test(names_are_free),
         cmocka_unit_test(division_by_magic),
         cmocka_unit_test(out_of_memory_leaves_the_module),
     };
