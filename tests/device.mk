@@ -1,6 +1,6 @@
 # The mock driver, and one suite for all devices.
 noinst_LIBRARIES += tests/mock/libmock.a
-tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/green.c tests/mock/stream.c
+tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/green.c tests/mock/stream.c tests/mock/program.c
 check_PROGRAMS += tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
 tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
 tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete \

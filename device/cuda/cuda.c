@@ -274,3 +274,20 @@ const char *ws_device_cuda_lost(const struct ws_device *d)
     const struct ws_cuda *c = WS_CONTAINER_OF(d, const struct ws_cuda, base);
     return d->ops == &cuda_ops && c->lost ? c->lost_text : NULL;
 }
+
+bool ws_device_cuda_uuid(const struct ws_device *d, uint8_t ret[16])
+{
+    if (d->ops != &cuda_ops)
+        return false;
+    memcpy(ret, WS_CONTAINER_OF(d, const struct ws_cuda, base)->uuid.bytes, 16);
+    return true;
+}
+
+bool ws_device_cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
+{
+    struct ws_cuda *c = WS_CONTAINER_OF(d, struct ws_cuda, base);
+    if (d->ops != &cuda_ops || (!c->has_counter && !c->has_power))
+        return false;
+    *ret_uj = ws_cuda_energy_share(c, ns, 1);
+    return true;
+}

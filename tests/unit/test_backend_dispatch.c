@@ -236,8 +236,10 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     join(w, 0, 0);
     join(w, 1, 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
-    assert_true(ws_dispatch_segment_begin(c, 2000));
-    assert_false(ws_dispatch_segment_begin(c, 2000));
+    Ws__SegmentBegin begin = WS__SEGMENT_BEGIN__INIT;
+    begin.deadline_ns = 2000;
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
     launch(w, 0, 1);
     uint64_t s0 = wss_sync_stream(w, 0, LEGACY);
     launch(w, 1, 2);
@@ -247,12 +249,11 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     launch(w, 0, 3);
     end(w, 3, 1500);
     assert_int_equal(c->stats.n_segments, 0);
-    assert_true(ws_dispatch_segment_end(c));
-    wss_turn(w);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
     assert_int_equal(c->stats.n_segments, 1);
     assert_int_equal(c->stats.n_missed, 1); /* 3 us, 2 us were allowed */
     assert_true(runs(w, 2));
-    assert_false(ws_dispatch_segment_end(c));
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
     end(w, 2, 10);
     wss_free(w);
 }
@@ -261,7 +262,8 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
 static void test_memory_moves_with_the_job(void **state)
 {
     (void)state;
-    struct wss *w = start(2, "stgm", NULL); /* deals tasks to GPUs in turn: the first to GPU 0 */
+    struct wss *w =
+        start(2, "fifo", NULL); /* the first GPU that is free, as they are of two kinds */
     wss_hello(w, 0, "1,0");
     assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof PTX - 1)), 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
@@ -293,6 +295,55 @@ static void test_memory_moves_with_the_job(void **state)
     end(w, va + 16, 10);
     end(w, 7, 10);
     wss_free(w);
+}
+
+/* Two programs that live on GPU 2, which is like GPU 0: the second waits for the first where moving its data takes longer than that, and goes
+ * to GPU 0 where it does not. */
+static void test_a_move_is_priced(void **state)
+{
+    (void)state;
+    for (int quick = 0; quick < 2; quick++) {
+        struct wss *w = start(3, "gcaps", NULL);
+        for (unsigned g = 0; g < 3; g++) /* 4096 bytes: 4 us, or 4 ms; a job is guessed to take 1 */
+            w->dev[g].base.spec.copy_bytes_per_s = quick ? 1000000000 : 1000000;
+        for (unsigned p = 0; p < 2; p++) {
+            wss_hello(w, p, "2");
+            assert_int_equal(wss_error(w, p, wss_load(w, p, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+            struct ws_task *t = &ws_client_find(w->server, &w->peers[p].peer)->work;
+            t->priority = 2 - (int)p;
+            snprintf(t->name, sizeof t->name, "task%u", p);
+        }
+        uint64_t va = wss_alloc(w, 1, 0, 4096);
+        launch(w, 0, 1);
+        unsigned d = 9;
+        assert_non_null(find(w, 1, &d, NULL));
+        assert_int_equal(d, 2);
+        launch(w, 1, va + 8);
+        char *text = ws_dispatch_explain(w->server, 2);
+        assert_non_null(text);
+        assert_non_null(
+            strstr(text, quick ? "GPU 0: 0.004096 ms and 0.04" : "GPU 0: 4.096 ms and"));
+        assert_non_null(strstr(text, "to move 4096 bytes"));
+        assert_non_null(strstr(text, "GPU 2: it is there"));
+        free(text);
+        if (quick) {
+            assert_int_equal(w->dev[0].n_ops, 1);
+            assert_int_equal(w->dev[0].ops[0]->kind, WS_OPK_COPY);
+            fakedev_complete(&w->dev[0], 0, 0, 10, WS_DEV_OK);
+            wss_turn(w);
+            assert_non_null(find(w, va + 8, &d, NULL));
+            assert_int_equal(d, 0);
+            end(w, 1, 1000);
+        } else {
+            assert_false(runs(w, va + 8));
+            assert_int_equal(w->dev[0].n_ops + w->dev[1].n_ops, 0);
+            end(w, 1, 1000);
+            assert_non_null(find(w, va + 8, &d, NULL));
+            assert_int_equal(d, 2);
+        }
+        end(w, va + 8, 10);
+        wss_free(w);
+    }
 }
 
 /* EDL gives a job its place in time once: the second one waits for the first, though the policy is not asked again about it. */
@@ -460,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_clients_may_die_at_any_point),
         cmocka_unit_test(test_a_program_says_itself_what_its_job_is),
         cmocka_unit_test(test_memory_moves_with_the_job),
+        cmocka_unit_test(test_a_move_is_priced),
         cmocka_unit_test(test_bookings_are_kept),
         cmocka_unit_test(test_nobody_waits_for_ever),
         cmocka_unit_test(test_policies_are_exchanged_while_work_waits),
