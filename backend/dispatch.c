@@ -238,8 +238,13 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu
     g->booked = false;
     g->start_ms = ws_dispatch_now_ms(d);
     g->predicted_ms = predicted_ms;
+    g->due = false;
     d->n_starts++;
     wake_held(g);
+    if (g->gated) {
+        g->n_in_flight = 1; /* until it says that it is through */
+        ws_gated_go(g->context);
+    }
 }
 
 /* On its own GPU, all SMs. */
@@ -285,6 +290,10 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
                   const struct ws_policy_decision *p)
 {
     struct ws_sm_set sms = p->sms;
+    if (g->gated) {
+        run_at_home(d, g);
+        return;
+    }
     if (p->volt > 0 && p->f_core > 0 && p->f_mem > 0)
         clocks_set(d, p);
     if (!sms.n && p->n_sm < d->gpus[p->gpu].sm_limit)
@@ -479,6 +488,8 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
             p->kind = WS_DECIDE_WAIT;
             continue;
         }
+        if (d->server->n_gated && ws_dispatch_gate_holds(d, p))
+            continue;
         bool of_job =
             p->kind != WS_DECIDE_TIMER && p->kind != WS_DECIDE_CLOCKS && p->kind != WS_DECIDE_POWER;
         if (of_job)
@@ -548,6 +559,13 @@ static void run_all(struct ws_dispatch *d)
     }
 }
 
+static void run_due(struct ws_dispatch *d)
+{
+    struct ws_gpu_segment *g;
+    while (d->server->n_gated && (g = ws_dispatch_gate_next(d)))
+        run_at_home(d, g);
+}
+
 static void work_off(struct ws_dispatch *d)
 {
     if (d->asking)
@@ -558,6 +576,7 @@ static void work_off(struct ws_dispatch *d)
         return;
     }
     d->asking = true;
+    run_due(d); /* promised before: the policy is asked about the rest */
     for (size_t i = 0; i < d->n_events; i++) {
         struct ws_pending_event e = d->events[i]; /* the list may move */
         uint64_t before = ws_clock_ns();
@@ -569,6 +588,7 @@ static void work_off(struct ws_dispatch *d)
     d->n_events = 0;
     if (d->ops->books)
         run_booked(d);
+    run_due(d);
     run_forgotten(d);
     d->asking = false;
 }
@@ -781,7 +801,7 @@ void ws_dispatch_forget(struct ws_client *c)
             continue;
         while (!ws_list_empty(&g->held))
             ws_list_remove(g->held.next); /* they go with their client */
-        if (g->n_in_flight)
+        if (g->n_in_flight && !g->gated)
             g->stopping = true; /* ends with the last of them */
         else
             segment_end(d, g);
@@ -836,6 +856,46 @@ int ws_dispatch_set_policy(struct ws_server *s, const char *name, const char *co
     event_add(d, WS_EVENT_CHANGED, 0, -1, -1);
     work_off(d);
     return 0;
+}
+
+/* ---- gated clients ---- */
+
+bool ws_dispatch_is_on(const struct ws_server *s)
+{
+    return s->dispatch && !s->dispatch->off;
+}
+
+bool ws_dispatch_gate_begin(struct ws_context *x)
+{
+    struct ws_dispatch *d = x->client->server->dispatch;
+    if (!d || d->off || x->segment)
+        return false;
+    end_abandoned(d);
+    struct ws_gpu_segment *g = segment_open(d, x);
+    if (!g)
+        return true; /* the client is gone */
+    g->gated = true;
+    g->n_blocks = 1; /* no more SMs than it takes make it faster: it has them all */
+    event_add(d, WS_EVENT_ARRIVAL, g->id, -1, -1);
+    work_off(d);
+    return true;
+}
+
+void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t device_ns,
+                          uint64_t energy_uj)
+{
+    struct ws_dispatch *d = x->client->server->dispatch;
+    struct ws_gpu_segment *g = x->segment;
+    if (!g || !g->gated)
+        return;
+    g->n_in_flight = 0;
+    g->n_launches = device_ns ? WS_MAX(n_launches, 1) : 0; /* 0: nothing is learned from it */
+    g->busy_ns = device_ns;
+    g->first_start_ns = (uint64_t)(g->start_ms * 1e6);
+    g->last_end_ns = g->first_start_ns + device_ns;
+    g->energy_uj = energy_uj;
+    segment_end(d, g);
+    work_off(d);
 }
 
 static bool timer_rang(struct ws_dispatch *d)

@@ -18,6 +18,7 @@
 #include "base/macros.h"
 
 struct ws_client;
+struct ws_context;
 struct ws_config;
 struct ws_job;
 struct ws_server;
@@ -53,6 +54,12 @@ bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
 /* What was considered, predicted and chosen for segment @id (0: the newest), as text with a line for each decision. Return: a
  * malloc'ed text, or NULL: not known (any more), or out of memory. */
 char *ws_dispatch_explain(struct ws_server *s, uint64_t id);
+/* Gated clients (gated.c): such a segment has its client's GPU as a whole, alone; it can't be preempted, moved or fused. It ends by
+ * ws_dispatch_gate_end(), after which the client may have @device_ns (0: not known) of its GPU. */
+bool ws_dispatch_is_on(const struct ws_server *s); /* there is a policy */
+bool ws_dispatch_gate_begin(struct ws_context *x);
+void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t device_ns,
+                          uint64_t energy_uj);
 /* Rings due alarms; called each turn. */
 void ws_dispatch_turn(struct ws_server *s);
 

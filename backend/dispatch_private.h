@@ -50,6 +50,8 @@ struct ws_gpu_segment {
     bool given_up;         /* the policy dropped it: it runs when nothing else does */
     bool is_priced;        /* moves says what its launches that wait name */
     bool stopping;         /* preempted, but something of it is still on the device */
+    bool gated;            /* it needs its GPU as a whole, and can't be stopped (dispatch_gate.c) */
+    bool due;              /* …the policy gave it one that is not free yet */
     bool refused;          /* a decision on it made no sense */
     int index;             /* of its task, in system.tasks */
     uint64_t id, seq;
@@ -67,6 +69,7 @@ struct ws_gpu_segment {
     struct ws_context *context;
     struct ws_rapl rapl; /* when it began on the host's processor; n == 0: nobody counts */
     struct ws_policy_decision booking;
+    uint64_t due_seq;
     uint32_t n_in_flight; /* operations the device has */
     struct ws_list held;  /* streams whose head waits for its turn */
     uint64_t n_launches, busy_ns, first_start_ns, last_end_ns, energy_uj;
@@ -104,6 +107,7 @@ struct ws_dispatch {
     void **blocks;            /* [n_blocks]: of them, which keep them close together */
     size_t n_blocks, cap_blocks;
     struct ws_task_history *histories;
+    uint64_t n_due; /* ever */
     uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
         n_rescued, n_failed, n_cpu;
     char unprepared[256]; /* what prepare() said last */
@@ -168,6 +172,12 @@ const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
 /* dispatch_explain.c */
 void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
                       const struct ws_policy_decision *p);
+
+/* dispatch_gate.c: whether @p, which makes sense, has to wait: because it is about a gated segment, or because one has the GPU or is
+ * about to have it. */
+bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p);
+/* The gated segment that is to start now; NULL: none. */
+struct ws_gpu_segment *ws_dispatch_gate_next(struct ws_dispatch *d);
 
 /* dispatch_fuse.c: one launch, on @p's GPU and SMs, of what stands at the heads of streams of @members, which are about to start.
  * Return: false: they run by themselves. */

@@ -1,7 +1,7 @@
 # backend: wattshared. All but main.c is an archive, which tests link too.
 noinst_LIBRARIES += backend/libbackend.a
 backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server.c backend/decode.h backend/decode.c \
-	backend/gate.c backend/lane.c \
+	backend/gate.c backend/gated.c backend/dispatch_gate.c backend/lane.c \
 	backend/client.c backend/control.c backend/peer.c backend/peer.h backend/out.c backend/stream.c backend/job.c backend/join.c backend/event.c backend/memory.c \
 	backend/object.c backend/vmm.c backend/export.c backend/share.c \
 	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/fused.h backend/fused.c backend/fused_cache.h backend/fused_cache.c backend/launch.c backend/rewrite.h backend/rewrite.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
