@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bursts of launches with waits between them, as a frame loop has them: for the gate's tests, and for what a gated launch costs.
-//     drv_gate BURSTS LAUNCHES [hold | own | quiet | paced]
+//     drv_gate BURSTS LAUNCHES [hold | own | quiet | paced | threads]
 // hold: the last burst is never waited for, the program sleeps. own: two streams, waited for by events. quiet: the program never waits
-// but looks at the end only. paced: 20 ms between launches. Prints ns per launch.
+// but looks at the end only. paced: 20 ms between launches. threads: four of them, each with a
+// stream of its own, while children are forked. Prints ns per launch.
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "drv.h"
 #include "matmul.h"
@@ -16,6 +19,62 @@ static double now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* ---- threads ---- */
+
+static struct work {
+    CUfunction f;
+    CUdeviceptr a, b;
+    const float *want;
+    long bursts, launches;
+    int wrong;
+} work;
+
+static void *thread_main(void *arg)
+{
+    int n = N;
+    float c[N * N];
+    CUcontext ctx;
+    CUstream s;
+    CUdeviceptr dc;
+    DRV(ctx_retain(&ctx, 0));
+    DRV(ctx_set_current(ctx));
+    DRV(stream_create(&s, CU_STREAM_NON_BLOCKING));
+    DRV(mem_alloc(&dc, sizeof c));
+    for (long it = 0; it < work.bursts; it++) {
+        DRV(memset_d8_async(dc, 0xff, sizeof c, s));
+        for (long k = 0; k < work.launches; k++)
+            DRV(launch_kernel(work.f, 1, 1, 1, MATMUL_TILE, MATMUL_TILE, 1, 0, s,
+                              (void *[]){&work.a, &work.b, &dc, &n}, NULL));
+        DRV(memcpy_dtoh_async(c, dc, sizeof c, s));
+        DRV(stream_synchronize(s));
+        if (matmul_check(c, work.want, N))
+            __atomic_store_n(&work.wrong, 1, __ATOMIC_RELAXED);
+    }
+    DRV(mem_free(dc));
+    DRV(stream_destroy(s));
+    DRV(ctx_release(0));
+    return arg;
+}
+
+static int threads(void)
+{
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, thread_main, NULL);
+    for (int i = 0; i < 3; i++) {
+        int status = 1;
+        pid_t child = fork();
+        if (!child)
+            exit(0);
+        usleep(1000);
+        if (waitpid(child, &status, 0) != child || status)
+            work.wrong = 1;
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    return work.wrong;
 }
 
 int main(int argc, char **argv)
@@ -47,6 +106,9 @@ int main(int argc, char **argv)
             DRV(stream_create(&s[i], CU_STREAM_NON_BLOCKING));
     }
     DRV(ctx_synchronize());
+    work = (struct work){f, da, db, want, bursts, launches, 0};
+    if (!strcmp(mode, "threads") && threads())
+        return 1;
     for (long it = 0; it < bursts; it++) {
         double begin = now_ns();
         for (long k = 0; k < launches; k++) {

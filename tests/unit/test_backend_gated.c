@@ -273,10 +273,13 @@ static void test_nonsense(void **state)
     struct wss *w = start(1, "fifo");
     join(w, 0, 0, true);
     join(w, 1, 0, false);
-    begin(w, 1, 0, 10); /* not gated */
-    assert_int_equal(w->peers[1].notice_error, WS__ERROR__INVALID_VALUE);
-    assert_int_equal(w->peers[1].n_gates, 0);
-    finish(w, 1, 0, 10, 1000);
+    join(w, 2, 0, false);
+    join(w, 3, 0, true);
+    begin(w, 2, 0, 10); /* not gated */
+    assert_true(w->peers[2].dropped && !w->peers[2].n_gates);
+    begin(w, 3, 0, 10);
+    launch(w, 3); /* gated */
+    assert_true(w->peers[3].dropped && !n_launched(w, 0));
     begin(w, 0, 7, 20);
     assert_true(may_go(w, 0, 20));
     begin(w, 0, 0, 0);
