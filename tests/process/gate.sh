@@ -80,6 +80,17 @@ child_of() {
     echo "$p"
 }
 
+# What the library exports is the table's part of the driver, no more, no less; and what it hands on.
+lib=$build/frontend/gate/libwattshare-gate.so
+sed -n 's/^WS_DRV(\([A-Za-z0-9_]*\),.*/\1/p' "$src/frontend/entrypoints.def" | sort >"$tmp/table"
+nm -D --defined-only "$lib" | awk '{print $3}' | grep '^cu' | sort >"$tmp/exported"
+[ "$(wc -l <"$tmp/table")" -gt 500 ] || fail "the table has only $(wc -l <"$tmp/table") rows"
+cmp "$tmp/table" "$tmp/exported" || fail "the library does not export what the table says"
+ok "$(wc -l <"$tmp/table") functions"
+WATTSHARE_SOCKET=ipc://$tmp/nobody timeout 60 "$build/tests/process/gate_calls" "$lib" "$WATTSHARE_GATE_DRIVER" >"$tmp/out" 2>&1 ||
+    { cat "$tmp/out"; fail "gate_calls"; }
+ok "$(grep -c '^ok' "$tmp/out") ways of asking"
+
 # Without a policy, and without a gate: the same.
 serve none
 for w in matmul aes sort search; do
