@@ -4,7 +4,9 @@
  * A module is printed as PTX and compiled by the driver. Code that names no variables in memory is compiled once for each device and
  * shared by all instances; other code is compiled for each instance, for the addresses its variables have (bake.c).
  *
- * A second form, made when a launch first needs it, has kernels that take their blocks from a counter: they can be kept to a set of SMs
+ * Own code is compiled when a launch first needs it, off the loop's thread, unless variables begin with addresses of functions.
+ *
+ * A second form, made likewise, has kernels that take their blocks from a counter: they can be kept to a set of SMs
  * and stopped between two blocks (ptx/pass.h). It works on the same variables, since their addresses are numbers in both.
  *
  * What the driver's compiler says goes to the diagnostics. A module that it refuses has no kernel that can be launched. */
@@ -399,13 +401,14 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
     return 0;
 }
 
-/* The shared form of @m on @d. m->lock held. */
-static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, bool sms)
+/* The shared form of @m on @d, if it is there; @make: else it is compiled. m->lock held. */
+static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, bool sms,
+                                          bool make)
 {
     struct ws_cuda_image **list = sms ? &m->sm_images : &m->images, *i = *list;
     while (i && i->device != d)
         i = i->next;
-    if (!i && (i = compile_again(m, d, NULL, sms))) {
+    if (!i && make && (i = compile_again(m, d, NULL, sms))) {
         i->next = *list;
         *list = i;
     }
@@ -499,13 +502,13 @@ static int init_vars(struct ws_dinstance *i)
     uint64_t *functions = NULL;
     uint32_t n = 0;
     int r = 0;
-    if (m->n_function_refs && i->image) {
+    if (m->n_function_refs && i->image[0]) {
         ws_cu_ptr at = 0;
         size_t bytes = 0;
         functions = ws_alloc_array(m->n_function_refs, sizeof *functions);
         if (!functions)
             return ws_raise(-ENOMEM);
-        if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image->module, "ws$functions") ||
+        if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image[0]->module, "ws$functions") ||
             bytes < m->n_function_refs * sizeof *functions ||
             WS_CU(d, cuMemcpyDtoH, functions, at, m->n_function_refs * sizeof *functions))
             r = ws_raise(-EIO);
@@ -521,11 +524,19 @@ static int init_vars(struct ws_dinstance *i)
 void ws_cuda_instance_free(struct ws_dinstance *i)
 {
     if (i->own) {
-        image_free(i->image);
-        image_free(i->sm_image);
+        image_free(i->image[0]);
+        image_free(i->image[1]);
     }
     free(i->var_va);
     free(i);
+}
+
+static bool any_kernel(const struct ws_dmodule *m)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < m->info.n_kernels; k++)
+        any |= !m->kernels[k].unsupported;
+    return any;
 }
 
 int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
@@ -544,16 +555,13 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     if (m->info.n_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof *va);
     int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
-    bool any = false;
-    for (uint32_t k = 0; k < m->info.n_kernels; k++)
-        any |= !m->kernels[k].unsupported;
-    pthread_mutex_lock(&m->lock);
-    if (!r && (any || m->n_function_refs)) {
-        i->image = i->own ? compile_again(m, d, va, false) : shared_image(m, d, false);
-        if (!i->image && any)
-            r = ws_raise(-ENOMEM);
+    /* Only initial values that name functions need the code now; else who launches first waits for it. */
+    if (!r && m->n_function_refs && !ws_cuda_image_of(i, false) && any_kernel(m))
+        r = ws_raise(-ENOMEM);
+    if (!r && !i->own && !pthread_mutex_trylock(&m->lock)) { /* else it is being compiled */
+        i->image[0] = shared_image(m, d, false, false);
+        pthread_mutex_unlock(&m->lock);
     }
-    pthread_mutex_unlock(&m->lock);
     if (!r && write)
         r = init_vars(i);
     if (r) {
@@ -564,24 +572,26 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     return 0;
 }
 
-bool ws_cuda_sm_image_ready(struct ws_dinstance *i)
+bool ws_cuda_image_ready(struct ws_dinstance *i, bool sms)
 {
-    pthread_mutex_lock(&i->module->lock);
-    bool ready = i->sm_image || i->sm_failed;
-    pthread_mutex_unlock(&i->module->lock);
-    return ready;
+    /* Without the lock, which is held while something is compiled. */
+    return __atomic_load_n(&i->image[sms], __ATOMIC_ACQUIRE) ||
+           __atomic_load_n(&i->failed[sms], __ATOMIC_ACQUIRE);
 }
 
-struct ws_cuda_image *ws_cuda_sm_image(struct ws_dinstance *i, bool may_compile)
+struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, bool sms)
 {
     struct ws_dmodule *m = i->module;
+    if (ws_cuda_image_ready(i, sms))
+        return __atomic_load_n(&i->image[sms], __ATOMIC_ACQUIRE);
     pthread_mutex_lock(&m->lock);
-    if (!i->sm_image && !i->sm_failed && may_compile) {
-        i->sm_image = i->own ? compile_again(m, i->device, i->var_va, true)
-                             : shared_image(m, i->device, true);
-        i->sm_failed = !i->sm_image;
+    struct ws_cuda_image *image = i->image[sms];
+    if (!image && !i->failed[sms]) {
+        image = i->own ? compile_again(m, i->device, i->var_va, sms)
+                       : shared_image(m, i->device, sms, true);
+        __atomic_store_n(&i->image[sms], image, __ATOMIC_RELEASE);
+        __atomic_store_n(&i->failed[sms], !image, __ATOMIC_RELEASE);
     }
-    struct ws_cuda_image *image = i->sm_image;
     pthread_mutex_unlock(&m->lock);
     return image;
 }

@@ -702,6 +702,41 @@ static void test_a_module_with_a_bad_kernel(void **state)
     ws_ptx_module_free(m);
 }
 
+/* Code for a client's variables is compiled when it is first launched, which takes a while: not when the daemon makes an instance. */
+static void test_code_is_compiled_off_the_loop(void **state)
+{
+    static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
+                              ".global .u32 n = 41;\n"
+                              ".visible .entry up()\n{\n.reg .b32 %r<2>;\natom.global.add.u32 %r1, "
+                              "[n], 1;\nret;\n}\n";
+    uint64_t (*calls)(const char *) = NULL;
+    void *sym = suite_mock("ws_mock_calls");
+    memcpy(&calls, &sym, sizeof sym);
+    struct ws_ptx_module *m;
+    struct ws_dmodule *code;
+    struct ws_dinstance *inst;
+    uint64_t vars[1] = {suite_alloc(&S, 0, 512)}, before = 0;
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "up.ptx", NULL), 0);
+    assert_int_equal(ws_device_module_load(S.device, m, &code, NULL), 0);
+    before = calls ? calls("cuModuleLoadDataEx") : 0;
+    assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], vars, &inst), 0);
+    if (calls)
+        assert_int_equal(calls("cuModuleLoadDataEx"), before);
+    for (uint32_t k = 0; k < 3; k++) {
+        struct suite_op o = suite_launch(&S, 0, 0, 1, 1, 0, 0, 0, 0);
+        o.op.launch.instance = inst;
+        suite_run(&S, &o, WS_DEV_OK);
+        uint32_t v;
+        suite_get(&S, 0, &v, vars[0], 4);
+        assert_int_equal(v, 42 + k);
+    }
+    if (calls && !suite_target.options.preemptible)
+        assert_int_equal(calls("cuModuleLoadDataEx"), before + 1);
+    ws_device_instance_free(S.device, inst);
+    ws_device_module_unload(S.device, code);
+    ws_ptx_module_free(m);
+}
+
 /* ---- many at once ---- */
 
 struct chain {
@@ -1118,6 +1153,7 @@ int main(int argc, char **argv)
         T(test_occupancy),
         T(test_module_info),
         T(test_a_module_with_a_bad_kernel),
+        T(test_code_is_compiled_off_the_loop),
         T(test_operations_submitted_from_done),
         T(test_many_at_once),
         T(test_a_kernel_waits_for_a_copy),
