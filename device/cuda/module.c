@@ -152,33 +152,46 @@ static void leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, con
     }
 }
 
-static ws_cu_result find_functions(const struct ws_dmodule *m, struct ws_cuda_image *i, bool sms)
+/* Kernels that were added get names that no other function has, whatever the program's are. */
+static int name_added(struct ws_ptx_module *ptx, uint32_t n_before)
+{
+    for (uint32_t f = n_before; f < ptx->n_funcs; f++) {
+        char name[4400];
+        int n = 0;
+        if (!ptx->funcs[f].is_entry)
+            continue;
+        for (uint32_t k = 0; !n || ws_ptx_find_func(ptx, name); k++)
+            n = snprintf(name, sizeof name, "%.4200s$%u_%u", ptx->funcs[f].name, f, k);
+        ptx->funcs[f].name = ws_arena_strndup(&ptx->arena, name, (size_t)n);
+        if (!ptx->funcs[f].name)
+            return ws_raise(-ENOMEM);
+    }
+    return 0;
+}
+
+static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_ptx_module *ptx,
+                                   const uint32_t *func, struct ws_cuda_image *i, bool sms)
 {
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
-        char *name = NULL;
         if (m->kernels[k].unsupported || (sms && !i->kinds[k]))
             continue;
-        if (asprintf(&name, "%s%s%s%s", m->kernels[k].name,
-                     i->device->options.unfenced ? "" : "$fence", sms ? "$" : "",
-                     sms ? ws_ptx_rewrite_name((enum ws_ptx_rewrite)i->kinds[k]) : "") < 0)
-            return WS_CU_OUT_OF_MEMORY;
-        ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module, name);
-        free(name);
+        ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module,
+                               ptx->funcs[func[k]].name);
         if (r != WS_CU_SUCCESS)
             return r;
     }
     return WS_CU_SUCCESS;
 }
 
-/* Prepares what the driver gets. @why: [functions of m->ptx] out. Variables get their addresses before the fence is put up: what was
- * constant memory, which no fence looks at, is global memory from then on. */
+/* Prepares what the driver gets. @why: [functions of m->ptx] out. @func: [n_kernels] out: what is launched for each kernel. Variables
+ * get their addresses before the fence is put up: what was constant memory, which no fence looks at, is global memory from then on. */
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
-                   bool sms, struct ws_cuda_image *i, const char **why)
+                   bool sms, struct ws_cuda_image *i, const char **why, uint32_t *func)
 {
     bool fenced = !i->device->options.unfenced;
-    uint32_t unused, *func = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof *func);
-    int r = func ? ws_cuda_prune(ptx, fenced, why) : ws_raise(-ENOMEM);
-    if (!r)
+    uint32_t unused, n_before = ptx->n_funcs;
+    int r = ws_cuda_prune(ptx, fenced, why);
+    if (m->info.n_kernels)
         memcpy(func, m->func, m->info.n_kernels * sizeof *func);
     if (!r)
         r = ws_cuda_add_function_table(ptx, &unused);
@@ -190,8 +203,7 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
         r = add_rewritten(m, ptx, why, i, func);
     if (!r && (fenced || sms))
         leave_out(m, ptx, func);
-    free(func);
-    return r;
+    return r ? r : name_added(ptx, n_before);
 }
 
 /* @var_va: NULL: code names no variables. @why: as prepare(). Return: NULL: refused by the driver (*ret_r says what), or no memory. */
@@ -203,10 +215,11 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
     char *text = NULL;
     size_t len = 0;
+    uint32_t *func = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof *func);
     ws_cu_result r = ws_cuda_enter(d);
-    int e = !i ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
+    int e = !i || !func ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
     if (!e)
-        e = prepare(m, ptx, var_va, sms, i, why);
+        e = prepare(m, ptx, var_va, sms, i, why, func);
     if (!e && !(text = print(ptx, &len)))
         e = -ENOMEM;
     for (uint32_t k = 0; !e && ret_why && k < m->info.n_kernels; k++)
@@ -220,8 +233,9 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     if (r == WS_CU_SUCCESS)
         r = load_text(d, text, &i->module, diags);
     if (r == WS_CU_SUCCESS)
-        r = find_functions(m, i, sms);
+        r = find_functions(m, ptx, func, i, sms);
     free(text);
+    free(func);
     ws_ptx_module_free(ptx);
     *ret_r = r;
     return r == WS_CU_SUCCESS ? i : image_free(i);
