@@ -13,6 +13,10 @@
  * counts), or asks no more, which is seen when the next decision is due. With SegmentBegin it is over when that is so and
  * SegmentEnd has come.
  *
+ * Parts. Where the policy takes copies one by one (ops.parts: STGM) and the task's copies count, a segment is the client's operations of one
+ * part, in the order in which they become ready: it is over when one of another part wants to go and the device has nothing of it. A
+ * program that marks its jobs itself gives them as they are.
+ *
  * A client that goes: its held work is gone with its streams; the segment stays as long as the device has something of it, for until
  * then its SMs are taken. */
 #include "backend/dispatch.h"
@@ -178,8 +182,8 @@ static bool idle(const struct ws_gpu_segment *g)
 /* All it was given is done, and the program has not said itself that more belongs to it. */
 static bool over(const struct ws_gpu_segment *g)
 {
-    return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && g->n_launches &&
-           !g->context->client->own.open;
+    return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) &&
+           (g->n_launches || g->part != WS_PART_KERNEL) && !g->context->client->own.open;
 }
 
 static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
@@ -194,8 +198,8 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
         t->history->cpu_measured = true;
     }
     ws_dispatch_learn(d, g);
-    st->n_segments++;
-    st->n_missed += now > g->deadline_ms;
+    st->n_segments += g->part == WS_PART_KERNEL;
+    st->n_missed += g->part == WS_PART_KERNEL && now > g->deadline_ms;
     st->last_segment = g->id;
     st->last_response_ns = (uint64_t)WS_MAX((now - g->release_ms) * 1e6, 0);
     st->last_segment_uj = g->energy_uj;
@@ -651,6 +655,23 @@ static bool concerns(const struct ws_job *j)
     return j->op.kind == WS_OPK_LAUNCH || c->work.copies || c->own.open;
 }
 
+static bool is_on_host(const struct ws_job *j, const void *host, uint64_t va)
+{
+    struct ws_mapping m;
+    return host || (ws_space_find(j->client->space, va, 1, &m) && !m.device);
+}
+
+static enum ws_job_part part_of(const struct ws_dispatch *d, const struct ws_job *j)
+{
+    const struct ws_client *c = j->client;
+    const struct ws_op *op = &j->op;
+    if (!d->ops->parts || !c->work.copies || c->own.open || op->kind != WS_OPK_COPY)
+        return WS_PART_KERNEL;
+    bool from = is_on_host(j, op->copy.src_host, op->copy.src_va),
+         to = is_on_host(j, op->copy.dst_host, op->copy.dst_va);
+    return from == to ? WS_PART_KERNEL : from ? WS_PART_COPY_IN : WS_PART_COPY_OUT;
+}
+
 static void hold(struct ws_gpu_segment *g, struct ws_stream *s)
 {
     ws_list_append(&g->held, &s->blocked);
@@ -671,6 +692,16 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
     }
     if (!concerns(j))
         return true;
+    enum ws_job_part part = part_of(d, j);
+    bool other = g && g->part != part && g->state == WS_JOB_RUNNING && !g->stopping;
+    if (other && g->n_in_flight) { /* it ends with the last of them, and wakes us */
+        hold(g, s);
+        return false;
+    }
+    if (other) {
+        segment_end(d, g);
+        g = NULL;
+    }
     if (!g && d->off) {
         if (j->op.kind == WS_OPK_LAUNCH)
             ws_context_choose_sms(x, &(struct ws_sm_set){0}, &j->op.launch.sms);
@@ -681,6 +712,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
         g = segment_open(d, x);
         if (!g)
             return false;
+        g->part = part;
         uint64_t before = ws_clock_ns();
         ws_dispatch_foresee(d, g, j);
         d->foresee_ns_max = WS_MAX(d->foresee_ns_max, ws_clock_ns() - before);
@@ -738,6 +770,9 @@ void ws_dispatch_op_ended(struct ws_job *j)
         g->stopping = false;
         state_set(d, g, WS_JOB_PREEMPTED);
         event_add(d, WS_EVENT_TIMER, g->id, -1, (int)g->gpu);
+        work_off(d);
+    } else if (d->ops->parts && !x->n_moving && !ws_list_empty(&g->held)) {
+        segment_end(d, g); /* what is held is of another part */
         work_off(d);
     }
 }

@@ -234,7 +234,7 @@ void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_segment *g)
     uint32_t n = d->server->n_visible;
     if (n < 2 || (!g->moves && !(g->moves = ws_alloc_array(n, sizeof *g->moves))))
         return;
-    bool leaves = may_leave(x);
+    bool leaves = !g->gated && may_leave(x);
     find_named(d, x);
     for (uint32_t i = 0; i < n; i++) {
         const struct ws_gpu *to = &d->server->gpus[i];

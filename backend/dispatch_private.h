@@ -45,14 +45,15 @@ struct ws_gpu_segment {
     struct ws_list node; /* dispatch->segments, by seq */
     /* what each snapshot looks at, of each segment, stands together */
     enum ws_job_state state;
-    bool booked;    /* its place and time are fixed: see booking */
-    bool given_up;  /* the policy dropped it: it runs when nothing else does */
-    bool is_priced; /* moves says what its launches that wait name */
-    bool stopping;  /* preempted, but something of it is still on the device */
-    bool gated;     /* it needs its GPU as a whole, and can't be stopped (dispatch_gate.c) */
-    bool due;       /* …the policy gave it one that is not free yet */
-    bool refused;   /* a decision on it made no sense */
-    int index;      /* of its task, in system.tasks */
+    enum ws_job_part part; /* KERNEL: all there is, where the policy doesn't want parts */
+    bool booked;           /* its place and time are fixed: see booking */
+    bool given_up;         /* the policy dropped it: it runs when nothing else does */
+    bool is_priced;        /* moves says what its launches that wait name */
+    bool stopping;         /* preempted, but something of it is still on the device */
+    bool gated;            /* it needs its GPU as a whole, and can't be stopped (dispatch_gate.c) */
+    bool due;              /* …the policy gave it one that is not free yet */
+    bool refused;          /* a decision on it made no sense */
+    int index;             /* of its task, in system.tasks */
     uint64_t id, seq;
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     double start_ms, predicted_ms;  /* of this start; end of it all as predicted */

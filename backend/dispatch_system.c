@@ -389,6 +389,7 @@ static struct ws_policy_job job_of(struct ws_dispatch *d, struct ws_gpu_segment 
         ws_dispatch_price(d, g);
     return (struct ws_policy_job){.id = g->id,
                                   .seq = g->seq,
+                                  .part = g->part,
                                   .task = g->index,
                                   .state = g->state,
                                   .release = g->release_ms,

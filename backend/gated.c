@@ -50,7 +50,7 @@ static void hold_end(struct ws_client *c, struct ws_gate_hold *h)
 Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m)
 {
     struct ws_context *x = context_of(c, m->device);
-    if (!c->gated || m->serial < WS_GATE_SERIAL_FIRST || m->serial > UINT64_MAX / 4)
+    if (m->serial < WS_GATE_SERIAL_FIRST || m->serial > UINT64_MAX / 4)
         return WS__ERROR__INVALID_VALUE;
     if (!x || x->gate.serial) {
         tell(c, m->serial * 2);
@@ -103,7 +103,7 @@ static uint64_t account(struct ws_client *c, struct ws_context *x, const Ws__Gat
 Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m)
 {
     struct ws_context *x = context_of(c, m->device);
-    if (!c->gated || !x || !m->serial || x->gate.serial != m->serial || !x->gate.since_ns)
+    if (!x || !m->serial || x->gate.serial != m->serial || !x->gate.since_ns)
         return WS__ERROR__INVALID_VALUE;
     uint64_t uj = account(c, x, m);
     bool over = x->gate.over_lease;

@@ -258,6 +258,7 @@ struct ws_policy_ops {
     bool once; /* keeps indexes that follow the events: each event must be given once, in order */
     bool
         books; /* a START for a later time is a promise that the policy counts on; else it is asked again then */
+    bool parts; /* wants copies and kernels as requests of their own (ws_policy_job.part) */
     bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };
 enum { _WS_POLICY_OK, WS_POLICY_E_OPTION, WS_POLICY_E_UNFIT, WS_POLICY_E_COST };

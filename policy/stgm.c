@@ -161,5 +161,6 @@ const struct ws_policy_ops ws_policy_stgm = {
     .make = make_stgm,
     .free = free_stgm,
     .decide = decide,
+    .parts = true,
     .boost = true,
 };

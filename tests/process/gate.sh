@@ -101,6 +101,10 @@ ok "a policy that comes later holds; kernels and device time are accounted for"
 LD_PRELOAD=$asan "$wattshare" explain >"$tmp/out"
 grep -q '(own): start on GPU 0 (mock-4), 8 SMs' "$tmp/out" || { cat "$tmp/out"; fail "explain"; }
 ok "$(head -n 1 "$tmp/out")"
+gated threads "$cuda/drv_gate" 20 3 threads >"$tmp/gated" 2>&1 || { cat "$tmp/gated"; fail "threads"; }
+! grep -q VIOLATION "$tmp/gated" || { cat "$tmp/gated"; fail "threads: the driver was misused"; }
+[ "$(field threads n_kernels)" = 300 ] && [ "$(field threads n_unmeasured)" = 0 ] || { status_json; fail "threads were not accounted for"; }
+ok "threads, and children that are forked"
 stop_daemon
 
 WS_MOCK_RECORD=$tmp/record

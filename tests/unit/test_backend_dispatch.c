@@ -200,6 +200,84 @@ static void test_sm_sets(void **state)
     wss_free(w);
 }
 
+static void copy_in(struct wss *w, unsigned peer, uint64_t va)
+{
+    uint64_t v = 7;
+    Ws__Copy m = WS__COPY__INIT;
+    m.stream = LEGACY;
+    m.dst = va;
+    m.bytes = sizeof v;
+    m.bulk = WS__COPY__BULK__INLINE;
+    m.data = (ProtobufCBinaryData){sizeof v, (uint8_t *)&v};
+    wss_do(w, peer, WS__COMMAND__C_COPY, &m);
+}
+
+static unsigned n_copies(const struct wss *w)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < w->dev[0].n_ops; i++)
+        n += w->dev[0].ops[i]->kind == WS_OPK_COPY;
+    return n;
+}
+
+/* The copy that the device has, which must be one. */
+static void end_copy(struct wss *w, uint64_t ns)
+{
+    unsigned i = 0;
+    assert_int_equal(n_copies(w), 1);
+    while (w->dev[0].ops[i]->kind != WS_OPK_COPY)
+        i++;
+    fakedev_complete(&w->dev[0], i, w->dev[0].now_ns, w->dev[0].now_ns + ns, WS_DEV_OK);
+    wss_turn(w);
+}
+
+/* STGM: copies one at a time for the engine, in order, beside kernels; kernels by their SMs. */
+static void test_copies_are_requests_of_their_own(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "stgm", NULL);
+    uint64_t va[3];
+    for (unsigned p = 0; p < 3; p++) {
+        join(w, p, 1);
+        struct ws_task *t = &ws_client_find(w->server, &w->peers[p].peer)->work;
+        t->copies = true;
+        ws_sm_set_add(&t->sms, p == 2 ? 0 : p);
+        assert_true(va[p] = wss_alloc(w, p, 0, 64));
+    }
+    launch(w, 2, 3); /* has SM 0 */
+    for (unsigned p = 0; p < 2; p++) {
+        copy_in(w, p, va[p]);
+        launch(w, p, p + 1);
+    }
+    assert_true(runs(w, 3));
+    assert_int_equal(n_copies(w), 1); /* beside a kernel; the other one waits for the engine */
+    end_copy(w, 100);
+    assert_int_equal(n_copies(w), 1); /* the second one */
+    assert_false(runs(w, 1));         /* the third client's has its SM */
+    end_copy(w, 100);
+    assert_int_equal(n_copies(w), 0);
+    assert_true(runs(w, 2)); /* on SM 1 */
+    assert_false(runs(w, 1));
+    end(w, 3, 1000);
+    assert_true(runs(w, 1));
+    end(w, 1, 10);
+    end(w, 2, 10);
+    for (unsigned p = 0; p < 2; p++)
+        wss_sync_stream(w, p, LEGACY);
+    const struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    assert_int_equal(c->stats.n_segments, 1); /* a copy is no job */
+    /* A client that dies with a copy on the engine, one while it waits for it. */
+    copy_in(w, 0, va[0]);
+    copy_in(w, 1, va[1]);
+    copy_in(w, 2, va[2]);
+    assert_int_equal(n_copies(w), 1);
+    ws_client_drop(ws_client_find(w->server, &w->peers[1].peer), 0, "test: waiting");
+    ws_client_drop(ws_client_find(w->server, &w->peers[0].peer), 0, "test: running");
+    wss_turn(w);
+    end_copy(w, 100); /* the third one's; the device has given up the other */
+    wss_free(w);
+}
+
 /* One that dies while it waits, while it runs, while it is stopped: the others go on. */
 static void test_clients_may_die_at_any_point(void **state)
 {
@@ -508,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_gcaps_preempts_and_resumes),
         cmocka_unit_test(test_best_effort_shares_when_nothing_urgent_is_there),
         cmocka_unit_test(test_sm_sets),
+        cmocka_unit_test(test_copies_are_requests_of_their_own),
         cmocka_unit_test(test_clients_may_die_at_any_point),
         cmocka_unit_test(test_a_program_says_itself_what_its_job_is),
         cmocka_unit_test(test_memory_moves_with_the_job),
