@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "backend/real.h"
+#include "backend/tracing.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -97,6 +98,8 @@ static uint64_t account(struct ws_client *c, struct ws_context *x, const Ws__Gat
         st->energy_unknown = true;
     st->energy_uj += uj;
     ws_energy_charge(c, gpu, uj);
+    if (c->server->tracing && ns)
+        ws_tracing_add_gated(x, x->gate.begin_ns, x->gate.begin_ns + ns, uj, m->n_launches);
     return uj;
 }
 

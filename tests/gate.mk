@@ -6,3 +6,6 @@ check_PROGRAMS += tests/unit/test_backend_gated
 tests_unit_test_backend_gated_SOURCES = tests/unit/test_backend_gated.c
 tests_unit_test_backend_gated_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/test_backend_gated
+check_PROGRAMS += tests/process/gate_calls
+tests_process_gate_calls_SOURCES = tests/process/gate_calls.c
+tests_process_gate_calls_LDADD = -ldl

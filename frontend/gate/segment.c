@@ -209,7 +209,7 @@ void ws_gate_ended(int device)
     const struct ws_gate_own *cu = ws_gate_own();
     unsigned flags;
     int active = 0;
-    if (cu->primary_state && (cu->primary_state(device, &flags, &active) || active))
+    if (!cu->primary_state || cu->primary_state(device, &flags, &active) || active)
         return;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MAX_DEVICES; i++)

@@ -16,6 +16,7 @@ static/lockfree _Z4push   links of the lists, in the order of blocks
 static/deviceheap _Z4push pointers to what malloc() gave, in the order of blocks
 static/objects _Z4make    pointers to what new gave, in the order of blocks
 static/multiprocessors _Z10persistent  a set of the SMs that blocks were on
+static/ipcshare _Z3add    two processes write to the same memory; which of the two says hello first, and so is looked at, is up to the host
 static/sharing _Z3add     another process writes to the memory meanwhile, with nothing between the two but the end
 static/waiting _Z4turn    four threads launch it, each in a stream of its own: whose is the n-th, and which of the others have ended by
   then, is up to the host (the number of instructions of each launch tells the threads apart)'
