@@ -179,6 +179,12 @@ struct ws_stream {
     UT_hash_handle hh;
 };
 
+struct ws_gate_hold { /* a gated client's segment, from GateBegin to GateEnd (gated.c) */
+    uint64_t serial;  /* 0: none is open */
+    uint64_t since_ns, lease_end_ns; /* host clock; since: it was let go; 0: it waits */
+    uint64_t begin_ns;               /* device clock at since_ns */
+    bool over_lease;                 /* the dispatcher has forgotten it */
+};
 struct ws_context { /* of a client on one of its devices */
     struct ws_client *client;
     struct ws_gpu *gpu;
@@ -194,6 +200,7 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint32_t n_moving;                       /* copies that move its memory to another GPU */
+    struct ws_gate_hold gate;                /* of a gated client */
     struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns;          /* device time up to which the client knows its work to be done */
     struct ws_sm_set task_sms; /* of its task: its kernels run there; n == 0: everywhere */
@@ -228,6 +235,7 @@ struct ws_allocation { /* an object mapped whole */
     bool own_access;
     bool internal; /* a module's variables: MemFree does not know it */
     bool freeing;
+    uint64_t noted; /* the dispatcher's number for the last time it looked */
     UT_hash_handle hh;
 };
 struct ws_handle { /* an object that the client has an id for */
@@ -294,6 +302,8 @@ struct ws_client_stats {
     uint32_t used_gpus; /* bit per GPU */
     uint64_t n_segments, n_missed, last_segment, last_response_ns, last_segment_uj;
     bool last_missed;
+    uint64_t n_over_lease, n_unmeasured; /* of a gated client */
+    bool energy_unknown;
 };
 
 struct ws_client {
@@ -313,8 +323,8 @@ struct ws_client {
     bool work_known;     /* by an entry of the configuration */
     struct ws_gpu_task *gpu_task;
     uint32_t n_gpu_segments;
-    bool own_segment; /* between SegmentBegin and SegmentEnd */
-    double own_release_ms, own_deadline_ms;
+    bool gated;            /* a driver of its own: see gated.c */
+    uint32_t n_holds;      /* its segments that were let go and have not ended */
     struct ws_own_job own; /* what the program itself says of it */
     struct ws_energy energy;
     uint64_t start_ns; /* host clock */
@@ -377,6 +387,7 @@ struct ws_ended { /* a client that is gone, for the status */
     char exe[256], task[64], error_text[256];
     struct ws_task work;
     struct ws_energy_sum energy;
+    bool gated;
     Ws__Error error;
     uint64_t start_ns;
     struct ws_client_stats stats;
@@ -403,7 +414,7 @@ struct ws_server {
         n_visible; /* the host's own processor, if it is among them, is the last and not visible */
     struct ws_cache cache;
     struct ws_loader *loader;
-    struct ws_period_hub *periods;
+    struct ws_alarms *periods;
     struct ws_energy_log *energy_log; /* NULL: none */
     struct ws_dispatch *dispatch;     /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
@@ -423,6 +434,8 @@ struct ws_server {
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
     uint32_t n_clients, next_client;
     bool draining, had_client;
+    uint32_t n_gated, n_gate_holds;       /* clients; their segments with a lease that runs */
+    bool gate_told;                       /* what they know of the policy: there is one */
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
     uint32_t n_forgotten;
     struct ws_ended ended[WS_ENDED_MAX];
@@ -704,6 +717,16 @@ uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
 struct ws_bytes;
 void ws_control_policy(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
 void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struct ws_bytes request);
+
+/* gated.c: clients with a driver of their own */
+Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m);
+Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m);
+/* The dispatcher lets the segment of @x go. */
+void ws_gated_go(struct ws_context *x);
+void ws_gated_forget(struct ws_client *c); /* it is being dropped */
+/* Tells of policies that come or go, and ends leases. Return: ms until the next lease ends; -1: none runs. */
+int ws_gated_turn(struct ws_server *s);
+Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c);
 
 /* status.c */
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "backend/real.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -132,7 +133,8 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     return NULL;
 }
 
-static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, uint32_t n_sms)
+static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, uint32_t n_sms,
+                                  bool gated)
 {
     const struct ws_gpu_spec *p = &g->device->spec;
     Ws__Device *d = ws_arena_alloc(a, sizeof *d);
@@ -159,7 +161,15 @@ static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, ui
     d->memory_bytes = p->memory_bytes;
     d->memory_bytes_per_s = p->memory_bytes_per_s;
     d->fp32_lanes_per_sm = p->fp32_lanes_per_sm;
-    d->uuid = (ProtobufCBinaryData){sizeof g->uuid, (uint8_t *)g->uuid};
+    uint8_t *uuid = (uint8_t *)g->uuid;
+    if (gated) { /* it knows the GPU by the driver's name for it */
+        uuid = ws_arena_alloc(a, sizeof g->uuid);
+        if (!uuid)
+            return NULL;
+        if (!ws_real_uuid(g->device, uuid))
+            memcpy(uuid, g->uuid, sizeof g->uuid);
+    }
+    d->uuid = (ProtobufCBinaryData){sizeof g->uuid, uuid};
     return d;
 }
 
@@ -185,14 +195,17 @@ static int send_hello_reply(struct ws_client *c)
     r.token = (ProtobufCBinaryData){sizeof c->token, c->token};
     r.side_socket = c->local ? s->side_path : (char *)"";
     r.limits = &limits;
+    r.gate_policy = c->gated && ws_dispatch_is_on(s);
+    r.gate_lease_ms = s->config->gate_lease_ms;
     r.devices = ws_arena_array(&s->arena, c->n_contexts, sizeof *r.devices);
     if (!r.devices)
         return -ENOMEM;
     for (uint32_t i = 0; i < c->n_contexts; i++)
-        if (!(r.devices[r.n_devices++] = device_message(
-                  &s->arena, c->contexts[i].gpu,
-                  c->contexts[i].task_sms.n ? c->contexts[i].task_sms.n
-                                            : c->contexts[i].gpu->device->spec.n_sms)))
+        if (!(r.devices[r.n_devices++] =
+                  device_message(&s->arena, c->contexts[i].gpu,
+                                 c->contexts[i].task_sms.n ? c->contexts[i].task_sms.n
+                                                           : c->contexts[i].gpu->device->spec.n_sms,
+                                 c->gated)))
             return -ENOMEM;
     m.hello = &r;
     return ws_server_send(s, &c->peer, &m);
@@ -286,6 +299,9 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
     c->work_known = who.work_known;
     c->sm_limit = h->sms;
+    c->gated = h->gate;
+    if (c->gated && !s->n_gated++)
+        s->gate_told = ws_dispatch_is_on(s);
     c->id = ++s->next_client;
     HASH_ADD_KEYPTR(hh, s->by_peer, &c->peer, peer_key_bytes(&c->peer), c);
     ws_list_append(&s->clients, &c->node);
@@ -358,6 +374,7 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
         ws_side_close(s, c->side);
     if (!c->sticky && error)
         c->async_error = error;
+    ws_gated_forget(c);
     ws_dispatch_forget(c);
     ws_status_ended(c);
     for (uint32_t i = 0; i < c->n_contexts; i++) {

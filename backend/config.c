@@ -45,6 +45,7 @@ static const struct number numbers[] = {
     TOP("energy_log_ms", energy_log_ms, 10, 3600000),
     TOP("drain_timeout_s", drain_timeout_s, 0, 3600),
     TOP("slots", n_slots, 1, 64),
+    TOP("gate_lease_ms", gate_lease_ms, 1, 3600000),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
     TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
     LIMIT("max_clients", max_clients, 1, 100000),
@@ -102,6 +103,7 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"persistent-whole", WHOLE | WS_REWRITE_PERSISTENT},
                                        {"fence-ticket-whole", WHOLE | FENCE | WS_REWRITE_TICKET},
                                        {0}};
+static const struct word isolations[] = {{"fence", 0}, {"none", 1}, {0}};
 static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
     {"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
@@ -229,6 +231,11 @@ static int on_clock(cfg_t *cfg, cfg_opt_t *opt)
 static int on_rewrite(cfg_t *cfg, cfg_opt_t *opt)
 {
     return word_check(cfg, opt, rewrites);
+}
+
+static int on_isolation(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, isolations);
 }
 
 static int on_learn(cfg_t *cfg, cfg_opt_t *opt)
@@ -537,6 +544,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
     if (cfg_size(cfg, "log_level"))
         c->log_level =
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
+    if (cfg_size(cfg, "isolation"))
+        c->unfenced = word_find(isolations, cfg_getstr(cfg, "isolation"))->value;
     if (cfg_size(cfg, "learn"))
         c->learn = word_find(switches, cfg_getstr(cfg, "learn"))->value;
     if (cfg_size(cfg, "fused_leader"))
@@ -567,7 +576,7 @@ static int take(struct ws_config *c, cfg_t *cfg)
 
 int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
-    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 24],
+    cfg_opt_t limits[WS_ARRAY_SIZE(numbers) + 1], top[WS_ARRAY_SIZE(numbers) + 25],
         task[WS_CONFIG_TASK_KEYS];
     size_t nl = 0, nt = 0;
     for (size_t i = 0; i < WS_ARRAY_SIZE(numbers); i++)
@@ -589,6 +598,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("placement", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("isolation", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("templates", NULL, CFGF_NODEFAULT);
@@ -628,6 +638,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "placement", on_placement);
     cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
+    cfg_set_validate_func(cfg, "isolation", on_isolation);
     cfg_set_validate_func(cfg, "learn", on_learn);
     cfg_set_validate_func(cfg, "fused_leader", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
@@ -666,6 +677,7 @@ int ws_config_init(struct ws_config *c)
         .log_level = WS_INFO,
         .drain_timeout_s = 10,
         .n_slots = 4,
+        .gate_lease_ms = 1000,
         .heartbeat_s = 5,
         .time_scale = 20,
         .n_loaders = 2,

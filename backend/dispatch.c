@@ -13,19 +13,24 @@
  * counts), or asks no more, which is seen when the next decision is due. With SegmentBegin it is over when that is so and
  * SegmentEnd has come.
  *
+ * Parts. Where the policy takes copies one by one (ops.parts: STGM) and the task's copies count, a segment is the client's operations of one
+ * part, in the order in which they become ready: it is over when one of another part wants to go and the device has nothing of it. A
+ * program that marks its jobs itself gives them as they are.
+ *
  * A client that goes: its held work is gone with its streams; the segment stays as long as the device has something of it, for until
  * then its SMs are taken. */
 #include "backend/dispatch.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/dispatch_private.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { EXPLAIN_JOBS_MAX = 64 };
+enum { EXPLAIN_JOBS_MAX = 64, SEGMENTS_OF_BLOCK = 64 };
 
 /* ---- the policy ---- */
 
@@ -62,12 +67,14 @@ static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const ch
     d->server = s;
     d->timer_ms = NAN;
     ws_list_init(&d->segments);
+    ws_list_init(&d->idle);
+    ws_list_init(&d->unused);
     ws_list_init(&d->tasks);
     int r = policy_make(name, options, &d->ops, &d->policy, error, bytes);
     if (!r)
         r = ws_dispatch_system_init(d);
     if (!r)
-        r = ws_dispatch_timer_new(&d->timer, s->wake_fd);
+        r = ws_alarms_new(&d->timer, s->wake_fd);
     if (!r && !(d->explained = ws_alloc_array(WS_EXPLAINED_MAX, sizeof *d->explained)))
         r = ws_raise(-ENOMEM);
     if (r) {
@@ -102,14 +109,23 @@ static void wake_held(struct ws_gpu_segment *g)
         ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
 }
 
-static void segment_free(struct ws_gpu_segment *g)
+static void state_set(struct ws_dispatch *d, struct ws_gpu_segment *g, enum ws_job_state state)
+{
+    d->n_running += (state == WS_JOB_RUNNING) - (size_t)(g->state == WS_JOB_RUNNING);
+    g->state = state;
+}
+
+static void segment_free(struct ws_dispatch *d, struct ws_gpu_segment *g)
 {
     struct ws_gpu_task *t = g->task;
     ws_list_remove(&g->node);
+    ws_list_remove(&g->idle_node);
+    d->n_open--;
+    state_set(d, g, WS_JOB_WAITING);
     g->context->segment = NULL;
     wake_held(g);
     t->client->n_gpu_segments--;
-    free(g);
+    ws_list_append(d->unused.next, &g->node); /* the next one to be used */
 }
 
 struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
@@ -120,19 +136,26 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
         ws_log(
             WS_INFO,
             "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
-            "moves=%llu cpu=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu",
+            "moves=%llu cpu=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu "
+            "foresee_ns_max=%llu",
             d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
             (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
             (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
             (unsigned long long)d->n_cpu, (unsigned long long)d->n_refused,
             (unsigned long long)d->n_rescued, (unsigned long long)(d->decide_ns_sum / d->n_asked),
-            (unsigned long long)d->decide_ns_max);
+            (unsigned long long)d->decide_ns_max, (unsigned long long)d->foresee_ns_max);
     while (!ws_list_empty(&d->segments))
-        segment_free(ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
+        segment_free(d, ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
     ws_dispatch_system_deinit(d);
-    ws_dispatch_timer_leave(d->timer);
+    ws_alarms_leave(d->timer);
     if (d->policy)
         d->ops->free(d->policy);
+    for (size_t i = 0; i < d->n_blocks; i++) {
+        for (int k = 0; k < SEGMENTS_OF_BLOCK; k++)
+            free(((struct ws_gpu_segment *)d->blocks[i])[k].moves);
+        free(d->blocks[i]);
+    }
+    free(d->blocks);
     free(d->explained);
     free(d->events);
     free(d);
@@ -159,8 +182,8 @@ static bool idle(const struct ws_gpu_segment *g)
 /* All it was given is done, and the program has not said itself that more belongs to it. */
 static bool over(const struct ws_gpu_segment *g)
 {
-    return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) && g->n_launches &&
-           !g->context->client->own_segment;
+    return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) &&
+           (g->n_launches || g->part != WS_PART_KERNEL) && !g->context->client->own.open;
 }
 
 static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
@@ -175,21 +198,23 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
         t->history->cpu_measured = true;
     }
     ws_dispatch_learn(d, g);
-    st->n_segments++;
-    st->n_missed += now > g->deadline_ms;
+    st->n_segments += g->part == WS_PART_KERNEL;
+    st->n_missed += g->part == WS_PART_KERNEL && now > g->deadline_ms;
     st->last_segment = g->id;
     st->last_response_ns = (uint64_t)WS_MAX((now - g->release_ms) * 1e6, 0);
     st->last_segment_uj = g->energy_uj;
     st->last_missed = now > g->deadline_ms;
     event_add(d, WS_EVENT_COMPLETION, g->id, t->index, (int)g->gpu);
-    segment_free(g);
+    segment_free(d, g);
 }
 
-/* Ends what its client has left lying: nobody else need wait for that. */
+/* Ends what its client has left lying: nobody else need wait for that. One that isn't over gets into the list again when the device has
+ * done more of it, or ends when its program says so. */
 static void end_abandoned(struct ws_dispatch *d)
 {
-    ws_list_for_each_safe (n, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+    while (!ws_list_empty(&d->idle)) {
+        struct ws_gpu_segment *g = ws_list_entry(d->idle.next, struct ws_gpu_segment, idle_node);
+        ws_list_remove(&g->idle_node);
         if (over(g))
             segment_end(d, g);
     }
@@ -198,10 +223,7 @@ static void end_abandoned(struct ws_dispatch *d)
 /* Whether somebody waits for what others have. */
 static bool wanted(const struct ws_dispatch *d)
 {
-    ws_list_for_each (n, &d->segments)
-        if (ws_list_entry(n, struct ws_gpu_segment, node)->state != WS_JOB_RUNNING)
-            return true;
-    return false;
+    return d->n_running < d->n_open;
 }
 
 /* ---- carrying out ---- */
@@ -212,12 +234,17 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu
     g->gpu = gpu;
     g->sms = *sms;
     g->n_sm = n_sm;
-    g->state = WS_JOB_RUNNING;
+    state_set(d, g, WS_JOB_RUNNING);
     g->booked = false;
     g->start_ms = ws_dispatch_now_ms(d);
     g->predicted_ms = predicted_ms;
+    g->due = false;
     d->n_starts++;
     wake_held(g);
+    if (g->gated) {
+        g->n_in_flight = 1; /* until it says that it is through */
+        ws_gated_go(g->context);
+    }
 }
 
 /* On its own GPU, all SMs. */
@@ -263,6 +290,10 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
                   const struct ws_policy_decision *p)
 {
     struct ws_sm_set sms = p->sms;
+    if (g->gated) {
+        run_at_home(d, g);
+        return;
+    }
     if (p->volt > 0 && p->f_core > 0 && p->f_mem > 0)
         clocks_set(d, p);
     if (!sms.n && p->n_sm < d->gpus[p->gpu].sm_limit)
@@ -309,7 +340,7 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
     }
     if (!g->n_in_flight) {
         g->stopping = false;
-        g->state = WS_JOB_PREEMPTED;
+        state_set(d, g, WS_JOB_PREEMPTED);
     }
 }
 
@@ -326,8 +357,8 @@ static void timer_want(struct ws_dispatch *d, double at_ms)
     if (same(at_ms, d->timer_ms))
         return;
     d->timer_ms = at_ms;
-    int r = ws_dispatch_timer_set(d->timer, d->server->gpus[0].device,
-                                  at_ms > 0 ? (uint64_t)ceil(at_ms * 1e6) : 0);
+    int r = ws_alarms_set(d->timer, d->server->gpus[0].device,
+                          at_ms > 0 ? (uint64_t)ceil(at_ms * 1e6) : 0, 0, 0);
     if (r)
         ws_log(WS_WARN, "dispatch: no timer (%d)", r);
 }
@@ -416,7 +447,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
         .kind = e->kind, .job = -1, .task = -1, .gpu = e->gpu, .job_id = e->segment};
     if (e->kind == WS_EVENT_COMPLETION)
         event.task = e->task < d->system.n_tasks ? e->task : -1;
-    for (int j = 0; e->kind == WS_EVENT_ARRIVAL && j < snap.n_jobs; j++)
+    for (int j = snap.n_jobs; e->kind == WS_EVENT_ARRIVAL && event.job < 0 && j-- > 0;)
         if (snap.jobs[j].id == e->segment) {
             event.job = j;
             event.task = snap.jobs[j].task;
@@ -437,7 +468,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
     struct ws_sm_set taken[WS_MAX_GPUS_CONFIGURED] = {0};
     for (int j = 0; j < snap.n_jobs; j++) {
         const struct ws_gpu_segment *g = d->by_job[j];
-        if (g->state == WS_JOB_RUNNING)
+        if (g->state == WS_JOB_RUNNING && (int)taken[g->gpu].n < d->gpus[g->gpu].sm_limit)
             ws_sm_set_join(&taken[g->gpu], &g->sms);
     }
     for (size_t i = 0; i < d->decisions.n; i++) {
@@ -457,6 +488,8 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
             p->kind = WS_DECIDE_WAIT;
             continue;
         }
+        if (d->server->n_gated && ws_dispatch_gate_holds(d, p))
+            continue;
         bool of_job =
             p->kind != WS_DECIDE_TIMER && p->kind != WS_DECIDE_CLOCKS && p->kind != WS_DECIDE_POWER;
         if (of_job)
@@ -492,9 +525,11 @@ static void run_booked(struct ws_dispatch *d)
 static void run_forgotten(struct ws_dispatch *d)
 {
     struct ws_gpu_segment *oldest = NULL, *given_up = NULL;
+    if (d->n_running)
+        return;
     ws_list_for_each (n, &d->segments) {
         struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
-        if (g->state == WS_JOB_RUNNING || g->booked)
+        if (g->booked)
             return;
         if (g->given_up && !given_up)
             given_up = g;
@@ -503,7 +538,7 @@ static void run_forgotten(struct ws_dispatch *d)
     }
     if (!oldest && given_up)
         run_at_home(d, given_up);
-    if (!oldest || (ws_dispatch_timer_pending(d->timer) && !oldest->refused))
+    if (!oldest || (ws_alarms_pending(d->timer) && !oldest->refused))
         return;
     if (!d->n_rescued++)
         ws_log(WS_WARN,
@@ -524,6 +559,13 @@ static void run_all(struct ws_dispatch *d)
     }
 }
 
+static void run_due(struct ws_dispatch *d)
+{
+    struct ws_gpu_segment *g;
+    while (d->server->n_gated && (g = ws_dispatch_gate_next(d)))
+        run_at_home(d, g);
+}
+
 static void work_off(struct ws_dispatch *d)
 {
     if (d->asking)
@@ -534,6 +576,7 @@ static void work_off(struct ws_dispatch *d)
         return;
     }
     d->asking = true;
+    run_due(d); /* promised before: the policy is asked about the rest */
     for (size_t i = 0; i < d->n_events; i++) {
         struct ws_pending_event e = d->events[i]; /* the list may move */
         uint64_t before = ws_clock_ns();
@@ -545,23 +588,44 @@ static void work_off(struct ws_dispatch *d)
     d->n_events = 0;
     if (d->ops->books)
         run_booked(d);
+    run_due(d);
     run_forgotten(d);
     d->asking = false;
 }
 
 /* ---- what streams and clients tell ---- */
 
+/* One to be filled; what it has in moves is memory to be used again. */
+static struct ws_gpu_segment *segment_new(struct ws_dispatch *d)
+{
+    if (ws_list_empty(&d->unused)) {
+        void *v = d->blocks;
+        struct ws_gpu_segment *g = ws_alloc_array(SEGMENTS_OF_BLOCK, sizeof *g);
+        if (!g || ws_grow(&v, &d->cap_blocks, d->n_blocks + 1, sizeof *d->blocks)) {
+            free(g);
+            return NULL;
+        }
+        d->blocks = v;
+        d->blocks[d->n_blocks++] = g;
+        for (int i = 0; i < SEGMENTS_OF_BLOCK; i++)
+            ws_list_append(&d->unused, &g[i].node);
+    }
+    return ws_list_entry(ws_list_pop(&d->unused), struct ws_gpu_segment, node);
+}
+
 static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_context *x)
 {
     struct ws_client *c = x->client;
     struct ws_gpu_task *t = ws_gpu_task_of(d, c);
-    struct ws_gpu_segment *g = t ? ws_alloc(sizeof *g) : NULL;
+    struct ws_gpu_segment *g = t ? segment_new(d) : NULL;
     if (!g) {
         ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return NULL;
     }
     double now = ws_dispatch_now_ms(d), deadline = c->work.deadline_ms;
     *g = (struct ws_gpu_segment){.task = t,
+                                 .index = t->index,
+                                 .moves = g->moves,
                                  .context = x,
                                  .id = ++d->n_segments,
                                  .seq = d->n_segments,
@@ -569,13 +633,16 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
                                  .gpu = x->gpu->device->index,
                                  .first_start_ns = UINT64_MAX,
                                  .release_ms = now};
-    if (c->own_segment) {
-        g->release_ms = c->own_release_ms;
-        deadline = c->own_deadline_ms > 0 ? c->own_deadline_ms : deadline;
+    if (c->own.open) {
+        uint64_t clock = ws_device_now_ns(c->contexts[0].gpu->device); /* that its times are of */
+        g->release_ms -= ((double)clock - (double)c->own.release_ns) / 1e6;
+        deadline = (double)c->own.deadline_ns / 1e6;
     }
     g->deadline_ms = deadline > 0 ? g->release_ms + deadline : INFINITY;
     ws_list_init(&g->held);
+    ws_list_init(&g->idle_node);
     ws_list_append(&d->segments, &g->node);
+    d->n_open++;
     x->segment = g;
     c->n_gpu_segments++;
     return g;
@@ -585,7 +652,30 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
 static bool concerns(const struct ws_job *j)
 {
     const struct ws_client *c = j->client;
-    return j->op.kind == WS_OPK_LAUNCH || c->work.copies || c->own_segment;
+    return j->op.kind == WS_OPK_LAUNCH || c->work.copies || c->own.open;
+}
+
+static bool is_on_host(const struct ws_job *j, const void *host, uint64_t va)
+{
+    struct ws_mapping m;
+    return host || (ws_space_find(j->client->space, va, 1, &m) && !m.device);
+}
+
+static enum ws_job_part part_of(const struct ws_dispatch *d, const struct ws_job *j)
+{
+    const struct ws_client *c = j->client;
+    const struct ws_op *op = &j->op;
+    if (!d->ops->parts || !c->work.copies || c->own.open || op->kind != WS_OPK_COPY)
+        return WS_PART_KERNEL;
+    bool from = is_on_host(j, op->copy.src_host, op->copy.src_va),
+         to = is_on_host(j, op->copy.dst_host, op->copy.dst_va);
+    return from == to ? WS_PART_KERNEL : from ? WS_PART_COPY_IN : WS_PART_COPY_OUT;
+}
+
+static void hold(struct ws_gpu_segment *g, struct ws_stream *s)
+{
+    ws_list_append(&g->held, &s->blocked);
+    g->is_priced = false; /* its head may name more */
 }
 
 bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
@@ -597,11 +687,21 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
     if (j->moved_from || x->client->sticky)
         return true;
     if (x->n_moving) {
-        ws_list_append(&g->held, &s->blocked);
+        hold(g, s);
         return false;
     }
     if (!concerns(j))
         return true;
+    enum ws_job_part part = part_of(d, j);
+    bool other = g && g->part != part && g->state == WS_JOB_RUNNING && !g->stopping;
+    if (other && g->n_in_flight) { /* it ends with the last of them, and wakes us */
+        hold(g, s);
+        return false;
+    }
+    if (other) {
+        segment_end(d, g);
+        g = NULL;
+    }
     if (!g && d->off) {
         if (j->op.kind == WS_OPK_LAUNCH)
             ws_context_choose_sms(x, &(struct ws_sm_set){0}, &j->op.launch.sms);
@@ -612,14 +712,17 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
         g = segment_open(d, x);
         if (!g)
             return false;
+        g->part = part;
+        uint64_t before = ws_clock_ns();
         ws_dispatch_foresee(d, g, j);
-        ws_list_append(&g->held, &s->blocked); /* so that it is not idle while we ask */
+        d->foresee_ns_max = WS_MAX(d->foresee_ns_max, ws_clock_ns() - before);
+        hold(g, s); /* so that it is not idle while we ask */
         event_add(d, WS_EVENT_ARRIVAL, g->id, -1, -1);
         work_off(d);
         return false; /* if it has started, the stream was woken and asks again */
     }
     if (g->state != WS_JOB_RUNNING || g->stopping) {
-        ws_list_append(&g->held, &s->blocked);
+        hold(g, s);
         return false;
     }
     j->in_segment = true;
@@ -656,7 +759,8 @@ void ws_dispatch_op_ended(struct ws_job *j)
     g->energy_uj += op->energy_uj;
     if (g->n_in_flight)
         return;
-    d->maybe_idle = true;
+    if (ws_list_empty(&g->idle_node))
+        ws_list_append(&d->idle, &g->idle_node);
     if (j->client->dropped) {
         segment_end(d, g);
         if (!j->client->n_gpu_segments)
@@ -664,8 +768,11 @@ void ws_dispatch_op_ended(struct ws_job *j)
         work_off(d);
     } else if (g->stopping) {
         g->stopping = false;
-        g->state = WS_JOB_PREEMPTED;
+        state_set(d, g, WS_JOB_PREEMPTED);
         event_add(d, WS_EVENT_TIMER, g->id, -1, (int)g->gpu);
+        work_off(d);
+    } else if (d->ops->parts && !x->n_moving && !ws_list_empty(&g->held)) {
+        segment_end(d, g); /* what is held is of another part */
         work_off(d);
     }
 }
@@ -673,7 +780,7 @@ void ws_dispatch_op_ended(struct ws_job *j)
 void ws_dispatch_waits(struct ws_client *c)
 {
     struct ws_dispatch *d = c->server->dispatch;
-    if (!c->n_gpu_segments || c->own_segment)
+    if (!c->n_gpu_segments || c->own.open)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_gpu_segment *g = c->contexts[i].segment;
@@ -694,7 +801,7 @@ void ws_dispatch_forget(struct ws_client *c)
             continue;
         while (!ws_list_empty(&g->held))
             ws_list_remove(g->held.next); /* they go with their client */
-        if (g->n_in_flight)
+        if (g->n_in_flight && !g->gated)
             g->stopping = true; /* ends with the last of them */
         else
             segment_end(d, g);
@@ -702,26 +809,6 @@ void ws_dispatch_forget(struct ws_client *c)
     if (!c->n_gpu_segments)
         ws_gpu_task_free(d, c->gpu_task);
     work_off(d);
-}
-
-bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns)
-{
-    if (c->own_segment)
-        return false;
-    ws_dispatch_waits(c); /* what was before is not part of it */
-    c->own_segment = true;
-    c->own_release_ms = (double)ws_device_now_ns(c->server->gpus[0].device) / 1e6;
-    c->own_deadline_ms = (double)deadline_ns / 1e6;
-    return true;
-}
-
-bool ws_dispatch_segment_end(struct ws_client *c)
-{
-    if (!c->own_segment)
-        return false;
-    c->own_segment = false;
-    ws_dispatch_waits(c);
-    return true;
 }
 
 static int policy_end(struct ws_dispatch *d, const char *const *options, char *error, size_t bytes)
@@ -771,18 +858,67 @@ int ws_dispatch_set_policy(struct ws_server *s, const char *name, const char *co
     return 0;
 }
 
+/* ---- gated clients ---- */
+
+bool ws_dispatch_is_on(const struct ws_server *s)
+{
+    return s->dispatch && !s->dispatch->off;
+}
+
+bool ws_dispatch_gate_begin(struct ws_context *x)
+{
+    struct ws_dispatch *d = x->client->server->dispatch;
+    if (!d || d->off || x->segment)
+        return false;
+    end_abandoned(d);
+    struct ws_gpu_segment *g = segment_open(d, x);
+    if (!g)
+        return true; /* the client is gone */
+    g->gated = true;
+    g->n_blocks = 1; /* no more SMs than it takes make it faster: it has them all */
+    event_add(d, WS_EVENT_ARRIVAL, g->id, -1, -1);
+    work_off(d);
+    return true;
+}
+
+void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t device_ns,
+                          uint64_t energy_uj)
+{
+    struct ws_dispatch *d = x->client->server->dispatch;
+    struct ws_gpu_segment *g = x->segment;
+    if (!g || !g->gated)
+        return;
+    g->n_in_flight = 0;
+    g->n_launches = device_ns ? WS_MAX(n_launches, 1) : 0; /* 0: nothing is learned from it */
+    g->busy_ns = device_ns;
+    g->first_start_ns = (uint64_t)(g->start_ms * 1e6);
+    g->last_end_ns = g->first_start_ns + device_ns;
+    g->energy_uj = energy_uj;
+    segment_end(d, g);
+    work_off(d);
+}
+
+static bool timer_rang(struct ws_dispatch *d)
+{
+    struct ws_rung *r = ws_alarms_take(d->timer), *next;
+    bool any = r;
+    for (; r; r = next) {
+        next = r->next;
+        free(r);
+    }
+    return any;
+}
+
 void ws_dispatch_turn(struct ws_server *s)
 {
     struct ws_dispatch *d = s->dispatch;
-    if (ws_dispatch_timer_rang(d->timer)) {
+    if (timer_rang(d)) {
         d->timer_ms = NAN;
         end_abandoned(d);
         event_add(d, WS_EVENT_TIMER, 0, -1, -1);
     }
-    if (d->maybe_idle && wanted(d)) {
+    if (wanted(d))
         end_abandoned(d);
-        d->maybe_idle = false;
-    }
     if (d->n_events) {
         work_off(d);
         ws_server_run_ready(s);

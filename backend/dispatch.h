@@ -4,7 +4,7 @@
  *
  * A *segment* (struct ws_gpu_segment; a struct ws_segment is shared memory) is the unit the policy decides on: what a
  * client gives its GPU from its first launch until it waits with all of it done; or, where the program says so, from
- * SegmentBegin to SegmentEnd. While a client's segment is not running, the launches at the heads of its streams are held; when it
+ * SegmentBegin to SegmentEnd (client->own). While a client's segment is not running, the launches at the heads of its streams are held; when it
  * starts they go to the device with the segment's SM set; when it is preempted they are stopped between two blocks and held again.
  * With `policy = none` there are no segments and nothing is held.
  *
@@ -18,6 +18,7 @@
 #include "base/macros.h"
 
 struct ws_client;
+struct ws_context;
 struct ws_config;
 struct ws_job;
 struct ws_server;
@@ -46,19 +47,19 @@ void ws_dispatch_op_ended(struct ws_job *j);
 void ws_dispatch_waits(struct ws_client *c);
 /* It is being dropped: its segment ends here. */
 void ws_dispatch_forget(struct ws_client *c);
-/* A device was migrated, GPUs came or went, the client's task changed. */
-void ws_dispatch_changed(struct ws_server *s);
 
 /* Whether a segment of the client's with a deadline is open; ms that are left of the nearest one, negative if it is late. */
 bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
 
-/* The program's own words (wattshare.h). @deadline_ns: after its begin; 0: the task's. Return: false: it has one open already. */
-bool ws_dispatch_segment_begin(struct ws_client *c, uint64_t deadline_ns);
-bool ws_dispatch_segment_end(struct ws_client *c); /* false: none is open */
-
 /* What was considered, predicted and chosen for segment @id (0: the newest), as text with a line for each decision. Return: a
  * malloc'ed text, or NULL: not known (any more), or out of memory. */
 char *ws_dispatch_explain(struct ws_server *s, uint64_t id);
+/* Gated clients (gated.c): such a segment has its client's GPU as a whole, alone; it can't be preempted, moved or fused. It ends by
+ * ws_dispatch_gate_end(), after which the client may have @device_ns (0: not known) of its GPU. */
+bool ws_dispatch_is_on(const struct ws_server *s); /* there is a policy */
+bool ws_dispatch_gate_begin(struct ws_context *x);
+void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t device_ns,
+                          uint64_t energy_uj);
 /* Rings due alarms; called each turn. */
 void ws_dispatch_turn(struct ws_server *s);
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/dispatch_private.h"
 
@@ -25,6 +26,26 @@ void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
                                .energy_mj = p->energy};
     snprintf(e->task, sizeof e->task, "%s", g->task->history->name);
     snprintf(e->why, sizeof e->why, "%s", p->why);
+    if (g->is_priced)
+        e->n_moves = WS_MIN(d->server->n_visible, WS_EXPLAINED_MOVES);
+    if (e->n_moves)
+        memcpy(e->moves, g->moves, e->n_moves * sizeof *e->moves);
+}
+
+/* "; GPU 0: 0.35 ms and 7.1 mJ to move 4096 bytes, GPU 1: it is there" */
+static void moves(FILE *f, const struct ws_explained *e)
+{
+    for (uint32_t i = 0; i < e->n_moves; i++) {
+        const struct ws_policy_move *m = &e->moves[i];
+        fprintf(f, "%s GPU %u: ", i ? "," : "; places:", i);
+        if (isinf(m->ms))
+            fputs("it can't be moved there", f);
+        else if (m->bytes > 0)
+            fprintf(f, "%.6g ms and %.6g mJ to move %.0f bytes%s", m->ms, m->mj, m->bytes,
+                    m->here ? " to where it is" : "");
+        else
+            fputs(m->here ? "it is there" : "nothing to move", f);
+    }
 }
 
 static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained *e)
@@ -40,7 +61,9 @@ static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained
         fprintf(f, ", end predicted at %.3f ms", e->end_ms);
     if (!isnan(e->energy_mj))
         fprintf(f, ", %.3f mJ predicted", e->energy_mj);
-    fprintf(f, "%s%s\n", e->why[0] ? ": " : "", e->why);
+    fprintf(f, "%s%s", e->why[0] ? ": " : "", e->why);
+    moves(f, e);
+    fputc('\n', f);
 }
 
 char *ws_dispatch_explain(struct ws_server *s, uint64_t id)

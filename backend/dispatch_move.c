@@ -7,23 +7,14 @@
  *
  * Not moved: a client with something in flight or about to be unmapped, with physical memory that it maps itself, whose kernels
  * call malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as well.
- * A copy is priced as one over the new GPU's host link. */
+ *
+ * What policies are told of it beforehand (ws_dispatch_price()) is the same: the copies of what is named. Each goes through both GPUs' host
+ * links, so the slower one is counted, where the software GPU's clock only knows the new GPU's. */
+#include <math.h>
 #include <string.h>
 
 #include "backend/dispatch_private.h"
 #include "base/alloc.h"
-
-static bool names(const struct ws_job *j, const struct ws_allocation *a)
-{
-    const uint8_t *p = j->op.launch.params;
-    for (uint32_t at = 0; at + 8 <= j->op.launch.param_bytes; at += 8) {
-        uint64_t v;
-        memcpy(&v, p + at, sizeof v);
-        if (v >= a->va && v - a->va < a->bytes)
-            return true;
-    }
-    return false;
-}
 
 static const struct ws_module *module_of(const struct ws_context *x, const struct ws_job *j)
 {
@@ -41,17 +32,48 @@ static const struct ws_job *waiting_launch(const struct ws_list *n)
     return j && j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH ? j : NULL;
 }
 
-static bool needed(const struct ws_context *x, const struct ws_allocation *a)
+static void note(struct ws_dispatch *d, struct ws_allocation *a)
 {
+    void *v = d->named;
+    if (a->noted == d->n_notings || ws_grow(&v, &d->cap_named, d->n_named + 1, sizeof(void *)))
+        return; /* where there is no memory for it, it stays where it is */
+    d->named = v;
+    d->named[d->n_named++] = a;
+    a->noted = d->n_notings;
+}
+
+/* Fills d->named with what the launches that wait name, each once: their modules' variables, and what their parameters point into. */
+static void find_named(struct ws_dispatch *d, const struct ws_context *x)
+{
+    d->n_named = 0;
+    d->n_notings++;
     ws_list_for_each (n, &x->segment->held) {
         const struct ws_job *j = waiting_launch(n);
         if (!j)
             continue;
-        const struct ws_module *m = a->internal ? module_of(x, j) : NULL;
-        if (a->internal ? m && m->variables == a : names(j, a))
-            return true;
+        const struct ws_module *m = module_of(x, j);
+        if (m && m->variables && m->variables->context == x)
+            note(d, m->variables);
+        const uint8_t *p = j->op.launch.params;
+        for (uint32_t at = 0; at + 8 <= j->op.launch.param_bytes; at += 8) {
+            uint64_t v;
+            struct ws_mapping in;
+            struct ws_allocation *a = NULL;
+            memcpy(&v, p + at, sizeof v);
+            if (v >= WS_VA_FIRST && ws_space_find(x->client->space, v, 1, &in))
+                HASH_FIND(hh, x->client->allocations, &in.va, sizeof in.va, a);
+            if (a && a->context == x && !a->internal)
+                note(d, a);
+        }
     }
-    return false;
+}
+
+/* Whether it can lie elsewhere: it is nobody else's too. */
+static bool is_movable(const struct ws_allocation *a)
+{
+    const struct ws_object *o = a->hold.object;
+    return o->holds.next == &a->hold.node && o->holds.prev == &a->hold.node &&
+           ws_list_empty(&o->exports) && !o->is_shared && !a->freeing;
 }
 
 /* Whether what waits could run there: a cooperative grid was sized for the GPU that the program knows, a block may be too large. */
@@ -73,12 +95,11 @@ static bool fits(const struct ws_context *x, const struct ws_gpu *to)
     return true;
 }
 
-static bool may_move(const struct ws_context *x, const struct ws_gpu *to)
+/* Whether the context can go anywhere at all, when nothing of it is in flight. */
+static bool may_leave(const struct ws_context *x)
 {
     const struct ws_client *c = x->client;
-    if (!fits(x, to))
-        return false;
-    if (c->n_in_flight || !ws_list_empty(&c->quiescing) || c->handles || c->reservations)
+    if (c->handles || c->reservations)
         return false;
     struct ws_module *m, *next;
     HASH_ITER (hh, c->modules, m, next)
@@ -114,9 +135,7 @@ static struct ws_job *reseat(struct ws_allocation *a, struct ws_stream *s)
     struct ws_object *o = a->hold.object;
     struct ws_memory *fresh;
     struct ws_mapping was;
-    bool alone = o->holds.next == &a->hold.node && o->holds.prev == &a->hold.node &&
-                 ws_list_empty(&o->exports) && !o->is_shared;
-    if (!alone || o->gpu == gpu || a->freeing || !ws_space_find(c->space, a->va, a->bytes, &was) ||
+    if (o->gpu == gpu || !is_movable(a) || !ws_space_find(c->space, a->va, a->bytes, &was) ||
         ws_device_memory_new(gpu->device, a->bytes, &fresh))
         return NULL;
     struct ws_job *j = ws_job_new(c, WS_JOB_OP);
@@ -161,7 +180,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     struct ws_server *s = c->server;
     struct ws_gpu *from = x->gpu, *to = &s->gpus[gpu];
     if (x->gpu->device->index != gpu) {
-        if (!may_move(x, to))
+        if (c->n_in_flight || !ws_list_empty(&c->quiescing) || !fits(x, to) || !may_leave(x))
             return false;
         x->gpu = to;
         struct ws_module *m, *next;
@@ -188,12 +207,48 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     if (c->n_in_flight || ws_list_empty(&x->segment->held))
         return true;
     struct ws_stream *first = ws_list_entry(x->segment->held.next, struct ws_stream, blocked);
-    struct ws_allocation *a, *after;
-    HASH_ITER (hh, c->allocations, a, after) {
-        struct ws_job *j =
-            a->context == x && a->hold.object->gpu != to && needed(x, a) ? reseat(a, first) : NULL;
+    find_named(s->dispatch, x);
+    for (size_t i = 0; i < s->dispatch->n_named; i++) {
+        struct ws_job *j = reseat(s->dispatch->named[i], first);
         if (j)
             put_first(first, j);
     }
     return !c->dropped;
+}
+
+/* ---- prices ---- */
+
+/* One copy: through the slower of both host links; meanwhile the new GPU takes what it takes while it computes nothing. */
+static void add_copy(struct ws_policy_move *m, const struct ws_gpu_spec *from,
+                     const struct ws_gpu_spec *to, uint64_t bytes)
+{
+    double per_s = (double)WS_MIN(from->copy_bytes_per_s, to->copy_bytes_per_s);
+    m->bytes += (double)bytes;
+    m->ms += WS_MAX(from->copy_latency_ns, to->copy_latency_ns) / 1e6;
+    m->ms += per_s > 0 ? (double)bytes * 1e3 / per_s : 0;
+}
+
+void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_segment *g)
+{
+    const struct ws_context *x = g->context;
+    uint32_t n = d->server->n_visible;
+    if (n < 2 || (!g->moves && !(g->moves = ws_alloc_array(n, sizeof *g->moves))))
+        return;
+    bool leaves = !g->gated && may_leave(x);
+    find_named(d, x);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ws_gpu *to = &d->server->gpus[i];
+        const struct ws_gpu_spec *spec = &to->device->spec;
+        struct ws_policy_move m = {.here = x->gpu == to};
+        for (size_t k = 0; k < d->n_named; k++) {
+            const struct ws_object *o = d->named[k]->hold.object;
+            if (o->gpu != to && is_movable(d->named[k]))
+                add_copy(&m, &o->gpu->device->spec, spec, o->bytes);
+        }
+        m.mj = m.ms * (spec->static_mw + (double)spec->n_sms * spec->idle_mw_per_sm) / 1e3;
+        if (!m.here && (!leaves || !fits(x, to)))
+            m.ms = m.mj = INFINITY;
+        g->moves[i] = m;
+    }
+    g->is_priced = true;
 }

@@ -5,6 +5,7 @@
 #define WS_BACKEND_DISPATCH_PRIVATE_H
 
 #include <uthash.h>
+#include "backend/alarms.h"
 #include "backend/backend.h"
 #include "backend/dispatch.h"
 #include "backend/rapl.h"
@@ -26,6 +27,7 @@ struct ws_task_history {
     bool cpu_measured;                 /* cpu_mj is its own counters' */
     struct ws_dvfs_task dvfs[WS_GPU_MAX_TYPES];
     struct ws_policy_cost cost[WS_GPU_MAX_TYPES];
+    bool costs_made; /* of all that is known */
     UT_hash_handle hh;
 };
 
@@ -41,28 +43,40 @@ struct ws_gpu_task {
 
 struct ws_gpu_segment {
     struct ws_list node; /* dispatch->segments, by seq */
+    /* what each snapshot looks at, of each segment, stands together */
+    enum ws_job_state state;
+    enum ws_job_part part; /* KERNEL: all there is, where the policy doesn't want parts */
+    bool booked;           /* its place and time are fixed: see booking */
+    bool given_up;         /* the policy dropped it: it runs when nothing else does */
+    bool is_priced;        /* moves says what its launches that wait name */
+    bool stopping;         /* preempted, but something of it is still on the device */
+    bool gated;            /* it needs its GPU as a whole, and can't be stopped (dispatch_gate.c) */
+    bool due;              /* …the policy gave it one that is not free yet */
+    bool refused;          /* a decision on it made no sense */
+    int index;             /* of its task, in system.tasks */
+    uint64_t id, seq;
+    double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
+    double start_ms, predicted_ms;  /* of this start; end of it all as predicted */
+    double part_done;               /* of the work that was stopped */
+    uint32_t gpu;                   /* if it has started */
+    int n_sm;
+    int next_on_gpu;              /* by number of job, in the snapshot; -1: the last */
+    struct ws_policy_move *moves; /* [n_visible]; NULL: not asked for, there is one GPU only */
+    struct ws_sm_set sms;         /* n == 0: all */
+
+    struct ws_list idle_node; /* dispatch->idle, if it is there */
     struct ws_gpu_task *task;
     struct ws_context *context;
-    uint64_t id, seq;
-    enum ws_job_state state;
     struct ws_rapl rapl; /* when it began on the host's processor; n == 0: nobody counts */
-    bool stopping;       /* preempted, but something of it is still on the device */
-    bool booked;         /* its place and time are fixed: see booking */
     struct ws_policy_decision booking;
-    bool refused;                   /* a decision on it made no sense */
-    bool given_up;                  /* the policy dropped it: it runs when nothing else does */
-    double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
-    uint32_t gpu;                   /* if it has started */
-    struct ws_sm_set sms;           /* n == 0: all */
-    int n_sm;
-    double start_ms, predicted_ms; /* of this start; end of it all as predicted */
-    double part_done;              /* of the work that was stopped */
-    uint32_t n_in_flight;          /* operations the device has */
-    struct ws_list held;           /* streams whose head waits for its turn */
+    uint64_t due_seq;
+    uint32_t n_in_flight; /* operations the device has */
+    struct ws_list held;  /* streams whose head waits for its turn */
     uint64_t n_launches, busy_ns, first_start_ns, last_end_ns, energy_uj;
     uint32_t n_blocks; /* of its largest launch */
 };
 
+enum { WS_EXPLAINED_MOVES = 8 };
 struct ws_explained { /* a decision, for later questions */
     uint64_t segment;
     double at_ms;
@@ -70,10 +84,11 @@ struct ws_explained { /* a decision, for later questions */
     int gpu, n_sm;
     double end_ms, energy_mj; /* predicted; NAN: not */
     char task[WS_TASK_NAME_BYTES], why[160];
+    struct ws_policy_move moves[WS_EXPLAINED_MOVES];
+    uint32_t n_moves; /* 0: not looked at */
 };
 enum { WS_EXPLAINED_MAX = 1024 };
 
-struct ws_dispatch_timer;
 struct ws_pending_event {
     enum ws_policy_event_kind kind;
     uint64_t segment;
@@ -85,11 +100,18 @@ struct ws_dispatch {
     const struct ws_policy_ops *ops;
     struct ws_policy *policy;
     struct ws_list segments, tasks;
+    struct ws_list
+        idle; /* segments that the device has nothing of since they were last looked at */
+    size_t n_open, n_running; /* segments; of those, RUNNING ones */
+    struct ws_list unused;    /* segments that are none now (node) */
+    void **blocks;            /* [n_blocks]: of them, which keep them close together */
+    size_t n_blocks, cap_blocks;
     struct ws_task_history *histories;
+    uint64_t n_due; /* ever */
     uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
         n_rescued, n_failed, n_cpu;
     char unprepared[256]; /* what prepare() said last */
-    uint64_t decide_ns_max, decide_ns_sum;
+    uint64_t decide_ns_max, decide_ns_sum, foresee_ns_max;
 
     /* what the policy sees (dispatch_system.c) */
     bool stale; /* tasks or costs have changed since prepare() */
@@ -104,17 +126,20 @@ struct ws_dispatch {
     struct ws_policy_run *runs;
     struct ws_policy_job *jobs;
     struct ws_gpu_segment **by_job; /* [n_jobs] */
+    struct ws_allocation **named;   /* [n_named], see dispatch_move.c */
+    size_t n_named, cap_named;
+    uint64_t n_notings;
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
     struct ws_policy_decisions decisions;
 
-    char options[512];       /* of the policy, as given */
-    bool off;                /* the policy is "none" now: nothing is held, no segment begins */
-    bool asking, maybe_idle; /* a segment may have nothing left to do */
+    char options[512]; /* of the policy, as given */
+    bool off;          /* the policy is "none" now: nothing is held, no segment begins */
+    bool asking;
     struct ws_pending_event *events;
     size_t n_events, cap_events;
-    struct ws_dispatch_timer *timer; /* alarms under way share it */
-    double timer_ms;                 /* asked for last; NAN: it has rung */
-    struct ws_explained *explained;  /* ring */
+    struct ws_alarms *timer;
+    double timer_ms;                /* asked for last; NAN: it has rung */
+    struct ws_explained *explained; /* ring */
     uint64_t n_explained;
 };
 
@@ -148,14 +173,11 @@ const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
 void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
                       const struct ws_policy_decision *p);
 
-/* dispatch_timer.c */
-WS_MUST_CHECK int ws_dispatch_timer_new(struct ws_dispatch_timer **ret, int wake_fd);
-void ws_dispatch_timer_leave(struct ws_dispatch_timer *t); /* goes with the last alarm */
-/* Has @t ring at @at_ns of the device's clock. Return: 0 or negative. */
-WS_MUST_CHECK int ws_dispatch_timer_set(struct ws_dispatch_timer *t, struct ws_device *device,
-                                        uint64_t at_ns);
-bool ws_dispatch_timer_pending(struct ws_dispatch_timer *t); /* some alarm is still to ring */
-bool ws_dispatch_timer_rang(struct ws_dispatch_timer *t);    /* since the last asking */
+/* dispatch_gate.c: whether @p, which makes sense, has to wait: because it is about a gated segment, or because one has the GPU or is
+ * about to have it. */
+bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p);
+/* The gated segment that is to start now; NULL: none. */
+struct ws_gpu_segment *ws_dispatch_gate_next(struct ws_dispatch *d);
 
 /* dispatch_fuse.c: one launch, on @p's GPU and SMs, of what stands at the heads of streams of @members, which are about to start.
  * Return: false: they run by themselves. */
@@ -163,5 +185,7 @@ bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *membe
                       const struct ws_policy_decision *p);
 /* dispatch_move.c: moves a context to another GPU. Return: false: it can't be, and stays. */
 bool ws_context_move(struct ws_context *x, uint32_t gpu);
+/* Fills @g->moves: what each GPU would take, as its waiting launches are now. Nothing where there is one GPU only, or no memory. */
+void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_segment *g);
 
 #endif

@@ -17,6 +17,7 @@
 
 #define FIRST_GUESS_MS 1.0
 #define FORGET         0.25
+#define FORESEEN       64 /* predictions for the first job of a task */
 #define CORE_BOUND                                                                                 \
     0.8 /* delta of EDL: the part of a job's time that goes with the core clock, where nobody has measured it */
 #define MEMORY_WATTS 0.1 /* gamma: the memory clock's part of the power of a busy GPU, likewise */
@@ -80,6 +81,7 @@ void ws_dispatch_system_deinit(struct ws_dispatch *d)
     free(d->runs);
     free(d->jobs);
     free(d->by_job);
+    free(d->named);
     ws_policy_decisions_deinit(&d->decisions);
 }
 
@@ -159,6 +161,8 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
 {
     struct ws_task_history *h = t->history;
     const struct ws_task *work = &t->client->work;
+    if (h->costs_made)
+        return 0;
     cpu_cost(d, h);
     for (int type = 0; type < d->system.n_types; type++) {
         int n = d->types[type].n_sm;
@@ -181,7 +185,23 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
                                     .dvfs = &h->dvfs[type],
                                     .n_blocks = (int)h->n_blocks};
     }
+    h->costs_made = true;
     return 0;
+}
+
+/* Predictions for SM counts in equal proportions from 1 to all, FORESEEN in all kinds of GPUs together: the loop waits for them, each takes
+ * up to half a us. from_seen() brings them to the counts between. */
+static void foresee_on(struct ws_dispatch *d, double *ret_ms, const struct ws_learn_key *key,
+                       const struct ws_gpu_spec *spec)
+{
+    int n_max = (int)spec->n_sms, n_points = WS_MAX(FORESEEN / WS_MAX(d->system.n_types, 1), 2);
+    for (int k = 0, before = 0; k < n_points; k++) {
+        int n = (int)lround(pow(n_max, (double)k / (n_points - 1)));
+        struct ws_prediction p;
+        if (n > before && !ws_learn_predict(d->server->learn, key, spec, n, &p))
+            ret_ms[n] = (double)p.time_ns / 1e6;
+        before = n;
+    }
 }
 
 void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const struct ws_job *j)
@@ -196,18 +216,13 @@ void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const 
                                .shared_bytes = j->op.launch.shared_bytes};
     for (uint32_t gpu = 0; gpu < d->server->n_gpus; gpu++) {
         const struct ws_gpu_spec *spec = &d->server->gpus[gpu].device->spec;
-        int type = d->gpus[gpu].type, n_max = (int)spec->n_sms;
-        if (h->cold_ms[type] ||
-            !(h->cold_ms[type] = ws_alloc_array((size_t)n_max + 1, sizeof(double))))
-            continue;
-        for (int n = 1; n <= n_max; n++) {
-            struct ws_prediction p;
-            if (!ws_learn_predict(d->server->learn, &key, spec, n, &p))
-                h->cold_ms[type][n] = (double)p.time_ns / 1e6;
-        }
+        double **ms = &h->cold_ms[d->gpus[gpu].type];
+        if (!*ms && (*ms = ws_alloc_array((size_t)spec->n_sms + 1, sizeof **ms)))
+            foresee_on(d, *ms, &key, spec);
     }
     uint64_t n_blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     h->n_blocks = (uint32_t)WS_MIN(n_blocks, INT32_MAX);
+    h->costs_made = false;
     d->stale = true;
 }
 
@@ -230,6 +245,7 @@ void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_segment *g)
         d->stale = true;
     h->n_blocks = g->n_blocks;
     h->n_jobs++;
+    h->costs_made = false;
 }
 
 /* ---- tasks ---- */
@@ -258,6 +274,7 @@ struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c)
         return NULL;
     t->client = c;
     t->history = h;
+    h->costs_made = false; /* its configuration may say other things */
     t->priority = c->work.priority;
     t->id = c->id;
     t->index = -1;
@@ -347,6 +364,10 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
         d->template_max[d->template.n_tasks++] = 1;
         t->index = i++;
     }
+    ws_list_for_each (l, &d->segments) {
+        struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
+        g->index = g->task->index;
+    }
     d->system.tasks = d->policy_tasks;
     d->system.n_tasks = i;
     d->system.templates = &d->template;
@@ -362,16 +383,20 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
 
 /* ---- the snapshot ---- */
 
-static struct ws_policy_job job_of(const struct ws_gpu_segment *g)
+static struct ws_policy_job job_of(struct ws_dispatch *d, struct ws_gpu_segment *g)
 {
+    if (!g->is_priced && g->state != WS_JOB_RUNNING)
+        ws_dispatch_price(d, g);
     return (struct ws_policy_job){.id = g->id,
                                   .seq = g->seq,
-                                  .task = g->task->index,
+                                  .part = g->part,
+                                  .task = g->index,
                                   .state = g->state,
                                   .release = g->release_ms,
                                   .deadline = g->deadline_ms,
                                   .gpu = g->state == WS_JOB_WAITING ? -1 : (int)g->gpu,
-                                  .done = g->part_done};
+                                  .done = g->part_done,
+                                  .moves = g->is_priced ? g->moves : NULL};
 }
 
 static int grow(void **v, size_t *cap, size_t n, size_t bytes)
@@ -379,74 +404,96 @@ static int grow(void **v, size_t *cap, size_t n, size_t bytes)
     return n > *cap ? ws_grow(v, cap, n, bytes) : 0;
 }
 
-/* Slots of one GPU: those of the segments on it, and free ones up to what it has. */
-static size_t slots_fill(struct ws_dispatch *d, uint32_t gpu, size_t first, int n_jobs, double now)
+static struct ws_policy_run run_of(const struct ws_gpu_segment *g, int job, double now)
 {
-    size_t n = first;
-    for (int j = 0; j < n_jobs; j++) {
-        const struct ws_gpu_segment *g = d->by_job[j];
-        if (g->state != WS_JOB_RUNNING || g->gpu != gpu)
+    double end = WS_MAX(g->predicted_ms, now); /* late ones end any time now */
+    return (struct ws_policy_run){.job = job,
+                                  .task = g->index,
+                                  .sms = g->sms,
+                                  .n_sm = g->n_sm,
+                                  .start = g->start_ms,
+                                  .gpu_start = g->start_ms,
+                                  .gpu_end = end,
+                                  .end = end};
+}
+
+static int make_room(struct ws_dispatch *d)
+{
+    size_t n_slots = 0;
+    for (uint32_t i = 0; i < d->server->n_visible; i++)
+        n_slots += (size_t)d->gpus[i].n_slots;
+    void *jobs = d->jobs, *by_job = d->by_job, *runs = d->runs;
+    int r = grow(&jobs, &d->cap_jobs, d->n_open, sizeof *d->jobs);
+    d->jobs = jobs;
+    if (!r)
+        r = grow(&by_job, &d->cap_by_job, d->n_open, sizeof *d->by_job);
+    d->by_job = by_job;
+    if (!r)
+        r = grow(&runs, &d->cap_runs, d->n_open + n_slots, sizeof *d->runs);
+    d->runs = runs;
+    return r;
+}
+
+struct on_gpu { /* what runs on one GPU, by number of job */
+    int first, last;
+};
+
+/* Jobs, in one walk; runs of each GPU are linked by job. */
+static int jobs_fill(struct ws_dispatch *d, struct on_gpu *on)
+{
+    int n = 0;
+    ws_list_for_each (l, &d->segments) {
+        struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
+        bool runs = g->state == WS_JOB_RUNNING;
+        if (g->booked) {
+            struct ws_policy_gpu_state *st = &d->gpu_states[g->booking.gpu];
+            st->free_at = WS_MAX(st->free_at, g->booking.end);
+        }
+        if ((g->given_up || g->booked || g->due) && g->state == WS_JOB_WAITING)
             continue;
-        double end = WS_MAX(g->predicted_ms, now); /* late ones end any time now */
-        d->runs[n++] = (struct ws_policy_run){.job = j,
-                                              .task = g->task->index,
-                                              .sms = g->sms,
-                                              .n_sm = g->n_sm,
-                                              .start = g->start_ms,
-                                              .gpu_start = g->start_ms,
-                                              .gpu_end = end,
-                                              .end = end};
+        if (runs && g->gpu >= d->server->n_visible)
+            continue; /* on the host's processor: no GPU's business */
+        d->by_job[n] = g;
+        d->jobs[n] = job_of(d, g);
+        if (runs) {
+            struct on_gpu *o = &on[g->gpu];
+            g->next_on_gpu = -1;
+            if (o->first < 0)
+                o->first = n;
+            else
+                d->by_job[o->last]->next_on_gpu = n;
+            o->last = n;
+        }
+        n++;
     }
-    d->gpu_states[gpu].n_running = (int)(n - first);
-    while (n - first < (size_t)d->gpus[gpu].n_slots)
-        d->runs[n++] = (struct ws_policy_run){.job = -1, .task = -1};
-    d->gpu_states[gpu].n_slots = (int)(n - first);
     return n;
 }
 
 int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
 {
-    size_t n = 0, n_slots = 0;
-    ws_list_for_each (l, &d->segments)
-        n++;
-    for (uint32_t i = 0; i < d->server->n_visible; i++)
-        n_slots += (size_t)d->gpus[i].n_slots;
-    void *jobs = d->jobs, *by_job = d->by_job, *runs = d->runs;
-    int r = grow(&jobs, &d->cap_jobs, n, sizeof *d->jobs);
-    d->jobs = jobs;
-    if (!r)
-        r = grow(&by_job, &d->cap_by_job, n, sizeof *d->by_job);
-    d->by_job = by_job;
-    if (!r)
-        r = grow(&runs, &d->cap_runs, n + n_slots, sizeof *d->runs);
-    d->runs = runs;
+    struct on_gpu on[WS_MAX_GPUS_CONFIGURED];
+    double now = ws_dispatch_now_ms(d);
+    int r = make_room(d);
     if (r)
         return r;
-    int n_jobs = 0;
-    ws_list_for_each (l, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
-        if ((g->given_up || g->booked) && g->state == WS_JOB_WAITING)
-            continue;
-        if (g->state == WS_JOB_RUNNING && g->gpu >= d->server->n_visible)
-            continue; /* on the host's processor: no GPU's business */
-        d->by_job[n_jobs] = g;
-        d->jobs[n_jobs++] = job_of(g);
-    }
-    double now = ws_dispatch_now_ms(d);
-    size_t at = 0;
     for (uint32_t i = 0; i < d->server->n_visible; i++) {
-        size_t first = at;
-        at = slots_fill(d, i, at, n_jobs, now);
-        d->gpu_states[i].slots = d->runs + first;
-        double free_at = now;
-        for (size_t k = first; k < at; k++)
-            free_at = d->runs[k].job >= 0 ? WS_MAX(free_at, d->runs[k].end) : free_at;
-        ws_list_for_each (l, &d->segments) {
-            const struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
-            if (g->booked && g->booking.gpu == (int)i)
-                free_at = WS_MAX(free_at, g->booking.end);
+        on[i].first = on[i].last = -1;
+        d->gpu_states[i].free_at = now;
+    }
+    int n_jobs = jobs_fill(d, on);
+    struct ws_policy_run *run = d->runs;
+    for (uint32_t i = 0; i < d->server->n_visible; i++) {
+        struct ws_policy_gpu_state *st = &d->gpu_states[i];
+        st->slots = run;
+        for (int j = on[i].first; j >= 0; j = d->by_job[j]->next_on_gpu) {
+            *run = run_of(d->by_job[j], j, now);
+            st->free_at = WS_MAX(st->free_at, run->end);
+            run++;
         }
-        d->gpu_states[i].free_at = free_at;
+        st->n_running = (int)(run - st->slots);
+        while (run - st->slots < d->gpus[i].n_slots)
+            *run++ = (struct ws_policy_run){.job = -1, .task = -1};
+        st->n_slots = (int)(run - st->slots);
     }
     *ret = (struct ws_policy_snapshot){
         .system = &d->system, .now = now, .gpus = d->gpu_states, .jobs = d->jobs, .n_jobs = n_jobs};

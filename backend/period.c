@@ -6,85 +6,14 @@
  * GPU that the program's device 0 is on; where that clock passes only with work, waiting moves it on.
  *
  * A job's response time is counted from its release if the program waited for one, else from its beginning, to the device time at
- * which the last of its operations was done.
- *
- * An alarm rings on a device's thread, perhaps when its client or even the server is gone, and can't be taken back: it is an object
- * of its own that knows its client by number only. */
+ * which the last of its operations was done. */
 #include "backend/backend.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "backend/alarms.h"
 #include "backend/period.h"
-#include "base/alloc.h"
-
-struct release { /* an alarm */
-    struct ws_alarm alarm;
-    struct ws_period_hub *hub;
-    struct release *next; /* in hub->rung */
-    uint32_t client;
-    uint64_t seq;
-};
-
-struct ws_period_hub {
-    _Atomic unsigned n_refs;
-    _Atomic bool gone;
-    _Atomic(struct release *) rung; /* newest first */
-    int wake_fd;
-};
-
-int ws_period_hub_new(struct ws_period_hub **ret, int wake_fd)
-{
-    struct ws_period_hub *h = ws_alloc(sizeof *h);
-    if (!h)
-        return ws_raise(-ENOMEM);
-    h->n_refs = 1;
-    h->wake_fd = dup(wake_fd);
-    if (h->wake_fd < 0) {
-        free(h);
-        return ws_raise(-errno);
-    }
-    *ret = h;
-    return 0;
-}
-
-static void unref(struct ws_period_hub *h)
-{
-    if (atomic_fetch_sub(&h->n_refs, 1) != 1)
-        return;
-    for (struct release *r = h->rung, *next; r; r = next) {
-        next = r->next;
-        free(r);
-    }
-    close(h->wake_fd);
-    free(h);
-}
-
-void ws_period_hub_leave(struct ws_period_hub *h)
-{
-    if (!h)
-        return;
-    atomic_store(&h->gone, true);
-    unref(h);
-}
-
-static void ring(struct ws_alarm *a)
-{
-    struct release *r = WS_CONTAINER_OF(a, struct release, alarm);
-    struct ws_period_hub *h = r->hub;
-    struct release *head = atomic_load(&h->rung);
-    do {
-        r->next = head;
-    } while (!atomic_compare_exchange_weak(&h->rung, &head, r));
-    if (!atomic_load(&h->gone)) {
-        uint64_t one = 1;
-        ssize_t ignored = write(h->wake_fd, &one, sizeof one);
-        (void)ignored; /* full means that it is readable already */
-    }
-    unref(h);
-}
 
 static struct ws_device *clock_of(struct ws_client *c)
 {
@@ -98,17 +27,17 @@ Ws__Error ws_own_begin(struct ws_client *c, uint64_t deadline_ns, char *ret_text
     struct ws_own_job *o = &c->own;
     if (!c->n_contexts)
         return WS__ERROR__INVALID_DEVICE;
-    if (o->open || !ws_dispatch_segment_begin(c, deadline_ns)) {
+    if (o->open) {
         snprintf(ret_text, size, "a segment is open already: end it first");
         return WS__ERROR__NOT_READY;
     }
+    ws_dispatch_waits(c); /* what was before is not part of it */
     o->open = true;
     o->begin_ns = ws_device_now_ns(clock_of(c));
     o->release_ns = o->has_release ? o->period_release_ns : o->begin_ns;
     o->has_release = false;
     o->deadline_ns = deadline_ns ? deadline_ns : (uint64_t)(c->work.deadline_ms * 1e6);
     o->begin_uj = c->stats.energy_uj;
-    c->own_release_ms -= (double)(o->begin_ns - o->release_ns) / 1e6;
     return WS__ERROR__OK;
 }
 
@@ -144,7 +73,7 @@ void ws_own_ended(struct ws_join *join)
         c->contexts[i].seen_ns =
             WS_MAX(c->contexts[i].seen_ns,
                    WS_MIN(join->end_ns, ws_device_now_ns(c->contexts[i].gpu->device)));
-    (void)ws_dispatch_segment_end(c); /* one that a reset has ended is gone already */
+    ws_dispatch_waits(c);
     r.seq = join->seq;
     r.error = ws_client_take_error(c);
     r.text = r.error ? c->error_text : (char *)"";
@@ -172,22 +101,7 @@ static void answer(struct ws_client *c, uint64_t release_ns)
 
 static int set_alarm(struct ws_client *c, uint64_t at_ns)
 {
-    struct ws_period_hub *h = c->server->periods;
-    struct release *r = ws_alloc(sizeof *r);
-    if (!r)
-        return -ENOMEM;
-    r->alarm.at_ns = at_ns;
-    r->alarm.ring = ring;
-    r->hub = h;
-    r->client = c->id;
-    r->seq = c->own.wait_seq;
-    atomic_fetch_add(&h->n_refs, 1);
-    int e = ws_device_alarm(clock_of(c), &r->alarm);
-    if (e) {
-        unref(h);
-        free(r);
-    }
-    return e;
+    return ws_alarms_set(c->server->periods, clock_of(c), at_ns, c->id, c->own.wait_seq);
 }
 
 Ws__Error ws_own_wait(struct ws_client *c, uint64_t seq, char *ret_text, size_t size)
@@ -245,12 +159,10 @@ static void rang(struct ws_client *c, uint64_t at_ns)
 
 void ws_periods_turn(struct ws_server *s)
 {
-    if (WS_LIKELY(!atomic_load_explicit(&s->periods->rung, memory_order_relaxed)))
-        return;
-    for (struct release *r = atomic_exchange(&s->periods->rung, NULL), *next; r; r = next) {
-        struct ws_client *c = client_of(s, r->client);
+    for (struct ws_rung *r = ws_alarms_take(s->periods), *next; r; r = next) {
+        struct ws_client *c = client_of(s, r->who);
         next = r->next;
-        if (c && c->own.wait_seq == r->seq)
+        if (c && c->own.wait_seq == r->what)
             rang(c, r->alarm.at_ns);
         free(r);
     }

@@ -13,7 +13,6 @@
 
 struct ws_client;
 struct ws_join;
-struct ws_period_hub;
 struct ws_server;
 
 struct ws_own_job {
@@ -26,9 +25,6 @@ struct ws_own_job {
     uint64_t n_releases;
     uint64_t wait_seq; /* of the wait_period under way; 0: none */
 };
-
-WS_MUST_CHECK int ws_period_hub_new(struct ws_period_hub **ret, int wake_fd);
-void ws_period_hub_leave(struct ws_period_hub *h); /* goes with the last alarm; NULL ok */
 
 Ws__Error ws_own_begin(struct ws_client *c, uint64_t deadline_ns, char *ret_text, size_t size);
 /* Return: OK, and SegmentEnd @seq is answered and retired when the work is done; or an error, and it is the caller's. */

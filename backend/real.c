@@ -30,10 +30,10 @@ static void say(const struct ws_device *d)
                c->v[k].yes ? "yes" : "no", c->v[k].how);
 }
 
-static struct ws_device *open_one(int ordinal, uint32_t index, bool preemptible,
+static struct ws_device *open_one(int ordinal, uint32_t index, bool preemptible, bool unfenced,
                                   struct ws_diags *diags)
 {
-    struct ws_cuda_options o = {.preemptible = preemptible};
+    struct ws_cuda_options o = {.preemptible = preemptible, .unfenced = unfenced};
     struct ws_device *d = NULL;
     for (uint32_t k = 0; k < n_open; k++)
         if (open_gpus[k].ordinal == ordinal)
@@ -46,8 +46,8 @@ static struct ws_device *open_one(int ordinal, uint32_t index, bool preemptible,
     return d;
 }
 
-uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, struct ws_device **ret,
-                      uint32_t max, struct ws_diags *diags)
+uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, bool unfenced,
+                      struct ws_device **ret, uint32_t max, struct ws_diags *diags)
 {
     char *end = NULL;
     long from = 0, to;
@@ -65,7 +65,7 @@ uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, struct
             ws_diags_add(diags, "gpus", 0, 0, "\"cuda\": the driver has no GPU");
     }
     for (; from < to && n < max; from++) {
-        ret[n] = open_one((int)from, first + n, preemptible, diags);
+        ret[n] = open_one((int)from, first + n, preemptible, unfenced, diags);
         if (!ret[n])
             return 0;
         n++;
@@ -77,4 +77,14 @@ void ws_real_close(void)
 {
     while (n_open)
         ws_device_close(open_gpus[--n_open].device);
+}
+
+bool ws_real_uuid(const struct ws_device *d, uint8_t ret[16])
+{
+    return ws_device_cuda_uuid(d, ret);
+}
+
+bool ws_real_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
+{
+    return ws_device_cuda_charge(d, ns, ret_uj);
 }

@@ -10,10 +10,14 @@
 /* Whether @name is of this form. */
 bool ws_real_is(const char *name);
 /* The GPUs that @name stands for. Opened ones get the numbers from @first on. @preemptible: so that a policy can stop their launches.
+ * @unfenced: kernels go as they are (isolation = none).
  * Return: how many were put to @ret[max]; 0: none, diags say why. */
-uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, struct ws_device **ret,
-                      uint32_t max, struct ws_diags *diags);
+uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, bool unfenced,
+                      struct ws_device **ret, uint32_t max, struct ws_diags *diags);
 void ws_real_close(void);
+/* As ws_device_cuda_uuid(), ws_device_cuda_charge(). */
+bool ws_real_uuid(const struct ws_device *d, uint8_t ret[16]);
+bool ws_real_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj);
 /* Adds to a GPU's status what only real ones have; texts live in the server's arena. Return: false: no memory. */
 struct ws_server;
 struct Ws__GpuStatus;

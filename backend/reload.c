@@ -93,6 +93,7 @@ bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
     live->log_level = fresh->log_level;
     live->placement = fresh->placement;
     live->drain_timeout_s = fresh->drain_timeout_s;
+    live->gate_lease_ms = fresh->gate_lease_ms;
     live->access = fresh->access;
     fresh->access = old;
     struct ws_task_rules tasks = live->tasks; /* clients have copies of theirs */

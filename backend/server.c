@@ -3,6 +3,7 @@
  * a job (stream.c) or a join (join.c), which retires it later. Nothing in a message is believed before it is checked; what can't
  * be read ends its client and nobody else. */
 #include "backend/backend.h"
+#include "backend/alarms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +101,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     if (!r)
         r = ws_loader_new(s);
     if (!r)
-        r = ws_period_hub_new(&s->periods, s->wake_fd);
+        r = ws_alarms_new(&s->periods, s->wake_fd);
     if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)
         ws_log(WS_ERROR, "energy_log: cannot write %s: %s", config->energy_log, strerror(-r));
     if (!r)
@@ -143,7 +144,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
         usleep(20);
     ws_energy_log_close(s->energy_log, s);
     s->dispatch = ws_dispatch_free(s->dispatch);
-    ws_period_hub_leave(s->periods);
+    ws_alarms_leave(s->periods);
     ws_exports_free(s);
     ws_side_end(s);
     ws_loader_free(s);
@@ -637,6 +638,12 @@ static bool object_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_MEM_FREE_ASYNC:
         do_mem_free(k, m->mem_free_async, false);
         return true;
+    case WS__COMMAND__C_GATE_BEGIN:
+        done(k, ws_gated_begin(k->c, m->gate_begin));
+        return true;
+    case WS__COMMAND__C_GATE_END:
+        done(k, ws_gated_end(k->c, m->gate_end));
+        return true;
     case WS__COMMAND__C_NOT_SUPPORTED:
         do_not_supported(k, m->not_supported);
         return true;
@@ -880,11 +887,13 @@ int ws_server_turn(struct ws_server *s)
         ws_dispatch_turn(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->relaunches)))
         ws_relaunch_shake(s);
+    int gate_ms = s->n_gated ? ws_gated_turn(s) : -1;
     int poll_ms = ws_server_poll_values(s);
     ws_server_flush(s);
     ws_server_reap(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
     poll_ms = poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
+    poll_ms = gate_ms >= 0 && (poll_ms < 0 || gate_ms < poll_ms) ? gate_ms : poll_ms;
     return log_ms >= 0 && (poll_ms < 0 || log_ms < poll_ms) ? log_ms : poll_ms;
 }
 

@@ -103,6 +103,9 @@ static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_clie
     o->energy_uj = t->energy_uj;
     o->n_jobs = t->n_segments;
     o->n_late = t->n_missed;
+    o->n_over_lease = t->n_over_lease;
+    o->n_unmeasured = t->n_unmeasured;
+    o->energy_unknown = t->energy_unknown;
     o->n_commands = t->n_commands;
     o->n_outstanding = t->n_commands - t->n_retired;
     o->gpus = gpus;
@@ -143,6 +146,7 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->task = c->task;
     work_status(s, o, &c->work);
     o->connected = true;
+    o->gate = ws_gated_state(c);
     o->has_job = ws_dispatch_deadline(c, &o->deadline_left_ms);
     struct ws_energy_sum e = ws_energy_of_client(c);
     o->busy_uj = e.busy_uj;
@@ -165,6 +169,7 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     o->exe = e->exe;
     o->task = e->task;
     work_status(s, o, &e->work);
+    o->gate = e->gated ? WS__CLIENT_STATUS__GATE__GATE_IDLE : WS__CLIENT_STATUS__GATE__NOT_GATED;
     o->busy_uj = e->energy.busy_uj;
     o->idle_uj = e->energy.idle_uj;
     o->error = e->error;
@@ -263,6 +268,7 @@ void ws_status_ended(struct ws_client *c)
     snprintf(e->exe, sizeof e->exe, "%s", c->exe);
     snprintf(e->task, sizeof e->task, "%s", c->task);
     e->work = c->work;
+    e->gated = c->gated;
     e->energy = ws_energy_of_client(c);
     snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
     e->stats.memory_bytes = 0;

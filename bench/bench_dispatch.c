@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a policy adds to a launch: the same raw client with a daemon that has none and with daemons that have one, in turns, all on
  * one core, where what differs is the work done. Kernels are skipped, so a launch with a wait is nothing but the way there and back;
- * with a policy it is a segment of its own too: asked for on arrival, started, and asked for again when it is done.
+ * with a policy it is a segment of its own too: asked for on arrival, started, and asked for again when it is done. Rows with a number have
+ * as many segments of other programs open and running meanwhile (SegmentBegin), which the policy has to look at each time.
  * Usage: bench_dispatch [ROUNDS]. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/macros.h"
@@ -14,15 +16,19 @@
 enum { ROUNDS = 2000, BATCH = 64, OTHERS = 7 };
 #define BOUND_US 15.0
 
-static const char *const policies[] = {"none",     "fifo", "rr",         "gcaps",
-                                       "sbeet-mg", "stgm", "consolidate"};
-enum { N = WS_ARRAY_SIZE(policies) };
+static const struct {
+    const char *policy;
+    int n_open;
+} rows[] = {{"none", 0},     {"fifo", 0},   {"rr", 0},          {"gcaps", 0},
+            {"sbeet-mg", 0}, {"stgm", 0},   {"consolidate", 0}, {"none", 8},
+            {"gcaps", 8},    {"none", 200}, {"gcaps", 200}};
+enum { N = WS_ARRAY_SIZE(rows) };
 
 struct side { /* a daemon with its clients */
     struct wst_daemon d;
     struct wst_client c,
-        others[OTHERS]; /* the others have launched once: tasks that the policy has to look at */
-    int fill;
+        *others; /* they have launched once: tasks that the policy has to look at */
+    int n_others, fill;
     uint64_t va;
     double *waited, *batched;
 };
@@ -55,7 +61,16 @@ static void client_open(struct side *s, struct wst_client *c)
     must(wst_sync_device(c, 0));
 }
 
-static void side_open(struct side *s, const char *policy, size_t rounds)
+static void segment_keep_open(struct side *s, struct wst_client *c)
+{
+    Ws__SegmentBegin begin = WS__SEGMENT_BEGIN__INIT;
+    const Ws__Reply *r = wst_call(c, WS__COMMAND__C_SEGMENT_BEGIN, &begin);
+    must(!r || r->error);
+    launch(s, c);
+    must(wst_sync_device(c, 0));
+}
+
+static void side_open(struct side *s, const char *policy, int n_open, size_t rounds)
 {
     char conf[256];
     snprintf(conf, sizeof conf,
@@ -63,8 +78,14 @@ static void side_open(struct side *s, const char *policy, size_t rounds)
              "error\npolicy = %s\n",
              policy);
     wst_daemon_start(&s->d, conf, NULL);
-    for (int i = 0; i < OTHERS; i++)
+    s->n_others = n_open ? n_open : OTHERS;
+    s->others = calloc((size_t)s->n_others, sizeof *s->others);
+    must(!s->others);
+    for (int i = 0; i < s->n_others; i++) {
         client_open(s, &s->others[i]);
+        if (n_open)
+            segment_keep_open(s, &s->others[i]);
+    }
     client_open(s, &s->c);
     s->waited = calloc(rounds, sizeof *s->waited);
     s->batched = calloc(rounds, sizeof *s->batched);
@@ -102,7 +123,7 @@ int main(int argc, char **argv)
     CPU_SET(0, &one);
     sched_setaffinity(0, sizeof one, &one);
     for (size_t i = 0; i < N; i++)
-        side_open(&sides[i], policies[i], rounds);
+        side_open(&sides[i], rows[i].policy, rows[i].n_open, rounds);
     for (size_t k = 0; k < rounds; k++)
         for (size_t i = 0; i < N; i++) {
             sides[i].waited[k] = timed_us(&sides[i], 1);
@@ -113,21 +134,24 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < n_batched; k++)
             sides[i].batched[k] = sides[i].batched[8 * k];
     double base = 0, base_batched = 0;
-    printf("%-12s %22s %12s %10s %26s\n", "policy", "launch and wait (us)", "99 %", "added",
-           "of 64 in a segment, each");
+    printf("%-12s %5s %22s %12s %10s %26s\n", "policy", "open", "launch and wait (us)", "99 %",
+           "added", "of 64 in a segment, each");
     for (size_t i = 0; i < N; i++) {
         double each = quantile(sides[i].batched, n_batched, 0.5),
                late = quantile(sides[i].waited, rounds, 0.99),
                us = quantile(sides[i].waited, rounds, 0.5);
-        base = i ? base : us;
-        base_batched = i ? base_batched : each;
-        printf("%-12s %22.1f %12.1f %10.1f %17.2f %+8.2f  %s\n", policies[i], us, late, us - base,
-               each, each - base_batched,
+        if (!strcmp(rows[i].policy, "none")) { /* what follows is measured against it */
+            base = us;
+            base_batched = each;
+        }
+        printf("%-12s %5d %22.1f %12.1f %10.1f %17.2f %+8.2f  %s\n", rows[i].policy, rows[i].n_open,
+               us, late, us - base, each, each - base_batched,
                us - base <= BOUND_US ? "ok" : "MISSED (bound: 15 us added)");
         n_missed += us - base > BOUND_US;
         wst_close(&sides[i].c, true);
-        for (int k = 0; k < OTHERS; k++)
+        for (int k = 0; k < sides[i].n_others; k++)
             wst_close(&sides[i].others[k], true);
+        free(sides[i].others);
         must(wst_daemon_stop(&sides[i].d));
     }
     return n_missed ? 2 : 0;

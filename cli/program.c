@@ -5,9 +5,11 @@
 
 #include "cli/program.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,16 +99,16 @@ static int set_preload(const char *lib)
 
 /* Puts first the folder where our library has the driver's names: for programs that look for the driver's file themselves
  * (ctypes.util.find_library), or whose dlopen() isn't ours (RTLD_DEEPBIND). It is the same file, so it isn't loaded twice. */
-static int set_library_path(const char *lib)
+static int set_library_path(const char *lib, const char *folder)
 {
     const char *old = getenv("LD_LIBRARY_PATH");
     const char *slash = strrchr(lib, '/');
     int dir = slash ? (int)(slash - lib) : 0;
     char *value = NULL;
-    if (!slash || (old && strstr(old, "/wattshare-driver")))
+    if (!slash || (old && strstr(old, folder)))
         return 0;
-    if (asprintf(&value, "%.*s/wattshare-driver%s%s", dir, lib, old && *old ? ":" : "",
-                 old ? old : "") < 0)
+    if (asprintf(&value, "%.*s%s%s%s", dir, lib, folder, old && *old ? ":" : "", old ? old : "") <
+        0)
         return -1;
     int r = setenv("LD_LIBRARY_PATH", value, 1);
     free(value);
@@ -119,8 +121,31 @@ int ws_program_environment(const char *endpoint, const char *task)
         ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
     int r = -1;
     if (lib)
-        r = set_preload(lib) || set_library_path(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
-            (task && setenv(WS_ENV_TASK, task, 1));
+        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") ||
+            setenv(WS_ENV_SOCKET, endpoint, 1) || (task && setenv(WS_ENV_TASK, task, 1));
+    free(lib);
+    return r ? WS_EXIT_CANNOT_RUN : 0;
+}
+
+/* The driver's file as the linker finds it here, where nothing of ours has its name. */
+static void find_driver(void)
+{
+    struct link_map *map;
+    void *h = getenv(WS_ENV_GATE_DRIVER) ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (h && !dlinfo(h, RTLD_DI_LINKMAP, &map) && map->l_name[0] == '/')
+        setenv(WS_ENV_GATE_DRIVER, map->l_name,
+               1); /* the library looks by itself where it is missing */
+}
+
+int ws_program_gate(const char *endpoint, const char *task)
+{
+    char *lib = ws_cli_find_part("WATTSHARE_GATE_LIB", "frontend/gate/libwattshare-gate.so",
+                                 WSLIBDIR "/libwattshare-gate.so");
+    int r = -1;
+    find_driver();
+    if (lib)
+        r = set_preload(lib) || set_library_path(lib, "/wattshare-gate") ||
+            setenv(WS_ENV_SOCKET, endpoint, 1) || (task && setenv(WS_ENV_TASK, task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;
 }

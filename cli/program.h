@@ -10,6 +10,8 @@ WS_MUST_CHECK int ws_program_check(const char *name);
 /* Sets this process' environment for programs to come: LD_PRELOAD, LD_LIBRARY_PATH, the daemon's endpoint, the task (NULL: as it is).
  * Return: 0 or WS_EXIT_CANNOT_RUN. */
 WS_MUST_CHECK int ws_program_environment(const char *endpoint, const char *task);
+/* The same with the gate (libwattshare-gate.so) before the real driver. */
+WS_MUST_CHECK int ws_program_gate(const char *endpoint, const char *task);
 /* After execvp(): says why. Return: WS_EXIT_NOT_FOUND or WS_EXIT_CANNOT_RUN. */
 int ws_program_exec_failed(const char *name);
 /* Runs it below us until it ends; signals that are sent to us go on to it. @out: descriptor for its standard output; -1: ours.

@@ -17,17 +17,16 @@
 
 struct run_options {
     const char *task, *gpus, *socket;
-    bool is_private;
+    bool is_private, gate;
     char **argv; /* the program's */
 };
 
 static int parse(int argc, char **argv, struct run_options *o)
 {
-    static const struct option options[] = {{"task", required_argument, NULL, 't'},
-                                            {"private", no_argument, NULL, 'p'},
-                                            {"gpus", required_argument, NULL, 'g'},
-                                            {"socket", required_argument, NULL, 's'},
-                                            {0}};
+    static const struct option options[] = {
+        {"task", required_argument, NULL, 't'},   {"private", no_argument, NULL, 'p'},
+        {"gate", no_argument, NULL, 'G'},         {"gpus", required_argument, NULL, 'g'},
+        {"socket", required_argument, NULL, 's'}, {0}};
     const char *env = getenv("WATTSHARE_PRIVATE");
     *o = (struct run_options){.is_private = env && !strcmp(env, "1")};
     for (int c; (c = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
@@ -37,6 +36,9 @@ static int parse(int argc, char **argv, struct run_options *o)
             break;
         case 'p':
             o->is_private = true;
+            break;
+        case 'G':
+            o->gate = true;
             break;
         case 'g':
             o->gpus = optarg;
@@ -49,11 +51,17 @@ static int parse(int argc, char **argv, struct run_options *o)
         }
     }
     if (optind >= argc) {
-        ws_cli_error("run needs a program: wattshare run [--task NAME] [--private] -- PROG ARGS…");
+        ws_cli_error(
+            "run needs a program: wattshare run [--task NAME] [--private | --gate] -- PROG ARGS…");
         return WS_EXIT_USAGE;
     }
     if (o->gpus && !o->is_private) {
         ws_cli_error("--gpus goes with --private; a shared daemon's GPUs stand in wattshared.conf");
+        return WS_EXIT_USAGE;
+    }
+    if (o->gate && o->is_private) {
+        ws_cli_error("--gate is for a program on a real GPU that a shared daemon drives; a private "
+                     "one has software GPUs");
         return WS_EXIT_USAGE;
     }
     if (o->socket && o->is_private) {
@@ -78,7 +86,7 @@ static int run_shared(const struct run_options *o)
         return WS_EXIT_UNAVAILABLE;
     }
     ws__server_message__free_unpacked(m, NULL);
-    r = ws_program_environment(endpoint, o->task);
+    r = o->gate ? ws_program_gate(endpoint, o->task) : ws_program_environment(endpoint, o->task);
     if (r)
         return r;
     execvp(o->argv[0], o->argv);

@@ -43,11 +43,39 @@ static void print_gpus(const Ws__StatusReply *s)
         print_real(s->gpus[i]);
 }
 
+/* "run", "ended", or where a gated client stands. */
+static const char *state_of(const Ws__ClientStatus *c)
+{
+    static const char *const gated[] = {
+        [WS__CLIENT_STATUS__GATE__GATE_IDLE] = "gated",
+        [WS__CLIENT_STATUS__GATE__GATE_WAITS] = "gate-waits",
+        [WS__CLIENT_STATUS__GATE__GATE_HOLDS] = "gate-holds",
+        [WS__CLIENT_STATUS__GATE__GATE_OVER_LEASE] = "gate-over",
+    };
+    if (!c->connected)
+        return "ended";
+    return c->gate > 0 && (size_t)c->gate < WS_ARRAY_SIZE(gated) ? gated[c->gate] : "run";
+}
+
+/* What is particular about gated clients. */
+static void print_gated(const Ws__StatusReply *s)
+{
+    for (size_t i = 0; i < s->n_clients; i++) {
+        const Ws__ClientStatus *c = s->clients[i];
+        if (c->gate && (c->n_over_lease || c->n_unmeasured || c->energy_unknown))
+            printf("client %u (gated): over its lease %" PRIu64 " times; %" PRIu64
+                   " jobs not measured%s\n",
+                   c->client, c->n_over_lease, c->n_unmeasured,
+                   c->energy_unknown ? "; energy not known: no telemetry of its GPU" : "");
+    }
+}
+
 static void print_clients(const Ws__StatusReply *s)
 {
     char memory[24], in[24], out[24], name[33], gpus[32], error[256];
-    printf("\n%-6s %7s %-32s %-5s %-6s %10s %9s %10s %10s %11s %10s  %s\n", "CLIENT", "PID", "TASK",
-           "STATE", "GPU", "MEMORY", "KERNELS", "IN", "OUT", "DEVICE MS", "JOULES", "ERROR");
+    printf("\n%-6s %7s %-32s %-10s %-6s %10s %9s %10s %10s %11s %10s  %s\n", "CLIENT", "PID",
+           "TASK", "STATE", "GPU", "MEMORY", "KERNELS", "IN", "OUT", "DEVICE MS", "JOULES",
+           "ERROR");
     for (size_t i = 0; i < s->n_clients; i++) {
         const Ws__ClientStatus *c = s->clients[i];
         size_t n = 0;
@@ -56,8 +84,8 @@ static void print_clients(const Ws__StatusReply *s)
             n += (size_t)snprintf(gpus + n, sizeof gpus - n, k ? ",%u" : "%u", c->gpus[k]);
         ws_cli_clean(*c->work ? c->work : ws_cli_base_name(c->exe), name, sizeof name);
         ws_cli_clean(c->error_text, error, sizeof error);
-        printf("%-6u %7u %-32s %-5s %-6s %10s %9" PRIu64 " %10s %10s %11.3f %10.4f  %s\n",
-               c->client, c->pid, name, c->connected ? "run" : "ended", *gpus ? gpus : "-",
+        printf("%-6u %7u %-32s %-10s %-6s %10s %9" PRIu64 " %10s %10s %11.3f %10.4f  %s\n",
+               c->client, c->pid, name, state_of(c), *gpus ? gpus : "-",
                ws_cli_bytes_text(c->memory_bytes, memory), c->n_kernels,
                ws_cli_bytes_text(c->bytes_in, in), ws_cli_bytes_text(c->bytes_out, out),
                (double)c->device_ns / 1e6, (double)(c->busy_uj + c->idle_uj) / 1e6, error);
@@ -111,6 +139,7 @@ static void print_tables(const Ws__StatusReply *s)
            s->n_modules, s->n_messages, s->n_commands);
     print_gpus(s);
     print_clients(s);
+    print_gated(s);
     print_not_supported(s);
     print_learned(s);
 }
@@ -214,6 +243,12 @@ static struct json_object *client_json(const Ws__ClientStatus *c)
     add_u64(o, "n_outstanding", c->n_outstanding);
     add_u64(o, "n_jobs", c->n_jobs);
     add_u64(o, "n_late", c->n_late);
+    if (c->gate) {
+        add_string(o, "gate", state_of(c));
+        add_u64(o, "n_over_lease", c->n_over_lease);
+        add_u64(o, "n_unmeasured", c->n_unmeasured);
+        json_object_object_add(o, "energy_known", json_object_new_boolean(!c->energy_unknown));
+    }
     if (c->has_job)
         json_object_object_add(o, "deadline_left_ms", json_object_new_double(c->deadline_left_ms));
     add_u64(o, "age_ns", c->age_ns);

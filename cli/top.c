@@ -125,13 +125,21 @@ static void client_line(const struct top *t, const Ws__ClientStatus *c, FILE *f)
         snprintf(deadline, sizeof deadline, "(%.1f)", c->deadline_ms);
     if (c->n_jobs)
         snprintf(late, sizeof late, "%" PRIu64 "/%" PRIu64, c->n_late, c->n_jobs);
+    static const char *const gates[] = {
+        [WS__CLIENT_STATUS__GATE__GATE_IDLE] = "gated",
+        [WS__CLIENT_STATUS__GATE__GATE_WAITS] = "gate: waits",
+        [WS__CLIENT_STATUS__GATE__GATE_HOLDS] = "gate: holds",
+        [WS__CLIENT_STATUS__GATE__GATE_OVER_LEASE] = "gate: over lease",
+    };
+    const char *gate = c->gate > 0 && (size_t)c->gate < WS_ARRAY_SIZE(gates) ? gates[c->gate] : "";
     const char *text = *c->work ? c->work : *c->task ? c->task : ws_cli_base_name(c->exe);
-    fprintf(f, "%c %-6u %7u %-24s %-4s %10s %10.1f %6.1f %12.4f %9.1f %11s %9s\n",
+    fprintf(f, "%c %-6u %7u %-24s %-4s %10s %10.1f %6.1f %12.4f %9.1f %11s %9s%s%s\n",
             mark_of(c->client), c->client, c->pid, ws_cli_clean(text, name, sizeof name), gpus,
             ws_cli_bytes_text(c->memory_bytes, memory),
             b ? rate(c->n_kernels, b->n_kernels, wall_s(t)) : 0,
             b ? 100 * rate(c->device_ns, b->device_ns, seconds) / 1e9 : 0, (double)used_uj(c) / 1e6,
-            b ? rate(used_uj(c), used_uj(b), seconds) / 1e6 : 0, deadline, late);
+            b ? rate(used_uj(c), used_uj(b), seconds) / 1e6 : 0, deadline, late, *gate ? "  " : "",
+            gate);
 }
 
 static enum sort sort_order;

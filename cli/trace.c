@@ -167,6 +167,7 @@ static int record(struct ws_cli_link *l, struct recording *r, double seconds)
         struct timespec pause = {0, (long)ASK_EVERY_MS * 1000000};
         bool last = stop || ws_clock_ns() >= end_ns;
         e = fetch(l, r);
+        fflush(r->t.f); /* who looks at the file sees that it has begun, and how far it is */
         if (last)
             break;
         nanosleep(&pause, NULL);

@@ -282,6 +282,41 @@ bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,
     return true;
 }
 
+uint32_t ws_space_ranges(struct ws_space *s, uint32_t who, uint64_t (*ret)[2], uint32_t max,
+                         uint32_t *ret_version)
+{
+    uint64_t low = 0, end = 0;
+    uint32_t n = 0;
+    pthread_mutex_lock(&s->lock); /* no writer works */
+    const struct table *t = LOAD(s->table);
+    for (uint32_t k = 0; k <= t->n; k++) {
+        const struct slot *x = k < t->n ? LOAD(t->v[k].slot) : NULL;
+        if (x && !(LOAD(x->readers) & who))
+            continue;
+        uint64_t va = x ? LOAD(x->va) : 0, bytes = x ? LOAD(x->bytes) : 0;
+        if (x && end > low && va == end) {
+            end += bytes;
+            continue;
+        }
+        if (end > low && n < max) {
+            ret[n][0] = low;
+            ret[n][1] = end - low;
+        }
+        n += end > low;
+        low = va;
+        end = va + bytes;
+    }
+    if (ret_version)
+        *ret_version = LOAD(s->seq);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+uint32_t ws_space_version(const struct ws_space *s)
+{
+    return LOAD(s->seq);
+}
+
 static struct slot *slot_get(struct ws_space *s)
 {
     if (!s->free_slots) {

@@ -102,8 +102,7 @@ void ws_channel_die(struct ws_channel *c, const char *why)
     if (c->dead)
         return;
     c->dead = true;
-    ws_log(WS_ERROR, "channel: lost the daemon at %s: %s; every CUDA call fails from here on",
-           c->endpoint, why);
+    ws_log(WS_ERROR, "channel: lost the daemon at %s: %s; %s", c->endpoint, why, c->loss);
     ws_channel_wake_all(c);
     pthread_cond_signal(&c->flusher_cond);
 }
@@ -508,6 +507,11 @@ void ws_channel_reply_free(Ws__Reply *r)
 {
     if (r)
         ws__reply__free_unpacked(r, NULL);
+}
+
+void ws_channel_set_loss(struct ws_channel *c, const char *text)
+{
+    c->loss = text;
 }
 
 int ws_channel_flush(struct ws_channel *c)

@@ -14,6 +14,8 @@ struct ws_channel;
 int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello,
                     int timeout_ms);
 void ws_channel_close(struct ws_channel *c, bool say_goodbye);
+/* What the log says when the daemon is gone: "every CUDA call fails from here on" unless told. @text: borrowed. */
+void ws_channel_set_loss(struct ws_channel *c, const char *text);
 /* Forgets everything without touching sockets' peers: in a forked child. */
 void ws_channel_abandon(struct ws_channel *c);
 const Ws__HelloReply *ws_channel_hello(const struct ws_channel *c);

@@ -284,6 +284,7 @@ int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hel
     if (!c)
         return WS__ERROR__INTERNAL;
     snprintf(c->endpoint, sizeof c->endpoint, "%s", endpoint);
+    c->loss = "every CUDA call fails from here on";
     c->zmq_fd = c->monitor_fd = c->wake_fd = c->side_fd = c->lane.bell = -1;
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->side_lock, NULL);

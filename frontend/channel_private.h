@@ -21,6 +21,7 @@ struct ws_channel {
         uint32_t message_bytes, commands, outstanding;
     } limits;
     char endpoint[256];
+    const char *loss; /* what the end of the daemon means here */
 
     pthread_mutex_t lock; /* for all below, and for every use of the ZeroMQ sockets */
     uint8_t *batch; /* one ClientMessage in the making: its fields are appended as commands come */

@@ -26,9 +26,11 @@ frontend/wattshare-driver/stamp: frontend/libwattshare.so
 all-local: frontend/wattshare-driver/stamp
 CLEANFILES += frontend/wattshare-driver/libcuda.so.1 frontend/wattshare-driver/libcuda.so frontend/wattshare-driver/stamp
 install-exec-hook:
-	$(MKDIR_P) $(DESTDIR)$(wslibdir)/wattshare-driver
+	$(MKDIR_P) $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
+	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare-gate.so $(DESTDIR)$(wslibdir)/wattshare-gate/$$n || exit 1; done
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare.so $(DESTDIR)$(wslibdir)/wattshare-driver/$$n || exit 1; done
 uninstall-hook:
-	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver
+	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 include_HEADERS = frontend/wattshare.h
 EXTRA_DIST += frontend/wattshare.map frontend/README.md
+include frontend/gate/local.mk

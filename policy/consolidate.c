@@ -14,7 +14,7 @@
  * the power by busy SMs). A kernel with counts and a measured time has its modelled times scaled so that both agree.
  *
  * Choices are random but not arbitrary: the generator is seeded from the option and from what waits, so the same snapshot gives the
- * same answer whatever was asked before. GPUs serve one launch at a time here, as the paper's did. Deadlines are not looked at. */
+ * same answer whatever was asked before. Of idle GPUs that are alike, those that wait get the one nearest to their data [ours]. GPUs serve one launch at a time here, as the paper's did. Deadlines are not looked at. */
 #include "config.h"
 
 #include <math.h>
@@ -65,8 +65,9 @@ struct consolidate {
     struct candidate *candidates;
     size_t n_candidates, cap_candidates;
     struct draw draw;
-    int *order; /* of templates */
-    size_t cap_order;
+    int *order;   /* of templates */
+    bool *served; /* [n_gpus]: given something in this turn */
+    size_t cap_order, cap_served;
     struct ws_mix mix_work;
     int group;
 };
@@ -306,6 +307,7 @@ static struct ws_policy_decision *decide_job(struct turn *x, enum ws_decision_ki
         static const struct ws_sm_set none;
         d->n_sm = (int)ws_sm_set_take(&d->sms, &none, (unsigned)x->p->system->gpus[gpu].sm_limit,
                                       (unsigned)x->p->system->gpus[gpu].sm_limit);
+        x->p->served[gpu] = true;
     }
     if (price && isfinite(price->ms)) {
         d->gpu_end = d->end = x->snap->now + price->ms;
@@ -467,7 +469,46 @@ static int merge(struct turn *x, int gpu, const struct price *mix, const char *b
     return 1;
 }
 
-/* Draws once for an idle GPU and decides what is to become of the drawn. Return: 1: the GPU has work, 0: draw again,
+static bool is_idle(const struct turn *x, int gpu)
+{
+    return x->snap->gpus[gpu].power == WS_GPU_ON && !x->snap->gpus[gpu].n_running &&
+           !x->p->served[gpu];
+}
+
+struct moves { /* of several jobs, one after another */
+    double ms;
+    size_t n;
+};
+
+static struct moves moves_to(const struct turn *x, const int *v, size_t n, int gpu)
+{
+    struct moves m = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct ws_policy_move one = ws_policy_move(&x->snap->jobs[x->p->candidates[v[i]].job], gpu);
+        m.ms += one.ms;
+        m.n += !one.here;
+    }
+    return m;
+}
+
+/* The idle GPU like @gpu that is nearest to the data of the candidates @v. */
+static int nearest(const struct turn *x, const int *v, size_t n, int gpu)
+{
+    int best = gpu;
+    struct moves least = moves_to(x, v, n, gpu);
+    for (int k = 0; k < x->p->system->n_gpus; k++) {
+        if (k == gpu || !is_idle(x, k) || !ws_policy_alike(x->p->system, k, gpu))
+            continue;
+        struct moves m = moves_to(x, v, n, k);
+        if (m.ms < least.ms || (m.ms == least.ms && m.n < least.n)) {
+            best = k;
+            least = m;
+        }
+    }
+    return best;
+}
+
+/* Draws once for an idle GPU, or one like it, and decides what is to become of the drawn. Return: 1: it has work, 0: draw again,
  * -ENODATA: nothing to draw, or another negative. */
 static int consider(struct turn *x, int gpu)
 {
@@ -476,6 +517,7 @@ static int consider(struct turn *x, int gpu)
     if (!t)
         return -ENODATA;
     int n_parts = parts_of(x, t, parts);
+    gpu = nearest(x, x->p->draw.v, x->p->draw.n, gpu);
     struct price mix = {INFINITY, INFINITY}, apart, cpu;
     if (n_parts)
         mix = price_of(x->p, parts, n_parts, gpu);
@@ -500,12 +542,14 @@ static int consider(struct turn *x, int gpu)
     return busy;
 }
 
-/* The oldest that waits, as it is. Return: 1, 0 (none left), or negative. */
+/* The oldest that waits, as it is, on @gpu or one like it. Return: 1, 0 (none left), or negative. */
 static int launch_oldest(struct turn *x, int gpu, const char *because)
 {
     for (size_t i = 0; i < x->p->n_candidates; i++) {
         if (x->p->candidates[i].decided)
             continue;
+        int one = (int)i;
+        gpu = nearest(x, &one, 1, gpu);
         struct part part = {task_of(x, i), 1};
         struct price price = price_of(x->p, &part, 1, gpu);
         struct ws_policy_decision *d = decide_job(x, WS_DECIDE_START, i, gpu, &price);
@@ -528,7 +572,9 @@ static int serve(struct turn *x, int gpu)
     for (size_t i = 0; i < x->p->n_candidates; i++) {
         if (x->p->candidates[i].decided)
             continue;
-        r = run_alone(x, i, gpu, true, "no template for it and another that waits");
+        int one = (int)i;
+        r = run_alone(x, i, nearest(x, &one, 1, gpu), true,
+                      "no template for it and another that waits");
         if (r)
             return r < 0 ? ws_forward(r) : 0;
     }
@@ -555,12 +601,11 @@ static int below_threshold(struct turn *x, double wanted)
         return 0;
     }
     for (int gpu = 0; gpu < p->system->n_gpus && x->n_left; gpu++) {
-        const struct ws_policy_gpu_state *g = &x->snap->gpus[gpu];
-        if (g->power != WS_GPU_ON || g->n_running)
-            continue;
-        int r = launch_oldest(x, gpu, because);
-        if (r < 0)
-            return ws_forward(r);
+        while (is_idle(x, gpu) && x->n_left) {
+            int r = launch_oldest(x, gpu, because);
+            if (r < 0)
+                return ws_forward(r);
+        }
     }
     return 0;
 }
@@ -575,8 +620,12 @@ static int collect(struct consolidate *p, const struct ws_policy_snapshot *snap)
     if (!r)
         r = ws_grow((void **)&p->order, &p->cap_order, (size_t)p->system->n_templates + 1,
                     sizeof(*p->order));
+    if (!r)
+        r = ws_grow((void **)&p->served, &p->cap_served, (size_t)snap->system->n_gpus + 1,
+                    sizeof(*p->served));
     if (r)
         return ws_forward(r);
+    memset(p->served, 0, (size_t)snap->system->n_gpus * sizeof(*p->served));
     p->n_candidates = 0;
     for (int i = 0; i < snap->n_jobs; i++)
         if (snap->jobs[i].state == WS_JOB_WAITING)
@@ -601,12 +650,11 @@ static int consolidate_decide(struct ws_policy *base, const struct ws_policy_sna
     if ((double)p->n_candidates < wanted)
         return below_threshold(&x, wanted);
     for (int gpu = 0; gpu < p->system->n_gpus && x.n_left; gpu++) {
-        const struct ws_policy_gpu_state *g = &snap->gpus[gpu];
-        if (g->power != WS_GPU_ON || g->n_running)
-            continue;
-        r = serve(&x, gpu);
-        if (r < 0)
-            return ws_forward(r);
+        while (is_idle(&x, gpu) && x.n_left) {
+            r = serve(&x, gpu);
+            if (r < 0)
+                return ws_forward(r);
+        }
     }
     return 0;
 }
@@ -652,6 +700,7 @@ static void consolidate_free(struct ws_policy *base)
     free(p->candidates);
     free(p->draw.v);
     free(p->order);
+    free(p->served);
     ws_mix_deinit(&p->mix_work);
     free(p);
 }

@@ -242,11 +242,28 @@ static bool readjust(struct ws_policy *p, struct ws_edl_job *j, int place)
     return true;
 }
 
-static int place_job(struct ws_policy *p, struct ws_edl_job *j, struct ws_policy_decisions *ret)
+/* Of the pairs that are free by now, as @place is, the one nearest to @job's data. */
+static int nearest_free(const struct ws_policy *p, const struct ws_policy_job *job, int place)
+{
+    const struct ws_edl_pairs *c = &p->pairs;
+    if (!job->moves || ws_min_tree_get(&c->mu, place) > p->now)
+        return place;
+    int best = place;
+    for (int i = 0; i < c->n; i++)
+        if (ws_min_tree_get(&c->mu, i) <= p->now &&
+            ws_policy_nearer(job, c->gpu_of[i], c->gpu_of[best]))
+            best = i;
+    return best;
+}
+
+static int place_job(struct ws_policy *p, const struct ws_policy_job *job, struct ws_edl_job *j,
+                     struct ws_policy_decisions *ret)
 {
     int fatal = 0, place = -1;
     if (!j->alone)
         place = p->rule->choose(p, j);
+    if (place >= 0 && p->rule->free_are_equal && !p->opening)
+        place = nearest_free(p, job, place);
     if (place >= 0 && p->rule->may_readjust && !ws_edl_fits(p, j, place)) {
         if (readjust(p, j, place))
             return 0;
@@ -462,7 +479,7 @@ static int place_all(struct ws_policy *p, const struct ws_policy_snapshot *snap,
     int r = collect(p, snap);
     for (size_t i = 0; i < p->n_jobs && !r; i++)
         if (!isnan(p->jobs[i].room))
-            r = place_job(p, &p->jobs[i], ret);
+            r = place_job(p, &snap->jobs[p->jobs[i].job], &p->jobs[i], ret);
     if (!r && p->opening)
         r = group(p, ret);
     p->first = p->opening = false;

@@ -51,6 +51,8 @@ struct ws_edl_rule {
     int (*choose)(const struct ws_policy *p, const struct ws_edl_job *j);
     /* Whether the tried pair must still be checked for room, and the job may be shortened to it. */
     bool may_readjust;
+    /* Ours: pairs that are free by now are the same to the rule, so that of those the one nearest to the job's data is taken. */
+    bool free_are_equal;
 };
 
 /* @j, at its best setting, meets its deadline at @place. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* fifo: one job at a time has a whole GPU and keeps it until it is done. With order=arrival (default) the earliest goes first:
  * what FMLP+ does with one GPU as the resource. With order=priority the highest waiting priority goes first, of equals the
- * earliest: MPCP's queue. The simplest policy; copy this one to start another. */
+ * earliest: MPCP's queue. Of free GPUs that are alike it gets the one that its data is nearest to. The simplest policy; copy this one to
+ * start another. */
 #include "config.h"
 
 #include <errno.h>
@@ -67,18 +68,34 @@ static int next(const struct ws_policy *p, const struct ws_policy_snapshot *s,
     return best;
 }
 
+/* No job runs there, and none was given to it since @begin. */
+static bool is_free(const struct ws_policy_snapshot *s, int gpu,
+                    const struct ws_policy_decisions *ret, size_t begin)
+{
+    for (int j = 0; j < s->n_jobs; j++)
+        if (s->jobs[j].state == WS_JOB_RUNNING && s->jobs[j].gpu == gpu)
+            return false;
+    for (size_t i = begin; i < ret->n; i++)
+        if (ret->v[i].gpu == gpu)
+            return false;
+    return true;
+}
+
 static int decide(struct ws_policy *p, const struct ws_policy_snapshot *s,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
     (void)event;
     size_t begin = ret->n;
-    for (int g = 0; g < s->system->n_gpus; g++) {
-        bool busy = false;
-        for (int j = 0; j < s->n_jobs && !busy; j++)
-            busy = s->jobs[j].state == WS_JOB_RUNNING && s->jobs[j].gpu == g;
-        int job = busy ? -1 : next(p, s, ret, begin);
-        if (job < 0)
+    for (int first = 0; first < s->system->n_gpus;) {
+        int job = is_free(s, first, ret, begin) ? next(p, s, ret, begin) : -1, g = first;
+        if (job < 0) {
+            first++;
             continue;
+        }
+        for (int k = first + 1; k < s->system->n_gpus; k++)
+            if (ws_policy_nearer(&s->jobs[job], k, g) && ws_policy_alike(s->system, k, first) &&
+                is_free(s, k, ret, begin))
+                g = k;
         struct ws_policy_decision *d = ws_policy_decide(
             ret, s->jobs[job].state == WS_JOB_PREEMPTED ? WS_DECIDE_RESUME : WS_DECIDE_START, job,
             g);

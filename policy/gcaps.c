@@ -10,8 +10,9 @@
  * Algorithm 1 and the authors' driver patch as they are, for comparison). As nothing is remembered, a lost event heals with the
  * next one.
  *
- * Several GPUs: a segment stays on the GPU that it was first given (its buffers are there); a new one goes where the fewest
- * segments stand before it, of equals to the lowest number. Each GPU has its own run list.
+ * Several GPUs [ours: the paper has one]: a segment stays on the GPU that it was first given; a new one goes where the fewest segments
+ * stand before it; of equals to the one that is quickest to move to, then to the lowest number. Where the program's data is known, times
+ * take the place of numbers: what the segments before it still need, as predicted, and the move. Each GPU has its own run list.
  *
  * What the response-time analysis assumes: a task is open exactly while it has work for the GPU, from its first command to the
  * completion of its last (ARRIVAL and COMPLETION events say so). Whoever opens it earlier or closes it later - at calls in the
@@ -19,6 +20,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -73,6 +75,38 @@ static bool before(const struct ws_policy_snapshot *s, int a, int b)
     return pa != pb ? pa > pb : s->jobs[a].seq < s->jobs[b].seq;
 }
 
+/* What @job still needs on all of @gpu, as predicted. 0: not known. */
+static double left_ms(const struct ws_policy_snapshot *s, int job, int gpu)
+{
+    const struct ws_policy_job *j = &s->jobs[job];
+    const struct ws_policy_gpu *g = &s->system->gpus[gpu];
+    const struct ws_policy_cost *costs = s->system->tasks[j->task].cost, *c = NULL;
+    for (int i = 0; j->state == WS_JOB_RUNNING && i < s->gpus[gpu].n_slots; i++)
+        if (s->gpus[gpu].slots[i].job == job)
+            return fmax(s->gpus[gpu].slots[i].end - s->now, 0);
+    if (costs)
+        c = &costs[g->type];
+    return c && c->n_sm > 0 ? (1 - j->done) * c->wcet[WS_MIN(c->n_sm, g->sm_limit) - 1] : 0;
+}
+
+struct wait { /* of a new segment, for a GPU */
+    double ms;
+    int n;
+};
+
+static struct wait wait_for(const struct ws_policy *p, const struct ws_policy_snapshot *s, int job,
+                            int gpu)
+{
+    bool timed = s->jobs[job].moves;
+    struct wait w = {.ms = ws_policy_move(&s->jobs[job], gpu).ms};
+    for (int k = 0; k < s->n_jobs; k++)
+        if (k != job && p->placed[k] == gpu && before(s, k, job)) {
+            w.n++;
+            w.ms += timed ? left_ms(s, k, gpu) : 0;
+        }
+    return w;
+}
+
 /* Gives every job a GPU. */
 static int place(struct ws_policy *p, const struct ws_policy_snapshot *s)
 {
@@ -87,14 +121,15 @@ static int place(struct ws_policy *p, const struct ws_policy_snapshot *s)
     for (int j = 0; j < s->n_jobs && n_gpus > 1; j++) {
         if (p->placed[j] >= 0 && p->placed[j] < n_gpus)
             continue;
-        int best = 0, best_n = s->n_jobs + 1;
-        for (int g = 0; g < n_gpus; g++) {
-            int n = 0;
-            for (int k = 0; k < s->n_jobs; k++)
-                n += k != j && p->placed[k] == g && before(s, k, j);
-            if (n < best_n) {
+        int best = 0;
+        struct wait least = wait_for(p, s, j, 0);
+        for (int g = 1; g < n_gpus; g++) {
+            struct wait w = wait_for(p, s, j, g);
+            if (w.ms != least.ms ? w.ms < least.ms
+                : w.n != least.n ? w.n < least.n
+                                 : ws_policy_nearer(&s->jobs[j], g, best)) {
                 best = g;
-                best_n = n;
+                least = w;
             }
         }
         p->placed[j] = best;

@@ -9,8 +9,7 @@ static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbe
 {
     ret->reason = "smallest GPU with room";
     for (int i = p->sys->n_gpus - 1; i >= 0; i--)
-        if (!ws_sbeet_full(&p->gpus[p->by_size[i]]) &&
-            ws_sbeet_choose_there(p, task, deadline, p->by_size[i], ret))
+        if (ws_sbeet_choose_near(p, task, deadline, p->by_size[i], ret))
             return true;
     return false;
 }

@@ -8,13 +8,16 @@ static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbe
 {
     ret->reason = "first idle GPU";
     for (int k = 0; k < p->sys->n_gpus; k++)
-        if (ws_sbeet_idle(&p->gpus[k]) && ws_sbeet_choose_there(p, task, deadline, k, ret))
+        if (ws_sbeet_idle(&p->gpus[k]) && ws_sbeet_choose_near(p, task, deadline, k, ret))
             return true;
     int best = -1, most = 0;
     for (int k = 0; k < p->sys->n_gpus; k++) {
         const struct ws_sbeet_gpu *g = &p->gpus[k];
-        if (!ws_sbeet_full(g) && ws_sbeet_item(p, task, k)->cost && g->limit - g->used > most) {
-            most = g->limit - g->used;
+        int left = g->limit - g->used;
+        if (ws_sbeet_full(g) || !ws_sbeet_item(p, task, k)->cost || ws_sbeet_barred(p, k))
+            continue;
+        if (left > most || (left == most && ws_policy_nearer(p->job, k, best))) {
+            most = left;
             best = k;
         }
     }

@@ -99,6 +99,14 @@ enum ws_job_state { WS_JOB_WAITING, WS_JOB_RUNNING, WS_JOB_PREEMPTED };
 /* What a job asks for now, where the caller gives its copies and kernels one by one (stgm); else all of it counts as the kernel. */
 enum ws_job_part { WS_PART_KERNEL, WS_PART_COPY_IN, WS_PART_COPY_OUT };
 
+/* What it takes to have a job run on a GPU, before it can begin there. Ours, no paper has it: theirs give jobs their data anew. */
+struct ws_policy_move {
+    double bytes; /* that its launches name and that lie elsewhere */
+    double ms;    /* predicted; INFINITY: it can't go there */
+    double mj;    /* predicted, of the GPU it goes to, meanwhile */
+    bool here;    /* its program is there */
+};
+
 /* A released job that is not finished. */
 struct ws_policy_job {
     uint64_t id;
@@ -110,6 +118,8 @@ struct ws_policy_job {
     int gpu;                  /* where it runs or ran; -1: nowhere yet */
     double done;              /* share of its kernel work already done, 0…1 (preempted jobs) */
     const struct ws_dvfs_task *dvfs; /* of this job; NULL: the task's cost[].dvfs */
+    const struct ws_policy_move
+        *moves; /* [system.n_gpus]; NULL: its data is nowhere yet, all GPUs are the same to it */
 };
 
 /* A job on a GPU. A slot and its SMs are held until `end`. */
@@ -184,6 +194,17 @@ struct ws_policy_decision {
     char why[160]; /* what was compared and why this won; "" unless snapshot.explain */
 };
 
+/* ---- where a job's data is (policy/move.c) ---- */
+/* All 0 where nothing is known. */
+struct ws_policy_move ws_policy_move(const struct ws_policy_job *j, int gpu);
+/* Whether of two GPUs that a rule holds for equal @a is the better one: a quicker move, or its own GPU. False where nothing is known,
+ * so that the rule's own order stands. */
+bool ws_policy_nearer(const struct ws_policy_job *j, int a, int b);
+/* Two GPUs that only their numbers tell apart. */
+bool ws_policy_alike(const struct ws_policy_system *s, int a, int b);
+/* For rules that deal jobs out by numbers, and came to @gpu: the job's own GPU instead, where that is alike and no more runs there. */
+int ws_policy_stay(const struct ws_policy_snapshot *s, const struct ws_policy_job *j, int gpu);
+
 /* A growing list, kept by the caller from call to call so that deciding does not allocate. */
 struct ws_policy_decisions {
     struct ws_policy_decision *v;
@@ -237,6 +258,7 @@ struct ws_policy_ops {
     bool once; /* keeps indexes that follow the events: each event must be given once, in order */
     bool
         books; /* a START for a later time is a promise that the policy counts on; else it is asked again then */
+    bool parts; /* wants copies and kernels as requests of their own (ws_policy_job.part) */
     bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };
 enum { _WS_POLICY_OK, WS_POLICY_E_OPTION, WS_POLICY_E_UNFIT, WS_POLICY_E_COST };

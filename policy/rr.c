@@ -109,11 +109,13 @@ static int put_on(const struct ws_policy_snapshot *s, int job, int gpu,
     return 0;
 }
 
-/* Jobs belong to GPUs by what they were given, new ones in turn. */
+/* Jobs belong to GPUs by what they were given, new ones in turn; but one whose data is on a GPU alike where no more runs stays there. */
 static int gpu_of(const struct ws_policy_snapshot *s, int job)
 {
     int g = s->jobs[job].gpu, n = s->system->n_gpus;
-    return g >= 0 && g < n ? g : (int)(s->jobs[job].seq % (uint64_t)n);
+    if (g >= 0 && g < n)
+        return g;
+    return ws_policy_stay(s, &s->jobs[job], (int)(s->jobs[job].seq % (uint64_t)n));
 }
 
 static int decide_gpu(struct ws_policy *p, const struct ws_policy_snapshot *s, int gpu,

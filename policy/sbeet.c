@@ -8,7 +8,7 @@
 
 static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
-    int k = p->home[task];
+    int k = ws_sbeet_own_gpu(p, task, deadline);
     bool found, own;
     if (k < 0 || ws_sbeet_full(&p->gpus[k])) {
         ret->reason = "its GPU is full";

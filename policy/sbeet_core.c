@@ -266,7 +266,11 @@ struct ws_sbeet_config ws_sbeet_configure(const struct ws_policy *p, int task, d
     const struct ws_policy_cost *cost = ws_sbeet_item(p, task, gpu)->cost;
     struct ws_sbeet_config c = {
         .task = task, .gpu = gpu, .n_sm = n_sm, .start = start, .deadline = deadline};
-    c.gs = start + cost->h2d;
+    if (p->job && p->job->task == task && p->job->moves) {
+        c.move_ms = p->job->moves[gpu].ms;
+        c.move_mj = p->job->moves[gpu].mj;
+    }
+    c.gs = start + c.move_ms + cost->h2d;
     c.ge = c.gs + cost->wcet[WS_MIN(n_sm, cost->n_sm) - 1];
     c.fin = c.ge + cost->d2h;
     return c;
@@ -314,6 +318,13 @@ static double price_gpu(const struct ws_policy *p, int k, double from, double le
 double ws_sbeet_price(const struct ws_policy *p, double from, double to,
                       const struct ws_sbeet_config *c)
 {
+    struct ws_sbeet_config there;
+    if (c && c->move_ms > 0) {
+        there = *c;
+        there.ge -= c->move_ms;
+        to -= c->move_ms;
+        c = &there;
+    }
     double sum = 0, length = to - from, scale = 1;
     if (p->forms.sample > 0) { /* times become numbers of samples, half to even as rint() does */
         from = rint(from / p->forms.sample);
@@ -322,7 +333,7 @@ double ws_sbeet_price(const struct ws_policy *p, double from, double to,
     }
     for (int k = 0; k < p->sys->n_gpus; k++)
         sum += price_gpu(p, k, from, length, c);
-    return sum * scale;
+    return sum * scale + (c ? c->move_mj : 0);
 }
 
 /* ---- the schedule of coming jobs ---- */
@@ -499,8 +510,9 @@ static bool on_idle_gpu(struct ws_policy *p, int task, double deadline, int gpu,
         bool feasible = ws_sbeet_feasible(p, &c);
         if (ok && !feasible)
             continue;
-        double e =
-            ws_sbeet_price(p, p->now, c.ge, m == g->limit && !p->forms.price_whole ? NULL : &c);
+        bool whole = m == g->limit && !p->forms.price_whole;
+        double e = whole ? ws_sbeet_price(p, p->now, c.ge - c.move_ms, NULL) + c.move_mj
+                         : ws_sbeet_price(p, p->now, c.ge, &c);
         if ((feasible && !ok) || e < ret->energy) {
             ret->energy = e;
             ret->c = c;
@@ -515,7 +527,7 @@ bool ws_sbeet_on_gpu(struct ws_policy *p, int task, double deadline, int gpu,
 {
     const struct ws_sbeet_gpu *g = &p->gpus[gpu];
     *ret_found = *ret_own = false;
-    if (!ws_sbeet_item(p, task, gpu)->cost)
+    if (!ws_sbeet_item(p, task, gpu)->cost || ws_sbeet_barred(p, gpu))
         return false;
     *ret = (struct ws_sbeet_choice){.energy = NAN, .other_energy = NAN};
     if (ws_sbeet_idle(g) && g->limit > 6) {
@@ -546,11 +558,84 @@ bool ws_sbeet_choose_there(struct ws_policy *p, int task, double deadline, int g
 {
     const struct ws_sbeet_item *it = ws_sbeet_item(p, task, gpu);
     const struct ws_sbeet_gpu *g = &p->gpus[gpu];
-    if (!it->cost)
+    if (!it->cost || ws_sbeet_barred(p, gpu))
         return false;
     ret->c =
         ws_sbeet_configure(p, task, deadline, gpu, WS_MIN(it->m_opt, g->limit - g->used), p->now);
     return true;
+}
+
+bool ws_sbeet_choose_near(struct ws_policy *p, int task, double deadline, int gpu,
+                          struct ws_sbeet_choice *ret)
+{
+    int best = gpu;
+    if (ws_sbeet_full(&p->gpus[gpu]))
+        return false;
+    for (int k = 0; k < p->sys->n_gpus; k++)
+        if (ws_policy_nearer(p->job, k, best) && ws_policy_alike(p->sys, k, gpu) &&
+            !ws_sbeet_full(&p->gpus[k]) && p->gpus[k].used <= p->gpus[gpu].used)
+            best = k;
+    return ws_sbeet_choose_there(p, task, deadline, best, ret);
+}
+
+/* ---- the job's own GPU ---- */
+
+double ws_sbeet_free_again(const struct ws_policy *p, int x, int m_opt)
+{
+    const struct ws_sbeet_gpu *g = &p->gpus[x];
+    const struct ws_sbeet_slot *slots = &p->slots[g->first];
+    double after = -INFINITY, t = p->now;
+    for (int n = 0; n < g->n_running; n++) {
+        int at = -1, busy = 0;
+        for (int i = 0; i < g->n_slots; i++) /* the last of equals */
+            if (slots[i].task >= 0 && slots[i].ge > after &&
+                (at < 0 || slots[i].ge <= slots[at].ge))
+                at = i;
+        if (at < 0) /* equals of the one before */
+            break;
+        t = slots[at].fin;
+        after = slots[at].ge;
+        for (int i = 0; i < g->n_slots; i++)
+            if (slots[i].task >= 0 && t < slots[i].ge)
+                busy += slots[i].n_sm;
+        if (g->limit - busy >= m_opt)
+            return t;
+    }
+    return t;
+}
+
+/* 0: idle, 1: at work, 2: full. */
+static int business(const struct ws_sbeet_gpu *g)
+{
+    return ws_sbeet_full(g) ? 2 : !ws_sbeet_idle(g);
+}
+
+/* Whether @k does as well as @x: it is no busier, or the job ends there no later, the wait on the one side and the move on the other. */
+static bool as_good(const struct ws_policy *p, int task, double deadline, int k, int x)
+{
+    const struct ws_sbeet_gpu *a = &p->gpus[k], *b = &p->gpus[x];
+    const struct ws_sbeet_item *it = ws_sbeet_item(p, task, k);
+    if (!it->cost || !a->usable)
+        return false;
+    if (ws_sbeet_barred(p, x))
+        return true;
+    if (!ws_policy_alike(p->sys, k, x))
+        return false;
+    if (business(a) <= business(b))
+        return true;
+    struct ws_sbeet_config there = ws_sbeet_configure(p, task, deadline, k, it->m_opt,
+                                                      ws_sbeet_free_again(p, k, it->m_opt)),
+                           here = ws_sbeet_configure(p, task, deadline, x, it->m_opt, p->now);
+    return there.fin <= here.fin;
+}
+
+int ws_sbeet_own_gpu(const struct ws_policy *p, int task, double deadline)
+{
+    int x = p->home[task];
+    for (int k = 0; x >= 0 && p->job && p->job->moves && k < p->sys->n_gpus; k++)
+        if (ws_policy_nearer(p->job, k, x) && as_good(p, task, deadline, k, x))
+            x = k;
+    return x;
 }
 
 bool ws_sbeet_choose_unknown(struct ws_policy *p, int task, double deadline,
@@ -733,6 +818,7 @@ int ws_sbeet_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
         p->ready[0] = p->ready[--n];
         ready_heap_sift(snap, p->ready, n, 0);
         struct ws_sbeet_choice choice = {.energy = NAN, .other_energy = NAN};
+        p->job = j;
         if (p->running[j->task]) {
             choice.reason = "an earlier job of its task still runs";
             r = say_wait(snap, job, &choice, ret);
@@ -745,6 +831,7 @@ int ws_sbeet_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
             waits = true;
         }
     }
+    p->job = NULL;
     ret->steady = p->steady && !r;
     memset(p->running, 0, (size_t)p->sys->n_tasks * sizeof(*p->running));
     return r;

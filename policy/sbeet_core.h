@@ -7,6 +7,7 @@
 #ifndef WS_POLICY_SBEET_CORE_H
 #define WS_POLICY_SBEET_CORE_H
 
+#include <math.h>
 #include "models/energy.h"
 #include "policy/policy.h"
 
@@ -55,6 +56,7 @@ struct ws_sbeet_config {
     int task, gpu, n_sm;
     double start, gs, ge, fin;
     double deadline;
+    double move_ms, move_mj; /* before gs; 0: the data is there, or nowhere */
 };
 struct ws_sbeet_choice {
     struct ws_sbeet_config c;
@@ -89,6 +91,7 @@ struct ws_policy {
     bool *running;      /* [n_tasks], only inside decide() */
     struct ws_sbeet_future *future; /* [n_tasks], a heap */
     double now;
+    const struct ws_policy_job *job; /* that a place is looked for, only inside decide() */
     bool
         steady; /* nothing that was asked in this pass may be answered otherwise later, without an event */
     /* ready jobs, a heap by priority and arrival */
@@ -128,11 +131,22 @@ static inline bool ws_sbeet_idle(const struct ws_sbeet_gpu *g)
 {
     return g->usable && !g->n_running;
 }
+/* Where the offline part put the task; or, where that is no better (ours: the paper's jobs have no data that stays), a GPU alike that
+ * the job's data is nearer to. -1: nowhere. */
+int ws_sbeet_own_gpu(const struct ws_policy *p, int task, double deadline);
+/* When enough of GPU @x is free for @m_opt SMs: the jobs there end one after another. */
+double ws_sbeet_free_again(const struct ws_policy *p, int x, int m_opt);
+/* The move is impossible. */
+static inline bool ws_sbeet_barred(const struct ws_policy *p, int gpu)
+{
+    return p->job && isinf(ws_policy_move(p->job, gpu).ms);
+}
 /* The cost of the task there must be known. */
 struct ws_sbeet_config ws_sbeet_configure(const struct ws_policy *p, int task, double deadline,
                                           int gpu, int n_sm, double start);
 /* Energy of all GPUs in [@from, @to] with what runs, and @c beside it unless NULL: a job counts until its kernel ends, from the
- * beginning of the window on. */
+ * beginning of the window on. Where @c's data must be moved first: as if it were there already, in a window that is shorter by as
+ * much, and the move's energy. */
 double ws_sbeet_price(const struct ws_policy *p, double from, double to,
                       const struct ws_sbeet_config *c);
 /* Whether the configuration is one that the schedule of coming jobs allows. */
@@ -147,6 +161,9 @@ bool ws_sbeet_choose_unknown(struct ws_policy *p, int task, double deadline,
 /* Baselines: as many SMs as are best for energy, or as are left. False: the cost there is unknown. */
 bool ws_sbeet_choose_there(struct ws_policy *p, int task, double deadline, int gpu,
                            struct ws_sbeet_choice *ret);
+/* The same on @gpu or, of those alike and no busier, on the nearest to the job's data. False: also where it is full. */
+bool ws_sbeet_choose_near(struct ws_policy *p, int task, double deadline, int gpu,
+                          struct ws_sbeet_choice *ret);
 
 /* ---- the offline part (sbeet_assign.c): fills p->home. Return: 0 or WS_POLICY_E_UNFIT. ---- */
 int ws_sbeet_assign(struct ws_policy *p, char *ret_error, size_t error_bytes);

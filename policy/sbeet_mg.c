@@ -7,6 +7,9 @@
  * what runs. Partly used: sBEET for x alone decides. Full: if waiting is in time, the job waits; else the cheapest other GPU where
  * sBEET finds it in time.
  *
+ * Ours: a job whose data lies on a GPU that is as good as x for the rule has that one for x (ws_sbeet_own_gpu()); the time of a move counts
+ * in its response and the energy of it in the price of a placement. The authors' jobs copy in all they need wherever they run.
+ *
  * forms.shared_objects is the released slip: the candidates are one object, so that the cheapest one, once found, runs with the
  * configuration of the GPU looked at last. It shows from three GPUs on, and makes things worse. */
 #include "config.h"
@@ -22,10 +25,12 @@ struct best {
     int n;
 };
 
-static void offer(struct best *b, const struct ws_sbeet_choice *c, double energy, bool own)
+static void offer(const struct ws_policy *p, struct best *b, const struct ws_sbeet_choice *c,
+                  double energy, bool own)
 {
     b->n++;
-    if (b->n > 1 && !(energy < b->energy)) {
+    bool nearer = energy == b->energy && ws_policy_nearer(p->job, c->c.gpu, b->choice.c.gpu);
+    if (b->n > 1 && !(energy < b->energy) && !nearer) {
         b->second = fmin(b->second, energy);
         return;
     }
@@ -59,7 +64,7 @@ static bool own_gpu_idle(struct ws_policy *p, int task, double deadline, int x,
     c.c = ws_sbeet_configure(p, task, deadline, x, ws_sbeet_item(p, task, x)->m_opt, p->now);
     if (!ws_sbeet_feasible(p, &c.c))
         c.c = ws_sbeet_configure(p, task, deadline, x, p->gpus[x].limit, p->now);
-    offer(&b, &c, ws_sbeet_price(p, p->now, c.c.ge, &c.c), false);
+    offer(p, &b, &c, ws_sbeet_price(p, p->now, c.c.ge, &c.c), false);
     for (int i = 0; i < p->n_rank[task]; i++) {
         int k = p->rank[(size_t)task * (size_t)p->sys->n_gpus + (size_t)i];
         bool found, own;
@@ -67,43 +72,18 @@ static bool own_gpu_idle(struct ws_policy *p, int task, double deadline, int x,
             continue;
         ws_sbeet_on_gpu(p, task, deadline, k, &c, &found, &own);
         if (found && c.c.fin <= deadline)
-            offer(&b, &c, ws_sbeet_price(p, p->now, c.c.fin, &c.c), own);
+            offer(p, &b, &c, ws_sbeet_price(p, p->now, c.c.fin, &c.c), own);
     }
     ret->reason =
         b.choice.c.gpu == x ? "its GPU is idle" : "cheaper beside what runs than on its own GPU";
     return take(p, &b, ret);
 }
 
-/* When enough of the full GPU @x is free again: the jobs there end one after another. */
-static double free_again(const struct ws_policy *p, int x, int m_opt)
-{
-    const struct ws_sbeet_gpu *g = &p->gpus[x];
-    const struct ws_sbeet_slot *slots = &p->slots[g->first];
-    double after = -INFINITY, t = p->now;
-    for (int n = 0; n < g->n_running; n++) {
-        int at = -1, busy = 0;
-        for (int i = 0; i < g->n_slots; i++) /* the last of equals */
-            if (slots[i].task >= 0 && slots[i].ge > after &&
-                (at < 0 || slots[i].ge <= slots[at].ge))
-                at = i;
-        if (at < 0) /* equals of the one before */
-            break;
-        t = slots[at].fin;
-        after = slots[at].ge;
-        for (int i = 0; i < g->n_slots; i++)
-            if (slots[i].task >= 0 && t < slots[i].ge)
-                busy += slots[i].n_sm;
-        if (g->limit - busy >= m_opt)
-            return t;
-    }
-    return t;
-}
-
 static bool own_gpu_full(struct ws_policy *p, int task, double deadline, int x,
                          struct ws_sbeet_choice *ret)
 {
     const struct ws_sbeet_item *it = ws_sbeet_item(p, task, x);
-    double at = free_again(p, x, it->m_opt);
+    double at = ws_sbeet_free_again(p, x, it->m_opt);
     struct ws_sbeet_config wait = ws_sbeet_configure(p, task, deadline, x, it->m_opt, at);
     bool in_time = p->gpus[x].usable && wait.fin <= deadline;
     ret->reason = "waiting for its own GPU is in time";
@@ -116,7 +96,7 @@ static bool own_gpu_full(struct ws_policy *p, int task, double deadline, int x,
         if (k == x || ws_sbeet_full(&p->gpus[k]))
             continue;
         if (ws_sbeet_on_gpu(p, task, deadline, k, &c, &found, &own))
-            offer(&b, &c, ws_sbeet_price(p, p->now, c.c.fin, &c.c), own);
+            offer(p, &b, &c, ws_sbeet_price(p, p->now, c.c.fin, &c.c), own);
     }
     if (in_time) {
         double e = ws_sbeet_price(p, p->now, at, NULL) + ws_sbeet_price(p, at, wait.fin, &wait);
@@ -130,7 +110,7 @@ static bool own_gpu_full(struct ws_policy *p, int task, double deadline, int x,
 
 static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
-    int x = p->home[task];
+    int x = ws_sbeet_own_gpu(p, task, deadline);
     bool found, own;
     if (ws_sbeet_full(&p->gpus[x]))
         return own_gpu_full(p, task, deadline, x, ret);

@@ -53,11 +53,11 @@ static bool is_kernel(const struct ws_policy_job *j)
     return j->part == WS_PART_KERNEL;
 }
 
-/* Tasks are dealt to GPUs once and for all, as their SM sets are. */
+/* Tasks are dealt to GPUs once and for all, as their SM sets are; but one whose data is on a GPU alike where no more runs stays there. */
 static int gpu_of(const struct ws_policy_snapshot *s, int job)
 {
     int g = s->jobs[job].gpu, n = s->system->n_gpus;
-    return g >= 0 && g < n ? g : s->jobs[job].task % n;
+    return g >= 0 && g < n ? g : ws_policy_stay(s, &s->jobs[job], s->jobs[job].task % n);
 }
 
 static int start(const struct ws_policy_snapshot *s, int job, int gpu, const struct ws_sm_set *sms,
@@ -161,5 +161,6 @@ const struct ws_policy_ops ws_policy_stgm = {
     .make = make_stgm,
     .free = free_stgm,
     .decide = decide,
+    .parts = true,
     .boost = true,
 };

@@ -28,6 +28,9 @@
 #include "protocol/wattshare.pb-c.h"
 
 enum { WS_PROTOCOL_VERSION = 1, WS_TOKEN_BYTES = 16, WS_SHA256_BYTES = 32 };
+/* Notice.gates to a gated client: a policy is in force, is not any more; else an answer to GateBegin.serial (from
+ * WS_GATE_SERIAL_FIRST on): serial * 2: its launches may go; + 1: its lease is over, it has to ask again. */
+enum { WS_GATE_POLICY_ON = 1, WS_GATE_POLICY_OFF = 2, WS_GATE_SERIAL_FIRST = 8 };
 enum {
     WS_FUNCTION_INDEX_BITS = 20,
     WS_STREAM_DEFAULT_0 = 1,
@@ -36,6 +39,7 @@ enum {
 };
 #define WS_DEFAULT_SOCKET "ipc:///run/wattshare/wattshared.sock"
 #define WS_ENV_SOCKET     "WATTSHARE_SOCKET" /* endpoint the client connects to */
+#define WS_ENV_GATE_DRIVER "WATTSHARE_GATE_DRIVER" /* the real libcuda.so.1, for gated programs */
 #define WS_ENV_TASK       "WATTSHARE_TASK"
 #define WS_ENV_SMS        "WATTSHARE_SMS" /* Hello.sms */
 

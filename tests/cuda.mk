@@ -136,3 +136,11 @@ tests_cuda_drv_segments_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_segments_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_segments_LDFLAGS =
 tests_cuda_drv_segments_LDADD = -ldl -lm
+# For the gate: tests/process/gate.sh, bench/gate.sh.
+CUDA_GATE = tests/cuda/drv_gate
+check_PROGRAMS += $(CUDA_GATE)
+tests_cuda_drv_gate_SOURCES = tests/cuda/drv_gate.c tests/cuda/matmul.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_gate_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_gate_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_gate_LDFLAGS =
+tests_cuda_drv_gate_LDADD = -ldl -lm

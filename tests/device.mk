@@ -1,6 +1,6 @@
 # The mock driver, and one suite for all devices.
 noinst_LIBRARIES += tests/mock/libmock.a
-tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/stream.c
+tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/green.c tests/mock/stream.c tests/mock/program.c
 check_PROGRAMS += tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
 tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
 tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete \
@@ -29,8 +29,8 @@ TESTS += tests/device/test_cuda_abi
 endif
 
 check_PROGRAMS += tests/gpu/probe
-tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.c
-tests_gpu_probe_LDADD = $(DEVICE_LDADD) -ldl
+tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.h tests/gpu/probe.c tests/gpu/measure.c tests/gpu/mwp.c
+tests_gpu_probe_LDADD = models/libmodels.a $(DEVICE_LDADD) $(SQLITE_LIBS) $(LIBMD_LIBS) -ldl
 EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/README.md
 
 # All that tests/gpu/run needs on a machine with a GPU, in one archive.

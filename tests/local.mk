@@ -6,6 +6,7 @@ include tests/exec.mk
 include tests/passes.mk
 include tests/softdev.mk
 include tests/device.mk
+include tests/gate.mk
 include tests/backend.mk
 include tests/frontend.mk
 include tests/cuda.mk

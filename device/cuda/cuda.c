@@ -141,6 +141,7 @@ static void cuda_close(struct ws_device *dev)
         (void)ws_cuda_enter(d); /* what fails then is the context's own end */
     ws_cuda_alarms_close(d);
     ws_cuda_run_close(d);
+    ws_cuda_green_close(d);
     ws_cuda_meter_close(d);
     ws_cuda_clock_close(d);
     ws_cuda_memory_close(d);
@@ -236,6 +237,8 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     if (!r)
         r = ws_cuda_run_open(d);
     if (!r)
+        r = ws_cuda_green_open(d);
+    if (!r)
         r = ws_cuda_alarms_open(d);
     if (r) {
         if (diags && !diags->n)
@@ -270,4 +273,21 @@ const char *ws_device_cuda_lost(const struct ws_device *d)
 {
     const struct ws_cuda *c = WS_CONTAINER_OF(d, const struct ws_cuda, base);
     return d->ops == &cuda_ops && c->lost ? c->lost_text : NULL;
+}
+
+bool ws_device_cuda_uuid(const struct ws_device *d, uint8_t ret[16])
+{
+    if (d->ops != &cuda_ops)
+        return false;
+    memcpy(ret, WS_CONTAINER_OF(d, const struct ws_cuda, base)->uuid.bytes, 16);
+    return true;
+}
+
+bool ws_device_cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
+{
+    struct ws_cuda *c = WS_CONTAINER_OF(d, struct ws_cuda, base);
+    if (d->ops != &cuda_ops || (!c->has_counter && !c->has_power))
+        return false;
+    *ret_uj = ws_cuda_energy_share(c, ns, 1);
+    return true;
 }

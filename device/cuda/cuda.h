@@ -14,6 +14,7 @@ struct ws_cuda_options {
     uint32_t max_running;       /* operations on the GPU at once; 0: 64 */
     bool
         preemptible; /* launches take their blocks from a counter where they can, so that ws_device_preempt() works */
+    bool unfenced; /* clients' kernels run as they are, and reach each other's memory */
     uint64_t
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
 };
@@ -42,6 +43,11 @@ WS_MUST_CHECK int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint3
 uint32_t ws_cuda_count(const struct ws_cuda_options *options, struct ws_diags *diags);
 /* NULL: not a CUDA device. Lives as long as @d. */
 const struct ws_cuda_capabilities *ws_device_cuda_capabilities(const struct ws_device *d);
+/* The driver's name of the GPU. Return: false: not a CUDA device. */
+bool ws_device_cuda_uuid(const struct ws_device *d, uint8_t ret[16]);
+/* What @ns of work that somebody else's context did, alone on the GPU, took by its counter: nobody else is given that any more. Return: false: the
+ * device has no such counter. */
+bool ws_device_cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj);
 /* NULL: the context is well; else what destroyed it, and which kernel is suspected. */
 const char *ws_device_cuda_lost(const struct ws_device *d);
 

@@ -25,6 +25,9 @@ enum {
     WS_CUDA_BOUNCE_BYTES = 64 << 10,
 };
 
+struct ws_cuda_green;
+struct ws_cuda_greens;
+
 /* What a rewritten launch works with, in device memory; the host has a copy of each in pinned memory. */
 struct ws_cuda_control {
     uint32_t ticket, flag;
@@ -33,15 +36,28 @@ struct ws_cuda_control {
 };
 _Static_assert(sizeof(struct ws_cuda_control) == WS_CUDA_CONTROL_BYTES, "one cache line each");
 
+/* Where a fenced kernel notes an access outside its client's memory; pinned memory of the host. */
+struct ws_cuda_fault {
+    uint64_t happened, va;
+};
+
 /* A stream and what goes with it: of one operation at a time. */
 struct ws_cuda_lane {
     struct ws_cuda_lane *next; /* free */
     uint32_t index;
-    ws_cu_stream stream;
+    ws_cu_stream stream;            /* plain or green: of the operation it has */
+    ws_cu_stream plain, green;      /* green.c: in green_of's context, or NULL */
+    struct ws_cuda_green *green_of; /* borrowed */
     ws_cu_event begin, end;
     struct ws_cuda_control *control; /* pinned; its twin is at control_va */
     ws_cu_ptr control_va;
-    uint8_t *bounce; /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
+    struct ws_cuda_fault *fault; /* behind control, in the same memory */
+    /* fence.c: the ranges of a space; ranges (pinned) and its twin at ranges_va */
+    struct ws_ptx_ranges *ranges;
+    ws_cu_ptr ranges_va;
+    uint32_t cap_ranges, largest, ranges_version;
+    uint64_t ranges_space; /* id; 0: of none */
+    uint8_t *bounce;       /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
 };
 
 /* Where a run is: see run.c. */
@@ -71,9 +87,12 @@ struct ws_cuda_run {                /* an operation the device knows */
     ws_cu_function function;
     struct ws_ptx_ctl ctl;
     uint8_t *params; /* malloc'ed */
-    uint32_t params_bytes, workers;
-    uint32_t n_sms; /* that it may use */
-    bool rewritten;
+    bool loops;      /* a block does the work of several */
+    uint32_t params_bytes;
+    uint32_t last_ticket; /* when it was started last */
+    uint32_t workers;     /* blocks that the GPU holds at once */
+    uint32_t n_sms;       /* that it may use */
+    bool rewritten, fenced;
 };
 
 /* One compiled form of a module on one device. */
@@ -85,6 +104,8 @@ struct ws_cuda_image {
     uint8_t *kinds;            /* [n_kernels] enum ws_ptx_rewrite */
     bool *flat;                /* [n_kernels] */
     uint32_t *dynamic_bytes;   /* [n_kernels]: shared memory allowed so far */
+    uint32_t *fence_at;        /* [n_kernels]: of struct ws_ptx_fence among the parameters */
+    uint32_t *ctl_at;          /* [n_kernels]: of struct ws_ptx_ctl */
 };
 
 struct ws_dmodule { /* begins with its info */
@@ -164,6 +185,8 @@ struct ws_cuda {
     _Atomic uint64_t n_kernels, n_copies, copied_bytes;
     uint64_t busy_ns, sm_busy_ns, busy_until_ns; /* run_lock */
 
+    struct ws_cuda_greens *greens; /* green.c; NULL: the driver has none */
+
     /* alarm.c */
     pthread_t alarmer;
     bool alarmer_on;
@@ -240,8 +263,9 @@ bool ws_cuda_names_vars(const struct ws_ptx_module *m);
 /* Puts addresses where the code of @m names variables of its own in memory, and takes those variables out. @m is changed.
  * Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_bake(struct ws_ptx_module *m, const uint64_t *var_va);
-/* Leaves functions that can't be linked without a body, and says for each (index: function) why: borrowed text, or NULL. */
-WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, const char **why);
+/* Leaves functions that can't be linked without a body, and says for each (index: function) why: borrowed text, or NULL.
+ * @fenced: also those whose accesses a fence would not let pass: the driver's heap is nobody's memory. */
+WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, bool fenced, const char **why);
 /* A variable "ws$functions" with the addresses of all functions that initial values name. *ret_n: how many. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
@@ -279,6 +303,24 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
 bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r);
 /* At the very end: if blocks are left because it was asked to stop, says so in the operation. */
 void ws_cuda_launch_stopped(struct ws_cuda_run *r);
+
+/* fence.c */
+/* What a fenced launch gets; its table of ranges is under way on the lane. */
+ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_ptx_fence *ret);
+/* After a launch ended: whether it went outside; then the operation has its error. */
+bool ws_cuda_fence_hit(struct ws_cuda_run *r);
+void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
+
+/* green.c */
+int ws_cuda_green_open(struct ws_cuda *d);
+void ws_cuda_green_close(struct ws_cuda *d); /* no lane is left */
+bool ws_cuda_green_may(const struct ws_cuda *d);
+/* The lane's stream becomes one in a green context of SMs in @set; may block. Return: how many SMs that has; 0: there is none, the
+ * stream is as it was. */
+uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_lane *l,
+                             const struct ws_sm_set *set);
+/* Back to the plain stream. Nothing runs on the lane. */
+void ws_cuda_green_leave(struct ws_cuda_lane *l);
 
 /* alarm.c */
 int ws_cuda_alarm(struct ws_device *dev, struct ws_alarm *a);

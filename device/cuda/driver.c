@@ -27,11 +27,14 @@ const char *ws_cu_result_name(ws_cu_result r, char *buf, size_t size)
     return buf;
 }
 
-static void *get(get_proc_fn *proc, const char *name)
+static void *get(get_proc_fn *proc, const char *name, bool needed)
 {
     void *p = NULL;
     int status = 0;
-    return proc(name, &p, WS_CU_VERSION, 0, &status) == WS_CU_SUCCESS ? p : NULL;
+    ws_cu_result r = proc(name, &p, WS_CU_VERSION, 0, &status);
+    if ((r != WS_CU_SUCCESS || !p) && !needed)
+        r = proc(name, &p, WS_CU_VERSION_LATER, 0, &status);
+    return r == WS_CU_SUCCESS ? p : NULL;
 }
 
 static bool fill(struct ws_cu *cu, get_proc_fn *proc, const char *library, struct ws_diags *diags)
@@ -39,7 +42,7 @@ static bool fill(struct ws_cu *cu, get_proc_fn *proc, const char *library, struc
     const char *missing = NULL;
 #define X(name, needed, args)                                                                      \
     {                                                                                              \
-        void *p = get(proc, #name);                                                                \
+        void *p = get(proc, #name, (needed));                                                      \
         memcpy(&cu->name, &p, sizeof p);                                                           \
         if (!p && (needed) && !missing)                                                            \
             missing = #name;                                                                       \

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include "base/diag.h"
 
-enum { WS_CU_VERSION = 12040 };
+/* LATER: of optional functions that 12.4 did not have yet. */
+enum { WS_CU_VERSION = 12040, WS_CU_VERSION_LATER = 12050 };
 
 typedef int ws_cu_result;
 typedef int ws_cu_device;
@@ -21,6 +22,8 @@ typedef struct ws_cu_module_st *ws_cu_module;
 typedef struct ws_cu_function_st *ws_cu_function;
 typedef struct ws_cu_stream_st *ws_cu_stream;
 typedef struct ws_cu_event_st *ws_cu_event;
+typedef struct ws_cu_green_st *ws_cu_green;
+typedef struct ws_cu_desc_st *ws_cu_desc;
 
 /* Results that are told apart; the numbers are the interface's. */
 #define WS_CU_RESULTS(X)                                                                           \
@@ -62,6 +65,8 @@ typedef struct ws_cu_event_st *ws_cu_event;
     X(NOT_SUPPORTED, 801)                                                                          \
     X(SYSTEM_NOT_READY, 802)                                                                       \
     X(SYSTEM_DRIVER_MISMATCH, 803)                                                                 \
+    X(INVALID_RESOURCE_TYPE, 914)                                                                  \
+    X(INVALID_RESOURCE_CONFIGURATION, 915)                                                         \
     X(UNKNOWN, 999)
 enum {
 #define X(name, n) WS_CU_##name = (n),
@@ -108,11 +113,14 @@ enum {
     X(EVENT_DEFAULT, 0)                                                                            \
     X(MEMHOSTREGISTER_PORTABLE, 1)                                                                 \
     X(MEMHOSTREGISTER_DEVICEMAP, 2)                                                                \
+    X(MEMHOSTALLOC_DEVICEMAP, 2)                                                                   \
     X(MEM_ALLOCATION_TYPE_PINNED, 1)                                                               \
     X(MEM_LOCATION_TYPE_DEVICE, 1)                                                                 \
     X(MEM_ACCESS_FLAGS_PROT_READ, 1)                                                               \
     X(MEM_ACCESS_FLAGS_PROT_READWRITE, 3)                                                          \
     X(MEM_ALLOC_GRANULARITY_MINIMUM, 0)                                                            \
+    X(DEV_RESOURCE_TYPE_SM, 1)                                                                     \
+    X(GREEN_CTX_DEFAULT_STREAM, 1)                                                                 \
     X(MEMORYTYPE_HOST, 1)                                                                          \
     X(MEMORYTYPE_DEVICE, 2)                                                                        \
     X(JIT_INFO_LOG_BUFFER, 3)                                                                      \
@@ -164,6 +172,17 @@ struct ws_cu_copy3d {
     void *dst_array, *reserved1;
     size_t dst_pitch, dst_height;
     size_t width_bytes, height, depth;
+};
+/* SMs that a context may have. The fields behind count are 0 before CUDA 13. */
+struct ws_cu_resource {
+    int type;
+    unsigned char own[92];
+    union {
+        struct {
+            unsigned count, min_partition, alignment;
+        } sm;
+        unsigned char oversize[48];
+    };
 };
 struct ws_cu_launch_attribute {
     int id;
@@ -251,7 +270,15 @@ struct ws_cu_launch_config {
     X(cuEventRecord, 1, (ws_cu_event e, ws_cu_stream s))                                           \
     X(cuEventQuery, 1, (ws_cu_event e))                                                            \
     X(cuEventSynchronize, 1, (ws_cu_event e))                                                      \
-    X(cuEventElapsedTime, 1, (float *ms, ws_cu_event from, ws_cu_event to))
+    X(cuEventElapsedTime, 1, (float *ms, ws_cu_event from, ws_cu_event to))                        \
+    X(cuDeviceGetDevResource, 0, (ws_cu_device d, struct ws_cu_resource * r, int type))            \
+    X(cuDevSmResourceSplitByCount, 0,                                                              \
+      (struct ws_cu_resource * result, unsigned *n, const struct ws_cu_resource *input,            \
+       struct ws_cu_resource *remaining, unsigned flags, unsigned count))                          \
+    X(cuDevResourceGenerateDesc, 0, (ws_cu_desc * desc, struct ws_cu_resource * r, unsigned n))    \
+    X(cuGreenCtxCreate, 0, (ws_cu_green * ret, ws_cu_desc desc, ws_cu_device d, unsigned flags))   \
+    X(cuGreenCtxDestroy, 0, (ws_cu_green g))                                                       \
+    X(cuGreenCtxStreamCreate, 0, (ws_cu_stream * s, ws_cu_green g, unsigned flags, int priority))
 
 struct ws_cu {
     void *library;

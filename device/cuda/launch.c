@@ -118,9 +118,38 @@ static enum ws_cuda_start started(struct ws_cuda *d, struct ws_cuda_run *r, ws_c
     return WS_CUDA_STARTED;
 }
 
+/* The launch's own parameters, and what rewritten kernels have behind them. @ctl: NULL: it goes whole. Leaves r->params NULL where the
+ * launch's own will do. */
+static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
+                                   const struct ws_cuda_image *i, const struct ws_ptx_ctl *ctl)
+{
+    const struct ws_op *op = r->op;
+    uint32_t k = op->launch.kernel;
+    struct ws_ptx_fence fence;
+    bool fenced = !d->options.unfenced;
+    uint64_t bytes = ctl ? i->ctl_at[k] + sizeof *ctl : i->fence_at[k] + sizeof fence;
+    r->params_bytes = info_of(op)->param_bytes;
+    if (!fenced && !ctl)
+        return WS_CU_SUCCESS;
+    ws_cu_result e = fenced ? ws_cuda_fence(d, r, &fence) : WS_CU_SUCCESS;
+    if (e == WS_CU_SUCCESS && !(r->params = ws_alloc(bytes)))
+        e = WS_CU_OUT_OF_MEMORY;
+    if (e != WS_CU_SUCCESS)
+        return e;
+    if (r->params_bytes)
+        memcpy(r->params, op->launch.params, r->params_bytes);
+    if (fenced)
+        memcpy(r->params + i->fence_at[k], &fence, sizeof fence);
+    if (ctl)
+        memcpy(r->params + i->ctl_at[k], ctl, sizeof *ctl);
+    r->params_bytes = (uint32_t)bytes;
+    return WS_CU_SUCCESS;
+}
+
 /* ---- whole ---- */
 
-static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
+/* On @n_sms SMs, as many as the lane's stream has. */
+static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t n_sms)
 {
     struct ws_op *op = r->op;
     struct ws_cuda_image *i = op->launch.instance->image;
@@ -128,7 +157,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
     const uint32_t *g = op->launch.grid;
     ws_cu_result e = allow_shared(d, i, k, op);
     if (e == WS_CU_SUCCESS && op->launch.flags & WS_LAUNCH_COOPERATIVE) {
-        uint64_t room = (uint64_t)blocks_per_sm(d, op, i->functions[k]) * d->base.spec.n_sms,
+        uint64_t room = (uint64_t)blocks_per_sm(d, op, i->functions[k]) * n_sms,
                  blocks = (uint64_t)g[0] * g[1] * g[2];
         if (blocks > room) {
             ws_check_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE,
@@ -138,10 +167,13 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r)
         }
     }
     if (e == WS_CU_SUCCESS)
+        e = prepare_params(d, r, i, NULL);
+    if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, r->lane->begin, r->lane->stream);
     if (e == WS_CU_SUCCESS)
-        e = launch(d, r, i->functions[k], g, op->launch.params, info_of(op)->param_bytes);
-    r->n_sms = (uint32_t)WS_MIN((uint64_t)g[0] * g[1] * g[2], d->base.spec.n_sms);
+        e = launch(d, r, i->functions[k], g, r->params ? r->params : op->launch.params,
+                   r->params_bytes);
+    r->n_sms = (uint32_t)WS_MIN((uint64_t)g[0] * g[1] * g[2], n_sms);
     return started(d, r, e);
 }
 
@@ -188,7 +220,11 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_cuda_lane *l = r->lane;
     uint32_t left = r->ctl.grid.total - WS_MIN(l->control->ticket, r->ctl.grid.total);
-    uint32_t grid[3] = {r->workers ? WS_MIN(left, r->workers) : left, 1, 1};
+    /* Where SMs are chosen, as many blocks as fill all: one alone might go to the same wrong SM each time. */
+    uint32_t blocks = r->ctl.mask ? WS_MAX(r->loops ? 1 : left, r->workers)
+                      : r->loops  ? WS_MIN(left, r->workers)
+                                  : left;
+    uint32_t grid[3] = {blocks, 1, 1};
     ws_cu_result e =
         WS_CU(d, cuMemcpyHtoDAsync, l->control_va, l->control, sizeof *l->control, l->stream);
     if (e == WS_CU_SUCCESS)
@@ -198,26 +234,11 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
     return e;
 }
 
-static bool prepare_params(struct ws_cuda_run *r)
-{
-    const struct ws_op *op = r->op;
-    const struct ws_dmodule *m = op->launch.instance->module;
-    uint64_t at = ws_ptx_ctl_offset(&m->ptx->funcs[m->func[op->launch.kernel]]);
-    r->params_bytes = (uint32_t)(at + sizeof r->ctl);
-    r->params = ws_alloc(r->params_bytes);
-    if (!r->params)
-        return false;
-    if (info_of(op)->param_bytes)
-        memcpy(r->params, op->launch.params, info_of(op)->param_bytes);
-    memcpy(r->params + at, &r->ctl, sizeof r->ctl);
-    return true;
-}
-
 static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *r,
                                          struct ws_cuda_image *i, bool kept)
 {
     struct ws_op *op = r->op;
-    uint32_t k = op->launch.kernel, n = 0;
+    uint32_t k = op->launch.kernel;
     struct ws_cuda_control *c = r->lane->control;
     ws_cu_result e = allow_shared(d, i, k, op);
     memset(c, 0, sizeof *c);
@@ -227,18 +248,19 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
         if (ws_sm_set_has(&op->launch.sms, sm))
             c->mask[sm / 32] |= UINT32_C(1) << sm % 32;
     r->rewritten = true;
+    r->last_ticket = c->ticket;
     r->function = i->functions[k];
     r->ctl = (struct ws_ptx_ctl){
         .ticket = r->lane->control_va + offsetof(struct ws_cuda_control, ticket),
         .flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag),
         .mask = kept ? r->lane->control_va + offsetof(struct ws_cuda_control, mask) : 0};
     (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid); /* fits() has tried it */
-    if (i->kinds[k] == WS_REWRITE_PERSISTENT)
-        n = WS_MAX(blocks_per_sm(d, op, r->function), 1u) * d->base.spec.n_sms;
-    r->workers = n;
+    r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
+    uint32_t fit = blocks_per_sm(d, op, r->function);
+    r->workers = WS_MAX(fit, 1u) * d->base.spec.n_sms;
     r->n_sms = WS_MIN(r->ctl.grid.total, kept ? op->launch.sms.n : d->base.spec.n_sms);
-    if (!prepare_params(r))
-        e = WS_CU_OUT_OF_MEMORY;
+    if (e == WS_CU_SUCCESS)
+        e = prepare_params(d, r, i, &r->ctl);
     if (e == WS_CU_SUCCESS)
         e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
@@ -252,6 +274,9 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
     if (!r->rewritten || r->op->error || r->cancelled || r->preempt ||
         l->control->ticket >= r->ctl.grid.total)
         return false;
+    if (l->control->ticket == r->last_ticket && r->workers < UINT32_C(1) << 20)
+        r->workers *= 2; /* none came to an SM of the set: the next ones must go further */
+    r->last_ticket = l->control->ticket;
     l->control->flag = 0;
     ws_cu_result e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
@@ -270,6 +295,25 @@ static bool fits(const struct ws_op *op, const struct ws_cuda_image *i)
            !(i->flat[k] && (b[1] > 1 || b[2] > 1));
 }
 
+/* A set of SMs for a kernel that can't look where it runs: by a green context, or not at all. */
+static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    const struct ws_op *op = r->op;
+    const uint32_t *g = op->launch.grid;
+    ws_cu_function f = op->launch.instance->image->functions[op->launch.kernel];
+    uint32_t n = ws_cuda_green_enter(d, r->lane, &op->launch.sms);
+    if (n && op->launch.flags & WS_LAUNCH_COOPERATIVE &&
+        (uint64_t)g[0] * g[1] * g[2] > (uint64_t)blocks_per_sm(d, op, f) * n) {
+        ws_cuda_green_leave(r->lane); /* its program was promised the GPU's room */
+        n = 0;
+    }
+    static _Atomic bool said;
+    if (!n && !atomic_exchange(&said, true))
+        ws_log(WS_INFO, "cuda: kernel=%s can't be kept to its SMs: it gets all of them",
+               info_of(op)->name);
+    return launch_whole(d, r, n ? n : d->base.spec.n_sms);
+}
+
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
@@ -277,7 +321,7 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
         return WS_CUDA_DONE;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
     if (!kept && !op->launch.progress && !d->options.preemptible)
-        return launch_whole(d, r);
+        return launch_whole(d, r, d->base.spec.n_sms);
     if (!may_block && !ws_cuda_sm_image_ready(op->launch.instance))
         return WS_CUDA_BLOCKS;
     struct ws_cuda_image *i = ws_cuda_sm_image(op->launch.instance, true);
@@ -289,10 +333,8 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
         return WS_CUDA_DONE;
     }
     if (!kept)
-        return launch_whole(d, r);
-    static _Atomic bool said;
-    if (!atomic_exchange(&said, true))
-        ws_log(WS_INFO, "cuda: kernel=%s has no form that keeps to SMs: it gets all of them",
-               info_of(op)->name);
-    return launch_whole(d, r);
+        return launch_whole(d, r, d->base.spec.n_sms);
+    if (!may_block && ws_cuda_green_may(d))
+        return WS_CUDA_BLOCKS;
+    return launch_green(d, r);
 }

@@ -65,6 +65,8 @@ static struct ws_cuda_image *image_free(struct ws_cuda_image *i)
     free(i->kinds);
     free(i->flat);
     free(i->dynamic_bytes);
+    free(i->fence_at);
+    free(i->ctl_at);
     free(i);
     return NULL;
 }
@@ -80,22 +82,53 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
     i->kinds = ws_alloc_array(n, sizeof *i->kinds);
     i->flat = ws_alloc_array(n, sizeof *i->flat);
     i->dynamic_bytes = ws_alloc_array(n, sizeof *i->dynamic_bytes);
-    return i->functions && i->kinds && i->flat && i->dynamic_bytes ? i : image_free(i);
+    i->fence_at = ws_alloc_array(n, sizeof *i->fence_at);
+    i->ctl_at = ws_alloc_array(n, sizeof *i->ctl_at);
+    bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->fence_at && i->ctl_at;
+    return all ? i : image_free(i);
+}
+
+/* Adds to @ptx a fenced form of each kernel; one that can't be is not to be had. @io_func: [n_kernels]: the kernel's function. */
+static int add_fenced(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const char **why,
+                      struct ws_cuda_image *i, uint32_t *io_func)
+{
+    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        char text[160];
+        uint32_t from = m->func[k];
+        int r = why[from] ? 0 : ws_ptx_fence_refused(ptx, from, text, sizeof text);
+        if (r > 0) {
+            char full[256];
+            int n = snprintf(full, sizeof full, "isolation: %s (isolation = none allows it)", text);
+            why[from] = ws_arena_strndup(&ptx->arena, full, (size_t)n);
+            if (!why[from])
+                return ws_raise(-ENOMEM);
+            continue;
+        }
+        if (!r && !why[from])
+            r = ws_ptx_fence(ptx, from, &io_func[k]);
+        if (r)
+            return r < 0 ? ws_forward(r) : ws_fold(r);
+        if (!why[from]) {
+            const struct ws_ptx_func *f = &ptx->funcs[io_func[k]];
+            i->fence_at[k] = (uint32_t)f->params[f->n_params - 1].param_offset;
+        }
+    }
+    return 0;
 }
 
 /* Adds to @ptx a form of each kernel that takes its blocks from a counter; in a loop where that is safe. */
 static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
-                         const char *const *why, struct ws_cuda_image *i)
+                         const char *const *why, struct ws_cuda_image *i, uint32_t *io_func)
 {
     static const enum ws_ptx_rewrite kinds[] = {WS_REWRITE_PERSISTENT, WS_REWRITE_TICKET};
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        uint32_t from = io_func[k];
+        i->ctl_at[k] = (uint32_t)ws_ptx_ctl_offset(&ptx->funcs[from]);
         for (size_t n = 0; n < WS_ARRAY_SIZE(kinds) && !why[m->func[k]] && !i->kinds[k]; n++) {
             char text[160];
-            uint32_t unused;
-            int r =
-                ws_ptx_rewrite_refused(ptx, m->func[k], kinds[n], &i->flat[k], text, sizeof text);
+            int r = ws_ptx_rewrite_refused(ptx, from, kinds[n], &i->flat[k], text, sizeof text);
             if (!r)
-                r = ws_ptx_rewrite(ptx, m->func[k], kinds[n], &unused);
+                r = ws_ptx_rewrite(ptx, from, kinds[n], &io_func[k]);
             if (r < 0)
                 return ws_forward(r);
             if (!r)
@@ -105,13 +138,26 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
     return 0;
 }
 
+/* Who isn't launched in this image isn't compiled: kernels have another form in it. */
+static void leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint32_t *func)
+{
+    for (uint32_t f = 0; f < ptx->n_funcs; f++) {
+        bool used = !ptx->funcs[f].is_entry;
+        for (uint32_t k = 0; !used && k < m->info.n_kernels; k++)
+            used = func[k] == f;
+        if (!used)
+            ptx->funcs[f].n_insns = ptx->funcs[f].n_labels = 0;
+    }
+}
+
 static ws_cu_result find_functions(const struct ws_dmodule *m, struct ws_cuda_image *i, bool sms)
 {
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
         char *name = NULL;
         if (m->kernels[k].unsupported || (sms && !i->kinds[k]))
             continue;
-        if (asprintf(&name, "%s%s%s", m->kernels[k].name, sms ? "$" : "",
+        if (asprintf(&name, "%s%s%s%s", m->kernels[k].name,
+                     i->device->options.unfenced ? "" : "$fence", sms ? "$" : "",
                      sms ? ws_ptx_rewrite_name((enum ws_ptx_rewrite)i->kinds[k]) : "") < 0)
             return WS_CU_OUT_OF_MEMORY;
         ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module, name);
@@ -122,18 +168,27 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, struct ws_cuda_im
     return WS_CU_SUCCESS;
 }
 
-/* Prepares what the driver gets. @why: [functions of m->ptx] out. */
+/* Prepares what the driver gets. @why: [functions of m->ptx] out. Variables get their addresses before the fence is put up: what was
+ * constant memory, which no fence looks at, is global memory from then on. */
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
                    bool sms, struct ws_cuda_image *i, const char **why)
 {
-    uint32_t unused;
-    int r = ws_cuda_prune(ptx, why);
-    if (!r && sms)
-        r = add_rewritten(m, ptx, why, i);
+    bool fenced = !i->device->options.unfenced;
+    uint32_t unused, *func = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof *func);
+    int r = func ? ws_cuda_prune(ptx, fenced, why) : ws_raise(-ENOMEM);
+    if (!r)
+        memcpy(func, m->func, m->info.n_kernels * sizeof *func);
     if (!r)
         r = ws_cuda_add_function_table(ptx, &unused);
-    if (!r && var_va)
+    if (!r && (var_va || fenced))
         r = ws_cuda_bake(ptx, var_va);
+    if (!r && fenced)
+        r = add_fenced(m, ptx, why, i, func);
+    if (!r && sms)
+        r = add_rewritten(m, ptx, why, i, func);
+    if (!r && (fenced || sms))
+        leave_out(m, ptx, func);
+    free(func);
     return r;
 }
 

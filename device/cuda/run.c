@@ -28,6 +28,7 @@ enum { MAX_RUNNING = 64 };
 
 static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
 {
+    ws_cuda_fence_free(d, l);
     if (l->bounce)
         (void)d->cu.cuMemFreeHost(l->bounce);
     if (l->control)
@@ -38,8 +39,10 @@ static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
         (void)d->cu.cuEventDestroy(l->begin);
     if (l->end)
         (void)d->cu.cuEventDestroy(l->end);
-    if (l->stream)
-        (void)d->cu.cuStreamDestroy(l->stream);
+    if (l->green)
+        (void)d->cu.cuStreamDestroy(l->green);
+    if (l->plain)
+        (void)d->cu.cuStreamDestroy(l->plain);
     free(l);
 }
 
@@ -49,14 +52,17 @@ static ws_cu_result lane_new(struct ws_cuda *d, struct ws_cuda_lane **ret)
     void *p = NULL;
     if (!l)
         return WS_CU_OUT_OF_MEMORY;
-    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &l->stream, WS_CU_STREAM_NON_BLOCKING, 0);
+    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &l->plain, WS_CU_STREAM_NON_BLOCKING, 0);
+    l->stream = l->plain;
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &l->begin, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &l->end, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *l->control, 0);
+        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *l->control + sizeof *l->fault,
+                  WS_CU_MEMHOSTALLOC_DEVICEMAP);
     l->control = p;
+    l->fault = p ? (void *)(l->control + 1) : NULL;
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuMemAlloc, &l->control_va, sizeof *l->control);
     if (r != WS_CU_SUCCESS) {
@@ -141,6 +147,7 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
     enum ws_cuda_start s = WS_CUDA_DONE;
+    ws_cuda_green_leave(r->lane);
     ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
     if (e != WS_CU_SUCCESS)
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
@@ -332,6 +339,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     if (e != WS_CU_SUCCESS)
         return;
     uint64_t begin;
+    (void)ws_cuda_fence_hit(r);
     if (r->rewritten && r->timed && ws_cuda_event_ns(d, r->lane->begin, &begin))
         r->first_ns = WS_MIN(r->first_ns, begin);
     pthread_mutex_lock(&d->run_lock);
@@ -490,12 +498,15 @@ int ws_cuda_run_open(struct ws_cuda *d)
                 d->flag_stream ? "of kernels rewritten to take their blocks from a counter"
                                : "the driver has no cuStreamWriteValue32");
     ws_cuda_say(d, "SM sets", true,
-                "of kernels rewritten to look at their SM; others get all SMs. No green contexts");
+                "of kernels rewritten to look at their SM; others by green contexts, else all SMs");
     ws_cuda_say(d, "kernel parameters checked", d->cu.cuFuncGetParamInfo != NULL,
                 "cuFuncGetParamInfo");
     ws_cuda_say(d, "textures and surfaces", false, "kernels that use them can't be launched");
-    ws_cuda_say(d, "isolation", false,
-                "one context for all clients: a kernel that faults takes all down with it");
+    ws_cuda_say(d, "isolation", !d->options.unfenced, "%s",
+                d->options.unfenced
+                    ? "by configuration: one context, and kernels reach all clients' memory"
+                    : "kernels check their addresses before they use them; those that can't be are "
+                      "refused. One context: other faults take all down");
     int r = pthread_create(&d->waiter, NULL, waiter_main, d);
     d->waiter_on = !r;
     if (!r)

@@ -2,7 +2,8 @@
 /* One suite for whatever implements device/device.h: run against the software GPU, against the CUDA device on the mock driver, and on
  * hardware (tests/gpu/run). References are plain C. Nothing here depends on how long anything takes.
  *
- * Usage: conformance soft | cuda [DRIVER [NVML]] | cuda-tickets [DRIVER [NVML]]: the same with launches that can be stopped */
+ * Usage: conformance soft | cuda [DRIVER [NVML]] | cuda-tickets [DRIVER [NVML]]: the same with launches that can be stopped |
+ * cuda-unfenced [DRIVER [NVML]]: the same without isolation */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -598,6 +599,40 @@ static void test_sm_sets(void **state)
     check_ids(g, b, &last);
 }
 
+/* A kernel that isn't rewritten keeps to a set in as far as green contexts can: whole groups of it. */
+static void test_sm_sets_of_cooperative_launches(void **state)
+{
+    uint32_t n = S.device->spec.n_sms, v[4];
+    static const unsigned group[2][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}}; /* the mock driver's */
+    uint64_t where = suite_alloc(&S, 0, 512), times = suite_alloc(&S, 0, 512);
+    for (uint32_t round = 0; round < 6; round++) {
+        struct ws_sm_set set = {0};
+        for (unsigned k = 0; k < 4; k++)
+            ws_sm_set_add(&set, round < 4 ? group[round % 2][k] : k);
+        struct suite_op o = suite_launch(&S, 0, K_SMID, 4, 64, where, times, 0, 0);
+        o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
+        o.op.launch.sms = set;
+        suite_run(&S, &o, WS_DEV_OK);
+        suite_get(&S, 0, v, times, sizeof v);
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(v[k], round + 1);
+        suite_get(&S, 0, v, where, sizeof v);
+        bool exactly = !suite_target.cuda || (suite_target.mock && round < 4);
+        for (int k = 0; k < 4; k++)
+            assert_true(v[k] < n && (!exactly || ws_sm_set_has(&set, v[k])));
+    }
+    /* more blocks than the group has room for, not more than the GPU */
+    struct ws_occupancy fit;
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_BARRIER, 1, 0, &fit), 0);
+    uint32_t most = fit.blocks_per_sm * n;
+    uint64_t p = suite_alloc(&S, 0, 512), q = suite_alloc(&S, 0, most * 4);
+    struct suite_op o = suite_launch(&S, 0, K_BARRIER, most, 1, p, q, 0, 0);
+    o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
+    for (unsigned k = 0; suite_target.cuda && k < 4; k++)
+        ws_sm_set_add(&o.op.launch.sms, group[0][k]);
+    suite_run(&S, &o, WS_DEV_OK);
+}
+
 static void test_occupancy(void **state)
 {
     struct ws_occupancy o;
@@ -856,7 +891,7 @@ static void test_alarms(void **state)
     for (int k = 0; k < 3; k++) {
         for (int i = 0; !__atomic_load_n(&r[k].rung, __ATOMIC_ACQUIRE); i++) {
             usleep(1000);
-            assert_true(i < 20000);
+            assert_true(i < 60000);
         }
         assert_true(ws_device_now_ns(S.device) >= r[k].a.at_ns);
     }
@@ -894,6 +929,127 @@ static void test_telemetry(void **state)
     assert_true(ws_device_now_ns(S.device) >= now.now_ns);
 }
 
+/* ---- isolation ---- */
+
+enum { MINE = 600, FLOATS = 1000 };
+
+/* Client 0 goes outside; it alone is told so, and client 1, which runs meanwhile, goes on with all it had. */
+static void goes_outside(struct suite_op *o, uint64_t theirs)
+{
+    uint32_t one = 1;
+    uint64_t gate = suite_alloc(&S, 1, 512);
+    struct suite_op other = suite_launch(&S, 1, K_WAIT, 1, 32, gate, 0, 0, 0);
+    suite_submit(&S, &other);
+    suite_run(&S, o, WS_DEV_E_ILLEGAL_ADDRESS);
+    suite_put(&S, 1, gate, &one, 4);
+    suite_wait(&other);
+    assert_int_equal(other.op.error, WS_DEV_OK);
+    check_filled(1, theirs, FLOATS * 4, 0x5a);
+    assert_null(suite_target.cuda ? ws_device_cuda_lost(S.device) : NULL);
+}
+
+static void test_isolation(void **state)
+{
+    if (suite_target.options.unfenced)
+        skip(); /* that is what isolation is for */
+    uint64_t theirs = suite_alloc(&S, 1, FLOATS * 4), mine[MINE], n = FLOATS;
+    fill(1, theirs, FLOATS * 4, 0x5a);
+    for (int k = 0; k < MINE; k++) /* that don't adjoin: many ranges */
+        mine[k] = suite_alloc(&S, 0, FLOATS * 4);
+    for (int k = 0; k < 4; k++)
+        fill(0, mine[k * 100], FLOATS * 4, 1);
+    struct ws_sm_set some = {0};
+    ws_sm_set_add(&some, 1);
+    ws_sm_set_add(&some, 3);
+    for (int sms = 0; sms < 2; sms++) {
+        struct suite_op bad[] = {
+            suite_launch(&S, 0, K_VECADD, 4, 256, mine[0], mine[100], theirs, n),    /* writes */
+            suite_launch(&S, 0, K_VECADD, 4, 256, theirs, mine[100], mine[599], n),  /* reads */
+            suite_launch(&S, 0, K_VECADD, 4, 256, mine[0], mine[1] + 512, mine[599], /* its end */
+                         n - 100),
+            suite_launch(&S, 0, K_VECADD, 1, 32, 0, mine[100], mine[599], 32),
+            suite_launch(&S, 0, K_SMID, 40, 32, theirs, theirs + 2000, 0, 0), /* atomics */
+            suite_launch(&S, 0, K_READ, 1, 1, mine[0] - 4, 0, 0, 0),
+        };
+        for (size_t k = 0; k < WS_ARRAY_SIZE(bad); k++) {
+            if (sms)
+                bad[k].op.launch.sms = some;
+            goes_outside(&bad[k], theirs);
+        }
+        /* to the byte: all of its own it may use, the last of 600 ranges too */
+        struct suite_op good =
+            suite_launch(&S, 0, K_VECADD, 4, 256, mine[200], mine[300], mine[599], n);
+        if (sms)
+            good.op.launch.sms = some;
+        suite_run(&S, &good, WS_DEV_OK);
+        uint32_t v[FLOATS];
+        suite_get(&S, 0, v, mine[599], sizeof v);
+        for (int k = 0; k < FLOATS; k++)
+            assert_int_equal(v[k], 0x01810101); /* as a float, twice 0x01010101 */
+        fill(0, mine[599], FLOATS * 4, 0);
+    }
+    /* what it had and gave back */
+    assert_int_equal(ws_space_unmap(S.space[0], mine[599]), 0);
+    struct suite_op late = suite_launch(&S, 0, K_READ, 1, 1, mine[599], 0, 0, 0);
+    goes_outside(&late, theirs);
+    /* and has anew */
+    assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], mine[599], 4096), 0);
+    suite_run(&S, &late, WS_DEV_OK);
+}
+
+/* Constant memory is global memory on the CUDA device: who reads it through a pointer is looked at as well. And what can't be
+ * checked is refused, by name. */
+static void test_isolation_of_other_accesses(void **state)
+{
+    static const char ptx[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".const .align 4 .u32 c[4] = {4, 5, 6, 7};\n"
+        ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+        ".visible .entry constant(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %rd<4>; .reg .b32 "
+        "%r;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; mov.u64 %rd3, c;\n"
+        "add.s64 %rd1, %rd1, %rd3;\nld.const.u32 %r, [%rd1+4];\nst.global.u32 [%rd2], "
+        "%r;\nret;\n}\n"
+        ".visible .entry discards(.param .u64 p)\n{\n.reg .b64 %rd;\nld.param.u64 %rd, [p];\n"
+        "discard.global.L2 [%rd], 128;\nret;\n}\n"
+        ".visible .entry heap(.param .u64 p)\n{\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\n{\n"
+        ".param .b64 n; .param .b64 r;\nst.param.b64 [n], 16;\ncall (r), malloc, (n);\n"
+        "ld.param.b64 %rd2, [r];\n}\nst.global.u64 [%rd1], %rd2;\nret;\n}\n";
+    struct ws_ptx_module *m;
+    struct ws_dmodule *code;
+    struct ws_dinstance *inst;
+    if (suite_target.options.unfenced)
+        skip();
+    uint64_t vars[1] = {suite_alloc(&S, 0, 512)}, q = suite_alloc(&S, 0, 512);
+    uint64_t theirs = suite_alloc(&S, 1, FLOATS * 4);
+    fill(1, theirs, FLOATS * 4, 0x5a);
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "other.ptx", NULL), 0);
+    assert_int_equal(ws_device_module_load(S.device, m, &code, NULL), 0);
+    assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], vars, &inst), 0);
+    const struct ws_dmodule_info *i = ws_dmodule_info(code);
+    assert_null(i->kernels[0].unsupported);
+    struct suite_op o = suite_launch(&S, 0, 0, 1, 1, 0, q, 0, 0);
+    o.op.launch.instance = inst;
+    suite_run(&S, &o, WS_DEV_OK);
+    uint32_t v;
+    suite_get(&S, 0, &v, q, 4);
+    assert_int_equal(v, 5);
+    o.params[0] = theirs - vars[0];
+    goes_outside(&o, theirs);
+    suite_get(&S, 0, &v, q, 4);
+    assert_int_equal(v, 5);
+    for (int k = 1; suite_target.cuda && k < 3; k++) {
+        assert_non_null(i->kernels[k].unsupported);
+        assert_non_null(strstr(i->kernels[k].unsupported, "isolation"));
+        o = suite_launch(&S, 0, k, 1, 1, q, 0, 0, 0);
+        o.op.launch.instance = inst;
+        suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
+        assert_non_null(strstr(o.op.text, k == 1 ? "discard" : "malloc"));
+    }
+    ws_device_instance_free(S.device, inst);
+    ws_device_module_unload(S.device, code);
+    ws_ptx_module_free(m);
+}
+
 /* ---- faults: each on a device of its own, since a context may be lost ---- */
 
 static void faults(enum suite_kernel k, uint64_t p0, enum ws_dev_error want)
@@ -903,7 +1059,8 @@ static void faults(enum suite_kernel k, uint64_t p0, enum ws_dev_error want)
     struct suite_op other = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
     suite_submit(&S, &other);
     suite_wait(&other);
-    if (!suite_target.cuda) {
+    if (!suite_target.cuda ||
+        (want == WS_DEV_E_ILLEGAL_ADDRESS && !suite_target.options.unfenced)) {
         assert_int_equal(other.op.error, WS_DEV_OK);
         return;
     }
@@ -957,6 +1114,7 @@ int main(int argc, char **argv)
         T(test_cooperative_grid),
         T(test_launches_that_are_refused),
         T(test_sm_sets),
+        T(test_sm_sets_of_cooperative_launches),
         T(test_occupancy),
         T(test_module_info),
         T(test_a_module_with_a_bad_kernel),
@@ -967,12 +1125,15 @@ int main(int argc, char **argv)
         T(test_preempt_and_resume),
         T(test_alarms),
         T(test_telemetry),
+        T(test_isolation),
+        T(test_isolation_of_other_accesses),
         T(test_illegal_address),
         T(test_misaligned_address),
         T(test_trap),
     };
     if (!suite_target_parse(argc, argv)) {
-        fprintf(stderr, "usage: conformance soft | cuda | cuda-tickets [DRIVER [NVML]]\n");
+        fprintf(stderr,
+                "usage: conformance soft | cuda | cuda-tickets | cuda-unfenced [DRIVER [NVML]]\n");
         return 2;
     }
     return cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);

@@ -134,6 +134,8 @@ static void kernels(struct scene *x)
     o[1].op.launch.shared_bytes = 60000;
     ws_sm_set_add(&o[2].op.launch.sms, 1);
     o[3].op.launch.flags = WS_LAUNCH_COOPERATIVE;
+    for (unsigned sm = 0; sm < 7; sm++) /* a green context */
+        ws_sm_set_add(&o[3].op.launch.sms, sm);
     submit(x, fill(x->big + 1000000, 4, 4, 1));
     wait_all(x);
     for (size_t k = 0; k < WS_ARRAY_SIZE(o); k++) {
@@ -214,13 +216,10 @@ static void scenario(int fd)
 /* Calls whose failure leaves something in the driver that nobody can take away any more. */
 static bool ends_something(const char *name)
 {
-    static const char *const names[] = {"cuMemRelease",
-                                        "cuMemUnmap",
-                                        "cuMemFree",
-                                        "cuMemFreeHost",
-                                        "cuMemHostUnregister",
-                                        "cuMemAddressFree",
-                                        "cuDevicePrimaryCtxRelease"};
+    static const char *const names[] = {"cuMemRelease",        "cuMemUnmap",
+                                        "cuMemFree",           "cuMemFreeHost",
+                                        "cuMemHostUnregister", "cuMemAddressFree",
+                                        "cuGreenCtxDestroy",   "cuDevicePrimaryCtxRelease"};
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         if (!strcmp(name, names[k]))
             return true;

@@ -114,7 +114,9 @@ bool suite_target_parse(int argc, char **argv)
 {
     if (argc < 2 || argc > 4)
         return false;
-    suite_target.cuda = !strcmp(argv[1], "cuda") || !strcmp(argv[1], "cuda-tickets");
+    suite_target.cuda = !strcmp(argv[1], "cuda") || !strcmp(argv[1], "cuda-tickets") ||
+                        !strcmp(argv[1], "cuda-unfenced");
+    suite_target.options.unfenced = !strcmp(argv[1], "cuda-unfenced");
     suite_target.options.preemptible = !strcmp(argv[1], "cuda-tickets");
     if (argc > 2)
         suite_target.options.driver_library = argv[2];

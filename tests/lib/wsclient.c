@@ -116,7 +116,7 @@ static void launch(struct wst_daemon *d)
     }
     close(ready[1]);
     struct pollfd p = {.fd = ready[0], .events = POLLIN};
-    if (poll(&p, 1, 20000) != 1 || read(ready[0], &byte, 1) != 1) {
+    if (poll(&p, 1, 60000) != 1 || read(ready[0], &byte, 1) != 1) {
         char command[160];
         snprintf(command, sizeof command, "cat %s >&2", d->log);
         if (system(command))
@@ -340,7 +340,7 @@ int wst_hello(struct wst_client *c, bool local, const char *visible)
     h.visible_devices = (char *)(visible ? visible : "");
     m.hello = &h;
     wst_send_message(c, &m);
-    c->hello_message = receive(c, 10000);
+    c->hello_message = receive(c, 60000);
     if (!c->hello_message || !c->hello_message->hello)
         die("no answer to hello");
     c->hello = c->hello_message->hello;
@@ -490,7 +490,7 @@ const Ws__Reply *wst_call(struct wst_client *c, Ws__Command__CCase which, void *
     drop_held(c);
     uint64_t seq = wst_post(c, which, sub);
     wst_flush(c);
-    return wst_wait(c, seq, 30000);
+    return wst_wait(c, seq, 60000);
 }
 
 void wst_pump(struct wst_client *c, int timeout_ms)
@@ -503,7 +503,7 @@ void wst_pump(struct wst_client *c, int timeout_ms)
 void wst_pump_some(struct wst_client *c)
 {
     drop_held(c);
-    if (pump_one(c, 10000))
+    if (pump_one(c, 60000))
         while (pump_one(c, 0))
             ;
 }
@@ -523,7 +523,7 @@ Ws__StatusReply *wst_status(const char *endpoint)
     m.status = &q;
     wst_connect(c, NULL, endpoint);
     wst_send_message(c, &m);
-    Ws__ServerMessage *a = receive(c, 10000);
+    Ws__ServerMessage *a = receive(c, 60000);
     if (!a || !a->status)
         die("no status");
     Ws__StatusReply *s = a->status;

@@ -378,6 +378,7 @@ ws_cu_result cuDeviceGetAttribute(int *value, int attribute, ws_cu_device d)
     } known[] = {
         {WS_CU_ATTR_MAX_THREADS_PER_BLOCK, spec.max_threads_per_block},
         {WS_CU_ATTR_MAX_SHARED_MEMORY_PER_BLOCK, spec.shared_bytes_per_block},
+        {10 /* warp size: programs ask */, 32},
         {WS_CU_ATTR_MAX_PITCH, INT32_MAX},
         {WS_CU_ATTR_CLOCK_RATE, spec.core_mhz * 1000},
         {WS_CU_ATTR_MULTIPROCESSOR_COUNT, spec.n_sms},
@@ -434,6 +435,7 @@ static void leaks(const struct mock_gpu *g)
     } kinds[] = {{MOCK_STREAM, "stream"},
                  {MOCK_EVENT, "event"},
                  {MOCK_MODULE, "module"},
+                 {MOCK_GREEN, "green context"},
                  {MOCK_MEMORY, "memory handle"}};
     for (size_t k = 0; k < WS_ARRAY_SIZE(kinds); k++) {
         uint32_t n = mock_count_alive(kinds[k].kind, g);
@@ -483,6 +485,11 @@ ws_cu_result cuCtxSetCurrent(ws_cu_ctx ctx)
     return WS_CU_SUCCESS;
 }
 
+int mock_ordinal(void)
+{
+    return current ? current->ordinal : -1;
+}
+
 ws_cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     ENTER(MOCK_CTX);
@@ -505,7 +512,7 @@ ws_cu_result cuGetProcAddress_v2(const char *name, void **ret, int version,
     };
     const char *without = getenv("WS_MOCK_WITHOUT");
     *ret = NULL;
-    if (version < 12040) {
+    if (version < (mock_program ? 12000 : 12040)) {
         mock_violation("cuGetProcAddress: %s for version %d", name, version);
         *status = 2; /* version not sufficient */
         return WS_CU_NOT_FOUND;
@@ -513,6 +520,8 @@ ws_cu_result cuGetProcAddress_v2(const char *name, void **ret, int version,
     for (size_t k = 0; k < WS_ARRAY_SIZE(table); k++)
         if (!strcmp(table[k].name, name) && !(without && !strcmp(without, name)))
             *ret = table[k].p;
+    if (mock_program && mock_program_function(name))
+        *ret = mock_program_function(name);
     *status = *ret ? 0 : 1;
     return *ret ? WS_CU_SUCCESS : WS_CU_NOT_FOUND;
 }

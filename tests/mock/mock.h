@@ -26,6 +26,9 @@ enum mock_kind {
     MOCK_FUNCTION,
     MOCK_MEMORY,
     MOCK_CONTEXT,
+    MOCK_DEFAULT_STREAM,
+    MOCK_DESC,
+    MOCK_GREEN,
 };
 /* Handles are addresses of these; they are never freed, so that a use after the end is seen. */
 struct mock_object {
@@ -47,8 +50,14 @@ struct mock_gpu {
     uint64_t total_bytes;
 };
 
+struct mock_green { /* a descriptor, or a green context */
+    struct mock_object o;
+    struct ws_sm_set sms;
+    _Atomic uint32_t n_streams;
+};
 struct mock_stream {
     struct mock_object o;
+    struct mock_green *green; /* NULL: all SMs */
     pthread_t thread;
     bool started, stop;
     pthread_mutex_t lock;
@@ -105,7 +114,18 @@ bool mock_is_pinned(const void *p, uint64_t bytes);
 void mock_memory_leaks(void);
 void mock_memory_reset(void); /* takes all away that is left */
 
+/* program.c: what programs, and not our daemon, call; NULL: nothing of that name */
+void *mock_program_function(const char *name);
+int mock_ordinal(void); /* of the current context; -1: none */
+
 /* stream.c */
+enum { MOCK_MAX_STREAMS = 256, MOCK_MAX_GPUS = 4 };
+extern bool
+    mock_program; /* by WS_MOCK_PROGRAM=1: the caller is a program, not our daemon: it may use the default stream */
+struct mock_stream *mock_default_stream(const char *call); /* of the current context */
+ws_cu_result mock_program_stream(ws_cu_stream *s);
+void mock_drain_all(void); /* of the current context */
+struct mock_stream *mock_stream_new(struct mock_gpu *g);
 void mock_streams_end(struct mock_gpu *g); /* cancels, and waits for what runs */
 /* A sticky error: what runs is stopped, what is queued does nothing. */
 void mock_lose(struct mock_gpu *g, int code);

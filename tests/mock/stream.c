@@ -2,9 +2,11 @@
 /* Streams, events, copies, modules, launches. A stream is a thread that does one item after another; kernels and copies are operations
  * of the software GPU. A fault of a kernel becomes the context's sticky error. Copies with memory that isn't pinned are done before the
  * call returns, as the real driver may. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "tests/mock/mock.h"
@@ -33,13 +35,19 @@ struct item {
 WS_CU_FUNCTIONS(X)
 #undef X
 #define STREAM(s)                                                                                  \
-    struct mock_stream *st = mock_object_of((s), MOCK_STREAM, __func__);                           \
+    struct mock_stream *st = (s) || !mock_program ? mock_object_of((s), MOCK_STREAM, __func__)     \
+                                                  : mock_default_stream(__func__);                 \
     if (!st)                                                                                       \
     return WS_CU_INVALID_HANDLE
 #define EVENT(e)                                                                                   \
     struct mock_event *ev = mock_object_of((e), MOCK_EVENT, __func__);                             \
     if (!ev)                                                                                       \
     return WS_CU_INVALID_HANDLE
+
+bool mock_program;
+static struct mock_stream
+    *streams[MOCK_MAX_STREAMS]; /* of programs: what cuCtxSynchronize waits for */
+static uint32_t n_streams;
 
 static int sticky_of(enum ws_dev_error e)
 {
@@ -128,8 +136,30 @@ static bool begin(struct mock_stream *s, struct item *i)
     return good;
 }
 
+/* WS_MOCK_RECORD=FILE gets a line for each kernel: pid, start and end in ns; WS_MOCK_SLEEP_US makes each one last,
+ * WS_MOCK_UNTIL=FILE until that is there. */
+static void record_kernel(uint64_t start_ns)
+{
+    const char *sleep_us = getenv("WS_MOCK_SLEEP_US"), *path = getenv("WS_MOCK_RECORD");
+    const char *until = getenv("WS_MOCK_UNTIL");
+    char text[96];
+    while (until && access(until, F_OK))
+        usleep(1000);
+    if (sleep_us)
+        usleep((useconds_t)strtoul(sleep_us, NULL, 10));
+    int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
+    if (fd < 0)
+        return;
+    int n = snprintf(text, sizeof text, "%d %llu %llu\n", (int)getpid(),
+                     (unsigned long long)start_ns, (unsigned long long)mock_now_ns());
+    if (write(fd, text, (size_t)n) != n)
+        mock_violation("WS_MOCK_RECORD: can't be written");
+    close(fd);
+}
+
 static void do_op(struct mock_stream *s, struct item *i)
 {
+    uint64_t start_ns = mock_now_ns();
     struct mock_gpu *g = s->o.gpu;
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -144,6 +174,8 @@ static void do_op(struct mock_stream *s, struct item *i)
     while (!i->done)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
+    if (i->op.kind == WS_OPK_LAUNCH)
+        record_kernel(start_ns);
     pthread_mutex_lock(&gpu_lock);
     g->n_doing--;
     if (i->op.error && i->op.error != WS_DEV_E_CANCELLED) {
@@ -255,22 +287,79 @@ static struct item *item_new(void)
 
 /* ---- streams ---- */
 
+struct mock_stream *mock_stream_new(struct mock_gpu *g)
+{
+    struct mock_stream *st = ws_alloc(sizeof *st);
+    if (!st)
+        return NULL;
+    pthread_mutex_init(&st->lock, NULL);
+    pthread_cond_init(&st->changed, NULL);
+    ws_list_init(&st->items);
+    pthread_mutex_lock(&mock_lock);
+    mock_object_add(&st->o, MOCK_STREAM, g);
+    pthread_mutex_unlock(&mock_lock);
+    return st;
+}
+
+static struct mock_stream *program_stream(void)
+{
+    struct mock_stream *st = mock_stream_new(mock_current());
+    pthread_mutex_lock(&mock_lock);
+    if (st && n_streams < MOCK_MAX_STREAMS)
+        streams[n_streams++] = st;
+    pthread_mutex_unlock(&mock_lock);
+    return st;
+}
+
+struct mock_stream *mock_default_stream(const char *call)
+{
+    static struct mock_stream *of[MOCK_MAX_GPUS];
+    struct mock_gpu *g = mock_current();
+    if (!g) {
+        mock_violation("%s: no context is current", call);
+        return NULL;
+    }
+    if (!of[g->ordinal]) {
+        of[g->ordinal] = program_stream();
+        if (of[g->ordinal])
+            of[g->ordinal]->o.kind = MOCK_DEFAULT_STREAM; /* nobody's to destroy */
+    }
+    return of[g->ordinal];
+}
+
+void mock_drain_all(void)
+{
+    for (uint32_t i = 0; i < n_streams; i++)
+        if (streams[i]->o.gpu == mock_current())
+            drain(streams[i]);
+}
+
+ws_cu_result mock_program_stream(ws_cu_stream *s)
+{
+    struct mock_stream *st = program_stream();
+    *s = (ws_cu_stream)(void *)st;
+    return st ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
+}
+
+EXPORT ws_cu_result cuStreamQuery(ws_cu_stream s);
+ws_cu_result cuStreamQuery(ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    pthread_mutex_lock(&st->lock);
+    bool busy = st->n_items > 0;
+    pthread_mutex_unlock(&st->lock);
+    return busy ? WS_CU_NOT_READY : mock_sticky(st->o.gpu);
+}
+
 ws_cu_result cuStreamCreateWithPriority(ws_cu_stream *s, unsigned flags, int priority)
 {
     ENTER(MOCK_CTX);
     if (flags != WS_CU_STREAM_NON_BLOCKING)
         mock_violation("a stream that waits for the NULL stream");
-    struct mock_stream *st = ws_alloc(sizeof *st);
-    if (!st)
-        return WS_CU_OUT_OF_MEMORY;
-    pthread_mutex_init(&st->lock, NULL);
-    pthread_cond_init(&st->changed, NULL);
-    ws_list_init(&st->items);
-    pthread_mutex_lock(&mock_lock);
-    mock_object_add(&st->o, MOCK_STREAM, mock_current());
-    pthread_mutex_unlock(&mock_lock);
+    struct mock_stream *st = mock_stream_new(mock_current());
     *s = (ws_cu_stream)(void *)st;
-    return WS_CU_SUCCESS;
+    return st ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
 }
 
 static void stream_end(struct mock_stream *st)
@@ -297,6 +386,8 @@ ws_cu_result cuStreamDestroy(ws_cu_stream s)
     pthread_mutex_lock(&mock_lock);
     st->o.alive = false;
     pthread_mutex_unlock(&mock_lock);
+    if (st->green)
+        st->green->n_streams--;
     let_go(st);
     stream_end(st);
     return r;
@@ -518,7 +609,8 @@ ws_cu_result cuMemcpy3DAsync(const struct ws_cu_copy3d *c, ws_cu_stream s)
 static ws_cu_result fill(ws_cu_stream s, const char *call, uint64_t va, uint64_t pitch, uint32_t v,
                          uint32_t unit, uint64_t width, uint64_t height)
 {
-    struct mock_stream *st = mock_object_of(s, MOCK_STREAM, call);
+    struct mock_stream *st =
+        s || !mock_program ? mock_object_of(s, MOCK_STREAM, call) : mock_default_stream(call);
     if (!st)
         return WS_CU_INVALID_HANDLE;
     if (va % unit || (height > 1 && (pitch < width * unit || pitch % unit)))
@@ -838,6 +930,7 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
                                       .grid = {c->grid[0], c->grid[1], c->grid[2]},
                                       .block = {c->block[0], c->block[1], c->block[2]},
                                       .shared_bytes = c->shared_bytes,
+                                      .sms = st->green ? st->green->sms : (struct ws_sm_set){0},
                                       .flags = coop ? WS_LAUNCH_COOPERATIVE : 0,
                                       .params = i->params,
                                       .param_bytes = (uint32_t)bytes}};

@@ -21,7 +21,7 @@ run 69 'run --private -- true' run --socket "ipc://$tmp/none" -- true
 run 69 "nonsense://x" status --socket nonsense://x
 run 127 "not found" run --private -- no-such-program-at-all
 r=0
-LD_PRELOAD="${asan:+$asan:}$build/frontend/libwattshare.so" WATTSHARE_SOCKET="ipc://$tmp/none" timeout 30 "$cuda/drv_aes" 1 >"$tmp/out" 2>&1 || r=$?
+LD_PRELOAD="${asan:+$asan:}$build/frontend/libwattshare.so" WATTSHARE_SOCKET="ipc://$tmp/none" timeout 100 "$cuda/drv_aes" 1 >"$tmp/out" 2>&1 || r=$?
 [ $r = 1 ] && grep -q "ipc://$tmp/none" "$tmp/out" || { cat "$tmp/out"; fail "a program without a daemon: status $r"; }
 ok "a program without a daemon gets CUDA errors, and the endpoint is named"
 
@@ -62,12 +62,12 @@ run 69 "no-such-gpu" run --private --gpus no-such-gpu -- true
 
 # signals go to the program; what was started ends, also when we are killed
 private() { # private SIGNAL WANTED
-    LD_PRELOAD=$asan "$wattshare" run --private -- sh -c 'trap "exit 5" TERM; echo "$WATTSHARE_SOCKET" >"$0"; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done' "$tmp/sock_of" &
+    LD_PRELOAD=$asan "$wattshare" run --private -- sh -c 'trap "exit 5" TERM; echo "$WATTSHARE_SOCKET" >"$0"; i=0; while [ $i -lt 1500 ]; do sleep 0.1; i=$((i+1)); done' "$tmp/sock_of" &
     p=$!
     i=0
     while [ ! -s "$tmp/sock_of" ]; do
         i=$((i + 1))
-        [ $i -lt 200 ] || fail "the private daemon did not start"
+        [ $i -lt 600 ] || fail "the private daemon did not start"
         sleep 0.1
     done
     e=$(cat "$tmp/sock_of")
@@ -80,7 +80,7 @@ private() { # private SIGNAL WANTED
     i=0
     while alive "$d" || [ -e "$(dirname "${e#ipc://}")" ]; do
         i=$((i + 1))
-        [ $i -lt 100 ] || fail "after SIG$1 the private daemon $d or its directory is left"
+        [ $i -lt 600 ] || fail "after SIG$1 the private daemon $d or its directory is left"
         sleep 0.1
     done
     rm -f "$tmp/sock_of"

@@ -45,7 +45,19 @@ start_mock --config "$tmp/conf"
 together $(for w in matmul aes histogram stencil; do echo "drv/$w"; done)
 ok "a policy"
 
-# One faults: its own error is CUDA's; the daemon lives, the others are told, and status says who it was.
+# One goes outside its memory: its own error is CUDA's, and nobody else's.
+"$wattshare" status | grep -q "isolation: yes" || fail "status does not say that clients are isolated"
+task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "the illegal address is not CUDA's"; }
+"$wattshare" status | grep -q LOST && fail "the GPU is lost by an access that was checked"
+alone drv/matmul
+ok "isolation"
+
+# Without isolation: the daemon lives, the others are told, and status says who it was.
+stop_daemon
+daemon_pid=
+printf 'isolation = none\n' >"$tmp/conf"
+start_mock --config "$tmp/conf"
+"$wattshare" status | grep -q "isolation: no" || fail "status does not say that clients are not isolated"
 r=0
 task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || r=$?
 "$wattshare" status >"$tmp/status"

@@ -9,13 +9,13 @@ kill_under() { # kill_under DESCRIPTION MODE
     # shellcheck disable=SC2086
     start_daemon --gpus rtx3070 $conf
     for i in 1 2; do
-        timeout 20 "$client" "$2" >"$tmp/out.$i" 2>"$tmp/err.$i" &
+        timeout 100 "$client" "$2" >"$tmp/out.$i" 2>"$tmp/err.$i" &
         eval "client_$i=$!"
     done
     i=0
     while [ "$(cat "$tmp"/out.? | grep -c ready)" != 2 ]; do
         i=$((i + 1))
-        [ $i -lt 100 ] || { cat "$tmp"/err.?; fail "$1: the clients did not begin"; }
+        [ $i -lt 600 ] || { cat "$tmp"/err.?; fail "$1: the clients did not begin"; }
         sleep 0.1
     done
     sleep 0.2

@@ -96,7 +96,7 @@ start_daemon() {
     ASAN_OPTIONS=detect_leaks=1:exitcode=23 "$wattshared" --socket "$WATTSHARE_SOCKET" --ready-fd 9 "$@" \
         9>"$tmp/ready" >>"$tmp/daemon.log" 2>&1 &
     daemon_pid=$!
-    byte=$(timeout 30 head -c1 "$tmp/ready" | od -An -tx1)
+    byte=$(timeout 100 head -c1 "$tmp/ready" | od -An -tx1)
     rm -f "$tmp/ready"
     if [ -z "$byte" ]; then
         wait "$daemon_pid" || true
@@ -110,7 +110,7 @@ alive() {
     [ -n "$(sed -n '/^State:\t[^ZX]/p' "/proc/$1/status" 2>/dev/null)" ]
 }
 
-# Ends it by SIGTERM: within 20 s, with status 0, leaving no socket.
+# Ends it by SIGTERM: within 100 s, with status 0, leaving no socket.
 stop_daemon() {
     pid=$daemon_pid
     daemon_pid=
@@ -118,7 +118,7 @@ stop_daemon() {
     i=0
     while alive "$pid"; do
         i=$((i + 1))
-        [ $i != 400 ] || { echo "FAIL: the daemon does not end" >&2; kill -KILL "$pid"; }
+        [ $i != 2000 ] || { echo "FAIL: the daemon does not end" >&2; kill -KILL "$pid"; }
         sleep 0.05
     done
     r=0

@@ -8,19 +8,20 @@ start_daemon --gpus rtx3070,t400
 # ---- trace ----
 "$wattshare" trace --out "$tmp/trace.json" 2>"$tmp/trace.err" &
 trace_pid=$!
-i=0
-until grep -q traceEvents "$tmp/trace.json" 2>/dev/null || [ -s "$tmp/trace.json" ]; do
-    i=$((i + 1))
-    [ $i -lt 30 ] || break
-    sleep 0.1
-done
-sleep 0.3
+begun() { # begun FILE: it is written when the daemon has answered for the first time
+    i=0
+    until [ -s "$1" ]; do
+        i=$((i + 1))
+        [ $i -lt 600 ] || fail "the trace does not begin"
+        sleep 0.1
+    done
+}
+begun "$tmp/trace.json"
 task=alpha client "$cuda/drv_matmul" 64 200 >"$tmp/out.1" 2>&1 &
 p1=$!
 task='be"ta' client "$cuda/drv_matmul" 64 300 >"$tmp/out.2" 2>&1 &
 p2=$!
 wait "$p1" && wait "$p2" || { cat "$tmp"/out.? >&2; fail "a client"; }
-sleep 0.3
 kill -INT "$trace_pid"
 wait "$trace_pid" || { cat "$tmp/trace.err" >&2; fail "trace did not end well"; }
 "$build/tests/process/trace_check" "$tmp/trace.json" >"$tmp/counts" || fail "the trace is no good trace"
@@ -35,11 +36,10 @@ ok "trace: $slices operations, all of them"
 # A trace of one who does not fetch: what is lost is counted, and said.
 "$wattshare" trace --out "$tmp/lost.json" --duration 60 2>"$tmp/lost.err" &
 trace_pid=$!
-sleep 0.5
+begun "$tmp/lost.json"
 kill -STOP "$trace_pid"
 client "$cuda/drv_matmul" 16 20000 >"$tmp/out.1" 2>&1 || fail "a client"
 kill -CONT "$trace_pid"
-sleep 0.5
 kill -INT "$trace_pid"
 wait "$trace_pid" || fail "trace did not end well"
 n=$(sed -n 's/.*operations, \([0-9]*\) lost.*/\1/p' "$tmp/lost.err")
@@ -53,7 +53,7 @@ ok "trace: what is lost is counted"
 # ---- top ----
 WATTSHARE_TASK=gamma "$build/tests/process/session_client" sync >"$tmp/out.3" 2>&1 & p3=$!
 i=0
-until grep -q ready "$tmp/out.3"; do i=$((i + 1)); [ $i -lt 100 ] || fail "no client"; sleep 0.1; done
+until grep -q ready "$tmp/out.3"; do i=$((i + 1)); [ $i -lt 600 ] || fail "no client"; sleep 0.1; done
 "$wattshare" top --batch --count 4 --interval 0.3 >"$tmp/top" || fail "top"
 [ "$(grep -c '^wattshared pid' "$tmp/top")" = 4 ] || fail "top --batch --count 4 has not 4 pages"
 grep -q '^GPU 0  rtx3070 ' "$tmp/top" && grep -q '^GPU 1  t400 ' "$tmp/top" || fail "a GPU is missing"
@@ -63,7 +63,7 @@ r=0
 [ $r = 2 ] && grep -q -- --batch "$tmp/err" || fail "top without a terminal does not say what to do"
 if command -v script >/dev/null; then
     # In a terminal: it draws, takes keys, and leaves at q.
-    (sleep 1; printf k; sleep 0.5; printf q) | TERM=xterm timeout 20 script -qec "'$wattshare' top --interval 0.2" /dev/null >"$tmp/screen" || fail "top in a terminal"
+    (sleep 1; printf k; sleep 0.5; printf q) | TERM=xterm timeout 100 script -qec "'$wattshare' top --interval 0.2" /dev/null >"$tmp/screen" || fail "top in a terminal"
     grep -q rtx3070 "$tmp/screen" && grep -q 'q quit' "$tmp/screen" || fail "top draws nothing"
     ok "top in a terminal"
 fi

@@ -20,7 +20,7 @@ check() { # check DESCRIPTION COMMAND…
     shift
     if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; fails=$((fails + 1)); fi
 }
-with() { LD_PRELOAD=$lib timeout 20 "$@" >"$tmp/out" 2>"$tmp/err"; }
+with() { LD_PRELOAD=$lib timeout 100 "$@" >"$tmp/out" 2>"$tmp/err"; }
 lacks() { ! grep -q "$1" "$2"; }
 exits() { want=$1; shift; set +e; with "$@"; got=$?; set -e; [ $got -eq $want ]; }
 

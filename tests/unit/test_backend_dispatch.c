@@ -200,6 +200,84 @@ static void test_sm_sets(void **state)
     wss_free(w);
 }
 
+static void copy_in(struct wss *w, unsigned peer, uint64_t va)
+{
+    uint64_t v = 7;
+    Ws__Copy m = WS__COPY__INIT;
+    m.stream = LEGACY;
+    m.dst = va;
+    m.bytes = sizeof v;
+    m.bulk = WS__COPY__BULK__INLINE;
+    m.data = (ProtobufCBinaryData){sizeof v, (uint8_t *)&v};
+    wss_do(w, peer, WS__COMMAND__C_COPY, &m);
+}
+
+static unsigned n_copies(const struct wss *w)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < w->dev[0].n_ops; i++)
+        n += w->dev[0].ops[i]->kind == WS_OPK_COPY;
+    return n;
+}
+
+/* The copy that the device has, which must be one. */
+static void end_copy(struct wss *w, uint64_t ns)
+{
+    unsigned i = 0;
+    assert_int_equal(n_copies(w), 1);
+    while (w->dev[0].ops[i]->kind != WS_OPK_COPY)
+        i++;
+    fakedev_complete(&w->dev[0], i, w->dev[0].now_ns, w->dev[0].now_ns + ns, WS_DEV_OK);
+    wss_turn(w);
+}
+
+/* STGM: copies one at a time for the engine, in order, beside kernels; kernels by their SMs. */
+static void test_copies_are_requests_of_their_own(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "stgm", NULL);
+    uint64_t va[3];
+    for (unsigned p = 0; p < 3; p++) {
+        join(w, p, 1);
+        struct ws_task *t = &ws_client_find(w->server, &w->peers[p].peer)->work;
+        t->copies = true;
+        ws_sm_set_add(&t->sms, p == 2 ? 0 : p);
+        assert_true(va[p] = wss_alloc(w, p, 0, 64));
+    }
+    launch(w, 2, 3); /* has SM 0 */
+    for (unsigned p = 0; p < 2; p++) {
+        copy_in(w, p, va[p]);
+        launch(w, p, p + 1);
+    }
+    assert_true(runs(w, 3));
+    assert_int_equal(n_copies(w), 1); /* beside a kernel; the other one waits for the engine */
+    end_copy(w, 100);
+    assert_int_equal(n_copies(w), 1); /* the second one */
+    assert_false(runs(w, 1));         /* the third client's has its SM */
+    end_copy(w, 100);
+    assert_int_equal(n_copies(w), 0);
+    assert_true(runs(w, 2)); /* on SM 1 */
+    assert_false(runs(w, 1));
+    end(w, 3, 1000);
+    assert_true(runs(w, 1));
+    end(w, 1, 10);
+    end(w, 2, 10);
+    for (unsigned p = 0; p < 2; p++)
+        wss_sync_stream(w, p, LEGACY);
+    const struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    assert_int_equal(c->stats.n_segments, 1); /* a copy is no job */
+    /* A client that dies with a copy on the engine, one while it waits for it. */
+    copy_in(w, 0, va[0]);
+    copy_in(w, 1, va[1]);
+    copy_in(w, 2, va[2]);
+    assert_int_equal(n_copies(w), 1);
+    ws_client_drop(ws_client_find(w->server, &w->peers[1].peer), 0, "test: waiting");
+    ws_client_drop(ws_client_find(w->server, &w->peers[0].peer), 0, "test: running");
+    wss_turn(w);
+    end_copy(w, 100); /* the third one's; the device has given up the other */
+    wss_free(w);
+}
+
 /* One that dies while it waits, while it runs, while it is stopped: the others go on. */
 static void test_clients_may_die_at_any_point(void **state)
 {
@@ -236,8 +314,10 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     join(w, 0, 0);
     join(w, 1, 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
-    assert_true(ws_dispatch_segment_begin(c, 2000));
-    assert_false(ws_dispatch_segment_begin(c, 2000));
+    Ws__SegmentBegin begin = WS__SEGMENT_BEGIN__INIT;
+    begin.deadline_ns = 2000;
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
     launch(w, 0, 1);
     uint64_t s0 = wss_sync_stream(w, 0, LEGACY);
     launch(w, 1, 2);
@@ -247,12 +327,11 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     launch(w, 0, 3);
     end(w, 3, 1500);
     assert_int_equal(c->stats.n_segments, 0);
-    assert_true(ws_dispatch_segment_end(c));
-    wss_turn(w);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
     assert_int_equal(c->stats.n_segments, 1);
     assert_int_equal(c->stats.n_missed, 1); /* 3 us, 2 us were allowed */
     assert_true(runs(w, 2));
-    assert_false(ws_dispatch_segment_end(c));
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
     end(w, 2, 10);
     wss_free(w);
 }
@@ -261,7 +340,8 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
 static void test_memory_moves_with_the_job(void **state)
 {
     (void)state;
-    struct wss *w = start(2, "stgm", NULL); /* deals tasks to GPUs in turn: the first to GPU 0 */
+    struct wss *w =
+        start(2, "fifo", NULL); /* the first GPU that is free, as they are of two kinds */
     wss_hello(w, 0, "1,0");
     assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof PTX - 1)), 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
@@ -293,6 +373,55 @@ static void test_memory_moves_with_the_job(void **state)
     end(w, va + 16, 10);
     end(w, 7, 10);
     wss_free(w);
+}
+
+/* Two programs that live on GPU 2, which is like GPU 0: the second waits for the first where moving its data takes longer than that, and goes
+ * to GPU 0 where it does not. */
+static void test_a_move_is_priced(void **state)
+{
+    (void)state;
+    for (int quick = 0; quick < 2; quick++) {
+        struct wss *w = start(3, "gcaps", NULL);
+        for (unsigned g = 0; g < 3; g++) /* 4096 bytes: 4 us, or 4 ms; a job is guessed to take 1 */
+            w->dev[g].base.spec.copy_bytes_per_s = quick ? 1000000000 : 1000000;
+        for (unsigned p = 0; p < 2; p++) {
+            wss_hello(w, p, "2");
+            assert_int_equal(wss_error(w, p, wss_load(w, p, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+            struct ws_task *t = &ws_client_find(w->server, &w->peers[p].peer)->work;
+            t->priority = 2 - (int)p;
+            snprintf(t->name, sizeof t->name, "task%u", p);
+        }
+        uint64_t va = wss_alloc(w, 1, 0, 4096);
+        launch(w, 0, 1);
+        unsigned d = 9;
+        assert_non_null(find(w, 1, &d, NULL));
+        assert_int_equal(d, 2);
+        launch(w, 1, va + 8);
+        char *text = ws_dispatch_explain(w->server, 2);
+        assert_non_null(text);
+        assert_non_null(
+            strstr(text, quick ? "GPU 0: 0.004096 ms and 0.04" : "GPU 0: 4.096 ms and"));
+        assert_non_null(strstr(text, "to move 4096 bytes"));
+        assert_non_null(strstr(text, "GPU 2: it is there"));
+        free(text);
+        if (quick) {
+            assert_int_equal(w->dev[0].n_ops, 1);
+            assert_int_equal(w->dev[0].ops[0]->kind, WS_OPK_COPY);
+            fakedev_complete(&w->dev[0], 0, 0, 10, WS_DEV_OK);
+            wss_turn(w);
+            assert_non_null(find(w, va + 8, &d, NULL));
+            assert_int_equal(d, 0);
+            end(w, 1, 1000);
+        } else {
+            assert_false(runs(w, va + 8));
+            assert_int_equal(w->dev[0].n_ops + w->dev[1].n_ops, 0);
+            end(w, 1, 1000);
+            assert_non_null(find(w, va + 8, &d, NULL));
+            assert_int_equal(d, 2);
+        }
+        end(w, va + 8, 10);
+        wss_free(w);
+    }
 }
 
 /* EDL gives a job its place in time once: the second one waits for the first, though the policy is not asked again about it. */
@@ -457,9 +586,11 @@ int main(void)
         cmocka_unit_test(test_gcaps_preempts_and_resumes),
         cmocka_unit_test(test_best_effort_shares_when_nothing_urgent_is_there),
         cmocka_unit_test(test_sm_sets),
+        cmocka_unit_test(test_copies_are_requests_of_their_own),
         cmocka_unit_test(test_clients_may_die_at_any_point),
         cmocka_unit_test(test_a_program_says_itself_what_its_job_is),
         cmocka_unit_test(test_memory_moves_with_the_job),
+        cmocka_unit_test(test_a_move_is_priced),
         cmocka_unit_test(test_bookings_are_kept),
         cmocka_unit_test(test_nobody_waits_for_ever),
         cmocka_unit_test(test_policies_are_exchanged_while_work_waits),

@@ -59,7 +59,7 @@ static uint64_t load(struct fix *f, unsigned peer, uint64_t module, uint32_t dev
 
 static void until(struct fix *f, unsigned peer, uint64_t seq)
 {
-    for (int i = 0; i < 5000 && !wss_replied(f->w, peer, seq); i++) {
+    for (int i = 0; i < 60000 && !wss_replied(f->w, peer, seq); i++) {
         usleep(1000);
         wss_turn(f->w);
     }
@@ -68,7 +68,7 @@ static void until(struct fix *f, unsigned peer, uint64_t seq)
 
 static void until_inside(struct fix *f, unsigned device, unsigned n)
 {
-    for (int i = 0; i < 5000 && f->w->dev[device].n_module_loads < n; i++)
+    for (int i = 0; i < 60000 && f->w->dev[device].n_module_loads < n; i++)
         usleep(1000);
     assert_int_equal(f->w->dev[device].n_module_loads, n);
 }
@@ -154,7 +154,7 @@ static void test_a_client_dies_meanwhile(void **state)
     pthread_mutex_unlock(&f->gate);
     until(f, 1, b);
     assert_int_equal(wss_error(f->w, 1, b), 0);
-    for (int i = 0; i < 2000 && f->w->server->cache.n_codes < 2; i++) {
+    for (int i = 0; i < 60000 && f->w->server->cache.n_codes < 2; i++) {
         usleep(1000);
         wss_turn(f->w);
     }

@@ -67,7 +67,8 @@ static void pieces(struct rig *f, bool both, uint64_t n_insns)
 {
     uint64_t seed = 7;
     uint32_t n_stops = 0;
-    for (int round = 0; round < 12; round++) {
+    /* on a busy machine one may be through each time before it is asked: go on until enough were not */
+    for (int round = 0; round < 12 || (n_stops <= 12 && round < 500); round++) {
         uint32_t blocks = 1 + rig_random(&seed) % 900;
         f->n_ops = f->n_done = 0;
         struct double_params p = rig_work(f);

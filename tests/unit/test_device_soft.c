@@ -132,7 +132,7 @@ static void wait_done(struct fixture *f, uint32_t n)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 60;
+    until.tv_sec += 120;
     int r = 0;
     pthread_mutex_lock(&f->lock);
     while (f->n_done < n && !r)

@@ -151,7 +151,7 @@ static void test_no_ring_is_lost(void **state)
     pthread_t t;
     uint8_t m[WS_LANE_MESSAGE_BYTES];
     open_pair(&c, &d);
-    alarm(60); /* a lost ring would sleep for ever */
+    alarm(200); /* a lost ring would sleep for ever */
     pthread_create(&t, NULL, echo, &d);
     int sent = 0, got = 0;
     srand(9);
@@ -189,7 +189,7 @@ static void test_bell(void **state)
     (void)state;
     struct ws_lane c, d;
     open_pair(&c, &d);
-    alarm(30);
+    alarm(200);
     for (int i = 0; i < 100000; i++)
         ws_lane_ring(&c); /* nobody hears: must not block */
     assert_true(ws_lane_hear(&d));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "ptx/ptx.h"
@@ -187,6 +188,14 @@ static void test_random_graphs_against_the_definition(void **state)
     }
 }
 
+/* Of this thread: other work of the machine is not in it. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
 static void test_bad_graphs_take_no_long_time(void **state)
 {
     struct fixture *x = *state;
@@ -201,9 +210,9 @@ static void test_bad_graphs_take_no_long_time(void **state)
         fprintf(f, "L%d: mov.b32 r, 1;\n", k);
     fputs("END: ret; }", f);
     fclose(f);
-    uint64_t start = ws_clock_ns();
+    uint64_t start = cpu_ns();
     build(x, x->text, &c);
-    assert_true(ws_clock_ns() - start < 2 * WS_NS_PER_S);
+    assert_true(cpu_ns() - start < 2 * WS_NS_PER_S);
     assert_int_equal(c.blocks[0].ipdom, c.n_blocks - 1);
 }
 

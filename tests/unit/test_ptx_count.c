@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "models/inputs.h"
@@ -395,6 +396,14 @@ static void hashes(void **state)
     x->m = ws_ptx_module_free(x->m);
 }
 
+/* Of this thread: other work of the machine is not in it. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
 /* Text made to keep a counter busy: thousands of nested loops, a chain of moves against the order of the text. */
 static void hostile_text(void **state)
 {
@@ -410,10 +419,10 @@ static void hostile_text(void **state)
         fprintf(f, "@%%p bra $L%d;\n", i);
     fprintf(f, "ret; }");
     fclose(f);
-    uint64_t before = ws_clock_ns();
+    uint64_t before = cpu_ns();
     struct ws_ptx_counts c = count(x, x->text, NULL);
     assert_true(isfinite(c.total) && c.n_loops_guessed > 0);
-    assert_true(ws_clock_ns() - before < 10 * WS_NS_PER_S);
+    assert_true(cpu_ns() - before < 10 * WS_NS_PER_S);
 }
 
 int main(void)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Isolation of clients that share a context: kernels check their addresses (ptx/fence.c) against the ranges of the space they run in.
+ *
+ * A lane has a table of ranges in the GPU's memory, and remembers of which space and of which version of it the table is; so a client
+ * that launches again and again without new allocations pays nothing but the kernel's own checks. A kernel sees the ranges as they
+ * were when it was started: memory that is freed meanwhile stays there until it has ended (device/space.h).
+ *
+ * Where a thread goes outside is noted in pinned memory of the host, which is written at a fault only, and looked at when the kernel has
+ * ended: no copy has to be made for it. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/cuda/cuda_private.h"
+
+enum { FIRST_RANGES = 255 }; /* 4 KiB */
+
+static size_t table_bytes(uint32_t n)
+{
+    return sizeof(struct ws_ptx_ranges) + n * sizeof(((struct ws_ptx_ranges *)0)->range[0]);
+}
+
+void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l)
+{
+    if (l->ranges)
+        (void)d->cu.cuMemFreeHost(l->ranges);
+    if (l->ranges_va)
+        (void)d->cu.cuMemFree(l->ranges_va);
+    l->ranges = NULL;
+    l->ranges_va = 0;
+    l->cap_ranges = 0;
+}
+
+/* Nothing runs on the lane. */
+static ws_cu_result make_room(struct ws_cuda *d, struct ws_cuda_lane *l, uint32_t n)
+{
+    uint32_t cap = WS_MAX(l->cap_ranges, (uint32_t)FIRST_RANGES);
+    void *p = NULL;
+    if (n <= l->cap_ranges)
+        return WS_CU_SUCCESS;
+    while (cap < n)
+        cap = cap * 2 + 1;
+    ws_cuda_fence_free(d, l);
+    ws_cu_result r = WS_CU(d, cuMemHostAlloc, &p, table_bytes(cap), 0);
+    l->ranges = p;
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuMemAlloc, &l->ranges_va, table_bytes(cap));
+    if (r == WS_CU_SUCCESS)
+        l->cap_ranges = cap;
+    else
+        ws_cuda_fence_free(d, l);
+    return r;
+}
+
+static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_lane *l, struct ws_space *s)
+{
+    uint32_t who = UINT32_C(1) << d->base.index, n = 0;
+    _Static_assert(sizeof l->ranges->range[0] == sizeof(uint64_t[2]), "{address, bytes}");
+    ws_cu_result r = make_room(d, l, 1);
+    l->ranges_space = 0;
+    for (bool fits = false; r == WS_CU_SUCCESS && !fits;) {
+        n = ws_space_ranges(s, who, (uint64_t(*)[2])(void *)l->ranges->range, l->cap_ranges,
+                            &l->ranges_version);
+        fits = n <= l->cap_ranges;
+        if (!fits)
+            r = make_room(d, l, n);
+    }
+    if (r != WS_CU_SUCCESS)
+        return r;
+    l->ranges->n = n;
+    l->largest = 0;
+    for (uint32_t k = 1; k < n; k++)
+        if (l->ranges->range[k].bytes > l->ranges->range[l->largest].bytes)
+            l->largest = k;
+    r = WS_CU(d, cuMemcpyHtoDAsync, l->ranges_va, l->ranges, table_bytes(n), l->stream);
+    if (r == WS_CU_SUCCESS)
+        l->ranges_space = ws_space_id(s);
+    return r;
+}
+
+ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_ptx_fence *ret)
+{
+    struct ws_cuda_lane *l = r->lane;
+    struct ws_space *s = r->op->space;
+    ws_cu_result e = WS_CU_SUCCESS;
+    if (l->ranges_space != ws_space_id(s) || l->ranges_version != ws_space_version(s))
+        e = set_table(d, l, s);
+    if (e != WS_CU_SUCCESS)
+        return e;
+    uint64_t low = 0, bytes = 0;
+    if (l->ranges->n) {
+        low = l->ranges->range[l->largest].low;
+        bytes = l->ranges->range[l->largest].bytes;
+    }
+    memset(l->fault, 0, sizeof *l->fault);
+    r->fenced = true;
+    *ret = (struct ws_ptx_fence){.low = low,
+                                 .limit = bytes > WS_FENCE_SLACK ? bytes - WS_FENCE_SLACK : 0,
+                                 .ranges = l->ranges_va,
+                                 .fault = (uintptr_t)l->fault};
+    return WS_CU_SUCCESS;
+}
+
+bool ws_cuda_fence_hit(struct ws_cuda_run *r)
+{
+    const struct ws_cuda_lane *l = r->lane;
+    if (!r->fenced || !__atomic_load_n(&l->fault->happened, __ATOMIC_ACQUIRE))
+        return false;
+    ws_check_fail(r->op, WS_DEV_E_ILLEGAL_ADDRESS,
+                  "%s: access to 0x%llx, which is not the client's",
+                  r->op->launch.instance->module->info.kernels[r->op->launch.kernel].name,
+                  (unsigned long long)l->fault->va);
+    return true;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sets of SMs for kernels that can't be rewritten to look where they run: green contexts, at the granularity that the driver has.
+ *
+ * The GPU's SMs are split once into groups of the least size; what is left over is a group, too. A green context is made of some of
+ * the groups of that one split, since results of different splits overlap. Which SMs a group has, the interface doesn't say, so a small
+ * kernel asks %smid on each of them, when the first launch wants to know; if what it says doesn't agree with the groups' sizes, or two
+ * groups share an SM, there are no green contexts. A launch with a set of SMs gets the groups that lie in the set whole; if none does,
+ * it gets the whole GPU.
+ *
+ * Contexts are kept, each with the streams that lanes have made in it, until the device is closed: destroying one under a stream is an
+ * error. No green context is ever made current. All of this may block, so the starter thread does it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/cuda/cuda_private.h"
+
+enum { MAX_GROUPS = WS_SM_MAX, MAX_GREEN = 64 };
+
+struct ws_cuda_green {
+    struct ws_cuda_green *next;
+    struct ws_sm_set sms;
+    ws_cu_green context;
+};
+struct ws_cuda_greens {
+    pthread_mutex_t lock;
+    uint32_t n_groups;
+    struct ws_cu_resource *groups; /* [n_groups], of one split */
+    struct ws_sm_set *sms;         /* [n_groups]: what they are, once learnt */
+    bool learnt, useless;
+    struct ws_cuda_green *list;
+    uint32_t n;
+};
+
+/* Each block says on which SM it is, and stays a while, so that others go elsewhere. */
+static const char where_ptx[] =
+    ".version 6.3\n.target sm_75\n.address_size 64\n"
+    ".visible .entry where(.param .u64 seen)\n{\n"
+    ".reg .pred %p; .reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [seen];\ncvta.to.global.u64 %rd1, %rd1;\nmov.u32 %r1, %smid;\n"
+    "mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nmov.u32 %r2, 0;\n"
+    "L:\nst.volatile.global.u32 [%rd3], 1;\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p, %r2, 300;\n"
+    "@%p bra L;\nret;\n}\n";
+
+/* ---- groups ---- */
+
+static bool has_calls(const struct ws_cu *c)
+{
+    return c->cuDeviceGetDevResource && c->cuDevSmResourceSplitByCount &&
+           c->cuDevResourceGenerateDesc && c->cuGreenCtxCreate && c->cuGreenCtxDestroy &&
+           c->cuGreenCtxStreamCreate;
+}
+
+/* What NVIDIA's documentation gives as a guideline, for drivers that don't say. */
+static uint32_t least(const struct ws_cuda *d, const struct ws_cu_resource *all)
+{
+    uint32_t cc = d->base.spec.cc_major;
+    return all->sm.min_partition ? all->sm.min_partition : cc >= 9 ? 8 : cc == 8 ? 4 : 2;
+}
+
+static ws_cu_result split(struct ws_cuda *d, struct ws_cuda_greens *g, uint32_t *ret_each)
+{
+    struct ws_cu_resource all = {0}, rest = {0};
+    ws_cu_result r = WS_CU(d, cuDeviceGetDevResource, d->device, &all, WS_CU_DEV_RESOURCE_TYPE_SM);
+    unsigned n = 0;
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuDevSmResourceSplitByCount, NULL, &n, &all, NULL, 0, least(d, &all));
+    if (r == WS_CU_SUCCESS && (!n || n > MAX_GROUPS - 1))
+        r = WS_CU_NOT_SUPPORTED;
+    if (r == WS_CU_SUCCESS) {
+        g->groups = ws_alloc_array(n + (size_t)1, sizeof *g->groups);
+        g->sms = ws_alloc_array(n + (size_t)1, sizeof *g->sms);
+        r = g->groups && g->sms ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
+    }
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuDevSmResourceSplitByCount, g->groups, &n, &all, &rest, 0, least(d, &all));
+    if (r != WS_CU_SUCCESS)
+        return r;
+    *ret_each = g->groups[0].sm.count;
+    g->n_groups = n;
+    if (rest.type == WS_CU_DEV_RESOURCE_TYPE_SM && rest.sm.count)
+        g->groups[g->n_groups++] = rest;
+    return WS_CU_SUCCESS;
+}
+
+int ws_cuda_green_open(struct ws_cuda *d)
+{
+    struct ws_cuda_greens *g = NULL;
+    uint32_t each = 0;
+    char text[64];
+    if (!has_calls(&d->cu)) {
+        ws_cuda_say(d, "green contexts", false, "the driver has none: CUDA 12.5 does");
+        return 0;
+    }
+    g = ws_alloc(sizeof *g);
+    if (!g)
+        return ws_raise(-ENOMEM);
+    pthread_mutex_init(&g->lock, NULL);
+    d->greens = g;
+    ws_cu_result r = split(d, g, &each);
+    g->useless = r != WS_CU_SUCCESS;
+    if (ws_cuda_is_sticky(r))
+        return WS_CUDA_E_MISSING;
+    if (g->useless)
+        ws_cuda_say(d, "green contexts", false, "SMs can't be split: %s",
+                    ws_cu_result_name(r, text, sizeof text));
+    else
+        ws_cuda_say(d, "green contexts", true,
+                    "for kernels that can't be rewritten: %u groups, of %u SMs%s", g->n_groups,
+                    each, g->groups[g->n_groups - 1].sm.count != each ? " but for the last" : "");
+    return 0;
+}
+
+void ws_cuda_green_close(struct ws_cuda *d)
+{
+    struct ws_cuda_greens *g = d->greens;
+    if (!g)
+        return;
+    for (struct ws_cuda_green *x = g->list, *next; x; x = next) {
+        next = x->next;
+        (void)d->cu.cuGreenCtxDestroy(x->context);
+        free(x);
+    }
+    pthread_mutex_destroy(&g->lock);
+    free(g->groups);
+    free(g->sms);
+    free(g);
+    d->greens = NULL;
+}
+
+/* ---- what SMs they have. g->lock held, from here on ---- */
+
+static ws_cu_result context_new(struct ws_cuda *d, struct ws_cu_resource *groups, uint32_t n,
+                                ws_cu_green *ret)
+{
+    ws_cu_desc desc = NULL;
+    ws_cu_result r = WS_CU(d, cuDevResourceGenerateDesc, &desc, groups, n);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuGreenCtxCreate, ret, desc, d->device, WS_CU_GREEN_CTX_DEFAULT_STREAM);
+    return r;
+}
+
+static ws_cu_result run_where(struct ws_cuda *d, ws_cu_function f, ws_cu_stream s, ws_cu_ptr va,
+                              uint32_t *seen)
+{
+    const struct ws_gpu_spec *spec = &d->base.spec;
+    size_t bytes = sizeof va;
+    void *extra[] = {WS_CU_LAUNCH_PARAM_BUFFER_POINTER, &va, WS_CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     WS_CU_LAUNCH_PARAM_END};
+    struct ws_cu_launch_config c = {
+        .grid = {spec->n_sms * spec->max_blocks_per_sm, 1, 1}, .block = {32, 1, 1}, .stream = s};
+    ws_cu_result r = WS_CU(d, cuMemsetD8Async, va, 0, WS_SM_MAX * sizeof *seen, s);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuLaunchKernelEx, &c, f, NULL, extra);
+    ws_cu_result e = ws_cuda_drain(d, s);
+    r = r != WS_CU_SUCCESS ? r : e;
+    return r != WS_CU_SUCCESS ? r : WS_CU(d, cuMemcpyDtoH, seen, va, WS_SM_MAX * sizeof *seen);
+}
+
+static ws_cu_result learn_group(struct ws_cuda *d, ws_cu_function f, ws_cu_ptr va,
+                                struct ws_cu_resource *group, struct ws_sm_set *ret)
+{
+    uint32_t seen[WS_SM_MAX] = {0};
+    ws_cu_green context = NULL;
+    ws_cu_stream s = NULL;
+    ws_cu_result r = context_new(d, group, 1, &context);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuGreenCtxStreamCreate, &s, context, WS_CU_STREAM_NON_BLOCKING, 0);
+    if (r == WS_CU_SUCCESS)
+        r = run_where(d, f, s, va, seen);
+    if (s)
+        (void)WS_CU(d, cuStreamDestroy, s);
+    if (context)
+        (void)WS_CU(d, cuGreenCtxDestroy, context);
+    for (unsigned sm = 0; r == WS_CU_SUCCESS && sm < WS_SM_MAX; sm++)
+        if (seen[sm])
+            ws_sm_set_add(ret, sm);
+    return r;
+}
+
+/* Whether the groups are what the driver says, and apart. */
+static bool plausible(const struct ws_cuda *d, const struct ws_cuda_greens *g)
+{
+    struct ws_sm_set all = {0};
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        if (g->sms[k].n != g->groups[k].sm.count)
+            return false;
+        for (unsigned sm = 0; sm < WS_SM_MAX; sm++) {
+            if (!ws_sm_set_has(&g->sms[k], sm))
+                continue;
+            if (sm >= d->base.spec.n_sms || ws_sm_set_has(&all, sm))
+                return false;
+            ws_sm_set_add(&all, sm);
+        }
+    }
+    return true;
+}
+
+static void learn(struct ws_cuda *d, struct ws_cuda_greens *g)
+{
+    ws_cu_module m = NULL;
+    ws_cu_function f = NULL;
+    ws_cu_ptr va = 0;
+    char text[64];
+    ws_cu_result r = WS_CU(d, cuModuleLoadDataEx, &m, where_ptx, 0, NULL, NULL);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuModuleGetFunction, &f, m, "where");
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuMemAlloc, &va, WS_SM_MAX * sizeof(uint32_t));
+    for (uint32_t k = 0; r == WS_CU_SUCCESS && k < g->n_groups; k++)
+        r = learn_group(d, f, va, &g->groups[k], &g->sms[k]);
+    if (va)
+        (void)WS_CU(d, cuMemFree, va);
+    if (m)
+        (void)WS_CU(d, cuModuleUnload, m);
+    g->learnt = true;
+    g->useless = r != WS_CU_SUCCESS || !plausible(d, g);
+    if (g->useless)
+        ws_log(WS_WARN, "cuda: gpu=%u green contexts are not used: %s", d->base.index,
+               r != WS_CU_SUCCESS ? ws_cu_result_name(r, text, sizeof text)
+                                  : "their SMs are not those that %smid tells");
+}
+
+/* ---- using them ---- */
+
+/* The groups that lie in @set whole. @ret: [n_groups]. Return: how many. */
+static uint32_t choose(const struct ws_cuda_greens *g, const struct ws_sm_set *set,
+                       struct ws_cu_resource *ret, struct ws_sm_set *ret_sms)
+{
+    uint32_t n = 0;
+    *ret_sms = (struct ws_sm_set){0};
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        bool in = true;
+        for (unsigned sm = 0; in && sm < WS_SM_MAX; sm++)
+            in = !ws_sm_set_has(&g->sms[k], sm) || ws_sm_set_has(set, sm);
+        for (unsigned sm = 0; in && sm < WS_SM_MAX; sm++)
+            if (ws_sm_set_has(&g->sms[k], sm))
+                ws_sm_set_add(ret_sms, sm);
+        if (in)
+            ret[n++] = g->groups[k];
+    }
+    return n;
+}
+
+static struct ws_cuda_green *find(const struct ws_cuda_greens *g, const struct ws_sm_set *sms)
+{
+    struct ws_cuda_green *x = g->list;
+    while (x && memcmp(&x->sms, sms, sizeof *sms) != 0)
+        x = x->next;
+    return x;
+}
+
+static struct ws_cuda_green *green_of(struct ws_cuda *d, const struct ws_sm_set *set)
+{
+    struct ws_cuda_greens *g = d->greens;
+    struct ws_sm_set sms;
+    if (!g->learnt && !g->useless)
+        learn(d, g);
+    struct ws_cu_resource *groups = g->useless ? NULL : ws_alloc_array(g->n_groups, sizeof *groups);
+    uint32_t n = groups ? choose(g, set, groups, &sms) : 0;
+    struct ws_cuda_green *x = n ? find(g, &sms) : NULL;
+    if (n && !x && g->n < MAX_GREEN && (x = ws_alloc(sizeof *x))) {
+        x->sms = sms;
+        if (context_new(d, groups, n, &x->context) == WS_CU_SUCCESS) {
+            x->next = g->list;
+            g->list = x;
+            g->n++;
+        } else {
+            free(x);
+            x = NULL;
+        }
+    }
+    free(groups);
+    return x;
+}
+
+uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_lane *l, const struct ws_sm_set *set)
+{
+    struct ws_cuda_greens *g = d->greens;
+    if (!g)
+        return 0;
+    pthread_mutex_lock(&g->lock);
+    struct ws_cuda_green *x = green_of(d, set);
+    if (x && l->green_of != x) {
+        ws_cuda_green_leave(l);
+        if (l->green) /* empty: nothing runs on the lane */
+            (void)WS_CU(d, cuStreamDestroy, l->green);
+        l->green = NULL;
+        l->green_of = NULL;
+        if (WS_CU(d, cuGreenCtxStreamCreate, &l->green, x->context, WS_CU_STREAM_NON_BLOCKING, 0) ==
+            WS_CU_SUCCESS)
+            l->green_of = x;
+    }
+    uint32_t n = x && l->green_of == x ? x->sms.n : 0;
+    if (n)
+        l->stream = l->green;
+    pthread_mutex_unlock(&g->lock);
+    return n;
+}
+
+bool ws_cuda_green_may(const struct ws_cuda *d)
+{
+    return d->greens && !d->greens->useless;
+}
+
+void ws_cuda_green_leave(struct ws_cuda_lane *l)
+{
+    l->stream = l->plain;
+}
