@@ -37,7 +37,7 @@ struct ws_config {
     uint32_t n_workers;
     enum ws_placement placement;
     struct ws_rewrite_choice rewrite; /* for tests of the passes */
-    bool unfenced; /* isolation = none: of real GPUs */
+    bool unfenced;                    /* isolation = none: of real GPUs */
     bool learn;
     char *templates; /* directory of those made by hand; NULL: none */
     bool
@@ -45,7 +45,7 @@ struct ws_config {
     char *profiles; /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
     uint32_t gate_lease_ms; /* how long a gated client may keep a GPU from others */
-    uint32_t n_slots; /* jobs a policy may run side by side on one GPU */
+    uint32_t n_slots;       /* jobs a policy may run side by side on one GPU */
     uint32_t drain_timeout_s, heartbeat_s;
     uint64_t max_kernel_insns;
     uint32_t n_loaders; /* threads that parse images; 0: the loop does it */

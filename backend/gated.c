@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "backend/real.h"
+#include "backend/tracing.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -50,7 +51,7 @@ static void hold_end(struct ws_client *c, struct ws_gate_hold *h)
 Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m)
 {
     struct ws_context *x = context_of(c, m->device);
-    if (!c->gated || m->serial < WS_GATE_SERIAL_FIRST || m->serial > UINT64_MAX / 4)
+    if (m->serial < WS_GATE_SERIAL_FIRST || m->serial > UINT64_MAX / 4)
         return WS__ERROR__INVALID_VALUE;
     if (!x || x->gate.serial) {
         tell(c, m->serial * 2);
@@ -97,13 +98,15 @@ static uint64_t account(struct ws_client *c, struct ws_context *x, const Ws__Gat
         st->energy_unknown = true;
     st->energy_uj += uj;
     ws_energy_charge(c, gpu, uj);
+    if (c->server->tracing && ns)
+        ws_tracing_add_gated(x, x->gate.begin_ns, x->gate.begin_ns + ns, uj, m->n_launches);
     return uj;
 }
 
 Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m)
 {
     struct ws_context *x = context_of(c, m->device);
-    if (!c->gated || !x || !m->serial || x->gate.serial != m->serial || !x->gate.since_ns)
+    if (!x || !m->serial || x->gate.serial != m->serial || !x->gate.since_ns)
         return WS__ERROR__INVALID_VALUE;
     uint64_t uj = account(c, x, m);
     bool over = x->gate.over_lease;

@@ -638,12 +638,6 @@ static bool object_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_MEM_FREE_ASYNC:
         do_mem_free(k, m->mem_free_async, false);
         return true;
-    case WS__COMMAND__C_GATE_BEGIN:
-        done(k, ws_gated_begin(k->c, m->gate_begin));
-        return true;
-    case WS__COMMAND__C_GATE_END:
-        done(k, ws_gated_end(k->c, m->gate_end));
-        return true;
     case WS__COMMAND__C_NOT_SUPPORTED:
         do_not_supported(k, m->not_supported);
         return true;
@@ -757,15 +751,37 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
     }
 }
 
+/* Of a gated client nothing runs here. */
+static bool gated_command(const struct call *k, const Ws__Command *m)
+{
+    switch (m->c_case) {
+    case WS__COMMAND__C_GATE_BEGIN:
+        done(k, ws_gated_begin(k->c, m->gate_begin));
+        return true;
+    case WS__COMMAND__C_GATE_END:
+        done(k, ws_gated_end(k->c, m->gate_end));
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool any_command(const struct call *k, const Ws__Command *m)
+{
+    if (WS_UNLIKELY(k->c->gated))
+        return gated_command(k, m);
+    return work_command(k, m) || object_command(k, m) || reply_command(k, m);
+}
+
 static void command(const struct call *k, struct ws_bytes bytes)
 {
     struct ws_server *s = k->c->server;
     Ws__Launch l;
-    if (WS_LIKELY(ws_decode_launch(bytes, &l))) {
+    if (WS_LIKELY(!k->c->gated && ws_decode_launch(bytes, &l))) {
         do_launch(k, &l);
     } else {
         Ws__Command *m = ws_decode_command(bytes, &s->arena);
-        if (!m || (!work_command(k, m) && !object_command(k, m) && !reply_command(k, m)))
+        if (!m || !any_command(k, m))
             ws_client_drop(k->c, WS__ERROR__MALFORMED, "command %llu can't be read",
                            (unsigned long long)k->seq);
         if (s->arena.cap > ARENA_KEEP_BYTES)

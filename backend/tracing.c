@@ -78,6 +78,25 @@ void ws_tracing_add(const struct ws_job *j)
     }
 }
 
+void ws_tracing_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t end_ns,
+                          uint64_t energy_uj, uint64_t n_launches)
+{
+    const struct ws_client *c = x->client;
+    struct ws_tracing *t = c->server->tracing;
+    struct span *p = &t->ring[++t->last % SPANS];
+    *p = (struct span){.serial = t->last,
+                       .start_ns = start_ns,
+                       .end_ns = end_ns,
+                       .energy_uj = energy_uj,
+                       .gpu = x->gpu->device->index,
+                       .client = c->id,
+                       .pid = c->pid,
+                       .n_sms = x->gpu->device->spec.n_sms,
+                       .kind = WS__TRACE_SPAN__KIND__KERNEL};
+    copy_text(p->task, sizeof p->task, c->task[0] ? c->task : c->work.name);
+    snprintf(p->name, sizeof p->name, "gated: %llu launches", (unsigned long long)n_launches);
+}
+
 static Ws__TraceSpan *span_message(struct ws_arena *a, struct span *p)
 {
     Ws__TraceSpan *m = ws_arena_alloc(a, sizeof *m);

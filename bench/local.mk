@@ -2,10 +2,13 @@
 # against a baseline measured in the same run, and exits 0 unless it could not measure. A room adds its program with
 #   BENCHES += bench/bench_x ; bench_bench_x_SOURCES = … ; bench_bench_x_LDADD = …
 BENCHES =
-EXTRA_DIST += bench/passes.sh bench/learning.sh
+EXTRA_DIST += bench/gate.sh bench/passes.sh bench/learning.sh
 .PHONY: bench-learning
 bench-learning: all
 	srcdir=$(srcdir) $(srcdir)/bench/learning.sh
+.PHONY: bench-gate
+bench-gate: all tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 tests/cuda/drv_gate
+	$(srcdir)/bench/gate.sh
 .PHONY: bench-passes
 bench-passes: all
 	srcdir=$(srcdir) $(srcdir)/bench/passes.sh
@@ -16,5 +19,5 @@ include bench/rooms.mk
 .PHONY: bench
 bench: all $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; $(abs_builddir)/$$b || exit 1; done
-EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt
+EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt bench/results/2026-11-21-gate.txt
 include bench/live.mk

@@ -37,11 +37,11 @@ enum {
     WS_STREAM_FIRST = 64,
     WS_MAX_DEVICES = 32
 };
-#define WS_DEFAULT_SOCKET "ipc:///run/wattshare/wattshared.sock"
-#define WS_ENV_SOCKET     "WATTSHARE_SOCKET" /* endpoint the client connects to */
+#define WS_DEFAULT_SOCKET  "ipc:///run/wattshare/wattshared.sock"
+#define WS_ENV_SOCKET      "WATTSHARE_SOCKET"      /* endpoint the client connects to */
 #define WS_ENV_GATE_DRIVER "WATTSHARE_GATE_DRIVER" /* the real libcuda.so.1, for gated programs */
-#define WS_ENV_TASK       "WATTSHARE_TASK"
-#define WS_ENV_SMS        "WATTSHARE_SMS" /* Hello.sms */
+#define WS_ENV_TASK        "WATTSHARE_TASK"
+#define WS_ENV_SMS         "WATTSHARE_SMS" /* Hello.sms */
 
 /* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping of a Linux process does. */
 #define WS_VA_FIRST UINT64_C(0x200000000000)

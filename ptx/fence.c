@@ -95,6 +95,7 @@ struct fence {
     size_t n_groups, cap_groups;
     int32_t *at;           /* [n_insns]: first group before it, or -1 */
     struct known *regs;    /* [n_regs] */
+    bool *env;             /* [n_regs]: ws_fence_env() */
     const bool *needs;     /* functions that are copied */
     const uint32_t *clone; /* their copies */
     bool calls;            /* some of them */
@@ -222,7 +223,7 @@ static void plan(struct fence *w, const struct ws_ptx_cfg *cfg)
         uint32_t block = cfg->block_of[n] + 1;
         struct ws_fence_access a;
         enum ws_fence_kind what = ws_fence_classify(i, &a);
-        if (what == WS_FENCE_ACCESS && a.reg >= 0)
+        if (what == WS_FENCE_ACCESS && a.reg >= 0 && !ws_fence_env_access(w->env, &a))
             plan_access(w, n, block, &a);
         if (what == WS_FENCE_MATRIX)
             plan_matrix(w, n, &a);
@@ -521,7 +522,8 @@ static int fence_one(struct ws_ptx_module *m, uint32_t func, struct fence *w, ui
     if (!r) {
         w->at = ws_alloc_array((size_t)w->f->n_insns + 1, sizeof(*w->at));
         w->regs = ws_alloc_array((size_t)w->f->n_regs + 1, sizeof(*w->regs));
-        w->e.failed |= !w->at || !w->regs;
+        w->env = ws_alloc_array((size_t)w->f->n_regs + 1, sizeof(*w->env));
+        w->e.failed |= !w->at || !w->regs || !w->env || ws_fence_env(w->f, w->env);
         if (!w->e.failed) {
             memset(w->at, 0xff, w->f->n_insns * sizeof(*w->at));
             plan(w, &cfg);
@@ -533,6 +535,7 @@ static int fence_one(struct ws_ptx_module *m, uint32_t func, struct fence *w, ui
     free(w->groups);
     free(w->at);
     free(w->regs);
+    free(w->env);
     free(w->slow);
     ws_arena_deinit(&a);
     return r ? ws_forward(r) : 0;

@@ -28,4 +28,9 @@ enum ws_fence_kind ws_fence_classify(const struct ws_ptx_insn *i, struct ws_fenc
 WS_MUST_CHECK int ws_fence_needs(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                                  bool *needs);
 
+/* Which registers of @f hold an address in the launch's own page (%envreg) and nothing else. @ret: [f->n_regs]. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_fence_env(const struct ws_ptx_func *f, bool *ret);
+/* Whether an access through a register needs no check for that reason. */
+bool ws_fence_env_access(const bool *env, const struct ws_fence_access *a);
+
 #endif

@@ -143,4 +143,4 @@ tests_cuda_drv_gate_SOURCES = tests/cuda/drv_gate.c tests/cuda/matmul.h tests/cu
 tests_cuda_drv_gate_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_gate_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_gate_LDFLAGS =
-tests_cuda_drv_gate_LDADD = -ldl -lm
+tests_cuda_drv_gate_LDADD = -ldl -lm -lpthread

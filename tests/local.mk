@@ -6,8 +6,8 @@ include tests/exec.mk
 include tests/passes.mk
 include tests/softdev.mk
 include tests/device.mk
-include tests/gate.mk
 include tests/backend.mk
+include tests/gate.mk
 include tests/frontend.mk
 include tests/cuda.mk
 include tests/modules.mk

@@ -129,9 +129,9 @@ struct ws_dinstance {
     struct ws_cuda *device;
     struct ws_space *space;
     uint64_t *var_va;
-    struct ws_cuda_image *image;    /* the module's, or own */
-    struct ws_cuda_image *sm_image; /* made when first needed; under module->lock */
-    bool sm_failed;
+    /* [kept to SMs or not]: the module's, or own; made when first needed; under module->lock */
+    struct ws_cuda_image *image[2];
+    bool failed[2];
     bool own;
 };
 
@@ -276,9 +276,11 @@ void ws_cuda_module_unload(struct ws_dmodule *m);
 int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
                          const uint64_t *var_va, bool write, struct ws_dinstance **ret);
 void ws_cuda_instance_free(struct ws_dinstance *i);
-/* The form whose kernels can be kept to SMs and stopped. @may_compile: else NULL if it is not there yet. NULL: not to be had. */
-struct ws_cuda_image *ws_cuda_sm_image(struct ws_dinstance *i, bool may_compile);
-bool ws_cuda_sm_image_ready(struct ws_dinstance *i); /* there, or known not to be had */
+/* The form that kernels are launched in; @sms: the one whose kernels can be kept to SMs and stopped. Compiles it if it is not there
+ * yet, which takes a while. NULL: not to be had. */
+struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, bool sms);
+/* Whether that takes no while: it is there, or known not to be had. */
+bool ws_cuda_image_ready(struct ws_dinstance *i, bool sms);
 int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel,
                       uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret);
 

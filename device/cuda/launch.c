@@ -149,10 +149,10 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
 /* ---- whole ---- */
 
 /* On @n_sms SMs, as many as the lane's stream has. */
-static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t n_sms)
+static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
+                                       struct ws_cuda_image *i, uint32_t n_sms)
 {
     struct ws_op *op = r->op;
-    struct ws_cuda_image *i = op->launch.instance->image;
     uint32_t k = op->launch.kernel;
     const uint32_t *g = op->launch.grid;
     ws_cu_result e = allow_shared(d, i, k, op);
@@ -296,14 +296,15 @@ static bool fits(const struct ws_op *op, const struct ws_cuda_image *i)
 }
 
 /* A set of SMs for a kernel that can't look where it runs: by a green context, or not at all. */
-static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r)
+static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
+                                       struct ws_cuda_image *i)
 {
     const struct ws_op *op = r->op;
     const uint32_t *g = op->launch.grid;
-    ws_cu_function f = op->launch.instance->image->functions[op->launch.kernel];
     uint32_t n = ws_cuda_green_enter(d, r->lane, &op->launch.sms);
     if (n && op->launch.flags & WS_LAUNCH_COOPERATIVE &&
-        (uint64_t)g[0] * g[1] * g[2] > (uint64_t)blocks_per_sm(d, op, f) * n) {
+        (uint64_t)g[0] * g[1] * g[2] >
+            (uint64_t)blocks_per_sm(d, op, i->functions[op->launch.kernel]) * n) {
         ws_cuda_green_leave(r->lane); /* its program was promised the GPU's room */
         n = 0;
     }
@@ -311,30 +312,35 @@ static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r)
     if (!n && !atomic_exchange(&said, true))
         ws_log(WS_INFO, "cuda: kernel=%s can't be kept to its SMs: it gets all of them",
                info_of(op)->name);
-    return launch_whole(d, r, n ? n : d->base.spec.n_sms);
+    return launch_whole(d, r, i, n ? n : d->base.spec.n_sms);
 }
 
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
+    struct ws_dinstance *inst = op->launch.instance;
     if (!check(d, op))
         return WS_CUDA_DONE;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
-    if (!kept && !op->launch.progress && !d->options.preemptible)
-        return launch_whole(d, r, d->base.spec.n_sms);
-    if (!may_block && !ws_cuda_sm_image_ready(op->launch.instance))
-        return WS_CUDA_BLOCKS;
-    struct ws_cuda_image *i = ws_cuda_sm_image(op->launch.instance, true);
-    if (fits(op, i))
-        return launch_tickets(d, r, i, kept);
+    if (kept || op->launch.progress || d->options.preemptible) {
+        if (!may_block && !ws_cuda_image_ready(inst, true))
+            return WS_CUDA_BLOCKS;
+        struct ws_cuda_image *i = ws_cuda_image_of(inst, true);
+        if (fits(op, i))
+            return launch_tickets(d, r, i, kept);
+    }
     if (op->launch.progress && ws_progress_part(op->launch.progress) > 0) {
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "%s: no form of it goes on where it stopped",
                       info_of(op)->name);
         return WS_CUDA_DONE;
     }
-    if (!kept)
-        return launch_whole(d, r, d->base.spec.n_sms);
-    if (!may_block && ws_cuda_green_may(d))
+    if (!may_block && (!ws_cuda_image_ready(inst, false) || (kept && ws_cuda_green_may(d))))
         return WS_CUDA_BLOCKS;
-    return launch_green(d, r);
+    struct ws_cuda_image *i = ws_cuda_image_of(inst, false);
+    if (!i) {
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "%s: the driver did not compile it for its variables",
+                      info_of(op)->name);
+        return WS_CUDA_DONE;
+    }
+    return kept ? launch_green(d, r, i) : launch_whole(d, r, i, d->base.spec.n_sms);
 }

@@ -4,7 +4,9 @@
  * A module is printed as PTX and compiled by the driver. Code that names no variables in memory is compiled once for each device and
  * shared by all instances; other code is compiled for each instance, for the addresses its variables have (bake.c).
  *
- * A second form, made when a launch first needs it, has kernels that take their blocks from a counter: they can be kept to a set of SMs
+ * Own code is compiled when a launch first needs it, off the loop's thread, unless variables begin with addresses of functions.
+ *
+ * A second form, made likewise, has kernels that take their blocks from a counter: they can be kept to a set of SMs
  * and stopped between two blocks (ptx/pass.h). It works on the same variables, since their addresses are numbers in both.
  *
  * What the driver's compiler says goes to the diagnostics. A module that it refuses has no kernel that can be launched. */
@@ -150,33 +152,46 @@ static void leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, con
     }
 }
 
-static ws_cu_result find_functions(const struct ws_dmodule *m, struct ws_cuda_image *i, bool sms)
+/* Kernels that were added get names that no other function has, whatever the program's are. */
+static int name_added(struct ws_ptx_module *ptx, uint32_t n_before)
+{
+    for (uint32_t f = n_before; f < ptx->n_funcs; f++) {
+        char name[4400];
+        int n = 0;
+        if (!ptx->funcs[f].is_entry)
+            continue;
+        for (uint32_t k = 0; !n || ws_ptx_find_func(ptx, name); k++)
+            n = snprintf(name, sizeof name, "%.4200s$%u_%u", ptx->funcs[f].name, f, k);
+        ptx->funcs[f].name = ws_arena_strndup(&ptx->arena, name, (size_t)n);
+        if (!ptx->funcs[f].name)
+            return ws_raise(-ENOMEM);
+    }
+    return 0;
+}
+
+static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_ptx_module *ptx,
+                                   const uint32_t *func, struct ws_cuda_image *i, bool sms)
 {
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
-        char *name = NULL;
         if (m->kernels[k].unsupported || (sms && !i->kinds[k]))
             continue;
-        if (asprintf(&name, "%s%s%s%s", m->kernels[k].name,
-                     i->device->options.unfenced ? "" : "$fence", sms ? "$" : "",
-                     sms ? ws_ptx_rewrite_name((enum ws_ptx_rewrite)i->kinds[k]) : "") < 0)
-            return WS_CU_OUT_OF_MEMORY;
-        ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module, name);
-        free(name);
+        ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module,
+                               ptx->funcs[func[k]].name);
         if (r != WS_CU_SUCCESS)
             return r;
     }
     return WS_CU_SUCCESS;
 }
 
-/* Prepares what the driver gets. @why: [functions of m->ptx] out. Variables get their addresses before the fence is put up: what was
- * constant memory, which no fence looks at, is global memory from then on. */
+/* Prepares what the driver gets. @why: [functions of m->ptx] out. @func: [n_kernels] out: what is launched for each kernel. Variables
+ * get their addresses before the fence is put up: what was constant memory, which no fence looks at, is global memory from then on. */
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
-                   bool sms, struct ws_cuda_image *i, const char **why)
+                   bool sms, struct ws_cuda_image *i, const char **why, uint32_t *func)
 {
     bool fenced = !i->device->options.unfenced;
-    uint32_t unused, *func = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof *func);
-    int r = func ? ws_cuda_prune(ptx, fenced, why) : ws_raise(-ENOMEM);
-    if (!r)
+    uint32_t unused, n_before = ptx->n_funcs;
+    int r = ws_cuda_prune(ptx, fenced, why);
+    if (m->info.n_kernels)
         memcpy(func, m->func, m->info.n_kernels * sizeof *func);
     if (!r)
         r = ws_cuda_add_function_table(ptx, &unused);
@@ -188,8 +203,7 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
         r = add_rewritten(m, ptx, why, i, func);
     if (!r && (fenced || sms))
         leave_out(m, ptx, func);
-    free(func);
-    return r;
+    return r ? r : name_added(ptx, n_before);
 }
 
 /* @var_va: NULL: code names no variables. @why: as prepare(). Return: NULL: refused by the driver (*ret_r says what), or no memory. */
@@ -201,10 +215,11 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
     char *text = NULL;
     size_t len = 0;
+    uint32_t *func = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof *func);
     ws_cu_result r = ws_cuda_enter(d);
-    int e = !i ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
+    int e = !i || !func ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
     if (!e)
-        e = prepare(m, ptx, var_va, sms, i, why);
+        e = prepare(m, ptx, var_va, sms, i, why, func);
     if (!e && !(text = print(ptx, &len)))
         e = -ENOMEM;
     for (uint32_t k = 0; !e && ret_why && k < m->info.n_kernels; k++)
@@ -218,8 +233,9 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     if (r == WS_CU_SUCCESS)
         r = load_text(d, text, &i->module, diags);
     if (r == WS_CU_SUCCESS)
-        r = find_functions(m, i, sms);
+        r = find_functions(m, ptx, func, i, sms);
     free(text);
+    free(func);
     ws_ptx_module_free(ptx);
     *ret_r = r;
     return r == WS_CU_SUCCESS ? i : image_free(i);
@@ -399,13 +415,14 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
     return 0;
 }
 
-/* The shared form of @m on @d. m->lock held. */
-static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, bool sms)
+/* The shared form of @m on @d, if it is there; @make: else it is compiled. m->lock held. */
+static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, bool sms,
+                                          bool make)
 {
     struct ws_cuda_image **list = sms ? &m->sm_images : &m->images, *i = *list;
     while (i && i->device != d)
         i = i->next;
-    if (!i && (i = compile_again(m, d, NULL, sms))) {
+    if (!i && make && (i = compile_again(m, d, NULL, sms))) {
         i->next = *list;
         *list = i;
     }
@@ -499,13 +516,13 @@ static int init_vars(struct ws_dinstance *i)
     uint64_t *functions = NULL;
     uint32_t n = 0;
     int r = 0;
-    if (m->n_function_refs && i->image) {
+    if (m->n_function_refs && i->image[0]) {
         ws_cu_ptr at = 0;
         size_t bytes = 0;
         functions = ws_alloc_array(m->n_function_refs, sizeof *functions);
         if (!functions)
             return ws_raise(-ENOMEM);
-        if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image->module, "ws$functions") ||
+        if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image[0]->module, "ws$functions") ||
             bytes < m->n_function_refs * sizeof *functions ||
             WS_CU(d, cuMemcpyDtoH, functions, at, m->n_function_refs * sizeof *functions))
             r = ws_raise(-EIO);
@@ -521,11 +538,19 @@ static int init_vars(struct ws_dinstance *i)
 void ws_cuda_instance_free(struct ws_dinstance *i)
 {
     if (i->own) {
-        image_free(i->image);
-        image_free(i->sm_image);
+        image_free(i->image[0]);
+        image_free(i->image[1]);
     }
     free(i->var_va);
     free(i);
+}
+
+static bool any_kernel(const struct ws_dmodule *m)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < m->info.n_kernels; k++)
+        any |= !m->kernels[k].unsupported;
+    return any;
 }
 
 int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
@@ -544,16 +569,13 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     if (m->info.n_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof *va);
     int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
-    bool any = false;
-    for (uint32_t k = 0; k < m->info.n_kernels; k++)
-        any |= !m->kernels[k].unsupported;
-    pthread_mutex_lock(&m->lock);
-    if (!r && (any || m->n_function_refs)) {
-        i->image = i->own ? compile_again(m, d, va, false) : shared_image(m, d, false);
-        if (!i->image && any)
-            r = ws_raise(-ENOMEM);
+    /* Only initial values that name functions need the code now; else who launches first waits for it. */
+    if (!r && m->n_function_refs && !ws_cuda_image_of(i, false) && any_kernel(m))
+        r = ws_raise(-ENOMEM);
+    if (!r && !i->own && !pthread_mutex_trylock(&m->lock)) { /* else it is being compiled */
+        i->image[0] = shared_image(m, d, false, false);
+        pthread_mutex_unlock(&m->lock);
     }
-    pthread_mutex_unlock(&m->lock);
     if (!r && write)
         r = init_vars(i);
     if (r) {
@@ -564,24 +586,26 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     return 0;
 }
 
-bool ws_cuda_sm_image_ready(struct ws_dinstance *i)
+bool ws_cuda_image_ready(struct ws_dinstance *i, bool sms)
 {
-    pthread_mutex_lock(&i->module->lock);
-    bool ready = i->sm_image || i->sm_failed;
-    pthread_mutex_unlock(&i->module->lock);
-    return ready;
+    /* Without the lock, which is held while something is compiled. */
+    return __atomic_load_n(&i->image[sms], __ATOMIC_ACQUIRE) ||
+           __atomic_load_n(&i->failed[sms], __ATOMIC_ACQUIRE);
 }
 
-struct ws_cuda_image *ws_cuda_sm_image(struct ws_dinstance *i, bool may_compile)
+struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, bool sms)
 {
     struct ws_dmodule *m = i->module;
+    if (ws_cuda_image_ready(i, sms))
+        return __atomic_load_n(&i->image[sms], __ATOMIC_ACQUIRE);
     pthread_mutex_lock(&m->lock);
-    if (!i->sm_image && !i->sm_failed && may_compile) {
-        i->sm_image = i->own ? compile_again(m, i->device, i->var_va, true)
-                             : shared_image(m, i->device, true);
-        i->sm_failed = !i->sm_image;
+    struct ws_cuda_image *image = i->image[sms];
+    if (!image && !i->failed[sms]) {
+        image = i->own ? compile_again(m, i->device, i->var_va, sms)
+                       : shared_image(m, i->device, sms, true);
+        __atomic_store_n(&i->image[sms], image, __ATOMIC_RELEASE);
+        __atomic_store_n(&i->failed[sms], !image, __ATOMIC_RELEASE);
     }
-    struct ws_cuda_image *image = i->sm_image;
     pthread_mutex_unlock(&m->lock);
     return image;
 }

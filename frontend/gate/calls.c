@@ -112,15 +112,29 @@ typedef int (*call6_fn)(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t
             ws_gate_waited();                                                                      \
         return r;                                                                                  \
     }
-/* What ends a context: of its events nothing may be asked after it. */
-#define END(name)                                                                                  \
+/* What ends a context: of its events nothing may be asked after it. @context: which; NULL: perhaps all. */
+#define END(name, context)                                                                         \
     EXPORT int name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);       \
     int name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)               \
     {                                                                                              \
         REAL(call6_fn, #name)                                                                      \
         if (ws_gate_state != WS_GATE_UNKNOWN)                                                      \
-            ws_gate_forget_contexts();                                                             \
+            ws_gate_ending((void *)(uintptr_t)(context), true);                                    \
         return real(a, b, c, d, e, f);                                                             \
+    }
+/* Ends the context if nobody else has retained it. */
+#define RELEASE(name)                                                                              \
+    EXPORT int name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);       \
+    int name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)               \
+    {                                                                                              \
+        REAL(call6_fn, #name)                                                                      \
+        bool known = ws_gate_state != WS_GATE_UNKNOWN;                                             \
+        if (known)                                                                                 \
+            ws_gate_ending(NULL, false);                                                           \
+        int r = real(a, b, c, d, e, f);                                                            \
+        if (!r && known)                                                                           \
+            ws_gate_ended((int)a);                                                                 \
+        return r;                                                                                  \
     }
 /* Each with its per-thread variant and, behind it, the name that cuGetProcAddress knows. */
 #define COPIES(X)                                                                                  \
@@ -142,10 +156,11 @@ typedef int (*call6_fn)(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t
     X(cuStreamQuery, cuStreamQuery_ptsz, "cuStreamQuery")
 #define OTHER_WAITS(X) X(cuEventSynchronize, "cuEventSynchronize") X(cuEventQuery, "cuEventQuery")
 #define ENDS(X)                                                                                    \
-    X(cuCtxDestroy, "")                                                                            \
-    X(cuCtxDestroy_v2, "cuCtxDestroy")                                                             \
-    X(cuDevicePrimaryCtxReset, "")                                                                 \
-    X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset")                                       \
+    X(cuCtxDestroy, a, "")                                                                         \
+    X(cuCtxDestroy_v2, a, "cuCtxDestroy")                                                          \
+    X(cuDevicePrimaryCtxReset, 0, "")                                                              \
+    X(cuDevicePrimaryCtxReset_v2, 0, "cuDevicePrimaryCtxReset")
+#define RELEASES(X)                                                                                \
     X(cuDevicePrimaryCtxRelease, "")                                                               \
     X(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease")
 #define X(name, per_thread, asked) WAIT(name) WAIT(per_thread)
@@ -156,8 +171,11 @@ OTHER_WAITS(X)
 #undef X
 WAIT(cuCtxSynchronize)
 WAIT(cuCtxSynchronize_v2)
-#define X(name, asked) END(name)
+#define X(name, context, asked) END(name, context)
 ENDS(X)
+#undef X
+#define X(name, asked) RELEASE(name)
+RELEASES(X)
 #undef X
 
 /* ---- cuGetProcAddress ---- */
@@ -183,9 +201,13 @@ static const struct {
     COPIES(X)
 #undef X
 #define X(name, asked) {asked, (void *)(name), (void *)(name), #name, #name, 4000, INT32_MAX},
-        OTHER_WAITS(X) ENDS(X)
+        OTHER_WAITS(X) RELEASES(X)
 #undef X
-            ROW("cuLaunchKernel", cuLaunchKernel, cuLaunchKernel_ptsz, 0, INT32_MAX),
+#define X(name, context, asked)                                                                    \
+    {asked, (void *)(name), (void *)(name), #name, #name, 4000, INT32_MAX},
+            ENDS(X)
+#undef X
+                ROW("cuLaunchKernel", cuLaunchKernel, cuLaunchKernel_ptsz, 0, INT32_MAX),
     ROW("cuLaunchKernelEx", cuLaunchKernelEx, cuLaunchKernelEx_ptsz, 0, INT32_MAX),
     ROW("cuLaunchCooperativeKernel", cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, 0,
         INT32_MAX),

@@ -26,6 +26,8 @@ void ws_gate_say(bool *once, const char *fmt, ...) WS_PRINTF(2, 3);
     X(ctx_set, "cuCtxSetCurrent", (void *ctx))                                                     \
     X(ctx_device, "cuCtxGetDevice", (int *device))                                                 \
     X(uuid, "cuDeviceGetUuid", (void *uuid, int device))                                           \
+    X(primary_state, "cuDevicePrimaryCtxGetState", (int device, unsigned *flags, int *active))     \
+                                                                                                   \
     X(event_create, "cuEventCreate", (void **event, unsigned flags))                               \
     X(event_destroy, "cuEventDestroy_v2", (void *event))                                           \
     X(event_record, "cuEventRecord", (void *event, void *stream))                                  \
@@ -58,8 +60,10 @@ void ws_gate_enter_slowly(struct ws_gate_pass *p, void *stream, bool per_thread)
 void ws_gate_leave_slowly(struct ws_gate_pass *p, bool launched);
 /* The program has waited for something. */
 void ws_gate_waited_slowly(void);
-/* A context is about to go, or all of a device's (NULL). */
-void ws_gate_forget_contexts(void);
+/* A call that may end contexts, before it. @context: that one ends, NULL with @sure: perhaps all do. */
+void ws_gate_ending(void *context, bool sure);
+/* …after it: the contexts of device @device have gone, and our events with them. */
+void ws_gate_ended(int device);
 
 static inline void ws_gate_enter(struct ws_gate_pass *p, void *stream, bool per_thread)
 {

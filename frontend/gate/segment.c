@@ -47,6 +47,7 @@ struct ws_gate_segment {
     uint32_t n_entering; /* launches under way: nothing ends */
     struct ws_gate_stream *streams[MAX_STREAMS];
     uint32_t n_streams;
+    int device; /* the driver's */
 };
 
 _Atomic int ws_gate_state = WS_GATE_UNKNOWN;
@@ -55,6 +56,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER, opened = PTHREAD_COND_
 static pthread_once_t connect_once = PTHREAD_ONCE_INIT;
 static struct ws_gate_segment segments[MAX_DEVICES];
 static _Atomic uint32_t n_open; /* segments in OPEN */
+static _Atomic uint32_t
+    n_forgotten; /* contexts: what is known of their addresses is not true any more */
 static bool watching;
 static uint64_t serials = WS_GATE_SERIAL_FIRST;
 
@@ -88,7 +91,10 @@ void ws_gate_told(uint64_t id)
 
 void ws_gate_forked(void)
 {
-    ws_gate_state = WS_GATE_OPEN; /* CUDA can't be used here; were it, nobody is asked */
+    pthread_mutex_init(&lock, NULL); /* who held it is not here */
+    ws_gate_state = WS_GATE_OPEN;    /* CUDA can't be used here; were it, nobody is asked */
+    n_open = 0;
+    memset(segments, 0, sizeof segments);
 }
 
 /* ---- the end ---- */
@@ -166,19 +172,49 @@ static void stream_free(struct ws_gate_stream *s, bool destroy)
     free(s);
 }
 
-void ws_gate_forget_contexts(void)
+static bool is_of(const struct ws_gate_segment *g, const void *context)
+{
+    for (uint32_t i = 0; context && i < g->n_streams; i++)
+        if (g->streams[i]->context == context)
+            return true;
+    return !context;
+}
+
+/* Lock held. @destroy: the events are there still. */
+static void forget(struct ws_gate_segment *g, bool destroy)
+{
+    if (g->n_entering)
+        return; /* the program's own race */
+    if (g->state == OPEN)
+        end(g, false);
+    while (g->state == IDLE && g->n_streams)
+        stream_free(g->streams[--g->n_streams], destroy);
+    n_forgotten++;
+}
+
+void ws_gate_ending(void *context, bool sure)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MAX_DEVICES; i++) {
         struct ws_gate_segment *g = &segments[i];
         end_if_done(g);
-        if (g->n_entering)
-            continue; /* the program's own race */
-        if (g->state == OPEN)
-            end(g, false);
-        while (g->state == IDLE && g->n_streams)
-            stream_free(g->streams[--g->n_streams], true);
+        if (g->state == IDLE || (sure && is_of(g, context)))
+            forget(g, true); /* of an idle one it is but memory */
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void ws_gate_ended(int device)
+{
+    const struct ws_gate_own *cu = ws_gate_own();
+    unsigned flags;
+    int active = 0;
+    if (!cu->primary_state || cu->primary_state(device, &flags, &active) || active)
+        return;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MAX_DEVICES; i++)
+        if (segments[i].device == device)
+            forget(&segments[i], false);
     pthread_mutex_unlock(&lock);
 }
 
@@ -235,11 +271,13 @@ static struct ws_gate_segment *segment_of(void *context)
 {
     static _Thread_local void *known_context;
     static _Thread_local struct ws_gate_segment *known;
+    static _Thread_local uint32_t known_since;
     static bool said;
     const struct ws_gate_own *cu = ws_gate_own();
     uint8_t uuid[16];
     int device;
-    if (known && context == known_context)
+    uint32_t since = n_forgotten;
+    if (known && context == known_context && since == known_since)
         return known;
     if (cu->ctx_device(&device) || cu->uuid(uuid, device))
         return NULL;
@@ -252,6 +290,8 @@ static struct ws_gate_segment *segment_of(void *context)
         return NULL;
     }
     known_context = context;
+    known_since = since;
+    segments[i].device = device;
     return known = &segments[i];
 }
 

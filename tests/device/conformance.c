@@ -702,6 +702,41 @@ static void test_a_module_with_a_bad_kernel(void **state)
     ws_ptx_module_free(m);
 }
 
+/* Code for a client's variables is compiled when it is first launched, which takes a while: not when the daemon makes an instance. */
+static void test_code_is_compiled_off_the_loop(void **state)
+{
+    static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
+                              ".global .u32 n = 41;\n"
+                              ".visible .entry up()\n{\n.reg .b32 %r<2>;\natom.global.add.u32 %r1, "
+                              "[n], 1;\nret;\n}\n";
+    uint64_t (*calls)(const char *) = NULL;
+    void *sym = suite_mock("ws_mock_calls");
+    memcpy(&calls, &sym, sizeof sym);
+    struct ws_ptx_module *m;
+    struct ws_dmodule *code;
+    struct ws_dinstance *inst;
+    uint64_t vars[1] = {suite_alloc(&S, 0, 512)}, before = 0;
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "up.ptx", NULL), 0);
+    assert_int_equal(ws_device_module_load(S.device, m, &code, NULL), 0);
+    before = calls ? calls("cuModuleLoadDataEx") : 0;
+    assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], vars, &inst), 0);
+    if (calls)
+        assert_int_equal(calls("cuModuleLoadDataEx"), before);
+    for (uint32_t k = 0; k < 3; k++) {
+        struct suite_op o = suite_launch(&S, 0, 0, 1, 1, 0, 0, 0, 0);
+        o.op.launch.instance = inst;
+        suite_run(&S, &o, WS_DEV_OK);
+        uint32_t v;
+        suite_get(&S, 0, &v, vars[0], 4);
+        assert_int_equal(v, 42 + k);
+    }
+    if (calls && !suite_target.options.preemptible)
+        assert_int_equal(calls("cuModuleLoadDataEx"), before + 1);
+    ws_device_instance_free(S.device, inst);
+    ws_device_module_unload(S.device, code);
+    ws_ptx_module_free(m);
+}
+
 /* ---- many at once ---- */
 
 struct chain {
@@ -1050,6 +1085,45 @@ static void test_isolation_of_other_accesses(void **state)
     ws_ptx_module_free(m);
 }
 
+/* A grid that synchronises has a page of the driver's, at the address in %envreg1 and 2: it may use that, and through it nothing else. */
+static void test_isolation_and_the_grids_own_page(void **state)
+{
+#define PAGE_ADDRESS                                                                               \
+    "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; mov.u32 %r1, %envreg2; cvt.u64.u32 %rd3, "    \
+    "%r1; "                                                                                        \
+    "mov.u32 %r2, %envreg1; cvt.u64.u32 %rd4, %r2; bfi.b64 %rd5, %rd4, %rd3, 32, 32;\n"
+    static const char ptx[] =
+        ".version 7.5\n.target sm_75\n.address_size 64\n"
+        ".visible .entry own(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %rd<8>; .reg .b32 "
+        "%r<4>;\n" PAGE_ADDRESS "add.s64 %rd6, %rd5, 4;\nld.global.u32 %r3, [%rd6];\n"
+        "ld.volatile.global.u32 %r3, [%rd5+4];\nst.global.u32 [%rd1], 7;\nret;\n}\n"
+        ".visible .entry beyond(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %rd<8>; .reg .b32 "
+        "%r<4>;\n" PAGE_ADDRESS "add.s64 %rd6, %rd5, %rd2;\nld.global.u32 %r3, "
+                                "[%rd6];\nst.global.u32 [%rd1], 8;\nret;\n}\n";
+    struct ws_ptx_module *m;
+    struct ws_dmodule *code;
+    struct ws_dinstance *inst;
+    uint32_t v = 0;
+    uint64_t p = suite_alloc(&S, 0, 512);
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "page.ptx", NULL), 0);
+    assert_int_equal(ws_device_module_load(S.device, m, &code, NULL), 0);
+    assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], NULL, &inst), 0);
+    for (uint32_t k = 0; k < 2; k++) {
+        struct suite_op o = suite_launch(&S, 0, 0, 2, 32, p, 4, 0, 0);
+        o.op.launch.instance = inst;
+        o.op.launch.kernel = k;
+        o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
+        bool outside = k && suite_target.cuda && !suite_target.options.unfenced;
+        suite_run(&S, &o, outside ? WS_DEV_E_ILLEGAL_ADDRESS : WS_DEV_OK);
+        suite_get(&S, 0, &v, p, 4);
+        assert_int_equal(v, outside ? 7 : 7 + k);
+    }
+    assert_null(suite_target.cuda ? ws_device_cuda_lost(S.device) : NULL);
+    ws_device_instance_free(S.device, inst);
+    ws_device_module_unload(S.device, code);
+    ws_ptx_module_free(m);
+}
+
 /* ---- faults: each on a device of its own, since a context may be lost ---- */
 
 static void faults(enum suite_kernel k, uint64_t p0, enum ws_dev_error want)
@@ -1118,6 +1192,7 @@ int main(int argc, char **argv)
         T(test_occupancy),
         T(test_module_info),
         T(test_a_module_with_a_bad_kernel),
+        T(test_code_is_compiled_off_the_loop),
         T(test_operations_submitted_from_done),
         T(test_many_at_once),
         T(test_a_kernel_waits_for_a_copy),
@@ -1127,6 +1202,7 @@ int main(int argc, char **argv)
         T(test_telemetry),
         T(test_isolation),
         T(test_isolation_of_other_accesses),
+        T(test_isolation_and_the_grids_own_page),
         T(test_illegal_address),
         T(test_misaligned_address),
         T(test_trap),

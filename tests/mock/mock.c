@@ -454,7 +454,10 @@ ws_cu_result cuDevicePrimaryCtxRelease(ws_cu_device d)
         mock_violation("cuDevicePrimaryCtxRelease: not retained");
         return WS_CU_INVALID_CONTEXT;
     }
-    if (--g->n_retained)
+    pthread_mutex_lock(&mock_lock);
+    bool more = --g->n_retained;
+    pthread_mutex_unlock(&mock_lock);
+    if (more)
         return WS_CU_SUCCESS;
     if (!g->sticky)
         leaks(g);

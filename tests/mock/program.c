@@ -25,6 +25,8 @@ WS_CU_FUNCTIONS(X)
     X(cuCtxGetDevice, cuCtxGetDevice, (ws_cu_device * d))                                          \
     X(cuCtxSynchronize, cuCtxSynchronize, (void))                                                  \
     X(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, (ws_cu_device d))                   \
+    X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState,                                      \
+      (ws_cu_device d, unsigned *flags, int *active))                                              \
     X(cuModuleGetGlobal_v2, cuModuleGetGlobal,                                                     \
       (ws_cu_ptr * va, size_t * bytes, ws_cu_module m, const char *name))                          \
     X(cuMemAlloc_v2, cuMemAlloc, (ws_cu_ptr * va, size_t bytes))                                   \
@@ -96,6 +98,17 @@ ws_cu_result cuDevicePrimaryCtxRelease_v2(ws_cu_device d)
     if (mock_current())
         mock_drain_all();
     return cuDevicePrimaryCtxRelease(d);
+}
+
+ws_cu_result cuDevicePrimaryCtxGetState(ws_cu_device d, unsigned *flags, int *active)
+{
+    ENTER(MOCK_ANY);
+    const struct mock_gpu *g = mock_gpu_of(d);
+    if (!g)
+        return WS_CU_INVALID_DEVICE;
+    *flags = 0;
+    *active = g->n_retained > 0;
+    return WS_CU_SUCCESS;
 }
 
 ws_cu_result cuModuleGetGlobal_v2(ws_cu_ptr *va, size_t *bytes, ws_cu_module m, const char *name)

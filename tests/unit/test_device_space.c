@@ -349,6 +349,41 @@ static void test_join_holds_back_memory_of_its_members(void **state)
     ws_space_leave(j->both, second);
 }
 
+static void test_ranges(void **state)
+{
+    struct fixture *f = *state;
+    static const struct ws_device_ops none;
+    uint64_t r[4][2];
+    uint32_t version, again;
+    f->device.ops = &none; /* nobody to be told */
+    assert_int_equal(ws_space_ranges(f->s, WS_ACCESS_ALL, r, 4, &version), 0);
+    assert_int_equal(version, ws_space_version(f->s));
+    assert_int_equal(map(f, 0x10000, 512), 0);
+    assert_int_equal(map(f, 0x10400, 512), 0);
+    assert_int_equal(map(f, 0x20000, 4096), 0);
+    assert_int_equal(ws_space_ranges(f->s, WS_ACCESS_ALL, r, 4, &again), 3);
+    assert_int_not_equal(version, again);
+    assert_int_equal(map(f, 0x10200, 512), 0); /* closes the gap */
+    assert_int_equal(ws_space_ranges(f->s, WS_ACCESS_ALL, r, 4, NULL), 2);
+    assert_int_equal(r[0][0], 0x10000);
+    assert_int_equal(r[0][1], 3 * 512);
+    assert_int_equal(r[1][0], 0x20000);
+    assert_int_equal(r[1][1], 4096);
+    r[1][0] = 1;
+    assert_int_equal(ws_space_ranges(f->s, WS_ACCESS_ALL, r, 1, NULL),
+                     2); /* no room for the second */
+    assert_int_equal(r[1][0], 1);
+    /* what others may read counts for them only */
+    version = ws_space_version(f->s);
+    assert_int_equal(ws_space_set_access(f->s, 0x10200, 2, 2), 0);
+    assert_int_not_equal(version, ws_space_version(f->s));
+    assert_int_equal(ws_space_ranges(f->s, 1, r, 4, NULL), 3);
+    assert_int_equal(ws_space_ranges(f->s, 2, r, 4, NULL), 2);
+    assert_int_equal(ws_space_unmap(f->s, 0x20000), 0);
+    assert_int_equal(ws_space_ranges(f->s, 1, r, 4, NULL), 2);
+    assert_int_equal(r[1][0], 0x10400);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +395,7 @@ int main(int argc, char **argv)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_readers_beside_a_writer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
         cmocka_unit_test_setup_teardown(test_print, setup, teardown),
         cmocka_unit_test_setup_teardown(test_join_holds_what_members_hold, joint_setup,
                                         joint_teardown),
