@@ -153,8 +153,10 @@ static void set_part(struct ws_job *j)
     r->given = cut ? random_to(s, left) : left;
     if (r->choice.kind == WS_REWRITE_SLICE)
         r->ctl.offset = r->done;
-    if (r->choice.kind == WS_REWRITE_PERSISTENT)
-        r->given = WS_MIN(left, r->choice.whole ? sms : random_to(s, 2 * sms));
+    if (r->choice.kind == WS_REWRITE_PERSISTENT) {
+        uint32_t most = r->choice.whole ? sms : random_to(s, 2 * sms);
+        r->given = WS_MIN(left, most);
+    }
     memcpy(r->params + r->ctl_at, &r->ctl, sizeof r->ctl);
     j->op.launch.grid[0] = r->given;
     j->op.launch.grid[1] = j->op.launch.grid[2] = 1;

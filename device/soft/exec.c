@@ -638,6 +638,11 @@ enum turn {
     TURN_FAULT
 };
 
+uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
+{
+    return b->ctx.n_looked;
+}
+
 /* One turn of a warp. *ret_n: warp instructions run. */
 static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
                            uint64_t *ret_n)
@@ -918,6 +923,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->next_warp = 0;
     b->n_insns = 0;
     b->n_clock_reads = 0;
+    b->ctx.n_looked = 0;
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
     b->bars_used = 0;

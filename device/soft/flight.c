@@ -9,7 +9,8 @@
  * on the host. One thread at a time prices (d->pricing), for all others. Nobody waits for one whose stall ran into the limit.
  *
  * The clock stands from submission to pricing, so an operation is placed as if it had been executed in no time. One whose stall ran
- * into the limit is placed where it would have been, which may be in the past; it is then done at once (an overrun).
+ * into a limit (vclock.h) is placed where it would have been, which may be in the past; it is then done at once (an overrun).
+ * One that only waited meanwhile ends when it has ended on the host: what it executed while waiting isn't counted.
  * A launch that faulted is done at its priced end, a cancelled one at once. */
 #include "device/soft/flight.h"
 
@@ -30,6 +31,7 @@ struct ws_flight {
     /* flights_lock */
     enum state state;
     bool preempt, cut, cancelled;
+    bool idled; /* its blocks did nothing but wait, until the clock no longer minded */
     uint64_t preempt_ns;
     /* once priced */
     struct ws_reserved reserved;
@@ -133,6 +135,8 @@ static void complete(struct ws_flight *f)
         ws_timing_release(d->timing, &f->reserved);
         op->start_ns = f->reserved.start_ns;
         op->end_ns = f->reserved.end_ns;
+        if (f->idled) /* until now it has waited */
+            op->end_ns = WS_MAX(op->end_ns, ws_vclock_now_ns(d->vclock));
     }
     if (op->kind == WS_OPK_LAUNCH)
         settle_progress(f);
@@ -317,7 +321,9 @@ static void executed(struct ws_flight *f)
     struct ws_soft *d = f->device;
     pthread_mutex_lock(&d->flights_lock);
     f->state = EXECUTED;
-    d->n_inside++; /* once f is gone the device may be closed */
+    f->idled = f->idled && !ws_vclock_stalls(d->vclock, &f->stall);
+    ws_vclock_idle(d->vclock, &f->stall, true); /* it may have to wait for one that waits */
+    d->n_inside++;                              /* once f is gone the device may be closed */
     price_some_locked(d);
     if (!--d->n_inside)
         pthread_cond_broadcast(&d->left);
@@ -345,6 +351,13 @@ void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes)
     f->engine = e;
     f->bytes = bytes;
     executed(f);
+}
+
+void ws_flight_idle(const struct ws_op *op, bool idle)
+{
+    struct ws_flight *f = op->priv;
+    f->idled |= idle;
+    ws_vclock_idle(f->device->vclock, &f->stall, idle);
 }
 
 /* ---- what the loop wants of it ---- */

@@ -33,6 +33,9 @@ struct ws_executed {
 void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x);
 void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes);
 
+/* @op, which is being executed, does nothing but wait for others, or does something again. */
+void ws_flight_idle(const struct ws_op *op, bool idle);
+
 /* Cuts @op short, if it is in flight, or as soon as it is priced. */
 void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op);
 /* Marks all of @space, those that are being executed too, which end as soon as that ends; the others end now and are put into @ended. */

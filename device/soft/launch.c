@@ -73,8 +73,9 @@ struct ws_run {
     uint64_t n_ended;           /* blocks */
     struct ws_op_counts counts; /* of ended blocks */
     bool coop, aborted;
-    bool stopping;      /* preempted */
-    uint64_t n_waiting; /* of its live blocks, as they were when they were given back */
+    bool stopping;                 /* preempted */
+    uint64_t n_waiting, n_polling; /* of its live blocks, as they were when they were given back */
+    bool idle;                     /* the clock knows that all of them poll */
     struct ws_soft_progress *
         progress; /* of a launch that goes on, or one to be filled when it is preempted; else NULL */
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
@@ -704,6 +705,15 @@ static bool may_be_waiting(const struct ws_work *w, uint64_t n_insns)
            (w->n_global_loads + w->n_atomics) * 64 >= n_insns;
 }
 
+/* Whether a block whose warps all spin did nothing but that: it wrote nothing, and looked only where it had looked before. */
+static bool only_polls(struct ws_block *b, const struct ws_work *w)
+{
+    uint64_t n_looked = ws_blockrun_n_looked(b->state);
+    bool again = n_looked && n_looked == b->n_looked;
+    b->n_looked = n_looked;
+    return again && !w->n_global_stores && !w->n_shared_accesses && !w->n_barriers && !w->n_atomics;
+}
+
 /* Adds to what the block's part has done. Return: that is over the limit, and it must stop. */
 static bool part_spent(struct ws_run *r, uint64_t linear, uint64_t n, uint64_t limit, bool more)
 {
@@ -729,10 +739,13 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
         struct ws_work w = {0};
         uint64_t ask = WS_MIN(STEP_INSNS, budget - *ret_used);
         step = ws_blockrun_step(b->state, ask, &w);
-        work_add(&b->work, &w);
         uint64_t n = insns_of(&w),
                  total = atomic_fetch_add(&r->n_thread_insns, w.n_thread_insns) + w.n_thread_insns;
         *ret_used += WS_MAX(n, 1);
+        b->waits = step == WS_STEP_MORE && n < ask / 2;
+        b->polls = only_polls(b, &w) && b->waits;
+        if (!b->polls || !r->device->vclock) /* how often it looked is up to the host */
+            work_add(&b->work, &w);
         if (WS_UNLIKELY(r->grid.parts != NULL) &&
             part_spent(r, b->linear, w.n_thread_insns, limit, step == WS_STEP_MORE))
             return WS_STEP_STOPPED;
@@ -742,7 +755,6 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
                       run_name(r), (unsigned long long)limit);
             return WS_STEP_STOPPED;
         }
-        b->waits = step == WS_STEP_MORE && n < ask / 2;
         if (b->waits)
             break;
         b->may_wait = may_be_waiting(&w, n);
@@ -812,6 +824,7 @@ static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_block *
     sm_vacate(r, &t->sms[b->sm], b->slot);
     r->n_live--;
     r->n_waiting -= b->waiting;
+    r->n_polling -= b->polling;
     t->deal_blocked = false;
     ws_list_append(&s->free_blocks, &b->link);
 }
@@ -856,6 +869,19 @@ static void block_waiting(struct ws_block *b, bool waiting)
     if (b->waiting != waiting)
         b->run->n_waiting += waiting ? 1 : -1;
     b->waiting = waiting;
+}
+
+/* While all of a kernel's blocks poll, its clock may go on (vclock.h). */
+static void block_polling(struct ws_block *b, bool polling)
+{
+    struct ws_run *r = b->run;
+    if (b->polling != polling)
+        r->n_polling += polling ? 1 : -1;
+    b->polling = polling;
+    bool idle = r->n_polling == r->n_live;
+    if (r->device->vclock && r->idle != idle)
+        ws_flight_idle(r->op, idle);
+    r->idle = idle;
 }
 
 /* A preempted kernel all of whose blocks wait may wait for some that were not dealt: then it has to go on. */
@@ -907,6 +933,7 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
                 b->slice_insns = 0;
             ws_list_append(rotate ? &t->rotated : &t->front, &b->link);
             block_waiting(b, rotate && (b->waits || b->may_wait));
+            block_polling(b, b->polls);
             run_unblock(r);
             continue;
         }

@@ -53,6 +53,9 @@ struct ws_block {        /* of a grid, from being dealt to its end */
     bool waits;           /* all its warps spun in its last turn */
     bool may_wait;        /* or it looked as if */
     bool waiting;         /* counted in run->n_waiting: so it was when it was given back */
+    bool polls;           /* in its last turn it did nothing but look where it had looked before */
+    bool polling;         /* counted in run->n_polling: so it was when it was given back */
+    uint64_t n_looked;
     struct ws_work work;
 };
 

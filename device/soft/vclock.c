@@ -2,8 +2,9 @@
 /* The clock: a point (virtual time, host time) from which time goes on at 1 / scale, and whether it stands.
  *
  * Events lie in a list sorted by time, then by seq: most are added near its end. One thread fires them, each with the clock
- * held at its time. A stall has a limit; those over it are forgotten lazily, by whoever looks next, as of the moment when the limit
- * was reached, so that the time does not depend on who looks when. All stalls have the same limit, so the list of them is sorted by it.
+ * held at its time. A stall has a limit, which comes sooner while all there are are idle; those over it are forgotten lazily, by whoever
+ * looks next, as of the moment when the limit was reached, so that the time does not depend on who looks when. All stalls have the same
+ * limit, so the list of them is sorted by it.
  *
  * Invariants: base_ns never falls; while the clock stands it is the time. No waiting event is earlier than the time, but for
  * those that were added late, which fire at once. */
@@ -28,6 +29,7 @@ struct ws_vclock {
     struct ws_list over;            /* stalls over their limit, whose owners are not told yet */
     uint64_t base_ns, base_host_ns; /* the time at a host time; if it stands: the time */
     uint64_t stalled_since_ns, stalled_ns; /* host */
+    uint64_t busy_host_ns;                 /* when a stall was last ended by its owner */
     uint64_t seq;
 };
 
@@ -55,15 +57,27 @@ static void stall_remove(struct ws_vclock *v, struct ws_vstall *s, uint64_t host
         host_ns; /* of no interest while an event holds the clock: set again after it */
 }
 
+/* Host time when the first stall is over its limit. There are some. */
+static uint64_t first_over(const struct ws_vclock *v)
+{
+    uint64_t limit = ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns,
+             idle = v->busy_host_ns;
+    ws_list_for_each (it, &v->stalls) {
+        const struct ws_vstall *s = ws_list_entry(it, struct ws_vstall, link);
+        if (!s->idle_since_host_ns)
+            return limit;
+        idle = WS_MAX(idle, s->idle_since_host_ns);
+    }
+    return WS_MIN(limit, idle + WS_VCLOCK_IDLE_NS);
+}
+
 /* The time. Lock held; stalls over their limit are gone afterwards. */
 static uint64_t now_locked(struct ws_vclock *v)
 {
-    uint64_t host = ws_clock_ns();
-    while (!ws_list_empty(&v->stalls)) {
+    uint64_t host = ws_clock_ns(), over;
+    while (!ws_list_empty(&v->stalls) && (over = first_over(v)) <= host) {
         struct ws_vstall *s = ws_list_entry(v->stalls.next, struct ws_vstall, link);
-        if (s->until_host_ns > host)
-            break;
-        stall_remove(v, s, s->until_host_ns);
+        stall_remove(v, s, over);
         ws_list_append(&v->over, &s->link);
         pthread_cond_signal(&v->wake);
     }
@@ -95,6 +109,7 @@ static void stall_locked(struct ws_vclock *v, struct ws_vstall *s, uint64_t now)
     if (ws_list_empty(&v->stalls))
         v->stalled_since_ns = host;
     s->until_host_ns = host + WS_VCLOCK_STALL_NS;
+    s->idle_since_host_ns = 0;
     s->on = true;
     ws_list_append(&v->stalls, &s->link);
 }
@@ -102,9 +117,19 @@ static void stall_locked(struct ws_vclock *v, struct ws_vstall *s, uint64_t now)
 static void unstall_locked(struct ws_vclock *v, struct ws_vstall *s)
 {
     if (s->on)
-        stall_remove(v, s, ws_clock_ns());
+        stall_remove(v, s, v->busy_host_ns = ws_clock_ns());
     else if (s->until_host_ns)
         ws_list_remove(&s->link);
+}
+
+void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle)
+{
+    pthread_mutex_lock(&v->lock);
+    (void)now_locked(v);
+    s->idle_since_host_ns = idle ? ws_clock_ns() : 0;
+    if (idle && s->on)
+        pthread_cond_signal(&v->wake); /* it sleeps for longer */
+    pthread_mutex_unlock(&v->lock);
 }
 
 bool ws_vclock_stalls(struct ws_vclock *v, const struct ws_vstall *s)
@@ -259,7 +284,7 @@ static uint64_t sleep_until(const struct ws_vclock *v)
 {
     const struct ws_vevent *e = first_event(v);
     if (!ws_list_empty(&v->stalls))
-        return ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns;
+        return first_over(v);
     if (!e)
         return UINT64_MAX;
     double ns = (double)(e->at_ns - v->base_ns) * v->scale;

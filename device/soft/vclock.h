@@ -25,6 +25,7 @@ struct ws_vevent {
 struct ws_vstall {
     struct ws_list link;
     uint64_t until_host_ns;
+    uint64_t idle_since_host_ns; /* 0: it isn't idle */
     bool on;
     void (*over)(
         const void *owner); /* the limit was reached; on the clock's thread, no locks held */
@@ -33,6 +34,9 @@ struct ws_vstall {
 
 /* Host time after which a stall is no longer minded: an endless kernel must not stop everybody's time. */
 #define WS_VCLOCK_STALL_NS UINT64_C(2000000000)
+
+/* The same once all stalls there are have been idle: kernels that wait for what only the passing of time, or a program, can bring. */
+#define WS_VCLOCK_IDLE_NS UINT64_C(50000000)
 
 /* The process's clock, started with @scale by the first, ended when the last one left. Return: 0, -ENOMEM, -EAGAIN. */
 WS_MUST_CHECK int ws_vclock_join(struct ws_vclock **ret, double scale);
@@ -44,6 +48,8 @@ uint64_t ws_vclock_seq(struct ws_vclock *v); /* counts up */
 /* Stops the time. Return: now. */
 uint64_t ws_vclock_stall(struct ws_vclock *v, struct ws_vstall *s);
 void ws_vclock_unstall(struct ws_vclock *v, struct ws_vstall *s);
+/* Whether who stalls is idle: does nothing but look whether something has happened. */
+void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle);
 bool ws_vclock_stalls(struct ws_vclock *v, const struct ws_vstall *s); /* whether it still does */
 /* Adds @e, and ends @s, if not NULL, in the same moment. Once it returns, @e and @s may be gone. Return: now. */
 uint64_t ws_vclock_add(struct ws_vclock *v, struct ws_vevent *e, struct ws_vstall *s);

@@ -16,7 +16,8 @@ static/lockfree _Z4push   links of the lists, in the order of blocks
 static/deviceheap _Z4push pointers to what malloc() gave, in the order of blocks
 static/objects _Z4make    pointers to what new gave, in the order of blocks
 static/multiprocessors _Z10persistent  a set of the SMs that blocks were on
-static/ipcshare _Z3add    two processes write to the same memory; which of the two says hello first, and so is looked at, is up to the host
+static/surface _Z8write_2d  where textures are described: the program makes one while this and the next kernel run
+static/surface _Z5twice   the same
 static/sharing _Z3add     another process writes to the memory meanwhile, with nothing between the two but the end
 static/waiting _Z4turn    four threads launch it, each in a stream of its own: whose is the n-th, and which of the others have ended by
   then, is up to the host (the number of instructions of each launch tells the threads apart)'
@@ -32,11 +33,11 @@ digests() { # digests KIND FILE CLIENTS…: "program|number|kernel digest" of ea
     alone "$@" >/dev/null
     wait_empty
     stop_daemon || fail "the daemon, rewriting as $kind_"
-    # Of the first client of each program: some have several processes.
-    awk '/client: hello/ { for (i = 1; i <= NF; i++) { if ($i ~ /^client=/) c = $i; if ($i ~ /^task=/) t[c] = $i }
-             if (!(t[c] in first)) first[t[c]] = c }
+    # Of the client of each program that is first to launch: some have several processes, any of which may be first to say hello.
+    awk '/client: hello/ { for (i = 1; i <= NF; i++) { if ($i ~ /^client=/) c = $i; if ($i ~ /^task=/) t[c] = $i } }
          / launch: client=/ { for (i = 1; i <= NF; i++) { split($i, w, "="); v[w[1]] = w[2] }
              c = "client=" v["client"]; k = t[c]
+             if (!(k in first)) first[k] = c
              if (first[k] == c) printf "%s|%d|%s %s\n", k, n[k]++, v["kernel"], v["memory"] }' "$tmp/daemon.log" | sort >"$file_"
 }
 # shellcheck disable=SC2086

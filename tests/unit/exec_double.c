@@ -95,6 +95,12 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         p->sm[linear] = smid;
 }
 
+uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
+{
+    const struct double_params *p = (const void *)b->g->params;
+    return p->kind == DOUBLE_POLL;
+}
+
 /* A turn of waiting: loads and compares. Seen by the interpreter if it is shorter than the budget. */
 static enum ws_step spin(uint64_t budget, struct ws_work *w)
 {
@@ -132,6 +138,7 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
     case DOUBLE_WORK:
         return work(b, p, budget, w);
     case DOUBLE_WAIT:
+    case DOUBLE_POLL:
         return *p->flag ? work(b, p, budget, w) : spin(budget / 8, w);
     case DOUBLE_CHAIN:
         return b->linear + 1 == n_blocks || p->ran[b->linear + 1] ? work(b, p, budget, w)

@@ -175,6 +175,32 @@ static void test_endless_stops_no_time(void **state)
     check_books(f, 0, &known);
 }
 
+/* Who only waits for a value stops the time for 50 ms, unless somebody else is at work. */
+static void test_polling_stops_little_time(void **state)
+{
+    struct rig *f = *state;
+    struct double_params poll = {
+        .kind = DOUBLE_POLL, .n_insns = 100, .flag = &f->flag, .ran = f->ran};
+    struct ws_device_telemetry t;
+    uint64_t t0 = now(f), h0 = ws_clock_ns();
+    struct ws_op *op = rig_launch(f, 0, 0, 4, poll);
+    struct ws_op *busy =
+        rig_launch(f, 1, 1, 8, (struct double_params){.kind = DOUBLE_SLEEP, .n_insns = 200000});
+    rig_wait_op(f, busy); /* priced as if nothing had waited beside it */
+    assert_int_equal(busy->ready_ns, op->ready_ns);
+    assert_true(ws_clock_ns() - h0 >= 200000000);
+    ws_device_telemetry(f->device[1], &t);
+    assert_int_equal(t.n_overruns, 0);
+    rig_sleep_until(f, t0 + 1000000);
+    ws_device_telemetry(f->device[0], &t);
+    assert_true(t.stalled_host_ns >= 250000000);
+    f->flag = 1;
+    rig_wait_op(f, op);
+    assert_int_equal(op->error, 0);
+    assert_int_equal(op->start_ns, op->ready_ns + rig_spec.launch_overhead_ns);
+    assert_true(op->end_ns >= t0 + 1000000); /* when what it waited for was there */
+}
+
 static void test_overrun_is_counted(void **state)
 {
     struct rig *f = *state;
@@ -503,6 +529,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_ties_in_order_of_submission, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_slow_host_does_not_show, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_endless_stops_no_time, setup, rig_close),
+        cmocka_unit_test_setup_teardown(test_polling_stops_little_time, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_overrun_is_counted, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_cancelled_at_once, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_fault_is_done_at_its_priced_end, setup, rig_close),
