@@ -476,7 +476,7 @@ int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
     int r = make_room(d);
     if (r)
         return r;
-    for (uint32_t i = 0; i < d->server->n_visible; i++) {
+    for (uint32_t i = 0; i < WS_ARRAY_SIZE(on); i++) {
         on[i].first = on[i].last = -1;
         d->gpu_states[i].free_at = now;
     }
