@@ -22,6 +22,7 @@ static const struct {
     FIELD("clock", clock),
     FIELD("workers", n_workers),
     FIELD("rewrite", rewrite),
+    FIELD("isolation", unfenced),
     FIELD("heartbeat_s", heartbeat_s),
     FIELD("max_kernel_insns", max_kernel_insns),
     FIELD("loaders", n_loaders),

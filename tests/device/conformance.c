@@ -1099,7 +1099,7 @@ static void test_isolation_and_the_grids_own_page(void **state)
         "ld.volatile.global.u32 %r3, [%rd5+4];\nst.global.u32 [%rd1], 7;\nret;\n}\n"
         ".visible .entry beyond(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %rd<8>; .reg .b32 "
         "%r<4>;\n" PAGE_ADDRESS "add.s64 %rd6, %rd5, %rd2;\nld.global.u32 %r3, "
-                                "[%rd6];\nst.global.u32 [%rd1], 8;\nret;\n}\n";
+        "[%rd6];\nst.global.u32 [%rd1], 8;\nret;\n}\n";
     struct ws_ptx_module *m;
     struct ws_dmodule *code;
     struct ws_dinstance *inst;
