@@ -21,7 +21,7 @@ struct ws_newcomer {
     int srcfd;
     bool has_cred; /* pid is the kernel's word */
     bool local;
-    bool gone; /* already; the monitor's word of that came before he was a client */
+    bool gone;               /* already; the monitor's word of that came before he was a client */
     uint32_t pid, uid;       /* uid UINT32_MAX: not known */
     char exe[256], name[64]; /* clean texts; name: the task he says he is */
     struct ws_task work;     /* set by ws_newcomer_recognise(), as is exe where /proc tells it */
