@@ -923,6 +923,8 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->next_warp = 0;
     b->n_insns = 0;
     b->n_clock_reads = 0;
+    if (b->ctx.n_looked)
+        memset(b->ctx.looked, 0, sizeof b->ctx.looked);
     b->ctx.n_looked = 0;
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};

@@ -115,8 +115,8 @@ enum ws_step {
  * returns WS_STEP_MORE, well before its budget is used up where the spin was seen, so co-resident blocks make progress. */
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work);
 
-/* How often the block, since it was started, has looked (volatile and stronger loads) where it hadn't before; 0: it hasn't looked. What
- * waits for a value looks at the same places again and again. */
+/* How often the block, since it was started, has looked (volatile and stronger loads) where it hadn't lately; 0: it hasn't looked. What
+ * waits for a value looks at the same few places again and again. */
 uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b);
 
 /* Value of a pointer to function @func (index into the module's funcs): what mov gives and initialisers hold. */

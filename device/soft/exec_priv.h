@@ -124,8 +124,8 @@ struct ws_ctx {
     uint64_t shared_bytes;
     struct ws_mapping maps[WS_N_MAPS];
     uint32_t n_maps, spin;
-    const uint8_t *looked_low, *looked_high; /* where the block's strong loads were, so far */
-    uint64_t n_looked;                       /* how often that was somewhere new */
+    const uint8_t *looked[16]; /* where the block's last strong loads were */
+    uint64_t n_looked;         /* how often that was somewhere else */
     struct ws_tex_cache
         *tex;     /* headers of textures that were checked (exec_tex.h); NULL: none yet */
     bool granted; /* a warp-synchronous micro-op goes on with the lanes that are here */

@@ -360,6 +360,12 @@ void ws_flight_idle(const struct ws_op *op, bool idle)
     ws_vclock_idle(f->device->vclock, &f->stall, idle);
 }
 
+bool ws_flight_has_idled(const struct ws_op *op)
+{
+    struct ws_flight *f = op->priv;
+    return f->idled && !ws_vclock_stalls(f->device->vclock, &f->stall);
+}
+
 /* ---- what the loop wants of it ---- */
 
 void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op)

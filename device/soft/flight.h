@@ -35,6 +35,8 @@ void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes);
 
 /* @op, which is being executed, does nothing but wait for others, or does something again. */
 void ws_flight_idle(const struct ws_op *op, bool idle);
+/* Whether it did so until the clock no longer minded. */
+bool ws_flight_has_idled(const struct ws_op *op);
 
 /* Cuts @op short, if it is in flight, or as soon as it is priced. */
 void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op);

@@ -494,8 +494,12 @@ static void work_add(struct ws_work *sum, const struct ws_work *w)
     sum->n_barriers += w->n_barriers;
 }
 
-static void block_count(struct ws_run *r, const struct ws_block *b)
+/* What a block did while it polled counts like all it did, unless the kernel was in truth waiting: then how often it looked is up to
+ * the host. */
+static void block_count(struct ws_run *r, struct ws_block *b)
 {
+    if (b->polled.n_thread_insns && !(r->device->vclock && ws_flight_has_idled(r->op)))
+        work_add(&b->work, &b->polled);
     struct ws_unit *u = &r->units[r->n_owed + (b->linear - r->n_before) / r->blocks_per_unit];
     u->n_blocks++;
     work_add(&u->work, &b->work);
@@ -744,8 +748,7 @@ static enum ws_step block_run(struct ws_block *b, uint64_t budget, uint64_t *ret
         *ret_used += WS_MAX(n, 1);
         b->waits = step == WS_STEP_MORE && n < ask / 2;
         b->polls = only_polls(b, &w) && b->waits;
-        if (!b->polls || !r->device->vclock) /* how often it looked is up to the host */
-            work_add(&b->work, &w);
+        work_add(b->polls ? &b->polled : &b->work, &w);
         if (WS_UNLIKELY(r->grid.parts != NULL) &&
             part_spent(r, b->linear, w.n_thread_insns, limit, step == WS_STEP_MORE))
             return WS_STEP_STOPPED;

