@@ -5,7 +5,7 @@
  *
  * First the scenario runs without failures, which also counts the calls of each function.
  *
- * Usage: inject DRIVER NVML */
+ * Usage: inject DRIVER NVML [some]: some: of the kinds of error one for each call, in turn */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,11 +252,13 @@ int main(int argc, char **argv)
     };
     static const int codes[] = {WS_CU_OUT_OF_MEMORY, WS_CU_INVALID_VALUE, WS_CU_ILLEGAL_ADDRESS,
                                 WS_CU_UNKNOWN};
-    const char *args[] = {"inject", "cuda", argc == 3 ? argv[1] : "", argc == 3 ? argv[2] : ""};
+    const char *args[] = {"inject", "cuda", argc > 2 ? argv[1] : "", argc > 2 ? argv[2] : ""};
+    size_t step = argc == 4 ? WS_ARRAY_SIZE(codes) : 1;
     uint64_t counts[WS_ARRAY_SIZE(names)];
     int n = 0, fd = memfd_create("inject", MFD_CLOEXEC);
-    if (argc != 3 || !suite_target_parse(4, (char **)args) || fd < 0 || ftruncate(fd, 8192)) {
-        fprintf(stderr, "usage: inject DRIVER NVML\n");
+    if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "some") != 0) ||
+        !suite_target_parse(4, (char **)args) || fd < 0 || ftruncate(fd, 8192)) {
+        fprintf(stderr, "usage: inject DRIVER NVML [some]\n");
         return 2;
     }
     void *keep = dlopen(argv[1], RTLD_NOW), *p[5]; /* its counts outlive each device */
@@ -284,7 +286,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
         /* each of the first calls; of the many later ones a few */
         for (uint64_t nth = 1; nth <= counts[k]; nth += nth < 4 ? 1 : (counts[k] - 3) / 2 + 1)
-            for (size_t c = 0; c < WS_ARRAY_SIZE(codes); c++)
+            for (size_t c = (k + nth) % step; c < WS_ARRAY_SIZE(codes); c += step)
                 n += inject(names[k], nth, codes[c], fd);
         if (!counts[k])
             printf("not called: %s\n", names[k]);

@@ -8,7 +8,9 @@ not_in_distcheck
 # Not fillgpu, which checks times: those of launches in pieces are what they are.
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -vE '^shared/|/fillgpu$' | tr '\n' ' ')"
-for kind in slice ticket persistent fence fence-ticket fence-persistent fuse fuse-same-block; do
+kinds="slice ticket persistent fence fence-ticket fence-persistent fuse fuse-same-block"
+[ -z "$asan" ] || kinds="fence-persistent fuse" # minutes each: the others' code is in these
+for kind in $kinds; do
     echo "rewrite = $kind" >"$tmp/wattshared.conf"
     : >"$tmp/daemon.log"
     start_daemon --config "$tmp/wattshared.conf" --gpus rtx3070,t400 --log-level debug
