@@ -247,7 +247,7 @@ static uint32_t choose(const struct ws_cuda_greens *g, const struct ws_sm_set *s
 static struct ws_cuda_green *find(const struct ws_cuda_greens *g, const struct ws_sm_set *sms)
 {
     struct ws_cuda_green *x = g->list;
-    while (x && memcmp(&x->sms, sms, sizeof *sms) != 0)
+    while (x && memcmp(x->sms.bits, sms->bits, sizeof sms->bits) != 0)
         x = x->next;
     return x;
 }

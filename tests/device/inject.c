@@ -280,7 +280,7 @@ int main(int argc, char **argv)
     const char *first;
     if (violations(&first))
         check(false, first);
-    check(n_errors_said == 0 || n_errors_said <= 8, "errors though nothing failed");
+    check(n_errors_said <= 8, "errors though nothing failed");
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         counts[k] = calls(names[k]);
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
