@@ -364,7 +364,7 @@ static void submit(struct ws_fused *f)
 /* Of one kernel alone, templates are made for a few numbers of members, so that a client more or less makes no new one. */
 static uint32_t padded(uint32_t n)
 {
-    static const uint32_t sizes[] = {1, 2, 4, 8, 12};
+    static const uint32_t sizes[] = {1, 2, 4, 8, 12, 16, 24};
     for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++)
         if (n <= sizes[k])
             return sizes[k];
