@@ -142,6 +142,22 @@ static const char *const sregs[_WS_SR_N] = {
     [WS_SR_CURRENT_GRAPH_EXEC] = "%current_graph_exec",
 };
 
+bool ws_ptx_sreg_is_clock(enum ws_ptx_sreg sr)
+{
+    switch (sr) {
+    case WS_SR_CLOCK:
+    case WS_SR_CLOCK_HI:
+    case WS_SR_CLOCK64:
+    case WS_SR_GLOBALTIMER:
+    case WS_SR_GLOBALTIMER_LO:
+    case WS_SR_GLOBALTIMER_HI:
+    case WS_SR_PM:
+        return true;
+    default:
+        return false;
+    }
+}
+
 const char *ws_ptx_sreg_name(enum ws_ptx_sreg sr)
 {
     return (unsigned)sr < _WS_SR_N ? sregs[sr] : "?";

@@ -495,6 +495,8 @@ const struct ws_ptx_func *ws_ptx_find_func(const struct ws_ptx_module *m, const 
 const struct ws_ptx_var *ws_ptx_localvar(const struct ws_ptx_func *f, uint32_t index);
 const char *ws_ptx_op_name(enum ws_ptx_op op);
 const char *ws_ptx_sreg_name(enum ws_ptx_sreg sr); /* "%tid", without the dimension */
+bool ws_ptx_sreg_is_clock(
+    enum ws_ptx_sreg sr); /* clocks, timers, counters: another value at each look */
 /* The class of an instruction in the mix; never WS_MIX_AUTO. */
 enum ws_ptx_mix ws_ptx_insn_mix(const struct ws_ptx_insn *i);
 /* An instruction as one line of PTX, for messages. @buf gets a NUL. */

@@ -23,16 +23,9 @@ static bool sreg_differs(enum ws_ptx_sreg s)
     case WS_SR_LANEMASK_LT:
     case WS_SR_LANEMASK_GE:
     case WS_SR_LANEMASK_GT:
-    case WS_SR_CLOCK:
-    case WS_SR_CLOCK_HI:
-    case WS_SR_CLOCK64:
-    case WS_SR_GLOBALTIMER:
-    case WS_SR_GLOBALTIMER_LO:
-    case WS_SR_GLOBALTIMER_HI:
-    case WS_SR_PM:
         return true;
     default:
-        return false;
+        return ws_ptx_sreg_is_clock(s);
     }
 }
 

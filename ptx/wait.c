@@ -312,22 +312,6 @@ static bool keeps_order(enum ws_ptx_op op)
     }
 }
 
-static bool is_clock(const struct ws_ptx_operand *o)
-{
-    switch (o->sreg) {
-    case WS_SR_CLOCK:
-    case WS_SR_CLOCK_HI:
-    case WS_SR_CLOCK64:
-    case WS_SR_GLOBALTIMER:
-    case WS_SR_GLOBALTIMER_LO:
-    case WS_SR_GLOBALTIMER_HI:
-    case WS_SR_PM:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static enum moves walk(struct wait *w, struct level *l, int32_t reg, bool strict);
 
 static enum moves walk_operand(struct wait *w, struct level *l, const struct ws_ptx_operand *o,
@@ -338,7 +322,7 @@ static enum moves walk_operand(struct wait *w, struct level *l, const struct ws_
     case WS_OPD_SYM:
         return FIXED;
     case WS_OPD_SREG:
-        return is_clock(o) ? OTHER : FIXED;
+        return ws_ptx_sreg_is_clock((enum ws_ptx_sreg)o->sreg) ? OTHER : FIXED;
     case WS_OPD_REG:
         return o->part ? OTHER : walk(w, l, o->reg, strict);
     case WS_OPD_ADDR:

@@ -19,16 +19,6 @@ _Static_assert(sizeof(struct inside) <= sizeof(((struct ws_cu_resource *)0)->own
 
 static _Atomic uint32_t n_splits;
 
-#define ENTER(needs)                                                                               \
-    do {                                                                                           \
-        int r_ = mock_enter(__func__, (needs));                                                    \
-        if (r_)                                                                                    \
-            return r_;                                                                             \
-    } while (0)
-#define X(name, needed, args) EXPORT ws_cu_result name args;
-WS_CU_FUNCTIONS(X)
-#undef X
-
 static void put(struct ws_cu_resource *r, const struct inside *in)
 {
     *r = (struct ws_cu_resource){.type = WS_CU_DEV_RESOURCE_TYPE_SM};

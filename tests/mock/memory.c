@@ -49,16 +49,6 @@ static struct plain *plain;
 static size_t n_plain, cap_plain;
 static uint64_t next_plain = UINT64_C(0x700000000000) / 8;
 
-#define ENTER(needs)                                                                               \
-    do {                                                                                           \
-        int r_ = mock_enter(__func__, (needs));                                                    \
-        if (r_)                                                                                    \
-            return r_;                                                                             \
-    } while (0)
-#define X(name, needed, args) EXPORT ws_cu_result name args;
-WS_CU_FUNCTIONS(X)
-#undef X
-
 #define GROW(v) ws_grow((void **)&(v), &cap_##v, n_##v + 1, sizeof *(v))
 
 static int wrong(const char *call, const char *what, uint64_t va, uint64_t bytes)

@@ -284,20 +284,11 @@ uint32_t mock_count_alive(enum mock_kind kind, const struct mock_gpu *g)
 
 /* ---- devices and contexts ---- */
 
-#define ENTER(needs)                                                                               \
-    do {                                                                                           \
-        int r_ = mock_enter(__func__, (needs));                                                    \
-        if (r_)                                                                                    \
-            return r_;                                                                             \
-    } while (0)
 #define DEVICE(d)                                                                                  \
     struct mock_gpu *g = mock_gpu_of(d);                                                           \
     if (!g)                                                                                        \
     return WS_CU_INVALID_DEVICE
 
-#define X(name, needed, args) EXPORT ws_cu_result name args;
-WS_CU_FUNCTIONS(X)
-#undef X
 EXPORT ws_cu_result cuGetProcAddress_v2(const char *name, void **ret, int version,
                                         unsigned long long flags, int *status);
 

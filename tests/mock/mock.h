@@ -134,4 +134,16 @@ int mock_sticky(struct mock_gpu *g);
 
 #define EXPORT __attribute__((visibility("default")))
 
+#define X(name, needed, args) EXPORT ws_cu_result name args;
+WS_CU_FUNCTIONS(X)
+#undef X
+
+/* What a function of the driver begins with. */
+#define ENTER(needs)                                                                               \
+    do {                                                                                           \
+        int r_ = mock_enter(__func__, (needs));                                                    \
+        if (r_)                                                                                    \
+            return r_;                                                                             \
+    } while (0)
+
 #endif

@@ -9,16 +9,6 @@
 #include "base/alloc.h"
 #include "tests/mock/mock.h"
 
-#define ENTER(needs)                                                                               \
-    do {                                                                                           \
-        int r_ = mock_enter(__func__, (needs));                                                    \
-        if (r_)                                                                                    \
-            return r_;                                                                             \
-    } while (0)
-#define X(name, needed, args) EXPORT ws_cu_result name args;
-WS_CU_FUNCTIONS(X)
-#undef X
-
 /* name, the name that cuGetProcAddress knows, arguments */
 #define PROGRAM_FUNCTIONS(X)                                                                       \
     X(cuCtxGetCurrent, cuCtxGetCurrent, (ws_cu_ctx * ctx))                                         \

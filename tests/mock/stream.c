@@ -25,15 +25,6 @@ struct item {
     pthread_cond_t *changed;
 };
 
-#define ENTER(needs)                                                                               \
-    do {                                                                                           \
-        int r_ = mock_enter(__func__, (needs));                                                    \
-        if (r_)                                                                                    \
-            return r_;                                                                             \
-    } while (0)
-#define X(name, needed, args) EXPORT ws_cu_result name args;
-WS_CU_FUNCTIONS(X)
-#undef X
 #define STREAM(s)                                                                                  \
     struct mock_stream *st = (s) || !mock_program ? mock_object_of((s), MOCK_STREAM, __func__)     \
                                                   : mock_default_stream(__func__);                 \
