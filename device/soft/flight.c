@@ -316,12 +316,18 @@ static void price_some(struct ws_soft *d)
     pthread_mutex_unlock(&d->flights_lock);
 }
 
+bool ws_flight_has_idled(const struct ws_op *op)
+{
+    struct ws_flight *f = op->priv;
+    return f->idled && !ws_vclock_stalls(f->device->vclock, &f->stall);
+}
+
 static void executed(struct ws_flight *f)
 {
     struct ws_soft *d = f->device;
     pthread_mutex_lock(&d->flights_lock);
     f->state = EXECUTED;
-    f->idled = f->idled && !ws_vclock_stalls(d->vclock, &f->stall);
+    f->idled = ws_flight_has_idled(f->op);
     ws_vclock_idle(d->vclock, &f->stall, true); /* it may have to wait for one that waits */
     d->n_inside++;                              /* once f is gone the device may be closed */
     price_some_locked(d);
@@ -358,12 +364,6 @@ void ws_flight_idle(const struct ws_op *op, bool idle)
     struct ws_flight *f = op->priv;
     f->idled |= idle;
     ws_vclock_idle(f->device->vclock, &f->stall, idle);
-}
-
-bool ws_flight_has_idled(const struct ws_op *op)
-{
-    struct ws_flight *f = op->priv;
-    return f->idled && !ws_vclock_stalls(f->device->vclock, &f->stall);
 }
 
 /* ---- what the loop wants of it ---- */
