@@ -97,6 +97,7 @@ say "purged; nothing is left but the user"
 
 # ---- the same under a real systemd, where one can be booted ----
 if [ -n "${BUILD:-}" ] && command -v systemd-nspawn >/dev/null; then
+    umount "$root/proc" 2>/dev/null || true # the container has one of its own
     BUILD=$BUILD sh "$src/tests/boot.sh" "$root" "$deb"
 else
     say "SKIPPED: no systemd was booted: that needs systemd-nspawn, and BUILD, a build tree with make check's programs"
