@@ -49,6 +49,11 @@ int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, ui
     return r;
 }
 
+uint32_t ws_device_peers(struct ws_device *d)
+{
+    return d->ops->peers ? d->ops->peers(d) : WS_ACCESS_ALL;
+}
+
 /* Every device's own structure begins with it. */
 const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
 {

@@ -100,6 +100,10 @@ WS_MUST_CHECK int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t 
                                       struct ws_memory *m, uint64_t offset, uint32_t readers,
                                       uint32_t writers);
 
+/* Where @m can be mapped a second time: at addresses that are *ret_offset more than a multiple of *ret_granule, while nothing else
+ * lies in the granules of addresses that it is in then. */
+void ws_memory_place(const struct ws_memory *m, uint64_t *ret_granule, uint64_t *ret_offset);
+
 /* ---- operations ---- */
 enum ws_dev_error { /* translated to CUDA codes at the frontend's edge, in one function */
                     WS_DEV_OK,
@@ -280,6 +284,10 @@ struct ws_device_ops {
     void (*unmap)(struct ws_device *d, void *arg, uint64_t va, uint64_t bytes);
     void (*set_access)(struct ws_device *d, uint64_t va, uint64_t bytes, uint32_t readers,
                        uint32_t writers); /* of a mapping; NULL: needs no device */
+    /* Mask of the devices whose kernels can reach this one's memory, this one too. NULL: all. */
+    uint32_t (*peers)(struct ws_device *d);
+    /* As ws_memory_place(). NULL: anywhere. */
+    void (*place)(struct ws_device *d, void *arg, uint64_t *ret_granule, uint64_t *ret_offset);
     /* Memory of this process that copies will use: may make them faster. NULL: makes no difference. */
     void (*host_register)(struct ws_device *d, void *host, uint64_t bytes);
     void (*host_unregister)(struct ws_device *d, void *host, uint64_t bytes);
@@ -327,6 +335,10 @@ WS_MUST_CHECK int ws_device_open_soft(struct ws_device **ret, const struct ws_gp
                                       struct ws_diags *diags);
 /* Nothing may be in flight, no instance and no module alive. NULL ok. */
 void ws_device_close(struct ws_device *d);
+
+/* The devices (mask by index) whose kernels can use memory of @d, which is one of them. What masks of readers and writers name beyond
+ * these is left out of them when memory of @d is mapped. Copies go between all. */
+uint32_t ws_device_peers(struct ws_device *d);
 
 enum { WS_DEVICE_PAGE_BYTES = 512 };
 /* Zeroed memory of @d. @bytes: a multiple of WS_DEVICE_PAGE_BYTES. The caller owns a reference.

@@ -160,6 +160,8 @@ static const struct ws_device_ops cuda_ops = {
     .map = ws_cuda_map,
     .unmap = ws_cuda_unmap,
     .set_access = ws_cuda_set_access,
+    .peers = ws_cuda_peers,
+    .place = ws_cuda_place,
     .host_register = ws_cuda_host_register,
     .host_unregister = ws_cuda_host_unregister,
     .module_load = ws_cuda_module_load,
@@ -219,6 +221,7 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     d->ordinal = ordinal;
     d->id = ++n_devices;
     pthread_mutex_init(&d->memory_lock, NULL);
+    pthread_mutex_init(&d->spare_lock, NULL);
     pthread_mutex_init(&d->clock_lock, NULL);
     pthread_mutex_init(&d->run_lock, NULL);
     pthread_mutex_init(&d->energy_lock, NULL);
