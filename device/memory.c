@@ -51,6 +51,7 @@ struct ws_memory *ws_memory_unref(struct ws_memory *m)
 /* Of one mapping. */
 struct place {
     struct ws_memory *m;
+    struct ws_space *space;
     uint64_t va;
 };
 
@@ -58,7 +59,7 @@ static void unmapped(void *arg, uint8_t *host, uint64_t bytes)
 {
     struct place *p = arg;
     if (p->m->device->ops->unmap)
-        p->m->device->ops->unmap(p->m->device, p->m->backing.arg, p->va, bytes);
+        p->m->device->ops->unmap(p->m->device, p->m->backing.arg, p->space, p->va, bytes);
     ws_memory_unref(p->m);
     free(p);
 }
@@ -72,8 +73,9 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
     struct place *p = ws_alloc(sizeof *p);
     if (!p)
         return ws_raise(-ENOMEM);
-    *p = (struct place){m, va};
-    int r = ops->map ? ops->map(m->device, m->backing.arg, va, bytes, offset, readers, writers) : 0;
+    *p = (struct place){m, s, va};
+    int r =
+        ops->map ? ops->map(m->device, m->backing.arg, s, va, bytes, offset, readers, writers) : 0;
     if (r) {
         free(p);
         return r;
@@ -92,7 +94,7 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
         return 0;
     }
     if (ops->unmap)
-        ops->unmap(m->device, m->backing.arg, va, bytes);
+        ops->unmap(m->device, m->backing.arg, s, va, bytes);
     free(p);
     return r;
 }

@@ -262,8 +262,8 @@ static uint64_t whole_of(const struct memory *m, uint64_t bytes)
     return WS_MIN(m->whole_bytes, bytes);
 }
 
-int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, uint64_t offset,
-                uint32_t readers, uint32_t writers)
+int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va, uint64_t bytes,
+                uint64_t offset, uint32_t readers, uint32_t writers)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     struct memory *m = arg;
@@ -306,7 +306,8 @@ int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, u
     return r == WS_CU_SUCCESS ? 0 : ws_raise(-ENOMEM);
 }
 
-void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes)
+void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va,
+                   uint64_t bytes)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     struct memory *m = arg;
@@ -320,8 +321,8 @@ void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes
     pthread_mutex_unlock(&d->memory_lock);
 }
 
-void ws_cuda_set_access(struct ws_device *dev, uint64_t va, uint64_t bytes, uint32_t readers,
-                        uint32_t writers)
+void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, uint64_t bytes,
+                        uint32_t readers, uint32_t writers)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     uint64_t from = va & ~(WS_CUDA_GRANULE_BYTES - 1),
@@ -334,7 +335,7 @@ void ws_cuda_set_access(struct ws_device *dev, uint64_t va, uint64_t bytes, uint
 
 /* ---- host memory ---- */
 
-void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes)
+void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, int fd)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     struct ws_cuda_region *g = d->can_register ? ws_alloc(sizeof *g) : NULL;
@@ -390,7 +391,7 @@ static struct ws_cuda *any_device(void)
 }
 
 /* @host's pages once more at @va. */
-static int host_map(uint64_t va, uint64_t bytes, void *host)
+static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
     uint64_t whole = WS_ALIGN_UP(bytes, PAGE_BYTES);
     void *at = (void *)(uintptr_t)va, *p;
@@ -420,7 +421,7 @@ static int host_map(uint64_t va, uint64_t bytes, void *host)
     return r;
 }
 
-static void host_unmap(uint64_t va, uint64_t bytes)
+static void host_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
 {
     void *at = (void *)(uintptr_t)va;
     pthread_mutex_lock(&reserve_lock);
@@ -431,7 +432,7 @@ static void host_unmap(uint64_t va, uint64_t bytes)
     pthread_mutex_unlock(&reserve_lock);
 }
 
-static const struct ws_host_hook hook = {host_map, host_unmap};
+static const struct ws_host_hook hook = {host_map, host_unmap, NULL};
 
 /* ---- opening and closing ---- */
 
