@@ -172,10 +172,10 @@ uint64_t ws_device_now_ns(struct ws_device *d)
     return t.now_ns;
 }
 
-void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes)
+void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd)
 {
     if (d->ops->host_register)
-        d->ops->host_register(d, host, bytes);
+        d->ops->host_register(d, host, bytes, fd);
 }
 
 void ws_device_host_unregister(struct ws_device *d, void *host, uint64_t bytes)

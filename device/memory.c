@@ -70,6 +70,7 @@ struct ws_memory *ws_memory_unref(struct ws_memory *m)
 /* Of one mapping. */
 struct place {
     struct ws_memory *m;
+    struct ws_space *space;
     uint64_t va;
 };
 
@@ -77,7 +78,7 @@ static void unmapped(void *arg, uint8_t *host, uint64_t bytes)
 {
     struct place *p = arg;
     if (p->m->device->ops->unmap)
-        p->m->device->ops->unmap(p->m->device, p->m->backing.arg, p->va, bytes);
+        p->m->device->ops->unmap(p->m->device, p->m->backing.arg, p->space, p->va, bytes);
     ws_memory_unref(p->m);
     free(p);
 }
@@ -91,10 +92,11 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
     struct place *p = ws_alloc(sizeof *p);
     if (!p)
         return ws_raise(-ENOMEM);
-    *p = (struct place){m, va};
+    *p = (struct place){m, s, va};
     readers &= ws_device_peers(m->device);
     writers &= ws_device_peers(m->device);
-    int r = ops->map ? ops->map(m->device, m->backing.arg, va, bytes, offset, readers, writers) : 0;
+    int r =
+        ops->map ? ops->map(m->device, m->backing.arg, s, va, bytes, offset, readers, writers) : 0;
     if (r) {
         free(p);
         return r;
@@ -113,7 +115,7 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
         return 0;
     }
     if (ops->unmap)
-        ops->unmap(m->device, m->backing.arg, va, bytes);
+        ops->unmap(m->device, m->backing.arg, s, va, bytes);
     free(p);
     return r;
 }

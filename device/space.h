@@ -19,10 +19,12 @@ WS_MUST_CHECK int ws_memory_wrap(struct ws_device *d, uint64_t bytes, const stru
                                  struct ws_memory **ret);
 
 /* Asked when host memory is mapped into a space, by ws_space_map_host(): a device whose kernels can't use a space's table makes it
- * reachable for them at @va. The first error refuses the mapping. Any thread. NULL: nobody asks. */
+ * reachable for them at @va. The first error refuses the mapping. @gone (may be NULL) is told of each space that ends, when all its
+ * memory has gone. Any thread. NULL: nobody asks. */
 struct ws_host_hook {
-    int (*map)(uint64_t va, uint64_t bytes, void *host);
-    void (*unmap)(uint64_t va, uint64_t bytes);
+    int (*map)(struct ws_space *s, uint64_t va, uint64_t bytes, void *host);
+    void (*unmap)(struct ws_space *s, uint64_t va, uint64_t bytes);
+    void (*gone)(struct ws_space *s);
 };
 void ws_space_set_host_hook(const struct ws_host_hook *h);
 

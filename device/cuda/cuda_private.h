@@ -94,6 +94,7 @@ struct ws_cuda_run {                /* an operation the device knows */
     uint32_t workers;     /* blocks that the GPU holds at once */
     uint32_t n_sms;       /* that it may use */
     bool rewritten, fenced;
+    bool untouched; /* the context was lost before it began */
 };
 
 /* One compiled form of a module on one device. */
@@ -249,14 +250,20 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags);
 int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags);
 void ws_cuda_memory_close(struct ws_cuda *d);
 int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret);
-int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, uint64_t offset,
-                uint32_t readers, uint32_t writers);
-void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes);
-void ws_cuda_set_access(struct ws_device *dev, uint64_t va, uint64_t bytes, uint32_t readers,
-                        uint32_t writers);
+int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va, uint64_t bytes,
+                uint64_t offset, uint32_t readers, uint32_t writers);
+void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va,
+                   uint64_t bytes);
+void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, uint64_t bytes,
+                        uint32_t readers, uint32_t writers);
+/* Whether it is one that this process has opened itself. */
+static inline bool ws_cuda_is(const struct ws_device *dev)
+{
+    return dev->ops->mem_alloc == ws_cuda_mem_alloc;
+}
 uint32_t ws_cuda_peers(struct ws_device *dev);
 void ws_cuda_place(struct ws_device *dev, void *arg, uint64_t *ret_granule, uint64_t *ret_offset);
-void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes);
+void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, int fd);
 void ws_cuda_host_unregister(struct ws_device *dev, void *host, uint64_t bytes);
 /* Whether copies to and from it run without the driver's staging. */
 bool ws_cuda_is_pinned(struct ws_cuda *d, const void *host, uint64_t bytes);

@@ -386,8 +386,8 @@ static uint64_t whole_of(const struct memory *m, uint64_t bytes)
     return WS_MIN(m->whole_bytes, bytes);
 }
 
-int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, uint64_t offset,
-                uint32_t readers, uint32_t writers)
+int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va, uint64_t bytes,
+                uint64_t offset, uint32_t readers, uint32_t writers)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     struct memory *m = arg;
@@ -424,7 +424,8 @@ int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, u
     return e ? ws_raise(e) : r == WS_CU_SUCCESS ? 0 : ws_raise(-ENOMEM);
 }
 
-void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes)
+void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va,
+                   uint64_t bytes)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     uint64_t whole = whole_of(arg, bytes);
@@ -437,8 +438,8 @@ void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes
 }
 
 /* What is packed is found by its granule; whole granules are what lies between. */
-void ws_cuda_set_access(struct ws_device *dev, uint64_t va, uint64_t bytes, uint32_t readers,
-                        uint32_t writers)
+void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, uint64_t bytes,
+                        uint32_t readers, uint32_t writers)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     uint64_t from = va & ~(WS_CUDA_GRANULE_BYTES - 1), end = va + bytes, whole = 0;
@@ -464,7 +465,7 @@ int ws_cuda_adopt_memory(struct ws_device *dev, uint64_t bytes, const struct ws_
                          int fd, struct ws_memory **ret)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    if (!ws_device_cuda_capabilities(dev) || !bytes || bytes % WS_DEVICE_PAGE_BYTES ||
+    if (!ws_cuda_is(dev) || !bytes || bytes % WS_DEVICE_PAGE_BYTES ||
         (bytes & ~(WS_CUDA_GRANULE_BYTES - 1)) != (whole ? whole->bytes : 0) ||
         (whole && (!whole->id || whole->va)))
         return ws_raise(-EINVAL);
@@ -499,7 +500,7 @@ static struct ws_cuda_piece *known_piece(const struct ws_cuda *d, uint64_t id)
 int ws_cuda_adopt_granule(struct ws_device *dev, const struct ws_cuda_kept *k, int fd)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    if (!ws_device_cuda_capabilities(dev) || !k->id || !k->va || k->va % WS_CUDA_GRANULE_BYTES ||
+    if (!ws_cuda_is(dev) || !k->id || !k->va || k->va % WS_CUDA_GRANULE_BYTES ||
         k->bytes != WS_CUDA_GRANULE_BYTES)
         return ws_raise(-EINVAL);
     int e = reserve(d, k->va, k->bytes);
@@ -526,7 +527,7 @@ void ws_cuda_adopt_end(struct ws_device *dev)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     struct ws_cuda_place *g, *next;
-    if (!ws_device_cuda_capabilities(dev))
+    if (!ws_cuda_is(dev))
         return;
     (void)ws_cuda_enter(d);
     pthread_mutex_lock(&d->memory_lock);
@@ -538,7 +539,7 @@ void ws_cuda_adopt_end(struct ws_device *dev)
 
 /* ---- host memory ---- */
 
-void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes)
+void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, int fd)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     struct ws_cuda_region *g = d->can_register ? ws_alloc(sizeof *g) : NULL;
@@ -594,7 +595,7 @@ static struct ws_cuda *any_device(void)
 }
 
 /* @host's pages once more at @va. */
-static int host_map(uint64_t va, uint64_t bytes, void *host)
+static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
     uint64_t whole = WS_ALIGN_UP(bytes, PAGE_BYTES);
     void *at = (void *)(uintptr_t)va, *p;
@@ -624,7 +625,7 @@ static int host_map(uint64_t va, uint64_t bytes, void *host)
     return r;
 }
 
-static void host_unmap(uint64_t va, uint64_t bytes)
+static void host_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
 {
     void *at = (void *)(uintptr_t)va;
     pthread_mutex_lock(&reserve_lock);
@@ -635,7 +636,7 @@ static void host_unmap(uint64_t va, uint64_t bytes)
     pthread_mutex_unlock(&reserve_lock);
 }
 
-static const struct ws_host_hook hook = {host_map, host_unmap};
+static const struct ws_host_hook hook = {host_map, host_unmap, NULL};
 
 /* ---- opening and closing ---- */
 

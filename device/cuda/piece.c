@@ -115,7 +115,7 @@ void ws_cuda_piece_gone(struct ws_cuda *d, const struct ws_cuda_piece *p, uint64
 bool ws_device_cuda_keep(struct ws_device *dev, const struct ws_cuda_keep *k)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    if (!ws_device_cuda_capabilities(dev) || !d->can_export)
+    if (!ws_cuda_is(dev) || !d->can_export)
         return false;
     d->keep = *k;
     return true;

@@ -100,7 +100,7 @@ enum { HOST_BYTES = 1 << 20 };
 
 static void copies(struct scene *x)
 {
-    ws_device_host_register(x->s.device, x->pinned, HOST_BYTES);
+    ws_device_host_register(x->s.device, x->pinned, HOST_BYTES, -1);
     submit(x, copy_in(x->small, x->host, 4096));
     submit(x, copy_in(x->big, x->host, 200000));
     submit(x, copy_in(x->big + 200000, x->pinned, 200000));
