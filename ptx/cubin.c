@@ -323,8 +323,10 @@ static int read_param(struct reader *r, struct ws_cubin_kernel *k, const struct 
     uint32_t ordinal = u16_at(a->data + 4), last = u32_at(a->data + 8);
     if (ordinal >= k->n_params || k->params[ordinal].bytes)
         return bad(r, "a parameter is missing, or there twice");
+    /* The other bits say what kind of value it is. */
     k->params[ordinal] = (struct ws_cubin_param){
-        .offset = u16_at(a->data + 6), .bytes = a->what == ATTR_KPARAM_INFO ? last >> 18 : last};
+        .offset = u16_at(a->data + 6),
+        .bytes = a->what == ATTR_KPARAM_INFO ? last >> 18 : last & 0xffffff};
     if (!k->params[ordinal].bytes)
         return bad(r, "a parameter has no size");
     ++*io_n;

@@ -2,7 +2,7 @@
 /* ptx/cubin.h - machine code as nvcc and ptxas write it (ELF for NVIDIA's machine, "cubin"): what it holds, by name. The code itself
  * is the driver's business; nothing here looks into it.
  *
- * Source: files that nvcc 13.0 and 12.4 write for several architectures, readelf. Threads: none. */
+ * Source: files that nvcc 13.0 and ptxas 12.9 write for several architectures, readelf. Threads: none. */
 #ifndef WS_PTX_CUBIN_H
 #define WS_PTX_CUBIN_H
 

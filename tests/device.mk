@@ -1,4 +1,3 @@
-CUBIN_MAKE = tests/device/cubin_make.h tests/device/cubin_make.c
 # The mock driver, and one suite for all devices.
 noinst_LIBRARIES += tests/mock/libmock.a
 tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/green.c tests/mock/stream.c tests/mock/program.c tests/mock/machine.c
