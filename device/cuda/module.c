@@ -439,6 +439,11 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
         ws_cuda_module_unload(m);
         return r;
     }
+    if (ptx->code)
+        ws_log(WS_INFO,
+               "cuda: gpu=%u machine code: kernels=%u first=%s: not isolated, not stopped between "
+               "blocks",
+               dev->index, m->info.n_kernels, m->info.n_kernels ? m->kernels[0].name : "");
     *ret = m;
     return 0;
 }
