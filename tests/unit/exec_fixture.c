@@ -71,6 +71,8 @@ static int rewrite_all(struct fix *f)
             assert_true(r == 0 || r == WS_PTX_E_UNSUPPORTED);
             continue;
         }
+        if (f->rewrite == WS_REWRITE_NONE)
+            continue;
         bool flat = false;
         int r = ws_ptx_rewrite_refused(f->m, from, f->rewrite, &flat, why, sizeof(why));
         if (r == WS_PTX_E_UNSUPPORTED && getenv("WS_FIX_REWRITE_LOG"))
@@ -133,7 +135,9 @@ int fix_load(struct fix *f, const char *ptx)
     int r = ws_ptx_parse(&f->m, ptx, strlen(ptx), "test.ptx", &f->diags);
     if (r)
         return r;
-    if (f->rewrite != WS_REWRITE_NONE || f->fence || f->fuse) {
+    if (getenv("WS_FIX_TEXTURE"))
+        assert_int_equal(ws_ptx_texture(f->m), 0);
+    if (f->rewrite != WS_REWRITE_NONE || f->fence || f->fuse || getenv("WS_FIX_TEXTURE")) {
         r = rewrite_all(f);
         if (r)
             return r;
