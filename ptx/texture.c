@@ -555,6 +555,30 @@ static int texture_one(struct texture *t, uint32_t func)
     return 0;
 }
 
+/* What is put in takes about a hundred registers where the compiler may have them. Kernels that say nothing of their blocks' size must go
+ * on being launched with blocks of any size: they say the largest one, for which the compiler keeps to as many as there are. */
+static int bound_registers(struct texture *t)
+{
+    struct ws_ptx_module *m = t->m;
+    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof *reached);
+    if (!reached)
+        return ws_raise(-ENOMEM);
+    for (uint32_t f = 0; f < m->n_funcs; f++) {
+        struct ws_ptx_func *k = &m->funcs[f];
+        bool any = false;
+        if (!k->is_entry || k->maxntid[0] || k->reqntid[0] || k->maxnreg)
+            continue;
+        memset(reached, 0, m->n_funcs * sizeof *reached);
+        ws_ptx_mark_reached(m, k, reached);
+        for (unsigned s = 0; s < _SAMPLER_N; s++)
+            any |= t->func[s] >= 0 && reached[t->func[s]];
+        for (unsigned d = 0; d < 3 && any; d++)
+            k->maxntid[d] = d ? 1 : 1024;
+    }
+    free(reached);
+    return 0;
+}
+
 int ws_ptx_texture(struct ws_ptx_module *m)
 {
     bool want[_SAMPLER_N] = {false}, any = false;
@@ -565,6 +589,8 @@ int ws_ptx_texture(struct ws_ptx_module *m)
     for (uint32_t f = 0; f < n && !r; f++)
         if (has_work(&t, &m->funcs[f]))
             r = texture_one(&t, f);
+    if (any && !r)
+        r = bound_registers(&t);
     for (uint32_t v = 0; v < m->n_vars && !r; v++)
         if (is_ref_type(m->vars[v].type))
             m->vars[v].type = WS_T_B64;

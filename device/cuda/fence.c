@@ -121,10 +121,9 @@ bool ws_cuda_fence_hit(struct ws_cuda_run *r)
     const char *kernel = r->op->launch.instance->module->info.kernels[r->op->launch.kernel].name;
     uint64_t va = l->fault->va, texture = (va - WS_SAMPLE_FAULT) / 8;
     if (va >= WS_SAMPLE_FAULT && texture < _WS_SAMPLE_FAULT_N)
-        ws_check_fail(r->op,
-                      texture == WS_SAMPLE_MISALIGNED ? WS_DEV_E_MISALIGNED
-                                                      : WS_DEV_E_ILLEGAL_ADDRESS,
-                      "%s: %s", kernel, sample_faults[texture]);
+        ws_check_fail(
+            r->op, texture == WS_SAMPLE_MISALIGNED ? WS_DEV_E_MISALIGNED : WS_DEV_E_ILLEGAL_ADDRESS,
+            "%s: %s", kernel, sample_faults[texture]);
     else
         ws_check_fail(r->op, WS_DEV_E_ILLEGAL_ADDRESS,
                       "%s: access to 0x%llx, which is not the client's", kernel,
