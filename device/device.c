@@ -49,6 +49,11 @@ int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, ui
     return r;
 }
 
+uint32_t ws_device_peers(struct ws_device *d)
+{
+    return d->ops->peers ? d->ops->peers(d) : WS_ACCESS_ALL;
+}
+
 /* Every device's own structure begins with it. */
 const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
 {
@@ -167,10 +172,10 @@ uint64_t ws_device_now_ns(struct ws_device *d)
     return t.now_ns;
 }
 
-void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes)
+void ws_device_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd)
 {
     if (d->ops->host_register)
-        d->ops->host_register(d, host, bytes);
+        d->ops->host_register(d, host, bytes, fd);
 }
 
 void ws_device_host_unregister(struct ws_device *d, void *host, uint64_t bytes)

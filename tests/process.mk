@@ -12,7 +12,7 @@ installcheck-local: tests/cuda/drv_matmul
 	  $(DESTDIR)$(wslibdir) $(DESTDIR)$(mandir)
 
 # nvcc's programs were built and run by the tree that distcheck starts from.
-AM_DISTCHECK_CONFIGURE_FLAGS = --with-nvcc=no --enable-werror
+AM_DISTCHECK_CONFIGURE_FLAGS = --with-nvcc=no CFLAGS=-O1
 
 # What real_clients.sh installed.
 clean-local:

@@ -14,6 +14,7 @@
 #include "device/check.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/keep.h"
 #include "device/cuda/nvml.h"
 #include "device/progress.h"
 #include "device/space.h"
@@ -93,6 +94,7 @@ struct ws_cuda_run {                /* an operation the device knows */
     uint32_t workers;     /* blocks that the GPU holds at once */
     uint32_t n_sms;       /* that it may use */
     bool rewritten, fenced;
+    bool untouched; /* the context was lost before it began */
 };
 
 /* One compiled form of a module on one device. */
@@ -135,7 +137,16 @@ struct ws_dinstance {
     bool own;
 };
 
-struct ws_cuda_granule;
+/* piece.c: physical memory, whole granules */
+struct ws_cuda_piece {
+    uint64_t id, bytes;
+    ws_cu_handle handle;
+    uint32_t n_refs;      /* memory_lock: addresses it is at, memories that have it */
+    struct ws_list parts; /* memory_lock: of memories that share it */
+    bool adopted;         /* another process made it */
+};
+
+struct ws_cuda_place;
 struct ws_cuda_region;
 
 struct ws_cuda {
@@ -155,9 +166,14 @@ struct ws_cuda {
     /* memory.c */
     pthread_mutex_t memory_lock;
     _Atomic uint64_t memory_used;
-    struct ws_cuda_granule *granules; /* uthash by address */
-    ws_cu_handle spare[64];
+    struct ws_cuda_place *places; /* uthash by address */
+    uint32_t peers, peers_known;  /* reserve_lock */
+    pthread_mutex_t spare_lock;   /* the innermost */
+    ws_cu_handle spare[64];       /* granules */
     uint32_t n_spare;
+    _Atomic uint64_t n_pieces;
+    bool can_export;
+    struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
     struct ws_cuda_region *registered; /* list */
 
@@ -234,15 +250,33 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags);
 int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags);
 void ws_cuda_memory_close(struct ws_cuda *d);
 int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret);
-int ws_cuda_map(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes, uint64_t offset,
-                uint32_t readers, uint32_t writers);
-void ws_cuda_unmap(struct ws_device *dev, void *arg, uint64_t va, uint64_t bytes);
-void ws_cuda_set_access(struct ws_device *dev, uint64_t va, uint64_t bytes, uint32_t readers,
-                        uint32_t writers);
-void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes);
+int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va, uint64_t bytes,
+                uint64_t offset, uint32_t readers, uint32_t writers);
+void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va,
+                   uint64_t bytes);
+void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, uint64_t bytes,
+                        uint32_t readers, uint32_t writers);
+/* Whether it is one that this process has opened itself. */
+static inline bool ws_cuda_is(const struct ws_device *dev)
+{
+    return dev->ops->mem_alloc == ws_cuda_mem_alloc;
+}
+uint32_t ws_cuda_peers(struct ws_device *dev);
+void ws_cuda_place(struct ws_device *dev, void *arg, uint64_t *ret_granule, uint64_t *ret_offset);
+void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, int fd);
 void ws_cuda_host_unregister(struct ws_device *dev, void *host, uint64_t bytes);
 /* Whether copies to and from it run without the driver's staging. */
 bool ws_cuda_is_pinned(struct ws_cuda *d, const void *host, uint64_t bytes);
+
+/* piece.c. One reference of what is new; the last one gives it back. */
+ws_cu_result ws_cuda_piece_new(struct ws_cuda *d, uint64_t bytes, struct ws_cuda_piece **ret);
+ws_cu_result ws_cuda_piece_import(struct ws_cuda *d, uint64_t id, uint64_t bytes, int fd,
+                                  struct ws_cuda_piece **ret);
+struct ws_cuda_piece *ws_cuda_piece_unref(struct ws_cuda *d, struct ws_cuda_piece *p);
+/* Tells who keeps memory; @va: as in struct ws_cuda_kept. */
+void ws_cuda_piece_made(struct ws_cuda *d, const struct ws_cuda_piece *p, uint64_t va);
+void ws_cuda_piece_gone(struct ws_cuda *d, const struct ws_cuda_piece *p, uint64_t va);
+void ws_cuda_pieces_close(struct ws_cuda *d);
 
 /* clock.c */
 int ws_cuda_clock_open(struct ws_cuda *d);

@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/keep.h"
 #include "device/space.h"
 #include "tests/device/suite.h"
 
@@ -99,7 +100,7 @@ enum { HOST_BYTES = 1 << 20 };
 
 static void copies(struct scene *x)
 {
-    ws_device_host_register(x->s.device, x->pinned, HOST_BYTES);
+    ws_device_host_register(x->s.device, x->pinned, HOST_BYTES, -1);
     submit(x, copy_in(x->small, x->host, 4096));
     submit(x, copy_in(x->big, x->host, 200000));
     submit(x, copy_in(x->big + 200000, x->pinned, 200000));
@@ -186,6 +187,64 @@ static bool alloc(struct scene *x, uint64_t *ret, uint64_t bytes)
     return true;
 }
 
+static struct kept { /* the last whole piece and the last granule, with their descriptors */
+    struct ws_cuda_kept k;
+    int fd;
+} kept[2];
+
+static void kept_drop(struct kept *k)
+{
+    if (k->fd > 0)
+        close(k->fd);
+    *k = (struct kept){.fd = -1};
+}
+
+static void on_made(void *arg, const struct ws_cuda_kept *k, int fd)
+{
+    struct kept *to = &kept[k->va != 0];
+    n_errors_said += fd < 0; /* it was logged */
+    kept_drop(to);
+    *to = (struct kept){*k, fd};
+}
+
+static void on_gone(void *arg, const struct ws_cuda_kept *k)
+{
+}
+
+/* Memory as another process would adopt it, and at a second place. */
+static void adopted(struct scene *x)
+{
+    struct suite *s = &x->s;
+    struct ws_memory *m;
+    uint64_t at = SUITE_VA(1) + (UINT64_C(1) << 33), granule, offset;
+    if (kept[1].fd > 0) {
+        kept[1].k.va = at;
+        kept[1].k.id += 1000; /* not the one that it was made as */
+        if (!ws_cuda_adopt_granule(s->device, &kept[1].k, kept[1].fd) &&
+            !ws_cuda_adopt_memory(s->device, 4096, NULL, -1, &m)) {
+            if (!ws_space_map_memory(s->space[1], at, 4096, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL))
+                check(!ws_space_unmap(s->space[1], at), "adopted memory can't be unmapped");
+            ws_memory_unref(m);
+        }
+        ws_cuda_adopt_end(s->device);
+    }
+    if (kept[0].fd > 0 &&
+        !ws_cuda_adopt_memory(s->device, kept[0].k.bytes, &kept[0].k, kept[0].fd, &m))
+        ws_memory_unref(m);
+    if (!ws_device_memory_new(s->device, 4096, &m)) {
+        for (int k = 0; k < 2; k++) {
+            ws_memory_place(m, &granule, &offset);
+            if (!ws_space_map_memory(s->space[1], at + granule * (uint64_t)k + offset, 4096, m, 0,
+                                     WS_ACCESS_ALL, WS_ACCESS_ALL) &&
+                k == 1)
+                check(!ws_space_unmap(s->space[1], at + granule + offset), "can't be unmapped");
+        }
+        ws_memory_unref(m);
+    }
+    kept_drop(&kept[0]);
+    kept_drop(&kept[1]);
+}
+
 static void scenario(int fd)
 {
     struct scene *x = calloc(1, sizeof *x);
@@ -195,15 +254,19 @@ static void scenario(int fd)
     memset(x->pinned, 1, HOST_BYTES);
     alarm(100); /* nothing may hang */
     if (!suite_begin(&x->s)) {
+        (void)ws_device_cuda_keep(x->s.device, &(struct ws_cuda_keep){on_made, on_gone, NULL});
         if (alloc(x, &x->small, 512 * 9) && alloc(x, &x->big, (2 << 20) + 4096)) {
             copies(x);
             kernels(x);
             mapped(x, fd);
+            adopted(x);
             check(!ws_space_unmap(x->s.space[0], x->small), "memory can't be unmapped");
         }
         ws_device_telemetry(x->s.device, &t);
         check(t.n_running == 0, "operations are left");
         suite_end(&x->s);
+        kept_drop(&kept[0]);
+        kept_drop(&kept[1]);
     } else {
         n_errors_said++;
     }
