@@ -517,6 +517,9 @@ int ws_cuda_run_open(struct ws_cuda *d)
                 "cuFuncGetParamInfo");
     ws_cuda_say(d, "textures and surfaces", true,
                 "computed by instructions in the kernels, not by the GPU's texture units: slower");
+    ws_cuda_say(d, "machine code without PTX", d->options.unfenced, "%s",
+                d->options.unfenced ? "runs to its end, on SMs by green contexts"
+                                    : "can't be isolated; isolation = none takes it");
     ws_cuda_say(d, "isolation", !d->options.unfenced, "%s",
                 d->options.unfenced
                     ? "by configuration: one context, and kernels reach all clients' memory"
