@@ -335,6 +335,7 @@ struct ws_client {
 
     struct ws_space *space;
     struct ws_va va;
+    struct ws_va_extent heap; /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
     struct ws_context *contexts;
     uint32_t n_contexts;
     struct ws_stream *streams, *last_stream;
@@ -578,6 +579,10 @@ void ws_peers_forget(struct ws_context *x); /* in both directions */
 enum { WS_MEMORY_INTERNAL = 1, WS_MEMORY_OWN_ACCESS = 2 };
 Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
                           struct ws_allocation **ret);
+/* Gives the client's heap of kernels a place, where the GPU needs one that no other client has: before a kernel that uses it. */
+Ws__Error ws_memory_place_heap(struct ws_context *x);
+/* Gives it back, with what it holds, if it is in memory of the context's GPU. */
+void ws_memory_drop_heap(struct ws_context *x);
 /* Maps an object of another client. @more: a mask of GPUs that may use it, besides its own. */
 Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t more,
                            struct ws_allocation **ret);

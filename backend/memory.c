@@ -126,3 +126,34 @@ void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_tota
     }
     *ret_free = WS_MIN(*ret_free, ws_user_memory_left(c));
 }
+
+/* ---- the heap of device code ---- */
+
+Ws__Error ws_memory_place_heap(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    uint64_t va, bytes, unused;
+    if (c->heap.bytes || !x->gpu->device->ops->map)
+        return WS__ERROR__OK;
+    if (ws_space_place_heap(c->space, 0, &bytes)) /* it is there, in a place that will do */
+        return WS__ERROR__OK;
+    if (ws_va_alloc(&c->va, bytes, &va))
+        return WS__ERROR__OUT_OF_MEMORY;
+    if (ws_space_place_heap(c->space, va, &unused)) {
+        ws_va_free(&c->va, va, bytes);
+        return WS__ERROR__OK;
+    }
+    c->heap = (struct ws_va_extent){va, bytes};
+    return WS__ERROR__OK;
+}
+
+void ws_memory_drop_heap(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    uint64_t bytes;
+    ws_space_drop_heap(c->space, x->gpu->device);
+    if (!c->heap.bytes || ws_space_place_heap(c->space, 0, &bytes))
+        return; /* none, or in another GPU's memory */
+    ws_va_free(&c->va, c->heap.va, c->heap.bytes);
+    c->heap = (struct ws_va_extent){0, 0};
+}

@@ -57,6 +57,8 @@ uint64_t ws_space_device_bytes(const struct ws_space *s);
 
 /* Makes the heap ready in memory of @d, if it is not yet. Any thread. Return: 0, or as ws_device_mem_alloc(). */
 WS_MUST_CHECK int ws_space_open_heap(struct ws_space *s, struct ws_device *d);
+/* Where the heap is, once it is ready. Any thread. Return: false: it isn't. */
+bool ws_space_heap(const struct ws_space *s, uint64_t *ret_va, uint64_t *ret_bytes);
 /* malloc() of device code. Return: 0 when there is no room. Any thread. */
 uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes);
 /* Return: false if @va is not what ws_space_heap_take() gave. Any thread. */

@@ -146,11 +146,13 @@ void *suite_mock(const char *name)
 static int client_new(struct suite *s, int c)
 {
     const struct ws_dmodule_info *info = ws_dmodule_info(s->module);
-    uint64_t block = SUITE_VA(c) + 65536;
+    uint64_t block = SUITE_VA(c) + 65536, heap_bytes;
     s->next_va[c] = SUITE_VA(c) + (UINT64_C(4) << 20);
     for (uint32_t v = 0; v < info->n_vars && v < 16; v++)
         s->vars[c][v] = info->vars[v].space == WS_SP_SHARED ? 0 : block + v * 512;
     int r = ws_space_new(&s->space[c]);
+    if (!r && s->device->ops->map)
+        r = ws_space_place_heap(s->space[c], SUITE_VA(c) + (UINT64_C(1) << 32), &heap_bytes);
     if (!r)
         r = ws_device_mem_alloc(s->device, s->space[c], block, 8192);
     if (!r)
