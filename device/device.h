@@ -395,6 +395,10 @@ void ws_space_set_print(struct ws_space *s,
                         void (*print)(void *arg, enum ws_output to, const char *text, size_t n),
                         void *arg);
 
+/* Bytes of text of what a launch prints that shall not be lost (cudaLimitPrintfFifoSize): a device that keeps it until the launch has
+ * ended makes room for about as much. */
+void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes);
+
 /* Bytes that malloc() in device code may give out (cudaLimitMallocHeapSize). Kernels that call malloc() or free() find the heap
  * mapped, in memory of the device that first ran one. Once it is, only ws_space_drop_heap() lets the size change.
  * Return: 0, or -EBUSY. */

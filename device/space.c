@@ -31,8 +31,9 @@
 #define HEAP_VA (UINT64_C(0x7e) << 48)
 /* Before each block, nobody's: NVIDIA's heap has its own books there, so nvcc's code for new[] of some classes, which writes its
  * count before the block, meets neither a fault nor a neighbour. */
-#define HEAP_BEFORE_BYTES  16
-#define HEAP_DEFAULT_BYTES (UINT64_C(8) << 20)
+#define HEAP_BEFORE_BYTES   16
+#define HEAP_DEFAULT_BYTES  (UINT64_C(8) << 20)
+#define PRINT_DEFAULT_BYTES (UINT64_C(1) << 20)
 
 struct slot { /* atomics: read by any thread; the rest: under lock */
     _Atomic uint64_t va, bytes;
@@ -81,6 +82,7 @@ struct ws_space {
     void *print_arg;
     pthread_mutex_t heap_lock; /* for opening and dropping it */
     uint64_t heap_bytes, heap_va;
+    _Atomic uint64_t print_bytes;
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
     struct ws_space **members; /* of a joint space, distinct; else NULL */
@@ -115,6 +117,7 @@ int ws_space_new(struct ws_space **ret)
     pthread_mutex_init(&s->heap_lock, NULL);
     s->heap_bytes = HEAP_DEFAULT_BYTES;
     s->heap_va = HEAP_VA;
+    STORE(s->print_bytes, PRINT_DEFAULT_BYTES);
     *ret = s;
     return 0;
 }
@@ -716,6 +719,16 @@ int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32
     }
     *ret = s;
     return 0;
+}
+
+void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes)
+{
+    STORE(s->print_bytes, bytes);
+}
+
+uint64_t ws_space_print_bytes(const struct ws_space *s)
+{
+    return LOAD(s->print_bytes);
 }
 
 /* ---- the heap of device code ---- */

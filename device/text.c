@@ -18,7 +18,9 @@ static int field(const char **f, struct ws_text_args *a)
     if (**f == '*') {
         ++*f;
         v = (int)next(a, 4);
-        return v < -WS_TEXT_STRING_MAX ? -WS_TEXT_STRING_MAX : v > WS_TEXT_STRING_MAX ? WS_TEXT_STRING_MAX : v;
+        return v < -WS_TEXT_STRING_MAX  ? -WS_TEXT_STRING_MAX
+               : v > WS_TEXT_STRING_MAX ? WS_TEXT_STRING_MAX
+                                        : v;
     }
     for (; **f >= '0' && **f <= '9'; ++*f)
         v = WS_MIN(v * 10 + (**f - '0'), WS_TEXT_STRING_MAX);
@@ -62,8 +64,7 @@ static size_t convert(const char **f, struct ws_text_args *a, char *to, size_t s
     case 'o':
         memcpy(spec + n, "ll", 2);
         spec[n + 2] = conv;
-        w = snprintf(to, size, spec, width, precision,
-                     (unsigned long long)next(a, wide ? 8 : 4));
+        w = snprintf(to, size, spec, width, precision, (unsigned long long)next(a, wide ? 8 : 4));
         break;
     case 'e':
     case 'E':

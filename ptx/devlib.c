@@ -170,8 +170,8 @@ static int move_calls(struct ws_ptx_module *m, struct ws_ptx_func *f, uint32_t b
         if (!c)
             return ws_raise(-ENOMEM);
         *c = *f->insns[k].call;
-        c->callee.sym = (int32_t)((base + (uint32_t)WS_PTX_SYM_INDEX(c->callee.sym)) |
-                                  WS_PTX_SYM_FUNC);
+        c->callee.sym =
+            (int32_t)((base + (uint32_t)WS_PTX_SYM_INDEX(c->callee.sym)) | WS_PTX_SYM_FUNC);
         f->insns[k].call = c;
     }
     return 0;

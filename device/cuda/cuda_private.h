@@ -57,10 +57,10 @@ struct ws_cuda_lane {
     ws_cu_ptr ranges_va;
     uint32_t cap_ranges, largest, ranges_version;
     uint64_t ranges_space; /* id; 0: of none */
-    bool ranges_box;       /* the box is among them */
+    uint64_t ranges_box;   /* bytes of the box among them; 0: it isn't */
     /* devlib.c: pinned, with room for records behind it; of the space it was last used for. NULL until first used */
     struct ws_ptx_lib *box;
-    uint64_t box_space;
+    uint64_t box_space, box_bytes, box_shown; /* shown: to that space's kernels, at most */
     uint8_t *bounce;       /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
 };
 
@@ -96,7 +96,8 @@ struct ws_cuda_run {                /* an operation the device knows */
     uint32_t last_ticket; /* when it was started last */
     uint32_t workers;     /* blocks that the GPU holds at once */
     uint32_t n_sms;       /* that it may use */
-    bool rewritten, fenced, has_box;
+    bool rewritten, fenced;
+    uint64_t box_bytes; /* of the lane's box; 0: it has none */
 };
 
 /* One compiled form of a module on one device. */
@@ -122,6 +123,7 @@ struct ws_dmodule { /* begins with its info */
     struct ws_kernel_info *kernels;
     char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
     uint32_t *func; /* [n_kernels]: index among ptx->funcs */
+    uint32_t *uses; /* [n_kernels]: ptx/devlib.h, done by functions of ours */
     bool
         uses_vars; /* code names variables in memory: each instance is compiled for its addresses */
     uint32_t n_function_refs;
@@ -321,8 +323,8 @@ void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
 /* devlib.c */
 /* A box for a launch that uses (ptx/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
-/* {address, bytes} of the lane's box. */
-void ws_cuda_lib_range(const struct ws_cuda_lane *l, uint64_t ret[2]);
+/* Whether that may take a while: memory has to be made for it. */
+bool ws_cuda_lib_blocks(const struct ws_cuda_run *r);
 /* After a launch ended: tells what it printed, and who stopped. */
 void ws_cuda_lib_end(struct ws_cuda_run *r);
 /* The same for records that lie in @bytes of memory. */

@@ -16,41 +16,61 @@
 #include "device/text.h"
 #include "ptx/devlib.h"
 
-enum { ROOM_BYTES = 1 << 20 };
-#define BOX_BYTES (sizeof(struct ws_ptx_lib) + (uint64_t)ROOM_BYTES)
+/* A record takes several times the bytes of its text. Who doesn't print needs little, and so costs little to wipe. */
+enum { RECORD_TIMES = 4, FEW_BYTES = 64 << 10 };
+#define FIFO_BYTES_MAX (UINT64_C(16) << 20)
+
+static uint64_t wanted_bytes(const struct ws_space *s, uint32_t uses)
+{
+    uint64_t room = FEW_BYTES;
+    if (uses & WS_LIB_PRINTS)
+        room = WS_MAX(room, RECORD_TIMES * WS_MIN(ws_space_print_bytes(s), FIFO_BYTES_MAX));
+    return sizeof(struct ws_ptx_lib) + WS_ALIGN_UP(room, UINT64_C(4096));
+}
 
 void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_lane *l)
 {
     if (l->box)
         (void)d->cu.cuMemFreeHost(l->box);
     l->box = NULL;
+    l->box_bytes = 0;
 }
 
-void ws_cuda_lib_range(const struct ws_cuda_lane *l, uint64_t ret[2])
+bool ws_cuda_lib_blocks(const struct ws_cuda_run *r)
 {
-    ret[0] = (uintptr_t)l->box;
-    ret[1] = BOX_BYTES;
+    const struct ws_op *op = r->op;
+    uint32_t uses = op->launch.instance->module->uses[op->launch.kernel];
+    uint64_t va, bytes;
+    return uses && (r->lane->box_bytes < wanted_bytes(op->space, uses) ||
+                    (uses & WS_LIB_HEAP && !ws_space_heap(op->space, &va, &bytes)));
 }
 
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret)
 {
     struct ws_cuda_lane *l = r->lane;
     struct ws_space *s = r->op->space;
-    void *p = l->box;
-    if (!p) {
-        ws_cu_result e = WS_CU(d, cuMemHostAlloc, &p, BOX_BYTES, WS_CU_MEMHOSTALLOC_DEVICEMAP);
+    uint64_t bytes = wanted_bytes(s, uses);
+    if (l->box_bytes < bytes) {
+        void *p = NULL;
+        ws_cuda_lib_free(d, l);
+        ws_cu_result e = WS_CU(d, cuMemHostAlloc, &p, bytes, WS_CU_MEMHOSTALLOC_DEVICEMAP);
         if (e != WS_CU_SUCCESS)
             return e;
         l->box = p;
+        l->box_bytes = l->box_shown = bytes;
         l->box_space = 0;
     }
-    if (l->box_space != ws_space_id(s))
-        memset(l->box, 0, BOX_BYTES);
+    if (l->box_space != ws_space_id(s)) {
+        memset(l->box, 0, l->box_shown);
+        l->box_shown = 0;
+    }
     l->box_space = ws_space_id(s);
-    *l->box = (struct ws_ptx_lib){.room_bytes = ROOM_BYTES, .room = (uintptr_t)(l->box + 1)};
+    l->box_shown = WS_MAX(l->box_shown, bytes);
+    *l->box =
+        (struct ws_ptx_lib){.room_bytes = bytes - sizeof *l->box, .room = (uintptr_t)(l->box + 1)};
     if (uses & WS_LIB_HEAP && !ws_space_heap(s, &l->box->heap, &l->box->heap_bytes))
         return WS_CU_OUT_OF_MEMORY;
-    r->has_box = true;
+    r->box_bytes = bytes;
     *ret = (uintptr_t)l->box;
     return WS_CU_SUCCESS;
 }
@@ -213,10 +233,10 @@ void ws_cuda_lib_end(struct ws_cuda_run *r)
 {
     struct ws_ptx_lib *box = r->lane->box;
     struct ws_op *op = r->op;
-    if (!r->has_box)
+    if (!r->box_bytes)
         return;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    uint64_t used = WS_MIN(box->head, (uint64_t)ROOM_BYTES);
+    uint64_t used = WS_MIN(box->head, r->box_bytes - sizeof *box);
     ws_cuda_lib_read(op, box + 1, used);
     if (box->stopped) { /* also where there was no room for its record */
         uint32_t block[3], thread[3];

@@ -52,7 +52,7 @@ static ws_cu_result make_room(struct ws_cuda *d, struct ws_cuda_lane *l, uint32_
 }
 
 static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_lane *l, struct ws_space *s,
-                              bool box)
+                              uint64_t box)
 {
     uint32_t who = UINT32_C(1) << d->base.index, n = 0;
     _Static_assert(sizeof l->ranges->range[0] == sizeof(uint64_t[2]), "{address, bytes}");
@@ -69,7 +69,7 @@ static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_lane *l, struct 
     if (r != WS_CU_SUCCESS)
         return r;
     if (box)
-        ws_cuda_lib_range(l, (uint64_t *)(void *)&l->ranges->range[0]);
+        l->ranges->range[0] = (typeof(l->ranges->range[0])){(uintptr_t)l->box, box};
     l->ranges_box = box;
     l->ranges->n = n;
     l->largest = n > own ? own : 0;
@@ -88,8 +88,8 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
     struct ws_space *s = r->op->space;
     ws_cu_result e = WS_CU_SUCCESS;
     if (l->ranges_space != ws_space_id(s) || l->ranges_version != ws_space_version(s) ||
-        l->ranges_box != r->has_box)
-        e = set_table(d, l, s, r->has_box);
+        l->ranges_box != r->box_bytes)
+        e = set_table(d, l, s, r->box_bytes);
     if (e != WS_CU_SUCCESS)
         return e;
     uint64_t low = 0, bytes = 0;

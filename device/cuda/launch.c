@@ -328,14 +328,11 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     struct ws_dinstance *inst = op->launch.instance;
     if (!check(d, op))
         return WS_CUDA_DONE;
-    uint64_t heap, heap_bytes;
-    if (info_of(op)->uses_heap && !ws_space_heap(op->space, &heap, &heap_bytes)) {
-        if (!may_block)
-            return WS_CUDA_BLOCKS;
-        if (ws_space_open_heap(op->space, &d->base)) {
-            ws_check_fail(op, WS_DEV_E_NO_MEMORY, "%s: no memory for malloc()", info_of(op)->name);
-            return WS_CUDA_DONE;
-        }
+    if (!may_block && ws_cuda_lib_blocks(r))
+        return WS_CUDA_BLOCKS;
+    if (info_of(op)->uses_heap && ws_space_open_heap(op->space, &d->base)) {
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "%s: no memory for malloc()", info_of(op)->name);
+        return WS_CUDA_DONE;
     }
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
     if (kept || op->launch.progress || d->options.preemptible) {

@@ -312,6 +312,7 @@ void ws_cuda_module_unload(struct ws_dmodule *m)
     pthread_mutex_destroy(&m->lock);
     free(m->why);
     free(m->func);
+    free(m->uses);
     free(m->kernels);
     free(m->text);
     free(m);
@@ -384,7 +385,8 @@ static int list_kernels(struct ws_dmodule *m)
     m->kernels = ws_alloc_array(n, sizeof *m->kernels);
     m->func = ws_alloc_array(n, sizeof *m->func);
     m->why = ws_alloc_array(n, sizeof *m->why);
-    if (!m->kernels || !m->func || !m->why)
+    m->uses = ws_alloc_array(n, sizeof *m->uses);
+    if (!m->kernels || !m->func || !m->why || !m->uses)
         return ws_raise(-ENOMEM);
     for (uint32_t f = 0; f < ptx->n_funcs; f++) {
         const struct ws_ptx_func *e = &ptx->funcs[f];
@@ -405,19 +407,19 @@ static int list_kernels(struct ws_dmodule *m)
     return 0;
 }
 
-/* Which kernels need the client's heap: those whose malloc() is ours. */
-static int find_heap_users(struct ws_dmodule *m)
+/* Which kernels print, stop and use the heap by functions of ours. */
+static int find_uses(struct ws_dmodule *m)
 {
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
         char text[160];
-        uint32_t uses;
-        int r = ws_ptx_lib_uses(m->ptx, m->func[k], &uses);
-        if (!r && uses & WS_LIB_HEAP) {
+        int r = ws_ptx_lib_uses(m->ptx, m->func[k], &m->uses[k]);
+        if (!r && m->uses[k])
             r = ws_ptx_lib_refused(m->ptx, m->func[k], text, sizeof text);
-            m->kernels[k].uses_heap = !r;
-        }
         if (r < 0)
             return ws_forward(r);
+        if (r)
+            m->uses[k] = 0;
+        m->kernels[k].uses_heap = m->uses[k] & WS_LIB_HEAP;
     }
     return 0;
 }
@@ -454,7 +456,7 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
     pthread_mutex_init(&m->lock, NULL);
     int r = list_kernels(m);
     if (!r)
-        r = find_heap_users(m);
+        r = find_uses(m);
     if (!r && !(m->text = print(ptx, &m->text_len)))
         r = ws_raise(-ENOMEM);
     if (!r) {

@@ -70,7 +70,8 @@ const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u
                                         const uint64_t *message_va, const uint64_t *file_va,
                                         const uint32_t *line, const uint64_t *function_va)
 {
-    char message[WS_TEXT_STRING_MAX], file[WS_TEXT_STRING_MAX], function[WS_TEXT_STRING_MAX], text[160] = "";
+    char message[WS_TEXT_STRING_MAX], file[WS_TEXT_STRING_MAX], function[WS_TEXT_STRING_MAX],
+        text[160] = "";
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
         if (!read_string(c, i, message_va[i], message, sizeof message))

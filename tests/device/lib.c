@@ -121,8 +121,8 @@ static struct lib begin(struct suite *s)
         assert_int_equal(i->kernels[k].uses_heap, k >= L_TAKE && k <= L_CHURN);
     }
     for (int c = 0; c < SUITE_CLIENTS; c++)
-        assert_int_equal(
-            ws_device_instance_new(s->device, l.code, s->space[c], NULL, &l.inst[c]), 0);
+        assert_int_equal(ws_device_instance_new(s->device, l.code, s->space[c], NULL, &l.inst[c]),
+                         0);
     return l;
 }
 
@@ -293,7 +293,10 @@ void suite_lib_formats(struct suite *s)
          expect[3],
          8},
         {"%10.3f|%-12.2e|%.0f|%#.0f|",
-         {{'l', bits(3.14159), 0}, {'l', bits(31415.9), 0}, {'l', bits(2.5), 0}, {'l', bits(2.5), 0}},
+         {{'l', bits(3.14159), 0},
+          {'l', bits(31415.9), 0},
+          {'l', bits(2.5), 0},
+          {'l', bits(2.5), 0}},
          expect[4],
          4},
         {"%*d|%-*d|%.*f|%*.*f|",
@@ -367,8 +370,7 @@ void suite_lib_many_prints(struct suite *s)
     suite_put(s, 0, mem + 2048, "many", 5);
     suite_put(s, 1, other, "other\n", 7);
     listen(&l);
-    struct suite_op o =
-        launch(&l, 0, L_PRINT, BLOCKS, THREADS, mem, mem + 1024, mem + 4096, TIMES);
+    struct suite_op o = launch(&l, 0, L_PRINT, BLOCKS, THREADS, mem, mem + 1024, mem + 4096, TIMES);
     struct suite_op p = launch(&l, 1, L_PRINT, 3, 32, other, 0, other + 4096, 1);
     suite_submit(s, &o);
     suite_submit(s, &p);
