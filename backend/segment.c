@@ -65,7 +65,7 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
         h->chunk_bytes = g->chunk_bytes;
     }
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
-        ws_device_host_register(c->server->gpus[i].device, g->map, g->map_bytes);
+        ws_device_host_register(c->server->gpus[i].device, g->map, g->map_bytes, g->fd);
     g->id = ++c->n_segments_made;
     HASH_ADD(hh, c->segments, id, sizeof g->id, g);
     c->stats.segment_bytes += g->bytes;

@@ -100,6 +100,8 @@ static struct table *table_new(uint32_t cap)
     return t;
 }
 
+static const struct ws_host_hook *_Atomic host_hook;
+
 int ws_space_new(struct ws_space **ret)
 {
     struct ws_space *s = ws_alloc(sizeof *s);
@@ -153,6 +155,9 @@ struct ws_space *ws_space_free(struct ws_space *s)
         for (struct slot *x = s->limbo[e]; x; x = x->next)
             if (x->release)
                 x->release(x->release_arg, x->limbo_host, x->limbo_bytes);
+    const struct ws_host_hook *hook = LOAD(host_hook);
+    if (hook && hook->gone)
+        hook->gone(s);
     while (t) {
         struct table *older = t->older;
         free(t);
@@ -432,8 +437,6 @@ int ws_space_map(struct ws_space *s, const struct ws_mapping *m, ws_space_releas
 
 /* ---- host memory that a real GPU must be told of ---- */
 
-static const struct ws_host_hook *_Atomic host_hook;
-
 void ws_space_set_host_hook(const struct ws_host_hook *h)
 {
     STORE(host_hook, h);
@@ -441,13 +444,14 @@ void ws_space_set_host_hook(const struct ws_host_hook *h)
 
 struct host_place {
     const struct ws_host_hook *hook;
+    struct ws_space *space;
     uint64_t va;
 };
 
 static void host_unmapped(void *arg, uint8_t *host, uint64_t bytes)
 {
     struct host_place *p = arg;
-    p->hook->unmap(p->va, bytes);
+    p->hook->unmap(p->space, p->va, bytes);
     free(p);
 }
 
@@ -461,12 +465,12 @@ int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
     struct host_place *p = ws_alloc(sizeof *p);
     if (!p)
         return ws_raise(-ENOMEM);
-    *p = (struct host_place){hook, va};
-    int r = hook->map(va, bytes, host);
+    *p = (struct host_place){hook, s, va};
+    int r = hook->map(s, va, bytes, host);
     if (!r) {
         r = ws_space_map(s, &m, host_unmapped, p);
         if (r)
-            hook->unmap(va, bytes);
+            hook->unmap(s, va, bytes);
     }
     if (r)
         free(p);
@@ -491,12 +495,14 @@ int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers, uint3
     struct slot *x = slot_at(s, va, &i);
     struct ws_device *d = x ? x->device : NULL;
     if (x) {
+        readers &= d ? ws_device_peers(d) : WS_ACCESS_ALL;
+        writers &= d ? ws_device_peers(d) : WS_ACCESS_ALL;
         write_begin(s);
         STORE(x->readers, readers);
         STORE(x->writers, writers);
         write_end(s);
         if (d && d->ops->set_access)
-            d->ops->set_access(d, va, x->bytes, readers, writers);
+            d->ops->set_access(d, s, va, x->bytes, readers, writers);
     }
     pthread_mutex_unlock(&s->lock);
     return x ? 0 : -ENOENT;

@@ -212,6 +212,8 @@ int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t func, char *ret
     *ret_text = 0;
     if (!f->is_entry || f->is_decl)
         return ws_ptx_refuse(ret_text, text_bytes, f->line, "no kernel");
+    if (m->code)
+        return ws_ptx_refuse(ret_text, text_bytes, 0, "machine code");
     if (WS_ALIGN_UP(f->param_bytes, 8) + sizeof(struct ws_ptx_fence) + sizeof(struct ws_ptx_ctl) >
         PARAM_BYTES_MAX)
         return ws_ptx_refuse(ret_text, text_bytes, f->line,

@@ -22,4 +22,4 @@ TESTS += tests/process/operations.sh
 dist_check_SCRIPTS += tests/process/completion.sh
 TESTS += tests/process/completion.sh
 check_DATA += tools/completion/wattshare $(man_MANS) $(man1_MANS)
-EXTRA_DIST += tests/package.sh
+EXTRA_DIST += tests/package.sh tests/boot.sh

@@ -153,6 +153,33 @@ static void cuda_close(struct ws_device *dev)
     free(d);
 }
 
+static const struct ws_cuda_capabilities *cuda_capabilities(const struct ws_device *d)
+{
+    return &WS_CONTAINER_OF(d, const struct ws_cuda, base)->capabilities;
+}
+
+static void cuda_uuid(const struct ws_device *d, uint8_t ret[16])
+{
+    memcpy(ret, WS_CONTAINER_OF(d, const struct ws_cuda, base)->uuid.bytes, 16);
+}
+
+static bool cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
+{
+    struct ws_cuda *c = ws_cuda_of(d);
+    if (!c->has_counter && !c->has_power)
+        return false;
+    *ret_uj = ws_cuda_energy_share(c, ns, 1);
+    return true;
+}
+
+static const char *cuda_lost(const struct ws_device *d)
+{
+    const struct ws_cuda *c = WS_CONTAINER_OF(d, const struct ws_cuda, base);
+    return c->lost ? c->lost_text : NULL;
+}
+
+static const struct ws_real_ops real_ops = {cuda_capabilities, cuda_uuid, cuda_charge, cuda_lost};
+
 static const struct ws_device_ops cuda_ops = {
     .name = "cuda",
     .close = cuda_close,
@@ -160,18 +187,22 @@ static const struct ws_device_ops cuda_ops = {
     .map = ws_cuda_map,
     .unmap = ws_cuda_unmap,
     .set_access = ws_cuda_set_access,
+    .peers = ws_cuda_peers,
+    .place = ws_cuda_place,
     .host_register = ws_cuda_host_register,
     .host_unregister = ws_cuda_host_unregister,
     .module_load = ws_cuda_module_load,
     .module_unload = ws_cuda_module_unload,
     .instance_new = ws_cuda_instance_new,
     .instance_free = ws_cuda_instance_free,
+    .instance_vars = ws_cuda_instance_vars,
     .submit = ws_cuda_submit,
     .cancel = ws_cuda_cancel,
     .telemetry = cuda_telemetry,
     .occupancy = ws_cuda_occupancy,
     .preempt = ws_cuda_preempt,
     .alarm = ws_cuda_alarm,
+    .real = &real_ops,
 };
 
 static int missing(struct ws_diags *diags, int ordinal, const char *what, ws_cu_result r)
@@ -216,9 +247,11 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
         d->options = *options;
     d->base.ops = &cuda_ops;
     d->base.index = index;
+    d->base.no_machine_code = d->options.unfenced ? NULL : ws_cuda_no_machine_code;
     d->ordinal = ordinal;
     d->id = ++n_devices;
     pthread_mutex_init(&d->memory_lock, NULL);
+    pthread_mutex_init(&d->spare_lock, NULL);
     pthread_mutex_init(&d->clock_lock, NULL);
     pthread_mutex_init(&d->run_lock, NULL);
     pthread_mutex_init(&d->energy_lock, NULL);
@@ -265,29 +298,22 @@ uint32_t ws_cuda_count(const struct ws_cuda_options *options, struct ws_diags *d
 
 const struct ws_cuda_capabilities *ws_device_cuda_capabilities(const struct ws_device *d)
 {
-    return d->ops == &cuda_ops ? &WS_CONTAINER_OF(d, const struct ws_cuda, base)->capabilities
-                               : NULL;
+    return d->ops->real ? d->ops->real->capabilities(d) : NULL;
 }
 
 const char *ws_device_cuda_lost(const struct ws_device *d)
 {
-    const struct ws_cuda *c = WS_CONTAINER_OF(d, const struct ws_cuda, base);
-    return d->ops == &cuda_ops && c->lost ? c->lost_text : NULL;
+    return d->ops->real ? d->ops->real->lost(d) : NULL;
 }
 
 bool ws_device_cuda_uuid(const struct ws_device *d, uint8_t ret[16])
 {
-    if (d->ops != &cuda_ops)
-        return false;
-    memcpy(ret, WS_CONTAINER_OF(d, const struct ws_cuda, base)->uuid.bytes, 16);
-    return true;
+    if (d->ops->real)
+        d->ops->real->uuid(d, ret);
+    return d->ops->real != NULL;
 }
 
 bool ws_device_cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
 {
-    struct ws_cuda *c = WS_CONTAINER_OF(d, struct ws_cuda, base);
-    if (d->ops != &cuda_ops || (!c->has_counter && !c->has_power))
-        return false;
-    *ret_uj = ws_cuda_energy_share(c, ns, 1);
-    return true;
+    return d->ops->real && d->ops->real->charge(d, ns, ret_uj);
 }

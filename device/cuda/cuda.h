@@ -19,7 +19,7 @@ struct ws_cuda_options {
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
 };
 
-enum { WS_CUDA_MAX_CAPABILITIES = 16 };
+enum { WS_CUDA_MAX_CAPABILITIES = 24 };
 struct ws_cuda_capability {
     const char *name; /* "SM sets" */
     bool yes;
@@ -41,6 +41,13 @@ WS_MUST_CHECK int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint3
                                       struct ws_diags *diags);
 /* How many GPUs the driver has; 0 without a driver (diags say why). */
 uint32_t ws_cuda_count(const struct ws_cuda_options *options, struct ws_diags *diags);
+/* What is asked of a real GPU, in this process or in another (device/worker); struct ws_device_ops.real. As the functions below. */
+struct ws_real_ops {
+    const struct ws_cuda_capabilities *(*capabilities)(const struct ws_device *d);
+    void (*uuid)(const struct ws_device *d, uint8_t ret[16]);
+    bool (*charge)(struct ws_device *d, uint64_t ns, uint64_t *ret_uj);
+    const char *(*lost)(const struct ws_device *d);
+};
 /* NULL: not a CUDA device. Lives as long as @d. */
 const struct ws_cuda_capabilities *ws_device_cuda_capabilities(const struct ws_device *d);
 /* The driver's name of the GPU. Return: false: not a CUDA device. */
@@ -50,5 +57,13 @@ bool ws_device_cuda_uuid(const struct ws_device *d, uint8_t ret[16]);
 bool ws_device_cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj);
 /* NULL: the context is well; else what destroyed it, and which kernel is suspected. */
 const char *ws_device_cuda_lost(const struct ws_device *d);
+/* In op->done, after an error: whether the context was lost before the operation began, so that it has done nothing. */
+bool ws_cuda_untouched(const struct ws_op *op);
+/* How far a preempted launch of a CUDA device came, in blocks, and the opposite: for another process. NULL: no memory. */
+struct ws_cuda_progress {
+    uint32_t done, total;
+};
+struct ws_cuda_progress ws_cuda_progress_read(const struct ws_progress *p);
+struct ws_progress *ws_cuda_progress_new(struct ws_cuda_progress p);
 
 #endif

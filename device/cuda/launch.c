@@ -189,7 +189,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
 /* What a stopped launch leaves: how many blocks are done. */
 struct progress {
     struct ws_progress base;
-    uint32_t done, total;
+    struct ws_cuda_progress is;
 };
 
 static void progress_free(struct ws_progress *p)
@@ -197,28 +197,41 @@ static void progress_free(struct ws_progress *p)
     free(WS_CONTAINER_OF(p, struct progress, base));
 }
 
+struct ws_cuda_progress ws_cuda_progress_read(const struct ws_progress *p)
+{
+    return WS_CONTAINER_OF(p, const struct progress, base)->is;
+}
+
+struct ws_progress *ws_cuda_progress_new(struct ws_cuda_progress is)
+{
+    struct progress *p = ws_alloc(sizeof *p);
+    if (!p)
+        return NULL;
+    p->base.free = progress_free;
+    p->is = is;
+    p->base.part = is.total ? (double)is.done / is.total : 0;
+    return &p->base;
+}
+
 void ws_cuda_launch_stopped(struct ws_cuda_run *r)
 {
     struct ws_op *op = r->op;
     const uint32_t *g = op->launch.grid;
-    struct progress *p;
+    struct ws_progress *p;
     if (r->timed && (!r->rewritten || r->lane->control->ticket >= r->ctl.grid.total))
         return; /* it was through before */
     if (!r->timed && op->launch.progress) {
         op->preempted = true; /* taken back before it was started: as it came */
         return;
     }
-    p = ws_alloc(sizeof *p);
+    p = ws_cuda_progress_new(
+        (struct ws_cuda_progress){r->rewritten ? r->lane->control->ticket : 0, g[0] * g[1] * g[2]});
     if (!p) {
         ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to keep how far it came");
         return;
     }
-    p->base.free = progress_free;
-    p->total = g[0] * g[1] * g[2];
-    p->done = r->rewritten ? r->lane->control->ticket : 0;
-    p->base.part = (double)p->done / p->total;
     ws_progress_free(op->launch.progress);
-    op->launch.progress = &p->base;
+    op->launch.progress = p;
     op->preempted = true;
 }
 
@@ -250,7 +263,7 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
     ws_cu_result e = allow_shared(d, i, k, op);
     memset(c, 0, sizeof *c);
     if (op->launch.progress)
-        c->ticket = WS_CONTAINER_OF(op->launch.progress, struct progress, base)->done;
+        c->ticket = ws_cuda_progress_read(op->launch.progress).done;
     for (unsigned sm = 0; kept && sm < d->base.spec.n_sms; sm++)
         if (ws_sm_set_has(&op->launch.sms, sm))
             c->mask[sm / 32] |= UINT32_C(1) << sm % 32;

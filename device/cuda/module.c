@@ -9,6 +9,8 @@
  * A second form, made likewise, has kernels that take their blocks from a counter: they can be kept to a set of SMs
  * and stopped between two blocks (ptx/pass.h). It works on the same variables, since their addresses are numbers in both.
  *
+ * Machine code has one form, loaded as it is (machine.c).
+ *
  * What the driver's compiler says goes to the diagnostics. A module that it refuses has no kernel that can be launched. */
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +60,7 @@ static ws_cu_result load_text(struct ws_cuda *d, const char *text, ws_cu_module 
     return r;
 }
 
-static struct ws_cuda_image *image_free(struct ws_cuda_image *i)
+struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
 {
     if (!i)
         return NULL;
@@ -93,7 +95,7 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
     i->lib_uses = ws_alloc_array(n, sizeof *i->lib_uses);
     bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->fence_at &&
                i->ctl_at && i->lib_at && i->lib_uses;
-    return all ? i : image_free(i);
+    return all ? i : ws_cuda_image_free(i);
 }
 
 static const char *isolation_refuses(struct ws_ptx_module *ptx, const char *text)
@@ -247,11 +249,31 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
     return r ? r : name_added(ptx, n_before);
 }
 
+/* Machine code goes as it is. */
+static struct ws_cuda_image *load_machine(const struct ws_dmodule *m, struct ws_cuda *d,
+                                          struct ws_diags *diags, ws_cu_result *ret_r)
+{
+    char name[64];
+    struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
+    ws_cu_result r = i ? ws_cuda_enter(d) : WS_CU_OUT_OF_MEMORY;
+    if (r == WS_CU_SUCCESS)
+        r = load_text(d, (const char *)m->ptx->code, &i->module, diags);
+    if (r == WS_CU_SUCCESS)
+        r = find_functions(m, m->ptx, m->func, i, false);
+    if (r != WS_CU_SUCCESS)
+        ws_diags_add(diags, NULL, 0, 0, "the driver does not take the machine code: %s",
+                     ws_cu_result_name(r, name, sizeof name));
+    *ret_r = r;
+    return r == WS_CU_SUCCESS ? i : ws_cuda_image_free(i);
+}
+
 /* @var_va: NULL: code names no variables. @why: as prepare(). Return: NULL: refused by the driver (*ret_r says what), or no memory. */
 static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
                                      const uint64_t *var_va, bool sms, const char **why,
                                      char **ret_why, struct ws_diags *diags, ws_cu_result *ret_r)
 {
+    if (m->ptx->code)
+        return load_machine(m, d, diags, ret_r);
     struct ws_ptx_module *ptx = NULL;
     struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
     char *text = NULL;
@@ -279,7 +301,7 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     free(func);
     ws_ptx_module_free(ptx);
     *ret_r = r;
-    return r == WS_CU_SUCCESS ? i : image_free(i);
+    return r == WS_CU_SUCCESS ? i : ws_cuda_image_free(i);
 }
 
 static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda *d,
@@ -305,7 +327,7 @@ void ws_cuda_module_unload(struct ws_dmodule *m)
     for (int k = 0; k < 2; k++)
         for (struct ws_cuda_image *i = k ? m->sm_images : m->images, *next; i; i = next) {
             next = i->next;
-            image_free(i);
+            ws_cuda_image_free(i);
         }
     for (uint32_t k = 0; m->why && k < m->info.n_kernels; k++)
         free(m->why[k]);
@@ -449,30 +471,41 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
                         struct ws_dmodule **ret, struct ws_diags *diags)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
+    int r = ptx->code ? ws_cuda_machine_check(ptx, diags) : 0;
+    if (r)
+        return r;
     struct ws_dmodule *m = ws_alloc(sizeof *m);
     if (!m)
         return ws_raise(-ENOMEM);
     m->ptx = ptx;
     pthread_mutex_init(&m->lock, NULL);
-    int r = list_kernels(m);
-    if (!r)
+    r = list_kernels(m);
+    if (!r && !ptx->code)
         r = find_uses(m);
-    if (!r && !(m->text = print(ptx, &m->text_len)))
+    if (!r && !ptx->code && !(m->text = print(ptx, &m->text_len)))
         r = ws_raise(-ENOMEM);
     if (!r) {
-        m->uses_vars = ws_cuda_names_vars(ptx);
+        m->uses_vars = ptx->code ? ptx->n_vars : ws_cuda_names_vars(ptx);
+        m->info.own_vars = ptx->code && ptx->n_vars;
         for (uint32_t v = 0; v < ptx->n_vars; v++)
             for (uint32_t k = 0; k < ptx->vars[v].n_init_syms; k++)
                 m->n_function_refs +=
                     WS_PTX_SYM_KIND(ptx->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC;
         r = first_image(m, d, diags);
     }
+    if (!r && ptx->code && !m->images) /* @diags say why; nothing of it can run */
+        r = WS_PTX_E_NOTFOUND;
     if (!r)
         r = read_kernels(m, d, m->images, diags);
     if (r) {
         ws_cuda_module_unload(m);
         return r;
     }
+    if (ptx->code)
+        ws_log(WS_INFO,
+               "cuda: gpu=%u machine code: kernels=%u first=%s: not isolated, not stopped between "
+               "blocks",
+               dev->index, m->info.n_kernels, m->info.n_kernels ? m->kernels[0].name : "");
     *ret = m;
     return 0;
 }
@@ -599,9 +632,11 @@ static int init_vars(struct ws_dinstance *i)
 
 void ws_cuda_instance_free(struct ws_dinstance *i)
 {
-    if (i->own) {
-        image_free(i->image[0]);
-        image_free(i->image[1]);
+    if (i->machine) {
+        ws_cuda_machine_free(i);
+    } else if (i->own) {
+        ws_cuda_image_free(i->image[0]);
+        ws_cuda_image_free(i->image[1]);
     }
     free(i->var_va);
     free(i);
@@ -628,7 +663,8 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     }
     *i = (struct ws_dinstance){
         .module = m, .device = d, .space = s, .var_va = va, .own = m->uses_vars};
-    if (m->info.n_vars)
+    i->failed[true] = m->ptx->code; /* there is no other form of machine code */
+    if (m->info.n_vars && !m->info.own_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof *va);
     int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
     /* Only initial values that name functions need the code now; else who launches first waits for it. */
@@ -638,7 +674,9 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
         i->image[0] = shared_image(m, d, false, false);
         pthread_mutex_unlock(&m->lock);
     }
-    if (!r && write)
+    if (!r && m->info.own_vars)
+        r = ws_cuda_image_of(i, false) ? ws_cuda_machine_place(i) : ws_raise(-EIO);
+    else if (!r && write)
         r = init_vars(i);
     if (r) {
         ws_cuda_instance_free(i);

@@ -143,6 +143,20 @@ static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
         ws_log(WS_WARN, "cuda: gpu=%u a running kernel was not asked to stop", d->base.index);
 }
 
+/* What comes too late to the GPU. */
+static void fail_untouched(const struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    ws_check_fail(r->op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
+    r->untouched = d->lost;
+}
+
+static char untouched;
+
+bool ws_cuda_untouched(const struct ws_op *op)
+{
+    return op->priv == &untouched;
+}
+
 /* No lock held. */
 static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
@@ -151,7 +165,7 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
     ws_cuda_green_leave(r->lane);
     ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
     if (e != WS_CU_SUCCESS)
-        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
+        fail_untouched(d, r);
     else
         s = op->kind == WS_OPK_LAUNCH ? ws_cuda_launch(d, r, may_block)
                                       : ws_cuda_copy(d, r, may_block);
@@ -219,7 +233,7 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
         r->lane = lane_take(d, &e);
     if (d->lost || e != WS_CU_SUCCESS) {
         if (d->lost)
-            ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
+            fail_untouched(d, r);
         else
             ws_cuda_fail(d, op, e, "stream");
         end_locked(d, r);
@@ -313,10 +327,10 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
     pthread_mutex_unlock(&d->run_lock);
     if (r->entered)
         ws_space_leave(op->space, r->epoch);
+    op->priv = r->untouched ? &untouched : NULL;
     free(r->params);
     free(r);
     d->n_running--;
-    op->priv = NULL;
     op->done(op);
     if (w)
         start(d, w, true);
@@ -504,6 +518,9 @@ int ws_cuda_run_open(struct ws_cuda *d)
     ws_cuda_say(d, "kernel parameters checked", d->cu.cuFuncGetParamInfo != NULL,
                 "cuFuncGetParamInfo");
     ws_cuda_say(d, "textures and surfaces", false, "kernels that use them can't be launched");
+    ws_cuda_say(d, "machine code without PTX", d->options.unfenced, "%s",
+                d->options.unfenced ? "runs to its end, on SMs by green contexts"
+                                    : "can't be isolated; isolation = none takes it");
     ws_cuda_say(d, "isolation", !d->options.unfenced, "%s",
                 d->options.unfenced
                     ? "by configuration: one context, and kernels reach all clients' memory"

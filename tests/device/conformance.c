@@ -965,6 +965,11 @@ static void test_telemetry(void **state)
     assert_true(ws_device_now_ns(S.device) >= now.now_ns);
 }
 
+static void test_machine_code(void **state)
+{
+    suite_machine_code(&S);
+}
+
 /* ---- isolation ---- */
 
 enum { MINE = 600, FLOATS = 1000 };
@@ -1219,6 +1224,7 @@ int main(int argc, char **argv)
         T(test_preempt_and_resume),
         T(test_alarms),
         T(test_telemetry),
+        T(test_machine_code),
         T(test_isolation),
         T(test_isolation_of_other_accesses),
         T(test_isolation_and_the_grids_own_page),

@@ -288,7 +288,7 @@ static void section_copy(void)
     for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++)
         probe_line("us", copy_us(to, host, sizes[k], 16), "device from pageable: %u bytes",
                    sizes[k]);
-    ws_device_host_register(probe_suite.device, host, MOST);
+    ws_device_host_register(probe_suite.device, host, MOST, -1);
     for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
         double us = copy_us(to, host, sizes[k], 16);
         probe_line("us", us, "device from registered: %u bytes", sizes[k]);
