@@ -149,6 +149,11 @@ int ws_ptx_lib_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_t
     return r;
 }
 
+void ws_ptx_lib_reached(const struct ws_ptx_module *m, uint32_t func, bool *io)
+{
+    ws_ptx_mark_reached(m, &m->funcs[func], io);
+}
+
 /* ---- the functions ---- */
 
 /* A name that nothing in the module has, in its arena; NULL: no memory. */

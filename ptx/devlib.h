@@ -27,6 +27,9 @@ WS_MUST_CHECK int ws_ptx_lib_refused(const struct ws_ptx_module *m, uint32_t fun
  * Return: 0, or -ENOMEM with the module's other functions as they were. */
 WS_MUST_CHECK int ws_ptx_lib(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
 
+/* Marks the functions that kernel @func may come to. @io: [m->n_funcs]. */
+void ws_ptx_lib_reached(const struct ws_ptx_module *m, uint32_t func, bool *io);
+
 /* ---- what kernels and the host share; one for each launch, in memory that the kernel may read and write ---- */
 enum ws_lib_kind { /* of a record, and of what stopped a thread */
                    WS_LIB_TEXT = 1,

@@ -181,16 +181,21 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
     return 0;
 }
 
-/* Who isn't launched in this image isn't compiled: kernels have another form in it. */
-static void leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint32_t *func)
+/* Who isn't launched in this image isn't compiled: kernels have another form in it, and of our functions some aren't called. */
+static int leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint32_t *func)
 {
-    for (uint32_t f = 0; f < ptx->n_funcs; f++) {
-        bool used = !ptx->funcs[f].is_entry;
-        for (uint32_t k = 0; !used && k < m->info.n_kernels; k++)
-            used = func[k] == f;
-        if (!used)
-            ptx->funcs[f].n_insns = ptx->funcs[f].n_labels = 0;
+    bool *used = ws_alloc_array((size_t)ptx->n_funcs + 1, sizeof *used);
+    if (!used)
+        return ws_raise(-ENOMEM);
+    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        ws_ptx_lib_reached(ptx, func[k], used);
+        used[func[k]] = true;
     }
+    for (uint32_t f = 0; f < ptx->n_funcs; f++)
+        if (!used[f] && (ptx->funcs[f].is_entry || ptx->funcs[f].lib))
+            ptx->funcs[f].n_insns = ptx->funcs[f].n_labels = 0;
+    free(used);
+    return 0;
 }
 
 /* Kernels that were added get names that no other function has, whatever the program's are. */
@@ -245,7 +250,7 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
     if (!r && sms)
         r = add_rewritten(m, ptx, why, i, func);
     if (!r)
-        leave_out(m, ptx, func);
+        r = leave_out(m, ptx, func);
     return r ? r : name_added(ptx, n_before);
 }
 
