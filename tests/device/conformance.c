@@ -1188,6 +1188,18 @@ static void test_giving_back(void **state)
     suite_lib_free(&S);
 }
 
+static void test_textures(void **state)
+{
+    suite_textures(&S);
+}
+
+static void test_textures_are_isolated(void **state)
+{
+    if (suite_target.options.unfenced)
+        skip();
+    suite_textures_isolated(&S);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -1228,6 +1240,8 @@ int main(int argc, char **argv)
         T(test_isolation),
         T(test_isolation_of_other_accesses),
         T(test_isolation_and_the_grids_own_page),
+        T(test_textures),
+        T(test_textures_are_isolated),
         T(test_trap),
         T(test_formats),
         T(test_many_prints),
