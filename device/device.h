@@ -233,6 +233,7 @@ struct ws_kernel_info {
     int unsupported_code; /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED */
 };
 struct ws_dmodule_info {
+    bool own_vars; /* each instance has its variables where it wants: ws_device_instance_vars() */
     uint32_t n_kernels;
     const struct ws_kernel_info *kernels;
     uint32_t n_vars;
@@ -299,6 +300,8 @@ struct ws_device_ops {
     int (*instance_new)(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
                         const uint64_t *var_va, bool write, struct ws_dinstance **ret);
     void (*instance_free)(struct ws_dinstance *i);
+    void (*instance_vars)(const struct ws_dinstance *i,
+                          uint64_t *ret_va); /* NULL: no module has own_vars */
     void (*submit)(struct ws_device *d, struct ws_op *op);
     void (*cancel)(struct ws_device *d, struct ws_space *s);
     void (*telemetry)(struct ws_device *d, struct ws_device_telemetry *ret);
@@ -317,6 +320,8 @@ struct ws_device {
     const struct ws_device_ops *ops;
     struct ws_gpu_spec spec;
     uint32_t index;
+    const char *
+        no_machine_code; /* NULL: takes modules that are machine code; else why not, and what would be right */
     bool clocked; /* its clocks are not the default ones. Loop thread */
 };
 
@@ -354,18 +359,23 @@ WS_MUST_CHECK int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, u
 
 /* Decodes. @m: borrowed, must outlive the module. A module may be instantiated on any device of the same kind ("soft").
  * What the device lacks, or is not defined, and a kernel reaches is named with its PTX line in diags and in that kernel's info; the
- * other kernels work. Any thread. Return: 0 or -ENOMEM. */
+ * other kernels work. Any thread. @m with machine code (m->code): see no_machine_code.
+ * Return: 0, WS_PTX_E_UNSUPPORTED and WS_PTX_E_NOTFOUND (machine code that the device, or its driver, doesn't take; diags say why),
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
                                         struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_device_module_unload(struct ws_device *d, struct ws_dmodule *m);
 const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m);
 
 /* @var_va[n_vars]: address of each .global/.const variable, memory the caller has backed on @d; 0 for others and for sizeless
- * ones. The instance writes the initial values (blocking, at once). Return: 0, -EINVAL, -ENOMEM. */
+ * ones. The instance writes the initial values (blocking, at once). Where the module has own_vars, @var_va is not looked at, and the
+ * variables are mapped into @s by the instance, until it is freed. Return: 0, -EINVAL, -ENOMEM. */
 WS_MUST_CHECK int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m,
                                          struct ws_space *s, const uint64_t *var_va,
                                          struct ws_dinstance **ret);
-/* The same for code that stands for other code, whose variables are there already: nothing is written. */
+/* Where the variables of an instance with own_vars lie; 0: programs can't name it. @ret_va: [n_vars]. */
+void ws_device_instance_vars(struct ws_device *d, const struct ws_dinstance *i, uint64_t *ret_va);
+/* The same for code that stands for other code, whose variables are there already: nothing is written. Not for own_vars. */
 WS_MUST_CHECK int ws_device_instance_borrow(struct ws_device *d, struct ws_dmodule *m,
                                             struct ws_space *s, const uint64_t *var_va,
                                             struct ws_dinstance **ret);

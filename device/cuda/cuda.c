@@ -195,6 +195,7 @@ static const struct ws_device_ops cuda_ops = {
     .module_unload = ws_cuda_module_unload,
     .instance_new = ws_cuda_instance_new,
     .instance_free = ws_cuda_instance_free,
+    .instance_vars = ws_cuda_instance_vars,
     .submit = ws_cuda_submit,
     .cancel = ws_cuda_cancel,
     .telemetry = cuda_telemetry,
@@ -246,6 +247,7 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
         d->options = *options;
     d->base.ops = &cuda_ops;
     d->base.index = index;
+    d->base.no_machine_code = d->options.unfenced ? NULL : ws_cuda_no_machine_code;
     d->ordinal = ordinal;
     d->id = ++n_devices;
     pthread_mutex_init(&d->memory_lock, NULL);

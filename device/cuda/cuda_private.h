@@ -135,6 +135,7 @@ struct ws_dinstance {
     struct ws_cuda_image *image[2];
     bool failed[2];
     bool own;
+    struct ws_cuda_machine *machine; /* machine.c: of machine code with variables; else NULL */
 };
 
 /* piece.c: physical memory, whole granules */
@@ -303,7 +304,18 @@ WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, bool fenced, const char
 /* A variable "ws$functions" with the addresses of all functions that initial values name. *ret_n: how many. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
+/* machine.c */
+extern const char ws_cuda_no_machine_code[]; /* why a device with isolation doesn't take it */
+/* Return: 0, or WS_PTX_E_UNSUPPORTED, said in @diags. */
+WS_MUST_CHECK int ws_cuda_machine_check(const struct ws_ptx_module *m, struct ws_diags *diags);
+/* The variables of i->image[0], where the driver has put them, become the space's; the image is the variables' from then on, whatever is
+ * returned. Return: 0, -ENOMEM, -EIO, -EEXIST. */
+WS_MUST_CHECK int ws_cuda_machine_place(struct ws_dinstance *i);
+void ws_cuda_machine_free(struct ws_dinstance *i);
+void ws_cuda_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);
+
 /* module.c */
+struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i); /* NULL ok; returns NULL */
 int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *m,
                         struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_cuda_module_unload(struct ws_dmodule *m);

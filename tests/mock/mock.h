@@ -115,6 +115,11 @@ bool mock_is_pinned(const void *p, uint64_t bytes);
 void mock_memory_leaks(const struct mock_gpu *g);
 void mock_memory_reset(void); /* takes all away that is left */
 
+/* machine.c: machine code, by PTX that stands beside it. Return: a code of the driver's; then @diags say why. */
+bool mock_is_machine(const void *image);
+ws_cu_result mock_machine_ptx(const void *image, const struct ws_gpu_spec *gpu,
+                              struct ws_ptx_module **ret, struct ws_diags *diags);
+
 /* program.c: what programs, and not our daemon, call; NULL: nothing of that name */
 void *mock_program_function(const char *name);
 int mock_ordinal(void); /* of the current context; -1: none */

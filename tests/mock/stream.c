@@ -739,8 +739,11 @@ ws_cu_result cuModuleLoadDataEx(ws_cu_module *ret, const void *image, unsigned n
         return WS_CU_OUT_OF_MEMORY;
     m->o.gpu = mock_current();
     int r = WS_CU_SUCCESS;
-    if (ws_ptx_parse(&m->ptx, image, strlen(image), "", &diags) ||
-        ws_device_module_load(m->o.gpu->soft, m->ptx, &m->code, &diags))
+    if (mock_is_machine(image))
+        r = mock_machine_ptx(image, &m->o.gpu->soft->spec, &m->ptx, &diags);
+    else if (ws_ptx_parse(&m->ptx, image, strlen(image), "", &diags))
+        r = WS_CU_INVALID_PTX;
+    if (!r && ws_device_module_load(m->o.gpu->soft, m->ptx, &m->code, &diags))
         r = WS_CU_INVALID_PTX;
     for (uint32_t k = 0; !r && k < ws_dmodule_info(m->code)->n_kernels; k++)
         if (ws_dmodule_info(m->code)->kernels[k].unsupported_code == WS_PTX_E_NOTFOUND)
