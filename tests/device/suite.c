@@ -126,12 +126,22 @@ bool suite_target_parse(int argc, char **argv)
     return suite_target.cuda || (!strcmp(argv[1], "soft") && argc == 2);
 }
 
-int suite_open(struct ws_device **ret, struct ws_diags *diags)
+static int open_nth(int nth, struct ws_device **ret, struct ws_diags *diags)
 {
     struct ws_device_options o = {.n_workers = 2, .local_bytes_per_thread_max = 512 << 10};
-    return suite_target.cuda
-               ? ws_device_open_cuda(ret, suite_target.ordinal, 0, &suite_target.options, diags)
-               : ws_device_open_soft(ret, &soft_spec, 0, &o, diags);
+    return suite_target.cuda ? ws_device_open_cuda(ret, suite_target.ordinal + nth, (uint32_t)nth,
+                                                   &suite_target.options, diags)
+                             : ws_device_open_soft(ret, &soft_spec, (uint32_t)nth, &o, diags);
+}
+
+int suite_open(struct ws_device **ret, struct ws_diags *diags)
+{
+    return open_nth(0, ret, diags);
+}
+
+int suite_open_second(struct ws_device **ret, struct ws_diags *diags)
+{
+    return open_nth(1, ret, diags);
 }
 
 void *suite_mock(const char *name)
