@@ -4,7 +4,8 @@
  * Loads, stores, atomics, reductions, copies and matrix loads and stores with an address in a register are checked, in the kernel and
  * in the functions that it calls. Shared, local, parameter and constant memory are a block's, a thread's or a module's own: hardware
  * bounds them (an address beyond a block's shared or a thread's local memory is a fault of the device, which no fence here
- * prevents). Textures and surfaces are bounded by what they were made of. Prefetches change nothing and fault nowhere. What is left is
+ * prevents). Textures and surfaces are bounded by what they were made of where a device has them; where it has none, their instructions
+ * have become loads and stores before (texture.c). Prefetches change nothing and fault nowhere. What is left is
  * refused by its name: bulk copies, tensor maps, multicast and cluster memory, asynchronous stores, discard. */
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@ tests_mock_libnvidia_ml_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnvid
 tests_mock_libnvidia_ml_so_1_LDADD = -ldl
 
 check_PROGRAMS += tests/device/conformance
-tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/machine_code.c tests/device/conformance.c $(CUBIN_MAKE)
+tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/machine_code.c tests/device/texture.c tests/device/conformance.c $(CUBIN_MAKE)
 tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/keep
 tests_device_keep_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/keep.c

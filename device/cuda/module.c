@@ -185,14 +185,17 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_p
     return WS_CU_SUCCESS;
 }
 
-/* Prepares what the driver gets. @why: [functions of m->ptx] out. @func: [n_kernels] out: what is launched for each kernel. Variables
+/* Prepares what the driver gets. @why: [functions of m->ptx, and WS_TEXTURE_FUNCS more] out. @func: [n_kernels] out: what is launched for each kernel. Variables
  * get their addresses before the fence is put up: what was constant memory, which no fence looks at, is global memory from then on. */
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
                    bool sms, struct ws_cuda_image *i, const char **why, uint32_t *func)
 {
     bool fenced = !i->device->options.unfenced;
-    uint32_t unused, n_before = ptx->n_funcs;
-    int r = ws_cuda_prune(ptx, fenced, why);
+    uint32_t unused;
+    int r = ws_ptx_texture(ptx);
+    uint32_t n_before = ptx->n_funcs;
+    if (!r)
+        r = ws_cuda_prune(ptx, fenced, why);
     if (m->info.n_kernels)
         memcpy(func, m->func, m->info.n_kernels * sizeof *func);
     if (!r)
@@ -269,7 +272,7 @@ static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda 
     ws_cu_result r;
     char text[64];
     struct ws_diags diags = WS_DIAGS_NULL;
-    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)1, sizeof *why);
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof *why);
     struct ws_cuda_image *i = why ? compile(m, d, var_va, sms, why, NULL, &diags, &r) : NULL;
     if (!i && why)
         ws_log(WS_ERROR, "cuda: gpu=%u a module was not compiled again: %s", d->base.index,
@@ -399,7 +402,7 @@ static int first_image(struct ws_dmodule *m, struct ws_cuda *d, struct ws_diags 
 {
     ws_cu_result r = WS_CU_OUT_OF_MEMORY;
     uint64_t *va = m->uses_vars ? nowhere(m) : NULL;
-    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)1, sizeof *why);
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof *why);
     if (why && (va || !m->uses_vars))
         m->images = compile(m, d, va, false, why, m->why, diags, &r);
     free(why);

@@ -1169,6 +1169,18 @@ static void test_trap(void **state)
                 o.op.error == WS_DEV_E_ILLEGAL_INSTRUCTION);
 }
 
+static void test_textures(void **state)
+{
+    suite_textures(&S);
+}
+
+static void test_textures_are_isolated(void **state)
+{
+    if (suite_target.options.unfenced)
+        skip();
+    suite_textures_isolated(&S);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -1209,6 +1221,8 @@ int main(int argc, char **argv)
         T(test_isolation),
         T(test_isolation_of_other_accesses),
         T(test_isolation_and_the_grids_own_page),
+        T(test_textures),
+        T(test_textures_are_isolated),
         T(test_illegal_address),
         T(test_misaligned_address),
         T(test_trap),
