@@ -101,6 +101,8 @@ static Ws__Error write_by_copy(struct ws_client *c, struct ws_stream *s, const W
     j->seq = seq;
     j->op.kind = WS_OPK_COPY;
     j->op.copy.dst_va = m->address;
+    j->op.copy.src_va = 0;
+    j->op.copy.dst_host = NULL;
     j->op.copy.bytes = m->bytes;
     j->op.copy.height = j->op.copy.depth = 1;
     j->op.copy.dst = j->op.copy.src = (struct ws_pitches){m->bytes, m->bytes};
