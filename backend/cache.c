@@ -165,7 +165,7 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
         r = ws_device_module_load(device, e->ptx, &e->dmodule, diags);
     if (!r && ws_rewrite_any(&c->rewrite))
         ws_rewrite_find(e->dmodule, e->n_kernels, &c->rewrite, e->ptx, e->rewritten);
-    if (!r && c->learn)
+    if (!r && c->learn && !e->ptx->code)
         r = ws_learn_code_new(&e->learn, e->ptx, ws_dmodule_info(e->dmodule), e->n_kernels);
     if (r) {
         entry_free(e);
@@ -198,7 +198,8 @@ int ws_image_code_make(const struct ws_image *i, struct ws_device *device, const
     struct ws_code_entry *e, *known;
     uint8_t key[WS_SHA256_BYTES];
     int r =
-        ws_ptx_image_texts(&t, i->data, i->bytes, sm_of(device), c->max_text_bytes, name, diags);
+        ws_ptx_image_texts(&t, i->data, i->bytes, sm_of(device), device->no_machine_code,
+                           c->max_text_bytes, name, diags);
     if (r)
         return r;
     key_of(&t, key);

@@ -15,6 +15,7 @@
 #include "backend/config_task.h"
 #include "backend/paths.h"
 #include "base/alloc.h"
+#include "base/conf.h"
 #include "base/error.h"
 #include "policy/policy.h"
 #include "protocol/protocol.h"
@@ -648,8 +649,9 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cb_path = path;
     cb_diags = diags;
     cb_failed = false;
-    int r = cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CONFIG_E_INVALID;
-    if (r && !cb_failed)
+    bool closed = ws_conf_closed(f, path, diags);
+    int r = closed && cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CONFIG_E_INVALID;
+    if (r && closed && !cb_failed)
         ws_diags_add(diags, path, 0, 0,
                      "cannot be read as a configuration file; see wattshared.conf(5)");
     if (!r)

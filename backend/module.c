@@ -51,7 +51,7 @@ static bool has_address(const struct ws_ptx_var *v)
            v->link != WS_LINK_EXTERN;
 }
 
-/* Lays the variables out in one allocation. */
+/* Lays the variables out in one allocation, unless the instance will bring them with it. */
 static Ws__Error place_variables(struct ws_module *m)
 {
     const struct ws_dmodule_info *info = m->code->info;
@@ -59,6 +59,8 @@ static Ws__Error place_variables(struct ws_module *m)
     m->var_va = ws_alloc_array(info->n_vars + 1, sizeof *m->var_va);
     if (!m->var_va)
         return WS__ERROR__OUT_OF_MEMORY;
+    if (info->own_vars)
+        return WS__ERROR__OK;
     for (uint32_t pass = 0; pass < 2; pass++) {
         uint64_t at = 0;
         for (uint32_t i = 0; i < info->n_vars; i++) {
@@ -121,6 +123,8 @@ static Ws__Error module_make(struct ws_module *m)
         return e;
     int r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va,
                                    &m->instance);
+    if (!r && m->code->info->own_vars)
+        ws_device_instance_vars(d, m->instance, m->var_va);
     return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
 }
 
@@ -156,6 +160,8 @@ Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *q)
     if (!m || m->launched)
         return WS__ERROR__INVALID_HANDLE;
     const struct ws_dmodule_info *info = m->code->info;
+    if (info->own_vars)
+        return WS__ERROR__INVALID_VALUE;
     struct ws_arena *a = &c->server->arena;
     uint64_t *var_va = ws_arena_array(a, info->n_vars + 1, sizeof *var_va);
     uint8_t **kept = ws_arena_array(a, info->n_vars + 1, sizeof *kept);

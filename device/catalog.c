@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/conf.h"
 #include "base/error.h"
 
 struct key {
@@ -306,8 +307,9 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     cfg->filename = strdup(path);
     cb_diags = diags;
     cb_failed = false;
-    int r = cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CATALOG_E_INVALID;
-    if (r && !cb_failed)
+    bool closed = ws_conf_closed(f, path, diags);
+    int r = closed && cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CATALOG_E_INVALID;
+    if (r && closed && !cb_failed)
         ws_diags_add(diags, path, 0, 0, "cannot be read as a GPU catalog file");
     if (!r &&
         !cfg_size(cfg, "gpu")) { /* libconfuse takes a lone quotation mark for an empty file */

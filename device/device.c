@@ -49,6 +49,11 @@ int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, ui
     return r;
 }
 
+uint32_t ws_device_peers(struct ws_device *d)
+{
+    return d->ops->peers ? d->ops->peers(d) : WS_ACCESS_ALL;
+}
+
 /* Every device's own structure begins with it. */
 const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
 {
@@ -58,6 +63,10 @@ const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m)
 int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
                           struct ws_dmodule **ret, struct ws_diags *diags)
 {
+    if (m->code && d->no_machine_code) {
+        ws_diags_add(diags, NULL, 0, 0, "machine code: %s", d->no_machine_code);
+        return WS_PTX_E_UNSUPPORTED;
+    }
     return d->ops->module_load(d, m, ret, diags);
 }
 
@@ -70,15 +79,21 @@ void ws_device_module_unload(struct ws_device *d, struct ws_dmodule *m)
 int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
                            const uint64_t *var_va, struct ws_dinstance **ret)
 {
-    if (!var_va && ws_dmodule_info(m)->n_vars)
+    const struct ws_dmodule_info *info = ws_dmodule_info(m);
+    if (!var_va && info->n_vars && !info->own_vars)
         return ws_raise(-EINVAL);
     return d->ops->instance_new(d, m, s, var_va, true, ret);
+}
+
+void ws_device_instance_vars(struct ws_device *d, const struct ws_dinstance *i, uint64_t *ret_va)
+{
+    d->ops->instance_vars(i, ret_va);
 }
 
 int ws_device_instance_borrow(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
                               const uint64_t *var_va, struct ws_dinstance **ret)
 {
-    if (!var_va && ws_dmodule_info(m)->n_vars)
+    if ((!var_va && ws_dmodule_info(m)->n_vars) || ws_dmodule_info(m)->own_vars)
         return ws_raise(-EINVAL);
     return d->ops->instance_new(d, m, s, var_va, false, ret);
 }

@@ -100,6 +100,10 @@ WS_MUST_CHECK int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t 
                                       struct ws_memory *m, uint64_t offset, uint32_t readers,
                                       uint32_t writers);
 
+/* Where @m can be mapped a second time: at addresses that are *ret_offset more than a multiple of *ret_granule, while nothing else
+ * lies in the granules of addresses that it is in then. */
+void ws_memory_place(const struct ws_memory *m, uint64_t *ret_granule, uint64_t *ret_offset);
+
 /* ---- operations ---- */
 enum ws_dev_error { /* translated to CUDA codes at the frontend's edge, in one function */
                     WS_DEV_OK,
@@ -229,6 +233,7 @@ struct ws_kernel_info {
     int unsupported_code; /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED */
 };
 struct ws_dmodule_info {
+    bool own_vars; /* each instance has its variables where it wants: ws_device_instance_vars() */
     uint32_t n_kernels;
     const struct ws_kernel_info *kernels;
     uint32_t n_vars;
@@ -282,6 +287,10 @@ struct ws_device_ops {
     void (*set_access)(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes,
                        uint32_t readers,
                        uint32_t writers); /* of a mapping; NULL: needs no device */
+    /* Mask of the devices whose kernels can reach this one's memory, this one too. NULL: all. */
+    uint32_t (*peers)(struct ws_device *d);
+    /* As ws_memory_place(). NULL: anywhere. */
+    void (*place)(struct ws_device *d, void *arg, uint64_t *ret_granule, uint64_t *ret_offset);
     /* Memory of this process that copies will use: may make them faster. NULL: makes no difference. */
     void (*host_register)(struct ws_device *d, void *host, uint64_t bytes, int fd);
     void (*host_unregister)(struct ws_device *d, void *host, uint64_t bytes);
@@ -291,6 +300,8 @@ struct ws_device_ops {
     int (*instance_new)(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
                         const uint64_t *var_va, bool write, struct ws_dinstance **ret);
     void (*instance_free)(struct ws_dinstance *i);
+    void (*instance_vars)(const struct ws_dinstance *i,
+                          uint64_t *ret_va); /* NULL: no module has own_vars */
     void (*submit)(struct ws_device *d, struct ws_op *op);
     void (*cancel)(struct ws_device *d, struct ws_space *s);
     void (*telemetry)(struct ws_device *d, struct ws_device_telemetry *ret);
@@ -309,6 +320,8 @@ struct ws_device {
     const struct ws_device_ops *ops;
     struct ws_gpu_spec spec;
     uint32_t index;
+    const char *
+        no_machine_code; /* NULL: takes modules that are machine code; else why not, and what would be right */
     bool clocked; /* its clocks are not the default ones. Loop thread */
 };
 
@@ -331,6 +344,10 @@ WS_MUST_CHECK int ws_device_open_soft(struct ws_device **ret, const struct ws_gp
 /* Nothing may be in flight, no instance and no module alive. NULL ok. */
 void ws_device_close(struct ws_device *d);
 
+/* The devices (mask by index) whose kernels can use memory of @d, which is one of them. What masks of readers and writers name beyond
+ * these is left out of them when memory of @d is mapped. Copies go between all. */
+uint32_t ws_device_peers(struct ws_device *d);
+
 enum { WS_DEVICE_PAGE_BYTES = 512 };
 /* Zeroed memory of @d. @bytes: a multiple of WS_DEVICE_PAGE_BYTES. The caller owns a reference.
  * Return: 0, WS_DEV_E_NO_MEMORY (catalog's memory_bytes reached), -EINVAL, -ENOMEM. */
@@ -342,18 +359,23 @@ WS_MUST_CHECK int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, u
 
 /* Decodes. @m: borrowed, must outlive the module. A module may be instantiated on any device of the same kind ("soft").
  * What the device lacks, or is not defined, and a kernel reaches is named with its PTX line in diags and in that kernel's info; the
- * other kernels work. Any thread. Return: 0 or -ENOMEM. */
+ * other kernels work. Any thread. @m with machine code (m->code): see no_machine_code.
+ * Return: 0, WS_PTX_E_UNSUPPORTED and WS_PTX_E_NOTFOUND (machine code that the device, or its driver, doesn't take; diags say why),
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_device_module_load(struct ws_device *d, const struct ws_ptx_module *m,
                                         struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_device_module_unload(struct ws_device *d, struct ws_dmodule *m);
 const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m);
 
 /* @var_va[n_vars]: address of each .global/.const variable, memory the caller has backed on @d; 0 for others and for sizeless
- * ones. The instance writes the initial values (blocking, at once). Return: 0, -EINVAL, -ENOMEM. */
+ * ones. The instance writes the initial values (blocking, at once). Where the module has own_vars, @var_va is not looked at, and the
+ * variables are mapped into @s by the instance, until it is freed. Return: 0, -EINVAL, -ENOMEM. */
 WS_MUST_CHECK int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m,
                                          struct ws_space *s, const uint64_t *var_va,
                                          struct ws_dinstance **ret);
-/* The same for code that stands for other code, whose variables are there already: nothing is written. */
+/* Where the variables of an instance with own_vars lie; 0: programs can't name it. @ret_va: [n_vars]. */
+void ws_device_instance_vars(struct ws_device *d, const struct ws_dinstance *i, uint64_t *ret_va);
+/* The same for code that stands for other code, whose variables are there already: nothing is written. Not for own_vars. */
 WS_MUST_CHECK int ws_device_instance_borrow(struct ws_device *d, struct ws_dmodule *m,
                                             struct ws_space *s, const uint64_t *var_va,
                                             struct ws_dinstance **ret);

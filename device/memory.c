@@ -33,6 +33,25 @@ int ws_device_memory_new(struct ws_device *d, uint64_t bytes, struct ws_memory *
     return 0;
 }
 
+int ws_memory_wrap(struct ws_device *d, uint64_t bytes, const struct ws_backing *b,
+                   struct ws_memory **ret)
+{
+    struct ws_memory *m = ws_alloc(sizeof *m);
+    if (!m)
+        return ws_raise(-ENOMEM);
+    *m = (struct ws_memory){.n_refs = 1, .device = d, .bytes = bytes, .backing = *b};
+    *ret = m;
+    return 0;
+}
+
+void ws_memory_place(const struct ws_memory *m, uint64_t *ret_granule, uint64_t *ret_offset)
+{
+    *ret_granule = WS_DEVICE_PAGE_BYTES;
+    *ret_offset = 0;
+    if (m->device->ops->place)
+        m->device->ops->place(m->device, m->backing.arg, ret_granule, ret_offset);
+}
+
 struct ws_memory *ws_memory_ref(struct ws_memory *m)
 {
     atomic_fetch_add_explicit(&m->n_refs, 1, memory_order_relaxed);
@@ -74,6 +93,8 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
     if (!p)
         return ws_raise(-ENOMEM);
     *p = (struct place){m, s, va};
+    readers &= ws_device_peers(m->device);
+    writers &= ws_device_peers(m->device);
     int r =
         ops->map ? ops->map(m->device, m->backing.arg, s, va, bytes, offset, readers, writers) : 0;
     if (r) {

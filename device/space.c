@@ -491,6 +491,8 @@ int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers, uint3
     struct slot *x = slot_at(s, va, &i);
     struct ws_device *d = x ? x->device : NULL;
     if (x) {
+        readers &= d ? ws_device_peers(d) : WS_ACCESS_ALL;
+        writers &= d ? ws_device_peers(d) : WS_ACCESS_ALL;
         write_begin(s);
         STORE(x->readers, readers);
         STORE(x->writers, writers);

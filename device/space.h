@@ -13,6 +13,11 @@ typedef void ws_space_release_fn(void *arg, uint8_t *host, uint64_t bytes);
 WS_MUST_CHECK int ws_space_map(struct ws_space *s, const struct ws_mapping *m,
                                ws_space_release_fn *release, void *arg);
 
+/* Memory of @d that lies where @b says. The caller owns a reference; on an error what is behind @b stays his.
+ * Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_memory_wrap(struct ws_device *d, uint64_t bytes, const struct ws_backing *b,
+                                 struct ws_memory **ret);
+
 /* Asked when host memory is mapped into a space, by ws_space_map_host(): a device whose kernels can't use a space's table makes it
  * reachable for them at @va. The first error refuses the mapping. @gone (may be NULL) is told of each space that ends, when all its
  * memory has gone. Any thread. NULL: nobody asks. */

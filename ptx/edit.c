@@ -367,7 +367,8 @@ void ws_ptx_edit_place(struct ws_ptx_edit *e, int32_t label)
         e->f.labels[label].insn = e->f.n_insns;
 }
 
-int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align)
+static int32_t add_var(struct ws_ptx_edit *e, const char *first, enum ws_ptx_space space,
+                       uint64_t bytes, uint32_t align)
 {
     void *v = e->f.vars;
     if (e->failed || ws_grow(&v, &e->cap_vars, (size_t)e->f.n_vars + 1, sizeof(*e->f.vars)) < 0) {
@@ -375,8 +376,18 @@ int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align
         return -1;
     }
     e->f.vars = v;
-    e->f.vars[e->f.n_vars] = bytes_var(e, "shared_", WS_SP_SHARED, bytes, align);
+    e->f.vars[e->f.n_vars] = bytes_var(e, first, space, bytes, align);
     return (int32_t)(WS_PTX_SYM_LOCALVAR | (e->f.n_params + e->f.n_rets + e->f.n_vars++));
+}
+
+int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align)
+{
+    return add_var(e, "shared_", WS_SP_SHARED, bytes, align);
+}
+
+int32_t ws_ptx_edit_result(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align)
+{
+    return add_var(e, "result_", WS_SP_PARAM, bytes, align);
 }
 
 int32_t ws_ptx_edit_ctl(const struct ws_ptx_edit *e)

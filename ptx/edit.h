@@ -59,6 +59,8 @@ int32_t ws_ptx_edit_label(struct ws_ptx_edit *e);
 void ws_ptx_edit_place(struct ws_ptx_edit *e, int32_t label);
 /* A .shared variable of its own. Return: its sym. */
 int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align);
+/* A .param variable of its own, for what a call returns. Return: its sym. */
+int32_t ws_ptx_edit_result(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align);
 /* One more .reg parameter, of a function that isn't a kernel; at most WS_EDIT_PARAMS_MAX. Before anything is copied. Return: its
  * register. */
 enum { WS_EDIT_PARAMS_MAX = 4 };

@@ -190,8 +190,8 @@ int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_bytes, char **
 
 struct choice {
     uint32_t sm;
-    struct ws_fatbin_entry best;
-    bool found;
+    struct ws_fatbin_entry best, machine; /* PTX; machine code that the GPU runs */
+    bool found, has_machine;
     char seen[256]; /* what else is there, for the message */
 };
 
@@ -206,6 +206,23 @@ static bool better(const struct ws_fatbin_entry *a, const struct ws_fatbin_entry
         return ra ? a->sm > b->sm : a->sm < b->sm;
     uint64_t mask = F_ARCH_SPECIFIC | F_FAMILY_SPECIFIC;
     return !(a->flags & mask) && b->flags & mask;
+}
+
+bool ws_fatbin_machine_runs(uint32_t code_sm, uint32_t sm)
+{
+    return code_sm / 10 == sm / 10 && code_sm <= sm;
+}
+
+/* Code that is bound to an architecture runs on that one alone. */
+static bool machine_runs(const struct ws_fatbin_entry *e, uint32_t sm)
+{
+    return ws_fatbin_machine_runs(e->sm, sm) && (!(e->flags & F_ARCH_SPECIFIC) || e->sm == sm);
+}
+
+static bool ptx_compiles(const struct ws_fatbin_entry *e, uint32_t sm)
+{
+    return e->sm <= sm && (!(e->flags & F_ARCH_SPECIFIC) || e->sm == sm) &&
+           (!(e->flags & F_FAMILY_SPECIFIC) || e->sm / 10 == sm / 10);
 }
 
 static int consider(const struct ws_fatbin_entry *e, void *arg)
@@ -225,24 +242,56 @@ static int consider(const struct ws_fatbin_entry *e, void *arg)
         c->best = *e;
         c->found = true;
     }
+    if (e->kind == WS_FATBIN_ELF && machine_runs(e, c->sm) &&
+        (!c->has_machine || e->sm > c->machine.sm)) {
+        c->machine = *e;
+        c->has_machine = true;
+    }
     return 0;
+}
+
+static int choose(const void *image, size_t len, uint32_t sm, struct choice *ret,
+                  struct ws_diags *diags)
+{
+    *ret = (struct choice){.sm = sm};
+    return ws_fatbin_walk(image, len, consider, ret, diags);
+}
+
+static int nothing_for_it(const struct choice *c, const char *no_machine_code,
+                          struct ws_diags *diags)
+{
+    ws_diags_add(
+        diags, NULL, 0, 0, "fatbin: no PTX inside, only: %s; %s", c->seen[0] ? c->seen : "nothing",
+        c->has_machine && no_machine_code ? no_machine_code
+                                          : "build with -gencode …,code=compute_XX or -arch=…");
+    return WS_PTX_E_NOTFOUND;
 }
 
 int ws_fatbin_ptx(const void *image, size_t len, uint32_t sm, size_t max_bytes, char **ret,
                   size_t *ret_len, struct ws_diags *diags)
 {
-    struct choice c = {.sm = sm};
-    int r = ws_fatbin_walk(image, len, consider, &c, diags);
+    struct choice c;
+    int r = choose(image, len, sm, &c, diags);
+    if (!r && !c.found)
+        r = nothing_for_it(&c, NULL, diags);
+    return r ? r : ws_fatbin_extract(&c.best, max_bytes, ret, ret_len, diags);
+}
+
+int ws_fatbin_code(const void *image, size_t len, uint32_t sm, const char *no_machine_code,
+                   size_t max_bytes, char **ret, size_t *ret_len, bool *ret_machine,
+                   struct ws_diags *diags)
+{
+    struct choice c;
+    int r = choose(image, len, sm, &c, diags);
     if (r)
         return r;
-    if (!c.found) {
-        ws_diags_add(
-            diags, NULL, 0, 0,
-            "fatbin: no PTX inside, only: %s; build with -gencode …,code=compute_XX or -arch=…",
-            c.seen[0] ? c.seen : "nothing");
-        return WS_PTX_E_NOTFOUND;
-    }
-    return ws_fatbin_extract(&c.best, max_bytes, ret, ret_len, diags);
+    bool machine = c.has_machine && !no_machine_code && !(c.found && ptx_compiles(&c.best, c.sm));
+    if (!machine && !c.found)
+        return nothing_for_it(&c, no_machine_code, diags);
+    r = ws_fatbin_extract(machine ? &c.machine : &c.best, max_bytes, ret, ret_len, diags);
+    if (!r)
+        *ret_machine = machine;
+    return r;
 }
 
 enum ws_image_kind ws_image_kind(const void *image, size_t len)

@@ -4,7 +4,8 @@
  * Loads, stores, atomics, reductions, copies and matrix loads and stores with an address in a register are checked, in the kernel and
  * in the functions that it calls. Shared, local, parameter and constant memory are a block's, a thread's or a module's own: hardware
  * bounds them (an address beyond a block's shared or a thread's local memory is a fault of the device, which no fence here
- * prevents). Textures and surfaces are bounded by what they were made of. Prefetches change nothing and fault nowhere. What is left is
+ * prevents). Textures and surfaces are bounded by what they were made of where a device has them; where it has none, their instructions
+ * have become loads and stores before (texture.c). Prefetches change nothing and fault nowhere. What is left is
  * refused by its name: bulk copies, tensor maps, multicast and cluster memory, asynchronous stores, discard. */
 #include <stdlib.h>
 #include <string.h>
@@ -212,6 +213,8 @@ int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t func, char *ret
     *ret_text = 0;
     if (!f->is_entry || f->is_decl)
         return ws_ptx_refuse(ret_text, text_bytes, f->line, "no kernel");
+    if (m->code)
+        return ws_ptx_refuse(ret_text, text_bytes, 0, "machine code");
     if (WS_ALIGN_UP(f->param_bytes, 8) + sizeof(struct ws_ptx_fence) + sizeof(struct ws_ptx_ctl) >
         PARAM_BYTES_MAX)
         return ws_ptx_refuse(ret_text, text_bytes, f->line,

@@ -73,6 +73,19 @@ WS_MUST_CHECK int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t
 WS_MUST_CHECK int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws_ptx_rewrite kind,
                                  uint32_t *ret_func);
 
+/* ---- textures (ptx/texture.c) ---- */
+/**
+ * ws_ptx_texture() - replace texture and surface instructions by what they compute, as plain loads and stores
+ *
+ * For devices on which a handle is the address of a header (base/texture.h) as it is on software GPUs, but the hardware knows nothing of
+ * it. In place: functions keep their numbers and names, new ones stand behind them; references (.texref) become variables of 8 bytes.
+ * Before all other passes. A function with an instruction that can't be replaced (istypep, forms that ws_ptx_texop_read() refuses) stays
+ * as it is, and mustn't be compiled. What an access that goes wrong says: WS_SAMPLE_FAULT (ptx/sampler.h).
+ * Return: 0, or -ENOMEM: with some functions replaced.
+ */
+WS_MUST_CHECK int ws_ptx_texture(struct ws_ptx_module *m);
+enum { WS_TEXTURE_FUNCS = 8 }; /* so many it adds at most */
+
 /* ---- fence (ptx/fence.c): a kernel that can't touch memory of others in a context it shares with them ---- */
 
 /* Where a client's memory is, in device memory that no client can write. */

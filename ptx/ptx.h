@@ -459,6 +459,9 @@ struct ws_ptx_module {
     struct ws_ptx_func *funcs;
     uint32_t n_aliases;
     struct ws_ptx_alias *aliases;
+    /* Not part of the text: the machine code that this stands for (ptx/cubin.h), whose functions have no instructions here; or NULL */
+    const uint8_t *code;
+    size_t code_bytes;
 };
 
 enum {
@@ -532,6 +535,7 @@ bool ws_ptx_is_system_func(const char *name);
 /* ---- images (ptx/image.c): PTX text, fatbins, and containers of either that are to be linked ---- */
 struct ws_ptx_texts {
     bool link, strict;
+    bool machine; /* one, and it is a cubin */
     size_t n;
     struct {
         char *text; /* malloc'ed */
@@ -539,12 +543,13 @@ struct ws_ptx_texts {
         char *name; /* malloc'ed, or NULL */
     } * v;
 };
-/* The PTX in an image that a device of compute capability @sm should run. @max_bytes: of each text. @name: for messages.
- * Return: 0, WS_PTX_E_FORMAT, WS_PTX_E_NOTFOUND (machine code only), WS_PTX_E_UNSUPPORTED, -ENOMEM. */
+/* What a device of compute capability @sm should run of an image: PTX, or, where there is none for it, its machine code.
+ * @no_machine_code: NULL: the device takes that; else why not, for messages. @max_bytes: of each text. @name: for messages.
+ * Return: 0, WS_PTX_E_FORMAT, WS_PTX_E_NOTFOUND (nothing for the device), WS_PTX_E_UNSUPPORTED, -ENOMEM. */
 WS_MUST_CHECK int ws_ptx_image_texts(struct ws_ptx_texts *ret, const void *image, size_t len,
-                                     uint32_t sm, size_t max_bytes, const char *name,
-                                     struct ws_diags *diags);
-/* Parses them, and links them if that is what the image asks for. Return: as ws_ptx_parse() and ws_ptx_link(). */
+                                     uint32_t sm, const char *no_machine_code, size_t max_bytes,
+                                     const char *name, struct ws_diags *diags);
+/* Parses them, and links them if that is what the image asks for. Return: as ws_ptx_parse(), ws_ptx_link(), ws_cubin_module(). */
 WS_MUST_CHECK int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws_ptx_texts *t,
                                      struct ws_diags *diags);
 void ws_ptx_texts_deinit(struct ws_ptx_texts *t);
@@ -590,6 +595,12 @@ WS_MUST_CHECK int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_
  * Return: 0, WS_PTX_E_NOTFOUND (diagnostic lists what is there), or as above. */
 WS_MUST_CHECK int ws_fatbin_ptx(const void *image, size_t len, uint32_t sm, size_t max_bytes,
                                 char **ret, size_t *ret_len, struct ws_diags *diags);
+/* The same, or machine code, as ws_ptx_image_texts() says; *ret_machine: it is that. */
+WS_MUST_CHECK int ws_fatbin_code(const void *image, size_t len, uint32_t sm,
+                                 const char *no_machine_code, size_t max_bytes, char **ret,
+                                 size_t *ret_len, bool *ret_machine, struct ws_diags *diags);
+/* Whether a GPU of compute capability @sm runs machine code for @code_sm: the same generation, and not newer. */
+bool ws_fatbin_machine_runs(uint32_t code_sm, uint32_t sm);
 /* What an image handed to cuModuleLoadData is: looks at its beginning; PTX starts with .version behind blanks and comments. */
 enum ws_image_kind {
     WS_IMAGE_UNKNOWN,

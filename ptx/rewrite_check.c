@@ -428,6 +428,8 @@ int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t func, enum ws
     *ret_text = 0;
     if (!f->is_entry || f->is_decl)
         return ws_ptx_refuse(c.text, c.text_bytes, f->line, "no kernel");
+    if (m->code)
+        return ws_ptx_refuse(c.text, c.text_bytes, 0, "machine code");
     if (f->reqnctapercluster[0] || f->maxclusterrank || f->explicitcluster || f->blocksareclusters)
         return ws_ptx_refuse(c.text, c.text_bytes, f->line, "clusters of blocks");
     if (WS_ALIGN_UP(f->param_bytes, 8) + sizeof(struct ws_ptx_ctl) > PARAM_BYTES_MAX)

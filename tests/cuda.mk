@@ -129,6 +129,25 @@ tests_cuda_drv_smids_LDFLAGS =
 tests_cuda_drv_smids_LDADD = -ldl -lm
 EXTRA_DIST += tests/cuda/ptx/smids.ptx
 
+# Machine code alone: a cubin with names and no code, and nvcc's for these GPUs (8.6 is the mock's), with the PTX that the mock runs.
+check_PROGRAMS += tests/cuda/drv_machine
+tests_cuda_drv_machine_SOURCES = tests/cuda/drv_machine.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV) $(CUBIN_MAKE)
+tests_cuda_drv_machine_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_machine_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_machine_LDFLAGS =
+tests_cuda_drv_machine_LDADD = -ldl -lm
+EXTRA_DIST += tests/cuda/sassonly.cu
+if HAVE_NVCC
+CUDA_SASS_ONLY = tests/cuda/nv/sassonly_static tests/cuda/nv/sassonly_shared
+check_DATA += $(CUDA_SASS_ONLY) tests/cuda/nv/sassonly.ptx
+CLEANFILES += $(CUDA_SASS_ONLY) tests/cuda/nv/sassonly.ptx tests/cuda/nv/sassonly.o
+endif
+tests/cuda/nv/sassonly.o: NVCCFLAGS += -gencode arch=compute_75,code=sm_75 -gencode arch=compute_80,code=sm_80 \
+	-gencode arch=compute_86,code=sm_86 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_100,code=sm_100 \
+	-gencode arch=compute_120,code=sm_120
+tests/cuda/nv/sassonly.ptx: tests/cuda/sassonly.cu $(CUDA_WORKLOAD_H)
+	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) -O2 -ptx -arch=compute_86 -o $@ $<
+
 # Jobs that a program marks itself (tests/process/tasks.sh).
 check_PROGRAMS += tests/cuda/drv_segments
 tests_cuda_drv_segments_SOURCES = tests/cuda/drv_segments.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)

@@ -1,6 +1,6 @@
 # The mock driver, and one suite for all devices.
 noinst_LIBRARIES += tests/mock/libmock.a
-tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/green.c tests/mock/stream.c tests/mock/program.c
+tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/green.c tests/mock/stream.c tests/mock/program.c tests/mock/machine.c
 check_PROGRAMS += tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
 tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
 tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete \
@@ -12,10 +12,13 @@ tests_mock_libnvidia_ml_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnvid
 tests_mock_libnvidia_ml_so_1_LDADD = -ldl
 
 check_PROGRAMS += tests/device/conformance
-tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/conformance.c
+tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/machine_code.c tests/device/texture.c tests/device/conformance.c $(CUBIN_MAKE)
 tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
+check_PROGRAMS += tests/device/keep
+tests_device_keep_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/keep.c
+tests_device_keep_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/inject
-tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/inject.c
+tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/inject.c $(CUBIN_MAKE)
 tests_device_inject_LDADD = $(DEVICE_LDADD) -ldl
 DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh tests/gpu/mock.sh
 dist_check_SCRIPTS += $(DEVICE_TESTS)

@@ -1,4 +1,5 @@
 # ptx tests
+CUBIN_MAKE = tests/device/cubin_make.h tests/device/cubin_make.c
 PTX_TEST_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS)
 
 check_PROGRAMS += tests/unit/test_ptx_parse tests/unit/test_ptx_fixtures tests/unit/test_ptx_cfg tests/unit/test_ptx_fatbin
@@ -11,6 +12,14 @@ tests_unit_test_ptx_cfg_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
 tests_unit_test_ptx_fatbin_SOURCES = tests/unit/test_ptx_fatbin.c
 tests_unit_test_ptx_fatbin_CFLAGS = $(AM_CFLAGS) $(LZ4_CFLAGS) $(ZSTD_CFLAGS)
 tests_unit_test_ptx_fatbin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/test_ptx_cubin
+tests_unit_test_ptx_cubin_SOURCES = tests/unit/test_ptx_cubin.c $(CUBIN_MAKE)
+tests_unit_test_ptx_cubin_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
+tests_unit_test_ptx_cubin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/test_ptx_cubin
+check_PROGRAMS += tests/fuzz/fuzz_cubin
+tests_fuzz_fuzz_cubin_SOURCES = tests/fuzz/fuzz_cubin.c tests/fuzz/driver.c
+tests_fuzz_fuzz_cubin_LDADD = $(PTX_TEST_LDADD)
 check_PROGRAMS += tests/unit/test_ptx_link
 tests_unit_test_ptx_link_SOURCES = tests/unit/test_ptx_link.c
 tests_unit_test_ptx_link_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
@@ -37,4 +46,4 @@ dist_check_SCRIPTS += tests/ptx/nvcc.sh
 TESTS += tests/ptx/nvcc.sh
 
 EXTRA_DIST += tests/ptx/census.txt tests/ptx/census.ptx tests/ptx/ops.ptx tests/ptx/forms.ptx tests/ptx/old14.ptx tests/ptx/scopes.ptx \
-	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu tests/corpus/ptx tests/corpus/fatbin tests/corpus/link tests/fuzz/ptx.dict
+	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu tests/corpus/ptx tests/corpus/fatbin tests/corpus/cubin tests/corpus/link tests/fuzz/ptx.dict

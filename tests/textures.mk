@@ -9,3 +9,6 @@ CLEANFILES += $(TEXTURE_BUILT) $(TEXTURE_NAMES:%=tests/cuda/nv/%.o)
 .SECONDARY: $(TEXTURE_NAMES:%=tests/cuda/nv/%.o)
 dist_check_SCRIPTS += tests/process/textures.sh
 TESTS += tests/process/textures.sh
+dist_check_SCRIPTS += tests/unit/textured.sh
+TESTS += tests/unit/textured.sh
+tests/unit/textured.log: tests/unit/test_exec_tex tests/unit/test_exec_surf

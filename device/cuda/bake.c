@@ -12,13 +12,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/cuda/cuda_private.h"
+#include "ptx/texop.h"
 
 #define FUNCTION_TABLE "ws$functions" /* no compiler's name */
 
 static bool in_memory(const struct ws_ptx_var *v)
 {
-    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes &&
-           v->type != WS_T_TEXREF && v->type != WS_T_SAMPLERREF && v->type != WS_T_SURFREF;
+    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes;
 }
 
 static bool names(const struct ws_ptx_module *m, int32_t sym)
@@ -294,14 +294,16 @@ static bool has_body(const struct ws_ptx_module *m, uint32_t f)
     return !m->funcs[f].is_decl;
 }
 
-static bool is_texture_op(const struct ws_ptx_insn *i)
+/* A texture or surface instruction that no pass has replaced: its operands may be references that are no longer there. */
+static const char *lacks_texture(struct ws_ptx_module *m, const struct ws_ptx_insn *i,
+                                 bool *ret_empty)
 {
-    static const char *const begin[] = {"tex", "tld4", "suld", "sust", "sured", "suq", "txq"};
-    const char *name = ws_ptx_op_name((enum ws_ptx_op)i->op);
-    for (size_t k = 0; k < WS_ARRAY_SIZE(begin); k++)
-        if (!strncmp(name, begin[k], strlen(begin[k])))
-            return true;
-    return false;
+    char text[200];
+    *ret_empty = true;
+    int n = snprintf(text, sizeof text, "line %u: %s%s is not done on real GPUs", i->line,
+                     ws_ptx_op_name((enum ws_ptx_op)i->op), i->ext ? i->ext : "");
+    const char *copy = ws_arena_strndup(&m->arena, text, WS_MIN((size_t)n, sizeof text - 1));
+    return copy ? copy : "a texture instruction is not done on real GPUs";
 }
 
 /* Why @f itself can't run; *ret_empty: and can't be linked. */
@@ -310,8 +312,8 @@ static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, b
 {
     for (uint32_t k = 0; k < f->n_insns; k++) {
         const struct ws_ptx_insn *i = &f->insns[k];
-        if (is_texture_op(i))
-            return "textures and surfaces are not done on real GPUs yet";
+        if (ws_ptx_is_texop((enum ws_ptx_op)i->op))
+            return lacks_texture(m, i, ret_empty);
         if (i->op != WS_OP_CALL || i->call->callee.sym < 0)
             continue;
         uint32_t to = (uint32_t)WS_PTX_SYM_INDEX(i->call->callee.sym);

@@ -197,12 +197,15 @@ static const struct ws_device_ops cuda_ops = {
     .map = ws_cuda_map,
     .unmap = ws_cuda_unmap,
     .set_access = ws_cuda_set_access,
+    .peers = ws_cuda_peers,
+    .place = ws_cuda_place,
     .host_register = ws_cuda_host_register,
     .host_unregister = ws_cuda_host_unregister,
     .module_load = ws_cuda_module_load,
     .module_unload = ws_cuda_module_unload,
     .instance_new = ws_cuda_instance_new,
     .instance_free = ws_cuda_instance_free,
+    .instance_vars = ws_cuda_instance_vars,
     .submit = ws_cuda_submit,
     .cancel = ws_cuda_cancel,
     .telemetry = cuda_telemetry,
@@ -255,9 +258,11 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
         d->options = *options;
     d->base.ops = &cuda_ops;
     d->base.index = index;
+    d->base.no_machine_code = d->options.unfenced ? NULL : ws_cuda_no_machine_code;
     d->ordinal = ordinal;
     d->id = ++n_devices;
     pthread_mutex_init(&d->memory_lock, NULL);
+    pthread_mutex_init(&d->spare_lock, NULL);
     pthread_mutex_init(&d->clock_lock, NULL);
     pthread_mutex_init(&d->run_lock, NULL);
     pthread_mutex_init(&d->energy_lock, NULL);

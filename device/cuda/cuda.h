@@ -19,7 +19,7 @@ struct ws_cuda_options {
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
 };
 
-enum { WS_CUDA_MAX_CAPABILITIES = 16 };
+enum { WS_CUDA_MAX_CAPABILITIES = 24 };
 struct ws_cuda_capability {
     const char *name; /* "SM sets" */
     bool yes;

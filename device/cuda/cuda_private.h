@@ -15,6 +15,7 @@
 #include "device/check.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/keep.h"
 #include "device/cuda/nvml.h"
 #include "device/progress.h"
 #include "device/space.h"
@@ -135,9 +136,19 @@ struct ws_dinstance {
     struct ws_cuda_image *image[2];
     bool failed[2];
     bool own;
+    struct ws_cuda_machine *machine; /* machine.c: of machine code with variables; else NULL */
 };
 
-struct ws_cuda_granule;
+/* piece.c: physical memory, whole granules */
+struct ws_cuda_piece {
+    uint64_t id, bytes;
+    ws_cu_handle handle;
+    uint32_t n_refs;      /* memory_lock: addresses it is at, memories that have it */
+    struct ws_list parts; /* memory_lock: of memories that share it */
+    bool adopted;         /* another process made it */
+};
+
+struct ws_cuda_place;
 struct ws_cuda_region;
 
 struct ws_cuda {
@@ -157,9 +168,14 @@ struct ws_cuda {
     /* memory.c */
     pthread_mutex_t memory_lock;
     _Atomic uint64_t memory_used;
-    struct ws_cuda_granule *granules; /* uthash by address */
-    ws_cu_handle spare[64];
+    struct ws_cuda_place *places; /* uthash by address */
+    uint32_t peers, peers_known;  /* reserve_lock */
+    pthread_mutex_t spare_lock;   /* the innermost */
+    ws_cu_handle spare[64];       /* granules */
     uint32_t n_spare;
+    _Atomic uint64_t n_pieces;
+    bool can_export;
+    struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
     struct ws_cuda_region *registered; /* list */
 
@@ -235,10 +251,27 @@ void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_
                    uint64_t bytes);
 void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, uint64_t bytes,
                         uint32_t readers, uint32_t writers);
+/* Whether it is one that this process has opened itself. */
+static inline bool ws_cuda_is(const struct ws_device *dev)
+{
+    return dev->ops->mem_alloc == ws_cuda_mem_alloc;
+}
+uint32_t ws_cuda_peers(struct ws_device *dev);
+void ws_cuda_place(struct ws_device *dev, void *arg, uint64_t *ret_granule, uint64_t *ret_offset);
 void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, int fd);
 void ws_cuda_host_unregister(struct ws_device *dev, void *host, uint64_t bytes);
 /* Whether copies to and from it run without the driver's staging. */
 bool ws_cuda_is_pinned(struct ws_cuda *d, const void *host, uint64_t bytes);
+
+/* piece.c. One reference of what is new; the last one gives it back. */
+ws_cu_result ws_cuda_piece_new(struct ws_cuda *d, uint64_t bytes, struct ws_cuda_piece **ret);
+ws_cu_result ws_cuda_piece_import(struct ws_cuda *d, uint64_t id, uint64_t bytes, int fd,
+                                  struct ws_cuda_piece **ret);
+struct ws_cuda_piece *ws_cuda_piece_unref(struct ws_cuda *d, struct ws_cuda_piece *p);
+/* Tells who keeps memory; @va: as in struct ws_cuda_kept. */
+void ws_cuda_piece_made(struct ws_cuda *d, const struct ws_cuda_piece *p, uint64_t va);
+void ws_cuda_piece_gone(struct ws_cuda *d, const struct ws_cuda_piece *p, uint64_t va);
+void ws_cuda_pieces_close(struct ws_cuda *d);
 
 /* clock.c */
 int ws_cuda_clock_open(struct ws_cuda *d);
@@ -265,7 +298,18 @@ WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, bool fenced, const char
 /* A variable "ws$functions" with the addresses of all functions that initial values name. *ret_n: how many. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
+/* machine.c */
+extern const char ws_cuda_no_machine_code[]; /* why a device with isolation doesn't take it */
+/* Return: 0, or WS_PTX_E_UNSUPPORTED, said in @diags. */
+WS_MUST_CHECK int ws_cuda_machine_check(const struct ws_ptx_module *m, struct ws_diags *diags);
+/* The variables of i->image[0], where the driver has put them, become the space's; the image is the variables' from then on, whatever is
+ * returned. Return: 0, -ENOMEM, -EIO, -EEXIST. */
+WS_MUST_CHECK int ws_cuda_machine_place(struct ws_dinstance *i);
+void ws_cuda_machine_free(struct ws_dinstance *i);
+void ws_cuda_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);
+
 /* module.c */
+struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i); /* NULL ok; returns NULL */
 int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *m,
                         struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_cuda_module_unload(struct ws_dmodule *m);

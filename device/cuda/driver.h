@@ -94,6 +94,7 @@ enum {
     X(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                                       \
     X(HOST_REGISTER_SUPPORTED, 99)                                                                 \
     X(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)                                                    \
+    X(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103)                                            \
     X(MAX_BLOCKS_PER_MULTIPROCESSOR, 106)
 enum {
 #define X(name, n) WS_CU_ATTR_##name = (n),
@@ -115,6 +116,7 @@ enum {
     X(MEMHOSTREGISTER_DEVICEMAP, 2)                                                                \
     X(MEMHOSTALLOC_DEVICEMAP, 2)                                                                   \
     X(MEM_ALLOCATION_TYPE_PINNED, 1)                                                               \
+    X(MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 1)                                                    \
     X(MEM_LOCATION_TYPE_DEVICE, 1)                                                                 \
     X(MEM_ACCESS_FLAGS_PROT_READ, 1)                                                               \
     X(MEM_ACCESS_FLAGS_PROT_READWRITE, 3)                                                          \
@@ -229,6 +231,13 @@ struct ws_cu_launch_config {
     X(cuMemUnmap, 1, (ws_cu_ptr va, size_t bytes))                                                 \
     X(cuMemSetAccess, 1,                                                                           \
       (ws_cu_ptr va, size_t bytes, const struct ws_cu_access *access, size_t n))                   \
+    X(cuMemExportToShareableHandle, 0,                                                             \
+      (void *shareable, ws_cu_handle h, int type, unsigned long long flags))                       \
+    X(cuMemImportFromShareableHandle, 0, (ws_cu_handle * h, void *shareable, int type))            \
+    X(cuDeviceCanAccessPeer, 1, (int *can, ws_cu_device d, ws_cu_device peer))                     \
+    X(cuMemcpyPeerAsync, 1,                                                                        \
+      (ws_cu_ptr dst, ws_cu_ctx dst_ctx, ws_cu_ptr src, ws_cu_ctx src_ctx, size_t bytes,           \
+       ws_cu_stream s))                                                                            \
     X(cuMemAlloc, 1, (ws_cu_ptr * va, size_t bytes))                                               \
     X(cuMemFree, 1, (ws_cu_ptr va))                                                                \
     X(cuMemHostAlloc, 1, (void **p, size_t bytes, unsigned flags))                                 \

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "device/cuda/cuda_private.h"
+#include "ptx/sampler.h"
 
 enum { FIRST_RANGES = 255 }; /* 4 KiB */
 
@@ -100,14 +101,32 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
     return WS_CU_SUCCESS;
 }
 
+/* What is wrong with a texture or a surface, by the address that says so. */
+static const char *const sample_faults[_WS_SAMPLE_FAULT_N] = {
+    [WS_SAMPLE_NO_HANDLE] = "no such texture or surface handle",
+    [WS_SAMPLE_NO_TEXTURE] = "handle is of no texture",
+    [WS_SAMPLE_NO_SURFACE] = "handle is of no surface",
+    [WS_SAMPLE_DAMAGED] = "texture or surface header: shape, format, channels or number of levels",
+    [WS_SAMPLE_SHAPE] = "texture or surface has another shape than the instruction",
+    [WS_SAMPLE_TOO_WIDE] = "access is wider than the surface",
+    [WS_SAMPLE_OUTSIDE] = "outside of the surface",
+    [WS_SAMPLE_MISALIGNED] = "coordinate of a surface, or texels: misaligned",
+};
+
 bool ws_cuda_fence_hit(struct ws_cuda_run *r)
 {
     const struct ws_cuda_lane *l = r->lane;
     if (!r->fenced || !__atomic_load_n(&l->fault->happened, __ATOMIC_ACQUIRE))
         return false;
-    ws_check_fail(r->op, WS_DEV_E_ILLEGAL_ADDRESS,
-                  "%s: access to 0x%llx, which is not the client's",
-                  r->op->launch.instance->module->info.kernels[r->op->launch.kernel].name,
-                  (unsigned long long)l->fault->va);
+    const char *kernel = r->op->launch.instance->module->info.kernels[r->op->launch.kernel].name;
+    uint64_t va = l->fault->va, texture = (va - WS_SAMPLE_FAULT) / 8;
+    if (va >= WS_SAMPLE_FAULT && texture < _WS_SAMPLE_FAULT_N)
+        ws_check_fail(
+            r->op, texture == WS_SAMPLE_MISALIGNED ? WS_DEV_E_MISALIGNED : WS_DEV_E_ILLEGAL_ADDRESS,
+            "%s: %s", kernel, sample_faults[texture]);
+    else
+        ws_check_fail(r->op, WS_DEV_E_ILLEGAL_ADDRESS,
+                      "%s: access to 0x%llx, which is not the client's", kernel,
+                      (unsigned long long)va);
     return true;
 }

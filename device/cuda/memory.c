@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Device memory by the driver's virtual memory management: a client's allocation lies where the daemon says.
  *
- * Physical memory comes in granules of 2 MiB. What is at least as large has a handle of its own for its whole granules, made when it is
- * allocated, and mapped at multiples of 2 MiB. The rest of it, and small allocations, share granules: the first that is mapped into a
- * granule of addresses brings memory for it, the last one takes it away. So packed memory is where it is mapped, and can't be mapped
- * at a second place; memory with a handle can.
+ * Physical memory comes in granules of 2 MiB (piece.c). What is at least as large has a piece of its own for its whole granules, made
+ * when it is allocated, and mapped at multiples of 2 MiB. The rest of it, and small allocations, share granules: the first that is
+ * mapped into a granule of addresses brings memory for it, and it goes with the last that has a part of it. So packed memory gets its
+ * place in a granule when it is first mapped. It can be mapped at other addresses as well, as IPC does: at the same place in a granule, and
+ * the whole granule is seen there, so nothing else can be in that granule of addresses (ws_memory_place()). What else is in it is kept
+ * from kernels by their fences, as everything is, and from copies by the space's table. A place in a granule is free again when the
+ * memory is released, not when its first address goes.
  *
  * Addresses are reserved with the driver in pieces of 16 GiB, the daemon's own granules of addresses, when first needed, and kept:
  * one range for all GPUs of the process. The driver may refuse an address; then so do we.
@@ -26,10 +29,11 @@
 #define RESERVE_BYTES (UINT64_C(16) << 30)
 #define PAGE_BYTES    UINT64_C(4096)
 
-struct ws_cuda_granule {
+struct ws_cuda_place { /* a granule of addresses that packed memory is at */
     uint64_t va;
-    ws_cu_handle handle;
+    struct ws_cuda_piece *piece;
     uint32_t n_mappings;
+    uint32_t readers, writers; /* of all that was mapped here, which fences tell apart */
     UT_hash_handle hh;
 };
 struct ws_cuda_region { /* of host memory, pinned */
@@ -37,12 +41,19 @@ struct ws_cuda_region { /* of host memory, pinned */
     uint8_t *host;
     uint64_t bytes;
 };
-struct memory { /* what ws_backing.arg is */
+struct part {            /* of packed memory: what it has of one granule */
+    struct ws_list node; /* of the piece's parts */
+    struct ws_cuda_piece *piece;
+    uint64_t at, bytes; /* in the granule */
+};
+enum { PARTS = 2 }; /* packed memory is smaller than a granule, so it is in two at most */
+struct memory {     /* what ws_backing.arg is */
     struct ws_cuda *device;
-    uint64_t bytes, whole_bytes; /* whole granules with a handle */
-    ws_cu_handle handle;
-    bool cleared;
-    bool packed; /* its packed part is mapped, which it can be once */
+    uint64_t bytes, whole_bytes; /* whole granules: a piece of their own */
+    struct ws_cuda_piece *whole;
+    struct part parts[PARTS]; /* from when it is first mapped */
+    uint64_t cleared_bytes;
+    bool adopted; /* it has parts in granules that another process made */
 };
 
 /* ---- addresses, of the process ---- */
@@ -103,21 +114,33 @@ static int reserve(struct ws_cuda *d, uint64_t va, uint64_t bytes)
     return r;
 }
 
-/* ---- physical memory ---- */
+/* ---- mappings ---- */
 
-static ws_cu_result create(struct ws_cuda *d, uint64_t bytes, ws_cu_handle *ret)
+/* Whether kernels of @who can reach memory of @d. */
+static bool reaches(struct ws_cuda *d, const struct ws_cuda *who)
 {
-    struct ws_cu_alloc_prop p = {.type = WS_CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = {WS_CU_MEM_LOCATION_TYPE_DEVICE, d->device}};
-    return WS_CU(d, cuMemCreate, ret, bytes, &p, 0);
+    int can = 0;
+    return who == d ||
+           (who && WS_CU(d, cuDeviceCanAccessPeer, &can, who->device, d->device) == WS_CU_SUCCESS &&
+            can);
 }
 
-static void give_back(struct ws_cuda *d, ws_cu_handle h)
+uint32_t ws_cuda_peers(struct ws_device *dev)
 {
-    if (d->n_spare < WS_ARRAY_SIZE(d->spare) && !d->lost)
-        d->spare[d->n_spare++] = h;
-    else
-        (void)WS_CU(d, cuMemRelease, h);
+    struct ws_cuda *d = ws_cuda_of(dev);
+    uint32_t mask = 0;
+    pthread_mutex_lock(&reserve_lock);
+    for (unsigned i = 0; i < WS_ACCESS_DEVICES; i++) {
+        uint32_t bit = UINT32_C(1) << i;
+        if (devices[i] && !(d->peers_known & bit)) {
+            d->peers_known |= bit;
+            d->peers |= reaches(d, devices[i]) ? bit : 0;
+        }
+        if (devices[i])
+            mask |= d->peers & bit;
+    }
+    pthread_mutex_unlock(&reserve_lock);
+    return mask;
 }
 
 /* Who may touch a mapping, as the driver wants it told. */
@@ -138,10 +161,10 @@ static ws_cu_result allow(struct ws_cuda *d, uint64_t va, uint64_t bytes, uint32
     return WS_CU(d, cuMemSetAccess, va, bytes, a, n);
 }
 
-static ws_cu_result map_handle(struct ws_cuda *d, uint64_t va, uint64_t bytes, ws_cu_handle h,
-                               uint32_t readers, uint32_t writers)
+static ws_cu_result map_piece(struct ws_cuda *d, uint64_t va, uint64_t bytes,
+                              const struct ws_cuda_piece *p, uint32_t readers, uint32_t writers)
 {
-    ws_cu_result r = WS_CU(d, cuMemMap, va, bytes, 0, h, 0);
+    ws_cu_result r = WS_CU(d, cuMemMap, va, bytes, 0, p->handle, 0);
     if (r != WS_CU_SUCCESS)
         return r;
     r = allow(d, va, bytes, readers, writers);
@@ -150,71 +173,141 @@ static ws_cu_result map_handle(struct ws_cuda *d, uint64_t va, uint64_t bytes, w
     return r;
 }
 
-/* ---- granules shared by small allocations. memory_lock held ---- */
+/* ---- packed memory. memory_lock held ---- */
 
-static void granule_put(struct ws_cuda *d, uint64_t va)
+static struct ws_cuda_place *place_find(const struct ws_cuda *d, uint64_t va)
 {
-    struct ws_cuda_granule *g;
-    HASH_FIND(hh, d->granules, &va, sizeof va, g);
-    if (!g || --g->n_mappings)
-        return;
-    (void)WS_CU(d, cuMemUnmap, va, WS_CUDA_GRANULE_BYTES);
-    give_back(d, g->handle);
-    HASH_DEL(d->granules, g);
+    struct ws_cuda_place *g;
+    HASH_FIND(hh, d->places, &va, sizeof va, g);
+    return g;
+}
+
+static void place_free(struct ws_cuda *d, struct ws_cuda_place *g)
+{
+    ws_cuda_piece_gone(d, g->piece, g->va);
+    (void)WS_CU(d, cuMemUnmap, g->va, WS_CUDA_GRANULE_BYTES);
+    ws_cuda_piece_unref(d, g->piece);
+    HASH_DEL(d->places, g);
     free(g);
 }
 
-static ws_cu_result granule_get(struct ws_cuda *d, uint64_t va, uint32_t readers, uint32_t writers)
+/* Has @p seen at @va. Nothing is there. */
+static ws_cu_result place_new(struct ws_cuda *d, uint64_t va, struct ws_cuda_piece *p,
+                              uint32_t readers, uint32_t writers, struct ws_cuda_place **ret)
 {
-    struct ws_cuda_granule *g;
-    HASH_FIND(hh, d->granules, &va, sizeof va, g);
-    if (g) {
-        g->n_mappings++;
-        return WS_CU_SUCCESS;
-    }
-    g = ws_alloc(sizeof *g);
+    struct ws_cuda_place *g = ws_alloc(sizeof *g);
     if (!g)
         return WS_CU_OUT_OF_MEMORY;
-    g->va = va;
-    g->n_mappings = 1;
-    ws_cu_result r = WS_CU_SUCCESS;
-    if (d->n_spare)
-        g->handle = d->spare[--d->n_spare];
-    else
-        r = create(d, WS_CUDA_GRANULE_BYTES, &g->handle);
-    if (r == WS_CU_SUCCESS) {
-        r = map_handle(d, va, WS_CUDA_GRANULE_BYTES, g->handle, readers, writers);
-        if (r != WS_CU_SUCCESS)
-            give_back(d, g->handle);
-    }
+    ws_cu_result r = map_piece(d, va, WS_CUDA_GRANULE_BYTES, p, readers, writers);
     if (r != WS_CU_SUCCESS) {
         free(g);
         return r;
     }
-    HASH_ADD(hh, d->granules, va, sizeof g->va, g);
+    *g = (struct ws_cuda_place){.va = va, .piece = p, .readers = readers, .writers = writers};
+    p->n_refs++;
+    HASH_ADD(hh, d->places, va, sizeof g->va, g);
+    *ret = g;
     return WS_CU_SUCCESS;
 }
 
-static void granules_put(struct ws_cuda *d, uint64_t va, uint64_t bytes)
+static void place_put(struct ws_cuda *d, uint64_t va)
+{
+    struct ws_cuda_place *g = place_find(d, va);
+    if (g && !--g->n_mappings)
+        place_free(d, g);
+}
+
+/* The driver knows whole granules only, so a granule is for all who may use something in it. */
+static ws_cu_result place_allow(struct ws_cuda *d, struct ws_cuda_place *g, uint32_t readers,
+                                uint32_t writers)
+{
+    if (!(readers & ~g->readers) && !(writers & ~g->writers))
+        return WS_CU_SUCCESS;
+    ws_cu_result r =
+        allow(d, g->va, WS_CUDA_GRANULE_BYTES, g->readers | readers, g->writers | writers);
+    if (r == WS_CU_SUCCESS) {
+        g->readers |= readers;
+        g->writers |= writers;
+    }
+    return r;
+}
+
+/* Whether other memory has something of [at, at + bytes): gone from its address, but seen elsewhere. */
+static bool is_taken(const struct ws_cuda_piece *p, uint64_t at, uint64_t bytes)
+{
+    ws_list_for_each (n, &p->parts) {
+        const struct part *t = ws_list_entry(n, struct part, node);
+        if (at < t->at + t->bytes && t->at < at + bytes)
+            return true;
+    }
+    return false;
+}
+
+static void part_give(struct ws_cuda *d, struct part *t)
+{
+    if (!t->piece)
+        return;
+    ws_list_remove(&t->node);
+    t->piece = ws_cuda_piece_unref(d, t->piece);
+}
+
+/* One granule's part of @m, seen at @at in the granule of addresses @va. *ret_e: what is wrong with it, if it isn't the driver. */
+static ws_cu_result part_map(struct ws_cuda *d, const struct memory *m, struct part *t, uint64_t va,
+                             uint64_t at, uint64_t bytes, uint32_t readers, uint32_t writers,
+                             int *ret_e)
+{
+    struct ws_cuda_place *g = place_find(d, va);
+    struct ws_cuda_piece *fresh = NULL;
+    ws_cu_result r = WS_CU_SUCCESS;
+    if (g && (t->piece ? t->piece != g->piece : is_taken(g->piece, at, bytes)))
+        *ret_e = -EEXIST;
+    else if (t->piece ? t->at != at || t->bytes != bytes : m->adopted && !g)
+        *ret_e = -EINVAL;
+    if (*ret_e)
+        return WS_CU_INVALID_VALUE;
+    if (!g && !t->piece)
+        r = ws_cuda_piece_new(d, WS_CUDA_GRANULE_BYTES, &fresh);
+    if (r == WS_CU_SUCCESS && !g) {
+        struct ws_cuda_piece *p = fresh ? fresh : t->piece;
+        r = place_new(d, va, p, readers, writers, &g);
+        if (r == WS_CU_SUCCESS)
+            ws_cuda_piece_made(d, p, va);
+        ws_cuda_piece_unref(d, fresh); /* the place's from now on */
+    } else if (r == WS_CU_SUCCESS) {
+        r = place_allow(d, g, readers, writers);
+    }
+    if (r != WS_CU_SUCCESS)
+        return r;
+    g->n_mappings++;
+    if (!t->piece) {
+        *t = (struct part){.piece = g->piece, .at = at, .bytes = bytes};
+        g->piece->n_refs++;
+        ws_list_append(&g->piece->parts, &t->node);
+    }
+    return WS_CU_SUCCESS;
+}
+
+static void packed_unmap(struct ws_cuda *d, uint64_t va, uint64_t bytes)
 {
     for (uint64_t g = va & ~(WS_CUDA_GRANULE_BYTES - 1); bytes && g < va + bytes;
          g += WS_CUDA_GRANULE_BYTES)
-        granule_put(d, g);
+        place_put(d, g);
 }
 
-static ws_cu_result granules_get(struct ws_cuda *d, uint64_t va, uint64_t bytes, uint32_t readers,
-                                 uint32_t writers)
+static ws_cu_result packed_map(struct ws_cuda *d, struct memory *m, uint64_t va, uint64_t bytes,
+                               uint32_t readers, uint32_t writers, int *ret_e)
 {
-    uint64_t first = va & ~(WS_CUDA_GRANULE_BYTES - 1);
-    for (uint64_t g = first; bytes && g < va + bytes; g += WS_CUDA_GRANULE_BYTES) {
-        ws_cu_result r = granule_get(d, g, readers, writers);
-        if (r != WS_CU_SUCCESS) {
-            for (; g > first; g -= WS_CUDA_GRANULE_BYTES)
-                granule_put(d, g - WS_CUDA_GRANULE_BYTES);
-            return r;
-        }
+    ws_cu_result r = WS_CU_SUCCESS;
+    uint64_t done = 0;
+    for (int k = 0; r == WS_CU_SUCCESS && done < bytes; k++) {
+        uint64_t at = (va + done) % WS_CUDA_GRANULE_BYTES;
+        uint64_t n = WS_MIN(bytes - done, WS_CUDA_GRANULE_BYTES - at);
+        r = part_map(d, m, &m->parts[k], va + done - at, at, n, readers, writers, ret_e);
+        done += r == WS_CU_SUCCESS ? n : 0;
     }
-    return WS_CU_SUCCESS;
+    if (r != WS_CU_SUCCESS)
+        packed_unmap(d, va, done);
+    return r;
 }
 
 static ws_cu_result clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
@@ -228,35 +321,66 @@ static ws_cu_result clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
 static void release(void *arg, uint8_t *host, uint64_t bytes)
 {
     struct memory *m = arg;
-    (void)ws_cuda_enter(m->device);
-    if (m->whole_bytes)
-        (void)WS_CU(m->device, cuMemRelease, m->handle);
-    m->device->memory_used -= m->bytes;
+    struct ws_cuda *d = m->device;
+    (void)ws_cuda_enter(d);
+    pthread_mutex_lock(&d->memory_lock);
+    for (int k = 0; k < PARTS; k++)
+        part_give(d, &m->parts[k]);
+    if (m->whole)
+        ws_cuda_piece_gone(d, m->whole, 0);
+    ws_cuda_piece_unref(d, m->whole);
+    pthread_mutex_unlock(&d->memory_lock);
+    d->memory_used -= m->bytes;
     free(m);
+}
+
+static struct memory *memory_of(struct ws_cuda *d, uint64_t bytes)
+{
+    struct memory *m = ws_alloc(sizeof *m);
+    if (m)
+        *m = (struct memory){
+            .device = d, .bytes = bytes, .whole_bytes = bytes & ~(WS_CUDA_GRANULE_BYTES - 1)};
+    return m;
+}
+
+/* Return: whether there is room. */
+static bool take(struct ws_cuda *d, uint64_t bytes)
+{
+    uint64_t used = atomic_fetch_add(&d->memory_used, bytes) + bytes;
+    if (used <= d->memory_limit && !d->lost && ws_cuda_enter(d) == WS_CU_SUCCESS)
+        return true;
+    d->memory_used -= bytes;
+    return false;
 }
 
 int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    struct memory *m = ws_alloc(sizeof *m);
+    struct memory *m = memory_of(d, bytes);
     if (!m)
         return ws_raise(-ENOMEM);
-    *m = (struct memory){
-        .device = d, .bytes = bytes, .whole_bytes = bytes & ~(WS_CUDA_GRANULE_BYTES - 1)};
-    uint64_t used = atomic_fetch_add(&d->memory_used, bytes) + bytes;
-    ws_cu_result r = used > d->memory_limit || d->lost ? WS_CU_OUT_OF_MEMORY : ws_cuda_enter(d);
-    if (r == WS_CU_SUCCESS && m->whole_bytes)
-        r = create(d, m->whole_bytes, &m->handle);
-    if (r != WS_CU_SUCCESS) {
-        d->memory_used -= bytes;
+    bool room = take(d, bytes);
+    if (!room ||
+        (m->whole_bytes && ws_cuda_piece_new(d, m->whole_bytes, &m->whole) != WS_CU_SUCCESS)) {
+        d->memory_used -= room ? bytes : 0;
         free(m);
         return WS_DEV_E_NO_MEMORY;
     }
+    if (m->whole)
+        ws_cuda_piece_made(d, m->whole, 0);
     *ret = (struct ws_backing){.release = release, .arg = m};
     return 0;
 }
 
-/* The part of a mapping that the handle backs; the rest is packed. */
+/* Whole granules come first, and begin one. */
+void ws_cuda_place(struct ws_device *dev, void *arg, uint64_t *ret_granule, uint64_t *ret_offset)
+{
+    const struct memory *m = arg;
+    *ret_granule = WS_CUDA_GRANULE_BYTES;
+    *ret_offset = m->whole ? 0 : m->parts[0].at;
+}
+
+/* The part of a mapping that whole granules back; the rest is packed. */
 static uint64_t whole_of(const struct memory *m, uint64_t bytes)
 {
     return WS_MIN(m->whole_bytes, bytes);
@@ -268,68 +392,148 @@ int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t v
     struct ws_cuda *d = ws_cuda_of(dev);
     struct memory *m = arg;
     uint64_t whole = whole_of(m, bytes);
-    /* The driver maps a handle from its beginning only. */
+    /* The driver maps a handle from its beginning only; what is packed is mapped as it was first. */
     if (offset || (whole && va % WS_CUDA_GRANULE_BYTES) || va + bytes < va ||
-        (whole < m->whole_bytes && bytes > whole))
+        (bytes > whole && bytes != m->bytes))
         return ws_raise(-EINVAL);
     int e = reserve(d, va, bytes);
     if (e)
         return ws_forward(e);
     pthread_mutex_lock(&d->memory_lock);
-    if (bytes > whole && m->packed) {
-        pthread_mutex_unlock(&d->memory_lock);
-        ws_log(WS_INFO, "cuda: memory of %llu bytes is shared, which takes a multiple of 2 MiB",
-               (unsigned long long)m->bytes);
-        return ws_raise(-EINVAL);
-    }
     ws_cu_result r = d->lost ? WS_CU_CONTEXT_IS_DESTROYED : ws_cuda_enter(d);
-    bool mapped = false;
+    bool mapped = false, packed = false;
     if (r == WS_CU_SUCCESS && whole) {
-        r = map_handle(d, va, whole, m->handle, readers, writers);
+        r = map_piece(d, va, whole, m->whole, readers, writers);
         mapped = r == WS_CU_SUCCESS;
     }
-    if (r == WS_CU_SUCCESS)
-        r = granules_get(d, va + whole, bytes - whole, readers, writers);
-    bool packed = r == WS_CU_SUCCESS;
-    if (r == WS_CU_SUCCESS && (!m->cleared || bytes > whole))
-        r = m->cleared ? clear(d, va + whole, bytes - whole) : clear(d, va, bytes);
     if (r == WS_CU_SUCCESS) {
-        m->cleared = true;
-        m->packed = m->packed || bytes > whole;
+        r = packed_map(d, m, va + whole, bytes - whole, readers, writers, &e);
+        packed = r == WS_CU_SUCCESS;
+    }
+    if (r == WS_CU_SUCCESS && m->cleared_bytes < bytes)
+        r = clear(d, va + m->cleared_bytes, bytes - m->cleared_bytes);
+    if (r == WS_CU_SUCCESS) {
+        m->cleared_bytes = WS_MAX(m->cleared_bytes, bytes);
     } else {
         if (packed)
-            granules_put(d, va + whole, bytes - whole);
+            packed_unmap(d, va + whole, bytes - whole);
         if (mapped)
             (void)WS_CU(d, cuMemUnmap, va, whole);
     }
     pthread_mutex_unlock(&d->memory_lock);
-    return r == WS_CU_SUCCESS ? 0 : ws_raise(-ENOMEM);
+    return e ? ws_raise(e) : r == WS_CU_SUCCESS ? 0 : ws_raise(-ENOMEM);
 }
 
 void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va,
                    uint64_t bytes)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    struct memory *m = arg;
-    uint64_t whole = whole_of(m, bytes);
+    uint64_t whole = whole_of(arg, bytes);
     pthread_mutex_lock(&d->memory_lock);
     (void)ws_cuda_enter(d);
     if (whole)
         (void)WS_CU(d, cuMemUnmap, va, whole);
-    granules_put(d, va + whole, bytes - whole);
-    m->packed = m->packed && bytes == whole;
+    packed_unmap(d, va + whole, bytes - whole);
     pthread_mutex_unlock(&d->memory_lock);
 }
 
+/* What is packed is found by its granule; whole granules are what lies between. */
 void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, uint64_t bytes,
                         uint32_t readers, uint32_t writers)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    uint64_t from = va & ~(WS_CUDA_GRANULE_BYTES - 1),
-             to = WS_ALIGN_UP(va + bytes, WS_CUDA_GRANULE_BYTES);
+    uint64_t from = va & ~(WS_CUDA_GRANULE_BYTES - 1), end = va + bytes, whole = 0;
     pthread_mutex_lock(&d->memory_lock);
-    if (ws_cuda_enter(d) == WS_CU_SUCCESS && allow(d, from, to - from, readers, writers))
+    ws_cu_result r = ws_cuda_enter(d);
+    for (uint64_t g = from; r == WS_CU_SUCCESS && g < end; g += WS_CUDA_GRANULE_BYTES) {
+        struct ws_cuda_place *p = place_find(d, g);
+        if (p)
+            r = place_allow(d, p, readers, writers);
+        else
+            whole += WS_CUDA_GRANULE_BYTES; /* they come first */
+    }
+    if (r == WS_CU_SUCCESS && whole)
+        r = allow(d, from, whole, readers, writers);
+    if (r != WS_CU_SUCCESS)
         ws_log(WS_ERROR, "cuda: access to 0x%llx not set", (unsigned long long)va);
+    pthread_mutex_unlock(&d->memory_lock);
+}
+
+/* ---- memory of another process (keep.h) ---- */
+
+int ws_cuda_adopt_memory(struct ws_device *dev, uint64_t bytes, const struct ws_cuda_kept *whole,
+                         int fd, struct ws_memory **ret)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    if (!ws_cuda_is(dev) || !bytes || bytes % WS_DEVICE_PAGE_BYTES ||
+        (bytes & ~(WS_CUDA_GRANULE_BYTES - 1)) != (whole ? whole->bytes : 0) ||
+        (whole && (!whole->id || whole->va)))
+        return ws_raise(-EINVAL);
+    struct memory *m = memory_of(d, bytes);
+    if (!m)
+        return ws_raise(-ENOMEM);
+    m->cleared_bytes = bytes;
+    m->adopted = true;
+    bool room = take(d, bytes);
+    if (!room || (whole && ws_cuda_piece_import(d, whole->id, whole->bytes, fd, &m->whole) !=
+                               WS_CU_SUCCESS)) {
+        d->memory_used -= room ? bytes : 0;
+        free(m);
+        return WS_DEV_E_NO_MEMORY;
+    }
+    int r = ws_memory_wrap(dev, bytes, &(struct ws_backing){.release = release, .arg = m}, ret);
+    if (r)
+        release(m, NULL, bytes);
+    return r ? ws_forward(r) : 0;
+}
+
+/* Seen at another address already: the same granule. */
+static struct ws_cuda_piece *known_piece(const struct ws_cuda *d, uint64_t id)
+{
+    struct ws_cuda_place *g, *next;
+    HASH_ITER (hh, d->places, g, next)
+        if (g->piece->id == id)
+            return g->piece;
+    return NULL;
+}
+
+int ws_cuda_adopt_granule(struct ws_device *dev, const struct ws_cuda_kept *k, int fd)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    if (!ws_cuda_is(dev) || !k->id || !k->va || k->va % WS_CUDA_GRANULE_BYTES ||
+        k->bytes != WS_CUDA_GRANULE_BYTES)
+        return ws_raise(-EINVAL);
+    int e = reserve(d, k->va, k->bytes);
+    if (e)
+        return ws_forward(e);
+    struct ws_cuda_place *g;
+    pthread_mutex_lock(&d->memory_lock);
+    ws_cu_result r = d->lost ? WS_CU_CONTEXT_IS_DESTROYED : ws_cuda_enter(d);
+    if (place_find(d, k->va)) {
+        e = -EEXIST;
+    } else if (r == WS_CU_SUCCESS) {
+        struct ws_cuda_piece *known = known_piece(d, k->id), *fresh = NULL;
+        if (!known)
+            r = ws_cuda_piece_import(d, k->id, k->bytes, fd, &fresh);
+        if (r == WS_CU_SUCCESS)
+            r = place_new(d, k->va, known ? known : fresh, 0, 0, &g);
+        ws_cuda_piece_unref(d, fresh);
+    }
+    pthread_mutex_unlock(&d->memory_lock);
+    return e ? ws_raise(e) : r == WS_CU_SUCCESS ? 0 : WS_DEV_E_NO_MEMORY;
+}
+
+void ws_cuda_adopt_end(struct ws_device *dev)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    struct ws_cuda_place *g, *next;
+    if (!ws_cuda_is(dev))
+        return;
+    (void)ws_cuda_enter(d);
+    pthread_mutex_lock(&d->memory_lock);
+    HASH_ITER (hh, d->places, g, next)
+        if (!g->n_mappings)
+            place_free(d, g);
     pthread_mutex_unlock(&d->memory_lock);
 }
 
@@ -458,6 +662,16 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
     d->memory_limit = d->base.spec.memory_bytes;
     ws_cuda_say(d, "memory at fixed addresses", true, "granules of %zu KiB; %zu of %zu MiB free",
                 granule >> 10, free_bytes >> 20, total >> 20);
+    int shares = 0;
+    d->can_export =
+        d->cu.cuMemExportToShareableHandle && d->cu.cuMemImportFromShareableHandle &&
+        WS_CU(d, cuDeviceGetAttribute, &shares,
+              WS_CU_ATTR_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, d->device) == WS_CU_SUCCESS &&
+        shares;
+    ws_cuda_say(d, "memory kept", d->can_export, "%s",
+                d->can_export
+                    ? "beyond a fault or a process, by file descriptors"
+                    : "the GPU can't export memory as file descriptors: a fault loses it");
     ws_cuda_say(d, "pinned staging", d->can_register, "%s",
                 d->can_register ? "segments are registered with the driver"
                                 : "the GPU can't register host memory: copies are staged twice");
@@ -473,11 +687,12 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
 void ws_cuda_memory_close(struct ws_cuda *d)
 {
     if (!d->memory_stream) {
+        ws_cuda_pieces_close(d);
         pthread_mutex_destroy(&d->memory_lock);
         return;
     }
-    while (d->n_spare)
-        (void)d->cu.cuMemRelease(d->spare[--d->n_spare]);
+    ws_cuda_adopt_end(&d->base);
+    ws_cuda_pieces_close(d);
     (void)d->cu.cuStreamDestroy(d->memory_stream);
     pthread_mutex_lock(&reserve_lock);
     bool counted = d->base.index < WS_ACCESS_DEVICES && devices[d->base.index] == d;

@@ -9,6 +9,8 @@
  * A second form, made likewise, has kernels that take their blocks from a counter: they can be kept to a set of SMs
  * and stopped between two blocks (ptx/pass.h). It works on the same variables, since their addresses are numbers in both.
  *
+ * Machine code has one form, loaded as it is (machine.c).
+ *
  * What the driver's compiler says goes to the diagnostics. A module that it refuses has no kernel that can be launched. */
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +59,7 @@ static ws_cu_result load_text(struct ws_cuda *d, const char *text, ws_cu_module 
     return r;
 }
 
-static struct ws_cuda_image *image_free(struct ws_cuda_image *i)
+struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
 {
     if (!i)
         return NULL;
@@ -87,7 +89,7 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
     i->fence_at = ws_alloc_array(n, sizeof *i->fence_at);
     i->ctl_at = ws_alloc_array(n, sizeof *i->ctl_at);
     bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->fence_at && i->ctl_at;
-    return all ? i : image_free(i);
+    return all ? i : ws_cuda_image_free(i);
 }
 
 /* Adds to @ptx a fenced form of each kernel; one that can't be is not to be had. @io_func: [n_kernels]: the kernel's function. */
@@ -183,14 +185,17 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_p
     return WS_CU_SUCCESS;
 }
 
-/* Prepares what the driver gets. @why: [functions of m->ptx] out. @func: [n_kernels] out: what is launched for each kernel. Variables
+/* Prepares what the driver gets. @why: [functions of m->ptx, and WS_TEXTURE_FUNCS more] out. @func: [n_kernels] out: what is launched for each kernel. Variables
  * get their addresses before the fence is put up: what was constant memory, which no fence looks at, is global memory from then on. */
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
                    bool sms, struct ws_cuda_image *i, const char **why, uint32_t *func)
 {
     bool fenced = !i->device->options.unfenced;
-    uint32_t unused, n_before = ptx->n_funcs;
-    int r = ws_cuda_prune(ptx, fenced, why);
+    uint32_t unused;
+    int r = ws_ptx_texture(ptx);
+    uint32_t n_before = ptx->n_funcs;
+    if (!r)
+        r = ws_cuda_prune(ptx, fenced, why);
     if (m->info.n_kernels)
         memcpy(func, m->func, m->info.n_kernels * sizeof *func);
     if (!r)
@@ -206,11 +211,31 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
     return r ? r : name_added(ptx, n_before);
 }
 
+/* Machine code goes as it is. */
+static struct ws_cuda_image *load_machine(const struct ws_dmodule *m, struct ws_cuda *d,
+                                          struct ws_diags *diags, ws_cu_result *ret_r)
+{
+    char name[64];
+    struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
+    ws_cu_result r = i ? ws_cuda_enter(d) : WS_CU_OUT_OF_MEMORY;
+    if (r == WS_CU_SUCCESS)
+        r = load_text(d, (const char *)m->ptx->code, &i->module, diags);
+    if (r == WS_CU_SUCCESS)
+        r = find_functions(m, m->ptx, m->func, i, false);
+    if (r != WS_CU_SUCCESS)
+        ws_diags_add(diags, NULL, 0, 0, "the driver does not take the machine code: %s",
+                     ws_cu_result_name(r, name, sizeof name));
+    *ret_r = r;
+    return r == WS_CU_SUCCESS ? i : ws_cuda_image_free(i);
+}
+
 /* @var_va: NULL: code names no variables. @why: as prepare(). Return: NULL: refused by the driver (*ret_r says what), or no memory. */
 static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
                                      const uint64_t *var_va, bool sms, const char **why,
                                      char **ret_why, struct ws_diags *diags, ws_cu_result *ret_r)
 {
+    if (m->ptx->code)
+        return load_machine(m, d, diags, ret_r);
     struct ws_ptx_module *ptx = NULL;
     struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
     char *text = NULL;
@@ -238,7 +263,7 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     free(func);
     ws_ptx_module_free(ptx);
     *ret_r = r;
-    return r == WS_CU_SUCCESS ? i : image_free(i);
+    return r == WS_CU_SUCCESS ? i : ws_cuda_image_free(i);
 }
 
 static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda *d,
@@ -247,7 +272,7 @@ static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda 
     ws_cu_result r;
     char text[64];
     struct ws_diags diags = WS_DIAGS_NULL;
-    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)1, sizeof *why);
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof *why);
     struct ws_cuda_image *i = why ? compile(m, d, var_va, sms, why, NULL, &diags, &r) : NULL;
     if (!i && why)
         ws_log(WS_ERROR, "cuda: gpu=%u a module was not compiled again: %s", d->base.index,
@@ -264,7 +289,7 @@ void ws_cuda_module_unload(struct ws_dmodule *m)
     for (int k = 0; k < 2; k++)
         for (struct ws_cuda_image *i = k ? m->sm_images : m->images, *next; i; i = next) {
             next = i->next;
-            image_free(i);
+            ws_cuda_image_free(i);
         }
     for (uint32_t k = 0; m->why && k < m->info.n_kernels; k++)
         free(m->why[k]);
@@ -377,7 +402,7 @@ static int first_image(struct ws_dmodule *m, struct ws_cuda *d, struct ws_diags 
 {
     ws_cu_result r = WS_CU_OUT_OF_MEMORY;
     uint64_t *va = m->uses_vars ? nowhere(m) : NULL;
-    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)1, sizeof *why);
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof *why);
     if (why && (va || !m->uses_vars))
         m->images = compile(m, d, va, false, why, m->why, diags, &r);
     free(why);
@@ -389,28 +414,39 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
                         struct ws_dmodule **ret, struct ws_diags *diags)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
+    int r = ptx->code ? ws_cuda_machine_check(ptx, diags) : 0;
+    if (r)
+        return r;
     struct ws_dmodule *m = ws_alloc(sizeof *m);
     if (!m)
         return ws_raise(-ENOMEM);
     m->ptx = ptx;
     pthread_mutex_init(&m->lock, NULL);
-    int r = list_kernels(m);
-    if (!r && !(m->text = print(ptx, &m->text_len)))
+    r = list_kernels(m);
+    if (!r && !ptx->code && !(m->text = print(ptx, &m->text_len)))
         r = ws_raise(-ENOMEM);
     if (!r) {
-        m->uses_vars = ws_cuda_names_vars(ptx);
+        m->uses_vars = ptx->code ? ptx->n_vars : ws_cuda_names_vars(ptx);
+        m->info.own_vars = ptx->code && ptx->n_vars;
         for (uint32_t v = 0; v < ptx->n_vars; v++)
             for (uint32_t k = 0; k < ptx->vars[v].n_init_syms; k++)
                 m->n_function_refs +=
                     WS_PTX_SYM_KIND(ptx->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC;
         r = first_image(m, d, diags);
     }
+    if (!r && ptx->code && !m->images) /* @diags say why; nothing of it can run */
+        r = WS_PTX_E_NOTFOUND;
     if (!r)
         r = read_kernels(m, d, m->images, diags);
     if (r) {
         ws_cuda_module_unload(m);
         return r;
     }
+    if (ptx->code)
+        ws_log(WS_INFO,
+               "cuda: gpu=%u machine code: kernels=%u first=%s: not isolated, not stopped between "
+               "blocks",
+               dev->index, m->info.n_kernels, m->info.n_kernels ? m->kernels[0].name : "");
     *ret = m;
     return 0;
 }
@@ -537,9 +573,11 @@ static int init_vars(struct ws_dinstance *i)
 
 void ws_cuda_instance_free(struct ws_dinstance *i)
 {
-    if (i->own) {
-        image_free(i->image[0]);
-        image_free(i->image[1]);
+    if (i->machine) {
+        ws_cuda_machine_free(i);
+    } else if (i->own) {
+        ws_cuda_image_free(i->image[0]);
+        ws_cuda_image_free(i->image[1]);
     }
     free(i->var_va);
     free(i);
@@ -566,7 +604,8 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     }
     *i = (struct ws_dinstance){
         .module = m, .device = d, .space = s, .var_va = va, .own = m->uses_vars};
-    if (m->info.n_vars)
+    i->failed[true] = m->ptx->code; /* there is no other form of machine code */
+    if (m->info.n_vars && !m->info.own_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof *va);
     int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
     /* Only initial values that name functions need the code now; else who launches first waits for it. */
@@ -576,7 +615,9 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
         i->image[0] = shared_image(m, d, false, false);
         pthread_mutex_unlock(&m->lock);
     }
-    if (!r && write)
+    if (!r && m->info.own_vars)
+        r = ws_cuda_image_of(i, false) ? ws_cuda_machine_place(i) : ws_raise(-EIO);
+    else if (!r && write)
         r = init_vars(i);
     if (r) {
         ws_cuda_instance_free(i);

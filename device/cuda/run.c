@@ -515,7 +515,11 @@ int ws_cuda_run_open(struct ws_cuda *d)
                 "of kernels rewritten to look at their SM; others by green contexts, else all SMs");
     ws_cuda_say(d, "kernel parameters checked", d->cu.cuFuncGetParamInfo != NULL,
                 "cuFuncGetParamInfo");
-    ws_cuda_say(d, "textures and surfaces", false, "kernels that use them can't be launched");
+    ws_cuda_say(d, "textures and surfaces", true,
+                "computed by instructions in the kernels, not by the GPU's texture units: slower");
+    ws_cuda_say(d, "machine code without PTX", d->options.unfenced, "%s",
+                d->options.unfenced ? "runs to its end, on SMs by green contexts"
+                                    : "can't be isolated; isolation = none takes it");
     ws_cuda_say(d, "isolation", !d->options.unfenced, "%s",
                 d->options.unfenced
                     ? "by configuration: one context, and kernels reach all clients' memory"

@@ -6,41 +6,11 @@
 
 #include "base/texture.h"
 #include "device/soft/exec_priv.h"
-
-enum ws_tex_geom {
-    WS_GEOM_1D,
-    WS_GEOM_2D,
-    WS_GEOM_3D,
-    WS_GEOM_A1D,
-    WS_GEOM_A2D,
-    WS_GEOM_CUBE,
-    WS_GEOM_ACUBE,
-    _WS_GEOM_N
-};
-enum ws_tex_lod { WS_LOD_NONE, WS_LOD_BASE, WS_LOD_LEVEL, WS_LOD_GRAD };
-enum ws_surf_mode { WS_SURF_TRAP, WS_SURF_CLAMP, WS_SURF_ZERO };
-enum ws_tex_query {
-    WS_TXQ_WIDTH,
-    WS_TXQ_HEIGHT,
-    WS_TXQ_DEPTH,
-    WS_TXQ_CHANNEL_DATA_TYPE,
-    WS_TXQ_CHANNEL_ORDER,
-    WS_TXQ_NORMALIZED_COORDS,
-    WS_TXQ_ARRAY_SIZE,
-    WS_TXQ_NUM_MIPMAP_LEVELS,
-    WS_TXQ_NUM_SAMPLES,
-    WS_TXQ_FORCE_UNNORMALIZED_COORDS,
-    WS_TXQ_FILTER_MODE,
-    WS_TXQ_ADDR_MODE_0,
-    WS_TXQ_ADDR_MODE_1,
-    WS_TXQ_ADDR_MODE_2,
-    WS_TXQ_MEMORY_LAYOUT,
-    _WS_TXQ_N
-};
+#include "ptx/sampler.h"
 
 /* One texture or surface instruction; rows are byte offsets into the warp's registers, 0: not there. uop.imm points to it. */
 struct ws_texop {
-    uint8_t geom, lod, mode;       /* enums above; mode: of a surface */
+    uint8_t geom, lod, mode;       /* sampler.h; mode: of a surface */
     uint8_t dtype, ctype, n, size; /* element type and count of the data, bytes of an element */
     uint8_t comp;                  /* tld4: channel */
     uint8_t query, op;             /* sured: enum ws_ptx_sub */

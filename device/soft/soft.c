@@ -493,7 +493,12 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     pthread_cond_init(&d->left, NULL);
     ws_list_init(&d->flights);
     d->on = true;
-    d->base = (struct ws_device){.ops = &soft_ops, .spec = *spec, .index = index};
+    d->base = (struct ws_device){.ops = &soft_ops,
+                                 .spec = *spec,
+                                 .index = index,
+                                 .no_machine_code =
+                                     "a software GPU runs PTX alone: build with PTX (nvcc -gencode "
+                                     "arch=compute_XX,code=compute_XX)"};
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)

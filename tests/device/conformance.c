@@ -964,6 +964,11 @@ static void test_telemetry(void **state)
     assert_true(ws_device_now_ns(S.device) >= now.now_ns);
 }
 
+static void test_machine_code(void **state)
+{
+    suite_machine_code(&S);
+}
+
 /* ---- isolation ---- */
 
 enum { MINE = 600, FLOATS = 1000 };
@@ -1164,6 +1169,18 @@ static void test_trap(void **state)
                 o.op.error == WS_DEV_E_ILLEGAL_INSTRUCTION);
 }
 
+static void test_textures(void **state)
+{
+    suite_textures(&S);
+}
+
+static void test_textures_are_isolated(void **state)
+{
+    if (suite_target.options.unfenced)
+        skip();
+    suite_textures_isolated(&S);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -1200,9 +1217,12 @@ int main(int argc, char **argv)
         T(test_preempt_and_resume),
         T(test_alarms),
         T(test_telemetry),
+        T(test_machine_code),
         T(test_isolation),
         T(test_isolation_of_other_accesses),
         T(test_isolation_and_the_grids_own_page),
+        T(test_textures),
+        T(test_textures_are_isolated),
         T(test_illegal_address),
         T(test_misaligned_address),
         T(test_trap),

@@ -21,7 +21,10 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/keep.h"
 #include "device/space.h"
+#include "ptx/cubin.h"
+#include "tests/device/cubin_make.h"
 #include "tests/device/suite.h"
 
 static uint32_t (*violations)(const char **);
@@ -186,6 +189,64 @@ static bool alloc(struct scene *x, uint64_t *ret, uint64_t bytes)
     return true;
 }
 
+static struct kept { /* the last whole piece and the last granule, with their descriptors */
+    struct ws_cuda_kept k;
+    int fd;
+} kept[2];
+
+static void kept_drop(struct kept *k)
+{
+    if (k->fd > 0)
+        close(k->fd);
+    *k = (struct kept){.fd = -1};
+}
+
+static void on_made(void *arg, const struct ws_cuda_kept *k, int fd)
+{
+    struct kept *to = &kept[k->va != 0];
+    n_errors_said += fd < 0; /* it was logged */
+    kept_drop(to);
+    *to = (struct kept){*k, fd};
+}
+
+static void on_gone(void *arg, const struct ws_cuda_kept *k)
+{
+}
+
+/* Memory as another process would adopt it, and at a second place. */
+static void adopted(struct scene *x)
+{
+    struct suite *s = &x->s;
+    struct ws_memory *m;
+    uint64_t at = SUITE_VA(1) + (UINT64_C(1) << 33), granule, offset;
+    if (kept[1].fd > 0) {
+        kept[1].k.va = at;
+        kept[1].k.id += 1000; /* not the one that it was made as */
+        if (!ws_cuda_adopt_granule(s->device, &kept[1].k, kept[1].fd) &&
+            !ws_cuda_adopt_memory(s->device, 4096, NULL, -1, &m)) {
+            if (!ws_space_map_memory(s->space[1], at, 4096, m, 0, WS_ACCESS_ALL, WS_ACCESS_ALL))
+                check(!ws_space_unmap(s->space[1], at), "adopted memory can't be unmapped");
+            ws_memory_unref(m);
+        }
+        ws_cuda_adopt_end(s->device);
+    }
+    if (kept[0].fd > 0 &&
+        !ws_cuda_adopt_memory(s->device, kept[0].k.bytes, &kept[0].k, kept[0].fd, &m))
+        ws_memory_unref(m);
+    if (!ws_device_memory_new(s->device, 4096, &m)) {
+        for (int k = 0; k < 2; k++) {
+            ws_memory_place(m, &granule, &offset);
+            if (!ws_space_map_memory(s->space[1], at + granule * (uint64_t)k + offset, 4096, m, 0,
+                                     WS_ACCESS_ALL, WS_ACCESS_ALL) &&
+                k == 1)
+                check(!ws_space_unmap(s->space[1], at + granule + offset), "can't be unmapped");
+        }
+        ws_memory_unref(m);
+    }
+    kept_drop(&kept[0]);
+    kept_drop(&kept[1]);
+}
+
 static void scenario(int fd)
 {
     struct scene *x = calloc(1, sizeof *x);
@@ -195,15 +256,19 @@ static void scenario(int fd)
     memset(x->pinned, 1, HOST_BYTES);
     alarm(100); /* nothing may hang */
     if (!suite_begin(&x->s)) {
+        (void)ws_device_cuda_keep(x->s.device, &(struct ws_cuda_keep){on_made, on_gone, NULL});
         if (alloc(x, &x->small, 512 * 9) && alloc(x, &x->big, (2 << 20) + 4096)) {
             copies(x);
             kernels(x);
             mapped(x, fd);
+            adopted(x);
             check(!ws_space_unmap(x->s.space[0], x->small), "memory can't be unmapped");
         }
         ws_device_telemetry(x->s.device, &t);
         check(t.n_running == 0, "operations are left");
         suite_end(&x->s);
+        kept_drop(&kept[0]);
+        kept_drop(&kept[1]);
     } else {
         n_errors_said++;
     }
@@ -211,6 +276,70 @@ static void scenario(int fd)
     free(x->host);
     free(x->pinned);
     free(x);
+}
+
+/* Machine code, which is taken without isolation alone: loaded for two clients, launched, its variables written. */
+static void machine_code(int fd)
+{
+    struct suite *s = calloc(1, sizeof *s);
+    struct ws_ptx_module *m = NULL;
+    struct ws_dmodule *code = NULL;
+    struct ws_dinstance *inst[2] = {NULL, NULL};
+    uint64_t va[4] = {0};
+    uint32_t v = 7;
+    size_t len = 0;
+    uint8_t *cubin = cubin_make(&cubin_make_step, &len);
+    (void)fd;
+    alarm(100);
+    suite_target.options.unfenced = true;
+    if (suite_begin(s)) {
+        n_errors_said++;
+    } else {
+        check(!ws_cubin_module(&m, cubin, len, NULL, NULL), "the cubin can't be read");
+        struct ws_diags diags = WS_DIAGS_NULL;
+        int r = ws_device_module_load(s->device, m, &code, &diags);
+        check(!r || diags.n, "refused machine code without a text");
+        ws_diags_deinit(&diags);
+        n_errors_said += r != 0;
+        for (int c = 0; !r && c < 2; c++)
+            n_errors_said +=
+                ws_device_instance_new(s->device, code, s->space[c], NULL, &inst[c]) != 0;
+        if (!r && inst[0])
+            ws_device_instance_vars(s->device, inst[0], va);
+        struct suite_op o[2] = {{.op = {.kind = WS_OPK_LAUNCH,
+                                        .launch = {.instance = inst[0],
+                                                   .grid = {2, 1, 1},
+                                                   .block = {32, 1, 1},
+                                                   .param_bytes = 12}}},
+                                {.op = copy_in(va[1], &v, sizeof v)}};
+        for (int k = 0; inst[0] && k < 2; k++) {
+            o[k].op.space = s->space[0];
+            suite_submit(s, &o[k]);
+            suite_wait(&o[k]);
+            check(!o[k].op.error == !o[k].op.text[0], "an error without a text");
+            n_errors_said += o[k].op.error != WS_DEV_OK;
+        }
+        for (int c = 0; c < 2; c++)
+            ws_device_instance_free(s->device, inst[c]);
+        ws_device_module_unload(s->device, code);
+        suite_end(s);
+    }
+    suite_target.options.unfenced = false;
+    alarm(0);
+    ws_ptx_module_free(m);
+    free(cubin);
+    free(s);
+}
+
+/* What the mock runs in its place. */
+static bool put_ptx(char *folder)
+{
+    char path[64];
+    FILE *f = mkdtemp(folder) ? NULL : stderr;
+    snprintf(path, sizeof path, "%s/step.ptx", folder);
+    f = f ? NULL : fopen(path, "we");
+    return f && fputs(cubin_make_step_ptx, f) >= 0 && !fclose(f) &&
+           !setenv("WS_MOCK_MACHINE_CODE", folder, 1);
 }
 
 /* Calls whose failure leaves something in the driver that nobody can take away any more. */
@@ -227,7 +356,7 @@ static bool ends_something(const char *name)
 }
 
 /* Return: whether the call was made this time: how often some are depends on time. */
-static bool inject(const char *name, uint64_t nth, int code, int fd)
+static bool inject(const char *name, uint64_t nth, int code, int fd, void (*scene)(int fd))
 {
     static char text[128];
     const char *first;
@@ -236,7 +365,7 @@ static bool inject(const char *name, uint64_t nth, int code, int fd)
     what = text;
     reset();
     fail_call(name, nth, code);
-    scenario(fd);
+    scene(fd);
     if (violations(&first) && !ends_something(name))
         check(false, first);
     check(nth > 1 || calls(name) >= nth, "the call was not made");
@@ -287,10 +416,32 @@ int main(int argc, char **argv)
         /* each of the first calls; of the many later ones a few */
         for (uint64_t nth = 1; nth <= counts[k]; nth += nth < 4 ? 1 : (counts[k] - 3) / 2 + 1)
             for (size_t c = (k + nth) % step; c < WS_ARRAY_SIZE(codes); c += step)
-                n += inject(names[k], nth, codes[c], fd);
+                n += inject(names[k], nth, codes[c], fd, scenario);
         if (!counts[k])
             printf("not called: %s\n", names[k]);
     }
+    static const char *const loading[] = {"cuModuleLoadDataEx", "cuModuleGetFunction",
+                                          "cuModuleGetGlobal",  "cuModuleUnload",
+                                          "cuFuncGetParamInfo", "cuLaunchKernelEx"};
+    char folder[] = "/tmp/wattshare-inject.XXXXXX", path[64];
+    check(put_ptx(folder), "no folder for PTX");
+    reset();
+    int said = n_errors_said;
+    machine_code(fd);
+    check(!violations(&first), first);
+    check(n_errors_said == said, "machine code: errors though nothing failed");
+    for (size_t k = 0; k < WS_ARRAY_SIZE(loading); k++) {
+        reset();
+        machine_code(fd);
+        uint64_t calls_made = calls(loading[k]);
+        check(calls_made, "machine code: a call that is never made");
+        for (uint64_t nth = 1; nth <= calls_made; nth++)
+            for (size_t c = (k + nth) % step; c < WS_ARRAY_SIZE(codes); c += step)
+                n += inject(loading[k], nth, codes[c], fd, machine_code);
+    }
+    snprintf(path, sizeof path, "%s/step.ptx", folder);
+    unlink(path);
+    rmdir(folder);
     printf("%d failures injected, %d errors said, nothing left, nothing hung\n", n, n_errors_said);
     close(fd);
     return 0;

@@ -5,3 +5,8 @@
 for kind in cuda cuda-tickets cuda-unfenced; do
     timeout 300 tests/device/conformance $kind "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
 done
+# Memory that outlives its process.
+timeout 100 tests/device/keep cuda "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
+r=0
+WS_MOCK_NO_EXPORT=1 timeout 100 tests/device/keep cuda "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || r=$?
+[ $r = 77 ]

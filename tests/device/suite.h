@@ -66,6 +66,11 @@ struct suite_op suite_launch(struct suite *s, int c, enum suite_kernel k, uint32
 /* Blocking copies of client @c's memory. */
 void suite_put(struct suite *s, int c, uint64_t va, const void *from, uint64_t bytes);
 void suite_get(struct suite *s, int c, void *to, uint64_t va, uint64_t bytes);
+/* machine_code.c: all of the test. */
+void suite_machine_code(struct suite *s);
+/* texture.c: tests by themselves. */
+void suite_textures(struct suite *s);
+void suite_textures_isolated(struct suite *s);
 /* Of the mock driver, where it is the one: NULL otherwise. */
 void *suite_mock(const char *name);
 

@@ -47,7 +47,7 @@ static void try_image(const void *image, size_t size)
     struct ws_ptx_texts t;
     struct ws_ptx_module *m = NULL;
     struct ws_diags d = WS_DIAGS_NULL;
-    int r = ws_ptx_image_texts(&t, image, size, 75, 1 << 20, "fuzz", &d);
+    int r = ws_ptx_image_texts(&t, image, size, 75, NULL, 1 << 20, "fuzz", &d);
     if (!r) {
         r = ws_ptx_image_parse(&m, &t, &d);
         ws_ptx_texts_deinit(&t);

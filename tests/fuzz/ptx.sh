@@ -5,4 +5,5 @@ set -eu
 srcdir=${srcdir:-.}
 timeout 120 tests/fuzz/fuzz_ptx "$srcdir/tests/corpus/ptx" "$srcdir"/tests/ptx/*.ptx "$srcdir/tests/ptx/err"
 timeout 120 tests/fuzz/fuzz_fatbin "$srcdir/tests/corpus/fatbin"
+timeout 120 tests/fuzz/fuzz_cubin "$srcdir/tests/corpus/cubin" "$srcdir/tests/corpus/fatbin"
 timeout 120 tests/fuzz/fuzz_link "$srcdir/tests/corpus/link" "$srcdir/tests/corpus/ptx" "$srcdir/tests/corpus/fatbin"

@@ -264,7 +264,10 @@ static const struct ws_device_ops fake_ops = {
 
 void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t memory_bytes)
 {
-    *f = (struct fakedev){.base.ops = &fake_ops, .base.index = index, .now_ns = 1000000};
+    *f = (struct fakedev){.base.ops = &fake_ops,
+                          .base.index = index,
+                          .base.no_machine_code = "a fake runs nothing",
+                          .now_ns = 1000000};
     snprintf(f->base.spec.name, sizeof f->base.spec.name, "%s", name);
     snprintf(f->base.spec.product, sizeof f->base.spec.product, "Fake %s", name);
     f->base.spec.cc_major = 7;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory. Physical memory is a memfd; a mapping is seen by kernels and copies through a second mapping elsewhere, while the address
  * itself stays closed to the host, as it is with a real GPU. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +19,7 @@ struct physical {
     struct mock_object o;
     uint64_t bytes;
     int fd;
+    bool exportable;
     uint32_t n_mapped;
 };
 struct reservation {
@@ -128,21 +132,42 @@ ws_cu_result cuMemAddressFree(ws_cu_ptr va, size_t bytes)
 
 /* ---- physical memory ---- */
 
+/* By its name a descriptor that comes back is known, and whose memory it is. */
+static void name_of(const struct mock_gpu *g, char *buf, size_t size)
+{
+    snprintf(buf, size, "mock-memory-%d", g->ordinal);
+}
+
+static struct mock_gpu *gpu_of_fd(int fd)
+{
+    char path[64], link[64] = "";
+    int ordinal = -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (readlink(path, link, sizeof link - 1) < 0 ||
+        sscanf(link, "/memfd:mock-memory-%d", &ordinal) != 1)
+        return NULL;
+    return mock_gpu_of(ordinal);
+}
+
 ws_cu_result cuMemCreate(ws_cu_handle *h, size_t bytes, const struct ws_cu_alloc_prop *prop,
                          unsigned long long flags)
 {
     ENTER(MOCK_ANY);
     struct mock_gpu *g = mock_gpu_of(prop->location.id);
     if (!g || prop->location.type != WS_CU_MEM_LOCATION_TYPE_DEVICE ||
-        prop->type != WS_CU_MEM_ALLOCATION_TYPE_PINNED || flags || !bytes || bytes % GRANULE)
+        prop->type != WS_CU_MEM_ALLOCATION_TYPE_PINNED || flags || !bytes || bytes % GRANULE ||
+        prop->handle_types & ~WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return wrong("cuMemCreate", "wrong properties or size", 0, bytes);
     struct physical *p = ws_alloc(sizeof *p);
     if (!p || !take(g, bytes)) {
         free(p);
         return WS_CU_OUT_OF_MEMORY;
     }
+    char name[32];
+    name_of(g, name, sizeof name);
     p->bytes = bytes;
-    p->fd = memfd_create("mock", MFD_CLOEXEC);
+    p->exportable = prop->handle_types;
+    p->fd = memfd_create(name, MFD_CLOEXEC);
     if (p->fd < 0 || ftruncate(p->fd, (off_t)bytes)) {
         g->used_bytes -= bytes;
         free(p);
@@ -153,6 +178,49 @@ ws_cu_result cuMemCreate(ws_cu_handle *h, size_t bytes, const struct ws_cu_alloc
     for (uint64_t k = 0; k < bytes; k += GRANULE / 2)
         if (pwrite(p->fd, &dirt, sizeof dirt, (off_t)k) < 0)
             break;
+    pthread_mutex_lock(&mock_lock);
+    mock_object_add(&p->o, MOCK_MEMORY, g);
+    pthread_mutex_unlock(&mock_lock);
+    *h = (uintptr_t)p;
+    return WS_CU_SUCCESS;
+}
+
+ws_cu_result cuMemExportToShareableHandle(void *shareable, ws_cu_handle h, int type,
+                                          unsigned long long flags)
+{
+    ENTER(MOCK_ANY);
+    struct physical *p = mock_object_of((void *)(uintptr_t)h, MOCK_MEMORY, __func__);
+    if (!p)
+        return WS_CU_INVALID_VALUE;
+    if (!p->exportable || type != WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags)
+        return wrong(__func__, "was not made to be exported so", 0, p->bytes);
+    int fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return WS_CU_OPERATING_SYSTEM;
+    memcpy(shareable, &fd, sizeof fd);
+    return WS_CU_SUCCESS;
+}
+
+ws_cu_result cuMemImportFromShareableHandle(ws_cu_handle *h, void *shareable, int type)
+{
+    ENTER(MOCK_CTX);
+    int fd = (int)(intptr_t)shareable;
+    struct stat st;
+    struct mock_gpu *g = gpu_of_fd(fd);
+    if (!g || type != WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fstat(fd, &st))
+        return WS_CU_INVALID_VALUE;
+    struct physical *p = ws_alloc(sizeof *p);
+    if (!p || !take(g, (uint64_t)st.st_size)) {
+        free(p);
+        return WS_CU_OUT_OF_MEMORY;
+    }
+    p->bytes = (uint64_t)st.st_size;
+    p->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (p->fd < 0) {
+        g->used_bytes -= p->bytes;
+        free(p);
+        return WS_CU_OPERATING_SYSTEM;
+    }
     pthread_mutex_lock(&mock_lock);
     mock_object_add(&p->o, MOCK_MEMORY, g);
     pthread_mutex_unlock(&mock_lock);
@@ -253,6 +321,7 @@ ws_cu_result cuMemSetAccess(ws_cu_ptr va, size_t bytes, const struct ws_cu_acces
 {
     ENTER(MOCK_ANY);
     uint64_t at = va, end = va + bytes;
+    bool no_peer = false;
     pthread_mutex_lock(&mock_lock);
     while (at < end) {
         size_t k = 0;
@@ -264,9 +333,22 @@ ws_cu_result cuMemSetAccess(ws_cu_ptr va, size_t bytes, const struct ws_cu_acces
         if (!m->visible && ws_space_map_host(mock_space, m->va, m->bytes, m->host))
             break;
         m->visible = true;
+        uint32_t readers = 0, writers = 0;
+        for (size_t i = 0; i < n; i++) {
+            readers |= access[i].flags ? UINT32_C(1) << access[i].location.id : 0;
+            writers |= access[i].flags == WS_CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                           ? UINT32_C(1) << access[i].location.id
+                           : 0;
+            if (access[i].location.id != m->of->o.gpu->ordinal && getenv("WS_MOCK_NO_PEERS"))
+                no_peer = true;
+        }
+        if (no_peer || ws_space_set_access(mock_space, m->va, readers, writers))
+            break;
         at += m->bytes;
     }
     pthread_mutex_unlock(&mock_lock);
+    if (no_peer)
+        return wrong(__func__, "a GPU that can't reach it is given access", va, bytes);
     return at == end ? WS_CU_SUCCESS : wrong(__func__, "is not a run of whole mappings", va, bytes);
 }
 
@@ -285,6 +367,9 @@ uint64_t mock_alloc(struct mock_gpu *g, size_t bytes)
             g->used_bytes -= whole;
             va = 0;
         } else {
+            if (ws_space_set_access(mock_space, va, UINT32_C(1) << g->ordinal,
+                                    UINT32_C(1) << g->ordinal))
+                abort();
             plain[n_plain++] = (struct plain){va, whole, host, g};
         }
     }
@@ -327,6 +412,15 @@ uint8_t *mock_host_of(uint64_t va, uint64_t bytes)
 {
     struct ws_mapping m;
     return ws_space_find(mock_space, va, bytes, &m) ? m.host + (va - m.va) : NULL;
+}
+
+/* Whether the GPU's own copies and kernels may use it: its first and its last byte. */
+bool mock_reaches(const struct mock_gpu *g, uint64_t va, uint64_t bytes)
+{
+    struct ws_mapping m;
+    uint32_t who = UINT32_C(1) << g->ordinal;
+    return ws_space_find_as(mock_space, who, va, 1, &m) &&
+           ws_space_find_as(mock_space, who, va + bytes - 1, 1, &m);
 }
 
 /* ---- host memory ---- */

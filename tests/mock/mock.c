@@ -387,6 +387,7 @@ ws_cu_result cuDeviceGetAttribute(int *value, int attribute, ws_cu_device d)
         {WS_CU_ATTR_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, spec.shared_bytes_per_block_optin},
         {WS_CU_ATTR_HOST_REGISTER_SUPPORTED, 1},
         {WS_CU_ATTR_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, !getenv("WS_MOCK_NO_VMM")},
+        {WS_CU_ATTR_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, !getenv("WS_MOCK_NO_EXPORT")},
         {WS_CU_ATTR_MAX_BLOCKS_PER_MULTIPROCESSOR, spec.max_blocks_per_sm},
     };
     for (size_t k = 0; k < WS_ARRAY_SIZE(known); k++)
@@ -395,6 +396,16 @@ ws_cu_result cuDeviceGetAttribute(int *value, int attribute, ws_cu_device d)
             return WS_CU_SUCCESS;
         }
     return WS_CU_INVALID_VALUE;
+}
+
+ws_cu_result cuDeviceCanAccessPeer(int *can, ws_cu_device d, ws_cu_device peer)
+{
+    ENTER(MOCK_ANY);
+    DEVICE(d);
+    if (!mock_gpu_of(peer))
+        return WS_CU_INVALID_DEVICE;
+    *can = g->ordinal != peer && !getenv("WS_MOCK_NO_PEERS");
+    return WS_CU_SUCCESS;
 }
 
 ws_cu_result cuDevicePrimaryCtxRetain(ws_cu_ctx *ctx, ws_cu_device d)

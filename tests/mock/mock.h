@@ -110,9 +110,15 @@ uint64_t mock_now_ns(void);
 uint64_t mock_alloc(struct mock_gpu *g, size_t bytes); /* 0: no memory. As cuMemAlloc */
 bool mock_free(uint64_t va);
 uint8_t *mock_host_of(uint64_t va, uint64_t bytes); /* where the memory is; NULL: not mapped */
+bool mock_reaches(const struct mock_gpu *g, uint64_t va, uint64_t bytes);
 bool mock_is_pinned(const void *p, uint64_t bytes);
 void mock_memory_leaks(void);
 void mock_memory_reset(void); /* takes all away that is left */
+
+/* machine.c: machine code, by PTX that stands beside it. Return: a code of the driver's; then @diags say why. */
+bool mock_is_machine(const void *image);
+ws_cu_result mock_machine_ptx(const void *image, const struct ws_gpu_spec *gpu,
+                              struct ws_ptx_module **ret, struct ws_diags *diags);
 
 /* program.c: what programs, and not our daemon, call; NULL: nothing of that name */
 void *mock_program_function(const char *name);

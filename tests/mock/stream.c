@@ -499,10 +499,24 @@ ws_cu_result cuEventElapsedTime(float *ms, ws_cu_event from, ws_cu_event to)
 
 /* ---- copies ---- */
 
+/* Copies and fills of a context use what is mapped for its GPU; between GPUs there is cuMemcpyPeerAsync. */
+static bool is_reached(const struct mock_stream *st, const struct ws_op *op)
+{
+    uint64_t n = op->copy.bytes;
+    if (op->kind == WS_OPK_FILL)
+        return mock_reaches(st->o.gpu, op->fill.va, op->fill.width_bytes);
+    return (op->copy.dst_host || mock_reaches(st->o.gpu, op->copy.dst_va, n)) &&
+           (op->copy.src_host || mock_reaches(st->o.gpu, op->copy.src_va, n));
+}
+
 /* @host: the one that must be pinned for the call to return at once, or NULL. */
 static ws_cu_result push_op(struct mock_stream *st, struct ws_op op, const void *host,
                             uint64_t host_bytes)
 {
+    if (!is_reached(st, &op)) {
+        mock_violation("a copy or a fill uses memory that is not mapped for its GPU");
+        return WS_CU_INVALID_VALUE;
+    }
     struct item *i = item_new();
     i->op = op;
     i->is_op = true;
@@ -542,6 +556,24 @@ ws_cu_result cuMemcpyDtoDAsync(ws_cu_ptr dst, ws_cu_ptr src, size_t bytes, ws_cu
     ENTER(MOCK_CTX);
     STREAM(s);
     return push_op(st, copy_op(dst, NULL, src, NULL, bytes), NULL, 0);
+}
+
+ws_cu_result cuMemcpyPeerAsync(ws_cu_ptr dst, ws_cu_ctx dst_ctx, ws_cu_ptr src, ws_cu_ctx src_ctx,
+                               size_t bytes, ws_cu_stream s)
+{
+    ENTER(MOCK_CTX);
+    STREAM(s);
+    const struct mock_gpu *to = (void *)dst_ctx, *from = (void *)src_ctx;
+    if (!to->n_retained || !from->n_retained || !mock_reaches(to, dst, bytes) ||
+        !mock_reaches(from, src, bytes)) {
+        mock_violation("%s: memory that is not of the GPU named with it", __func__);
+        return WS_CU_INVALID_VALUE;
+    }
+    struct item *i = item_new();
+    i->op = copy_op(dst, NULL, src, NULL, bytes);
+    i->is_op = true;
+    push(st, i);
+    return mock_sticky(st->o.gpu);
 }
 
 static ws_cu_result at_once(const char *call, uint64_t va, void *to, const void *from, size_t bytes)
@@ -707,8 +739,11 @@ ws_cu_result cuModuleLoadDataEx(ws_cu_module *ret, const void *image, unsigned n
         return WS_CU_OUT_OF_MEMORY;
     m->o.gpu = mock_current();
     int r = WS_CU_SUCCESS;
-    if (ws_ptx_parse(&m->ptx, image, strlen(image), "", &diags) ||
-        ws_device_module_load(m->o.gpu->soft, m->ptx, &m->code, &diags))
+    if (mock_is_machine(image))
+        r = mock_machine_ptx(image, &m->o.gpu->soft->spec, &m->ptx, &diags);
+    else if (ws_ptx_parse(&m->ptx, image, strlen(image), "", &diags))
+        r = WS_CU_INVALID_PTX;
+    if (!r && ws_device_module_load(m->o.gpu->soft, m->ptx, &m->code, &diags))
         r = WS_CU_INVALID_PTX;
     for (uint32_t k = 0; !r && k < ws_dmodule_info(m->code)->n_kernels; k++)
         if (ws_dmodule_info(m->code)->kernels[k].unsupported_code == WS_PTX_E_NOTFOUND)

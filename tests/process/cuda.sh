@@ -3,15 +3,6 @@
 # The daemon with a real GPU's device, the driver being the mock: whole programs, alone and together, and what happens to them when one
 # of them destroys the context.
 . "${srcdir:-.}/tests/process/lib.sh"
-mock=$build/tests/mock
-start_mock() { # start_mock [ARGUMENTS…]
-    if [ -n "$asan" ]; then
-        ASAN_OPTIONS=detect_leaks=1 LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"
-    else
-        LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"
-    fi
-}
-
 # no driver, no such GPU: said, and no start
 LD_LIBRARY_PATH=$tmp "$wattshared" --gpus cuda --check 2>"$tmp/err" && fail "no driver, and no error"
 grep -q "libcuda.so.1" "$tmp/err" || { cat "$tmp/err"; fail "the missing driver was not named"; }
@@ -26,7 +17,7 @@ grep -q "is for software GPUs" "$tmp/err" || { cat "$tmp/err"; fail "rewrite was
 ok "configuration"
 
 start_mock
-alone $(drv_clients | grep -v texref)
+alone $(drv_clients)
 if have_nvcc; then
     alone $(for w in saxpy reduce stencil histogram aes blackscholes vmm hostregister memorypools streamorder graphjacobi statics; do echo "shared/$w"; done)
 fi

@@ -111,6 +111,16 @@ alive() {
 }
 
 # Ends it by SIGTERM: within 100 s, with status 0, leaving no socket.
+# start_mock [ARGUMENTS…]: the daemon with a real GPU's device, the driver being the mock.
+mock=$build/tests/mock
+start_mock() {
+    if [ -n "$asan" ]; then
+        ASAN_OPTIONS=detect_leaks=1 LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"
+    else
+        LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"
+    fi
+}
+
 stop_daemon() {
     pid=$daemon_pid
     daemon_pid=

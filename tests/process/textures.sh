@@ -1,15 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Textures, surfaces and video instructions: programs that check themselves.
+# Textures, surfaces and video instructions: programs that check themselves, on software GPUs and on a real one's device with the mock
+# driver, where the instructions are replaced; and there with a policy, where kernels take their blocks from a counter.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 have_nvcc || skip "no nvcc here, so no programs built by it"
+programs() { # programs PROGRAM…
+    for p in "$@"; do
+        client "$cuda/nv/$p" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/out" "$tmp/err"; fail "$p"; }
+        grep -q '^PASS' "$tmp/out" || { cat "$tmp/out" "$tmp/err"; fail "$p did not say PASS"; }
+        ok "$p"
+    done
+    wait_empty
+}
 start_daemon --gpus rtx3070,t400
 for k in static shared; do
-    for p in rotate layers surfaces stereo; do
-        client "$cuda/nv/${p}_$k" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/out" "$tmp/err"; fail "$k/$p"; }
-        grep -q '^PASS' "$tmp/out" || { cat "$tmp/out" "$tmp/err"; fail "$k/$p did not say PASS"; }
-        ok "$k/$p"
-    done
+    programs rotate_$k layers_$k surfaces_$k stereo_$k
 done
-wait_empty
 ok "nothing is left"
+stop_daemon
+start_mock
+"$wattshare" status | grep -q "textures and surfaces: yes" || fail "status does not say that there are textures"
+programs rotate_static layers_static surfaces_static stereo_static texture2d_static texture3d_static texlinear_static \
+    surface_static imagefilter_static
+stop_daemon
+echo 'policy = rr' >"$tmp/conf"
+start_mock --config "$tmp/conf"
+programs rotate_shared layers_shared surfaces_shared texture2d_shared surface_shared
+stop_daemon
+grep -q "VIOLATION" "$tmp/daemon.log" && fail "the driver was used wrongly"
+ok "the mock driver"

@@ -16,6 +16,7 @@ void fix_init(struct fix *f)
         .next_va = UINT64_C(0x7f0000000000), .rewrite = WS_REWRITE_NONE, .control_random = 1};
     assert_int_equal(ws_space_new(&f->space), 0);
     const char *kind = getenv("WS_FIX_REWRITE");
+    f->texture = getenv("WS_FIX_TEXTURE") != NULL;
     f->fence = kind && !strncmp(kind, "fence", 5);
     if (f->fence)
         kind = kind[5] == '-' ? kind + 6 : NULL;
@@ -71,6 +72,8 @@ static int rewrite_all(struct fix *f)
             assert_true(r == 0 || r == WS_PTX_E_UNSUPPORTED);
             continue;
         }
+        if (f->rewrite == WS_REWRITE_NONE)
+            continue;
         bool flat = false;
         int r = ws_ptx_rewrite_refused(f->m, from, f->rewrite, &flat, why, sizeof(why));
         if (r == WS_PTX_E_UNSUPPORTED && getenv("WS_FIX_REWRITE_LOG"))
@@ -109,7 +112,9 @@ static void unload(struct fix *f)
     f->fused = NULL;
     f->n_fused = 0;
     f->code = ws_code_free(f->code);
+    f->plain = ws_code_free(f->plain);
     f->m = ws_ptx_module_free(f->m);
+    f->plain_m = ws_ptx_module_free(f->plain_m);
     ws_diags_deinit(&f->diags);
     f->diags = WS_DIAGS_NULL;
     free(f->var_va);
@@ -121,6 +126,8 @@ void fix_deinit(struct fix *f)
     if (f->rewritten_n)
         print_message("rewritten: %u launches, gone on with %u times\n", (unsigned)f->rewritten_n,
                       (unsigned)f->resumed_n);
+    if (f->compared_n)
+        print_message("compared: %u launches\n", (unsigned)f->compared_n);
     unload(f);
     ws_space_free(f->space);
     for (unsigned k = 0; k < f->n_bufs; k++)
@@ -133,7 +140,15 @@ int fix_load(struct fix *f, const char *ptx)
     int r = ws_ptx_parse(&f->m, ptx, strlen(ptx), "test.ptx", &f->diags);
     if (r)
         return r;
-    if (f->rewrite != WS_REWRITE_NONE || f->fence || f->fuse) {
+    if (f->texture) {
+        r = ws_ptx_parse(&f->plain_m, ptx, strlen(ptx), "test.ptx", &f->diags);
+        if (!r)
+            r = ws_code_new(&f->plain, f->plain_m, &f->diags);
+        if (r)
+            return r;
+        assert_int_equal(ws_ptx_texture(f->m), 0);
+    }
+    if (f->rewrite != WS_REWRITE_NONE || f->fence || f->fuse || f->texture) {
         r = rewrite_all(f);
         if (r)
             return r;
@@ -394,7 +409,7 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
     free(params);
     if (f->fence && f->ranges->fault[0] && !f->error) { /* as the daemon would tell it */
         f->error = WS_DEV_E_ILLEGAL_ADDRESS;
-        snprintf(f->text, sizeof(f->text), "fenced off: %#llx",
+        snprintf(f->text, sizeof(f->text), "fenced off: 0x%llx",
                  (unsigned long long)f->ranges->fault[1]);
     }
     return f->error;
@@ -455,7 +470,7 @@ static const struct ws_ptx_fused *fused_of(struct fix *f, uint32_t kernel)
     return NULL;
 }
 
-enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
+static enum ws_dev_error launch_one(struct fix *f, const struct launch *l)
 {
     uint32_t grid[3] = {l->grid[0], WS_MAX(l->grid[1], 1u), WS_MAX(l->grid[2], 1u)}, kernel;
     fix_kernel(f, l->kernel, &kernel);
@@ -473,6 +488,56 @@ enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
     if (rewritten >= 0 && (flat || !f->flat_only))
         return launch_rewritten(f, l, (uint32_t)rewritten, grid);
     return run_grid(f, l, kernel, grid, l->params, 0);
+}
+
+/* The launch of the original, from memory as it was; then memory as it is. */
+static void launch_plain(struct fix *f, const struct launch *l, uint8_t *const *before, unsigned n)
+{
+    struct fix was = *f;
+    f->code = f->plain;
+    f->m = f->plain_m;
+    f->rewrite = WS_REWRITE_NONE;
+    f->fence = f->fuse = false;
+    for (unsigned k = 0; k < n; k++) {
+        uint8_t *after = malloc(f->bufs[k].bytes);
+        assert_non_null(after);
+        memcpy(after, f->bufs[k].host, f->bufs[k].bytes);
+        memcpy(f->bufs[k].host, before[k], f->bufs[k].bytes);
+        memcpy(before[k], after, f->bufs[k].bytes);
+        free(after);
+    }
+    enum ws_dev_error plain = launch_one(f, l);
+    /* The original reads texels at any address; the GPU's loads don't. */
+    bool misaligned = was.error && strstr(was.text, "xfffffffffffff038");
+    if (!plain && was.error && !misaligned)
+        fail_msg("replaced: error %d %s, and none of the original", was.error, was.text);
+    for (unsigned k = 0; k < n; k++) {
+        bool control = f->bufs[k].va == f->control_va || f->bufs[k].va == f->ranges_va;
+        if (!plain && !control && !misaligned && !f->unordered)
+            assert_memory_equal(f->bufs[k].host, before[k], f->bufs[k].bytes);
+        memcpy(f->bufs[k].host, before[k], f->bufs[k].bytes);
+    }
+    uint64_t compared_n = f->compared_n + (!plain && !misaligned);
+    *f = was;
+    f->compared_n = compared_n;
+}
+
+enum ws_dev_error fix_launch(struct fix *f, const struct launch *l)
+{
+    uint8_t *before[FIX_MAX_BUFS];
+    unsigned n = f->n_bufs;
+    if (!f->texture)
+        return launch_one(f, l);
+    for (unsigned k = 0; k < n; k++) {
+        before[k] = malloc(f->bufs[k].bytes);
+        assert_non_null(before[k]);
+        memcpy(before[k], f->bufs[k].host, f->bufs[k].bytes);
+    }
+    (void)launch_one(f, l);
+    launch_plain(f, l, before, n);
+    for (unsigned k = 0; k < n; k++)
+        free(before[k]);
+    return f->error;
 }
 
 void fix_run(struct fix *f, const struct launch *l)

@@ -49,6 +49,12 @@ struct fix {
         struct ws_ptx_fused made;
     } * fused;
     unsigned n_fused;
+    /* WS_FIX_TEXTURE=1: texture instructions are replaced (ws_ptx_texture()), before anything else. Each launch is made of the original as
+     * well: what succeeds there must succeed here, and leave the same memory, bit for bit. */
+    bool texture, unordered; /* unordered: threads store to one place; memory is not compared */
+    struct ws_ptx_module *plain_m;
+    struct ws_code *plain;
+    uint64_t compared_n;
     bool flat_only; /* some rewritten kernel wants one-dimensional blocks */
 };
 struct launch {

@@ -82,6 +82,17 @@ static void test_everything_is_taken(void **state)
                      ws_limits_default.max_commands); /* what is not named keeps its default */
 }
 
+/* What could be taken for a section that is not closed, and isn't. */
+static void test_braces_that_are_text(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(load(f, "# { it's\n/* { \" */ // {\ncatalog = {\"/a}\\\"{\", '/{b\"'}\n"
+                             "limits { max_clients = 7 }"),
+                     0);
+    assert_int_equal(f->c.limits.max_clients, 7);
+    assert_string_equal(f->c.catalog[0], "/a}\"{");
+}
+
 static void test_wrong_lines_are_named(void **state)
 {
     static const struct {
@@ -107,7 +118,11 @@ static void test_wrong_lines_are_named(void **state)
         {"colour = red\n", 1, "no such option 'colour'", "wattshared.conf(5)"},
         {"limits {\n  max_clients = 0\n}\n", 2, "max_clients = 0 is out of range", "1 to 100000"},
         {"limits {\n  max_cats = 0\n}\n", 2, "no such option 'max_cats'", ""},
-        {"gpus = {\"a\"\n", 0, "", ""},
+        {"gpus = {\"a\"\n", 1, "has no }", ""},
+        {"\nlimits {\n  max_clients = 3\n", 2, "has no }", ""},
+        {"limits {\n} # }\nuser joe { /* } */ share = 0.5 // }\n", 3, "has no }", ""},
+        {"limits {\n max_clients = 3\n}\n/* gpus = {\"a\"}\n", 4, "comment", "does not end"},
+        {"policy = none\ncatalog = {'a\n}\n", 2, "string", "does not end"},
         {"\npolicy = best\n", 2, "policy = \"best\" is not known", "none, bcf"},
         {"policy = best\n", 1, "there are", "sbeet-mg"},
         {"policy = edl\npolicy_options = {\"l=4\",\n\"theta\"}\n", 3, "\"theta\" is wrong",
@@ -228,7 +243,8 @@ static void test_tasks_wrong(void **state)
         {"task \"\" {\n priority = 1\n}\n", 2, "the name \"\" is wrong", "letters"},
         {"task {\n}\n", 1, "", ""},
         {"task a {\n memory_quota_bytes = 0\n}\n", 2, "memory_quota_bytes = 0", "1 to"},
-        {"task a {\n priority = 1\ntask b {\n}\n", 3, "no such option 'task'", ""},
+        {"task a {\n priority = 1\ntask b {\n}\n", 1, "has no }", ""},
+        {"task a {\n priority = 1\ntask b {\n}\n}\n", 3, "no such option 'task'", ""},
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
@@ -308,6 +324,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(test_everything_is_taken),
         T(test_wrong_lines_are_named),
+        T(test_braces_that_are_text),
         T(test_policy),
         T(test_tasks),
         T(test_tasks_wrong),

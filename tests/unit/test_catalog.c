@@ -188,15 +188,11 @@ static void test_other_wrong_files(void **state)
     struct fixture *f = *state;
     char path[128];
     assert_int_equal(ws_catalog_load(&f->c, "/nonexistent/gpu.d", &f->d), -ENOENT);
-    static const char *const texts[] = {"gpu g {",
-                                        "gpu { sms = 1 }",
-                                        "}",
-                                        "cpu x { }",
-                                        "gpu g { } }",
-                                        "\"",
-                                        "gpu g { product = \"",
-                                        "\1\2\3",
-                                        "include(\"/etc/passwd\")"};
+    static const char *const texts[] = {"gpu g {",     "gpu { sms = 1 }",
+                                        "/* gpu g {}", "}",
+                                        "cpu x { }",   "gpu g { } }",
+                                        "\"",          "gpu g { product = \"",
+                                        "\1\2\3",      "include(\"/etc/passwd\")"};
     path_of(f, "a.conf", path);
     for (unsigned i = 0; i < WS_ARRAY_SIZE(texts); i++) {
         print_message("  %s\n", texts[i]);

@@ -146,6 +146,70 @@ static void test_without_ptx_it_says_what_is_there(void **state)
     assert_int_equal(ptx(x, 75), WS_PTX_E_NOTFOUND); /* nvcc makes such empty ones */
 }
 
+/* What a GPU gets that takes machine code, and one that does not. */
+static void test_machine_code_where_no_ptx_compiles(void **state)
+{
+    struct fixture *x = *state;
+    static const struct {
+        uint32_t device;
+        bool takes;
+        const char *want; /* NULL: nothing */
+    } rows[] = {
+        {75, true, "m75"},                                      /* no PTX that compiles for it */
+        {80, true, "80"},                                       /* PTX before machine code */
+        {86, true, "80"},  {86, false, "80"}, {70, true, "80"}, /* as before: nothing else */
+        {75, false, "80"},
+    };
+    start(x);
+    add(x, WS_FATBIN_ELF, 75, 1, "m75");
+    add(x, WS_FATBIN_ELF, 80, 1, "m80");
+    add(x, WS_FATBIN_PTX, 80, 1, "80");
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        bool machine = false;
+        free(x->out);
+        x->out = NULL;
+        assert_int_equal(ws_fatbin_code(x->image, x->len, rows[k].device,
+                                        rows[k].takes ? NULL : "it does not", LIMIT, &x->out,
+                                        &x->out_len, &machine, &x->diags),
+                         0);
+        assert_int_equal(machine, rows[k].want[0] == 'm');
+        assert_memory_equal(x->out, rows[k].want, strlen(rows[k].want));
+    }
+}
+
+static void test_which_machine_code_is_chosen(void **state)
+{
+    struct fixture *x = *state;
+    static const struct {
+        uint32_t device;
+        const char *want; /* NULL: nothing */
+    } rows[] = {{80, "m80"},  {86, "m86"}, {89, "m86"}, {87, "m86"},
+                {90, "m90a"}, {75, NULL},  {100, NULL}, {93, NULL}};
+    start(x);
+    add(x, WS_FATBIN_ELF, 86, 1 | ZSTD_FLAG, "m86");
+    add(x, WS_FATBIN_ELF, 80, 1, "m80");
+    add(x, WS_FATBIN_ELF, 90, 1 | 0x100000, "m90a"); /* for sm_90 alone */
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        bool machine = false;
+        free(x->out);
+        x->out = NULL;
+        ws_diags_deinit(&x->diags);
+        int r = ws_fatbin_code(x->image, x->len, rows[k].device, NULL, LIMIT, &x->out, &x->out_len,
+                               &machine, &x->diags);
+        assert_int_equal(r, rows[k].want ? 0 : WS_PTX_E_NOTFOUND);
+        if (!r)
+            assert_memory_equal(x->out, rows[k].want, strlen(rows[k].want));
+        assert_int_equal(machine, !r);
+        if (r)
+            assert_non_null(strstr(x->diags.v[0].text, "build with -gencode"));
+        ws_diags_deinit(&x->diags);
+        assert_int_equal(ws_fatbin_code(x->image, x->len, rows[k].device, "it does not", LIMIT,
+                                        &x->out, &x->out_len, &machine, &x->diags),
+                         WS_PTX_E_NOTFOUND);
+        assert_non_null(strstr(x->diags.v[0].text, rows[k].want ? "it does not" : "build with"));
+    }
+}
+
 static int stop_at_second(const struct ws_fatbin_entry *e, void *arg)
 {
     return ++*(int *)arg == 2 ? 77 : 0;
@@ -326,6 +390,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(test_plain_lz4_zstd),
         T(test_which_ptx_is_chosen),
+        T(test_machine_code_where_no_ptx_compiles),
+        T(test_which_machine_code_is_chosen),
         T(test_without_ptx_it_says_what_is_there),
         T(test_walk_gives_entries_and_options),
         T(test_fields_that_lie),

@@ -328,7 +328,7 @@ static int open_box(struct fix *f, const struct box *b, size_t len)
 {
     struct ws_ptx_texts t;
     clear(f);
-    int r = ws_ptx_image_texts(&t, b, len, 75, 1 << 20, "box", &f->diags);
+    int r = ws_ptx_image_texts(&t, b, len, 75, "no", 1 << 20, "box", &f->diags);
     if (!r) {
         r = ws_ptx_image_parse(&f->m, &t, &f->diags);
         ws_ptx_texts_deinit(&t);
