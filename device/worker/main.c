@@ -400,7 +400,7 @@ static void on_submit(struct ws_wire_message *m)
     }
     w.n_running++;
     pthread_mutex_lock(&w.lock);
-    HASH_ADD(hh, w.ops, known.id, sizeof id, &o->known);
+    HASH_ADD(hh, w.ops, id, sizeof id, &o->known);
     pthread_mutex_unlock(&w.lock);
     atomic_store(&w.page->taken, id);
     if (ok) {
@@ -679,7 +679,7 @@ static bool on_call(struct ws_wire_message *m)
     struct ws_cuda_kept kept;
     struct ws_wire_map map;
     struct thing t;
-    uint64_t number = 0;
+    uint64_t number = 0, placed[2] = {0};
     int fd = -1;
     switch (m->head.type) {
     case WS_WIRE_MEMORY_NEW:
@@ -721,6 +721,12 @@ static bool on_call(struct ws_wire_message *m)
         break;
     case WS_WIRE_PREEMPT:
         head.value = on_preempt(m->head.id);
+        break;
+    case WS_WIRE_PLACE:
+        head.value = known(&w.memories, m->head.id, &t) ? 0 : -EINVAL;
+        if (!head.value)
+            ws_memory_place(t.memory, &placed[0], &placed[1]);
+        body = PART(placed);
         break;
     case WS_WIRE_CHARGE:
         head.value = ws_device_cuda_charge(w.device, m->head.id, &number);

@@ -71,6 +71,12 @@ static void telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
     ret->n_running = p->n_running;
 }
 
+/* Each worker knows its own GPU's memory only. */
+static uint32_t peers(struct ws_device *d)
+{
+    return UINT32_C(1) << d->index;
+}
+
 static int alarm_at(struct ws_device *d, struct ws_alarm *a)
 {
     return ws_alarms_add(&ws_proxy_of(d)->alarms, a);
@@ -135,6 +141,8 @@ const struct ws_device_ops ws_proxy_ops = {
     .map = ws_proxy_map_memory,
     .unmap = ws_proxy_unmap_memory,
     .set_access = ws_proxy_set_access,
+    .peers = peers,
+    .place = ws_proxy_place,
     .host_register = ws_proxy_host_register,
     .host_unregister = ws_proxy_host_unregister,
     .module_load = ws_proxy_module_load,
@@ -223,6 +231,8 @@ static int first_worker(struct ws_proxy *p, struct ws_diags *diags)
     if (r)
         return r;
     p->base.spec = p->hello.spec;
+    p->base.no_machine_code = "a GPU's worker takes no machine code: build with PTX, or set gpu_worker = no "
+                              "and isolation = none in wattshared.conf";
     p->capabilities = p->hello.capabilities;
     p->capabilities.n = WS_MIN(p->capabilities.n, (uint32_t)WS_CUDA_MAX_CAPABILITIES);
     for (uint32_t k = 0; k < p->capabilities.n; k++) {

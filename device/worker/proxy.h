@@ -221,6 +221,7 @@ int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint
                         uint64_t bytes, uint64_t offset, uint32_t readers, uint32_t writers);
 void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
                            uint64_t bytes);
+void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint64_t *ret_offset);
 void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes,
                          uint32_t readers, uint32_t writers);
 int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,

@@ -196,6 +196,24 @@ void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, u
     ws_proxy_calls_end(p);
 }
 
+void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint64_t *ret_offset)
+{
+    const struct ws_proxy_memory *m = arg;
+    struct ws_proxy *p = ws_proxy_of(d);
+    uint64_t placed[2] = {GRANULE_BYTES, 0};
+    if (!ws_proxy_calls_begin(p)) {
+        int64_t r =
+            ws_proxy_call(p, head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
+        if (!r)
+            (void)ws_wire_take(p->answer, placed, sizeof placed);
+        if (r != -EIO)
+            ws_wire_done_with(p->answer);
+        ws_proxy_calls_end(p);
+    }
+    *ret_granule = WS_MAX(placed[0], UINT64_C(1));
+    *ret_offset = placed[1];
+}
+
 /* ---- instances ---- */
 
 /* calls held; restoring: also of a worker that is being started. */

@@ -44,6 +44,7 @@ enum ws_wire_type {
     WS_WIRE_ADOPT_GRANULE,
     WS_WIRE_ADOPT_END,
     WS_WIRE_ACCESS,
+    WS_WIRE_PLACE, /* answer: granule, offset */
     WS_WIRE_LOAD, /* on a loader */
     /* calls: notices */
     WS_WIRE_UNMAP,
