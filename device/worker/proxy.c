@@ -135,7 +135,7 @@ static void proxy_close(struct ws_device *d)
 }
 
 const struct ws_device_ops ws_proxy_ops = {
-    .name = "cuda-worker",
+    .name = "cuda",
     .close = proxy_close,
     .mem_alloc = ws_proxy_mem_alloc,
     .map = ws_proxy_map_memory,
