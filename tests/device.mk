@@ -13,10 +13,14 @@ tests_mock_libnvidia_ml_so_1_LDADD = -ldl
 
 check_PROGRAMS += tests/device/conformance
 tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/machine_code.c tests/device/texture.c tests/device/conformance.c $(CUBIN_MAKE)
+tests_device_conformance_SOURCES += tests/device/lib.h tests/device/lib.c
 tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/keep
 tests_device_keep_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/keep.c
 tests_device_keep_LDADD = $(DEVICE_LDADD) -ldl
+check_PROGRAMS += tests/device/pair
+tests_device_pair_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/pair.c
+tests_device_pair_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/inject
 tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/inject.c $(CUBIN_MAKE)
 tests_device_inject_LDADD = $(DEVICE_LDADD) -ldl

@@ -3,4 +3,5 @@ device_libdevice_a_SOURCES += device/cuda/cuda.h device/cuda/driver.h device/cud
     device/cuda/cuda_private.h device/cuda/cuda.c device/cuda/spec.c device/cuda/clock.c device/cuda/memory.c device/cuda/keep.h device/cuda/piece.c device/cuda/bake.c device/cuda/module.c \
     device/cuda/run.c device/cuda/copy.c device/cuda/launch.c device/cuda/fence.c device/cuda/green.c
 device_libdevice_a_SOURCES += device/cuda/machine.c
+device_libdevice_a_SOURCES += device/cuda/devlib.c
 EXTRA_DIST += device/cuda/README.md

@@ -59,6 +59,10 @@ struct ws_cuda_lane {
     ws_cu_ptr ranges_va;
     uint32_t cap_ranges, largest, ranges_version;
     uint64_t ranges_space; /* id; 0: of none */
+    uint64_t ranges_box;   /* bytes of the box among them; 0: it isn't */
+    /* devlib.c: pinned, with room for records behind it; of the space it was last used for. NULL until first used */
+    struct ws_ptx_lib *box;
+    uint64_t box_space, box_bytes, box_shown; /* shown: to that space's kernels, at most */
     uint8_t *bounce;       /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
 };
 
@@ -96,6 +100,7 @@ struct ws_cuda_run {                /* an operation the device knows */
     uint32_t n_sms;       /* that it may use */
     bool rewritten, fenced;
     bool untouched; /* the context was lost before it began */
+    uint64_t box_bytes; /* of the lane's box; 0: it has none */
 };
 
 /* One compiled form of a module on one device. */
@@ -109,6 +114,8 @@ struct ws_cuda_image {
     uint32_t *dynamic_bytes;   /* [n_kernels]: shared memory allowed so far */
     uint32_t *fence_at;        /* [n_kernels]: of struct ws_ptx_fence among the parameters */
     uint32_t *ctl_at;          /* [n_kernels]: of struct ws_ptx_ctl */
+    uint32_t *lib_at;          /* [n_kernels]: of the address of struct ws_ptx_lib */
+    uint32_t *lib_uses;        /* [n_kernels]: ptx/devlib.h; 0: there is no such parameter */
 };
 
 struct ws_dmodule { /* begins with its info */
@@ -119,6 +126,7 @@ struct ws_dmodule { /* begins with its info */
     struct ws_kernel_info *kernels;
     char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
     uint32_t *func; /* [n_kernels]: index among ptx->funcs */
+    uint32_t *uses; /* [n_kernels]: ptx/devlib.h, done by functions of ours */
     bool
         uses_vars; /* code names variables in memory: each instance is compiled for its addresses */
     uint32_t n_function_refs;
@@ -292,9 +300,8 @@ bool ws_cuda_names_vars(const struct ws_ptx_module *m);
 /* Puts addresses where the code of @m names variables of its own in memory, and takes those variables out. @m is changed.
  * Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_bake(struct ws_ptx_module *m, const uint64_t *var_va);
-/* Leaves functions that can't be linked without a body, and says for each (index: function) why: borrowed text, or NULL.
- * @fenced: also those whose accesses a fence would not let pass: the driver's heap is nobody's memory. */
-WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, bool fenced, const char **why);
+/* Leaves functions that can't be linked without a body, and says for each (index: function) why: borrowed text, or NULL. */
+WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, const char **why);
 /* A variable "ws$functions" with the addresses of all functions that initial values name. *ret_n: how many. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
@@ -352,6 +359,17 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
 /* After a launch ended: whether it went outside; then the operation has its error. */
 bool ws_cuda_fence_hit(struct ws_cuda_run *r);
 void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
+
+/* devlib.c */
+/* A box for a launch that uses (ptx/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
+ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
+/* Whether that may take a while: memory has to be made for it. */
+bool ws_cuda_lib_blocks(const struct ws_cuda_run *r);
+/* After a launch ended: tells what it printed, and who stopped. */
+void ws_cuda_lib_end(struct ws_cuda_run *r);
+/* The same for records that lie in @bytes of memory. */
+void ws_cuda_lib_read(struct ws_op *op, const void *room, uint64_t bytes);
+void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_lane *l);
 
 /* green.c */
 int ws_cuda_green_open(struct ws_cuda *d);

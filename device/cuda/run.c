@@ -29,6 +29,7 @@ enum { MAX_RUNNING = 64 };
 static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
 {
     ws_cuda_fence_free(d, l);
+    ws_cuda_lib_free(d, l);
     if (l->bounce)
         (void)d->cu.cuMemFreeHost(l->bounce);
     if (l->control)
@@ -354,6 +355,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
         return;
     uint64_t begin;
     (void)ws_cuda_fence_hit(r);
+    ws_cuda_lib_end(r);
     if (r->rewritten && r->timed && ws_cuda_event_ns(d, r->lane->begin, &begin))
         r->first_ns = WS_MIN(r->first_ns, begin);
     pthread_mutex_lock(&d->run_lock);

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "device/space.h"
 #include "tests/device/suite.h"
+#include "tests/device/lib.h"
 
 static struct suite S;
 
@@ -1046,16 +1047,12 @@ static void test_isolation_of_other_accesses(void **state)
     static const char ptx[] =
         ".version 8.0\n.target sm_80\n.address_size 64\n"
         ".const .align 4 .u32 c[4] = {4, 5, 6, 7};\n"
-        ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
         ".visible .entry constant(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %rd<4>; .reg .b32 "
         "%r;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; mov.u64 %rd3, c;\n"
         "add.s64 %rd1, %rd1, %rd3;\nld.const.u32 %r, [%rd1+4];\nst.global.u32 [%rd2], "
         "%r;\nret;\n}\n"
         ".visible .entry discards(.param .u64 p)\n{\n.reg .b64 %rd;\nld.param.u64 %rd, [p];\n"
-        "discard.global.L2 [%rd], 128;\nret;\n}\n"
-        ".visible .entry heap(.param .u64 p)\n{\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\n{\n"
-        ".param .b64 n; .param .b64 r;\nst.param.b64 [n], 16;\ncall (r), malloc, (n);\n"
-        "ld.param.b64 %rd2, [r];\n}\nst.global.u64 [%rd1], %rd2;\nret;\n}\n";
+        "discard.global.L2 [%rd], 128;\nret;\n}\n";
     struct ws_ptx_module *m;
     struct ws_dmodule *code;
     struct ws_dinstance *inst;
@@ -1079,13 +1076,13 @@ static void test_isolation_of_other_accesses(void **state)
     goes_outside(&o, theirs);
     suite_get(&S, 0, &v, q, 4);
     assert_int_equal(v, 5);
-    for (int k = 1; suite_target.cuda && k < 3; k++) {
-        assert_non_null(i->kernels[k].unsupported);
-        assert_non_null(strstr(i->kernels[k].unsupported, "isolation"));
-        o = suite_launch(&S, 0, k, 1, 1, q, 0, 0, 0);
+    if (suite_target.cuda) {
+        assert_non_null(i->kernels[1].unsupported);
+        assert_non_null(strstr(i->kernels[1].unsupported, "isolation"));
+        o = suite_launch(&S, 0, 1, 1, 1, q, 0, 0, 0);
         o.op.launch.instance = inst;
         suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
-        assert_non_null(strstr(o.op.text, k == 1 ? "discard" : "malloc"));
+        assert_non_null(strstr(o.op.text, "discard"));
     }
     ws_device_instance_free(S.device, inst);
     ws_device_module_unload(S.device, code);
@@ -1140,7 +1137,7 @@ static void faults(enum suite_kernel k, uint64_t p0, enum ws_dev_error want)
     struct suite_op other = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
     suite_submit(&S, &other);
     suite_wait(&other);
-    if (!suite_target.cuda || suite_target.worker ||
+    if (!suite_target.cuda || suite_target.worker || want == WS_DEV_E_TRAP ||
         (want == WS_DEV_E_ILLEGAL_ADDRESS && !suite_target.options.unfenced)) {
         assert_int_equal(other.op.error, WS_DEV_OK);
         return;
@@ -1164,11 +1161,33 @@ static void test_misaligned_address(void **state)
 }
 static void test_trap(void **state)
 {
-    struct suite_op o = suite_launch(&S, 0, K_TRAP, 1, 32, 0, 0, 0, 0);
-    suite_submit(&S, &o);
-    suite_wait(&o);
-    assert_true(o.op.error == WS_DEV_E_TRAP || o.op.error == WS_DEV_E_LAUNCH_FAILURE ||
-                o.op.error == WS_DEV_E_ILLEGAL_INSTRUCTION);
+    faults(K_TRAP, 0, WS_DEV_E_TRAP);
+}
+
+/* ---- printf, assert, trap, malloc: lib.c ---- */
+static void test_formats(void **state)
+{
+    suite_lib_formats(&S);
+}
+static void test_many_prints(void **state)
+{
+    suite_lib_many_prints(&S);
+}
+static void test_assert(void **state)
+{
+    suite_lib_assert(&S);
+}
+static void test_trap_in_a_function(void **state)
+{
+    suite_lib_trap(&S);
+}
+static void test_heap(void **state)
+{
+    suite_lib_heap(&S);
+}
+static void test_giving_back(void **state)
+{
+    suite_lib_free(&S);
 }
 
 static void test_textures(void **state)
@@ -1225,9 +1244,15 @@ int main(int argc, char **argv)
         T(test_isolation_and_the_grids_own_page),
         T(test_textures),
         T(test_textures_are_isolated),
-        T(test_illegal_address),
-        T(test_misaligned_address),
         T(test_trap),
+        T(test_formats),
+        T(test_many_prints),
+        T(test_assert),
+        T(test_trap_in_a_function),
+        T(test_heap),
+        T(test_giving_back),
+        T(test_illegal_address), /* the last ones: contexts may be lost */
+        T(test_misaligned_address),
     };
     if (!suite_target_parse(argc, argv)) {
         fprintf(stderr,

@@ -17,6 +17,7 @@ struct suite_target {
 extern struct suite_target suite_target;
 bool suite_target_parse(int argc, char **argv);
 int suite_open(struct ws_device **ret, struct ws_diags *diags);
+int suite_open_second(struct ws_device **ret, struct ws_diags *diags); /* the next GPU; index 1 */
 
 /* Addresses of client @c, disjoint as the daemon's are. */
 #define SUITE_VA(c) (UINT64_C(0x200000000000) + (uint64_t)(c)*UINT64_C(0x400000000))
