@@ -359,6 +359,10 @@ static bool set_launch(struct operation *o, const struct ws_wire_submit *s,
     op->launch.params = o->params;
     op->launch.param_bytes = s->launch.param_bytes;
     op->launch.sms = s->launch.sms;
+    if (!op->space || (s->launch.heap_va && ws_space_tell_heap(op->space, s->launch.heap_va,
+                                                               s->launch.heap_bytes)))
+        return false;
+    ws_space_set_print_bytes(op->space, s->launch.print_bytes);
     if (s->launch.has_progress)
         op->launch.progress = ws_cuda_progress_new(s->launch.progress);
     return !s->launch.has_progress || op->launch.progress;

@@ -113,6 +113,9 @@ static void set_launch(struct ws_proxy_op *o)
     s->launch.param_bytes = op->launch.params ? op->launch.param_bytes : 0;
     s->launch.sms = op->launch.sms;
     s->launch.has_progress = op->launch.progress != NULL;
+    s->launch.print_bytes = ws_space_print_bytes(op->space);
+    if (!ws_space_heap(op->space, &s->launch.heap_va, &s->launch.heap_bytes))
+        s->launch.heap_va = 0;
     if (op->launch.progress)
         s->launch.progress = ws_cuda_progress_read(op->launch.progress);
 }
@@ -258,9 +261,14 @@ static bool check(struct ws_proxy *p, struct ws_op *op, struct ws_device **ret_t
     else if (!op->launch.instance || op->launch.instance->proxy != p)
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "launch: the module belongs to another address space or GPU");
-    else if (op->launch.instance->space != (op->space ? ws_space_id(op->space) : 0))
+    else if (!op->space || op->launch.instance->space != ws_space_id(op->space))
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "launch: the module belongs to another address space or GPU");
+    /* The heap is memory of the client like any other: asked for here, so that the next worker has it, too. */
+    else if (op->launch.kernel < op->launch.instance->module->info.n_kernels &&
+             op->launch.instance->module->kernels[op->launch.kernel].uses_heap &&
+             ws_space_open_heap(op->space, &p->base))
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "launch: no memory for malloc()");
     return !op->error;
 }
 
