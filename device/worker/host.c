@@ -17,10 +17,8 @@ void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int
     struct ws_proxy_region *g = fd < 0 ? NULL : ws_alloc(sizeof *g);
     if (!g)
         return; /* copies take it along */
-    *g = (struct ws_proxy_region){.id = ws_proxy_number(),
-                                  .host = host,
-                                  .bytes = bytes,
-                                  .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+    *g = (struct ws_proxy_region){
+        .id = ws_proxy_number(), .host = host, .bytes = bytes, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
     int64_t r = g->fd < 0 ? -EMFILE : ws_proxy_calls_begin(p);
     if (r) {
         if (g->fd >= 0)
@@ -117,8 +115,8 @@ static void host_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
 static void gone(struct ws_space *s)
 {
     for (struct ws_proxy *p = __atomic_load_n(&open_proxies, __ATOMIC_ACQUIRE); p; p = p->next_open)
-        ws_proxy_tell(
-            p, (struct ws_wire_head){.type = WS_WIRE_SPACE_GONE, .id = ws_space_id(s)}, NULL);
+        ws_proxy_tell(p, (struct ws_wire_head){.type = WS_WIRE_SPACE_GONE, .id = ws_space_id(s)},
+                      NULL);
 }
 
 static const struct ws_host_hook hook = {host_map, host_unmap, gone};

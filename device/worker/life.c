@@ -26,8 +26,8 @@
 extern char **environ;
 
 enum {
-    HIGH_FD = 10,               /* beyond those that a worker is started with */
-    HELLO_MS = 120 * 1000,      /* a driver may take its time over a first context */
+    HIGH_FD = 10,          /* beyond those that a worker is started with */
+    HELLO_MS = 120 * 1000, /* a driver may take its time over a first context */
     GOODBYE_MS = 20 * 1000,
     TRIES = 4,
 };
@@ -72,8 +72,7 @@ int ws_proxy_find_program(struct ws_diags *diags)
     if (fd < 0 && !named)
         fd = open_program(WS_PKGLIBEXECDIR "/wattshare-gpu-worker");
     if (fd < 0)
-        ws_diags_add(diags, NULL, 0, 0,
-                     "%s can't be run (%s); gpu_worker = no does without it",
+        ws_diags_add(diags, NULL, 0, 0, "%s can't be run (%s); gpu_worker = no does without it",
                      named ? named : WS_PKGLIBEXECDIR "/wattshare-gpu-worker", strerror(errno));
     return fd;
 }
@@ -428,7 +427,8 @@ void *ws_proxy_reader_main(void *arg)
         set_state(p, WS_PROXY_STARTING);
         int pid = p->pid;
         if (!is_closing(p))
-            kill(pid, SIGKILL); /* a connection that is broken and a process that is not, is no worker */
+            kill(pid,
+                 SIGKILL); /* a connection that is broken and a process that is not, is no worker */
         int status = reap(pid);
         if (is_closing(p))
             break;

@@ -309,8 +309,7 @@ static uint64_t reach_of(const struct ws_wire_submit *s, const struct ws_pitches
            (s->copy.depth > 1 ? (s->copy.depth - 1) * p->slice : 0);
 }
 
-static bool set_copy(struct operation *o, const struct ws_wire_submit *s,
-                     struct ws_wire_message *m)
+static bool set_copy(struct operation *o, const struct ws_wire_submit *s, struct ws_wire_message *m)
 {
     struct ws_op *op = &o->op;
     uint8_t *to, *from;
@@ -359,8 +358,8 @@ static bool set_launch(struct operation *o, const struct ws_wire_submit *s,
     op->launch.params = o->params;
     op->launch.param_bytes = s->launch.param_bytes;
     op->launch.sms = s->launch.sms;
-    if (!op->space || (s->launch.heap_va && ws_space_tell_heap(op->space, s->launch.heap_va,
-                                                               s->launch.heap_bytes)))
+    if (!op->space || (s->launch.heap_va &&
+                       ws_space_tell_heap(op->space, s->launch.heap_va, s->launch.heap_bytes)))
         return false;
     ws_space_set_print_bytes(op->space, s->launch.print_bytes);
     if (s->launch.has_progress)
@@ -484,8 +483,8 @@ static int64_t on_region(struct ws_wire_message *m)
 {
     struct thing t = {.id = m->head.id};
     struct stat st;
-    if (!ws_wire_take(m, &t.region.bytes, sizeof t.region.bytes) || m->fd < 0 || fstat(m->fd, &st) ||
-        (uint64_t)st.st_size < t.region.bytes)
+    if (!ws_wire_take(m, &t.region.bytes, sizeof t.region.bytes) || m->fd < 0 ||
+        fstat(m->fd, &st) || (uint64_t)st.st_size < t.region.bytes)
         return -EINVAL;
     void *p = mmap(NULL, t.region.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
     if (p == MAP_FAILED)
@@ -503,8 +502,7 @@ static int64_t on_instance(const struct ws_wire_message *m)
 {
     struct ws_wire_instance q;
     struct thing module, t = {.id = m->head.id};
-    if (!ws_wire_take(m, &q, sizeof q) ||
-        m->head.bytes - sizeof q < q.n_vars * sizeof(uint64_t))
+    if (!ws_wire_take(m, &q, sizeof q) || m->head.bytes - sizeof q < q.n_vars * sizeof(uint64_t))
         return -EPROTO;
     struct ws_space *s = space_of(q.space);
     uint64_t *va = ws_alloc_array(q.n_vars + (size_t)1, sizeof *va);
@@ -514,9 +512,8 @@ static int64_t on_instance(const struct ws_wire_message *m)
     if (!r && q.n_vars)
         memcpy(va, m->body + sizeof q, q.n_vars * sizeof *va);
     if (!r)
-        r = q.write
-                ? ws_device_instance_new(w.device, module.module.code, s, va, &t.instance)
-                : ws_device_instance_borrow(w.device, module.module.code, s, va, &t.instance);
+        r = q.write ? ws_device_instance_new(w.device, module.module.code, s, va, &t.instance)
+                    : ws_device_instance_borrow(w.device, module.module.code, s, va, &t.instance);
     free(va);
     if (!r && (r = remember(&w.instances, &t)))
         ws_device_instance_free(w.device, t.instance);
@@ -567,16 +564,16 @@ static int load(const struct ws_wire_message *m, FILE *f)
     fwrite(&l, sizeof l, 1, f);
     for (uint32_t k = 0; k < l.n_kernels; k++) {
         const struct ws_kernel_info *i = &info->kernels[k];
-        struct ws_wire_kernel q = {
-            .static_shared_bytes = i->static_shared_bytes,
-            .local_bytes = i->local_bytes,
-            .n_regs = i->n_regs,
-            .max_threads_per_block = i->max_threads_per_block,
-            .const_bytes = i->const_bytes,
-            .uses_heap = i->uses_heap,
-            .supported = !i->unsupported,
-            .why_bytes = i->unsupported ? (uint32_t)strlen(i->unsupported) : 0,
-            .unsupported_code = i->unsupported_code};
+        struct ws_wire_kernel q = {.static_shared_bytes = i->static_shared_bytes,
+                                   .local_bytes = i->local_bytes,
+                                   .n_regs = i->n_regs,
+                                   .max_threads_per_block = i->max_threads_per_block,
+                                   .const_bytes = i->const_bytes,
+                                   .uses_heap = i->uses_heap,
+                                   .supported = !i->unsupported,
+                                   .why_bytes =
+                                       i->unsupported ? (uint32_t)strlen(i->unsupported) : 0,
+                                   .unsupported_code = i->unsupported_code};
         fwrite(&q, sizeof q, 1, f);
         fwrite(i->unsupported ? i->unsupported : "", 1, q.why_bytes, f);
     }
@@ -796,13 +793,12 @@ static void describe(struct ws_wire_hello *h)
 static int begin(const struct ws_wire_config *c)
 {
     static const struct ws_cuda_keep keep = {on_made, on_gone, NULL};
-    struct ws_cuda_options o = {
-        .driver_library = c->driver_library[0] ? c->driver_library : NULL,
-        .nvml_library = c->nvml_library[0] ? c->nvml_library : NULL,
-        .max_running = c->max_running,
-        .preemptible = c->preemptible,
-        .unfenced = c->unfenced,
-        .spin_ns = c->spin_ns};
+    struct ws_cuda_options o = {.driver_library = c->driver_library[0] ? c->driver_library : NULL,
+                                .nvml_library = c->nvml_library[0] ? c->nvml_library : NULL,
+                                .max_running = c->max_running,
+                                .preemptible = c->preemptible,
+                                .unfenced = c->unfenced,
+                                .spin_ns = c->spin_ns};
     struct ws_wire_hello h = {0};
     struct ws_diags diags = WS_DIAGS_NULL;
     char build[sizeof h.build];

@@ -32,9 +32,10 @@ static int connect_loader(struct ws_proxy *p)
     int s[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s))
         return ws_raise(-errno);
-    int r = p->calls_fd < 0 ? -EIO
-                            : ws_wire_send(p->calls_fd, (struct ws_wire_head){.type = WS_WIRE_LOADER},
-                                           WS_PART_NONE, WS_PART_NONE, s[1], 0);
+    int r = p->calls_fd < 0
+                ? -EIO
+                : ws_wire_send(p->calls_fd, (struct ws_wire_head){.type = WS_WIRE_LOADER},
+                               WS_PART_NONE, WS_PART_NONE, s[1], 0);
     close(s[1]);
     if (!r)
         return s[0];
@@ -287,7 +288,8 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
                        uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_dmodule *m = (struct ws_dmodule *)cm; /* where it is loaded is not part of what const promises */
+    struct ws_dmodule *m =
+        (struct ws_dmodule *)cm; /* where it is loaded is not part of what const promises */
     struct ws_wire_occupancy q = {
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
     int64_t r = ws_proxy_module_here(p, m);

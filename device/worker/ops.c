@@ -88,8 +88,8 @@ static int set_copy(struct ws_proxy *p, struct ws_proxy_op *o, uint64_t bytes)
     } else {
         o->blob_fd = ws_packet_memfd("wattshare-copy", s->copy.blob_bytes);
         void *m = o->blob_fd < 0 ? MAP_FAILED
-                                 : mmap(NULL, s->copy.blob_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                                        o->blob_fd, 0);
+                                 : mmap(NULL, s->copy.blob_bytes, PROT_READ | PROT_WRITE,
+                                        MAP_SHARED, o->blob_fd, 0);
         if (m == MAP_FAILED)
             return ws_raise(-ENOMEM);
         o->blob = m;
@@ -452,8 +452,7 @@ static void set_result(struct ws_proxy *p, struct ws_proxy_op *o, const struct w
             op->launch.progress = left;
         } else {
             op->preempted = false;
-            ws_check_fail(op, WS_DEV_E_NO_MEMORY,
-                          "the host has no memory to keep how far it came");
+            ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to keep how far it came");
         }
     }
     if (op->kind != WS_OPK_COPY || op->error || o->wire.copy.dst.side != WS_WIRE_BLOB)

@@ -107,8 +107,8 @@ static void do_job(struct job *j)
 {
     struct ws_op *op = j->op;
     int fd = ws_packet_memfd("wattshare-peer", PIECE_BYTES);
-    void *m = fd < 0 ? MAP_FAILED
-                     : mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *m =
+        fd < 0 ? MAP_FAILED : mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     op->start_ns = UINT64_MAX;
     op->end_ns = 0;
     if (m == MAP_FAILED) {
@@ -159,8 +159,7 @@ void ws_proxy_peer_copy(struct ws_op *op, struct ws_device *to, struct ws_device
         peers.on = !pthread_create(&peers.thread, NULL, peers_main, NULL);
     bool ok = j && peers.on;
     if (ok) {
-        *j = (struct job){
-            .op = op, .to = to, .from = from, .epoch = ws_space_enter(op->space)};
+        *j = (struct job){.op = op, .to = to, .from = from, .epoch = ws_space_enter(op->space)};
         ws_list_append(&peers.jobs, &j->node);
         pthread_cond_signal(&peers.wake);
     }

@@ -69,6 +69,7 @@ static void telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
     pthread_mutex_unlock(&p->ops_lock);
     ret->now_ns = now_ns(d);
     ret->n_running = p->n_running;
+    ret->memory_used_bytes = p->memory_used; /* the worker may not know yet what was given back */
 }
 
 /* Each worker knows its own GPU's memory only. */
@@ -231,13 +232,20 @@ static int first_worker(struct ws_proxy *p, struct ws_diags *diags)
     if (r)
         return r;
     p->base.spec = p->hello.spec;
-    p->base.no_machine_code = "a GPU's worker takes no machine code: build with PTX, or set gpu_worker = no "
-                              "and isolation = none in wattshared.conf";
+    p->base.no_machine_code =
+        "a GPU's worker takes no machine code: build with PTX, or set gpu_worker = no "
+        "and isolation = none in wattshared.conf";
     p->capabilities = p->hello.capabilities;
     p->capabilities.n = WS_MIN(p->capabilities.n, (uint32_t)WS_CUDA_MAX_CAPABILITIES);
     for (uint32_t k = 0; k < p->capabilities.n; k++) {
         p->hello.names[k][sizeof p->hello.names[k] - 1] = 0;
         p->capabilities.v[k].name = p->hello.names[k];
+        if (!strcmp(p->hello.names[k], "machine code without PTX"))
+            p->capabilities.v[k].yes = false;
+        if (!strcmp(p->hello.names[k], "isolation") && p->capabilities.v[k].yes)
+            snprintf(p->capabilities.v[k].how, sizeof p->capabilities.v[k].how, "%s",
+                     "kernels check their addresses before they use them; those that can't be are "
+                     "refused. Other faults cost a worker's restart");
     }
     return 0;
 }

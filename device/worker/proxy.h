@@ -115,7 +115,7 @@ struct ws_proxy {
     uint32_t generation;
     int page_fd;
     int open_result;
-    bool opened; /* open_result is there */
+    bool opened;                 /* open_result is there */
     struct ws_diags *open_diags; /* while it is opened */
 
     /* ops */
@@ -165,6 +165,7 @@ struct ws_proxy {
     struct ws_device_telemetry before; /* of workers that ended. ops */
     struct ws_device_telemetry seen;   /* of this one, at the end */
     _Atomic uint32_t n_running;
+    _Atomic uint64_t memory_used;
 
     struct ws_proxy *next_open; /* host.c */
 };
@@ -247,8 +248,8 @@ bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, 
                           uint64_t *ret_offset);
 
 /* ---- module.c ---- */
-int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *m, struct ws_dmodule **ret,
-                         struct ws_diags *diags);
+int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *m,
+                         struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_proxy_module_unload(struct ws_dmodule *m);
 /* Makes sure that the worker has it. Not with the line taken. Return: 0, -ENOMEM, -EIO. */
 WS_MUST_CHECK int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m);
@@ -266,8 +267,8 @@ void ws_proxy_stop(struct ws_proxy *p);
 WS_MUST_CHECK int ws_proxy_find_program(struct ws_diags *diags);
 /* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none.
  * Return: its process, or negative errno. */
-WS_MUST_CHECK int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, int ret[2],
-                                 struct ws_wire_message *hello);
+WS_MUST_CHECK int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd,
+                                 int ret[2], struct ws_wire_message *hello);
 
 /* ---- peer.c ---- */
 /* A copy between memories of two GPUs; takes it over, and ends it. */

@@ -39,6 +39,7 @@ static void release(void *arg, uint8_t *host, uint64_t bytes)
     pthread_mutex_lock(&p->tables_lock);
     ws_list_remove(&m->node);
     pthread_mutex_unlock(&p->tables_lock);
+    p->memory_used -= m->bytes;
     ws_proxy_tell(p, head_of(WS_WIRE_MEMORY_FREE, m->id), NULL);
     kept_close(m->fd);
     free(m);
@@ -75,6 +76,7 @@ int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *r
     if (!r) {
         pthread_mutex_lock(&p->tables_lock);
         ws_list_append(&p->memories, &m->node);
+        p->memory_used += bytes;
         pthread_mutex_unlock(&p->tables_lock);
         *ret = (struct ws_backing){.release = release, .arg = m};
     }
@@ -202,8 +204,7 @@ void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint6
     struct ws_proxy *p = ws_proxy_of(d);
     uint64_t placed[2] = {GRANULE_BYTES, 0};
     if (!ws_proxy_calls_begin(p)) {
-        int64_t r =
-            ws_proxy_call(p, head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
+        int64_t r = ws_proxy_call(p, head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
         if (!r)
             (void)ws_wire_take(p->answer, placed, sizeof placed);
         if (r != -EIO)
@@ -219,8 +220,10 @@ void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint6
 /* calls held; restoring: also of a worker that is being started. */
 static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bool write)
 {
-    struct ws_wire_instance q = {
-        .module = i->module->id, .space = i->space, .write = write, .n_vars = i->module->info.n_vars};
+    struct ws_wire_instance q = {.module = i->module->id,
+                                 .space = i->space,
+                                 .write = write,
+                                 .n_vars = i->module->info.n_vars};
     struct ws_wire_part vars = {i->var_va, i->module->info.n_vars * sizeof *i->var_va};
     int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_INSTANCE_NEW, i->id), WS_PART(q), vars, -1);
     if (r != WS_PROXY_ENDED)
@@ -350,8 +353,7 @@ static int64_t ask(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_
 
 static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g, bool *ret_lost)
 {
-    int64_t r = g->fd < 0 ? -EIO
-                          : ask(p, head_of(WS_WIRE_ADOPT_GRANULE, 0), WS_PART(g->is), g->fd);
+    int64_t r = g->fd < 0 ? -EIO : ask(p, head_of(WS_WIRE_ADOPT_GRANULE, 0), WS_PART(g->is), g->fd);
     *ret_lost = r != 0;
     if (r != WS_PROXY_ENDED && r)
         for (struct ws_proxy_map *m = p->maps; m; m = m->hh.next)

@@ -18,8 +18,9 @@ enum {
     WS_WIRE_FD_CALLS = 4,
     WS_WIRE_FD_PAGE = 5,
     WS_WIRE_INLINE_BYTES = 64 << 10, /* of a packet, without its head */
-    WS_WIRE_BLOB_INLINE = 16 << 10,  /* of a copy's bytes in a packet; more are in memory of their own */
-    WS_WIRE_EXIT_LOST = 3,           /* the context was lost, which was told */
+    WS_WIRE_BLOB_INLINE =
+        16 << 10,          /* of a copy's bytes in a packet; more are in memory of their own */
+    WS_WIRE_EXIT_LOST = 3, /* the context was lost, which was told */
 };
 
 enum ws_wire_type {
@@ -45,7 +46,7 @@ enum ws_wire_type {
     WS_WIRE_ADOPT_END,
     WS_WIRE_ACCESS,
     WS_WIRE_PLACE, /* answer: granule, offset */
-    WS_WIRE_LOAD, /* on a loader */
+    WS_WIRE_LOAD,  /* on a loader */
     /* calls: notices */
     WS_WIRE_UNMAP,
     WS_WIRE_HOST_UNMAP,
@@ -130,7 +131,8 @@ struct ws_wire_submit {
     uint32_t kind, blob_is_memory;
     struct {
         struct ws_wire_place dst, src;
-        uint64_t bytes, height, depth, blob_bytes, blob_out; /* blob_out: of them, where what comes back begins */
+        uint64_t bytes, height, depth, blob_bytes,
+            blob_out; /* blob_out: of them, where what comes back begins */
     } copy;
     struct {
         uint64_t va, width_bytes, height, pitch_bytes;

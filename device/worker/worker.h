@@ -24,7 +24,7 @@ struct ws_worker_status {
     int pid;             /* 0: there is none now */
     uint64_t n_restarts; /* since opened */
     char last[192];      /* why it was restarted last; "" */
-    uint64_t last_ns;    /* how long that took, from the end of the old one until the new one worked */
+    uint64_t last_ns; /* how long that took, from the end of the old one until the new one worked */
 };
 /* Return: false: no worker's device. Any thread. */
 bool ws_device_worker_status(struct ws_device *d, struct ws_worker_status *ret);
