@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/cuda/cuda_private.h - the CUDA device's own structures, shared by its files.
  *
- * Threads: the loop's (everything of device.h), loaders' (module_load), and three of the device's own: one that waits for what runs
- * and calls op->done, one that starts what may block (pageable copies, code to be compiled), and one that reads NVML.
+ * Threads: the loop's (everything of device.h), loaders' (module_load), and the device's own: one that waits for what runs and
+ * calls op->done, one that starts what may block (pageable copies), one that has code compiled, and one that reads NVML.
  * Locks, in this order: images, memory, run; none is held while op->done runs. */
 #ifndef WS_DEVICE_CUDA_PRIVATE_H
 #define WS_DEVICE_CUDA_PRIVATE_H
@@ -62,14 +62,14 @@ struct ws_cuda_lane {
     /* devlib.c: pinned, with room for records behind it; of the space it was last used for. NULL until first used */
     struct ws_ptx_lib *box;
     uint64_t box_space, box_bytes, box_shown; /* shown: to that space's kernels, at most */
-    uint8_t *bounce;       /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
+    uint8_t *bounce; /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
 };
 
 /* Where a run is: see run.c. */
 enum ws_cuda_state {
     WS_CUDA_IS_STARTING, /* in a thread's hands */
     WS_CUDA_IS_WAITING,
-    WS_CUDA_IS_BLOCKING,
+    WS_CUDA_IS_BLOCKING, /* waits for a starter */
     WS_CUDA_IS_RUNNING,
     WS_CUDA_IS_ENDED
 };
@@ -98,7 +98,7 @@ struct ws_cuda_run {                /* an operation the device knows */
     uint32_t workers;     /* blocks that the GPU holds at once */
     uint32_t n_sms;       /* that it may use */
     bool rewritten, fenced;
-    bool untouched; /* the context was lost before it began */
+    bool untouched;     /* the context was lost before it began */
     uint64_t box_bytes; /* of the lane's box; 0: it has none */
 };
 
@@ -157,6 +157,8 @@ struct ws_cuda_piece {
 
 struct ws_cuda_place;
 struct ws_cuda_region;
+/* Threads that start what may block: by how long it may. */
+enum { WS_CUDA_STARTER, WS_CUDA_COMPILER, _WS_CUDA_STARTERS };
 
 struct ws_cuda {
     struct ws_device base;
@@ -194,12 +196,18 @@ struct ws_cuda {
 
     /* run.c */
     pthread_mutex_t run_lock;
-    pthread_cond_t waiter_wake, starter_wake;
-    pthread_t waiter, starter;
-    bool waiter_on, starter_on, stop;
+    pthread_cond_t waiter_wake;
+    pthread_t waiter;
+    bool waiter_on, stop;
+    struct ws_cuda_starter {
+        struct ws_cuda *device;
+        struct ws_list blocking; /* what it is to start */
+        pthread_cond_t wake;
+        pthread_t thread;
+        bool on;
+    } starters[_WS_CUDA_STARTERS];
     struct ws_list runs;           /* all */
     struct ws_list waiting;        /* for a lane */
-    struct ws_list blocking;       /* for the starter */
     struct ws_list running, ended; /* the waiter's: on the GPU; to be reported */
     struct ws_cuda_lane *free_lanes, **lanes;
     uint32_t n_lanes;
@@ -349,6 +357,7 @@ enum ws_cuda_start {
     WS_CUDA_STARTED, /* work is queued on the lane, or may be: if it failed midway (op->error), there is still its end to wait for */
     WS_CUDA_DONE,    /* nothing to wait for: all is done, or it failed (op->error) */
     WS_CUDA_BLOCKS,  /* would block: for the starter thread */
+    WS_CUDA_COMPILES, /* would block for long: for the compiler thread */
 };
 /* copy.c, launch.c: @may_block: false on the loop's thread. */
 enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);

@@ -350,7 +350,7 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
     if (kept || op->launch.progress || d->options.preemptible) {
         if (!may_block && !ws_cuda_image_ready(inst, true))
-            return WS_CUDA_BLOCKS;
+            return WS_CUDA_COMPILES;
         struct ws_cuda_image *i = ws_cuda_image_of(inst, true);
         if (fits(op, i))
             return launch_tickets(d, r, i, kept);
@@ -360,7 +360,9 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
                       info_of(op)->name);
         return WS_CUDA_DONE;
     }
-    if (!may_block && (!ws_cuda_image_ready(inst, false) || (kept && ws_cuda_green_may(d))))
+    if (!may_block && !ws_cuda_image_ready(inst, false))
+        return WS_CUDA_COMPILES;
+    if (!may_block && kept && ws_cuda_green_may(d))
         return WS_CUDA_BLOCKS;
     struct ws_cuda_image *i = ws_cuda_image_of(inst, false);
     if (!i) {

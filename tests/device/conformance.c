@@ -235,6 +235,37 @@ static void test_mapped_host_memory(void **state)
 
 /* ---- copies ---- */
 
+/* A copy that needs the driver's staging goes by while code is being compiled. */
+static void test_copies_pass_compilers(void **state)
+{
+    void (*hold)(bool) = NULL;
+    void *p = suite_mock("ws_mock_hold_modules");
+    struct ws_dinstance *fresh;
+    enum { BYTES = 300000 };
+    memcpy(&hold, &p, sizeof p);
+    if (!hold)
+        skip();
+    uint64_t a = suite_alloc(&S, 0, BYTES), where = suite_alloc(&S, 0, 4096);
+    uint8_t *from = random_bytes(BYTES), *to = calloc(1, BYTES);
+    assert_int_equal(ws_device_instance_borrow(S.device, S.module, S.space[0], S.vars[0], &fresh),
+                     0);
+    struct suite_op o = suite_launch(&S, 0, K_SMID, 4, 32, where, where + 2048, 0, 0);
+    o.op.launch.instance = fresh;
+    ws_sm_set_add(&o.op.launch.sms, 1); /* in a form that nobody has asked for yet */
+    hold(true);
+    suite_submit(&S, &o);
+    suite_put(&S, 0, a, from, BYTES);
+    suite_get(&S, 0, to, a, BYTES);
+    assert_memory_equal(from, to, BYTES);
+    assert_false(o.done);
+    hold(false);
+    suite_wait(&o);
+    assert_int_equal(o.op.error, WS_DEV_OK);
+    ws_device_instance_free(S.device, fresh);
+    free(from);
+    free(to);
+}
+
 static void test_copies_of_all_sizes(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 3, 7, 64, 511, 4096, 65535, 65536, 65537, 1000003};
@@ -1216,6 +1247,7 @@ int main(int argc, char **argv)
         T(test_memory_keeps_its_content_between_mappings),
         T(test_small_memory_at_a_second_place),
         T(test_mapped_host_memory),
+        T(test_copies_pass_compilers),
         T(test_copies_of_all_sizes),
         T(test_boxes),
         T(test_copies_that_are_refused),

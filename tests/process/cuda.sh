@@ -28,6 +28,10 @@ grep -q "SM sets: yes" "$tmp/status" || { cat "$tmp/status"; fail "status does n
 "$wattshare" status --json | grep -q '"capabilities"' || fail "status --json does not say what the GPU can"
 ok "status"
 
+# A stream may wait for a value in the host's memory, not in the GPU's, where the daemon can't look: said, and nothing happens to anybody.
+expect 1 "CUDA_ERROR_NOT_SUPPORTED" client "$cuda/drv_graph"
+alone drv/matmul
+
 # A policy decides, and may stop launches between blocks.
 stop_daemon
 daemon_pid=
