@@ -17,6 +17,7 @@ struct ws_cuda_options {
     bool unfenced; /* clients' kernels run as they are, and reach each other's memory */
     uint64_t
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
+    uint32_t max_restarts; /* of a worker (device/worker) within a minute: then the GPU is given up; 0: 5 */
 };
 
 enum { WS_CUDA_MAX_CAPABILITIES = 24 };
