@@ -358,8 +358,8 @@ static bool may_restart(struct ws_proxy *p)
 {
     uint64_t now = ws_proxy_host_ns();
     uint32_t slot = p->status.n_restarts % p->max_restarts;
-    bool ok = p->status.n_restarts < p->max_restarts ||
-              now - p->restarts_ns[slot] > WS_PROXY_WINDOW_NS;
+    bool ok =
+        p->status.n_restarts < p->max_restarts || now - p->restarts_ns[slot] > WS_PROXY_WINDOW_NS;
     p->restarts_ns[slot] = now;
     return ok;
 }

@@ -21,7 +21,7 @@
 #include "device/worker/worker.h"
 
 enum {
-    WS_PROXY_RESTARTS_MAX = 5, /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
+    WS_PROXY_RESTARTS_MAX = 5,    /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
     WS_PROXY_RESTARTS_LIMIT = 64, /* that can be asked for */
     WS_PROXY_LOADERS = 4,
 };

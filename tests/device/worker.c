@@ -177,8 +177,8 @@ static void test_a_fault_of_one(void **state)
     assert_int_equal(counter(1), 6 * 32);
     for (int k = 0; k < BYTES / 4; k++)
         host[k] = (float)k;
-    struct suite_op o = suite_launch(&S, 1, K_VECADD, BYTES / 4 / 64, 64, host_va, host_va,
-                                     b.va[3], BYTES / 4);
+    struct suite_op o =
+        suite_launch(&S, 1, K_VECADD, BYTES / 4 / 64, 64, host_va, host_va, b.va[3], BYTES / 4);
     float sum[BYTES / 4];
     suite_run(&S, &o, WS_DEV_OK);
     suite_get(&S, 1, sum, b.va[3], sizeof sum);
