@@ -213,9 +213,8 @@ int ws_image_code_make(const struct ws_image *i, struct ws_device *device, const
     struct ws_ptx_texts t;
     struct ws_code_entry *e, *known;
     uint8_t key[WS_SHA256_BYTES];
-    int r =
-        ws_ptx_image_texts(&t, i->data, i->bytes, sm_of(device), device->no_machine_code,
-                           c->max_text_bytes, name, diags);
+    int r = ws_ptx_image_texts(&t, i->data, i->bytes, sm_of(device), device->no_machine_code,
+                               c->max_text_bytes, name, diags);
     if (r)
         return r;
     key_of(&t, key);

@@ -7,7 +7,7 @@ p=tests/cuda/nv/sassonly_static
 [ -z "$mock" ] || export WS_MOCK_MACHINE_CODE="$PWD/tests/cuda/nv"
 echo "program,how,ms"
 if [ -z "$mock" ]; then
-    native native $p || { show native; not_here "it does not run natively: no machine code in it for this GPU"; }
+    native native $p || { show native; not_here "it does not run natively: is there machine code in it for this GPU?"; }
     echo "sassonly,native,$ms"
 fi
 serve 'isolation = none'
