@@ -81,9 +81,10 @@ struct ws_job {
     bool fused;               /* part of a launch of several clients */
     struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
     struct ws_memory
-        *moved_from; /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
-    uint8_t bulk;    /* Ws__Copy__Bulk */
-    uint32_t chunk;  /* STAGED_*: index of the chunk */
+        *moved_from;   /* OP: fills memory anew that was here: a reference (dispatch_move.c) */
+    uint64_t moved_va; /* …which is mapped here meanwhile; 0: the host sees it */
+    uint8_t bulk;      /* Ws__Copy__Bulk */
+    uint32_t chunk;    /* STAGED_*: index of the chunk */
     struct ws_segment *segment;          /* STAGED_* : reference */
     struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
     struct ws_join *join;                /* MARK */
@@ -200,8 +201,10 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint32_t n_moving;                       /* copies that move its memory to another GPU */
-    struct ws_gate_hold gate;                /* of a gated client */
-    struct ws_gpu_segment *segment;          /* what the policy decides on; NULL: none is open */
+    struct ws_va va;          /* its allocations' addresses: real GPUs have no granule in common */
+    struct ws_va move_va;     /* where memory of it is seen while it moves */
+    struct ws_gate_hold gate; /* of a gated client */
+    struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns;          /* device time up to which the client knows its work to be done */
     struct ws_sm_set task_sms; /* of its task: its kernels run there; n == 0: everywhere */
     struct ws_sm_set sms;      /* …and no more of them than the client asked for (Hello.sms) */
@@ -228,7 +231,7 @@ struct ws_hold { /* a reference to an object, inside what has it */
     struct ws_list node; /* object->holds */
 };
 struct ws_allocation { /* an object mapped whole */
-    uint64_t va, bytes;
+    uint64_t va, bytes, raw_va, raw_bytes;
     struct ws_context *context;
     struct ws_hold hold;
     uint32_t more_readers, more_writers; /* own_access: besides its GPU */
@@ -335,6 +338,7 @@ struct ws_client {
 
     struct ws_space *space;
     struct ws_va va;
+    struct ws_va_extent heap; /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
     struct ws_context *contexts;
     uint32_t n_contexts;
     struct ws_stream *streams, *last_stream;
@@ -578,6 +582,10 @@ void ws_peers_forget(struct ws_context *x); /* in both directions */
 enum { WS_MEMORY_INTERNAL = 1, WS_MEMORY_OWN_ACCESS = 2 };
 Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
                           struct ws_allocation **ret);
+/* Gives the client's heap of kernels a place, where the GPU needs one that no other client has: before a kernel that uses it. */
+Ws__Error ws_memory_place_heap(struct ws_context *x);
+/* Gives it back, with what it holds, if it is in memory of the context's GPU. */
+void ws_memory_drop_heap(struct ws_context *x);
 /* Maps an object of another client. @more: a mask of GPUs that may use it, besides its own. */
 Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t more,
                            struct ws_allocation **ret);

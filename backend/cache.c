@@ -149,6 +149,18 @@ static bool module_prints(const struct ws_ptx_module *m)
     return false;
 }
 
+static bool module_calls_registers(const struct ws_ptx_module *m)
+{
+    for (uint32_t f = 0; f < m->n_funcs; f++)
+        for (uint32_t k = 0; k < m->funcs[f].n_insns; k++) {
+            const struct ws_ptx_call *c = m->funcs[f].insns[k].call;
+            if (c &&
+                (c->callee.kind != WS_OPD_SYM || WS_PTX_SYM_KIND(c->callee.sym) != WS_PTX_SYM_FUNC))
+                return true;
+        }
+    return false;
+}
+
 static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
                      struct ws_device *device, struct ws_code_entry **ret, struct ws_diags *diags)
 {
@@ -173,6 +185,7 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
     }
     e->info = ws_dmodule_info(e->dmodule);
     e->prints = module_prints(e->ptx);
+    e->calls_registers = module_calls_registers(e->ptx);
     e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;
     *ret = e;
     return 0;
@@ -197,9 +210,8 @@ int ws_image_code_make(const struct ws_image *i, struct ws_device *device, const
     struct ws_ptx_texts t;
     struct ws_code_entry *e, *known;
     uint8_t key[WS_SHA256_BYTES];
-    int r =
-        ws_ptx_image_texts(&t, i->data, i->bytes, sm_of(device), device->no_machine_code,
-                           c->max_text_bytes, name, diags);
+    int r = ws_ptx_image_texts(&t, i->data, i->bytes, sm_of(device), device->no_machine_code,
+                               c->max_text_bytes, name, diags);
     if (r)
         return r;
     key_of(&t, key);

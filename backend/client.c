@@ -173,6 +173,16 @@ static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, ui
     return d;
 }
 
+/* The devices whose memory kernels of the @index'th can't use. */
+static uint32_t unreachable(const struct ws_client *c, uint32_t index)
+{
+    uint32_t mask = 0, own = UINT32_C(1) << c->contexts[index].gpu->device->index;
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        if (!(ws_device_peers(c->contexts[i].gpu->device) & own))
+            mask |= UINT32_C(1) << i;
+    return mask;
+}
+
 static int send_hello_reply(struct ws_client *c)
 {
     struct ws_server *s = c->server;
@@ -200,13 +210,16 @@ static int send_hello_reply(struct ws_client *c)
     r.devices = ws_arena_array(&s->arena, c->n_contexts, sizeof *r.devices);
     if (!r.devices)
         return -ENOMEM;
-    for (uint32_t i = 0; i < c->n_contexts; i++)
-        if (!(r.devices[r.n_devices++] =
-                  device_message(&s->arena, c->contexts[i].gpu,
-                                 c->contexts[i].task_sms.n ? c->contexts[i].task_sms.n
-                                                           : c->contexts[i].gpu->device->spec.n_sms,
-                                 c->gated)))
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        const struct ws_context *x = &c->contexts[i];
+        Ws__Device *d =
+            device_message(&s->arena, x->gpu,
+                           x->task_sms.n ? x->task_sms.n : x->gpu->device->spec.n_sms, c->gated);
+        if (!d)
             return -ENOMEM;
+        d->unreachable = unreachable(c, i);
+        r.devices[r.n_devices++] = d;
+    }
     m.hello = &r;
     return ws_server_send(s, &c->peer, &m);
 }

@@ -735,6 +735,8 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
 void ws_dispatch_op_ended(struct ws_job *j)
 {
     struct ws_context *x = j->stream->context;
+    if (j->moved_va && ws_space_unmap(j->client->space, j->moved_va))
+        ws_log(WS_ERROR, "dispatch: moved memory is still mapped client=%u", j->client->id);
     if (j->moved_from && !--x->n_moving && x->segment)
         wake_held(x->segment);
     if (!j->in_segment)

@@ -5,6 +5,10 @@
  * at the same address, filled by copies that stand in front of the first launch. Everything else stays where it is and is reached
  * from there as a peer's memory; it moves when a launch names it. Until the copies are through, nothing else of the context starts.
  *
+ * Real GPUs: memory there is mapped by granules of 2 MiB, which small allocations share, and not every GPU reaches another's memory. So all
+ * that the context has goes together, or the context stays. The old memory is seen at twins of its addresses until it has been copied.
+ * Code that calls functions by their addresses stays, since these are each GPU's own.
+ *
  * Not moved: a client with something in flight or about to be unmapped, with physical memory that it maps itself, whose kernels
  * call malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as well.
  *
@@ -15,6 +19,12 @@
 
 #include "backend/dispatch_private.h"
 #include "base/alloc.h"
+
+/* Whether memory there is out of the host's reach, and shares granules of addresses: a real GPU. */
+static bool is_far(const struct ws_gpu *g)
+{
+    return g->device->ops->map != NULL;
+}
 
 static const struct ws_module *module_of(const struct ws_context *x, const struct ws_job *j)
 {
@@ -42,11 +52,19 @@ static void note(struct ws_dispatch *d, struct ws_allocation *a)
     a->noted = d->n_notings;
 }
 
-/* Fills d->named with what the launches that wait name, each once: their modules' variables, and what their parameters point into. */
+/* Fills d->named with what the launches that wait name, each once: their modules' variables, and what their parameters point into; with
+ * all that the context has, where that goes together. */
 static void find_named(struct ws_dispatch *d, const struct ws_context *x)
 {
+    struct ws_allocation *each, *after;
     d->n_named = 0;
     d->n_notings++;
+    if (is_far(x->gpu)) {
+        HASH_ITER (hh, x->client->allocations, each, after)
+            if (each->context == x)
+                note(d, each);
+        return;
+    }
     ws_list_for_each (n, &x->segment->held) {
         const struct ws_job *j = waiting_launch(n);
         if (!j)
@@ -102,6 +120,15 @@ static bool may_leave(const struct ws_context *x)
     if (c->handles || c->reservations)
         return false;
     struct ws_module *m, *next;
+    struct ws_allocation *a, *after;
+    if (is_far(x->gpu)) {
+        HASH_ITER (hh, c->allocations, a, after)
+            if (a->context == x && (!is_movable(a) || a->hold.object->gpu != x->gpu))
+                return false;
+        HASH_ITER (hh, c->modules, m, next)
+            if (m->context == x && m->code->calls_registers)
+                return false;
+    }
     HASH_ITER (hh, c->modules, m, next)
         for (uint32_t i = 0; m->context == x && i < m->code->info->n_kernels; i++)
             if (m->code->info->kernels[i].uses_heap)
@@ -174,19 +201,120 @@ static void put_first(struct ws_stream *s, struct ws_job *j)
     s->context->n_moving++;
 }
 
+/* ---- real GPUs: everything at once ---- */
+
+struct moving {
+    struct ws_allocation *allocation;
+    struct ws_memory *fresh;
+    struct ws_job *job;
+    uint64_t old_va; /* where the old memory is seen as well */
+};
+
+static void far_undo(struct ws_context *x, struct moving *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ws_memory_unref(v[i].fresh);
+        if (v[i].job)
+            ws_job_free(v[i].job);
+        if (v[i].old_va && ws_space_unmap(x->client->space, v[i].old_va))
+            ws_log(WS_ERROR, "dispatch: moved memory is still mapped client=%u", x->client->id);
+    }
+    free(v);
+}
+
+/* Has all that the context has ready to be moved to @to: memory there, and the old memory seen a second time, where its addresses have
+ * their twins. Return: NULL: not to be had, nothing has changed. */
+static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, size_t *ret_n)
+{
+    struct ws_client *c = x->client;
+    struct ws_dispatch *d = c->server->dispatch;
+    uint32_t own = UINT32_C(1) << x->gpu->device->index;
+    find_named(d, x);
+    size_t n = 0;
+    struct ws_allocation *a, *after;
+    HASH_ITER (hh, c->allocations, a, after)
+        n += a->context == x;
+    if (d->n_named != n) /* no memory to note them in */
+        return NULL;
+    struct moving *v = ws_alloc_array(d->n_named + 1, sizeof *v);
+    ws_va_deinit(&x->move_va); /* nothing is in flight: what was seen there is gone */
+    if (!v || ws_va_mirror(&x->va, &x->move_va)) {
+        free(v);
+        return NULL;
+    }
+    for (size_t i = 0; i < d->n_named; i++) {
+        struct moving *m = &v[i];
+        a = d->named[i];
+        uint64_t at = ws_va_mirrored(&x->va, &x->move_va, a->va);
+        m->allocation = a;
+        m->job = ws_job_new(c, WS_JOB_OP);
+        if (!m->job || ws_device_memory_new(to->device, a->bytes, &m->fresh) ||
+            ws_space_map_memory(c->space, at, a->bytes, a->hold.object->memory, 0, own, own)) {
+            far_undo(x, v, i + 1);
+            return NULL;
+        }
+        m->old_va = at;
+    }
+    *ret_n = d->n_named;
+    return v;
+}
+
+/* The context is on its new GPU. Return: whether its memory is there, too; else the client has been dropped. */
+static bool far_end(struct ws_context *x, struct moving *v, size_t n, struct ws_stream *s)
+{
+    struct ws_client *c = x->client;
+    uint32_t own = UINT32_C(1) << x->gpu->device->index;
+    bool ok = true;
+    for (size_t i = 0; i < n; i++)
+        ok &= !ws_space_unmap(c->space, v[i].allocation->va);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = !ws_space_map_memory(c->space, v[i].allocation->va, v[i].allocation->bytes, v[i].fresh,
+                                  0, own, own);
+    if (!ok) {
+        ws_client_drop(c, WS__ERROR__INTERNAL, "its memory can't be moved to another GPU");
+        far_undo(x, v, n);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct ws_object *o = v[i].allocation->hold.object;
+        struct ws_job *j = v[i].job;
+        j->moved_from = o->memory;
+        j->moved_va = v[i].old_va;
+        o->memory = v[i].fresh;
+        o->gpu = x->gpu;
+        j->is_command = false;
+        j->stream = s;
+        j->op.kind = WS_OPK_COPY;
+        memset(&j->op.copy, 0, sizeof j->op.copy);
+        j->op.copy.dst_va = v[i].allocation->va;
+        j->op.copy.src_va = v[i].old_va;
+        j->op.copy.bytes = v[i].allocation->bytes;
+        put_first(s, j);
+    }
+    free(v);
+    return true;
+}
+
 bool ws_context_move(struct ws_context *x, uint32_t gpu)
 {
     struct ws_client *c = x->client;
     struct ws_server *s = c->server;
     struct ws_gpu *from = x->gpu, *to = &s->gpus[gpu];
+    bool far = is_far(from), waits = !ws_list_empty(&x->segment->held);
+    struct moving *moving = NULL;
+    size_t n_moving = 0;
     if (x->gpu->device->index != gpu) {
-        if (c->n_in_flight || !ws_list_empty(&c->quiescing) || !fits(x, to) || !may_leave(x))
+        if (c->n_in_flight || !ws_list_empty(&c->quiescing) || !fits(x, to) || !may_leave(x) ||
+            far != is_far(to))
+            return false;
+        if (far && (!waits || !(moving = far_begin(x, to, &n_moving))))
             return false;
         x->gpu = to;
         struct ws_module *m, *next;
         HASH_ITER (hh, c->modules, m, next)
             if (m->context == x && !instance_remake(m, from->device)) {
                 ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+                far_undo(x, moving, n_moving);
                 return false;
             }
         if (x->index == 0) {
@@ -197,6 +325,10 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
         if (s->config->clock != WS_CLOCK_SCALED) /* each GPU has a clock of its own */
             ws_list_for_each (n, &x->streams)
                 ws_list_entry(n, struct ws_stream, node)->end_ns = ws_device_now_ns(to->device);
+        struct ws_stream *first =
+            waits ? ws_list_entry(x->segment->held.next, struct ws_stream, blocked) : NULL;
+        if (far && !far_end(x, moving, n_moving, first))
+            return false;
         struct ws_allocation *a, *after;
         HASH_ITER (hh, c->allocations, a, after)
             ws_memory_set_access(a);
@@ -204,7 +336,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
         ws_log(WS_DEBUG, "dispatch: client=%u moves from GPU %u to GPU %u", c->id,
                from->device->index, to->device->index);
     }
-    if (c->n_in_flight || ws_list_empty(&x->segment->held))
+    if (c->n_in_flight || !waits || far)
         return true;
     struct ws_stream *first = ws_list_entry(x->segment->held.next, struct ws_stream, blocked);
     find_named(s->dispatch, x);

@@ -117,9 +117,17 @@ static int by_kernel(const void *a, const void *b)
 
 /* ---- fences ---- */
 
+/* The client's addresses: those of each device, and reserved ones. NULL: there is no @k'th. */
+static const struct ws_va *va_of(const struct ws_client *c, uint32_t k)
+{
+    return k < c->n_contexts ? &c->contexts[k].va : k == c->n_contexts ? &c->va : NULL;
+}
+
 static size_t n_ranges(const struct ws_client *c)
 {
-    size_t n = c->va.n_runs;
+    size_t n = 0;
+    for (uint32_t k = 0; va_of(c, k); k++)
+        n += va_of(c, k)->n_runs;
     for (const struct ws_segment *g = c->segments; g; g = g->hh.next)
         n += g->mapped_at != 0;
     return n;
@@ -136,14 +144,16 @@ static void set_fence(const struct ws_client *c, uint8_t *control, size_t ranges
 {
     struct ws_ptx_ranges *r = (struct ws_ptx_ranges *)(void *)(control + ranges_at);
     uint64_t low = 0, bytes = 0;
-    for (size_t k = 0; k < c->va.n_runs; k++) {
-        r->range[r->n].low = c->va.runs[k].va;
-        r->range[r->n++].bytes = c->va.runs[k].bytes;
-        if (c->va.runs[k].bytes > bytes) {
-            low = c->va.runs[k].va;
-            bytes = c->va.runs[k].bytes;
+    const struct ws_va *v;
+    for (uint32_t i = 0; (v = va_of(c, i)); i++)
+        for (size_t k = 0; k < v->n_runs; k++) {
+            r->range[r->n].low = v->runs[k].va;
+            r->range[r->n++].bytes = v->runs[k].bytes;
+            if (v->runs[k].bytes > bytes) {
+                low = v->runs[k].va;
+                bytes = v->runs[k].bytes;
+            }
         }
-    }
     for (const struct ws_segment *g = c->segments; g; g = g->hh.next)
         if (g->mapped_at) {
             r->range[r->n].low = g->mapped_at;

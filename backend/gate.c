@@ -7,8 +7,11 @@
  *
  * Values: a stream writes a word, at once when it gets there, or waits until a word in the client's memory compares as it wants. Kernels, copies and the program itself write
  * such words without telling anybody, so the loop looks: at every turn, and every POLL_MS if nothing else happens. Reading needs
- * no device: soft devices' memory and pinned memory are mapped here, and only the loop takes mappings away. */
+ * no device: soft devices' memory and pinned memory are mapped here, and only the loop takes mappings away. In a real GPU's memory, which
+ * is out of the host's reach, values are written by a copy, and waiting for one is refused. */
 #include "backend/backend.h"
+
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -84,6 +87,32 @@ void ws_gate_free(struct ws_client *c, struct ws_gate *g)
 
 /* ---- values ---- */
 
+static bool out_of_reach(const struct ws_mapping *m)
+{
+    return m->device && m->device->ops->map;
+}
+
+static Ws__Error write_by_copy(struct ws_client *c, struct ws_stream *s, const Ws__StreamValue *m,
+                               uint64_t seq, bool *ret_queued)
+{
+    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    j->seq = seq;
+    j->op.kind = WS_OPK_COPY;
+    j->op.copy.dst_va = m->address;
+    j->op.copy.src_va = 0;
+    j->op.copy.dst_host = NULL;
+    j->op.copy.bytes = m->bytes;
+    j->op.copy.height = j->op.copy.depth = 1;
+    j->op.copy.dst = j->op.copy.src = (struct ws_pitches){m->bytes, m->bytes};
+    _Static_assert(sizeof j->inline_bytes >= sizeof m->value, "room for one value");
+    j->op.copy.src_host = memcpy(j->inline_bytes, &m->value, m->bytes);
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}
+
 Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_t seq,
                           bool *ret_queued)
 {
@@ -95,6 +124,8 @@ Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_
         !ws_space_find(c->space, m->address, m->bytes, &map) ||
         (m->write && map.flags & WS_MAP_READONLY))
         return WS__ERROR__INVALID_VALUE;
+    if (out_of_reach(&map))
+        return m->write ? write_by_copy(c, s, m, seq, ret_queued) : WS__ERROR__NOT_SUPPORTED;
     struct ws_job *j = ws_job_new(c, WS_JOB_VALUE);
     if (!j)
         return WS__ERROR__INTERNAL;
@@ -134,6 +165,12 @@ bool ws_value_pass(struct ws_job *j)
     if (!ws_space_find(c->space, j->value.va, j->value.bytes, &m)) {
         ws_client_async_error(c, j->stream->context, WS__ERROR__ILLEGAL_ADDRESS,
                               "a stream waits for a value at 0x%llx, which has been freed",
+                              (unsigned long long)j->value.va);
+        return true;
+    }
+    if (out_of_reach(&m)) { /* mapped there since */
+        ws_client_async_error(c, j->stream->context, WS__ERROR__NOT_SUPPORTED,
+                              "a stream waits for a value at 0x%llx, in the GPU's memory",
                               (unsigned long long)j->value.va);
         return true;
     }

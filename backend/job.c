@@ -42,6 +42,7 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     j->in_segment = j->fused = false;
     j->carries = NULL;
     j->moved_from = NULL;
+    j->moved_va = 0;
     j->op.kind = WS_OPK_FILL;
     j->learn = NULL;
     j->buffer = NULL;

@@ -83,7 +83,7 @@ static void reset_context(struct ws_context *x)
     ws_vmm_reset(x);
     ws_peers_forget(x);
     ws_events_forget_context(c, x);
-    ws_space_drop_heap(c->space, x->gpu->device);
+    ws_memory_drop_heap(x);
     ws_list_for_each_safe (n, &x->streams) {
         struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
         if (!s->legacy)

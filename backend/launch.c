@@ -50,6 +50,11 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     ws_context_sms(s->context);
     if (WS_UNLIKELY(s->context->no_sms))
         return no_sms(s->context);
+    if (WS_UNLIKELY(info->uses_heap)) {
+        Ws__Error e = ws_memory_place_heap(s->context);
+        if (e)
+            return e;
+    }
     uint32_t n = info->param_bytes;
     if (m->params.len < n || n > c->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;

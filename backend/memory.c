@@ -26,20 +26,46 @@ void ws_memory_set_access(struct ws_allocation *a)
                (unsigned long long)a->va);
 }
 
+/* Addresses for a->hold's object; @again: it has others. */
+static int choose_va(struct ws_allocation *a, bool again)
+{
+    uint64_t granule = WS_DEVICE_PAGE_BYTES, offset = 0;
+    if (again)
+        ws_memory_place(a->hold.object->memory, &granule, &offset);
+    a->raw_bytes = again ? WS_ALIGN_UP(offset + a->bytes, granule) : a->bytes;
+    int r = granule > WS_DEVICE_PAGE_BYTES
+                ? ws_va_alloc_at(&a->context->va, a->raw_bytes, granule, &a->raw_va)
+                : ws_va_alloc(&a->context->va, a->raw_bytes, &a->raw_va);
+    a->va = a->raw_va + offset;
+    return r;
+}
+
+/* Memory that has its place in a granule with others keeps it for as long as anybody has it: then nothing else can come there. */
+static void give_va(struct ws_allocation *a)
+{
+    const struct ws_object *o = a->hold.object;
+    uint64_t granule, offset;
+    ws_memory_place(o->memory, &granule, &offset);
+    bool last = o->holds.next == &a->hold.node && o->holds.prev == &a->hold.node &&
+                ws_list_empty(&o->exports);
+    if (last || granule == WS_DEVICE_PAGE_BYTES || a->raw_bytes % granule == 0)
+        ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
+}
+
 /* Finds an address for a->hold's object. On an error nothing is left of it. */
-static Ws__Error place(struct ws_allocation *a)
+static Ws__Error place(struct ws_allocation *a, bool again)
 {
     struct ws_client *c = a->context->client;
     uint32_t readers, writers;
     a->bytes = a->hold.object->bytes;
     access_of(a, &readers, &writers);
-    if (!ws_va_alloc(&c->va, a->bytes, &a->va)) {
+    if (!choose_va(a, again)) {
         if (!ws_space_map_memory(c->space, a->va, a->bytes, a->hold.object->memory, 0, readers,
                                  writers)) {
             HASH_ADD(hh, c->allocations, va, sizeof a->va, a);
             return WS__ERROR__OK;
         }
-        ws_va_free(&c->va, a->va, a->bytes);
+        ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
     }
     ws_hold_drop(&a->hold);
     free(a);
@@ -64,7 +90,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
         free(a);
         return e;
     }
-    e = place(a);
+    e = place(a, false);
     if (!e)
         *ret = a;
     return e;
@@ -79,7 +105,7 @@ Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t m
     a->context = x;
     a->more_readers = a->more_writers = more;
     ws_hold_take(&a->hold, o, x->client);
-    Ws__Error e = place(a);
+    Ws__Error e = place(a, true);
     if (!e)
         *ret = a;
     return e;
@@ -99,7 +125,7 @@ void ws_memory_free(struct ws_allocation *a)
     if (r)
         ws_log(WS_ERROR, "memory: unmap failed client=%u va=0x%llx r=%d", c->id,
                (unsigned long long)a->va, r);
-    ws_va_free(&c->va, a->va, a->bytes);
+    give_va(a);
     HASH_DEL(c->allocations, a);
     ws_hold_drop(&a->hold);
     free(a);
@@ -125,4 +151,35 @@ void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_tota
             WS_MIN(*ret_free, quota > c->stats.memory_bytes ? quota - c->stats.memory_bytes : 0);
     }
     *ret_free = WS_MIN(*ret_free, ws_user_memory_left(c));
+}
+
+/* ---- the heap of device code ---- */
+
+Ws__Error ws_memory_place_heap(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    uint64_t va, bytes, unused;
+    if (c->heap.bytes || !x->gpu->device->ops->map)
+        return WS__ERROR__OK;
+    if (ws_space_place_heap(c->space, 0, &bytes)) /* it is there, in a place that will do */
+        return WS__ERROR__OK;
+    if (ws_va_alloc(&c->va, bytes, &va))
+        return WS__ERROR__OUT_OF_MEMORY;
+    if (ws_space_place_heap(c->space, va, &unused)) {
+        ws_va_free(&c->va, va, bytes);
+        return WS__ERROR__OK;
+    }
+    c->heap = (struct ws_va_extent){va, bytes};
+    return WS__ERROR__OK;
+}
+
+void ws_memory_drop_heap(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    uint64_t bytes;
+    ws_space_drop_heap(c->space, x->gpu->device);
+    if (!c->heap.bytes || ws_space_place_heap(c->space, 0, &bytes))
+        return; /* none, or in another GPU's memory */
+    ws_va_free(&c->va, c->heap.va, c->heap.bytes);
+    c->heap = (struct ws_va_extent){0, 0};
 }

@@ -533,6 +533,7 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
     }
     switch (m->what) {
     case WS__LIMIT__WHAT__PRINTF_FIFO_BYTES:
+        ws_space_set_print_bytes(k->c->space, m->value);
         reply(k,
               ws_output_limit(&k->c->output, m->value) ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__OK);
         return;

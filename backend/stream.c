@@ -41,6 +41,8 @@ int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gp
     *x = (struct ws_context){.client = c, .gpu = gpu, .home = gpu, .index = index};
     ws_list_init(&x->streams);
     ws_list_init(&x->epoch_waiters);
+    ws_va_init(&x->va, &c->server->va_pool);
+    ws_va_init(&x->move_va, &c->server->va_pool);
     x->open = x->last = ws_alloc(sizeof *x->open);
     if (!x->open)
         return ws_raise(-ENOMEM);
@@ -52,6 +54,8 @@ int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gp
 
 void ws_context_deinit(struct ws_context *x)
 {
+    ws_va_deinit(&x->va);
+    ws_va_deinit(&x->move_va);
     while (x->open) {
         struct ws_epoch *next = x->open->next;
         free(x->open);

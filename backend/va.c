@@ -179,16 +179,42 @@ static bool take(struct ws_va *v, uint64_t need, uint64_t align, uint64_t *ret_v
 
 int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va)
 {
+    return ws_va_alloc_at(
+        v, bytes, bytes >= WS_VA_BIG_BYTES ? WS_VA_BIG_ALIGN_BYTES : WS_VA_ALIGN_BYTES, ret_va);
+}
+
+int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *ret_va)
+{
     if (!bytes || bytes > WS_VA_LAST - WS_VA_FIRST)
         return -EINVAL;
     uint64_t need = WS_ALIGN_UP(bytes, WS_VA_ALIGN_BYTES) + WS_VA_GAP_BYTES;
-    uint64_t align = bytes >= WS_VA_BIG_BYTES ? WS_VA_BIG_ALIGN_BYTES : WS_VA_ALIGN_BYTES;
     if (take(v, need, align, ret_va))
         return 0;
     int r = grow(v, need, align);
     if (r)
         return ws_forward(r);
     return take(v, need, align, ret_va) ? 0 : ws_raise(-ENOMEM);
+}
+
+int ws_va_mirror(const struct ws_va *v, struct ws_va *ret)
+{
+    ws_va_init(ret, v->pool);
+    int r = ws_grow((void **)&ret->runs, &ret->cap_runs, v->n_runs, sizeof *ret->runs);
+    for (size_t i = 0; !r && i < v->n_runs; i++) {
+        r = pool_take(v->pool, (uint32_t)(v->runs[i].bytes / WS_VA_GRANULE_BYTES), &ret->runs[i]);
+        ret->n_runs += !r;
+    }
+    if (r)
+        ws_va_deinit(ret);
+    return r ? ws_forward(r) : 0;
+}
+
+uint64_t ws_va_mirrored(const struct ws_va *v, const struct ws_va *mirror, uint64_t va)
+{
+    for (size_t i = 0; i < mirror->n_runs; i++)
+        if (va - v->runs[i].va < v->runs[i].bytes)
+            return mirror->runs[i].va + (va - v->runs[i].va);
+    return 0;
 }
 
 void ws_va_free(struct ws_va *v, uint64_t va, uint64_t bytes)

@@ -38,6 +38,13 @@ void ws_va_deinit(struct ws_va *v);
 /* @bytes: rounded up to WS_VA_ALIGN_BYTES. Addresses just freed are given out again as late as possible.
  * Return: 0, -ENOMEM (also when the range is used up), -EINVAL (0 or absurd). */
 WS_MUST_CHECK int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va);
+/* The same, at a multiple of @align, a power of two not below WS_VA_ALIGN_BYTES. */
+WS_MUST_CHECK int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *ret_va);
+/* Takes as many granules once more as @v has, in the same runs: for each address of @v there is one in @ret. @ret: fresh; on an error
+ * nothing of it is left. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_va_mirror(const struct ws_va *v, struct ws_va *ret);
+/* @va's address in @mirror; 0: it has come to @v since. */
+uint64_t ws_va_mirrored(const struct ws_va *v, const struct ws_va *mirror, uint64_t va);
 /* @va, @bytes: as allocated. Never fails: if the list of free extents can't grow, the addresses stay unused until the end. */
 void ws_va_free(struct ws_va *v, uint64_t va, uint64_t bytes);
 

@@ -423,10 +423,17 @@ void ws_space_set_print(struct ws_space *s,
                         void (*print)(void *arg, enum ws_output to, const char *text, size_t n),
                         void *arg);
 
+/* Bytes of text of what a launch prints that shall not be lost (cudaLimitPrintfFifoSize): a device that keeps it until the launch has
+ * ended makes room for about as much. */
+void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes);
+
 /* Bytes that malloc() in device code may give out (cudaLimitMallocHeapSize). Kernels that call malloc() or free() find the heap
  * mapped, in memory of the device that first ran one. Once it is, only ws_space_drop_heap() lets the size change.
  * Return: 0, or -EBUSY. */
 WS_MUST_CHECK int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes);
+/* Where it will be: of a device whose addresses are real ones (ws_device_ops.map), all clients' lie in different places. 0: anywhere, as
+ * at first. *ret_bytes: how large it will be, which stays from then on. Return: 0, or -EBUSY: it is there. */
+WS_MUST_CHECK int ws_space_place_heap(struct ws_space *s, uint64_t va, uint64_t *ret_bytes);
 /* Gives the heap back, with all that was allocated in it (cudaDeviceReset). @d: only if it lies in this device's memory; NULL: in
  * any case. No kernel of the space may be running. */
 void ws_space_drop_heap(struct ws_space *s, const struct ws_device *d);

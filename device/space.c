@@ -27,12 +27,13 @@
 #include "base/error.h"
 #include "device/heap.h"
 
-/* Outside the addresses that any host or device allocation can have. */
+/* Outside the addresses that any host or device allocation can have, and that a real GPU has: for software ones. */
 #define HEAP_VA (UINT64_C(0x7e) << 48)
 /* Before each block, nobody's: NVIDIA's heap has its own books there, so nvcc's code for new[] of some classes, which writes its
  * count before the block, meets neither a fault nor a neighbour. */
-#define HEAP_BEFORE_BYTES  16
-#define HEAP_DEFAULT_BYTES (UINT64_C(8) << 20)
+#define HEAP_BEFORE_BYTES   16
+#define HEAP_DEFAULT_BYTES  (UINT64_C(8) << 20)
+#define PRINT_DEFAULT_BYTES (UINT64_C(1) << 20)
 
 struct slot { /* atomics: read by any thread; the rest: under lock */
     _Atomic uint64_t va, bytes;
@@ -80,7 +81,8 @@ struct ws_space {
     void (*print)(void *arg, enum ws_output to, const char *text, size_t n);
     void *print_arg;
     pthread_mutex_t heap_lock; /* for opening and dropping it */
-    uint64_t heap_bytes;
+    uint64_t heap_bytes, heap_va;
+    _Atomic uint64_t print_bytes;
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
     struct ws_space **members; /* of a joint space, distinct; else NULL */
@@ -116,6 +118,8 @@ int ws_space_new(struct ws_space **ret)
     pthread_mutex_init(&s->print_lock, NULL);
     pthread_mutex_init(&s->heap_lock, NULL);
     s->heap_bytes = HEAP_DEFAULT_BYTES;
+    s->heap_va = HEAP_VA;
+    STORE(s->print_bytes, PRINT_DEFAULT_BYTES);
     *ret = s;
     return 0;
 }
@@ -723,14 +727,35 @@ int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32
     return 0;
 }
 
+void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes)
+{
+    STORE(s->print_bytes, bytes);
+}
+
+uint64_t ws_space_print_bytes(const struct ws_space *s)
+{
+    return LOAD(s->print_bytes);
+}
+
 /* ---- the heap of device code ---- */
 
 int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes)
 {
     pthread_mutex_lock(&s->heap_lock);
-    bool open = s->heap != NULL;
+    bool open = s->heap != NULL || s->heap_va != HEAP_VA;
     if (!open)
         s->heap_bytes = WS_ALIGN_UP(WS_MAX(bytes, UINT64_C(1)), (uint64_t)WS_DEVICE_PAGE_BYTES);
+    pthread_mutex_unlock(&s->heap_lock);
+    return open ? -EBUSY : 0;
+}
+
+int ws_space_place_heap(struct ws_space *s, uint64_t va, uint64_t *ret_bytes)
+{
+    pthread_mutex_lock(&s->heap_lock);
+    bool open = s->heap != NULL;
+    if (!open)
+        s->heap_va = va ? va : HEAP_VA;
+    *ret_bytes = s->heap_bytes;
     pthread_mutex_unlock(&s->heap_lock);
     return open ? -EBUSY : 0;
 }
@@ -745,7 +770,7 @@ int ws_space_open_heap(struct ws_space *s, struct ws_device *d)
     pthread_mutex_lock(&s->heap_lock);
     int r = 0;
     if (!s->heap && !(r = ws_heap_new(&h, s->heap_bytes))) {
-        r = ws_device_mem_alloc(d, s, HEAP_VA, s->heap_bytes);
+        r = ws_device_mem_alloc(d, s, s->heap_va, s->heap_bytes);
         if (r)
             ws_heap_free(h);
         else
@@ -756,15 +781,41 @@ int ws_space_open_heap(struct ws_space *s, struct ws_device *d)
     return r;
 }
 
+int ws_space_tell_heap(struct ws_space *s, uint64_t va, uint64_t bytes)
+{
+    struct ws_heap *h;
+    int r = 0;
+    pthread_mutex_lock(&s->heap_lock);
+    if ((!s->heap || s->heap_bytes != bytes) && !(r = ws_heap_new(&h, bytes))) {
+        ws_heap_free(s->heap);
+        STORE(s->heap, h);
+    }
+    if (!r) {
+        s->heap_va = va;
+        s->heap_bytes = bytes;
+    }
+    pthread_mutex_unlock(&s->heap_lock);
+    return r;
+}
+
 void ws_space_drop_heap(struct ws_space *s, const struct ws_device *d)
 {
     pthread_mutex_lock(&s->heap_lock);
     struct ws_heap *h = s->heap;
-    if (h && (!d || d == s->heap_device) && !ws_space_unmap(s, HEAP_VA)) {
+    if (h && (!d || d == s->heap_device) && !ws_space_unmap(s, s->heap_va)) {
         STORE(s->heap, NULL);
         ws_heap_free(h);
     }
     pthread_mutex_unlock(&s->heap_lock);
+}
+
+bool ws_space_heap(const struct ws_space *s, uint64_t *ret_va, uint64_t *ret_bytes)
+{
+    if (!LOAD(s->heap))
+        return false;
+    *ret_va = s->heap_va;
+    *ret_bytes = s->heap_bytes;
+    return true;
 }
 
 uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes)
@@ -773,13 +824,13 @@ uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes)
     uint64_t offset;
     return h && bytes <= UINT64_MAX - HEAP_BEFORE_BYTES &&
                    ws_heap_take(h, bytes + HEAP_BEFORE_BYTES, &offset)
-               ? HEAP_VA + offset + HEAP_BEFORE_BYTES
+               ? s->heap_va + offset + HEAP_BEFORE_BYTES
                : 0;
 }
 
 bool ws_space_heap_give(const struct ws_space *s, uint64_t va)
 {
     struct ws_heap *h = LOAD(s->heap);
-    return h && va >= HEAP_VA + HEAP_BEFORE_BYTES &&
-           ws_heap_give(h, va - HEAP_VA - HEAP_BEFORE_BYTES);
+    return h && va >= s->heap_va + HEAP_BEFORE_BYTES &&
+           ws_heap_give(h, va - s->heap_va - HEAP_BEFORE_BYTES);
 }

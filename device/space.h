@@ -45,6 +45,9 @@ bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,
 /* Hands a kernel's output to what ws_space_set_print() set. Calls for one space never overlap. Any thread. */
 void ws_space_print(const struct ws_space *s, enum ws_output to, const char *text, size_t n);
 
+/* Bytes of text that the client wants kept of what its kernels print (cudaLimitPrintfFifoSize). Any thread. */
+uint64_t ws_space_print_bytes(const struct ws_space *s);
+
 /* What kernels of the devices of mask @who may read now, as {address, bytes} in ascending order, what adjoins joined; up to @max of
  * them. *ret_version (may be NULL) is the space's version that they are of. Any thread. Return: how many there are. */
 uint32_t ws_space_ranges(struct ws_space *s, uint32_t who, uint64_t (*ret)[2], uint32_t max,
@@ -64,6 +67,10 @@ uint64_t ws_space_device_bytes(const struct ws_space *s);
 
 /* Makes the heap ready in memory of @d, if it is not yet. Any thread. Return: 0, or as ws_device_mem_alloc(). */
 WS_MUST_CHECK int ws_space_open_heap(struct ws_space *s, struct ws_device *d);
+/* The heap is ready at @va, which somebody else has mapped; again, if it has moved. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_space_tell_heap(struct ws_space *s, uint64_t va, uint64_t bytes);
+/* Where the heap is, once it is ready. Any thread. Return: false: it isn't. */
+bool ws_space_heap(const struct ws_space *s, uint64_t *ret_va, uint64_t *ret_bytes);
 /* malloc() of device code. Return: 0 when there is no room. Any thread. */
 uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes);
 /* Return: false if @va is not what ws_space_heap_take() gave. Any thread. */

@@ -13,8 +13,7 @@ WS_DRV_API(cuIpcGetMemHandle, (struct cuda_ipc_handle * ret, uint64_t address))
 WS_DRV_API(cuIpcOpenMemHandle_v2, (uint64_t * ret, struct cuda_ipc_handle handle, unsigned flags))
 {
     WS_DRV_ENTER(c);
-    (void)c;
-    return ws_ipc_memory_open(ret, &handle, flags);
+    return ws_ipc_memory_open(c->device, ret, &handle, flags);
 }
 WS_DRV_ALIAS(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2)
 

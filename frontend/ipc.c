@@ -101,7 +101,8 @@ static int open_new(const uint8_t *handle, struct opened **ret)
     return CUDA_OK;
 }
 
-int ws_ipc_memory_open(uint64_t *ret_address, const struct cuda_ipc_handle *h, unsigned flags)
+int ws_ipc_memory_open(int device, uint64_t *ret_address, const struct cuda_ipc_handle *h,
+                       unsigned flags)
 {
     const uint8_t *handle = get(h, memory_mark);
     struct own *mine;
@@ -115,8 +116,9 @@ int ws_ipc_memory_open(uint64_t *ret_address, const struct cuda_ipc_handle *h, u
         o->n_opens++;
         *ret_address = o->address;
     }
+    bool far = !code && !ws_peer_reaches(device, o->device);
     pthread_mutex_unlock(&lock);
-    return code;
+    return far ? ws_ipc_memory_close(*ret_address), CUDA_PEER_UNSUPPORTED : code;
 }
 
 int ws_ipc_memory_close(uint64_t address)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Peer access: any device of this client may be given any other's memory. Copies between devices need no such permission. */
+/* Peer access: any device of this client may be given any other's memory that it can reach, as all can
+ * but real GPUs of some machines. Copies between devices need no such permission. */
 #include <pthread.h>
 
 #include "frontend/errors.h"
@@ -13,13 +14,18 @@ static int two_devices(int device, int peer)
     return ws_session_device(device) && ws_session_device(peer) ? CUDA_OK : CUDA_INVALID_DEVICE;
 }
 
+bool ws_peer_reaches(int device, int peer)
+{
+    return !(ws_session_device(device)->unreachable >> peer & 1);
+}
+
 int ws_peer_can(int device, int peer, int *ret)
 {
     int code = two_devices(device, peer);
     if (!code && !ret)
         code = CUDA_INVALID_VALUE;
     if (!code)
-        *ret = device != peer;
+        *ret = device != peer && ws_peer_reaches(device, peer);
     return code;
 }
 
@@ -32,6 +38,8 @@ static int change(int device, int peer, bool on, int same)
     pthread_mutex_lock(&lock);
     if ((enabled[device] >> peer & 1) == on)
         code = same;
+    else if (on && !ws_peer_reaches(device, peer))
+        code = CUDA_PEER_UNSUPPORTED;
     else
         code = ws_drv_error(ws_session_peer_access(device, peer, on));
     if (!code)
@@ -57,7 +65,8 @@ int ws_peer_attribute(int attribute, int device, int peer, int *ret)
         return CUDA_INVALID_DEVICE;
     if (!ret || attribute < PERFORMANCE_RANK || attribute > ONLY_PARTIAL_ATOMICS)
         return CUDA_INVALID_VALUE;
-    *ret = attribute != PERFORMANCE_RANK && attribute != ONLY_PARTIAL_ATOMICS;
+    *ret = attribute != PERFORMANCE_RANK && attribute != ONLY_PARTIAL_ATOMICS &&
+           ws_peer_reaches(device, peer);
     return CUDA_OK;
 }
 

@@ -14,8 +14,7 @@ WS_RT_API(cudaIpcOpenMemHandle, (void **ret, struct cuda_ipc_handle handle, unsi
 {
     uint64_t address;
     WS_RT_ENTER(device);
-    (void)device;
-    int code = ret ? ws_ipc_memory_open(&address, &handle, flags) : CUDA_INVALID_VALUE;
+    int code = ret ? ws_ipc_memory_open(device, &address, &handle, flags) : CUDA_INVALID_VALUE;
     if (!code)
         *ret = (void *)(uintptr_t)address;
     return ws_rt_record(code);

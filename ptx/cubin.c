@@ -297,7 +297,7 @@ static bool next_attribute(const struct reader *r, const struct section *s, uint
 /* Of .nv.info: a symbol, and a number that is about it. */
 static int read_global_info(struct reader *r)
 {
-    const struct section *s;
+    const struct section *s = NULL;
     struct attribute a;
     uint64_t at = 0;
     int e = section_of(r, ".nv.info", "", &s);
@@ -372,7 +372,7 @@ static int check_params(const struct reader *r, const struct ws_cubin_kernel *k,
 
 static int read_kernel(struct reader *r, struct ws_cubin_kernel *k)
 {
-    const struct section *info, *shared;
+    const struct section *info = NULL, *shared = NULL;
     struct attribute a;
     uint64_t at = 0;
     uint32_t n = 0;

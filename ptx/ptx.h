@@ -438,6 +438,9 @@ struct ws_ptx_func {
     bool explicitcluster, blocksareclusters;
     int32_t
         fence; /* not part of the text: ws_ptx_fence() added it: WS_PTX_FENCE_HELPER, or the copy of function fence - 1 */
+    /* not part of the text either: one of ws_ptx_lib()'s functions, or a copy of one; the copy that it made of function lib_of - 1 */
+    bool lib;
+    uint32_t lib_of;
     uint32_t line;
 };
 

@@ -6,6 +6,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+/* Whether a pass has added it: nothing has its address. */
+static bool is_added(const struct ws_ptx_func *f)
+{
+    return f->lib || f->lib_of || f->fence;
+}
+
 /* Marks what @f calls, directly; all functions where it calls through a register. Return: whether any was new. */
 static bool mark_calls(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached)
 {
@@ -17,7 +23,8 @@ static bool mark_calls(const struct ws_ptx_module *m, const struct ws_ptx_func *
         bool direct = call->callee.kind == WS_OPD_SYM;
         for (uint32_t i = 0; i < m->n_funcs; i++)
             if (!m->funcs[i].is_entry && !reached[i] &&
-                (!direct || i == (uint32_t)WS_PTX_SYM_INDEX(call->callee.sym)))
+                (direct ? i == (uint32_t)WS_PTX_SYM_INDEX(call->callee.sym)
+                        : !is_added(&m->funcs[i])))
                 changed = reached[i] = true;
     }
     return changed;

@@ -389,7 +389,7 @@ static int check_func(struct check *c, const struct ws_ptx_func *f, bool in_entr
             return e;
         /* Who goes outside ends there, and takes its block with it (ptx/rewrite.c). */
         if (c->kind == WS_REWRITE_PERSISTENT && !in_entry && f->insns[k].op == WS_OP_EXIT &&
-            f->fence != WS_PTX_FENCE_HELPER)
+            f->fence != WS_PTX_FENCE_HELPER && !f->lib)
             return ws_ptx_refuse(c->text, c->text_bytes, f->insns[k].line,
                                  "a function ends the thread");
     }
@@ -397,7 +397,7 @@ static int check_func(struct check *c, const struct ws_ptx_func *f, bool in_entr
     struct ws_ptx_cfg cfg;
     const struct ws_ptx_insn *where = NULL;
     int e = ws_ptx_cfg_build(&cfg, f, &a);
-    if (!e)
+    if (!e && !f->lib) /* whose loops end */
         e = ws_ptx_waits(c->m, f, &cfg, c->reached, &a, &where);
     if (!e && where)
         e = ws_ptx_refuse(c->text, c->text_bytes, where->line,

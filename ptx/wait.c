@@ -921,9 +921,9 @@ static void find_does(struct wait *w, struct func_does *does)
         for (uint32_t k = 0; k < w->m->n_funcs; k++) {
             const struct ws_ptx_func *f = &w->m->funcs[k];
             struct func_does d = does[k];
-            /* the check of accesses (ptx/fence.c) reads what no client writes */
-            for (uint32_t n = 0; w->reached[k] && f->fence != WS_PTX_FENCE_HELPER && n < f->n_insns;
-                 n++) {
+            /* the check of accesses (ptx/fence.c) reads what no client writes; printf and malloc (ptx/devlib.c) wait for nobody */
+            bool ours = f->fence == WS_PTX_FENCE_HELPER || f->lib;
+            for (uint32_t n = 0; w->reached[k] && !ours && n < f->n_insns; n++) {
                 const struct ws_ptx_insn *i = &f->insns[n];
                 struct func_does c = {false, false, false, false};
                 if (i->op == WS_OP_CALL)

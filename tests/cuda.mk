@@ -139,14 +139,29 @@ tests_cuda_drv_machine_LDADD = -ldl -lm
 EXTRA_DIST += tests/cuda/sassonly.cu
 if HAVE_NVCC
 CUDA_SASS_ONLY = tests/cuda/nv/sassonly_static tests/cuda/nv/sassonly_shared
-check_DATA += $(CUDA_SASS_ONLY) tests/cuda/nv/sassonly.ptx
-CLEANFILES += $(CUDA_SASS_ONLY) tests/cuda/nv/sassonly.ptx tests/cuda/nv/sassonly.o
+CUDA_SASS_BUILT = $(CUDA_SASS_ONLY) tests/cuda/nv/sassonly.ptx
+check_DATA += $(CUDA_SASS_BUILT)
+CLEANFILES += $(CUDA_SASS_BUILT) tests/cuda/nv/sassonly.o
 endif
 tests/cuda/nv/sassonly.o: NVCCFLAGS += -gencode arch=compute_75,code=sm_75 -gencode arch=compute_80,code=sm_80 \
 	-gencode arch=compute_86,code=sm_86 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_100,code=sm_100 \
 	-gencode arch=compute_120,code=sm_120
 tests/cuda/nv/sassonly.ptx: tests/cuda/sassonly.cu $(CUDA_WORKLOAD_H)
 	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) -O2 -ptx -arch=compute_86 -o $@ $<
+
+# What programs see of launches and copies (tests/gpu/overhead.sh).
+check_PROGRAMS += tests/cuda/drv_rates
+tests_cuda_drv_rates_SOURCES = tests/cuda/drv_rates.c tests/cuda/matmul.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_rates_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_rates_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_rates_LDFLAGS =
+tests_cuda_drv_rates_LDADD = -ldl -lm
+# cuBLAS, opened at run time (tests/gpu/gate.sh).
+check_PROGRAMS += tests/gpu/cublas
+tests_gpu_cublas_SOURCES = tests/gpu/cublas.c
+tests_gpu_cublas_CFLAGS = $(CUDA_CFLAGS)
+tests_gpu_cublas_LDFLAGS =
+tests_gpu_cublas_LDADD = -ldl
 
 # Jobs that a program marks itself (tests/process/tasks.sh).
 check_PROGRAMS += tests/cuda/drv_segments

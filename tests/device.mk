@@ -13,10 +13,14 @@ tests_mock_libnvidia_ml_so_1_LDADD = -ldl
 
 check_PROGRAMS += tests/device/conformance
 tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/machine_code.c tests/device/texture.c tests/device/conformance.c $(CUBIN_MAKE)
+tests_device_conformance_SOURCES += tests/device/lib.h tests/device/lib.c
 tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/keep
 tests_device_keep_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/keep.c
 tests_device_keep_LDADD = $(DEVICE_LDADD) -ldl
+check_PROGRAMS += tests/device/pair
+tests_device_pair_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/pair.c
+tests_device_pair_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/inject
 tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/inject.c $(CUBIN_MAKE)
 tests_device_inject_LDADD = $(DEVICE_LDADD) -ldl
@@ -34,9 +38,15 @@ endif
 check_PROGRAMS += tests/gpu/probe
 tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.h tests/gpu/probe.c tests/gpu/measure.c tests/gpu/mwp.c
 tests_gpu_probe_LDADD = models/libmodels.a $(DEVICE_LDADD) $(SQLITE_LIBS) $(LIBMD_LIBS) -ldl
+EXTRA_DIST += tests/gpu/lib.sh tests/gpu/gate.sh tests/gpu/sass.sh tests/gpu/overhead.sh
 EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/README.md
 
 # All that tests/gpu/run needs on a machine with a GPU, in one archive.
 .PHONY: bundle
-bundle: all tests/device/conformance tests/gpu/probe tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
+bundle: all tests/device/conformance tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
 	srcdir=$(top_srcdir) $(top_srcdir)/tests/gpu/bundle.sh $(PACKAGE)-$(VERSION)-gpu
+# What kernels print, and how they stop.
+check_PROGRAMS += tests/unit/test_devlib
+tests_unit_test_devlib_SOURCES = tests/unit/test_devlib.c
+tests_unit_test_devlib_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_devlib

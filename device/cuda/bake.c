@@ -281,11 +281,6 @@ static bool driver_has(const char *name)
     return false;
 }
 
-static bool is_heap(const char *name)
-{
-    return !strcmp(name, "malloc") || !strcmp(name, "free");
-}
-
 static bool has_body(const struct ws_ptx_module *m, uint32_t f)
 {
     for (uint32_t k = 0; k < m->n_aliases; k++)
@@ -307,8 +302,7 @@ static const char *lacks_texture(struct ws_ptx_module *m, const struct ws_ptx_in
 }
 
 /* Why @f itself can't run; *ret_empty: and can't be linked. */
-static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, bool fenced,
-                         bool *ret_empty)
+static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *ret_empty)
 {
     for (uint32_t k = 0; k < f->n_insns; k++) {
         const struct ws_ptx_insn *i = &f->insns[k];
@@ -317,9 +311,6 @@ static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, b
         if (i->op != WS_OP_CALL || i->call->callee.sym < 0)
             continue;
         uint32_t to = (uint32_t)WS_PTX_SYM_INDEX(i->call->callee.sym);
-        if (fenced && to < m->n_funcs && !has_body(m, to) && is_heap(m->funcs[to].name))
-            return "isolation: it calls malloc() or free(), whose memory is the driver's, not the "
-                   "client's (isolation = none allows it)";
         if (to < m->n_funcs && !has_body(m, to) && !driver_has(m->funcs[to].name)) {
             char text[256];
             *ret_empty = true;
@@ -333,11 +324,11 @@ static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, b
     return NULL;
 }
 
-int ws_cuda_prune(struct ws_ptx_module *m, bool fenced, const char **why)
+int ws_cuda_prune(struct ws_ptx_module *m, const char **why)
 {
     for (uint32_t f = 0; f < m->n_funcs; f++) {
         bool empty = false;
-        why[f] = lacks(m, &m->funcs[f], fenced, &empty);
+        why[f] = lacks(m, &m->funcs[f], &empty);
         if (empty)
             m->funcs[f].n_insns = m->funcs[f].n_labels = 0;
     }

@@ -5,7 +5,10 @@
  * call of the driver; where a side's mappings adjoin in the client's addresses but not in ours, rows go piece by piece.
  *
  * The driver copies asynchronously only from and to pinned memory; with other memory a call may take as long as the copy. Small ones go
- * by a bounce buffer of the lane, larger ones are left to the starter thread, as are those between two places of the host. */
+ * by a bounce buffer of the lane, larger ones are left to the starter thread, as are those between two places of the host.
+ *
+ * Memory of another GPU need not be within this one's reach. Copies between two GPUs are the driver's to carry out, by whatever way there
+ * is; between the host and the other GPU, and fills, that GPU does them itself while the starter waits. */
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -23,7 +26,8 @@ struct side {
 
 /* One stretch: [host or va, + bytes). */
 struct stretch {
-    uint8_t *host; /* NULL: the GPU's, at va */
+    uint8_t *host;          /* NULL: a GPU's, at va: */
+    struct ws_cuda *device; /* that one's */
     uint64_t va, bytes;
 };
 
@@ -38,7 +42,7 @@ static bool locate(const struct side *s, uint64_t offset, uint64_t bytes, struct
     uint8_t *host;
     uint64_t n, done = 0;
     uint32_t flags;
-    struct ws_device *device;
+    struct ws_device *device, *first;
     if (!ws_space_resolve(s->op->space, ret->va, &host, &n, &flags, &device))
         return false;
     if (!device) {
@@ -46,8 +50,10 @@ static bool locate(const struct side *s, uint64_t offset, uint64_t bytes, struct
         ret->bytes = WS_MIN(n, bytes);
         return true;
     }
-    /* Mappings of GPUs that adjoin are one range for the driver. */
-    while (device && done < bytes) {
+    first = device;
+    ret->device = ws_cuda_of(first);
+    /* Mappings of a GPU that adjoin are one range for the driver. */
+    while (device == first && done < bytes) {
         done += WS_MIN(n, bytes - done);
         if (done == bytes ||
             !ws_space_resolve(s->op->space, ret->va + done, &host, &n, &flags, &device))
@@ -57,6 +63,20 @@ static bool locate(const struct side *s, uint64_t offset, uint64_t bytes, struct
     return done > 0;
 }
 
+/* After work on another GPU's stream, until it is done. @r: how it was begun. */
+static ws_cu_result back(struct ws_cuda *d, struct ws_cuda *on, ws_cu_result r)
+{
+    if (r == WS_CU_SUCCESS)
+        r = ws_cuda_drain(on, on->memory_stream);
+    ws_cu_result e = ws_cuda_enter(d);
+    return r == WS_CU_SUCCESS ? e : r;
+}
+
+static bool is_far(const struct ws_cuda *d, const struct stretch *s)
+{
+    return !s->host && s->device != d;
+}
+
 static ws_cu_result move(struct ws_cuda *d, struct stretch to, struct stretch from, uint64_t bytes,
                          ws_cu_stream s)
 {
@@ -64,11 +84,21 @@ static ws_cu_result move(struct ws_cuda *d, struct stretch to, struct stretch fr
         memmove(to.host, from.host, bytes);
         return WS_CU_SUCCESS;
     }
+    struct ws_cuda *on = to.host ? from.device : to.device;
+    if (!to.host && !from.host && (to.device != d || from.device != d))
+        return WS_CU(d, cuMemcpyPeerAsync, to.va, to.device->context, from.va, from.device->context,
+                     bytes, s);
+    ws_cu_result r = on == d ? WS_CU_SUCCESS : ws_cuda_enter(on);
+    if (r != WS_CU_SUCCESS)
+        return back(d, on, r);
+    s = on == d ? s : on->memory_stream;
     if (to.host)
-        return WS_CU(d, cuMemcpyDtoHAsync, to.host, from.va, bytes, s);
-    if (from.host)
-        return WS_CU(d, cuMemcpyHtoDAsync, to.va, from.host, bytes, s);
-    return WS_CU(d, cuMemcpyDtoDAsync, to.va, from.va, bytes, s);
+        r = WS_CU(on, cuMemcpyDtoHAsync, to.host, from.va, bytes, s);
+    else if (from.host)
+        r = WS_CU(on, cuMemcpyHtoDAsync, to.va, from.host, bytes, s);
+    else
+        r = WS_CU(on, cuMemcpyDtoDAsync, to.va, from.va, bytes, s);
+    return on == d ? r : back(d, on, r);
 }
 
 struct boxes {
@@ -163,9 +193,10 @@ static enum ws_cuda_start copy(struct ws_cuda *d, struct ws_cuda_run *r, struct 
     ws_cu_stream s = r->lane->stream;
     uint8_t *host = whole && !to.host != !from.host ? to.host ? to.host : from.host : NULL;
     uint64_t reach = to.host ? to.bytes : from.bytes;
-    bool bounced = host && flat && bytes <= WS_CUDA_BOUNCE_BYTES &&
+    bool far = whole && (is_far(d, &to) || is_far(d, &from));
+    bool bounced = host && !far && flat && bytes <= WS_CUDA_BOUNCE_BYTES &&
                    !ws_cuda_is_pinned(d, host, bytes) && bounce_ready(d, r->lane);
-    bool blocks = !whole || (to.host && from.host) ||
+    bool blocks = !whole || (to.host && from.host) || (host && far) ||
                   (host && !bounced && !ws_cuda_is_pinned(d, host, reach));
     if (blocks && !may_block)
         return WS_CUDA_BLOCKS;
@@ -184,7 +215,7 @@ static enum ws_cuda_start copy(struct ws_cuda *d, struct ws_cuda_run *r, struct 
     }
     if (whole && flat)
         e = move(d, to, from, bytes, s);
-    else if (whole && !(to.host && from.host) && plain_pitch(b, &b->to, INT32_MAX) &&
+    else if (whole && !far && !(to.host && from.host) && plain_pitch(b, &b->to, INT32_MAX) &&
              plain_pitch(b, &b->from, INT32_MAX))
         e = box_at_once(d, b, to, from, s);
     else
@@ -200,8 +231,8 @@ static void fill_host(uint8_t *p, uint64_t bytes, uint32_t value, uint32_t unit)
         memcpy(p + k, &value, WS_MIN(bytes - k, (uint64_t)unit));
 }
 
-static ws_cu_result fill_device(struct ws_cuda *d, const struct ws_op *op, uint64_t va,
-                                uint64_t bytes, uint64_t rows, ws_cu_stream s)
+static ws_cu_result fill_here(struct ws_cuda *d, const struct ws_op *op, uint64_t va,
+                              uint64_t bytes, uint64_t rows, ws_cu_stream s)
 {
     uint32_t v = op->fill.value;
     uint64_t pitch = rows > 1 ? op->fill.pitch_bytes : bytes;
@@ -215,6 +246,18 @@ static ws_cu_result fill_device(struct ws_cuda *d, const struct ws_op *op, uint6
     }
 }
 
+/* On the GPU whose memory it is. */
+static ws_cu_result fill_device(struct ws_cuda *d, struct ws_cuda *on, const struct ws_op *op,
+                                uint64_t va, uint64_t bytes, uint64_t rows, ws_cu_stream s)
+{
+    if (on == d)
+        return fill_here(d, op, va, bytes, rows, s);
+    ws_cu_result r = ws_cuda_enter(on);
+    if (r == WS_CU_SUCCESS)
+        r = fill_here(on, op, va, bytes, rows, on->memory_stream);
+    return back(d, on, r);
+}
+
 static enum ws_cuda_start fill(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     const struct ws_op *op = r->op;
@@ -223,7 +266,7 @@ static enum ws_cuda_start fill(struct ws_cuda *d, struct ws_cuda_run *r, bool ma
     struct stretch at;
     uint64_t reach = width + (height - 1) * (height > 1 ? op->fill.pitch_bytes : 0);
     bool whole = locate(&s, 0, reach, &at) && at.bytes == reach && !at.host;
-    if (!whole && !may_block)
+    if ((!whole || is_far(d, &at)) && !may_block)
         return WS_CUDA_BLOCKS;
     ws_cu_result e = WS_CU(d, cuEventRecord, r->lane->begin, r->lane->stream);
     if (e != WS_CU_SUCCESS) {
@@ -231,7 +274,9 @@ static enum ws_cuda_start fill(struct ws_cuda *d, struct ws_cuda_run *r, bool ma
         return WS_CUDA_DONE;
     }
     if (whole)
-        return finish(d, r, fill_device(d, op, op->fill.va, width, height, r->lane->stream), false);
+        return finish(d, r,
+                      fill_device(d, at.device, op, op->fill.va, width, height, r->lane->stream),
+                      false);
     for (uint64_t y = 0; y < height; y++)
         for (uint64_t x = 0; e == WS_CU_SUCCESS && x < width; x += at.bytes) {
             if (!locate(&s, y * op->fill.pitch_bytes + x, width - x, &at))
@@ -239,7 +284,7 @@ static enum ws_cuda_start fill(struct ws_cuda *d, struct ws_cuda_run *r, bool ma
             if (at.host)
                 fill_host(at.host, at.bytes, op->fill.value, op->fill.value_bytes);
             else
-                e = fill_device(d, op, at.va, at.bytes, 1, r->lane->stream);
+                e = fill_device(d, at.device, op, at.va, at.bytes, 1, r->lane->stream);
         }
     return finish(d, r, e, false);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/cuda/cuda_private.h - the CUDA device's own structures, shared by its files.
  *
- * Threads: the loop's (everything of device.h), loaders' (module_load), and three of the device's own: one that waits for what runs
- * and calls op->done, one that starts what may block (pageable copies, code to be compiled), and one that reads NVML.
+ * Threads: the loop's (everything of device.h), loaders' (module_load), and the device's own: one that waits for what runs and
+ * calls op->done, one that starts what may block (pageable copies), one that has code compiled, and one that reads NVML.
  * Locks, in this order: images, memory, run; none is held while op->done runs. */
 #ifndef WS_DEVICE_CUDA_PRIVATE_H
 #define WS_DEVICE_CUDA_PRIVATE_H
@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "device/alarms.h"
 #include "device/check.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
@@ -58,14 +59,18 @@ struct ws_cuda_lane {
     ws_cu_ptr ranges_va;
     uint32_t cap_ranges, largest, ranges_version;
     uint64_t ranges_space; /* id; 0: of none */
-    uint8_t *bounce;       /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
+    uint64_t ranges_box;   /* bytes of the box among them; 0: it isn't */
+    /* devlib.c: pinned, with room for records behind it; of the space it was last used for. NULL until first used */
+    struct ws_ptx_lib *box;
+    uint64_t box_space, box_bytes, box_shown; /* shown: to that space's kernels, at most */
+    uint8_t *bounce; /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
 };
 
 /* Where a run is: see run.c. */
 enum ws_cuda_state {
     WS_CUDA_IS_STARTING, /* in a thread's hands */
     WS_CUDA_IS_WAITING,
-    WS_CUDA_IS_BLOCKING,
+    WS_CUDA_IS_BLOCKING, /* waits for a starter */
     WS_CUDA_IS_RUNNING,
     WS_CUDA_IS_ENDED
 };
@@ -94,7 +99,8 @@ struct ws_cuda_run {                /* an operation the device knows */
     uint32_t workers;     /* blocks that the GPU holds at once */
     uint32_t n_sms;       /* that it may use */
     bool rewritten, fenced;
-    bool untouched; /* the context was lost before it began */
+    bool untouched;     /* the context was lost before it began */
+    uint64_t box_bytes; /* of the lane's box; 0: it has none */
 };
 
 /* One compiled form of a module on one device. */
@@ -108,6 +114,8 @@ struct ws_cuda_image {
     uint32_t *dynamic_bytes;   /* [n_kernels]: shared memory allowed so far */
     uint32_t *fence_at;        /* [n_kernels]: of struct ws_ptx_fence among the parameters */
     uint32_t *ctl_at;          /* [n_kernels]: of struct ws_ptx_ctl */
+    uint32_t *lib_at;          /* [n_kernels]: of the address of struct ws_ptx_lib */
+    uint32_t *lib_uses;        /* [n_kernels]: ptx/devlib.h; 0: there is no such parameter */
 };
 
 struct ws_dmodule { /* begins with its info */
@@ -118,6 +126,7 @@ struct ws_dmodule { /* begins with its info */
     struct ws_kernel_info *kernels;
     char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
     uint32_t *func; /* [n_kernels]: index among ptx->funcs */
+    uint32_t *uses; /* [n_kernels]: ptx/devlib.h, done by functions of ours */
     bool
         uses_vars; /* code names variables in memory: each instance is compiled for its addresses */
     uint32_t n_function_refs;
@@ -149,6 +158,8 @@ struct ws_cuda_piece {
 
 struct ws_cuda_place;
 struct ws_cuda_region;
+/* Threads that start what may block: by how long it may. */
+enum { WS_CUDA_STARTER, WS_CUDA_COMPILER, _WS_CUDA_STARTERS };
 
 struct ws_cuda {
     struct ws_device base;
@@ -186,12 +197,18 @@ struct ws_cuda {
 
     /* run.c */
     pthread_mutex_t run_lock;
-    pthread_cond_t waiter_wake, starter_wake;
-    pthread_t waiter, starter;
-    bool waiter_on, starter_on, stop;
+    pthread_cond_t waiter_wake;
+    pthread_t waiter;
+    bool waiter_on, stop;
+    struct ws_cuda_starter {
+        struct ws_cuda *device;
+        struct ws_list blocking; /* what it is to start */
+        pthread_cond_t wake;
+        pthread_t thread;
+        bool on;
+    } starters[_WS_CUDA_STARTERS];
     struct ws_list runs;           /* all */
     struct ws_list waiting;        /* for a lane */
-    struct ws_list blocking;       /* for the starter */
     struct ws_list running, ended; /* the waiter's: on the GPU; to be reported */
     struct ws_cuda_lane *free_lanes, **lanes;
     uint32_t n_lanes;
@@ -204,14 +221,7 @@ struct ws_cuda {
 
     struct ws_cuda_greens *greens; /* green.c; NULL: the driver has none */
 
-    /* alarm.c */
-    pthread_t alarmer;
-    bool alarmer_on;
-    pthread_mutex_t alarm_lock;
-    pthread_cond_t alarm_wake;
-    struct ws_alarm **alarms; /* in no order */
-    size_t n_alarms, cap_alarms;
-    bool alarms_end;
+    struct ws_alarms alarms;
 
     /* meter, clock.c */
     pthread_t meter;
@@ -298,9 +308,8 @@ bool ws_cuda_names_vars(const struct ws_ptx_module *m);
 /* Puts addresses where the code of @m names variables of its own in memory, and takes those variables out. @m is changed.
  * Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_bake(struct ws_ptx_module *m, const uint64_t *var_va);
-/* Leaves functions that can't be linked without a body, and says for each (index: function) why: borrowed text, or NULL.
- * @fenced: also those whose accesses a fence would not let pass: the driver's heap is nobody's memory. */
-WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, bool fenced, const char **why);
+/* Leaves functions that can't be linked without a body, and says for each (index: function) why: borrowed text, or NULL. */
+WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, const char **why);
 /* A variable "ws$functions" with the addresses of all functions that initial values name. *ret_n: how many. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
@@ -342,6 +351,7 @@ enum ws_cuda_start {
     WS_CUDA_STARTED, /* work is queued on the lane, or may be: if it failed midway (op->error), there is still its end to wait for */
     WS_CUDA_DONE,    /* nothing to wait for: all is done, or it failed (op->error) */
     WS_CUDA_BLOCKS,  /* would block: for the starter thread */
+    WS_CUDA_COMPILES, /* would block for long: for the compiler thread */
 };
 /* copy.c, launch.c: @may_block: false on the loop's thread. */
 enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
@@ -359,6 +369,17 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
 bool ws_cuda_fence_hit(struct ws_cuda_run *r);
 void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
 
+/* devlib.c */
+/* A box for a launch that uses (ptx/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
+ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
+/* Whether that may take a while: memory has to be made for it. */
+bool ws_cuda_lib_blocks(const struct ws_cuda_run *r);
+/* After a launch ended: tells what it printed, and who stopped. */
+void ws_cuda_lib_end(struct ws_cuda_run *r);
+/* The same for records that lie in @bytes of memory. */
+void ws_cuda_lib_read(struct ws_op *op, const void *room, uint64_t bytes);
+void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_lane *l);
+
 /* green.c */
 int ws_cuda_green_open(struct ws_cuda *d);
 void ws_cuda_green_close(struct ws_cuda *d); /* no lane is left */
@@ -369,10 +390,5 @@ uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_lane *l,
                              const struct ws_sm_set *set);
 /* Back to the plain stream. Nothing runs on the lane. */
 void ws_cuda_green_leave(struct ws_cuda_lane *l);
-
-/* alarm.c */
-int ws_cuda_alarm(struct ws_device *dev, struct ws_alarm *a);
-int ws_cuda_alarms_open(struct ws_cuda *d);
-void ws_cuda_alarms_close(struct ws_cuda *d);
 
 #endif

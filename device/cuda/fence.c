@@ -52,24 +52,29 @@ static ws_cu_result make_room(struct ws_cuda *d, struct ws_cuda_lane *l, uint32_
     return r;
 }
 
-static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_lane *l, struct ws_space *s)
+static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_lane *l, struct ws_space *s,
+                              uint64_t box)
 {
     uint32_t who = UINT32_C(1) << d->base.index, n = 0;
     _Static_assert(sizeof l->ranges->range[0] == sizeof(uint64_t[2]), "{address, bytes}");
     ws_cu_result r = make_room(d, l, 1);
+    uint32_t own = box ? 1 : 0; /* the box is the first of them */
     l->ranges_space = 0;
     for (bool fits = false; r == WS_CU_SUCCESS && !fits;) {
-        n = ws_space_ranges(s, who, (uint64_t(*)[2])(void *)l->ranges->range, l->cap_ranges,
-                            &l->ranges_version);
+        n = own + ws_space_ranges(s, who, (uint64_t(*)[2])(void *)&l->ranges->range[own],
+                                  l->cap_ranges - own, &l->ranges_version);
         fits = n <= l->cap_ranges;
         if (!fits)
             r = make_room(d, l, n);
     }
     if (r != WS_CU_SUCCESS)
         return r;
+    if (box)
+        l->ranges->range[0] = (typeof(l->ranges->range[0])){(uintptr_t)l->box, box};
+    l->ranges_box = box;
     l->ranges->n = n;
-    l->largest = 0;
-    for (uint32_t k = 1; k < n; k++)
+    l->largest = n > own ? own : 0;
+    for (uint32_t k = own + 1; k < n; k++)
         if (l->ranges->range[k].bytes > l->ranges->range[l->largest].bytes)
             l->largest = k;
     r = WS_CU(d, cuMemcpyHtoDAsync, l->ranges_va, l->ranges, table_bytes(n), l->stream);
@@ -83,8 +88,9 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
     struct ws_cuda_lane *l = r->lane;
     struct ws_space *s = r->op->space;
     ws_cu_result e = WS_CU_SUCCESS;
-    if (l->ranges_space != ws_space_id(s) || l->ranges_version != ws_space_version(s))
-        e = set_table(d, l, s);
+    if (l->ranges_space != ws_space_id(s) || l->ranges_version != ws_space_version(s) ||
+        l->ranges_box != r->box_bytes)
+        e = set_table(d, l, s, r->box_bytes);
     if (e != WS_CU_SUCCESS)
         return e;
     uint64_t low = 0, bytes = 0;

@@ -126,18 +126,25 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
     const struct ws_op *op = r->op;
     uint32_t k = op->launch.kernel;
     struct ws_ptx_fence fence;
+    uint64_t lib = 0;
     bool fenced = !d->options.unfenced;
-    uint64_t bytes = ctl ? i->ctl_at[k] + sizeof *ctl : i->fence_at[k] + sizeof fence;
+    uint64_t bytes = ctl      ? i->ctl_at[k] + sizeof *ctl
+                     : fenced ? i->fence_at[k] + sizeof fence
+                              : i->lib_at[k] + sizeof lib;
     r->params_bytes = info_of(op)->param_bytes;
-    if (!fenced && !ctl)
+    if (!fenced && !ctl && !i->lib_uses[k])
         return WS_CU_SUCCESS;
-    ws_cu_result e = fenced ? ws_cuda_fence(d, r, &fence) : WS_CU_SUCCESS;
+    ws_cu_result e = i->lib_uses[k] ? ws_cuda_lib(d, r, i->lib_uses[k], &lib) : WS_CU_SUCCESS;
+    if (e == WS_CU_SUCCESS && fenced)
+        e = ws_cuda_fence(d, r, &fence);
     if (e == WS_CU_SUCCESS && !(r->params = ws_alloc(bytes)))
         e = WS_CU_OUT_OF_MEMORY;
     if (e != WS_CU_SUCCESS)
         return e;
     if (r->params_bytes)
         memcpy(r->params, op->launch.params, r->params_bytes);
+    if (i->lib_uses[k])
+        memcpy(r->params + i->lib_at[k], &lib, sizeof lib);
     if (fenced)
         memcpy(r->params + i->fence_at[k], &fence, sizeof fence);
     if (ctl)
@@ -334,10 +341,16 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     struct ws_dinstance *inst = op->launch.instance;
     if (!check(d, op))
         return WS_CUDA_DONE;
+    if (!may_block && ws_cuda_lib_blocks(r))
+        return WS_CUDA_BLOCKS;
+    if (info_of(op)->uses_heap && ws_space_open_heap(op->space, &d->base)) {
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "%s: no memory for malloc()", info_of(op)->name);
+        return WS_CUDA_DONE;
+    }
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
     if (kept || op->launch.progress || d->options.preemptible) {
         if (!may_block && !ws_cuda_image_ready(inst, true))
-            return WS_CUDA_BLOCKS;
+            return WS_CUDA_COMPILES;
         struct ws_cuda_image *i = ws_cuda_image_of(inst, true);
         if (fits(op, i))
             return launch_tickets(d, r, i, kept);
@@ -347,7 +360,9 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
                       info_of(op)->name);
         return WS_CUDA_DONE;
     }
-    if (!may_block && (!ws_cuda_image_ready(inst, false) || (kept && ws_cuda_green_may(d))))
+    if (!may_block && !ws_cuda_image_ready(inst, false))
+        return WS_CUDA_COMPILES;
+    if (!may_block && kept && ws_cuda_green_may(d))
         return WS_CUDA_BLOCKS;
     struct ws_cuda_image *i = ws_cuda_image_of(inst, false);
     if (!i) {

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
 #include "device/soft/occupancy.h"
+#include "ptx/devlib.h"
 
 enum { JIT_LOG_BYTES = 8192 };
 /* Where variables are said to be while nobody has put them anywhere: code is only compiled to be asked about. */
@@ -71,6 +72,8 @@ struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
     free(i->dynamic_bytes);
     free(i->fence_at);
     free(i->ctl_at);
+    free(i->lib_at);
+    free(i->lib_uses);
     free(i);
     return NULL;
 }
@@ -88,8 +91,47 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
     i->dynamic_bytes = ws_alloc_array(n, sizeof *i->dynamic_bytes);
     i->fence_at = ws_alloc_array(n, sizeof *i->fence_at);
     i->ctl_at = ws_alloc_array(n, sizeof *i->ctl_at);
-    bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->fence_at && i->ctl_at;
+    i->lib_at = ws_alloc_array(n, sizeof *i->lib_at);
+    i->lib_uses = ws_alloc_array(n, sizeof *i->lib_uses);
+    bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->fence_at &&
+               i->ctl_at && i->lib_at && i->lib_uses;
     return all ? i : ws_cuda_image_free(i);
+}
+
+static const char *isolation_refuses(struct ws_ptx_module *ptx, const char *text)
+{
+    char full[256];
+    int n = snprintf(full, sizeof full, "isolation: %s (isolation = none allows it)", text);
+    return ws_arena_strndup(&ptx->arena, full, (size_t)WS_MIN(n, (int)sizeof full - 1));
+}
+
+/* Adds to @ptx a form of each kernel that prints, stops or uses the heap, for which functions of ours do it (ptx/devlib.c). Where that
+ * can't be, the driver's do: but not malloc() where there is a fence, whose memory is nobody's. */
+static int add_lib(const struct ws_dmodule *m, struct ws_ptx_module *ptx, bool fenced,
+                   const char **why, struct ws_cuda_image *i, uint32_t *io_func)
+{
+    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        char text[160];
+        uint32_t from = m->func[k], uses = 0;
+        int r = why[from] ? 0 : ws_ptx_lib_uses(ptx, from, &uses);
+        if (!r && uses)
+            r = ws_ptx_lib_refused(ptx, from, text, sizeof text);
+        if (r > 0) {
+            if (fenced && uses & WS_LIB_HEAP && !(why[from] = isolation_refuses(ptx, text)))
+                return ws_raise(-ENOMEM);
+            continue;
+        }
+        if (!r && uses)
+            r = ws_ptx_lib(ptx, from, &io_func[k]);
+        if (r)
+            return r < 0 ? ws_forward(r) : ws_fold(r);
+        if (uses) {
+            const struct ws_ptx_func *f = &ptx->funcs[io_func[k]];
+            i->lib_at[k] = (uint32_t)f->params[f->n_params - 1].param_offset;
+            i->lib_uses[k] = uses;
+        }
+    }
+    return 0;
 }
 
 /* Adds to @ptx a fenced form of each kernel; one that can't be is not to be had. @io_func: [n_kernels]: the kernel's function. */
@@ -99,17 +141,14 @@ static int add_fenced(const struct ws_dmodule *m, struct ws_ptx_module *ptx, con
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
         char text[160];
         uint32_t from = m->func[k];
-        int r = why[from] ? 0 : ws_ptx_fence_refused(ptx, from, text, sizeof text);
+        int r = why[from] ? 0 : ws_ptx_fence_refused(ptx, io_func[k], text, sizeof text);
         if (r > 0) {
-            char full[256];
-            int n = snprintf(full, sizeof full, "isolation: %s (isolation = none allows it)", text);
-            why[from] = ws_arena_strndup(&ptx->arena, full, (size_t)n);
-            if (!why[from])
+            if (!(why[from] = isolation_refuses(ptx, text)))
                 return ws_raise(-ENOMEM);
             continue;
         }
         if (!r && !why[from])
-            r = ws_ptx_fence(ptx, from, &io_func[k]);
+            r = ws_ptx_fence(ptx, io_func[k], &io_func[k]);
         if (r)
             return r < 0 ? ws_forward(r) : ws_fold(r);
         if (!why[from]) {
@@ -142,16 +181,21 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
     return 0;
 }
 
-/* Who isn't launched in this image isn't compiled: kernels have another form in it. */
-static void leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint32_t *func)
+/* Who isn't launched in this image isn't compiled: kernels have another form in it, and of our functions some aren't called. */
+static int leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint32_t *func)
 {
-    for (uint32_t f = 0; f < ptx->n_funcs; f++) {
-        bool used = !ptx->funcs[f].is_entry;
-        for (uint32_t k = 0; !used && k < m->info.n_kernels; k++)
-            used = func[k] == f;
-        if (!used)
-            ptx->funcs[f].n_insns = ptx->funcs[f].n_labels = 0;
+    bool *used = ws_alloc_array((size_t)ptx->n_funcs + 1, sizeof *used);
+    if (!used)
+        return ws_raise(-ENOMEM);
+    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        ws_ptx_lib_reached(ptx, func[k], used);
+        used[func[k]] = true;
     }
+    for (uint32_t f = 0; f < ptx->n_funcs; f++)
+        if (!used[f] && (ptx->funcs[f].is_entry || ptx->funcs[f].lib))
+            ptx->funcs[f].n_insns = ptx->funcs[f].n_labels = 0;
+    free(used);
+    return 0;
 }
 
 /* Kernels that were added get names that no other function has, whatever the program's are. */
@@ -195,19 +239,21 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
     int r = ws_ptx_texture(ptx);
     uint32_t n_before = ptx->n_funcs;
     if (!r)
-        r = ws_cuda_prune(ptx, fenced, why);
+        r = ws_cuda_prune(ptx, why);
     if (m->info.n_kernels)
         memcpy(func, m->func, m->info.n_kernels * sizeof *func);
     if (!r)
         r = ws_cuda_add_function_table(ptx, &unused);
     if (!r && (var_va || fenced))
         r = ws_cuda_bake(ptx, var_va);
+    if (!r)
+        r = add_lib(m, ptx, fenced, why, i, func);
     if (!r && fenced)
         r = add_fenced(m, ptx, why, i, func);
     if (!r && sms)
         r = add_rewritten(m, ptx, why, i, func);
-    if (!r && (fenced || sms))
-        leave_out(m, ptx, func);
+    if (!r)
+        r = leave_out(m, ptx, func);
     return r ? r : name_added(ptx, n_before);
 }
 
@@ -296,6 +342,7 @@ void ws_cuda_module_unload(struct ws_dmodule *m)
     pthread_mutex_destroy(&m->lock);
     free(m->why);
     free(m->func);
+    free(m->uses);
     free(m->kernels);
     free(m->text);
     free(m);
@@ -368,7 +415,8 @@ static int list_kernels(struct ws_dmodule *m)
     m->kernels = ws_alloc_array(n, sizeof *m->kernels);
     m->func = ws_alloc_array(n, sizeof *m->func);
     m->why = ws_alloc_array(n, sizeof *m->why);
-    if (!m->kernels || !m->func || !m->why)
+    m->uses = ws_alloc_array(n, sizeof *m->uses);
+    if (!m->kernels || !m->func || !m->why || !m->uses)
         return ws_raise(-ENOMEM);
     for (uint32_t f = 0; f < ptx->n_funcs; f++) {
         const struct ws_ptx_func *e = &ptx->funcs[f];
@@ -386,6 +434,23 @@ static int list_kernels(struct ws_dmodule *m)
     m->info.kernels = m->kernels;
     m->info.n_vars = ptx->n_vars;
     m->info.vars = ptx->vars;
+    return 0;
+}
+
+/* Which kernels print, stop and use the heap by functions of ours. */
+static int find_uses(struct ws_dmodule *m)
+{
+    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
+        char text[160];
+        int r = ws_ptx_lib_uses(m->ptx, m->func[k], &m->uses[k]);
+        if (!r && m->uses[k])
+            r = ws_ptx_lib_refused(m->ptx, m->func[k], text, sizeof text);
+        if (r < 0)
+            return ws_forward(r);
+        if (r)
+            m->uses[k] = 0;
+        m->kernels[k].uses_heap = m->uses[k] & WS_LIB_HEAP;
+    }
     return 0;
 }
 
@@ -423,6 +488,8 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
     m->ptx = ptx;
     pthread_mutex_init(&m->lock, NULL);
     r = list_kernels(m);
+    if (!r && !ptx->code)
+        r = find_uses(m);
     if (!r && !ptx->code && !(m->text = print(ptx, &m->text_len)))
         r = ws_raise(-ENOMEM);
     if (!r) {

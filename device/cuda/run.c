@@ -4,7 +4,8 @@
  * An operation gets a lane (a stream, two events, a control line) for as long as it runs; the caller has ordered it behind what it
  * depends on, so no lane waits for another. There are as many lanes as operations that ran at once, up to a limit; more wait.
  *
- * Submitting starts the operation at once, on the caller's thread, unless that could block: then the starter thread does it. The waiter
+ * Submitting starts the operation at once, on the caller's thread, unless that could block: then a starter thread does it; what waits for code to
+ * be compiled has one of its own, so that copies don't wait for compilers. The waiter
  * thread asks the driver about each lane's end event, oldest first, and calls op->done; it looks without pause while the youngest is
  * young, and then sleeps a small part of its age between looks, so that the answer is late by no more than that part. done is called
  * on the waiter thread only.
@@ -29,6 +30,7 @@ enum { MAX_RUNNING = 64 };
 static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
 {
     ws_cuda_fence_free(d, l);
+    ws_cuda_lib_free(d, l);
     if (l->bounce)
         (void)d->cu.cuMemFreeHost(l->bounce);
     if (l->control)
@@ -187,12 +189,15 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
     }
     pthread_mutex_lock(&d->run_lock);
     name_suspects(d);
-    if (s == WS_CUDA_BLOCKS && (r->cancelled || r->preempt)) {
+    bool waits = s == WS_CUDA_BLOCKS || s == WS_CUDA_COMPILES;
+    if (waits && (r->cancelled || r->preempt)) {
         end_locked(d, r);
-    } else if (s == WS_CUDA_BLOCKS) {
+    } else if (waits) {
+        struct ws_cuda_starter *t =
+            &d->starters[s == WS_CUDA_COMPILES ? WS_CUDA_COMPILER : WS_CUDA_STARTER];
         r->state = WS_CUDA_IS_BLOCKING;
-        ws_list_append(&d->blocking, &r->node);
-        pthread_cond_signal(&d->starter_wake);
+        ws_list_append(&t->blocking, &r->node);
+        pthread_cond_signal(&t->wake);
     } else if (s == WS_CUDA_STARTED) {
         r->state = WS_CUDA_IS_RUNNING;
         ws_list_append(&d->running, &r->node);
@@ -248,14 +253,15 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
 
 static void *starter_main(void *arg)
 {
-    struct ws_cuda *d = arg;
+    struct ws_cuda_starter *t = arg;
+    struct ws_cuda *d = t->device;
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
-        struct ws_list *n = ws_list_pop(&d->blocking);
+        struct ws_list *n = ws_list_pop(&t->blocking);
         if (!n && d->stop)
             break;
         if (!n) {
-            pthread_cond_wait(&d->starter_wake, &d->run_lock);
+            pthread_cond_wait(&t->wake, &d->run_lock);
             continue;
         }
         struct ws_cuda_run *r = ws_list_entry(n, struct ws_cuda_run, node);
@@ -332,7 +338,7 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
     d->n_running--;
     op->done(op);
     if (w)
-        start(d, w, true);
+        start(d, w, false);
 }
 
 /* What the driver says of a run; *ret_ended: it is through. Waiter only. */
@@ -354,6 +360,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
         return;
     uint64_t begin;
     (void)ws_cuda_fence_hit(r);
+    ws_cuda_lib_end(r);
     if (r->rewritten && r->timed && ws_cuda_event_ns(d, r->lane->begin, &begin))
         r->first_ns = WS_MIN(r->first_ns, begin);
     pthread_mutex_lock(&d->run_lock);
@@ -495,11 +502,14 @@ int ws_cuda_run_open(struct ws_cuda *d)
         d->options.spin_ns = SPIN_NS;
     ws_list_init(&d->runs);
     ws_list_init(&d->waiting);
-    ws_list_init(&d->blocking);
     ws_list_init(&d->running);
     ws_list_init(&d->ended);
     pthread_cond_init(&d->waiter_wake, NULL);
-    pthread_cond_init(&d->starter_wake, NULL);
+    for (int k = 0; k < _WS_CUDA_STARTERS; k++) {
+        d->starters[k].device = d;
+        ws_list_init(&d->starters[k].blocking);
+        pthread_cond_init(&d->starters[k].wake, NULL);
+    }
     d->lanes = ws_alloc_array(d->options.max_running, sizeof(struct ws_cuda_lane *));
     if (!d->lanes)
         return ws_raise(-ENOMEM);
@@ -527,9 +537,11 @@ int ws_cuda_run_open(struct ws_cuda *d)
                       "refused. One context: other faults take all down");
     int r = pthread_create(&d->waiter, NULL, waiter_main, d);
     d->waiter_on = !r;
-    if (!r)
-        r = pthread_create(&d->starter, NULL, starter_main, d);
-    d->starter_on = d->waiter_on && !r;
+    for (int k = 0; !r && k < _WS_CUDA_STARTERS; k++) {
+        struct ws_cuda_starter *t = &d->starters[k];
+        r = pthread_create(&t->thread, NULL, starter_main, t);
+        t->on = !r;
+    }
     return r ? ws_raise(-EAGAIN) : 0;
 }
 
@@ -539,13 +551,15 @@ void ws_cuda_run_close(struct ws_cuda *d)
     d->stop = true;
     if (d->waiter_on) {
         pthread_cond_broadcast(&d->waiter_wake);
-        pthread_cond_broadcast(&d->starter_wake);
+        for (int k = 0; k < _WS_CUDA_STARTERS; k++)
+            pthread_cond_broadcast(&d->starters[k].wake);
     }
     pthread_mutex_unlock(&d->run_lock);
     if (d->waiter_on)
         pthread_join(d->waiter, NULL);
-    if (d->starter_on)
-        pthread_join(d->starter, NULL);
+    for (int k = 0; k < _WS_CUDA_STARTERS; k++)
+        if (d->starters[k].on)
+            pthread_join(d->starters[k].thread, NULL);
     if (d->flag_stream) { /* flags of launches that ended before may be under way */
         (void)ws_cuda_drain(d, d->flag_stream);
         (void)d->cu.cuStreamDestroy(d->flag_stream);

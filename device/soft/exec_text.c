@@ -2,15 +2,13 @@
 /* device/soft/exec_text.c - printf and assert of device code.
  *
  * nvcc lays printf's arguments out in a buffer in local memory: each at its natural alignment, float as double, char and short as
- * int. Nothing in the format is trusted: conversions are rebuilt from what was understood, %n writes nothing, strings are read
- * byte by byte from where the client may read, and both a string and a line have a longest length. */
+ * int. Strings are read byte by byte from where the client may read; the rest is device/text.c's. */
 #include <stdio.h>
 #include <string.h>
 
 #include "device/soft/exec_priv.h"
 #include "device/space.h"
-
-enum { TEXT_MAX = 4096, STRING_MAX = 1024 };
+#include "device/text.h"
 
 /* Where a lane reads [va, va+bytes); NULL: it may not. */
 static const uint8_t *readable(struct ws_ctx *c, unsigned lane, uint64_t va, uint64_t bytes)
@@ -46,42 +44,34 @@ static bool read_string(struct ws_ctx *c, unsigned lane, uint64_t va, char *to, 
     return true;
 }
 
-static void make_printable(char *text)
-{
-    for (char *p = text; *p; p++)
-        if (*p < ' ' || *p > '~')
-            *p = '?';
-}
-
-/* CUDA's line about one thread. */
 static void print_assert(struct ws_ctx *c, unsigned lane, const char *message, const char *file,
                          uint32_t line, const char *function)
 {
-    char text[TEXT_MAX];
+    char text[WS_TEXT_MAX];
     const struct ws_blockrun *b = c->b;
     const struct ws_grid *g = b->g;
     const uint32_t *grid = b->part ? b->part->grid : g->grid,
                    *block = b->part ? b->part->block : g->block;
     uint64_t number = b->part ? b->number : b->linear;
     uint32_t t = c->w->index * 32 + lane, bx = block[0], by = block[1];
-    int n = snprintf(text, sizeof text - 1,
-                     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.",
-                     file, line, function, (uint32_t)(number % grid[0]),
-                     (uint32_t)(number / grid[0] % grid[1]), (uint32_t)(number / grid[0] / grid[1]),
-                     t % bx, t / bx % by, t / bx / by, message);
-    if (n < 0)
-        return;
-    make_printable(text);
-    n = (int)strlen(text);
-    text[n++] = '\n';
-    ws_space_print(ws_exec_own_space(b), WS_OUTPUT_ASSERT, text, (size_t)n);
+    struct ws_text_assert a = {.message = message,
+                               .file = file,
+                               .function = function,
+                               .line = line,
+                               .block = {(uint32_t)(number % grid[0]),
+                                         (uint32_t)(number / grid[0] % grid[1]),
+                                         (uint32_t)(number / grid[0] / grid[1])},
+                               .thread = {t % bx, t / bx % by, t / bx / by}};
+    size_t n = ws_text_assert(&a, text, sizeof text);
+    ws_space_print(ws_exec_own_space(b), WS_OUTPUT_ASSERT, text, n);
 }
 
 const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
                                         const uint64_t *message_va, const uint64_t *file_va,
                                         const uint32_t *line, const uint64_t *function_va)
 {
-    char message[STRING_MAX], file[STRING_MAX], function[STRING_MAX], text[160] = "";
+    char message[WS_TEXT_STRING_MAX], file[WS_TEXT_STRING_MAX], function[WS_TEXT_STRING_MAX],
+        text[160] = "";
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
         if (!read_string(c, i, message_va[i], message, sizeof message))
@@ -95,131 +85,43 @@ const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u
                      line[i]);
         print_assert(c, i, message, file, line[i], function);
     }
-    make_printable(text);
+    ws_text_make_printable(text);
     return ws_exec_fault(c, u, WS_DEV_E_ASSERT, (unsigned)__builtin_ctz(lanes), 0, text);
 }
 
 struct args {
+    struct ws_text_args base;
     struct ws_ctx *c;
     unsigned lane;
     uint64_t va;
-    int n;
 };
 
-static uint64_t next_arg(struct args *a, unsigned bytes)
+static uint64_t next_arg(struct ws_text_args *base, unsigned bytes)
 {
+    struct args *a = WS_CONTAINER_OF(base, struct args, base);
     uint64_t v = 0;
     a->va = (a->va + bytes - 1) & ~(uint64_t)(bytes - 1);
     const uint8_t *p = readable(a->c, a->lane, a->va, bytes);
     if (p)
         memcpy(&v, p, bytes);
     a->va += bytes;
-    a->n++;
     return v;
 }
 
-static int field(const char **f, struct args *a)
+static bool string_arg(struct ws_text_args *base, uint64_t va, char *to, size_t size)
 {
-    int v = 0;
-    if (**f == '*') {
-        ++*f;
-        v = (int)next_arg(a, 4);
-        return v < -STRING_MAX ? -STRING_MAX : v > STRING_MAX ? STRING_MAX : v;
-    }
-    for (; **f >= '0' && **f <= '9'; ++*f)
-        v = WS_MIN(v * 10 + (**f - '0'), STRING_MAX);
-    return v;
-}
-
-/* One conversion; *f stands behind the '%'. Return: characters written to to[size]. */
-static size_t convert(const char **f, struct args *a, char *to, size_t size)
-{
-    char spec[16] = "%", string[STRING_MAX];
-    size_t n = 1;
-    int width, precision = -1, w = 0;
-    bool wide = false;
-    for (; **f && strchr("-+ #0", **f); ++*f)
-        if (n < 6)
-            spec[n++] = **f;
-    width = field(f, a);
-    if (**f == '.') {
-        ++*f;
-        precision = field(f, a);
-    }
-    for (; **f && strchr("hlLqjzt", **f); ++*f)
-        wide |= **f != 'h' && **f != 'L';
-    char conv = **f;
-    if (!conv)
-        return 0;
-    ++*f;
-    memcpy(spec + n, "*.*", 3);
-    n += 3;
-    switch (conv) {
-    case 'd':
-    case 'i': {
-        uint64_t v = next_arg(a, wide ? 8 : 4);
-        memcpy(spec + n, "lld", 4);
-        w = snprintf(to, size, spec, width, precision, wide ? (long long)v : (long long)(int32_t)v);
-        break;
-    }
-    case 'u':
-    case 'x':
-    case 'X':
-    case 'o':
-        memcpy(spec + n, "ll", 2);
-        spec[n + 2] = conv;
-        w = snprintf(to, size, spec, width, precision,
-                     (unsigned long long)next_arg(a, wide ? 8 : 4));
-        break;
-    case 'e':
-    case 'E':
-    case 'f':
-    case 'F':
-    case 'g':
-    case 'G':
-    case 'a':
-    case 'A': {
-        uint64_t v = next_arg(a, 8);
-        double d;
-        memcpy(&d, &v, 8);
-        spec[n] = conv;
-        w = snprintf(to, size, spec, width, precision, d);
-        break;
-    }
-    case 'p':
-        w = snprintf(to, size, "%*p", width, (void *)(uintptr_t)next_arg(a, 8));
-        break;
-    case 'c':
-        w = snprintf(to, size, "%*c", width, (int)next_arg(a, 4));
-        break;
-    case 's':
-        if (!read_string(a->c, a->lane, next_arg(a, 8), string, sizeof string))
-            strcpy(string, "(null)");
-        spec[n] = 's';
-        w = snprintf(to, size, spec, width, precision, string);
-        break;
-    default: /* '%', and what is no conversion */
-        to[0] = conv;
-        return 1;
-    }
-    return w < 0 ? 0 : WS_MIN((size_t)w, size - 1);
+    struct args *a = WS_CONTAINER_OF(base, struct args, base);
+    return read_string(a->c, a->lane, va, to, size);
 }
 
 int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va)
 {
-    char format[STRING_MAX], text[TEXT_MAX];
-    struct args a = {.c = c, .lane = lane, .va = args_va};
-    size_t n = 0;
+    char format[WS_TEXT_STRING_MAX], text[WS_TEXT_MAX];
+    struct args a = {
+        .base = {.next = next_arg, .string = string_arg}, .c = c, .lane = lane, .va = args_va};
     if (!read_string(c, lane, format_va, format, sizeof format))
         return -1;
-    for (const char *f = format; *f && n + 1 < sizeof text;) {
-        if (*f != '%')
-            text[n++] = *f++;
-        else {
-            f++;
-            n += convert(&f, &a, text + n, sizeof text - n);
-        }
-    }
+    size_t n = ws_text_format(format, &a.base, text, sizeof text);
     ws_space_print(ws_exec_own_space(c->b), WS_OUTPUT_PRINTF, text, n);
-    return a.n;
+    return a.base.n;
 }

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "device/space.h"
 #include "tests/device/suite.h"
+#include "tests/device/lib.h"
 
 static struct suite S;
 
@@ -212,6 +213,7 @@ static void test_mapped_host_memory(void **state)
     assert_ptr_not_equal(host, MAP_FAILED);
     for (int i = 0; i < N; i++)
         host[i] = (float)i;
+    ws_device_host_register(S.device, host, BYTES, fd);
     assert_int_equal(ws_space_map_host(S.space[0], at, BYTES, host), 0);
     struct suite_op o = suite_launch(&S, 0, K_VECADD, N / 256, 256, at, at, c, N);
     suite_run(&S, &o, WS_DEV_OK);
@@ -228,11 +230,43 @@ static void test_mapped_host_memory(void **state)
     fill(0, at + 4, 8, 0);
     assert_true(host[1] == 0 && host[2] == 0 && host[3] == 6);
     assert_int_equal(ws_space_unmap(S.space[0], at), 0);
+    ws_device_host_unregister(S.device, host, BYTES);
     munmap(host, BYTES);
     close(fd);
 }
 
 /* ---- copies ---- */
+
+/* A copy that needs the driver's staging goes by while code is being compiled. */
+static void test_copies_pass_compilers(void **state)
+{
+    void (*hold)(bool) = NULL;
+    void *p = suite_mock("ws_mock_hold_modules");
+    struct ws_dinstance *fresh;
+    enum { BYTES = 300000 };
+    memcpy(&hold, &p, sizeof p);
+    if (!hold)
+        skip();
+    uint64_t a = suite_alloc(&S, 0, BYTES), where = suite_alloc(&S, 0, 4096);
+    uint8_t *from = random_bytes(BYTES), *to = calloc(1, BYTES);
+    assert_int_equal(ws_device_instance_borrow(S.device, S.module, S.space[0], S.vars[0], &fresh),
+                     0);
+    struct suite_op o = suite_launch(&S, 0, K_SMID, 4, 32, where, where + 2048, 0, 0);
+    o.op.launch.instance = fresh;
+    ws_sm_set_add(&o.op.launch.sms, 1); /* in a form that nobody has asked for yet */
+    hold(true);
+    suite_submit(&S, &o);
+    suite_put(&S, 0, a, from, BYTES);
+    suite_get(&S, 0, to, a, BYTES);
+    assert_memory_equal(from, to, BYTES);
+    assert_false(o.done);
+    hold(false);
+    suite_wait(&o);
+    assert_int_equal(o.op.error, WS_DEV_OK);
+    ws_device_instance_free(S.device, fresh);
+    free(from);
+    free(to);
+}
 
 static void test_copies_of_all_sizes(void **state)
 {
@@ -1044,16 +1078,12 @@ static void test_isolation_of_other_accesses(void **state)
     static const char ptx[] =
         ".version 8.0\n.target sm_80\n.address_size 64\n"
         ".const .align 4 .u32 c[4] = {4, 5, 6, 7};\n"
-        ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
         ".visible .entry constant(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %rd<4>; .reg .b32 "
         "%r;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; mov.u64 %rd3, c;\n"
         "add.s64 %rd1, %rd1, %rd3;\nld.const.u32 %r, [%rd1+4];\nst.global.u32 [%rd2], "
         "%r;\nret;\n}\n"
         ".visible .entry discards(.param .u64 p)\n{\n.reg .b64 %rd;\nld.param.u64 %rd, [p];\n"
-        "discard.global.L2 [%rd], 128;\nret;\n}\n"
-        ".visible .entry heap(.param .u64 p)\n{\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\n{\n"
-        ".param .b64 n; .param .b64 r;\nst.param.b64 [n], 16;\ncall (r), malloc, (n);\n"
-        "ld.param.b64 %rd2, [r];\n}\nst.global.u64 [%rd1], %rd2;\nret;\n}\n";
+        "discard.global.L2 [%rd], 128;\nret;\n}\n";
     struct ws_ptx_module *m;
     struct ws_dmodule *code;
     struct ws_dinstance *inst;
@@ -1077,13 +1107,13 @@ static void test_isolation_of_other_accesses(void **state)
     goes_outside(&o, theirs);
     suite_get(&S, 0, &v, q, 4);
     assert_int_equal(v, 5);
-    for (int k = 1; suite_target.cuda && k < 3; k++) {
-        assert_non_null(i->kernels[k].unsupported);
-        assert_non_null(strstr(i->kernels[k].unsupported, "isolation"));
-        o = suite_launch(&S, 0, k, 1, 1, q, 0, 0, 0);
+    if (suite_target.cuda) {
+        assert_non_null(i->kernels[1].unsupported);
+        assert_non_null(strstr(i->kernels[1].unsupported, "isolation"));
+        o = suite_launch(&S, 0, 1, 1, 1, q, 0, 0, 0);
         o.op.launch.instance = inst;
         suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
-        assert_non_null(strstr(o.op.text, k == 1 ? "discard" : "malloc"));
+        assert_non_null(strstr(o.op.text, "discard"));
     }
     ws_device_instance_free(S.device, inst);
     ws_device_module_unload(S.device, code);
@@ -1138,7 +1168,7 @@ static void faults(enum suite_kernel k, uint64_t p0, enum ws_dev_error want)
     struct suite_op other = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
     suite_submit(&S, &other);
     suite_wait(&other);
-    if (!suite_target.cuda ||
+    if (!suite_target.cuda || suite_target.worker || want == WS_DEV_E_TRAP ||
         (want == WS_DEV_E_ILLEGAL_ADDRESS && !suite_target.options.unfenced)) {
         assert_int_equal(other.op.error, WS_DEV_OK);
         return;
@@ -1162,11 +1192,37 @@ static void test_misaligned_address(void **state)
 }
 static void test_trap(void **state)
 {
-    struct suite_op o = suite_launch(&S, 0, K_TRAP, 1, 32, 0, 0, 0, 0);
-    suite_submit(&S, &o);
-    suite_wait(&o);
-    assert_true(o.op.error == WS_DEV_E_TRAP || o.op.error == WS_DEV_E_LAUNCH_FAILURE ||
-                o.op.error == WS_DEV_E_ILLEGAL_INSTRUCTION);
+    faults(K_TRAP, 0, WS_DEV_E_TRAP);
+}
+
+/* ---- printf, assert, trap, malloc: lib.c ---- */
+static void test_formats(void **state)
+{
+    suite_lib_formats(&S);
+}
+static void test_many_prints(void **state)
+{
+    suite_lib_many_prints(&S);
+}
+static void test_assert(void **state)
+{
+    suite_lib_assert(&S);
+}
+static void test_trap_in_a_function(void **state)
+{
+    suite_lib_trap(&S);
+}
+static void test_parts_of_a_launch(void **state)
+{
+    suite_lib_parts(&S);
+}
+static void test_heap(void **state)
+{
+    suite_lib_heap(&S);
+}
+static void test_giving_back(void **state)
+{
+    suite_lib_free(&S);
 }
 
 static void test_textures(void **state)
@@ -1193,6 +1249,7 @@ int main(int argc, char **argv)
         T(test_memory_keeps_its_content_between_mappings),
         T(test_small_memory_at_a_second_place),
         T(test_mapped_host_memory),
+        T(test_copies_pass_compilers),
         T(test_copies_of_all_sizes),
         T(test_boxes),
         T(test_copies_that_are_refused),
@@ -1223,9 +1280,16 @@ int main(int argc, char **argv)
         T(test_isolation_and_the_grids_own_page),
         T(test_textures),
         T(test_textures_are_isolated),
-        T(test_illegal_address),
-        T(test_misaligned_address),
         T(test_trap),
+        T(test_formats),
+        T(test_many_prints),
+        T(test_assert),
+        T(test_trap_in_a_function),
+        T(test_parts_of_a_launch),
+        T(test_heap),
+        T(test_giving_back),
+        T(test_illegal_address), /* the last ones: contexts may be lost */
+        T(test_misaligned_address),
     };
     if (!suite_target_parse(argc, argv)) {
         fprintf(stderr,

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "device/catalog.h"
+#include "device/worker/worker.h"
 
 struct suite_target suite_target;
 static pthread_mutex_t lock =
@@ -116,8 +117,10 @@ bool suite_target_parse(int argc, char **argv)
         return false;
     suite_target.cuda = !strcmp(argv[1], "cuda") || !strcmp(argv[1], "cuda-tickets") ||
                         !strcmp(argv[1], "cuda-unfenced");
+    suite_target.worker = !strcmp(argv[1], "worker") || !strcmp(argv[1], "worker-tickets");
+    suite_target.cuda |= suite_target.worker;
     suite_target.options.unfenced = !strcmp(argv[1], "cuda-unfenced");
-    suite_target.options.preemptible = !strcmp(argv[1], "cuda-tickets");
+    suite_target.options.preemptible = strstr(argv[1], "-tickets") != NULL;
     if (argc > 2)
         suite_target.options.driver_library = argv[2];
     if (argc > 3)
@@ -126,12 +129,25 @@ bool suite_target_parse(int argc, char **argv)
     return suite_target.cuda || (!strcmp(argv[1], "soft") && argc == 2);
 }
 
-int suite_open(struct ws_device **ret, struct ws_diags *diags)
+static int open_nth(int nth, struct ws_device **ret, struct ws_diags *diags)
 {
     struct ws_device_options o = {.n_workers = 2, .local_bytes_per_thread_max = 512 << 10};
-    return suite_target.cuda
-               ? ws_device_open_cuda(ret, suite_target.ordinal, 0, &suite_target.options, diags)
-               : ws_device_open_soft(ret, &soft_spec, 0, &o, diags);
+    if (suite_target.worker)
+        return ws_device_open_worker(ret, suite_target.ordinal + nth, (uint32_t)nth,
+                                     &suite_target.options, diags);
+    return suite_target.cuda ? ws_device_open_cuda(ret, suite_target.ordinal + nth, (uint32_t)nth,
+                                                   &suite_target.options, diags)
+                             : ws_device_open_soft(ret, &soft_spec, (uint32_t)nth, &o, diags);
+}
+
+int suite_open(struct ws_device **ret, struct ws_diags *diags)
+{
+    return open_nth(0, ret, diags);
+}
+
+int suite_open_second(struct ws_device **ret, struct ws_diags *diags)
+{
+    return open_nth(1, ret, diags);
 }
 
 void *suite_mock(const char *name)
@@ -146,11 +162,13 @@ void *suite_mock(const char *name)
 static int client_new(struct suite *s, int c)
 {
     const struct ws_dmodule_info *info = ws_dmodule_info(s->module);
-    uint64_t block = SUITE_VA(c) + 65536;
+    uint64_t block = SUITE_VA(c) + 65536, heap_bytes;
     s->next_va[c] = SUITE_VA(c) + (UINT64_C(4) << 20);
     for (uint32_t v = 0; v < info->n_vars && v < 16; v++)
         s->vars[c][v] = info->vars[v].space == WS_SP_SHARED ? 0 : block + v * 512;
     int r = ws_space_new(&s->space[c]);
+    if (!r && s->device->ops->map)
+        r = ws_space_place_heap(s->space[c], SUITE_VA(c) + (UINT64_C(1) << 32), &heap_bytes);
     if (!r)
         r = ws_device_mem_alloc(s->device, s->space[c], block, 8192);
     if (!r)

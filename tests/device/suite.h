@@ -7,15 +7,17 @@
 #include "device/cuda/cuda.h"
 #include "device/device.h"
 
-/* Which device: from the command line, KIND [DRIVER [NVML]]: "soft", "cuda", "cuda tests/mock/libcuda.so.1 …". */
+/* Which device: from the command line, KIND [DRIVER [NVML]]: "soft", "cuda", "worker", "cuda tests/mock/libcuda.so.1 …". */
 struct suite_target {
     bool cuda, mock;
+    bool worker; /* in a process of its own; cuda, too */
     int ordinal;
     struct ws_cuda_options options;
 };
 extern struct suite_target suite_target;
 bool suite_target_parse(int argc, char **argv);
 int suite_open(struct ws_device **ret, struct ws_diags *diags);
+int suite_open_second(struct ws_device **ret, struct ws_diags *diags); /* the next GPU; index 1 */
 
 /* Addresses of client @c, disjoint as the daemon's are. */
 #define SUITE_VA(c) (UINT64_C(0x200000000000) + (uint64_t)(c)*UINT64_C(0x400000000))

@@ -16,14 +16,19 @@ put() { # put FILE…: stripped, at the same place
 }
 mkdir -p "$name/tests/mock"
 put tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
-put cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe
+put cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe tests/gpu/cublas
+mkdir -p "$name/frontend/gate/wattshare-gate"
+put frontend/gate/libwattshare-gate.so
+for l in libcuda.so.1 libcuda.so; do ln -s ../libwattshare-gate.so "$name/frontend/gate/wattshare-gate/$l"; done
 for l in libcuda.so.1 libcuda.so; do ln -s ../libwattshare.so "$name/frontend/wattshare-driver/$l"; done
 for p in tests/cuda/drv_*; do
     case $p in *.*) ;; *) [ ! -x "$p" ] || put "$p" ;; esac
 done
 cp -r "$src/tests/cuda/ptx" "$name/tests/cuda/ptx"
 for p in tests/cuda/nv/*_static; do [ ! -x "$p" ] || put "$p"; done
-cp "$src/tests/gpu/run" "$name/tests/gpu/run"
+[ ! -f tests/cuda/nv/sassonly.ptx ] || cp tests/cuda/nv/sassonly.ptx "$name/tests/cuda/nv/"
+cp "$src/tests/gpu/run" "$src"/tests/gpu/*.sh "$name/tests/gpu/"
+rm -f "$name/tests/gpu/bundle.sh" "$name/tests/gpu/mock.sh"
 mkdir -p "$name/conf"
 cp -r "$src/conf/gpu.d" "$name/conf/gpu.d"
 cp "$src/LICENSE" "$name/"

@@ -35,6 +35,7 @@ struct pinned { /* host memory: registered, or given out */
     uint8_t *p;
     uint64_t bytes;
     bool ours, unmapped;
+    struct mock_gpu *gpu; /* whose context was current */
 };
 struct plain { /* cuMemAlloc */
     uint64_t va, bytes;
@@ -435,7 +436,7 @@ static ws_cu_result pin(void *p, uint64_t bytes, bool ours)
     if (!r && ws_space_map_host(mock_space, (uintptr_t)p, bytes, p))
         r = WS_CU_INVALID_VALUE;
     if (!r)
-        pinned[n_pinned++] = (struct pinned){p, bytes, ours, false};
+        pinned[n_pinned++] = (struct pinned){p, bytes, ours, false, mock_current()};
     pthread_mutex_unlock(&mock_lock);
     return r;
 }
@@ -503,10 +504,16 @@ ws_cu_result cuMemHostUnregister(void *p)
     return WS_CU_HOST_MEMORY_NOT_REGISTERED;
 }
 
-void mock_memory_leaks(void)
+void mock_memory_leaks(const struct mock_gpu *g)
 {
+    size_t n[3] = {0};
     pthread_mutex_lock(&mock_lock);
-    size_t n[] = {n_mappings, n_plain, n_pinned};
+    for (size_t k = 0; k < n_mappings; k++)
+        n[0] += mappings[k].of->o.gpu == g;
+    for (size_t k = 0; k < n_plain; k++)
+        n[1] += plain[k].gpu == g;
+    for (size_t k = 0; k < n_pinned; k++)
+        n[2] += pinned[k].gpu == g;
     pthread_mutex_unlock(&mock_lock);
     static const char *const what[] = {"mappings", "device allocations", "pinned host ranges"};
     for (int k = 0; k < 3; k++)

@@ -445,7 +445,7 @@ static void leaks(const struct mock_gpu *g)
             mock_violation("%u %s%s left when the context was released", n, kinds[k].name,
                            n == 1 ? "" : "s");
     }
-    mock_memory_leaks();
+    mock_memory_leaks(g);
 }
 
 ws_cu_result cuDevicePrimaryCtxRelease(ws_cu_device d)

@@ -112,7 +112,7 @@ bool mock_free(uint64_t va);
 uint8_t *mock_host_of(uint64_t va, uint64_t bytes); /* where the memory is; NULL: not mapped */
 bool mock_reaches(const struct mock_gpu *g, uint64_t va, uint64_t bytes);
 bool mock_is_pinned(const void *p, uint64_t bytes);
-void mock_memory_leaks(void);
+void mock_memory_leaks(const struct mock_gpu *g);
 void mock_memory_reset(void); /* takes all away that is left */
 
 /* machine.c: machine code, by PTX that stands beside it. Return: a code of the driver's; then @diags say why. */

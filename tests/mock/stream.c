@@ -72,6 +72,7 @@ static void op_done(struct ws_op *op)
 /* ---- what the GPU does ---- */
 
 EXPORT void ws_mock_hold(bool on);
+EXPORT void ws_mock_hold_modules(bool on);
 
 static pthread_mutex_t gpu_lock = PTHREAD_MUTEX_INITIALIZER; /* of all GPUs; for: */
 static pthread_cond_t gpu_changed = PTHREAD_COND_INITIALIZER;
@@ -81,6 +82,17 @@ void ws_mock_hold(bool on)
 {
     pthread_mutex_lock(&gpu_lock);
     held = on;
+    pthread_cond_broadcast(&gpu_changed);
+    pthread_mutex_unlock(&gpu_lock);
+}
+
+static bool held_modules;
+
+/* Modules that are being loaded stay so until it is taken back. */
+void ws_mock_hold_modules(bool on)
+{
+    pthread_mutex_lock(&gpu_lock);
+    held_modules = on;
     pthread_cond_broadcast(&gpu_changed);
     pthread_mutex_unlock(&gpu_lock);
 }
@@ -733,6 +745,10 @@ ws_cu_result cuModuleLoadDataEx(ws_cu_module *ret, const void *image, unsigned n
                                 void **values)
 {
     ENTER(MOCK_CTX);
+    pthread_mutex_lock(&gpu_lock);
+    while (held_modules)
+        pthread_cond_wait(&gpu_changed, &gpu_lock);
+    pthread_mutex_unlock(&gpu_lock);
     struct ws_diags diags = WS_DIAGS_NULL;
     struct mock_module *m = ws_alloc(sizeof *m);
     if (!m)

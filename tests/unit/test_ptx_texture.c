@@ -265,7 +265,9 @@ static int print_all(void)
         return 1;
     m->funcs[0].n_insns = m->funcs[0].n_labels = 0;
     m->funcs[fenced].n_insns = m->funcs[fenced].n_labels = 0;
-    return ws_ptx_print(m, stdout) ? 1 : 0;
+    r = ws_ptx_print(m, stdout);
+    ws_ptx_module_free(m);
+    return r ? 1 : 0;
 }
 
 int main(int argc, char **argv)

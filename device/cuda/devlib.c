@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+/* printf, assert, trap, malloc and free of kernels (ptx/devlib.c), as far as the host has to do with them.
+ *
+ * A kernel that may print or stop gets a box: struct ws_ptx_lib and room for its records, in pinned memory of the lane. It is among the
+ * ranges of that launch's fence (fence.c), so the kernel can write to it what it likes; each length in it is checked here before it is
+ * followed. What is in it is looked at when the kernel has ended, told to the client, and wiped. A box that goes to another client's
+ * launch is wiped as a whole.
+ *
+ * The first thread that stopped gives the operation its error. In a launch of several clients each text goes to the part whose block it
+ * was, and a thread that stopped is that part's error alone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/cuda/cuda_private.h"
+#include "device/text.h"
+#include "ptx/devlib.h"
+
+/* A record takes several times the bytes of its text. Who doesn't print needs little, and so costs little to wipe. */
+enum { RECORD_TIMES = 4, FEW_BYTES = 64 << 10 };
+#define FIFO_BYTES_MAX (UINT64_C(16) << 20)
+
+static uint64_t wanted_bytes(const struct ws_space *s, uint32_t uses)
+{
+    uint64_t room = FEW_BYTES;
+    if (uses & WS_LIB_PRINTS)
+        room = WS_MAX(room, RECORD_TIMES * WS_MIN(ws_space_print_bytes(s), FIFO_BYTES_MAX));
+    return sizeof(struct ws_ptx_lib) + WS_ALIGN_UP(room, UINT64_C(4096));
+}
+
+void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_lane *l)
+{
+    if (l->box)
+        (void)d->cu.cuMemFreeHost(l->box);
+    l->box = NULL;
+    l->box_bytes = 0;
+}
+
+bool ws_cuda_lib_blocks(const struct ws_cuda_run *r)
+{
+    const struct ws_op *op = r->op;
+    uint32_t uses = op->launch.instance->module->uses[op->launch.kernel];
+    uint64_t va, bytes;
+    return uses && (r->lane->box_bytes < wanted_bytes(op->space, uses) ||
+                    (uses & WS_LIB_HEAP && !ws_space_heap(op->space, &va, &bytes)));
+}
+
+ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret)
+{
+    struct ws_cuda_lane *l = r->lane;
+    struct ws_space *s = r->op->space;
+    uint64_t bytes = wanted_bytes(s, uses);
+    if (l->box_bytes < bytes) {
+        void *p = NULL;
+        ws_cuda_lib_free(d, l);
+        ws_cu_result e = WS_CU(d, cuMemHostAlloc, &p, bytes, WS_CU_MEMHOSTALLOC_DEVICEMAP);
+        if (e != WS_CU_SUCCESS)
+            return e;
+        l->box = p;
+        l->box_bytes = l->box_shown = bytes;
+        l->box_space = 0;
+    }
+    if (l->box_space != ws_space_id(s)) {
+        memset(l->box, 0, l->box_shown);
+        l->box_shown = 0;
+    }
+    l->box_space = ws_space_id(s);
+    l->box_shown = WS_MAX(l->box_shown, bytes);
+    *l->box =
+        (struct ws_ptx_lib){.room_bytes = bytes - sizeof *l->box, .room = (uintptr_t)(l->box + 1)};
+    if (uses & WS_LIB_HEAP && !ws_space_heap(s, &l->box->heap, &l->box->heap_bytes))
+        return WS_CU_OUT_OF_MEMORY;
+    r->box_bytes = bytes;
+    *ret = (uintptr_t)l->box;
+    return WS_CU_SUCCESS;
+}
+
+/* ---- records ---- */
+
+/* A copy of one, which nobody writes to any more. */
+struct record {
+    struct ws_lib_record head;
+    const uint8_t *bytes; /* head.bytes of them */
+};
+
+/* Its string at @offset. Return: false: there is none, or it doesn't end in the record. */
+static bool string_at(const struct record *r, uint64_t offset, char *to, size_t size)
+{
+    size_t left = offset < r->head.bytes ? r->head.bytes - (size_t)offset : 0;
+    if (offset < sizeof r->head || !memchr(r->bytes + offset, 0, left))
+        return false;
+    size_t n = WS_MIN(strlen((const char *)r->bytes + offset), size - 1);
+    memcpy(to, r->bytes + offset, n);
+    to[n] = 0;
+    return true;
+}
+
+static uint64_t arg_of(const struct record *r, uint32_t k)
+{
+    uint64_t v = 0, at = sizeof r->head + (uint64_t)k * sizeof v;
+    if (k < r->head.n_args && at + sizeof v <= r->head.bytes)
+        memcpy(&v, r->bytes + at, sizeof v);
+    return v;
+}
+
+struct args {
+    struct ws_text_args base;
+    const struct record *record;
+    uint32_t n;
+};
+
+static uint64_t next_arg(struct ws_text_args *base, unsigned bytes)
+{
+    struct args *a = WS_CONTAINER_OF(base, struct args, base);
+    (void)bytes; /* all are written as 8 */
+    return arg_of(a->record, a->n++);
+}
+
+static bool string_arg(struct ws_text_args *base, uint64_t value, char *to, size_t size)
+{
+    return string_at(WS_CONTAINER_OF(base, struct args, base)->record, value, to, size);
+}
+
+/* The part whose block it was, and the block's place in that part's own grid; NULL: all blocks are one's. */
+static struct ws_launch_part *part_of(const struct ws_op *op, uint32_t block[3])
+{
+    struct ws_launch_parts *p = op->launch.parts;
+    const uint32_t *g = op->launch.grid;
+    if (!p || !p->round)
+        return NULL;
+    uint64_t linear = block[0] + (uint64_t)g[0] * (block[1] + (uint64_t)g[1] * block[2]);
+    uint32_t place = (uint32_t)(linear % p->round), k = 0;
+    while (k < p->n && place >= p->part[k].share)
+        place -= p->part[k++].share;
+    if (k == p->n)
+        return NULL;
+    const uint32_t *own = p->part[k].grid;
+    uint64_t number = linear / p->round * p->part[k].share + place;
+    block[0] = (uint32_t)(number % WS_MAX(own[0], 1u));
+    number /= WS_MAX(own[0], 1u);
+    block[1] = (uint32_t)(number % WS_MAX(own[1], 1u));
+    block[2] = (uint32_t)(number / WS_MAX(own[1], 1u));
+    return &p->part[k];
+}
+
+/* A thread number that a part's own block doesn't have as it stands: they are numbered along one dimension in a fused block. */
+static void own_thread(const struct ws_op *op, const struct ws_launch_part *p, uint32_t thread[3])
+{
+    const uint32_t *b = op->launch.block, *own = p->block;
+    uint64_t n = thread[0] + (uint64_t)b[0] * (thread[1] + (uint64_t)b[1] * thread[2]);
+    thread[0] = (uint32_t)(n % WS_MAX(own[0], 1u));
+    n /= WS_MAX(own[0], 1u);
+    thread[1] = (uint32_t)(n % WS_MAX(own[1], 1u));
+    thread[2] = (uint32_t)(n / WS_MAX(own[1], 1u));
+}
+
+static void stopped(struct ws_op *op, struct ws_launch_part *part, uint32_t kind,
+                    const uint32_t b[3], const uint32_t t[3], uint64_t va, const char *what)
+{
+    static const struct {
+        enum ws_dev_error error;
+        const char *word;
+    } kinds[] = {[WS_LIB_ASSERT] = {WS_DEV_E_ASSERT, "assert"},
+                 [WS_LIB_TRAP] = {WS_DEV_E_TRAP, "trap"},
+                 [WS_LIB_FREE] = {WS_DEV_E_ILLEGAL_ADDRESS, "illegal address"}};
+    char text[192], where[96] = "";
+    if (kind < WS_LIB_ASSERT || kind > WS_LIB_FREE || (part ? part->error : op->error))
+        return;
+    if (kind == WS_LIB_FREE)
+        snprintf(where, sizeof where,
+                 " free() of 0x%llx, which malloc() did not give or which was given back already",
+                 (unsigned long long)va);
+    snprintf(text, sizeof text, "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u)%s%s%s",
+             kinds[kind].word,
+             part ? part->kernel
+                  : op->launch.instance->module->info.kernels[op->launch.kernel].name,
+             b[0], b[1], b[2], t[0], t[1], t[2], *what ? " " : "", what, where);
+    if (!part) {
+        ws_check_fail(op, kinds[kind].error, "%s", text);
+        return;
+    }
+    part->error = kinds[kind].error;
+    memcpy(part->text, text, sizeof part->text);
+}
+
+static void tell(struct ws_op *op, const struct record *r)
+{
+    uint32_t block[3], thread[3];
+    char text[WS_TEXT_MAX], s[3][WS_TEXT_STRING_MAX], what[96] = "";
+    size_t n = 0;
+    ws_lib_unpack(r->head.block, r->head.thread, block, thread);
+    struct ws_launch_part *part = part_of(op, block);
+    const struct ws_space *space = part ? part->space : op->space;
+    if (part)
+        own_thread(op, part, thread);
+    if (r->head.kind == WS_LIB_TEXT) {
+        struct args a = {.base = {.next = next_arg, .string = string_arg}, .record = r};
+        if (string_at(r, sizeof r->head + UINT64_C(8) * r->head.n_args, s[0], sizeof s[0]))
+            n = ws_text_format(s[0], &a.base, text, sizeof text);
+        ws_space_print(space, WS_OUTPUT_PRINTF, text, n);
+        return;
+    }
+    for (uint32_t k = 0; r->head.kind == WS_LIB_ASSERT && k < 3; k++)
+        if (!string_at(r, arg_of(r, k), s[k], sizeof s[k]))
+            strcpy(s[k], "?");
+    if (r->head.kind == WS_LIB_ASSERT) {
+        struct ws_text_assert a = {
+            .message = s[0], .file = s[1], .function = s[2], .line = r->head.line};
+        memcpy(a.block, block, sizeof block);
+        memcpy(a.thread, thread, sizeof thread);
+        n = ws_text_assert(&a, text, sizeof text);
+        ws_space_print(space, WS_OUTPUT_ASSERT, text, n);
+        snprintf(what, sizeof what, "assertion `%.40s' failed at %.30s:%u", s[0], s[1],
+                 r->head.line);
+        ws_text_make_printable(what);
+    }
+    stopped(op, part, r->head.kind, block, thread, arg_of(r, 0), what);
+}
+
+void ws_cuda_lib_read(struct ws_op *op, const void *room, uint64_t bytes)
+{
+    uint64_t at = 0;
+    for (struct record r; at + sizeof r.head <= bytes; at += r.head.bytes) {
+        r.bytes = (const uint8_t *)room + at;
+        memcpy(&r.head, r.bytes, sizeof r.head);
+        if (r.head.bytes < sizeof r.head || r.head.bytes % 8 || r.head.bytes > bytes - at)
+            break;
+        tell(op, &r);
+    }
+}
+
+void ws_cuda_lib_end(struct ws_cuda_run *r)
+{
+    struct ws_ptx_lib *box = r->lane->box;
+    struct ws_op *op = r->op;
+    if (!r->box_bytes)
+        return;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    uint64_t used = WS_MIN(box->head, r->box_bytes - sizeof *box);
+    ws_cuda_lib_read(op, box + 1, used);
+    if (box->stopped) { /* also where there was no room for its record */
+        uint32_t block[3], thread[3];
+        ws_lib_unpack(box->block, (uint32_t)box->thread, block, thread);
+        struct ws_launch_part *part = part_of(op, block);
+        if (part)
+            own_thread(op, part, thread);
+        stopped(op, part, (uint32_t)box->stopped, block, thread, box->va, "");
+    }
+    memset(box + 1, 0, used);
+    box->head = 0;
+    box->stopped = 0;
+}
