@@ -256,8 +256,12 @@ static void set_clock(struct ws_proxy *p, const struct ws_wire_hello *h, bool fi
 {
     pthread_mutex_lock(&p->ops_lock);
     p->worker_ns = h->host_ns - h->now_ns;
-    if (first)
-        p->epoch_ns = p->worker_ns;
+    if (first) { /* one zero of time for all GPUs */
+        static _Atomic uint64_t epoch_ns;
+        uint64_t none = 0;
+        p->epoch_ns =
+            atomic_compare_exchange_strong(&epoch_ns, &none, p->worker_ns) ? p->worker_ns : none;
+    }
     pthread_mutex_unlock(&p->ops_lock);
 }
 
