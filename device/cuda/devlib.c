@@ -139,7 +139,7 @@ struct record {
 static bool string_at(const struct record *r, uint64_t offset, char *to, size_t size)
 {
     size_t left = offset < r->head.bytes ? r->head.bytes - (size_t)offset : 0;
-    if (offset < sizeof r->head || !memchr(r->bytes + offset, 0, left))
+    if (offset < sizeof r->head || !left || !memchr(r->bytes + offset, 0, left))
         return false;
     size_t n = WS_MIN(strlen((const char *)r->bytes + offset), size - 1);
     memcpy(to, r->bytes + offset, n);

@@ -605,7 +605,7 @@ void suite_lib_heap(struct suite *s)
     suite_run(s, &give, WS_DEV_OK);
     /* all threads at once take, use and give back */
     suite_put(s, 0, p, (uint64_t[2]){0}, 16);
-    struct suite_op o = launch(&l, 0, L_CHURN, 16, THREADS, p, 40, 0, 0);
+    struct suite_op o = launch(&l, 0, L_CHURN, 6, THREADS, p, 10, 0, 0);
     suite_run(s, &o, WS_DEV_OK);
     suite_get(s, 0, word, p, 8);
     assert_int_equal((uint32_t)word[0], 0);
