@@ -23,6 +23,7 @@ static const struct {
     FIELD("workers", n_workers),
     FIELD("rewrite", rewrite),
     FIELD("isolation", unfenced),
+    FIELD("gpu_worker", gpu_worker),
     FIELD("heartbeat_s", heartbeat_s),
     FIELD("max_kernel_insns", max_kernel_insns),
     FIELD("loaders", n_loaders),
@@ -85,6 +86,7 @@ bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
     add(&l, "catalog", lists_differ(live->catalog, fresh->catalog));
     add(&l, "socket_group", texts_differ(live->socket_group, fresh->socket_group));
     add(&l, "profiles", texts_differ(live->profiles, fresh->profiles));
+    add(&l, "clock_helper", texts_differ(live->clock_helper, fresh->clock_helper));
     add(&l, "metrics", texts_differ(live->metrics, fresh->metrics));
     add(&l, "curve_key", memcmp(&live->curve, &fresh->curve, sizeof live->curve) != 0);
     live->limits = fresh->limits;

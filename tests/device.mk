@@ -28,6 +28,11 @@ DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh 
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
 
+check_PROGRAMS += tests/unit/test_clocks
+TESTS += tests/unit/test_clocks
+tests_unit_test_clocks_SOURCES = tests/unit/test_clocks.c
+tests_unit_test_clocks_LDADD = $(DEVICE_LDADD) $(TEST_LDADD)
+
 if HAVE_NVCC
 check_PROGRAMS += tests/device/test_cuda_abi
 tests_device_test_cuda_abi_SOURCES = tests/device/test_cuda_abi.c
