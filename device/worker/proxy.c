@@ -258,6 +258,7 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
         return ws_raise(-ENOMEM);
     init_locks(p);
     p->base.ops = &ws_proxy_ops;
+    p->base.plain_memory = true;
     p->base.index = index;
     p->answer = ws_alloc(sizeof *p->answer);
     int r = p->answer ? set_config(&p->config, WS_MAX(ordinal, 0), index, options, diags) : -ENOMEM;
