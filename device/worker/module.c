@@ -77,8 +77,9 @@ void ws_proxy_loaders_end(struct ws_proxy *p)
 
 static int exchange(int fd, const struct ws_dmodule *m, struct ws_wire_message *answer)
 {
-    int r = ws_wire_send(fd, (struct ws_wire_head){.type = WS_WIRE_LOAD, .id = m->id},
-                         (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
+    int r = ws_wire_send(
+        fd, (struct ws_wire_head){.type = WS_WIRE_LOAD, .id = m->id, .value = m->fenced},
+        (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
     return r ? r : ws_wire_recv(fd, answer);
 }
 
@@ -255,6 +256,7 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
     }
     m->id = ws_proxy_number();
     pthread_mutex_init(&m->lock, NULL);
+    m->fenced = ptx->fenced;
     int64_t r = list_kernels(m, ptx);
     if (!r && !(m->text = print(ptx, &m->text_len)))
         r = ws_raise(-ENOMEM);

@@ -46,7 +46,7 @@ enum ws_wire_type {
     WS_WIRE_ADOPT_END,
     WS_WIRE_ACCESS,
     WS_WIRE_PLACE, /* answer: granule, offset */
-    WS_WIRE_LOAD,  /* on a loader */
+    WS_WIRE_LOAD,  /* on a loader; value: ws_ptx_module.fenced */
     /* calls: notices */
     WS_WIRE_UNMAP,
     WS_WIRE_HOST_UNMAP,
