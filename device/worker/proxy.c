@@ -298,7 +298,7 @@ uint32_t ws_worker_count(const struct ws_cuda_options *options, struct ws_diags 
     int program = m && high >= 0 && !set_config(&c, -1, 0, options, diags)
                       ? ws_proxy_find_program(diags)
                       : -1;
-    int pid = program < 0 ? -1 : ws_proxy_spawn(program, &c, high, fd, m);
+    int pid = program < 0 ? -1 : ws_proxy_spawn(program, &c, high, false, fd, m);
     if (pid > 0) {
         memcpy(&h, m->body, sizeof h);
         ws_wire_get_diags(m->body + sizeof h, m->head.bytes - sizeof h, diags);

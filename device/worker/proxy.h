@@ -268,10 +268,11 @@ void *ws_proxy_reader_main(void *arg);
 void ws_proxy_stop(struct ws_proxy *p);
 /* The program, open. Return: descriptor, or WS_CUDA_E_MISSING's negative. */
 WS_MUST_CHECK int ws_proxy_find_program(struct ws_diags *diags);
-/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none.
+/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none. @again:
+ * the daemon's loop may be waiting.
  * Return: its process, or negative errno. */
 WS_MUST_CHECK int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd,
-                                 int ret[2], struct ws_wire_message *hello);
+                                 bool again, int ret[2], struct ws_wire_message *hello);
 
 /* ---- peer.c ---- */
 /* A copy between memories of two GPUs; takes it over, and ends it. */
