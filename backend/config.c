@@ -105,6 +105,7 @@ static const struct word rewrites[] = {{"none", WS_REWRITE_NONE},
                                        {"fence-ticket-whole", WHOLE | FENCE | WS_REWRITE_TICKET},
                                        {0}};
 static const struct word isolations[] = {{"fence", 0}, {"none", 1}, {0}};
+static const struct word answers[] = {{"no", 0}, {"yes", 1}, {0}};
 static const struct word switches[] = {{"off", 0}, {"on", 1}, {0}};
 static const struct word log_levels[] = {
     {"error", WS_ERROR}, {"warning", WS_WARN}, {"info", WS_INFO}, {"debug", WS_DEBUG}, {0}};
@@ -237,6 +238,11 @@ static int on_rewrite(cfg_t *cfg, cfg_opt_t *opt)
 static int on_isolation(cfg_t *cfg, cfg_opt_t *opt)
 {
     return word_check(cfg, opt, isolations);
+}
+
+static int on_gpu_worker(cfg_t *cfg, cfg_opt_t *opt)
+{
+    return word_check(cfg, opt, answers);
 }
 
 static int on_learn(cfg_t *cfg, cfg_opt_t *opt)
@@ -547,6 +553,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
             (enum ws_log_level)word_find(log_levels, cfg_getstr(cfg, "log_level"))->value;
     if (cfg_size(cfg, "isolation"))
         c->unfenced = word_find(isolations, cfg_getstr(cfg, "isolation"))->value;
+    if (cfg_size(cfg, "gpu_worker"))
+        c->gpu_worker = word_find(answers, cfg_getstr(cfg, "gpu_worker"))->value;
     if (cfg_size(cfg, "learn"))
         c->learn = word_find(switches, cfg_getstr(cfg, "learn"))->value;
     if (cfg_size(cfg, "fused_leader"))
@@ -600,6 +608,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("rewrite", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("log_level", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("isolation", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("gpu_worker", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("templates", NULL, CFGF_NODEFAULT);
@@ -640,6 +649,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     cfg_set_validate_func(cfg, "rewrite", on_rewrite);
     cfg_set_validate_func(cfg, "log_level", on_log_level);
     cfg_set_validate_func(cfg, "isolation", on_isolation);
+    cfg_set_validate_func(cfg, "gpu_worker", on_gpu_worker);
     cfg_set_validate_func(cfg, "learn", on_learn);
     cfg_set_validate_func(cfg, "fused_leader", on_learn);
     cfg_set_validate_func(cfg, "policy", on_policy);
@@ -683,6 +693,7 @@ int ws_config_init(struct ws_config *c)
         .heartbeat_s = 5,
         .time_scale = 20,
         .n_loaders = 2,
+        .gpu_worker = true,
         .energy_log_ms = 10000,
         .learn = true,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,

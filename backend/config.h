@@ -37,6 +37,7 @@ struct ws_config {
     uint32_t n_workers;
     enum ws_placement placement;
     struct ws_rewrite_choice rewrite; /* for tests of the passes */
+    bool gpu_worker;                  /* real GPUs in processes of their own */
     bool unfenced;                    /* isolation = none: of real GPUs */
     bool learn;
     char *templates; /* directory of those made by hand; NULL: none */

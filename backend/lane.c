@@ -26,7 +26,7 @@ Ws__Error ws_client_lane_new(struct ws_client *c, int *ret_fd)
 {
     if (c->lane)
         return WS__ERROR__INVALID_VALUE;
-    int fd = ws_side_memfd("wattshare-lane", sizeof(struct ws_lane_memory));
+    int fd = ws_packet_memfd("wattshare-lane", sizeof(struct ws_lane_memory));
     struct ws_client_lane *l = fd < 0 ? NULL : ws_alloc(sizeof *l);
     if (!l || ws_lane_map(&l->end, fd, false)) {
         free(l);

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "backend/metrics.h"
+
+#include "backend/real.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -226,6 +228,15 @@ static void gpu_page(struct ws_server *s, FILE *f)
     for (uint32_t i = 0; i < s->n_gpus; i++)
         fprintf(f, "wattshare_gpu_memory_bytes{gpu=\"%u\"} %" PRIu64 "\n", i,
                 s->gpus[i].device->spec.memory_bytes);
+    for (uint32_t i = 0, told = 0; i < s->n_gpus; i++) {
+        uint64_t n;
+        if (!ws_real_restarts(s->gpus[i].device, &n))
+            continue;
+        if (!told++)
+            head(f, "wattshare_gpu_worker_restarts_total", "counter",
+                 "Restarts of the process that has the GPU.");
+        fprintf(f, "wattshare_gpu_worker_restarts_total{gpu=\"%u\"} %" PRIu64 "\n", i, n);
+    }
     for (size_t k = 0; k < WS_ARRAY_SIZE(gpu_series); k++) {
         const struct gpu_series *g = &gpu_series[k];
         head(f, g->name, g->type, g->help);

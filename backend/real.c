@@ -7,6 +7,7 @@
 #include "backend/config.h"
 #include "base/log.h"
 #include "device/cuda/cuda.h"
+#include "device/worker/worker.h"
 
 static struct {
     int ordinal;
@@ -30,15 +31,18 @@ static void say(const struct ws_device *d)
                c->v[k].yes ? "yes" : "no", c->v[k].how);
 }
 
-static struct ws_device *open_one(int ordinal, uint32_t index, bool preemptible, bool unfenced,
+static struct ws_device *open_one(int ordinal, uint32_t index, const struct ws_real_choice *c,
                                   struct ws_diags *diags)
 {
-    struct ws_cuda_options o = {.preemptible = preemptible, .unfenced = unfenced};
+    struct ws_cuda_options o = {.preemptible = c->preemptible, .unfenced = c->unfenced};
     struct ws_device *d = NULL;
     for (uint32_t k = 0; k < n_open; k++)
         if (open_gpus[k].ordinal == ordinal)
             return open_gpus[k].device;
-    if (n_open == WS_MAX_GPUS_CONFIGURED || ws_device_open_cuda(&d, ordinal, index, &o, diags))
+    if (n_open == WS_MAX_GPUS_CONFIGURED)
+        return NULL;
+    if (c->worker ? ws_device_open_worker(&d, ordinal, index, &o, diags)
+                  : ws_device_open_cuda(&d, ordinal, index, &o, diags))
         return NULL;
     open_gpus[n_open].ordinal = ordinal;
     open_gpus[n_open++].device = d;
@@ -46,7 +50,7 @@ static struct ws_device *open_one(int ordinal, uint32_t index, bool preemptible,
     return d;
 }
 
-uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, bool unfenced,
+uint32_t ws_real_open(const char *name, uint32_t first, const struct ws_real_choice *choice,
                       struct ws_device **ret, uint32_t max, struct ws_diags *diags)
 {
     char *end = NULL;
@@ -60,12 +64,12 @@ uint32_t ws_real_open(const char *name, uint32_t first, bool preemptible, bool u
         }
         to = from + 1;
     } else {
-        to = (long)ws_cuda_count(NULL, diags);
+        to = (long)(choice->worker ? ws_worker_count(NULL, diags) : ws_cuda_count(NULL, diags));
         if (!to && diags && !diags->n)
             ws_diags_add(diags, "gpus", 0, 0, "\"cuda\": the driver has no GPU");
     }
     for (; from < to && n < max; from++) {
-        ret[n] = open_one((int)from, first + n, preemptible, unfenced, diags);
+        ret[n] = open_one((int)from, first + n, choice, diags);
         if (!ret[n])
             return 0;
         n++;

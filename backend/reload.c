@@ -23,6 +23,7 @@ static const struct {
     FIELD("workers", n_workers),
     FIELD("rewrite", rewrite),
     FIELD("isolation", unfenced),
+    FIELD("gpu_worker", gpu_worker),
     FIELD("heartbeat_s", heartbeat_s),
     FIELD("max_kernel_insns", max_kernel_insns),
     FIELD("loaders", n_loaders),

@@ -46,7 +46,7 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
     g->kind = q->kind;
     g->bytes = q->bytes;
     g->map_bytes = WS_ALIGN_UP(control + q->bytes, UINT64_C(4096));
-    g->fd = ws_side_memfd("wattshare-segment", g->map_bytes);
+    g->fd = ws_packet_memfd("wattshare-segment", g->map_bytes);
     g->map = g->fd < 0 ? MAP_FAILED
                        : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
     if (g->map == MAP_FAILED) {

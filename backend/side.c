@@ -205,7 +205,7 @@ static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_
         a.error = ws_export_import(k->client, came, q->bytes, &a);
     else
         a.error = WS__ERROR__INVALID_VALUE;
-    int r = ws_side_send(k->fd, &a, sizeof a, fd, MSG_DONTWAIT);
+    int r = ws_packet_send(k->fd, &a, sizeof a, fd, MSG_DONTWAIT);
     if (fd >= 0)
         close(fd);
     return !r && a.error != WS__ERROR__DENIED;
@@ -217,7 +217,7 @@ static bool serve(struct ws_server *s, struct ws_side_conn *k)
     struct ws_side_request q;
     for (;;) {
         int came = -1;
-        ssize_t n = ws_side_recv(k->fd, &q, sizeof q, &came, MSG_DONTWAIT);
+        ssize_t n = ws_packet_recv(k->fd, &q, sizeof q, &came, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EWOULDBLOCK)
             return true;
         bool good = n == sizeof q && answer(s, k, &q, came);

@@ -21,6 +21,14 @@ static void print_real(const Ws__GpuStatus *g)
                ws_cli_clean(g->driver, text, sizeof text));
     if (g->lost[0])
         printf("GPU %u: LOST: %s\n", g->gpu, ws_cli_clean(g->lost, text, sizeof text));
+    if (g->worker_pid || g->worker_restarts)
+        printf("GPU %u: worker: pid %u, restarted %" PRIu64 " time%s", g->gpu, g->worker_pid,
+               g->worker_restarts, g->worker_restarts == 1 ? "" : "s");
+    if (g->worker_restarts)
+        printf(", last in %" PRIu64 " ms: %s", g->worker_last_ns / 1000000,
+               ws_cli_clean(g->worker_last, text, sizeof text));
+    if (g->worker_pid || g->worker_restarts)
+        putchar('\n');
     for (size_t k = 0; k < g->n_capabilities; k++)
         printf("GPU %u: %s\n", g->gpu, ws_cli_clean(g->capabilities[k], text, sizeof text));
 }
@@ -192,6 +200,10 @@ static struct json_object *gpu_json(const Ws__GpuStatus *g)
             json_object_array_add(can, json_object_new_string(g->capabilities[k]));
         add_string(o, "driver", g->driver);
         add_string(o, "lost", g->lost);
+        add_u64(o, "worker_pid", g->worker_pid);
+        add_u64(o, "worker_restarts", g->worker_restarts);
+        add_string(o, "worker_last", g->worker_last);
+        add_u64(o, "worker_last_ns", g->worker_last_ns);
         json_object_object_add(o, "capabilities", can);
     }
     add_u64(o, "idle_uj", g->idle_uj);

@@ -781,6 +781,23 @@ int ws_space_open_heap(struct ws_space *s, struct ws_device *d)
     return r;
 }
 
+int ws_space_tell_heap(struct ws_space *s, uint64_t va, uint64_t bytes)
+{
+    struct ws_heap *h;
+    int r = 0;
+    pthread_mutex_lock(&s->heap_lock);
+    if ((!s->heap || s->heap_bytes != bytes) && !(r = ws_heap_new(&h, bytes))) {
+        ws_heap_free(s->heap);
+        STORE(s->heap, h);
+    }
+    if (!r) {
+        s->heap_va = va;
+        s->heap_bytes = bytes;
+    }
+    pthread_mutex_unlock(&s->heap_lock);
+    return r;
+}
+
 void ws_space_drop_heap(struct ws_space *s, const struct ws_device *d)
 {
     pthread_mutex_lock(&s->heap_lock);

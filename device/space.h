@@ -67,6 +67,8 @@ uint64_t ws_space_device_bytes(const struct ws_space *s);
 
 /* Makes the heap ready in memory of @d, if it is not yet. Any thread. Return: 0, or as ws_device_mem_alloc(). */
 WS_MUST_CHECK int ws_space_open_heap(struct ws_space *s, struct ws_device *d);
+/* The heap is ready at @va, which somebody else has mapped; again, if it has moved. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_space_tell_heap(struct ws_space *s, uint64_t va, uint64_t bytes);
 /* Where the heap is, once it is ready. Any thread. Return: false: it isn't. */
 bool ws_space_heap(const struct ws_space *s, uint64_t *ret_va, uint64_t *ret_bytes);
 /* malloc() of device code. Return: 0 when there is no room. Any thread. */

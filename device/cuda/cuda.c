@@ -139,7 +139,7 @@ static void cuda_close(struct ws_device *dev)
     struct ws_cuda *d = ws_cuda_of(dev);
     if (d->retained)
         (void)ws_cuda_enter(d); /* what fails then is the context's own end */
-    ws_cuda_alarms_close(d);
+    ws_alarms_close(&d->alarms);
     ws_cuda_run_close(d);
     ws_cuda_green_close(d);
     ws_cuda_meter_close(d);
@@ -151,6 +151,16 @@ static void cuda_close(struct ws_device *dev)
     }
     ws_cu_close(&d->cu);
     free(d);
+}
+
+static uint64_t cuda_now_ns(struct ws_device *dev)
+{
+    return ws_cuda_now_ns(ws_cuda_of(dev));
+}
+
+static int cuda_alarm(struct ws_device *dev, struct ws_alarm *a)
+{
+    return ws_alarms_add(&ws_cuda_of(dev)->alarms, a);
 }
 
 static const struct ws_cuda_capabilities *cuda_capabilities(const struct ws_device *d)
@@ -201,7 +211,8 @@ static const struct ws_device_ops cuda_ops = {
     .telemetry = cuda_telemetry,
     .occupancy = ws_cuda_occupancy,
     .preempt = ws_cuda_preempt,
-    .alarm = ws_cuda_alarm,
+    .alarm = cuda_alarm,
+    .now_ns = cuda_now_ns,
     .real = &real_ops,
 };
 
@@ -272,7 +283,7 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     if (!r)
         r = ws_cuda_green_open(d);
     if (!r)
-        r = ws_cuda_alarms_open(d);
+        r = ws_alarms_open(&d->alarms, &d->base);
     if (r) {
         if (diags && !diags->n)
             ws_diags_add(diags, NULL, 0, 0, "cuda:%d: cannot be opened (%s)", ordinal,

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "device/alarms.h"
 #include "device/check.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
@@ -220,14 +221,7 @@ struct ws_cuda {
 
     struct ws_cuda_greens *greens; /* green.c; NULL: the driver has none */
 
-    /* alarm.c */
-    pthread_t alarmer;
-    bool alarmer_on;
-    pthread_mutex_t alarm_lock;
-    pthread_cond_t alarm_wake;
-    struct ws_alarm **alarms; /* in no order */
-    size_t n_alarms, cap_alarms;
-    bool alarms_end;
+    struct ws_alarms alarms;
 
     /* meter, clock.c */
     pthread_t meter;
@@ -396,10 +390,5 @@ uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_lane *l,
                              const struct ws_sm_set *set);
 /* Back to the plain stream. Nothing runs on the lane. */
 void ws_cuda_green_leave(struct ws_cuda_lane *l);
-
-/* alarm.c */
-int ws_cuda_alarm(struct ws_device *dev, struct ws_alarm *a);
-int ws_cuda_alarms_open(struct ws_cuda *d);
-void ws_cuda_alarms_close(struct ws_cuda *d);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "device/catalog.h"
+#include "device/worker/worker.h"
 
 struct suite_target suite_target;
 static pthread_mutex_t lock =
@@ -116,8 +117,10 @@ bool suite_target_parse(int argc, char **argv)
         return false;
     suite_target.cuda = !strcmp(argv[1], "cuda") || !strcmp(argv[1], "cuda-tickets") ||
                         !strcmp(argv[1], "cuda-unfenced");
+    suite_target.worker = !strcmp(argv[1], "worker") || !strcmp(argv[1], "worker-tickets");
+    suite_target.cuda |= suite_target.worker;
     suite_target.options.unfenced = !strcmp(argv[1], "cuda-unfenced");
-    suite_target.options.preemptible = !strcmp(argv[1], "cuda-tickets");
+    suite_target.options.preemptible = strstr(argv[1], "-tickets") != NULL;
     if (argc > 2)
         suite_target.options.driver_library = argv[2];
     if (argc > 3)
@@ -129,6 +132,9 @@ bool suite_target_parse(int argc, char **argv)
 static int open_nth(int nth, struct ws_device **ret, struct ws_diags *diags)
 {
     struct ws_device_options o = {.n_workers = 2, .local_bytes_per_thread_max = 512 << 10};
+    if (suite_target.worker)
+        return ws_device_open_worker(ret, suite_target.ordinal + nth, (uint32_t)nth,
+                                     &suite_target.options, diags);
     return suite_target.cuda ? ws_device_open_cuda(ret, suite_target.ordinal + nth, (uint32_t)nth,
                                                    &suite_target.options, diags)
                              : ws_device_open_soft(ret, &soft_spec, (uint32_t)nth, &o, diags);

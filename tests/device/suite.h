@@ -7,9 +7,10 @@
 #include "device/cuda/cuda.h"
 #include "device/device.h"
 
-/* Which device: from the command line, KIND [DRIVER [NVML]]: "soft", "cuda", "cuda tests/mock/libcuda.so.1 …". */
+/* Which device: from the command line, KIND [DRIVER [NVML]]: "soft", "cuda", "worker", "cuda tests/mock/libcuda.so.1 …". */
 struct suite_target {
     bool cuda, mock;
+    bool worker; /* in a process of its own; cuda, too */
     int ordinal;
     struct ws_cuda_options options;
 };

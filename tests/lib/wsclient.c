@@ -349,8 +349,8 @@ int wst_hello(struct wst_client *c, bool local, const char *visible)
         struct ws_side_reply a;
         memcpy(q.token, c->hello->token.data, sizeof q.token);
         c->side = ws_side_connect(c->hello->side_socket);
-        if (c->side < 0 || ws_side_send(c->side, &q, sizeof q, -1, 0) ||
-            ws_side_recv(c->side, &a, sizeof a, NULL, 0) != sizeof a)
+        if (c->side < 0 || ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
+            ws_packet_recv(c->side, &a, sizeof a, NULL, 0) != sizeof a)
             die("side socket");
         if (a.error)
             return (int)a.error;
@@ -680,8 +680,8 @@ int wst_side_request(struct wst_client *c, uint32_t kind, int *ret_fd)
     struct ws_side_request q = {.kind = kind};
     struct ws_side_reply a;
     memcpy(q.token, c->hello->token.data, sizeof q.token);
-    if (ws_side_send(c->side, &q, sizeof q, -1, 0) ||
-        ws_side_recv(c->side, &a, sizeof a, ret_fd, 0) != sizeof a)
+    if (ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
+        ws_packet_recv(c->side, &a, sizeof a, ret_fd, 0) != sizeof a)
         die("side socket");
     return (int)a.error;
 }
@@ -691,7 +691,7 @@ int wst_lane_open(struct wst_client *c)
     int fd = -1, r = wst_side_request(c, WS_SIDE_LANE, &fd);
     if (r)
         return r;
-    if (!ws_side_memfd_ok(fd, sizeof(struct ws_lane_memory)) || ws_lane_map(&c->lane, fd, true))
+    if (!ws_packet_memfd_ok(fd, sizeof(struct ws_lane_memory)) || ws_lane_map(&c->lane, fd, true))
         die("the lane's memory");
     close(fd);
     return wst_side_request(c, WS_SIDE_BELL, &c->lane.bell);
@@ -704,13 +704,13 @@ int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t ch
     struct ws_side_reply a;
     int fd;
     memcpy(q.token, c->hello->token.data, sizeof q.token);
-    if (ws_side_send(c->side, &q, sizeof q, -1, 0) ||
-        ws_side_recv(c->side, &a, sizeof a, &fd, 0) != sizeof a)
+    if (ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
+        ws_packet_recv(c->side, &a, sizeof a, &fd, 0) != sizeof a)
         die("side request");
     if (a.error)
         return (int)a.error;
     uint64_t n = a.data_offset + a.bytes;
-    if (!ws_side_memfd_ok(fd, n))
+    if (!ws_packet_memfd_ok(fd, n))
         die("the segment is not as large as the daemon says, or can shrink");
     *ret_map = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (*ret_map == MAP_FAILED)

@@ -54,10 +54,23 @@ wait $steady || { cat "$tmp/steady"; fail "a client beside one that faults has w
 alone drv/matmul
 ok "isolation"
 
-# Without isolation: the daemon lives, the others are told, and status says who it was.
+# Without isolation: the context is lost, and another worker has the next one; status says who it was.
 stop_daemon
 daemon_pid=
 printf 'isolation = none\n' >"$tmp/conf"
+start_mock --config "$tmp/conf"
+r=0
+task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || r=$?
+alone drv/matmul
+"$wattshare" status >"$tmp/status"
+grep -q "worker: pid [1-9][0-9]*, restarted 1 time, last in [0-9]* ms: ILLEGAL_ADDRESS (700)" "$tmp/status" || { cat "$tmp/out" "$tmp/status"; fail "the restart is not said"; }
+grep -q "LOST" "$tmp/status" && fail "the GPU is lost"
+ok "a worker's restart"
+
+# The same without a worker: the daemon lives, the others are told, and status says who it was.
+stop_daemon
+daemon_pid=
+printf 'isolation = none\ngpu_worker = no\n' >"$tmp/conf"
 start_mock --config "$tmp/conf"
 "$wattshare" status | grep -q "isolation: no" || fail "status does not say that clients are not isolated"
 r=0

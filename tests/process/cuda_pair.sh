@@ -14,11 +14,13 @@ stop_pair() {
     ! grep "VIOLATION" "$tmp/daemon.log" || fail "the driver was used wrongly"
 }
 
-echo 'placement = fixed' >"$tmp/fixed" # device 0 is the same GPU for all, as with NVIDIA's driver
-# no_peers: as WS_MOCK_NO_PEERS
-for no_peers in "" 1; do
-    [ -z "$no_peers" ] || export WS_MOCK_NO_PEERS=1
-    what=${no_peers:+, no peers}
+# placement = fixed: device 0 is the same GPU for all, as with NVIDIA's driver
+# no_peers: the GPUs don't reach each other's memory: as WS_MOCK_NO_PEERS, or each in a worker of its own.
+for how in peers apart workers; do
+    no_peers=1 what=", $how"
+    [ $how != peers ] || no_peers= what=
+    [ $how != apart ] || export WS_MOCK_NO_PEERS=1
+    printf 'placement = fixed\ngpu_worker = %s\n' "$([ $how = workers ] && echo yes || echo no)" >"$tmp/fixed"
     start_pair --config "$tmp/fixed"
     alone drv/matmul drv/histogram
     if have_nvcc; then
@@ -31,7 +33,8 @@ for no_peers in "" 1; do
     # Programs that all want the first GPU; how often they meet there depends on time, so they try again.
     for policy in gcaps fifo consolidate; do
         [ "$policy" != consolidate ] || [ -z "$no_peers" ] || continue
-        printf 'policy = %s\nplacement = fixed\n' "$policy" >"$tmp/conf"
+        [ $how != workers ] || [ $policy = gcaps ] || continue
+        { cat "$tmp/fixed" && echo "policy = $policy"; } >"$tmp/conf"
         moves=0
         for attempt in 1 2 3 4 5 6; do
             : >"$tmp/daemon.log"

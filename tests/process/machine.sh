@@ -28,7 +28,8 @@ refused() { # refused TEXT: all programs are, with that text
 
 # shellcheck disable=SC2086 # words
 {
-    start_mock 'isolation = none'
+    start_mock 'isolation = none
+gpu_worker = no'
     alone $programs
     together $programs drv/matmul drv/stencil
     "$wattshare" status | grep -q "machine code without PTX: yes" || fail "status does not say that it is taken"
@@ -37,6 +38,7 @@ refused() { # refused TEXT: all programs are, with that text
 
     # Where launches may be stopped between blocks, these are not, and run on a part of the SMs by green contexts alone.
     start_mock 'isolation = none
+gpu_worker = no
 policy = rr'
     alone $programs
     together $programs drv/matmul drv/stencil

@@ -215,10 +215,10 @@ static void test_side_socket_needs_the_token(void **state)
             q.kind = WS_SIDE_PINNED, q.bytes = 4096; /* without hello */
         if (i == 3)
             n = 7;
-        assert_int_equal(ws_side_send(fd, &q, (size_t)n, -1, 0), 0);
-        ssize_t got = ws_side_recv(fd, &a, sizeof a, NULL, 0);
+        assert_int_equal(ws_packet_send(fd, &q, (size_t)n, -1, 0), 0);
+        ssize_t got = ws_packet_recv(fd, &a, sizeof a, NULL, 0);
         assert_true(i == 3 ? got == 0 : got == sizeof a && a.error == WS__ERROR__DENIED);
-        assert_true(ws_side_recv(fd, &a, sizeof a, NULL, 0) <= 0); /* closed */
+        assert_true(ws_packet_recv(fd, &a, sizeof a, NULL, 0) <= 0); /* closed */
         close(fd);
     }
     assert_int_equal(wst_sync_device(&f->a, 0), 0);

@@ -20,7 +20,7 @@
 
 static void open_pair(struct ws_lane *client, struct ws_lane *daemon)
 {
-    int pair[2], fd = ws_side_memfd("test", sizeof(struct ws_lane_memory));
+    int pair[2], fd = ws_packet_memfd("test", sizeof(struct ws_lane_memory));
     assert_true(fd >= 0);
     assert_int_equal(ws_lane_map(client, fd, true), 0);
     assert_int_equal(ws_lane_map(daemon, fd, false), 0);

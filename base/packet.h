@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* base/packet.h - packets with descriptors between processes of one machine (SOCK_SEQPACKET), and memory that they share.
+ * Threads: any. Errors: negative errno. */
+#ifndef WS_BASE_PACKET_H
+#define WS_BASE_PACKET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include "base/macros.h"
+
+/* One packet with at most one descriptor (@pass_fd: borrowed, -1: none). @flags: as for sendmsg(), MSG_NOSIGNAL is added. */
+WS_MUST_CHECK int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags);
+/* @ret_fd: the descriptor that came with it (caller closes), or -1; NULL: any is closed.
+ * Return: bytes of the packet, 0 at the end of the connection, -EMSGSIZE (packet longer than @n), or negative errno. */
+WS_MUST_CHECK ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags);
+
+/* Shared memory of exactly @bytes, zeroed, sealed against shrinking and growing. Return: descriptor. */
+WS_MUST_CHECK int ws_packet_memfd(const char *name, uint64_t bytes);
+/* For the end that receives one: true if it is at least @bytes long and can't shrink. */
+bool ws_packet_memfd_ok(int fd, uint64_t bytes);
+
+/* Futexes in shared memory. Wait: returns on a wake, on a changed word, on a signal or after @timeout_ns (0: none). */
+void ws_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+void ws_futex_wake_all(_Atomic uint32_t *word);
+
+#endif

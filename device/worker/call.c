@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Calls of the worker: one at a time, each waiting for its answer, and what it is told without one.
+ *
+ * A call holds the line from before it is asked until what it came to is in the tables, so that a worker that takes over is told all of it
+ * or none. Notices come from any thread, the reader's too, which must not wait for the line (whoever has it may be waiting for the
+ * reader): they are queued, and sent by whoever has the line or gets it next, before it says anything else. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/worker/proxy.h"
+
+/* The line is taken. */
+static void send_notices(struct ws_proxy *p)
+{
+    for (;;) {
+        pthread_mutex_lock(&p->notices_lock);
+        struct ws_list *n = ws_list_pop(&p->notices);
+        pthread_mutex_unlock(&p->notices_lock);
+        if (!n)
+            return;
+        struct ws_proxy_notice *t = ws_list_entry(n, struct ws_proxy_notice, node);
+        /* One that has ended knows nothing any more, and the next is not told. */
+        if (p->calls_fd >= 0)
+            (void)!ws_wire_send(p->calls_fd, t->head, WS_PART(t->map), WS_PART_NONE, -1, 0);
+        free(t);
+    }
+}
+
+void ws_proxy_forget_notices(struct ws_proxy *p)
+{
+    struct ws_list *n;
+    pthread_mutex_lock(&p->notices_lock);
+    while ((n = ws_list_pop(&p->notices)))
+        free(ws_list_entry(n, struct ws_proxy_notice, node));
+    pthread_mutex_unlock(&p->notices_lock);
+}
+
+int ws_proxy_calls_begin(struct ws_proxy *p)
+{
+    for (;;) {
+        pthread_mutex_lock(&p->calls_lock);
+        pthread_mutex_lock(&p->ops_lock);
+        enum ws_proxy_state state = p->state;
+        if (state == WS_PROXY_STARTING) {
+            pthread_mutex_unlock(&p->calls_lock);
+            while (p->state == WS_PROXY_STARTING)
+                pthread_cond_wait(&p->changed, &p->ops_lock);
+            pthread_mutex_unlock(&p->ops_lock);
+            continue;
+        }
+        pthread_mutex_unlock(&p->ops_lock);
+        if (state != WS_PROXY_LOST && state != WS_PROXY_CLOSED)
+            break;
+        pthread_mutex_unlock(&p->calls_lock);
+        return -EIO;
+    }
+    send_notices(p);
+    return 0;
+}
+
+static bool any_notice(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&p->notices_lock);
+    bool any = !ws_list_empty(&p->notices);
+    pthread_mutex_unlock(&p->notices_lock);
+    return any;
+}
+
+void ws_proxy_calls_end(struct ws_proxy *p)
+{
+    do {
+        send_notices(p);
+        pthread_mutex_unlock(&p->calls_lock);
+    } while (any_notice(p) && !pthread_mutex_trylock(&p->calls_lock));
+}
+
+void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map)
+{
+    struct ws_proxy_notice *t = ws_alloc(sizeof *t);
+    if (!t) {
+        ws_log(WS_ERROR, "worker: gpu=%u was not told: out of memory", p->base.index);
+        return;
+    }
+    t->head = head;
+    if (map)
+        t->map = *map;
+    pthread_mutex_lock(&p->notices_lock);
+    ws_list_append(&p->notices, &t->node);
+    pthread_mutex_unlock(&p->notices_lock);
+    if (!pthread_mutex_trylock(&p->calls_lock))
+        ws_proxy_calls_end(p);
+}
+
+int64_t ws_proxy_call_now(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body,
+                          struct ws_wire_part more, int fd)
+{
+    if (p->calls_fd < 0)
+        return WS_PROXY_ENDED;
+    int r = ws_wire_send(p->calls_fd, head, body, more, fd, 0);
+    if (!r)
+        r = ws_wire_recv(p->calls_fd, p->answer);
+    if (!r && p->answer->head.type == head.type)
+        return p->answer->head.value;
+    if (!r) { /* not what was asked: it is not to be believed any more */
+        ws_wire_done_with(p->answer);
+        ws_log(WS_ERROR, "worker: gpu=%u answers another question", p->base.index);
+    }
+    shutdown(p->calls_fd, SHUT_RDWR);
+    shutdown(p->ops_fd, SHUT_RDWR);
+    return WS_PROXY_ENDED;
+}
+
+bool ws_proxy_await(struct ws_proxy *p, uint32_t generation)
+{
+    pthread_mutex_lock(&p->ops_lock);
+    while (p->state != WS_PROXY_LOST && p->state != WS_PROXY_CLOSED &&
+           (p->generation == generation || p->state == WS_PROXY_STARTING))
+        pthread_cond_wait(&p->changed, &p->ops_lock);
+    bool on = p->state != WS_PROXY_LOST && p->state != WS_PROXY_CLOSED;
+    pthread_mutex_unlock(&p->ops_lock);
+    return on;
+}
+
+int64_t ws_proxy_call(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body,
+                      struct ws_wire_part more, int fd)
+{
+    for (;;) {
+        uint32_t generation = p->generation;
+        int64_t r = ws_proxy_call_now(p, head, body, more, fd);
+        if (r != WS_PROXY_ENDED)
+            return r;
+        pthread_mutex_unlock(&p->calls_lock);
+        bool on = ws_proxy_await(p, generation);
+        pthread_mutex_lock(&p->calls_lock);
+        if (!on)
+            return -EIO;
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Host memory: segments that the worker maps, too, by their descriptors, and what clients map of them for kernels. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/worker/proxy.h"
+
+static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ws_proxy *open_proxies;
+
+void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    struct ws_proxy_region *g = fd < 0 ? NULL : ws_alloc(sizeof *g);
+    if (!g)
+        return; /* copies take it along */
+    *g = (struct ws_proxy_region){
+        .id = ws_proxy_number(), .host = host, .bytes = bytes, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+    int64_t r = g->fd < 0 ? -EMFILE : ws_proxy_calls_begin(p);
+    if (r) {
+        if (g->fd >= 0)
+            close(g->fd);
+        free(g);
+        return;
+    }
+    r = ws_proxy_call(p, (struct ws_wire_head){.type = WS_WIRE_REGION_NEW, .id = g->id},
+                      WS_PART(g->bytes), WS_PART_NONE, g->fd);
+    if (r != -EIO)
+        ws_wire_done_with(p->answer);
+    if (!r) {
+        pthread_mutex_lock(&p->regions_lock);
+        ws_list_append(&p->regions, &g->node);
+        pthread_mutex_unlock(&p->regions_lock);
+    }
+    ws_proxy_calls_end(p);
+    if (r) {
+        close(g->fd);
+        free(g);
+    }
+}
+
+void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    struct ws_proxy_region *found = NULL;
+    pthread_mutex_lock(&p->calls_lock); /* nobody restores from the list meanwhile */
+    pthread_mutex_lock(&p->regions_lock);
+    ws_list_for_each (it, &p->regions) {
+        struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
+        if (g->host == host)
+            found = g;
+    }
+    if (found)
+        ws_list_remove(&found->node);
+    pthread_mutex_unlock(&p->regions_lock);
+    ws_proxy_calls_end(p);
+    if (!found)
+        return;
+    ws_proxy_tell(p, (struct ws_wire_head){.type = WS_WIRE_REGION_FREE, .id = found->id}, NULL);
+    close(found->fd);
+    free(found);
+}
+
+bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, uint64_t *ret_id,
+                          uint64_t *ret_offset)
+{
+    const uint8_t *h = host;
+    bool found = false;
+    pthread_mutex_lock(&p->regions_lock);
+    ws_list_for_each (it, &p->regions) {
+        const struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
+        if (h < g->host || (uint64_t)(h - g->host) > g->bytes ||
+            bytes > g->bytes - (uint64_t)(h - g->host))
+            continue;
+        *ret_id = g->id;
+        *ret_offset = (uint64_t)(h - g->host);
+        found = true;
+        break;
+    }
+    pthread_mutex_unlock(&p->regions_lock);
+    return found;
+}
+
+/* ---- mapped for kernels: on all GPUs ---- */
+
+static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
+{
+    int r = 0;
+    struct ws_proxy *p, *q;
+    pthread_mutex_lock(&hosts_lock);
+    for (p = open_proxies; p && !r; p = p->next_open) {
+        uint64_t region, offset;
+        r = ws_proxy_region_find(p, host, bytes, &region, &offset)
+                ? ws_proxy_map_region(p, ws_space_id(s), va, bytes, region, offset)
+                : -EINVAL;
+        if (r)
+            break;
+    }
+    for (q = open_proxies; r && q != p; q = q->next_open)
+        ws_proxy_unmap_region(q, ws_space_id(s), va);
+    pthread_mutex_unlock(&hosts_lock);
+    return r;
+}
+
+/* On the reader's thread, too, where the last operation that might use it ends. */
+static void host_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
+{
+    for (struct ws_proxy *p = __atomic_load_n(&open_proxies, __ATOMIC_ACQUIRE); p; p = p->next_open)
+        ws_proxy_unmap_region(p, ws_space_id(s), va);
+}
+
+static void gone(struct ws_space *s)
+{
+    for (struct ws_proxy *p = __atomic_load_n(&open_proxies, __ATOMIC_ACQUIRE); p; p = p->next_open)
+        ws_proxy_tell(p, (struct ws_wire_head){.type = WS_WIRE_SPACE_GONE, .id = ws_space_id(s)},
+                      NULL);
+}
+
+static const struct ws_host_hook hook = {host_map, host_unmap, gone};
+
+void ws_proxy_hosts_open(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&hosts_lock);
+    p->next_open = open_proxies;
+    __atomic_store_n(&open_proxies, p, __ATOMIC_RELEASE);
+    if (!p->next_open)
+        ws_space_set_host_hook(&hook);
+    pthread_mutex_unlock(&hosts_lock);
+}
+
+void ws_proxy_hosts_close(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&hosts_lock);
+    struct ws_proxy **at = &open_proxies;
+    while (*at && *at != p)
+        at = &(*at)->next_open;
+    if (*at)
+        __atomic_store_n(at, p->next_open, __ATOMIC_RELEASE);
+    if (!open_proxies)
+        ws_space_set_host_hook(NULL);
+    pthread_mutex_unlock(&hosts_lock);
+    struct ws_list *n;
+    while ((n = ws_list_pop(&p->regions))) {
+        close(ws_list_entry(n, struct ws_proxy_region, node)->fd);
+        free(ws_list_entry(n, struct ws_proxy_region, node));
+    }
+}

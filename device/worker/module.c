@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Modules: printed, and compiled by the worker. Several may be under way at once, each on a loader: a connection of its own, made when
+ * first needed. A worker is told of a module when it is loaded there, or when a first instance or question of it comes. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/worker/proxy.h"
+
+static char *print(const struct ws_ptx_module *m, size_t *ret_len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, ret_len);
+    int r = f ? ws_ptx_print(m, f) : -ENOMEM;
+    if (f && fclose(f))
+        r = -ENOMEM;
+    if (!r)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- loaders ---- */
+
+/* A new connection; the worker gets the other end by @tell. Return: descriptor, -EIO (it has ended), or negative errno. */
+static int connect_loader(struct ws_proxy *p)
+{
+    int s[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s))
+        return ws_raise(-errno);
+    int r = p->calls_fd < 0
+                ? -EIO
+                : ws_wire_send(p->calls_fd, (struct ws_wire_head){.type = WS_WIRE_LOADER},
+                               WS_PART_NONE, WS_PART_NONE, s[1], 0);
+    close(s[1]);
+    if (!r)
+        return s[0];
+    close(s[0]);
+    return -EIO;
+}
+
+/* A loader of our own. Return: its index, or -EIO: the GPU is lost. */
+static int loader_take(struct ws_proxy *p)
+{
+    int k = 0;
+    pthread_mutex_lock(&p->loaders_lock);
+    for (;;) {
+        for (k = 0; k < WS_PROXY_LOADERS && p->loader_busy[k]; k++)
+            ;
+        if (k < WS_PROXY_LOADERS)
+            break;
+        pthread_cond_wait(&p->loader_free, &p->loaders_lock);
+    }
+    p->loader_busy[k] = true;
+    pthread_mutex_unlock(&p->loaders_lock);
+    return k;
+}
+
+static void loader_give(struct ws_proxy *p, int k)
+{
+    pthread_mutex_lock(&p->loaders_lock);
+    p->loader_busy[k] = false;
+    pthread_cond_signal(&p->loader_free);
+    pthread_mutex_unlock(&p->loaders_lock);
+}
+
+void ws_proxy_loaders_end(struct ws_proxy *p)
+{
+    for (int k = 0; k < WS_PROXY_LOADERS; k++)
+        if (p->loaders[k] >= 0)
+            close(p->loaders[k]);
+}
+
+static int exchange(int fd, const struct ws_dmodule *m, struct ws_wire_message *answer)
+{
+    int r = ws_wire_send(fd, (struct ws_wire_head){.type = WS_WIRE_LOAD, .id = m->id},
+                         (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
+    return r ? r : ws_wire_recv(fd, answer);
+}
+
+/* Asks whatever worker there is, until one answers. *ret_generation: which. Return: its result, or -EIO. */
+static int64_t ask(struct ws_proxy *p, const struct ws_dmodule *m, struct ws_wire_message *answer,
+                   uint32_t *ret_generation)
+{
+    int k = loader_take(p), r;
+    do {
+        r = ws_proxy_calls_begin(p);
+        if (r)
+            break;
+        *ret_generation = p->generation;
+        if (p->loaders[k] >= 0 && p->loader_generation[k] != p->generation) {
+            close(p->loaders[k]);
+            p->loaders[k] = -1;
+        }
+        if (p->loaders[k] < 0) {
+            p->loaders[k] = connect_loader(p);
+            p->loader_generation[k] = p->generation;
+        }
+        ws_proxy_calls_end(p);
+        r = p->loaders[k] < 0 ? p->loaders[k] : exchange(p->loaders[k], m, answer);
+    } while (r && ws_proxy_await(p, *ret_generation));
+    loader_give(p, k);
+    return r ? -EIO : answer->head.value;
+}
+
+/* ---- modules ---- */
+
+/* Its copy on @p is known. Module lock held. */
+static void set_loaded(struct ws_proxy *p, struct ws_dmodule *m, uint32_t generation)
+{
+    m->loaded[p->base.index] = p;
+    m->generation[p->base.index] = generation;
+}
+
+static bool is_loaded(struct ws_proxy *p, const struct ws_dmodule *m)
+{
+    return m->loaded[p->base.index] == p && m->generation[p->base.index] == p->generation;
+}
+
+int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m)
+{
+    pthread_mutex_lock(&m->lock);
+    int64_t r = 0;
+    if (!is_loaded(p, m)) {
+        struct ws_wire_message *answer = ws_alloc(sizeof *answer);
+        uint32_t generation;
+        r = answer ? ask(p, m, answer, &generation) : -ENOMEM;
+        if (answer && r != -EIO)
+            ws_wire_done_with(answer);
+        if (!r)
+            set_loaded(p, m, generation);
+        free(answer);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return (int)r;
+}
+
+/* No module lock: whoever has it may wait for the reader, which this is. The generation is the one that will be. */
+int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m)
+{
+    uint32_t next = p->generation + 1;
+    if (m->loaded[p->base.index] == p && m->generation[p->base.index] == next)
+        return 0;
+    struct ws_wire_message *answer = ws_alloc(sizeof *answer);
+    int fd = answer ? connect_loader(p) : -ENOMEM;
+    int r = fd < 0 ? fd : exchange(fd, m, answer);
+    if (!r) {
+        if (answer->head.value)
+            ws_log(WS_ERROR, "worker: gpu=%u a module can't be loaded again", p->base.index);
+        else
+            set_loaded(p, m, next);
+        ws_wire_done_with(answer);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(answer);
+    return r;
+}
+
+static int list_kernels(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
+{
+    size_t n = ptx->n_funcs + (size_t)1;
+    m->kernels = ws_alloc_array(n, sizeof *m->kernels);
+    m->why = ws_alloc_array(n, sizeof *m->why);
+    if (!m->kernels || !m->why)
+        return ws_raise(-ENOMEM);
+    for (uint32_t f = 0; f < ptx->n_funcs; f++) {
+        const struct ws_ptx_func *e = &ptx->funcs[f];
+        if (e->is_entry && !e->is_decl)
+            m->kernels[m->info.n_kernels++] =
+                (struct ws_kernel_info){.name = e->name,
+                                        .n_params = e->n_params,
+                                        .param_bytes = (uint32_t)e->param_bytes,
+                                        .params = e->params,
+                                        .ptx_version = ptx->version,
+                                        .sm = ptx->sm};
+    }
+    m->info.kernels = m->kernels;
+    m->info.n_vars = ptx->n_vars;
+    m->info.vars = ptx->vars;
+    return 0;
+}
+
+static int read_kernel(struct ws_dmodule *m, uint32_t k, const uint8_t **io_p, uint64_t *io_left)
+{
+    struct ws_kernel_info *i = &m->kernels[k];
+    struct ws_wire_kernel q;
+    if (*io_left < sizeof q)
+        return ws_raise(-EPROTO);
+    memcpy(&q, *io_p, sizeof q);
+    *io_p += sizeof q;
+    *io_left -= sizeof q;
+    if (q.why_bytes > *io_left)
+        return ws_raise(-EPROTO);
+    i->static_shared_bytes = q.static_shared_bytes;
+    i->local_bytes = q.local_bytes;
+    i->n_regs = q.n_regs;
+    i->max_threads_per_block = q.max_threads_per_block;
+    i->const_bytes = q.const_bytes;
+    i->uses_heap = q.uses_heap;
+    if (!q.supported) {
+        m->why[k] = strndup((const char *)*io_p, q.why_bytes);
+        if (!m->why[k])
+            return ws_raise(-ENOMEM);
+        i->unsupported = m->why[k];
+        i->unsupported_code = q.unsupported_code;
+    }
+    *io_p += q.why_bytes;
+    *io_left -= q.why_bytes;
+    return 0;
+}
+
+static int read_answer(struct ws_dmodule *m, const struct ws_wire_message *a,
+                       struct ws_diags *diags)
+{
+    struct ws_wire_loaded l;
+    if (!ws_wire_take(a, &l, sizeof l) || l.n_kernels != m->info.n_kernels)
+        return ws_raise(-EPROTO);
+    const uint8_t *p = a->body + sizeof l;
+    uint64_t left = a->head.bytes - sizeof l;
+    int r = 0;
+    for (uint32_t k = 0; !r && k < l.n_kernels; k++)
+        r = read_kernel(m, k, &p, &left);
+    if (!r)
+        ws_wire_get_diags(p, left, diags);
+    return r;
+}
+
+static void module_free(struct ws_dmodule *m)
+{
+    for (uint32_t k = 0; m->why && k < m->info.n_kernels; k++)
+        free(m->why[k]);
+    pthread_mutex_destroy(&m->lock);
+    free(m->why);
+    free(m->kernels);
+    free(m->text);
+    free(m);
+}
+
+int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
+                         struct ws_dmodule **ret, struct ws_diags *diags)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    struct ws_dmodule *m = ws_alloc(sizeof *m);
+    struct ws_wire_message *answer = ws_alloc(sizeof *answer);
+    uint32_t generation = 0;
+    if (!m || !answer) {
+        free(m);
+        free(answer);
+        return ws_raise(-ENOMEM);
+    }
+    m->id = ws_proxy_number();
+    pthread_mutex_init(&m->lock, NULL);
+    int64_t r = list_kernels(m, ptx);
+    if (!r && !(m->text = print(ptx, &m->text_len)))
+        r = ws_raise(-ENOMEM);
+    if (!r) {
+        r = ask(p, m, answer, &generation);
+        if (!r)
+            r = read_answer(m, answer, diags);
+        if (r != -EIO)
+            ws_wire_done_with(answer);
+    }
+    free(answer);
+    if (r) {
+        module_free(m);
+        return ws_raise(-ENOMEM);
+    }
+    set_loaded(p, m, generation);
+    *ret = m;
+    return 0;
+}
+
+void ws_proxy_module_unload(struct ws_dmodule *m)
+{
+    for (uint32_t k = 0; k < WS_ACCESS_DEVICES; k++)
+        if (m->loaded[k])
+            ws_proxy_tell(m->loaded[k],
+                          (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id}, NULL);
+    module_free(m);
+}
+
+int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_t kernel,
+                       uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    struct ws_dmodule *m =
+        (struct ws_dmodule *)cm; /* where it is loaded is not part of what const promises */
+    struct ws_wire_occupancy q = {
+        .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
+    int64_t r = ws_proxy_module_here(p, m);
+    if (r || (r = ws_proxy_calls_begin(p)))
+        return ws_raise(-EINVAL);
+    r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_OCCUPANCY, .id = m->id},
+                          WS_PART(q), WS_PART_NONE, -1);
+    if (r != WS_PROXY_ENDED) {
+        if (!r && !ws_wire_take(p->answer, &q, sizeof q))
+            r = -EINVAL;
+        ws_wire_done_with(p->answer);
+    }
+    ws_proxy_calls_end(p);
+    if (r)
+        return ws_raise(-EINVAL);
+    *ret = (struct ws_occupancy){q.blocks_per_sm,
+                                 ws_wire_limits[q.limit % WS_ARRAY_SIZE(ws_wire_limits)]};
+    return 0;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/worker/proxy.h - the daemon's side of a GPU in another process: its structures, shared by the files of this room.
+ *
+ * Threads: the loop's and loaders' (everything of device.h), and of its own: the reader, which takes what comes, calls op->done, and starts
+ * the worker (again); the sender, where the loop can't send without waiting; one for copies between GPUs (peer.c).
+ *
+ * Locks, in this order: hosts (host.c), loaders, calls (held for a whole call: what it did is in the tables before anybody restores from
+ * them), tables, ops. None is held while op->done runs. */
+#ifndef WS_DEVICE_WORKER_PROXY_H
+#define WS_DEVICE_WORKER_PROXY_H
+
+#include <pthread.h>
+#include <uthash.h>
+
+#include "base/list.h"
+#include "device/alarms.h"
+#include "device/check.h"
+#include "device/progress.h"
+#include "device/space.h"
+#include "device/worker/wire.h"
+#include "device/worker/worker.h"
+
+enum {
+    WS_PROXY_RESTARTS_MAX = 5, /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
+    WS_PROXY_LOADERS = 4,
+};
+#define WS_PROXY_WINDOW_NS (UINT64_C(60) * WS_NS_PER_S)
+
+enum ws_proxy_state {
+    WS_PROXY_STARTING, /* there is no worker, or it is being told what it must know */
+    WS_PROXY_RUNNING,
+    WS_PROXY_LOSING, /* it said that its context is lost, and will end */
+    WS_PROXY_LOST,   /* for good */
+    WS_PROXY_CLOSED,
+};
+
+/* An operation that the device knows. */
+struct ws_proxy_op {
+    struct ws_list node; /* proxy.ops, by id */
+    UT_hash_handle hh;
+    uint64_t id;
+    struct ws_op *op;
+    unsigned epoch;
+    bool entered;
+    bool sent, replayed, cancelled;
+    struct ws_wire_submit wire;
+    uint8_t *blob; /* what a copy has outside of regions: out, and behind it back */
+    int blob_fd;   /* that it is shared by, if it is long; -1 */
+};
+
+/* What the worker must be told again: records of what it was told. tables */
+struct ws_proxy_kept {
+    struct ws_cuda_kept is;
+    int fd; /* -1: lost with the worker */
+    UT_hash_handle hh;
+};
+struct ws_proxy_memory { /* what ws_backing.arg is */
+    struct ws_list node;
+    struct ws_proxy *proxy;
+    uint64_t id, bytes;
+    struct ws_cuda_kept whole; /* id 0: none */
+    int fd;
+};
+struct ws_proxy_map { /* of memory, or of a region of host memory */
+    struct ws_wire_map is;
+    bool host;
+    uint64_t key[2]; /* space, va */
+    UT_hash_handle hh;
+};
+struct ws_proxy_region {
+    struct ws_list node;
+    uint64_t id;
+    uint8_t *host;
+    uint64_t bytes;
+    int fd;
+};
+struct ws_dmodule { /* begins with its info. Of all proxies of the process */
+    struct ws_dmodule_info info;
+    struct ws_kernel_info *kernels;
+    char **why; /* [n_kernels] */
+    char *text; /* as printed */
+    size_t text_len;
+    uint64_t id;
+    pthread_mutex_t lock; /* of the next */
+    struct ws_proxy *loaded[WS_ACCESS_DEVICES];
+    uint32_t generation[WS_ACCESS_DEVICES];
+};
+struct ws_dinstance {
+    struct ws_list node;
+    struct ws_proxy *proxy;
+    struct ws_dmodule *module;
+    uint64_t id, space;
+    uint64_t *var_va;
+};
+/* Something that the worker is told without an answer; waits for whoever has the line. */
+struct ws_proxy_notice {
+    struct ws_list node;
+    struct ws_wire_head head;
+    struct ws_wire_map map;
+};
+
+struct ws_proxy {
+    struct ws_device base;
+    struct ws_wire_config config;
+    struct ws_wire_hello hello; /* of the first worker */
+    struct ws_cuda_capabilities capabilities;
+    int program; /* the program, open: another version may be installed meanwhile */
+
+    pthread_t reader, sender;
+    bool reader_on, sender_on;
+
+    /* The worker. Written by the reader, with calls and ops held. */
+    int pid, ops_fd, calls_fd;
+    struct ws_wire_page *page;
+    uint32_t generation;
+    int page_fd;
+    int open_result;
+    bool opened;                 /* open_result is there */
+    struct ws_diags *open_diags; /* while it is opened */
+
+    /* ops */
+    pthread_mutex_t ops_lock;
+    pthread_cond_t changed; /* state */
+    pthread_cond_t sender_wake;
+    enum ws_proxy_state state;
+    bool closing;
+    struct ws_list ops; /* all, by id */
+    struct ws_proxy_op *by_id;
+    uint64_t last_id, last_sent;
+    uint32_t n_unsent;
+    uint64_t *broken; /* spaces that lost memory */
+    size_t n_broken, cap_broken;
+    struct ws_worker_status status;
+    char lost_text[192];
+    uint64_t restarts_ns[WS_PROXY_RESTARTS_MAX];
+
+    /* calls */
+    pthread_mutex_t calls_lock;
+    struct ws_wire_message *answer;
+    pthread_mutex_t notices_lock; /* the innermost */
+    struct ws_list notices;
+
+    /* tables */
+    pthread_mutex_t tables_lock;
+    struct ws_list memories, instances;
+    struct ws_proxy_map *maps;
+    struct ws_proxy_kept *kept; /* granules */
+    /* Written with calls held, too. The innermost */
+    pthread_mutex_t regions_lock;
+    struct ws_list regions;
+
+    /* loaders */
+    pthread_mutex_t loaders_lock;
+    pthread_cond_t loader_free;
+    int loaders[WS_PROXY_LOADERS]; /* -1: none yet */
+    bool loader_busy[WS_PROXY_LOADERS];
+    uint32_t loader_generation[WS_PROXY_LOADERS];
+
+    /* The device's clock is the host's, less this; a worker's is that, less its own. ops */
+    uint64_t epoch_ns;
+    uint64_t worker_ns; /* what the worker's clock shows less */
+    _Atomic uint64_t last_ns;
+    struct ws_alarms alarms;
+
+    struct ws_device_telemetry before; /* of workers that ended. ops */
+    struct ws_device_telemetry seen;   /* of this one, at the end */
+    _Atomic uint32_t n_running;
+    _Atomic uint64_t memory_used;
+
+    struct ws_proxy *next_open; /* host.c */
+};
+
+static inline struct ws_proxy *ws_proxy_of(struct ws_device *d)
+{
+    return WS_CONTAINER_OF(d, struct ws_proxy, base);
+}
+extern const struct ws_device_ops ws_proxy_ops;
+uint64_t ws_proxy_number(void); /* never given twice in this process, never 0 */
+uint64_t ws_proxy_host_ns(void);
+/* The device's clock shows no less than @ns from now on. */
+void ws_proxy_not_before(struct ws_proxy *p, uint64_t ns);
+
+#define WS_PART(x)   ((struct ws_wire_part){&(x), sizeof(x)})
+#define WS_PART_NONE ((struct ws_wire_part){NULL, 0})
+
+/* ---- call.c ---- */
+/* Takes the line, for a call and what it does to the tables; waits while the worker is being started again.
+ * Return: 0, or -EIO: the GPU is lost (the line is not taken). */
+WS_MUST_CHECK int ws_proxy_calls_begin(struct ws_proxy *p);
+void ws_proxy_calls_end(struct ws_proxy *p);
+/* What a call comes to when the worker has ended. */
+#define WS_PROXY_ENDED INT64_MIN
+/* A call, with the line taken; the answer is in p->answer until the next. Where the worker ends meanwhile, the next one is asked, so
+ * what is asked must bear it. Return: the worker's result, or -EIO: the GPU is lost. */
+WS_MUST_CHECK int64_t ws_proxy_call(struct ws_proxy *p, struct ws_wire_head head,
+                                    struct ws_wire_part body, struct ws_wire_part more, int fd);
+/* The same, of this worker alone. Return: WS_PROXY_ENDED: it has. */
+WS_MUST_CHECK int64_t ws_proxy_call_now(struct ws_proxy *p, struct ws_wire_head head,
+                                        struct ws_wire_part body, struct ws_wire_part more, int fd);
+/* Until another worker than that of @generation runs, or none will. No lock held. Return: false: none will. */
+bool ws_proxy_await(struct ws_proxy *p, uint32_t generation);
+/* Tells the worker as soon as the line is free. Any thread; never waits for the worker. */
+void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map);
+void ws_proxy_forget_notices(struct ws_proxy *p);
+
+/* ---- ops.c ---- */
+void ws_proxy_submit(struct ws_device *d, struct ws_op *op);
+void ws_proxy_cancel(struct ws_device *d, struct ws_space *s);
+int ws_proxy_preempt(struct ws_device *d, struct ws_op *op);
+/* The reader's. */
+void ws_proxy_on_done(struct ws_proxy *p, const struct ws_wire_message *m);
+void ws_proxy_on_print(struct ws_proxy *p, const struct ws_wire_message *m);
+/* The worker has ended: what it had begun and can't be done again ends with an error, @why. */
+void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why);
+/* All that is left ends. */
+void ws_proxy_ops_lost(struct ws_proxy *p);
+void *ws_proxy_sender_main(void *arg);
+
+/* ---- tables.c ---- */
+int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *ret);
+int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
+                        uint64_t bytes, uint64_t offset, uint32_t readers, uint32_t writers);
+void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
+                           uint64_t bytes);
+void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint64_t *ret_offset);
+void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes,
+                         uint32_t readers, uint32_t writers);
+int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                          const uint64_t *var_va, bool write, struct ws_dinstance **ret);
+void ws_proxy_instance_free(struct ws_dinstance *i);
+/* Of host memory; as ws_space_map_host(). */
+WS_MUST_CHECK int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va,
+                                      uint64_t bytes, uint64_t region, uint64_t offset);
+void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va);
+void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m);
+void ws_proxy_on_gone(struct ws_proxy *p, const struct ws_wire_message *m);
+/* Everything of the tables to a worker that has just been started. calls held. Return: 0 or -EPIPE (it ended again). */
+WS_MUST_CHECK int ws_proxy_restore(struct ws_proxy *p);
+void ws_proxy_tables_free(struct ws_proxy *p);
+
+/* ---- host.c ---- */
+void ws_proxy_hosts_open(struct ws_proxy *p);
+void ws_proxy_hosts_close(struct ws_proxy *p);
+void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd);
+void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes);
+/* Whether [host, host + bytes) is in a region, and where. */
+bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, uint64_t *ret_id,
+                          uint64_t *ret_offset);
+
+/* ---- module.c ---- */
+int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *m,
+                         struct ws_dmodule **ret, struct ws_diags *diags);
+void ws_proxy_module_unload(struct ws_dmodule *m);
+/* Makes sure that the worker has it. Not with the line taken. Return: 0, -ENOMEM, -EIO. */
+WS_MUST_CHECK int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m);
+/* The same, for the reader, to a worker that is being started. */
+WS_MUST_CHECK int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m);
+int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
+                       uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret);
+void ws_proxy_loaders_end(struct ws_proxy *p);
+
+/* ---- life.c ---- */
+void *ws_proxy_reader_main(void *arg);
+/* Ends the worker and waits for it. Not the reader. */
+void ws_proxy_stop(struct ws_proxy *p);
+/* The program, open. Return: descriptor, or WS_CUDA_E_MISSING's negative. */
+WS_MUST_CHECK int ws_proxy_find_program(struct ws_diags *diags);
+/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none.
+ * Return: its process, or negative errno. */
+WS_MUST_CHECK int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd,
+                                 int ret[2], struct ws_wire_message *hello);
+
+/* ---- peer.c ---- */
+/* A copy between memories of two GPUs; takes it over, and ends it. */
+void ws_proxy_peer_copy(struct ws_op *op, struct ws_device *to, struct ws_device *from);
+void ws_proxy_peers_end(void);
+
+#endif

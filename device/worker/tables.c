@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the worker was told and the next one must be: memory, where it is mapped, instances.
+ *
+ * A record is made before the worker is asked, and put into its table while the line is still taken; so whoever restores, with the line
+ * taken, finds what the worker that ended had, or had answered for. Records go at any time: the worker is told by a notice, of which a
+ * worker that never knew the thing takes none.
+ *
+ * Memory itself outlives a worker: we hold descriptors of its pieces (device/cuda/keep.h). What can't be brought back is replaced by
+ * cleared memory, so that addresses stay in order, and its spaces are marked: whatever they submit ends with an error. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/worker/proxy.h"
+
+#define GRANULE_BYTES (UINT64_C(2) << 20)
+
+enum { MAP_KEY_BYTES = 2 * sizeof(uint64_t) };
+
+static struct ws_wire_head head_of(enum ws_wire_type type, uint64_t id)
+{
+    return (struct ws_wire_head){.type = type, .id = id};
+}
+
+/* ---- memory ---- */
+
+static void kept_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void release(void *arg, uint8_t *host, uint64_t bytes)
+{
+    struct ws_proxy_memory *m = arg;
+    struct ws_proxy *p = m->proxy;
+    pthread_mutex_lock(&p->tables_lock);
+    ws_list_remove(&m->node);
+    pthread_mutex_unlock(&p->tables_lock);
+    p->memory_used -= m->bytes;
+    ws_proxy_tell(p, head_of(WS_WIRE_MEMORY_FREE, m->id), NULL);
+    kept_close(m->fd);
+    free(m);
+}
+
+/* What the answer to MEMORY_NEW says of the piece. */
+static void take_piece(struct ws_proxy *p, struct ws_proxy_memory *m, int64_t r)
+{
+    struct ws_wire_memory w;
+    if (!r && ws_wire_take(p->answer, &w, sizeof w)) {
+        kept_close(m->fd);
+        m->whole = w.kept;
+        m->fd = p->answer->fd;
+        p->answer->fd = -1;
+    }
+    ws_wire_done_with(p->answer);
+}
+
+int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *ret)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    struct ws_proxy_memory *m = ws_alloc(sizeof *m);
+    struct ws_wire_memory w = {.bytes = bytes};
+    if (!m)
+        return ws_raise(-ENOMEM);
+    *m = (struct ws_proxy_memory){.proxy = p, .id = ws_proxy_number(), .bytes = bytes, .fd = -1};
+    if (ws_proxy_calls_begin(p)) {
+        free(m);
+        return WS_DEV_E_NO_MEMORY;
+    }
+    int64_t r = ws_proxy_call(p, head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), WS_PART_NONE, -1);
+    if (r != -EIO)
+        take_piece(p, m, r);
+    if (!r) {
+        pthread_mutex_lock(&p->tables_lock);
+        ws_list_append(&p->memories, &m->node);
+        p->memory_used += bytes;
+        pthread_mutex_unlock(&p->tables_lock);
+        *ret = (struct ws_backing){.release = release, .arg = m};
+    }
+    ws_proxy_calls_end(p);
+    if (r)
+        free(m);
+    return r == -EIO ? WS_DEV_E_NO_MEMORY : (int)r;
+}
+
+/* ---- mappings ---- */
+
+/* tables held. */
+static struct ws_proxy_map *map_find(struct ws_proxy *p, uint64_t space, uint64_t va)
+{
+    const uint64_t key[2] = {space, va};
+    struct ws_proxy_map *m;
+    HASH_FIND(hh, p->maps, key, MAP_KEY_BYTES, m);
+    return m;
+}
+
+static int map_new(struct ws_proxy *p, const struct ws_wire_map *is, bool host)
+{
+    struct ws_proxy_map *m = ws_alloc(sizeof *m);
+    if (!m)
+        return ws_raise(-ENOMEM);
+    m->is = *is;
+    m->host = host;
+    m->key[0] = is->space;
+    m->key[1] = is->va;
+    int64_t r = ws_proxy_calls_begin(p);
+    if (r) {
+        free(m);
+        return ws_raise(-ENOMEM);
+    }
+    r = ws_proxy_call(p, head_of(host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is),
+                      WS_PART_NONE, -1);
+    if (r != -EIO)
+        ws_wire_done_with(p->answer);
+    if (!r) {
+        pthread_mutex_lock(&p->tables_lock);
+        HASH_ADD(hh, p->maps, key, MAP_KEY_BYTES, m);
+        pthread_mutex_unlock(&p->tables_lock);
+    }
+    ws_proxy_calls_end(p);
+    if (r)
+        free(m);
+    return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
+}
+
+static void map_end(struct ws_proxy *p, uint64_t space, uint64_t va)
+{
+    pthread_mutex_lock(&p->tables_lock);
+    struct ws_proxy_map *m = map_find(p, space, va);
+    if (m)
+        HASH_DEL(p->maps, m);
+    pthread_mutex_unlock(&p->tables_lock);
+    if (!m)
+        return;
+    ws_proxy_tell(p, head_of(m->host ? WS_WIRE_HOST_UNMAP : WS_WIRE_UNMAP, 0), &m->is);
+    free(m);
+}
+
+int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
+                        uint64_t bytes, uint64_t offset, uint32_t readers, uint32_t writers)
+{
+    const struct ws_proxy_memory *m = arg;
+    struct ws_wire_map is = {.space = ws_space_id(s),
+                             .memory = m->id,
+                             .va = va,
+                             .bytes = bytes,
+                             .offset = offset,
+                             .readers = readers,
+                             .writers = writers};
+    return map_new(ws_proxy_of(d), &is, false);
+}
+
+void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
+                           uint64_t bytes)
+{
+    map_end(ws_proxy_of(d), ws_space_id(s), va);
+}
+
+int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va, uint64_t bytes,
+                        uint64_t region, uint64_t offset)
+{
+    return map_new(
+        p,
+        &(const struct ws_wire_map){
+            .space = space, .memory = region, .va = va, .bytes = bytes, .offset = offset},
+        true);
+}
+
+void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va)
+{
+    map_end(p, space, va);
+}
+
+/* The space's lock is held, which the reader may want: so nobody may be waited for who waits for the reader. A worker that is being
+ * started finds it in the table. */
+void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes,
+                         uint32_t readers, uint32_t writers)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    struct ws_wire_map is = {0};
+    pthread_mutex_lock(&p->tables_lock);
+    struct ws_proxy_map *m = map_find(p, ws_space_id(s), va);
+    if (m) {
+        m->is.readers = readers;
+        m->is.writers = writers;
+        is = m->is;
+    }
+    pthread_mutex_unlock(&p->tables_lock);
+    if (!m)
+        return;
+    pthread_mutex_lock(&p->calls_lock);
+    int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_ACCESS, 0), WS_PART(is), WS_PART_NONE, -1);
+    if (r != WS_PROXY_ENDED)
+        ws_wire_done_with(p->answer);
+    ws_proxy_calls_end(p);
+}
+
+void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint64_t *ret_offset)
+{
+    const struct ws_proxy_memory *m = arg;
+    struct ws_proxy *p = ws_proxy_of(d);
+    uint64_t placed[2] = {GRANULE_BYTES, 0};
+    if (!ws_proxy_calls_begin(p)) {
+        int64_t r = ws_proxy_call(p, head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
+        if (!r)
+            (void)ws_wire_take(p->answer, placed, sizeof placed);
+        if (r != -EIO)
+            ws_wire_done_with(p->answer);
+        ws_proxy_calls_end(p);
+    }
+    *ret_granule = WS_MAX(placed[0], UINT64_C(1));
+    *ret_offset = placed[1];
+}
+
+/* ---- instances ---- */
+
+/* calls held; restoring: also of a worker that is being started. */
+static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bool write)
+{
+    struct ws_wire_instance q = {.module = i->module->id,
+                                 .space = i->space,
+                                 .write = write,
+                                 .n_vars = i->module->info.n_vars};
+    struct ws_wire_part vars = {i->var_va, i->module->info.n_vars * sizeof *i->var_va};
+    int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_INSTANCE_NEW, i->id), WS_PART(q), vars, -1);
+    if (r != WS_PROXY_ENDED)
+        ws_wire_done_with(p->answer);
+    return r;
+}
+
+int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                          const uint64_t *var_va, bool write, struct ws_dinstance **ret)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    struct ws_dinstance *i = ws_alloc(sizeof *i);
+    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof *va);
+    int64_t r = WS_PROXY_ENDED;
+    if (!i || !va) {
+        free(i);
+        free(va);
+        return ws_raise(-ENOMEM);
+    }
+    *i = (struct ws_dinstance){
+        .proxy = p, .module = m, .id = ws_proxy_number(), .space = ws_space_id(s), .var_va = va};
+    if (m->info.n_vars)
+        memcpy(va, var_va, m->info.n_vars * sizeof *va);
+    while (r == WS_PROXY_ENDED) {
+        r = ws_proxy_module_here(p, m);
+        if (r || (r = ws_proxy_calls_begin(p)))
+            break;
+        uint32_t generation = p->generation;
+        r = instance_ask(p, i, write);
+        if (!r) {
+            pthread_mutex_lock(&p->tables_lock);
+            ws_list_append(&p->instances, &i->node);
+            pthread_mutex_unlock(&p->tables_lock);
+        }
+        ws_proxy_calls_end(p);
+        if (r == WS_PROXY_ENDED && !ws_proxy_await(p, generation))
+            r = -EIO;
+    }
+    if (r) {
+        free(i->var_va);
+        free(i);
+        return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
+    }
+    *ret = i;
+    return 0;
+}
+
+void ws_proxy_instance_free(struct ws_dinstance *i)
+{
+    struct ws_proxy *p = i->proxy;
+    pthread_mutex_lock(&p->tables_lock);
+    ws_list_remove(&i->node);
+    pthread_mutex_unlock(&p->tables_lock);
+    ws_proxy_tell(p, head_of(WS_WIRE_INSTANCE_FREE, i->id), NULL);
+    free(i->var_va);
+    free(i);
+}
+
+/* ---- granules ---- */
+
+static struct ws_proxy_kept *kept_find(struct ws_proxy *p, const struct ws_cuda_kept *k)
+{
+    struct ws_proxy_kept *g;
+    HASH_FIND(hh, p->kept, k, sizeof *k, g);
+    return g;
+}
+
+void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m)
+{
+    struct ws_proxy_kept *g = ws_alloc(sizeof *g);
+    if (!g || !ws_wire_take(m, &g->is, sizeof g->is)) {
+        free(g);
+        return;
+    }
+    g->fd = m->fd;
+    m->fd = -1;
+    pthread_mutex_lock(&p->tables_lock);
+    struct ws_proxy_kept *old = kept_find(p, &g->is);
+    if (old)
+        HASH_DEL(p->kept, old);
+    HASH_ADD(hh, p->kept, is, sizeof g->is, g);
+    pthread_mutex_unlock(&p->tables_lock);
+    if (old) {
+        kept_close(old->fd);
+        free(old);
+    }
+}
+
+void ws_proxy_on_gone(struct ws_proxy *p, const struct ws_wire_message *m)
+{
+    struct ws_cuda_kept k;
+    if (!ws_wire_take(m, &k, sizeof k))
+        return;
+    pthread_mutex_lock(&p->tables_lock);
+    struct ws_proxy_kept *g = kept_find(p, &k);
+    if (g)
+        HASH_DEL(p->kept, g);
+    pthread_mutex_unlock(&p->tables_lock);
+    if (g) {
+        kept_close(g->fd);
+        free(g);
+    }
+}
+
+/* ---- restoring. calls and tables held ---- */
+
+/* Its memory is not what it was. */
+static void break_space(struct ws_proxy *p, uint64_t space)
+{
+    pthread_mutex_lock(&p->ops_lock);
+    size_t k = 0;
+    while (k < p->n_broken && p->broken[k] != space)
+        k++;
+    if (k == p->n_broken &&
+        !ws_grow((void **)&p->broken, &p->cap_broken, p->n_broken + 1, sizeof *p->broken))
+        p->broken[p->n_broken++] = space;
+    pthread_mutex_unlock(&p->ops_lock);
+}
+
+static int64_t ask(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body, int fd)
+{
+    int64_t r = ws_proxy_call_now(p, head, body, WS_PART_NONE, fd);
+    if (r != WS_PROXY_ENDED && head.type != WS_WIRE_MEMORY_NEW)
+        ws_wire_done_with(p->answer);
+    return r;
+}
+
+static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g, bool *ret_lost)
+{
+    int64_t r = g->fd < 0 ? -EIO : ask(p, head_of(WS_WIRE_ADOPT_GRANULE, 0), WS_PART(g->is), g->fd);
+    *ret_lost = r != 0;
+    if (r != WS_PROXY_ENDED && r)
+        for (struct ws_proxy_map *m = p->maps; m; m = m->hh.next)
+            if (!m->host && m->is.va < g->is.va + GRANULE_BYTES &&
+                g->is.va < m->is.va + m->is.bytes)
+                break_space(p, m->is.space);
+    return r == WS_PROXY_ENDED ? r : 0;
+}
+
+static int64_t restore_granules(struct ws_proxy *p)
+{
+    struct ws_proxy_kept *g, *next;
+    int64_t r = 0;
+    HASH_ITER (hh, p->kept, g, next) {
+        bool lost;
+        r = restore_granule(p, g, &lost);
+        if (r == WS_PROXY_ENDED)
+            return r;
+        if (lost) {
+            HASH_DEL(p->kept, g);
+            kept_close(g->fd);
+            free(g);
+        }
+    }
+    return r;
+}
+
+static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
+{
+    struct ws_wire_memory w = {.bytes = m->bytes, .kept = m->whole};
+    bool can = p->hello.keeps && (!m->whole.id || m->fd >= 0);
+    int64_t r = can ? ask(p, head_of(WS_WIRE_ADOPT_MEMORY, m->id), WS_PART(w), m->fd) : -EIO;
+    if (!r || r == WS_PROXY_ENDED)
+        return r;
+    for (struct ws_proxy_map *x = p->maps; x; x = x->hh.next)
+        if (!x->host && x->is.memory == m->id)
+            break_space(p, x->is.space);
+    w.kept = (struct ws_cuda_kept){0};
+    r = ask(p, head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), -1);
+    if (r != WS_PROXY_ENDED)
+        take_piece(p, m, r);
+    return r == WS_PROXY_ENDED ? r : 0;
+}
+
+static int64_t restore_map(struct ws_proxy *p, const struct ws_proxy_map *m)
+{
+    int64_t r = ask(p, head_of(m->host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is), -1);
+    if (r == WS_PROXY_ENDED || !r)
+        return r;
+    ws_log(WS_ERROR, "worker: gpu=%u memory at 0x%llx is not brought back (%lld)", p->base.index,
+           (unsigned long long)m->is.va, (long long)r);
+    break_space(p, m->is.space);
+    return 0;
+}
+
+static int64_t restore_instances(struct ws_proxy *p)
+{
+    int64_t r = 0;
+    for (struct ws_list *it = p->instances.next; it != &p->instances && r != WS_PROXY_ENDED;
+         it = it->next) {
+        struct ws_dinstance *i = ws_list_entry(it, struct ws_dinstance, node);
+        r = ws_proxy_module_restore(p, i->module) ? WS_PROXY_ENDED : instance_ask(p, i, false);
+        if (r && r != WS_PROXY_ENDED) {
+            ws_log(WS_ERROR, "worker: gpu=%u a module is not brought back (%lld)", p->base.index,
+                   (long long)r);
+            break_space(p, i->space);
+        }
+    }
+    return r;
+}
+
+static int64_t restore_all(struct ws_proxy *p)
+{
+    int64_t r = restore_granules(p);
+    for (struct ws_list *it = p->memories.next; it != &p->memories && r != WS_PROXY_ENDED;
+         it = it->next)
+        r = restore_memory(p, ws_list_entry(it, struct ws_proxy_memory, node));
+    for (struct ws_list *it = p->regions.next; it != &p->regions && r != WS_PROXY_ENDED;
+         it = it->next) {
+        const struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
+        r = ask(p, head_of(WS_WIRE_REGION_NEW, g->id), WS_PART(g->bytes), g->fd);
+    }
+    for (struct ws_proxy_map *m = p->maps; m && r != WS_PROXY_ENDED; m = m->hh.next)
+        r = restore_map(p, m);
+    if (r != WS_PROXY_ENDED && p->hello.keeps)
+        r = ask(p, head_of(WS_WIRE_ADOPT_END, 0), WS_PART_NONE, -1);
+    return r == WS_PROXY_ENDED ? r : restore_instances(p);
+}
+
+int ws_proxy_restore(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&p->tables_lock);
+    int64_t r = restore_all(p);
+    pthread_mutex_unlock(&p->tables_lock);
+    return r == WS_PROXY_ENDED ? -EPIPE : 0;
+}
+
+/* What is left of the device's own: clients have given theirs back. */
+void ws_proxy_tables_free(struct ws_proxy *p)
+{
+    struct ws_proxy_kept *g, *next;
+    HASH_ITER (hh, p->kept, g, next) {
+        HASH_DEL(p->kept, g);
+        kept_close(g->fd);
+        free(g);
+    }
+    struct ws_proxy_map *m, *after;
+    HASH_ITER (hh, p->maps, m, after) {
+        HASH_DEL(p->maps, m);
+        free(m);
+    }
+    free(p->broken);
+}
