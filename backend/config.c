@@ -571,6 +571,8 @@ static int take(struct ws_config *c, cfg_t *cfg)
     if (!r)
         r = text_take(&c->profiles, cfg, "profiles");
     if (!r)
+        r = text_take(&c->clock_helper, cfg, "clock_helper");
+    if (!r)
         r = text_take(&c->templates, cfg, "templates");
     if (!r)
         r = users_take(c, cfg);
@@ -611,6 +613,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     top[nt++] = (cfg_opt_t)CFG_STR("gpu_worker", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("learn", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("profiles", NULL, CFGF_NODEFAULT);
+    top[nt++] = (cfg_opt_t)CFG_STR("clock_helper", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("templates", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("fused_leader", NULL, CFGF_NODEFAULT);
     top[nt++] = (cfg_opt_t)CFG_STR("policy", NULL, CFGF_NODEFAULT);
@@ -726,8 +729,9 @@ void ws_config_deinit(struct ws_config *c)
     free(c->curve_clients);
     free(c->metrics);
     free(c->profiles);
+    free(c->clock_helper);
     free(c->templates);
-    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->profiles = c->templates =
+    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->clock_helper = c->profiles = c->templates =
         NULL;
     ws_access_deinit(&c->access);
 }

@@ -43,6 +43,7 @@ struct ws_config {
     char *templates; /* directory of those made by hand; NULL: none */
     bool
         fused_leader; /* fused launches of one kernel alone go by the code of one of them (templates/leader.c) */
+    char *clock_helper; /* socket of wattshare-clocks; NULL: real GPUs' clocks are left alone */
     char *profiles; /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
     uint32_t gate_lease_ms; /* how long a gated client may keep a GPU from others */

@@ -19,4 +19,8 @@ sbin_PROGRAMS += backend/wattshared
 backend_wattshared_SOURCES = backend/main.c
 backend_wattshared_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
 backend_wattshared_LDADD = $(BACKEND_LDADD)
+# Sets clocks, with rights that the daemon has not.
+sbin_PROGRAMS += backend/wattshare-clocks
+backend_wattshare_clocks_SOURCES = backend/clocks_main.c
+backend_wattshare_clocks_LDADD = $(BACKEND_LDADD)
 EXTRA_DIST += backend/README.md

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "device/catalog.h"
+#include "device/cuda/clocks.h"
 
 #define DEFAULT_CONFIG SYSCONFDIR "/wattshare/wattshared.conf"
 
@@ -234,8 +235,16 @@ static int find_real(const struct ws_config *c, const char *name, struct gpus *g
                                                              .preemptible = c->policy != NULL,
                                                              .unfenced = c->unfenced},
                               g->real + g->n, WS_MAX_GPUS_CONFIGURED - g->n, d);
-    for (uint32_t k = g->n; k < g->n + n; k++)
+    for (uint32_t k = g->n; k < g->n + n; k++) {
         g->specs[k] = &g->real[k]->spec;
+        int r = c->clock_helper && !g->real[k]->clocks
+                    ? ws_clocks_manage(g->real[k], c->clock_helper)
+                    : 0;
+        if (r == -EINVAL)
+            ws_diags_add(d, c->clock_helper, 0, 0, "is too long for a socket (clock_helper)");
+        if (r)
+            return r == -EINVAL ? WS_CATALOG_E_INVALID : r;
+    }
     g->n += n;
     return n ? 0 : WS_CATALOG_E_INVALID;
 }

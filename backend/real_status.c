@@ -2,9 +2,11 @@
 /* What a real GPU and its driver can and can't do, and whether its context is lost, as status says it. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "backend/backend.h"
 #include "backend/real.h"
+#include "device/cuda/clocks.h"
 #include "device/cuda/cuda.h"
 #include "device/worker/worker.h"
 
@@ -47,8 +49,10 @@ bool ws_real_status(struct ws_server *s, struct ws_device *d, Ws__GpuStatus *o)
     if (!o->driver || !o->lost || !o->capabilities || !o->worker_last)
         return false;
     for (uint32_t k = 0; k < c->n; k++) {
-        char *one =
-            text_of(s, "%s: %s (%s)", c->v[k].name, c->v[k].yes ? "yes" : "no", c->v[k].how);
+        const struct ws_cuda_capability *v = &c->v[k];
+        bool clocks = d->clocks && !strcmp(v->name, "clocks"); /* not the device's own doing */
+        char *one = text_of(s, "%s: %s (%s)", v->name, v->yes || clocks ? "yes" : "no",
+                            clocks ? ws_clocks_text(d->clocks) : v->how);
         if (!one)
             return false;
         o->capabilities[o->n_capabilities++] = one;

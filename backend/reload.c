@@ -86,6 +86,7 @@ bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
     add(&l, "catalog", lists_differ(live->catalog, fresh->catalog));
     add(&l, "socket_group", texts_differ(live->socket_group, fresh->socket_group));
     add(&l, "profiles", texts_differ(live->profiles, fresh->profiles));
+    add(&l, "clock_helper", texts_differ(live->clock_helper, fresh->clock_helper));
     add(&l, "metrics", texts_differ(live->metrics, fresh->metrics));
     add(&l, "curve_key", memcmp(&live->curve, &fresh->curve, sizeof live->curve) != 0);
     live->limits = fresh->limits;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "device/cuda/clocks.h"
 #include "device/progress.h"
 
 const char *ws_dev_error_name(enum ws_dev_error e)
@@ -31,8 +32,10 @@ const char *ws_dev_error_name(enum ws_dev_error e)
 
 void ws_device_close(struct ws_device *d)
 {
-    if (d)
-        d->ops->close(d);
+    if (!d)
+        return;
+    d->clocks = ws_clocks_close(d->clocks); /* its own clocks come back */
+    d->ops->close(d);
 }
 
 int ws_device_mem_alloc(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes)
@@ -139,11 +142,11 @@ struct ws_progress *ws_progress_free(struct ws_progress *p)
 int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *want,
                          struct ws_device_clocks *ret)
 {
-    if (!d->ops->set_clocks)
+    if (!d->clocks && !d->ops->set_clocks)
         return -ENOTSUP;
     if (!(want->volt > 0) || !(want->core > 0) || !(want->memory > 0))
         return ws_raise(-EINVAL);
-    int r = d->ops->set_clocks(d, want, ret);
+    int r = d->clocks ? ws_clocks_set(d->clocks, want, ret) : d->ops->set_clocks(d, want, ret);
     if (!r)
         d->clocked = ret->volt != 1 || ret->core != 1 || ret->memory != 1;
     return r;

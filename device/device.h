@@ -127,6 +127,7 @@ const char *ws_dev_error_name(enum ws_dev_error e); /* "illegal-address" */
 
 struct ws_device;
 struct ws_real_ops;
+struct ws_clocks;
 struct ws_progress;  /* how far a launch had come when it was preempted */
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
@@ -323,6 +324,8 @@ struct ws_device {
     const char *
         no_machine_code; /* NULL: takes modules that are machine code; else why not, and what would be right */
     bool clocked; /* its clocks are not the default ones. Loop thread */
+    struct ws_clocks
+        *clocks; /* who sets them, of a real GPU (device/cuda/clocks.h); NULL: ops do, or nobody */
 };
 
 struct ws_device_options {

@@ -23,11 +23,12 @@ man/wattshare-profile.1: man/wattshare-profile.1.scd
 $(man_MANS):
 	$(AM_V_GEN)$(MKDIR_P) man && $(SCDOC) < $(top_srcdir)/$@.scd > $@
 
-man_MANS += man/wattshare-top.1 man/wattshare-trace.1 man/wattshare-keygen.1
-EXTRA_DIST += man/wattshare-top.1.scd man/wattshare-trace.1.scd man/wattshare-keygen.1.scd
+man_MANS += man/wattshare-top.1 man/wattshare-trace.1 man/wattshare-keygen.1 man/wattshare-clocks.8
+EXTRA_DIST += man/wattshare-top.1.scd man/wattshare-trace.1.scd man/wattshare-keygen.1.scd man/wattshare-clocks.8.scd
 man/wattshare-top.1: man/wattshare-top.1.scd
 man/wattshare-trace.1: man/wattshare-trace.1.scd
 man/wattshare-keygen.1: man/wattshare-keygen.1.scd
+man/wattshare-clocks.8: man/wattshare-clocks.8.scd
 # Verbs that stand in another's page.
 MAN_LINKS = man/wattshare-run.1 man/wattshare-status.1 man/wattshare-coverage.1 man/wattshare-fit.1 man/wattshare-optimum.1
 man1_MANS = $(MAN_LINKS)

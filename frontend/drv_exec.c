@@ -6,8 +6,6 @@
 #include "frontend/facade.h"
 #include "frontend/module.h"
 
-enum { PARAM_END = 0, PARAM_BUFFER_POINTER = 1, PARAM_BUFFER_SIZE = 2, PARAM_WORDS_MAX = 8 };
-
 static int function_of(void *handle, int device, struct ws_fn **ret)
 {
     *ret = handle;
@@ -28,39 +26,14 @@ static int function_of(void *handle, int device, struct ws_fn **ret)
 
 /* ---- launch ---- */
 
-/* Either @args, or the buffer that @extra names. */
-static int set_args(struct ws_launch_request *r, void **args, void **extra)
-{
-    const size_t *bytes = NULL;
-    if (args && extra)
-        return CUDA_INVALID_VALUE;
-    r->args = args;
-    for (int i = 0; extra && (uintptr_t)extra[i] != PARAM_END; i += 2) {
-        if (i >= PARAM_WORDS_MAX)
-            return CUDA_INVALID_VALUE;
-        if ((uintptr_t)extra[i] == PARAM_BUFFER_POINTER)
-            r->packed = extra[i + 1];
-        else if ((uintptr_t)extra[i] == PARAM_BUFFER_SIZE)
-            bytes = extra[i + 1];
-        else
-            return CUDA_INVALID_VALUE;
-    }
-    if (extra && (!r->packed || !bytes))
-        return CUDA_INVALID_VALUE;
-    r->packed_bytes = bytes ? *bytes : 0;
-    return CUDA_OK;
-}
-
 static int launch(void *function, struct ws_launch_request *r, void **args, void **extra)
 {
     ENTER_FN(f, function);
     for (int i = 0; i < 3; i++)
         if (!r->grid[i] || !r->block[i])
             return CUDA_INVALID_VALUE;
-    int code = set_args(r, args, extra);
-    if (code)
-        return code;
-    return ws_drv_error(ws_fn_launch(f, r));
+    ws_err e = ws_launch_set_args(r, args, extra);
+    return ws_drv_error(e ? e : ws_fn_launch(f, r));
 }
 
 WS_DRV_STREAM_API(cuLaunchKernel, _ptsz,

@@ -17,32 +17,11 @@ static int code_of(const struct ws_content *c, ws_err e)
 
 /* ---- kernels ---- */
 
-enum { PARAM_END, PARAM_BUFFER_POINTER, PARAM_BUFFER_SIZE, PARAM_WORDS_MAX = 8 };
-
-static int read_extra(struct ws_launch_request *r, void **extra)
-{
-    const size_t *bytes = NULL;
-    for (int i = 0; extra && (uintptr_t)extra[i] != PARAM_END; i += 2) {
-        if (i >= PARAM_WORDS_MAX)
-            return CUDA_INVALID_VALUE;
-        if ((uintptr_t)extra[i] == PARAM_BUFFER_POINTER)
-            r->packed = extra[i + 1];
-        else if ((uintptr_t)extra[i] == PARAM_BUFFER_SIZE)
-            bytes = extra[i + 1];
-        else
-            return CUDA_INVALID_VALUE;
-    }
-    if (extra && (!r->packed || !bytes))
-        return CUDA_INVALID_VALUE;
-    r->packed_bytes = bytes ? *bytes : 0;
-    return CUDA_OK;
-}
-
 static int kernel(struct ws_content *c, struct ws_fn *f, struct ws_launch_request *r, void **extra)
 {
-    int code = r->args && extra ? CUDA_INVALID_VALUE : read_extra(r, extra);
-    if (code)
-        return code;
+    ws_err e = ws_launch_set_args(r, r->args, extra);
+    if (e)
+        return code_of(c, e);
     c->type = WS_NODE_KERNEL;
     c->work.kind = WS_WORK_LAUNCH;
     c->work.launch.fn = f;

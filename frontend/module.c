@@ -500,6 +500,31 @@ static ws_err fits_at_once(struct ws_fn *f, const struct ws_launch_request *r)
                                                     : WS__ERROR__OK;
 }
 
+/* CU_LAUNCH_PARAM_*, the keys in @extra */
+enum { PARAM_END, PARAM_BUFFER_POINTER, PARAM_BUFFER_SIZE, PARAM_WORDS_MAX = 8 };
+
+ws_err ws_launch_set_args(struct ws_launch_request *r, void **args, void **extra)
+{
+    const size_t *bytes = NULL;
+    if (args && extra)
+        return WS__ERROR__INVALID_VALUE;
+    r->args = args;
+    for (int i = 0; extra && (uintptr_t)extra[i] != PARAM_END; i += 2) {
+        if (i >= PARAM_WORDS_MAX)
+            return WS__ERROR__INVALID_VALUE;
+        if ((uintptr_t)extra[i] == PARAM_BUFFER_POINTER)
+            r->packed = extra[i + 1];
+        else if ((uintptr_t)extra[i] == PARAM_BUFFER_SIZE)
+            bytes = extra[i + 1];
+        else
+            return WS__ERROR__INVALID_VALUE;
+    }
+    if (extra && (!r->packed || !bytes))
+        return WS__ERROR__INVALID_VALUE;
+    r->packed_bytes = bytes ? *bytes : 0;
+    return WS__ERROR__OK;
+}
+
 ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret)
 {
     *ret = (struct ws_launch){

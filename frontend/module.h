@@ -95,6 +95,9 @@ struct ws_launch_request {
     const void *packed;
     size_t packed_bytes;
 };
+/* The arguments as cuLaunchKernel() has them: @args, or the buffer that @extra names; both borrowed. Return: OK, INVALID_VALUE (both, or
+ * an @extra that is not as documented). */
+ws_err ws_launch_set_args(struct ws_launch_request *r, void **args, void **extra);
 /* What is checked without a stream, and the launch that comes of it; @ret->stream is left to the caller. */
 ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret);
 /* Return: WS__ERROR; the stream's handle is checked. */

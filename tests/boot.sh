@@ -93,6 +93,14 @@ in_it wattshare run -- "$client" | grep -q PASS || die "the client that starts t
 [ "$(in_it systemctl is-active wattshared.service)" = active ] || die "the socket did not start the service"
 say "socket activation: the first client starts the daemon"
 
+# ---- the helper that sets clocks: not on by itself; starts, and ends well ----
+[ "$(in_it systemctl is-enabled wattshare-clocks.socket 2>/dev/null || true)" = disabled ] || die "the package has enabled wattshare-clocks"
+in_it systemctl start wattshare-clocks.socket wattshare-clocks.service || die "wattshare-clocks does not start"
+[ "$(in_it stat -c %U:%a /run/wattshare-clocks/socket)" = wattshare:600 ] || die "the clocks' socket is not wattshare's alone"
+in_it systemctl stop wattshare-clocks.socket wattshare-clocks.service || die "wattshare-clocks does not stop"
+[ "$(in_it systemctl show -P Result wattshare-clocks.service)" = success ] || die "wattshare-clocks did not end well"
+say "wattshare-clocks: off until wanted, starts, ends well"
+
 # ---- a service that is preloaded by a drop-in; wattshare@.service ----
 unit=$(in_it find /usr/share/doc/wattshare /usr/lib/systemd /lib/systemd -name 'wattshare@.service*' | head -n 1)
 [ -n "$unit" ] || die "no wattshare@.service in the package"

@@ -28,6 +28,11 @@ DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh 
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
 
+check_PROGRAMS += tests/unit/test_clocks
+TESTS += tests/unit/test_clocks
+tests_unit_test_clocks_SOURCES = tests/unit/test_clocks.c
+tests_unit_test_clocks_LDADD = $(DEVICE_LDADD) $(TEST_LDADD)
+
 if HAVE_NVCC
 check_PROGRAMS += tests/device/test_cuda_abi
 tests_device_test_cuda_abi_SOURCES = tests/device/test_cuda_abi.c
@@ -45,3 +50,8 @@ EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/R
 .PHONY: bundle
 bundle: all tests/device/conformance tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
 	srcdir=$(top_srcdir) $(top_srcdir)/tests/gpu/bundle.sh $(PACKAGE)-$(VERSION)-gpu
+# What kernels print, and how they stop.
+check_PROGRAMS += tests/unit/test_devlib
+tests_unit_test_devlib_SOURCES = tests/unit/test_devlib.c
+tests_unit_test_devlib_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/test_devlib

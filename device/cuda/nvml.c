@@ -4,6 +4,7 @@
 #include "device/cuda/nvml.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,12 @@ struct ws_nvml {
     int (*limit)(nvml_device d, unsigned *mw);
     int (*clock)(nvml_device d, int which, unsigned *mhz);
     int (*temperature)(nvml_device d, int sensor, unsigned *celsius);
+    int (*memory_steps)(nvml_device d, unsigned *io_n, unsigned *mhz);
+    int (*core_steps)(nvml_device d, unsigned memory_mhz, unsigned *io_n, unsigned *mhz);
+    int (*lock_core)(nvml_device d, unsigned min_mhz, unsigned max_mhz);
+    int (*lock_memory)(nvml_device d, unsigned min_mhz, unsigned max_mhz);
+    int (*unlock_core)(nvml_device d);
+    int (*unlock_memory)(nvml_device d);
     char why[_WS_NVML_N][48]; /* not empty: off */
     char driver[80];
 };
@@ -71,6 +78,12 @@ struct ws_nvml *ws_nvml_open(const char *library, const char *uuid, char *why, s
     FIND(n, limit, "nvmlDeviceGetEnforcedPowerLimit");
     FIND(n, clock, "nvmlDeviceGetClockInfo");
     FIND(n, temperature, "nvmlDeviceGetTemperature");
+    FIND(n, memory_steps, "nvmlDeviceGetSupportedMemoryClocks");
+    FIND(n, core_steps, "nvmlDeviceGetSupportedGraphicsClocks");
+    FIND(n, lock_core, "nvmlDeviceSetGpuLockedClocks");
+    FIND(n, lock_memory, "nvmlDeviceSetMemoryLockedClocks");
+    FIND(n, unlock_core, "nvmlDeviceResetGpuLockedClocks");
+    FIND(n, unlock_memory, "nvmlDeviceResetMemoryLockedClocks");
     int r = init && by_uuid && n->shutdown ? init() : NVML_FUNCTION_NOT_FOUND;
     if (r) {
         snprintf(why, why_bytes, "NVML does not start (error %d)", r);
@@ -150,4 +163,71 @@ const char *ws_nvml_why_not(const struct ws_nvml *n, enum ws_nvml_call call)
 const char *ws_nvml_driver(const struct ws_nvml *n)
 {
     return n ? n->driver : "";
+}
+
+/* ---- setting ---- */
+
+enum { STEPS_MAX = 1024 };
+
+/* The lowest step that is not below @want, or the highest. */
+static unsigned step_for(const unsigned *steps, unsigned n, unsigned want)
+{
+    unsigned above = 0, highest = 0;
+    for (unsigned k = 0; k < n; k++) {
+        highest = WS_MAX(highest, steps[k]);
+        if (steps[k] >= want && (!above || steps[k] < above))
+            above = steps[k];
+    }
+    return above ? above : highest;
+}
+
+static int lock_core(struct ws_nvml *n, unsigned want, unsigned memory_mhz, unsigned *ret)
+{
+    unsigned steps[STEPS_MAX], n_steps = STEPS_MAX;
+    if (!n->core_steps || !n->lock_core)
+        return NVML_FUNCTION_NOT_FOUND;
+    int r = n->core_steps(n->device, memory_mhz, &n_steps, steps);
+    *ret = r ? 0 : step_for(steps, WS_MIN(n_steps, (unsigned)STEPS_MAX), want);
+    return r ? r : n->lock_core(n->device, *ret, *ret);
+}
+
+/* *ret: what the memory runs at, locked or not, which says which core clocks there are. */
+static int lock_memory(struct ws_nvml *n, unsigned want, unsigned *ret)
+{
+    unsigned steps[STEPS_MAX], n_steps = STEPS_MAX;
+    int r = n->memory_steps ? n->memory_steps(n->device, &n_steps, steps) : NVML_FUNCTION_NOT_FOUND;
+    if (r)
+        return r;
+    n_steps = WS_MIN(n_steps, (unsigned)STEPS_MAX);
+    *ret = step_for(steps, n_steps, want ? want : UINT32_MAX);
+    if (!want)
+        return n->unlock_memory ? n->unlock_memory(n->device) : NVML_SUCCESS;
+    if (n_steps == 1) /* it runs at nothing else */
+        return NVML_SUCCESS;
+    return n->lock_memory ? n->lock_memory(n->device, *ret, *ret) : NVML_FUNCTION_NOT_FOUND;
+}
+
+int ws_nvml_lock_clocks(struct ws_nvml *n, uint32_t core_mhz, uint32_t memory_mhz,
+                        uint32_t *ret_core_mhz, uint32_t *ret_memory_mhz)
+{
+    unsigned core = 0, memory = 0;
+    int r = lock_memory(n, memory_mhz, &memory);
+    if (r == NVML_NOT_SUPPORTED && !memory_mhz) /* nothing was to be done */
+        r = NVML_SUCCESS;
+    if (!r && core_mhz)
+        r = lock_core(n, core_mhz, memory, &core);
+    else if (!r)
+        r = n->unlock_core ? n->unlock_core(n->device) : NVML_FUNCTION_NOT_FOUND;
+    if (r) {
+        if (n->unlock_memory)
+            (void)n->unlock_memory(n->device);
+        if (n->unlock_core)
+            (void)n->unlock_core(n->device);
+    }
+    *ret_core_mhz = r ? 0 : core;
+    *ret_memory_mhz = r || !memory_mhz ? 0 : memory;
+    return r == NVML_SUCCESS                                         ? 0
+           : r == NVML_NO_PERMISSION                                 ? -EPERM
+           : r == NVML_NOT_SUPPORTED || r == NVML_FUNCTION_NOT_FOUND ? -ENOTSUP
+                                                                     : -EIO;
 }

@@ -1212,6 +1212,10 @@ static void test_trap_in_a_function(void **state)
 {
     suite_lib_trap(&S);
 }
+static void test_parts_of_a_launch(void **state)
+{
+    suite_lib_parts(&S);
+}
 static void test_heap(void **state)
 {
     suite_lib_heap(&S);
@@ -1281,6 +1285,7 @@ int main(int argc, char **argv)
         T(test_many_prints),
         T(test_assert),
         T(test_trap_in_a_function),
+        T(test_parts_of_a_launch),
         T(test_heap),
         T(test_giving_back),
         T(test_illegal_address), /* the last ones: contexts may be lost */

@@ -451,6 +451,58 @@ void suite_lib_trap(struct suite *s)
     end(&l);
 }
 
+/* A launch of two clients, in rounds of one block of the first and two of the second: each hears what its blocks print, and an
+ * assertion is the error of its part alone. */
+void suite_lib_parts(struct suite *s)
+{
+    enum { ROUNDS = 5 };
+    struct lib l = begin(s);
+    uint64_t p = suite_alloc(s, 0, 4096), t = suite_alloc(s, 0, 512);
+    struct ws_launch_parts *parts = calloc(1, sizeof *parts + 2 * sizeof parts->part[0]);
+    suite_put(s, 0, t, "x < 3", 6);
+    suite_put(s, 0, t + 64, "file.cu", 8);
+    suite_put(s, 0, t + 128, "void check(int)", 16);
+    suite_put(s, 0, t + 256, "line\n", 6);
+    for (int asserts = 0; asserts < 2; asserts++) {
+        *parts = (struct ws_launch_parts){.common = s->space[0], .n = 2, .round = 3};
+        for (uint32_t k = 0; k < 2; k++)
+            parts->part[k] = (struct ws_launch_part){.space = s->space[k],
+                                                     .share = k + 1,
+                                                     .kernel = k ? "second" : "first",
+                                                     .grid = {ROUNDS * (k + 1), 1, 1},
+                                                     .block = {32, 1, 1}};
+        listen(&l);
+        struct suite_op o = asserts ? launch(&l, 0, L_ASSERT, 3, 32, p, t, 2 * 32 + 7, 0)
+                                    : launch(&l, 0, L_PRINT, 3, 32, t + 256, 0, p, 1);
+        o.op.launch.grid[1] = ROUNDS;
+        o.op.launch.parts = parts;
+        suite_run(s, &o, WS_DEV_OK);
+        assert_int_equal(parts->part[0].error, WS_DEV_OK);
+        if (!asserts) {
+            assert_int_equal(parts->part[1].error, WS_DEV_OK);
+            assert_int_equal(printed[0].lines[0], ROUNDS * 32);
+            assert_int_equal(printed[1].lines[0], 2 * ROUNDS * 32);
+            continue;
+        }
+        /* the kernel looks at %ctaid.x alone: block 2 of each round, the second's blocks 1, 3, … */
+        assert_int_equal(parts->part[1].error, WS_DEV_E_ASSERT);
+        assert_non_null(strstr(parts->part[1].text, "kernel second block ("));
+        assert_non_null(strstr(parts->part[1].text, "thread (7,0,0)"));
+        assert_int_equal(printed[0].lines[1], 0);
+        assert_true(printed[1].lines[1] >= 1 && printed[1].lines[1] <= ROUNDS);
+        for (uint32_t k = 0; k < 2 * ROUNDS; k++) {
+            char text[160];
+            snprintf(text, sizeof text,
+                     "file.cu:77: void check(int): block: [%u,0,0], thread: [7,0,0] ", k);
+            if (k % 2 == 0)
+                assert_null(strstr(printed[1].text[1], text));
+        }
+        still_well(&l);
+    }
+    free(parts);
+    end(&l);
+}
+
 /* ---- memory ---- */
 
 static uint32_t size_of(uint32_t thread, uint32_t k)

@@ -8,6 +8,7 @@ void suite_lib_formats(struct suite *s);
 void suite_lib_many_prints(struct suite *s);
 void suite_lib_assert(struct suite *s);
 void suite_lib_trap(struct suite *s);
+void suite_lib_parts(struct suite *s);
 void suite_lib_heap(struct suite *s);
 void suite_lib_free(struct suite *s);
 

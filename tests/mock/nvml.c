@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* NVML for tests: the energy of the software GPUs that the mock driver in this process runs. WS_MOCK_NVML_FAIL="NAME:CODE" makes a
- * function fail. */
+ * function fail. Clocks that are set are lines in the file WS_MOCK_NVML_CLOCKS: "core 1200 1200", "core own". */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,4 +83,70 @@ int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *celsius)
 {
     *celsius = 40;
     return failed(__func__);
+}
+
+/* ---- clocks ---- */
+
+EXPORT int nvmlDeviceGetSupportedMemoryClocks(void *d, unsigned *io_n, unsigned *mhz);
+EXPORT int nvmlDeviceGetSupportedGraphicsClocks(void *d, unsigned memory_mhz, unsigned *io_n,
+                                                unsigned *mhz);
+EXPORT int nvmlDeviceSetGpuLockedClocks(void *d, unsigned min_mhz, unsigned max_mhz);
+EXPORT int nvmlDeviceSetMemoryLockedClocks(void *d, unsigned min_mhz, unsigned max_mhz);
+EXPORT int nvmlDeviceResetGpuLockedClocks(void *d);
+EXPORT int nvmlDeviceResetMemoryLockedClocks(void *d);
+
+static int list(const unsigned *steps, unsigned n, unsigned *io_n, unsigned *mhz)
+{
+    if (*io_n < n)
+        return 7; /* insufficient size */
+    memcpy(mhz, steps, n * sizeof *steps);
+    *io_n = n;
+    return 0;
+}
+
+static int set(const char *what, unsigned min_mhz, unsigned max_mhz)
+{
+    const char *path = getenv("WS_MOCK_NVML_CLOCKS");
+    FILE *f = path ? fopen(path, "a") : NULL;
+    if (!f)
+        return 4; /* no permission */
+    if (max_mhz)
+        fprintf(f, "%s %u %u\n", what, min_mhz, max_mhz);
+    else
+        fprintf(f, "%s own\n", what);
+    return fclose(f) ? 999 : 0;
+}
+
+int nvmlDeviceGetSupportedMemoryClocks(void *d, unsigned *io_n, unsigned *mhz)
+{
+    static const unsigned steps[] = {7001, 5001, 810};
+    int r = failed(__func__);
+    return r ? r : list(steps, 3, io_n, mhz);
+}
+int nvmlDeviceGetSupportedGraphicsClocks(void *d, unsigned memory_mhz, unsigned *io_n,
+                                         unsigned *mhz)
+{
+    static const unsigned steps[] = {1500, 1410, 1200, 1005, 900, 705, 300};
+    int r = failed(__func__);
+    return r ? r : memory_mhz == 810 ? list(steps + 6, 1, io_n, mhz) : list(steps, 7, io_n, mhz);
+}
+int nvmlDeviceSetGpuLockedClocks(void *d, unsigned min_mhz, unsigned max_mhz)
+{
+    int r = failed(__func__);
+    return r ? r : set("core", min_mhz, max_mhz);
+}
+int nvmlDeviceSetMemoryLockedClocks(void *d, unsigned min_mhz, unsigned max_mhz)
+{
+    int r = failed(__func__);
+    return r ? r : set("memory", min_mhz, max_mhz);
+}
+int nvmlDeviceResetGpuLockedClocks(void *d)
+{
+    int r = failed(__func__);
+    return r ? r : set("core", 0, 0);
+}
+int nvmlDeviceResetMemoryLockedClocks(void *d)
+{
+    int r = failed(__func__);
+    return r ? r : set("memory", 0, 0);
 }

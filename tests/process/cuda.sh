@@ -40,6 +40,36 @@ start_mock --config "$tmp/conf"
 together $(for w in matmul aes histogram stencil; do echo "drv/$w"; done)
 ok "a policy"
 
+# A policy that scales clocks asks wattshare-clocks; the GPU's own come back when the daemon ends.
+stop_daemon
+daemon_pid=
+WS_MOCK_NVML_CLOCKS=$tmp/clocks.set "$build/backend/wattshare-clocks" --socket "$tmp/clocks" --state "$tmp/clocks.d" --nvml "$mock/libnvidia-ml.so.1" 2>"$tmp/clocks.log" &
+helper=$!
+i=0
+until [ -S "$tmp/clocks" ]; do
+    i=$((i + 1))
+    [ $i -lt 600 ] || { cat "$tmp/clocks.log"; fail "wattshare-clocks does not listen"; }
+    sleep 0.1
+done
+printf 'policy = edl\nclock_helper = "%s"\ntask "easy" {\n deadline_ms = 100000\n wcet_ms = 100\n}\n' "$tmp/clocks" >"$tmp/conf"
+start_mock --config "$tmp/conf"
+task=easy client "$cuda/drv_matmul" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "a client at other clocks"; }
+grep -q '^core [0-9]* [0-9]*$' "$tmp/clocks.set" || fail "no clocks were set for a job with much time"
+"$wattshare" status | grep -q "clocks: yes" || fail "status does not say who sets the clocks"
+stop_daemon
+daemon_pid=
+i=0
+until [ "$(tail -n 1 "$tmp/clocks.set")" = "core own" ]; do
+    i=$((i + 1))
+    [ $i -lt 600 ] || { cat "$tmp/clocks.set"; fail "the GPU did not get its own clocks back"; }
+    sleep 0.1
+done
+kill "$helper"
+wait "$helper" || fail "wattshare-clocks ended badly"
+ok "clocks"
+printf 'policy = rr\n' >"$tmp/conf"
+start_mock --config "$tmp/conf"
+
 # One goes outside its memory: its own error is CUDA's, and nobody else's.
 "$wattshare" status | grep -q "isolation: yes" || fail "status does not say that clients are isolated"
 task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "the illegal address is not CUDA's"; }

@@ -19,17 +19,17 @@ wait_for() { # wait_for TEXT FILE: at most 2 minutes
 if command -v systemd-analyze >/dev/null; then
     mkdir -p "$tmp/units" "$tmp/bin"
     # The unit must name programs that are there; where they will be installed is not known here.
-    for u in wattshared.service wattshare@.service; do
+    for u in wattshared.service wattshare@.service wattshare-clocks.service; do
         sed -e "s|^ExecStart=[^ ]*/wattshared|ExecStart=$wattshared|" -e "s|^ExecReload=[^ ]*/wattshared|ExecReload=$wattshared|" \
-            -e "s|^ExecStart=[^ ]*/wattshare |ExecStart=$wattshare |" "$build/conf/systemd/$u" >"$tmp/units/$u"
+            -e "s|^ExecStart=[^ ]*/wattshare |ExecStart=$wattshare |" -e "s|=[^ ]*/wattshare-clocks|=$build/backend/wattshare-clocks|" "$build/conf/systemd/$u" >"$tmp/units/$u"
     done
-    cp "$src/conf/systemd/wattshared.socket" "$tmp/units/"
+    cp "$src/conf/systemd/wattshared.socket" "$src/conf/systemd/wattshare-clocks.socket" "$tmp/units/"
     mkdir "$tmp/units/some.service.d"
     cp "$build/conf/systemd/preload.conf" "$tmp/units/some.service.d/wattshare.conf"
     printf '[Service]\nExecStart=/bin/true\n' >"$tmp/units/some.service"
     cp "$tmp/units/wattshare@.service" "$tmp/units/wattshare@task.service"
     # Manual pages of what is not installed yet are no fault of the unit.
-    systemd-analyze verify --man=no "$tmp/units/wattshared.service" "$tmp/units/wattshared.socket" \
+    systemd-analyze verify --man=no "$tmp/units/wattshared.service" "$tmp/units/wattshared.socket" "$tmp/units/wattshare-clocks.service" "$tmp/units/wattshare-clocks.socket" \
         "$tmp/units/wattshare@task.service" "$tmp/units/some.service" >"$tmp/verify" 2>&1 || { cat "$tmp/verify" >&2; fail "systemd-analyze verify"; }
     ! grep -E 'wattshare|some\.service' "$tmp/verify" || fail "systemd-analyze verify has remarks"
     ok "systemd-analyze verify"

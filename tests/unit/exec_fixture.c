@@ -134,6 +134,21 @@ void fix_deinit(struct fix *f)
         free(f->bufs[k].host);
 }
 
+int fix_setup(void **state)
+{
+    struct fix *f = calloc(1, sizeof *f);
+    fix_init(f);
+    *state = f;
+    return 0;
+}
+
+int fix_teardown(void **state)
+{
+    fix_deinit(*state);
+    free(*state);
+    return 0;
+}
+
 int fix_load(struct fix *f, const char *ptx)
 {
     unload(f);
@@ -546,4 +561,13 @@ void fix_run(struct fix *f, const struct launch *l)
         print_error("%s: error %d: %s\n", l->kernel, f->error, f->text);
         fail();
     }
+}
+
+void fix_block(struct fix *f, unsigned n_threads, const void *params, enum ws_dev_error want)
+{
+    const struct launch l = {.kernel = "k", .grid = {1}, .block = {n_threads}, .params = params};
+    enum ws_dev_error e = fix_launch(f, &l);
+    if (e != want)
+        print_error("%s\n", f->text);
+    assert_int_equal(e, want);
 }

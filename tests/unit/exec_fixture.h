@@ -66,6 +66,9 @@ struct launch {
 
 void fix_init(struct fix *f);
 void fix_deinit(struct fix *f);
+/* A fixture for cmocka's tests, and its end. */
+int fix_setup(void **state);
+int fix_teardown(void **state);
 /* Parses and decodes. Return: what ws_code_new() returned, or ws_ptx_parse() if that failed; diags say why. */
 int fix_load(struct fix *f, const char *ptx);
 /* fix_load() that must succeed. */
@@ -77,6 +80,8 @@ void *fix_host(struct fix *f, uint64_t va);
 enum ws_dev_error fix_launch(struct fix *f, const struct launch *l);
 /* fix_launch() that must succeed. */
 void fix_run(struct fix *f, const struct launch *l);
+/* Runs one block of @n_threads of the kernel "k", which must end with @want. */
+void fix_block(struct fix *f, unsigned n_threads, const void *params, enum ws_dev_error want);
 const struct ws_kernel_info *fix_kernel(struct fix *f, const char *name, uint32_t *ret_index);
 
 #endif

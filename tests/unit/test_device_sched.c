@@ -16,43 +16,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "device/space.h"
-#include "tests/unit/exec_double.h"
+#include "tests/unit/softdev_rig.h"
 
-/* 4 SMs of 4 blocks (256 threads each): 16 resident blocks */
-static const struct ws_gpu_spec small = {
-    .name = "small",
-    .product = "Small",
-    .cc_major = 7,
-    .cc_minor = 5,
-    .n_sms = 4,
-    .max_threads_per_sm = 1024,
-    .max_blocks_per_sm = 16,
-    .regs_per_sm = 65536,
-    .max_threads_per_block = 1024,
-    .shared_bytes_per_sm = 65536,
-    .shared_bytes_per_block = 49152,
-    .shared_bytes_per_block_optin = 65536,
-    .core_mhz = 1000,
-    .memory_mhz = 5000,
-    .memory_bus_bits = 64,
-    .l2_bytes = 1 << 19,
-    .memory_bytes = 64 << 20,
-    .memory_bytes_per_s = 100000000000,
-    .copy_bytes_per_s = 10000000000,
-    .copy_latency_ns = 1000,
-    .launch_overhead_ns = 1000,
-    .memory_latency_ns = 400,
-    .schedulers_per_sm = 4,
-    .fp32_lanes_per_sm = 64,
-    .int_lanes_per_sm = 64,
-    .fp64_lanes_per_sm = 2,
-    .sfu_lanes_per_sm = 16,
-    .ldst_lanes_per_sm = 16,
-    .static_mw = 8000,
-    .idle_mw_per_sm = 600,
-    .dynamic_mw_per_sm = 1300,
-};
-enum { RESIDENT = 16, N_OPS = 64 };
+enum { RESIDENT = RIG_RESIDENT, N_OPS = 64 };
 
 struct fixture {
     struct ws_device *device;
@@ -98,7 +64,7 @@ static void wait_done(struct fixture *f, uint32_t n)
 static int open_with(struct fixture *f, enum ws_device_clock clock, uint64_t max_insns)
 {
     struct ws_device_options o = {.clock = clock, .n_workers = 2, .max_kernel_insns = max_insns};
-    if (ws_device_open_soft(&f->device, &small, 0, &o, NULL) ||
+    if (ws_device_open_soft(&f->device, &rig_spec, 0, &o, NULL) ||
         ws_device_module_load(f->device, double_module(), &f->module, NULL))
         return -1;
     for (int i = 0; i < 2; i++) {
@@ -654,7 +620,7 @@ static void test_wrong_specs_are_refused(void **state)
 {
     struct ws_device *d = NULL;
     struct ws_diags diags = WS_DIAGS_NULL;
-    struct ws_gpu_spec s = small;
+    struct ws_gpu_spec s = rig_spec;
     struct ws_device_options o = {.n_workers = 1};
     s.n_sms = 257;
     assert_int_equal(ws_device_open_soft(&d, &s, 0, &o, &diags), -EINVAL);

@@ -244,26 +244,18 @@ static void test_very_far(void **state)
 
 static int setup(void **state)
 {
-    struct fix *f = calloc(1, sizeof *f);
-    fix_init(f);
-    fix_must_load(f, ptx);
-    *state = f;
-    return 0;
-}
-static int teardown(void **state)
-{
-    fix_deinit(*state);
-    free(*state);
-    return 0;
+    int r = fix_setup(state);
+    fix_must_load(*state, ptx);
+    return r;
 }
 
 int main(void)
 {
     static const char *const isas[] = {"sse2", "avx2", "avx512"};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_patterns, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_very_far, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_patterns, setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_bounds, setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_very_far, setup, fix_teardown),
     };
     int bad = 0;
     for (unsigned v = 0; v < 3; v++) {

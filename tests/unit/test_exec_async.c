@@ -20,20 +20,6 @@
     "ld.param.u64 %o, [out]; ld.param.u64 %i, [in]; mov.u32 %t, %tid.x; mul.wide.u32 %p, %t, 4;\n" \
     "add.u64 %p, %o, %p;\n" body "\nret;\n}\n"
 
-static int setup(void **state)
-{
-    struct fix *f = calloc(1, sizeof *f);
-    fix_init(f);
-    *state = f;
-    return 0;
-}
-static int teardown(void **state)
-{
-    fix_deinit(*state);
-    free(*state);
-    return 0;
-}
-
 static uint32_t *run(struct fix *f, const char *ptx, unsigned n, enum ws_dev_error want)
 {
     uint64_t p[2];
@@ -43,11 +29,7 @@ static uint32_t *run(struct fix *f, const char *ptx, unsigned n, enum ws_dev_err
     uint32_t *in = fix_host(f, p[1]);
     for (unsigned i = 0; i < 2048; i++)
         in[i] = 1000 + i;
-    enum ws_dev_error e =
-        fix_launch(f, &(struct launch){.kernel = "k", .grid = {1}, .block = {n}, .params = p});
-    if (e != want)
-        print_error("%s\n", f->text);
-    assert_int_equal(e, want);
+    fix_block(f, n, p, want);
     return fix_host(f, p[0]);
 }
 
@@ -290,7 +272,7 @@ static void test_faults_mbarrier(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fix_setup, fix_teardown)
     const struct CMUnitTest tests[] = {
         T(test_phases),           T(test_bulk_copy),
         T(test_incomplete),       T(test_too_many_arrivals),

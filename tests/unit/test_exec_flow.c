@@ -20,30 +20,12 @@
     "ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mul.wide.u32 %rd2, %r0, 4; add.u64 %rd1, "     \
     "%rd0, %rd2;\n" body "\n}\n"
 
-static int setup(void **state)
-{
-    struct fix *f = calloc(1, sizeof *f);
-    fix_init(f);
-    *state = f;
-    return 0;
-}
-static int teardown(void **state)
-{
-    fix_deinit(*state);
-    free(*state);
-    return 0;
-}
-
 /* Runs kernel k with one block of n threads; out has 1024 words. */
 static uint32_t *run(struct fix *f, const char *ptx, unsigned n, enum ws_dev_error want)
 {
     fix_must_load(f, ptx);
     uint64_t out = fix_alloc(f, 4096);
-    enum ws_dev_error e =
-        fix_launch(f, &(struct launch){.kernel = "k", .grid = {1}, .block = {n}, .params = &out});
-    if (e != want)
-        print_error("%s\n", f->text);
-    assert_int_equal(e, want);
+    fix_block(f, n, &out, want);
     return fix_host(f, out);
 }
 
@@ -684,7 +666,7 @@ int main(void)
         setenv("WS_SOFT_ISA", isas[v], 1);
         if (strcmp(ws_exec_isa(), isas[v]) != 0)
             continue; /* the processor lacks it */
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fix_setup, fix_teardown)
         const struct CMUnitTest tests[] = {
             T(test_nested_divergence_meets_again),
             T(test_cold_block_meets_again),

@@ -14,20 +14,6 @@
 #include "base/macros.h"
 #include "exec_fixture.h"
 
-static int setup(void **state)
-{
-    struct fix *f = calloc(1, sizeof *f);
-    fix_init(f);
-    *state = f;
-    return 0;
-}
-static int teardown(void **state)
-{
-    fix_deinit(*state);
-    free(*state);
-    return 0;
-}
-
 /* ---- elements as bits ---- */
 static unsigned bits_of(const char *e)
 {
@@ -563,13 +549,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wmma),
         cmocka_unit_test(test_mma),
-        cmocka_unit_test_setup_teardown(test_saturation, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ldmatrix, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ldmatrix_trans, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ldmatrix_other_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stmatrix, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_movmatrix, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_faults, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_saturation, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_ldmatrix, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_ldmatrix_trans, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_ldmatrix_other_order, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_stmatrix, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_movmatrix, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_faults, fix_setup, fix_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

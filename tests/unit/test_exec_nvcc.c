@@ -39,12 +39,6 @@ static int setup(void **state)
     *state = f;
     return n ? 0 : -1;
 }
-static int teardown(void **state)
-{
-    fix_deinit(*state);
-    free(*state);
-    return 0;
-}
 static void launch(struct fix *f, const char *kernel, unsigned grid, unsigned block,
                    const void *params)
 {
@@ -331,7 +325,7 @@ int main(void)
             if (strcmp(ws_exec_isa(), isas[v]) != 0)
                 continue; /* the processor lacks it */
             snprintf(name, sizeof name, "%s, %s", variant, isas[v]);
-#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, fix_teardown)
             const struct CMUnitTest tests[] = {
                 T(test_reduce),        T(test_bitonic),     T(test_histogram), T(test_tables),
                 T(test_black_scholes), T(test_monte_carlo), T(test_doubles),   T(test_calls),

@@ -16,28 +16,11 @@
     " .reg .f32 %f<9>;\nld.param.u64 %x0, [out]; mov.u32 %r0, %tid.x; mul.wide.u32 %x2, %r0, 16; " \
     "add.u64 %x1, %x0, %x2;\n" body "\nret;\n}\n"
 
-static int setup(void **state)
-{
-    struct fix *f = calloc(1, sizeof *f);
-    fix_init(f);
-    *state = f;
-    return 0;
-}
-static int teardown(void **state)
-{
-    fix_deinit(*state);
-    free(*state);
-    return 0;
-}
 static uint32_t *run(struct fix *f, const char *ptx, enum ws_dev_error want)
 {
     fix_must_load(f, ptx);
     uint64_t out = fix_alloc(f, 4096);
-    enum ws_dev_error e =
-        fix_launch(f, &(struct launch){.kernel = "k", .grid = {1}, .block = {32}, .params = &out});
-    if (e != want)
-        print_error("%s\n", f->text);
-    assert_int_equal(e, want);
+    fix_block(f, 32, &out, want);
     return fix_host(f, out);
 }
 
@@ -163,11 +146,12 @@ static void test_recursion_keeps_vectors_and_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_saved_stack_is_restored, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_blocks_of_memory_are_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_too_much_is_a_fault, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_vector_registers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_recursion_keeps_vectors_and_stacks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_saved_stack_is_restored, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_blocks_of_memory_are_apart, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_too_much_is_a_fault, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_vector_registers, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_recursion_keeps_vectors_and_stacks, fix_setup,
+                                        fix_teardown),
     };
     return cmocka_run_group_tests_name("exec_stack", tests, NULL, NULL);
 }
