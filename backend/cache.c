@@ -149,8 +149,11 @@ static bool module_prints(const struct ws_ptx_module *m)
     return false;
 }
 
-static bool module_calls_registers(const struct ws_ptx_module *m)
+/* Addresses of functions are a real GPU's own; machine code may have them anywhere, and variables of its own, too. */
+static bool module_bound(const struct ws_ptx_module *m)
 {
+    if (m->code)
+        return true;
     for (uint32_t f = 0; f < m->n_funcs; f++)
         for (uint32_t k = 0; k < m->funcs[f].n_insns; k++) {
             const struct ws_ptx_call *c = m->funcs[f].insns[k].call;
@@ -185,7 +188,7 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
     }
     e->info = ws_dmodule_info(e->dmodule);
     e->prints = module_prints(e->ptx);
-    e->calls_registers = module_calls_registers(e->ptx);
+    e->bound = module_bound(e->ptx);
     e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;
     *ret = e;
     return 0;

@@ -7,7 +7,7 @@
  *
  * Real GPUs: memory there is mapped by granules of 2 MiB, which small allocations share, and not every GPU reaches another's memory. So all
  * that the context has goes together, or the context stays. The old memory is seen at twins of its addresses until it has been copied.
- * Code that calls functions by their addresses stays, since these are each GPU's own.
+ * Code that calls functions by their addresses stays, since these are each GPU's own, and so does machine code.
  *
  * Not moved: a client with something in flight or about to be unmapped, with physical memory that it maps itself, whose kernels
  * call malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as well.
@@ -126,7 +126,7 @@ static bool may_leave(const struct ws_context *x)
             if (a->context == x && (!is_movable(a) || a->hold.object->gpu != x->gpu))
                 return false;
         HASH_ITER (hh, c->modules, m, next)
-            if (m->context == x && m->code->calls_registers)
+            if (m->context == x && m->code->bound)
                 return false;
     }
     HASH_ITER (hh, c->modules, m, next)

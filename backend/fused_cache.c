@@ -155,10 +155,12 @@ static void work(struct ws_loader_job *job)
         e->r = WS_PTX_E_UNSUPPORTED;
         return;
     }
-    e->r = e->how == WS_FUSED_LEADER
-               ? ws_template_make_leader(&e->code.template, e->kernels, e->why, sizeof e->why)
-               : ws_template_make(&e->code.template, e->kernels, e->n,
-                                  e->how == WS_FUSED_SAME_BLOCK, e->why, sizeof e->why);
+    e->r =
+        e->how == WS_FUSED_LEADER
+            ? ws_template_make_leader(&e->code.template, e->kernels, e->device->plain_memory,
+                                      e->why, sizeof e->why)
+            : ws_template_make(&e->code.template, e->kernels, e->n, e->how == WS_FUSED_SAME_BLOCK,
+                               e->device->plain_memory, e->why, sizeof e->why);
     for (uint32_t k = 0; !e->r && k < e->n; k++)
         if (e->kernels[k].m != e->own[k].m)
             e->r = bind_vars(e, k);

@@ -323,7 +323,9 @@ struct ws_device {
     uint32_t index;
     const char *
         no_machine_code; /* NULL: takes modules that are machine code; else why not, and what would be right */
-    bool clocked; /* its clocks are not the default ones. Loop thread */
+    bool
+        plain_memory; /* textures and constants are plain memory to its kernels: who fences one for it makes them that before */
+    bool clocked;     /* its clocks are not the default ones. Loop thread */
     struct ws_clocks
         *clocks; /* who sets them, of a real GPU (device/cuda/clocks.h); NULL: ops do, or nobody */
 };

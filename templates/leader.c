@@ -162,19 +162,6 @@ static void adapt_insn(struct leader *l, struct ws_ptx_insn *i)
     }
 }
 
-/* A leader's variables are at addresses that it loads, which ld.const takes none of on a GPU: constants become global variables; where the kernel
- * computes addresses in them, the fence checks these. */
-static void consts_to_globals(struct ws_ptx_module *m)
-{
-    for (uint32_t k = 0; k < m->n_vars; k++)
-        if (m->vars[k].space == WS_SP_CONST)
-            m->vars[k].space = WS_SP_GLOBAL;
-    for (uint32_t k = 0; k < m->n_funcs; k++)
-        for (uint32_t n = 0; n < m->funcs[k].n_insns; n++)
-            if (m->funcs[k].insns[n].space == WS_SP_CONST)
-                m->funcs[k].insns[n].space = WS_SP_GLOBAL;
-}
-
 /* Variables by a name in a place that takes no register: in a call, or as an operand of something else than mov. */
 static bool only_simple_uses(const struct ws_ptx_func *f)
 {
@@ -280,7 +267,8 @@ static int lead(struct ws_template *t, uint32_t func, uint64_t param_bytes)
     return 0;
 }
 
-static int make(struct ws_template *t, const struct ws_template_kernel *k, char *why, size_t bytes)
+static int make(struct ws_template *t, const struct ws_template_kernel *k, bool plain, char *why,
+                size_t bytes)
 {
     const struct ws_ptx_func *own = &k->m->funcs[k->func];
     uint32_t fenced, func;
@@ -290,7 +278,11 @@ static int make(struct ws_template *t, const struct ws_template_kernel *k, char 
     int32_t f = ws_template_find_func(t->ptx, 0, own->name);
     if (f < 0)
         return ws_raise(-EIO);
-    consts_to_globals(t->ptx);
+    /* Its variables are at addresses that it loads, which ld.const takes none of on a GPU. Where the kernel computes addresses in them, the
+     * fence checks these. */
+    ws_template_plain_constants(t->ptx);
+    if (plain && (r = ws_ptx_texture(t->ptx)))
+        return ws_forward(r);
     r = ws_ptx_fence_refused(t->ptx, (uint32_t)f, why, bytes);
     if (!r)
         r = ws_ptx_fence(t->ptx, (uint32_t)f, &fenced);
@@ -313,7 +305,7 @@ static int make(struct ws_template *t, const struct ws_template_kernel *k, char 
 }
 
 int ws_template_make_leader(struct ws_template **ret, const struct ws_template_kernel *kernel,
-                            char *ret_why, size_t why_bytes)
+                            bool plain, char *ret_why, size_t why_bytes)
 {
     int r = ws_template_refused(kernel->m, kernel->func, ret_why, why_bytes);
     if (r)
@@ -322,7 +314,7 @@ int ws_template_make_leader(struct ws_template **ret, const struct ws_template_k
     if (!t)
         return ws_raise(-ENOMEM);
     t->leader = true;
-    r = make(t, kernel, ret_why, why_bytes);
+    r = make(t, kernel, plain, ret_why, why_bytes);
     if (r) {
         ws_template_free(t);
         return r < 0 ? ws_forward(r) : r;

@@ -69,6 +69,17 @@ static int32_t find_var(const struct ws_ptx_module *m, uint32_t k, const char *n
     return -1;
 }
 
+void ws_template_plain_constants(struct ws_ptx_module *m)
+{
+    for (uint32_t k = 0; k < m->n_vars; k++)
+        if (m->vars[k].space == WS_SP_CONST)
+            m->vars[k].space = WS_SP_GLOBAL;
+    for (uint32_t k = 0; k < m->n_funcs; k++)
+        for (uint32_t n = 0; n < m->funcs[k].n_insns; n++)
+            if (m->funcs[k].insns[n].space == WS_SP_CONST)
+                m->funcs[k].insns[n].space = WS_SP_GLOBAL;
+}
+
 static int fence_all(struct ws_template *t, const struct ws_template_kernel *kernels, uint32_t n,
                      uint32_t *ret_funcs, char *why, size_t why_bytes)
 {
@@ -109,10 +120,14 @@ int ws_template_place_vars(struct ws_template *t, const struct ws_template_kerne
 }
 
 static int make(struct ws_template *t, const struct ws_template_kernel *kernels, uint32_t n,
-                bool same_block, char *why, size_t why_bytes)
+                bool same_block, bool plain, char *why, size_t why_bytes)
 {
     uint32_t funcs[WS_FUSE_MAX];
     int r = link_copies(&t->ptx, kernels, n, why, why_bytes);
+    if (!r && plain) {
+        ws_template_plain_constants(t->ptx);
+        r = ws_ptx_texture(t->ptx);
+    }
     if (!r)
         r = fence_all(t, kernels, n, funcs, why, why_bytes);
     if (!r) {
@@ -128,7 +143,7 @@ static int make(struct ws_template *t, const struct ws_template_kernel *kernels,
 }
 
 int ws_template_make(struct ws_template **ret, const struct ws_template_kernel *kernels, uint32_t n,
-                     bool same_block, char *ret_why, size_t why_bytes)
+                     bool same_block, bool plain, char *ret_why, size_t why_bytes)
 {
     if (!n || n > WS_FUSE_MAX) {
         snprintf(ret_why, why_bytes, "%u members; 1 to %d go into a launch", n, WS_FUSE_MAX);
@@ -142,7 +157,7 @@ int ws_template_make(struct ws_template **ret, const struct ws_template_kernel *
     struct ws_template *t = ws_alloc(sizeof(*t));
     if (!t)
         return ws_raise(-ENOMEM);
-    int r = make(t, kernels, n, same_block, ret_why, why_bytes);
+    int r = make(t, kernels, n, same_block, plain, ret_why, why_bytes);
     if (r) {
         ws_template_free(t);
         return r < 0 ? ws_forward(r) : r;

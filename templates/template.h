@@ -41,17 +41,19 @@ WS_MUST_CHECK int ws_template_refused(const struct ws_ptx_module *m, uint32_t fu
  * @kernels: [@n], borrowed; the same one may stand there several times
  * @n: 1…WS_FUSE_MAX
  * @same_block: only for launches in which all members' blocks have one shape
+ * @plain: for a device to whose kernels textures and constants are plain memory (ws_device.plain_memory): they become that first, so that
+ *   each member's fence is before these accesses, too
  * @ret_why: where WS_PTX_E_UNSUPPORTED is returned, the reason
  *
  * Return: 0; WS_PTX_E_UNSUPPORTED; -ENOMEM.
  */
 WS_MUST_CHECK int ws_template_make(struct ws_template **ret,
                                    const struct ws_template_kernel *kernels, uint32_t n,
-                                   bool same_block, char *ret_why, size_t why_bytes);
+                                   bool same_block, bool plain, char *ret_why, size_t why_bytes);
 /* The same for any number of launches of one kernel with one grid and one block shape. */
 WS_MUST_CHECK int ws_template_make_leader(struct ws_template **ret,
-                                          const struct ws_template_kernel *kernel, char *ret_why,
-                                          size_t why_bytes);
+                                          const struct ws_template_kernel *kernel, bool plain,
+                                          char *ret_why, size_t why_bytes);
 struct ws_template *ws_template_free(struct ws_template *t); /* NULL ok; returns NULL */
 
 /* One member's launch. */

@@ -20,6 +20,9 @@ int32_t ws_template_find_func(const struct ws_ptx_module *m, uint32_t k, const c
 WS_MUST_CHECK int ws_template_place_vars(struct ws_template *t,
                                          const struct ws_template_kernel *kernels, uint32_t n);
 
+/* Constants become global variables. */
+void ws_template_plain_constants(struct ws_ptx_module *m);
+
 /* What a function refers to. Sets funcs[i] and vars[i], for @func itself too, and for all that these refer to. */
 struct ws_template_uses {
     bool *funcs, *vars; /* [n_funcs], [n_vars], malloc'ed */

@@ -3,7 +3,7 @@
  *
  * Time. A reference event was recorded when the host's clock showed reference_host_ns; device time is reference_ns plus what the driver
  * says elapsed between it and another event. That is a float of milliseconds, so the reference is renewed, whenever nothing runs, once
- * it is a second old. Now is the reference's time plus what passed on the host since; it never goes back.
+ * it is a second old. All GPUs have one zero, on the host's clock. Now is the reference's time plus what passed on the host since; it never goes back.
  *
  * Energy. NVML's counter steps about ten times a second and its power is a mean over a second, so neither says what a kernel took.
  * The meter thread reads the counter in windows of at least 100 ms and so knows the energy in all, and the mean power of the last
@@ -31,6 +31,17 @@ static ws_cu_result record(struct ws_cuda *d, ws_cu_event e, uint64_t *ret_host_
     return r == WS_CU_SUCCESS ? WS_CU(d, cuEventSynchronize, e) : r;
 }
 
+/* The host's time at device time 0: one for all GPUs, since a program's events may be of several. */
+static uint64_t epoch_ns(const struct ws_cuda *d)
+{
+    static _Atomic uint64_t first;
+    uint64_t none = 0;
+    if (d->options.epoch_ns)
+        return WS_MIN(d->options.epoch_ns, d->reference_host_ns);
+    atomic_compare_exchange_strong(&first, &none, d->reference_host_ns);
+    return first;
+}
+
 int ws_cuda_clock_open(struct ws_cuda *d)
 {
     ws_cu_result r =
@@ -39,6 +50,7 @@ int ws_cuda_clock_open(struct ws_cuda *d)
         r = WS_CU(d, cuEventCreate, &d->reference, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
         r = record(d, d->reference, &d->reference_host_ns);
+    d->reference_ns = d->reference_host_ns - epoch_ns(d);
     return r == WS_CU_SUCCESS ? 0 : WS_CUDA_E_MISSING;
 }
 

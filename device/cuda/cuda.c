@@ -257,6 +257,7 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     if (options)
         d->options = *options;
     d->base.ops = &cuda_ops;
+    d->base.plain_memory = true;
     d->base.index = index;
     d->base.no_machine_code = d->options.unfenced ? NULL : ws_cuda_no_machine_code;
     d->ordinal = ordinal;

@@ -16,7 +16,10 @@ struct ws_cuda_options {
         preemptible; /* launches take their blocks from a counter where they can, so that ws_device_preempt() works */
     bool unfenced; /* clients' kernels run as they are, and reach each other's memory */
     uint64_t
+        epoch_ns; /* the host's CLOCK_MONOTONIC at device time 0; 0: when the process opened its first GPU */
+    uint64_t
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
+    uint32_t max_restarts; /* of a worker (device/worker) within a minute: then the GPU is given up; 0: 5 */
 };
 
 enum { WS_CUDA_MAX_CAPABILITIES = 24 };

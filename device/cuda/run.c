@@ -288,7 +288,8 @@ static void account(struct ws_cuda *d, struct ws_cuda_run *r)
     }
     begin = WS_MIN(WS_MIN(begin, r->first_ns), now);
     op->start_ns = WS_MAX(op->ready_ns, begin);
-    op->end_ns = WS_MAX(op->start_ns, WS_MIN(end, now));
+    /* Where the reference was taken late, events seem to have been before the work was there: what lies between two is right. */
+    op->end_ns = WS_MAX(op->start_ns, WS_MIN(end + (op->start_ns - begin), now));
     uint64_t ns = op->end_ns - op->start_ns;
     op->energy_uj = ws_cuda_energy_share(d, ns, d->n_running);
     pthread_mutex_lock(&d->run_lock);
@@ -330,6 +331,7 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
         d->free_lanes = r->lane;
     }
     pthread_mutex_unlock(&d->run_lock);
+    ws_cuda_lib_done(r);
     if (r->entered)
         ws_space_leave(op->space, r->epoch);
     op->priv = r->untouched ? &untouched : NULL;

@@ -262,6 +262,26 @@ static const struct ws_device_ops fake_ops = {
     .occupancy = fake_occupancy,
 };
 
+static int far_map(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va, uint64_t bytes,
+                   uint64_t offset, uint32_t readers, uint32_t writers)
+{
+    return 0;
+}
+
+static void far_unmap(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
+                      uint64_t bytes)
+{
+}
+
+void fakedev_set_far(struct fakedev *f)
+{
+    static struct ws_device_ops far_ops;
+    far_ops = fake_ops;
+    far_ops.map = far_map;
+    far_ops.unmap = far_unmap;
+    f->base.ops = &far_ops;
+}
+
 void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t memory_bytes)
 {
     *f = (struct fakedev){.base.ops = &fake_ops,

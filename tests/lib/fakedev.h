@@ -23,6 +23,8 @@ struct fakedev {
     pthread_mutex_t *gate; /* module_load takes it, unless NULL */
 };
 
+/* Has its memory mapped by the device, as real GPUs do. */
+void fakedev_set_far(struct fakedev *f);
 void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t memory_bytes);
 /* Completes ops[i]: moves bytes, times [start, end], hands it back. */
 void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns,

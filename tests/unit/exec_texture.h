@@ -109,7 +109,7 @@ static inline bool replaced(void)
 }
 static inline unsigned rounds(unsigned n)
 {
-    return replaced() ? n / 16 + 1 : n;
+    return replaced() ? n / 32 + 1 : n;
 }
 
 /* Runs @test in every vector build that the processor has, with the same random numbers. */

@@ -375,6 +375,59 @@ static void test_memory_moves_with_the_job(void **state)
     wss_free(w);
 }
 
+/* Real GPUs: all that a context has moves, or it stays: with memory that another client may have it does. */
+static void test_real_gpus_move_all(void **state)
+{
+    (void)state;
+    struct wss *w = start(2, "fifo", NULL);
+    for (unsigned d = 0; d < 2; d++)
+        fakedev_set_far(&w->dev[d]);
+    wss_hello(w, 0, "1,0");
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+    struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    uint64_t va[3], empty = w->dev[1].used_bytes;
+    struct ws_mapping m;
+    for (int k = 0; k < 3; k++) {
+        va[k] = wss_alloc(w, 0, 0, 4096);
+        assert_true(va[k] && ws_space_find(c->space, va[k], 4096, &m));
+        memset(m.host, 0x50 + k, 4096);
+    }
+    launch(w, 0, va[1] + 16);
+    assert_false(runs(w, va[1] + 16));
+    for (int k = 0; k < 10 && !runs(w, va[1] + 16); k++) {
+        assert_int_equal(w->dev[0].n_ops, 1);
+        assert_int_equal(w->dev[0].ops[0]->kind, WS_OPK_COPY);
+        fakedev_complete(&w->dev[0], 0, 0, 10, WS_DEV_OK);
+        wss_turn(w);
+    }
+    unsigned d = 9;
+    assert_non_null(find(w, va[1] + 16, &d, NULL));
+    assert_int_equal(d, 0);
+    for (int k = 0; k < 3; k++) {
+        assert_true(ws_space_find(c->space, va[k], 4096, &m));
+        assert_ptr_equal(m.device, &w->dev[0].base);
+        assert_int_equal(m.readers & 1, 1);
+        for (int i = 0; i < 4096; i++)
+            assert_int_equal(m.host[i], 0x50 + k);
+    }
+    assert_int_equal(w->dev[1].used_bytes, 0); /* nothing is left where it was */
+    assert_true(w->dev[0].used_bytes >= 3 * 4096);
+    end(w, va[1] + 16, 10);
+
+    wss_hello(w, 1, "small,big");
+    assert_int_equal(wss_error(w, 1, wss_load(w, 1, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+    struct ws_client *other = ws_client_find(w->server, &w->peers[1].peer);
+    uint64_t named = wss_alloc(w, 1, 0, 4096), shared = wss_alloc(w, 1, 0, 4096);
+    struct ws_allocation *a = ws_memory_find(other, shared);
+    assert_true(named && a && ws_object_share(w->server, a->hold.object));
+    launch(w, 1, named + 16);
+    assert_non_null(find(w, named + 16, &d, NULL));
+    assert_int_equal(d, 1);
+    end(w, named + 16, 10);
+    assert_true(empty <= w->dev[1].used_bytes);
+    wss_free(w);
+}
+
 /* Two programs that live on GPU 2, which is like GPU 0: the second waits for the first where moving its data takes longer than that, and goes
  * to GPU 0 where it does not. */
 static void test_a_move_is_priced(void **state)
@@ -590,6 +643,7 @@ int main(void)
         cmocka_unit_test(test_clients_may_die_at_any_point),
         cmocka_unit_test(test_a_program_says_itself_what_its_job_is),
         cmocka_unit_test(test_memory_moves_with_the_job),
+        cmocka_unit_test(test_real_gpus_move_all),
         cmocka_unit_test(test_a_move_is_priced),
         cmocka_unit_test(test_bookings_are_kept),
         cmocka_unit_test(test_nobody_waits_for_ever),

@@ -165,6 +165,35 @@ static void test_out_of_memory(void **state)
     assert_int_equal(ws_va_alloc(&f->b, 100, &va), 0);
 }
 
+static void test_mirror(void **state)
+{
+    (void)state;
+    struct ws_va_pool pool;
+    struct ws_va v, twin;
+    uint64_t at[4];
+    assert_int_equal(ws_va_pool_init(&pool), 0);
+    ws_va_init(&v, &pool);
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(ws_va_alloc(&v, k == 2 ? 2 * WS_VA_GRANULE_BYTES : 4096, &at[k]), 0);
+    assert_int_equal(ws_va_mirror(&v, &twin), 0);
+    assert_true(v.n_runs > 1 && v.n_runs == twin.n_runs);
+    for (int k = 0; k < 4; k++) {
+        uint64_t to = ws_va_mirrored(&v, &twin, at[k]);
+        assert_int_not_equal(to, 0);
+        assert_int_equal((to - at[k]) % WS_VA_GRANULE_BYTES, 0);
+        for (size_t i = 0; i < v.n_runs; i++)
+            assert_false(to >= v.runs[i].va && to - v.runs[i].va < v.runs[i].bytes);
+    }
+    uint64_t aligned;
+    assert_int_equal(ws_va_alloc_at(&v, 512, 2 << 20, &aligned), 0);
+    assert_int_equal(aligned % (2 << 20), 0);
+    ws_va_deinit(&twin);
+    ws_va_deinit(&v);
+    for (uint32_t i = 0; i < pool.n; i++)
+        assert_int_equal(pool.taken[i], 0);
+    ws_va_pool_deinit(&pool);
+}
+
 int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -176,6 +205,7 @@ int main(int argc, char **argv)
         T(test_large_and_absurd),
         T(test_random_against_model),
         T(test_out_of_memory),
+        cmocka_unit_test(test_mirror),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -79,7 +79,7 @@ static void test_members_are_apart(void **state)
     struct ws_template_kernel k[] = {{m, 2}, {m, 3}, {m, 2}};
     struct ws_template *t = NULL;
     char why[256] = "", *before = print(m);
-    if (ws_template_make(&t, k, 3, false, why, sizeof why))
+    if (ws_template_make(&t, k, 3, false, false, why, sizeof why))
         fail_msg("%s", why);
     check_sound(t);
     assert_int_equal(t->fused.n, 3);
@@ -115,7 +115,7 @@ static void test_leader(void **state)
     struct ws_template_kernel k = {m, 2};
     struct ws_template *t = NULL;
     char why[256] = "";
-    if (ws_template_make_leader(&t, &k, why, sizeof why))
+    if (ws_template_make_leader(&t, &k, false, why, sizeof why))
         fail_msg("%s", why);
     check_sound(t);
     char *text = print(t->ptx);
@@ -148,6 +148,41 @@ static void test_leader(void **state)
                      WS_PTX_E_UNSUPPORTED);
     free(table);
     ws_template_free(t);
+    ws_ptx_module_free(m);
+}
+
+/* For a device to whose kernels textures and constants are memory: what each member reaches through them is behind its own fence, not only
+ * behind that of all of them. */
+static void test_plain(void **state)
+{
+    static const char sampled[] =
+        HEAD ".global .texref ref;\n.const .align 4 .u32 k[4] = {1, 2, 3, 4};\n"
+             ".visible .entry one(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<4>;\n"
+             "ld.param.u64 %rd0, [p];\nmov.u32 %r0, 0;\nld.const.u32 %r8, [k+4];\n"
+             "tex.1d.v4.u32.s32 {%r1, %r2, %r3, %r4}, [ref, {%r0}];\n"
+             "suld.b.1d.b32.trap {%r5}, [%rd0, {%r0}];\n"
+             "st.global.v4.u32 [%rd0], {%r1, %r5, %r8, %r4};\nret;\n}\n";
+    static const char *const absent[] = {"\n.const", "ld.const", "tex.1d", "suld", ".texref", NULL};
+    struct ws_ptx_module *m = parse(sampled);
+    struct ws_template_kernel k[] = {{m, 0}, {m, 0}};
+    for (int leader = 0; leader < 2; leader++) {
+        struct ws_template *t = NULL;
+        char why[256] = "";
+        if (leader ? ws_template_make_leader(&t, k, true, why, sizeof why)
+                   : ws_template_make(&t, k, 2, false, true, why, sizeof why))
+            fail_msg("%s", why);
+        check_sound(t);
+        char *text = print(t->ptx);
+        for (int n = 0; absent[n]; n++)
+            if (strstr(text, absent[n]))
+                fail_msg("%s in:\n%s", absent[n], text);
+        free(text);
+        assert_null(ws_ptx_find_func(t->ptx, "ws$tex")); /* nobody calls those without a fence */
+        assert_null(ws_ptx_find_func(t->ptx, "ws$surface"));
+        assert_non_null(ws_ptx_find_func(t->ptx, "ws$tex$fence"));
+        assert_non_null(ws_ptx_find_func(t->ptx, "ws$surface$fence"));
+        ws_template_free(t);
+    }
     ws_ptx_module_free(m);
 }
 
@@ -187,7 +222,7 @@ static void test_refused(void **state)
         struct ws_ptx_module *m = parse(text);
         struct ws_template_kernel k = {m, (uint32_t)(ws_ptx_find_func(m, "k") - m->funcs)};
         struct ws_template *t = NULL;
-        int r = ws_template_make(&t, &k, 1, false, why, sizeof why);
+        int r = ws_template_make(&t, &k, 1, false, false, why, sizeof why);
         if (r != WS_PTX_E_UNSUPPORTED || !strstr(why, rows[n].why))
             fail_msg("%s: %d, %s", rows[n].description, r, why);
         assert_null(t);
@@ -195,7 +230,7 @@ static void test_refused(void **state)
     }
     char why[256];
     struct ws_template *t = NULL;
-    assert_int_equal(ws_template_make(&t, NULL, WS_FUSE_MAX + 1, false, why, sizeof why),
+    assert_int_equal(ws_template_make(&t, NULL, WS_FUSE_MAX + 1, false, false, why, sizeof why),
                      WS_PTX_E_UNSUPPORTED);
 }
 
@@ -228,8 +263,8 @@ static void test_workloads(void **state)
             struct ws_template_kernel own = {m, i};
             for (int leader = 0; leader < 2; leader++) {
                 struct ws_template *t = NULL;
-                int r = leader ? ws_template_make_leader(&t, &own, why, sizeof why)
-                               : ws_template_make(&t, &own, 1, true, why, sizeof why);
+                int r = leader ? ws_template_make_leader(&t, &own, false, why, sizeof why)
+                               : ws_template_make(&t, &own, 1, true, false, why, sizeof why);
                 if (r)
                     fail_msg("%s %s: %s", leader ? "leader" : "fused", m->funcs[i].name, why);
                 check_sound(t);
@@ -241,7 +276,7 @@ static void test_workloads(void **state)
     }
     struct ws_template *t = NULL; /* and all in one */
     char why[256] = "";
-    if (ws_template_make(&t, k, n, false, why, sizeof why))
+    if (ws_template_make(&t, k, n, false, false, why, sizeof why))
         fail_msg("%s", why);
     check_sound(t);
     ws_template_free(t);
@@ -355,9 +390,13 @@ static void test_enterprise(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members_are_apart), cmocka_unit_test(test_leader),
-        cmocka_unit_test(test_refused),           cmocka_unit_test(test_workloads),
-        cmocka_unit_test(test_manifest),          cmocka_unit_test(test_enterprise),
+        cmocka_unit_test(test_members_are_apart),
+        cmocka_unit_test(test_leader),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_workloads),
+        cmocka_unit_test(test_manifest),
+        cmocka_unit_test(test_enterprise),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
