@@ -226,7 +226,8 @@ static void set_state(struct ws_proxy *p, enum ws_proxy_state s)
 static void set_worker(struct ws_proxy *p, int pid, const int fd[2])
 {
     pthread_mutex_lock(&p->ops_lock);
-    p->pid = p->status.pid = pid;
+    p->pid = pid;
+    p->status.pid = 0; /* until it works */
     p->ops_fd = fd[0];
     p->calls_fd = fd[1];
     pthread_mutex_unlock(&p->ops_lock);
@@ -255,8 +256,12 @@ static void set_clock(struct ws_proxy *p, const struct ws_wire_hello *h, bool fi
 {
     pthread_mutex_lock(&p->ops_lock);
     p->worker_ns = h->host_ns - h->now_ns;
-    if (first)
-        p->epoch_ns = p->worker_ns;
+    if (first) { /* one zero of time for all GPUs */
+        static _Atomic uint64_t epoch_ns;
+        uint64_t none = 0;
+        p->epoch_ns =
+            atomic_compare_exchange_strong(&epoch_ns, &none, p->worker_ns) ? p->worker_ns : none;
+    }
     pthread_mutex_unlock(&p->ops_lock);
 }
 
@@ -303,6 +308,7 @@ static void open_done(struct ws_proxy *p, int r)
     p->open_diags = NULL;
     if (!r) {
         p->generation++;
+        p->status.pid = p->pid;
         p->state = WS_PROXY_RUNNING;
     }
     pthread_cond_broadcast(&p->changed);
@@ -355,9 +361,9 @@ static void keep_telemetry(struct ws_proxy *p)
 static bool may_restart(struct ws_proxy *p)
 {
     uint64_t now = ws_proxy_host_ns();
-    uint32_t slot = p->status.n_restarts % WS_PROXY_RESTARTS_MAX;
-    bool ok = p->status.n_restarts < WS_PROXY_RESTARTS_MAX ||
-              now - p->restarts_ns[slot] > WS_PROXY_WINDOW_NS;
+    uint32_t slot = p->status.n_restarts % p->max_restarts;
+    bool ok =
+        p->status.n_restarts < p->max_restarts || now - p->restarts_ns[slot] > WS_PROXY_WINDOW_NS;
     p->restarts_ns[slot] = now;
     return ok;
 }
@@ -385,8 +391,8 @@ static bool start_again(struct ws_proxy *p, const char *why)
     p->status.n_restarts++;
     pthread_mutex_unlock(&p->ops_lock);
     if (!may) {
-        snprintf(text, sizeof text, "restarted %d times within a minute; last: %.120s",
-                 WS_PROXY_RESTARTS_MAX, why);
+        snprintf(text, sizeof text, "restarted %u times within a minute; last: %.120s",
+                 p->max_restarts, why);
         give_up(p, text);
         return false;
     }
@@ -399,6 +405,7 @@ static bool start_again(struct ws_proxy *p, const char *why)
         uint64_t ns = ws_proxy_host_ns() - begin;
         pthread_mutex_lock(&p->ops_lock);
         p->status.last_ns = ns;
+        p->status.pid = p->pid;
         p->generation++;
         pthread_mutex_unlock(&p->ops_lock);
         set_state(p, WS_PROXY_RUNNING);

@@ -260,6 +260,9 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
     p->base.ops = &ws_proxy_ops;
     p->base.plain_memory = true;
     p->base.index = index;
+    p->max_restarts = options && options->max_restarts
+                          ? WS_MIN(options->max_restarts, (uint32_t)WS_PROXY_RESTARTS_LIMIT)
+                          : WS_PROXY_RESTARTS_MAX;
     p->answer = ws_alloc(sizeof *p->answer);
     int r = p->answer ? set_config(&p->config, WS_MAX(ordinal, 0), index, options, diags) : -ENOMEM;
     if (!r && index >= WS_ACCESS_DEVICES)

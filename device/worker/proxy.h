@@ -21,7 +21,8 @@
 #include "device/worker/worker.h"
 
 enum {
-    WS_PROXY_RESTARTS_MAX = 5, /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
+    WS_PROXY_RESTARTS_MAX = 5,    /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
+    WS_PROXY_RESTARTS_LIMIT = 64, /* that can be asked for */
     WS_PROXY_LOADERS = 4,
 };
 #define WS_PROXY_WINDOW_NS (UINT64_C(60) * WS_NS_PER_S)
@@ -60,6 +61,7 @@ struct ws_proxy_memory { /* what ws_backing.arg is */
     uint64_t id, bytes;
     struct ws_cuda_kept whole; /* id 0: none */
     int fd;
+    bool used; /* it was mapped, so it may have contents */
 };
 struct ws_proxy_map { /* of memory, or of a region of host memory */
     struct ws_wire_map is;
@@ -132,7 +134,8 @@ struct ws_proxy {
     size_t n_broken, cap_broken;
     struct ws_worker_status status;
     char lost_text[192];
-    uint64_t restarts_ns[WS_PROXY_RESTARTS_MAX];
+    uint32_t max_restarts;
+    uint64_t restarts_ns[WS_PROXY_RESTARTS_LIMIT]; /* a ring of max_restarts */
 
     /* calls */
     pthread_mutex_t calls_lock;
