@@ -497,6 +497,14 @@ ENTRY uint4 ws_tex(u64 handle, u64 sampler, u32 op, u32 x, u32 y, u32 z, u32 lay
         w = (f32)(k & 255) * (1.0f / 256.0f);
     }
     values v;
+    if (!f.linear && lower == upper) { /* one texel: the loops below cost as much again */
+        level l;
+        axis a[3];
+        read_level(t, lower, l);
+        axes_of(t, f, l, false, a);
+        v = tap(t, f, l, a, 0, 0, 0);
+        return make_uint4(v.v[0], v.v[1], v.v[2], v.v[3]);
+    }
 #pragma unroll 1
     for (u32 k = lower; k <= upper; k++) {
         values q = fetch_level(t, f, k);

@@ -37,17 +37,20 @@ enum ws_tex_query {
 
 /* The word that tells a function of sampler.cu its instruction: a sum of these. */
 enum {
-    WS_SAMPLE_GEOM = 1u << 0,  /* times enum ws_tex_geom */
-    WS_SAMPLE_INTS = 1u << 3,  /* coordinates count texels */
-    WS_SAMPLE_BASE = 1u << 4,  /* level 0, whatever the texture says */
-    WS_SAMPLE_COMP = 1u << 5,  /* times tld4's channel */
-    WS_SAMPLE_MODE = 1u << 3,  /* surfaces: times enum ws_surf_mode */
+    WS_SAMPLE_GEOM = 1u << 0, /* times enum ws_tex_geom */
+    WS_SAMPLE_INTS = 1u << 3, /* coordinates count texels */
+    WS_SAMPLE_BASE = 1u << 4, /* level 0, whatever the texture says */
+    WS_SAMPLE_COMP = 1u << 5, /* times tld4's channel */
+    WS_SAMPLE_MODE = 1u << 3, /* surfaces: times enum ws_surf_mode */
     WS_SAMPLE_TEXELS = 1u << 5 /* surfaces: x counts texels */,
-    WS_SAMPLE_SIZE = 1u << 6,   /* surfaces: times what an address must be a multiple of; 0: a channel. 1, 2, 4, 8 */
-    WS_SAMPLE_BYTES = 1u << 10, /* surfaces: times the bytes that are accessed; 0: a texel. Up to 16 */
-    WS_SAMPLE_OP = 1u << 15,    /* sured: times: 0 add, 1 min, 2 max, 3 and, 4 or */
-    WS_SAMPLE_SIGNED = 1u << 18,  /* sured: of signed numbers */
-    WS_SAMPLE_N = 1u << 20,     /* sust.p: times the channels that are given, 1 to 4 */
+    WS_SAMPLE_SIZE =
+        1u
+        << 6, /* surfaces: times what an address must be a multiple of; 0: a channel. 1, 2, 4, 8 */
+    WS_SAMPLE_BYTES =
+        1u << 10,            /* surfaces: times the bytes that are accessed; 0: a texel. Up to 16 */
+    WS_SAMPLE_OP = 1u << 15, /* sured: times: 0 add, 1 min, 2 max, 3 and, 4 or */
+    WS_SAMPLE_SIGNED = 1u << 18, /* sured: of signed numbers */
+    WS_SAMPLE_N = 1u << 20,      /* sust.p: times the channels that are given, 1 to 4 */
 };
 
 /* What is wrong with a handle or an access shows in the address that faults: WS_SAMPLE_FAULT + 8 * one of these. No memory is there. */

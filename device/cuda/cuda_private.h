@@ -101,6 +101,8 @@ struct ws_cuda_run {                /* an operation the device knows */
     bool rewritten, fenced;
     bool untouched;     /* the context was lost before it began */
     uint64_t box_bytes; /* of the lane's box; 0: it has none */
+    uint64_t heap_va, heap_bytes;
+    bool uses_heap, heap_empty; /* counted by ws_space_heap_begin(); all of it was given back */
 };
 
 /* One compiled form of a module on one device. */
@@ -314,7 +316,6 @@ WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, const char **why);
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
 /* machine.c */
-extern const char ws_cuda_no_machine_code[]; /* why a device with isolation doesn't take it */
 /* Return: 0, or WS_PTX_E_UNSUPPORTED, said in @diags. */
 WS_MUST_CHECK int ws_cuda_machine_check(const struct ws_ptx_module *m, struct ws_diags *diags);
 /* The variables of i->image[0], where the driver has put them, become the space's; the image is the variables' from then on, whatever is
@@ -372,8 +373,13 @@ void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
 /* devlib.c */
 /* A box for a launch that uses (ptx/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
-/* Whether that may take a while: memory has to be made for it. */
-bool ws_cuda_lib_blocks(const struct ws_cuda_run *r);
+/* The heap and what else a launch needs of this before it is started. @may_block: else it says WS_CUDA_BLOCKS where memory has to be made.
+ * Return: WS_CUDA_STARTED: go on; WS_CUDA_DONE: the operation has its error. */
+enum ws_cuda_start ws_cuda_lib_prepare(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
+/* Behind its kernel, on the lane's stream. */
+ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r);
+/* At the very end, whatever came of it. */
+void ws_cuda_lib_done(struct ws_cuda_run *r);
 /* After a launch ended: tells what it printed, and who stopped. */
 void ws_cuda_lib_end(struct ws_cuda_run *r);
 /* The same for records that lie in @bytes of memory. */

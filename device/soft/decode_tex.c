@@ -65,7 +65,7 @@ static void emit(struct ws_dec *d, enum ws_handler h, const struct ws_texop *o, 
 static void emit_load(struct ws_dec *d, enum ws_handler h, const struct ws_ptx_texop *p, uint32_t x)
 {
     struct ws_texop o = begin(d, p);
-    bool finish[4];
+    bool finish[4] = {false};
     for (unsigned k = 0; k < o.n; k++)
         o.d[k] = ws_dec_dst(d, p->d[k], (type)o.dtype, &finish[k]);
     if (p->pred)

@@ -142,7 +142,7 @@ static void map_end(struct ws_proxy *p, uint64_t space, uint64_t va)
 int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
                         uint64_t bytes, uint64_t offset, uint32_t readers, uint32_t writers)
 {
-    const struct ws_proxy_memory *m = arg;
+    struct ws_proxy_memory *m = arg;
     struct ws_wire_map is = {.space = ws_space_id(s),
                              .memory = m->id,
                              .va = va,
@@ -150,7 +150,9 @@ int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint
                              .offset = offset,
                              .readers = readers,
                              .writers = writers};
-    return map_new(ws_proxy_of(d), &is, false);
+    int r = map_new(ws_proxy_of(d), &is, false);
+    m->used |= !r;
+    return r;
 }
 
 void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
@@ -226,9 +228,18 @@ static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bo
                                  .n_vars = i->module->info.n_vars};
     struct ws_wire_part vars = {i->var_va, i->module->info.n_vars * sizeof *i->var_va};
     int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_INSTANCE_NEW, i->id), WS_PART(q), vars, -1);
+    if (!r && i->module->info.own_vars && !ws_wire_take(p->answer, i->var_va, vars.bytes))
+        r = -EPROTO;
     if (r != WS_PROXY_ENDED)
         ws_wire_done_with(p->answer);
     return r;
+}
+
+static void instance_forget(struct ws_dinstance *i)
+{
+    ws_proxy_vars_unmap(i);
+    free(i->var_va);
+    free(i);
 }
 
 int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
@@ -243,9 +254,13 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
         free(va);
         return ws_raise(-ENOMEM);
     }
-    *i = (struct ws_dinstance){
-        .proxy = p, .module = m, .id = ws_proxy_number(), .space = ws_space_id(s), .var_va = va};
-    if (m->info.n_vars)
+    *i = (struct ws_dinstance){.proxy = p,
+                               .module = m,
+                               .id = ws_proxy_number(),
+                               .space = ws_space_id(s),
+                               .var_va = va,
+                               .of = s};
+    if (m->info.n_vars && !m->info.own_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof *va);
     while (r == WS_PROXY_ENDED) {
         r = ws_proxy_module_here(p, m);
@@ -263,9 +278,12 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
             r = -EIO;
     }
     if (r) {
-        free(i->var_va);
-        free(i);
+        instance_forget(i);
         return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
+    }
+    if (m->info.own_vars && (r = ws_proxy_vars_map(i))) {
+        ws_proxy_instance_free(i);
+        return (int)r;
     }
     *ret = i;
     return 0;
@@ -278,8 +296,7 @@ void ws_proxy_instance_free(struct ws_dinstance *i)
     ws_list_remove(&i->node);
     pthread_mutex_unlock(&p->tables_lock);
     ws_proxy_tell(p, head_of(WS_WIRE_INSTANCE_FREE, i->id), NULL);
-    free(i->var_va);
-    free(i);
+    instance_forget(i);
 }
 
 /* ---- granules ---- */
@@ -384,7 +401,16 @@ static int64_t restore_granules(struct ws_proxy *p)
 static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
 {
     struct ws_wire_memory w = {.bytes = m->bytes, .kept = m->whole};
-    bool can = p->hello.keeps && (!m->whole.id || m->fd >= 0);
+    bool can = p->hello.keeps && (!m->whole.id || m->fd >= 0), packed = m->bytes % GRANULE_BYTES,
+         mapped = false;
+    for (struct ws_proxy_map *x = p->maps; x && !mapped; x = x->hh.next)
+        mapped = !x->host && x->is.memory == m->id;
+    if (packed && !mapped) { /* its part of a granule is nowhere to be seen */
+        can = false;
+        if (m->used)
+            ws_log(WS_WARN, "worker: gpu=%u memory that nobody had mapped is empty now: bytes=%llu",
+                   p->base.index, (unsigned long long)m->bytes);
+    }
     int64_t r = can ? ask(p, head_of(WS_WIRE_ADOPT_MEMORY, m->id), WS_PART(w), m->fd) : -EIO;
     if (!r || r == WS_PROXY_ENDED)
         return r;

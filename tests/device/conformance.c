@@ -1238,6 +1238,8 @@ static void test_trap_in_a_function(void **state)
 }
 static void test_parts_of_a_launch(void **state)
 {
+    if (suite_target.worker) /* which refuses them */
+        skip();
     suite_lib_parts(&S);
 }
 static void test_heap(void **state)
@@ -1321,5 +1323,9 @@ int main(int argc, char **argv)
                 "usage: conformance soft | cuda | cuda-tickets | cuda-unfenced [DRIVER [NVML]]\n");
         return 2;
     }
-    return cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);
+    if (!suite_machine_code_begin())
+        return 1;
+    int r = cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);
+    suite_machine_code_end();
+    return r;
 }

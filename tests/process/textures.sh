@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Textures, surfaces and video instructions: programs that check themselves, on software GPUs and on a real one's device with the mock
-# driver, where the instructions are replaced; and there with a policy, where kernels take their blocks from a counter.
+# driver, where the instructions are replaced; and there with a policy, where kernels take their blocks from a counter, or
+# are fused.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 have_nvcc || skip "no nvcc here, so no programs built by it"
 programs() { # programs PROGRAM…
@@ -26,6 +27,22 @@ stop_daemon
 echo 'policy = rr' >"$tmp/conf"
 start_mock --config "$tmp/conf"
 programs rotate_shared layers_shared surfaces_shared texture2d_shared surface_shared
+stop_daemon
+# Several at once, some of whose launches may become one.
+printf 'policy = consolidate\npolicy_options = {"threshold=2","window=5","sharing=bounded","dispatch=greedy"}\n' >"$tmp/conf"
+start_mock --config "$tmp/conf"
+pids=
+for k in 1 2; do
+    for p in rotate layers; do
+        task=$p$k client "$cuda/nv/${p}_static" >"$tmp/$p$k" 2>&1 &
+        pids="$pids $!"
+    done
+done
+for pid in $pids; do
+    wait "$pid" || { cat "$tmp"/rotate? "$tmp"/layers?; fail "several at once"; }
+done
+wait_empty
+ok "several at once"
 stop_daemon
 grep -q "VIOLATION" "$tmp/daemon.log" && fail "the driver was used wrongly"
 ok "the mock driver"

@@ -8,7 +8,7 @@ src=${srcdir:-$(dirname "$0")/../..}
 n=0
 for kind in none fence fence-persistent; do
     for t in tests/unit/test_exec_tex tests/unit/test_exec_surf; do
-        [ $kind = none ] && unset WS_FIX_REWRITE || export WS_FIX_REWRITE=$kind
+        if [ $kind = none ]; then unset WS_FIX_REWRITE; else export WS_FIX_REWRITE=$kind; fi
         [ $kind != fence ] || [ $t = tests/unit/test_exec_surf ] || continue
         WS_FIX_TEXTURE=1 "$t" >textured.out 2>&1 || { echo "$kind $t:"; grep -vE '  OK|RUN' textured.out | tail -n 40; rm -f textured.out; exit 1; }
         n=$((n + $(sed -n 's/^compared: \([0-9]*\) launches/\1/p' textured.out | awk '{ s += $1 } END { print s + 0 }')))
