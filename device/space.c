@@ -32,6 +32,8 @@
 /* Before each block, nobody's: NVIDIA's heap has its own books there, so nvcc's code for new[] of some classes, which writes its
  * count before the block, meets neither a fault nor a neighbour. */
 #define HEAP_BEFORE_BYTES   16
+#define HEAP_TO_WIPE        UINT32_MAX /* of heap_use: nobody uses it */
+#define HEAP_WIPING         (UINT32_MAX - 1)
 #define HEAP_DEFAULT_BYTES  (UINT64_C(8) << 20)
 #define PRINT_DEFAULT_BYTES (UINT64_C(1) << 20)
 
@@ -83,6 +85,7 @@ struct ws_space {
     pthread_mutex_t heap_lock; /* for opening and dropping it */
     uint64_t heap_bytes, heap_va;
     _Atomic uint64_t print_bytes;
+    _Atomic uint32_t heap_use;    /* launches that use it, or: */
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
     struct ws_space **members; /* of a joint space, distinct; else NULL */
@@ -804,6 +807,7 @@ void ws_space_drop_heap(struct ws_space *s, const struct ws_device *d)
     struct ws_heap *h = s->heap;
     if (h && (!d || d == s->heap_device) && !ws_space_unmap(s, s->heap_va)) {
         STORE(s->heap, NULL);
+        STORE(s->heap_use, 0);
         ws_heap_free(h);
     }
     pthread_mutex_unlock(&s->heap_lock);
@@ -816,6 +820,31 @@ bool ws_space_heap(const struct ws_space *s, uint64_t *ret_va, uint64_t *ret_byt
     *ret_va = s->heap_va;
     *ret_bytes = s->heap_bytes;
     return true;
+}
+
+enum ws_heap_turn ws_space_heap_begin(struct ws_space *s, bool may_wipe)
+{
+    uint32_t v = LOAD(s->heap_use);
+    for (;;) {
+        if (v == HEAP_WIPING || (v == HEAP_TO_WIPE && !may_wipe))
+            return WS_HEAP_WAIT;
+        uint32_t next = v == HEAP_TO_WIPE ? HEAP_WIPING : v + 1;
+        if (atomic_compare_exchange_weak(&s->heap_use, &v, next))
+            return next == HEAP_WIPING ? WS_HEAP_WIPE : WS_HEAP_GO;
+    }
+}
+
+void ws_space_heap_wiped(struct ws_space *s)
+{
+    STORE(s->heap_use, 1);
+}
+
+void ws_space_heap_end(struct ws_space *s, bool wipe)
+{
+    uint32_t v = LOAD(s->heap_use), next;
+    do
+        next = v == 1 && wipe ? HEAP_TO_WIPE : v - 1;
+    while (!atomic_compare_exchange_weak(&s->heap_use, &v, next));
 }
 
 uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes)

@@ -71,6 +71,16 @@ WS_MUST_CHECK int ws_space_open_heap(struct ws_space *s, struct ws_device *d);
 WS_MUST_CHECK int ws_space_tell_heap(struct ws_space *s, uint64_t va, uint64_t bytes);
 /* Where the heap is, once it is ready. Any thread. Return: false: it isn't. */
 bool ws_space_heap(const struct ws_space *s, uint64_t *ret_va, uint64_t *ret_bytes);
+/* For devices that keep the heap's books in the heap itself: who is about to use it, and who has done so. Where the last one found that
+ * all was given back, the next one wipes the books before anybody goes on. Any thread. */
+enum ws_heap_turn {
+    WS_HEAP_GO,   /* until ws_space_heap_end() */
+    WS_HEAP_WIPE, /* wipe them first, then ws_space_heap_wiped(); only if @may_wipe. Then as GO */
+    WS_HEAP_WAIT, /* ask again: they are to be wiped, or are being */
+};
+enum ws_heap_turn ws_space_heap_begin(struct ws_space *s, bool may_wipe);
+void ws_space_heap_wiped(struct ws_space *s);
+void ws_space_heap_end(struct ws_space *s, bool wipe);
 /* malloc() of device code. Return: 0 when there is no room. Any thread. */
 uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes);
 /* Return: false if @va is not what ws_space_heap_take() gave. Any thread. */

@@ -45,7 +45,10 @@ struct ws_ptx_lib {
     uint64_t head;    /* bytes asked for so far; records lie in the first room_bytes of them */
     uint64_t room_bytes, room; /* of the records; its address */
     uint64_t heap, heap_bytes; /* address; 0: none */
-    uint64_t reserved[7];
+    struct {
+        uint64_t unused_at, n_taken;
+    } book; /* the heap's, put here when the launch has ended */
+    uint64_t reserved[5];
 };
 /* Followed by args[n_args], then format_bytes of the format (TEXT), then strings; all with their NUL. An argument that is a string is its
  * offset in the record, or 0 for NULL. ASSERT: args are message, file, function. Nothing here is to be believed: a kernel can

@@ -48,8 +48,13 @@ EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/R
 
 # All that tests/gpu/run needs on a machine with a GPU, in one archive.
 .PHONY: bundle
-bundle: all tests/device/conformance tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
+bundle: all bench/bench_worker tests/device/worker tests/device/conformance tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
 	srcdir=$(top_srcdir) $(top_srcdir)/tests/gpu/bundle.sh $(PACKAGE)-$(VERSION)-gpu
+
+check_PROGRAMS += tests/device/worker
+tests_device_worker_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/worker.c
+tests_device_worker_LDADD = $(DEVICE_LDADD) -ldl
+
 # What kernels print, and how they stop.
 check_PROGRAMS += tests/unit/test_devlib
 tests_unit_test_devlib_SOURCES = tests/unit/test_devlib.c

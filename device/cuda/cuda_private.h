@@ -101,6 +101,8 @@ struct ws_cuda_run {                /* an operation the device knows */
     bool rewritten, fenced;
     bool untouched;     /* the context was lost before it began */
     uint64_t box_bytes; /* of the lane's box; 0: it has none */
+    uint64_t heap_va, heap_bytes;
+    bool uses_heap, heap_empty; /* counted by ws_space_heap_begin(); all of it was given back */
 };
 
 /* One compiled form of a module on one device. */
@@ -372,8 +374,13 @@ void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
 /* devlib.c */
 /* A box for a launch that uses (ptx/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
-/* Whether that may take a while: memory has to be made for it. */
-bool ws_cuda_lib_blocks(const struct ws_cuda_run *r);
+/* The heap and what else a launch needs of this before it is started. @may_block: else it says WS_CUDA_BLOCKS where memory has to be made.
+ * Return: WS_CUDA_STARTED: go on; WS_CUDA_DONE: the operation has its error. */
+enum ws_cuda_start ws_cuda_lib_prepare(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
+/* Behind its kernel, on the lane's stream. */
+ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r);
+/* At the very end, whatever came of it. */
+void ws_cuda_lib_done(struct ws_cuda_run *r);
 /* After a launch ended: tells what it printed, and who stopped. */
 void ws_cuda_lib_end(struct ws_cuda_run *r);
 /* The same for records that lie in @bytes of memory. */

@@ -7,9 +7,13 @@
  * launch is wiped as a whole.
  *
  * The first thread that stopped gives the operation its error. In a launch of several clients each text goes to the part whose block it
- * was, and a thread that stopped is that part's error alone. */
+ * was, and a thread that stopped is that part's error alone.
+ *
+ * Of the heap the host knows where it is, and, when a launch has ended, how much of it is taken: its books are wiped where all was given
+ * back and no launch is under way, since blocks are never joined. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "device/cuda/cuda_private.h"
@@ -36,13 +40,58 @@ void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_lane *l)
     l->box_bytes = 0;
 }
 
-bool ws_cuda_lib_blocks(const struct ws_cuda_run *r)
+/* All was given back, and half was in use before: from here on blocks may be of any size again. */
+static void wipe_book(struct ws_cuda *d, struct ws_space *s)
+{
+    uint64_t va, bytes;
+    if (ws_space_heap(s, &va, &bytes) &&
+        WS_CU(d, cuMemsetD8Async, va, 0, WS_LIB_HEAP_BOOK_BYTES, d->memory_stream) == WS_CU_SUCCESS)
+        (void)ws_cuda_drain(d, d->memory_stream);
+    ws_space_heap_wiped(s);
+}
+
+static enum ws_cuda_start prepare_heap(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
+{
+    struct ws_space *s = r->op->space;
+    uint64_t va, bytes;
+    if (!may_block && !ws_space_heap(s, &va, &bytes))
+        return WS_CUDA_BLOCKS;
+    if (ws_space_open_heap(s, &d->base)) {
+        ws_check_fail(r->op, WS_DEV_E_NO_MEMORY, "no memory for malloc() of kernels");
+        return WS_CUDA_DONE;
+    }
+    enum ws_heap_turn t;
+    while ((t = ws_space_heap_begin(s, may_block)) == WS_HEAP_WAIT && may_block)
+        usleep(50); /* another GPU's thread is at it */
+    if (t == WS_HEAP_WAIT)
+        return WS_CUDA_BLOCKS;
+    r->uses_heap = true;
+    if (t == WS_HEAP_WIPE)
+        wipe_book(d, s);
+    return WS_CUDA_STARTED;
+}
+
+enum ws_cuda_start ws_cuda_lib_prepare(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     const struct ws_op *op = r->op;
     uint32_t uses = op->launch.instance->module->uses[op->launch.kernel];
-    uint64_t va, bytes;
-    return uses && (r->lane->box_bytes < wanted_bytes(op->space, uses) ||
-                    (uses & WS_LIB_HEAP && !ws_space_heap(op->space, &va, &bytes)));
+    if (uses && !may_block && r->lane->box_bytes < wanted_bytes(op->space, uses))
+        return WS_CUDA_BLOCKS;
+    return uses & WS_LIB_HEAP && !r->uses_heap ? prepare_heap(d, r, may_block) : WS_CUDA_STARTED;
+}
+
+ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r)
+{
+    struct ws_ptx_lib *box = r->lane->box;
+    if (!r->uses_heap)
+        return WS_CU_SUCCESS;
+    return WS_CU(d, cuMemcpyDtoHAsync, &box->book, r->heap_va, sizeof box->book, r->lane->stream);
+}
+
+void ws_cuda_lib_done(struct ws_cuda_run *r)
+{
+    if (r->uses_heap)
+        ws_space_heap_end(r->op->space, r->heap_empty);
 }
 
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret)
@@ -63,13 +112,16 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
     if (l->box_space != ws_space_id(s)) {
         memset(l->box, 0, l->box_shown);
         l->box_shown = 0;
-    }
+    } else if (l->box->head) /* nobody has looked */
+        memset(l->box + 1, 0, l->box_shown - sizeof *l->box);
     l->box_space = ws_space_id(s);
     l->box_shown = WS_MAX(l->box_shown, bytes);
     *l->box =
         (struct ws_ptx_lib){.room_bytes = bytes - sizeof *l->box, .room = (uintptr_t)(l->box + 1)};
     if (uses & WS_LIB_HEAP && !ws_space_heap(s, &l->box->heap, &l->box->heap_bytes))
         return WS_CU_OUT_OF_MEMORY;
+    r->heap_va = l->box->heap; /* what is in the box, the kernel may change */
+    r->heap_bytes = l->box->heap_bytes;
     r->box_bytes = bytes;
     *ret = (uintptr_t)l->box;
     return WS_CU_SUCCESS;
@@ -87,7 +139,7 @@ struct record {
 static bool string_at(const struct record *r, uint64_t offset, char *to, size_t size)
 {
     size_t left = offset < r->head.bytes ? r->head.bytes - (size_t)offset : 0;
-    if (offset < sizeof r->head || !memchr(r->bytes + offset, 0, left))
+    if (offset < sizeof r->head || !left || !memchr(r->bytes + offset, 0, left))
         return false;
     size_t n = WS_MIN(strlen((const char *)r->bytes + offset), size - 1);
     memcpy(to, r->bytes + offset, n);
@@ -246,6 +298,7 @@ void ws_cuda_lib_end(struct ws_cuda_run *r)
             own_thread(op, part, thread);
         stopped(op, part, (uint32_t)box->stopped, block, thread, box->va, "");
     }
+    r->heap_empty = r->uses_heap && !box->book.n_taken && box->book.unused_at > r->heap_bytes / 2;
     memset(box + 1, 0, used);
     box->head = 0;
     box->stopped = 0;

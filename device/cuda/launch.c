@@ -92,7 +92,7 @@ static ws_cu_result allow_shared(struct ws_cuda *d, struct ws_cuda_image *i, uin
     return r;
 }
 
-static ws_cu_result launch(struct ws_cuda *d, const struct ws_cuda_run *r, ws_cu_function f,
+static ws_cu_result launch(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_function f,
                            const uint32_t grid[3], const void *params, size_t bytes)
 {
     const struct ws_op *op = r->op;
@@ -107,7 +107,8 @@ static ws_cu_result launch(struct ws_cuda *d, const struct ws_cuda_run *r, ws_cu
         .n_attrs = op->launch.flags & WS_LAUNCH_COOPERATIVE ? 1 : 0};
     void *extra[] = {WS_CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)params,
                      WS_CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, WS_CU_LAUNCH_PARAM_END};
-    return WS_CU(d, cuLaunchKernelEx, &c, f, NULL, bytes ? extra : NULL);
+    ws_cu_result e = WS_CU(d, cuLaunchKernelEx, &c, f, NULL, bytes ? extra : NULL);
+    return e == WS_CU_SUCCESS ? ws_cuda_lib_behind(d, r) : e;
 }
 
 static enum ws_cuda_start started(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e)
@@ -341,12 +342,9 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     struct ws_dinstance *inst = op->launch.instance;
     if (!check(d, op))
         return WS_CUDA_DONE;
-    if (!may_block && ws_cuda_lib_blocks(r))
-        return WS_CUDA_BLOCKS;
-    if (info_of(op)->uses_heap && ws_space_open_heap(op->space, &d->base)) {
-        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "%s: no memory for malloc()", info_of(op)->name);
-        return WS_CUDA_DONE;
-    }
+    enum ws_cuda_start ready = ws_cuda_lib_prepare(d, r, may_block);
+    if (ready != WS_CUDA_STARTED)
+        return ready;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
     if (kept || op->launch.progress || d->options.preemptible) {
         if (!may_block && !ws_cuda_image_ready(inst, true))

@@ -331,6 +331,7 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
         d->free_lanes = r->lane;
     }
     pthread_mutex_unlock(&d->run_lock);
+    ws_cuda_lib_done(r);
     if (r->entered)
         ws_space_leave(op->space, r->epoch);
     op->priv = r->untouched ? &untouched : NULL;

@@ -28,6 +28,7 @@ extern char **environ;
 enum {
     HIGH_FD = 10,          /* beyond those that a worker is started with */
     HELLO_MS = 120 * 1000, /* a driver may take its time over a first context */
+    AGAIN_MS = 20 * 1000,  /* when the daemon's loop may be waiting */
     GOODBYE_MS = 20 * 1000,
     TRIES = 4,
 };
@@ -124,12 +125,12 @@ static int run(int program, int ops, int calls, int page, pid_t *ret)
     return r ? ws_raise(-r) : 0;
 }
 
-static int hear(int fd, struct ws_wire_message *hello)
+static int hear(int fd, int ms, struct ws_wire_message *hello)
 {
     struct pollfd f = {fd, POLLIN, 0};
     int n;
     do
-        n = poll(&f, 1, HELLO_MS);
+        n = poll(&f, 1, ms);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return -ETIMEDOUT;
@@ -142,7 +143,7 @@ static int hear(int fd, struct ws_wire_message *hello)
     return -EPROTO;
 }
 
-int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, int ret[2],
+int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, bool again, int ret[2],
                    struct ws_wire_message *hello)
 {
     int ops[2], calls[2];
@@ -163,7 +164,7 @@ int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, int
         r = ws_wire_send(ops[0], (struct ws_wire_head){.type = WS_WIRE_HELLO},
                          (struct ws_wire_part){c, sizeof *c}, WS_PART_NONE, -1, 0);
     if (!r)
-        r = hear(ops[0], hello);
+        r = hear(ops[0], again ? AGAIN_MS : HELLO_MS, hello);
     if (!r) {
         ret[0] = ops[0];
         ret[1] = calls[0];
@@ -226,7 +227,8 @@ static void set_state(struct ws_proxy *p, enum ws_proxy_state s)
 static void set_worker(struct ws_proxy *p, int pid, const int fd[2])
 {
     pthread_mutex_lock(&p->ops_lock);
-    p->pid = p->status.pid = pid;
+    p->pid = pid;
+    p->status.pid = 0; /* until it works */
     p->ops_fd = fd[0];
     p->calls_fd = fd[1];
     pthread_mutex_unlock(&p->ops_lock);
@@ -255,8 +257,12 @@ static void set_clock(struct ws_proxy *p, const struct ws_wire_hello *h, bool fi
 {
     pthread_mutex_lock(&p->ops_lock);
     p->worker_ns = h->host_ns - h->now_ns;
-    if (first)
-        p->epoch_ns = p->worker_ns;
+    if (first) { /* one zero of time for all GPUs */
+        static _Atomic uint64_t epoch_ns;
+        uint64_t none = 0;
+        p->epoch_ns =
+            atomic_compare_exchange_strong(&epoch_ns, &none, p->worker_ns) ? p->worker_ns : none;
+    }
     pthread_mutex_unlock(&p->ops_lock);
 }
 
@@ -267,7 +273,7 @@ static int start(struct ws_proxy *p, bool first)
     struct ws_wire_hello h;
     memset(p->page, 0, sizeof *p->page);
     ws_proxy_forget_notices(p);
-    int pid = ws_proxy_spawn(p->program, &p->config, p->page_fd, fd, p->answer);
+    int pid = ws_proxy_spawn(p->program, &p->config, p->page_fd, !first, fd, p->answer);
     if (pid < 0) {
         if (first)
             ws_diags_add(p->open_diags, NULL, 0, 0, "cuda:%d: the GPU's worker does not start: %s",
@@ -303,6 +309,7 @@ static void open_done(struct ws_proxy *p, int r)
     p->open_diags = NULL;
     if (!r) {
         p->generation++;
+        p->status.pid = p->pid;
         p->state = WS_PROXY_RUNNING;
     }
     pthread_cond_broadcast(&p->changed);
@@ -355,9 +362,9 @@ static void keep_telemetry(struct ws_proxy *p)
 static bool may_restart(struct ws_proxy *p)
 {
     uint64_t now = ws_proxy_host_ns();
-    uint32_t slot = p->status.n_restarts % WS_PROXY_RESTARTS_MAX;
-    bool ok = p->status.n_restarts < WS_PROXY_RESTARTS_MAX ||
-              now - p->restarts_ns[slot] > WS_PROXY_WINDOW_NS;
+    uint32_t slot = p->status.n_restarts % p->max_restarts;
+    bool ok =
+        p->status.n_restarts < p->max_restarts || now - p->restarts_ns[slot] > WS_PROXY_WINDOW_NS;
     p->restarts_ns[slot] = now;
     return ok;
 }
@@ -385,13 +392,15 @@ static bool start_again(struct ws_proxy *p, const char *why)
     p->status.n_restarts++;
     pthread_mutex_unlock(&p->ops_lock);
     if (!may) {
-        snprintf(text, sizeof text, "restarted %d times within a minute; last: %.120s",
-                 WS_PROXY_RESTARTS_MAX, why);
+        snprintf(text, sizeof text, "restarted %u times within a minute; last: %.120s",
+                 p->max_restarts, why);
         give_up(p, text);
         return false;
     }
     pthread_mutex_lock(&p->calls_lock);
-    for (int k = 0; r && k < TRIES && !is_closing(p); k++) {
+    for (int k = 0; r && k < TRIES && !is_closing(p) &&
+                    ws_proxy_host_ns() - begin < AGAIN_MS * UINT64_C(1000000);
+         k++) {
         usleep(pause_ms[k] * 1000);
         r = start(p, false);
     }
@@ -399,6 +408,7 @@ static bool start_again(struct ws_proxy *p, const char *why)
         uint64_t ns = ws_proxy_host_ns() - begin;
         pthread_mutex_lock(&p->ops_lock);
         p->status.last_ns = ns;
+        p->status.pid = p->pid;
         p->generation++;
         pthread_mutex_unlock(&p->ops_lock);
         set_state(p, WS_PROXY_RUNNING);

@@ -883,6 +883,7 @@ int main(int argc, char **argv)
     struct ws_wire_config c;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) || !m)
         return 1;
+    (void)close_range(WS_WIRE_FD_PAGE + 1, ~0U, 0); /* what the daemon had from others */
     (void)prctl(PR_SET_NAME, "ws-gpu-worker");
     /* A service manager's or a terminal's signal is for the daemon, which ends us when it is done. */
     signal(SIGTERM, SIG_IGN);

@@ -58,6 +58,7 @@ static bool set_place(struct ws_proxy *p, const struct ws_op *op, const void *ho
     if (ws_proxy_region_find(p, host, reach(op, pitch), &ret->region, &ret->at))
         return false;
     ret->side = WS_WIRE_BLOB;
+    ret->at = 0;
     ret->pitch.row = op->copy.bytes;
     ret->pitch.slice = op->copy.bytes * WS_MAX(op->copy.height, UINT64_C(1));
     return true;

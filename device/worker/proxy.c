@@ -260,6 +260,9 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
     p->base.ops = &ws_proxy_ops;
     p->base.plain_memory = true;
     p->base.index = index;
+    p->max_restarts = options && options->max_restarts
+                          ? WS_MIN(options->max_restarts, (uint32_t)WS_PROXY_RESTARTS_LIMIT)
+                          : WS_PROXY_RESTARTS_MAX;
     p->answer = ws_alloc(sizeof *p->answer);
     int r = p->answer ? set_config(&p->config, WS_MAX(ordinal, 0), index, options, diags) : -ENOMEM;
     if (!r && index >= WS_ACCESS_DEVICES)
@@ -295,7 +298,7 @@ uint32_t ws_worker_count(const struct ws_cuda_options *options, struct ws_diags 
     int program = m && high >= 0 && !set_config(&c, -1, 0, options, diags)
                       ? ws_proxy_find_program(diags)
                       : -1;
-    int pid = program < 0 ? -1 : ws_proxy_spawn(program, &c, high, fd, m);
+    int pid = program < 0 ? -1 : ws_proxy_spawn(program, &c, high, false, fd, m);
     if (pid > 0) {
         memcpy(&h, m->body, sizeof h);
         ws_wire_get_diags(m->body + sizeof h, m->head.bytes - sizeof h, diags);

@@ -21,7 +21,8 @@
 #include "device/worker/worker.h"
 
 enum {
-    WS_PROXY_RESTARTS_MAX = 5, /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
+    WS_PROXY_RESTARTS_MAX = 5,    /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
+    WS_PROXY_RESTARTS_LIMIT = 64, /* that can be asked for */
     WS_PROXY_LOADERS = 4,
 };
 #define WS_PROXY_WINDOW_NS (UINT64_C(60) * WS_NS_PER_S)
@@ -60,6 +61,7 @@ struct ws_proxy_memory { /* what ws_backing.arg is */
     uint64_t id, bytes;
     struct ws_cuda_kept whole; /* id 0: none */
     int fd;
+    bool used; /* it was mapped, so it may have contents */
 };
 struct ws_proxy_map { /* of memory, or of a region of host memory */
     struct ws_wire_map is;
@@ -132,7 +134,8 @@ struct ws_proxy {
     size_t n_broken, cap_broken;
     struct ws_worker_status status;
     char lost_text[192];
-    uint64_t restarts_ns[WS_PROXY_RESTARTS_MAX];
+    uint32_t max_restarts;
+    uint64_t restarts_ns[WS_PROXY_RESTARTS_LIMIT]; /* a ring of max_restarts */
 
     /* calls */
     pthread_mutex_t calls_lock;
@@ -265,10 +268,11 @@ void *ws_proxy_reader_main(void *arg);
 void ws_proxy_stop(struct ws_proxy *p);
 /* The program, open. Return: descriptor, or WS_CUDA_E_MISSING's negative. */
 WS_MUST_CHECK int ws_proxy_find_program(struct ws_diags *diags);
-/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none.
+/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none. @again:
+ * the daemon's loop may be waiting.
  * Return: its process, or negative errno. */
 WS_MUST_CHECK int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd,
-                                 int ret[2], struct ws_wire_message *hello);
+                                 bool again, int ret[2], struct ws_wire_message *hello);
 
 /* ---- peer.c ---- */
 /* A copy between memories of two GPUs; takes it over, and ends it. */

@@ -142,7 +142,7 @@ static void map_end(struct ws_proxy *p, uint64_t space, uint64_t va)
 int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
                         uint64_t bytes, uint64_t offset, uint32_t readers, uint32_t writers)
 {
-    const struct ws_proxy_memory *m = arg;
+    struct ws_proxy_memory *m = arg;
     struct ws_wire_map is = {.space = ws_space_id(s),
                              .memory = m->id,
                              .va = va,
@@ -150,7 +150,9 @@ int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint
                              .offset = offset,
                              .readers = readers,
                              .writers = writers};
-    return map_new(ws_proxy_of(d), &is, false);
+    int r = map_new(ws_proxy_of(d), &is, false);
+    m->used |= !r;
+    return r;
 }
 
 void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
@@ -384,7 +386,16 @@ static int64_t restore_granules(struct ws_proxy *p)
 static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
 {
     struct ws_wire_memory w = {.bytes = m->bytes, .kept = m->whole};
-    bool can = p->hello.keeps && (!m->whole.id || m->fd >= 0);
+    bool can = p->hello.keeps && (!m->whole.id || m->fd >= 0), packed = m->bytes % GRANULE_BYTES,
+         mapped = false;
+    for (struct ws_proxy_map *x = p->maps; x && !mapped; x = x->hh.next)
+        mapped = !x->host && x->is.memory == m->id;
+    if (packed && !mapped) { /* its part of a granule is nowhere to be seen */
+        can = false;
+        if (m->used)
+            ws_log(WS_WARN, "worker: gpu=%u memory that nobody had mapped is empty now: bytes=%llu",
+                   p->base.index, (unsigned long long)m->bytes);
+    }
     int64_t r = can ? ask(p, head_of(WS_WIRE_ADOPT_MEMORY, m->id), WS_PART(w), m->fd) : -EIO;
     if (!r || r == WS_PROXY_ENDED)
         return r;

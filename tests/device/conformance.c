@@ -1214,6 +1214,8 @@ static void test_trap_in_a_function(void **state)
 }
 static void test_parts_of_a_launch(void **state)
 {
+    if (suite_target.worker) /* which refuses them */
+        skip();
     suite_lib_parts(&S);
 }
 static void test_heap(void **state)

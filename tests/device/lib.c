@@ -18,7 +18,7 @@
 #include "device/space.h"
 #include "tests/device/lib.h"
 
-enum { L_PRINT, L_ASSERT, L_STOP, L_TAKE, L_GIVE, L_CHURN, L_BREAK };
+enum { L_PRINT, L_ASSERT, L_STOP, L_TAKE, L_GIVE, L_CHURN, L_ONE, L_BREAK };
 
 #define GID                                                                                        \
     "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r1, %r2, " \
@@ -100,6 +100,11 @@ static const char lib_ptx[] =
     "[%rd1], 1;\nadd.s64 %rd7, %rd7, 4;\nsetp.lt.u64 %p3, %rd7, %rd6;\n@%p3 bra C;\n"
     "{\n.param .b64 a;\nst.param.b64 [a], %rd2;\ncall free, (a);\n}\nDONE:\n"
     "add.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, %r10;\n@%p3 bra NEXT;\nret;\n}\n"
+    /* *p = malloc(n) */
+    ".visible .entry one(.param .u64 p, .param .u64 n, .param .u64 x, .param .u64 y)\n{\n"
+    ".reg .b64 %rd<4>;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [n];\n"
+    "{\n.param .b64 a; .param .b64 b;\nst.param.b64 [a], %rd2;\ncall.uni (b), malloc, (a);\n"
+    "ld.param.b64 %rd3, [b];\n}\nst.global.u64 [%rd1], %rd3;\nret;\n}\n"
     ".visible .entry break()\n{\nbrkpt;\nret;\n}\n";
 
 struct lib {
@@ -118,7 +123,7 @@ static struct lib begin(struct suite *s)
     for (uint32_t k = 0; k < i->n_kernels; k++) {
         if (i->kernels[k].unsupported)
             fail_msg("%s: %s", i->kernels[k].name, i->kernels[k].unsupported);
-        assert_int_equal(i->kernels[k].uses_heap, k >= L_TAKE && k <= L_CHURN);
+        assert_int_equal(i->kernels[k].uses_heap, k >= L_TAKE && k <= L_ONE);
     }
     for (int c = 0; c < SUITE_CLIENTS; c++)
         assert_int_equal(ws_device_instance_new(s->device, l.code, s->space[c], NULL, &l.inst[c]),
@@ -587,9 +592,20 @@ void suite_lib_heap(struct suite *s)
         o = launch(&l, 0, L_GIVE, BLOCKS, THREADS, p, N, 0, 1);
         suite_run(s, &o, WS_DEV_OK);
     }
+    /* all given back: one large block is to be had again, once */
+    for (int k = 0; k < 2; k++) {
+        struct suite_op o = launch(&l, 0, L_ONE, 1, 1, p, 200000, 0, 0);
+        suite_run(s, &o, WS_DEV_OK);
+        suite_get(s, 0, word, p, 8);
+        assert_int_equal(word[0] != 0, k == 0);
+        if (!k)
+            suite_put(s, 0, p + 8, word, 8);
+    }
+    struct suite_op give = launch(&l, 0, L_GIVE, 1, 1, p, 2, 0, 1); /* it, and NULL */
+    suite_run(s, &give, WS_DEV_OK);
     /* all threads at once take, use and give back */
     suite_put(s, 0, p, (uint64_t[2]){0}, 16);
-    struct suite_op o = launch(&l, 0, L_CHURN, 16, THREADS, p, 40, 0, 0);
+    struct suite_op o = launch(&l, 0, L_CHURN, 6, THREADS, p, 10, 0, 0);
     suite_run(s, &o, WS_DEV_OK);
     suite_get(s, 0, word, p, 8);
     assert_int_equal((uint32_t)word[0], 0);

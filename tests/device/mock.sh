@@ -1,15 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The devices' suite against the CUDA device on the mock driver, with plain launches, with launches that can be stopped,
-# and without isolation.
-for kind in cuda cuda-tickets cuda-unfenced; do
-    timeout 300 tests/device/conformance $kind "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
+# without isolation, and in a process of its own.
+for kind in cuda cuda-tickets cuda-unfenced worker; do
+    timeout 300 tests/device/conformance $kind "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" 2>mock.$$ || { cat mock.$$; rm -f mock.$$; exit 1; }
+    cat mock.$$
+    ! grep -q VIOLATION mock.$$ || { rm -f mock.$$; exit 1; } # in a worker nobody else asks
+    rm -f mock.$$
 done
+# Faults, and a worker's end at any moment.
+timeout 100 tests/device/worker worker "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
 # Two GPUs.
 for kind in cuda cuda-unfenced; do
     WS_MOCK_GPUS=2 timeout 100 tests/device/pair $kind "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
 done
-WS_MOCK_GPUS=2 WS_MOCK_NO_PEERS=1 timeout 100 tests/device/pair cuda "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
+for kind in cuda worker; do
+    WS_MOCK_GPUS=2 WS_MOCK_NO_PEERS=1 timeout 100 tests/device/pair $kind "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
+done
 # Memory that outlives its process.
 timeout 100 tests/device/keep cuda "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" || exit 1
 r=0

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a GPU's worker is for: one client's fault, or the worker's end at any moment, leaves the others what they have.
+ *
+ * Arguments as tests/device/suite.h's: "worker [DRIVER [NVML]]". References are computed here. */
+#include "tests/device/suite.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "device/worker/worker.h"
+
+static struct suite S;
+static uint32_t seed = 1;
+
+static uint32_t random_u32(void)
+{
+    seed = seed * 1664525 + 1013904223;
+    return seed >> 8;
+}
+
+static uint8_t *random_bytes(uint64_t n)
+{
+    uint8_t *p = malloc(n);
+    assert_non_null(p);
+    for (uint64_t k = 0; k < n; k++)
+        p[k] = (uint8_t)random_u32();
+    return p;
+}
+
+static int setup(void **state)
+{
+    return suite_begin(&S);
+}
+
+static int teardown(void **state)
+{
+    suite_end(&S);
+    return 0;
+}
+
+static struct ws_worker_status status(void)
+{
+    struct ws_worker_status w;
+    assert_true(ws_device_worker_status(S.device, &w));
+    return w;
+}
+
+static uint32_t counter(int c)
+{
+    uint32_t n;
+    suite_get(&S, c, &n, S.vars[c][0], sizeof n);
+    return n;
+}
+
+static void count(int c, uint32_t times)
+{
+    for (uint32_t k = 0; k < times; k++) {
+        struct suite_op o = suite_launch(&S, c, K_COUNT, 1, 32, 0, 0, 0, 0);
+        suite_run(&S, &o, WS_DEV_OK);
+    }
+}
+
+/* Ends the worker, and waits until there is another. */
+static void end_worker(void)
+{
+    struct ws_worker_status before = status(), now;
+    assert_int_equal(kill(before.pid, SIGKILL), 0);
+    do {
+        usleep(1000);
+        now = status();
+    } while (!now.pid || now.n_restarts == before.n_restarts);
+}
+
+/* ---- what a client has ---- */
+
+struct belongings {
+    int c;
+    uint64_t va[4];
+    uint64_t bytes[4];
+    uint8_t *is[4];
+};
+
+static void have(struct belongings *b, int c)
+{
+    static const uint64_t bytes[4] = {512, 70000, 2 << 20, (5 << 20) + 4096};
+    b->c = c;
+    for (int k = 0; k < 4; k++) {
+        b->bytes[k] = bytes[k];
+        b->va[k] = suite_alloc(&S, c, bytes[k]);
+        b->is[k] = random_bytes(bytes[k]);
+        suite_put(&S, c, b->va[k], b->is[k], bytes[k]);
+    }
+}
+
+static void check(const struct belongings *b)
+{
+    for (int k = 0; k < 4; k++) {
+        uint8_t *p = malloc(b->bytes[k]);
+        assert_non_null(p);
+        suite_get(&S, b->c, p, b->va[k], b->bytes[k]);
+        assert_memory_equal(p, b->is[k], b->bytes[k]);
+        free(p);
+    }
+}
+
+static void no_more(struct belongings *b)
+{
+    for (int k = 0; k < 4; k++)
+        free(b->is[k]);
+}
+
+/* c = a + b, against the host's sum. */
+static void add(int c, uint64_t a, uint64_t b, uint64_t to, uint32_t n)
+{
+    float *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y), *z = malloc(n * sizeof *z);
+    assert_true(x && y && z);
+    for (uint32_t k = 0; k < n; k++) {
+        x[k] = (float)(random_u32() & 0xffff);
+        y[k] = (float)(random_u32() & 0xffff);
+    }
+    suite_put(&S, c, a, x, n * sizeof *x);
+    suite_put(&S, c, b, y, n * sizeof *y);
+    struct suite_op o = suite_launch(&S, c, K_VECADD, n / 64, 64, a, b, to, n);
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, c, z, to, n * sizeof *z);
+    for (uint32_t k = 0; k < n; k++)
+        assert_true(z[k] == x[k] + y[k]);
+    free(x);
+    free(y);
+    free(z);
+}
+
+/* ---- tests ---- */
+
+/* A faults; B has memory, variables, mapped host memory and nothing under way; C is beside A on the GPU. */
+static void test_a_fault_of_one(void **state)
+{
+    enum { BYTES = 8192 };
+    struct belongings b;
+    uint64_t a = suite_alloc(&S, 0, 512), flag = suite_alloc(&S, 0, 512),
+             host_va = UINT64_C(0x510000000000);
+    int fd = memfd_create("suite", MFD_CLOEXEC);
+    assert_true(fd >= 0 && !ftruncate(fd, BYTES));
+    float *host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(host, MAP_FAILED);
+    have(&b, 1);
+    count(1, 5);
+    ws_device_host_register(S.device, host, BYTES, fd);
+    assert_int_equal(ws_space_map_host(S.space[1], host_va, BYTES, host), 0);
+
+    uint32_t one = 1, zero = 0;
+    struct suite_op c = suite_launch(&S, 0, K_WAIT, 1, 1, flag, 0, 0, 0);
+    suite_put(&S, 0, flag, &one, sizeof one);
+    suite_run(&S, &c, WS_DEV_OK); /* it is compiled */
+    suite_put(&S, 0, flag, &zero, sizeof zero);
+    suite_submit(&S, &c); /* and now waits on the GPU */
+    struct suite_op bad = suite_launch(&S, 0, K_READ, 1, 32, a + 2, 0, 0, 0);
+    suite_run(&S, &bad, WS_DEV_E_MISALIGNED);
+    suite_wait(&c);
+    assert_int_not_equal(c.op.error, WS_DEV_OK);
+    assert_non_null(strstr(c.op.text, "worker is restarted"));
+    assert_non_null(strstr(c.op.text, "kernel"));
+
+    check(&b);
+    assert_int_equal(counter(1), 5 * 32);
+    count(1, 1);
+    assert_int_equal(counter(1), 6 * 32);
+    for (int k = 0; k < BYTES / 4; k++)
+        host[k] = (float)k;
+    struct suite_op o =
+        suite_launch(&S, 1, K_VECADD, BYTES / 4 / 64, 64, host_va, host_va, b.va[3], BYTES / 4);
+    float sum[BYTES / 4];
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 1, sum, b.va[3], sizeof sum);
+    for (int k = 0; k < BYTES / 4; k++)
+        assert_true(sum[k] == (float)(2 * k));
+    struct ws_worker_status w = status();
+    assert_int_equal(w.n_restarts, 1);
+    assert_non_null(strstr(w.last, "MISALIGNED"));
+    assert_null(ws_device_cuda_lost(S.device));
+    assert_int_equal(ws_space_unmap(S.space[1], host_va), 0);
+    ws_device_host_unregister(S.device, host, BYTES);
+    munmap(host, BYTES);
+    close(fd);
+    no_more(&b);
+}
+
+/* Its end between operations is not noticed by what is there, nor by what comes: memory that is made, given back and shared after it. */
+static void test_ends_between_operations(void **state)
+{
+    struct belongings b;
+    have(&b, 0);
+    for (int round = 0; round < 4; round++) {
+        count(0, 1);
+        end_worker();
+        check(&b);
+        assert_int_equal(counter(0), 32 * (round + 1));
+        uint64_t va = suite_alloc(&S, 1, 300000);
+        add(1, va, va + 65536, va + 131072, 1024);
+        assert_int_equal(ws_space_unmap(S.space[1], va), 0);
+        /* granules that were taken and given back meanwhile */
+        assert_int_equal(ws_space_unmap(S.space[0], b.va[0]), 0);
+        assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], b.va[0], 512), 0);
+        suite_put(&S, 0, b.va[0], b.is[0], b.bytes[0]);
+    }
+    struct ws_device_telemetry t;
+    ws_device_telemetry(S.device, &t);
+    assert_true(t.n_kernels >= 8 && t.n_running == 0);
+    no_more(&b);
+}
+
+/* At any moment, with work under way: each operation ends, well or with an error that says so, and what was there before is there. */
+static void test_ends_under_load(void **state)
+{
+    enum { ROUNDS = 20, N = 24, CELLS = 4096 };
+    static struct suite_op ops[N];
+    struct belongings b;
+    uint32_t good = 0, told = 0;
+    uint64_t at = suite_alloc(&S, 0, N * CELLS * 4), from = suite_alloc(&S, 0, CELLS * 4);
+    uint8_t *bytes = random_bytes(CELLS * 4), *back = malloc(N * CELLS * 4);
+    assert_non_null(back);
+    suite_put(&S, 0, from, bytes, CELLS * 4);
+    have(&b, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ws_worker_status before = status();
+        for (int k = 0; k < N; k++) {
+            uint64_t va = at + (uint64_t)k * CELLS * 4;
+            if (k % 3 == 0) /* a kernel; a copy there; one there and back */
+                ops[k] = suite_launch(&S, 0, K_COUNT, 8, 128, 0, 0, 0, 0);
+            else if (k % 3 == 1)
+                ops[k] = (struct suite_op){
+                    .op = {.kind = WS_OPK_COPY,
+                           .space = S.space[0],
+                           .copy = {.dst_va = va, .src_va = from, .bytes = CELLS * 4}}};
+            else
+                ops[k] = (struct suite_op){.op = {.kind = WS_OPK_COPY,
+                                                  .space = S.space[0],
+                                                  .copy = {.src_va = from,
+                                                           .dst_host = back + k * CELLS * 4,
+                                                           .bytes = CELLS * 4}}};
+            suite_submit(&S, &ops[k]);
+            if (k == round) /* now before, now among, now behind the others */
+                assert_int_equal(kill(before.pid, SIGKILL), 0);
+        }
+        for (int k = 0; k < N; k++) {
+            suite_wait(&ops[k]);
+            if (ops[k].op.error) {
+                assert_int_equal(k % 3, 0); /* copies are done again */
+                assert_int_equal(ops[k].op.error, WS_DEV_E_LAUNCH_FAILURE);
+                assert_non_null(strstr(ops[k].op.text, "restarted: it was ended by signal 9"));
+                told++;
+                continue;
+            }
+            good++;
+            uint8_t *p = back + k * CELLS * 4;
+            if (k % 3 == 1)
+                suite_get(&S, 0, p, at + (uint64_t)k * CELLS * 4, CELLS * 4);
+            if (k % 3)
+                assert_memory_equal(p, bytes, CELLS * 4);
+        }
+        while (status().n_restarts == before.n_restarts)
+            usleep(1000);
+        check(&b);
+    }
+    print_message("%d ends: %u operations well, %u told\n", ROUNDS, good, told);
+    assert_int_equal(status().n_restarts, ROUNDS);
+    free(bytes);
+    free(back);
+    no_more(&b);
+}
+
+static void *alloc_main(void *arg)
+{
+    for (int k = 0; k < 200; k++) {
+        uint64_t va = SUITE_VA(1) + (UINT64_C(1) << 30);
+        int r = ws_device_mem_alloc(S.device, S.space[1], va, k % 2 ? 4096 : 3 << 20);
+        if (r) {
+            print_message("memory %d was refused: %d\n", k, r);
+            return "memory was refused";
+        }
+        if (ws_space_unmap(S.space[1], va))
+            return "memory was not there";
+    }
+    return NULL;
+}
+
+/* A call that the old one has not answered, the new one does. */
+static void test_ends_while_it_is_asked(void **state)
+{
+    pthread_t t;
+    void *wrong;
+    assert_int_equal(pthread_create(&t, NULL, alloc_main, NULL), 0);
+    for (int k = 0; k < 5; k++)
+        end_worker();
+    pthread_join(t, &wrong);
+    if (wrong)
+        fail_msg("%s", (char *)wrong);
+    struct ws_device_telemetry m;
+    ws_device_telemetry(S.device, &m);
+    assert_int_equal(m.memory_used_bytes, 2 * 8192); /* the variables' */
+}
+
+/* What was cancelled is not done again; a launch that had not begun can be taken back while there is no worker. */
+static void test_cancelled_and_ended(void **state)
+{
+    uint64_t flag = suite_alloc(&S, 0, 512);
+    uint32_t one = 1, zero = 0;
+    struct suite_op c = suite_launch(&S, 0, K_WAIT, 1, 1, flag, 0, 0, 0);
+    suite_put(&S, 0, flag, &one, sizeof one);
+    suite_run(&S, &c, WS_DEV_OK);
+    suite_put(&S, 0, flag, &zero, sizeof zero);
+    suite_submit(&S, &c);
+    ws_device_cancel(S.device, S.space[0]);
+    end_worker();
+    suite_wait(&c);
+    assert_int_equal(c.op.error, WS_DEV_E_CANCELLED);
+    count(0, 1);
+    assert_int_equal(counter(0), 32);
+}
+
+/* A GPU that goes on failing is given up, and says why; closing it works. */
+static void test_given_up(void **state)
+{
+    const char *lost = NULL;
+    struct belongings b;
+    have(&b, 0);
+    for (int k = 0; k < 2; k++)
+        end_worker();
+    check(&b);
+    assert_null(ws_device_cuda_lost(S.device));
+    assert_int_equal(kill(status().pid, SIGKILL), 0);
+    while (!(lost = ws_device_cuda_lost(S.device)))
+        usleep(1000);
+    assert_non_null(strstr(lost, "restarted 2 times within a minute"));
+    struct suite_op o = suite_launch(&S, 0, K_COUNT, 1, 32, 0, 0, 0, 0);
+    suite_run(&S, &o, WS_DEV_E_LAUNCH_FAILURE);
+    assert_non_null(strstr(o.op.text, "the GPU is lost"));
+    assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], SUITE_VA(0) + (1 << 30), 512),
+                     WS_DEV_E_NO_MEMORY);
+    no_more(&b);
+}
+
+/* Where memory can't be kept, those that had some are told; who comes new is served. */
+static void test_memory_that_is_not_kept(void **state)
+{
+    struct belongings b;
+    struct ws_space *space;
+    uint32_t n = 7, back = 0;
+    have(&b, 0);
+    end_worker();
+    struct suite_op o = suite_launch(&S, 0, K_COUNT, 1, 32, 0, 0, 0, 0);
+    suite_run(&S, &o, WS_DEV_E_LAUNCH_FAILURE);
+    assert_non_null(strstr(o.op.text, "memory was lost"));
+    assert_int_equal(ws_space_new(&space), 0);
+    assert_int_equal(ws_device_mem_alloc(S.device, space, SUITE_VA(7), 512), 0);
+    struct suite_op in = {.op = {.kind = WS_OPK_COPY,
+                                 .space = space,
+                                 .copy = {.dst_va = SUITE_VA(7), .src_host = &n, .bytes = 4}}};
+    struct suite_op out = {.op = {.kind = WS_OPK_COPY,
+                                  .space = space,
+                                  .copy = {.src_va = SUITE_VA(7), .dst_host = &back, .bytes = 4}}};
+    suite_run(&S, &in, WS_DEV_OK);
+    suite_run(&S, &out, WS_DEV_OK);
+    assert_int_equal(back, 7);
+    ws_space_free(space);
+    no_more(&b);
+}
+
+static int setup_unkept(void **state)
+{
+    setenv("WS_MOCK_NO_EXPORT", "1", 1);
+    int r = suite_begin(&S);
+    unsetenv("WS_MOCK_NO_EXPORT");
+    return r;
+}
+
+static int setup_two(void **state)
+{
+    suite_target.options.max_restarts = 2;
+    int r = suite_begin(&S);
+    suite_target.options.max_restarts = 64;
+    return r;
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_a_fault_of_one),
+        T(test_ends_between_operations),
+        T(test_ends_under_load),
+        T(test_ends_while_it_is_asked),
+        T(test_cancelled_and_ended),
+        cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
+        cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
+    };
+    if (!suite_target_parse(argc, argv) || !suite_target.worker) {
+        fprintf(stderr, "usage: worker worker [DRIVER [NVML]]\n");
+        return 2;
+    }
+    suite_target.options.max_restarts = 64;
+    if (getenv("SUITE_FILTER"))
+        cmocka_set_test_filter(getenv("SUITE_FILTER"));
+    return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
+}
