@@ -79,8 +79,9 @@ struct ws_proxy_region {
 struct ws_dmodule { /* begins with its info. Of all proxies of the process */
     struct ws_dmodule_info info;
     struct ws_kernel_info *kernels;
-    char **why; /* [n_kernels] */
-    char *text; /* as printed */
+    char **why;   /* [n_kernels] */
+    bool machine; /* text is machine code */
+    char *text;   /* as printed */
     size_t text_len;
     uint64_t id;
     pthread_mutex_t lock; /* of the next */
@@ -93,6 +94,10 @@ struct ws_dinstance {
     struct ws_dmodule *module;
     uint64_t id, space;
     uint64_t *var_va;
+    /* machine.c: of modules whose instances have variables of their own */
+    struct ws_space *of;
+    uint64_t *mapped;
+    uint32_t n_mapped;
 };
 /* Something that the worker is told without an answer; waits for whoever has the line. */
 struct ws_proxy_notice {
@@ -240,6 +245,12 @@ void ws_proxy_on_gone(struct ws_proxy *p, const struct ws_wire_message *m);
 /* Everything of the tables to a worker that has just been started. calls held. Return: 0 or -EPIPE (it ended again). */
 WS_MUST_CHECK int ws_proxy_restore(struct ws_proxy *p);
 void ws_proxy_tables_free(struct ws_proxy *p);
+
+/* ---- machine.c ---- */
+/* var_va is known: makes it the space's. What was mapped is to be unmapped, whatever is returned. Return: 0, -EEXIST, -ENOMEM. */
+WS_MUST_CHECK int ws_proxy_vars_map(struct ws_dinstance *i);
+void ws_proxy_vars_unmap(struct ws_dinstance *i);
+void ws_proxy_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);
 
 /* ---- host.c ---- */
 void ws_proxy_hosts_open(struct ws_proxy *p);

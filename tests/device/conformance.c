@@ -1298,5 +1298,9 @@ int main(int argc, char **argv)
                 "usage: conformance soft | cuda | cuda-tickets | cuda-unfenced [DRIVER [NVML]]\n");
         return 2;
     }
-    return cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);
+    if (!suite_machine_code_begin())
+        return 1;
+    int r = cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);
+    suite_machine_code_end();
+    return r;
 }
