@@ -302,8 +302,8 @@ void ws_proxy_module_unload(struct ws_dmodule *m)
 {
     for (uint32_t k = 0; k < WS_ACCESS_DEVICES; k++)
         if (m->loaded[k])
-            ws_proxy_tell(m->loaded[k],
-                          (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id}, NULL);
+            ws_proxy_tell_open(m->loaded[k],
+                               (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id});
     module_free(m);
 }
 
