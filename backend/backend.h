@@ -338,7 +338,8 @@ struct ws_client {
 
     struct ws_space *space;
     struct ws_va va;
-    struct ws_va_extent heap; /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
+    struct ws_va_extent
+        heap; /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
     struct ws_context *contexts;
     uint32_t n_contexts;
     struct ws_stream *streams, *last_stream;

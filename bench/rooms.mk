@@ -46,3 +46,7 @@ BENCHES += bench/bench_fused
 bench_bench_fused_SOURCES = bench/bench_fused.c
 bench_bench_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD)
 EXTRA_DIST += bench/results/fused.txt
+BENCHES += bench/bench_worker
+bench_bench_worker_SOURCES = bench/bench_worker.c tests/device/suite.h tests/device/suite.c
+bench_bench_worker_LDADD = $(DEVICE_LDADD) -ldl
+EXTRA_bench_bench_worker_DEPENDENCIES = tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1

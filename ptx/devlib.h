@@ -46,8 +46,8 @@ struct ws_ptx_lib {
     uint64_t room_bytes, room; /* of the records; its address */
     uint64_t heap, heap_bytes; /* address; 0: none */
     struct {
-        uint64_t unused_at, n_taken;
-    } book; /* the heap's, put here when the launch has ended */
+        uint64_t unused, taken; /* WS_LIB_HEAP_BOOK_OF(): from here on; how many */
+    } book;                     /* the heap's first words, put here when the launch has ended */
     uint64_t reserved[5];
 };
 /* Followed by args[n_args], then format_bytes of the format (TEXT), then strings; all with their NUL. An argument that is a string is its
@@ -61,6 +61,7 @@ struct ws_lib_record {
     uint32_t line; /* ASSERT */
     uint64_t args[];
 };
+#define WS_LIB_HEAP_BOOK_OF(v) ((v)&UINT64_C(0xffffffffff)) /* without its era */
 enum {
     WS_LIB_STRING_MAX = 1024,     /* of a format or a string, with its NUL; what is longer is cut */
     WS_LIB_HEAP_BOOK_BYTES = 1088 /* of the heap itself, at its beginning */

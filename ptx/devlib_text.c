@@ -9,16 +9,20 @@
  * 6 length. The grammar is that of device/text.c, which makes the text of it on the host. What kind of conversion a letter is, is a bit
  * in a mask.
  *
- * Heap. Blocks never move: a block is cut from the unused end of the heap (word 0 of the book, in bytes), and goes to a list of its size class
- * when it is given back. Classes: sizes of up to 8 units of 16 bytes, then four to each doubling; what is asked for is rounded up to its
- * class, so that a block which comes back fits the next one who asks. A list's head is {tag, unit} in one word, changed by
- * compare-and-swap; the tag counts changes, so a head that has come back is told from one that never went. A swap fails only where
- * another thread's has succeeded. Where there is no unused end any more, a block of a larger class is cut in two. 32 bytes stand before
- * each block: {units, state, next}, and 16 that are nobody's (device/space.c says why). The state of a block is changed by
- * compare-and-swap, so that of two who give it back one is told that it was not his. Blocks side by side are not joined again.
+ * Heap. Blocks never move: a block is cut from the unused end of the heap, and goes to a list of its size class when it is given back.
+ * Classes: sizes of up to 8 units of 16 bytes, then four to each doubling; what is asked for is rounded up to its class, so that a block
+ * which comes back fits the next one who asks. A list's head is {tag, era, unit} in one word, changed by compare-and-swap; the tag counts
+ * changes, so a head that has come back is told from one that never went. A swap fails only where another thread's has succeeded. Where
+ * there is no unused end any more, a block of a larger class is cut in two. 32 bytes stand before each block: {units, state, next}, and 16
+ * that are nobody's (device/space.c says why). The state of a block is changed by compare-and-swap, so that of two who give it back one is
+ * told that it was not his.
  *
- * Book: 0 unused from here on (0: nothing was taken yet), 8 blocks that are taken, 64… heads. All of the heap is the client's own, and
- * nobody else has anything from what it writes there. */
+ * Blocks side by side are not joined again. Instead, who finds no room while nothing is taken begins a new era: what lists and the unused
+ * end say of earlier ones is void. Whoever takes is counted before it looks, whoever gives back until it has, so that an era can't end
+ * under anybody. Lists have 12 bits for it; after 4095 eras none is begun until the host has wiped the book between two launches.
+ *
+ * Book: 0 {era, where the unused end begins, 40 bits}, 8 {era, how many are taken, 40 bits}, 64… heads. All zero is an empty heap. It is the
+ * client's own memory, and nobody else has anything from what it writes there. */
 #include "ptx/devlib_private.h"
 
 /* clang-format off */
@@ -74,21 +78,28 @@ const char ws_devlib_text[] =
     "OUT:\n"
     "ret;\n}\n"
 
-/* Takes the first block of a list: its unit, or 0. */
-    ".func (.reg .b32 o) ws$pop(.reg .b64 h, .reg .b32 c)\n{\n"
+/* Takes the first block of a list: its unit, or 0. era: of the heap, which stays while anything is taken. */
+    ".func (.reg .b32 o) ws$pop(.reg .b64 h, .reg .b32 c, .reg .b64 era)\n{\n"
     ".reg .pred p;\n.reg .b64 a, w, n, t, x;\n.reg .b32 nx;\n"
     "mul.wide.u32 a, c, 8;\n"
     "add.u64 a, a, h;\n"
     "ld.volatile.global.u64 w, [a+64];\n"
     "NEXT:\n"
+    "mov.u32 o, 0;\n"
+    "shr.u64 t, w, 32;\n"
+    "and.b64 t, t, 0xfff;\n"
+    "setp.ne.u64 p, t, era;\n" /* the list of an earlier one */
+    "@p bra OUT;\n"
     "cvt.u32.u64 o, w;\n"
     "setp.eq.u32 p, o, 0;\n"
     "@p bra OUT;\n"
     "mul.wide.u32 t, o, 16;\n"
     "add.u64 t, t, h;\n"
     "ld.volatile.global.u32 nx, [t+8];\n"
-    "shr.u64 n, w, 32;\n"
+    "shr.u64 n, w, 44;\n"
     "add.u64 n, n, 1;\n"
+    "shl.b64 n, n, 12;\n"
+    "or.b64 n, n, era;\n"
     "shl.b64 n, n, 32;\n"
     "cvt.u64.u32 t, nx;\n"
     "or.b64 n, n, t;\n"
@@ -101,7 +112,7 @@ const char ws_devlib_text[] =
     "ret;\n}\n"
 
 /* Gives a free block of g units, whose head says so, to the list of its class. */
-    ".func ws$push(.reg .b64 h, .reg .b32 o, .reg .b32 g)\n{\n"
+    ".func ws$push(.reg .b64 h, .reg .b32 o, .reg .b32 g, .reg .b64 era)\n{\n"
     ".reg .pred p;\n.reg .b64 a, b, w, n, t, x;\n.reg .b32 c;\n"
     "call (c), ws$class, (g);\n"
     "mul.wide.u32 a, c, 8;\n"
@@ -111,10 +122,16 @@ const char ws_devlib_text[] =
     "ld.volatile.global.u64 w, [a+64];\n"
     "NEXT:\n"
     "cvt.u32.u64 c, w;\n"
+    "shr.u64 t, w, 32;\n"
+    "and.b64 t, t, 0xfff;\n"
+    "setp.ne.u64 p, t, era;\n"
+    "@p mov.u32 c, 0;\n"
     "st.volatile.global.u32 [b+8], c;\n"
     "membar.gl;\n"
-    "shr.u64 n, w, 32;\n"
+    "shr.u64 n, w, 44;\n"
     "add.u64 n, n, 1;\n"
+    "shl.b64 n, n, 12;\n"
+    "or.b64 n, n, era;\n"
     "shl.b64 n, n, 32;\n"
     "cvt.u64.u32 t, o;\n"
     "or.b64 n, n, t;\n"
@@ -376,7 +393,7 @@ const char ws_devlib_text[] =
 
 /* void *malloc(size_t n) */
     ".func (.param .b64 ws_ret) ws$malloc(.param .b64 ws_n, .reg .b64 lib, .reg .b64 block, .reg .b32 thread)\n{\n"
-    ".reg .pred p, q;\n.reg .b64 n, h, bytes, w, b, e, x, at, v, result;\n.reg .b32 g, r, s, m, c, o, u, z;\n"
+    ".reg .pred p, again;\n.reg .b64 n, h, bytes, w, b, e, x, at, v, era, result;\n.reg .b32 g, r, s, m, c, o, u, z;\n"
     "ld.param.u64 n, [ws_n];\n"
     "mov.u64 result, 0;\n"
     "ld.global.u64 h, [lib+56];\n"
@@ -399,14 +416,22 @@ const char ws_devlib_text[] =
     "add.u32 m, m, 1;\n"
     "shl.b32 r, m, s;\n"
     "ROUNDED:\n"
+    "atom.global.add.u64 w, [h+8], 1;\n" /* from here on the era stays, unless this is all there is */
+    "shr.u64 era, w, 40;\n"
+    "setp.ne.u32 again, g, g;\n"
+    "ANEW:\n"
     "call (c), ws$class, (r);\n"
-    "call (o), ws$pop, (h, c);\n"
+    "call (o), ws$pop, (h, c, era);\n"
     "setp.ne.u32 p, o, 0;\n"
     "@p bra FOUND;\n"
     /* the unused end: rounded up, or where that is too much as asked for */
     "ld.volatile.global.u64 w, [h];\n"
     "CUT:\n"
-    "max.u64 b, w, 1088;\n"
+    "shr.u64 x, w, 40;\n"
+    "setp.eq.u64 p, x, era;\n"
+    "and.b64 b, w, 0xffffffffff;\n"
+    "selp.b64 b, b, 1088, p;\n"
+    "max.u64 b, b, 1088;\n"
     "mul.wide.u32 e, r, 16;\n"
     "add.u64 e, e, b;\n"
     "mov.u32 u, r;\n"
@@ -418,6 +443,8 @@ const char ws_devlib_text[] =
     "setp.gt.u64 p, e, bytes;\n"
     "@p bra LARGER;\n"
     "FITS:\n"
+    "shl.b64 x, era, 40;\n"
+    "or.b64 e, e, x;\n"
     "atom.global.cas.b64 x, [h], w, e;\n"
     "setp.ne.u64 p, x, w;\n"
     "mov.u64 w, x;\n"
@@ -428,8 +455,8 @@ const char ws_devlib_text[] =
     "LARGER:\n"
     "add.u32 c, c, 1;\n"
     "setp.ge.u32 p, c, 120;\n"
-    "@p bra OUT;\n"
-    "call (o), ws$pop, (h, c);\n"
+    "@p bra NONE;\n"
+    "call (o), ws$pop, (h, c, era);\n"
     "setp.eq.u32 p, o, 0;\n"
     "@p bra LARGER;\n"
     "mul.wide.u32 at, o, 16;\n"
@@ -444,22 +471,42 @@ const char ws_devlib_text[] =
     "add.u64 v, v, h;\n"
     "st.volatile.global.u32 [v], u;\n"
     "st.volatile.global.u32 [v+4], 0;\n"
-    "call ws$push, (h, o, u);\n"
+    "call ws$push, (h, o, u, era);\n"
     "bra GOT;\n"
     "FOUND:\n"
     "mul.wide.u32 at, o, 16;\n"
     "add.u64 at, at, h;\n"
     "GOT:\n"
     "st.volatile.global.u32 [at+4], 0x57a71e5;\n"
-    "red.global.add.u64 [h+8], 1;\n"
     "add.u64 result, at, 32;\n"
+    "bra OUT;\n"
+    /* nothing fits. Where nothing else is taken, all that was ever cut may be forgotten: once, and so often as lists can tell eras */
+    "NONE:\n"
+    "@again bra LESS;\n"
+    "setp.eq.u32 again, g, g;\n"
+    "mul.wide.u32 e, g, 16;\n"
+    "add.u64 e, e, 1088;\n"
+    "setp.gt.u64 p, e, bytes;\n"
+    "@p bra LESS;\n"
+    "setp.ge.u64 p, era, 4094;\n"
+    "@p bra LESS;\n"
+    "shl.b64 w, era, 40;\n"
+    "or.b64 w, w, 1;\n"
+    "add.u64 era, era, 1;\n"
+    "shl.b64 e, era, 40;\n"
+    "or.b64 e, e, 1;\n"
+    "atom.global.cas.b64 x, [h+8], w, e;\n"
+    "setp.eq.u64 p, x, w;\n"
+    "@p bra ANEW;\n"
+    "LESS:\n"
+    "red.global.add.u64 [h+8], 0xffffffffffffffff;\n"
     "OUT:\n"
     "st.param.b64 [ws_ret], result;\n"
     "ret;\n}\n"
 
 /* void free(void *p) */
     ".func ws$free(.param .b64 ws_p, .reg .b64 lib, .reg .b64 block, .reg .b32 thread)\n{\n"
-    ".reg .pred p;\n.reg .b64 a, h, bytes, at, w, n, x;\n.reg .b32 g, s, o;\n"
+    ".reg .pred p;\n.reg .b64 a, h, bytes, at, w, n, x, era;\n.reg .b32 g, s, o;\n"
     "ld.param.u64 a, [ws_p];\n"
     "setp.eq.u64 p, a, 0;\n"
     "@p bra OUT;\n"
@@ -489,7 +536,9 @@ const char ws_devlib_text[] =
     "@p bra BAD;\n"
     "shr.u64 n, n, 4;\n"
     "cvt.u32.u64 o, n;\n"
-    "call ws$push, (h, o, g);\n"
+    "ld.volatile.global.u64 era, [h+8];\n" /* it is still counted, so this stays */
+    "shr.u64 era, era, 40;\n"
+    "call ws$push, (h, o, g, era);\n"
     "red.global.add.u64 [h+8], 0xffffffffffffffff;\n"
     "bra OUT;\n"
     "BAD:\n"

@@ -22,7 +22,7 @@ check_PROGRAMS += tests/device/pair
 tests_device_pair_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/pair.c
 tests_device_pair_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/inject
-tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/inject.c $(CUBIN_MAKE)
+tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/machine_code.c tests/device/inject.c $(CUBIN_MAKE)
 tests_device_inject_LDADD = $(DEVICE_LDADD) -ldl
 DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh tests/gpu/mock.sh
 dist_check_SCRIPTS += $(DEVICE_TESTS)
@@ -48,7 +48,7 @@ EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/R
 
 # All that tests/gpu/run needs on a machine with a GPU, in one archive.
 .PHONY: bundle
-bundle: all tests/device/conformance tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
+bundle: all bench/bench_worker tests/device/worker tests/device/conformance tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
 	srcdir=$(top_srcdir) $(top_srcdir)/tests/gpu/bundle.sh $(PACKAGE)-$(VERSION)-gpu
 
 check_PROGRAMS += tests/device/worker

@@ -42,6 +42,8 @@ enum { WS_CUDA_E_MISSING = 1 };
 WS_MUST_CHECK int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
                                       const struct ws_cuda_options *options,
                                       struct ws_diags *diags);
+/* Why a device with isolation doesn't take machine code: ws_device.no_machine_code. */
+extern const char ws_cuda_no_machine_code[];
 /* How many GPUs the driver has; 0 without a driver (diags say why). */
 uint32_t ws_cuda_count(const struct ws_cuda_options *options, struct ws_diags *diags);
 /* What is asked of a real GPU, in this process or in another (device/worker); struct ws_device_ops.real. As the functions below. */

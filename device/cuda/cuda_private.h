@@ -186,7 +186,7 @@ struct ws_cuda {
     ws_cu_handle spare[64];       /* granules */
     uint32_t n_spare;
     _Atomic uint64_t n_pieces;
-    bool can_export;
+    bool can_export, maps_host;
     struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
     struct ws_cuda_region *registered; /* list */
@@ -316,7 +316,6 @@ WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, const char **why);
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
 /* machine.c */
-extern const char ws_cuda_no_machine_code[]; /* why a device with isolation doesn't take it */
 /* Return: 0, or WS_PTX_E_UNSUPPORTED, said in @diags. */
 WS_MUST_CHECK int ws_cuda_machine_check(const struct ws_ptx_module *m, struct ws_diags *diags);
 /* The variables of i->image[0], where the driver has put them, become the space's; the image is the variables' from then on, whatever is

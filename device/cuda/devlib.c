@@ -298,7 +298,9 @@ void ws_cuda_lib_end(struct ws_cuda_run *r)
             own_thread(op, part, thread);
         stopped(op, part, (uint32_t)box->stopped, block, thread, box->va, "");
     }
-    r->heap_empty = r->uses_heap && !box->book.n_taken && box->book.unused_at > r->heap_bytes / 2;
+    uint64_t book = WS_LIB_HEAP_BOOK_OF(box->book.unused), taken = box->book.taken;
+    r->heap_empty =
+        r->uses_heap && !WS_LIB_HEAP_BOOK_OF(taken) && (book > r->heap_bytes / 2 || taken);
     memset(box + 1, 0, used);
     box->head = 0;
     box->stopped = 0;

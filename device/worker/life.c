@@ -28,6 +28,7 @@ extern char **environ;
 enum {
     HIGH_FD = 10,          /* beyond those that a worker is started with */
     HELLO_MS = 120 * 1000, /* a driver may take its time over a first context */
+    AGAIN_MS = 20 * 1000,  /* when the daemon's loop may be waiting */
     GOODBYE_MS = 20 * 1000,
     TRIES = 4,
 };
@@ -124,12 +125,12 @@ static int run(int program, int ops, int calls, int page, pid_t *ret)
     return r ? ws_raise(-r) : 0;
 }
 
-static int hear(int fd, struct ws_wire_message *hello)
+static int hear(int fd, int ms, struct ws_wire_message *hello)
 {
     struct pollfd f = {fd, POLLIN, 0};
     int n;
     do
-        n = poll(&f, 1, HELLO_MS);
+        n = poll(&f, 1, ms);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return -ETIMEDOUT;
@@ -142,7 +143,7 @@ static int hear(int fd, struct ws_wire_message *hello)
     return -EPROTO;
 }
 
-int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, int ret[2],
+int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, bool again, int ret[2],
                    struct ws_wire_message *hello)
 {
     int ops[2], calls[2];
@@ -163,7 +164,7 @@ int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, int
         r = ws_wire_send(ops[0], (struct ws_wire_head){.type = WS_WIRE_HELLO},
                          (struct ws_wire_part){c, sizeof *c}, WS_PART_NONE, -1, 0);
     if (!r)
-        r = hear(ops[0], hello);
+        r = hear(ops[0], again ? AGAIN_MS : HELLO_MS, hello);
     if (!r) {
         ret[0] = ops[0];
         ret[1] = calls[0];
@@ -272,7 +273,7 @@ static int start(struct ws_proxy *p, bool first)
     struct ws_wire_hello h;
     memset(p->page, 0, sizeof *p->page);
     ws_proxy_forget_notices(p);
-    int pid = ws_proxy_spawn(p->program, &p->config, p->page_fd, fd, p->answer);
+    int pid = ws_proxy_spawn(p->program, &p->config, p->page_fd, !first, fd, p->answer);
     if (pid < 0) {
         if (first)
             ws_diags_add(p->open_diags, NULL, 0, 0, "cuda:%d: the GPU's worker does not start: %s",
@@ -397,7 +398,9 @@ static bool start_again(struct ws_proxy *p, const char *why)
         return false;
     }
     pthread_mutex_lock(&p->calls_lock);
-    for (int k = 0; r && k < TRIES && !is_closing(p); k++) {
+    for (int k = 0; r && k < TRIES && !is_closing(p) &&
+                    ws_proxy_host_ns() - begin < AGAIN_MS * UINT64_C(1000000);
+         k++) {
         usleep(pause_ms[k] * 1000);
         r = start(p, false);
     }

@@ -4,4 +4,5 @@ device_libdevice_a_SOURCES += device/worker/worker.h device/worker/wire.h device
 pkglibexec_PROGRAMS += device/worker/wattshare-gpu-worker
 device_worker_wattshare_gpu_worker_SOURCES = device/worker/main.c
 device_worker_wattshare_gpu_worker_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm -ldl
+device_libdevice_a_SOURCES += device/worker/machine.c
 EXTRA_DIST += device/worker/README.md

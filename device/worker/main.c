@@ -23,6 +23,7 @@
 #include "base/packet.h"
 #include "device/space.h"
 #include "device/worker/wire.h"
+#include "ptx/cubin.h"
 
 /* Something that a number stands for. */
 struct thing {
@@ -498,7 +499,8 @@ static int64_t on_region(struct ws_wire_message *m)
     return r;
 }
 
-static int64_t on_instance(const struct ws_wire_message *m)
+/* *ret_va: where its variables are, if it has them where it wants; to be freed. */
+static int64_t on_instance(const struct ws_wire_message *m, uint64_t **ret_va, uint32_t *ret_n)
 {
     struct ws_wire_instance q;
     struct thing module, t = {.id = m->head.id};
@@ -514,9 +516,15 @@ static int64_t on_instance(const struct ws_wire_message *m)
     if (!r)
         r = q.write ? ws_device_instance_new(w.device, module.module.code, s, va, &t.instance)
                     : ws_device_instance_borrow(w.device, module.module.code, s, va, &t.instance);
-    free(va);
     if (!r && (r = remember(&w.instances, &t)))
         ws_device_instance_free(w.device, t.instance);
+    if (!r && ws_dmodule_info(module.module.code)->own_vars) {
+        ws_device_instance_vars(w.device, t.instance, va);
+        *ret_va = va;
+        *ret_n = q.n_vars;
+    } else {
+        free(va);
+    }
     return r;
 }
 
@@ -556,9 +564,11 @@ static int load(const struct ws_wire_message *m, FILE *f)
     struct thing t = {.id = m->head.id};
     struct ws_diags diags = WS_DIAGS_NULL;
     struct ws_wire_loaded l = {0};
-    int r = ws_ptx_parse(&t.module.ptx, (const char *)m->body, m->head.bytes, NULL, &diags);
+    int r = m->head.value == WS_WIRE_CODE_MACHINE
+                ? ws_cubin_module(&t.module.ptx, m->body, m->head.bytes, NULL, &diags)
+                : ws_ptx_parse(&t.module.ptx, (const char *)m->body, m->head.bytes, NULL, &diags);
     if (!r) {
-        t.module.ptx->fenced = m->head.value;
+        t.module.ptx->fenced = m->head.value == WS_WIRE_CODE_FENCED;
         r = ws_device_module_load(w.device, t.module.ptx, &t.module.code, &diags);
     }
     const struct ws_dmodule_info *info = r ? NULL : ws_dmodule_info(t.module.code);
@@ -599,8 +609,9 @@ static void *loader_main(void *arg)
         int r = f ? load(m, f) : -ENOMEM;
         if (f)
             fclose(f);
-        struct ws_wire_head head = {
-            .type = WS_WIRE_LOAD, .id = m->head.id, .value = r < 0 ? r : ws_fold(r)};
+        struct ws_wire_head head = {.type = WS_WIRE_LOAD,
+                                    .id = m->head.id,
+                                    .value = r > 0 && !m->head.value ? ws_fold(r) : r};
         ws_wire_done_with(m);
         r = ws_wire_send(fd, head, (struct ws_wire_part){text, n}, NONE, -1, 0);
         free(text);
@@ -682,7 +693,8 @@ static bool on_call(struct ws_wire_message *m)
     struct ws_cuda_kept kept;
     struct ws_wire_map map;
     struct thing t;
-    uint64_t number = 0, placed[2] = {0};
+    uint64_t number = 0, placed[2] = {0}, *vars = NULL;
+    uint32_t n_vars = 0;
     int fd = -1;
     switch (m->head.type) {
     case WS_WIRE_MEMORY_NEW:
@@ -716,7 +728,9 @@ static bool on_call(struct ws_wire_message *m)
         head.value = on_host_map(m);
         break;
     case WS_WIRE_INSTANCE_NEW:
-        head.value = on_instance(m);
+        head.value = on_instance(m, &vars, &n_vars);
+        if (vars)
+            body = (struct ws_wire_part){vars, n_vars * sizeof *vars};
         break;
     case WS_WIRE_OCCUPANCY:
         head.value = on_occupancy(m, &fits);
@@ -740,6 +754,7 @@ static bool on_call(struct ws_wire_message *m)
         return true;
     }
     int r = ws_wire_send(WS_WIRE_FD_CALLS, head, body, NONE, fd, 0);
+    free(vars);
     if (fd >= 0)
         close(fd);
     return !r;

@@ -77,9 +77,13 @@ void ws_proxy_loaders_end(struct ws_proxy *p)
 
 static int exchange(int fd, const struct ws_dmodule *m, struct ws_wire_message *answer)
 {
-    int r = ws_wire_send(
-        fd, (struct ws_wire_head){.type = WS_WIRE_LOAD, .id = m->id, .value = m->fenced},
-        (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
+    int r = ws_wire_send(fd,
+                         (struct ws_wire_head){.type = WS_WIRE_LOAD,
+                                               .id = m->id,
+                                               .value = m->machine  ? WS_WIRE_CODE_MACHINE
+                                                        : m->fenced ? WS_WIRE_CODE_FENCED
+                                                                    : WS_WIRE_CODE_PTX},
+                         (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
     return r ? r : ws_wire_recv(fd, answer);
 }
 
@@ -231,6 +235,25 @@ static int read_answer(struct ws_dmodule *m, const struct ws_wire_message *a,
     return r;
 }
 
+/* Why machine code was not taken: as far as it is there. */
+static void read_refusal(const struct ws_wire_message *a, struct ws_diags *diags)
+{
+    size_t head = sizeof(struct ws_wire_loaded);
+    if (a->head.bytes > head)
+        ws_wire_get_diags(a->body + head, a->head.bytes - head, diags);
+}
+
+static int get_text(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
+{
+    m->machine = ptx->code;
+    m->info.own_vars = ptx->code && ptx->n_vars;
+    m->text_len = ptx->code_bytes;
+    m->text = m->machine ? ws_alloc(ptx->code_bytes) : print(ptx, &m->text_len);
+    if (m->machine && m->text)
+        memcpy(m->text, ptx->code, ptx->code_bytes);
+    return m->text ? 0 : ws_raise(-ENOMEM);
+}
+
 static void module_free(struct ws_dmodule *m)
 {
     for (uint32_t k = 0; m->why && k < m->info.n_kernels; k++)
@@ -258,19 +281,22 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
     pthread_mutex_init(&m->lock, NULL);
     m->fenced = ptx->fenced;
     int64_t r = list_kernels(m, ptx);
-    if (!r && !(m->text = print(ptx, &m->text_len)))
-        r = ws_raise(-ENOMEM);
+    if (!r)
+        r = get_text(m, ptx);
     if (!r) {
         r = ask(p, m, answer, &generation);
         if (!r)
             r = read_answer(m, answer, diags);
+        else if (r > 0 && m->machine)
+            read_refusal(answer, diags);
         if (r != -EIO)
             ws_wire_done_with(answer);
     }
     free(answer);
     if (r) {
+        r = r > 0 && m->machine ? r : ws_raise(-ENOMEM);
         module_free(m);
-        return ws_raise(-ENOMEM);
+        return (int)r;
     }
     set_loaded(p, m, generation);
     *ret = m;
@@ -281,8 +307,8 @@ void ws_proxy_module_unload(struct ws_dmodule *m)
 {
     for (uint32_t k = 0; k < WS_ACCESS_DEVICES; k++)
         if (m->loaded[k])
-            ws_proxy_tell(m->loaded[k],
-                          (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id}, NULL);
+            ws_proxy_tell_open(m->loaded[k],
+                               (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id});
     module_free(m);
 }
 

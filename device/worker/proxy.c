@@ -150,6 +150,7 @@ const struct ws_device_ops ws_proxy_ops = {
     .module_unload = ws_proxy_module_unload,
     .instance_new = ws_proxy_instance_new,
     .instance_free = ws_proxy_instance_free,
+    .instance_vars = ws_proxy_instance_vars,
     .submit = ws_proxy_submit,
     .cancel = ws_proxy_cancel,
     .telemetry = telemetry,
@@ -232,16 +233,12 @@ static int first_worker(struct ws_proxy *p, struct ws_diags *diags)
     if (r)
         return r;
     p->base.spec = p->hello.spec;
-    p->base.no_machine_code =
-        "a GPU's worker takes no machine code: build with PTX, or set gpu_worker = no "
-        "and isolation = none in wattshared.conf";
+    p->base.no_machine_code = p->config.unfenced ? NULL : ws_cuda_no_machine_code;
     p->capabilities = p->hello.capabilities;
     p->capabilities.n = WS_MIN(p->capabilities.n, (uint32_t)WS_CUDA_MAX_CAPABILITIES);
     for (uint32_t k = 0; k < p->capabilities.n; k++) {
         p->hello.names[k][sizeof p->hello.names[k] - 1] = 0;
         p->capabilities.v[k].name = p->hello.names[k];
-        if (!strcmp(p->hello.names[k], "machine code without PTX"))
-            p->capabilities.v[k].yes = false;
         if (!strcmp(p->hello.names[k], "isolation") && p->capabilities.v[k].yes)
             snprintf(p->capabilities.v[k].how, sizeof p->capabilities.v[k].how, "%s",
                      "kernels check their addresses before they use them; those that can't be are "
@@ -298,7 +295,7 @@ uint32_t ws_worker_count(const struct ws_cuda_options *options, struct ws_diags 
     int program = m && high >= 0 && !set_config(&c, -1, 0, options, diags)
                       ? ws_proxy_find_program(diags)
                       : -1;
-    int pid = program < 0 ? -1 : ws_proxy_spawn(program, &c, high, fd, m);
+    int pid = program < 0 ? -1 : ws_proxy_spawn(program, &c, high, false, fd, m);
     if (pid > 0) {
         memcpy(&h, m->body, sizeof h);
         ws_wire_get_diags(m->body + sizeof h, m->head.bytes - sizeof h, diags);

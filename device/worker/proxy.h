@@ -79,8 +79,9 @@ struct ws_proxy_region {
 struct ws_dmodule { /* begins with its info. Of all proxies of the process */
     struct ws_dmodule_info info;
     struct ws_kernel_info *kernels;
-    char **why; /* [n_kernels] */
-    char *text; /* as printed */
+    char **why;   /* [n_kernels] */
+    bool machine; /* text is machine code */
+    char *text;   /* as printed */
     size_t text_len;
     bool fenced; /* which the text does not say */
     uint64_t id;
@@ -94,6 +95,10 @@ struct ws_dinstance {
     struct ws_dmodule *module;
     uint64_t id, space;
     uint64_t *var_va;
+    /* machine.c: of modules whose instances have variables of their own */
+    struct ws_space *of;
+    uint64_t *mapped;
+    uint32_t n_mapped;
 };
 /* Something that the worker is told without an answer; waits for whoever has the line. */
 struct ws_proxy_notice {
@@ -242,9 +247,17 @@ void ws_proxy_on_gone(struct ws_proxy *p, const struct ws_wire_message *m);
 WS_MUST_CHECK int ws_proxy_restore(struct ws_proxy *p);
 void ws_proxy_tables_free(struct ws_proxy *p);
 
+/* ---- machine.c ---- */
+/* var_va is known: makes it the space's. What was mapped is to be unmapped, whatever is returned. Return: 0, -EEXIST, -ENOMEM. */
+WS_MUST_CHECK int ws_proxy_vars_map(struct ws_dinstance *i);
+void ws_proxy_vars_unmap(struct ws_dinstance *i);
+void ws_proxy_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);
+
 /* ---- host.c ---- */
 void ws_proxy_hosts_open(struct ws_proxy *p);
 void ws_proxy_hosts_close(struct ws_proxy *p);
+/* As ws_proxy_tell(), if @which is open: modules may outlive a GPU that they were used on. */
+void ws_proxy_tell_open(const struct ws_proxy *which, struct ws_wire_head head);
 void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd);
 void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes);
 /* Whether [host, host + bytes) is in a region, and where. */
@@ -269,10 +282,11 @@ void *ws_proxy_reader_main(void *arg);
 void ws_proxy_stop(struct ws_proxy *p);
 /* The program, open. Return: descriptor, or WS_CUDA_E_MISSING's negative. */
 WS_MUST_CHECK int ws_proxy_find_program(struct ws_diags *diags);
-/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none.
+/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none. @again:
+ * the daemon's loop may be waiting.
  * Return: its process, or negative errno. */
 WS_MUST_CHECK int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd,
-                                 int ret[2], struct ws_wire_message *hello);
+                                 bool again, int ret[2], struct ws_wire_message *hello);
 
 /* ---- peer.c ---- */
 /* A copy between memories of two GPUs; takes it over, and ends it. */

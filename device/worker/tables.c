@@ -228,9 +228,18 @@ static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bo
                                  .n_vars = i->module->info.n_vars};
     struct ws_wire_part vars = {i->var_va, i->module->info.n_vars * sizeof *i->var_va};
     int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_INSTANCE_NEW, i->id), WS_PART(q), vars, -1);
+    if (!r && i->module->info.own_vars && !ws_wire_take(p->answer, i->var_va, vars.bytes))
+        r = -EPROTO;
     if (r != WS_PROXY_ENDED)
         ws_wire_done_with(p->answer);
     return r;
+}
+
+static void instance_forget(struct ws_dinstance *i)
+{
+    ws_proxy_vars_unmap(i);
+    free(i->var_va);
+    free(i);
 }
 
 int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
@@ -245,9 +254,13 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
         free(va);
         return ws_raise(-ENOMEM);
     }
-    *i = (struct ws_dinstance){
-        .proxy = p, .module = m, .id = ws_proxy_number(), .space = ws_space_id(s), .var_va = va};
-    if (m->info.n_vars)
+    *i = (struct ws_dinstance){.proxy = p,
+                               .module = m,
+                               .id = ws_proxy_number(),
+                               .space = ws_space_id(s),
+                               .var_va = va,
+                               .of = s};
+    if (m->info.n_vars && !m->info.own_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof *va);
     while (r == WS_PROXY_ENDED) {
         r = ws_proxy_module_here(p, m);
@@ -265,9 +278,12 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
             r = -EIO;
     }
     if (r) {
-        free(i->var_va);
-        free(i);
+        instance_forget(i);
         return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
+    }
+    if (m->info.own_vars && (r = ws_proxy_vars_map(i))) {
+        ws_proxy_instance_free(i);
+        return (int)r;
     }
     *ret = i;
     return 0;
@@ -280,8 +296,7 @@ void ws_proxy_instance_free(struct ws_dinstance *i)
     ws_list_remove(&i->node);
     pthread_mutex_unlock(&p->tables_lock);
     ws_proxy_tell(p, head_of(WS_WIRE_INSTANCE_FREE, i->id), NULL);
-    free(i->var_va);
-    free(i);
+    instance_forget(i);
 }
 
 /* ---- granules ---- */

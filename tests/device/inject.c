@@ -336,17 +336,6 @@ static void machine_code(int fd)
     free(s);
 }
 
-/* What the mock runs in its place. */
-static bool put_ptx(char *folder)
-{
-    char path[64];
-    FILE *f = mkdtemp(folder) ? NULL : stderr;
-    snprintf(path, sizeof path, "%s/step.ptx", folder);
-    f = f ? NULL : fopen(path, "we");
-    return f && fputs(cubin_make_step_ptx, f) >= 0 && !fclose(f) &&
-           !setenv("WS_MOCK_MACHINE_CODE", folder, 1);
-}
-
 /* Calls whose failure leaves something in the driver that nobody can take away any more. */
 static bool ends_something(const char *name)
 {
@@ -428,8 +417,7 @@ int main(int argc, char **argv)
     static const char *const loading[] = {"cuModuleLoadDataEx", "cuModuleGetFunction",
                                           "cuModuleGetGlobal",  "cuModuleUnload",
                                           "cuFuncGetParamInfo", "cuLaunchKernelEx"};
-    char folder[] = "/tmp/wattshare-inject.XXXXXX", path[64];
-    check(put_ptx(folder), "no folder for PTX");
+    check(suite_machine_code_begin(), "no folder for PTX");
     reset();
     int said = n_errors_said;
     machine_code(fd);
@@ -444,9 +432,7 @@ int main(int argc, char **argv)
             for (size_t c = (k + nth) % step; c < WS_ARRAY_SIZE(codes); c += step)
                 n += inject(loading[k], nth, codes[c], fd, machine_code);
     }
-    snprintf(path, sizeof path, "%s/step.ptx", folder);
-    unlink(path);
-    rmdir(folder);
+    suite_machine_code_end();
     printf("%d failures injected, %d errors said, nothing left, nothing hung\n", n, n_errors_said);
     close(fd);
     return 0;

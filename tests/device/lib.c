@@ -18,7 +18,7 @@
 #include "device/space.h"
 #include "tests/device/lib.h"
 
-enum { L_PRINT, L_ASSERT, L_STOP, L_TAKE, L_GIVE, L_CHURN, L_ONE, L_BREAK };
+enum { L_PRINT, L_ASSERT, L_STOP, L_TAKE, L_GIVE, L_CHURN, L_ONE, L_AGAIN, L_BREAK };
 
 #define GID                                                                                        \
     "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r1, %r2, " \
@@ -105,6 +105,19 @@ static const char lib_ptx[] =
     ".reg .b64 %rd<4>;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [n];\n"
     "{\n.param .b64 a; .param .b64 b;\nst.param.b64 [a], %rd2;\ncall.uni (b), malloc, (a);\n"
     "ld.param.b64 %rd3, [b];\n}\nst.global.u64 [%rd1], %rd3;\nret;\n}\n"
+    /* takes blocks of 4096 bytes until there are none, gives them all back; *p = malloc(n). p[1]: how many there were */
+    ".visible .entry again(.param .u64 p, .param .u64 n, .param .u64 x, .param .u64 y)\n{\n"
+    ".reg .b64 %rd<8>; .reg .pred %p<3>;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [n];\n"
+    "mov.u64 %rd3, 0; mov.u64 %rd5, 4096; mov.u64 %rd6, 0;\nMORE:\n"
+    "{\n.param .b64 a; .param .b64 b;\nst.param.b64 [a], %rd5;\ncall.uni (b), malloc, (a);\n"
+    "ld.param.b64 %rd4, [b];\n}\nsetp.eq.u64 %p1, %rd4, 0;\n@%p1 bra GIVE;\n"
+    "st.global.u64 [%rd4], %rd3;\nmov.u64 %rd3, %rd4;\nadd.u64 %rd6, %rd6, 1;\nbra MORE;\n"
+    "GIVE:\nsetp.eq.u64 %p1, %rd3, 0;\n@%p1 bra LAST;\nld.global.u64 %rd4, [%rd3];\n"
+    "{\n.param .b64 a;\nst.param.b64 [a], %rd3;\ncall.uni free, (a);\n}\n"
+    "mov.u64 %rd3, %rd4;\nbra GIVE;\nLAST:\n"
+    "{\n.param .b64 a; .param .b64 b;\nst.param.b64 [a], %rd2;\ncall.uni (b), malloc, (a);\n"
+    "ld.param.b64 %rd4, [b];\n}\nst.global.u64 [%rd1], %rd4;\nst.global.u64 [%rd1+8], "
+    "%rd6;\nret;\n}\n"
     ".visible .entry break()\n{\nbrkpt;\nret;\n}\n";
 
 struct lib {
@@ -123,7 +136,7 @@ static struct lib begin(struct suite *s)
     for (uint32_t k = 0; k < i->n_kernels; k++) {
         if (i->kernels[k].unsupported)
             fail_msg("%s: %s", i->kernels[k].name, i->kernels[k].unsupported);
-        assert_int_equal(i->kernels[k].uses_heap, k >= L_TAKE && k <= L_ONE);
+        assert_int_equal(i->kernels[k].uses_heap, k >= L_TAKE && k <= L_AGAIN);
     }
     for (int c = 0; c < SUITE_CLIENTS; c++)
         assert_int_equal(ws_device_instance_new(s->device, l.code, s->space[c], NULL, &l.inst[c]),
@@ -603,6 +616,19 @@ void suite_lib_heap(struct suite *s)
     }
     struct suite_op give = launch(&l, 0, L_GIVE, 1, 1, p, 2, 0, 1); /* it, and NULL */
     suite_run(s, &give, WS_DEV_OK);
+    /* the same within a kernel, again and again */
+    for (int k = 0; k < 3; k++) {
+        struct suite_op o = launch(&l, 0, L_AGAIN, 1, 1, p, 200000, 0, 0);
+        suite_run(s, &o, WS_DEV_OK);
+        suite_get(s, 0, word, p, 16);
+        assert_true(word[0] && word[1] > 50 && word[1] < 300000 / 4096);
+        o = launch(&l, 0, L_AGAIN, 1, 1, p + 16, 200000, 0, 0); /* while it is taken */
+        suite_run(s, &o, WS_DEV_OK);
+        suite_get(s, 0, word, p + 16, 16);
+        assert_true(!word[0] && word[1] > 10 && word[1] < 100000 / 4096 + 1);
+        o = launch(&l, 0, L_GIVE, 1, 1, p, 1, 0, 1);
+        suite_run(s, &o, WS_DEV_OK);
+    }
     /* all threads at once take, use and give back */
     suite_put(s, 0, p, (uint64_t[2]){0}, 16);
     struct suite_op o = launch(&l, 0, L_CHURN, 6, THREADS, p, 10, 0, 0);

@@ -150,23 +150,30 @@ static void on_the_mock(struct suite *s)
     refused(s, &other, WS_PTX_E_UNSUPPORTED, "calls: managed variables of machine code");
 }
 
+static char folder[] = "/tmp/wattshare-suite.XXXXXX", path[64];
+
+bool suite_machine_code_begin(void)
+{
+    FILE *f = mkdtemp(folder) ? NULL : stderr;
+    snprintf(path, sizeof path, "%s/step.ptx", folder);
+    f = f ? NULL : fopen(path, "we");
+    return f && fputs(cubin_make_step_ptx, f) >= 0 && !fclose(f) &&
+           !setenv("WS_MOCK_MACHINE_CODE", folder, 1);
+}
+
+void suite_machine_code_end(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
 void suite_machine_code(struct suite *s)
 {
-    char folder[] = "/tmp/wattshare-suite.XXXXXX", path[64];
     if (s->device->no_machine_code) {
         refused(s, &cubin_make_step, WS_PTX_E_UNSUPPORTED, "build with PTX");
         return;
     }
     if (!suite_target.mock)
         skip();
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/step.ptx", folder);
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    assert_true(fputs(cubin_make_step_ptx, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-    assert_int_equal(setenv("WS_MOCK_MACHINE_CODE", folder, 1), 0);
     on_the_mock(s);
-    unlink(path);
-    rmdir(folder);
 }

@@ -117,9 +117,12 @@ bool suite_target_parse(int argc, char **argv)
         return false;
     suite_target.cuda = !strcmp(argv[1], "cuda") || !strcmp(argv[1], "cuda-tickets") ||
                         !strcmp(argv[1], "cuda-unfenced");
-    suite_target.worker = !strcmp(argv[1], "worker") || !strcmp(argv[1], "worker-tickets");
+    suite_target.worker =
+        !strncmp(argv[1], "worker", 6) &&
+        (!argv[1][6] || !strcmp(argv[1] + 6, "-tickets") || !strcmp(argv[1] + 6, "-unfenced"));
     suite_target.cuda |= suite_target.worker;
-    suite_target.options.unfenced = !strcmp(argv[1], "cuda-unfenced");
+    suite_target.options.unfenced =
+        !strcmp(argv[1], "cuda-unfenced") || !strcmp(argv[1], "worker-unfenced");
     suite_target.options.preemptible = strstr(argv[1], "-tickets") != NULL;
     if (argc > 2)
         suite_target.options.driver_library = argv[2];

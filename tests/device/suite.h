@@ -68,7 +68,9 @@ struct suite_op suite_launch(struct suite *s, int c, enum suite_kernel k, uint32
 /* Blocking copies of client @c's memory. */
 void suite_put(struct suite *s, int c, uint64_t va, const void *from, uint64_t bytes);
 void suite_get(struct suite *s, int c, void *to, uint64_t va, uint64_t bytes);
-/* machine_code.c: all of the test. */
+/* machine_code.c: all of the test; what the mock needs for it, before any device is open. */
+bool suite_machine_code_begin(void);
+void suite_machine_code_end(void);
 void suite_machine_code(struct suite *s);
 /* texture.c: tests by themselves. */
 void suite_textures(struct suite *s);

@@ -7,7 +7,7 @@ name=$1
 src=$(cd "${srcdir:-.}" && pwd)
 limit_bytes=$((40 << 20))
 rm -rf "$name" "$name.tar.xz"
-mkdir -p "$name/lib" "$name/cli" "$name/backend" "$name/frontend/wattshare-driver" "$name/tests/device" "$name/tests/gpu" "$name/tests/cuda/nv"
+mkdir -p "$name/lib" "$name/cli" "$name/backend" "$name/frontend/wattshare-driver" "$name/tests/device" "$name/tests/gpu" "$name/tests/cuda/nv" "$name/device/worker" "$name/bench"
 put() { # put FILE…: stripped, at the same place
     for f in "$@"; do
         cp "$f" "$name/$f"
@@ -16,7 +16,7 @@ put() { # put FILE…: stripped, at the same place
 }
 mkdir -p "$name/tests/mock"
 put tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
-put cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe tests/gpu/cublas
+put device/worker/wattshare-gpu-worker tests/device/worker bench/bench_worker cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe tests/gpu/cublas
 mkdir -p "$name/frontend/gate/wattshare-gate"
 put frontend/gate/libwattshare-gate.so
 for l in libcuda.so.1 libcuda.so; do ln -s ../libwattshare-gate.so "$name/frontend/gate/wattshare-gate/$l"; done
@@ -33,7 +33,7 @@ mkdir -p "$name/conf"
 cp -r "$src/conf/gpu.d" "$name/conf/gpu.d"
 cp "$src/LICENSE" "$name/"
 # What they load, but for the C library's own parts and the driver's.
-for p in cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe; do
+for p in device/worker/wattshare-gpu-worker cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe; do
     ldd "$p" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p'
 done | sort -u | while read -r lib; do
     case ${lib##*/} in

@@ -10,7 +10,8 @@ if [ -z "$mock" ]; then
     native native $p || { show native; not_here "it does not run natively: is there machine code in it for this GPU?"; }
     echo "sassonly,native,$ms"
 fi
-serve 'isolation = none'
+serve 'isolation = none
+gpu_worker = no'
 proxied proxied $p || { show proxied; fail "machine code, proxied"; }
 echo "sassonly,wattshare,$ms"
 cli/wattshare status | grep 'machine code without PTX: yes' >&2 || fail "status does not say that machine code is taken"

@@ -11,6 +11,11 @@ grep -q "cuda:7: the driver has 1 GPU" "$tmp/err" || { cat "$tmp/err"; fail "the
 LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda,rtx3070 --check 2>"$tmp/err" && fail "both kinds, and no error"
 LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda:x --check 2>"$tmp/err" && fail "cuda:x, and no error"
 LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda --check || fail "a good configuration"
+echo 'gpu_worker = maybe' >"$tmp/conf"
+LD_LIBRARY_PATH=$mock "$wattshared" --config "$tmp/conf" --gpus cuda --check 2>"$tmp/err" && fail "gpu_worker = maybe, and no error"
+grep -q "gpu_worker" "$tmp/err" || { cat "$tmp/err"; fail "gpu_worker was not named"; }
+WATTSHARE_GPU_WORKER=$tmp/none LD_LIBRARY_PATH=$mock "$wattshared" --gpus cuda --check 2>"$tmp/err" && fail "no worker's program, and no error"
+grep -q "gpu_worker = no does without it" "$tmp/err" || { cat "$tmp/err"; fail "the missing program was not named"; }
 echo 'rewrite = fence' >"$tmp/conf"
 LD_LIBRARY_PATH=$mock "$wattshared" --config "$tmp/conf" --gpus cuda --check 2>"$tmp/err" && fail "rewrite on real GPUs, and no error"
 grep -q "is for software GPUs" "$tmp/err" || { cat "$tmp/err"; fail "rewrite was not named"; }
@@ -96,6 +101,31 @@ alone drv/matmul
 grep -q "worker: pid [1-9][0-9]*, restarted 1 time, last in [0-9]* ms: ILLEGAL_ADDRESS (700)" "$tmp/status" || { cat "$tmp/out" "$tmp/status"; fail "the restart is not said"; }
 grep -q "LOST" "$tmp/status" && fail "the GPU is lost"
 ok "a worker's restart"
+
+# The worker is killed while clients work: each is right, or told by CUDA's error; what comes after is served.
+pids=
+for w in matmul aes histogram stencil; do
+    task=$w client "$cuda/drv_$w" >"$tmp/kill.$w" 2>&1 &
+    pids="$pids $!:$w"
+done
+for i in 1 2 3; do
+    pid=$("$wattshare" status --json | sed -n 's/.*"worker_pid":[^0-9]*\([0-9]*\).*/\1/p')
+    [ "${pid:-0}" = 0 ] || kill -9 "$pid" 2>/dev/null || true
+    sleep 0.1
+done
+n_right=0 n_told=0
+for p in $pids; do
+    w=${p#*:}
+    if wait "${p%:*}"; then
+        n_right=$((n_right + 1))
+    else
+        grep -q -e 719 -e LAUNCH_FAILED -e "launch failure" "$tmp/kill.$w" || { cat "$tmp/kill.$w"; fail "$w was neither right nor told"; }
+        n_told=$((n_told + 1))
+    fi
+done
+alone drv/matmul
+"$wattshare" status | grep -q "worker: pid [1-9].*signal 9" || fail "status does not say why the worker was restarted"
+ok "a worker that is killed: $n_right clients right, $n_told told"
 
 # The same without a worker: the daemon lives, the others are told, and status says who it was.
 stop_daemon

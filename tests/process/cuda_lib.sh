@@ -37,7 +37,7 @@ for conf in '' 'isolation = none' 'policy = rr'; do
     if have_nvcc; then
         printed static
         asserted shared
-        alone shared/deviceheap
+        alone shared/deviceheap shared/warpedges
     fi
     wait $steady || { cat "$tmp/steady"; fail "a client beside them has wrong results"; }
     "$wattshare" status | grep -q LOST && fail "the GPU is lost by a thread that stopped"

@@ -28,15 +28,14 @@ refused() { # refused TEXT: all programs are, with that text
 
 # shellcheck disable=SC2086 # words
 {
-    start_mock 'isolation = none
-gpu_worker = no'
+    start_mock 'isolation = none'
     alone $programs
     together $programs drv/matmul drv/stencil
     "$wattshare" status | grep -q "machine code without PTX: yes" || fail "status does not say that it is taken"
     stop
     grep -q "machine code: .* not stopped between blocks" "$tmp/daemon.log" || fail "the log does not say what can't be done with it"
 
-    # Where launches may be stopped between blocks, these are not, and run on a part of the SMs by green contexts alone.
+    # Where launches may be stopped between blocks, these are not, and run on a part of the SMs by green contexts alone. In the daemon itself.
     start_mock 'isolation = none
 gpu_worker = no
 policy = rr'
