@@ -299,8 +299,10 @@ static bool place(struct operation *o, const struct ws_wire_place *p, uint64_t r
         *ret_host = t.region.map + p->at;
         return true;
     default:
+        if (!o->blob || p->at > o->blob_bytes || reach > o->blob_bytes - p->at)
+            return false;
         *ret_host = o->blob + p->at;
-        return o->blob && p->at <= o->blob_bytes && reach <= o->blob_bytes - p->at;
+        return true;
     }
 }
 

@@ -320,11 +320,10 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
         (struct ws_dmodule *)cm; /* where it is loaded is not part of what const promises */
     struct ws_wire_occupancy q = {
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
-    int64_t r = ws_proxy_module_here(p, m);
-    if (r || (r = ws_proxy_calls_begin(p)))
+    if (ws_proxy_module_here(p, m) || ws_proxy_calls_begin(p))
         return ws_raise(-EINVAL);
-    r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_OCCUPANCY, .id = m->id},
-                          WS_PART(q), WS_PART_NONE, -1);
+    int64_t r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_OCCUPANCY, .id = m->id},
+                                  WS_PART(q), WS_PART_NONE, -1);
     if (r != WS_PROXY_ENDED) {
         if (!r && !ws_wire_take(p->answer, &q, sizeof q))
             r = -EINVAL;
