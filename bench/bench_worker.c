@@ -127,9 +127,12 @@ static const struct {
     const char *name;
     unsigned (*round)(void);
 } rows[N_ROWS] = {
-    {"launch alone", launch_alone},        {"launch with 63 others under way", launch_many},
-    {"copy of 64 B to the GPU", copy_small_in},     {"copy of 64 B from it", copy_small_out},
-    {"copy of 1 MiB from a segment", copy_segment}, {"copy of 1 MiB from other memory", copy_plain},
+    {"launch alone", launch_alone},
+    {"launch with 63 others under way", launch_many},
+    {"copy of 64 B to the GPU", copy_small_in},
+    {"copy of 64 B from it", copy_small_out},
+    {"copy of 1 MiB from a segment", copy_segment},
+    {"copy of 1 MiB from other memory", copy_plain},
     {"4 KiB of memory made and freed", memory},
 };
 

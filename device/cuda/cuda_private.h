@@ -186,7 +186,7 @@ struct ws_cuda {
     ws_cu_handle spare[64];       /* granules */
     uint32_t n_spare;
     _Atomic uint64_t n_pieces;
-    bool can_export;
+    bool can_export, maps_host;
     struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
     struct ws_cuda_region *registered; /* list */

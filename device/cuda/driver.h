@@ -92,6 +92,7 @@ enum {
     X(MAX_REGISTERS_PER_MULTIPROCESSOR, 82)                                                        \
     X(COOPERATIVE_LAUNCH, 95)                                                                      \
     X(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                                       \
+    X(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 91)                                                 \
     X(HOST_REGISTER_SUPPORTED, 99)                                                                 \
     X(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)                                                    \
     X(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103)                                            \

@@ -594,6 +594,14 @@ static struct ws_cuda *any_device(void)
     return NULL;
 }
 
+static bool all_map_host(void)
+{
+    for (unsigned i = 0; i < WS_ACCESS_DEVICES; i++)
+        if (devices[i] && !devices[i]->maps_host)
+            return false;
+    return true;
+}
+
 /* @host's pages once more at @va. */
 static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
@@ -603,7 +611,7 @@ static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
         return -EINVAL;
     pthread_mutex_lock(&reserve_lock);
     struct ws_cuda *d = any_device();
-    int r = d && ws_cuda_enter(d) == WS_CU_SUCCESS ? 0 : -ENOMEM;
+    int r = !d || ws_cuda_enter(d) != WS_CU_SUCCESS ? -ENOMEM : all_map_host() ? 0 : -ENOTSUP;
     if (!r) {
         p = mmap(at, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (p != at) { /* something of the daemon's is there */
@@ -662,7 +670,14 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
     d->memory_limit = d->base.spec.memory_bytes;
     ws_cuda_say(d, "memory at fixed addresses", true, "granules of %zu KiB; %zu of %zu MiB free",
                 granule >> 10, free_bytes >> 20, total >> 20);
-    int shares = 0;
+    int shares = 0, same = 0;
+    d->maps_host =
+        WS_CU(d, cuDeviceGetAttribute, &same, WS_CU_ATTR_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
+              d->device) == WS_CU_SUCCESS &&
+        same;
+    ws_cuda_say(d, "mapped host memory", d->maps_host, "%s",
+                d->maps_host ? "kernels use it at the program's addresses"
+                             : "the GPU has other addresses for it than the program");
     d->can_export =
         d->cu.cuMemExportToShareableHandle && d->cu.cuMemImportFromShareableHandle &&
         WS_CU(d, cuDeviceGetAttribute, &shares,

@@ -17,6 +17,24 @@ static ws_cu_result create(struct ws_cuda *d, uint64_t bytes, ws_cu_handle *ret)
     return WS_CU(d, cuMemCreate, ret, bytes, &p, 0);
 }
 
+static ws_cu_handle spare_take(struct ws_cuda *d)
+{
+    pthread_mutex_lock(&d->spare_lock);
+    ws_cu_handle h = d->n_spare ? d->spare[--d->n_spare] : 0;
+    pthread_mutex_unlock(&d->spare_lock);
+    return h;
+}
+
+/* Return: whether there were any. */
+static bool spares_release(struct ws_cuda *d)
+{
+    ws_cu_handle h;
+    bool any = false;
+    for (; (h = spare_take(d)); any = true)
+        (void)WS_CU(d, cuMemRelease, h);
+    return any;
+}
+
 static struct ws_cuda_piece *piece_of(uint64_t id, uint64_t bytes)
 {
     struct ws_cuda_piece *p = ws_alloc(sizeof *p);
@@ -35,13 +53,11 @@ ws_cu_result ws_cuda_piece_new(struct ws_cuda *d, uint64_t bytes, struct ws_cuda
     if (!p)
         return WS_CU_OUT_OF_MEMORY;
     ws_cu_result r = WS_CU_SUCCESS;
-    if (bytes == WS_CUDA_GRANULE_BYTES) {
-        pthread_mutex_lock(&d->spare_lock);
-        if (d->n_spare)
-            p->handle = d->spare[--d->n_spare];
-        pthread_mutex_unlock(&d->spare_lock);
-    }
+    if (bytes == WS_CUDA_GRANULE_BYTES)
+        p->handle = spare_take(d);
     if (!p->handle)
+        r = create(d, bytes, &p->handle);
+    if (r == WS_CU_OUT_OF_MEMORY && spares_release(d))
         r = create(d, bytes, &p->handle);
     if (r != WS_CU_SUCCESS) {
         free(p);
@@ -123,7 +139,6 @@ bool ws_device_cuda_keep(struct ws_device *dev, const struct ws_cuda_keep *k)
 
 void ws_cuda_pieces_close(struct ws_cuda *d)
 {
-    while (d->n_spare)
-        (void)d->cu.cuMemRelease(d->spare[--d->n_spare]);
+    (void)spares_release(d);
     pthread_mutex_destroy(&d->spare_lock);
 }

@@ -121,6 +121,17 @@ static void gone(struct ws_space *s)
 
 static const struct ws_host_hook hook = {host_map, host_unmap, gone};
 
+void ws_proxy_tell_open(const struct ws_proxy *which, struct ws_wire_head head)
+{
+    pthread_mutex_lock(&hosts_lock);
+    struct ws_proxy *p = open_proxies;
+    while (p && p != which)
+        p = p->next_open;
+    if (p)
+        ws_proxy_tell(p, head, NULL);
+    pthread_mutex_unlock(&hosts_lock);
+}
+
 void ws_proxy_hosts_open(struct ws_proxy *p)
 {
     pthread_mutex_lock(&hosts_lock);

@@ -77,9 +77,13 @@ void ws_proxy_loaders_end(struct ws_proxy *p)
 
 static int exchange(int fd, const struct ws_dmodule *m, struct ws_wire_message *answer)
 {
-    int r = ws_wire_send(
-        fd, (struct ws_wire_head){.type = WS_WIRE_LOAD, .id = m->id, .value = m->machine},
-        (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
+    int r = ws_wire_send(fd,
+                         (struct ws_wire_head){.type = WS_WIRE_LOAD,
+                                               .id = m->id,
+                                               .value = m->machine  ? WS_WIRE_CODE_MACHINE
+                                                        : m->fenced ? WS_WIRE_CODE_FENCED
+                                                                    : WS_WIRE_CODE_PTX},
+                         (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
     return r ? r : ws_wire_recv(fd, answer);
 }
 
@@ -275,6 +279,7 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
     }
     m->id = ws_proxy_number();
     pthread_mutex_init(&m->lock, NULL);
+    m->fenced = ptx->fenced;
     int64_t r = list_kernels(m, ptx);
     if (!r)
         r = get_text(m, ptx);
@@ -302,8 +307,8 @@ void ws_proxy_module_unload(struct ws_dmodule *m)
 {
     for (uint32_t k = 0; k < WS_ACCESS_DEVICES; k++)
         if (m->loaded[k])
-            ws_proxy_tell(m->loaded[k],
-                          (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id}, NULL);
+            ws_proxy_tell_open(m->loaded[k],
+                               (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id});
     module_free(m);
 }
 

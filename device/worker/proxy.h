@@ -83,6 +83,7 @@ struct ws_dmodule { /* begins with its info. Of all proxies of the process */
     bool machine; /* text is machine code */
     char *text;   /* as printed */
     size_t text_len;
+    bool fenced; /* which the text does not say */
     uint64_t id;
     pthread_mutex_t lock; /* of the next */
     struct ws_proxy *loaded[WS_ACCESS_DEVICES];
@@ -255,6 +256,8 @@ void ws_proxy_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);
 /* ---- host.c ---- */
 void ws_proxy_hosts_open(struct ws_proxy *p);
 void ws_proxy_hosts_close(struct ws_proxy *p);
+/* As ws_proxy_tell(), if @which is open: modules may outlive a GPU that they were used on. */
+void ws_proxy_tell_open(const struct ws_proxy *which, struct ws_wire_head head);
 void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd);
 void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes);
 /* Whether [host, host + bytes) is in a region, and where. */

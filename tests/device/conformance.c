@@ -151,6 +151,30 @@ static void test_memory_runs_out(void **state)
     }
 }
 
+/* What small memory gave back is there for large memory. */
+static void test_small_memory_given_back(void **state)
+{
+    enum { N = 48, MAX = 256 };
+    static struct ws_memory *m[MAX];
+    uint64_t va[N], mib = UINT64_C(1) << 20, sum = 0;
+    for (int k = 0; k < N; k++) {
+        va[k] = WS_ALIGN_UP(S.next_va[0], 2 * mib);
+        assert_int_equal(ws_device_mem_alloc(S.device, S.space[0], va[k], 512), 0);
+        S.next_va[0] = va[k] + 65536;
+    }
+    for (int k = 0; k < N; k++)
+        assert_int_equal(ws_space_unmap(S.space[0], va[k]), 0);
+    uint64_t limit = S.device->spec.memory_bytes, each = WS_ALIGN_UP(limit / 200, 2 * mib);
+    int n = 0;
+    while (n < MAX && !ws_device_memory_new(S.device, each, &m[n]))
+        n++;
+    sum = (uint64_t)n * each;
+    while (n)
+        ws_memory_unref(m[--n]);
+    if (suite_target.mock || !suite_target.cuda)
+        assert_true(sum + 64 * mib >= limit);
+}
+
 static void test_memory_keeps_its_content_between_mappings(void **state)
 {
     enum { BYTES = 4 << 20 };
@@ -1254,6 +1278,7 @@ int main(int argc, char **argv)
         T(test_memory_runs_out),
         T(test_memory_keeps_its_content_between_mappings),
         T(test_small_memory_at_a_second_place),
+        T(test_small_memory_given_back),
         T(test_mapped_host_memory),
         T(test_copies_pass_compilers),
         T(test_copies_of_all_sizes),

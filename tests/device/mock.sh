@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The devices' suite against the CUDA device on the mock driver, with plain launches, with launches that can be stopped,
 # without isolation, and in a process of its own.
-for kind in cuda cuda-tickets cuda-unfenced worker; do
+kinds="cuda cuda-tickets cuda-unfenced worker"
+# With sanitizers, that of its own is left to tests/device/worker: seconds.
+! nm tests/device/conformance 2>/dev/null | grep -q __asan_init || kinds="cuda cuda-tickets cuda-unfenced"
+for kind in $kinds; do
     timeout 300 tests/device/conformance $kind "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1" 2>mock.$$ || { cat mock.$$; rm -f mock.$$; exit 1; }
     cat mock.$$
     ! grep -q VIOLATION mock.$$ || { rm -f mock.$$; exit 1; } # in a worker nobody else asks

@@ -386,6 +386,7 @@ ws_cu_result cuDeviceGetAttribute(int *value, int attribute, ws_cu_device d)
         {WS_CU_ATTR_COOPERATIVE_LAUNCH, 1},
         {WS_CU_ATTR_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, spec.shared_bytes_per_block_optin},
         {WS_CU_ATTR_HOST_REGISTER_SUPPORTED, 1},
+        {WS_CU_ATTR_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, !getenv("WS_MOCK_NO_HOST_POINTERS")},
         {WS_CU_ATTR_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, !getenv("WS_MOCK_NO_VMM")},
         {WS_CU_ATTR_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, !getenv("WS_MOCK_NO_EXPORT")},
         {WS_CU_ATTR_MAX_BLOCKS_PER_MULTIPROCESSOR, spec.max_blocks_per_sm},
