@@ -349,6 +349,17 @@ static void test_endless(void **state)
     no_more(&b);
 }
 
+/* Closing does not wait for a worker that comes too late to be told. */
+static void test_closed_while_it_ends(void **state)
+{
+    for (unsigned us = 0; us < 8000; us += 500) {
+        assert_int_equal(kill(status().pid, SIGKILL), 0);
+        usleep(us);
+        suite_end(&S);
+        assert_int_equal(suite_begin(&S), 0);
+    }
+}
+
 /* A GPU that goes on failing is given up, and says why; closing it works. */
 static void test_given_up(void **state)
 {
@@ -431,6 +442,7 @@ int main(int argc, char **argv)
         T(test_ends_under_load),
         T(test_ends_while_it_is_asked),
         T(test_cancelled_and_ended),
+        T(test_closed_while_it_ends),
         cmocka_unit_test_setup_teardown(test_endless, setup_impatient, teardown),
         cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
