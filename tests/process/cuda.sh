@@ -49,7 +49,7 @@ ok "a policy"
 stop_daemon
 daemon_pid=
 WS_MOCK_NVML_CLOCKS=$tmp/clocks.set "$build/backend/wattshare-clocks" --socket "$tmp/clocks" --state "$tmp/clocks.d" --nvml "$mock/libnvidia-ml.so.1" 2>"$tmp/clocks.log" &
-helper=$!
+helper_pid=$!
 i=0
 until [ -S "$tmp/clocks" ]; do
     i=$((i + 1))
@@ -69,8 +69,9 @@ until [ "$(tail -n 1 "$tmp/clocks.set")" = "core own" ]; do
     [ $i -lt 600 ] || { cat "$tmp/clocks.set"; fail "the GPU did not get its own clocks back"; }
     sleep 0.1
 done
-kill "$helper"
-wait "$helper" || fail "wattshare-clocks ended badly"
+kill "$helper_pid"
+wait "$helper_pid" || fail "wattshare-clocks ended badly"
+helper_pid=
 ok "clocks"
 printf 'policy = rr\n' >"$tmp/conf"
 start_mock --config "$tmp/conf"

@@ -10,7 +10,7 @@ wattshare=$build/cli/wattshare
 wattshared=$build/backend/wattshared
 cuda=$build/tests/cuda
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/wattshare-test.XXXXXX")
-daemon_pid=
+daemon_pid= helper_pid= # of the daemon, and of what else a test starts beside it
 n_checks=0
 # What a sanitized build needs: the preloaded library wants the runtime first; the programs' own leaks are theirs.
 asan=
@@ -65,6 +65,7 @@ expect() {
 finish() {
     status=$?
     trap - EXIT INT TERM
+    [ -z "$helper_pid" ] || kill "$helper_pid" 2>/dev/null || true
     if [ -n "$daemon_pid" ]; then
         stop_daemon || status=1
     fi
