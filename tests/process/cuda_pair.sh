@@ -32,8 +32,7 @@ for how in peers apart workers; do
 
     # Programs that all want the first GPU; how often they meet there depends on time, so they try again.
     for policy in gcaps fifo consolidate; do
-        [ "$policy" != consolidate ] || [ -z "$no_peers" ] || continue
-        [ $how != workers ] || [ $policy = gcaps ] || continue
+        [ "$policy" = gcaps ] || [ -z "$no_peers" ] || continue
         { cat "$tmp/fixed" && echo "policy = $policy"; } >"$tmp/conf"
         moves=0
         for attempt in 1 2 3 4 5 6; do
