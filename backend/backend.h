@@ -423,6 +423,7 @@ struct ws_server {
     struct ws_energy_log *energy_log; /* NULL: none */
     struct ws_dispatch *dispatch;     /* NULL: no policy */
     struct ws_fused_cache *fused_cache;
+    struct ws_fused_arena *fused_arena; /* NULL: nothing was merged yet */
     struct ws_fused_counts fused;
     struct ws_learn *learn;         /* NULL: off */
     struct ws_ledger not_supported; /* of all clients */

@@ -128,6 +128,16 @@ static void segment_free(struct ws_dispatch *d, struct ws_gpu_segment *g)
     ws_list_append(d->unused.next, &g->node); /* the next one to be used */
 }
 
+struct ws_dispatch_counts ws_dispatch_counts(const struct ws_server *s)
+{
+    const struct ws_dispatch *d = s->dispatch;
+    return d ? (struct ws_dispatch_counts){.n_jobs = d->n_segments,
+                                           .n_preemptions = d->n_preemptions,
+                                           .n_merged = d->n_fused,
+                                           .n_moves = d->n_migrations}
+             : (struct ws_dispatch_counts){0};
+}
+
 struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
 {
     if (!d)
@@ -648,11 +658,12 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
     return g;
 }
 
-/* Whether the policy has a say in when @j goes. */
-static bool concerns(const struct ws_job *j)
+/* Whether the policy has a say in when @j goes. Where launches may become one, a job is held at its first launch: at a copy before it
+ * there is nothing to merge yet. */
+static bool concerns(const struct ws_dispatch *d, const struct ws_job *j)
 {
     const struct ws_client *c = j->client;
-    return j->op.kind == WS_OPK_LAUNCH || c->work.copies || c->own.open;
+    return j->op.kind == WS_OPK_LAUNCH || (!d->ops->fuses && (c->work.copies || c->own.open));
 }
 
 static bool is_on_host(const struct ws_job *j, const void *host, uint64_t va)
@@ -690,7 +701,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
         hold(g, s);
         return false;
     }
-    if (!concerns(j))
+    if (!concerns(d, j))
         return true;
     enum ws_job_part part = part_of(d, j);
     bool other = g && g->part != part && g->state == WS_JOB_RUNNING && !g->stopping;

@@ -48,6 +48,13 @@ void ws_dispatch_waits(struct ws_client *c);
 /* It is being dropped: its segment ends here. */
 void ws_dispatch_forget(struct ws_client *c);
 
+struct ws_dispatch_counts { /* since the policy was set */
+    uint64_t n_jobs, n_preemptions;
+    uint64_t n_merged; /* launches made of several clients' */
+    uint64_t n_moves;  /* of clients' memory between GPUs */
+};
+struct ws_dispatch_counts ws_dispatch_counts(const struct ws_server *s);
+
 /* Whether a segment of the client's with a deadline is open; ms that are left of the nearest one, negative if it is late. */
 bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
 

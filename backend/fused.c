@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Launches of several clients as one.
  *
- * The launch runs in a joint space of the members' spaces and one of its own, which holds what the fences need: where each client's
- * memory is, and a place for each to note a fault. Its address is beyond what any client is given; the fences keep clients out of it.
+ * The launch runs in a joint space of the members' spaces and one of ours (fused_arena.h), which holds what the fences need: where each
+ * client's memory is, and a place for each to note a fault. The fences keep clients out of it.
  * The variables are the clients' own (ws_device_instance_borrow()). Members stand in the template's order, not the caller's.
  *
  * Lifetime: each member's job is in flight (ws_client.n_in_flight) until the launch has ended, so a dropped client's space stays until
@@ -18,12 +18,9 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/fused_arena.h"
 #include "backend/fused_cache.h"
 #include "base/alloc.h"
-
-/* Beyond the pages of rewritten launches (rewrite.c). One for all: it is in no client's space. */
-#define CONTROL_VA   (WS_VA_LAST + WS_RELAUNCH_PAGES * UINT64_C(4096))
-#define CONSTANTS_VA (CONTROL_VA + (UINT64_C(1) << 36))
 
 struct fault { /* as ws$fence writes it */
     uint64_t is, address;
@@ -36,9 +33,10 @@ struct ws_fused {
     uint32_t n;
     struct ws_job *members[WS_FUSE_MAX]; /* in the template's order */
     const struct ws_fused_code *code;
-    struct ws_space *own, *joint;
-    struct ws_dinstance *instance;
+    struct ws_space *joint;
+    struct ws_fused_instance *instance;
     uint8_t *control, *params;
+    uint64_t control_va, control_bytes, constants_va;
     struct ws_launch_parts *parts;
 };
 
@@ -47,12 +45,11 @@ static struct ws_fused *fused_free(struct ws_fused *f)
     if (!f)
         return NULL;
     if (f->instance)
-        ws_device_instance_free(f->device, f->instance);
+        ws_fused_cache_instance_put(f->code, f->instance);
     ws_space_free(f->joint);
-    ws_space_free(f->own);
     if (f->code)
         ws_fused_cache_put(f->code);
-    free(f->control);
+    ws_fused_arena_give(f->server, f->control, f->control_bytes);
     free(f->params);
     free(f->parts);
     free(f);
@@ -139,10 +136,10 @@ static size_t ranges_bytes(const struct ws_client *c)
            n_ranges(c) * sizeof(((struct ws_ptx_ranges *)0)->range[0]);
 }
 
-static void set_fence(const struct ws_client *c, uint8_t *control, size_t ranges_at,
+static void set_fence(const struct ws_fused *f, const struct ws_client *c, size_t ranges_at,
                       size_t fault_at, struct ws_ptx_fence *ret)
 {
-    struct ws_ptx_ranges *r = (struct ws_ptx_ranges *)(void *)(control + ranges_at);
+    struct ws_ptx_ranges *r = (struct ws_ptx_ranges *)(void *)(f->control + ranges_at);
     uint64_t low = 0, bytes = 0;
     const struct ws_va *v;
     for (uint32_t i = 0; (v = va_of(c, i)); i++)
@@ -161,8 +158,8 @@ static void set_fence(const struct ws_client *c, uint8_t *control, size_t ranges
         }
     *ret = (struct ws_ptx_fence){.low = low,
                                  .limit = bytes > WS_FENCE_SLACK ? bytes - WS_FENCE_SLACK : 0,
-                                 .ranges = CONTROL_VA + ranges_at,
-                                 .fault = CONTROL_VA + fault_at};
+                                 .ranges = f->control_va + ranges_at,
+                                 .fault = f->control_va + fault_at};
 }
 
 static size_t table_at(const struct ws_fused *f)
@@ -176,18 +173,16 @@ static int make_control(struct ws_fused *f, struct ws_ptx_fence *fences)
     size_t bytes = table_at(f) + f->n * f->code->template->record_bytes, at = bytes;
     for (uint32_t k = 0; k < f->n; k++)
         bytes += ranges_bytes(f->members[k]->client);
-    f->control = ws_alloc(bytes);
-    if (!f->control)
-        return ws_raise(-ENOMEM);
+    int r = ws_fused_arena_take(f->server, bytes, &f->control, &f->control_va);
+    if (r)
+        return ws_forward(r);
+    f->control_bytes = bytes;
     for (uint32_t k = 0; k < f->n; k++) {
-        set_fence(f->members[k]->client, f->control, at, k * sizeof(struct fault), &fences[k]);
+        set_fence(f, f->members[k]->client, at, k * sizeof(struct fault), &fences[k]);
         at += ranges_bytes(f->members[k]->client);
     }
-    int r = ws_space_new(&f->own);
-    if (!r)
-        r = ws_space_map_host(f->own, CONTROL_VA, bytes, f->control);
-    if (!r && f->code->constants)
-        r = ws_space_map_host(f->own, CONSTANTS_VA, f->code->constants_bytes, f->code->constants);
+    if (f->code->constants)
+        r = ws_fused_cache_constants(f->server, f->code, &f->constants_va);
     return r ? ws_forward(r) : 0;
 }
 
@@ -196,7 +191,7 @@ static int join_spaces(struct ws_fused *f)
     struct ws_space *spaces[WS_FUSE_MAX + 1];
     for (uint32_t k = 0; k < f->n; k++)
         spaces[k] = f->members[k]->client->space;
-    spaces[f->n] = f->own;
+    spaces[f->n] = ws_fused_arena_space(f->server);
     return ws_space_join(&f->joint, spaces, f->n + 1);
 }
 
@@ -207,7 +202,7 @@ static uint64_t address_of(const struct ws_fused *f, uint32_t k, uint32_t v)
     const uint64_t *own = f->members[k]->module->var_va;
     if (!b)
         return own[v];
-    return b[v].own >= 0 ? own[b[v].own] : CONSTANTS_VA + b[v].at;
+    return b[v].own >= 0 ? own[b[v].own] : f->constants_va + b[v].at;
 }
 
 static int make_instance(struct ws_fused *f)
@@ -220,7 +215,7 @@ static int make_instance(struct ws_fused *f)
         for (uint32_t v = 0; v < t->member[k].n_vars; v++)
             if (t->member[k].var[v] >= 0)
                 va[t->member[k].var[v]] = address_of(f, k, v);
-    int r = ws_device_instance_borrow(f->device, f->code->dmodule, f->joint, va, &f->instance);
+    int r = ws_fused_cache_instance(f->server, f->code, va, &f->instance);
     free(va);
     return r;
 }
@@ -232,7 +227,7 @@ static void set_parts(struct ws_fused *f)
     const struct ws_ptx_fused *k = &f->code->template->fused;
     bool leader = f->code->template->leader;
     const struct ws_ptx_fuse *h = (const struct ws_ptx_fuse *)(const void *)(f->params + k->header);
-    f->parts->common = f->own;
+    f->parts->common = ws_fused_arena_space(f->server);
     f->parts->n = f->n;
     f->parts->round =
         leader ? f->job.op.launch.grid[0] * f->job.op.launch.grid[1] * f->job.op.launch.grid[2]
@@ -255,7 +250,7 @@ static int lead(struct ws_fused *f, const struct ws_template_work *work,
     for (uint32_t k = 0; k < f->n; k++) /* a replacement never leads (fused_cache.c) */
         var_va[k] = f->members[k]->module->var_va;
     return ws_template_lead(f->code->template, work, var_va, f->n, f->control + table_at(f),
-                            CONTROL_VA + table_at(f), f->params, ret);
+                            f->control_va + table_at(f), f->params, ret);
 }
 
 static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, char *why,
@@ -290,7 +285,7 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
         return refuse(why, why_bytes, "together they need too much of an SM (%s)", fits.limit);
     struct ws_op *op = &f->job.op;
     op->kind = WS_OPK_LAUNCH;
-    op->launch.instance = f->instance;
+    op->launch.instance = f->instance->instance;
     op->launch.kernel = f->code->kernel;
     memcpy(op->launch.grid, l.grid, sizeof l.grid);
     memcpy(op->launch.block, l.block, sizeof l.block);

@@ -5,6 +5,8 @@
  * An entry that isn't under way and that no launch uses may leave, the longest unused first. */
 #include "backend/fused_cache.h"
 
+#include "backend/fused_arena.h"
+
 #include <sha256.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +38,9 @@ struct ws_fused_entry {
     int r; /* 0, WS_PTX_E_UNSUPPORTED, -ENOMEM */
     char why[192];
     uint64_t make_ns;
+    /* code.constants where kernels see them; NULL: not needed yet */
+    uint8_t *constants;
+    uint64_t constants_va;
 };
 
 struct ws_fused_cache {
@@ -171,8 +176,24 @@ static void work(struct ws_loader_job *job)
 
 /* ---- entries ---- */
 
+static void instance_put(struct ws_device *d, struct ws_fused_instance *i)
+{
+    if (!i || --i->n_refs)
+        return;
+    ws_device_instance_free(d, i->instance);
+    free(i->var_va);
+    free(i);
+}
+
+void ws_fused_cache_instance_put(const struct ws_fused_code *c, struct ws_fused_instance *i)
+{
+    instance_put(c->entry->device, i);
+}
+
 static void entry_free(struct ws_fused_entry *e)
 {
+    instance_put(e->device, e->code.instance);
+    ws_fused_arena_give(e->cache->server, e->constants, e->code.constants_bytes);
     ws_list_remove(&e->lru);
     HASH_DEL(e->cache->entries, e);
     if (e->code.dmodule)
@@ -289,6 +310,51 @@ static int read_manifest(struct ws_server *s)
         ws_log(WS_INFO, "fused: templates=%s kernels=%zu", s->config->templates,
                ws_template_manifest_n(s->fused_cache->manifest));
     return r > 0 ? -EINVAL : r;
+}
+
+int ws_fused_cache_constants(struct ws_server *s, const struct ws_fused_code *c, uint64_t *ret_va)
+{
+    struct ws_fused_entry *e = c->entry;
+    if (!e->constants) {
+        int r = ws_fused_arena_take(s, c->constants_bytes, &e->constants, &e->constants_va);
+        if (r)
+            return ws_forward(r);
+        memcpy(e->constants, c->constants, c->constants_bytes);
+    }
+    *ret_va = e->constants_va;
+    return 0;
+}
+
+int ws_fused_cache_instance(struct ws_server *s, const struct ws_fused_code *c,
+                            const uint64_t *var_va, struct ws_fused_instance **ret)
+{
+    struct ws_fused_code *code = &c->entry->code;
+    struct ws_space *space = ws_fused_arena_space(s);
+    size_t n = c->template->ptx->n_vars;
+    struct ws_fused_instance *i = code->instance;
+    if (!i || memcmp(i->var_va, var_va, n * sizeof *var_va) != 0) {
+        i = ws_alloc(sizeof *i);
+        if (i)
+            i->var_va = ws_alloc_array(n + 1, sizeof *var_va);
+        int r = !i || !i->var_va || !space ? -ENOMEM : 0;
+        if (!r && n)
+            memcpy(i->var_va, var_va, n * sizeof *var_va);
+        if (!r)
+            r = ws_device_instance_borrow(c->entry->device, c->dmodule, space, var_va,
+                                          &i->instance);
+        if (r) {
+            if (i)
+                free(i->var_va);
+            free(i);
+            return ws_forward(r);
+        }
+        instance_put(c->entry->device, code->instance);
+        code->instance = i;
+        i->n_refs = 1;
+    }
+    i->n_refs++;
+    *ret = i;
+    return 0;
 }
 
 int ws_fused_cache_new(struct ws_server *s)

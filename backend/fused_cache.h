@@ -20,6 +20,7 @@ struct ws_fused_code {
     uint64_t constants_bytes;
     struct ws_dmodule *dmodule;
     uint32_t kernel;
+    struct ws_fused_instance *instance; /* of the last launch */
     /* private */
     struct ws_fused_entry *entry;
 };
@@ -40,6 +41,19 @@ WS_MUST_CHECK int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
                                      const struct ws_fused_kernel *kernels, uint32_t n,
                                      enum ws_fused_how how, const struct ws_fused_code **ret,
                                      const char **ret_why);
+/* Where kernels see the constants of @c. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_fused_cache_constants(struct ws_server *s, const struct ws_fused_code *c,
+                                           uint64_t *ret_va);
+/* The code with its variables at @var_va[variables of the template's module]: that of the last launch, if they are where they were, since
+ * a real GPU's driver compiles code for its addresses. Return: 0 with a reference, or negative. */
+struct ws_fused_instance {
+    struct ws_dinstance *instance;
+    uint64_t *var_va;
+    uint32_t n_refs;
+};
+WS_MUST_CHECK int ws_fused_cache_instance(struct ws_server *s, const struct ws_fused_code *c,
+                                          const uint64_t *var_va, struct ws_fused_instance **ret);
+void ws_fused_cache_instance_put(const struct ws_fused_code *c, struct ws_fused_instance *i);
 void ws_fused_cache_counts(const struct ws_server *s, struct ws_fused_counts *ret);
 void ws_fused_cache_put(const struct ws_fused_code *c);
 

@@ -165,6 +165,15 @@ static void daemon_page(struct ws_server *s, FILE *f)
         s->next_client);
     one(f, "wattshare_messages_total", "counter", "Messages taken from clients.", s->n_messages);
     one(f, "wattshare_commands_total", "counter", "Commands taken from clients.", s->n_commands);
+    struct ws_dispatch_counts policy = ws_dispatch_counts(s);
+    one(f, "wattshare_policy_jobs_total", "counter", "Jobs that the policy decided on.",
+        policy.n_jobs);
+    one(f, "wattshare_policy_preemptions_total", "counter", "Jobs that it stopped for others.",
+        policy.n_preemptions);
+    one(f, "wattshare_policy_merged_launches_total", "counter",
+        "Launches made of several clients' ones.", policy.n_merged);
+    one(f, "wattshare_policy_moves_total", "counter",
+        "Times a client's memory was moved to another GPU.", policy.n_moves);
     one(f, "wattshare_modules", "gauge", "Modules in memory.", s->cache.n_codes);
     one(f, "wattshare_not_supported_total", "counter",
         "Calls that were answered with \"not supported\".", ws_ledger_total(&s->not_supported));

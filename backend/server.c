@@ -16,6 +16,7 @@
 #include "backend/metrics.h"
 #include "backend/tracing.h"
 #include "backend/fused.h"
+#include "backend/fused_arena.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -149,6 +150,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_side_end(s);
     ws_loader_free(s);
     ws_fused_cache_free(s);
+    ws_fused_arena_free(s);
     s->learn = ws_learn_free(s->learn);
     ws_ledger_deinit(&s->not_supported);
     for (size_t i = 0; i < WS_ARRAY_SIZE(s->ended); i++)

@@ -224,6 +224,11 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.policy = (char *)ws_dispatch_policy(s, &options);
     r.policy_options = (char **)&options;
     r.n_policy_options = options[0] != 0;
+    struct ws_dispatch_counts counts = ws_dispatch_counts(s);
+    r.n_jobs = counts.n_jobs;
+    r.n_preemptions = counts.n_preemptions;
+    r.n_merged = counts.n_merged;
+    r.n_moves = counts.n_moves;
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);

@@ -18,4 +18,4 @@ bench_bench_dispatch_SOURCES = bench/bench_dispatch.c
 bench_bench_dispatch_LDADD = $(WSCLIENT_LDADD)
 
 PROCESS_TESTS += tests/process/live.sh
-tests/process/live.log: bench/live/program
+tests/process/live.log tests/process/merged.log: bench/live/program

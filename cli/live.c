@@ -79,6 +79,7 @@ int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish)
     if (!ret->program)
         return -1;
     ret->scaled = wish->time_scale > 0;
+    ret->settle_s = wish->settle_s;
     char clock[64] = "functional";
     if (ret->scaled)
         snprintf(clock, sizeof clock, "scaled\ntime_scale = %g", wish->time_scale);
@@ -237,7 +238,8 @@ int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS
                                            .sm_busy_ms = (double)g->sm_busy_ns / 1e6,
                                            .energy_mj = (double)g->energy_uj / 1e3,
                                            .idle_mj = (double)g->idle_uj / 1e3,
-                                           .n_kernels = g->n_kernels};
+                                           .n_kernels = g->n_kernels,
+                                           .n_merged = m->status->n_merged};
     }
     ws__server_message__free_unpacked(m, NULL);
     return 0;
@@ -256,6 +258,8 @@ int ws_live_go(struct ws_live *l, double timeout_s)
             return -1;
         }
     }
+    if (l->settle_s > 0)
+        usleep((useconds_t)(l->settle_s * 1e6));
     if (ws_live_counters(l, l->before))
         return -1;
     for (int i = 0; i < l->n_gpus; i++)

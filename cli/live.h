@@ -33,8 +33,8 @@ struct ws_live_program {
 };
 struct ws_live_counters { /* of one GPU */
     double now_ms, busy_ms, sm_busy_ms, energy_mj;
-    double idle_mj; /* of energy_mj: while no work ran */
-    uint64_t n_kernels;
+    double idle_mj;               /* of energy_mj: while no work ran */
+    uint64_t n_kernels, n_merged; /* merged: of all GPUs */
 };
 struct ws_live {
     struct ws_private daemon;
@@ -44,6 +44,7 @@ struct ws_live {
     int n_gpus, n_programs;
     struct ws_live_program programs[WS_LIVE_PROGRAMS];
     struct ws_live_counters before[WS_LIVE_GPUS], after[WS_LIVE_GPUS];
+    double settle_s;
     double base_ms;           /* from which the programs' offsets count */
     double first_ms, last_ms; /* release of the first job, end of the last; of all programs */
 };
@@ -56,6 +57,7 @@ struct ws_live_wish {
     const char *tasks;   /* sections for wattshared.conf; NULL */
     double time_scale;   /* host time for a unit of device time; 0: the functional clock */
     const char *log;     /* NULL: standard error */
+    double settle_s;     /* host time between the last program's "ready" and the word to go */
 };
 /* @ret: ws_live_stop() also after an error. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish);

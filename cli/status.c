@@ -145,6 +145,10 @@ static void print_tables(const Ws__StatusReply *s)
            " messages, %" PRIu64 " commands\n",
            s->pid, s->socket, (double)s->uptime_ns / 1e9, *s->policy ? s->policy : "none",
            s->n_modules, s->n_messages, s->n_commands);
+    if (s->n_jobs)
+        printf("policy %s: %" PRIu64 " jobs, %" PRIu64 " preemptions, %" PRIu64
+               " merged launches, %" PRIu64 " moves between GPUs\n",
+               s->policy, s->n_jobs, s->n_preemptions, s->n_merged, s->n_moves);
     print_gpus(s);
     print_clients(s);
     print_gated(s);
@@ -305,6 +309,10 @@ static void print_json(const Ws__StatusReply *s)
     add_string(o, "socket", s->socket);
     add_u64(o, "uptime_ns", s->uptime_ns);
     add_string(o, "policy", *s->policy ? s->policy : "none");
+    add_u64(o, "n_jobs", s->n_jobs);
+    add_u64(o, "n_preemptions", s->n_preemptions);
+    add_u64(o, "n_merged", s->n_merged);
+    add_u64(o, "n_moves", s->n_moves);
     add_u64(o, "n_modules", s->n_modules);
     add_u64(o, "n_messages", s->n_messages);
     add_u64(o, "n_commands", s->n_commands);

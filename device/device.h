@@ -221,6 +221,13 @@ static inline uint64_t ws_op_copy_bytes(const struct ws_op *op)
            (op->copy.depth ? op->copy.depth : 1);
 }
 
+/* The space that a launch's instance is of: a launch of several clients has its code in what is common to them. */
+static inline struct ws_space *ws_op_code_space(const struct ws_op *op)
+{
+    const struct ws_launch_parts *p = op->launch.parts;
+    return p && p->common ? p->common : op->space;
+}
+
 struct ws_kernel_info {
     const char *name;
     uint32_t n_params, param_bytes;

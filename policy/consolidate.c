@@ -765,4 +765,5 @@ const struct ws_policy_ops ws_policy_consolidate = {
     .free = consolidate_free,
     .prepare = consolidate_prepare,
     .decide = consolidate_decide,
+    .fuses = true,
 };

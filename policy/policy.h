@@ -258,6 +258,8 @@ struct ws_policy_ops {
     bool once; /* keeps indexes that follow the events: each event must be given once, in order */
     bool
         books; /* a START for a later time is a promise that the policy counts on; else it is asked again then */
+    bool
+        fuses; /* decides WS_DECIDE_FUSE: jobs are its affair from their first launch on, copies before it just go */
     bool parts; /* wants copies and kernels as requests of their own (ws_policy_job.part) */
     bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };

@@ -465,6 +465,8 @@ struct ws_ptx_module {
     /* Not part of the text: the machine code that this stands for (ptx/cubin.h), whose functions have no instructions here; or NULL */
     const uint8_t *code;
     size_t code_bytes;
+    /* Nor this: its kernels are several clients', and keep each to its own memory (ptx/pass.h, ws_ptx_fuse()); nobody has to do it again. */
+    bool fenced;
 };
 
 enum {

@@ -293,6 +293,7 @@ static int make(struct ws_template *t, const struct ws_template_kernel *k, bool 
     struct ws_ptx_func *made = &t->ptx->funcs[func];
     t->fused.func = func;
     t->fused.n = 1;
+    t->ptx->fenced = true;
     t->fused.param_bytes = depth_at + 4;
     t->member[0].own_bytes = own->param_bytes;
     t->member[0].fence = made->params[made->n_params - 1].param_offset;

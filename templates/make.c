@@ -139,6 +139,8 @@ static int make(struct ws_template *t, const struct ws_template_kernel *kernels,
         r = ws_template_prune(t->ptx, t->fused.func, &t->fused.func);
     if (!r)
         r = ws_template_place_vars(t, kernels, n);
+    if (!r)
+        t->ptx->fenced = true;
     return r < 0 ? ws_forward(r) : r;
 }
 

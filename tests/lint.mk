@@ -20,4 +20,4 @@ lint-cppcheck: $(BUILT_SOURCES)
 LINT_NODES = 20000
 lint-tidy: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && find $(LINT_DIRS) -name '*.c' -print0 | xargs -0 -n 4 -P 2 sh -c \
-	  'clang-tidy --quiet "$$@" -- -Xclang -analyzer-config -Xclang max-nodes=$(LINT_NODES) -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DBINDIR=\"\" -DSYSCONFDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"
+	  'clang-tidy --quiet "$$@" -- -Xclang -analyzer-config -Xclang max-nodes=$(LINT_NODES) -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DBINDIR=\"\" -DSYSCONFDIR=\"\" -DWS_SBINDIR=\"\" -DWS_PKGLIBEXECDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"

@@ -53,7 +53,7 @@ static bool check(struct ws_cuda *d, struct ws_op *op)
     else if (op->launch.param_bytes < k->param_bytes || (k->param_bytes && !op->launch.params))
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %u bytes of parameters, the kernel takes %u",
                       k->name, op->launch.param_bytes, k->param_bytes);
-    else if (!op->space || op->space != inst->space || inst->device != d)
+    else if (!op->space || ws_op_code_space(op) != inst->space || inst->device != d)
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "%s: the module belongs to another address space or GPU", k->name);
     else if (op->launch.sms.n > spec->n_sms)
@@ -128,7 +128,7 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
     uint32_t k = op->launch.kernel;
     struct ws_ptx_fence fence;
     uint64_t lib = 0;
-    bool fenced = !d->options.unfenced;
+    bool fenced = !d->options.unfenced && !op->launch.instance->module->ptx->fenced;
     uint64_t bytes = ctl      ? i->ctl_at[k] + sizeof *ctl
                      : fenced ? i->fence_at[k] + sizeof fence
                               : i->lib_at[k] + sizeof lib;

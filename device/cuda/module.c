@@ -114,6 +114,11 @@ static int add_lib(const struct ws_dmodule *m, struct ws_ptx_module *ptx, bool f
         char text[160];
         uint32_t from = m->func[k], uses = 0;
         int r = why[from] ? 0 : ws_ptx_lib_uses(ptx, from, &uses);
+        if (!r && uses && m->ptx->fenced) { /* what they read for it would be read unchecked */
+            if (!(why[from] = isolation_refuses(ptx, "prints, asserts, traps or uses the heap")))
+                return ws_raise(-ENOMEM);
+            continue;
+        }
         if (!r && uses)
             r = ws_ptx_lib_refused(ptx, from, text, sizeof text);
         if (r > 0) {
@@ -234,7 +239,7 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_p
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
                    bool sms, struct ws_cuda_image *i, const char **why, uint32_t *func)
 {
-    bool fenced = !i->device->options.unfenced;
+    bool fenced = !i->device->options.unfenced && !m->ptx->fenced;
     uint32_t unused;
     int r = ws_ptx_texture(ptx);
     uint32_t n_before = ptx->n_funcs;
@@ -244,7 +249,7 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
         memcpy(func, m->func, m->info.n_kernels * sizeof *func);
     if (!r)
         r = ws_cuda_add_function_table(ptx, &unused);
-    if (!r && (var_va || fenced))
+    if (!r && (var_va || fenced || m->ptx->fenced))
         r = ws_cuda_bake(ptx, var_va);
     if (!r)
         r = add_lib(m, ptx, fenced, why, i, func);

@@ -153,7 +153,7 @@ static bool check(struct ws_soft *d, struct ws_op *op, const struct ws_soft_prog
     else if (op->launch.param_bytes < k->param_bytes || (k->param_bytes && !op->launch.params))
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %u bytes of parameters, the kernel takes %u",
                      k->name, op->launch.param_bytes, k->param_bytes);
-    else if (!op->space || op->space != inst->space)
+    else if (!op->space || ws_op_code_space(op) != inst->space)
         ws_soft_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the module belongs to another address space",
                      k->name);
     else if (progress && !ws_soft_progress_fits(progress, op))

@@ -269,7 +269,7 @@ static void set_clock(struct ws_proxy *p, const struct ws_wire_hello *h, bool fi
 /* calls held. Return: 0; WS_CUDA_E_MISSING, negative errno: it does not start. */
 static int start(struct ws_proxy *p, bool first)
 {
-    int fd[2];
+    int fd[2] = {-1, -1};
     struct ws_wire_hello h;
     memset(p->page, 0, sizeof *p->page);
     ws_proxy_forget_notices(p);

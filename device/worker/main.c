@@ -299,8 +299,10 @@ static bool place(struct operation *o, const struct ws_wire_place *p, uint64_t r
         *ret_host = t.region.map + p->at;
         return true;
     default:
+        if (!o->blob || p->at > o->blob_bytes || reach > o->blob_bytes - p->at)
+            return false;
         *ret_host = o->blob + p->at;
-        return o->blob && p->at <= o->blob_bytes && reach <= o->blob_bytes - p->at;
+        return true;
     }
 }
 
@@ -564,11 +566,13 @@ static int load(const struct ws_wire_message *m, FILE *f)
     struct thing t = {.id = m->head.id};
     struct ws_diags diags = WS_DIAGS_NULL;
     struct ws_wire_loaded l = {0};
-    int r = m->head.value
+    int r = m->head.value == WS_WIRE_CODE_MACHINE
                 ? ws_cubin_module(&t.module.ptx, m->body, m->head.bytes, NULL, &diags)
                 : ws_ptx_parse(&t.module.ptx, (const char *)m->body, m->head.bytes, NULL, &diags);
-    if (!r)
+    if (!r) {
+        t.module.ptx->fenced = m->head.value == WS_WIRE_CODE_FENCED;
         r = ws_device_module_load(w.device, t.module.ptx, &t.module.code, &diags);
+    }
     const struct ws_dmodule_info *info = r ? NULL : ws_dmodule_info(t.module.code);
     l.n_kernels = info ? info->n_kernels : 0;
     fwrite(&l, sizeof l, 1, f);

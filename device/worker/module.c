@@ -77,9 +77,13 @@ void ws_proxy_loaders_end(struct ws_proxy *p)
 
 static int exchange(int fd, const struct ws_dmodule *m, struct ws_wire_message *answer)
 {
-    int r = ws_wire_send(
-        fd, (struct ws_wire_head){.type = WS_WIRE_LOAD, .id = m->id, .value = m->machine},
-        (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
+    int r = ws_wire_send(fd,
+                         (struct ws_wire_head){.type = WS_WIRE_LOAD,
+                                               .id = m->id,
+                                               .value = m->machine  ? WS_WIRE_CODE_MACHINE
+                                                        : m->fenced ? WS_WIRE_CODE_FENCED
+                                                                    : WS_WIRE_CODE_PTX},
+                         (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
     return r ? r : ws_wire_recv(fd, answer);
 }
 
@@ -275,6 +279,7 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
     }
     m->id = ws_proxy_number();
     pthread_mutex_init(&m->lock, NULL);
+    m->fenced = ptx->fenced;
     int64_t r = list_kernels(m, ptx);
     if (!r)
         r = get_text(m, ptx);
@@ -315,11 +320,10 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
         (struct ws_dmodule *)cm; /* where it is loaded is not part of what const promises */
     struct ws_wire_occupancy q = {
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
-    int64_t r = ws_proxy_module_here(p, m);
-    if (r || (r = ws_proxy_calls_begin(p)))
+    if (ws_proxy_module_here(p, m) || ws_proxy_calls_begin(p))
         return ws_raise(-EINVAL);
-    r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_OCCUPANCY, .id = m->id},
-                          WS_PART(q), WS_PART_NONE, -1);
+    int64_t r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_OCCUPANCY, .id = m->id},
+                                  WS_PART(q), WS_PART_NONE, -1);
     if (r != WS_PROXY_ENDED) {
         if (!r && !ws_wire_take(p->answer, &q, sizeof q))
             r = -EINVAL;

@@ -114,8 +114,9 @@ static void set_launch(struct ws_proxy_op *o)
     s->launch.param_bytes = op->launch.params ? op->launch.param_bytes : 0;
     s->launch.sms = op->launch.sms;
     s->launch.has_progress = op->launch.progress != NULL;
-    s->launch.print_bytes = ws_space_print_bytes(op->space);
-    if (!ws_space_heap(op->space, &s->launch.heap_va, &s->launch.heap_bytes))
+    struct ws_space *space = ws_op_code_space(op);
+    s->launch.print_bytes = ws_space_print_bytes(space);
+    if (!ws_space_heap(space, &s->launch.heap_va, &s->launch.heap_bytes))
         s->launch.heap_va = 0;
     if (op->launch.progress)
         s->launch.progress = ws_cuda_progress_read(op->launch.progress);
@@ -236,6 +237,15 @@ static bool is_broken(const struct ws_proxy *p, const struct ws_space *s)
     return false;
 }
 
+static bool lacks_memory(const struct ws_proxy *p, const struct ws_op *op)
+{
+    const struct ws_launch_parts *parts = op->kind == WS_OPK_LAUNCH ? op->launch.parts : NULL;
+    bool any = is_broken(p, op->space);
+    for (uint32_t k = 0; parts && k < parts->n; k++)
+        any |= is_broken(p, parts->part[k].space);
+    return any;
+}
+
 /* ---- device.h ---- */
 
 /* Whose memory an operation is about, where it isn't the one that was asked. Return: whether it may go on; @ret_to, @ret_from: the GPUs
@@ -256,13 +266,14 @@ static bool check(struct ws_proxy *p, struct ws_op *op, struct ws_device **ret_t
             (void)ws_space_resolve(op->space, op->fill.va, &host, &n, &flags, ret_to);
         return ok;
     }
-    if (op->launch.parts)
+    if (op->launch.parts && op->launch.instance && !op->launch.instance->module->fenced)
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                      "launches of several clients can't be done by a GPU's worker");
+                      "launches of several clients that don't keep them apart can't be done by a "
+                      "GPU's worker");
     else if (!op->launch.instance || op->launch.instance->proxy != p)
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "launch: the module belongs to another address space or GPU");
-    else if (!op->space || op->launch.instance->space != ws_space_id(op->space))
+    else if (!op->space || op->launch.instance->space != ws_space_id(ws_op_code_space(op)))
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "launch: the module belongs to another address space or GPU");
     /* The heap is memory of the client like any other: asked for here, so that the next worker has it, too. */
@@ -288,7 +299,7 @@ static bool queue(struct ws_proxy *p, struct ws_proxy_op *o)
     pthread_mutex_lock(&p->ops_lock);
     if (p->state == WS_PROXY_LOST)
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %.150s", p->lost_text);
-    else if (op->space && p->n_broken && is_broken(p, op->space))
+    else if (op->space && p->n_broken && lacks_memory(p, op))
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE,
                       "memory was lost when the GPU's worker was restarted: %.100s",
                       p->status.last);
@@ -328,7 +339,9 @@ void ws_proxy_submit(struct ws_device *d, struct ws_op *op)
     o->op = op;
     o->blob_fd = -1;
     o->wire.kind = op->kind;
-    o->wire.space = op->space ? ws_space_id(op->space) : 0;
+    /* A launch of several clients keeps each to its own memory itself: the worker need not know of them. */
+    bool joint = op->kind == WS_OPK_LAUNCH && op->launch.parts;
+    o->wire.space = op->space ? ws_space_id(joint ? ws_op_code_space(op) : op->space) : 0;
     ws_list_init(&o->node);
     op->priv = o;
     p->n_running++;

@@ -83,6 +83,7 @@ struct ws_dmodule { /* begins with its info. Of all proxies of the process */
     bool machine; /* text is machine code */
     char *text;   /* as printed */
     size_t text_len;
+    bool fenced; /* which the text does not say */
     uint64_t id;
     pthread_mutex_t lock; /* of the next */
     struct ws_proxy *loaded[WS_ACCESS_DEVICES];

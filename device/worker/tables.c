@@ -382,10 +382,10 @@ static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g
 
 static int64_t restore_granules(struct ws_proxy *p)
 {
-    struct ws_proxy_kept *g, *next;
     int64_t r = 0;
-    HASH_ITER (hh, p->kept, g, next) {
+    for (struct ws_proxy_kept *g = p->kept, *next; g; g = next) {
         bool lost;
+        next = g->hh.next;
         r = restore_granule(p, g, &lost);
         if (r == WS_PROXY_ENDED)
             return r;

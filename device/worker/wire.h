@@ -46,7 +46,7 @@ enum ws_wire_type {
     WS_WIRE_ADOPT_END,
     WS_WIRE_ACCESS,
     WS_WIRE_PLACE, /* answer: granule, offset */
-    WS_WIRE_LOAD,  /* on a loader; value: 1: machine code */
+    WS_WIRE_LOAD,  /* on a loader; value: enum ws_wire_code */
     /* calls: notices */
     WS_WIRE_UNMAP,
     WS_WIRE_HOST_UNMAP,
@@ -57,6 +57,12 @@ enum ws_wire_type {
     WS_WIRE_SPACE_GONE,
     WS_WIRE_CANCEL,
     WS_WIRE_LOADER, /* a loader's descriptor */
+};
+
+enum ws_wire_code {
+    WS_WIRE_CODE_PTX,
+    WS_WIRE_CODE_FENCED, /* ws_ptx_module.fenced */
+    WS_WIRE_CODE_MACHINE
 };
 
 struct ws_wire_head {

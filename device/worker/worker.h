@@ -6,7 +6,7 @@
  * error. Who had none notices a delay. Restarted too often, the GPU counts as lost.
  *
  * What differs from device/cuda: memory of one GPU can't be reached by kernels of another; launches of several clients
- * (ws_op.launch.parts) are refused; host memory that kernels see must have been registered with its descriptor. */
+ * (ws_op.launch.parts) are refused if their code does not keep these apart (ws_ptx_module.fenced); host memory that kernels see must have been registered with its descriptor. */
 #ifndef WS_DEVICE_WORKER_WORKER_H
 #define WS_DEVICE_WORKER_WORKER_H
 

@@ -110,7 +110,6 @@ alive() {
     [ -n "$(sed -n '/^State:\t[^ZX]/p' "/proc/$1/status" 2>/dev/null)" ]
 }
 
-# Ends it by SIGTERM: within 100 s, with status 0, leaving no socket.
 # start_mock [ARGUMENTS…]: the daemon with a real GPU's device, the driver being the mock.
 mock=$build/tests/mock
 start_mock() {
@@ -121,6 +120,7 @@ start_mock() {
     fi
 }
 
+# Ends it by SIGTERM: within 100 s, with status 0, leaving no socket.
 stop_daemon() {
     pid=$daemon_pid
     daemon_pid=
