@@ -48,6 +48,7 @@ static const struct number numbers[] = {
     TOP("slots", n_slots, 1, 64),
     TOP("gate_lease_ms", gate_lease_ms, 1, 3600000),
     TOP("heartbeat_s", heartbeat_s, 1, 3600),
+    TOP("cancel_timeout_s", cancel_timeout_s, 0, 86400),
     TOP("max_kernel_insns", max_kernel_insns, 0, INT64_MAX),
     LIMIT("max_clients", max_clients, 1, 100000),
     LIMIT("max_message_bytes", max_message_bytes, 65536, 1 << 30),
@@ -697,6 +698,7 @@ int ws_config_init(struct ws_config *c)
         .time_scale = 20,
         .n_loaders = 2,
         .gpu_worker = true,
+        .cancel_timeout_s = 60,
         .energy_log_ms = 10000,
         .learn = true,
         .max_kernel_insns = UINT64_C(1000000) * 1000000,
@@ -731,8 +733,8 @@ void ws_config_deinit(struct ws_config *c)
     free(c->profiles);
     free(c->clock_helper);
     free(c->templates);
-    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->clock_helper = c->profiles = c->templates =
-        NULL;
+    c->socket_group = c->curve_key = c->curve_clients = c->metrics = c->clock_helper = c->profiles =
+        c->templates = NULL;
     ws_access_deinit(&c->access);
 }
 

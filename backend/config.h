@@ -44,11 +44,11 @@ struct ws_config {
     bool
         fused_leader; /* fused launches of one kernel alone go by the code of one of them (templates/leader.c) */
     char *clock_helper; /* socket of wattshare-clocks; NULL: real GPUs' clocks are left alone */
-    char *profiles; /* store of what is learned; NULL: none */
+    char *profiles;     /* store of what is learned; NULL: none */
     enum ws_log_level log_level;
     uint32_t gate_lease_ms; /* how long a gated client may keep a GPU from others */
     uint32_t n_slots;       /* jobs a policy may run side by side on one GPU */
-    uint32_t drain_timeout_s, heartbeat_s;
+    uint32_t drain_timeout_s, heartbeat_s, cancel_timeout_s;
     uint64_t max_kernel_insns;
     uint32_t n_loaders; /* threads that parse images; 0: the loop does it */
     struct ws_limits limits;

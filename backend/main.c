@@ -230,11 +230,13 @@ struct gpus {
 static int find_real(const struct ws_config *c, const char *name, struct gpus *g,
                      struct ws_diags *d)
 {
-    uint32_t n = ws_real_open(name, g->n,
-                              &(const struct ws_real_choice){.worker = c->gpu_worker,
-                                                             .preemptible = c->policy != NULL,
-                                                             .unfenced = c->unfenced},
-                              g->real + g->n, WS_MAX_GPUS_CONFIGURED - g->n, d);
+    uint32_t n = ws_real_open(
+        name, g->n,
+        &(const struct ws_real_choice){.worker = c->gpu_worker,
+                                       .preemptible = c->policy != NULL,
+                                       .unfenced = c->unfenced,
+                                       .cancel_ns = c->cancel_timeout_s * UINT64_C(1000000000)},
+        g->real + g->n, WS_MAX_GPUS_CONFIGURED - g->n, d);
     for (uint32_t k = g->n; k < g->n + n; k++) {
         g->specs[k] = &g->real[k]->spec;
         int r = c->clock_helper && !g->real[k]->clocks

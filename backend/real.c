@@ -34,7 +34,8 @@ static void say(const struct ws_device *d)
 static struct ws_device *open_one(int ordinal, uint32_t index, const struct ws_real_choice *c,
                                   struct ws_diags *diags)
 {
-    struct ws_cuda_options o = {.preemptible = c->preemptible, .unfenced = c->unfenced};
+    struct ws_cuda_options o = {
+        .preemptible = c->preemptible, .unfenced = c->unfenced, .cancel_ns = c->cancel_ns};
     struct ws_device *d = NULL;
     for (uint32_t k = 0; k < n_open; k++)
         if (open_gpus[k].ordinal == ordinal)

@@ -10,9 +10,10 @@
 /* Whether @name is of this form. */
 bool ws_real_is(const char *name);
 struct ws_real_choice {
-    bool worker;      /* each in a process of its own (gpu_worker) */
-    bool preemptible; /* so that a policy can stop their launches */
-    bool unfenced;    /* kernels go as they are (isolation = none) */
+    bool worker;        /* each in a process of its own (gpu_worker) */
+    bool preemptible;   /* so that a policy can stop their launches */
+    bool unfenced;      /* kernels go as they are (isolation = none) */
+    uint64_t cancel_ns; /* struct ws_cuda_options */
 };
 /* The GPUs that @name stands for. Opened ones get the numbers from @first on.
  * Return: how many were put to @ret[max]; 0: none, diags say why. */

@@ -24,6 +24,7 @@ static const struct {
     FIELD("rewrite", rewrite),
     FIELD("isolation", unfenced),
     FIELD("gpu_worker", gpu_worker),
+    FIELD("cancel_timeout_s", cancel_timeout_s),
     FIELD("heartbeat_s", heartbeat_s),
     FIELD("max_kernel_insns", max_kernel_insns),
     FIELD("loaders", n_loaders),

@@ -81,6 +81,7 @@ in_root sh -eu -c '
     kill -TERM $pid
     wait $pid
     rm -rf /run/wattshare' || die "the installed daemon"
+[ -x "$root/usr/libexec/wattshare/wattshare-gpu-worker" ] || die "no wattshare-gpu-worker"
 for page in wattshare.1 wattshare-top.1 wattshare-run.1 wattshared.8 wattshared.conf.5; do
     [ -n "$(find "$root/usr/share/man" -name "$page.gz")" ] || die "no manual page $page"
 done

@@ -19,7 +19,10 @@ struct ws_cuda_options {
         epoch_ns; /* the host's CLOCK_MONOTONIC at device time 0; 0: when the process opened its first GPU */
     uint64_t
         spin_ns; /* waits for an operation that is younger than this without sleeping; 0: 100 us */
-    uint32_t max_restarts; /* of a worker (device/worker) within a minute: then the GPU is given up; 0: 5 */
+    uint64_t
+        cancel_ns; /* of a worker: what was cancelled and has not ended after it costs a restart; 0: never */
+    uint32_t
+        max_restarts; /* of a worker (device/worker) within a minute: then the GPU is given up; 0: 5 */
 };
 
 enum { WS_CUDA_MAX_CAPABILITIES = 24 };

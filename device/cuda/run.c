@@ -532,6 +532,9 @@ int ws_cuda_run_open(struct ws_cuda *d)
     ws_cuda_say(d, "machine code without PTX", d->options.unfenced, "%s",
                 d->options.unfenced ? "runs to its end, on SMs by green contexts"
                                     : "can't be isolated; isolation = none takes it");
+    ws_cuda_say(
+        d, "printf, assert, trap, malloc", true,
+        "of kernels, each client's its own; not of functions that may be called by address");
     ws_cuda_say(d, "isolation", !d->options.unfenced, "%s",
                 d->options.unfenced
                     ? "by configuration: one context, and kernels reach all clients' memory"

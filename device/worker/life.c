@@ -224,6 +224,15 @@ static void set_state(struct ws_proxy *p, enum ws_proxy_state s)
     pthread_mutex_unlock(&p->ops_lock);
 }
 
+/* ops held. */
+static void hang_up(const struct ws_proxy *p)
+{
+    if (p->ops_fd >= 0)
+        shutdown(p->ops_fd, SHUT_WR);
+    if (p->calls_fd >= 0)
+        shutdown(p->calls_fd, SHUT_RDWR);
+}
+
 static void set_worker(struct ws_proxy *p, int pid, const int fd[2])
 {
     pthread_mutex_lock(&p->ops_lock);
@@ -231,6 +240,8 @@ static void set_worker(struct ws_proxy *p, int pid, const int fd[2])
     p->status.pid = 0; /* until it works */
     p->ops_fd = fd[0];
     p->calls_fd = fd[1];
+    if (p->closing && fd[0] >= 0) /* too late: whoever closes has shut the one before */
+        hang_up(p);
     pthread_mutex_unlock(&p->ops_lock);
 }
 
@@ -374,7 +385,8 @@ static void give_up(struct ws_proxy *p, const char *why)
     pthread_mutex_lock(&p->ops_lock);
     snprintf(p->lost_text, sizeof p->lost_text, "%s", why);
     pthread_mutex_unlock(&p->ops_lock);
-    ws_log(WS_ERROR, "worker: gpu=%u is given up: %s", p->base.index, why);
+    if (!is_closing(p))
+        ws_log(WS_ERROR, "worker: gpu=%u is given up: %s", p->base.index, why);
     set_state(p, WS_PROXY_LOST);
     ws_proxy_ops_lost(p);
 }
@@ -460,10 +472,7 @@ void ws_proxy_stop(struct ws_proxy *p)
 {
     pthread_mutex_lock(&p->ops_lock);
     p->closing = true;
-    if (p->ops_fd >= 0)
-        shutdown(p->ops_fd, SHUT_WR);
-    if (p->calls_fd >= 0)
-        shutdown(p->calls_fd, SHUT_RDWR);
+    hang_up(p);
     pthread_cond_broadcast(&p->sender_wake);
     pthread_mutex_unlock(&p->ops_lock);
     if (p->reader_on)

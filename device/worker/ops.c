@@ -372,6 +372,7 @@ void ws_proxy_cancel(struct ws_device *d, struct ws_space *s)
         struct ws_proxy_op *o = ws_list_entry(it, struct ws_proxy_op, node);
         if (o->op->space != s)
             continue;
+        o->cancelled_ns = o->cancelled ? o->cancelled_ns : ws_proxy_host_ns();
         o->cancelled = true;
         any |= o->sent;
         if (!o->sent) {
@@ -385,6 +386,8 @@ void ws_proxy_cancel(struct ws_device *d, struct ws_space *s)
     if (any)
         ws_proxy_tell(p, (struct ws_wire_head){.type = WS_WIRE_CANCEL, .id = last},
                       &(const struct ws_wire_map){.space = ws_space_id(s)});
+    if (any)
+        ws_proxy_watch(p);
     finish_all(p, &ended);
 }
 

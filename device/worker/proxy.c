@@ -257,6 +257,7 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
     p->base.ops = &ws_proxy_ops;
     p->base.plain_memory = true;
     p->base.index = index;
+    p->patience_ns = options ? options->cancel_ns : 0;
     p->max_restarts = options && options->max_restarts
                           ? WS_MIN(options->max_restarts, (uint32_t)WS_PROXY_RESTARTS_LIMIT)
                           : WS_PROXY_RESTARTS_MAX;

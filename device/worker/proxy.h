@@ -44,6 +44,7 @@ struct ws_proxy_op {
     unsigned epoch;
     bool entered;
     bool sent, replayed, cancelled;
+    uint64_t cancelled_ns; /* host clock */
     struct ws_wire_submit wire;
     uint8_t *blob; /* what a copy has outside of regions: out, and behind it back */
     int blob_fd;   /* that it is shared by, if it is long; -1 */
@@ -140,6 +141,7 @@ struct ws_proxy {
     size_t n_broken, cap_broken;
     struct ws_worker_status status;
     char lost_text[192];
+    uint64_t patience_ns; /* with what was cancelled; 0: for ever (hang.c) */
     uint32_t max_restarts;
     uint64_t restarts_ns[WS_PROXY_RESTARTS_LIMIT]; /* a ring of max_restarts */
 
@@ -214,6 +216,8 @@ void ws_proxy_forget_notices(struct ws_proxy *p);
 
 /* ---- ops.c ---- */
 void ws_proxy_submit(struct ws_device *d, struct ws_op *op);
+/* Something that the worker has was cancelled: it is given its time. */
+void ws_proxy_watch(struct ws_proxy *p);
 void ws_proxy_cancel(struct ws_device *d, struct ws_space *s);
 int ws_proxy_preempt(struct ws_device *d, struct ws_op *op);
 /* The reader's. */

@@ -441,6 +441,10 @@ static int64_t restore_instances(struct ws_proxy *p)
     for (struct ws_list *it = p->instances.next; it != &p->instances && r != WS_PROXY_ENDED;
          it = it->next) {
         struct ws_dinstance *i = ws_list_entry(it, struct ws_dinstance, node);
+        if (i->module->info.own_vars) { /* they went with the driver that had placed them */
+            break_space(p, i->space);
+            continue;
+        }
         r = ws_proxy_module_restore(p, i->module) ? WS_PROXY_ENDED : instance_ask(p, i, false);
         if (r && r != WS_PROXY_ENDED) {
             ws_log(WS_ERROR, "worker: gpu=%u a module is not brought back (%lld)", p->base.index,

@@ -1224,6 +1224,10 @@ static void test_formats(void **state)
 {
     suite_lib_formats(&S);
 }
+static void test_any_format(void **state)
+{
+    suite_lib_any_format(&S);
+}
 static void test_many_prints(void **state)
 {
     suite_lib_many_prints(&S);
@@ -1309,6 +1313,7 @@ int main(int argc, char **argv)
         T(test_textures_are_isolated),
         T(test_trap),
         T(test_formats),
+        T(test_any_format),
         T(test_many_prints),
         T(test_assert),
         T(test_trap_in_a_function),

@@ -16,6 +16,7 @@
 
 #include "base/macros.h"
 #include "device/space.h"
+#include "device/text.h"
 #include "tests/device/lib.h"
 
 enum { L_PRINT, L_ASSERT, L_STOP, L_TAKE, L_GIVE, L_CHURN, L_ONE, L_AGAIN, L_BREAK };
@@ -353,6 +354,8 @@ void suite_lib_formats(struct suite *s)
         {"%ll", {{0}}, "", 0},
         {"%5-d%d|", {{'i', 3, 0}}, "-d3|", 1},
         {"%n|%d", {{'i', 4, 0}}, "n|4", 1},
+        {"%.1.2d|", {{0}}, ".2d|", 0},
+        {"%l.d|", {{0}}, ".d|", 0},
         {"%.*.*d|", {{'i', 4, 0}}, ".*d|", 1},
         {"a%d b%lld c%d d%s e%d|", /* alignment */
          {{'i', 1, 0}, {'l', 2, 0}, {'i', 3, 0}, {'s', 0, "four"}, {'i', 5, 0}},
@@ -369,6 +372,60 @@ void suite_lib_formats(struct suite *s)
     suite_get(s, 0, &n, mem + 16384, 4);
     assert_int_equal(n, -1);
     assert_int_equal(printed[0].lines[0], 0);
+    end(&l);
+}
+
+/* Formats of any letters: who walks them on the device and who makes the text on the host must read them alike, or arguments shift. All
+ * arguments are the address of one string. */
+struct same {
+    struct ws_text_args base;
+    uint64_t at, word;
+};
+static uint64_t same_next(struct ws_text_args *base, unsigned bytes)
+{
+    struct same *a = WS_CONTAINER_OF(base, struct same, base);
+    a->at = WS_ALIGN_UP(a->at, (uint64_t)bytes);
+    uint64_t v = bytes == 8 ? a->word : a->at % 8 ? a->word >> 32 : (uint32_t)a->word;
+    a->at += bytes;
+    return v;
+}
+static bool same_string(struct ws_text_args *base, uint64_t value, char *to, size_t size)
+{
+    assert_int_equal(value, WS_CONTAINER_OF(base, struct same, base)->word);
+    snprintf(to, size, "string");
+    return true;
+}
+
+void suite_lib_any_format(struct suite *s)
+{
+    static const char letters[] = "%%%%%%dsxugfcpein-+ #0159*.*hlLqjzty|";
+    struct lib l = begin(s);
+    uint64_t mem = suite_alloc(s, 0, 8192), words[128];
+    uint32_t x = 4711;
+    for (size_t k = 0; k < WS_ARRAY_SIZE(words); k++)
+        words[k] = mem + 4096;
+    suite_put(s, 0, mem, words, sizeof words);
+    suite_put(s, 0, mem + 4096, "string", 7);
+    for (int round = 0; round < 150; round++) {
+        char format[40], want[WS_TEXT_MAX];
+        struct same a = {.base = {.next = same_next, .string = same_string}, .word = mem + 4096};
+        size_t n = 1 + (uint32_t)round % (sizeof format - 1);
+        for (size_t k = 0; k < n; k++) {
+            x = x * 1664525u + 1013904223u;
+            format[k] = letters[(x >> 8) % (sizeof letters - 1)];
+        }
+        format[n - 1] = 0;
+        suite_put(s, 0, mem + 2048, format, n);
+        listen(&l);
+        struct suite_op o = launch(&l, 0, L_PRINT, 1, 1, mem + 2048, mem, mem + 6144, 1);
+        suite_run(s, &o, WS_DEV_OK);
+        size_t len = ws_text_format(format, &a.base, want, sizeof want);
+        int32_t got;
+        suite_get(s, 0, &got, mem + 6144, 4);
+        if (got != a.base.n || printed[0].n[0] != len || memcmp(printed[0].text[0], want, len) != 0)
+            fail_msg("\"%s\": %d arguments, not %d; \"%s\", not \"%.*s\"", format, got, a.base.n,
+                     printed[0].text[0], (int)len, want);
+    }
     end(&l);
 }
 

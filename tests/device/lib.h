@@ -5,6 +5,7 @@
 
 struct suite;
 void suite_lib_formats(struct suite *s);
+void suite_lib_any_format(struct suite *s);
 void suite_lib_many_prints(struct suite *s);
 void suite_lib_assert(struct suite *s);
 void suite_lib_trap(struct suite *s);

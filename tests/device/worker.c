@@ -328,6 +328,38 @@ static void test_cancelled_and_ended(void **state)
     assert_int_equal(counter(0), 32);
 }
 
+/* A kernel that waits for ever, of a client that has gone: its worker is ended, and others' memory is as it was. */
+static void test_endless(void **state)
+{
+    struct belongings b;
+    uint64_t flag = suite_alloc(&S, 0, 512);
+    uint64_t before = status().n_restarts;
+    have(&b, 1);
+    struct suite_op c = suite_launch(&S, 0, K_WAIT, 1, 1, flag, 0, 0, 0);
+    suite_submit(&S, &c);
+    usleep(20000);
+    assert_int_equal(status().n_restarts, before); /* nobody minds while its client is there */
+    ws_device_cancel(S.device, S.space[0]);
+    suite_wait(&c);
+    assert_int_not_equal(c.op.error, WS_DEV_OK);
+    while (status().n_restarts == before)
+        usleep(1000);
+    assert_non_null(strstr(status().last, "did not end within 0.1 s"));
+    check(&b);
+    no_more(&b);
+}
+
+/* Closing does not wait for a worker that comes too late to be told. */
+static void test_closed_while_it_ends(void **state)
+{
+    for (unsigned us = 0; us < 8000; us += 500) {
+        assert_int_equal(kill(status().pid, SIGKILL), 0);
+        usleep(us);
+        suite_end(&S);
+        assert_int_equal(suite_begin(&S), 0);
+    }
+}
+
 /* A GPU that goes on failing is given up, and says why; closing it works. */
 static void test_given_up(void **state)
 {
@@ -384,6 +416,14 @@ static int setup_unkept(void **state)
     return r;
 }
 
+static int setup_impatient(void **state)
+{
+    suite_target.options.cancel_ns = 100000000;
+    int r = suite_begin(&S);
+    suite_target.options.cancel_ns = 0;
+    return r;
+}
+
 static int setup_two(void **state)
 {
     suite_target.options.max_restarts = 2;
@@ -402,6 +442,8 @@ int main(int argc, char **argv)
         T(test_ends_under_load),
         T(test_ends_while_it_is_asked),
         T(test_cancelled_and_ended),
+        T(test_closed_while_it_ends),
+        cmocka_unit_test_setup_teardown(test_endless, setup_impatient, teardown),
         cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
     };

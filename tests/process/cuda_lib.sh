@@ -40,7 +40,9 @@ for conf in '' 'isolation = none' 'policy = rr'; do
         alone shared/deviceheap shared/warpedges
     fi
     wait $steady || { cat "$tmp/steady"; fail "a client beside them has wrong results"; }
-    "$wattshare" status | grep -q LOST && fail "the GPU is lost by a thread that stopped"
+    "$wattshare" status >"$tmp/status"
+    grep -q "printf, assert, trap, malloc: yes" "$tmp/status" || { cat "$tmp/status"; fail "status does not say who prints"; }
+    grep -q LOST "$tmp/status" && fail "the GPU is lost by a thread that stopped"
     if [ -z "$conf" ] && have_nvcc; then
         together static/deviceheap shared/deviceheap # each has a heap of its own
         stopped "$cuda/nv/fault_static"
