@@ -48,7 +48,7 @@ EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/R
 
 # All that tests/gpu/run needs on a machine with a GPU, in one archive.
 .PHONY: bundle
-bundle: all bench/bench_worker tests/device/worker tests/device/conformance tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
+bundle: all bench/bench_worker tests/device/worker tests/device/conformance tests/device/keep tests/device/pair tests/gpu/probe tests/gpu/cublas tests/cuda/drv_gate tests/cuda/drv_rates $(CUDA_SASS_BUILT) tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 $(CUDA_CLIENTS) $(CUDA_NVCC_BUILT)
 	srcdir=$(top_srcdir) $(top_srcdir)/tests/gpu/bundle.sh $(PACKAGE)-$(VERSION)-gpu
 
 check_PROGRAMS += tests/device/worker

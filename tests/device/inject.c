@@ -252,6 +252,38 @@ static void adopted(struct scene *x)
     kept_drop(&kept[1]);
 }
 
+/* A second GPU: copies between the two, and of its memory by the first. */
+static bool with_second;
+
+static bool needs_second(const char *name)
+{
+    return strstr(name, "Peer") || !strcmp(name, "cuCtxSetCurrent");
+}
+
+static void second(struct scene *x)
+{
+    struct ws_device *b = NULL;
+    struct ws_diags diags = WS_DIAGS_NULL;
+    uint64_t at = SUITE_VA(0) + (UINT64_C(1) << 33);
+    if (suite_open_second(&b, &diags)) {
+        n_errors_said++;
+    } else if (!ws_device_mem_alloc(b, x->s.space[0], at, 400000 / 512 * 512)) {
+        submit(x, (struct ws_op){.kind = WS_OPK_COPY,
+                                 .copy = {.dst_va = at, .src_va = x->big, .bytes = 300000}});
+        wait_all(x);
+        submit(x, copy_out(x->host, at, 300000));
+        submit(x, copy_in(at, x->host, 4096));
+        wait_all(x);
+        submit(x, fill(at, 4, 400, 3));
+        submit(x, (struct ws_op){.kind = WS_OPK_COPY,
+                                 .copy = {.dst_va = x->big, .src_va = at, .bytes = 300000}});
+        wait_all(x);
+        check(!ws_space_unmap(x->s.space[0], at), "the second GPU's memory can't be unmapped");
+    }
+    ws_device_close(b);
+    ws_diags_deinit(&diags);
+}
+
 static void scenario(int fd)
 {
     struct scene *x = calloc(1, sizeof *x);
@@ -267,6 +299,8 @@ static void scenario(int fd)
             kernels(x);
             mapped(x, fd);
             adopted(x);
+            if (with_second)
+                second(x);
             check(!ws_space_unmap(x->s.space[0], x->small), "memory can't be unmapped");
         }
         ws_device_telemetry(x->s.device, &t);
@@ -357,6 +391,7 @@ static bool inject(const char *name, uint64_t nth, int code, int fd, void (*scen
     snprintf(text, sizeof text, "call %llu of %s fails with %d", (unsigned long long)nth, name,
              code);
     what = text;
+    with_second = needs_second(name);
     reset();
     fail_call(name, nth, code);
     scene(fd);
@@ -398,6 +433,7 @@ int main(int argc, char **argv)
     }
     check(keep && violations && calls && fail_call && reset && hold, "this is not the mock driver");
     ws_log_set_level(WS_ERROR - 1);
+    setenv("WS_MOCK_GPUS", "2", 1);
     reset();
     scenario(fd);
     const char *first;
@@ -406,6 +442,14 @@ int main(int argc, char **argv)
     check(n_errors_said <= 9, "errors though nothing failed");
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         counts[k] = calls(names[k]);
+    with_second = true;
+    reset();
+    scenario(fd);
+    if (violations(&first))
+        check(false, first);
+    for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
+        if (needs_second(names[k]))
+            counts[k] = calls(names[k]);
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
         /* each of the first calls; of the many later ones a few */
         for (uint64_t nth = 1; nth <= counts[k]; nth += nth < 4 ? 1 : (counts[k] - 3) / 2 + 1)

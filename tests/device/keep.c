@@ -299,7 +299,7 @@ int main(int argc, char **argv)
     check(waitpid(child, &status, 0) == child, "no child");
     close(pair[0]);
     if (m.what == NOT_HERE) {
-        printf("keep: not here: the GPU can't export memory\n");
+        fprintf(stderr, "the GPU can't export memory\n");
         return SKIP;
     }
     check(n_gone == 2 && n_pieces > N_SPOTS - 1, "what was freed was not told");

@@ -227,7 +227,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (suite_target.cuda && ws_cuda_count(&suite_target.options, NULL) < 2) {
-        printf("pair: not here: there is one GPU\n");
+        fprintf(stderr, "there is one GPU\n");
         return 77;
     }
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -16,7 +16,7 @@ put() { # put FILE…: stripped, at the same place
 }
 mkdir -p "$name/tests/mock"
 put tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
-put device/worker/wattshare-gpu-worker tests/device/worker bench/bench_worker cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe tests/gpu/cublas
+put device/worker/wattshare-gpu-worker tests/device/worker bench/bench_worker cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/device/keep tests/device/pair tests/gpu/probe tests/gpu/cublas
 mkdir -p "$name/frontend/gate/wattshare-gate"
 put frontend/gate/libwattshare-gate.so
 for l in libcuda.so.1 libcuda.so; do ln -s ../libwattshare-gate.so "$name/frontend/gate/wattshare-gate/$l"; done

@@ -30,21 +30,43 @@ for how in peers apart workers; do
     stop_pair
     ok "two GPUs$what"
 
-    # Programs that all want the first GPU; how often they meet there depends on time, so they try again.
-    for policy in gcaps fifo consolidate; do
-        [ "$policy" != consolidate ] || [ -z "$no_peers" ] || continue
-        [ $how != workers ] || [ $policy = gcaps ] || continue
+    # Two programs that want the first GPU; their kernels last until the second one has been moved. One that has a copy under way when its
+    # turn comes is not moved: then they try again.
+    { cat "$tmp/fixed" && printf 'policy = fifo\nlog_level = debug\n'; } >"$tmp/conf"
+    moved="dispatch: client=.* moves from GPU 0 to GPU 1" attempts=0
+    : >"$tmp/daemon.log"
+    while ! grep -q "$moved" "$tmp/daemon.log"; do
+        attempts=$((attempts + 1))
+        [ $attempts -le 10 ] || fail "nobody was moved$what"
+        : >"$tmp/daemon.log"
+        : >"$tmp/go"
+        export WS_MOCK_UNTIL="$tmp/go"
+        start_pair --config "$tmp/conf"
+        unset WS_MOCK_UNTIL
+        rm "$tmp/go"
+        {
+            tries=0
+            until grep -q -e "$moved" -e "can't be moved" "$tmp/daemon.log" || [ $tries = 600 ]; do
+                tries=$((tries + 1))
+                sleep 0.1
+            done
+            : >"$tmp/go"
+        } &
+        watch=$!
+        together drv/aes drv/histogram
+        wait $watch
+        stop_pair
+    done
+    ok "moved after $attempts attempts$what"
+
+    # More of them and another policy: how often they are moved depends on time.
+    for policy in gcaps consolidate; do
+        [ $policy = gcaps ] || [ $how = peers ] || continue
         { cat "$tmp/fixed" && echo "policy = $policy"; } >"$tmp/conf"
-        moves=0
-        for attempt in 1 2 3 4 5 6; do
-            : >"$tmp/daemon.log"
-            start_pair --config "$tmp/conf"
-            together drv/matmul drv/aes drv/histogram drv/stencil
-            stop_pair
-            moves=$(sed -n 's/.*dispatch: policy=.* moves=\([0-9]*\) .*/\1/p' "$tmp/daemon.log")
-            [ "${moves:-0}" = 0 ] || break
-        done
-        [ "${moves:-0}" != 0 ] || fail "nobody moved in $attempt attempts with $policy$what"
-        ok "$policy: $moves moves$what"
+        : >"$tmp/daemon.log"
+        start_pair --config "$tmp/conf"
+        together drv/matmul drv/aes drv/histogram drv/stencil
+        stop_pair
+        ok "$policy: $(sed -n 's/.*dispatch: policy=.* moves=\([0-9]*\) .*/\1/p' "$tmp/daemon.log") moves$what"
     done
 done
