@@ -27,8 +27,8 @@ struct ws_code_entry {
     struct ws_learn_code *learn;    /* NULL: nothing is learned of it. Owned */
     char *warnings;                 /* malloc'ed: what of it can't run; NULL: nothing */
     bool prints;                    /* kernels may write text */
-    bool bound; /* to its GPU: functions are called by addresses, or nobody knows */
-    uint32_t n_refs;      /* images, and who just made it */
+    bool bound;      /* to its GPU: functions are called by addresses, or nobody knows */
+    uint32_t n_refs; /* images, and who just made it */
     UT_hash_handle hh;
 };
 

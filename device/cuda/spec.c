@@ -107,7 +107,8 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags)
                 : d->nvml && ws_nvml_why_not(d->nvml, WS_NVML_POWER)
                     ? ws_nvml_why_not(d->nvml, WS_NVML_POWER)
                     : "no NVML: power is guessed");
-    ws_cuda_say(d, "clocks", false, "left alone: who wants policies to set them names wattshare-clocks (clock_helper)");
+    ws_cuda_say(d, "clocks", false,
+                "left alone: who wants policies to set them names wattshare-clocks (clock_helper)");
     if (!ATTR(d, VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) || !ATTR(d, UNIFIED_ADDRESSING)) {
         ws_diags_add(diags, NULL, 0, 0,
                      "cuda:%d: %s has no virtual memory management, which clients' addresses need",
