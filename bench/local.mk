@@ -19,5 +19,5 @@ include bench/rooms.mk
 .PHONY: bench
 bench: all $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; $(abs_builddir)/$$b || exit 1; done
-EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt bench/results/2026-11-21-gate.txt bench/results/2026-11-21-live.txt
+EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt bench/results/2026-11-21-gate.txt bench/results/2026-11-21-live.txt bench/results/2026-11-21-live-merged.txt
 include bench/live.mk
