@@ -16,7 +16,10 @@ stop_pair() {
 
 # placement = fixed: device 0 is the same GPU for all, as with NVIDIA's driver
 # no_peers: the GPUs don't reach each other's memory: as WS_MOCK_NO_PEERS, or each in a worker of its own.
-for how in peers apart workers; do
+# With sanitizers, where a daemon takes seconds to start, the way that has most to do.
+ways="peers apart workers"
+[ -z "$asan" ] || ways=workers
+for how in $ways; do
     no_peers=1 what=", $how"
     [ $how != peers ] || no_peers= what=
     [ $how != apart ] || export WS_MOCK_NO_PEERS=1

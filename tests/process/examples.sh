@@ -12,6 +12,9 @@ for p in $(cat "$tmp/policies"); do
     # What is of this test's machine: its catalog, a log of its own.
     { echo "catalog = {\"$src/conf/gpu.d\"}"; sed "s|/tmp/wattshare-energy.csv|$tmp/energy.csv|" "$f"; } >"$tmp/conf"
     "$wattshared" --check -c "$tmp/conf" || fail "$f is wrong"
+    n=$((n + 1))
+    # With sanitizers, where this takes minutes, some of them, and none, whose log is looked at below.
+    [ -z "$asan" ] || [ $((n % 4)) = 0 ] || [ $p = none ] || continue
     start_daemon -c "$tmp/conf"
     "$wattshare" policy show | head -n 1 | grep -q "^$p\b" || fail "$f does not give $p"
     tasks=$(sed -n 's/^task "\([^"]*\)".*/\1/p' "$f" | head -n 2)
@@ -30,7 +33,6 @@ for p in $(cat "$tmp/policies"); do
     done
     stop_daemon
     ! grep "error:" "$tmp/daemon.log" || fail "$p: see above"
-    n=$((n + 1))
     # shellcheck disable=SC2086
     ok "$p:" $tasks
 done
