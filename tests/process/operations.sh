@@ -61,7 +61,9 @@ grep -q '^[a-z] [0-9]* .* \(gamma\|session_client\) .* 32.0 MiB' "$tmp/top" || {
 r=0
 "$wattshare" top >/dev/null 2>"$tmp/err" || r=$?
 [ $r = 2 ] && grep -q -- --batch "$tmp/err" || fail "top without a terminal does not say what to do"
-if command -v script >/dev/null; then
+if ! script -qec true /dev/null >/dev/null 2>&1; then
+    echo "not tried: top in a terminal: no pseudo-terminal can be had here"
+else
     # In a terminal: it draws, takes keys, and leaves at q.
     (sleep 1; printf k; sleep 0.5; printf q) | TERM=xterm timeout 100 script -qec "'$wattshare' top --interval 0.2" /dev/null >"$tmp/screen" || fail "top in a terminal"
     grep -q rtx3070 "$tmp/screen" && grep -q 'q quit' "$tmp/screen" || fail "top draws nothing"
