@@ -240,6 +240,17 @@ struct ws_kernel_info {
     bool uses_heap;  /* calls malloc() or free() */
     int unsupported_code; /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED */
 };
+/* What its text says of kernel @f of @m: name, parameters, target; the rest is 0. Texts and arrays are the module's. */
+static inline struct ws_kernel_info ws_kernel_info_of(const struct ws_ptx_module *m,
+                                                      const struct ws_ptx_func *f)
+{
+    return (struct ws_kernel_info){.name = f->name,
+                                   .n_params = f->n_params,
+                                   .param_bytes = (uint32_t)f->param_bytes,
+                                   .params = f->params,
+                                   .ptx_version = m->version,
+                                   .sm = m->sm};
+}
 struct ws_dmodule_info {
     bool own_vars; /* each instance has its variables where it wants: ws_device_instance_vars() */
     uint32_t n_kernels;

@@ -7,7 +7,9 @@
  * is the same again. */
 #include "ptx/ptx.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "ptx/ptx_private.h"
@@ -476,6 +478,19 @@ int ws_ptx_print(const struct ws_ptx_module *m, FILE *out)
         fprintf(out, ".alias %s, %s;\n", m->funcs[m->aliases[k].alias].name,
                 m->funcs[m->aliases[k].aliasee].name);
     return ferror(out) ? ws_raise(-EIO) : 0;
+}
+
+char *ws_ptx_print_text(const struct ws_ptx_module *m, size_t *ret_len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, ret_len);
+    int r = f ? ws_ptx_print(m, f) : -ENOMEM;
+    if (f && fclose(f))
+        r = -ENOMEM;
+    if (!r)
+        return text;
+    free(text);
+    return NULL;
 }
 
 void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *f,

@@ -493,6 +493,8 @@ struct ws_ptx_module *ws_ptx_module_free(struct ws_ptx_module *m);
 
 /* Prints PTX that parses to the same IR. Return: 0 or -EIO. */
 WS_MUST_CHECK int ws_ptx_print(const struct ws_ptx_module *m, FILE *out);
+/* The same as malloc'ed text of *ret_len bytes, with a NUL behind them. Return: NULL: no memory. Caller frees. */
+WS_MUST_CHECK char *ws_ptx_print_text(const struct ws_ptx_module *m, size_t *ret_len);
 /* Same IR, but for line, column and debug. */
 bool ws_ptx_module_equal(const struct ws_ptx_module *a, const struct ws_ptx_module *b);
 /* Operand kinds, types and modifiers of each instruction against opcodes.def; labels, guards. Return: 0 or WS_PTX_E_SYNTAX. */

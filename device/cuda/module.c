@@ -28,20 +28,6 @@ enum { JIT_LOG_BYTES = 8192 };
 
 /* ---- compiling ---- */
 
-static char *print(const struct ws_ptx_module *m, size_t *ret_len)
-{
-    char *text = NULL;
-    FILE *f = open_memstream(&text, ret_len);
-    if (!f)
-        return NULL;
-    int r = ws_ptx_print(m, f);
-    if (fclose(f) || r) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 static ws_cu_result load_text(struct ws_cuda *d, const char *text, ws_cu_module *ret,
                               struct ws_diags *diags)
 {
@@ -296,7 +282,7 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     int e = !i || !func ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
     if (!e)
         e = prepare(m, ptx, var_va, sms, i, why, func);
-    if (!e && !(text = print(ptx, &len)))
+    if (!e && !(text = ws_ptx_print_text(ptx, &len)))
         e = -ENOMEM;
     for (uint32_t k = 0; !e && ret_why && k < m->info.n_kernels; k++)
         if (why[m->func[k]] && !(ret_why[k] = ws_strdup(why[m->func[k]])))
@@ -428,13 +414,7 @@ static int list_kernels(struct ws_dmodule *m)
         if (!e->is_entry || e->is_decl)
             continue;
         m->func[m->info.n_kernels] = f;
-        m->kernels[m->info.n_kernels++] =
-            (struct ws_kernel_info){.name = e->name,
-                                    .n_params = e->n_params,
-                                    .param_bytes = (uint32_t)e->param_bytes,
-                                    .params = e->params,
-                                    .ptx_version = ptx->version,
-                                    .sm = ptx->sm};
+        m->kernels[m->info.n_kernels++] = ws_kernel_info_of(ptx, e);
     }
     m->info.kernels = m->kernels;
     m->info.n_vars = ptx->n_vars;
@@ -495,7 +475,7 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
     r = list_kernels(m);
     if (!r && !ptx->code)
         r = find_uses(m);
-    if (!r && !ptx->code && !(m->text = print(ptx, &m->text_len)))
+    if (!r && !ptx->code && !(m->text = ws_ptx_print_text(ptx, &m->text_len)))
         r = ws_raise(-ENOMEM);
     if (!r) {
         m->uses_vars = ptx->code ? ptx->n_vars : ws_cuda_names_vars(ptx);

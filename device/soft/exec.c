@@ -120,19 +120,12 @@ static uint32_t max_threads(const struct ws_ptx_func *f)
 static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                      const struct ws_image *img, struct ws_kernel_info *ret)
 {
-    *ret = (struct ws_kernel_info){
-        .name = f->name,
-        .n_params = f->n_params,
-        .param_bytes = (uint32_t)f->param_bytes,
-        .params = f->params,
-        .static_shared_bytes = img->shared_bytes,
-        .local_bytes = img->local_bytes,
-        .n_regs = estimate_regs(f),
-        .max_threads_per_block = max_threads(f),
-        .uses_heap = img->uses_heap,
-        .ptx_version = m->version,
-        .sm = m->sm,
-    };
+    *ret = ws_kernel_info_of(m, f);
+    ret->static_shared_bytes = img->shared_bytes;
+    ret->local_bytes = img->local_bytes;
+    ret->n_regs = estimate_regs(f);
+    ret->max_threads_per_block = max_threads(f);
+    ret->uses_heap = img->uses_heap;
     for (uint32_t k = 0; k < m->n_vars; k++)
         if (m->vars[k].space == WS_SP_CONST)
             ret->const_bytes += (uint32_t)m->vars[k].size_bytes;
@@ -145,16 +138,9 @@ static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, 
     char *why = ws_arena_strndup(&c->arena, reason, strlen(reason));
     if (!why)
         return ws_raise(-ENOMEM);
-    *ret = (struct ws_kernel_info){
-        .name = f->name,
-        .n_params = f->n_params,
-        .param_bytes = (uint32_t)f->param_bytes,
-        .params = f->params,
-        .ptx_version = c->m->version,
-        .sm = c->m->sm,
-        .unsupported = why,
-        .unsupported_code = code,
-    };
+    *ret = ws_kernel_info_of(c->m, f);
+    ret->unsupported = why;
+    ret->unsupported_code = code;
     return 0;
 }
 

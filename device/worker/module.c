@@ -11,19 +11,6 @@
 #include "base/log.h"
 #include "device/worker/proxy.h"
 
-static char *print(const struct ws_ptx_module *m, size_t *ret_len)
-{
-    char *text = NULL;
-    FILE *f = open_memstream(&text, ret_len);
-    int r = f ? ws_ptx_print(m, f) : -ENOMEM;
-    if (f && fclose(f))
-        r = -ENOMEM;
-    if (!r)
-        return text;
-    free(text);
-    return NULL;
-}
-
 /* ---- loaders ---- */
 
 /* A new connection; the worker gets the other end by @tell. Return: descriptor, -EIO (it has ended), or negative errno. */
@@ -176,13 +163,7 @@ static int list_kernels(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
     for (uint32_t f = 0; f < ptx->n_funcs; f++) {
         const struct ws_ptx_func *e = &ptx->funcs[f];
         if (e->is_entry && !e->is_decl)
-            m->kernels[m->info.n_kernels++] =
-                (struct ws_kernel_info){.name = e->name,
-                                        .n_params = e->n_params,
-                                        .param_bytes = (uint32_t)e->param_bytes,
-                                        .params = e->params,
-                                        .ptx_version = ptx->version,
-                                        .sm = ptx->sm};
+            m->kernels[m->info.n_kernels++] = ws_kernel_info_of(ptx, e);
     }
     m->info.kernels = m->kernels;
     m->info.n_vars = ptx->n_vars;
@@ -248,7 +229,7 @@ static int get_text(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
     m->machine = ptx->code;
     m->info.own_vars = ptx->code && ptx->n_vars;
     m->text_len = ptx->code_bytes;
-    m->text = m->machine ? ws_alloc(ptx->code_bytes) : print(ptx, &m->text_len);
+    m->text = m->machine ? ws_alloc(ptx->code_bytes) : ws_ptx_print_text(ptx, &m->text_len);
     if (m->machine && m->text)
         memcpy(m->text, ptx->code, ptx->code_bytes);
     return m->text ? 0 : ws_raise(-ENOMEM);
