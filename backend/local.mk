@@ -1,26 +1,26 @@
 # backend: wattshared. All but main.c is an archive, which tests link too.
 noinst_LIBRARIES += backend/libbackend.a
-backend_libbackend_a_SOURCES = backend/backend.h backend/server.h backend/server.c backend/decode.h backend/decode.c \
-	backend/gate.c backend/gated.c backend/dispatch_gate.c backend/lane.c \
-	backend/client.c backend/control.c backend/peer.c backend/peer.h backend/out.c backend/stream.c backend/job.c backend/join.c backend/event.c backend/memory.c \
-	backend/object.c backend/vmm.c backend/export.c backend/share.c \
-	backend/va.h backend/va.c backend/segment.c backend/copy.c backend/fused.h backend/fused.c backend/fused_arena.h backend/fused_arena.c backend/fused_cache.h backend/fused_cache.c backend/launch.c backend/rewrite.h backend/rewrite.c backend/module.c backend/cache.h backend/cache.c backend/loader.c backend/output.h backend/output.c \
-	backend/ledger.h backend/ledger.c backend/learn.h backend/learn_private.h backend/learn.c backend/learn_code.c backend/learn_store.c \
-	backend/gpus.c backend/real.h backend/real.c backend/real_status.c backend/status.c backend/side.c backend/config.h backend/config.c backend/config_task.h backend/config_task.c backend/alarms.h backend/alarms.c backend/energy.h backend/energy.c backend/energy_log.c backend/period.h backend/period.c backend/recognise.h backend/recognise.c backend/task.c backend/task.h backend/dispatch.h backend/dispatch.c backend/dispatch_private.h backend/dispatch_system.c backend/dispatch_check.c backend/dispatch_explain.c backend/dispatch_move.c backend/rapl.h backend/rapl.c backend/dispatch_fuse.c backend/paths.h backend/paths.c \
-	backend/access.h backend/access.c backend/zap.h backend/zap.c backend/reload.h backend/reload.c \
-	backend/activation.h backend/activation.c backend/journal.h backend/journal.c backend/metrics.h backend/metrics.c backend/tracing.h backend/tracing.c backend/dispatch_deadline.c \
-	backend/notify.h backend/notify.c backend/loop.h backend/loop.c
+backend_libbackend_a_SOURCES = backend/backend.h backend/wire/server.h backend/wire/server.c backend/wire/decode.h backend/wire/decode.c \
+	backend/client/gate.c backend/scheduling/gated.c backend/scheduling/dispatch_gate.c backend/wire/lane.c \
+	backend/client/client.c backend/process/control.c backend/wire/peer.c backend/wire/peer.h backend/wire/out.c backend/client/stream.c backend/client/job.c backend/client/join.c backend/client/event.c backend/client/memory.c \
+	backend/client/object.c backend/client/vmm.c backend/client/export.c backend/client/share.c \
+	backend/client/va.h backend/client/va.c backend/wire/segment.c backend/client/copy.c backend/scheduling/fused.h backend/scheduling/fused.c backend/scheduling/fused_arena.h backend/scheduling/fused_arena.c backend/scheduling/fused_cache.h backend/scheduling/fused_cache.c backend/client/launch.c backend/code/rewrite.h backend/code/rewrite.c backend/code/module.c backend/code/cache.h backend/code/cache.c backend/code/loader.c backend/client/output.h backend/client/output.c \
+	backend/process/ledger.h backend/process/ledger.c backend/scheduling/learn.h backend/scheduling/learn_private.h backend/scheduling/learn.c backend/scheduling/learn_code.c backend/scheduling/learn_store.c \
+	backend/client/gpus.c backend/process/real.h backend/process/real.c backend/process/real_status.c backend/process/status.c backend/wire/side.c backend/process/config.h backend/process/config.c backend/process/config_task.h backend/process/config_task.c backend/scheduling/alarms.h backend/scheduling/alarms.c backend/scheduling/energy.h backend/scheduling/energy.c backend/scheduling/energy_log.c backend/scheduling/period.h backend/scheduling/period.c backend/scheduling/recognise.h backend/scheduling/recognise.c backend/scheduling/task.c backend/scheduling/task.h backend/scheduling/dispatch.h backend/scheduling/dispatch.c backend/scheduling/dispatch_private.h backend/scheduling/dispatch_system.c backend/scheduling/dispatch_check.c backend/scheduling/dispatch_explain.c backend/scheduling/dispatch_move.c backend/scheduling/rapl.h backend/scheduling/rapl.c backend/scheduling/dispatch_fuse.c backend/process/paths.h backend/process/paths.c \
+	backend/process/access.h backend/process/access.c backend/process/zap.h backend/process/zap.c backend/process/reload.h backend/process/reload.c \
+	backend/process/activation.h backend/process/activation.c backend/process/journal.h backend/process/journal.c backend/process/metrics.h backend/process/metrics.c backend/process/tracing.h backend/process/tracing.c backend/scheduling/dispatch_deadline.c \
+	backend/process/notify.h backend/process/notify.c backend/process/loop.h backend/process/loop.c
 backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
 BACKEND_LDADD = backend/libbackend.a templates/libtemplates.a policy/libpolicy.a models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
 	$(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(SQLITE_LIBS) -lpthread -lm
 
 sbin_PROGRAMS += backend/wattshared
-backend_wattshared_SOURCES = backend/main.c
+backend_wattshared_SOURCES = backend/process/main.c
 backend_wattshared_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
 backend_wattshared_LDADD = $(BACKEND_LDADD)
 # Sets clocks, with rights that the daemon has not.
 sbin_PROGRAMS += backend/wattshare-clocks
-backend_wattshare_clocks_SOURCES = backend/clocks_main.c
+backend_wattshare_clocks_SOURCES = backend/process/clocks_main.c
 backend_wattshare_clocks_LDADD = $(BACKEND_LDADD)
 EXTRA_DIST += backend/README.md

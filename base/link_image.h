@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/link_image.h - the container for images that are to be linked into one module: what cuLinkComplete() hands out, and what
- * relocatable device code (nvcc -rdc=true) is sent to the daemon as. Written by the frontend, read by ptx/image.c; whoever reads
+ * relocatable device code (nvcc -rdc=true) is sent to the daemon as. Written by the frontend, read by ptx/images/image.c; whoever reads
  * one checks every field.
  *
  * From the start: the header, n_parts parts, names, then the parts' bytes, each at a multiple of 8. All numbers little-endian;

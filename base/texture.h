@@ -3,7 +3,7 @@
  *
  * The handle that a program passes to a kernel (cudaTextureObject_t, CUsurfObject, .texref) is the address of a ws_texture that
  * the frontend wrote there. The device reads and checks it at each use, as it checks every address: nothing in it is trusted,
- * a damaged one only faults the kernel that used it (ptx/sampler.cu does the same on GPUs that know nothing of it). The daemon knows nothing of arrays: an array is linear memory, rows of
+ * a damaged one only faults the kernel that used it (ptx/passes/sampler.cu does the same on GPUs that know nothing of it). The daemon knows nothing of arrays: an array is linear memory, rows of
  * row_bytes, slices of slice_bytes, for each mipmap level; only the frontend knows that it is one.
  * A module's variable of type .texref, .samplerref or .surfref (8 bytes in global memory) holds a handle: who binds it writes
  * the header's address there; its name, in an instruction or a mov, stands for that handle. A sampler is a texture header of

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/parallel.h"
-#include "cli/table.h"
-#include "sim/gen_gcaps.h"
-#include "sim/gen_stgm.h"
+#include "cli/common/parallel.h"
+#include "cli/common/table.h"
+#include "papers/sets/gen_gcaps.h"
+#include "papers/sets/gen_stgm.h"
 
 enum { SETS = 1000, MILLION = 1000000, CORES = 2, CHUNKS = 1000 };
 

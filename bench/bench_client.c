@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "frontend/frontend.h"
-#include "frontend/session.h"
-#include "tests/unit/fake_daemon.h"
+#include "frontend/session/session.h"
+#include "tests/unit/frontend/fake_daemon.h"
 
 #define MUST(x)                                                                                    \
     do {                                                                                           \

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "models/fit.h"
-#include "sim/edl_apps.h"
-#include "sim/edl_study.h"
+#include "papers/fit/fit.h"
+#include "papers/sets/edl_apps.h"
+#include "papers/sets/edl_study.h"
 
 /* Processor time, so that other work on the machine doesn't count; the Python baseline measures the same. */
 static uint64_t cpu_ns(void)

@@ -11,7 +11,7 @@
 
 #include "base/texture.h"
 #include "bench/bench_interp_c.h"
-#include "device/soft/exec.h"
+#include "device/soft/exec/exec.h"
 
 __asm__(".section .rodata\n.globl bench_ptx\nbench_ptx:\n.incbin \"" WS_SRCDIR
         "/bench/bench_interp.ptx\"\n.byte 0\n.previous\n");

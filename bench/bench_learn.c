@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/learn.h"
+#include "backend/scheduling/learn.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "device/device.h"

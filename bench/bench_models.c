@@ -12,7 +12,7 @@
 #include "models/power.h"
 #include "models/store.h"
 #include "policy/policy.h"
-#include "ptx/count.h"
+#include "ptx/analysis/count.h"
 
 enum { ROUNDS = 7 };
 static volatile double sink; /* keeps results alive */

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "policy/sbeet.h"
-#include "sim/random.h"
-#include "sim/sbeet_set.h"
+#include "papers/sets/random.h"
+#include "papers/sets/sbeet_set.h"
 
 enum { STATES = 300, REPEATS = 20, MAX_GPUS = 8, MAX_TASKS = 1600 };
 

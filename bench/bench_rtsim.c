@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "sim/gen_gcaps.h"
-#include "sim/gen_stgm.h"
-#include "sim/rtsim_hunt.h"
-#include "sim/rtsim_set.h"
+#include "papers/sets/gen_gcaps.h"
+#include "papers/sets/gen_stgm.h"
+#include "papers/sim/rtsim_hunt.h"
+#include "papers/sets/rtsim_set.h"
 
 enum { SETS = 40, PERIODS = 50 };
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "sim/gen_sbeet.h"
-#include "sim/sbeet_set.h"
+#include "papers/sets/gen_sbeet.h"
+#include "papers/sets/sbeet_set.h"
 
 enum { N_SETS = 10, ROUNDS = 20 };
 #define DURATION_MS 15000

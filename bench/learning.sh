@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # How well the daemon predicts the times of launches: the programs of tests/cuda, each on ever more SMs of one GPU, every launch beside
-# what would have been predicted for it. For each basis (backend/learn.h) the relative error |predicted - measured| / measured.
+# what would have been predicted for it. For each basis (backend/scheduling/learn.h) the relative error |predicted - measured| / measured.
 # Run in a build tree: bench/learning.sh [SMS] (make bench-learning).
 . "${srcdir:-$(dirname "$0")/..}/tests/process/lib.sh"
 clients=$(drv_clients)

@@ -1,47 +1,47 @@
 # cli: the wattshare command
 bin_PROGRAMS += cli/wattshare
 noinst_LIBRARIES += cli/libcoverage.a
-cli_libcoverage_a_SOURCES = cli/ledger.h cli/ledger.c cli/ledger.def cli/coverage.h cli/coverage_report.c cli/coverage_elf.c \
-	cli/coverage_libs.c cli/coverage_code.c cli/coverage_rewrites.c cli/coverage_ptxas.c
+cli_libcoverage_a_SOURCES = cli/coverage/ledger.h cli/coverage/ledger.c cli/coverage/ledger.def cli/coverage/coverage.h cli/coverage/report.c cli/coverage/elf.c \
+	cli/coverage/libs.c cli/coverage/code.c cli/coverage/rewrites.c cli/coverage/ptxas.c
 cli_libcoverage_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
 	$(JSON_C_LIBS) -lpthread -lm
 # What verbs share and tests use: tables, progress, side by side.
 noinst_LIBRARIES += cli/libtools.a
-cli_libtools_a_SOURCES = cli/error.c cli/table.h cli/table.c cli/progress.h cli/progress.c cli/parallel.h cli/parallel.c
+cli_libtools_a_SOURCES = cli/common/error.c cli/common/table.h cli/common/table.c cli/common/progress.h cli/common/progress.c cli/common/parallel.h cli/common/parallel.c
 cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
 
-cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/parts.c \
-	cli/cluster.c \
-	cli/coverage.c \
-	cli/elf_kind.c cli/elf_kind.h \
-	cli/exp_consolidation.c \
-	cli/exp_edl.h cli/exp_edl.c cli/exp_edl_offline.c cli/exp_edl_online.c \
-	cli/experiment.h cli/experiment.c cli/experiments.def \
-	cli/explain.c \
-	cli/fit.c \
-	cli/gen.h cli/gen.c cli/generators.def cli/gen_edl.c \
-	cli/input.h cli/input.c \
-	cli/keygen.c cli/link.h cli/link.c cli/text.h cli/text.c cli/top.c cli/trace.c \
-	cli/optimum.c \
-	cli/policy.c \
-	cli/private.c cli/private.h \
-	cli/profile.c cli/profiles.h cli/profiles.c \
-	cli/program.h cli/program.c \
-	cli/run.c \
-	cli/status.c
-cli_wattshare_SOURCES += cli/analyze.c cli/gen_rt.c cli/exp_gcaps.c cli/exp_gcaps_fig8.def cli/exp_rtsim.c cli/exp_stgm.c
-cli_wattshare_SOURCES += cli/exp_sbeet.c cli/gen_sbeet.c
-cli_wattshare_SOURCES += cli/sim.h cli/sim.c cli/sim_gpus.c cli/sim_rt.h cli/sim_rt.c
-cli_wattshare_SOURCES += cli/live.h cli/live.c cli/live_set.h cli/live_set.c cli/exp_live_consolidation.c cli/exp_live_edl.c cli/exp_live_rt.c
+cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/verbs/parts.c \
+	papers/verbs/cluster.c \
+	cli/verbs/coverage.c \
+	cli/verbs/elf_kind.c cli/verbs/elf_kind.h \
+	papers/experiments/consolidation.c \
+	papers/experiments/edl.h papers/experiments/edl.c papers/experiments/edl_offline.c papers/experiments/edl_online.c \
+	papers/experiments/experiment.h papers/experiments/experiment.c papers/experiments/experiments.def \
+	cli/verbs/explain.c \
+	papers/verbs/fit.c \
+	papers/verbs/gen.h papers/verbs/gen.c papers/verbs/generators.def papers/verbs/gen_edl.c \
+	papers/verbs/input.h papers/verbs/input.c \
+	cli/verbs/keygen.c cli/verbs/link.h cli/verbs/link.c cli/verbs/text.h cli/verbs/text.c cli/verbs/top.c cli/verbs/trace.c \
+	papers/verbs/optimum.c \
+	cli/verbs/policy.c \
+	cli/verbs/private.c cli/verbs/private.h \
+	cli/verbs/profile.c cli/verbs/profiles.h cli/verbs/profiles.c \
+	cli/verbs/program.h cli/verbs/program.c \
+	cli/verbs/run.c \
+	cli/verbs/status.c
+cli_wattshare_SOURCES += papers/verbs/analyze.c papers/verbs/gen_rt.c papers/experiments/gcaps.c papers/experiments/gcaps_fig8.def papers/experiments/rtsim.c papers/experiments/stgm.c
+cli_wattshare_SOURCES += papers/experiments/sbeet.c papers/verbs/gen_sbeet.c
+cli_wattshare_SOURCES += papers/verbs/sim.h papers/verbs/sim.c papers/verbs/sim_gpus.c papers/verbs/sim_rt.h papers/verbs/sim_rt.c
+cli_wattshare_SOURCES += papers/live/live.h papers/live/live.c papers/live/set.h papers/live/set.c papers/live/consolidation.c papers/live/edl.c papers/live/rt.c
 cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"' -DBINDIR='"$(bindir)"' -DSYSCONFDIR='"$(sysconfdir)"'
-cli_wattshare_LDADD = cli/libtools.a $(SIM_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS) $(NCURSES_LIBS)
+cli_wattshare_LDADD = cli/libtools.a $(PAPERS_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS) $(NCURSES_LIBS)
 EXTRA_DIST += cli/README.md LICENSE NEWS
 
 # doc/coverage.md, from the ledger; tests/process/coverage.sh sees that it is current.
 noinst_PROGRAMS += cli/ledger_doc
-cli_ledger_doc_SOURCES = cli/ledger_doc.c
+cli_ledger_doc_SOURCES = cli/coverage/ledger_doc.c
 cli_ledger_doc_LDADD = $(COVERAGE_LIBS)
 LEDGER_FORMS = census ops forms
 .PHONY: doc-coverage

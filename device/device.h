@@ -146,7 +146,7 @@ struct ws_pitches {
 };
 enum ws_op_kind { WS_OPK_COPY, WS_OPK_FILL, WS_OPK_LAUNCH };
 enum { WS_LAUNCH_COOPERATIVE = 1u << 0 };
-/* A launch whose blocks are several clients' (ptx/pass.h, ws_ptx_fuse()): in each round of `round` blocks come part[0].share of the
+/* A launch whose blocks are several clients' (ptx/passes/pass.h, ws_ptx_fuse()): in each round of `round` blocks come part[0].share of the
  * first part, part[1].share of the second, … A device that can, keeps what goes wrong in one part to that part: its blocks end, the
  * others go on, and op.error stays WS_DEV_OK; and lets each part see its own space and the common one alone. One that can't reports op.error, and 0 instructions for all parts. */
 struct ws_launch_part {
@@ -204,7 +204,7 @@ struct ws_op {
     uint64_t start_ns, end_ns; /* device clock */
     uint64_t
         energy_uj; /* this operation's share: its SMs' dynamic energy and its part of static and idle power, less
-                                      what earlier ones of the space turned out to share with others (device/soft/timing.c) */
+                                      what earlier ones of the space turned out to share with others (device/soft/timeline/timing.c) */
     uint64_t n_thread_insns; /* executed (launch) */
     struct ws_op_counts counts;
     bool

@@ -2,7 +2,7 @@
 /* device/text.h - what printf and assert of device code say (CUDA C++ Programming Guide, "Formatted Output", "Assertion").
  *
  * Nothing in the format is trusted: conversions are rebuilt from what was understood, %n writes nothing, and both a string and a line
- * have a longest length. ptx/devlib_text.c reads formats by the same grammar. */
+ * have a longest length. ptx/passes/devlib_text.c reads formats by the same grammar. */
 #ifndef WS_DEVICE_TEXT_H
 #define WS_DEVICE_TEXT_H
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "frontend/context.h"
+#include "frontend/context/context.h"
 
 static int disconnected(void)
 {

@@ -4,7 +4,7 @@
 #define WS_FRONTEND_ERRORS_H
 
 #include <stdbool.h>
-#include "frontend/session.h"
+#include "frontend/session/session.h"
 
 /* CUDA's codes by our short names; values shared by the runtime (cudaError_t) and the driver (CUresult). */
 enum ws_cuda_code {

@@ -11,7 +11,7 @@
 #ifndef WS_FRONTEND_FACADE_H
 #define WS_FRONTEND_FACADE_H
 
-#include "frontend/context.h"
+#include "frontend/context/context.h"
 #include "frontend/cuda_types.h"
 #include "frontend/errors.h"
 

@@ -1,17 +1,17 @@
 # frontend: libwattshare.so. Its objects live in one archive, so that tests link the internals; the library takes them whole.
 include frontend/facade.mk
-include frontend/graph.mk
+include frontend/graph/graph.mk
 noinst_LIBRARIES += frontend/libfrontend.a
-frontend_libfrontend_a_SOURCES = frontend/session.h frontend/channel.h frontend/entrypoints.h frontend/frontend.h \
-	frontend/init.c frontend/redirect.c frontend/toolkit.h frontend/toolkit.c frontend/dlhook.c frontend/zmq_load.h frontend/zmq_load.c \
-	frontend/channel_private.h frontend/channel.c frontend/channel_open.c frontend/channel_segment.c frontend/channel_lane.c \
-	frontend/idtab.h frontend/idtab.c frontend/image.h frontend/image.c frontend/session_private.h frontend/session.c \
-	frontend/session_gate.c frontend/session_job.c frontend/wattshare.h \
-	frontend/session_memory.c frontend/session_vmm.c frontend/session_adopt.c frontend/freeze.h frontend/freeze.c frontend/session_copy.c frontend/session_staging.c frontend/session_stream.c frontend/session_module.c frontend/session_output.c $(FACADE_SOURCES)
+frontend_libfrontend_a_SOURCES = frontend/session/session.h frontend/channel/channel.h frontend/interpose/entrypoints.h frontend/frontend.h \
+	frontend/interpose/init.c frontend/interpose/redirect.c frontend/interpose/toolkit.h frontend/interpose/toolkit.c frontend/interpose/dlhook.c frontend/channel/zmq_load.h frontend/channel/zmq_load.c \
+	frontend/channel/private.h frontend/channel/channel.c frontend/channel/open.c frontend/channel/segment.c frontend/channel/lane.c \
+	frontend/session/idtab.h frontend/session/idtab.c frontend/module/image.h frontend/module/image.c frontend/session/private.h frontend/session/session.c \
+	frontend/session/gate.c frontend/session/job.c frontend/wattshare.h \
+	frontend/session/memory.c frontend/session/vmm.c frontend/session/adopt.c frontend/memory/freeze.h frontend/memory/freeze.c frontend/session/copy.c frontend/session/staging.c frontend/session/stream.c frontend/session/module.c frontend/session/output.c $(FACADE_SOURCES)
 FRONTEND_LIBS = base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
 
 wslib_PROGRAMS += frontend/libwattshare.so
-frontend_libwattshare_so_SOURCES = frontend/entrypoints.h
+frontend_libwattshare_so_SOURCES = frontend/interpose/entrypoints.h
 # SONAME libcuda.so.1: a program that needs the driver gets this library where none is installed. initfirst: the redirect must
 # be done before the constructors of libraries that register CUDA code. Not linked with libzmq: loading it takes milliseconds.
 frontend_libwattshare_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,initfirst -Wl,-z,relro -Wl,-z,now \
@@ -19,7 +19,7 @@ frontend_libwattshare_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.
 	-Wl,--whole-archive,frontend/libfrontend.a,--no-whole-archive
 frontend_libwattshare_so_LDADD = $(FRONTEND_LIBS)
 frontend_libwattshare_so_DEPENDENCIES = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(top_srcdir)/frontend/wattshare.map
-# A folder where the library has the driver's file names (cli/run.c puts it into LD_LIBRARY_PATH).
+# A folder where the library has the driver's file names (cli/verbs/run.c puts it into LD_LIBRARY_PATH).
 frontend/wattshare-driver/stamp: frontend/libwattshare.so
 	$(AM_V_GEN)$(MKDIR_P) frontend/wattshare-driver && cd frontend/wattshare-driver && \
 		ln -sf ../libwattshare.so libcuda.so.1 && ln -sf ../libwattshare.so libcuda.so && : >stamp

@@ -25,7 +25,7 @@ enum ws_dispatch_model {
     WS_DISPATCH_OVERLAP,  /* each progresses as if it were alone */
     /* Between the two: a block takes block_time alone, of which the SM's issue slots are busy for issue_time; with r blocks it
      * takes max(block_time, r · issue_time); and where all that run ask for more memory than there is, all are slowed alike. What
-     * the software GPU does (device/soft/timing.c). [ours] */
+     * the software GPU does (device/soft/timeline/timing.c). [ours] */
     WS_DISPATCH_BOUNDED
 };
 const char *ws_dispatch_policy_name(enum ws_dispatch_policy p); /* "redeal" */

@@ -4,9 +4,9 @@
 #define WS_MODELS_INPUTS_H
 
 #include "models/mwp_cwp.h"
-#include "ptx/count.h"
+#include "ptx/analysis/count.h"
 
-/* From the text (ptx/count.h). @blocks_per_sm: occupancy. Return: 0, or -EINVAL (nothing is executed, no threads or blocks). */
+/* From the text (ptx/analysis/count.h). @blocks_per_sm: occupancy. Return: 0, or -EINVAL (nothing is executed, no threads or blocks). */
 WS_MUST_CHECK int ws_mwp_kernel_from_counts(struct ws_mwp_kernel *ret,
                                             const struct ws_ptx_counts *c,
                                             uint32_t threads_per_block, uint64_t n_blocks,

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "ptx/edit.h"
+#include "ptx/passes/edit.h"
 
 static void add_text(SHA2_CTX *h, const char *s)
 {

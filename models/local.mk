@@ -4,12 +4,10 @@ models_libmodels_a_SOURCES = models/models.h models/models.c \
 	models/consolidate.h models/consolidate.c \
 	models/dispatch.h models/dispatch.c \
 	models/dvfs.h models/dvfs.c \
-	models/fit.h models/fit.c \
 	models/inputs.h models/inputs.c \
 	models/kernel_hash.h models/kernel_hash.c \
 	models/lsq.h models/lsq.c \
 	models/mwp_cwp.h models/mwp_cwp.c \
-	models/nnls.h models/nnls.c \
 	models/power.h models/power.c \
 	models/profile.c \
 	models/stat.h \

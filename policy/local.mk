@@ -13,9 +13,6 @@ policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def
 policy_libpolicy_a_SOURCES += policy/bcf.c policy/lcf.c policy/load_dist.c
 policy_libpolicy_a_SOURCES += policy/sbeet.h policy/sbeet_core.h policy/sbeet_core.c policy/sbeet_assign.c policy/sbeet.c
 policy_libpolicy_a_SOURCES += policy/sbeet_mg.c policy/sbeet_mg_offline.c
-policy_libpolicy_a_SOURCES += policy/analysis/fmlp.c policy/analysis/gcaps.c policy/analysis/gcaps.h policy/analysis/gprio.c \
-	policy/analysis/methods.c policy/analysis/mpcp.c policy/analysis/rr.c policy/analysis/rta.c policy/analysis/rta.h \
-	policy/analysis/rta_private.h policy/analysis/stgm.c policy/analysis/stgm.h
 policy_libpolicy_a_SOURCES += policy/fifo.c policy/gcaps.c policy/rr.c policy/runlist.h policy/runlist.c policy/stgm.c
 POLICY_LIBS = policy/libpolicy.a
-EXTRA_DIST += policy/README.md policy/analysis/README.md
+EXTRA_DIST += policy/README.md

@@ -462,10 +462,10 @@ struct ws_ptx_module {
     struct ws_ptx_func *funcs;
     uint32_t n_aliases;
     struct ws_ptx_alias *aliases;
-    /* Not part of the text: the machine code that this stands for (ptx/cubin.h), whose functions have no instructions here; or NULL */
+    /* Not part of the text: the machine code that this stands for (ptx/images/cubin.h), whose functions have no instructions here; or NULL */
     const uint8_t *code;
     size_t code_bytes;
-    /* Nor this: its kernels are several clients', and keep each to its own memory (ptx/pass.h, ws_ptx_fuse()); nobody has to do it again. */
+    /* Nor this: its kernels are several clients', and keep each to its own memory (ptx/passes/pass.h, ws_ptx_fuse()); nobody has to do it again. */
     bool fenced;
 };
 
@@ -518,7 +518,7 @@ void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *
 /* Bits of an immediate as a value of type t (floats converted, integers truncated). */
 uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t);
 
-/* ---- linking (ptx/link.c; PTX ISA 5.1 to 5.4 and 11.6, "Linking Directives") ---- */
+/* ---- linking (ptx/images/link.c; PTX ISA 5.1 to 5.4 and 11.6, "Linking Directives") ---- */
 struct ws_ptx_link_part {
     struct ws_ptx_module *m;
     const char *name; /* for messages: "b.ptx", or NULL */
@@ -539,7 +539,7 @@ WS_MUST_CHECK int ws_ptx_link(struct ws_ptx_module **ret, const struct ws_ptx_li
 /* A function that CUDA's device code may call without defining it: vprintf, malloc, __assertfail, the device runtime's. */
 bool ws_ptx_is_system_func(const char *name);
 
-/* ---- images (ptx/image.c): PTX text, fatbins, and containers of either that are to be linked ---- */
+/* ---- images (ptx/images/image.c): PTX text, fatbins, and containers of either that are to be linked ---- */
 struct ws_ptx_texts {
     bool link, strict;
     bool machine; /* one, and it is a cubin */
@@ -561,7 +561,7 @@ WS_MUST_CHECK int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws
                                      struct ws_diags *diags);
 void ws_ptx_texts_deinit(struct ws_ptx_texts *t);
 
-/* ---- control flow (ptx/cfg.c) ---- */
+/* ---- control flow (ptx/analysis/cfg.c) ---- */
 struct ws_ptx_block {
     uint32_t first, n; /* insns */
     int32_t succ[2];   /* -1: none; [0] fall-through or uniform target, [1] taken */
@@ -577,7 +577,7 @@ struct ws_ptx_cfg {
 WS_MUST_CHECK int ws_ptx_cfg_build(struct ws_ptx_cfg *ret, const struct ws_ptx_func *f,
                                    struct ws_arena *a);
 
-/* ---- fatbin (ptx/fatbin.c; layout: facts of the container, checked against nvcc 13) ---- */
+/* ---- fatbin (ptx/images/fatbin.c; layout: facts of the container, checked against nvcc 13) ---- */
 enum ws_fatbin_kind { WS_FATBIN_PTX = 1, WS_FATBIN_ELF = 2, WS_FATBIN_LTO = 8 };
 struct ws_fatbin_entry {
     uint16_t kind;

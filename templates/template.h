@@ -9,7 +9,7 @@
 #ifndef WS_TEMPLATES_TEMPLATE_H
 #define WS_TEMPLATES_TEMPLATE_H
 
-#include "ptx/pass.h"
+#include "ptx/passes/pass.h"
 
 struct ws_template_kernel {        /* one to be a member */
     const struct ws_ptx_module *m; /* borrowed while the template is made */

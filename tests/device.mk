@@ -28,10 +28,10 @@ DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh 
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
 
-check_PROGRAMS += tests/unit/test_clocks
-TESTS += tests/unit/test_clocks
-tests_unit_test_clocks_SOURCES = tests/unit/test_clocks.c
-tests_unit_test_clocks_LDADD = $(DEVICE_LDADD) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/device/test_clocks
+TESTS += tests/unit/device/test_clocks
+tests_unit_device_test_clocks_SOURCES = tests/unit/device/test_clocks.c
+tests_unit_device_test_clocks_LDADD = $(DEVICE_LDADD) $(TEST_LDADD)
 
 if HAVE_NVCC
 check_PROGRAMS += tests/device/test_cuda_abi
@@ -56,7 +56,7 @@ tests_device_worker_SOURCES = tests/device/suite.h tests/device/suite.c tests/de
 tests_device_worker_LDADD = $(DEVICE_LDADD) -ldl
 
 # What kernels print, and how they stop.
-check_PROGRAMS += tests/unit/test_devlib
-tests_unit_test_devlib_SOURCES = tests/unit/test_devlib.c
-tests_unit_test_devlib_LDADD = $(EXEC_LDADD)
-TESTS += tests/unit/test_devlib
+check_PROGRAMS += tests/unit/ptx/test_devlib
+tests_unit_ptx_test_devlib_SOURCES = tests/unit/ptx/test_devlib.c
+tests_unit_ptx_test_devlib_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/ptx/test_devlib

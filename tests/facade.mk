@@ -1,21 +1,21 @@
 # Tests of the façades. The unit tests link a session that only records (fake_session.c) in the real one's place.
-FACADE_TEST_SOURCES = frontend/toolkit.c frontend/redirect.c tests/unit/fake_session.h tests/unit/fake_session.c frontend/image.h frontend/image.c \
+FACADE_TEST_SOURCES = frontend/interpose/toolkit.c frontend/interpose/redirect.c tests/unit/frontend/fake_session.h tests/unit/frontend/fake_session.c frontend/module/image.h frontend/module/image.c \
 	$(FACADE_SOURCES)
 FACADE_TEST_LIBS = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) -ldl -lpthread
-check_PROGRAMS += tests/unit/test_facade tests/unit/test_facade_table
-tests_unit_test_facade_SOURCES = tests/unit/test_facade.c $(FACADE_TEST_SOURCES)
-tests_unit_test_facade_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
-tests_unit_test_facade_table_SOURCES = tests/unit/test_facade_table.c $(FACADE_TEST_SOURCES)
-tests_unit_test_facade_table_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
-check_PROGRAMS += tests/unit/test_facade_texture
-tests_unit_test_facade_texture_SOURCES = tests/unit/test_facade_texture.c $(FACADE_TEST_SOURCES)
-tests_unit_test_facade_texture_LDADD = $(tests_unit_test_facade_LDADD)
-TESTS += tests/unit/test_facade_texture
-TESTS += tests/unit/test_facade tests/unit/test_facade_table
-check_PROGRAMS += tests/unit/test_graph_plan
-tests_unit_test_graph_plan_SOURCES = tests/unit/test_graph_plan.c $(FACADE_TEST_SOURCES)
-tests_unit_test_graph_plan_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
-TESTS += tests/unit/test_graph_plan
+check_PROGRAMS += tests/unit/frontend/test_facade tests/unit/frontend/test_facade_table
+tests_unit_frontend_test_facade_SOURCES = tests/unit/frontend/test_facade.c $(FACADE_TEST_SOURCES)
+tests_unit_frontend_test_facade_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
+tests_unit_frontend_test_facade_table_SOURCES = tests/unit/frontend/test_facade_table.c $(FACADE_TEST_SOURCES)
+tests_unit_frontend_test_facade_table_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/frontend/test_facade_texture
+tests_unit_frontend_test_facade_texture_SOURCES = tests/unit/frontend/test_facade_texture.c $(FACADE_TEST_SOURCES)
+tests_unit_frontend_test_facade_texture_LDADD = $(tests_unit_frontend_test_facade_LDADD)
+TESTS += tests/unit/frontend/test_facade_texture
+TESTS += tests/unit/frontend/test_facade tests/unit/frontend/test_facade_table
+check_PROGRAMS += tests/unit/frontend/test_graph_plan
+tests_unit_frontend_test_graph_plan_SOURCES = tests/unit/frontend/test_graph_plan.c $(FACADE_TEST_SOURCES)
+tests_unit_frontend_test_graph_plan_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
+TESTS += tests/unit/frontend/test_graph_plan
 
 check_PROGRAMS += tests/process/facade_driver
 tests_process_facade_driver_SOURCES = tests/process/facade_driver.c

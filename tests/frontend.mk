@@ -1,17 +1,17 @@
 # frontend tests
 FRONTEND_TEST_LIBS = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
-check_PROGRAMS += tests/unit/test_frontend_session
-tests_unit_test_frontend_session_SOURCES = tests/unit/test_frontend_session.c tests/unit/fake_daemon.h tests/unit/fake_daemon.c
-tests_unit_test_frontend_session_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)
-TESTS += tests/unit/test_frontend_session
+check_PROGRAMS += tests/unit/frontend/test_session
+tests_unit_frontend_test_session_SOURCES = tests/unit/frontend/test_session.c tests/unit/frontend/fake_daemon.h tests/unit/frontend/fake_daemon.c
+tests_unit_frontend_test_session_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)
+TESTS += tests/unit/frontend/test_session
 
 # Its functions bear the names of CUDA's: without the façades.
-check_PROGRAMS += tests/unit/test_frontend_redirect
-tests_unit_test_frontend_redirect_SOURCES = tests/unit/test_frontend_redirect.c frontend/redirect.c frontend/toolkit.c
+check_PROGRAMS += tests/unit/frontend/test_redirect
+tests_unit_frontend_test_redirect_SOURCES = tests/unit/frontend/test_redirect.c frontend/interpose/redirect.c frontend/interpose/toolkit.c
 # It writes over functions, whose beginnings ThreadSanitizer would change; it has one thread.
-tests_unit_test_frontend_redirect_CFLAGS = $(AM_CFLAGS) -fno-sanitize=thread
-tests_unit_test_frontend_redirect_LDADD = base/libbase.a $(TEST_LDADD)
-TESTS += tests/unit/test_frontend_redirect
+tests_unit_frontend_test_redirect_CFLAGS = $(AM_CFLAGS) -fno-sanitize=thread
+tests_unit_frontend_test_redirect_LDADD = base/libbase.a $(TEST_LDADD)
+TESTS += tests/unit/frontend/test_redirect
 
 # Programs for tests/process/preload.sh
 EXTRA_DIST += tests/process/lookalike.h

@@ -1,6 +1,6 @@
 # make lint: formatting, clang-tidy, cppcheck, layers. Sources are those of git, or of the tarball.
 EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run
-LINT_DIRS = base protocol ptx models policy templates sim device backend frontend cli
+LINT_DIRS = base protocol ptx models policy templates device backend frontend cli papers
 .PHONY: lint lint-format lint-tidy lint-cppcheck lint-layers
 lint: lint-layers lint-format lint-cppcheck lint-tidy
 lint-layers:
@@ -13,9 +13,9 @@ lint-format:
 lint-cppcheck: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && cppcheck -q -j2 --std=c11 --error-exitcode=1 --inline-suppr --max-configs=1 \
 	  --enable=warning,portability --suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerRedundantCheck \
-	  --suppress=preprocessorErrorDirective:*pb-c.h --suppress=invalidPointerCast:device/soft/exec_core.inc \
-	  --suppress=uninitvar:device/soft/exec_core.inc --suppress=uninitvar:device/soft/exec_mem.inc \
-	  --suppress=legacyUninitvar:device/soft/exec_tex.inc --suppress=uninitvar:backend/loop.c --suppress=shiftTooManyBitsSigned -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
+	  --suppress=preprocessorErrorDirective:*pb-c.h --suppress=invalidPointerCast:device/soft/exec/core.inc \
+	  --suppress=uninitvar:device/soft/exec/core.inc --suppress=uninitvar:device/soft/exec/mem.inc \
+	  --suppress=legacyUninitvar:device/soft/exec/tex.inc --suppress=uninitvar:backend/process/loop.c --suppress=shiftTooManyBitsSigned -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
 # How far the analyzer goes into each function: LINT_NODES=225000 is clang's own limit, and takes eight times as long.
 LINT_NODES = 20000
 lint-tidy: $(BUILT_SOURCES)

@@ -2,29 +2,29 @@
 CUBIN_MAKE = tests/device/cubin_make.h tests/device/cubin_make.c
 PTX_TEST_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS)
 
-check_PROGRAMS += tests/unit/test_ptx_parse tests/unit/test_ptx_fixtures tests/unit/test_ptx_cfg tests/unit/test_ptx_fatbin
-tests_unit_test_ptx_parse_SOURCES = tests/unit/test_ptx_parse.c
-tests_unit_test_ptx_parse_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
-tests_unit_test_ptx_fixtures_SOURCES = tests/unit/test_ptx_fixtures.c
-tests_unit_test_ptx_fixtures_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
-tests_unit_test_ptx_cfg_SOURCES = tests/unit/test_ptx_cfg.c
-tests_unit_test_ptx_cfg_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
-tests_unit_test_ptx_fatbin_SOURCES = tests/unit/test_ptx_fatbin.c
-tests_unit_test_ptx_fatbin_CFLAGS = $(AM_CFLAGS) $(LZ4_CFLAGS) $(ZSTD_CFLAGS)
-tests_unit_test_ptx_fatbin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
-check_PROGRAMS += tests/unit/test_ptx_cubin
-tests_unit_test_ptx_cubin_SOURCES = tests/unit/test_ptx_cubin.c $(CUBIN_MAKE)
-tests_unit_test_ptx_cubin_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
-tests_unit_test_ptx_cubin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
-TESTS += tests/unit/test_ptx_cubin
+check_PROGRAMS += tests/unit/ptx/test_parse tests/unit/ptx/test_fixtures tests/unit/ptx/test_cfg tests/unit/ptx/test_fatbin
+tests_unit_ptx_test_parse_SOURCES = tests/unit/ptx/test_parse.c
+tests_unit_ptx_test_parse_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+tests_unit_ptx_test_fixtures_SOURCES = tests/unit/ptx/test_fixtures.c
+tests_unit_ptx_test_fixtures_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+tests_unit_ptx_test_cfg_SOURCES = tests/unit/ptx/test_cfg.c
+tests_unit_ptx_test_cfg_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+tests_unit_ptx_test_fatbin_SOURCES = tests/unit/ptx/test_fatbin.c
+tests_unit_ptx_test_fatbin_CFLAGS = $(AM_CFLAGS) $(LZ4_CFLAGS) $(ZSTD_CFLAGS)
+tests_unit_ptx_test_fatbin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/ptx/test_cubin
+tests_unit_ptx_test_cubin_SOURCES = tests/unit/ptx/test_cubin.c $(CUBIN_MAKE)
+tests_unit_ptx_test_cubin_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
+tests_unit_ptx_test_cubin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/ptx/test_cubin
 check_PROGRAMS += tests/fuzz/fuzz_cubin
 tests_fuzz_fuzz_cubin_SOURCES = tests/fuzz/fuzz_cubin.c tests/fuzz/driver.c
 tests_fuzz_fuzz_cubin_LDADD = $(PTX_TEST_LDADD)
-check_PROGRAMS += tests/unit/test_ptx_link
-tests_unit_test_ptx_link_SOURCES = tests/unit/test_ptx_link.c
-tests_unit_test_ptx_link_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
-TESTS += tests/unit/test_ptx_link
-TESTS += tests/unit/test_ptx_parse tests/unit/test_ptx_fixtures tests/unit/test_ptx_cfg tests/unit/test_ptx_fatbin
+check_PROGRAMS += tests/unit/ptx/test_link
+tests_unit_ptx_test_link_SOURCES = tests/unit/ptx/test_link.c
+tests_unit_ptx_test_link_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/ptx/test_link
+TESTS += tests/unit/ptx/test_parse tests/unit/ptx/test_fixtures tests/unit/ptx/test_cfg tests/unit/ptx/test_fatbin
 
 # Fuzz targets over their corpora. To fuzz: see ptx/README.md.
 check_PROGRAMS += tests/fuzz/fuzz_ptx tests/fuzz/fuzz_fatbin

@@ -7,7 +7,7 @@ tests_reference_check_SOURCES += tests/reference/check_rta.h tests/reference/che
 tests_reference_check_SOURCES += tests/reference/check_traces.c
 tests_reference_check_SOURCES += tests/reference/check_sbeet.c tests/reference/check_sbeet_models.c
 tests_reference_check_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
-tests_reference_check_LDADD = $(SIM_LIBS)
+tests_reference_check_LDADD = $(PAPERS_LIBS)
 dist_check_SCRIPTS += tests/reference/reference.sh
 TESTS += tests/reference/reference.sh
 

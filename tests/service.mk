@@ -7,10 +7,10 @@ dist_check_SCRIPTS += tests/process/service.sh
 TESTS += tests/process/service.sh
 check_DATA += $(SYSTEMD_MADE)
 
-check_PROGRAMS += tests/unit/test_backend_service
-tests_unit_test_backend_service_SOURCES = tests/unit/test_backend_service.c
-tests_unit_test_backend_service_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
-TESTS += tests/unit/test_backend_service
+check_PROGRAMS += tests/unit/backend/test_service
+tests_unit_backend_test_service_SOURCES = tests/unit/backend/test_service.c
+tests_unit_backend_test_service_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_service
 
 check_PROGRAMS += tests/process/trace_check
 tests_process_trace_check_SOURCES = tests/process/trace_check.c

@@ -9,10 +9,10 @@ CLEANFILES += $(TEXTURE_BUILT) $(TEXTURE_NAMES:%=tests/cuda/nv/%.o)
 .SECONDARY: $(TEXTURE_NAMES:%=tests/cuda/nv/%.o)
 dist_check_SCRIPTS += tests/process/textures.sh
 TESTS += tests/process/textures.sh
-check_PROGRAMS += tests/unit/test_ptx_texture
-tests_unit_test_ptx_texture_SOURCES = tests/unit/test_ptx_texture.c
-tests_unit_test_ptx_texture_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
-TESTS += tests/unit/test_ptx_texture
-dist_check_SCRIPTS += tests/unit/textured.sh
-TESTS += tests/unit/textured.sh
-tests/unit/textured.log: tests/unit/test_ptx_texture tests/unit/test_exec_tex tests/unit/test_exec_surf
+check_PROGRAMS += tests/unit/ptx/test_texture
+tests_unit_ptx_test_texture_SOURCES = tests/unit/ptx/test_texture.c
+tests_unit_ptx_test_texture_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
+TESTS += tests/unit/ptx/test_texture
+dist_check_SCRIPTS += tests/unit/exec/textured.sh
+TESTS += tests/unit/exec/textured.sh
+tests/unit/exec/textured.log: tests/unit/ptx/test_texture tests/unit/exec/test_tex tests/unit/exec/test_surf

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes frontend/entrypoints.def: one row per entry point that a CUDA toolkit declares or exports.
+"""Writes frontend/interpose/entrypoints.def: one row per entry point that a CUDA toolkit declares or exports.
 
-usage: tools/entrypoints.py CUDA_DIR [> frontend/entrypoints.def]
+usage: tools/entrypoints.py CUDA_DIR [> frontend/interpose/entrypoints.def]
 
 Run when a new toolkit adds names. Rows that the committed table has and the toolkit has not (older toolkits) are kept. A row is
 DONE if a file of frontend/ defines the name with one of the façades' macros, else NONE. Driver rows carry what cuGetProcAddress

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes ptx/sampler.inc of ptx/sampler.cu: tools/sampler.py NVCC, in the source folder. With --stamp: prints what the first line must say.
+"""Makes ptx/passes/sampler.inc of ptx/passes/sampler.cu: tools/sampler.py NVCC, in the source folder. With --stamp: prints what the first line must say.
 
 Each function becomes a row SAMPLER(name, text), so that only those a module needs are read. The stamp is a digest of the sources, so that
 a test can tell that the text is of the source as it stands, without a compiler."""
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-SOURCES = ("ptx/sampler.cu", "ptx/sampler.h", "base/texture.h")
+SOURCES = ("ptx/passes/sampler.cu", "ptx/passes/sampler.h", "base/texture.h")
 
 
 def stamp():
@@ -41,7 +41,7 @@ def main():
     if sys.argv[1:] == ["--stamp"]:
         print(stamp())
         return
-    out = ["/* SPDX-License-Identifier: Apache-2.0 */", "/* Made by tools/sampler.py of ptx/sampler.cu. " + stamp() + " */"]
+    out = ["/* SPDX-License-Identifier: Apache-2.0 */", "/* Made by tools/sampler.py of ptx/passes/sampler.cu. " + stamp() + " */"]
     for name, lines in functions(compile_ptx(sys.argv[1])):
         out.append("SAMPLER(%s," % name)
         row = "   "
@@ -51,7 +51,7 @@ def main():
                 out.append(row)
                 row = "   "
         out.append(row + ")")
-    with open("ptx/sampler.inc", "w") as f:
+    with open("ptx/passes/sampler.inc", "w") as f:
         f.write("\n".join(out) + "\n")
 
 

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/cuda/cuda_private.h"
-#include "ptx/texop.h"
+#include "ptx/passes/texop.h"
 
 #define FUNCTION_TABLE "ws$functions" /* no compiler's name */
 

@@ -19,7 +19,7 @@
 #include "device/cuda/nvml.h"
 #include "device/progress.h"
 #include "device/space.h"
-#include "ptx/pass.h"
+#include "ptx/passes/pass.h"
 
 #define WS_CUDA_GRANULE_BYTES (UINT64_C(2) << 20)
 enum {
@@ -117,7 +117,7 @@ struct ws_cuda_image {
     uint32_t *fence_at;        /* [n_kernels]: of struct ws_ptx_fence among the parameters */
     uint32_t *ctl_at;          /* [n_kernels]: of struct ws_ptx_ctl */
     uint32_t *lib_at;          /* [n_kernels]: of the address of struct ws_ptx_lib */
-    uint32_t *lib_uses;        /* [n_kernels]: ptx/devlib.h; 0: there is no such parameter */
+    uint32_t *lib_uses;        /* [n_kernels]: ptx/passes/devlib.h; 0: there is no such parameter */
 };
 
 struct ws_dmodule { /* begins with its info */
@@ -128,7 +128,7 @@ struct ws_dmodule { /* begins with its info */
     struct ws_kernel_info *kernels;
     char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
     uint32_t *func; /* [n_kernels]: index among ptx->funcs */
-    uint32_t *uses; /* [n_kernels]: ptx/devlib.h, done by functions of ours */
+    uint32_t *uses; /* [n_kernels]: ptx/passes/devlib.h, done by functions of ours */
     bool
         uses_vars; /* code names variables in memory: each instance is compiled for its addresses */
     uint32_t n_function_refs;
@@ -371,7 +371,7 @@ bool ws_cuda_fence_hit(struct ws_cuda_run *r);
 void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
 
 /* devlib.c */
-/* A box for a launch that uses (ptx/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
+/* A box for a launch that uses (ptx/passes/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
 /* The heap and what else a launch needs of this before it is started. @may_block: else it says WS_CUDA_BLOCKS where memory has to be made.
  * Return: WS_CUDA_STARTED: go on; WS_CUDA_DONE: the operation has its error. */

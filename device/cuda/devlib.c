@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* printf, assert, trap, malloc and free of kernels (ptx/devlib.c), as far as the host has to do with them.
+/* printf, assert, trap, malloc and free of kernels (ptx/passes/devlib.c), as far as the host has to do with them.
  *
  * A kernel that may print or stop gets a box: struct ws_ptx_lib and room for its records, in pinned memory of the lane. It is among the
  * ranges of that launch's fence (fence.c), so the kernel can write to it what it likes; each length in it is checked here before it is
@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "device/cuda/cuda_private.h"
 #include "device/text.h"
-#include "ptx/devlib.h"
+#include "ptx/passes/devlib.h"
 
 /* A record takes several times the bytes of its text. Who doesn't print needs little, and so costs little to wipe. */
 enum { RECORD_TIMES = 4, FEW_BYTES = 64 << 10 };

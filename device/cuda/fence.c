@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Isolation of clients that share a context: kernels check their addresses (ptx/fence.c) against the ranges of the space they run in.
+/* Isolation of clients that share a context: kernels check their addresses (ptx/passes/fence.c) against the ranges of the space they run in.
  *
  * A lane has a table of ranges in the GPU's memory, and remembers of which space and of which version of it the table is; so a client
  * that launches again and again without new allocations pays nothing but the kernel's own checks. A kernel sees the ranges as they
@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "device/cuda/cuda_private.h"
-#include "ptx/sampler.h"
+#include "ptx/passes/sampler.h"
 
 enum { FIRST_RANGES = 255 }; /* 4 KiB */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Modules that are machine code, without PTX (ptx/cubin.h).
+/* Modules that are machine code, without PTX (ptx/images/cubin.h).
  *
  * The driver gets the file as it is, so nothing of what is done to PTX can be: its kernels are not fenced, which is why such a module
  * is taken only where isolation is off; they don't take their blocks from a counter, so they run to their end, and are kept to SMs by

@@ -7,7 +7,7 @@
  * Own code is compiled when a launch first needs it, off the loop's thread, unless variables begin with addresses of functions.
  *
  * A second form, made likewise, has kernels that take their blocks from a counter: they can be kept to a set of SMs
- * and stopped between two blocks (ptx/pass.h). It works on the same variables, since their addresses are numbers in both.
+ * and stopped between two blocks (ptx/passes/pass.h). It works on the same variables, since their addresses are numbers in both.
  *
  * Machine code has one form, loaded as it is (machine.c).
  *
@@ -19,8 +19,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
-#include "device/soft/occupancy.h"
-#include "ptx/devlib.h"
+#include "device/soft/timeline/occupancy.h"
+#include "ptx/passes/devlib.h"
 
 enum { JIT_LOG_BYTES = 8192 };
 /* Where variables are said to be while nobody has put them anywhere: code is only compiled to be asked about. */
@@ -91,7 +91,7 @@ static const char *isolation_refuses(struct ws_ptx_module *ptx, const char *text
     return ws_arena_strndup(&ptx->arena, full, (size_t)WS_MIN(n, (int)sizeof full - 1));
 }
 
-/* Adds to @ptx a form of each kernel that prints, stops or uses the heap, for which functions of ours do it (ptx/devlib.c). Where that
+/* Adds to @ptx a form of each kernel that prints, stops or uses the heap, for which functions of ours do it (ptx/passes/devlib.c). Where that
  * can't be, the driver's do: but not malloc() where there is a fence, whose memory is nobody's. */
 static int add_lib(const struct ws_dmodule *m, struct ws_ptx_module *ptx, bool fenced,
                    const char **why, struct ws_cuda_image *i, uint32_t *io_func)

@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 #include "base/list.h"
-#include "device/soft/exec.h"
-#include "device/soft/occupancy.h"
+#include "device/soft/exec/exec.h"
+#include "device/soft/timeline/occupancy.h"
 
 struct ws_soft;
 struct ws_run;

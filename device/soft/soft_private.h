@@ -3,10 +3,10 @@
 #ifndef WS_DEVICE_SOFT_PRIVATE_H
 #define WS_DEVICE_SOFT_PRIVATE_H
 
-#include "device/soft/flight.h"
+#include "device/soft/timeline/flight.h"
 #include "device/soft/mem.h"
 #include "device/soft/sched.h"
-#include "device/soft/timing.h"
+#include "device/soft/timeline/timing.h"
 #include "device/space.h"
 
 struct ws_soft {

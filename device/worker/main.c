@@ -23,7 +23,7 @@
 #include "base/packet.h"
 #include "device/space.h"
 #include "device/worker/wire.h"
-#include "ptx/cubin.h"
+#include "ptx/images/cubin.h"
 
 /* Something that a number stands for. */
 struct thing {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "frontend/channel.h"
+#include "frontend/channel/channel.h"
 #include "frontend/frontend.h"
 
 enum { TIMEOUT_MS = 5000 };

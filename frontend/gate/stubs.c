@@ -61,4 +61,4 @@ __asm__(".text\n"
             "  endbr64\n  jmp *.Lslot_" name "(%rip)\n"                                            \
             ".Llazy_" name ":\n  leaq .Lentry_" name "(%rip), %r11\n  jmp ws_gate_lazy\n"          \
             ".size " name ", .-" name "\n");
-#include "frontend/entrypoints.def"
+#include "frontend/interpose/entrypoints.def"

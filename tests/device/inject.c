@@ -23,7 +23,7 @@
 #include "device/cuda/driver.h"
 #include "device/cuda/keep.h"
 #include "device/space.h"
-#include "ptx/cubin.h"
+#include "ptx/images/cubin.h"
 #include "tests/device/cubin_make.h"
 #include "tests/device/suite.h"
 

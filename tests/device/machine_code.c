@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "ptx/cubin.h"
+#include "ptx/images/cubin.h"
 #include "tests/device/cubin_make.h"
 #include "tests/device/suite.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/coverage.h"
+#include "cli/coverage/coverage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/soft/exec.h"
+#include "device/soft/exec/exec.h"
 
 enum { BUF_BYTES = 1 << 16, STEPS = 3, STEP_INSNS = 3000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "models/lsq.h"
-#include "ptx/pass.h"
+#include "ptx/passes/pass.h"
 #include "tests/gpu/probe.h"
 
 #define SUITE probe_suite

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ptx/cubin.h"
+#include "ptx/images/cubin.h"
 #include "tests/mock/mock.h"
 
 bool mock_is_machine(const void *image)

@@ -7,7 +7,7 @@ lib=${top_builddir:-.}/frontend/libwattshare.so
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 {
-    sed -n 's/^WS_[A-Z]*(\([A-Za-z0-9_]*\),.*/\1/p' "$src/frontend/entrypoints.def"
+    sed -n 's/^WS_[A-Z]*(\([A-Za-z0-9_]*\),.*/\1/p' "$src/frontend/interpose/entrypoints.def"
     sed -n 's/^[a-z0-9_]* \(wattshare_[a-z_]*\)(.*;$/\1/p' "$src/frontend/wattshare.h"
 } | sort >"$tmp/table"
 # dlopen and dlsym are wrapped, not stood in for. A sanitized build has names of its own.

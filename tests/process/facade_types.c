@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "frontend/cuda_texture.h"
+#include "frontend/texture/cuda_texture.h"
 #include "frontend/cuda_types.h"
 #include "frontend/errors.h"
 

@@ -82,7 +82,7 @@ child_of() {
 
 # What the library exports is the table's part of the driver, no more, no less; and what it hands on.
 lib=$build/frontend/gate/libwattshare-gate.so
-sed -n 's/^WS_DRV(\([A-Za-z0-9_]*\),.*/\1/p' "$src/frontend/entrypoints.def" | sort >"$tmp/table"
+sed -n 's/^WS_DRV(\([A-Za-z0-9_]*\),.*/\1/p' "$src/frontend/interpose/entrypoints.def" | sort >"$tmp/table"
 nm -D --defined-only "$lib" | awk '{print $3}' | grep '^cu' | sort >"$tmp/exported"
 [ "$(wc -l <"$tmp/table")" -gt 500 ] || fail "the table has only $(wc -l <"$tmp/table") rows"
 cmp "$tmp/table" "$tmp/exported" || fail "the library does not export what the table says"

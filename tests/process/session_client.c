@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "frontend/session.h"
+#include "frontend/session/session.h"
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           ".visible .entry none()\n{\n\tret;\n}\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of tests/unit/test_exec_nvcc.c. regenerate.sh compiles this file in several ways.
+// Kernels of tests/unit/exec/test_nvcc.c. regenerate.sh compiles this file in several ways.
 #include <stdint.h>
 #define ENTRY extern "C" __global__ void
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "sim/jsonl.h"
+#include "papers/sets/jsonl.h"
 
 struct ws_check {
     const char *path;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "models/fit.h"
-#include "sim/csv.h"
+#include "papers/fit/fit.h"
+#include "papers/sets/csv.h"
 #include "tests/reference/check_edl.h"
 
 static const double e_share = 1e-7, t_share = 1e-6, clock_apart = 1e-4;

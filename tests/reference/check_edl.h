@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "models/dvfs.h"
-#include "sim/cluster.h"
+#include "papers/sim/cluster.h"
 #include "tests/reference/check.h"
 
 /* A whole file that is one object; false: said. */

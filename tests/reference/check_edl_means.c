@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "sim/csv.h"
-#include "sim/edl_study.h"
+#include "papers/sets/csv.h"
+#include "papers/sets/edl_study.h"
 #include "tests/reference/check_edl.h"
 
 enum { OUR_SETS = 5, THETA_N = 5, L_N = 5 };

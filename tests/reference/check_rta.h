@@ -3,8 +3,8 @@
 #ifndef WS_TESTS_REFERENCE_CHECK_RTA_H
 #define WS_TESTS_REFERENCE_CHECK_RTA_H
 
-#include "policy/analysis/stgm.h"
-#include "sim/rt_sets.h"
+#include "papers/analysis/stgm.h"
+#include "papers/sets/rt_sets.h"
 #include "tests/reference/check.h"
 
 /* The method that a name of the reference means; names without a form are the released program's where @released. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/gen_gcaps.h"
+#include "papers/sets/gen_gcaps.h"
 #include "tests/reference/check_rta.h"
 
 enum { METHODS_MAX = 40, OWN_SETS = 300, SEED = 20240709 };

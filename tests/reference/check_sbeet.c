@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "models/measured.h"
 #include "policy/sbeet.h"
-#include "sim/gen_sbeet.h"
-#include "sim/sbeet_set.h"
+#include "papers/sets/gen_sbeet.h"
+#include "papers/sets/sbeet_set.h"
 #include "tests/reference/check.h"
 
 #define ENERGY_J 6e-5

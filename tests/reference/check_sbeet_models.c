@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "models/measured.h"
-#include "sim/gpus.h"
+#include "papers/sets/gpus.h"
 #include "tests/reference/check.h"
 
 #define DIGITS_6 6e-7

@@ -11,7 +11,7 @@
 
 #include "policy/policy.h"
 #include "policy/runlist.h"
-#include "sim/rtsim.h"
+#include "papers/sim/rtsim.h"
 #include "tests/reference/check.h"
 
 static bool has(struct ws_json_line *l, const char *key)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests/unit/test_ptx_cubin: what a cubin says of its kernels and variables.
+// For tests/unit/ptx/test_cubin: what a cubin says of its kernels and variables.
 struct Mixed {
     char a;
     double d;

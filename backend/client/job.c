@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Jobs come from a pool of the server. A finished job reaches the loop in one of two ways: the device finished it inside
+ * ws_device_submit(), which the submitter sees by a flag (no queue, no wake-up); or it is pushed on a lock-free list that the
+ * loop takes whole, and only the push onto an empty list writes to the eventfd. */
+#include "backend/backend.h"
+
+#include <unistd.h>
+
+#include "backend/scheduling/fused.h"
+
+#include "base/alloc.h"
+
+enum { POOL_KEEP = 4096 };
+
+struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
+{
+    struct ws_server *s = c->server;
+    struct ws_job *j = s->pool;
+    if (WS_LIKELY(j)) {
+        s->pool = j->next;
+        s->n_pool--;
+    } else if (!(j = malloc(sizeof *j))) {
+        ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+        return NULL;
+    }
+    j->client = c;
+    j->kind = kind;
+    j->next = NULL;
+    j->stream = NULL;
+    j->epoch = NULL;
+    j->seq = 0;
+    j->floor_ns = 0;
+    j->replies = false;
+    j->is_command = true;
+    j->submitting = j->finished_inline = j->has_frame = false;
+    j->bulk = WS__COPY__BULK__NONE;
+    j->segment = NULL;
+    j->record = NULL;
+    j->join = NULL;
+    j->gate = NULL;
+    j->relaunch = NULL;
+    j->in_segment = j->fused = false;
+    j->carries = NULL;
+    j->moved_from = NULL;
+    j->moved_va = 0;
+    j->op.kind = WS_OPK_FILL;
+    j->learn = NULL;
+    j->buffer = NULL;
+    return j;
+}
+
+void ws_job_free(struct ws_job *j)
+{
+    struct ws_server *s = j->client->server;
+    if (j->segment)
+        ws_segment_put(j->segment, j->client);
+    if (j->record && j->kind == WS_JOB_RECORD && !j->record->done)
+        ws_record_finish(j->record, 0); /* its client goes: nobody need wait for it */
+    if (j->record)
+        ws_record_unref(j->record);
+    if (j->gate)
+        ws_gate_free(j->client, j->gate);
+    ws_relaunch_free(j->relaunch);
+    ws_memory_unref(j->moved_from);
+    if (j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH)
+        ws_progress_free(j->op.launch.progress);
+    if (j->has_frame)
+        zmq_msg_close(&j->frame);
+    free(j->buffer);
+    if (s->n_pool >= POOL_KEEP) {
+        free(j);
+        return;
+    }
+    j->next = s->pool;
+    s->pool = j;
+    s->n_pool++;
+}
+
+void ws_job_done(struct ws_op *op)
+{
+    struct ws_job *j = WS_CONTAINER_OF(op, struct ws_job, op);
+    struct ws_server *s = j->client->server;
+    if (!j->carries) /* of a joint launch each member is charged its part */
+        ws_energy_charge(j->client, j->stream->context->gpu->device->index, op->energy_uj);
+    if (pthread_equal(pthread_self(), s->thread) && j->submitting) {
+        j->finished_inline = true;
+        return;
+    }
+    int fd = s->wake_fd;
+    atomic_fetch_add(&s->n_waking, 1);
+    struct ws_job *head = atomic_load_explicit(&s->finished, memory_order_relaxed);
+    do {
+        j->next = head;
+    } while (!atomic_compare_exchange_weak_explicit(&s->finished, &head, j, memory_order_release,
+                                                    memory_order_relaxed));
+    if (!head) {
+        uint64_t one = 1;
+        ssize_t ignored = write(fd, &one, sizeof one);
+        (void)ignored; /* full means that it is readable already */
+    }
+    atomic_fetch_sub(&s->n_waking, 1); /* from here on the server may be gone */
+}
+
+void ws_server_take_finished(struct ws_server *s)
+{
+    struct ws_job *j = atomic_exchange_explicit(&s->finished, NULL, memory_order_acquire),
+                  *in_order = NULL;
+    while (j) {
+        struct ws_job *next = j->next;
+        j->next = in_order;
+        in_order = j;
+        j = next;
+    }
+    while (in_order) {
+        j = in_order;
+        in_order = j->next;
+        if (j->carries)
+            ws_fused_ended(j->carries);
+        else
+            ws_stream_finished(j);
+        ws_server_run_ready(s);
+    }
+}
+
+Ws__Error ws_error_of_device(enum ws_dev_error e)
+{
+    static const Ws__Error map[_WS_DEV_E_N] = {
+        [WS_DEV_OK] = WS__ERROR__OK,
+        [WS_DEV_E_ILLEGAL_ADDRESS] = WS__ERROR__ILLEGAL_ADDRESS,
+        [WS_DEV_E_MISALIGNED] = WS__ERROR__MISALIGNED_ADDRESS,
+        [WS_DEV_E_TRAP] = WS__ERROR__TRAP,
+        [WS_DEV_E_ASSERT] = WS__ERROR__ASSERT,
+        [WS_DEV_E_TIMEOUT] = WS__ERROR__LAUNCH_TIMEOUT,
+        [WS_DEV_E_ILLEGAL_INSTRUCTION] = WS__ERROR__ILLEGAL_INSTRUCTION,
+        [WS_DEV_E_STACK_OVERFLOW] = WS__ERROR__STACK_OVERFLOW,
+        [WS_DEV_E_LAUNCH_FAILURE] = WS__ERROR__LAUNCH_FAILURE,
+        [WS_DEV_E_INVALID_VALUE] = WS__ERROR__INVALID_VALUE,
+        [WS_DEV_E_RESOURCES] = WS__ERROR__OUT_OF_RESOURCES,
+        [WS_DEV_E_NO_MEMORY] = WS__ERROR__OUT_OF_MEMORY,
+        [WS_DEV_E_INVALID_CONFIGURATION] = WS__ERROR__INVALID_CONFIGURATION,
+        [WS_DEV_E_COOPERATIVE_TOO_LARGE] = WS__ERROR__COOPERATIVE_TOO_LARGE,
+        [WS_DEV_E_CANCELLED] = WS__ERROR__CANCELLED,
+    };
+    return (unsigned)e < _WS_DEV_E_N ? map[e] : WS__ERROR__INTERNAL;
+}

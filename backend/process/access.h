@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/process/access.h - who may use the daemon, and how much of it. Who somebody is: on one machine the kernel says (the socket's
+ * peer credentials), over tcp the key of his that the list of allowed ones ties to a user of this machine. Users' limits are over
+ * all clients of a user together. Threads: the loop. */
+#ifndef WS_BACKEND_PROCESS_ACCESS_H
+#define WS_BACKEND_PROCESS_ACCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/diag.h"
+#include "base/macros.h"
+#include "protocol/curve.h"
+
+struct ws_client;
+struct ws_server;
+
+enum { WS_SHARE_DEFAULT = 100, WS_USER_NAME_BYTES = 33 };
+struct ws_user_limits { /* of a section `user NAME { }` */
+    uint32_t uid;
+    bool everybody;       /* "*": each user without a section */
+    uint32_t max_clients; /* 0: no limit of its own */
+    uint64_t memory_bytes;
+    uint32_t share; /* weight of the user's tasks, 100 is 1 */
+};
+struct ws_allowed { /* a line of the list of allowed keys */
+    uint8_t key[WS_CURVE_KEY_BYTES];
+    uint32_t uid;
+};
+struct ws_access {
+    struct ws_user_limits *limits;
+    size_t n_limits;
+    struct ws_allowed *allowed;
+    size_t n_allowed;
+};
+#define WS_ACCESS_NULL ((struct ws_access){0})
+
+/* The user of that name or number. */
+bool ws_access_uid(const char *name, uint32_t *ret);
+WS_MUST_CHECK int ws_access_add(struct ws_access *a, const struct ws_user_limits *l);
+/* Reads a list of allowed keys, lines "USER KEY". Return: 0, 1 (wrong lines, in @diags), negative errno of the file. */
+WS_MUST_CHECK int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags);
+void ws_access_deinit(struct ws_access *a);
+const struct ws_user_limits *ws_access_find(const struct ws_access *a, uint32_t uid);
+const struct ws_allowed *ws_access_allows(const struct ws_access *a,
+                                          const uint8_t key[WS_CURVE_KEY_BYTES]);
+
+/* ---- users who have clients ---- */
+struct ws_user;
+/* The user of a new client, or NULL: with the text for him in @buf. */
+struct ws_user *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size);
+void ws_user_leave(struct ws_user *u);                      /* the client is dropped */
+void ws_user_unref(struct ws_server *s, struct ws_user *u); /* …and freed. NULL ok */
+/* Whether the client's user may have @bytes more of device memory; if not, that is in the log once for each client. */
+bool ws_user_memory_ok(struct ws_client *c, uint64_t bytes);
+void ws_user_charge(struct ws_user *u, int64_t bytes);
+/* Bytes he may still have; UINT64_MAX: no limit of his. */
+uint64_t ws_user_memory_left(const struct ws_client *c);
+/* The weight of the client's tasks among those of other users, 100 is 1. */
+uint32_t ws_user_share(const struct ws_client *c);
+
+#endif

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Status: who used what. Answered at once, to anybody the socket lets in, without hello. */
+#include "backend/backend.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/scheduling/dispatch.h"
+#include "backend/process/metrics.h"
+#include "backend/process/real.h"
+#include "base/clock.h"
+
+enum { LEARNED_MAX = 32 };
+
+/* The SMs that the operation may use: @client's now. */
+static void mark_sms(Ws__GpuStatus *o, const struct ws_sm_set *sms, uint32_t client)
+{
+    for (uint32_t i = 0; i < o->n_sm_clients; i++)
+        if (!sms->n || (i < WS_SM_MAX && ws_sm_set_has(sms, i)))
+            o->sm_clients[i] = o->sm_clients[i] && o->sm_clients[i] != client ? UINT32_MAX : client;
+}
+
+/* Whose kernels are on which SMs. Return: false: no memory. */
+static bool sm_map(struct ws_server *s, const struct ws_gpu *g, Ws__GpuStatus *o)
+{
+    o->n_sm_clients = o->n_sms;
+    o->sm_clients = ws_arena_array(&s->arena, o->n_sms, sizeof *o->sm_clients);
+    if (!o->sm_clients)
+        return false;
+    memset(o->sm_clients, 0, o->n_sms * sizeof *o->sm_clients);
+    ws_list_for_each (n, &s->clients) {
+        const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        for (uint32_t i = 0; i < c->n_contexts && c->n_in_flight; i++) {
+            if (c->contexts[i].gpu != g)
+                continue;
+            ws_list_for_each (m, &c->contexts[i].streams) {
+                const struct ws_job *j = ws_list_entry(m, struct ws_stream, node)->running;
+                if (j && j->op.kind == WS_OPK_LAUNCH)
+                    mark_sms(o, &j->op.launch.sms, c->id);
+            }
+        }
+    }
+    return true;
+}
+
+/* From the counter as it was when the accounts were settled. */
+static void energy_status(const struct ws_gpu *g, Ws__GpuStatus *o)
+{
+    const struct ws_gpu_energy *e = &g->energy;
+    o->energy_uj = e->counter_uj;
+    o->idle_uj = e->idle_uj;
+    o->system_uj = e->system_uj;
+    o->under_way_uj = ws_gpu_energy_under_way(e);
+    o->clients_uj = e->counter_uj - o->system_uj - o->under_way_uj;
+}
+
+static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
+{
+    struct ws_gpu *g = &s->gpus[i];
+    struct ws_device_telemetry t;
+    Ws__GpuStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
+    if (!o)
+        return NULL;
+    ws_device_telemetry(g->device, &t);
+    ws__gpu_status__init(o);
+    o->gpu = i;
+    o->name = g->device->spec.name;
+    o->product = g->device->spec.product;
+    o->kind = (char *)g->device->ops->name;
+    o->n_sms = g->device->spec.n_sms;
+    o->memory_bytes = g->device->spec.memory_bytes;
+    o->memory_used_bytes = t.memory_used_bytes;
+    o->device_ns = t.now_ns;
+    o->busy_ns = t.busy_ns;
+    o->sm_busy_ns = t.sm_busy_ns;
+    o->energy_uj = t.energy_uj;
+    o->power_mw = t.power_mw;
+    o->n_kernels = t.n_kernels;
+    o->n_copies = t.n_copies;
+    o->copied_bytes = t.copied_bytes;
+    o->n_clients = g->n_home;
+    energy_status(g, o);
+    return sm_map(s, g, o) && ws_real_status(s, g->device, o) ? o : NULL;
+}
+
+static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t)
+{
+    Ws__ClientStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
+    uint32_t *gpus = ws_arena_array(&s->arena, WS_MAX_DEVICES, sizeof *gpus);
+    if (!o || !gpus)
+        return NULL;
+    ws__client_status__init(o);
+    o->memory_bytes = t->memory_bytes;
+    o->peak_memory_bytes = t->peak_memory_bytes;
+    o->n_kernels = t->n_kernels;
+    o->n_copies = t->n_copies;
+    o->bytes_in = t->bytes_in;
+    o->bytes_out = t->bytes_out;
+    o->device_ns = t->device_ns;
+    o->span_ns = t->last_end_ns > t->first_start_ns ? t->last_end_ns - t->first_start_ns : 0;
+    o->energy_uj = t->energy_uj;
+    o->n_jobs = t->n_segments;
+    o->n_late = t->n_missed;
+    o->n_over_lease = t->n_over_lease;
+    o->n_unmeasured = t->n_unmeasured;
+    o->energy_unknown = t->energy_unknown;
+    o->n_commands = t->n_commands;
+    o->n_outstanding = t->n_commands - t->n_retired;
+    o->gpus = gpus;
+    for (uint32_t i = 0; i < WS_MAX_DEVICES; i++)
+        if (t->used_gpus >> i & 1)
+            gpus[o->n_gpus++] = i;
+    return o;
+}
+
+/* Out of memory: without the SMs. */
+static void work_status(struct ws_server *s, Ws__ClientStatus *o, struct ws_task *t)
+{
+    enum { SMS_BYTES = 512 };
+    char *sms = t->sms.n || t->n_sm_max ? ws_arena_alloc(&s->arena, SMS_BYTES) : NULL;
+    o->work = t->name;
+    o->period_ms = t->period_ms;
+    o->deadline_ms = t->deadline_ms;
+    o->priority = t->priority;
+    o->weight = t->weight;
+    if (!sms)
+        return;
+    if (t->sms.n)
+        ws_sm_set_text(&t->sms, sms, SMS_BYTES);
+    else
+        snprintf(sms, SMS_BYTES, "<=%u", t->n_sm_max);
+    o->sms = sms;
+}
+
+static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, uint64_t now)
+{
+    Ws__ClientStatus *o = client_status(s, &c->stats);
+    if (!o)
+        return NULL;
+    o->client = c->id;
+    o->pid = c->pid;
+    o->uid = c->uid;
+    o->exe = c->exe;
+    o->task = c->task;
+    work_status(s, o, &c->work);
+    o->connected = true;
+    o->gate = ws_gated_state(c);
+    o->has_job = ws_dispatch_deadline(c, &o->deadline_left_ms);
+    struct ws_energy_sum e = ws_energy_of_client(c);
+    o->busy_uj = e.busy_uj;
+    o->idle_uj = e.idle_uj;
+    o->error = c->sticky ? c->sticky : c->async_error;
+    o->error_text = o->error ? c->error_text : (char *)"";
+    o->age_ns = now - c->start_ns;
+    ws_ledger_message(&c->not_supported, &s->arena, &o->not_supported, &o->n_not_supported);
+    return o;
+}
+
+static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, uint64_t now)
+{
+    Ws__ClientStatus *o = client_status(s, &e->stats);
+    if (!o)
+        return NULL;
+    o->client = e->id;
+    o->pid = e->pid;
+    o->uid = e->uid;
+    o->exe = e->exe;
+    o->task = e->task;
+    work_status(s, o, &e->work);
+    o->gate = e->gated ? WS__CLIENT_STATUS__GATE__GATE_IDLE : WS__CLIENT_STATUS__GATE__NOT_GATED;
+    o->busy_uj = e->energy.busy_uj;
+    o->idle_uj = e->energy.idle_uj;
+    o->error = e->error;
+    o->error_text = e->error_text;
+    o->age_ns = now - e->start_ns;
+    ws_ledger_message(&e->not_supported, &s->arena, &o->not_supported, &o->n_not_supported);
+    return o;
+}
+
+/* The kernels that ran last. None if there is no memory: the rest is worth more. */
+static void learned_status(struct ws_server *s, Ws__StatusReply *r)
+{
+    struct ws_learn_shown *v;
+    uint32_t n = s->learn ? ws_learn_show(s->learn, &s->arena, LEARNED_MAX, &v) : 0;
+    r->learned = n ? ws_arena_array(&s->arena, n, sizeof *r->learned) : NULL;
+    for (uint32_t i = 0; r->learned && i < n; i++) {
+        Ws__LearnedKernel *o = ws_arena_alloc(&s->arena, sizeof *o);
+        if (!o)
+            return;
+        ws__learned_kernel__init(o);
+        o->name = (char *)v[i].name;
+        o->gpu = (char *)v[i].gpu;
+        o->shape = (char *)v[i].shape;
+        o->n_runs = v[i].n_runs;
+        o->n_points = v[i].n_points;
+        o->n_sms = v[i].n_sm;
+        o->time_ms = v[i].time_ms;
+        o->has_power = !isnan(v[i].power_w);
+        o->power_w = o->has_power ? v[i].power_w : 0;
+        o->n_errors = v[i].error.n;
+        o->error_mean = v[i].error.mean;
+        o->error_deviation = sqrt(ws_stat_variance(&v[i].error));
+        o->has_cold_error = !isnan(v[i].cold_error);
+        o->cold_error = o->has_cold_error ? v[i].cold_error : 0;
+        r->learned[r->n_learned++] = o;
+    }
+}
+
+void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
+{
+    uint64_t now = ws_clock_ns();
+    uint32_t n_ended = WS_MIN(s->n_ended, (uint32_t)WS_ENDED_MAX);
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    Ws__StatusReply r = WS__STATUS_REPLY__INIT;
+    r.version = WS_PROTOCOL_VERSION;
+    r.pid = (uint32_t)getpid();
+    r.uptime_ns = now - s->start_ns;
+    r.n_modules = s->cache.n_codes;
+    r.n_messages = s->n_messages;
+    r.n_commands = s->n_commands;
+    const char *options;
+    r.policy = (char *)ws_dispatch_policy(s, &options);
+    r.policy_options = (char **)&options;
+    r.n_policy_options = options[0] != 0;
+    struct ws_dispatch_counts counts = ws_dispatch_counts(s);
+    r.n_jobs = counts.n_jobs;
+    r.n_preemptions = counts.n_preemptions;
+    r.n_merged = counts.n_merged;
+    r.n_moves = counts.n_moves;
+    r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
+    r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
+    r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
+    ws_ledger_message(&s->not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
+    learned_status(s, &r);
+    bool ok = r.gpus && r.clients;
+    ws_energy_settle(s);
+    for (uint32_t i = 0; ok && i < s->n_gpus; i++)
+        ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
+    ws_list_for_each (n, &s->clients)
+        if (ok)
+            ok = (r.clients[r.n_clients++] =
+                      live_status(s, ws_list_entry(n, struct ws_client, node), now));
+    for (uint32_t i = s->n_ended - n_ended; ok && i < s->n_ended; i++)
+        ok = (r.clients[r.n_clients++] = ended_status(s, &s->ended[i % WS_ENDED_MAX], now));
+    if (!ok)
+        return;
+    m.status = &r;
+    (void)ws_server_send(s, to, &m); /* a peer that does not fetch its answer has none */
+}
+
+void ws_status_forget(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    ws_energy_settle(s);
+    for (uint32_t i = 0; i < WS_ENDED_MAX && c->id; i++)
+        if (s->ended[i].id == c->id)
+            s->ended[i].energy = ws_energy_of_client(c);
+    if (c->id)
+        ws_accounts_ended(c);
+    ws_energy_forget(c);
+}
+
+void ws_status_ended(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    struct ws_ended *e = &s->ended[s->n_ended++ % WS_ENDED_MAX];
+    ws_ledger_deinit(&e->not_supported);
+    *e = (struct ws_ended){
+        .id = c->id, .pid = c->pid, .uid = c->uid, .start_ns = c->start_ns, .stats = c->stats};
+    e->error = c->sticky ? c->sticky : c->async_error;
+    snprintf(e->exe, sizeof e->exe, "%s", c->exe);
+    snprintf(e->task, sizeof e->task, "%s", c->task);
+    e->work = c->work;
+    e->gated = c->gated;
+    e->energy = ws_energy_of_client(c);
+    snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
+    e->stats.memory_bytes = 0;
+    e->not_supported = c->not_supported; /* taken over */
+    c->not_supported = (struct ws_ledger){0};
+}

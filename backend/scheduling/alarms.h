@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/scheduling/alarms.h - alarms of devices' clocks, for the loop. An alarm can't be taken back and rings on a thread of the device, perhaps
+ * when who set it, or even the server, is gone: so all it touches is an object of its own that the last of them frees, and what it
+ * stands for is said by numbers. Threads: the loop's. */
+#ifndef WS_BACKEND_SCHEDULING_ALARMS_H
+#define WS_BACKEND_SCHEDULING_ALARMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/macros.h"
+#include "device/device.h"
+
+struct ws_alarms;
+struct ws_rung { /* one that has rung */
+    struct ws_alarm alarm;
+    struct ws_alarms *of;
+    struct ws_rung *next;
+    uint32_t who;
+    uint64_t what;
+};
+
+/* @wake_fd: written to when one rings; duplicated. Return: 0 or negative. */
+WS_MUST_CHECK int ws_alarms_new(struct ws_alarms **ret, int wake_fd);
+void ws_alarms_leave(struct ws_alarms *a); /* goes with the last alarm; NULL ok */
+/* One more, at @at_ns of @device's clock. Return: 0 or negative. */
+WS_MUST_CHECK int ws_alarms_set(struct ws_alarms *a, struct ws_device *device, uint64_t at_ns,
+                                uint32_t who, uint64_t what);
+/* Some are still to ring, or have rung and were not taken. */
+bool ws_alarms_pending(const struct ws_alarms *a);
+/* All that have rung since the last asking, the newest first; NULL: none. Each is the caller's, to free(). */
+struct ws_rung *ws_alarms_take(struct ws_alarms *a);
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Why a segment ran where it did: the policy's own words on each decision, kept for the newest WS_EXPLAINED_MAX. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/scheduling/dispatch_private.h"
+
+void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
+                      const struct ws_policy_decision *p)
+{
+    struct ws_explained *e = &d->explained[d->n_explained % WS_EXPLAINED_MAX];
+    if (p->kind == WS_DECIDE_WAIT && d->n_explained) { /* said once, not at each asking */
+        const struct ws_explained *last = &d->explained[(d->n_explained - 1) % WS_EXPLAINED_MAX];
+        if (last->segment == g->id && last->kind == WS_DECIDE_WAIT)
+            return;
+    }
+    d->n_explained++;
+    *e = (struct ws_explained){.segment = g->id,
+                               .at_ms = ws_dispatch_now_ms(d),
+                               .kind = p->kind,
+                               .gpu = p->gpu,
+                               .n_sm = p->n_sm,
+                               .end_ms = p->end > 0 ? p->end : NAN,
+                               .energy_mj = p->energy};
+    snprintf(e->task, sizeof e->task, "%s", g->task->history->name);
+    snprintf(e->why, sizeof e->why, "%s", p->why);
+    if (g->is_priced)
+        e->n_moves = WS_MIN(d->server->n_visible, WS_EXPLAINED_MOVES);
+    if (e->n_moves)
+        memcpy(e->moves, g->moves, e->n_moves * sizeof *e->moves);
+}
+
+/* "; GPU 0: 0.35 ms and 7.1 mJ to move 4096 bytes, GPU 1: it is there" */
+static void moves(FILE *f, const struct ws_explained *e)
+{
+    for (uint32_t i = 0; i < e->n_moves; i++) {
+        const struct ws_policy_move *m = &e->moves[i];
+        fprintf(f, "%s GPU %u: ", i ? "," : "; places:", i);
+        if (isinf(m->ms))
+            fputs("it can't be moved there", f);
+        else if (m->bytes > 0)
+            fprintf(f, "%.6g ms and %.6g mJ to move %.0f bytes%s", m->ms, m->mj, m->bytes,
+                    m->here ? " to where it is" : "");
+        else
+            fputs(m->here ? "it is there" : "nothing to move", f);
+    }
+}
+
+static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained *e)
+{
+    fprintf(f, "%12.3f ms  job %llu (%s): %s", e->at_ms, (unsigned long long)e->segment, e->task,
+            ws_decision_name(e->kind));
+    if (e->gpu >= 0 && (uint32_t)e->gpu < d->server->n_gpus) {
+        fprintf(f, " on GPU %d (%s)", e->gpu, d->server->gpus[e->gpu].device->spec.name);
+        if (e->n_sm > 0)
+            fprintf(f, ", %d SMs", e->n_sm);
+    }
+    if (!isnan(e->end_ms))
+        fprintf(f, ", end predicted at %.3f ms", e->end_ms);
+    if (!isnan(e->energy_mj))
+        fprintf(f, ", %.3f mJ predicted", e->energy_mj);
+    fprintf(f, "%s%s", e->why[0] ? ": " : "", e->why);
+    moves(f, e);
+    fputc('\n', f);
+}
+
+char *ws_dispatch_explain(struct ws_server *s, uint64_t id)
+{
+    struct ws_dispatch *d = s->dispatch;
+    if (!d || !d->n_explained)
+        return NULL;
+    if (!id)
+        id = d->explained[(d->n_explained - 1) % WS_EXPLAINED_MAX].segment;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f)
+        return NULL;
+    uint64_t first = d->n_explained > WS_EXPLAINED_MAX ? d->n_explained - WS_EXPLAINED_MAX : 0;
+    for (uint64_t i = first; i < d->n_explained; i++)
+        if (d->explained[i % WS_EXPLAINED_MAX].segment == id)
+            line(f, d, &d->explained[i % WS_EXPLAINED_MAX]);
+    if (fclose(f) || !n) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/scheduling/fused.h - the launches of several clients as one (templates/template.h).
+ *
+ * What each client is told is what it would have been told had its kernel run alone: its own error, text, instructions, and its share
+ * of the launch's energy; the shares sum to it exactly. Begin and end are the launch's. A client that reaches outside of its memory, faults,
+ * or goes over a limit, ends alone, and so does one that is dropped; the others run to their end, and its memory stays until then.
+ * On a device that can't tell parts apart (ws_launch_parts), a fault is everybody's, as CUDA has it for contexts that share a GPU.
+ * Threads: the loop's. */
+#ifndef WS_BACKEND_SCHEDULING_FUSED_H
+#define WS_BACKEND_SCHEDULING_FUSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/sm_set.h"
+
+struct ws_gpu;
+struct ws_job;
+struct ws_server;
+
+enum { WS_FUSED_E_REFUSED = 1 };
+struct ws_fused;
+/**
+ * ws_fused_start() - launch them together
+ * @sms: where it may run; NULL or n == 0: everywhere
+ * @members: [@n] launches at the heads of their streams, which the dispatcher has held, all of @gpu; one client may have several there.
+ *   Where 0 is returned they were taken (ws_stream_take()), and for each ws_stream_finished() will be called, later; else nothing
+ *   happened to them
+ * @n: 1…WS_FUSE_MAX
+ * @ret_why: on WS_FUSED_E_REFUSED, why they can't go together
+ *
+ * Return: 0; WS_FUSED_E_REFUSED: start them one by one; -EAGAIN: their template is being made, by a loader thread; -ENOMEM.
+ */
+int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
+                   struct ws_job *const *members, uint32_t n, char *ret_why, size_t why_bytes);
+/* The device is done with it. */
+void ws_fused_ended(struct ws_fused *f);
+
+/* The templates that were made. */
+int ws_fused_cache_new(struct ws_server *s);   /* 0, -ENOMEM */
+void ws_fused_cache_free(struct ws_server *s); /* before the loader's images; nothing is running */
+
+struct ws_fused_counts {
+    uint64_t n_launches, n_members, n_refused, n_waited; /* n_waited: -EAGAIN */
+    uint32_t n_templates, n_refusals;                    /* kept now */
+    uint64_t make_ns;                                    /* host time, of all templates made */
+};
+void ws_fused_counts(const struct ws_server *s, struct ws_fused_counts *ret);
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Gated clients: programs with a driver of their own (frontend/gate). Nothing of them runs here; they ask when their launches may go, and
+ * say what these took.
+ *
+ * A segment of theirs is one of the dispatcher's, on its context, that has its GPU alone from the moment it is let go until GateEnd or the
+ * client's end. So that a client which never says it is done can't keep a GPU: gate_lease_ms after it was let go the dispatcher forgets the segment
+ * and goes on with others, the client is told, and has to ask again before it launches more. What it still runs is then beside others'; that
+ * is counted. Leases are of the host's clock: the devices' may stand still.
+ *
+ * Whatever a client sends, it gets an answer to each GateBegin: where there is nothing to decide, that it may go. */
+#include "backend/backend.h"
+
+#include <stdlib.h>
+
+#include "backend/process/real.h"
+#include "backend/process/tracing.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+static void tell(struct ws_client *c, uint64_t id)
+{
+    void *v = c->reached;
+    if (ws_grow(&v, &c->cap_reached, c->n_reached + 1, sizeof *c->reached))
+        return; /* no memory: the client waits as long as its patience lasts */
+    c->reached = v;
+    c->reached[c->n_reached++] = id;
+    ws_client_touch(c);
+}
+
+static struct ws_context *context_of(struct ws_client *c, uint32_t device)
+{
+    return device < c->n_contexts ? &c->contexts[device] : NULL;
+}
+
+/* The lease of @h runs no more. */
+static void lease_stop(struct ws_server *s, struct ws_gate_hold *h)
+{
+    if (h->lease_end_ns)
+        s->n_gate_holds--;
+    h->lease_end_ns = 0;
+}
+
+static void hold_end(struct ws_client *c, struct ws_gate_hold *h)
+{
+    lease_stop(c->server, h);
+    if (h->since_ns)
+        c->n_holds--;
+    *h = (struct ws_gate_hold){0};
+}
+
+Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m)
+{
+    struct ws_context *x = context_of(c, m->device);
+    if (m->serial < WS_GATE_SERIAL_FIRST || m->serial > UINT64_MAX / 4)
+        return WS__ERROR__INVALID_VALUE;
+    if (!x || x->gate.serial) {
+        tell(c, m->serial * 2);
+        return x ? WS__ERROR__INVALID_VALUE : WS__ERROR__INVALID_DEVICE;
+    }
+    x->gate = (struct ws_gate_hold){.serial = m->serial};
+    if (!ws_dispatch_gate_begin(x))
+        ws_gated_go(x);
+    return WS__ERROR__OK;
+}
+
+void ws_gated_go(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    struct ws_server *s = c->server;
+    struct ws_gate_hold *h = &x->gate;
+    if (!h->serial || h->since_ns)
+        return;
+    ws_energy_settle(s); /* what came before was others' */
+    h->since_ns = ws_clock_ns();
+    h->begin_ns = ws_device_now_ns(x->gpu->device);
+    c->n_holds++;
+    if (x->segment) {
+        h->lease_end_ns = h->since_ns + s->config->gate_lease_ms * WS_NS_PER_MS;
+        s->n_gate_holds++;
+    }
+    tell(c, h->serial * 2);
+}
+
+/* Time and energy of what ran. The client is believed only as far as the time was there. */
+static uint64_t account(struct ws_client *c, struct ws_context *x, const Ws__GateEnd *m)
+{
+    struct ws_client_stats *st = &c->stats;
+    uint32_t gpu = x->gpu->device->index;
+    uint64_t held_ns = ws_clock_ns() - x->gate.since_ns,
+             ns = m->measured ? WS_MIN(m->device_ns, held_ns) : 0, uj = 0;
+    st->n_kernels += m->n_launches;
+    st->device_ns += ns;
+    st->used_gpus |= UINT32_C(1) << gpu;
+    st->first_start_ns = WS_MIN(st->first_start_ns, x->gate.begin_ns);
+    st->last_end_ns = WS_MAX(st->last_end_ns, x->gate.begin_ns + ns);
+    st->n_unmeasured += !m->measured;
+    if (!ws_real_charge(x->gpu->device, ns, &uj))
+        st->energy_unknown = true;
+    st->energy_uj += uj;
+    ws_energy_charge(c, gpu, uj);
+    if (c->server->tracing && ns)
+        ws_tracing_add_gated(x, x->gate.begin_ns, x->gate.begin_ns + ns, uj, m->n_launches);
+    return uj;
+}
+
+Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m)
+{
+    struct ws_context *x = context_of(c, m->device);
+    if (!x || !m->serial || x->gate.serial != m->serial || !x->gate.since_ns)
+        return WS__ERROR__INVALID_VALUE;
+    uint64_t uj = account(c, x, m);
+    bool over = x->gate.over_lease;
+    hold_end(c, &x->gate);
+    if (!over)
+        ws_dispatch_gate_end(x, m->n_launches, m->measured ? m->device_ns : 0, uj);
+    ws_energy_settle(c->server);
+    return WS__ERROR__OK;
+}
+
+void ws_gated_forget(struct ws_client *c)
+{
+    if (!c->gated)
+        return;
+    c->server->n_gated--;
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        if (c->contexts[i].gate.serial)
+            hold_end(c, &c->contexts[i].gate);
+}
+
+static void lease_over(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    lease_stop(c->server, &x->gate);
+    x->gate.over_lease = true;
+    if (!c->stats.n_over_lease++)
+        ws_log(WS_WARN,
+               "gate: client %u (%s) kept GPU %u for more than %u ms; others may run beside it "
+               "(said once)",
+               c->id, c->work.name, x->gpu->device->index, c->server->config->gate_lease_ms);
+    tell(c, x->gate.serial * 2 + 1);
+    ws_dispatch_gate_end(x, 0, 0, 0);
+}
+
+/* Ends what is due; ns until the next lease ends, UINT64_MAX: none runs. */
+static uint64_t leases(struct ws_server *s)
+{
+    uint64_t now = ws_clock_ns(), next = UINT64_MAX;
+    ws_list_for_each_safe (n, &s->clients) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        for (uint32_t i = 0; c->gated && !c->dropped && i < c->n_contexts; i++) {
+            struct ws_gate_hold *h = &c->contexts[i].gate;
+            if (!h->lease_end_ns)
+                continue;
+            if (h->lease_end_ns <= now)
+                lease_over(&c->contexts[i]);
+            else
+                next = WS_MIN(next, h->lease_end_ns - now);
+        }
+    }
+    return next;
+}
+
+int ws_gated_turn(struct ws_server *s)
+{
+    bool on = ws_dispatch_is_on(s);
+    if (on != s->gate_told) {
+        s->gate_told = on;
+        ws_list_for_each_safe (n, &s->clients) {
+            struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+            if (c->gated)
+                tell(c, on ? WS_GATE_POLICY_ON : WS_GATE_POLICY_OFF);
+        }
+    }
+    if (!s->n_gate_holds)
+        return -1;
+    uint64_t ns = leases(s);
+    ws_server_run_ready(s);
+    return s->n_gate_holds ? (int)(WS_MIN(ns, WS_NS_PER_S) / WS_NS_PER_MS) + 1 : -1;
+}
+
+Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c)
+{
+    Ws__ClientStatus__Gate r = WS__CLIENT_STATUS__GATE__GATE_IDLE;
+    if (!c->gated)
+        return WS__CLIENT_STATUS__GATE__NOT_GATED;
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        const struct ws_gate_hold *h = &c->contexts[i].gate;
+        Ws__ClientStatus__Gate is = !h->serial       ? WS__CLIENT_STATUS__GATE__GATE_IDLE
+                                    : !h->since_ns   ? WS__CLIENT_STATUS__GATE__GATE_WAITS
+                                    : !h->over_lease ? WS__CLIENT_STATUS__GATE__GATE_HOLDS
+                                                     : WS__CLIENT_STATUS__GATE__GATE_OVER_LEASE;
+        r = WS_MAX(r, is);
+    }
+    return r;
+}

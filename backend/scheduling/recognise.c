@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which task a client is, found out when it says hello.
+ *
+ * Its path and cgroup are read from /proc by the process id that the kernel gave us with the connection. The path needs the right to
+ * look at the process (the same user, or CAP_SYS_PTRACE): a daemon without it takes the client's word, as it must for remote ones.
+ * The environment is never read there. Instead, where rules ask for variables, the first hello is answered with their names, and the
+ * library says hello again with their values: nothing else of a program's environment leaves it, containers and remote clients
+ * need no special case, and without such rules it costs nothing. */
+#include "backend/backend.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/scheduling/dispatch_private.h"
+#include "backend/scheduling/recognise.h"
+#include "base/alloc.h"
+
+enum { MAX_ENV = 256, MAX_ENV_BYTES = 64 << 10 };
+
+bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply *ret)
+{
+    char names[WS_ENV_NAMES_MAX][WS_TASK_NAME_BYTES];
+    struct ws_arena *a = &s->arena;
+    if (h->env_told)
+        return false;
+    size_t n = WS_MIN(ws_task_rules_env(&s->config->tasks, names, WS_ENV_NAMES_MAX),
+                      (size_t)WS_ENV_NAMES_MAX);
+    if (!n || !(ret->env_wanted = ws_arena_array(a, n, sizeof *ret->env_wanted)))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char *copy = ws_arena_alloc(a, sizeof names[i]);
+        if (!copy)
+            return false;
+        memcpy(copy, names[i], sizeof names[i]);
+        ret->env_wanted[ret->n_env_wanted++] = copy;
+    }
+    return true;
+}
+
+static void read_cgroups(uint32_t pid, char *buf, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/cgroup", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
+    buf[n > 0 ? n : 0] = 0;
+    if (fd >= 0)
+        close(fd);
+}
+
+/* The path as the kernel knows it, over what the client said. */
+static void read_exe(uint32_t pid, char *buf, size_t size)
+{
+    char link[64], path[256];
+    snprintf(link, sizeof link, "/proc/%u/exe", pid);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    if (n <= 0)
+        return;
+    path[n] = 0;
+    snprintf(buf, size, "%s", path);
+}
+
+static size_t env_of(const Ws__Hello *h, const char **ret)
+{
+    size_t n = 0, bytes = 0;
+    for (size_t i = 0; i < h->n_env && n < MAX_ENV && bytes < MAX_ENV_BYTES; i++) {
+        bytes += strlen(h->env[i]);
+        if (strchr(h->env[i], '='))
+            ret[n++] = h->env[i];
+    }
+    return n;
+}
+
+void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_newcomer *n)
+{
+    char cgroups[4096] = "";
+    const char *env[MAX_ENV];
+    bool refused;
+    if (n->has_cred) {
+        read_exe(n->pid, n->exe, sizeof n->exe);
+        read_cgroups(n->pid, cgroups, sizeof cgroups);
+    }
+    struct ws_task_who who = {.name = n->name,
+                              .exe = n->exe,
+                              .cgroups = cgroups,
+                              .has_uid = n->uid != UINT32_MAX,
+                              .uid = n->uid,
+                              .env = env,
+                              .n_env = env_of(h, env)};
+    n->work_known = ws_task_recognise(&s->config->tasks, &who, &n->work, &refused) != NULL;
+    if (refused)
+        ws_log(
+            WS_WARN,
+            "client: pid=%u uid=%u says it is task %s, whose match_user does not have this user: "
+            "taken as task %s",
+            n->pid, n->uid, n->name, n->work.name);
+}
+
+Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_text, size_t size)
+{
+    struct ws_task_who who = {
+        .name = name, .exe = c->exe, .cgroups = "", .has_uid = c->uid != UINT32_MAX, .uid = c->uid};
+    struct ws_task task;
+    bool refused;
+    size_t n = strlen(name);
+    if (!n || n >= WS_TASK_NAME_BYTES) {
+        snprintf(ret_text, size, "the name of a task has 1 to %d characters",
+                 WS_TASK_NAME_BYTES - 1);
+        return WS__ERROR__INVALID_VALUE;
+    }
+    const struct ws_task_rule *r =
+        ws_task_recognise(&c->server->config->tasks, &who, &task, &refused);
+    if (refused) {
+        snprintf(ret_text, size, "task %s is for other users (its match_user)", name);
+        return WS__ERROR__DENIED;
+    }
+    if (!r) {
+        snprintf(ret_text, size, "the daemon's configuration has no task %s", name);
+        return WS__ERROR__NOT_FOUND;
+    }
+    if (c->n_gpu_segments)
+        ws_dispatch_waits(c);
+    if (c->n_gpu_segments || c->own.open) {
+        snprintf(ret_text, size, "the program's GPU work is under way: name the task before it");
+        return WS__ERROR__NOT_READY;
+    }
+    if (c->gpu_task)
+        ws_gpu_task_free(c->server->dispatch, c->gpu_task); /* made anew with its next work */
+    c->work = task;
+    c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
+    c->work_known = true;
+    c->own.has_base = c->own.has_release = false; /* other periods */
+    c->own.n_releases = 0;
+    snprintf(c->task, sizeof c->task, "%s", task.name);
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        ws_context_limit_sms(&c->contexts[i]);
+    return WS__ERROR__OK;
+}
+
+/* ---- GPUs and SMs ---- */
+
+uint32_t ws_task_gpus(const struct ws_server *s, const struct ws_task *t, uint32_t *order,
+                      uint32_t n)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!t->gpu[0] || !strcmp(t->gpu, s->gpus[order[i]].device->spec.name))
+            order[kept++] = order[i];
+    return kept;
+}
+
+/* How many others' sets have each SM of the GPU. */
+static void count_users(const struct ws_context *x, uint32_t *ret)
+{
+    ws_list_for_each (n, &x->client->server->clients) {
+        const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        for (uint32_t i = 0; c != x->client && i < c->n_contexts; i++)
+            for (unsigned sm = 0; c->contexts[i].gpu == x->gpu && sm < WS_SM_MAX; sm++)
+                ret[sm] += ws_sm_set_has(&c->contexts[i].sms, sm);
+    }
+}
+
+/* The @n SMs that the fewest others have. */
+static void least_used(const struct ws_context *x, unsigned n, struct ws_sm_set *ret)
+{
+    uint32_t users[WS_SM_MAX] = {0},
+             n_sms = WS_MIN(x->gpu->device->spec.n_sms, (uint32_t)WS_SM_MAX);
+    count_users(x, users);
+    while (ret->n < n && ret->n < n_sms) {
+        unsigned best = WS_SM_MAX;
+        for (unsigned sm = 0; sm < n_sms; sm++)
+            if (!ws_sm_set_has(ret, sm) && (best == WS_SM_MAX || users[sm] < users[best]))
+                best = sm;
+        ws_sm_set_add(ret, best);
+    }
+}
+
+/* The @n lowest of @from; of all, if that is empty. What a program asks for itself never gives it more than its task may have. */
+static void first_of(const struct ws_sm_set *from, unsigned n, struct ws_sm_set *ret)
+{
+    *ret = (struct ws_sm_set){0};
+    for (unsigned sm = 0; sm < WS_SM_MAX && ret->n < n; sm++)
+        if (!from->n || ws_sm_set_has(from, sm))
+            ws_sm_set_add(ret, sm);
+}
+
+void ws_context_limit_sms(struct ws_context *x)
+{
+    const struct ws_task *t = &x->client->work;
+    uint32_t n_sms = x->gpu->device->spec.n_sms;
+    x->sms = (struct ws_sm_set){0};
+    x->no_sms = false;
+    x->sms_of = x->gpu;
+    if (t->sms.n) {
+        for (unsigned sm = 0; sm < n_sms && sm < WS_SM_MAX; sm++)
+            if (ws_sm_set_has(&t->sms, sm))
+                ws_sm_set_add(&x->sms, sm);
+        x->no_sms = !x->sms.n;
+    } else if (t->n_sm_max && t->n_sm_max < n_sms) {
+        least_used(x, t->n_sm_max, &x->sms);
+    }
+    x->task_sms = x->sms;
+    uint32_t first = x->client->sm_limit;
+    if (first && first < (x->sms.n ? x->sms.n : n_sms) && !x->no_sms)
+        first_of(&x->task_sms, first, &x->sms);
+}
+
+void ws_context_sms(struct ws_context *x)
+{
+    if (WS_UNLIKELY(x->sms_of != x->gpu))
+        ws_context_limit_sms(x);
+}
+
+void ws_context_choose_sms(struct ws_context *x, const struct ws_sm_set *wanted,
+                           struct ws_sm_set *ret)
+{
+    const struct ws_task *t = &x->client->work;
+    ws_context_sms(x);
+    *ret = x->sms;
+    if (!wanted->n)
+        return;
+    if (!x->sms.n) {
+        *ret = *wanted;
+        return;
+    }
+    bool any = !t->sms.n && !x->client->sm_limit; /* how many counts, not which */
+    struct ws_sm_set s = {0};
+    for (unsigned sm = 0; sm < WS_SM_MAX && s.n < x->sms.n; sm++)
+        if (ws_sm_set_has(wanted, sm) && (any || ws_sm_set_has(&x->sms, sm)))
+            ws_sm_set_add(&s, sm);
+    if (s.n)
+        *ret = s;
+}

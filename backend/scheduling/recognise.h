@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/scheduling/recognise.h - the task of a client, and what follows from it for its GPUs and SMs. Threads: the loop's. */
+#ifndef WS_BACKEND_SCHEDULING_RECOGNISE_H
+#define WS_BACKEND_SCHEDULING_RECOGNISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "backend/scheduling/task.h"
+#include "protocol/protocol.h"
+
+struct ws_client;
+struct ws_context;
+struct ws_server;
+
+enum { WS_ENV_NAMES_MAX = 64 };
+/* Whether tasks are told by variables that this hello does not have yet; then their names are in @ret. */
+bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply *ret);
+/* Who says hello, before he is a client. */
+struct ws_newcomer {
+    int srcfd;
+    bool has_cred; /* pid is the kernel's word */
+    bool local;
+    bool gone;               /* already; the monitor's word of that came before he was a client */
+    uint32_t pid, uid;       /* uid UINT32_MAX: not known */
+    char exe[256], name[64]; /* clean texts; name: the task he says he is */
+    struct ws_task work;     /* set by ws_newcomer_recognise(), as is exe where /proc tells it */
+    bool work_known;
+};
+void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_newcomer *n);
+/* The program names its task itself. Return: OK; NOT_FOUND, DENIED, INVALID_VALUE with @ret_text, nothing changed. */
+Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_text, size_t size);
+/* Keeps those of order[n] that the task may use. Return: how many. */
+uint32_t ws_task_gpus(const struct ws_server *s, const struct ws_task *t, uint32_t *order,
+                      uint32_t n);
+/* Sets x->sms, x->no_sms from the client's task: with max_sms, those SMs that the fewest others have. */
+void ws_context_limit_sms(struct ws_context *x);
+/* The same, where the context has come to another GPU since. */
+void ws_context_sms(struct ws_context *x);
+/* Of the SMs @wanted (n == 0: all) those that the task may use. */
+void ws_context_choose_sms(struct ws_context *x, const struct ws_sm_set *wanted,
+                           struct ws_sm_set *ret);
+
+#endif

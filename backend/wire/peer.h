@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/wire/peer.h - whether the other end of a connection is still there. */
+#ifndef WS_BACKEND_WIRE_PEER_H
+#define WS_BACKEND_WIRE_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * ws_peer_gone() - whether the connection that a message came by has ended
+ * @fd:  the descriptor it came by, which its owner may have closed since, and which may be another's by now; -1: unknown
+ * @pid: the process at the other end, as the kernel said when it connected (unix sockets); 0: unknown
+ *
+ * Never true of a connection that is there. Of one that has ended, false only if its number is already that of another connection,
+ * of the same process where that is known.
+ */
+bool ws_peer_gone(int fd, uint32_t pid);
+
+#endif

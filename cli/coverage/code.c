@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Device code against the software GPU: every instruction of every kernel is decoded, as at module load, and what the decoder
+ * refuses is listed instead of ending the load.
+ *
+ * Of a fatbin the PTX counts that a device of the given compute capability would get. Kernels that exist as machine code only
+ * can't run; they are known when all of a program is read, because -rdc=true keeps linked machine code and PTX apart. For the
+ * same reason the parts of one program are judged together: a function that another part defines is not missing. */
+#include "config.h"
+
+#include "cli/coverage/coverage.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/exec/exec.h"
+#include "ptx/ptx.h"
+
+enum { MAX_PTX_BYTES = 256 << 20, EM_CUDA_ = 190 };
+
+struct part {
+    struct ws_ptx_module *m;
+    char *object;
+};
+struct machine_kernel { /* in a cubin without PTX beside it */
+    char *name, *object;
+    uint32_t sm;
+};
+struct ws_cover_code {
+    struct part *parts;
+    size_t n_parts, cap_parts;
+    struct machine_kernel *machine;
+    size_t n_machine, cap_machine;
+};
+
+struct ws_cover_code *ws_cover_code_new(void)
+{
+    return ws_alloc(sizeof(struct ws_cover_code));
+}
+
+struct ws_cover_code *ws_cover_code_free(struct ws_cover_code *k)
+{
+    for (size_t i = 0; k && i < k->n_parts; i++) {
+        ws_ptx_module_free(k->parts[i].m);
+        free(k->parts[i].object);
+    }
+    for (size_t i = 0; k && i < k->n_machine; i++) {
+        free(k->machine[i].name);
+        free(k->machine[i].object);
+    }
+    if (k) {
+        free(k->parts);
+        free(k->machine);
+    }
+    free(k);
+    return NULL;
+}
+
+/* ---- reading ---- */
+/* The device runtime of dynamic parallelism comes along as PTX, and needs hardware: programs that call it miss it. */
+static bool is_device_runtime(const struct ws_ptx_module *m)
+{
+    for (uint32_t f = 0; f < m->n_funcs; f++)
+        if (!m->funcs[f].is_decl && !strncmp(m->funcs[f].name, "__cudaCDP2", 10))
+            return true;
+    return false;
+}
+
+static int read_ptx(struct ws_cover *c, struct ws_cover_code *k, const char *object,
+                    const char *text, size_t bytes)
+{
+    struct ws_diags d = WS_DIAGS_NULL;
+    struct ws_ptx_module *m = NULL;
+    int r = ws_ptx_parse(&m, text, bytes, NULL, &d);
+    c->n_images++;
+    for (size_t i = 0; r > 0 && i < d.n; i++) {
+        char place[512];
+        snprintf(place, sizeof place, "line %u: %s", d.v[i].line, d.v[i].text ? d.v[i].text : "");
+        ws_cover_add(c, &(struct ws_cover_item){.kind = WS_COVER_OPCODE,
+                                                .state = WS_LEDGER_MISSING,
+                                                .name = "PTX that is not understood",
+                                                .object = (char *)object,
+                                                .place = place});
+    }
+    ws_diags_deinit(&d);
+    if (r)
+        return WS_MIN(r, 0);
+    if (is_device_runtime(m)) {
+        c->n_images--;
+        ws_ptx_module_free(m);
+        return 0;
+    }
+    char *name = ws_strdup(object);
+    if (!name || ws_grow((void **)&k->parts, &k->cap_parts, k->n_parts + 1, sizeof *k->parts)) {
+        free(name);
+        ws_ptx_module_free(m);
+        return ws_raise(-ENOMEM);
+    }
+    k->parts[k->n_parts++] = (struct part){m, name};
+    return 0;
+}
+
+static int note_machine_kernel(struct ws_cover_code *k, const char *object, const char *name,
+                               uint32_t sm)
+{
+    char *n = ws_strdup(name), *o = ws_strdup(object);
+    if (!n || !o ||
+        ws_grow((void **)&k->machine, &k->cap_machine, k->n_machine + 1, sizeof *k->machine)) {
+        free(n);
+        free(o);
+        return ws_raise(-ENOMEM);
+    }
+    k->machine[k->n_machine++] = (struct machine_kernel){n, o, sm};
+    return 0;
+}
+
+/* Kernels of a cubin: sections .text.NAME. @data is aligned. Return: 0, 1: damaged, or -ENOMEM. */
+static int read_cubin(struct ws_cover_code *k, const char *object, const void *data, size_t bytes,
+                      struct ws_diags *diags)
+{
+    struct ws_elf e;
+    if (ws_elf_init_machine(&e, data, bytes, EM_CUDA_)) {
+        ws_diags_add(diags, object, 0, 0, "a cubin in it is damaged");
+        return 1;
+    }
+    for (uint32_t i = 0; i < e.n_sections; i++) {
+        const char *name = ws_elf_section_name(&e, &e.sections[i]);
+        char bank[1024]; /* of parameters: functions that kernels call have none */
+        if (!name || strncmp(name, ".text.", 6) || !name[6] ||
+            snprintf(bank, sizeof bank, ".nv.constant0.%s", name + 6) < 0 ||
+            (strlen(name + 6) < sizeof bank - 16 && !ws_elf_section(&e, bank)))
+            continue;
+        int r = note_machine_kernel(k, object, name + 6,
+                                    (((const Elf64_Ehdr *)data)->e_flags >> 8) & 0xff);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+struct walk {
+    struct ws_cover_code *k;
+    const char *object;
+    struct ws_diags *diags;
+    unsigned n_ptx;
+    bool lto;
+};
+
+static int count_ptx(const struct ws_fatbin_entry *e, void *arg)
+{
+    struct walk *w = arg;
+    w->n_ptx += e->kind == WS_FATBIN_PTX;
+    w->lto |= e->kind == WS_FATBIN_LTO;
+    return 0;
+}
+
+static int each_cubin(const struct ws_fatbin_entry *e, void *arg)
+{
+    struct walk *w = arg;
+    char *data = NULL;
+    size_t bytes = 0;
+    if (e->kind != WS_FATBIN_ELF)
+        return 0;
+    int r = ws_fatbin_extract(e, MAX_PTX_BYTES, &data, &bytes, w->diags);
+    if (!r)
+        r = read_cubin(w->k, w->object, data, bytes, w->diags);
+    free(data);
+    return r;
+}
+
+static int read_fatbin(struct ws_cover *c, struct ws_cover_code *k, const char *object,
+                       const void *image, size_t bytes, uint32_t sm, struct ws_diags *diags)
+{
+    struct walk w = {.k = k, .object = object, .diags = diags};
+    char *text = NULL;
+    size_t len = 0;
+    int r = ws_fatbin_walk(image, bytes, count_ptx, &w, diags);
+    if (r)
+        return r < 0 ? ws_forward(r) : 1;
+    if (!w.n_ptx && w.lto)
+        ws_cover_add(c, &(struct ws_cover_item){.kind = WS_COVER_IMAGE,
+                                                .state = WS_LEDGER_MISSING,
+                                                .name = "code for link-time optimisation only",
+                                                .object = (char *)object,
+                                                .note = "build it with PTX"});
+    if (!w.n_ptx) {
+        r = ws_fatbin_walk(image, bytes, each_cubin, &w, diags);
+        return r < 0 ? ws_forward(r) : r != 0;
+    }
+    r = ws_fatbin_ptx(image, bytes, sm, MAX_PTX_BYTES, &text, &len, diags);
+    if (!r)
+        r = read_ptx(c, k, object, text, len);
+    free(text);
+    return r < 0 ? ws_forward(r) : r != 0;
+}
+
+int ws_cover_image(struct ws_cover *c, struct ws_cover_code *k, const char *object,
+                   const void *image, size_t bytes, uint32_t sm, struct ws_diags *diags)
+{
+    char *copy;
+    int r;
+    switch (ws_image_kind(image, bytes)) {
+    case WS_IMAGE_PTX:
+        return read_ptx(c, k, object, image, bytes);
+    case WS_IMAGE_FATBIN:
+        return read_fatbin(c, k, object, image, bytes, sm, diags);
+    case WS_IMAGE_CUBIN:
+        copy = ws_alloc(bytes);
+        if (!copy)
+            return ws_raise(-ENOMEM);
+        memcpy(copy, image, bytes);
+        r = read_cubin(k, object, copy, bytes, diags);
+        free(copy);
+        return r;
+    default:
+        ws_diags_add(diags, object, 0, 0, "neither PTX, nor a fatbin, nor a cubin");
+        return 1;
+    }
+}
+
+bool ws_cover_is_ptx(const char *text, size_t bytes)
+{
+    struct ws_ptx_module *m = NULL;
+    if (ws_image_kind(text, bytes) != WS_IMAGE_PTX)
+        return false;
+    int r = ws_ptx_parse(&m, text, bytes, NULL, NULL);
+    ws_ptx_module_free(m);
+    return r == 0 || r == WS_PTX_E_UNSUPPORTED;
+}
+
+/* ---- judging ---- */
+struct judge {
+    struct ws_cover *c;
+    const struct ws_cover_code *k;
+    const struct part *part;
+    const struct ws_ptx_insn **lacking; /* sorted by address when complete */
+    size_t n_lacking, cap_lacking;
+};
+
+static bool defined_elsewhere(const struct ws_cover_code *k, const char *name)
+{
+    for (size_t i = 0; i < k->n_parts; i++) {
+        const struct ws_ptx_func *f = ws_ptx_find_func(k->parts[i].m, name);
+        if (f && !f->is_decl)
+            return true;
+        const struct ws_ptx_module *m = k->parts[i].m;
+        for (uint32_t v = 0; v < m->n_vars; v++)
+            if (m->vars[v].link != WS_LINK_EXTERN && !strcmp(m->vars[v].name, name))
+                return true;
+    }
+    return false;
+}
+
+/* Whether the decoder's complaint is of something that linking finds in another part. */
+static bool is_linked(const struct ws_cover_code *k, const char *text)
+{
+    static const char *const prefixes[] = {"unresolved external function ",
+                                           "unresolved external variable "};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(prefixes); i++) {
+        size_t n = strlen(prefixes[i]);
+        if (!strncmp(text, prefixes[i], n) && defined_elsewhere(k, text + n))
+            return true;
+    }
+    return false;
+}
+
+/* "mul.wide.s32" of "@%p1 mul.wide.s32 %rd1, …" */
+static void opcode_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                        const struct ws_ptx_insn *i, char *buf, size_t size)
+{
+    char line[1024];
+    ws_ptx_insn_text(m, f, i, line, sizeof line);
+    char *p = line + strspn(line, " \t");
+    if (*p == '@') {
+        p += strcspn(p, " \t");
+        p += strspn(p, " \t");
+    }
+    p[strcspn(p, " \t;\n")] = 0;
+    snprintf(buf, size, "%s", *p ? p : ws_ptx_op_name(i->op));
+}
+
+static void lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx_func *in,
+                 const struct ws_ptx_insn *i, const char *text)
+{
+    struct judge *j = arg;
+    char name[160], place[1024];
+    if (is_linked(j->k, text))
+        return;
+    if (i)
+        opcode_text(j->part->m, in, i, name, sizeof name);
+    else
+        snprintf(name, sizeof name, "%s", text);
+    int n = snprintf(place, sizeof place, "kernel %.400s", entry->name);
+    if (in != entry)
+        n += snprintf(place + n, sizeof place - (size_t)n, ", function %.400s", in->name);
+    if (i)
+        snprintf(place + n, sizeof place - (size_t)n, ", line %u: %.160s", i->line, text);
+    ws_cover_add(j->c, &(struct ws_cover_item){.kind = WS_COVER_OPCODE,
+                                               .state = WS_LEDGER_MISSING,
+                                               .name = name,
+                                               .object = j->part->object,
+                                               .place = place});
+    if (ws_grow((void **)&j->lacking, &j->cap_lacking, j->n_lacking + 1, sizeof *j->lacking)) {
+        j->c->oom = true;
+        return;
+    }
+    j->lacking[j->n_lacking++] = i;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct ws_ptx_insn *x = *(const struct ws_ptx_insn *const *)a,
+                             *y = *(const struct ws_ptx_insn *const *)b;
+    return (x > y) - (x < y);
+}
+
+static void add_opcode(struct judge *j, const char *name)
+{
+    const char *note = ws_ledger_opcode_note(name);
+    ws_cover_add(j->c,
+                 &(struct ws_cover_item){.kind = WS_COVER_OPCODE,
+                                         .state = note ? WS_LEDGER_APPROXIMATE : WS_LEDGER_DONE,
+                                         .name = (char *)name,
+                                         .object = j->part->object,
+                                         .note = note});
+}
+
+static void add_specials(struct judge *j, const struct ws_ptx_operand *o)
+{
+    for (unsigned k = 0; k < o->n; k++)
+        add_specials(j, &o->v[k]);
+    if (o->kind == WS_OPD_SREG && ws_ledger_opcode_note(ws_ptx_sreg_name(o->sreg)))
+        add_opcode(j, ws_ptx_sreg_name(o->sreg));
+}
+
+static void judge_function(struct judge *j, const struct ws_ptx_func *f)
+{
+    for (uint32_t n = 0; n < f->n_insns; n++) {
+        const struct ws_ptx_insn *i = &f->insns[n];
+        char name[160];
+        if (j->n_lacking &&
+            bsearch(&i, j->lacking, j->n_lacking, sizeof(const struct ws_ptx_insn *), by_address))
+            continue;
+        opcode_text(j->part->m, f, i, name, sizeof name);
+        add_opcode(j, name);
+        for (unsigned k = 0; k < i->n_operands; k++)
+            add_specials(j, &i->operands[k]);
+    }
+}
+
+static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const struct part *p)
+{
+    struct judge j = {.c = c, .k = k, .part = p};
+    if (ws_code_audit(p->m, lack, &j) < 0)
+        c->oom = true;
+    if (j.n_lacking)
+        qsort(j.lacking, j.n_lacking, sizeof *j.lacking, by_address);
+    for (uint32_t f = 0; f < p->m->n_funcs; f++) {
+        c->n_kernels += p->m->funcs[f].is_entry && !p->m->funcs[f].is_decl;
+        judge_function(&j, &p->m->funcs[f]);
+    }
+    if (c->want_rewrites)
+        ws_cover_rewrites(c, p->m);
+    if (c->want_ptxas && !c->no_ptxas)
+        ws_cover_ptxas(c, p->m);
+    free(j.lacking);
+}
+
+/* The device runtime's own functions come linked into the machine code of programs that use it. */
+static bool of_device_runtime(const char *name)
+{
+    return strstr(name, "_cuda_device_runtime_cu_") || strstr(name, "cnprtCnpv2");
+}
+
+void ws_cover_code_end(struct ws_cover *c, struct ws_cover_code *k)
+{
+    for (size_t i = 0; i < k->n_parts; i++)
+        judge_part(c, k, &k->parts[i]);
+    for (size_t i = 0; i < k->n_machine; i++) {
+        const struct machine_kernel *m = &k->machine[i];
+        char place[600];
+        if (defined_elsewhere(k, m->name) || of_device_runtime(m->name))
+            continue;
+        snprintf(place, sizeof place, "kernel %.400s, for sm_%" PRIu32, m->name, m->sm);
+        ws_cover_add(c, &(struct ws_cover_item){.kind = WS_COVER_IMAGE,
+                                                .state = WS_LEDGER_MISSING,
+                                                .name = "machine code without PTX",
+                                                .object = m->object,
+                                                .place = place,
+                                                .note = "build it with PTX (-arch=compute_75)"});
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli/verbs/private.h - a daemon with software GPUs for one command alone, on a socket in a directory of its own. */
+#ifndef WS_CLI_VERBS_PRIVATE_H
+#define WS_CLI_VERBS_PRIVATE_H
+
+#include <sys/types.h>
+#include "base/macros.h"
+
+struct ws_private {
+    pid_t guard;  /* its parent; 0: not running */
+    int alive_fd; /* as long as it is open, it runs */
+    char dir[64];
+    char endpoint[96];
+};
+
+/* Starts it and waits until it is ready. @gpus: comma-separated catalog names. Return: 0, or -1 with the error printed. */
+WS_MUST_CHECK int ws_private_start(struct ws_private *p, const char *gpus);
+/* The same, with more arguments for wattshared (NULL at the end, at most WS_PRIVATE_MORE). */
+enum { WS_PRIVATE_MORE = 16 };
+WS_MUST_CHECK int ws_private_start_with(struct ws_private *p, const char *gpus,
+                                        const char *const *more);
+/* The same with a configuration of its own, the text of a wattshared.conf. @log: file that gets the daemon's log; NULL: it goes to
+ * standard error. */
+WS_MUST_CHECK int ws_private_start_conf(struct ws_private *p, const char *gpus, const char *conf,
+                                        const char *log);
+/* Drains it, waits for its end, removes the directory. The same happens if this process dies without calling. */
+void ws_private_stop(struct ws_private *p);
+
+#endif

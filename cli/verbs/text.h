@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cli/verbs/text.h - numbers and names as people read them. Threads: any. */
+#ifndef WS_CLI_VERBS_TEXT_H
+#define WS_CLI_VERBS_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+const char *ws_cli_bytes_text(uint64_t bytes, char buf[24]); /* "12.3 MiB" */
+/* What programs call themselves must not steer a terminal, nor break JSON. */
+const char *ws_cli_clean(const char *text, char *buf, size_t size);
+const char *ws_cli_base_name(const char *path); /* borrowed from @path */
+
+#endif

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare top: what happens on the GPUs now. A page is text made from two statuses, one after the other; a terminal shows it
+ * with ncurses, --batch prints it. Rates are over the GPUs' own clock: on a software GPU that is not the time of the wall. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <ncurses.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/verbs/link.h"
+#include "cli/verbs/text.h"
+
+enum sort { BY_ENERGY, BY_KERNELS, BY_MEMORY, BY_AGE };
+enum { NAME_BYTES = 25 };
+static const char client_marks[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+struct top {
+    struct ws_cli_link *link;
+    Ws__ServerMessage *now, *before; /* before NULL: the first page */
+    enum sort sort;
+};
+
+static uint64_t used_uj(const Ws__ClientStatus *c)
+{
+    return c->busy_uj + c->idle_uj;
+}
+
+static char mark_of(uint32_t client)
+{
+    return client == 0            ? '.'
+           : client == UINT32_MAX ? '*'
+                                  : client_marks[(client - 1) % (sizeof client_marks - 1)];
+}
+
+static const Ws__GpuStatus *gpu_before(const struct top *t, uint32_t gpu)
+{
+    const Ws__StatusReply *s = t->before ? t->before->status : NULL;
+    for (size_t i = 0; s && i < s->n_gpus; i++)
+        if (s->gpus[i]->gpu == gpu)
+            return s->gpus[i];
+    return NULL;
+}
+
+static const Ws__ClientStatus *client_before(const struct top *t, uint32_t client)
+{
+    const Ws__StatusReply *s = t->before ? t->before->status : NULL;
+    for (size_t i = 0; s && i < s->n_clients; i++)
+        if (s->clients[i]->client == client)
+            return s->clients[i];
+    return NULL;
+}
+
+/* Device time between the pages on the GPUs that the client uses, in s: the longest; 0: none. */
+static double device_s(const struct top *t, const Ws__ClientStatus *c)
+{
+    double most = 0;
+    for (size_t i = 0; i < t->now->status->n_gpus; i++) {
+        const Ws__GpuStatus *g = t->now->status->gpus[i], *b = gpu_before(t, g->gpu);
+        bool uses = false;
+        for (size_t k = 0; k < c->n_gpus; k++)
+            uses |= c->gpus[k] == g->gpu;
+        if (uses && b && g->device_ns > b->device_ns)
+            most = fmax(most, (double)(g->device_ns - b->device_ns) / 1e9);
+    }
+    return most;
+}
+
+static double wall_s(const struct top *t)
+{
+    const Ws__StatusReply *s = t->now->status, *b = t->before ? t->before->status : NULL;
+    return b && s->pid == b->pid && s->uptime_ns > b->uptime_ns
+               ? (double)(s->uptime_ns - b->uptime_ns) / 1e9
+               : 0;
+}
+
+static double rate(uint64_t now, uint64_t before, double seconds)
+{
+    return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
+}
+
+static void gpu_lines(const struct top *t, const Ws__GpuStatus *g, FILE *f)
+{
+    const Ws__GpuStatus *b = gpu_before(t, g->gpu);
+    char used[24], total[24], name[NAME_BYTES];
+    double busy = b && g->device_ns > b->device_ns
+                      ? (double)(g->busy_ns - b->busy_ns) / (double)(g->device_ns - b->device_ns)
+                      : 0;
+    fprintf(
+        f,
+        "GPU %-2u %-12s %3u SMs  busy %5.1f %%  %7.1f W  %12.4f J  %9s / %-9s  %10.1f kernels/s\n",
+        g->gpu, ws_cli_clean(g->name, name, sizeof name), g->n_sms, 100 * fmin(busy, 1),
+        (double)g->power_mw / 1e3, (double)g->energy_uj / 1e6,
+        ws_cli_bytes_text(g->memory_used_bytes, used), ws_cli_bytes_text(g->memory_bytes, total),
+        b ? rate(g->n_kernels, b->n_kernels, wall_s(t)) : 0);
+    fputs("       ", f);
+    for (size_t i = 0; i < g->n_sm_clients; i++) {
+        if (i && i % 64 == 0)
+            fputs("\n       ", f);
+        fputc(mark_of(g->sm_clients[i]), f);
+    }
+    fputc('\n', f);
+}
+
+static void client_line(const struct top *t, const Ws__ClientStatus *c, FILE *f)
+{
+    double seconds = device_s(t, c);
+    const Ws__ClientStatus *b = client_before(t, c->client);
+    char memory[24], name[NAME_BYTES], deadline[24] = "-", late[32] = "-", gpus[16] = "-";
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_gpus && n + 4 < sizeof gpus; k++)
+        n += (size_t)snprintf(gpus + n, sizeof gpus - n, k ? ",%u" : "%u", c->gpus[k]);
+    if (c->has_job)
+        snprintf(deadline, sizeof deadline, "%.1f", c->deadline_left_ms);
+    else if (c->deadline_ms > 0)
+        snprintf(deadline, sizeof deadline, "(%.1f)", c->deadline_ms);
+    if (c->n_jobs)
+        snprintf(late, sizeof late, "%" PRIu64 "/%" PRIu64, c->n_late, c->n_jobs);
+    static const char *const gates[] = {
+        [WS__CLIENT_STATUS__GATE__GATE_IDLE] = "gated",
+        [WS__CLIENT_STATUS__GATE__GATE_WAITS] = "gate: waits",
+        [WS__CLIENT_STATUS__GATE__GATE_HOLDS] = "gate: holds",
+        [WS__CLIENT_STATUS__GATE__GATE_OVER_LEASE] = "gate: over lease",
+    };
+    const char *gate = c->gate > 0 && (size_t)c->gate < WS_ARRAY_SIZE(gates) ? gates[c->gate] : "";
+    const char *text = *c->work ? c->work : *c->task ? c->task : ws_cli_base_name(c->exe);
+    fprintf(f, "%c %-6u %7u %-24s %-4s %10s %10.1f %6.1f %12.4f %9.1f %11s %9s%s%s\n",
+            mark_of(c->client), c->client, c->pid, ws_cli_clean(text, name, sizeof name), gpus,
+            ws_cli_bytes_text(c->memory_bytes, memory),
+            b ? rate(c->n_kernels, b->n_kernels, wall_s(t)) : 0,
+            b ? 100 * rate(c->device_ns, b->device_ns, seconds) / 1e9 : 0, (double)used_uj(c) / 1e6,
+            b ? rate(used_uj(c), used_uj(b), seconds) / 1e6 : 0, deadline, late, *gate ? "  " : "",
+            gate);
+}
+
+static enum sort sort_order;
+
+static int compare(const void *a, const void *b)
+{
+    const Ws__ClientStatus *x = *(Ws__ClientStatus *const *)a, *y = *(Ws__ClientStatus *const *)b;
+    uint64_t p = 0, q = 0;
+    if (sort_order == BY_ENERGY)
+        p = used_uj(x), q = used_uj(y);
+    else if (sort_order == BY_KERNELS)
+        p = x->n_kernels, q = y->n_kernels;
+    else if (sort_order == BY_MEMORY)
+        p = x->memory_bytes, q = y->memory_bytes;
+    if (p != q)
+        return p < q ? 1 : -1;
+    return x->client < y->client ? -1 : x->client > y->client;
+}
+
+/* The page as text; malloc'ed, or NULL. */
+static char *page(const struct top *t)
+{
+    const Ws__StatusReply *s = t->now->status;
+    Ws__ClientStatus **v = ws_alloc_array(s->n_clients + 1, sizeof *v);
+    char *text = NULL;
+    size_t size, n = 0;
+    FILE *f = v ? open_memstream(&text, &size) : NULL;
+    if (!f) {
+        free(v);
+        return NULL;
+    }
+    for (size_t i = 0; i < s->n_clients; i++)
+        if (s->clients[i]->connected)
+            v[n++] = s->clients[i];
+    sort_order = t->sort;
+    qsort(v, n, sizeof *v, compare);
+    fprintf(f, "wattshared pid %u, up %.1f s: %zu clients, %u modules, %.1f commands/s%s%s\n",
+            s->pid, (double)s->uptime_ns / 1e9, n, s->n_modules,
+            t->before ? rate(s->n_commands, t->before->status->n_commands, wall_s(t)) : 0,
+            *s->policy ? ", policy " : "", s->policy);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        gpu_lines(t, s->gpus[i], f);
+    fprintf(f, "\n  %-6s %7s %-24s %-4s %10s %10s %6s %12s %9s %11s %9s\n", "CLIENT", "PID", "TASK",
+            "GPU", "MEMORY", "KERNELS/S", "BUSY%", "JOULES", "WATTS", "DEADLINE MS", "LATE");
+    for (size_t i = 0; i < n; i++)
+        client_line(t, v[i], f);
+    free(v);
+    if (!fclose(f))
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* The next status. Return: 0 or negative. */
+static int refresh_status(struct top *t)
+{
+    Ws__ServerMessage *m;
+    int r = ws_cli_link_status(t->link, 5000, &m);
+    if (r)
+        return r;
+    if (t->before)
+        ws__server_message__free_unpacked(t->before, NULL);
+    t->before = t->now;
+    t->now = m;
+    return 0;
+}
+
+static int batch(struct top *t, double interval, long count)
+{
+    struct timespec pause = {(time_t)interval, (long)(fmod(interval, 1) * 1e9)};
+    int r = 0;
+    for (long i = 0; !r && (!count || i < count); i++) {
+        if (i) {
+            nanosleep(&pause, NULL);
+            putchar('\n');
+        }
+        r = refresh_status(t);
+        char *text = r ? NULL : page(t);
+        if (text && (fputs(text, stdout) < 0 || fflush(stdout)))
+            r = -EPIPE;
+        free(text);
+    }
+    return r;
+}
+
+static void show(char *text, const struct top *t)
+{
+    static const char *const sorts[] = {"energy", "kernels", "memory", "age"};
+    int y = 0, heading = -1;
+    erase();
+    for (char *save = NULL, *line = text; line && y < LINES - 1; line = save) {
+        save = strchr(line, '\n');
+        if (save)
+            *save++ = 0;
+        if (!strncmp(line, "  CLIENT", 8))
+            heading = y;
+        if (y == heading)
+            attron(A_REVERSE);
+        mvaddnstr(y, 0, line, COLS);
+        if (y == heading)
+            attroff(A_REVERSE);
+        y++;
+    }
+    attron(A_DIM);
+    mvprintw(LINES - 1, 0, "by %s; e energy, k kernels, m memory, a age, q quit", sorts[t->sort]);
+    attroff(A_DIM);
+    refresh();
+}
+
+/* Return: false: quit. */
+static bool on_key(struct top *t, int key)
+{
+    switch (key) {
+    case 'q':
+    case 'Q':
+        return false;
+    case 'e':
+        t->sort = BY_ENERGY;
+        break;
+    case 'k':
+        t->sort = BY_KERNELS;
+        break;
+    case 'm':
+        t->sort = BY_MEMORY;
+        break;
+    case 'a':
+        t->sort = BY_AGE;
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+static int screen(struct top *t, double interval)
+{
+    int r = 0;
+    setlocale(LC_ALL, "");
+    if (!initscr())
+        return -ENOTTY;
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    timeout((int)(interval * 1000));
+    for (bool on = true; on && !r;) {
+        r = refresh_status(t);
+        char *text = r ? NULL : page(t);
+        if (text)
+            show(text, t);
+        free(text);
+        on = on_key(t, getch());
+    }
+    endwin();
+    return r;
+}
+
+static bool parse_seconds(const char *text, double *ret)
+{
+    char *end;
+    *ret = strtod(text, &end);
+    return end != text && !*end && *ret >= 0.05 && *ret <= 3600;
+}
+
+int ws_cli_top(int argc, char **argv)
+{
+    static const struct option options[] = {{"batch", no_argument, NULL, 'b'},
+                                            {"interval", required_argument, NULL, 'i'},
+                                            {"count", required_argument, NULL, 'n'},
+                                            {"socket", required_argument, NULL, 's'},
+                                            {0}};
+    struct top t = {0};
+    const char *socket = NULL;
+    bool is_batch = false;
+    double interval = 1;
+    long count = 0;
+    char *end;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 'b') {
+            is_batch = true;
+        } else if (c == 's') {
+            socket = optarg;
+        } else if (c == 'i') {
+            if (!parse_seconds(optarg, &interval)) {
+                ws_cli_error("--interval %s: seconds are wanted, 0.05 to 3600", optarg);
+                return WS_EXIT_USAGE;
+            }
+        } else if (c == 'n') {
+            count = strtol(optarg, &end, 10);
+            if (end == optarg || *end || count < 1) {
+                ws_cli_error("--count %s: a number of pages is wanted", optarg);
+                return WS_EXIT_USAGE;
+            }
+        } else {
+            return WS_EXIT_USAGE;
+        }
+    }
+    if (optind < argc || (count && !is_batch)) {
+        ws_cli_error(
+            "usage: wattshare top [--batch [--count N]] [--interval S] [--socket ENDPOINT]");
+        return WS_EXIT_USAGE;
+    }
+    if (!is_batch && !isatty(1)) {
+        ws_cli_error("this is no terminal; with --batch pages are printed");
+        return WS_EXIT_USAGE;
+    }
+    const char *endpoint = ws_cli_endpoint(socket);
+    int r = ws_cli_link_open(&t.link, endpoint);
+    if (!r)
+        r = is_batch ? batch(&t, interval, count) : screen(&t, interval);
+    if (t.before)
+        ws__server_message__free_unpacked(t.before, NULL);
+    if (t.now)
+        ws__server_message__free_unpacked(t.now, NULL);
+    ws_cli_link_close(t.link);
+    if (r && r != -EPIPE)
+        ws_cli_error("no answer from a daemon at %s (%s)", endpoint, strerror(-r));
+    return r ? WS_EXIT_UNAVAILABLE : 0;
+}

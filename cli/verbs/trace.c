@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare trace: what runs on each GPU, as a file that Perfetto (ui.perfetto.dev) opens. The daemon keeps what its GPUs have done
+ * while somebody asks for it (backend/process/tracing.c); we ask ten times a second. A process of the trace is a GPU, a thread of it a
+ * client's stream: what stands there never overlaps. Times are those of the GPUs' common clock. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "cli/verbs/link.h"
+#include "cli/verbs/text.h"
+#include "papers/sim/trace.h"
+
+enum { ASK_EVERY_MS = 100, FIRST_GPU = 1 };
+
+#define FROM_NOW UINT64_MAX
+
+struct track { /* a client's stream on a GPU */
+    struct {
+        uint64_t stream;
+        uint32_t gpu, client;
+    } key;
+    int number;
+    UT_hash_handle hh;
+};
+struct recording {
+    struct ws_trace t;
+    struct track *tracks;
+    uint64_t after, n_spans, n_lost;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+    stop = 1;
+}
+
+static bool is_trace(const Ws__ServerMessage *m)
+{
+    return m->trace != NULL;
+}
+
+/* The track's number, named at its first use. Return: 0: no memory. */
+static int track_of(struct recording *r, const Ws__TraceSpan *p)
+{
+    struct track probe, *k;
+    char name[160], task[64];
+    memset(&probe.key, 0, sizeof probe.key);
+    probe.key.stream = p->stream;
+    probe.key.gpu = p->gpu;
+    probe.key.client = p->client;
+    HASH_FIND(hh, r->tracks, &probe.key, sizeof probe.key, k);
+    if (k)
+        return k->number;
+    k = ws_alloc(sizeof *k);
+    if (!k)
+        return 0;
+    k->key = probe.key;
+    k->number = (int)HASH_COUNT(r->tracks) + 1;
+    HASH_ADD(hh, r->tracks, key, sizeof k->key, k);
+    bool is_default = p->stream <= WS_MAX_DEVICES;
+    snprintf(name, sizeof name,
+             is_default ? "%s, client %u, pid %u, default stream"
+                        : "%s, client %u, pid %u, stream %" PRIu64,
+             ws_cli_clean(p->task, task, sizeof task), p->client, p->pid, p->stream);
+    ws_trace_name(&r->t, FIRST_GPU + (int)p->gpu, k->number, NULL, name);
+    return k->number;
+}
+
+static void name_gpus(struct recording *r, const Ws__StatusReply *s)
+{
+    char text[96], name[40];
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        snprintf(text, sizeof text, "GPU %u %s", s->gpus[i]->gpu,
+                 ws_cli_clean(s->gpus[i]->name, name, sizeof name));
+        ws_trace_name(&r->t, FIRST_GPU + (int)s->gpus[i]->gpu, 0, text, NULL);
+    }
+}
+
+static const char *span_name(const Ws__TraceSpan *p, char *buf, size_t size)
+{
+    char bytes[24];
+    if (p->kind == WS__TRACE_SPAN__KIND__KERNEL)
+        return ws_cli_clean(p->name, buf, size);
+    snprintf(buf, size, "%s %s", p->kind == WS__TRACE_SPAN__KIND__COPY ? "copy" : "fill",
+             ws_cli_bytes_text(p->bytes, bytes));
+    return buf;
+}
+
+static void write_span(struct recording *r, const Ws__TraceSpan *p)
+{
+    char name[160], args[320];
+    int track = track_of(r, p);
+    size_t n = (size_t)snprintf(args, sizeof args, "\"client\":%u,\"energy_uj\":%" PRIu64,
+                                p->client, p->energy_uj);
+    if (p->kind == WS__TRACE_SPAN__KIND__KERNEL)
+        n += (size_t)snprintf(args + n, sizeof args - n, ",\"sms\":%u", p->n_sms);
+    else
+        n += (size_t)snprintf(args + n, sizeof args - n, ",\"bytes\":%" PRIu64, p->bytes);
+    if (p->sms.len >= sizeof(uint64_t)) {
+        n += (size_t)snprintf(args + n, sizeof args - n, ",\"sm_set\":\"");
+        for (size_t i = p->sms.len / 8; i-- > 0;) {
+            uint64_t word;
+            memcpy(&word, p->sms.data + 8 * i, sizeof word);
+            n += (size_t)snprintf(args + n, sizeof args - n, "%016" PRIx64, word);
+        }
+        n += (size_t)snprintf(args + n, sizeof args - n, "\"");
+    }
+    if (p->stopped)
+        n += (size_t)snprintf(args + n, sizeof args - n, ",\"stopped\":true");
+    if (p->error)
+        snprintf(args + n, sizeof args - n, ",\"error\":%d", (int)p->error);
+    ws_trace_slice(&r->t, FIRST_GPU + (int)p->gpu, track, span_name(p, name, sizeof name),
+                   (double)p->start_ns / 1e6, (double)p->end_ns / 1e6, args);
+    r->n_spans++;
+}
+
+/* Fetches what there is. Return: 0 or negative. */
+static int fetch(struct ws_cli_link *l, struct recording *r)
+{
+    Ws__ClientMessage q = WS__CLIENT_MESSAGE__INIT;
+    Ws__TraceRequest t = WS__TRACE_REQUEST__INIT;
+    bool more = true;
+    t.version = WS_PROTOCOL_VERSION;
+    q.trace = &t;
+    while (more) {
+        Ws__ServerMessage *m;
+        t.after = r->after;
+        int e = ws_cli_link_ask(l, &q, is_trace, 5000, &m);
+        if (e)
+            return e;
+        const Ws__TraceReply *a = m->trace;
+        for (size_t i = 0; i < a->n_spans; i++)
+            write_span(r, a->spans[i]);
+        if (a->lost && a->n_spans)
+            ws_trace_mark(&r->t, FIRST_GPU + (int)a->spans[0]->gpu, track_of(r, a->spans[0]),
+                          "operations before this were lost", (double)a->spans[0]->start_ns / 1e6,
+                          NULL);
+        r->n_lost += a->lost;
+        if (a->n_spans)
+            r->after = a->spans[a->n_spans - 1]->serial;
+        else if (
+            a->last <
+            r->after) /* the first answer; later: the daemon had ended our trace, this is another */
+            r->after = r->after == FROM_NOW ? a->last : 0;
+        more = a->n_spans && r->after < a->last;
+        ws__server_message__free_unpacked(m, NULL);
+    }
+    return 0;
+}
+
+static int record(struct ws_cli_link *l, struct recording *r, double seconds)
+{
+    uint64_t end_ns =
+        seconds > 0 ? ws_clock_ns() + (uint64_t)(seconds * (double)WS_NS_PER_S) : UINT64_MAX;
+    int e = 0;
+    while (!e) {
+        struct timespec pause = {0, (long)ASK_EVERY_MS * 1000000};
+        bool last = stop || ws_clock_ns() >= end_ns;
+        e = fetch(l, r);
+        fflush(r->t.f); /* who looks at the file sees that it has begun, and how far it is */
+        if (last)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return e;
+}
+
+static int trace_to(FILE *f, const char *endpoint, double seconds)
+{
+    struct ws_cli_link *l = NULL;
+    struct recording r = {.after = FROM_NOW};
+    struct track *k, *next;
+    Ws__ServerMessage *status = NULL;
+    int e = ws_cli_link_open(&l, endpoint);
+    if (!e)
+        e = ws_cli_link_status(l, 2000, &status);
+    if (e) {
+        ws_cli_error("no answer from a daemon at %s (%s)", endpoint, strerror(-e));
+        ws_cli_link_close(l);
+        return WS_EXIT_UNAVAILABLE;
+    }
+    ws_trace_begin(&r.t, f);
+    name_gpus(&r, status->status);
+    ws__server_message__free_unpacked(status, NULL);
+    e = record(l, &r, seconds);
+    if (e)
+        ws_cli_error("the daemon at %s answers no more (%s); the trace ends there", endpoint,
+                     strerror(-e));
+    int w = ws_trace_end(&r.t);
+    if (w)
+        ws_cli_error("the trace cannot be written: %s", strerror(errno));
+    fprintf(stderr, "wattshare: %" PRIu64 " operations%s", r.n_spans, r.n_lost ? ", " : "\n");
+    if (r.n_lost)
+        fprintf(stderr, "%" PRIu64 " lost: more came than the daemon keeps\n", r.n_lost);
+    HASH_ITER (hh, r.tracks, k, next) {
+        HASH_DEL(r.tracks, k);
+        free(k);
+    }
+    ws_cli_link_close(l);
+    return e || w;
+}
+
+int ws_cli_trace(int argc, char **argv)
+{
+    static const struct option options[] = {{"out", required_argument, NULL, 'o'},
+                                            {"duration", required_argument, NULL, 'd'},
+                                            {"socket", required_argument, NULL, 's'},
+                                            {0}};
+    struct sigaction sa = {.sa_handler = on_signal};
+    const char *out = "-", *socket = NULL;
+    double seconds = 0;
+    char *end;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 'o') {
+            out = optarg;
+        } else if (c == 's') {
+            socket = optarg;
+        } else if (c == 'd') {
+            seconds = strtod(optarg, &end);
+            if (end == optarg || *end || !(seconds > 0 && seconds <= 1e6)) {
+                ws_cli_error("--duration %s: seconds are wanted, more than 0", optarg);
+                return WS_EXIT_USAGE;
+            }
+        } else {
+            return WS_EXIT_USAGE;
+        }
+    }
+    if (optind < argc) {
+        ws_cli_error("trace takes no '%s'; usage: wattshare trace [--out FILE] [--duration S] "
+                     "[--socket ENDPOINT]",
+                     argv[optind]);
+        return WS_EXIT_USAGE;
+    }
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    FILE *f = strcmp(out, "-") ? fopen(out, "we") : stdout;
+    if (!f) {
+        ws_cli_error("cannot write '%s': %s", out, strerror(errno));
+        return 1;
+    }
+    int r = trace_to(f, ws_cli_endpoint(socket), seconds);
+    if (f != stdout && fclose(f) && !r) {
+        ws_cli_error("cannot write '%s': %s", out, strerror(errno));
+        r = 1;
+    }
+    return r;
+}

@@ -1,0 +1,802 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/decode/insn.c - one PTX instruction to micro-ops: arithmetic, conversion, memory, synchronisation.
+ *
+ * To add an opcode: a row in exec_ops.inc (or a handler in exec_core.inc and a line in exec_list.inc), and a case here. What is
+ * rare is built from several micro-ops; only what is common has a handler of its own. */
+#include <string.h>
+
+#include "device/soft/decode/util.h"
+
+bool ws_dec_no_such(struct ws_dec *d, insn i)
+{
+    char text[160];
+    ws_ptx_insn_text(d->m, d->df->f, i, text, sizeof text);
+    ws_dec_unsupported(d, "opcode %s is not supported in this form: %s", ws_ptx_op_name(i->op),
+                       text);
+    return false;
+}
+
+enum ws_work_class ws_dec_class(insn i)
+{
+    switch (ws_ptx_insn_mix(i)) {
+    case WS_MIX_FP16:
+        return WS_WORK_HALF;
+    case WS_MIX_FP32:
+        return WS_WORK_FP32;
+    case WS_MIX_FP64:
+        return WS_WORK_FP64;
+    case WS_MIX_SFU:
+        return WS_WORK_SFU;
+    case WS_MIX_LDST:
+    case WS_MIX_ATOM:
+    case WS_MIX_TEX:
+    case WS_MIX_SHUFFLE:
+        return WS_WORK_LDST;
+    case WS_MIX_SYNC:
+    case WS_MIX_CTRL:
+        return WS_WORK_CTRL;
+    case WS_MIX_TENSOR:
+        return WS_WORK_HALF;
+    default:
+        return WS_WORK_INT;
+    }
+}
+
+static type widened(type t)
+{
+    switch (t) {
+    case WS_T_U16:
+        return WS_T_U32;
+    case WS_T_S16:
+        return WS_T_S32;
+    case WS_T_U32:
+        return WS_T_U64;
+    default:
+        return WS_T_S64;
+    }
+}
+
+/* ---- floating arithmetic ---- */
+static void float_op(struct ws_dec *d, insn i, enum ws_handler h32, enum ws_handler h64, unsigned n)
+{
+    type t = i->types[0], ts[3] = {t, t, t};
+    if ((t != WS_T_F32 && t != WS_T_F64) || i->n_types > 1 || i->ext || (i->flags & WS_F_RELU)) {
+        no_such(d, i);
+        return;
+    }
+    struct ws_uop *u = op_n(d, i, t == WS_T_F32 ? h32 : h64, t, n, ts);
+    u->mx = mxcsr(i, true);
+    int32_t row = u->d;
+    if (i->flags & WS_F_SAT)
+        post(d, t == WS_T_F32 ? WS_H_sat_f32 : WS_H_sat_f64, row);
+}
+
+static void add_sub(struct ws_dec *d, insn i, bool sub)
+{
+    type t = i->types[0];
+    if (t == WS_T_F32 || t == WS_T_F64) {
+        float_op(d, i, sub ? WS_H_sub_f32 : WS_H_add_f32, sub ? WS_H_sub_f64 : WS_H_add_f64, 2);
+    } else if (i->flags & WS_F_CC || i->op == WS_OP_ADDC || i->op == WS_OP_SUBC) {
+        enum ws_handler h = sub ? (wi(t) == 1 ? WS_H_subc_32 : WS_H_subc_64)
+                                : (wi(t) == 1 ? WS_H_addc_32 : WS_H_addc_64);
+        if (!d->cf)
+            d->cf = ws_dec_row_alloc(d, 0);
+        struct ws_uop *u = op2(d, i, h, t, t, t);
+        u->c = u->a; /* not read */
+        u->e = (int32_t)d->cf;
+        u->x =
+            ((i->op == WS_OP_ADDC || i->op == WS_OP_SUBC) ? 1 : 0) | (i->flags & WS_F_CC ? 2 : 0);
+    } else if (t == WS_T_U16X2 || t == WS_T_S16X2) {
+        if (sub)
+            no_such(d, i);
+        else
+            op2(d, i, WS_H_add_x2, t, t, t);
+    } else if (i->flags & WS_F_SAT) {
+        op2(d, i, sub ? WS_H_sub_sat_s32 : WS_H_add_sat_s32, t, t, t);
+    } else {
+        op2(d, i, sub ? W3(sub)[wi(t)] : W3(add)[wi(t)], t, t, t);
+    }
+}
+
+static void mul(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    if (t == WS_T_F32 || t == WS_T_F64) {
+        float_op(d, i, WS_H_mul_f32, WS_H_mul_f64, 2);
+    } else if (i->sub == WS_SUB_WIDE) {
+        static const uint16_t h[] = {WS_H_mul_wide_u16, WS_H_mul_wide_u32, 0,
+                                     WS_H_mul_wide_s16, WS_H_mul_wide_s32, 0};
+        uint16_t k = h[wi(t) + (is_signed(t) ? 3 : 0)];
+        if (k)
+            op2(d, i, k, widened(t), t, t);
+        else
+            no_such(d, i);
+    } else if (i->sub == WS_SUB_HI) {
+        op2(d, i, is_signed(t) ? V3(mul_hi_s)[wi(t)] : V3(mul_hi_u)[wi(t)], t, t, t);
+    } else {
+        op2(d, i, W3(mul_lo)[wi(t)], t, t, t);
+    }
+}
+
+static void fma_op(struct ws_dec *d, insn i)
+{
+    /* with directed rounding, the emulation of fma in double would round twice */
+    float_op(d, i, i->rnd > WS_RND_RN ? WS_H_fmam_f32 : WS_H_fma_f32, WS_H_fma_f64, 3);
+}
+
+static void mad(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    if (t == WS_T_F32 || t == WS_T_F64) {
+        fma_op(d, i);
+        return;
+    }
+    if (i->op == WS_OP_MADC || (i->flags & WS_F_CC)) {
+        if (!d->cf)
+            d->cf = ws_dec_row_alloc(d, 0);
+        struct ws_uop *u = op3(d, i, wi(t) == 1 ? WS_H_madc_32 : WS_H_madc_64, t, t, t, t);
+        u->e = (int32_t)d->cf;
+        u->x = (i->op == WS_OP_MADC ? 1 : 0) | (i->flags & WS_F_CC ? 2 : 0) |
+               (i->sub != WS_SUB_HI ? 0
+                : is_signed(t)      ? 8
+                                    : 4);
+        return;
+    }
+    if (i->sub == WS_SUB_WIDE) {
+        static const uint16_t h[] = {WS_H_mad_wide_u16, WS_H_mad_wide_u32, 0,
+                                     WS_H_mad_wide_s16, WS_H_mad_wide_s32, 0};
+        uint16_t k = h[wi(t) + (is_signed(t) ? 3 : 0)];
+        if (k)
+            op3(d, i, k, widened(t), t, t, widened(t));
+        else
+            no_such(d, i);
+        return;
+    }
+    if (i->sub == WS_SUB_HI) {
+        if (i->n_operands < 4) {
+            no_such(d, i);
+            return;
+        }
+        uint32_t a = ws_dec_src(d, &i->operands[1], t), b = ws_dec_src(d, &i->operands[2], t),
+                 c = ws_dec_src(d, &i->operands[3], t);
+        uint32_t hi = ws_dec_temp(d, ws_dec_width(t));
+        bool finish;
+        ws_dec_emit3(d, is_signed(t) ? V3(mul_hi_s)[wi(t)] : V3(mul_hi_u)[wi(t)], hi, a, b);
+        uint32_t dst = ws_dec_dst(d, &i->operands[0], t, &finish);
+        ws_dec_emit3(d, i->flags & WS_F_SAT ? WS_H_add_sat_s32 : (enum ws_handler)W3(add)[wi(t)],
+                     dst, hi, c);
+        if (finish)
+            ws_dec_finish(d, &i->operands[0], t, dst);
+        return;
+    }
+    op3(d, i, W3(mad_lo)[wi(t)], t, t, t, t);
+}
+
+static void mul24(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    enum ws_handler h = i->sub == WS_SUB_HI
+                            ? (is_signed(t) ? WS_H_mul24_hi_s32 : WS_H_mul24_hi_u32)
+                            : (is_signed(t) ? WS_H_mul24_lo_s32 : WS_H_mul24_lo_u32);
+    if (i->op == WS_OP_MUL24) {
+        op2(d, i, h, t, t, t);
+        return;
+    }
+    if (i->n_operands < 4) {
+        no_such(d, i);
+        return;
+    }
+    uint32_t a = ws_dec_src(d, &i->operands[1], t), b = ws_dec_src(d, &i->operands[2], t),
+             c = ws_dec_src(d, &i->operands[3], t), p = ws_dec_temp(d, 4);
+    bool finish;
+    ws_dec_emit3(d, h, p, a, b);
+    uint32_t dst = ws_dec_dst(d, &i->operands[0], t, &finish);
+    ws_dec_emit3(d, i->flags & WS_F_SAT ? WS_H_add_sat_s32 : WS_H_add_32, dst, p, c);
+    if (finish)
+        ws_dec_finish(d, &i->operands[0], t, dst);
+}
+
+static void div_rem(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    if (t == WS_T_F32 || t == WS_T_F64)
+        float_op(d, i, i->flags & WS_F_APPROX ? WS_H_div_approx_f32 : WS_H_div_f32, WS_H_div_f64,
+                 2);
+    else if (i->op == WS_OP_DIV)
+        op2(d, i, is_signed(t) ? V3(div_s)[wi(t)] : V3(div_u)[wi(t)], t, t, t);
+    else
+        op2(d, i, is_signed(t) ? V3(rem_s)[wi(t)] : V3(rem_u)[wi(t)], t, t, t);
+}
+
+static void abs_neg(struct ws_dec *d, insn i, bool neg)
+{
+    type t = i->types[0];
+    struct ws_uop *u;
+    switch (t) {
+    case WS_T_F32:
+        u = op1(d, i, neg ? WS_H_neg_f32 : WS_H_abs_f32, t, t);
+        break;
+    case WS_T_F64:
+        u = op1(d, i, neg ? WS_H_neg_f64 : WS_H_abs_f64, t, t);
+        break;
+    case WS_T_S16:
+    case WS_T_S32:
+    case WS_T_S64:
+        u = op1(d, i, neg ? W3(neg)[wi(t)] : W3(abs)[wi(t)], t, t);
+        break;
+    default:
+        no_such(d, i);
+        return;
+    }
+    if ((i->flags & WS_F_FTZ) && t == WS_T_F32)
+        post(d, WS_H_flush_f32, u->d);
+}
+
+/* Floats: two or three operands; .abs of them first; .xorsign.abs: the sign of a product. */
+static void min_max_f32(struct ws_dec *d, insn i, bool max)
+{
+    bool nan = i->flags & WS_F_NAN, xorsign = i->flags & WS_F_XORSIGN_ABS,
+         abs = xorsign || (i->ext && strcmp(i->ext, ".abs") == 0), finish;
+    enum ws_handler h =
+        max ? (nan ? WS_H_max_nan_f32 : WS_H_max_f32) : (nan ? WS_H_min_nan_f32 : WS_H_min_f32);
+    unsigned n = i->n_operands - 1u;
+    uint32_t s[3], a[3], row;
+    if (n < 2 || n > 3 || (n == 3 && xorsign) || (i->ext && !abs) || (i->flags & WS_F_RELU)) {
+        no_such(d, i);
+        return;
+    }
+    for (unsigned k = 0; k < n; k++) {
+        s[k] = a[k] = ws_dec_src(d, &i->operands[k + 1], WS_T_F32);
+        if (!abs)
+            continue;
+        a[k] = ws_dec_temp(d, 4);
+        ws_dec_emit3(d, WS_H_abs_f32, a[k], s[k], 0);
+    }
+    uint32_t dst = ws_dec_dst(d, &i->operands[0], WS_T_F32, &finish);
+    row = xorsign || n == 3 ? ws_dec_temp(d, 4) : dst;
+    ws_dec_emit3(d, h, row, a[0], a[1]);
+    if (n == 3)
+        ws_dec_emit3(d, h, dst, row, a[2]);
+    if (i->flags & WS_F_FTZ)
+        post(d, WS_H_flush_f32, (int32_t)(n == 3 ? dst : row));
+    if (xorsign) {
+        struct ws_uop *u = ws_dec_emit3(d, WS_H_xorsign_f32, dst, row, s[0]);
+        u->c = (int32_t)s[1];
+    }
+}
+
+static void min_max(struct ws_dec *d, insn i, bool max)
+{
+    type t = i->types[0];
+    if (t == WS_T_F32) {
+        min_max_f32(d, i, max);
+        return;
+    }
+    if (i->n_operands > 3 || i->ext || (i->flags & ~(uint32_t)WS_F_RELU) ||
+        ((i->flags & WS_F_RELU) && t != WS_T_S32 && t != WS_T_S16X2)) {
+        no_such(d, i);
+        return;
+    }
+    enum ws_handler h = t == WS_T_F64     ? (max ? WS_H_max_f64 : WS_H_min_f64)
+                        : t == WS_T_U16X2 ? (max ? WS_H_max_u16x2 : WS_H_min_u16x2)
+                        : t == WS_T_S16X2 ? (max ? WS_H_max_s16x2 : WS_H_min_s16x2)
+                        : is_signed(t)    ? (enum ws_handler)(max ? V3(max_s) : V3(min_s))[wi(t)]
+                                          : (enum ws_handler)(max ? V3(max_u) : V3(min_u))[wi(t)];
+    int32_t row = op2(d, i, h, t, t, t)->d;
+    if (i->flags & WS_F_RELU)
+        ws_dec_emit3(d, t == WS_T_S32 ? WS_H_max_s32 : WS_H_max_s16x2, (uint32_t)row, (uint32_t)row,
+                     ws_dec_const(d, 4, 0));
+}
+
+static void sfu(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    bool f64 = t == WS_T_F64;
+    if (t != WS_T_F32 &&
+        !(f64 && (i->op == WS_OP_RCP || i->op == WS_OP_SQRT || i->op == WS_OP_RSQRT))) {
+        no_such(d, i);
+        return;
+    }
+    static const struct {
+        uint16_t op, h32, h64;
+    } table[] = {
+        {WS_OP_RCP, WS_H_rcp_f32, WS_H_rcp_f64},
+        {WS_OP_SQRT, WS_H_sqrt_f32, WS_H_sqrt_f64},
+        {WS_OP_RSQRT, WS_H_rsqrt_f32, WS_H_rsqrt_f64},
+        {WS_OP_SIN, WS_H_sin_f32, 0},
+        {WS_OP_COS, WS_H_cos_f32, 0},
+        {WS_OP_LG2, WS_H_lg2_f32, 0},
+        {WS_OP_EX2, WS_H_ex2_f32, 0},
+        {WS_OP_TANH, WS_H_tanh_f32, 0},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(table); k++) {
+        if (table[k].op != i->op)
+            continue;
+        if (f64 && (i->flags & WS_F_APPROX) && (i->flags & WS_F_FTZ)) {
+            ws_dec_lane_n(d, i, ws_lane_approx_f64, i->op == WS_OP_RSQRT, t, 1, &t);
+            return;
+        }
+        struct ws_uop *u = op1(d, i, f64 ? table[k].h64 : table[k].h32, t, t);
+        u->mx = mxcsr(i, true);
+    }
+}
+
+static void logic(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    if (t == WS_T_PRED) {
+        bool na = false, nb = false;
+        uint32_t a = ws_dec_pred(d, &i->operands[1], &na);
+        if (i->op == WS_OP_NOT) {
+            ws_dec_emit3(d, WS_H_p_mov, ws_dec_pred_dst(d, &i->operands[0]), a, 0)->x = !na;
+            return;
+        }
+        uint32_t b = ws_dec_pred(d, &i->operands[2], &nb);
+        ws_dec_emit3(d,
+                     i->op == WS_OP_AND  ? WS_H_p_and
+                     : i->op == WS_OP_OR ? WS_H_p_or
+                                         : WS_H_p_xor,
+                     ws_dec_pred_dst(d, &i->operands[0]), a, b)
+            ->x = (uint32_t)na | (uint32_t)nb << 1;
+        return;
+    }
+    switch (i->op) {
+    case WS_OP_AND:
+        op2(d, i, W3(and)[wi(t)], t, t, t);
+        break;
+    case WS_OP_OR:
+        op2(d, i, W3(or)[wi(t)], t, t, t);
+        break;
+    case WS_OP_XOR:
+        op2(d, i, W3(xor)[wi(t)], t, t, t);
+        break;
+    case WS_OP_NOT:
+        op1(d, i, W3(not )[wi(t)], t, t);
+        break;
+    default:
+        op1(d, i, W3(cnot)[wi(t)], t, t);
+        break;
+    }
+}
+
+static void shift(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    if (i->op == WS_OP_SHL)
+        op2(d, i, W3(shl)[wi(t)], t, t, WS_T_U32);
+    else
+        op2(d, i, is_signed(t) ? V3(shr_s)[wi(t)] : V3(shr_u)[wi(t)], t, t, WS_T_U32);
+}
+
+static void bits(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    bool w = wi(t) == 2, s = is_signed(t), amt = i->flags & WS_F_SHIFTAMT;
+    switch (i->op) {
+    case WS_OP_POPC:
+        op1(d, i, w ? WS_H_popc_64 : WS_H_popc_32, WS_T_U32, t);
+        break;
+    case WS_OP_CLZ:
+        op1(d, i, w ? WS_H_clz_64 : WS_H_clz_32, WS_T_U32, t);
+        break;
+    case WS_OP_BREV:
+        op1(d, i, w ? WS_H_brev_64 : WS_H_brev_32, t, t);
+        break;
+    case WS_OP_BFIND:
+        op1(d, i,
+            amt ? (w ? (s ? WS_H_bfind_amt_s64 : WS_H_bfind_amt_u64)
+                     : (s ? WS_H_bfind_amt_s32 : WS_H_bfind_amt_u32))
+                : (w ? (s ? WS_H_bfind_s64 : WS_H_bfind_u64)
+                     : (s ? WS_H_bfind_s32 : WS_H_bfind_u32)),
+            WS_T_U32, t);
+        break;
+    case WS_OP_BFE:
+        op3(d, i, w ? (s ? WS_H_bfe_s64 : WS_H_bfe_u64) : (s ? WS_H_bfe_s32 : WS_H_bfe_u32), t, t,
+            WS_T_U32, WS_T_U32);
+        break;
+    case WS_OP_BFI:
+        op_n(d, i, w ? WS_H_bfi_64 : WS_H_bfi_32, t, 4, (const type[]){t, t, WS_T_U32, WS_T_U32});
+        break;
+    case WS_OP_BMSK:
+        op2(d, i, i->flags & WS_F_WRAP ? WS_H_bmsk_wrap : WS_H_bmsk_clamp, t, WS_T_U32, WS_T_U32);
+        break;
+    case WS_OP_SZEXT:
+        if (i->flags & WS_F_WRAP)
+            op2(d, i, s ? WS_H_szext_wrap_s32 : WS_H_szext_wrap_u32, t, t, WS_T_U32);
+        else
+            op2(d, i, s ? WS_H_szext_clamp_s32 : WS_H_szext_clamp_u32, t, t, WS_T_U32);
+        break;
+    case WS_OP_SHF: {
+        bool wrap = i->flags & WS_F_WRAP;
+        op3(d, i,
+            i->sub == WS_SUB_L ? (wrap ? WS_H_shf_l_wrap : WS_H_shf_l_clamp)
+                               : (wrap ? WS_H_shf_r_wrap : WS_H_shf_r_clamp),
+            t, t, t, WS_T_U32);
+        break;
+    }
+    case WS_OP_PRMT: {
+        enum ws_handler h = i->sub == WS_SUB_F4E    ? WS_H_prmt_f4e
+                            : i->sub == WS_SUB_B4E  ? WS_H_prmt_b4e
+                            : i->sub == WS_SUB_RC8  ? WS_H_prmt_rc8
+                            : i->sub == WS_SUB_ECL  ? WS_H_prmt_ecl
+                            : i->sub == WS_SUB_ECR  ? WS_H_prmt_ecr
+                            : i->sub == WS_SUB_RC16 ? WS_H_prmt_rc16
+                                                    : WS_H_prmt;
+        op3(d, i, h, t, t, t, WS_T_U32);
+        break;
+    }
+    case WS_OP_DP4A: {
+        bool sa = is_signed(t), sb = is_signed(i->types[1]);
+        op3(d, i, sa ? (sb ? WS_H_dp4a_ss : WS_H_dp4a_su) : (sb ? WS_H_dp4a_us : WS_H_dp4a_uu),
+            WS_T_U32, WS_T_U32, WS_T_U32, WS_T_U32);
+        break;
+    }
+    case WS_OP_DP2A:
+        ws_dec_lane_n(d, i, ws_lane_dp2a,
+                      (s ? 1u : 0) | (is_signed(i->types[1]) ? 2u : 0) |
+                          (i->sub == WS_SUB_HI ? 4u : 0),
+                      WS_T_U32, 3, (const type[]){WS_T_U32, WS_T_U32, WS_T_U32});
+        break;
+    case WS_OP_FNS:
+        ws_dec_lane_n(d, i, ws_lane_fns, 0, WS_T_U32, 3,
+                      (const type[]){WS_T_U32, WS_T_U32, WS_T_U32});
+        break;
+    case WS_OP_LOP3:
+        ws_dec_lop3(d, i);
+        break;
+    case WS_OP_SAD:
+        op3(d, i, s ? V3(sad_s)[wi(t)] : V3(sad_u)[wi(t)], t, t, t, t);
+        break;
+    default:
+        no_such(d, i);
+        break;
+    }
+}
+
+/* ---- warp and block ---- */
+static void split_pair(const struct ws_ptx_operand *o, const struct ws_ptx_operand **d,
+                       const struct ws_ptx_operand **p)
+{
+    *d = o;
+    *p = NULL;
+    if (o->kind == WS_OPD_PAIR) {
+        *d = &o->v[0];
+        *p = &o->v[1];
+    }
+}
+
+static void warp_op(struct ws_dec *d, insn i)
+{
+    const struct ws_ptx_operand *o = i->operands, *to, *pair;
+    bool finish, neg = false, sync = i->flags & WS_F_SYNC;
+    type t = i->n_types ? i->types[0] : WS_T_B32;
+    uint32_t dst, row;
+    static const struct ws_ptx_operand nowhere = {.kind = WS_OPD_SINK};
+    struct ws_uop *u;
+    switch (i->op) {
+    case WS_OP_SHFL: {
+        split_pair(&o[0], &to, &pair);
+        if (i->n_operands < (sync ? 5u : 4u)) {
+            no_such(d, i);
+            return;
+        }
+        uint32_t a = ws_dec_src(d, &o[1], t), b = ws_dec_src(d, &o[2], WS_T_U32),
+                 c = ws_dec_src(d, &o[3], WS_T_U32);
+        row = sync ? ws_dec_src(d, &o[4], WS_T_U32) : 0;
+        dst = ws_dec_dst(d, to, t, &finish);
+        u = ws_dec_emit3(d, WS_H_shfl, dst, a, b);
+        u->c = (int32_t)c;
+        u->e = (int32_t)row;
+        u->x = i->sub;
+        u->imm = ws_dec_pred_dst(d, pair ? pair : &nowhere);
+        return;
+    }
+    case WS_OP_VOTE: {
+        uint32_t p = ws_dec_pred(d, &o[1], &neg);
+        row = sync && i->n_operands > 2 ? ws_dec_src(d, &o[2], WS_T_U32) : 0;
+        dst = i->sub == WS_SUB_BALLOT ? ws_dec_dst(d, &o[0], WS_T_B32, &finish)
+                                      : ws_dec_pred_dst(d, &o[0]);
+        u = ws_dec_emit3(d, WS_H_vote, dst, p, 0);
+        u->e = (int32_t)row;
+        u->x = i->sub | (uint32_t)neg << 8;
+        return;
+    }
+    case WS_OP_MATCH:
+    case WS_OP_REDUX:
+        split_pair(&o[0], &to, &pair);
+        if (i->n_operands < 3 || (i->op == WS_OP_REDUX && (t == WS_T_F32 || i->ext))) {
+            no_such(d, i);
+            return;
+        }
+        row = ws_dec_src(d, &o[2], WS_T_U32);
+        {
+            uint32_t a = ws_dec_src(d, &o[1], t);
+            dst = ws_dec_dst(d, to, WS_T_B32, &finish);
+            u = ws_dec_emit3(d, i->op == WS_OP_MATCH ? WS_H_match : WS_H_redux, dst, a, 0);
+        }
+        u->e = (int32_t)row;
+        u->x = i->sub | (i->op == WS_OP_MATCH ? (ws_ptx_type_bytes(t) == 8 ? 0x100 : 0)
+                         : is_signed(t)       ? 0x100
+                                              : 0);
+        u->imm = ws_dec_pred_dst(d, pair ? pair : &nowhere);
+        return;
+    case WS_OP_ELECT:
+        split_pair(&o[0], &to, &pair);
+        row = ws_dec_src(d, &o[1], WS_T_U32);
+        dst = ws_dec_dst(d, to, WS_T_B32, &finish);
+        u = ws_dec_emit3(d, WS_H_elect, dst, 0, 0);
+        u->e = (int32_t)row;
+        u->imm = ws_dec_pred_dst(d, pair ? pair : &nowhere);
+        return;
+    case WS_OP_ACTIVEMASK:
+        dst = ws_dec_dst(d, &o[0], WS_T_B32, &finish);
+        ws_dec_emit3(d, WS_H_activemask, dst, 0, 0);
+        return;
+    default: /* bar.warp.sync */
+        row = ws_dec_src(d, &o[0], WS_T_U32);
+        ws_dec_emit(d, WS_H_bar_warp)->e = (int32_t)row;
+        return;
+    }
+}
+
+/* bar: a barrier number row, b thread count row or 0; x: WS_SUB of red, or NONE, | 1 << 8 arrive, | 1 << 9 d is a predicate,
+ * | 1 << 10 c inverted; c: predicate word of red; d: destination */
+static void bar(struct ws_dec *d, insn i)
+{
+    const struct ws_ptx_operand *o = i->operands;
+    bool red = i->op == WS_OP_BAR_RED || i->op == WS_OP_BARRIER_RED,
+         arrive = i->op == WS_OP_BAR_ARRIVE || i->op == WS_OP_BARRIER_ARRIVE, neg = false,
+         finish = false;
+    unsigned at = red ? 1 : 0, n = i->n_operands - (red ? 2 : 0);
+    if (i->n_operands < (red ? 2u : 1u) || n > 2 || (arrive && n != 2)) {
+        no_such(d, i);
+        return;
+    }
+    uint32_t id = n > 0 ? ws_dec_src(d, &o[at], WS_T_U32) : ws_dec_const(d, 4, 0),
+             count = n > 1 ? ws_dec_src(d, &o[at + 1], WS_T_U32) : 0, p = 0, dst = 0, x = 0;
+    if (red) {
+        bool pred = i->sub != WS_SUB_POPC;
+        p = ws_dec_pred(d, &o[i->n_operands - 1], &neg);
+        dst = pred ? ws_dec_pred_dst(d, &o[0]) : ws_dec_dst(d, &o[0], WS_T_U32, &finish);
+        x = i->sub | (pred ? 1u << 9 : 0) | (neg ? 1u << 10 : 0);
+    }
+    struct ws_uop *u = ws_dec_emit3(d, WS_H_bar, dst, id, count);
+    u->c = (int32_t)p;
+    u->x = x | (arrive ? 1u << 8 : 0);
+}
+
+/* ---- the stack (9.7.18): from the end of a thread's local memory down to the frames of the functions that run ---- */
+static void stack(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    bool finish, alloc = i->op == WS_OP_ALLOCA;
+    uint32_t sp = ws_dec_sp_row(d);
+    int64_t align = alloc && i->n_operands > 2 ? i->operands[2].imm : 16;
+    if (align <= 0 || align > 1 << 20 || (align & (align - 1))) {
+        no_such(d, i);
+        return;
+    }
+    if (i->op == WS_OP_STACKRESTORE) {
+        uint32_t a = ws_dec_src(d, &i->operands[0], t), wide = ws_dec_temp(d, 8);
+        ws_dec_emit3(d, ws_dec_cvt_int(8, t), wide, a, 0);
+        ws_dec_emit3(d, WS_H_stack_set, 0, wide, sp);
+        return;
+    }
+    uint32_t dst = ws_dec_dst(d, &i->operands[0], t, &finish);
+    if (alloc) {
+        uint32_t a = ws_dec_src(d, &i->operands[1], t), wide = ws_dec_temp(d, 8);
+        ws_dec_emit3(d, ws_dec_cvt_int(8, ws_ptx_type_bytes(t) == 4 ? WS_T_U32 : WS_T_U64), wide, a,
+                     0);
+        struct ws_uop *u = ws_dec_emit3(d, WS_H_stack_take, 0, wide, sp);
+        u->c = (int32_t)d->df->frame_bytes;
+        u->imm = align;
+    }
+    ws_dec_emit3(d, ws_dec_cvt_int(ws_dec_width(t), WS_T_U32), dst, sp, 0);
+    if (finish)
+        ws_dec_finish(d, &i->operands[0], t, dst);
+}
+
+void ws_dec_insn(struct ws_dec *d, insn i)
+{
+    if (ws_dec_tex(d, i) || ws_dec_matrix(d, i) || ws_dec_async(d, i) || ws_dec_video(d, i) ||
+        ws_dec_half(d, i))
+        return;
+    for (unsigned k = 0; k < i->n_types; k++)
+        if (i->op != WS_OP_CVT && ((i->types[k] >= WS_T_F32X2) ||
+                                   (i->types[k] >= WS_T_TEXREF && i->types[k] <= WS_T_SURFREF))) {
+            no_such(d, i);
+            return;
+        }
+    switch (i->op) {
+    case WS_OP_ADD:
+    case WS_OP_ADDC:
+        add_sub(d, i, false);
+        break;
+    case WS_OP_SUB:
+    case WS_OP_SUBC:
+        add_sub(d, i, true);
+        break;
+    case WS_OP_MUL:
+        mul(d, i);
+        break;
+    case WS_OP_MAD:
+    case WS_OP_MADC:
+        mad(d, i);
+        break;
+    case WS_OP_FMA:
+        fma_op(d, i);
+        break;
+    case WS_OP_MUL24:
+    case WS_OP_MAD24:
+        mul24(d, i);
+        break;
+    case WS_OP_DIV:
+    case WS_OP_REM:
+        div_rem(d, i);
+        break;
+    case WS_OP_ABS:
+        abs_neg(d, i, false);
+        break;
+    case WS_OP_NEG:
+        abs_neg(d, i, true);
+        break;
+    case WS_OP_MIN:
+        min_max(d, i, false);
+        break;
+    case WS_OP_MAX:
+        min_max(d, i, true);
+        break;
+    case WS_OP_RCP:
+    case WS_OP_SQRT:
+    case WS_OP_RSQRT:
+    case WS_OP_SIN:
+    case WS_OP_COS:
+    case WS_OP_LG2:
+    case WS_OP_EX2:
+    case WS_OP_TANH:
+        sfu(d, i);
+        break;
+    case WS_OP_POPC:
+    case WS_OP_CLZ:
+    case WS_OP_BREV:
+    case WS_OP_BFIND:
+    case WS_OP_BFE:
+    case WS_OP_BFI:
+    case WS_OP_BMSK:
+    case WS_OP_SZEXT:
+    case WS_OP_SHF:
+    case WS_OP_PRMT:
+    case WS_OP_DP4A:
+    case WS_OP_DP2A:
+    case WS_OP_FNS:
+    case WS_OP_LOP3:
+    case WS_OP_SAD:
+        bits(d, i);
+        break;
+    case WS_OP_TESTP: {
+        uint32_t a = ws_dec_src(d, &i->operands[1], i->types[0]);
+        ws_dec_emit3(d, i->types[0] == WS_T_F32 ? WS_H_testp_f32 : WS_H_testp_f64,
+                     ws_dec_pred_dst(d, &i->operands[0]), a, 0)
+            ->x = i->sub;
+        break;
+    }
+    case WS_OP_COPYSIGN:
+        op2(d, i, i->types[0] == WS_T_F32 ? WS_H_copysign_f32 : WS_H_copysign_f64, i->types[0],
+            i->types[0], i->types[0]);
+        break;
+    case WS_OP_SETP:
+        ws_dec_setp(d, i);
+        break;
+    case WS_OP_SET:
+        ws_dec_set(d, i);
+        break;
+    case WS_OP_SELP:
+        ws_dec_selp(d, i);
+        break;
+    case WS_OP_SLCT:
+        ws_dec_slct(d, i);
+        break;
+    case WS_OP_AND:
+    case WS_OP_OR:
+    case WS_OP_XOR:
+    case WS_OP_NOT:
+    case WS_OP_CNOT:
+        logic(d, i);
+        break;
+    case WS_OP_SHL:
+    case WS_OP_SHR:
+        shift(d, i);
+        break;
+    case WS_OP_MOV:
+        ws_dec_mov_insn(d, i);
+        break;
+    case WS_OP_CVT:
+        ws_dec_cvt(d, i);
+        break;
+    case WS_OP_CVT_PACK:
+        ws_dec_cvt_pack(d, i);
+        break;
+    case WS_OP_CVTA:
+        ws_dec_cvta(d, i);
+        break;
+    case WS_OP_ISSPACEP: {
+        uint32_t a = ws_dec_src(d, &i->operands[1], WS_T_U64);
+        ws_dec_emit3(d, WS_H_isspacep, ws_dec_pred_dst(d, &i->operands[0]), a, 0)->x = i->space;
+        break;
+    }
+    case WS_OP_LD:
+    case WS_OP_LDU:
+        ws_dec_ld_st(d, i, true);
+        break;
+    case WS_OP_ST:
+        ws_dec_ld_st(d, i, false);
+        break;
+    case WS_OP_CP_ASYNC:
+        ws_dec_cp_async(d, i);
+        break;
+    case WS_OP_CP_ASYNC_COMMIT_GROUP:
+    case WS_OP_CP_ASYNC_WAIT_GROUP:
+    case WS_OP_CP_ASYNC_WAIT_ALL:
+        ws_dec_emit(d, WS_H_nop);
+        break;
+    case WS_OP_ATOM:
+        ws_dec_atom(d, i, false);
+        break;
+    case WS_OP_RED:
+        ws_dec_atom(d, i, true);
+        break;
+    case WS_OP_CREATEPOLICY: { /* caches keep no policies here: any value does */
+        bool finish;
+        ws_dec_mov(d, 8, ws_dec_dst(d, &i->operands[0], WS_T_B64, &finish), ws_dec_const(d, 8, 0));
+        break;
+    }
+    case WS_OP_PREFETCH:
+    case WS_OP_PREFETCHU:
+    case WS_OP_APPLYPRIORITY:
+    case WS_OP_DISCARD:
+    case WS_OP_PMEVENT:
+    case WS_OP_GRIDDEPCONTROL:
+        ws_dec_emit(d, WS_H_nop);
+        break;
+    case WS_OP_MEMBAR:
+    case WS_OP_MEMBAR_PROXY:
+    case WS_OP_FENCE:
+    case WS_OP_FENCE_PROXY:
+        ws_dec_emit(d, WS_H_membar);
+        break;
+    case WS_OP_SHFL:
+    case WS_OP_VOTE:
+    case WS_OP_MATCH:
+    case WS_OP_REDUX:
+    case WS_OP_ELECT:
+    case WS_OP_ACTIVEMASK:
+    case WS_OP_BAR_WARP_SYNC:
+        warp_op(d, i);
+        break;
+    case WS_OP_BAR_SYNC:
+    case WS_OP_BAR_ARRIVE:
+    case WS_OP_BAR_RED:
+    case WS_OP_BARRIER_SYNC:
+    case WS_OP_BARRIER_ARRIVE:
+    case WS_OP_BARRIER_RED:
+        bar(d, i);
+        break;
+    case WS_OP_ALLOCA:
+    case WS_OP_STACKSAVE:
+    case WS_OP_STACKRESTORE:
+        stack(d, i);
+        break;
+    case WS_OP_TRAP:
+        ws_dec_emit(d, WS_H_trap);
+        break;
+    case WS_OP_BRKPT:
+        ws_dec_emit(d, WS_H_brkpt);
+        break;
+    case WS_OP_NANOSLEEP:
+        ws_dec_emit(d, WS_H_nanosleep);
+        break;
+    default:
+        no_such(d, i);
+        break;
+    }
+}

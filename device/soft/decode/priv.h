@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/decode/priv.h - the decoder's state, shared by its three files:
+ * decode.c (images, rows, storage of variables), decode_flow.c (blocks, branches, calls), decode_insn.c (all other instructions). */
+#ifndef WS_DEVICE_SOFT_DECODE_PRIV_H
+#define WS_DEVICE_SOFT_DECODE_PRIV_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/exec/priv.h"
+
+enum ws_store_kind {
+    WS_STORE_NONE,
+    WS_STORE_SHARED,
+    WS_STORE_LOCAL /* in the frame */,
+    WS_STORE_ROW,
+    WS_STORE_KPARAM
+};
+struct ws_store {        /* where a function's variable lives */
+    uint8_t kind, width; /* ROW: bytes of a lane */
+    bool placed;         /* SHARED */
+    uint32_t off;
+};
+
+struct ws_dfunc { /* one function of the image */
+    const struct ws_ptx_func *f;
+    uint32_t index;        /* in module->funcs */
+    uint32_t *rows;        /* [n_regs] */
+    struct ws_store *vars; /* by localvar index */
+    uint32_t n_vars;
+    uint32_t frame_bytes, entry_seg, thunk_seg;
+    uint32_t kept_sp; /* row: the stack pointer at entry; 0: the function does not move it */
+    bool recursive, reached, taken /* its address is */, has_indirect;
+    uint8_t *reaches; /* [n funcs]: bitmap of functions it can call, over any number of steps */
+    const uint32_t *callees; /* of the module's call graph */
+    uint32_t n_callees;
+    uint32_t save_first, n_saves;
+    uint32_t depth;       /* of calls below it */
+    uint64_t local_bytes; /* its frame and those below */
+};
+
+struct ws_dec {
+    const struct ws_ptx_module *m;
+    struct ws_diags *diags;
+    struct ws_code *code;
+    struct ws_arena tmp; /* dies with the image's decoding */
+    struct ws_image *img;
+    bool uses_heap;
+    bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
+    char reason[256];                  /* the first thing that is unsupported */
+    struct ws_uop *uops;
+    uint8_t
+        *ctl; /* per uop: bit 0: imm is a segment, bit 1: fall is one, bit 2: imm is a brx table */
+    uint32_t *seg_first; /* segment -> uop */
+    uint32_t *seg_insns;
+    uint32_t (*seg_cls)[8];
+    struct ws_fill *fills;
+    struct ws_srcref *srcs;
+    uint32_t *saves;
+    uint32_t *brx; /* segment numbers of all tables */
+    uint32_t *fill_next, fill_heads[1024];
+    size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills,
+        cap_srcs, cap_saves, cap_brx;
+    uint32_t n_uops, n_segs, n_fills, n_srcs, n_saves, n_brx;
+    uint32_t top;           /* next free byte of the register file */
+    uint32_t dyn32, dyn64;  /* fills holding the start of dynamic shared memory; 0: none yet */
+    struct ws_store *gvars; /* [module n_vars]: shared ones */
+    struct ws_dfunc *funcs; /* [module n_funcs] */
+    uint32_t slots[16];     /* rows that carry arguments of indirect calls; 0: none yet */
+    uint32_t ret_slot;
+    /* of the instruction being decoded */
+    struct ws_dfunc *df;
+    const struct ws_ptx_insn *in;
+    uint32_t seg, guard, gneg, all;
+    uint32_t temps[9][16], n_temps[9], temps_used[9]; /* by lane width in bytes; 0: predicates */
+    uint32_t cf;                                      /* carry word */
+    uint32_t sink[9], sink128;                        /* rows that nobody reads */
+};
+
+/* ---- decode.c ---- */
+struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h);
+struct ws_uop *ws_dec_emit3(struct ws_dec *d, enum ws_handler h, uint32_t dst, uint32_t a,
+                            uint32_t b);
+void ws_dec_unsupported(struct ws_dec *d, const char *fmt, ...) WS_PRINTF(2, 3);
+uint32_t ws_dec_row_alloc(struct ws_dec *d, uint32_t width);
+uint32_t ws_dec_temp(struct ws_dec *d, uint32_t width);
+uint32_t ws_dec_const(struct ws_dec *d, uint32_t width, uint64_t value);
+uint32_t ws_dec_var_row(struct ws_dec *d, uint32_t width, uint32_t var, uint64_t addend);
+uint32_t ws_dec_shared_off(struct ws_dec *d,
+                           int32_t sym); /* static shared variable's offset; ~0: dynamic */
+uint32_t ws_dec_dyn_row(struct ws_dec *d, uint32_t width);
+/* Row of a source operand, read as type t. Emits what it takes to get there. */
+uint32_t ws_dec_src(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t);
+/* Row to write a value of type t to; if *ret_finish, ws_dec_finish() must follow the writing. */
+uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
+                    bool *ret_finish);
+void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
+                   uint32_t row);
+/* @i with whole vector registers (.reg .v4) written as lists of their elements; @i itself if it has none. */
+const struct ws_ptx_insn *ws_dec_spell_out(struct ws_dec *d, const struct ws_ptx_insn *i);
+/* Row of stack pointers (u32: offset in local memory, from the top down); asking makes the image have one. */
+uint32_t ws_dec_sp_row(struct ws_dec *d);
+/* A 128-bit register is two rows of 64-bit lanes: the low halves, and WS_DEC_HIGH_HALF bytes on the high ones. */
+enum { WS_DEC_HIGH_HALF = 256 };
+uint32_t ws_dec_src128(struct ws_dec *d, const struct ws_ptx_operand *o);
+uint32_t ws_dec_dst128(struct ws_dec *d, const struct ws_ptx_operand *o);
+/* Predicate word of a source; *ret_neg: inverted. */
+uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret_neg);
+uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o);
+uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src);
+const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_store **ret_store);
+enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from);
+/* @reason: gets what is unsupported. Return: 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND (unresolved), -ENOMEM. */
+int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret,
+                 char reason[256]);
+
+static inline uint32_t ws_dec_width(enum ws_ptx_type t)
+{
+    return t == WS_T_PRED ? 0 : ws_ptx_type_bytes(t);
+}
+
+/* ---- decode_flow.c ---- */
+/* Functions reachable from func, who calls whom, who is recursive. */
+void ws_dec_callgraph(struct ws_dec *d, uint32_t func);
+void ws_dec_function(struct ws_dec *d, struct ws_dfunc *df);
+void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df);
+void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i);
+uint32_t ws_dec_new_seg(struct ws_dec *d);
+void ws_dec_begin_seg(struct ws_dec *d, uint32_t seg);
+void ws_dec_goto(struct ws_dec *d, uint32_t seg);
+struct ws_uop *ws_dec_control(struct ws_dec *d, enum ws_handler h, uint32_t to, uint32_t fall);
+enum { WS_NO_SEG = 0xffffffffu };
+
+/* ---- decode_dead.c ---- */
+/* Marks instructions of @f whose result may be written for all lanes: *ret[k] for instruction k (in @d->tmp). -ENOMEM sets oom. */
+const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f,
+                                const uint8_t *leader);
+
+/* ---- decode_insn.c ---- */
+void ws_dec_insn(struct ws_dec *d, const struct ws_ptx_insn *i);
+enum ws_work_class ws_dec_class(const struct ws_ptx_insn *i);
+/* Names the instruction as one that can't be decoded. Return: false. */
+bool ws_dec_no_such(struct ws_dec *d, const struct ws_ptx_insn *i);
+
+/* ---- decode_tex.c, decode_video.c, decode_matrix.c, decode_async.c: false: not one of theirs ---- */
+bool ws_dec_async(struct ws_dec *d, const struct ws_ptx_insn *i);
+bool ws_dec_matrix(struct ws_dec *d, const struct ws_ptx_insn *i);
+bool ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i);
+bool ws_dec_video(struct ws_dec *d, const struct ws_ptx_insn *i);
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/exec/exec.h - the interpreter: executes blocks of a grid, knows nothing of devices, SM counts or time.
+ *
+ * exec decodes a PTX module once (ws_code), then runs blocks of a grid a quantum at a time. The soft device (above) decides
+ * which block runs when, on which virtual SM, on which host thread, and prices the work that the block reports.
+ * Threads: ws_code and ws_grid are read-only while blocks run, but for the atomics marked below; a ws_blockrun belongs to one
+ * thread at a time and may move between steps. */
+#ifndef WS_DEVICE_SOFT_EXEC_EXEC_H
+#define WS_DEVICE_SOFT_EXEC_EXEC_H
+
+#include <stdatomic.h>
+#include "device/device.h"
+
+struct ws_code;
+/* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is marked in its ws_kernel_info,
+ * and must not be run; diags name opcode and line. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m,
+                              struct ws_diags *diags);
+struct ws_code *ws_code_free(struct ws_code *c);
+/* One thing that can't be run, in the image of kernel @entry: @in is the function that holds it (the kernel, or one that it
+ * calls), @i the instruction, or NULL where it is none. @text is borrowed. What two kernels share is told for each. */
+typedef void ws_code_lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx_func *in,
+                          const struct ws_ptx_insn *i, const char *text);
+/* Tells @each everything that ws_code_new() marks kernels of @m as unsupported for (all of it, not the first only); nothing can be run afterwards. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg);
+/* Kernels in the module's order. The array lives as long as the code. */
+const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n);
+
+/* What the executed work was, by the classes the timing model prices. Counts are of warp instructions unless said. */
+enum ws_work_class {
+    WS_WORK_FP32,
+    WS_WORK_INT,
+    WS_WORK_FP64,
+    WS_WORK_SFU,
+    WS_WORK_LDST,
+    WS_WORK_CTRL,
+    WS_WORK_HALF,
+    _WS_WORK_N
+};
+struct ws_work {
+    uint64_t n_warp_insns[_WS_WORK_N];
+    uint64_t n_thread_insns; /* active lanes summed */
+    uint64_t n_global_loads,
+        n_global_stores; /* warp instructions to global/generic-global/local memory */
+    uint64_t n_load_sectors, n_store_sectors; /* 32-byte sectors they touched */
+    uint64_t n_shared_accesses, n_atomics, n_barriers;
+};
+
+/* One client's blocks of a grid that has blocks of several (struct ws_launch_parts). */
+struct ws_grid_part {
+    const struct ws_space *space;
+    const char *kernel;
+    uint32_t share, grid[3], block[3];
+    /* as in struct ws_grid, for its blocks */
+    _Atomic int stop, fault_claimed;
+    char text[192];
+    _Atomic uint64_t n_thread_insns; /* the caller's */
+};
+
+struct ws_grid {
+    /* set by the caller */
+    const struct ws_code *code;
+    uint32_t kernel;
+    uint32_t grid[3], block[3], dyn_shared_bytes;
+    const uint8_t *params; /* param_bytes of the kernel */
+    const struct ws_space *space;
+    uint32_t who;           /* mask of the device whose access to the space counts; 0: of all */
+    const uint64_t *var_va; /* [module n_vars] */
+    uint32_t n_sms, sm;     /* %nsmid; compute capability *10 */
+    uint64_t grid_id;
+    uint64_t
+        envreg12; /* 64-bit value of %envreg1 (high half) and %envreg2 (low half): cooperative-groups workspace */
+    uint64_t (*clock)(
+        void *
+            arg); /* device cycles for %clock64, advanced also by the block's own instructions; may be NULL */
+    uint64_t (*globaltimer)(void *arg);
+    void *clock_arg;
+    uint32_t local_bytes_max;
+    uint32_t n_parts, round;
+    struct ws_grid_part *parts; /* NULL: it has none */
+    const struct ws_space *common;
+    /* shared while blocks run */
+    _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
+    _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */
+    char text[192];
+};
+/* The part of @g that block @linear is of, and which of its blocks it is. NULL: the grid has no parts. */
+static inline struct ws_grid_part *ws_grid_part_of(const struct ws_grid *g, uint64_t linear,
+                                                   uint64_t *ret_number)
+{
+    uint64_t rest = g->parts ? linear % g->round : 0;
+    for (uint32_t k = 0; k < g->n_parts; k++) {
+        if (rest < g->parts[k].share) {
+            *ret_number = linear / g->round * g->parts[k].share + rest;
+            return &g->parts[k];
+        }
+        rest -= g->parts[k].share;
+    }
+    return NULL;
+}
+
+struct ws_blockrun;
+/* State of one block of @g (registers, shared and local memory), reusable for blocks of the same grid shape. -ENOMEM. */
+WS_MUST_CHECK int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g);
+struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b);
+/* Makes @b ready to run block @linear (x fastest) on virtual SM @smid, in slot @slot of it; zeroes what the PTX machine does not leave undefined. */
+void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot);
+
+enum ws_step {
+    WS_STEP_DONE,
+    WS_STEP_MORE /* the budget is used up */,
+    WS_STEP_STOPPED /* the grid or the block's part is to stop: fault, cancel, limit */
+};
+/* Runs about @max_warp_insns warp instructions, fairly over the block's warps, and adds to *work. A block whose warps all spin
+ * returns WS_STEP_MORE, well before its budget is used up where the spin was seen, so co-resident blocks make progress. */
+enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work);
+
+/* How often the block, since it was started, has looked (volatile and stronger loads) where it hadn't lately; 0: it hasn't looked. What
+ * waits for a value looks at the same few places again and again. */
+uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b);
+
+/* Value of a pointer to function @func (index into the module's funcs): what mov gives and initialisers hold. */
+#define WS_EXEC_FUNC_WINDOW (UINT64_C(0x04) << 56)
+static inline uint64_t ws_exec_func_va(uint32_t func)
+{
+    return WS_EXEC_FUNC_WINDOW + (uint64_t)func * 16;
+}
+
+/* "sse2", "avx2", "avx512": the vector build picked at run time; WS_SOFT_ISA in the environment forces one (tests). */
+const char *ws_exec_isa(void);
+
+#endif

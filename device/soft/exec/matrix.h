@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/exec/matrix.h - warp-wide matrix instructions: what the decoder tells the micro-op "matrix". Private to the
+ * interpreter. Source: PTX ISA 9.0, 9.7.14 "Warp Level Matrix Multiply-Accumulate Instructions". */
+#ifndef WS_DEVICE_SOFT_EXEC_MATRIX_H
+#define WS_DEVICE_SOFT_EXEC_MATRIX_H
+
+#include "device/soft/exec/priv.h"
+
+enum ws_elem { /* of a matrix */
+               WS_ELEM_F16,
+               WS_ELEM_BF16,
+               WS_ELEM_TF32,
+               WS_ELEM_F32,
+               WS_ELEM_F64,
+               WS_ELEM_E4M3,
+               WS_ELEM_E5M2,
+               WS_ELEM_S8,
+               WS_ELEM_U8,
+               WS_ELEM_S4,
+               WS_ELEM_U4,
+               WS_ELEM_B1,
+               WS_ELEM_S32,
+               _WS_ELEM_N
+};
+enum ws_frag { WS_FRAG_A, WS_FRAG_B, WS_FRAG_C }; /* C: also D */
+enum ws_matrix_what {
+    WS_MATRIX_LOAD,
+    WS_MATRIX_STORE,
+    WS_MATRIX_MULTIPLY,
+    WS_MATRIX_LDMATRIX,
+    WS_MATRIX_STMATRIX,
+    WS_MATRIX_MOVMATRIX,
+};
+enum { WS_MATRIX_ROWS = 8 }; /* registers of a fragment, at most */
+
+/* A part of a matrix in the registers of a warp. */
+struct ws_fragment {
+    uint8_t which; /* enum ws_frag */
+    uint8_t elem;  /* enum ws_elem */
+    uint8_t n;     /* registers a lane */
+    bool col;      /* in memory; A and B of mma.m8n8k4.f16: in registers */
+    uint32_t row[WS_MATRIX_ROWS];
+};
+struct ws_matrixop {
+    uint8_t what;
+    bool wmma; /* fragments as wmma keeps them (ours to choose), else as mma defines them */
+    bool satfinite, xor_popc, and_popc;
+    bool trans; /* ldmatrix, stmatrix */
+    uint8_t space, n_tiles;
+    uint16_t m, n, k;
+    struct ws_fragment a, b, c, d; /* load, store, …: d */
+    uint32_t address, stride;      /* rows: u64; u32 in elements, or 0: the smallest */
+    bool a32;                      /* the address row has 4-byte lanes */
+    int64_t offset;
+};
+
+uint32_t ws_elem_bits(enum ws_elem e);
+/* Where a register's element is: PTX's fragments of mma. @r: register, @i: element in it. */
+void ws_matrix_place(const struct ws_matrixop *o, const struct ws_fragment *f, unsigned lane,
+                     unsigned r, unsigned i, unsigned *ret_row, unsigned *ret_col);
+/* Executes it for the active lanes. Return: false if the kernel was faulted. */
+bool ws_exec_matrix(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes);
+
+#endif

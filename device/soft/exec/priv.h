@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/exec/priv.h - what decode.c, exec.c and the vector cores share. Private to the interpreter.
+ *
+ * A kernel and all functions it can reach become one image: an array of micro-ops cut into segments (straight-line runs that
+ * are entered only at their first micro-op). Every operand is a byte offset into the warp's register file, where a register is a
+ * row of 32 lanes; constants, special registers and addresses of variables are rows too, filled before the block runs, so a
+ * micro-op has one form whatever its operands were. Functions have static rows (recursive ones save theirs at a call).
+ * Order of micro-ops is the order in which diverged lanes of a warp are run: lowest first (see decode.c, order of blocks). */
+#ifndef WS_DEVICE_SOFT_EXEC_PRIV_H
+#define WS_DEVICE_SOFT_EXEC_PRIV_H
+
+#include "device/soft/exec/exec.h"
+
+/* Windows of the 64-bit generic space; user addresses are below 2^47. The low half of a window address is the offset. */
+#define WS_WINDOW_SHARED (UINT64_C(0x01) << 56)
+#define WS_WINDOW_LOCAL  (UINT64_C(0x02) << 56)
+#define WS_WINDOW_PARAM  (UINT64_C(0x03) << 56)
+#define WS_WINDOW_OF(va) ((va)&UINT64_C(0xff00000000000000))
+
+struct ws_ctx;
+struct ws_seg;
+
+/* Micro-op. Offsets are bytes from the warp's register file. */
+struct ws_uop {
+    const struct ws_uop *(*fn)(
+        struct ws_ctx *c,
+        const struct ws_uop *u); /* returns the next one, or NULL to leave the core */
+    int32_t d, a, b, c, e;       /* rows: destination and sources, as the handler has them */
+    uint32_t guard,
+        gneg;     /* predicate word and what to xor it with; unguarded: a word of all ones, 0 */
+    uint32_t mx;  /* floating point: MXCSR it needs */
+    uint32_t x;   /* handler's: modifiers */
+    uint32_t src; /* index into the image's ws_srcref */
+    union {
+        int64_t imm;
+        const struct ws_seg *to; /* control */
+    };
+    union {
+        const struct ws_seg *fall; /* control: where lanes go that do not take it */
+        uint32_t
+            all; /* others: lanes that take effect besides the active ones (see decode_dead.c) */
+    };
+};
+_Static_assert(sizeof(struct ws_uop) == 64, "one cache line");
+
+struct ws_seg {
+    const struct ws_uop *first;
+    uint32_t n_insns; /* PTX instructions in it */
+
+    uint32_t cls[8]; /* by enum ws_work_class; [7] is zero */
+};
+_Static_assert(_WS_WORK_N == 7, "cls has room");
+
+struct ws_srcref {
+    uint32_t func, insn;
+};
+
+/* Handlers */
+enum ws_handler {
+#define X(name) WS_H_##name,
+#include "device/soft/exec/list.inc"
+#undef X
+    _WS_H_N
+};
+
+/* Why the core was left. */
+enum ws_stop {
+    WS_STOP_RESCHED, /* at the end of a segment: budget used up, other lanes come first, or depth changed */
+    WS_STOP_EXIT,     /* no lane of the split is left */
+    WS_STOP_BAR,      /* at a block barrier; ctx.u is the barrier micro-op, lanes wait */
+    WS_STOP_WARPSYNC, /* at a warp-synchronous micro-op whose named lanes are not all here */
+    WS_STOP_YIELD,    /* nanosleep and spinning: let others run, go on at ctx.u */
+    WS_STOP_FAULT,
+};
+
+enum ws_split_state { WS_SPLIT_RUN, WS_SPLIT_BAR, WS_SPLIT_WARPSYNC };
+struct ws_split {
+    const struct ws_uop *u;
+    const struct ws_seg
+        *enter; /* not NULL: enters this segment (u == enter->first), still to be counted */
+    uint32_t mask, depth;
+    uint8_t state, bar_id;
+    bool granted;             /* WARPSYNC: go on although not all lanes are here */
+    uint32_t last_run, spent; /* fairness between splits */
+    int32_t favour;           /* instructions for which it runs before all others */
+};
+
+struct ws_retaddr {
+    const struct ws_seg *to;
+    uint32_t frame_bytes;
+};
+
+struct ws_warp {
+    uint8_t *regs;
+    uint32_t live, index; /* lanes that exist and have not exited */
+    uint32_t exists;
+    uint32_t n_splits, stamp;
+    struct ws_split splits[32];
+    struct ws_retaddr *rets; /* [depth_max][32] */
+    uint8_t *saves;          /* [depth_max][image.save_bytes] */
+};
+
+enum {
+    WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */,
+    WS_N_MAPS = 8
+};
+struct ws_barrier {
+    uint32_t arrived;   /* threads */
+    uint32_t expected;  /* 0: all live threads */
+    uint32_t warps;     /* mask of warps with an arrival */
+    uint32_t lanes[32]; /* of each of those warps: arrived */
+    uint32_t red_popc;
+    bool red_and, red_or;
+};
+
+/* What the vector core works on; one per block run. */
+struct ws_ctx {
+    uint8_t *regs;
+    uint32_t active;
+    uint32_t mx;                /* MXCSR now */
+    int64_t budget, penalty;    /* penalty: taken from the budget for no work */
+    const struct ws_uop *limit; /* another split stands at or after this one */
+    uint8_t *shared;
+    uint64_t shared_bytes;
+    struct ws_mapping maps[WS_N_MAPS];
+    uint32_t n_maps, spin;
+    const uint8_t *looked[16]; /* where the block's last strong loads were */
+    uint64_t n_looked;         /* how often that was somewhere else */
+    struct ws_tex_cache
+        *tex;     /* headers of textures that were checked (exec_tex.h); NULL: none yet */
+    bool granted; /* a warp-synchronous micro-op goes on with the lanes that are here */
+    uint32_t cls[8];
+    uint64_t n_thread_insns;
+    struct ws_work *work;
+    struct ws_warp *w;
+    struct ws_blockrun *b;
+    uint8_t *local; /* lane 0 of this warp */
+    uint64_t local_stride;
+    const uint8_t *params;
+    uint64_t param_bytes;
+    uint32_t depth;
+    enum ws_stop stop;
+    const struct ws_uop *u; /* where the core was left */
+    const struct ws_seg *enter;
+};
+
+struct ws_isa {
+    const char *name;
+    bool (*supported)(void);
+    /* Runs from u (or into seg enter) until the core must be left; c->stop, c->u, c->enter tell why and where. */
+    void (*run)(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *enter);
+    const struct ws_uop *(*const *handlers)(struct ws_ctx *c, const struct ws_uop *u);
+};
+extern const struct ws_isa ws_isa_sse2, ws_isa_avx2, ws_isa_avx512;
+const struct ws_isa *ws_isa_pick(void);
+
+/* A row (or predicate word) that is filled before blocks run. */
+enum ws_fill_kind { WS_FILL_CONST, WS_FILL_VAR, WS_FILL_SREG };
+struct ws_fill {
+    uint8_t kind, width; /* bytes of a lane */
+    uint8_t sreg, dim;
+    uint32_t off;
+    uint32_t var; /* VAR: module variable; value is the addend */
+    uint64_t value;
+};
+
+struct ws_image {
+    uint32_t func;
+    struct ws_uop *uops;
+    struct ws_seg *segs;
+    uint32_t n_uops, n_segs;
+    struct ws_srcref *srcs;
+    uint32_t n_srcs;
+    const struct ws_seg *entry;
+    struct ws_fill *fills;
+    uint32_t n_fills;
+    uint32_t regs_bytes;
+    uint32_t ones_off, fp_off; /* rows: word of ones; u32 frame pointers */
+    uint32_t sp_off;           /* row: u32 stack pointers of alloca; 0: no such instruction */
+    uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
+    uint32_t local_bytes;               /* of a thread, if not recursive */
+    uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
+    bool recursive, uses_heap, uses_reserved_shared;
+    uint32_t save_bytes;              /* widest set of rows a recursive function saves */
+    const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
+    uint32_t n_func_entry;
+    uint32_t *
+        save_rows; /* runs {offset, bytes} of recursive functions; uop.a is the index, uop.b the count */
+    const struct ws_seg **brx_seg;
+};
+
+struct ws_audit {
+    ws_code_lack *each;
+    void *arg;
+};
+
+struct ws_callgraph {  /* by function of the module */
+    uint8_t *taken;    /* its address is */
+    uint8_t *indirect; /* calls through pointers: whatever is taken */
+    uint32_t **callees, *n_callees;
+};
+
+struct ws_code {
+    const struct ws_callgraph *graph; /* made with the first image */
+    const struct ws_audit *audit;     /* of ws_code_audit(), or NULL */
+    const struct ws_ptx_module *m;
+    const struct ws_isa *isa;
+    uint32_t n_kernels;
+    struct ws_kernel_info *infos;
+    struct ws_image **images;
+    struct ws_arena arena;
+};
+
+/* Compute capability 8.0 and later keep that much of a block's shared memory for NVIDIA's own code, zero when the block starts:
+ * cooperative groups' tiles of several warps meet there. Not part of what the program asked for. */
+enum { WS_RESERVED_SHARED_BYTES = 1024 };
+
+struct ws_blockrun {
+    struct ws_grid *g;
+    const struct ws_image *img;
+    struct ws_ctx ctx;
+    uint32_t n_warps, n_threads, next_warp;
+    struct ws_warp *warps;
+    uint8_t *regs;
+    uint8_t *local;
+    uint64_t local_bytes; /* per thread */
+    uint32_t depth_max;
+    uint8_t *shared_alloc;
+    uint64_t
+        user_shared_bytes; /* behind it WS_RESERVED_SHARED_BYTES, if the kernel asks where they are */
+    struct ws_retaddr *rets;
+    uint8_t *saves;
+    struct ws_barrier bars[WS_N_BARRIERS];
+    uint32_t bars_used; /* mask of those that something has arrived at */
+    uint32_t *block_fills,
+        n_block_fills; /* of the image's fills, those that differ from block to block */
+    uint32_t n_live;   /* threads not exited */
+    uint32_t n_done_warps;
+    uint64_t linear, number;   /* number: in its part */
+    struct ws_grid_part *part; /* NULL: the grid has none */
+    uint32_t ctaid[3], smid, slot;
+    uint64_t n_insns; /* warp instructions run since start */
+    uint64_t n_clock_reads;
+    int64_t quantum_start;
+};
+
+/* What the block's client holds, without the others of the launch. */
+static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun *b)
+{
+    return b->part ? b->part->space : b->g->space;
+}
+
+/* ---- exec.c, called by the cores ---- */
+/* Claims the grid's fault: text names kernel, block, thread (lane of the warp; 32: none), address, line and instruction. Returns NULL. */
+const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enum ws_dev_error e,
+                                   unsigned lane, uint64_t addr, const char *what);
+/* Splits lanes off to continue at seg, later. */
+void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, uint32_t depth);
+/* Lanes of the split end. */
+void ws_exec_exit(struct ws_ctx *c, uint32_t mask);
+/* The mapping of global memory holding [va, va+bytes), cached. NULL: none. */
+const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t bytes);
+/* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was faulted. */
+uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
+                          uint64_t va, uint64_t bytes, bool store);
+/* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave the core (stop is set). */
+bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
+                  const struct ws_seg *cont);
+/* Lanes m return. Return: where all active lanes go on now, or NULL to leave the core. */
+const struct ws_seg *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint32_t m);
+/* exec_text.c: what device code has to say. @va: rows of addresses. */
+const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
+                                        const uint64_t *message_va, const uint64_t *file_va,
+                                        const uint32_t *line, const uint64_t *function_va);
+int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va);
+uint64_t ws_exec_clock(struct ws_ctx *c);
+uint64_t ws_exec_globaltimer(struct ws_ctx *c);
+
+/* Modifiers in uop.x of memory micro-ops */
+enum {
+    WS_X_SPACE_MASK = 7,   /* enum ws_ptx_space */
+    WS_X_A32 = 1 << 3,     /* the address row has 4-byte lanes */
+    WS_X_NOCOUNT = 1 << 4, /* const and param: no global traffic */
+    WS_X_STRONG = 1 << 5,  /* volatile, relaxed, acquire, release: one access a lane */
+    WS_X_ACQUIRE = 1 << 6,
+    WS_X_RELEASE = 1 << 7,
+    WS_X_SC = 1 << 8,
+    WS_X_CLUSTER = 1 << 11, /* bar: the cluster's */
+    WS_X_SIZE_SHIFT = 12,   /* bytes of an element */
+    WS_X_VEC_SHIFT = 16,
+};
+
+#endif

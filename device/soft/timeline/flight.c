@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Flights.
+ *
+ * A flight is EXECUTING, EXECUTED, PRICED while its place is looked for, then WAITING in the clock; while it is being cut it is PRICED
+ * again, and again stalls the clock. Whoever takes it out of the clock owns it: the clock's thread when its end has come, the loop to
+ * cut or cancel it. Others can only be marked; who prices one looks at the marks under the lock before it lets it wait.
+ *
+ * Order. Flights are priced in the order of their submission, whichever was executed first: the places in the timeline do not depend
+ * on the host. One thread at a time prices (d->pricing), for all others. Nobody waits for one whose stall ran into the limit.
+ *
+ * The clock stands from submission to pricing, so an operation is placed as if it had been executed in no time. One whose stall ran
+ * into a limit (vclock.h) is placed where it would have been, which may be in the past; it is then done at once (an overrun).
+ * One that only waited meanwhile ends when it has ended on the host: what it executed while waiting isn't counted.
+ * A launch that faulted is done at its priced end, a cancelled one at once. */
+#include "device/soft/timeline/flight.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/soft/soft_private.h"
+
+enum state { EXECUTING, EXECUTED, PRICED, WAITING };
+
+struct ws_flight {
+    struct ws_list link; /* the device's, or that of the ended */
+    struct ws_soft *device;
+    struct ws_op *op;
+    struct ws_vevent event;
+    struct ws_vstall stall;
+    /* flights_lock */
+    enum state state;
+    bool preempt, cut, cancelled;
+    bool idled; /* its blocks did nothing but wait, until the clock no longer minded */
+    uint64_t preempt_ns;
+    /* once priced */
+    struct ws_reserved reserved;
+    struct ws_load load;
+    bool loaded;
+    /* of copies */
+    enum ws_engine engine;
+    uint64_t bytes;
+    /* of launches */
+    struct ws_executed x;
+    struct ws_timing_kernel kernel;
+    uint32_t *merged;
+    double *left; /* of each unit, once cut */
+};
+
+static void fire(struct ws_vevent *e);
+static void price_some(struct ws_soft *d);
+
+static void stall_over(const void *device)
+{
+    price_some((struct ws_soft *)device);
+}
+
+bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
+{
+    struct ws_flight *f = ws_alloc(sizeof *f);
+    op->priv = f;
+    if (!f)
+        return false;
+    f->device = d;
+    f->op = op;
+    f->event = (struct ws_vevent){.seq = ws_vclock_seq(d->vclock), .fire = fire, .owner = f};
+    f->stall = (struct ws_vstall){.over = stall_over, .owner = d};
+    ws_list_init(&f->link);
+    pthread_mutex_lock(&d->flights_lock);
+    uint64_t now = ws_vclock_stall(d->vclock, &f->stall), wake_ns = 0;
+    if (!d->on) {
+        d->on = true;
+        wake_ns = d->options.wake_ns;
+        ws_meter_set_on(d->meter, now, true);
+    }
+    op->ready_ns = WS_MAX(op->ready_ns, now + wake_ns);
+    op->start_ns = op->end_ns = op->ready_ns;
+    ws_list_append(&d->flights, &f->link);
+    pthread_mutex_unlock(&d->flights_lock);
+    return true;
+}
+
+static void flight_free(struct ws_flight *f)
+{
+    free(f->x.units);
+    free(f->x.costs);
+    ws_soft_progress_free(f->x.progress);
+    free(f->merged);
+    free(f->left);
+    free(f);
+}
+
+static void unlink_flight(struct ws_flight *f)
+{
+    pthread_mutex_lock(&f->device->flights_lock);
+    ws_list_remove(&f->link);
+    pthread_mutex_unlock(&f->device->flights_lock);
+}
+
+void ws_flight_drop(struct ws_op *op)
+{
+    struct ws_flight *f = op->priv;
+    op->priv = NULL;
+    struct ws_soft *d = f->device;
+    unlink_flight(f);
+    ws_vclock_unstall(d->vclock, &f->stall);
+    flight_free(f);
+    price_some(d); /* those behind it */
+}
+
+/* ---- the end; the flight is nobody else's any more ---- */
+
+/* What a launch leaves, or nothing. */
+static void settle_progress(struct ws_flight *f)
+{
+    struct ws_op *op = f->op;
+    bool left = f->x.n_executed < f->x.n_blocks;
+    for (uint32_t i = 0; f->left && !left && i < f->x.n_units; i++)
+        left = f->left[i] > 0;
+    if (op->error || !left)
+        return;
+    ws_soft_progress_set(f->x.progress, f->x.n_executed, f->x.units, f->x.n_units, f->left);
+    op->preempted = true;
+    op->launch.progress = &f->x.progress->base;
+    f->x.units = NULL;
+    f->x.progress = NULL;
+}
+
+static void complete(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    struct ws_op *op = f->op;
+    if (f->loaded) {
+        op->energy_uj = ws_meter_end(d->meter, &f->load);
+        ws_timing_release(d->timing, &f->reserved);
+        op->start_ns = f->reserved.start_ns;
+        op->end_ns = f->reserved.end_ns;
+        if (f->idled) /* until now it has waited */
+            op->end_ns = WS_MAX(op->end_ns, ws_vclock_now_ns(d->vclock));
+    }
+    if (op->kind == WS_OPK_LAUNCH)
+        settle_progress(f);
+    op->priv = NULL;
+    flight_free(f);
+    ws_soft_done(d, op);
+}
+
+static void fire(struct ws_vevent *e)
+{
+    struct ws_flight *f = WS_CONTAINER_OF(e, struct ws_flight, event);
+    unlink_flight(f);
+    complete(f);
+}
+
+static void complete_cancelled(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    if (f->op->error != WS_DEV_E_CANCELLED)
+        ws_soft_fail(f->op, WS_DEV_E_CANCELLED, "cancelled");
+    if (f->loaded) {
+        uint64_t now = ws_vclock_now_ns(d->vclock);
+        ws_timing_break(d->timing, now, &f->reserved);
+        ws_meter_change(d->meter, now, &f->load, f->reserved.end_ns, &f->load.sms);
+    }
+    ws_vclock_unstall(d->vclock, &f->stall);
+    complete(f);
+}
+
+/* ---- pricing ---- */
+
+static void cut(struct ws_flight *f, uint64_t at_ns)
+{
+    struct ws_soft *d = f->device;
+    if (f->op->error || f->op->kind != WS_OPK_LAUNCH)
+        return;
+    f->left = ws_alloc_array(WS_MAX(f->x.n_units, 1), sizeof f->left[0]);
+    if (!f->x.progress)
+        f->x.progress = ws_soft_progress_new(f->op);
+    if (!f->left || !f->x.progress) { /* then it goes on to the end of what was executed */
+        free(f->left);
+        f->left = NULL;
+        return;
+    }
+    ws_timing_cut(d->timing, &f->kernel, at_ns, &f->reserved, f->left);
+    ws_meter_change(d->meter, at_ns, &f->load, f->reserved.end_ns, &f->reserved.sms);
+}
+
+/* What was executed is placed in the timeline: lets it wait for its end, unless something was wanted of it meanwhile. */
+static void let_wait(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    pthread_mutex_lock(&d->flights_lock);
+    while (!f->cancelled) {
+        if (f->preempt && !f->cut) {
+            f->cut = true;
+            pthread_mutex_unlock(&d->flights_lock);
+            cut(f, f->preempt_ns);
+            pthread_mutex_lock(&d->flights_lock);
+            continue;
+        }
+        uint64_t end_ns = f->reserved.end_ns;
+        f->event.at_ns = end_ns;
+        f->state = WAITING;
+        if (ws_vclock_add(d->vclock, &f->event, &f->stall) > end_ns)
+            d->n_overruns++;
+        pthread_mutex_unlock(&d->flights_lock);
+        return;
+    }
+    ws_list_remove(&f->link);
+    pthread_mutex_unlock(&d->flights_lock);
+    complete_cancelled(f);
+}
+
+static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
+{
+    struct ws_soft *d = f->device;
+    if (r) {
+        ws_soft_fail(f->op, WS_DEV_E_NO_MEMORY, "the host has no memory for its place in time");
+        ws_soft_done(d, f->op);
+        return;
+    }
+    f->load = (struct ws_load){.start_ns = f->reserved.start_ns,
+                               .end_ns = f->reserved.end_ns,
+                               .sms = f->reserved.sms,
+                               .dynamic_mw_per_sm = dynamic_mw_per_sm};
+    f->loaded = true;
+    ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
+    let_wait(f);
+}
+
+static int merge(struct ws_flight *f)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < f->x.n_units; i++)
+        any |= f->x.units[i].n_blocks > 1;
+    if (!any)
+        return 0;
+    f->merged = ws_alloc_array(f->x.n_units, sizeof f->merged[0]);
+    if (!f->merged)
+        return -1;
+    for (uint32_t i = 0; i < f->x.n_units; i++)
+        f->merged[i] = WS_MAX(f->x.units[i].n_blocks, 1);
+    return 0;
+}
+
+static void price_kernel(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    struct ws_op *op = f->op;
+    const struct ws_executed *x = &f->x;
+    struct ws_gpu_spec spec;
+    ws_timing_spec(d->timing, &spec);
+    double bytes = ws_units_cost(&spec, x->need.warps, x->units, x->n_units, x->costs);
+    int r = merge(f);
+    f->kernel = (struct ws_timing_kernel){
+        .ready_ns = op->ready_ns,
+        .need = x->need,
+        .blocks_per_sm = x->blocks_per_sm,
+        .sms = op->launch.sms,
+        .n_blocks = x->n_units,
+        .blocks = x->costs,
+        .dram_share = ws_cost_dram_share(&spec, bytes, (double)ws_space_device_bytes(op->space)),
+        .merged = f->merged,
+        .memory_bytes_per_s = spec.memory_bytes_per_s,
+    };
+    if (!r)
+        r = ws_timing_reserve_kernel(d->timing, &f->kernel, &f->reserved);
+    priced(f, r, spec.dynamic_mw_per_sm);
+}
+
+static void price(struct ws_flight *f)
+{
+    if (f->op->kind == WS_OPK_LAUNCH) {
+        price_kernel(f);
+        return;
+    }
+    priced(f,
+           ws_timing_reserve_copy(f->device->timing, f->engine, f->op->ready_ns, f->bytes,
+                                  &f->reserved),
+           0);
+}
+
+/* The next in order that can be priced, or NULL. */
+static struct ws_flight *next_executed(struct ws_soft *d)
+{
+    ws_list_for_each (it, &d->flights) {
+        struct ws_flight *f = ws_list_entry(it, struct ws_flight, link);
+        if (f->state == EXECUTED)
+            return f;
+        if (f->state == EXECUTING && ws_vclock_stalls(d->vclock, &f->stall))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* flights_lock is held, but not while one is priced. */
+static void price_some_locked(struct ws_soft *d)
+{
+    struct ws_flight *f;
+    if (!d->pricing) { /* else whoever is at it sees to it */
+        d->pricing = true;
+        while ((f = next_executed(d))) {
+            f->state = PRICED;
+            pthread_mutex_unlock(&d->flights_lock);
+            price(f);
+            pthread_mutex_lock(&d->flights_lock);
+        }
+        d->pricing = false;
+    }
+}
+
+static void price_some(struct ws_soft *d)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    price_some_locked(d);
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+bool ws_flight_has_idled(const struct ws_op *op)
+{
+    struct ws_flight *f = op->priv;
+    return f->idled && !ws_vclock_stalls(f->device->vclock, &f->stall);
+}
+
+static void executed(struct ws_flight *f)
+{
+    struct ws_soft *d = f->device;
+    pthread_mutex_lock(&d->flights_lock);
+    f->state = EXECUTED;
+    f->idled = ws_flight_has_idled(f->op);
+    ws_vclock_idle(d->vclock, &f->stall, true); /* it may have to wait for one that waits */
+    d->n_inside++;                              /* once f is gone the device may be closed */
+    price_some_locked(d);
+    if (!--d->n_inside)
+        pthread_cond_broadcast(&d->left);
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+void ws_flight_quiesce(struct ws_soft *d)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    while (d->n_inside)
+        pthread_cond_wait(&d->left, &d->flights_lock);
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x)
+{
+    struct ws_flight *f = op->priv;
+    f->x = *x;
+    executed(f);
+}
+
+void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes)
+{
+    struct ws_flight *f = op->priv;
+    f->engine = e;
+    f->bytes = bytes;
+    executed(f);
+}
+
+void ws_flight_idle(const struct ws_op *op, bool idle)
+{
+    struct ws_flight *f = op->priv;
+    f->idled |= idle;
+    ws_vclock_idle(f->device->vclock, &f->stall, idle);
+}
+
+/* ---- what the loop wants of it ---- */
+
+void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    struct ws_flight *f = NULL;
+    ws_list_for_each (it, &d->flights) {
+        f = ws_list_entry(it, struct ws_flight, link);
+        if (f->op == op)
+            break;
+        f = NULL;
+    }
+    if (!f || f->preempt) {
+        pthread_mutex_unlock(&d->flights_lock);
+        return;
+    }
+    bool ours = false;
+    uint64_t now;
+    if (f->state != WAITING)
+        now = ws_vclock_now_ns(d->vclock);
+    else if ((ours = ws_vclock_take(d->vclock, &f->event, &f->stall, &now)))
+        f->state = PRICED;
+    f->preempt = true;
+    f->preempt_ns = now;
+    pthread_mutex_unlock(&d->flights_lock);
+    if (ours)
+        let_wait(f);
+}
+
+void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space, struct ws_list *ended)
+{
+    pthread_mutex_lock(&d->flights_lock);
+    ws_list_for_each_safe (it, &d->flights) {
+        struct ws_flight *f = ws_list_entry(it, struct ws_flight, link);
+        uint64_t now;
+        if (f->op->space != space)
+            continue;
+        f->cancelled = true;
+        if (f->state == WAITING && ws_vclock_take(d->vclock, &f->event, NULL, &now)) {
+            ws_list_remove(&f->link);
+            ws_list_append(ended, &f->link);
+        }
+    }
+    pthread_mutex_unlock(&d->flights_lock);
+}
+
+void ws_flight_finish(struct ws_list *ended)
+{
+    struct ws_list *l;
+    while ((l = ws_list_pop(ended)))
+        complete_cancelled(ws_list_entry(l, struct ws_flight, link));
+}

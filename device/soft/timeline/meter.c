@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The meter. Device time passes, and what an operation uses is known before it starts: so the power of each moment is known once
+ * the moment has come, and is integrated and shared out then, for good: Eq. 2 (power.h) while kernels run, by the number of their SMs;
+ * static power while copies run alone, equally, or while nothing runs, then to nobody's account (idle).
+ *
+ * One case is late: an operation that the clock did not wait for (vclock.h, the limit of stalls) may turn out to have run in the past.
+ * For that part it is charged the dynamic energy of its SMs, which is added to the device's.
+ *
+ * Invariants: energy_pj = idle_pj + rounded_pj + all that loads were charged, exactly; swept_ns never falls, nothing before it changes. */
+#include "device/soft/timeline/meter.h"
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/timeline/power.h"
+
+#define PJ_PER_UJ 1000000
+
+struct ws_meter {
+    struct ws_gpu_spec spec;
+    pthread_mutex_t lock; /* all below */
+    struct ws_list loads;
+    bool on;
+    uint64_t swept_ns, busy_ns, sm_busy_ns;
+    unsigned __int128 energy_pj, idle_pj, rounded_pj;
+};
+
+/* What runs at a moment. */
+struct moment {
+    struct ws_sm_set sms;
+    uint32_t n_loads;
+    uint64_t sum_sms, next_ns; /* when it changes */
+    uint64_t mw;
+};
+
+int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec)
+{
+    struct ws_meter *m = ws_alloc(sizeof *m);
+    if (!m)
+        return ws_raise(-ENOMEM);
+    m->spec = *spec;
+    m->on = true;
+    pthread_mutex_init(&m->lock, NULL);
+    ws_list_init(&m->loads);
+    *ret = m;
+    return 0;
+}
+
+struct ws_meter *ws_meter_free(struct ws_meter *m)
+{
+    if (m)
+        pthread_mutex_destroy(&m->lock);
+    free(m);
+    return NULL;
+}
+
+static bool runs(const struct ws_load *l, uint64_t at_ns)
+{
+    return l->start_ns <= at_ns && l->end_ns > at_ns;
+}
+
+static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
+{
+    struct ws_gpu_spec spec = {.n_sms = m->spec.n_sms,
+                               .static_mw = m->spec.static_mw,
+                               .idle_mw_per_sm = m->spec.idle_mw_per_sm};
+    *ret = (struct moment){.next_ns = UINT64_MAX};
+    ws_list_for_each (it, &m->loads) {
+        const struct ws_load *l = ws_list_entry(it, struct ws_load, link);
+        if (l->start_ns > at_ns)
+            ret->next_ns = WS_MIN(ret->next_ns, l->start_ns);
+        if (!runs(l, at_ns))
+            continue;
+        ret->next_ns = WS_MIN(ret->next_ns, l->end_ns);
+        ret->n_loads++;
+        ret->sum_sms += l->sms.n;
+        ws_sm_set_join(&ret->sms, &l->sms);
+        if (l->sms.n) /* clocks were changed while something ran: the higher power counts */
+            spec.dynamic_mw_per_sm = WS_MAX(spec.dynamic_mw_per_sm, l->dynamic_mw_per_sm);
+    }
+    ret->mw = ret->n_loads || m->on ? ws_power_mw(&spec, ret->sms.n) : 0;
+}
+
+static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, unsigned __int128 pj)
+{
+    unsigned __int128 rest = pj;
+    uint64_t sum = w->sum_sms ? w->sum_sms : w->n_loads;
+    ws_list_for_each (it, &m->loads) {
+        struct ws_load *l = ws_list_entry(it, struct ws_load, link);
+        if (!runs(l, at_ns))
+            continue;
+        unsigned __int128 share = pj * (w->sum_sms ? l->sms.n : 1) / sum;
+        l->pj += share;
+        rest -= share;
+    }
+    m->rounded_pj += rest;
+}
+
+/* Integrates up to @to_ns. */
+static void sweep(struct ws_meter *m, uint64_t to_ns)
+{
+    while (m->swept_ns < to_ns) {
+        struct moment w;
+        look(m, m->swept_ns, &w);
+        uint64_t next = WS_MIN(w.next_ns, to_ns), ns = next - m->swept_ns;
+        unsigned __int128 pj = (unsigned __int128)w.mw * ns;
+        m->energy_pj += pj;
+        if (w.n_loads)
+            charge(m, m->swept_ns, &w, pj);
+        else
+            m->idle_pj += pj;
+        m->sm_busy_ns += w.sms.n * ns;
+        m->busy_ns += w.sms.n ? ns : 0;
+        m->swept_ns = next;
+    }
+}
+
+void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_load *l)
+{
+    pthread_mutex_lock(&m->lock);
+    sweep(m, now_ns);
+    l->pj = 0;
+    uint64_t until = WS_MIN(l->end_ns, m->swept_ns);
+    if (l->start_ns < until) {
+        uint64_t sm_ns = l->sms.n * (until - l->start_ns);
+        l->pj = (unsigned __int128)l->dynamic_mw_per_sm * sm_ns;
+        m->energy_pj += l->pj;
+        m->sm_busy_ns += sm_ns;
+    }
+    ws_list_append(&m->loads, &l->link);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_load *l, uint64_t end_ns,
+                     const struct ws_sm_set *sms)
+{
+    pthread_mutex_lock(&m->lock);
+    sweep(m, now_ns);
+    l->end_ns = end_ns;
+    l->sms = *sms;
+    pthread_mutex_unlock(&m->lock);
+}
+
+uint64_t ws_meter_end(struct ws_meter *m, struct ws_load *l)
+{
+    pthread_mutex_lock(&m->lock);
+    sweep(m, l->end_ns);
+    ws_list_remove(&l->link);
+    unsigned __int128 pj = l->pj + m->rounded_pj;
+    m->rounded_pj = pj % PJ_PER_UJ;
+    pthread_mutex_unlock(&m->lock);
+    return (uint64_t)(pj / PJ_PER_UJ);
+}
+
+void ws_meter_set_on(struct ws_meter *m, uint64_t now_ns, bool on)
+{
+    pthread_mutex_lock(&m->lock);
+    sweep(m, now_ns);
+    m->on = on;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void ws_meter_totals(struct ws_meter *m, uint64_t now_ns, struct ws_meter_totals *ret)
+{
+    struct moment w;
+    pthread_mutex_lock(&m->lock);
+    sweep(m, now_ns);
+    look(m, m->swept_ns, &w);
+    *ret = (struct ws_meter_totals){
+        .energy_uj = (uint64_t)(m->energy_pj / PJ_PER_UJ),
+        .idle_energy_uj = (uint64_t)(m->idle_pj / PJ_PER_UJ),
+        .busy_ns = m->busy_ns,
+        .sm_busy_ns = m->sm_busy_ns,
+        .power_mw = (uint32_t)w.mw,
+    };
+    pthread_mutex_unlock(&m->lock);
+}

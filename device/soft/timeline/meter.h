@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/timeline/meter.h - the energy of a device whose time passes (WS_CLOCK_SCALED): an integral of its power, shared out as it grows.
+ * Threads: any; a meter has a lock of its own. Times are the virtual clock's. */
+#ifndef WS_DEVICE_SOFT_TIMELINE_METER_H
+#define WS_DEVICE_SOFT_TIMELINE_METER_H
+
+#include "base/list.h"
+#include "device/device.h"
+
+/* An operation's use of the device in [start_ns, end_ns). */
+struct ws_load {
+    struct ws_list link;
+    uint64_t start_ns, end_ns;
+    struct ws_sm_set sms;       /* empty for a copy */
+    uint32_t dynamic_mw_per_sm; /* as the clocks were */
+    unsigned __int128 pj;       /* its share so far */
+};
+
+struct ws_meter;
+WS_MUST_CHECK int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec);
+struct ws_meter *ws_meter_free(struct ws_meter *m);
+/* @now_ns below: the clock; what is before it stands and is not changed any more. */
+void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_load *l);
+/* Gives a load another end and other SMs from now on. */
+void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_load *l, uint64_t end_ns,
+                     const struct ws_sm_set *sms);
+/* Its end has come. Return: its energy in uJ; what is rounded off is charged with the next. */
+uint64_t ws_meter_end(struct ws_meter *m, struct ws_load *l);
+/* An idle device takes static power while it is on (as it is in the beginning). */
+void ws_meter_set_on(struct ws_meter *m, uint64_t now_ns, bool on);
+
+struct ws_meter_totals {
+    uint64_t energy_uj, idle_energy_uj; /* all; what no operation was charged for, of it */
+    uint64_t busy_ns, sm_busy_ns;
+    uint32_t power_mw; /* now */
+};
+void ws_meter_totals(struct ws_meter *m, uint64_t now_ns, struct ws_meter_totals *ret);
+
+#endif

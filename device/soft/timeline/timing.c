@@ -1,0 +1,866 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The device's timeline.
+ *
+ * Kernels. Blocks are dealt in order to the SMs of the kernel's set, round-robin, as many to each as fit; a block that ends
+ * makes room for the next. On an SM with k blocks of the kernel, of whose capacity other kernels leave the part a,
+ *     rate = 1 / max(latency_ns, k * issue_ns / a)            (of the block, per ns)
+ * and if the blocks running at a moment would together move more bytes than the memory can (what others leave of it), all
+ * are slowed by the same factor. That makes it natural to simulate in slowed time tau, in which SMs are independent of one
+ * another, and to stretch dt = dtau * slow.
+ *
+ * Other kernels. What was entered before stands: a list of spans, each with its SMs, the part of them and of the memory
+ * bandwidth that it uses on average, and the room its blocks hold on each SM. A new kernel gets the rest; at each start and
+ * end of a span in its way the rest is computed anew. So the machine never does more than it can, two kernels that leave each
+ * other room overlap, and the result depends only on the works and on the order in which they were entered.
+ *
+ * Copies. One engine per direction: the first gap after ready_ns that is long enough.
+ *
+ * Memory. The last N_SPANS spans by end are kept. What a dropped one used is unknown: nothing starts before `floor_ns` any
+ * more, the latest end dropped.
+ *
+ * Energy. The device's power is Eq. 2 (power.h) while a kernel runs, static power while only copies run, and nothing is
+ * counted while the device has no work: the device clock then stands still. At each moment the power is shared by the kernels
+ * that run, each by the number of its SMs; copies share it when they are alone. A later operation that turns out to have run
+ * beside an earlier one takes over part of what the earlier one was charged for; the earlier one is done and cannot be told, so
+ * its client has it in store: the client's next operation is charged less. Each client has an account, its due (its shares so far)
+ * and what it was charged; due over all accounts is the device's energy, exactly. What is charged beyond it is in store.
+ *
+ * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock only. */
+#include "device/soft/timeline/timing.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/timeline/power.h"
+
+enum {
+    N_SPANS = 256,
+    N_ACCOUNTS = 2 * N_SPANS,
+    MAX_SMS = 256,
+    MAX_BLOCKS_PER_SM = 32,
+    MASK_WORDS = 4
+};
+enum { KIND_KERNEL = _WS_ENGINE_N }; /* a span's kind: a copy engine, or this */
+#define PJ_PER_UJ 1000000
+#define PART_MIN  0.02 /* an SM whose blocks leave less than this is full */
+
+struct account {
+    uint64_t owner;   /* the client */
+    uint32_t n_spans; /* that belong to it and are kept */
+    uint64_t last;    /* counts up, for the choice of whom to forget */
+    __int128 due_pj, paid_pj;
+};
+
+struct span {
+    uint64_t start_ns, end_ns;
+    int kind;
+    uint32_t account, n_sms;
+    uint64_t mask[MASK_WORDS]; /* SMs; empty for a copy */
+    float issue_part, memory_part;
+    uint32_t blocks; /* held on each SM */
+    struct ws_need need;
+    /* of reservations */
+    uint64_t seq;     /* 0: entered for good */
+    uint64_t from_ns; /* start of the simulation */
+    bool held;
+};
+
+struct sm { /* of the kernel being simulated */
+    uint32_t k, cap;
+    bool used;
+    double part; /* of its issue capacity that is left for this kernel */
+    double tau, next, bytes_rate;
+    uint32_t block[MAX_BLOCKS_PER_SM];
+    double left[MAX_BLOCKS_PER_SM], rate[MAX_BLOCKS_PER_SM];
+};
+
+struct held { /* of an SM, by kernels in the way */
+    double part;
+    int64_t blocks, warps, regs, shared_bytes;
+};
+
+struct sim {
+    const struct ws_timing_kernel *k;
+    uint32_t n_sms;
+    struct sm sm[MAX_SMS];
+    uint16_t id[MAX_SMS];                 /* device's number of sm[i] */
+    uint16_t heap[MAX_SMS], pos[MAX_SMS]; /* SMs by next */
+    double tau, bytes_rate, memory_part;
+    uint64_t dealt, done;
+    uint64_t n_blocks; /* to be dealt */
+    uint32_t cursor;
+    double *left; /* of each block, where the simulation is cut; else NULL */
+};
+
+struct ws_timing {
+    struct ws_gpu_spec spec;
+    _Atomic uint64_t now_ns;
+    pthread_mutex_t lock;  /* all below */
+    struct span *spans;    /* ring */
+    uint32_t head, n, cap; /* cap: N_SPANS, more while reservations need it; a power of two */
+    uint32_t n_held;
+    uint64_t seq;
+    uint64_t floor_ns, busy_ns, sm_busy_ns;
+    unsigned __int128 energy_pj; /* mW * ns */
+    struct account accounts[N_ACCOUNTS];
+    uint64_t n_entered;
+    uint32_t recent;       /* account used last */
+    __int128 forgotten_pj; /* paid less due of accounts that are gone */
+    uint32_t power_mw;
+    struct sim sim;
+    struct held held[MAX_SMS];
+    uint64_t edges[2 * N_SPANS + 2];
+    const struct span **near, *beside[N_SPANS]; /* near: [cap] */
+};
+
+int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
+{
+    struct ws_timing *t = ws_alloc(sizeof *t);
+    if (!t)
+        return ws_raise(-ENOMEM);
+    t->spec = *spec;
+    t->cap = N_SPANS;
+    t->spans = ws_alloc_array(t->cap, sizeof t->spans[0]);
+    t->near = ws_alloc_array(t->cap, sizeof t->near[0]);
+    pthread_mutex_init(&t->lock, NULL);
+    if (!t->spans || !t->near) {
+        ws_timing_free(t);
+        return ws_raise(-ENOMEM);
+    }
+    *ret = t;
+    return 0;
+}
+
+struct ws_timing *ws_timing_free(struct ws_timing *t)
+{
+    if (!t)
+        return NULL;
+    pthread_mutex_destroy(&t->lock);
+    free(t->spans);
+    free(t->near);
+    free(t);
+    return NULL;
+}
+
+uint64_t ws_timing_now_ns(struct ws_timing *t)
+{
+    return atomic_load_explicit(&t->now_ns, memory_order_relaxed);
+}
+
+void ws_timing_touch(struct ws_timing *t, uint64_t end_ns)
+{
+    uint64_t now = ws_timing_now_ns(t);
+    while (now < end_ns && !atomic_compare_exchange_weak(&t->now_ns, &now, end_ns))
+        ;
+}
+
+static struct span *span_at(struct ws_timing *t, uint32_t i)
+{
+    return &t->spans[(t->head + i) & (t->cap - 1)];
+}
+
+/* Spans of @kind, or of any, that end after @from_ns and were reserved before @seq, latest first, into t->near. */
+static uint32_t spans_after(struct ws_timing *t, uint64_t from_ns, int kind, bool any_kind,
+                            uint64_t seq)
+{
+    uint32_t n = 0;
+    for (uint32_t i = t->n; i-- > 0;) {
+        const struct span *s = span_at(t, i);
+        if (s->end_ns <= from_ns)
+            break;
+        if ((any_kind || s->kind == kind) && s->seq < seq)
+            t->near[n++] = s;
+    }
+    return n;
+}
+
+static int u64_order(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Starts and ends of t->near[0, n) strictly inside (from, to), sorted, into t->edges. */
+static uint32_t edges_between(struct ws_timing *t, uint32_t n, uint64_t from_ns, uint64_t to_ns)
+{
+    uint32_t n_edges = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t e[2] = {t->near[i]->start_ns, t->near[i]->end_ns};
+        for (int j = 0; j < 2; j++)
+            if (e[j] > from_ns && e[j] < to_ns)
+                t->edges[n_edges++] = e[j];
+    }
+    if (n_edges > 1)
+        qsort(t->edges, n_edges, sizeof t->edges[0], u64_order);
+    return n_edges;
+}
+
+/* ---- entering ---- */
+
+/* The account of @owner, a new one if it has none; then the longest unused one that no span needs makes room. */
+static uint32_t account_of(struct ws_timing *t, uint64_t owner)
+{
+    struct account *a = &t->accounts[t->recent];
+    if (a->last && a->owner == owner)
+        return t->recent;
+    uint32_t oldest = N_ACCOUNTS;
+    for (uint32_t i = 0; i < N_ACCOUNTS; i++) {
+        a = &t->accounts[i];
+        if (a->owner == owner && a->last) {
+            a->last = ++t->n_entered;
+            return t->recent = i;
+        }
+        if (!a->n_spans && (oldest == N_ACCOUNTS || a->last < t->accounts[oldest].last))
+            oldest = i;
+        if (!a->last)
+            break; /* accounts are used from the first on */
+    }
+    a = &t->accounts[oldest];
+    t->forgotten_pj += a->paid_pj - a->due_pj;
+    *a = (struct account){.owner = owner, .last = ++t->n_entered};
+    return t->recent = oldest;
+}
+
+static void span_drop_first(struct ws_timing *t)
+{
+    const struct span *s = span_at(t, 0);
+    t->floor_ns = WS_MAX(t->floor_ns, s->end_ns);
+    if (!s->seq)
+        t->accounts[s->account].n_spans--;
+    t->head = (t->head + 1) & (t->cap - 1);
+    t->n--;
+}
+
+static void span_insert(struct ws_timing *t, const struct span *s)
+{
+    if (t->n == t->cap) /* only where nothing is reserved, see make_room() */
+        span_drop_first(t);
+    uint32_t i = t->n++;
+    for (; i && span_at(t, i - 1)->end_ns > s->end_ns; i--)
+        *span_at(t, i) = *span_at(t, i - 1);
+    *span_at(t, i) = *s;
+    if (!s->seq)
+        t->accounts[s->account].n_spans++;
+}
+
+static uint32_t popcount(const uint64_t *mask)
+{
+    uint32_t n = 0;
+    for (int w = 0; w < MASK_WORDS; w++)
+        n += (uint32_t)__builtin_popcountll(mask[w]);
+    return n;
+}
+
+/* Share of an operation in a moment's power: by SMs, among copies alone equal. */
+static uint64_t weight(const struct span *s, bool copies_only)
+{
+    return copies_only ? 1 : s->n_sms;
+}
+
+/* Adds what @s changes to the device's and the clients' accounts between two edges. Return: mW of all, with @s. */
+static uint64_t account(struct ws_timing *t, const struct span *s, uint32_t n_near,
+                        uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t mask[MASK_WORDS] = {0}, ns = to_ns - from_ns, sum_before = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_near; i++) {
+        const struct span *o = t->near[i];
+        if (o->start_ns > from_ns || o->end_ns <= from_ns)
+            continue;
+        t->beside[n++] = o;
+        sum_before += o->n_sms;
+        for (int w = 0; w < MASK_WORDS; w++)
+            mask[w] |= o->mask[w];
+    }
+    bool copies_before = !sum_before, copies_after = !sum_before && !s->n_sms;
+    uint64_t sum_after = copies_after ? n + 1 : sum_before + s->n_sms;
+    sum_before = copies_before ? n : sum_before;
+    uint32_t n_before = popcount(mask);
+    for (int w = 0; w < MASK_WORDS; w++)
+        mask[w] |= s->mask[w];
+    uint32_t n_after = popcount(mask);
+    uint64_t mw_after = ws_power_mw(&t->spec, n_after);
+    __int128 before = n ? (__int128)ws_power_mw(&t->spec, n_before) * ns : 0,
+             after = (__int128)mw_after * ns, rest = after - before;
+    t->energy_pj += (unsigned __int128)rest;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct span *o = t->beside[i];
+        __int128 more = after * weight(o, copies_after) / sum_after -
+                        before * weight(o, copies_before) / sum_before;
+        t->accounts[o->account].due_pj += more;
+        rest -= more;
+    }
+    t->accounts[s->account].due_pj += rest;
+    t->sm_busy_ns += (n_after - n_before) * ns;
+    if (n_after && !n_before)
+        t->busy_ns += ns;
+    return mw_after;
+}
+
+/* Lock held. */
+static void enter(struct ws_timing *t, struct span *s, uint64_t owner, struct ws_timed *ret)
+{
+    *ret = (struct ws_timed){s->start_ns, s->end_ns, 0};
+    ws_timing_touch(t, s->end_ns);
+    if (s->end_ns == s->start_ns)
+        return;
+    s->account = account_of(t, owner);
+    s->n_sms = popcount(s->mask);
+    uint32_t n_near = spans_after(t, s->start_ns, 0, true, UINT64_MAX),
+             n = edges_between(t, n_near, s->start_ns, s->end_ns);
+    unsigned __int128 pj = 0;
+    uint64_t from = s->start_ns;
+    for (uint32_t i = 0; i <= n; i++) {
+        uint64_t to = i < n ? t->edges[i] : s->end_ns;
+        if (to > from)
+            pj += (unsigned __int128)account(t, s, n_near, from, to) * (to - from);
+        from = to;
+    }
+    t->power_mw = (uint32_t)(pj / (s->end_ns - s->start_ns));
+    struct account *a = &t->accounts[s->account];
+    if (a->due_pj > a->paid_pj)
+        ret->energy_uj = (uint64_t)((a->due_pj - a->paid_pj) / PJ_PER_UJ);
+    a->paid_pj += (__int128)ret->energy_uj * PJ_PER_UJ;
+    span_insert(t, s);
+}
+
+/* ---- copies ---- */
+
+static struct span place_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns,
+                              uint64_t bytes)
+{
+    /* inside the device each byte is read and written */
+    double per_s = e == WS_ENGINE_INSIDE ? (double)t->spec.memory_bytes_per_s / 2
+                                         : (double)t->spec.copy_bytes_per_s;
+    uint64_t ns = bytes ? t->spec.copy_latency_ns + (uint64_t)ceil((double)bytes * 1e9 / per_s) : 0;
+    uint64_t start = WS_MAX(ready_ns, t->floor_ns);
+    for (uint32_t i = spans_after(t, start, (int)e, false, UINT64_MAX);
+         i-- > 0;) { /* by end: engine spans do not overlap */
+        if (t->near[i]->start_ns >= start + ns)
+            break;
+        start = WS_MAX(start, t->near[i]->end_ns);
+    }
+    return (struct span){.start_ns = start, .end_ns = start + ns, .kind = (int)e};
+}
+
+void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint64_t ready_ns,
+                    uint64_t bytes, struct ws_timed *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    struct span s = place_copy(t, e, ready_ns, bytes);
+    enter(t, &s, owner, ret);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- the simulation of one kernel ---- */
+
+static void heap_set(struct sim *m, uint32_t i, uint16_t sm)
+{
+    m->heap[i] = sm;
+    m->pos[sm] = (uint16_t)i;
+}
+
+static void heap_fix(struct sim *m, uint16_t sm)
+{
+    uint32_t i = m->pos[sm];
+    double key = m->sm[sm].next;
+    while (i > 0) {
+        uint32_t up = (i - 1) / 2;
+        if (m->sm[m->heap[up]].next <= key)
+            break;
+        heap_set(m, i, m->heap[up]);
+        i = up;
+    }
+    for (;;) {
+        uint32_t c = 2 * i + 1;
+        if (c + 1 < m->n_sms && m->sm[m->heap[c + 1]].next < m->sm[m->heap[c]].next)
+            c++;
+        if (c >= m->n_sms || m->sm[m->heap[c]].next >= key)
+            break;
+        heap_set(m, i, m->heap[c]);
+        i = c;
+    }
+    heap_set(m, i, sm);
+}
+
+/* Moves the blocks of an SM on to the present. */
+static void sm_advance(struct sim *m, struct sm *s)
+{
+    double dt = m->tau - s->tau;
+    for (uint32_t i = 0; i < s->k; i++)
+        s->left[i] -= dt * s->rate[i];
+    s->tau = m->tau;
+}
+
+/* New rates and next completion after the blocks of an SM, or its part, changed. */
+static void sm_rate(struct sim *m, uint16_t index)
+{
+    struct sm *s = &m->sm[index];
+    double bytes_rate = 0, next = INFINITY;
+    for (uint32_t i = 0; i < s->k; i++) {
+        const struct ws_cost *c = &m->k->blocks[s->block[i]];
+        double ns = s->part > 0 ? WS_MAX(c->latency_ns, s->k * c->issue_ns / s->part) : INFINITY;
+        s->rate[i] = 1 / WS_MAX(ns, 1e-3);
+        bytes_rate += s->rate[i] * c->bytes * m->k->dram_share;
+        double end = s->rate[i] > 0 ? s->tau + WS_MAX(s->left[i], 0) / s->rate[i] : INFINITY;
+        next = WS_MIN(next, end);
+    }
+    m->bytes_rate += bytes_rate - s->bytes_rate;
+    s->bytes_rate = bytes_rate;
+    s->next = next;
+    heap_fix(m, index);
+}
+
+static bool sm_room(const struct sim *m, const struct sm *s)
+{
+    return m->dealt < m->n_blocks && s->k < s->cap && s->part > PART_MIN;
+}
+
+static void sm_deal(struct sim *m, struct sm *s)
+{
+    s->block[s->k] = (uint32_t)m->dealt++;
+    s->left[s->k] = 1;
+    s->rate[s->k] = 0;
+    s->used = true;
+    s->k++;
+}
+
+static void deal_where(struct sim *m, double part_min)
+{
+    for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->n_blocks;
+         m->cursor = (m->cursor + 1) % m->n_sms) {
+        struct sm *s = &m->sm[m->cursor];
+        idle = sm_room(m, s) && s->part >= part_min ? 0 : idle + 1;
+        if (!idle)
+            sm_deal(m, s);
+    }
+}
+
+/* Round-robin until nothing fits, first over SMs that no other kernel uses; all SMs must stand at the present. */
+static void deal_all(struct sim *m)
+{
+    deal_where(m, 1);
+    deal_where(m, 0);
+}
+
+/* The SM whose next completion is due: ends what is done, deals into the room. */
+static void sm_complete(struct sim *m, uint16_t index)
+{
+    struct sm *s = &m->sm[index];
+    uint32_t due = 0;
+    sm_advance(m, s);
+    for (uint32_t i = 1; i < s->k; i++)
+        if (s->left[i] / s->rate[i] < s->left[due] / s->rate[due])
+            due = i;
+    s->left[due] = 0; /* whatever rounding says */
+    for (uint32_t i = 0; i < s->k;) {
+        if (s->left[i] > 1e-9) {
+            i++;
+            continue;
+        }
+        m->done++;
+        s->k--;
+        s->block[i] = s->block[s->k];
+        s->left[i] = s->left[s->k];
+        s->rate[i] = s->rate[s->k];
+    }
+    while (sm_room(m, s))
+        sm_deal(m, s);
+    sm_rate(m, index);
+}
+
+/* Room on one SM for blocks of this kernel beside what is held there. */
+static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_kernel *k,
+                       const struct held *h)
+{
+    const struct ws_need *need = &k->need;
+    int64_t cap = WS_MIN((int64_t)k->blocks_per_sm, MAX_BLOCKS_PER_SM);
+    cap = WS_MIN(cap, (int64_t)spec->max_blocks_per_sm - h->blocks);
+    cap = WS_MIN(cap, ((int64_t)spec->max_threads_per_sm / 32 - h->warps) / WS_MAX(need->warps, 1));
+    cap = WS_MIN(cap, ((int64_t)spec->regs_per_sm - h->regs) / WS_MAX(need->regs, 1));
+    if (need->shared_bytes)
+        cap = WS_MIN(cap,
+                     ((int64_t)spec->shared_bytes_per_sm - h->shared_bytes) / need->shared_bytes);
+    return cap < 0 ? 0 : (uint32_t)cap;
+}
+
+/* What the kernels in the way leave at @now_ns, on every SM of the set and of the memory. Return: when that changes next. */
+static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
+{
+    struct sim *m = &t->sim;
+    uint64_t next = UINT64_MAX;
+    memset(t->held, 0, t->spec.n_sms * sizeof t->held[0]);
+    m->memory_part = 1;
+    for (uint32_t j = 0; j < n_near; j++) {
+        const struct span *o = t->near[j];
+        next = WS_MIN(next, o->start_ns > now_ns ? o->start_ns
+                            : o->end_ns > now_ns ? o->end_ns
+                                                 : UINT64_MAX);
+        if (o->start_ns > now_ns || o->end_ns <= now_ns)
+            continue;
+        m->memory_part -= o->memory_part;
+        for (int w = 0; w < MASK_WORDS; w++)
+            for (uint64_t bits = o->mask[w]; bits; bits &= bits - 1) {
+                struct held *h = &t->held[64 * w + __builtin_ctzll(bits)];
+                h->part += o->issue_part;
+                h->blocks += o->blocks;
+                h->warps += (int64_t)o->blocks * o->need.warps;
+                h->regs += (int64_t)o->blocks * o->need.regs;
+                h->shared_bytes += (int64_t)o->blocks * o->need.shared_bytes;
+            }
+    }
+    m->memory_part = WS_MAX(m->memory_part, PART_MIN);
+    for (uint32_t i = 0; i < m->n_sms; i++) {
+        const struct held *h = &t->held[m->id[i]];
+        m->sm[i].part = 1 - h->part < PART_MIN ? 0 : 1 - h->part;
+        m->sm[i].cap = cap_of(&t->spec, m->k, h);
+    }
+    return next;
+}
+
+static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
+{
+    struct sim *m = &t->sim;
+    m->k = k;
+    m->n_sms = 0;
+    m->tau = m->bytes_rate = 0;
+    m->dealt = m->done = 0;
+    m->n_blocks = k->n_blocks;
+    m->cursor = 0;
+    for (uint32_t i = 0; i < t->spec.n_sms; i++) {
+        if (k->sms.n && !(k->sms.bits[i / 64] >> (i % 64) & 1))
+            continue;
+        struct sm *s = &m->sm[m->n_sms];
+        s->k = 0;
+        s->used = false;
+        s->tau = s->bytes_rate = 0;
+        s->next = INFINITY;
+        m->id[m->n_sms] = (uint16_t)i;
+        heap_set(m, m->n_sms, (uint16_t)m->n_sms);
+        m->n_sms++;
+    }
+}
+
+static uint64_t memory_rate(const struct ws_timing *t, const struct ws_timing_kernel *k)
+{
+    return k->memory_bytes_per_s ? k->memory_bytes_per_s : t->spec.memory_bytes_per_s;
+}
+
+/* Nothing more is dealt; what runs is finished, of several in one only the one at work. The SMs stand at the present. */
+static void stop_dealing(struct sim *m)
+{
+    m->n_blocks = m->dealt;
+    for (uint64_t b = m->dealt; b < m->k->n_blocks; b++)
+        m->left[b] = 1;
+    for (uint32_t i = 0; i < m->n_sms; i++) {
+        struct sm *s = &m->sm[i];
+        for (uint32_t j = 0; j < s->k; j++) {
+            uint32_t n = m->k->merged ? m->k->merged[s->block[j]] : 1;
+            double left = WS_MAX(s->left[j], 0), keep = floor(left * n + 1e-6) / n;
+            keep = WS_MIN(keep, (double)(n - 1) / n); /* dealt: one of them at least is at work */
+            m->left[s->block[j]] = keep;
+            s->left[j] = left - keep;
+        }
+    }
+}
+
+/* Runs the simulation from @start_ns; no block is dealt from @cut_ns on. *ret_first_ns: when the first block was dealt, negative
+ * if none was. Return: end. */
+static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, uint32_t n_near,
+                       double *ret_first_ns)
+{
+    struct sim *m = &t->sim;
+    double now = 0, first = -1,
+           per_ns = (double)memory_rate(t, m->k) / 1e9; /* now: ns since start_ns */
+    uint64_t edge_ns = set_rest(t, n_near, start_ns);
+    deal_all(m);
+    for (uint32_t i = 0; i < m->n_sms; i++)
+        if (m->sm[i].k)
+            sm_rate(m, (uint16_t)i);
+    while (m->done < m->n_blocks) {
+        if (first < 0 && m->dealt)
+            first = now;
+        double demand = m->bytes_rate / (per_ns * m->memory_part), slow = WS_MAX(demand, 1);
+        uint16_t sm = m->heap[0];
+        double next = now + (m->sm[sm].next - m->tau) * slow;
+        uint64_t halt_ns = WS_MIN(edge_ns, cut_ns);
+        if (halt_ns != UINT64_MAX && !(next <= (double)(halt_ns - start_ns))) {
+            double at = (double)(halt_ns - start_ns);
+            m->tau += (at - now) / slow;
+            now = at;
+            if (edge_ns == halt_ns)
+                edge_ns = set_rest(t, n_near, edge_ns);
+            for (uint32_t i = 0; i < m->n_sms; i++)
+                sm_advance(m, &m->sm[i]);
+            if (cut_ns == halt_ns) {
+                cut_ns = UINT64_MAX;
+                stop_dealing(m);
+            }
+            deal_all(m);
+            for (uint32_t i = 0; i < m->n_sms; i++)
+                sm_rate(m, (uint16_t)i);
+            continue;
+        }
+        if (!isfinite(next)) /* cannot be: with no span in the way one block fits */
+            break;
+        now = next;
+        m->tau = m->sm[sm].next;
+        sm_complete(m, sm);
+    }
+    *ret_first_ns = first;
+    return now;
+}
+
+/* What a kernel that was simulated, begun at @first_ns and ended at @end_ns after @start_ns, takes of the machine. @left: of each
+ * block not run, NULL: none. */
+static struct span span_of(const struct ws_timing *t, const struct ws_timing_kernel *k,
+                           uint64_t start_ns, double first_ns, double end_ns, const double *left)
+{
+    const struct sim *m = &t->sim;
+    struct span s = {.start_ns = start_ns + (uint64_t)WS_MAX(first_ns, 0),
+                     .from_ns = start_ns,
+                     .kind = KIND_KERNEL,
+                     .need = k->need};
+    s.end_ns = WS_MAX(start_ns + (uint64_t)ceil(end_ns), s.start_ns + 1);
+    double issue = 0, bytes = 0;
+    uint64_t n_blocks = 0;
+    for (uint64_t b = 0; b < k->n_blocks; b++) {
+        double run = left ? 1 - left[b] : 1;
+        issue += run * k->blocks[b].issue_ns;
+        bytes += run * k->blocks[b].bytes * k->dram_share;
+        n_blocks += run > 0;
+    }
+    uint32_t n_used = 0;
+    for (uint32_t i = 0; i < m->n_sms; i++)
+        if (m->sm[i].used) {
+            s.mask[m->id[i] / 64] |= UINT64_C(1) << (m->id[i] % 64);
+            n_used++;
+        }
+    double ns = (double)(s.end_ns - s.start_ns);
+    s.issue_part = n_used ? (float)WS_MIN(issue / n_used / ns, 1) : 0;
+    s.memory_part = (float)WS_MIN(bytes * 1e9 / (double)memory_rate(t, k) / ns, 1);
+    s.blocks =
+        n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (n_blocks + n_used - 1) / n_used) : 0;
+    return s;
+}
+
+static struct span place_kernel(struct ws_timing *t, const struct ws_timing_kernel *k)
+{
+    uint64_t start = WS_MAX(k->ready_ns, t->floor_ns) + t->spec.launch_overhead_ns;
+    sim_init(t, k);
+    double first = 0, end = 0;
+    uint32_t n_near = spans_after(t, start, KIND_KERNEL, false, UINT64_MAX);
+    if (!n_near && k->n_blocks == 1) {
+        end = WS_MAX(k->blocks[0].latency_ns, k->blocks[0].issue_ns);
+        end = WS_MAX(end, k->blocks[0].bytes * k->dram_share * 1e9 / (double)memory_rate(t, k));
+        t->sim.sm[0].used = true;
+    } else {
+        end = simulate(t, start, UINT64_MAX, n_near, &first);
+    }
+    return span_of(t, k, start, first, end, NULL);
+}
+
+void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, struct ws_timed *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    struct span s = place_kernel(t, k);
+    enter(t, &s, k->owner, ret);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- reservations ---- */
+
+/* Whether the span that ended first can be forgotten: it is over, and nothing that is not began while it ran. */
+static bool first_is_past(const struct ws_timing *t)
+{
+    const struct span *first = &t->spans[t->head];
+    if (first->held)
+        return false;
+    for (uint32_t i = 0, left = t->n_held; left && i < t->n; i++) {
+        const struct span *s = &t->spans[(t->head + i) & (t->cap - 1)];
+        if (s->held && s->from_ns < first->end_ns)
+            return false;
+        left -= s->held;
+    }
+    return true;
+}
+
+static int make_room(struct ws_timing *t)
+{
+    if (t->n < t->cap)
+        return 0;
+    if (first_is_past(t)) {
+        span_drop_first(t);
+        return 0;
+    }
+    struct span *spans = ws_alloc_array(2 * (size_t)t->cap, sizeof spans[0]);
+    const struct span **near = ws_alloc_array(2 * (size_t)t->cap, sizeof near[0]);
+    if (!spans || !near) {
+        free(spans);
+        free(near);
+        return ws_raise(-ENOMEM);
+    }
+    for (uint32_t i = 0; i < t->n; i++)
+        spans[i] = *span_at(t, i);
+    free(t->spans);
+    free(t->near);
+    t->spans = spans;
+    t->near = near;
+    t->head = 0;
+    t->cap *= 2;
+    return 0;
+}
+
+static struct ws_reserved reserved_of(const struct span *s)
+{
+    struct ws_reserved r = {.id = s->seq, .start_ns = s->start_ns, .end_ns = s->end_ns};
+    memcpy(r.sms.bits, s->mask, sizeof s->mask);
+    r.sms.n = popcount(s->mask);
+    return r;
+}
+
+static void hold(struct ws_timing *t, struct span *s)
+{
+    s->seq = ++t->seq;
+    s->held = true;
+    s->n_sms = popcount(s->mask);
+    t->n_held++;
+    span_insert(t, s);
+}
+
+int ws_timing_reserve_kernel(struct ws_timing *t, const struct ws_timing_kernel *k,
+                             struct ws_reserved *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    int r = make_room(t);
+    if (!r) {
+        struct span s = place_kernel(t, k);
+        hold(t, &s);
+        *ret = reserved_of(&s);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+int ws_timing_reserve_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns, uint64_t bytes,
+                           struct ws_reserved *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    int r = make_room(t);
+    if (!r) {
+        struct span s = place_copy(t, e, ready_ns, bytes);
+        if (s.end_ns > s.start_ns)
+            hold(t, &s);
+        *ret = reserved_of(&s);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+/* Takes a reservation out of the ring. */
+static struct span take_out(struct ws_timing *t, uint64_t id)
+{
+    uint32_t i = t->n;
+    while (i-- > 0 && span_at(t, i)->seq != id)
+        ;
+    struct span s = *span_at(t, i);
+    for (t->n--; i < t->n; i++)
+        *span_at(t, i) = *span_at(t, i + 1);
+    return s;
+}
+
+void ws_timing_cut(struct ws_timing *t, const struct ws_timing_kernel *k, uint64_t at_ns,
+                   struct ws_reserved *r, double *ret_left)
+{
+    pthread_mutex_lock(&t->lock);
+    struct span old = take_out(t, r->id), s;
+    double first = -1, end = 0;
+    memset(ret_left, 0, k->n_blocks * sizeof ret_left[0]);
+    sim_init(t, k);
+    if (at_ns > old.from_ns) {
+        t->sim.left = ret_left;
+        uint32_t n_near = spans_after(t, old.from_ns, KIND_KERNEL, false, old.seq);
+        end = simulate(t, old.from_ns, at_ns, n_near, &first);
+        t->sim.left = NULL;
+    }
+    if (first >= 0) {
+        s = span_of(t, k, old.from_ns, first, end, ret_left);
+        s.end_ns = WS_MAX(s.end_ns, at_ns);
+    } else { /* not begun */
+        for (uint64_t b = 0; b < k->n_blocks; b++)
+            ret_left[b] = 1;
+        s = old;
+        memset(s.mask, 0, sizeof s.mask);
+        s.start_ns = s.end_ns = at_ns;
+        s.blocks = 0;
+        s.issue_part = s.memory_part = 0;
+    }
+    s.seq = old.seq;
+    s.held = true;
+    s.n_sms = popcount(s.mask);
+    span_insert(t, &s);
+    *r = reserved_of(&s);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_break(struct ws_timing *t, uint64_t at_ns, struct ws_reserved *r)
+{
+    if (!r->id || r->end_ns <= at_ns)
+        return;
+    pthread_mutex_lock(&t->lock);
+    struct span s = take_out(t, r->id);
+    s.end_ns = at_ns;
+    s.start_ns = WS_MIN(s.start_ns, at_ns);
+    span_insert(t, &s);
+    *r = reserved_of(&s);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_release(struct ws_timing *t, const struct ws_reserved *r)
+{
+    if (!r->id)
+        return;
+    pthread_mutex_lock(&t->lock);
+    for (uint32_t i = t->n; i-- > 0;)
+        if (span_at(t, i)->seq == r->id) {
+            span_at(t, i)->held = false;
+            t->n_held--;
+            break;
+        }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_set_spec(struct ws_timing *t, const struct ws_gpu_spec *spec)
+{
+    pthread_mutex_lock(&t->lock);
+    t->spec = *spec;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_spec(struct ws_timing *t, struct ws_gpu_spec *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    *ret = t->spec;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void ws_timing_totals(struct ws_timing *t, struct ws_timing_totals *ret)
+{
+    pthread_mutex_lock(&t->lock);
+    __int128 stored_pj = t->forgotten_pj;
+    for (uint32_t i = 0; i < N_ACCOUNTS && t->accounts[i].last; i++)
+        stored_pj += t->accounts[i].paid_pj - t->accounts[i].due_pj;
+    *ret = (struct ws_timing_totals){
+        .stored_uj = (int64_t)(stored_pj / PJ_PER_UJ),
+        .now_ns = ws_timing_now_ns(t),
+        .busy_ns = t->busy_ns,
+        .sm_busy_ns = t->sm_busy_ns,
+        .energy_uj = (uint64_t)(t->energy_pj / PJ_PER_UJ),
+        .power_mw = t->power_mw,
+    };
+    pthread_mutex_unlock(&t->lock);
+}

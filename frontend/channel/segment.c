@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The side socket: shared memory comes from the daemon as descriptors. One request at a time; each is answered at once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "frontend/channel/private.h"
+
+enum { SIDE_TIMEOUT_S = 10 };
+
+union fd_control {
+    struct cmsghdr h;
+    char b[CMSG_SPACE(sizeof(int))];
+};
+
+static ssize_t send_request(int side_fd, const struct ws_side_request *q, int pass_fd)
+{
+    union fd_control control = {0};
+    struct iovec iov = {(void *)q, sizeof *q};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (pass_fd >= 0) {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof control;
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &pass_fd, sizeof pass_fd);
+    }
+    return sendmsg(side_fd, &m, MSG_NOSIGNAL);
+}
+
+/* @pass_fd: goes along, or -1. @ret_fd: the descriptor that came along, or -1.
+ * Return: 0 with the daemon's answer in *ret, or -errno. */
+static int side_request(struct ws_channel *c, const struct ws_side_request *q, int pass_fd,
+                        struct ws_side_reply *ret, int *ret_fd)
+{
+    union fd_control control = {0};
+    struct iovec iov = {ret, sizeof *ret};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof control};
+    ssize_t n;
+    *ret_fd = -1;
+    *ret = (struct ws_side_reply){.error = WS__ERROR__INTERNAL};
+    pthread_mutex_lock(&c->side_lock);
+    do
+        n = send_request(c->side_fd, q, pass_fd);
+    while (n < 0 && errno == EINTR);
+    if (n == sizeof *q)
+        do
+            n = recvmsg(c->side_fd, &m, MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+    int e = errno;
+    pthread_mutex_unlock(&c->side_lock);
+    if (n < 0)
+        return e ? -e : -EIO;
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+        h->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(ret_fd, CMSG_DATA(h), sizeof *ret_fd);
+    if (n == sizeof *ret)
+        return 0;
+    if (*ret_fd >= 0)
+        close(*ret_fd);
+    *ret_fd = -1;
+    return n == 0 ? -ECONNRESET : -EPROTO;
+}
+
+int ws_channel_side_request(struct ws_channel *c, struct ws_side_request *q,
+                            struct ws_side_reply *ret, int *ret_fd)
+{
+    memcpy(q->token, c->hello->token.data, WS_TOKEN_BYTES);
+    return side_request(c, q, -1, ret, ret_fd);
+}
+
+int ws_channel_side_open(struct ws_channel *c)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct ws_side_request q = {.kind = WS_SIDE_HELLO};
+    struct ws_side_reply reply = {.error = WS__ERROR__INTERNAL};
+    int fd = -1, r = -ENAMETOOLONG;
+    const char *path = c->hello->side_socket;
+    if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof a.sun_path) {
+        memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
+        strcpy(a.sun_path, path);
+        c->side_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        struct timeval t = {.tv_sec = SIDE_TIMEOUT_S};
+        setsockopt(c->side_fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+        setsockopt(c->side_fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
+        r = connect(c->side_fd, (struct sockaddr *)&a, sizeof a) < 0
+                ? -errno
+                : side_request(c, &q, -1, &reply, &fd);
+    }
+    if (!r && fd >= 0)
+        close(fd);
+    if (!r && reply.error == WS__ERROR__OK)
+        return WS__ERROR__OK;
+    ws_log(WS_ERROR, "channel: the daemon's side socket %s fails: %s", path,
+           r ? strerrordesc_np(-r) : "access denied");
+    return r ? WS__ERROR__DISCONNECTED : WS__ERROR__DENIED;
+}
+
+int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
+                           uint32_t chunk_bytes, struct ws_segment *ret)
+{
+    struct ws_side_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
+    struct ws_side_reply reply;
+    struct stat st;
+    int fd;
+    if (c->side_fd < 0)
+        return WS__ERROR__NOT_SUPPORTED;
+    memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
+    int r = side_request(c, &q, -1, &reply, &fd);
+    if (r)
+        return ws_channel_alive(c) ? WS__ERROR__INTERNAL : WS__ERROR__DISCONNECTED;
+    if (reply.error != WS__ERROR__OK || fd < 0) {
+        if (fd >= 0)
+            close(fd);
+        return reply.error ? (int)reply.error : WS__ERROR__INTERNAL;
+    }
+    uint64_t map_bytes = reply.data_offset + reply.bytes;
+    void *map = MAP_FAILED;
+    /* The file must really be as long as the daemon says, or touching it would be a SIGBUS in the program. */
+    if (reply.bytes >= bytes && map_bytes >= bytes && fstat(fd, &st) == 0 &&
+        (uint64_t)st.st_size >= map_bytes)
+        map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    close(fd);
+    *ret = (struct ws_segment){
+        .id = reply.segment, .map = map, .map_bytes = map_bytes, .bytes = reply.bytes};
+    if (map == MAP_FAILED) {
+        ret->map = NULL;
+        ws_channel_segment_free(c, ret);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    ret->data = (uint8_t *)map + reply.data_offset;
+    return WS__ERROR__OK;
+}
+
+void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s)
+{
+    struct ws_side_request q = {.kind = WS_SIDE_FREE, .segment = s->id};
+    struct ws_side_reply reply;
+    int fd;
+    if (s->map)
+        munmap(s->map, s->map_bytes);
+    memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
+    side_request(c, &q, -1, &reply, &fd);
+    if (fd >= 0)
+        close(fd);
+    *s = (struct ws_segment){0};
+}
+
+/* Return: a Ws__Error. */
+static int object_request(struct ws_channel *c, uint32_t kind, uint64_t object, int pass_fd,
+                          struct ws_side_reply *ret, int *ret_fd)
+{
+    struct ws_side_request q = {.kind = kind, .bytes = object};
+    *ret_fd = -1;
+    if (c->side_fd < 0)
+        return WS__ERROR__NOT_SUPPORTED;
+    memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
+    int r = side_request(c, &q, pass_fd, ret, ret_fd);
+    if (r == -EBADF && pass_fd >= 0)
+        return WS__ERROR__INVALID_VALUE;
+    if (r)
+        return ws_channel_alive(c) ? WS__ERROR__INTERNAL : WS__ERROR__DISCONNECTED;
+    return (int)ret->error;
+}
+
+int ws_channel_export(struct ws_channel *c, uint64_t object, int *ret_fd)
+{
+    struct ws_side_reply reply;
+    int fd, r = object_request(c, WS_SIDE_EXPORT, object, -1, &reply, &fd);
+    if (!r && fd < 0)
+        r = WS__ERROR__INTERNAL;
+    if (r && fd >= 0)
+        close(fd);
+    if (!r)
+        *ret_fd = fd;
+    return r;
+}
+
+int ws_channel_import(struct ws_channel *c, int fd, uint64_t object, uint32_t *ret_device,
+                      uint64_t *ret_bytes)
+{
+    struct ws_side_reply reply;
+    int came, r = object_request(c, WS_SIDE_IMPORT, object, fd, &reply, &came);
+    if (came >= 0)
+        close(came);
+    if (!r) {
+        *ret_device = reply.segment;
+        *ret_bytes = reply.bytes;
+    }
+    return r;
+}

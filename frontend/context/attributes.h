@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontend/context/attributes.h - what a device says of itself, in CUDA's numbering. Threads: any. */
+#ifndef WS_FRONTEND_CONTEXT_ATTRIBUTES_H
+#define WS_FRONTEND_CONTEXT_ATTRIBUTES_H
+
+#include <stdbool.h>
+#include "frontend/cuda_types.h"
+#include "frontend/session/session.h"
+
+enum { /* cudaDevAttr… = CU_DEVICE_ATTRIBUTE_…, those that code names */
+       WS_ATTR_MAX_THREADS_PER_BLOCK = 1,
+       WS_ATTR_MAX_BLOCK_X = 2,
+       WS_ATTR_MAX_GRID_X = 5,
+       WS_ATTR_SHARED_PER_BLOCK = 8,
+       WS_ATTR_CONSTANT_BYTES = 9,
+       WS_ATTR_MAX_PITCH = 11,
+       WS_ATTR_CLOCK_KHZ = 13,
+};
+enum { WS_PITCH_ALIGNMENT = 512, WS_PRIORITY_LEAST = 0, WS_PRIORITY_GREATEST = -5 };
+/* Value of an attribute. Return: false if CUDA has no such attribute. What CUDA has and we know nothing of is 0. */
+bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret);
+/* "0000:01:00.0"; @text: at least 13 bytes. */
+void ws_device_pci_id(const Ws__Device *d, char *text, size_t bytes);
+/* cudaStreamAttr… = CU_STREAM_ATTRIBUTE_…: those there are, and what a stream answers. */
+bool ws_stream_attribute_known(int attribute);
+void ws_stream_attribute(int attribute, int priority, union cuda_launch_attribute_value *ret);
+void ws_device_prop(const Ws__Device *d, struct cuda_device_prop *ret);
+void ws_device_prop_12(const Ws__Device *d, struct cuda_device_prop_12 *ret);
+
+#endif

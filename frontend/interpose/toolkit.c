@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What tells the toolkit. A program with the shared runtime names its file, which has the version ("libcudart.so.12"), among what
+ * it needs. One with the static runtime has that one's symbols, among them, before CUDA 13, functions that CUDA 13 no longer has.
+ * The list of objects, and when each was looked at, is redirect.c's. */
+#include "frontend/interpose/toolkit.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/elf.h"
+#include "frontend/frontend.h"
+
+static const char runtime[] = "libcudart.so.";
+static atomic_int opened;
+
+static int number(const char *s)
+{
+    int n = 0;
+    for (; *s >= '0' && *s <= '9' && n < 1000; s++)
+        n = n * 10 + (*s - '0');
+    return n;
+}
+
+int ws_toolkit_of_name(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    name = slash ? slash + 1 : name;
+    return strncmp(name, runtime, sizeof runtime - 1) ? 0 : number(name + sizeof runtime - 1);
+}
+
+int ws_toolkit_of_file(const void *image, size_t bytes)
+{
+    static const char removed[] = "\0cudaThreadSynchronize", kept[] = "\0cudaMalloc";
+    struct ws_elf e;
+    struct ws_elf_symbols s;
+    if (ws_elf_init(&e, image, bytes))
+        return 0;
+    if (ws_elf_symbols(&e, SHT_DYNSYM, &s)) {
+        const char *at = memmem(s.names, s.names_bytes, runtime, sizeof runtime - 1);
+        if (at && memchr(at, '\0', s.names_bytes - (size_t)(at - s.names)))
+            return number(at + sizeof runtime - 1);
+    }
+    if (!ws_elf_symbols(&e, SHT_SYMTAB, &s) ||
+        !memmem(s.names, s.names_bytes, kept, sizeof kept)) /* with both zeros */
+        return 0;
+    return memmem(s.names, s.names_bytes, removed, sizeof removed) ? WS_TOOLKIT_CHANGED - 1
+                                                                   : WS_TOOLKIT_CHANGED;
+}
+
+void ws_toolkit_opened(const char *name)
+{
+    int n = ws_toolkit_of_name(name), old = atomic_load(&opened);
+    while (n > old && !atomic_compare_exchange_weak(&opened, &old, n))
+        ;
+}
+
+bool ws_toolkit_before_13(const void *address)
+{
+    int newest, own = ws_redirect_toolkit(address, &newest), by_name = atomic_load(&opened);
+    if (!own)
+        own = newest > by_name ? newest : by_name;
+    return own && own < WS_TOOLKIT_CHANGED;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontend/module/jit.h - options of the just-in-time compiler that come with an image: of those, the logs matter here. */
+#ifndef WS_FRONTEND_MODULE_JIT_H
+#define WS_FRONTEND_MODULE_JIT_H
+
+#include <stddef.h>
+
+struct ws_jit {
+    char *info_log, *error_log;
+    size_t info_bytes, error_bytes;
+    void **info_bytes_slot, **error_bytes_slot; /* where the program is told how much was written */
+    void **wall_time_slot;
+};
+/* Return: a CUDA code. */
+int ws_jit_read(struct ws_jit *j, unsigned n, const int *options, void **values);
+/* CU_JIT_WALL_TIME, a float in the value's own place. */
+void ws_jit_wall_time(const struct ws_jit *j, double ms);
+/* Writes the logs: @text is what was wrong with the image, or NULL. */
+void ws_jit_report(const struct ws_jit *j, const char *text);
+
+#endif

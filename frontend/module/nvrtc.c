@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* NVRTC: the program compiles with NVIDIA's own libnvrtc, which needs no GPU, and most ask it for machine code. The devices here
+ * execute PTX, and the compiler has that as well: so the question for the machine code is answered with the PTX. */
+#include "frontend/module/compilers.h"
+#include "frontend/facade.h"
+
+enum { NVRTC_ERROR_INTERNAL_ERROR = 11 };
+
+WS_NVRTC_API(nvrtcGetCUBINSize, (void *program, size_t *bytes))
+{
+    int (*get)(void *, size_t *);
+    *(void **)&get = ws_compiler_function("nvrtcGetPTXSize");
+    return get ? get(program, bytes) : NVRTC_ERROR_INTERNAL_ERROR;
+}
+
+WS_NVRTC_API(nvrtcGetCUBIN, (void *program, char *image))
+{
+    int (*get)(void *, char *);
+    *(void **)&get = ws_compiler_function("nvrtcGetPTX");
+    return get ? get(program, image) : NVRTC_ERROR_INTERNAL_ERROR;
+}

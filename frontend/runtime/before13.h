@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontend/runtime/before13.h - the façade functions that those of rt_before13.c call: CUDA 13's forms under CUDA 12's names for them.
+ * Defined in the file of their chapter. */
+#ifndef WS_FRONTEND_RUNTIME_BEFORE13_H
+#define WS_FRONTEND_RUNTIME_BEFORE13_H
+
+#include "frontend/cuda_types.h"
+#include "frontend/facade.h"
+#include "frontend/graph/graph.h"
+#include "frontend/graph/params.h"
+
+#define DECLARE_EDGES_V2(name)                                                                     \
+    WS_EXPORT int name(struct ws_graph *g, struct ws_node *const *from, struct ws_node *const *to, \
+                       const struct cuda_edge_data *data, size_t n);
+DECLARE_EDGES_V2(cudaGraphAddDependencies_v2)
+DECLARE_EDGES_V2(cudaGraphRemoveDependencies_v2)
+WS_EXPORT int cudaGraphGetEdges_v2(struct ws_graph *g, struct ws_node **from, struct ws_node **to,
+                                   struct cuda_edge_data *data, size_t *n);
+WS_EXPORT int cudaGraphNodeGetDependencies_v2(struct ws_node *n, struct ws_node **ret,
+                                              struct cuda_edge_data *data, size_t *n_ret);
+WS_EXPORT int cudaGraphNodeGetDependentNodes_v2(struct ws_node *n, struct ws_node **ret,
+                                                struct cuda_edge_data *data, size_t *n_ret);
+WS_EXPORT int cudaGraphAddNode_v2(struct ws_node **ret, struct ws_graph *g,
+                                  struct ws_node *const *deps, const struct cuda_edge_data *data,
+                                  size_t n_deps, struct cuda_node_params *p);
+#define DECLARE_CAPTURE_INFO_V3(name)                                                              \
+    WS_EXPORT int name(void *stream, int *status, unsigned long long *id, struct ws_graph **graph, \
+                       struct ws_node *const **deps, const struct cuda_edge_data **data,           \
+                       size_t *n);
+DECLARE_CAPTURE_INFO_V3(cudaStreamGetCaptureInfo_v3)
+DECLARE_CAPTURE_INFO_V3(cudaStreamGetCaptureInfo_v3_ptsz)
+#define DECLARE_CAPTURE_UPDATE_V2(name)                                                            \
+    WS_EXPORT int name(void *stream, struct ws_node *const *deps,                                  \
+                       const struct cuda_edge_data *data, size_t n, unsigned flags);
+DECLARE_CAPTURE_UPDATE_V2(cudaStreamUpdateCaptureDependencies_v2)
+DECLARE_CAPTURE_UPDATE_V2(cudaStreamUpdateCaptureDependencies_v2_ptsz)
+WS_EXPORT int cudaMemAdvise_v2(const void *p, size_t bytes, int advice, struct cuda_mem_location l);
+#define DECLARE_PREFETCH_V2(name)                                                                  \
+    WS_EXPORT int name(const void *p, size_t bytes, struct cuda_mem_location l, unsigned flags,    \
+                       void *stream);
+DECLARE_PREFETCH_V2(cudaMemPrefetchAsync_v2)
+DECLARE_PREFETCH_V2(cudaMemPrefetchAsync_v2_ptsz)
+
+#endif

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Chapters "Execution Control" and "Occupancy", and copies by symbol. */
+#include <string.h>
+
+#include "frontend/facade.h"
+#include "frontend/module/registry.h"
+#include "frontend/stream/work.h"
+
+/* ---- launch ---- */
+
+static int launch(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args,
+                  size_t shared_bytes, void *stream, bool per_thread, bool cooperative)
+{
+    struct ws_fn *f;
+    struct ws_launch_request r = {
+        .grid = {grid.x, grid.y, grid.z},
+        .block = {block.x, block.y, block.z},
+        .shared_bytes = shared_bytes,
+        .stream = stream,
+        .per_thread = per_thread,
+        .cooperative = cooperative,
+        .args = args,
+    };
+    WS_RT_ENTER(device);
+    int code = ws_registry_fn(function, device, &f);
+    if (WS_UNLIKELY(code))
+        return ws_rt_record(code);
+    return WS_RT_DONE(ws_fn_launch(f, &r));
+}
+
+WS_RT_STREAM_API(cudaLaunchKernel, _ptsz,
+                 (const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args,
+                  size_t shared_bytes, void *stream),
+                 (function, grid, block, args, shared_bytes, stream))
+{
+    return launch(function, grid, block, args, shared_bytes, stream, per_thread, false);
+}
+WS_RT_ALIAS(__cudaLaunchKernel, cudaLaunchKernel)
+WS_RT_ALIAS(__cudaLaunchKernel_ptsz, cudaLaunchKernel_ptsz)
+
+WS_RT_STREAM_API(cudaLaunchCooperativeKernel, _ptsz,
+                 (const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args,
+                  size_t shared_bytes, void *stream),
+                 (function, grid, block, args, shared_bytes, stream))
+{
+    return launch(function, grid, block, args, shared_bytes, stream, per_thread, true);
+}
+
+WS_RT_STREAM_API(cudaLaunchKernelExC, _ptsz,
+                 (const struct cuda_launch_config *c, const void *function, void **args),
+                 (c, function, args))
+{
+    bool cooperative = false;
+    if (!c || (c->numAttrs && !c->attrs))
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = ws_launch_attributes(c->attrs, c->numAttrs, &cooperative);
+    if (code)
+        return ws_rt_record(code);
+    return launch(function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream,
+                  per_thread, cooperative);
+}
+
+/* ---- functions ---- */
+
+/* A function on the current device. Return: recorded code. */
+static int function_of(const void *function, struct ws_fn **ret)
+{
+    WS_RT_ENTER(device);
+    return ws_rt_record(ws_registry_fn(function, device, ret));
+}
+
+static int attribute(const struct ws_fn *f, int which)
+{
+    int v = 0;
+    ws_fn_attribute(f, which, &v);
+    return v;
+}
+
+WS_RT_API(cudaFuncGetAttributes, (struct cuda_func_attributes * a, const void *function))
+{
+    struct ws_fn *f;
+    if (!a)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = function_of(function, &f);
+    if (code)
+        return code;
+    memset(a, 0, sizeof *a);
+    a->maxThreadsPerBlock = attribute(f, 0);
+    a->sharedSizeBytes = (size_t)attribute(f, 1);
+    a->constSizeBytes = (size_t)attribute(f, 2);
+    a->localSizeBytes = (size_t)attribute(f, 3);
+    a->numRegs = attribute(f, 4);
+    a->ptxVersion = attribute(f, 5);
+    a->binaryVersion = attribute(f, 6);
+    a->maxDynamicSharedSizeBytes = attribute(f, 8);
+    a->preferredShmemCarveout = attribute(f, 9);
+    return CUDA_OK;
+}
+
+WS_RT_API(cudaFuncSetAttribute, (const void *function, int which, int value))
+{
+    struct ws_fn *f;
+    int code = function_of(function, &f);
+    return code ? code : ws_rt_record(ws_fn_set_attribute(f, which, value));
+}
+
+WS_RT_API(cudaKernelSetAttributeForDevice, (const void *kernel, int which, int value, int device))
+{
+    struct ws_fn *f;
+    WS_RT_ENTER(current);
+    (void)current;
+    if (!ws_session_device(device))
+        return ws_rt_record(CUDA_INVALID_DEVICE);
+    int code = ws_registry_fn(kernel, device, &f);
+    return ws_rt_record(code ? code : ws_fn_set_attribute(f, which, value));
+}
+
+WS_RT_API(cudaFuncSetCacheConfig, (const void *function, int config))
+{
+    struct ws_fn *f;
+    int code = function_of(function, &f);
+    if (!code && (config < 0 || config > 3))
+        code = ws_rt_record(CUDA_INVALID_VALUE);
+    if (!code)
+        f->cache_config = config;
+    return code;
+}
+
+WS_RT_API(cudaFuncSetSharedMemConfig, (const void *function, int config))
+{
+    struct ws_fn *f;
+    int code = function_of(function, &f);
+    return code || (config >= 0 && config <= 2) ? code : ws_rt_record(CUDA_INVALID_VALUE);
+}
+
+WS_RT_API(cudaFuncGetName, (const char **name, const void *function))
+{
+    struct ws_fn *f;
+    if (!name)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = function_of(function, &f);
+    if (!code)
+        *name = ws_function_info(f->function)->name;
+    return code;
+}
+
+WS_RT_API(cudaFuncGetParamInfo, (const void *function, size_t index, size_t *offset, size_t *bytes))
+{
+    struct ws_fn *f;
+    int code = function_of(function, &f);
+    return code ? code : ws_rt_record(ws_fn_param(f, index, offset, bytes));
+}
+
+WS_RT_API(cudaGetKernel, (void **kernel, const void *function))
+{
+    struct ws_kernel *k = ws_registry_kernel(function);
+    if (!kernel)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    if (!k)
+        return ws_rt_record(CUDA_INVALID_DEVICE_FUNCTION);
+    *kernel = k;
+    return CUDA_OK;
+}
+
+WS_RT_API(cudaGetFuncBySymbol, (void **function, const void *symbol))
+{
+    struct ws_fn *f;
+    if (!function)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = function_of(symbol, &f);
+    if (!code)
+        *function = f;
+    return code;
+}
+
+/* ---- occupancy ---- */
+
+static int max_blocks(int *n_blocks, const void *function, int block_threads, size_t shared_bytes,
+                      unsigned flags)
+{
+    struct ws_fn *f;
+    if (!n_blocks || flags > 1)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = function_of(function, &f);
+    return code ? code : ws_rt_record(ws_fn_max_blocks(f, block_threads, shared_bytes, n_blocks));
+}
+WS_RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+          (int *n_blocks, const void *function, int block_threads, size_t shared_bytes))
+{
+    return max_blocks(n_blocks, function, block_threads, shared_bytes, 0);
+}
+WS_RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+          (int *n_blocks, const void *function, int block_threads, size_t shared_bytes,
+           unsigned flags))
+{
+    return max_blocks(n_blocks, function, block_threads, shared_bytes, flags);
+}
+
+WS_RT_API(cudaOccupancyAvailableDynamicSMemPerBlock,
+          (size_t * bytes, const void *function, int n_blocks, int block_threads))
+{
+    struct ws_fn *f;
+    if (!bytes)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = function_of(function, &f);
+    return code ? code : ws_rt_record(ws_fn_available_shared(f, n_blocks, block_threads, bytes));
+}
+
+static int max_clusters(const void *function, const struct cuda_launch_config *c, int *ret_size,
+                        int *ret_clusters)
+{
+    struct ws_fn *f;
+    if (!c)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    struct ws_launch_shape s = {.grid = {c->gridDim.x, c->gridDim.y, c->gridDim.z},
+                                .block = {c->blockDim.x, c->blockDim.y, c->blockDim.z},
+                                .shared_bytes = c->dynamicSmemBytes,
+                                .attributes = c->attrs,
+                                .n_attributes = c->numAttrs};
+    int code = function_of(function, &f);
+    return code ? code : ws_rt_record(ws_fn_max_clusters(f, &s, ret_size, ret_clusters));
+}
+
+WS_RT_API(cudaOccupancyMaxPotentialClusterSize,
+          (int *size, const void *function, const struct cuda_launch_config *config))
+{
+    int clusters;
+    return size ? max_clusters(function, config, size, &clusters)
+                : ws_rt_record(CUDA_INVALID_VALUE);
+}
+
+WS_RT_API(cudaOccupancyMaxActiveClusters,
+          (int *clusters, const void *function, const struct cuda_launch_config *config))
+{
+    int size;
+    return clusters ? max_clusters(function, config, &size, clusters)
+                    : ws_rt_record(CUDA_INVALID_VALUE);
+}
+
+/* ---- symbols ---- */
+
+static int variable(const void *symbol, uint64_t *ret_address, uint64_t *ret_bytes)
+{
+    WS_RT_ENTER(device);
+    return ws_rt_record(ws_registry_variable(symbol, device, ret_address, ret_bytes));
+}
+
+WS_RT_API(cudaGetSymbolAddress, (void **p, const void *symbol))
+{
+    uint64_t address, bytes;
+    if (!p)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = variable(symbol, &address, &bytes);
+    if (!code)
+        *p = (void *)(uintptr_t)address;
+    return code;
+}
+
+WS_RT_API(cudaGetSymbolSize, (size_t * ret_bytes, const void *symbol))
+{
+    uint64_t address, bytes;
+    if (!ret_bytes)
+        return ws_rt_record(CUDA_INVALID_VALUE);
+    int code = variable(symbol, &address, &bytes);
+    if (!code)
+        *ret_bytes = bytes;
+    return code;
+}
+
+enum { KIND_H2D = 1, KIND_D2H = 2, KIND_D2D = 3, KIND_DEFAULT = 4 };
+
+/* @buffer: the side that is not the symbol. */
+static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t offset, int kind,
+                       bool to_symbol, void *stream, bool per_thread, bool async)
+{
+    uint64_t address, room;
+    WS_RT_ENTER(device);
+    WS_RT_STREAM(id, stream, per_thread, device);
+    if (kind != KIND_DEFAULT && kind != KIND_D2D && kind != (to_symbol ? KIND_H2D : KIND_D2H))
+        return ws_rt_record(CUDA_INVALID_DIRECTION);
+    int code = ws_registry_variable(symbol, device, &address, &room);
+    if (!code && (offset > room || bytes > room - offset))
+        code = CUDA_INVALID_VALUE;
+    if (code)
+        return ws_rt_record(code);
+    void *at = (void *)(uintptr_t)(address + offset);
+    enum ws_copy_dir dir = kind == KIND_DEFAULT ? WS_COPY_AUTO
+                           : kind == KIND_D2D   ? WS_COPY_D2D
+                           : to_symbol          ? WS_COPY_H2D
+                                                : WS_COPY_D2H;
+    return WS_RT_DONE(
+        ws_work_copy(id, to_symbol ? at : buffer, to_symbol ? buffer : at, bytes, dir, async));
+}
+
+WS_RT_STREAM_API(cudaMemcpyToSymbol, _ptds,
+                 (const void *symbol, const void *src, size_t bytes, size_t offset, int kind),
+                 (symbol, src, bytes, offset, kind))
+{
+    return copy_symbol(symbol, (void *)src, bytes, offset, kind, true, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpyFromSymbol, _ptds,
+                 (void *dst, const void *symbol, size_t bytes, size_t offset, int kind),
+                 (dst, symbol, bytes, offset, kind))
+{
+    return copy_symbol(symbol, dst, bytes, offset, kind, false, NULL, per_thread, false);
+}
+WS_RT_STREAM_API(cudaMemcpyToSymbolAsync, _ptsz,
+                 (const void *symbol, const void *src, size_t bytes, size_t offset, int kind,
+                  void *stream),
+                 (symbol, src, bytes, offset, kind, stream))
+{
+    return copy_symbol(symbol, (void *)src, bytes, offset, kind, true, stream, per_thread, true);
+}
+WS_RT_STREAM_API(cudaMemcpyFromSymbolAsync, _ptsz,
+                 (void *dst, const void *symbol, size_t bytes, size_t offset, int kind,
+                  void *stream),
+                 (dst, symbol, bytes, offset, kind, stream))
+{
+    return copy_symbol(symbol, dst, bytes, offset, kind, false, stream, per_thread, true);
+}

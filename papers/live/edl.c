@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Voltage, clocks and sleep under deadlines, live: three periodic programs with slack on two GTX 1080 Ti, under EDL with and without
+ * DVFS and under a policy that knows of neither. What a job takes while it runs is set beside models/dvfs with the parameters that the
+ * daemon assumes of programs nobody has measured (it knows a job's time, not how it depends on the clocks). */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "papers/experiments/experiment.h"
+#include "papers/live/live.h"
+#include "models/dvfs.h"
+
+enum { PROGRAMS = 3, GPUS = 2, BLOCKS = 28 };
+#define PERIOD_MS   6.0
+#define DEADLINE_MS 3.0
+#define TIME_SCALE  50.0
+/* As the daemon assumes: parts of a busy GPU's power that go with the memory clock, of a job's time that go with the core clock. */
+#define MEMORY_WATTS 0.1
+#define CORE_BOUND   0.8
+
+struct outcome {
+    double energy_mj, active_mj, busy_ms; /* all; while kernels ran; how long that was */
+    int released, missed;
+};
+static const struct {
+    const char *label, *policy, *options;
+} ways[] = {
+    {"EDL", "edl", NULL}, {"EDL without DVFS", "edl", "\"dvfs=no\""}, {"fifo", "fifo", NULL}};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static int run_way(struct ws_experiment_run *x, int way, double duration_ms, struct outcome *ret)
+{
+    struct ws_live l;
+    char log[4096], tasks[512];
+    snprintf(log, sizeof log, "%s/%s.log", x->folder, x->name);
+    snprintf(tasks, sizeof tasks,
+             "slots = 1\ntask job {\n priority = 1\n period_ms = %g\n deadline_ms = %g\n}\n",
+             PERIOD_MS, DEADLINE_MS);
+    struct ws_live_wish wish = {.gpus = "gtx1080ti,gtx1080ti",
+                                .policy = ways[way].policy,
+                                .options = ways[way].options,
+                                .tasks = tasks,
+                                .time_scale = TIME_SCALE,
+                                .log = log};
+    int r = ws_live_start(&l, &wish);
+    for (int i = 0; i < PROGRAMS && !r; i++)
+        r = ws_live_addf(&l, "job",
+                         "montecarlo --blocks %d --length 10000 --seed %d --period-ms %g "
+                         "--deadline-ms %g --offset-ms %g --for-ms %g --warm 2",
+                         BLOCKS, i + 1, PERIOD_MS, DEADLINE_MS, i * 2.0, duration_ms) < 0
+                ? -1
+                : 0;
+    if (!r)
+        r = ws_live_run(&l, 300);
+    if (!r) {
+        *ret = (struct outcome){0};
+        for (int i = 0; i < GPUS; i++) {
+            const struct ws_live_counters *a = &l.before[i], *b = &l.after[i];
+            double idle_mj = b->idle_mj - a->idle_mj,
+                   active_mj = b->energy_mj - a->energy_mj - idle_mj;
+            ret->busy_ms += b->busy_ms - a->busy_ms;
+            ret->active_mj += active_mj;
+            /* counters go on until they are read; between jobs a GPU idles or sleeps as it did all the time */
+            ret->energy_mj += active_mj + idle_mj * duration_ms / (b->now_ms - a->now_ms);
+        }
+        for (int i = 0; i < PROGRAMS; i++) {
+            ret->released += l.programs[i].released;
+            ret->missed += l.programs[i].missed;
+        }
+    }
+    ws_live_stop(&l);
+    return r;
+}
+
+/* What models/dvfs says of a job that takes @ms at the default: energy and time at the setting of least energy, by the default's. */
+static int predict(const struct ws_gpu_spec *spec, double ms, double *ret_energy, double *ret_time)
+{
+    double busy_w = spec->n_sms * (spec->dynamic_mw_per_sm / 1e3);
+    struct ws_dvfs_task t = {.p0 = spec->static_mw / 1e3,
+                             .gamma = MEMORY_WATTS * busy_w,
+                             .c = (1 - MEMORY_WATTS) * busy_w,
+                             .d = ms,
+                             .delta = CORE_BOUND};
+    struct ws_dvfs_point best, usual = ws_dvfs_default(&t);
+    int r = ws_dvfs_optimum(&t, &ws_dvfs_wide, DEADLINE_MS, &best);
+    if (r)
+        return -EINVAL;
+    *ret_energy = best.e / usual.e;
+    *ret_time = best.t / usual.t;
+    return 0;
+}
+
+static int run_edl(struct ws_experiment_run *x)
+{
+    double duration_ms = x->quick ? 24 : 96, energy, time;
+    struct ws_gpu_spec spec;
+    struct outcome o[WAYS];
+    int r = ws_live_gpu("gtx1080ti", &spec);
+    FILE *f = r ? NULL : ws_experiment_csv(x, "live-edl");
+    if (!f)
+        return -EIO;
+    fprintf(f, "policy,energy (mJ),energy while kernels ran (mJ),busy (ms),jobs,missed\n");
+    for (int i = 0; i < WAYS && !r; i++) {
+        r = run_way(x, i, duration_ms, &o[i]);
+        if (!r)
+            fprintf(f, "%s,%.3f,%.3f,%.4f,%d,%d\n", ways[i].label, o[i].energy_mj, o[i].active_mj,
+                    o[i].busy_ms, o[i].released, o[i].missed);
+    }
+    if (fclose(f) && !r)
+        r = -EIO;
+    if (!r)
+        r = predict(&spec, o[1].busy_ms / o[1].released, &energy, &time);
+    if (r)
+        return -EIO;
+    for (int i = 0; i < WAYS; i++) {
+        char text[96], note[96];
+        snprintf(text, sizeof text, "%s: missed (%%)", ways[i].label);
+        snprintf(note, sizeof note, "%d jobs; %.1f mJ in %g ms", o[i].released, o[i].energy_mj,
+                 duration_ms);
+        ws_experiment_compare(x, text, 0, 100.0 * o[i].missed / o[i].released, 2,
+                              WS_SPREAD_ABSOLUTE, note);
+    }
+    ws_experiment_compare(x, "a job's energy with DVFS, of that without", energy,
+                          o[0].active_mj / o[0].released / (o[1].active_mj / o[1].released), 0.05,
+                          WS_SPREAD_RELATIVE, "\"paper\": models/dvfs as the daemon assumes");
+    ws_experiment_compare(
+        x, "a job's time with DVFS, of that without", time,
+        o[0].busy_ms / o[0].released / (o[1].busy_ms / o[1].released), 0.1, WS_SPREAD_RELATIVE,
+        "the daemon assumes that 0.8 of the time goes with the core clock; here all does");
+    ws_experiment_claim(x, "with DVFS all takes less energy", o[0].energy_mj < o[1].energy_mj, "");
+    ws_experiment_plot(x, "live-edl",
+                       "set style data histograms\nset style fill solid 0.7\nset ylabel 'mJ'\nplot "
+                       "'live-edl.csv' using 2:xtic(1), '' using 3");
+    return 0;
+}
+
+const struct ws_experiment ws_experiment_live_edl = {
+    "live-edl", "Mei et al., Section 4",
+    "deadlines with slack on two GTX 1080 Ti: energy with and without DVFS", run_edl};

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/* papers/live/set.h - a set of periodic tasks, run live and by the simulators, whose results stand side by side.
+ *
+ * A task's job waits for its CPU part, then launches one kernel of n_blocks blocks that each keep an SM to themselves for block_ms
+ * on the set's first GPU (kernel "steps" of bench/live/program), so that its time on n SMs is known: ceil(n_blocks / n) · block_ms.
+ * Every program has a core of its own in the simulation: live, a CPU part is waited for, not computed.
+ * Times are in ms. Threads: one. Functions that fail have printed why. */
+#ifndef WS_PAPERS_LIVE_SET_H
+#define WS_PAPERS_LIVE_SET_H
+
+#include "papers/experiments/experiment.h"
+#include "papers/live/live.h"
+#include "papers/sim/rtsim.h"
+
+enum { WS_LIVE_TASKS = 16, WS_LIVE_SET_GPUS = 2 };
+
+struct ws_live_task {
+    char name[32];
+    int n_blocks;
+    double block_ms; /* on the first GPU; what it really is after ws_live_set_measure() */
+    double period_ms, deadline_ms, offset_ms, cpu_ms;
+    int priority;        /* larger is higher; 0: best effort */
+    int first_sm, n_sms; /* of a fixed set; n_sms 0: none */
+};
+struct ws_live_set {
+    const char *gpus;
+    struct ws_live_task tasks[WS_LIVE_TASKS];
+    int n_tasks;
+    double duration_ms;
+    double time_scale;
+    int n_slots; /* of each GPU; 0: the daemon's own */
+    /* after ws_live_set_measure() */
+    int n_gpus;
+    struct ws_gpu_spec specs[WS_LIVE_SET_GPUS];
+    double step_ms[WS_LIVE_SET_GPUS], start_ms[WS_LIVE_SET_GPUS];
+    int length[WS_LIVE_TASKS]; /* steps of a block */
+};
+/* What a block takes on each of the set's GPUs, by two short runs; sets lengths for the block_ms that are wanted. Return: 0 or -1. */
+WS_MUST_CHECK int ws_live_set_measure(struct ws_live_set *s);
+/* Kernel time of task @i on @n_sm SMs of GPU @gpu. */
+double ws_live_set_kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_sm);
+
+struct ws_live_task_result {
+    int released, missed;
+    double worst_ms, mean_ms; /* responses */
+    /* live: from when the program went on, to its end; the longest, and what 95 % do not exceed */
+    double worst_run_ms, most_run_ms;
+};
+struct ws_live_set_result {
+    struct ws_live_task_result tasks[WS_LIVE_TASKS];
+    int released, missed; /* of tasks with deadlines */
+    double energy_mj;     /* over the duration; NAN: not known */
+};
+/* Runs the set under @policy. @before: called once the programs are running, may do things to them; NULL. Return: 0 or -1. */
+WS_MUST_CHECK int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s,
+                                  const char *policy, const char *options,
+                                  struct ws_live_set_result *ret);
+/* The same by sim/machine: policies that decide by snapshots alone. */
+WS_MUST_CHECK int ws_live_set_machine(const struct ws_live_set *s, const char *policy,
+                                      const char *const *options, struct ws_live_set_result *ret);
+/* The same by sim/rtsim. @slice_ms: of rr. */
+WS_MUST_CHECK int ws_live_set_rtsim(const struct ws_live_set *s, enum ws_rtsim_policy policy,
+                                    double slice_ms, struct ws_live_set_result *ret);
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* papers/sim/machine.h - jobs of periodic tasks on GPUs under a policy, on a virtual clock.
+ *
+ * Two clocks. Events (the default): exact times; the policy is asked after each arrival, completion and timer. A job copies in,
+ * computes on its SMs and copies out; its GPU draws dynamic power for the SMs that compute, idle power for the others as long as
+ * anything is on the GPU (a copy, too), and static power alone when nothing is.
+ * Ticks (compatibility): the rules of the simulator of sBEET-mg's authors. The policy is asked at each whole time while jobs are
+ * ready; a job ends at the first tick that isn't before its end; power is summed once a tick, with all SMs of a job at work from its
+ * start until that tick. Ticks at which nothing can happen are stepped over.
+ *
+ * Common to both: a task releases at offset + n·period (ticks: at the first tick after that long since its last release); a ready job
+ * whose deadline has passed is dropped ("skipped"); a running one is never aborted; it is late if it ends after its deadline.
+ * Units: as policy.h; energy in W·unit. Deterministic. Threads: one for each machine. Errors: base/error.h. */
+#ifndef WS_PAPERS_SIM_MACHINE_H
+#define WS_PAPERS_SIM_MACHINE_H
+
+#include "models/energy.h"
+#include "policy/policy.h"
+
+enum ws_machine_event_kind {
+    WS_MACHINE_RELEASE,
+    WS_MACHINE_START, /* .run says where and until when; .why the policy's words, if they were asked for */
+    WS_MACHINE_DONE, /* .run as it was */
+    WS_MACHINE_LATE,
+    WS_MACHINE_SKIP,
+    WS_MACHINE_PREEMPT,
+    WS_MACHINE_RESUME,
+    WS_MACHINE_CPU,   /* runs on the host's processor until .run->end */
+    WS_MACHINE_POWER, /* .power_w of .gpu from now on */
+    _WS_MACHINE_EVENT_N
+};
+struct ws_machine_event {
+    enum ws_machine_event_kind kind;
+    double t;
+    int task, gpu, slot; /* -1: none */
+    uint64_t job;        /* counts all jobs, from 0 */
+    double release, deadline;
+    const struct ws_policy_run *run; /* NULL: none */
+    const char *why;
+    double power_w;
+};
+const char *ws_machine_event_name(enum ws_machine_event_kind k);
+
+struct ws_machine_options {
+    double duration; /* > 0 */
+    double tick;     /* > 0: the compatibility clock; 0: events */
+    enum ws_energy_form form;
+    bool explain;
+    void (*event)(void *arg, const struct ws_machine_event *e); /* NULL: nobody listens */
+    void *arg;
+};
+
+struct ws_machine_result {
+    uint64_t n_released, n_on_time, n_late, n_skipped, n_started, n_preempted, n_asked;
+    uint64_t n_ignored; /* decisions that this machine has no part for (clocks, power) */
+    uint64_t sum_sm;    /* over all starts */
+    double energy;      /* of all GPUs, and of the processor where jobs ran there */
+    double
+        worst_lateness; /* end - deadline, the largest; -INFINITY: no job with a deadline ended */
+    /* per task, and per task and GPU: [n_tasks], [n_tasks][n_gpus] */
+    uint64_t *released, *missed, *started;
+    double *worst_response; /* [n_tasks], release to end; 0: none ended */
+    int n_tasks, n_gpus;
+    char error[160]; /* WS_MACHINE_E_POLICY: what the policy did */
+};
+void ws_machine_result_deinit(struct ws_machine_result *r);
+
+enum { _WS_MACHINE_OK, WS_MACHINE_E_POLICY /* a decision that can't be carried out */ };
+/**
+ * ws_machine_run() - run @policy, already prepared for @system, from 0 to the end of the duration
+ * What happens at one time is one event to the policy: those that want each by itself (ops->once) are refused.
+ * @ret: deinit with ws_machine_result_deinit(), whatever is returned
+ * Return: 0, WS_MACHINE_E_POLICY with ret->error, or negative.
+ */
+WS_MUST_CHECK int ws_machine_run(struct ws_machine_result *ret,
+                                 const struct ws_policy_system *system,
+                                 const struct ws_policy_ops *ops, struct ws_policy *policy,
+                                 const struct ws_machine_options *options);
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Requests for the GPU, and the policy object that answers them: the one that the daemon runs, given the snapshot that the daemon
+ * would give it. Requests stand in order of arrival in rt->jobs, as the policy sees them. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "papers/sim/rtsim_private.h"
+
+static const char *policy_object(const struct ws_rtsim_config *c)
+{
+    static const char *const names[_WS_RTSIM_POLICY_N] = {[WS_RTSIM_RR] = "rr",
+                                                          [WS_RTSIM_GCAPS] = "gcaps",
+                                                          [WS_RTSIM_STGM] = "stgm",
+                                                          [WS_RTSIM_MPCP] = "fifo",
+                                                          [WS_RTSIM_FMLP] = "fifo"};
+    return c->policy_name ? c->policy_name : names[c->policy];
+}
+
+int ws_rtsim_policy_make(struct ws_rtsim *rt)
+{
+    static const char *const rr[] = {"slice=0", NULL}, *const mpcp[] = {"order=priority", NULL};
+    const char *const *options = rt->config.policy_options;
+    if (!options && !rt->config.policy_name)
+        options = rt->config.policy == WS_RTSIM_RR     ? rr
+                  : rt->config.policy == WS_RTSIM_MPCP ? mpcp
+                                                       : NULL;
+    char error[200];
+    rt->ops = ws_policy_find(policy_object(&rt->config));
+    if (!rt->ops)
+        return -ENOENT;
+    int r = rt->ops->make(&rt->policy, options, error, sizeof(error));
+    return r > 0 ? -EINVAL : r;
+}
+
+void ws_rtsim_policy_describe(struct ws_rtsim *rt)
+{
+    const struct ws_rtsim_set *s = rt->set;
+    double per_ms = (double)s->per_ms;
+    rt->type = (struct ws_policy_gpu_type){.name = "gpu",
+                                           .n_sm = s->n_sms,
+                                           .switch_ms = (double)s->theta / per_ms,
+                                           .update_ms = (double)s->epsilon / per_ms};
+    rt->policy_gpu = (struct ws_policy_gpu){
+        .sm_limit = s->n_sms, .n_slots = s->n_tasks, .n_copy_engines = 1, .server = -1};
+    int lowest = 0;
+    for (int i = 0; i < s->n_tasks; i++)
+        if (!s->tasks[i].best_effort)
+            lowest = s->tasks[i].priority;
+    for (int i = 0; i < s->n_tasks; i++) {
+        const struct ws_rtsim_task *t = &s->tasks[i];
+        rt->policy_tasks[i] = (struct ws_policy_task){
+            .id = t->id,
+            .name = "",
+            .period = (double)t->period / per_ms,
+            .deadline = (double)t->deadline / per_ms,
+            .offset = (double)t->offset / per_ms,
+            .priority = t->best_effort ? 0 : t->priority - lowest + 1,
+            .gpu_priority = t->gpu_priority,
+            .best_effort = t->best_effort,
+            .busy_wait = rt->config.busy,
+            .weight = 1,
+            .sms = t->sms,
+        };
+    }
+    rt->gpu_state = (struct ws_policy_gpu_state){
+        .slots = rt->slots, .n_slots = s->n_tasks, .volt = 1, .f_core = 1, .f_mem = 1};
+    rt->system = (struct ws_policy_system){.types = &rt->type,
+                                           .gpus = &rt->policy_gpu,
+                                           .tasks = rt->policy_tasks,
+                                           .n_types = 1,
+                                           .n_gpus = 1,
+                                           .n_tasks = s->n_tasks};
+}
+
+/* Reports a change of what the GPU was given. */
+static void show_list(struct ws_rtsim *rt)
+{
+    if (!rt->observer || !rt->observer->list)
+        return;
+    memset(rt->listed, 0, (size_t)rt->set->n_tasks * sizeof(*rt->listed));
+    for (int j = 0; j < rt->n_requests; j++)
+        rt->listed[rt->jobs[j].task] = rt->jobs[j].state == WS_JOB_RUNNING;
+    rt->observer->list(rt->observer->arg, rt->now, rt->listed);
+}
+
+static bool carry_out(struct ws_rtsim *rt, const struct ws_policy_decision *d)
+{
+    if (d->kind == WS_DECIDE_TIMER) {
+        int64_t at = (int64_t)(d->at * (double)rt->set->per_ms + 0.5);
+        rt->timer = at > rt->now ? at : rt->now + 1;
+        return false;
+    }
+    if (d->kind != WS_DECIDE_START && d->kind != WS_DECIDE_RESUME && d->kind != WS_DECIDE_PREEMPT)
+        return false;
+    if (d->job < 0 || d->job >= rt->n_requests) {
+        rt->error = -EPROTO;
+        return false;
+    }
+    struct ws_policy_job *job = &rt->jobs[d->job];
+    job->gpu = 0;
+    if (d->kind != WS_DECIDE_PREEMPT) {
+        if (job->state == WS_JOB_WAITING)
+            rt->actors[job->task].start = rt->now;
+        job->state = WS_JOB_RUNNING;
+    } else {
+        job->state = WS_JOB_PREEMPTED;
+    }
+    return true;
+}
+
+/* Asks the policy. Return: whether something changed. */
+bool ws_rtsim_ask(struct ws_rtsim *rt, const struct ws_policy_event *event)
+{
+    struct ws_policy_snapshot s = {.system = &rt->system,
+                                   .now = (double)rt->now / (double)rt->set->per_ms,
+                                   .gpus = &rt->gpu_state,
+                                   .jobs = rt->jobs,
+                                   .n_jobs = rt->n_requests,
+                                   .explain = rt->observer && rt->observer->why};
+    rt->decisions.n = 0;
+    rt->total.n_decisions++;
+    int r = rt->ops->decide(rt->policy, &s, event, &rt->decisions);
+    if (r < 0) {
+        rt->error = r;
+        return false;
+    }
+    bool changed = false;
+    for (size_t i = 0; i < rt->decisions.n; i++) {
+        const struct ws_policy_decision *d = &rt->decisions.v[i];
+        changed |= carry_out(rt, d);
+        if (s.explain && d->why[0])
+            rt->observer->why(rt->observer->arg, rt->now, ws_decision_name(d->kind), d->why);
+    }
+    if (changed)
+        show_list(rt);
+    return changed;
+}
+
+bool ws_rtsim_request_open(struct ws_rtsim *rt, int task, enum ws_job_part part)
+{
+    uint64_t seq = ++rt->seq;
+    rt->actors[task].come = rt->now;
+    rt->actors[task].start = -1;
+    rt->jobs[rt->n_requests++] = (struct ws_policy_job){
+        .id = seq,
+        .seq = seq,
+        .part = part,
+        .task = task,
+        .state = WS_JOB_WAITING,
+        .release = (double)rt->actors[task].release / (double)rt->set->per_ms,
+        .deadline = (double)(rt->actors[task].release + rt->set->tasks[task].deadline) /
+                    (double)rt->set->per_ms,
+        .gpu = -1};
+    struct ws_policy_event e = {.kind = WS_EVENT_ARRIVAL,
+                                .job = rt->n_requests - 1,
+                                .task = task,
+                                .gpu = -1,
+                                .job_id = seq};
+    return ws_rtsim_ask(rt, &e);
+}
+
+bool ws_rtsim_request_close(struct ws_rtsim *rt, int task)
+{
+    int j = request_of(rt, task);
+    if (j < 0)
+        return false;
+    struct ws_policy_event e = {.kind = WS_EVENT_COMPLETION,
+                                .job = -1,
+                                .task = task,
+                                .gpu = rt->jobs[j].gpu,
+                                .job_id = rt->jobs[j].id};
+    bool was_listed = rt->jobs[j].state == WS_JOB_RUNNING;
+    if (rt->observer && rt->observer->request) {
+        const struct ws_rtsim_actor *a = &rt->actors[task];
+        rt->observer->request(rt->observer->arg, task, a->steps[a->step].segment,
+                              (int)rt->jobs[j].part, a->come, a->start < 0 ? rt->now : a->start,
+                              rt->now);
+    }
+    memmove(&rt->jobs[j], &rt->jobs[j + 1], sizeof(*rt->jobs) * (size_t)(rt->n_requests - j - 1));
+    rt->n_requests--;
+    if (was_listed)
+        show_list(rt);
+    return ws_rtsim_ask(rt, &e) || was_listed;
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wattshare fit`: DVFS parameters from measured times and powers. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/cli.h"
+#include "papers/verbs/input.h"
+#include "cli/common/table.h"
+#include "papers/fit/fit.h"
+#include "papers/sets/csv.h"
+
+static const char help[] =
+    "usage: wattshare fit [--method nnls|nnls_rel|ols|lasso_pos] [--core-mhz F] [--mem-mhz F] "
+    "[--json] [FILE…]\n"
+    "DVFS parameters of each application (columns gpu, app; both may be missing) from samples as "
+    "CSV "
+    "with a head:\n"
+    "  fc or fc_norm     core clock as a share of the default; or core_mhz with --core-mhz\n"
+    "  fm or fm_norm     memory clock; or mem_mhz with --mem-mhz\n"
+    "  v or v_norm       voltage as a share of the default; missing: the lowest stable one for fc\n"
+    "  time or time_ms, power or power_W\n"
+    "Errors are in % of the measured values; \"no core\", \"no mem\": for a clock that no sample "
+    "of the "
+    "fit had.\n";
+
+enum { NAME_MAX_BYTES = 64 };
+struct app {
+    char gpu[NAME_MAX_BYTES], name[NAME_MAX_BYTES];
+    struct ws_fit_sample *s;
+    size_t n, cap;
+};
+
+struct fit {
+    enum ws_fit_method method;
+    double core_mhz, mem_mhz;
+    bool json, failed;
+    struct app *apps;
+    size_t n, cap;
+};
+
+enum { GPU, APP, FC, FM, V, TIME, POWER, N_COLUMNS };
+struct columns {
+    int at[N_COLUMNS];
+    double fc_unit, fm_unit;
+};
+
+static struct app *find_app(struct fit *x, const char *gpu, const char *name)
+{
+    for (size_t i = x->n; i--;) /* rows of one application mostly stand together */
+        if (!strncmp(x->apps[i].gpu, gpu, NAME_MAX_BYTES - 1) &&
+            !strncmp(x->apps[i].name, name, NAME_MAX_BYTES - 1))
+            return &x->apps[i];
+    void *v = x->apps;
+    if (ws_grow(&v, &x->cap, x->n + 1, sizeof(*x->apps)) < 0)
+        return NULL;
+    x->apps = v;
+    struct app *a = &x->apps[x->n++];
+    *a = (struct app){0};
+    snprintf(a->gpu, sizeof(a->gpu), "%s", gpu);
+    snprintf(a->name, sizeof(a->name), "%s", name);
+    for (char *s = a->gpu; s != a->name + NAME_MAX_BYTES; s++)
+        if (*s && ((unsigned char)*s < 0x20 || *s == 0x7f))
+            *s = '?';
+    return a;
+}
+
+static bool find_columns(const struct fit *x, const struct ws_csv *t, struct columns *ret,
+                         struct ws_diags *diags)
+{
+    static const char *const names[N_COLUMNS][4] = {
+        {"gpu"},         {"app", "name", "kernel"}, {"fc", "fc_norm"},   {"fm", "fm_norm"},
+        {"v", "v_norm"}, {"time", "time_ms"},       {"power", "power_W"}};
+    *ret = (struct columns){.fc_unit = 1, .fm_unit = 1};
+    for (int i = 0; i < N_COLUMNS; i++)
+        ret->at[i] = ws_csv_column(t, names[i]);
+    static const char *const core[] = {"core_mhz", NULL}, *const mem[] = {"mem_mhz", NULL};
+    if (x->core_mhz > 0) {
+        ret->at[FC] = ws_csv_column(t, core);
+        ret->fc_unit = x->core_mhz;
+    }
+    if (x->mem_mhz > 0) {
+        ret->at[FM] = ws_csv_column(t, mem);
+        ret->fm_unit = x->mem_mhz;
+    }
+    static const char *const wanted[N_COLUMNS] = {
+        [FC] = "fc (or fc_norm, or core_mhz with --core-mhz)",
+        [FM] = "fm (or fm_norm, or mem_mhz with --mem-mhz)",
+        [TIME] = "time (or time_ms)",
+        [POWER] = "power (or power_W)"};
+    bool all = true;
+    for (int i = 0; i < N_COLUMNS; i++)
+        if (wanted[i] && ret->at[i] < 0) {
+            ws_diags_add(diags, t->file, 1, 0, "column %s is missing", wanted[i]);
+            all = false;
+        }
+    return all;
+}
+
+static int add_row(struct fit *x, const struct ws_csv *t, const struct columns *c,
+                   struct ws_diags *diags)
+{
+    size_t before = diags->n;
+    struct ws_fit_sample s = {
+        .fc = ws_csv_number(t, c->at[FC], -HUGE_VAL, HUGE_VAL, diags) / c->fc_unit,
+        .fm = ws_csv_number(t, c->at[FM], -HUGE_VAL, HUGE_VAL, diags) / c->fm_unit,
+        .v = c->at[V] < 0 ? NAN : ws_csv_number(t, c->at[V], -HUGE_VAL, HUGE_VAL, diags),
+        .time = ws_csv_number(t, c->at[TIME], -HUGE_VAL, HUGE_VAL, diags),
+        .power = ws_csv_number(t, c->at[POWER], -HUGE_VAL, HUGE_VAL, diags)};
+    char error[120];
+    if (diags->n != before)
+        return 0;
+    if (ws_fit_sample_check(&s, error, sizeof(error))) {
+        ws_diags_add(diags, t->file, t->number, 0, "%s", error);
+        return 0;
+    }
+    struct app *a = find_app(x, c->at[GPU] < 0 ? "" : t->cells[c->at[GPU]],
+                             c->at[APP] < 0 ? "" : t->cells[c->at[APP]]);
+    void *v = a ? a->s : NULL;
+    if (!a || ws_grow(&v, &a->cap, a->n + 1, sizeof(*a->s)) < 0)
+        return -ENOMEM;
+    a->s = v;
+    a->s[a->n++] = s;
+    return 0;
+}
+
+static void report(struct fit *x, struct ws_diags *d)
+{
+    x->failed = x->failed || d->n;
+    for (size_t i = 0; i < d->n; i++)
+        ws_cli_error("%s:%u: %s", d->v[i].file, d->v[i].line, d->v[i].text);
+    ws_diags_deinit(d);
+    *d = WS_DIAGS_NULL;
+}
+
+static int read_input(void *arg, FILE *f, const char *name)
+{
+    struct fit *x = arg;
+    struct ws_csv t;
+    struct ws_diags d = WS_DIAGS_NULL;
+    struct columns c;
+    int r = ws_csv_open(&t, f, name, &d);
+    if (!r && !find_columns(x, &t, &c, &d))
+        r = WS_CSV_E_ROW;
+    report(x, &d);
+    while (!r) {
+        r = ws_csv_next(&t, &d);
+        if (!r)
+            r = add_row(x, &t, &c, &d);
+        else if (r == WS_CSV_E_ROW)
+            r = 0;
+        report(x, &d);
+    }
+    ws_csv_deinit(&t);
+    return r < 0 ? r : 0;
+}
+
+/* ---- out ---- */
+
+static void put_text(const char *key, const char *text)
+{
+    struct json_object *o = json_object_new_string(text);
+    printf("\"%s\": %s, ", key, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
+    json_object_put(o);
+}
+
+static void put_json(const struct app *a, const struct ws_dvfs_task *t,
+                     const struct ws_fit_error e[3], const int left_out[3])
+{
+    static const char *const names[] = {"fit", "without_core_clock", "without_memory_clock"};
+    struct ws_dvfs_point d = ws_dvfs_default(t);
+    putchar('{');
+    put_text("gpu", a->gpu);
+    put_text("app", a->name);
+    printf(
+        "\"n\": %zu, \"P0\": %.10g, \"gamma\": %.10g, \"c\": %.10g, \"t0\": %.10g, \"D\": %.10g, "
+        "\"delta\": %.10g, \"t_star\": %.10g, \"P_star\": %.10g, \"mape_pct\": {",
+        a->n, t->p0, t->gamma, t->c, t->t0, t->d, t->delta, d.t, d.p);
+    for (int i = 0; i < 3; i++) {
+        printf("%s\"%s\": ", i ? ", " : "", names[i]);
+        if (left_out[i])
+            printf("null");
+        else
+            printf("{\"time\": %.6g, \"power\": %.6g, \"energy\": %.6g}", e[i].mape_time,
+                   e[i].mape_power, e[i].mape_energy);
+    }
+    puts("}}");
+}
+
+static void put_row(struct ws_table *table, const struct app *a, const struct ws_dvfs_task *t,
+                    const struct ws_fit_error e[3], const int left_out[3])
+{
+    ws_table_add(table, "%s", a->gpu);
+    ws_table_add(table, "%s", a->name);
+    ws_table_add(table, "%zu", a->n);
+    const double v[] = {t->p0, t->gamma, t->c, t->t0, t->d, t->delta};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(v); i++)
+        ws_table_add(table, "%.4f", v[i]);
+    ws_table_add(table, "%.2f", e[0].mape_time);
+    ws_table_add(table, "%.2f", e[0].mape_power);
+    ws_table_add(table, "%.2f", e[0].mape_energy);
+    for (int i = 1; i < 3; i++)
+        if (left_out[i])
+            ws_table_add(table, "-");
+        else
+            ws_table_add(table, "%.2f", e[i].mape_energy);
+}
+
+/* Weighted by samples: over all points of all applications. */
+struct total {
+    double sum[3][3], n[3];
+};
+
+static void add_total(struct total *t, const struct ws_fit_error e[3], const int left_out[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (left_out[i])
+            continue;
+        t->n[i] += e[i].n;
+        t->sum[i][0] += e[i].mape_time * e[i].n;
+        t->sum[i][1] += e[i].mape_power * e[i].n;
+        t->sum[i][2] += e[i].mape_energy * e[i].n;
+    }
+}
+
+static void fit_app(struct fit *x, const struct app *a, struct ws_table *table, struct total *total)
+{
+    struct ws_dvfs_task t;
+    struct ws_fit_error e[3];
+    int left_out[3] = {0};
+    char error[200];
+    if (ws_fit(a->s, (int)a->n, x->method, &t, error, sizeof(error))) {
+        ws_cli_error("%s%s%s: %s", a->gpu, *a->gpu ? " " : "", *a->name ? a->name : "samples",
+                     error);
+        x->failed = true;
+        return;
+    }
+    struct ws_fit_sample *scratch = ws_alloc_array(a->n, sizeof(*scratch));
+    e[0] = ws_fit_error(&t, a->s, (int)a->n);
+    for (int i = 1; i < 3; i++)
+        left_out[i] = !scratch || ws_fit_leave_out(a->s, (int)a->n, x->method,
+                                                   i == 1 ? WS_FIT_CORE_CLOCK : WS_FIT_MEMORY_CLOCK,
+                                                   scratch, &e[i], error, sizeof(error));
+    free(scratch);
+    add_total(total, e, left_out);
+    if (x->json)
+        put_json(a, &t, e, left_out);
+    else
+        put_row(table, a, &t, e, left_out);
+}
+
+static void put_total(const struct total *t)
+{
+    static const char *const names[] = {"fit", "a core clock left out", "a memory clock left out"};
+    for (int i = 0; i < 3; i++)
+        if (t->n[i] > 0)
+            printf("mean error over %g points, %s: time %.3f %%, power %.3f %%, energy %.3f %%\n",
+                   t->n[i], names[i], t->sum[i][0] / t->n[i], t->sum[i][1] / t->n[i],
+                   t->sum[i][2] / t->n[i]);
+}
+
+static int fit_all(struct fit *x)
+{
+    static const char *const heads[] = {"gpu",     "app",      "n",       "P0",     "gamma",
+                                        "c",       "t0",       "D",       "delta",  "time %",
+                                        "power %", "energy %", "no core", "no mem", NULL};
+    struct ws_table table;
+    struct total total = {0};
+    ws_table_init(&table, heads);
+    for (size_t i = 0; i < x->n; i++)
+        fit_app(x, &x->apps[i], &table, &total);
+    int r = 0;
+    if (!x->json) {
+        r = ws_table_print(&table, stdout);
+        put_total(&total);
+    }
+    ws_table_deinit(&table);
+    return r;
+}
+
+int ws_cli_fit(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"method", required_argument, NULL, 'm'},  {"core-mhz", required_argument, NULL, 'c'},
+        {"mem-mhz", required_argument, NULL, 'e'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    struct fit x = {.method = WS_FIT_NNLS};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        int method;
+        switch (c) {
+        case 'm':
+            method = ws_fit_method_parse(optarg);
+            if (method < 0) {
+                ws_cli_error("--method %s: nnls, nnls_rel, ols or lasso_pos is wanted", optarg);
+                return WS_EXIT_USAGE;
+            }
+            x.method = (enum ws_fit_method)method;
+            break;
+        case 'c':
+            if (ws_cli_number("core-mhz", optarg, 1, 1e6, &x.core_mhz))
+                return WS_EXIT_USAGE;
+            break;
+        case 'e':
+            if (ws_cli_number("mem-mhz", optarg, 1, 1e6, &x.mem_mhz))
+                return WS_EXIT_USAGE;
+            break;
+        case 'j':
+            x.json = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        default:
+            fputs(help, stderr);
+            return WS_EXIT_USAGE;
+        }
+    }
+    int r = ws_cli_each_input(argv + optind, read_input, &x);
+    if (r >= 0 && fit_all(&x))
+        r = -ENOMEM;
+    for (size_t i = 0; i < x.n; i++)
+        free(x.apps[i].s);
+    free(x.apps);
+    return r || x.failed || fflush(stdout) ? 1 : 0;
+}

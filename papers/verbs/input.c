@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "papers/verbs/input.h"
+
+int ws_cli_each_input(char **names, int (*read)(void *arg, FILE *f, const char *name), void *arg)
+{
+    static char dash[] = "-", *standard[] = {dash, NULL};
+    int missing = 0;
+    for (names = *names ? names : standard; *names; names++) {
+        bool in = !strcmp(*names, "-");
+        FILE *f = in ? stdin : fopen(*names, "r");
+        if (!f) {
+            ws_cli_error("%s: %s", *names, strerror(errno));
+            missing = 1;
+            continue;
+        }
+        int r = read(arg, f, in ? "standard input" : *names);
+        if (!in)
+            fclose(f);
+        if (r < 0) {
+            ws_cli_error("%s: %s", in ? "standard input" : *names, strerror(-r));
+            return r;
+        }
+    }
+    return missing;
+}
+
+int ws_cli_numbers(const char *option, const char *text, double min, double max, double *ret,
+                   int cap)
+{
+    int n = 0;
+    for (const char *s = text;; s++) {
+        char *end;
+        double v = strtod(s, &end);
+        if (end == s || (*end && *end != ',') || !(v >= min && v <= max) || n == cap) {
+            ws_cli_error("--%s %s: %s from %g to %g %s wanted", option, text,
+                         cap == 1 ? "a number" : "numbers", min, max, cap == 1 ? "is" : "are");
+            return 0;
+        }
+        ret[n++] = v;
+        s = end;
+        if (!*s)
+            return n;
+    }
+}
+
+int ws_cli_number(const char *option, const char *text, double min, double max, double *ret)
+{
+    return ws_cli_numbers(option, text, min, max, ret, 1) == 1 ? 0 : -EINVAL;
+}

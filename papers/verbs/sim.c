@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare sim: task sets, one a line, under one policy or several, on simulated GPUs. Lines run side by side; results come out in
+ * their order. A bad line is said and left out, and the exit status is 1. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/common/parallel.h"
+#include "papers/verbs/sim.h"
+#include "papers/verbs/sim_rt.h"
+#include "cli/common/table.h"
+
+static const struct ws_sim_kind *const kinds[] = {&ws_sim_kind_gpus, &ws_sim_kind_rt};
+
+enum { MAX_POLICIES = 32, MAX_OPTIONS = 32, MAX_COLUMNS = 24 };
+struct column {
+    char name[40];
+    double sum[MAX_POLICIES], max[MAX_POLICIES];
+    uint64_t n[MAX_POLICIES];
+};
+struct sim {
+    char *policies[MAX_POLICIES];
+    int n_policies;
+    const char *options[MAX_OPTIONS + 1];
+    int n_options;
+    struct ws_gpus gpus;
+    struct ws_json_line gpus_line; /* names in gpus are borrowed from it */
+    bool gpus_given, compat, copies_asis, json;
+    double duration_ms;
+    struct ws_sim_rt_options rt;
+    const char *trace_path;
+    uint32_t trace_line;
+    int n_jobs;
+    FILE *trace;
+    struct ws_progress *progress;
+    /* results */
+    struct column columns[MAX_COLUMNS];
+    int n_columns;
+    uint64_t n_good, n_bad;
+};
+
+static const char help[] =
+    "usage: wattshare sim --policy P[,P…] [--gpus LIST|FILE] [--duration S] [--compat] "
+    "[--copies-asis]\n"
+    "                     [--option NAME=VALUE]… [--trace OUT [--trace-line N]] [--jobs N] "
+    "[--json] [FILE]\n"
+    "       wattshare sim --list\n"
+    "Runs task sets (JSON lines, from FILE or standard input) under policies on simulated GPUs.\n"
+    "  --policy P[,P…]   see --list\n"
+    "  --gpus LIST       as rtx3070@24,t400 (this one), the number being a limit on the SMs given "
+    "out\n"
+    "  --gpus FILE       JSON: \"gpus\", \"types\", \"kernels\"; see wattshare(1)\n"
+    "  --duration S      seconds; else the line's duration_ms, else 15\n"
+    "  --compat          1 ms ticks, by the rules of the sBEET-mg authors' simulator; else exact "
+    "times\n"
+    "  --copies-asis     copies out of a T400 take as long as copies in, which is that simulator's "
+    "slip\n"
+    "  --option N=V      of the policy; may be repeated\n"
+    "  --trace OUT       Chrome trace JSON, for ui.perfetto.dev, of line N (1) under the first "
+    "policy\n"
+    "  --json            one line out per line in\n" WS_SIM_RT_HELP;
+
+/* ---- one line ---- */
+
+static const struct ws_sim_kind *kind_of(struct ws_json_line *l)
+{
+    for (size_t i = 0; i < WS_ARRAY_SIZE(kinds); i++)
+        if (kinds[i]->is(l))
+            return kinds[i];
+    return NULL;
+}
+
+static struct json_object *line_id(const struct ws_json_line *l)
+{
+    struct json_object *id = NULL;
+    if (json_object_object_get_ex(l->root, "id", &id))
+        return json_object_get(id);
+    return json_object_new_int64(l->number);
+}
+
+static char *work(void *arg, struct ws_json_line *l)
+{
+    const struct sim *s = arg;
+    const struct ws_sim_kind *kind = kind_of(l);
+    if (!kind) {
+        ws_json_bad(l, "tasks",
+                    "of no kind that is known; sBEET-mg's have \"benchmark\" or \"app\"");
+        return NULL;
+    }
+    struct json_object *o = json_object_new_object(), *results = json_object_new_object();
+    json_object_object_add(o, "id", line_id(l));
+    json_object_object_add(o, "results", results);
+    int r = 0;
+    for (int i = 0; i < s->n_policies && !r; i++) {
+        struct ws_sim_run run = {.policy = s->policies[i],
+                                 .options = s->n_options ? s->options : NULL,
+                                 .gpus = s->gpus_given ? &s->gpus : NULL,
+                                 .duration_ms = s->duration_ms,
+                                 .compat = s->compat,
+                                 .copies_asis = s->copies_asis,
+                                 .rt = &s->rt,
+                                 .trace = l->number == s->trace_line && !i ? s->trace : NULL};
+        struct json_object *one = json_object_new_object();
+        json_object_object_add(results, s->policies[i], one);
+        if (!kind->knows(s->policies[i])) {
+            ws_json_bad(l, "", "%s has no part for task sets of this kind (%s)", s->policies[i],
+                        kind->name);
+            r = -EINVAL;
+        } else {
+            r = kind->run(&run, l, one);
+        }
+    }
+    if (r < 0 && !l->bad)
+        ws_json_bad(l, "", "%s", strerror(-r));
+    char *text = l->bad ? NULL
+                        : ws_strdup(json_object_to_json_string_ext(
+                              o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(o);
+    return text;
+}
+
+/* ---- all lines ---- */
+
+static struct column *column_of(struct sim *s, const char *name)
+{
+    for (int i = 0; i < s->n_columns; i++)
+        if (!strcmp(s->columns[i].name, name))
+            return &s->columns[i];
+    if (s->n_columns == MAX_COLUMNS || strlen(name) >= sizeof(s->columns[0].name))
+        return NULL;
+    struct column *c = &s->columns[s->n_columns++];
+    snprintf(c->name, sizeof(c->name), "%s", name);
+    return c;
+}
+
+static void tally(struct sim *s, const char *text)
+{
+    struct json_object *o = json_tokener_parse(text), *results = NULL, *one;
+    if (!o || !json_object_object_get_ex(o, "results", &results)) {
+        json_object_put(o);
+        return;
+    }
+    for (int i = 0; i < s->n_policies; i++) {
+        if (!json_object_object_get_ex(results, s->policies[i], &one))
+            continue;
+        json_object_object_foreach(one, key, v)
+        {
+            struct column *c = NULL;
+            if (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double))
+                c = column_of(s, key);
+            if (c) {
+                double x = json_object_get_double(v);
+                c->sum[i] += x;
+                c->max[i] = c->n[i] ? fmax(c->max[i], x) : x;
+                c->n[i]++;
+            }
+        }
+    }
+    json_object_put(o);
+}
+
+static void sink(void *arg, struct ws_json_line *l, const char *text)
+{
+    struct sim *s = arg;
+    ws_json_line_report(l, stderr, "wattshare");
+    if (l->bad || !text) {
+        s->n_bad++;
+        return;
+    }
+    s->n_good++;
+    if (s->json)
+        puts(text);
+    else
+        tally(s, text);
+}
+
+static int print_table(const struct sim *s)
+{
+    const char *heads[MAX_COLUMNS + 2] = {"policy"};
+    for (int i = 0; i < s->n_columns; i++)
+        heads[1 + i] = s->columns[i].name;
+    struct ws_table t;
+    ws_table_init(&t, heads);
+    for (int i = 0; i < s->n_policies; i++) {
+        ws_table_add(&t, "%s", s->policies[i]);
+        for (int k = 0; k < s->n_columns; k++) {
+            const struct column *c = &s->columns[k];
+            if (c->n[i] && !strncmp(c->name, "n_", 2))
+                ws_table_add(&t, "%.0f", c->sum[i]);
+            else if (c->n[i] && !strncmp(c->name, "max_", 4))
+                ws_table_add(&t, "%.6g", c->max[i]);
+            else if (c->n[i])
+                ws_table_add(&t, "%.6g", c->sum[i] / (double)c->n[i]);
+            else
+                ws_table_add(&t, "-");
+        }
+        ws_table_end_row(&t);
+    }
+    int r = ws_table_print(&t, stdout);
+    ws_table_deinit(&t);
+    if (s->n_good > 1)
+        printf("means over %llu task sets\n", (unsigned long long)s->n_good);
+    return r;
+}
+
+/* ---- arguments ---- */
+
+static int list(void)
+{
+    static const char *const heads[] = {"policy", "what it does", NULL};
+    struct ws_table t;
+    size_t n;
+    const struct ws_policy_ops *const *all = ws_policy_all(&n);
+    ws_table_init(&t, heads);
+    for (size_t i = 0; i < n; i++) {
+        ws_table_add(&t, "%s", all[i]->name);
+        ws_table_add(&t, "%s", all[i]->summary);
+    }
+    int r = ws_table_print(&t, stdout);
+    ws_table_deinit(&t);
+    for (size_t i = 0; i < n; i++)
+        for (const struct ws_policy_option *o = all[i]->options; o && o->name; o++)
+            printf("%s --option %s=%s  %s\n", all[i]->name, o->name, o->fallback, o->help);
+    return r ? 1 : 0;
+}
+
+/* Names, all known, each once, with options that each takes. */
+static int read_policies(struct sim *s, const char *text)
+{
+    char *copy = ws_strdup(text), *save = NULL, error[256];
+    int r = copy ? 0 : -ENOMEM;
+    for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p && !r;
+         p = strtok_r(NULL, ",", &save)) {
+        bool known = false;
+        for (size_t i = 0; i < WS_ARRAY_SIZE(kinds); i++)
+            known |= kinds[i]->knows(p);
+        const struct ws_policy_ops *ops = ws_policy_find(p);
+        struct ws_policy *made = NULL;
+        if (!known) {
+            ws_cli_error("no policy '%s'; see wattshare sim --list", p);
+            r = -EINVAL;
+        } else if (s->n_policies == MAX_POLICIES) {
+            ws_cli_error("--policy: more than %d", MAX_POLICIES);
+            r = -EINVAL;
+        } else if (ops &&
+                   ops->make(&made, s->n_options ? s->options : NULL, error, sizeof(error))) {
+            ws_cli_error("--option for %s: %s", p, error);
+            r = -EINVAL;
+        } else if (!(s->policies[s->n_policies++] = ws_strdup(p))) {
+            r = -ENOMEM;
+        }
+        if (ops && made)
+            ops->free(made);
+    }
+    free(copy);
+    if (!r && !s->n_policies) {
+        ws_cli_error("--policy wants a name; see wattshare sim --list");
+        r = -EINVAL;
+    }
+    return r;
+}
+
+static int read_gpus(struct sim *s, const char *text)
+{
+    char error[160];
+    int r;
+    s->gpus_given = true;
+    if (!strchr(text, '/') && !strchr(text, '.')) {
+        r = ws_gpus_parse(&s->gpus, text, error, sizeof(error));
+        if (r)
+            ws_cli_error("--gpus %s: %s", text, error);
+        return r;
+    }
+    r = ws_json_file(text, &s->gpus_line);
+    if (r) {
+        ws_cli_error("%s: %s", text, strerror(-r));
+        return r;
+    }
+    if (!s->gpus_line.bad)
+        r = ws_gpus_read(&s->gpus, &s->gpus_line);
+    ws_json_line_report(&s->gpus_line, stderr, "wattshare");
+    return s->gpus_line.bad ? -EINVAL : r;
+}
+
+static int read_number(const char *option, const char *text, double min, double max, double *ret)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v >= min && v <= max)) {
+        ws_cli_error("--%s %s: a number from %g to %g is wanted", option, text, min, max);
+        return -EINVAL;
+    }
+    *ret = v;
+    return 0;
+}
+
+/* Return: -1 to go on, else the exit status. */
+static int read_arguments(struct sim *s, int argc, char **argv, const char **ret_file)
+{
+    static const struct option options[] = {{"policy", required_argument, NULL, 'p'},
+                                            {"gpus", required_argument, NULL, 'g'},
+                                            {"duration", required_argument, NULL, 'd'},
+                                            {"compat", no_argument, NULL, 'c'},
+                                            {"copies-asis", no_argument, NULL, 'a'},
+                                            {"option", required_argument, NULL, 'o'},
+                                            {"trace", required_argument, NULL, 't'},
+                                            {"trace-line", required_argument, NULL, 'n'},
+                                            {"jobs", required_argument, NULL, 'j'},
+                                            {"json", no_argument, NULL, 'J'},
+                                            {"list", no_argument, NULL, 'l'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            WS_SIM_RT_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    const char *policies = NULL, *gpus = NULL;
+    double v;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        switch (c) {
+        case 'p':
+            policies = optarg;
+            break;
+        case 'g':
+            gpus = optarg;
+            break;
+        case 'd':
+            if (read_number("duration", optarg, 1e-3, 1e7, &v))
+                return WS_EXIT_USAGE;
+            s->duration_ms = v * 1000;
+            break;
+        case 'c':
+            s->compat = true;
+            break;
+        case 'a':
+            s->copies_asis = true;
+            break;
+        case 'o':
+            if (s->n_options == MAX_OPTIONS) {
+                ws_cli_error("--option: more than %d", MAX_OPTIONS);
+                return WS_EXIT_USAGE;
+            }
+            s->options[s->n_options++] = optarg;
+            break;
+        case 't':
+            s->trace_path = optarg;
+            break;
+        case 'n':
+            if (read_number("trace-line", optarg, 1, 4e9, &v))
+                return WS_EXIT_USAGE;
+            s->trace_line = (uint32_t)v;
+            break;
+        case 'j':
+            if (ws_cli_jobs(optarg, &s->n_jobs))
+                return WS_EXIT_USAGE;
+            break;
+        case 'J':
+            s->json = true;
+            break;
+        case 'l':
+            return list();
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        default:
+            if (c >= WS_SIM_RT_FIRST && c < WS_SIM_RT_FIRST + WS_SIM_RT_N) {
+                if (ws_sim_rt_option(&s->rt, c, optarg))
+                    return WS_EXIT_USAGE;
+                break;
+            }
+            fputs(help, stderr);
+            return WS_EXIT_USAGE;
+        }
+    if (!policies || argc - optind > 1) {
+        fputs(help, stderr);
+        return WS_EXIT_USAGE;
+    }
+    *ret_file = optind < argc ? argv[optind] : "-";
+    if (read_policies(s, policies) || (gpus && read_gpus(s, gpus)))
+        return WS_EXIT_USAGE;
+    return -1;
+}
+
+static int run_all(struct sim *s, const char *file)
+{
+    bool in = !strcmp(file, "-");
+    FILE *f = in ? stdin : fopen(file, "r");
+    if (!f) {
+        ws_cli_error("%s: %s", file, strerror(errno));
+        return 1;
+    }
+    if (s->trace_path && !(s->trace = fopen(s->trace_path, "w"))) {
+        ws_cli_error("%s: %s", s->trace_path, strerror(errno));
+        if (!in)
+            fclose(f);
+        return 1;
+    }
+    struct ws_jsonl r;
+    struct ws_progress progress;
+    ws_jsonl_init(&r, f, file);
+    ws_progress_start(&progress, "task sets", 0);
+    int e = ws_parallel_lines(&r, s->n_jobs, work, sink, s, &progress);
+    ws_progress_end(&progress);
+    ws_jsonl_deinit(&r);
+    if (!in)
+        fclose(f);
+    if (e)
+        ws_cli_error("%s: %s", file, strerror(-e));
+    if (!e && !s->json && s->n_good)
+        e = print_table(s);
+    if (s->trace && fclose(s->trace) && !e) {
+        ws_cli_error("%s: %s", s->trace_path, strerror(errno));
+        e = -EIO;
+    }
+    if (fflush(stdout)) {
+        ws_cli_error("the results could not be written: %s", strerror(errno));
+        e = -EIO;
+    }
+    if (!e && !s->n_good && !s->n_bad)
+        ws_cli_error("%s: no task sets", in ? "standard input" : file);
+    return e || s->n_bad || !s->n_good;
+}
+
+int ws_cli_sim(int argc, char **argv)
+{
+    struct sim *s = ws_alloc(sizeof(*s));
+    const char *file;
+    if (!s) {
+        ws_cli_error("out of memory");
+        return 1;
+    }
+    s->trace_line = 1;
+    s->rt = WS_SIM_RT_OPTIONS_DEFAULT;
+    int status = read_arguments(s, argc, argv, &file);
+    if (status < 0)
+        status = run_all(s, file);
+    for (int i = 0; i < s->n_policies; i++)
+        free(s->policies[i]);
+    ws_gpus_deinit(&s->gpus);
+    ws_json_line_deinit(&s->gpus_line);
+    free(s);
+    return status;
+}

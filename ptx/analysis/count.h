@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ptx/analysis/count.h - what a kernel's threads execute, counted without running it: the inputs of performance and power models.
+ *
+ * A static estimate. Counts of a loop's body are multiplied by the loop's trips where these can be read off (a counter that begins
+ * and ends with constants), else by what the caller assumes. Both sides of a branch count in full unless one leaves the kernel.
+ * Where counts of a run are to be had (the software GPU's), those are better.
+ * Threads: any; the module is only read. Errors: base/error.h. */
+#ifndef WS_PTX_ANALYSIS_COUNT_H
+#define WS_PTX_ANALYSIS_COUNT_H
+
+#include "ptx/ptx.h"
+
+struct ws_ptx_count_options {
+    double loop_trips; /* of a loop whose trips can't be told; 0: 16 */
+    uint32_t ntid
+        [3]; /* threads of a block; 0: the kernel's .reqntid or .maxntid, else unknown (many in x) */
+};
+struct ws_ptx_counts { /* per thread */
+    double total;      /* instructions executed */
+    double comp; /* all but the next three: arithmetic, control, shared and constant memory, … */
+    double
+        coal; /* accesses to global, local and generic memory by which a warp asks for no more 32-byte sectors than
+                        * it needs */
+    double uncoal; /* the others */
+    double
+        uncoal_per_mw; /* mean sectors that an uncoalesced warp access asks for, 2 to 32; 1 where there are none */
+    double synch; /* barriers of the block */
+    double mix[_WS_MIX_N];
+    uint32_t n_loops_guessed; /* loops that loop_trips was used for */
+    bool opaque;              /* calls through registers: what they execute is not counted */
+};
+/**
+ * ws_ptx_count() - count what kernel or function @f executes, with the functions that it calls
+ * @o: NULL: defaults
+ * Return: 0, -EINVAL (a declaration without body), -ENOMEM.
+ */
+WS_MUST_CHECK int ws_ptx_count(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                               const struct ws_ptx_count_options *o, struct ws_ptx_counts *ret);
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/device/exec_double.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+
+struct ws_code {
+    struct ws_kernel_info kernel;
+};
+struct ws_blockrun {
+    struct ws_grid *g;
+    uint64_t linear, left;
+    bool arrived;
+};
+
+_Atomic int double_n_states, double_n_states_max;
+
+const struct ws_ptx_module *double_module(void)
+{
+    static const uint8_t init[16] = {1, 2, 3};
+    static struct ws_ptx_init_sym syms[] = {
+        {.offset = 8, .sym = WS_PTX_SYM_VAR | 1, .addend = 4, .bytes = 8}};
+    static struct ws_ptx_var vars[] = {
+        {.name = "a",
+         .space = WS_SP_GLOBAL,
+         .size_bytes = 16,
+         .init = init,
+         .init_bytes = sizeof init,
+         .n_init_syms = 1,
+         .init_syms = syms},
+        {.name = "b", .space = WS_SP_CONST, .size_bytes = 1024},
+    };
+    static struct ws_ptx_module m = {.n_vars = 2, .vars = vars};
+    return &m;
+}
+
+int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
+{
+    struct ws_code *c = ws_alloc(sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    c->kernel = (struct ws_kernel_info){.name = "k",
+                                        .n_regs = 32,
+                                        .param_bytes = sizeof(struct double_params),
+                                        .static_shared_bytes = 1024};
+    *ret = c;
+    return 0;
+}
+
+struct ws_code *ws_code_free(struct ws_code *c)
+{
+    free(c);
+    return NULL;
+}
+
+const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n)
+{
+    *ret_n = 1;
+    return &c->kernel;
+}
+
+int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
+{
+    struct ws_blockrun *b = ws_alloc(sizeof *b);
+    if (!b)
+        return -ENOMEM;
+    b->g = g;
+    int n = ++double_n_states;
+    int max = double_n_states_max;
+    while (n > max && !atomic_compare_exchange_weak(&double_n_states_max, &max, n))
+        ;
+    *ret = b;
+    return 0;
+}
+
+struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
+{
+    if (b)
+        double_n_states--;
+    free(b);
+    return NULL;
+}
+
+void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
+{
+    const struct double_params *p = (const void *)b->g->params;
+    b->linear = linear;
+    b->left = p->n_insns;
+    b->arrived = false;
+    if (p->sm)
+        p->sm[linear] = smid;
+}
+
+uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
+{
+    const struct double_params *p = (const void *)b->g->params;
+    return p->kind == DOUBLE_POLL;
+}
+
+/* A turn of waiting: loads and compares. Seen by the interpreter if it is shorter than the budget. */
+static enum ws_step spin(uint64_t budget, struct ws_work *w)
+{
+    w->n_warp_insns[WS_WORK_INT] += budget - budget / 4;
+    w->n_warp_insns[WS_WORK_LDST] += budget / 4;
+    w->n_global_loads += budget / 4;
+    w->n_load_sectors += budget / 4;
+    w->n_thread_insns += budget * 32;
+    return WS_STEP_MORE;
+}
+
+static enum ws_step work(struct ws_blockrun *b, const struct double_params *p, uint64_t budget,
+                         struct ws_work *w)
+{
+    uint64_t n = WS_MIN(b->left, budget);
+    w->n_warp_insns[WS_WORK_FP32] += n;
+    w->n_thread_insns += n * 32;
+    b->left -= n;
+    if (b->left)
+        return WS_STEP_MORE;
+    w->n_global_loads += p->n_loads;
+    w->n_load_sectors += p->n_sectors;
+    if (p->ran)
+        p->ran[b->linear]++;
+    return WS_STEP_DONE;
+}
+
+enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_work *w)
+{
+    const struct double_params *p = (const void *)b->g->params;
+    uint64_t n_blocks = (uint64_t)b->g->grid[0] * b->g->grid[1] * b->g->grid[2];
+    if (atomic_load(&b->g->stop))
+        return WS_STEP_STOPPED;
+    switch (p->kind) {
+    case DOUBLE_WORK:
+        return work(b, p, budget, w);
+    case DOUBLE_WAIT:
+    case DOUBLE_POLL:
+        return *p->flag ? work(b, p, budget, w) : spin(budget / 8, w);
+    case DOUBLE_CHAIN:
+        return b->linear + 1 == n_blocks || p->ran[b->linear + 1] ? work(b, p, budget, w)
+                                                                  : spin(budget, w);
+    case DOUBLE_BARRIER:
+        if (!b->arrived)
+            ++*p->flag;
+        b->arrived = true;
+        return (uint64_t)*p->flag >= n_blocks ? work(b, p, budget, w) : spin(budget, w);
+    case DOUBLE_SET:
+        *p->flag = 1;
+        return work(b, p, budget, w);
+    case DOUBLE_ENDLESS:
+        w->n_warp_insns[WS_WORK_FP32] += budget;
+        w->n_thread_insns += 32 * budget;
+        return WS_STEP_MORE;
+    case DOUBLE_SLEEP:
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(p->n_insns / 1000000),
+                                     .tv_nsec = (long)(p->n_insns % 1000000 * 1000)},
+                  NULL);
+        b->left = 1;
+        return work(b, p, budget, w);
+    case DOUBLE_FAULT:
+        if (b->linear == p->n_insns) {
+            int none = 0;
+            if (atomic_compare_exchange_strong(&b->g->fault_claimed, &none, 1)) {
+                snprintf(b->g->text, sizeof b->g->text, "illegal address in block %d",
+                         (int)b->linear);
+                atomic_store(&b->g->stop, WS_DEV_E_ILLEGAL_ADDRESS);
+            }
+            return WS_STEP_STOPPED;
+        }
+        w->n_warp_insns[WS_WORK_FP32] += budget;
+        w->n_thread_insns += 32 * budget;
+        return WS_STEP_MORE;
+    }
+    return WS_STEP_STOPPED;
+}
+
+const char *ws_exec_isa(void)
+{
+    return "double";
+}
