@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* backend/backend.h - the daemon's state, as its files share it. Everything here belongs to the loop thread; devices speak to
- * it only through ws_job_done(), which hands finished jobs over a lock-free list.
+ * it only through ws_command_done(), which hands finished jobs over a lock-free list.
  *
  * server ─ gpus, cache, clients ─ contexts (one per device the client sees) ─ streams ─ jobs in order
  *                                └ allocations, modules, events, segments, joins
@@ -33,13 +33,13 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "device/device.h"
-#include "protocol/lane.h"
+#include "protocol/ring.h"
 #include "protocol/protocol.h"
 
 struct ws_client;
 struct ws_stream;
 struct ws_context;
-struct ws_side_conn;
+struct ws_handoff_conn;
 struct ws_gpu_segment;
 struct ws_gpu_task;
 struct ws_loader;
@@ -47,16 +47,16 @@ struct ws_fused;
 struct ws_fused_cache;
 
 /* ---- jobs: what stands in a stream ---- */
-enum ws_job_kind {
-    WS_JOB_OP,     /* copy, fill or launch: op goes to the device */
-    WS_JOB_RECORD, /* an event's record is done here */
-    WS_JOB_WAIT,   /* nothing behind it starts before a record is done */
-    WS_JOB_SYNC,   /* a reply is sent here */
-    WS_JOB_MARK,   /* one of a join's streams has come this far */
-    WS_JOB_GATE,   /* nothing behind it starts before the client says so */
-    WS_JOB_VALUE,  /* …before a word in memory has a value */
+enum ws_command_kind {
+    WS_COMMAND_OP,     /* copy, fill or launch: op goes to the device */
+    WS_COMMAND_RECORD, /* an event's record is done here */
+    WS_COMMAND_WAIT,   /* nothing behind it starts before a record is done */
+    WS_COMMAND_SYNC,   /* a reply is sent here */
+    WS_COMMAND_MARK,   /* one of a join's streams has come this far */
+    WS_COMMAND_GATE,   /* nothing behind it starts before the client says so */
+    WS_COMMAND_VALUE,  /* …before a word in memory has a value */
 };
-enum { WS_JOB_INLINE_BYTES = 256 };
+enum { WS_COMMAND_INLINE_BYTES = 256 };
 
 /* Work between two changes from the legacy default stream to the other blocking streams or back; see stream.c. */
 struct ws_epoch {
@@ -64,15 +64,15 @@ struct ws_epoch {
     uint64_t n_jobs;
 };
 
-struct ws_job {
-    struct ws_op op;     /* kind OP */
-    struct ws_job *next; /* in its stream, the pool or the list of finished ones */
+struct ws_command {
+    struct ws_op op;         /* kind OP */
+    struct ws_command *next; /* in its stream, the pool or the list of finished ones */
     struct ws_client *client;
     struct ws_stream *stream; /* NULL: waits for a record only */
     struct ws_epoch *epoch;   /* NULL: of a non-blocking stream */
     uint64_t seq;
     uint64_t floor_ns; /* device time that the client had seen when it gave this job */
-    enum ws_job_kind kind;
+    enum ws_command_kind kind;
     bool replies;                     /* one Reply with seq */
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
@@ -100,7 +100,7 @@ struct ws_job {
     } value;         /* VALUE */
     uint8_t *buffer; /* malloc'ed: parameters, inline data, data of the reply */
     zmq_msg_t frame; /* FRAME_SRC: keeps the data */
-    _Alignas(16) uint8_t inline_bytes[WS_JOB_INLINE_BYTES];
+    _Alignas(16) uint8_t inline_bytes[WS_COMMAND_INLINE_BYTES];
 };
 
 /* ---- joins: one action after all work before it, on several streams ---- */
@@ -136,8 +136,8 @@ struct ws_record { /* one EventRecord that was not done at once */
     bool done;
     uint64_t end_ns;
     struct ws_context *context;
-    struct ws_list streams; /* blocked in a WAIT for this: ws_stream.blocked */
-    struct ws_job *syncs;   /* replies due */
+    struct ws_list streams;   /* blocked in a WAIT for this: ws_stream.blocked */
+    struct ws_command *syncs; /* replies due */
 };
 struct ws_event_state { /* what an event remembers; more than one client may have it as an event */
     uint32_t n_refs;
@@ -167,10 +167,10 @@ struct ws_gate { /* a host function's place in a stream */
 struct ws_stream {
     uint64_t id;
     struct ws_context *context;
-    struct ws_job *head, *tail;  /* not started */
-    struct ws_job *running;      /* the device has it; at most one, so order is kept */
-    struct ws_epoch *tail_epoch; /* of the newest job; valid while the stream is busy */
-    uint64_t end_ns;             /* of the newest finished job */
+    struct ws_command *head, *tail; /* not started */
+    struct ws_command *running;     /* the device has it; at most one, so order is kept */
+    struct ws_epoch *tail_epoch;    /* of the newest job; valid while the stream is busy */
+    uint64_t end_ns;                /* of the newest finished job */
     bool legacy, non_blocking;
     bool destroyed; /* has no id any more; freed when idle */
     bool ready_linked;
@@ -263,7 +263,7 @@ enum { WS_MAX_RESERVATIONS = 65536, WS_MAX_EXPORTS = 1024 };
 
 struct ws_segment {
     uint32_t id;
-    uint32_t kind; /* WS_SIDE_STAGING, WS_SIDE_PINNED */
+    uint32_t kind; /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED */
     int fd;
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
@@ -332,9 +332,9 @@ struct ws_client {
     struct ws_energy energy;
     uint64_t start_ns; /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
-    struct ws_side_conn *side;
+    struct ws_handoff_conn *side;
     bool had_side;
-    struct ws_client_lane *lane; /* NULL: it has not asked for one */
+    struct ws_client_ring *ring; /* NULL: it has not asked for one */
 
     struct ws_space *space;
     struct ws_va va;
@@ -446,18 +446,18 @@ struct ws_server {
     uint32_t n_forgotten;
     struct ws_ended ended[WS_ENDED_MAX];
     uint32_t n_ended; /* ever */
-    struct ws_job *pool;
+    struct ws_command *pool;
     size_t n_pool;
-    _Atomic(struct ws_job *) finished; /* newest first; written by device threads */
-    _Atomic uint32_t n_waking;         /* device threads inside ws_job_done() */
+    _Atomic(struct ws_command *) finished; /* newest first; written by device threads */
+    _Atomic uint32_t n_waking;             /* device threads inside ws_command_done() */
     int wake_fd;
     struct ws_list relaunches;
     uint64_t relaunch_pages[WS_RELAUNCH_PAGES / 64], random, n_relaunches, n_parts; /* rewrite.c */
     bool log_launches;     /* WS_DEBUG=launch */
     struct ws_arena arena; /* of the message in hand */
     struct ws_list side_conns;
-    struct ws_list rung; /* lanes */
-    uint8_t lane_message[WS_LANE_MESSAGE_BYTES];
+    struct ws_list rung; /* rings */
+    uint8_t ring_message[WS_RING_MESSAGE_BYTES];
     int side_fd, epoll_fd;
     bool side_passed; /* the service manager's: its file is not ours to remove */
     char side_path[108];
@@ -466,11 +466,11 @@ struct ws_server {
 };
 
 /* job.c */
-struct ws_job *
-ws_job_new(struct ws_client *c,
-           enum ws_job_kind kind);  /* NULL: the client has been dropped for want of memory */
-void ws_job_free(struct ws_job *j); /* gives back all it holds */
-void ws_job_done(struct ws_op *op); /* ws_op.done */
+struct ws_command *ws_command_new(
+    struct ws_client *c,
+    enum ws_command_kind kind); /* NULL: the client has been dropped for want of memory */
+void ws_command_free(struct ws_command *j); /* gives back all it holds */
+void ws_command_done(struct ws_op *op);     /* ws_op.done */
 void ws_server_take_finished(struct ws_server *s);
 Ws__Error ws_error_of_device(enum ws_dev_error e);
 
@@ -487,19 +487,19 @@ static inline bool ws_stream_busy(const struct ws_stream *s)
 bool ws_stream_query_busy(
     const struct ws_stream *s); /* as CUDA sees it: the legacy stream also waits for the others */
 /* Takes @j. It runs at once if nothing stands before it. @j may be gone on return. */
-void ws_stream_push(struct ws_stream *s, struct ws_job *j);
+void ws_stream_push(struct ws_stream *s, struct ws_command *j);
 /* A mark takes its place behind what is there without starting a new epoch. The stream must be busy. */
-void ws_stream_push_mark(struct ws_stream *s, struct ws_job *j);
+void ws_stream_push_mark(struct ws_stream *s, struct ws_command *j);
 void ws_stream_wake(struct ws_stream *s); /* something it waited for has happened */
 void ws_server_run_ready(struct ws_server *s);
 /* Frees what is queued, without running it. */
 void ws_stream_clear(struct ws_stream *s);
 /* Frees a stream that is not busy (and of which nothing is running), or lets it go when it is idle. */
 void ws_stream_let_go(struct ws_stream *s);
-void ws_stream_finished(struct ws_job *j); /* the device is done with it */
+void ws_stream_finished(struct ws_command *j); /* the device is done with it */
 /* Takes the launch at the head of @s, which the dispatcher has held and now lets go, as if it had been submitted; the caller submits
  * it its own way and calls ws_stream_finished(). */
-struct ws_job *ws_stream_take(struct ws_stream *s);
+struct ws_command *ws_stream_take(struct ws_stream *s);
 /* join.c */
 struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq,
                             bool replies); /* NULL: client dropped */
@@ -530,13 +530,13 @@ Ws__Error ws_event_import(struct ws_client *c, uint64_t id, struct ws_event_stat
 /* gate.c. Pass: true if the job at the head of its stream may leave; a gate's first asking tells the client. */
 Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t seq,
                          bool *ret_queued);
-bool ws_gate_pass(struct ws_job *j);
+bool ws_gate_pass(struct ws_command *j);
 Ws__Error ws_gate_open(struct ws_client *c, uint64_t id);
 void ws_gate_free(struct ws_client *c, struct ws_gate *g);
 enum { WS_VALUE_GEQ, WS_VALUE_EQ, WS_VALUE_AND, WS_VALUE_NOR };
 Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_t seq,
                           bool *ret_queued);
-bool ws_value_pass(struct ws_job *j);
+bool ws_value_pass(struct ws_command *j);
 /* Looks at all words that streams wait for. Return: ms after which to look again; -1: none. */
 int ws_server_poll_values(struct ws_server *s);
 
@@ -555,7 +555,8 @@ struct ws_context *ws_object_context(struct ws_client *c, const struct ws_object
 
 /* export.c: descriptors that stand for objects */
 Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd);
-Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle, struct ws_side_reply *ret);
+Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
+                           struct ws_handoff_reply *ret);
 void ws_export_closed(struct ws_export *e); /* nobody has the descriptor any more */
 void ws_exports_forget(struct ws_client *c);
 void ws_exports_free(struct ws_server *s);
@@ -600,7 +601,7 @@ void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_tota
 uint64_t ws_memory_quota(const struct ws_client *c);
 
 /* segment.c */
-Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
+Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
                          struct ws_segment **ret);
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);
 Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address);
@@ -620,7 +621,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
 /* Learns from a launch that has ended; j->learn is set. */
-void ws_launch_learn(struct ws_job *j);
+void ws_launch_learn(struct ws_command *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
@@ -662,13 +663,13 @@ void ws_loader_forget(struct ws_client *c, struct ws_context *x);
 void ws_loader_take_done(struct ws_server *s);
 
 /* Other work for these threads. The caller's until @done, which comes even where @work has never been called (the daemon ends). */
-struct ws_loader_job {
-    struct ws_loader_job *next;
+struct ws_loader_work {
+    struct ws_loader_work *next;
     void (*work)(
-        struct ws_loader_job *job); /* on a loader's thread; without any, inside ws_loader_run() */
-    void (*done)(struct ws_loader_job *job); /* on the loop's; the same */
+        struct ws_loader_work *job); /* on a loader's thread; without any, inside ws_loader_run() */
+    void (*done)(struct ws_loader_work *job); /* on the loop's; the same */
 };
-void ws_loader_run(struct ws_loader *l, struct ws_loader_job *job);
+void ws_loader_run(struct ws_loader *l, struct ws_loader_work *job);
 
 /* client.c */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);
@@ -698,26 +699,26 @@ int ws_server_send(struct ws_server *s, const struct ws_peer *to, const Ws__Serv
 
 /* server.c: whatever this peer still sends is not answered any more */
 void ws_server_forget_peer(struct ws_server *s, const struct ws_peer *peer);
-/* …and: handles a message that is due, without a look into its client's lane */
+/* …and: handles a message that is due, without a look into its client's ring */
 void ws_server_handle_next(struct ws_server *s, const struct ws_message *msg);
 
 /* side.c: what an event of its epoll descriptor points at begins with this */
-enum ws_side_source { WS_SIDE_SOURCE_CONN, WS_SIDE_SOURCE_EXPORT, WS_SIDE_SOURCE_LANE };
-void ws_side_close(struct ws_server *s, struct ws_side_conn *k);
-void ws_side_end(struct ws_server *s);
+enum ws_handoff_source { WS_HANDOFF_SOURCE_CONN, WS_HANDOFF_SOURCE_EXPORT, WS_HANDOFF_SOURCE_RING };
+void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k);
+void ws_handoff_end(struct ws_server *s);
 
-/* lane.c: short cuts for small messages of local clients */
-Ws__Error ws_client_lane_new(struct ws_client *c, int *ret_fd);
-Ws__Error ws_client_lane_bell(struct ws_client *c, int *ret_fd); /* from here on it is open */
-void ws_client_lane_close(struct ws_client *c);
-void ws_client_lane_free(struct ws_client *c);
+/* ring.c: short cuts for small messages of local clients */
+Ws__Error ws_client_ring_new(struct ws_client *c, int *ret_fd);
+Ws__Error ws_client_ring_doorbell(struct ws_client *c, int *ret_fd); /* from here on it is open */
+void ws_client_ring_close(struct ws_client *c);
+void ws_client_ring_free(struct ws_client *c);
 /* Return: false: send it through ZeroMQ, and then say so with passed_by(). */
-bool ws_client_lane_send(struct ws_client *c, const void *data, size_t n);
-void ws_client_lane_passed_by(struct ws_client *c);
+bool ws_client_ring_send(struct ws_client *c, const void *data, size_t n);
+void ws_client_ring_passed_by(struct ws_client *c);
 /* Handles the messages that are due. @passed_by: after one that came through ZeroMQ. The client may be dropped on return. */
-void ws_client_lane_take(struct ws_client *c, bool passed_by);
-void ws_client_lane_rang(struct ws_client_lane *l);
-void ws_server_take_lanes(struct ws_server *s); /* those that rang */
+void ws_client_ring_take(struct ws_client *c, bool passed_by);
+void ws_client_ring_signalled(struct ws_client_ring *l);
+void ws_server_take_rings(struct ws_server *s); /* those that rang */
 
 /* gpus.c: the client's devices in its order, as indices of server->gpus. Return: how many */
 uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,

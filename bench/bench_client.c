@@ -178,8 +178,8 @@ static void bench_launch(void)
     MUST(ws_session_module_unload(m) == 0);
 }
 
-/* A waiting call, and an empty launch with one, beside a bare ping-pong. @lane: for the name. */
-static void bench_sync(const char *lane)
+/* A waiting call, and an empty launch with one, beside a bare ping-pong. @ring: for the name. */
+static void bench_sync(const char *ring)
 {
     static const char ptx[] =
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry none()\n{\n\tret;\n}\n";
@@ -214,9 +214,9 @@ static void bench_sync(const char *lane)
     bare_stop(&b);
     MUST(ws_session_module_unload(m) == 0);
     double us = median(v, ROUNDS), bare_us = median(w, ROUNDS), launch_us = median(x, ROUNDS);
-    printf("synchronising call, %-14s  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", lane, us,
+    printf("synchronising call, %-14s  %8.1f us = %.2f x a bare ping-pong (%.1f us)\n", ring, us,
            us / bare_us, bare_us);
-    printf("empty launch and wait, %-11s  %8.1f us = %.2f x\n", lane, launch_us,
+    printf("empty launch and wait, %-11s  %8.1f us = %.2f x\n", ring, launch_us,
            launch_us / bare_us);
 }
 
@@ -398,14 +398,14 @@ static void bench_graph(void)
 
 enum { WAITS = 1, REST = 2 };
 
-static void bench_session(int what, bool lane)
+static void bench_session(int what, bool ring)
 {
     pid_t pid = fork(); /* a process has one session */
     if (pid == 0) {
-        ((struct ws_config *)ws_config())->lane = lane;
+        ((struct ws_config *)ws_config())->ring = ring;
         MUST(ws_session_connect() == 0);
         if (what & WAITS)
-            bench_sync(lane ? "with lane" : "ZeroMQ only");
+            bench_sync(ring ? "with ring" : "ZeroMQ only");
         if (what & REST) {
             bench_launch();
             bench_graph();

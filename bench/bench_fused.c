@@ -120,7 +120,7 @@ static void must_sync(struct softs *s, unsigned c)
 
 static bool start_fused(struct softs *s, unsigned n, enum mode mode)
 {
-    struct ws_job *jobs[SOFTS_CLIENTS];
+    struct ws_command *jobs[SOFTS_CLIENTS];
     char why[200] = "";
     s->config.fused_leader = mode == LEADER;
     for (unsigned c = 0; c < n; c++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon as a service:
- *   1,000 idle clients, connected as the library does it (side socket, lane): resident memory of the daemon, all of it, and the
+ *   1,000 idle clients, connected as the library does it (side socket, ring): resident memory of the daemon, all of it, and the
  *     part of a core that it takes while nobody does anything;
  *   a scrape of the metrics with all of them there, in tasks of ten each: the median and the slowest of 50;
  *   reloading under load: clients that call without a pause while the configuration is reloaded 100 times; no call may fail.
@@ -62,8 +62,8 @@ static void connect_all(struct wst_client *v, int n, void *ctx, const struct wst
     for (int i = 0; i < n; i++) {
         snprintf(task, sizeof task, "task %d", i / 10);
         wst_open(&v[i], ctx, d->ipc, true);
-        if (wst_lane_open(&v[i]))
-            die("lane");
+        if (wst_ring_open(&v[i]))
+            die("ring");
     }
     wst_task = "";
 }

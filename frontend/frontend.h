@@ -14,7 +14,7 @@ struct ws_config {
     char visible_devices[512]; /* CUDA_VISIBLE_DEVICES */
     bool has_visible_devices;
     char log[256];  /* WATTSHARE_LOG: file that lines go to instead of stderr; "": stderr */
-    bool lane;      /* WATTSHARE_LANE: "off": small messages go through ZeroMQ like the others */
+    bool ring;      /* WATTSHARE_RING: "off": small messages go through ZeroMQ like the others */
     int timeout_ms; /* WATTSHARE_TIMEOUT_MS: to connect */
     int sms;        /* WATTSHARE_SMS: kernels use the first so many SMs; 0: all */
 };

@@ -4,7 +4,7 @@ include frontend/graph/graph.mk
 noinst_LIBRARIES += frontend/libfrontend.a
 frontend_libfrontend_a_SOURCES = frontend/session/session.h frontend/channel/channel.h frontend/interpose/entrypoints.h frontend/frontend.h \
 	frontend/interpose/init.c frontend/interpose/redirect.c frontend/interpose/toolkit.h frontend/interpose/toolkit.c frontend/interpose/dlhook.c frontend/channel/zmq_load.h frontend/channel/zmq_load.c \
-	frontend/channel/private.h frontend/channel/channel.c frontend/channel/open.c frontend/channel/segment.c frontend/channel/lane.c \
+	frontend/channel/private.h frontend/channel/channel.c frontend/channel/open.c frontend/channel/segment.c frontend/channel/ring.c \
 	frontend/session/idtab.h frontend/session/idtab.c frontend/module/image.h frontend/module/image.c frontend/session/private.h frontend/session/session.c \
 	frontend/session/gate.c frontend/session/job.c frontend/wattshare.h \
 	frontend/session/memory.c frontend/session/vmm.c frontend/session/adopt.c frontend/memory/freeze.h frontend/memory/freeze.c frontend/session/copy.c frontend/session/staging.c frontend/session/stream.c frontend/session/module.c frontend/session/output.c $(FACADE_SOURCES)

@@ -11,7 +11,7 @@
  * Death. On one machine each client holds the side socket open (below): its end of file is the client's death, whatever the
  * cause. Over tcp it is the loss of the ZeroMQ connection (heartbeats).
  *
- * Side socket (SOCK_SEQPACKET). The client connects and sends struct ws_side_request; the answer is struct ws_side_reply, with
+ * Side socket (SOCK_SEQPACKET). The client connects and sends struct ws_handoff_request; the answer is struct ws_handoff_reply, with
  * one file descriptor (SCM_RIGHTS) where a segment was asked for: a memfd sealed against shrinking and growing, made and
  * charged by the daemon. The connection stays open as long as the client lives; SIDE_SEGMENT requests follow on it.
  *
@@ -53,28 +53,28 @@ enum { WS_SHARE_BYTES = 32 };
 
 /* EXPORT: gives a descriptor that stands for an object's memory and keeps it; any client that sends it back with IMPORT gets an
  * object of its own for the same memory (reply: bytes, and segment: its device).
- * LANE, then BELL: the two descriptors of a short cut for small messages (lane.h), once for each client, before its first
+ * LANE, then BELL: the two descriptors of a short cut for small messages (ring.h), once for each client, before its first
  * command. A daemon that knows none refuses, and all goes through ZeroMQ. */
 enum {
-    WS_SIDE_HELLO = 1,
-    WS_SIDE_STAGING = 2,
-    WS_SIDE_PINNED = 3,
-    WS_SIDE_FREE = 4,
-    WS_SIDE_EXPORT = 5,
-    WS_SIDE_IMPORT = 6,
-    WS_SIDE_LANE = 80,
-    WS_SIDE_BELL = 81
+    WS_HANDOFF_HELLO = 1,
+    WS_HANDOFF_STAGING = 2,
+    WS_HANDOFF_PINNED = 3,
+    WS_HANDOFF_FREE = 4,
+    WS_HANDOFF_EXPORT = 5,
+    WS_HANDOFF_IMPORT = 6,
+    WS_HANDOFF_RING = 80,
+    WS_HANDOFF_DOORBELL = 81
 };
-struct ws_side_request {
+struct ws_handoff_request {
     uint32_t kind;
-    uint32_t segment; /* WS_SIDE_FREE */
+    uint32_t segment; /* WS_HANDOFF_FREE */
     uint8_t token[WS_TOKEN_BYTES];
     uint64_t
         bytes; /* data bytes; STAGING: a multiple of chunk_bytes; EXPORT, IMPORT: the object's id */
     uint32_t chunk_bytes; /* STAGING */
     uint32_t reserved;
 };
-struct ws_side_reply {
+struct ws_handoff_reply {
     uint32_t error; /* Ws__Error */
     uint32_t segment;
     uint64_t data_offset; /* of the first data byte in the descriptor */

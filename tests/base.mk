@@ -4,7 +4,7 @@ tests_unit_base_test_base_SOURCES = tests/unit/base/test_base.c
 tests_unit_base_test_base_LDADD = base/libbase.a $(TEST_LDADD)
 TESTS += tests/unit/base/test_base
 # protocol tests
-check_PROGRAMS += tests/unit/frontend/test_lane
-tests_unit_frontend_test_lane_SOURCES = tests/unit/frontend/test_lane.c
-tests_unit_frontend_test_lane_LDADD = protocol/libprotocol.a base/libbase.a $(TEST_LDADD) -lpthread
-TESTS += tests/unit/frontend/test_lane
+check_PROGRAMS += tests/unit/frontend/test_ring
+tests_unit_frontend_test_ring_SOURCES = tests/unit/frontend/test_ring.c
+tests_unit_frontend_test_ring_LDADD = protocol/libprotocol.a base/libbase.a $(TEST_LDADD) -lpthread
+TESTS += tests/unit/frontend/test_ring

@@ -78,7 +78,7 @@ static void client_free(struct ws_client *c)
     }
     ws_vmm_free(c);
     ws_exports_forget(c);
-    ws_client_lane_free(c);
+    ws_client_ring_free(c);
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_context *x = &c->contexts[i];
         ws_list_for_each_safe (n, &x->streams) {
@@ -382,9 +382,9 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     ws_user_leave(c->user);
     if (c->n_contexts)
         c->contexts[0].gpu->n_home--;
-    ws_client_lane_close(c);
+    ws_client_ring_close(c);
     if (c->side)
-        ws_side_close(s, c->side);
+        ws_handoff_close(s, c->side);
     if (!c->sticky && error)
         c->async_error = error;
     ws_gated_forget(c);

@@ -62,7 +62,7 @@ static struct ws_segment *staged(struct ws_client *c, const Ws__Copy *m, uint64_
                                  uint32_t *ret_chunk)
 {
     struct ws_segment *g = ws_segment_find(c, m->segment);
-    if (!g || g->kind != WS_SIDE_STAGING || m->segment_offset >= g->bytes)
+    if (!g || g->kind != WS_HANDOFF_STAGING || m->segment_offset >= g->bytes)
         return NULL;
     uint32_t chunk = (uint32_t)(m->segment_offset / g->chunk_bytes);
     if (bytes > g->chunk_bytes - m->segment_offset % g->chunk_bytes)
@@ -87,7 +87,7 @@ void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m)
     copy_end_chunk(c, m, WS_CHUNK_FAILED);
 }
 
-static void *job_bytes(struct ws_job *j, size_t n)
+static void *job_bytes(struct ws_command *j, size_t n)
 {
     if (n <= sizeof j->inline_bytes)
         return j->inline_bytes;
@@ -95,7 +95,7 @@ static void *job_bytes(struct ws_job *j, size_t n)
 }
 
 /* Points the op at the bulk end that is not an address. */
-static Ws__Error attach_bulk(struct ws_job *j, const Ws__Copy *m, const struct extent *x,
+static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const struct extent *x,
                              bool replies, const struct ws_message *msg)
 {
     struct ws_client *c = j->client;
@@ -163,7 +163,7 @@ Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, b
         copy_end_chunk(c, m, WS_CHUNK_READY);
         return WS__ERROR__OK;
     }
-    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
     if (!j)
         return WS__ERROR__INTERNAL;
     j->seq = seq;
@@ -185,7 +185,7 @@ Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, b
     if (j->op.copy.src_host)
         j->op.copy.src = (struct ws_pitches){m->bytes, m->bytes * x.height};
     if (e) {
-        ws_job_free(j);
+        ws_command_free(j);
         return e;
     }
     *ret_queued = true;
@@ -214,7 +214,7 @@ Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, b
     if ((m->value_bytes != 1 && m->value_bytes != 2 && m->value_bytes != 4) || !m->width_bytes ||
         !fill_owned(c, m))
         return WS__ERROR__INVALID_VALUE;
-    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
     if (!j)
         return WS__ERROR__INTERNAL;
     j->seq = seq;

@@ -27,8 +27,8 @@ void ws_record_unref(struct ws_record *r)
     if (--r->n_refs)
         return;
     while (r->syncs) { /* only when its client goes */
-        struct ws_job *next = r->syncs->next;
-        ws_job_free(r->syncs);
+        struct ws_command *next = r->syncs->next;
+        ws_command_free(r->syncs);
         r->syncs = next;
     }
     free(r);
@@ -40,16 +40,16 @@ void ws_record_finish(struct ws_record *r, uint64_t end_ns)
     r->end_ns = end_ns;
     while (!ws_list_empty(&r->streams))
         ws_stream_wake(ws_list_entry(r->streams.next, struct ws_stream, blocked));
-    struct ws_job *j = r->syncs;
+    struct ws_command *j = r->syncs;
     r->syncs = NULL;
     while (j) {
-        struct ws_job *next = j->next;
+        struct ws_command *next = j->next;
         struct ws_client *c = j->client;
         if (r->context->client == c)
             r->context->seen_ns = WS_MAX(r->context->seen_ns, end_ns);
         ws_client_reply_error(c, j->seq, ws_client_take_error(c), c->error_text);
         ws_client_retire(c, 1);
-        ws_job_free(j);
+        ws_command_free(j);
         j = next;
     }
 }
@@ -121,7 +121,7 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
     if (err)
         return err;
     struct ws_record *r = ws_alloc(sizeof *r);
-    struct ws_job *j = r ? ws_job_new(c, WS_JOB_RECORD) : NULL;
+    struct ws_command *j = r ? ws_command_new(c, WS_COMMAND_RECORD) : NULL;
     if (!j) {
         free(r);
         return no_memory(c);
@@ -156,7 +156,7 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
         return WS__ERROR__INVALID_HANDLE;
     if (!e)
         return WS__ERROR__OK;
-    struct ws_job *j = ws_job_new(c, WS_JOB_WAIT);
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_WAIT);
     if (!j)
         return WS__ERROR__INTERNAL;
     if (e->state->latest) {
@@ -165,7 +165,7 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
     } else { /* done: only its time counts for what follows */
         j->record = ws_alloc(sizeof *j->record);
         if (!j->record) {
-            ws_job_free(j);
+            ws_command_free(j);
             return no_memory(c);
         }
         *j->record = (struct ws_record){

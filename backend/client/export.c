@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "protocol/side.h"
+#include "protocol/handoff.h"
 
 struct ws_export {
-    enum ws_side_source source; /* first: what the side socket's events point at */
+    enum ws_handoff_source source; /* first: what the side socket's events point at */
     struct key {
         dev_t dev;
         ino_t ino;
@@ -50,7 +50,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
         return WS__ERROR__OUT_OF_MEMORY;
     }
     struct epoll_event event = {.events = 0, .data.ptr = e}; /* a hang-up is always told */
-    e->source = WS_SIDE_SOURCE_EXPORT;
+    e->source = WS_HANDOFF_SOURCE_EXPORT;
     e->fd = fds[0];
     if (!key_of(e->fd, &e->key) || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, e->fd, &event)) {
         close(fds[0]);
@@ -67,7 +67,8 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     return WS__ERROR__OK;
 }
 
-Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle, struct ws_side_reply *ret)
+Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
+                           struct ws_handoff_reply *ret)
 {
     struct ws_export *e = NULL;
     struct key key;

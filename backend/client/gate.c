@@ -38,7 +38,7 @@ Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t se
     if (!s || gate_find(c, m->gate))
         return WS__ERROR__INVALID_HANDLE;
     struct ws_gate *g = ws_alloc(sizeof *g);
-    struct ws_job *j = g ? ws_job_new(c, WS_JOB_GATE) : NULL;
+    struct ws_command *j = g ? ws_command_new(c, WS_COMMAND_GATE) : NULL;
     if (!j) {
         free(g);
         return no_memory(c);
@@ -53,7 +53,7 @@ Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t se
     return WS__ERROR__OK;
 }
 
-bool ws_gate_pass(struct ws_job *j)
+bool ws_gate_pass(struct ws_command *j)
 {
     struct ws_client *c = j->client;
     struct ws_gate *g = j->gate;
@@ -95,7 +95,7 @@ static bool out_of_reach(const struct ws_mapping *m)
 static Ws__Error write_by_copy(struct ws_client *c, struct ws_stream *s, const Ws__StreamValue *m,
                                uint64_t seq, bool *ret_queued)
 {
-    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
     if (!j)
         return WS__ERROR__INTERNAL;
     j->seq = seq;
@@ -126,7 +126,7 @@ Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_
         return WS__ERROR__INVALID_VALUE;
     if (out_of_reach(&map))
         return m->write ? write_by_copy(c, s, m, seq, ret_queued) : WS__ERROR__NOT_SUPPORTED;
-    struct ws_job *j = ws_job_new(c, WS_JOB_VALUE);
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_VALUE);
     if (!j)
         return WS__ERROR__INTERNAL;
     j->seq = seq;
@@ -156,7 +156,7 @@ static bool compare(uint64_t have, uint64_t want, unsigned bytes, unsigned how)
     }
 }
 
-bool ws_value_pass(struct ws_job *j)
+bool ws_value_pass(struct ws_command *j)
 {
     struct ws_client *c = j->client;
     struct ws_mapping m;

@@ -34,7 +34,7 @@ static bool mark_context(struct ws_join *join, struct ws_context *x)
             join->end_ns = WS_MAX(join->end_ns, s->end_ns);
             continue;
         }
-        struct ws_job *j = ws_job_new(join->client, WS_JOB_MARK);
+        struct ws_command *j = ws_command_new(join->client, WS_COMMAND_MARK);
         if (!j)
             return false;
         j->is_command = false;

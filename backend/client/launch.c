@@ -17,7 +17,7 @@ static Ws__Error no_sms(struct ws_context *x)
     return WS__ERROR__OUT_OF_RESOURCES;
 }
 
-void ws_launch_learn(struct ws_job *j)
+void ws_launch_learn(struct ws_command *j)
 {
     const struct ws_op *op = &j->op;
     const struct ws_device *d = j->stream->context->gpu->device;
@@ -58,12 +58,12 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     uint32_t n = info->param_bytes;
     if (m->params.len < n || n > c->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;
-    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
     if (!j)
         return WS__ERROR__INTERNAL;
     uint8_t *params = n <= sizeof j->inline_bytes ? j->inline_bytes : (j->buffer = malloc(n));
     if (!params) {
-        ws_job_free(j);
+        ws_command_free(j);
         return WS__ERROR__OUT_OF_MEMORY;
     }
     if (n)

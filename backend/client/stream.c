@@ -186,7 +186,7 @@ static struct ws_epoch *epoch_for(struct ws_stream *s)
 }
 
 /* The job is through: stream time, epoch, retirement. */
-static void job_leave(struct ws_job *j)
+static void job_leave(struct ws_command *j)
 {
     struct ws_stream *s = j->stream;
     struct ws_context *x = s->context;
@@ -198,10 +198,10 @@ static void job_leave(struct ws_job *j)
     }
     if (j->is_command)
         ws_client_retire(j->client, 1);
-    ws_job_free(j);
+    ws_command_free(j);
 }
 
-static uint64_t ready_ns(const struct ws_job *j)
+static uint64_t ready_ns(const struct ws_command *j)
 {
     const struct ws_stream *s = j->stream;
     uint64_t t = WS_MAX(s->end_ns, j->floor_ns);
@@ -209,7 +209,7 @@ static uint64_t ready_ns(const struct ws_job *j)
 }
 
 /* For bench/passes.sh and tests/process/differential.sh. */
-static void log_launch(const struct ws_job *j)
+static void log_launch(const struct ws_command *j)
 {
     const struct ws_op *op = &j->op;
     uint64_t threads = 1;
@@ -226,7 +226,7 @@ static void log_launch(const struct ws_job *j)
            j->kernel_name);
 }
 
-static void account(struct ws_job *j)
+static void account(struct ws_command *j)
 {
     struct ws_client *c = j->client;
     struct ws_client_stats *t = &c->stats;
@@ -261,7 +261,7 @@ static void account(struct ws_job *j)
         ws_tracing_add(j);
 }
 
-static void reply_op(struct ws_job *j, Ws__Error e)
+static void reply_op(struct ws_command *j, Ws__Error e)
 {
     Ws__Reply r = WS__REPLY__INIT;
     r.seq = j->seq;
@@ -274,7 +274,7 @@ static void reply_op(struct ws_job *j, Ws__Error e)
 }
 
 /* What an operation's end means for its client. */
-static void op_end(struct ws_job *j)
+static void op_end(struct ws_command *j)
 {
     struct ws_client *c = j->client;
     struct ws_stream *s = j->stream;
@@ -294,7 +294,7 @@ static void op_end(struct ws_job *j)
 }
 
 /* Gives the device the operation, part by part where it is done in parts. Return: it is done already. */
-static bool submit(struct ws_stream *s, struct ws_job *j)
+static bool submit(struct ws_stream *s, struct ws_command *j)
 {
     do {
         j->finished_inline = false;
@@ -309,7 +309,7 @@ static bool submit(struct ws_stream *s, struct ws_job *j)
 }
 
 /* Back to the head of its stream, where it waits for its turn. */
-static void put_back(struct ws_stream *s, struct ws_job *j)
+static void put_back(struct ws_stream *s, struct ws_command *j)
 {
     s->end_ns = WS_MAX(s->end_ns, j->op.end_ns);
     j->learn = NULL; /* its parts tell nothing of the whole */
@@ -320,7 +320,7 @@ static void put_back(struct ws_stream *s, struct ws_job *j)
 }
 
 /* What follows on the end of an operation, or of the part of it that ran before it was preempted. */
-static void op_ended(struct ws_job *j)
+static void op_ended(struct ws_command *j)
 {
     account(j);
     if (j->op.preempted && !j->client->sticky) {
@@ -333,16 +333,16 @@ static void op_ended(struct ws_job *j)
     job_leave(j);
 }
 
-static void op_prepare(struct ws_stream *s, struct ws_job *j)
+static void op_prepare(struct ws_stream *s, struct ws_command *j)
 {
     j->op.space = s->context->client->space;
     j->op.ready_ns = ready_ns(j);
-    j->op.done = ws_job_done;
+    j->op.done = ws_command_done;
     s->running = j;
     s->context->client->n_in_flight++;
 }
 
-static void op_start(struct ws_stream *s, struct ws_job *j)
+static void op_start(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_client *c = j->client;
     if (WS_UNLIKELY(c->sticky)) {
@@ -361,9 +361,9 @@ static void op_start(struct ws_stream *s, struct ws_job *j)
     }
 }
 
-struct ws_job *ws_stream_take(struct ws_stream *s)
+struct ws_command *ws_stream_take(struct ws_stream *s)
 {
-    struct ws_job *j = s->head;
+    struct ws_command *j = s->head;
     ws_list_remove(&s->blocked);
     s->head = j->next;
     if (!s->head)
@@ -372,7 +372,7 @@ struct ws_job *ws_stream_take(struct ws_stream *s)
     return j;
 }
 
-static void mark_reached(struct ws_job *j)
+static void mark_reached(struct ws_command *j)
 {
     struct ws_join *join = j->join;
     join->end_ns = WS_MAX(join->end_ns, j->stream->end_ns);
@@ -384,32 +384,32 @@ static void mark_reached(struct ws_job *j)
     ws_list_append(&j->client->server->reached, &join->node);
 }
 
-static void job_start(struct ws_stream *s, struct ws_job *j)
+static void job_start(struct ws_stream *s, struct ws_command *j)
 {
     switch (j->kind) {
-    case WS_JOB_OP:
+    case WS_COMMAND_OP:
         op_start(s, j);
         return;
-    case WS_JOB_RECORD:
+    case WS_COMMAND_RECORD:
         s->end_ns = WS_MAX(s->end_ns, j->epoch ? s->context->closed_end_ns : 0);
         ws_record_finish(j->record, ready_ns(j));
         break;
-    case WS_JOB_WAIT:
+    case WS_COMMAND_WAIT:
         if (j->record->context == s->context)
             s->end_ns = WS_MAX(s->end_ns, j->record->end_ns);
         break;
-    case WS_JOB_SYNC:
+    case WS_COMMAND_SYNC:
         s->context->seen_ns = WS_MAX(s->context->seen_ns, ready_ns(j));
         ws_client_reply_error(j->client, j->seq, ws_client_take_error(j->client),
                               j->client->error_text);
         break;
-    case WS_JOB_MARK:
+    case WS_COMMAND_MARK:
         mark_reached(j);
         break;
-    case WS_JOB_GATE: /* the client has seen that all before it was done */
+    case WS_COMMAND_GATE: /* the client has seen that all before it was done */
         s->context->seen_ns = WS_MAX(s->context->seen_ns, ready_ns(j));
         break;
-    case WS_JOB_VALUE:
+    case WS_COMMAND_VALUE:
         break;
     }
     job_leave(j);
@@ -421,26 +421,26 @@ static void pump(struct ws_stream *s)
     struct ws_client *c = s->context->client;
     ws_list_remove(&s->blocked);
     while (s->head && !s->running && !c->dropped) {
-        struct ws_job *j = s->head;
+        struct ws_command *j = s->head;
         if (j->epoch && j->epoch != s->context->open) {
             ws_list_append(&s->context->epoch_waiters, &s->blocked);
             return;
         }
-        if (j->kind == WS_JOB_WAIT && !j->record->done) {
+        if (j->kind == WS_COMMAND_WAIT && !j->record->done) {
             ws_list_append(&j->record->streams, &s->blocked);
             return;
         }
-        if (j->kind == WS_JOB_GATE && !ws_gate_pass(j))
+        if (j->kind == WS_COMMAND_GATE && !ws_gate_pass(j))
             return;
-        if (j->kind == WS_JOB_VALUE && !ws_value_pass(j)) {
+        if (j->kind == WS_COMMAND_VALUE && !ws_value_pass(j)) {
             ws_list_append(&c->server->polling, &s->blocked);
             return;
         }
-        if (WS_UNLIKELY(!ws_list_empty(&c->quiescing)) && j->kind == WS_JOB_OP) {
+        if (WS_UNLIKELY(!ws_list_empty(&c->quiescing)) && j->kind == WS_COMMAND_OP) {
             ws_list_append(&c->held, &s->blocked);
             return;
         }
-        if (c->server->dispatch && j->kind == WS_JOB_OP && !ws_dispatch_pass(s, j))
+        if (c->server->dispatch && j->kind == WS_COMMAND_OP && !ws_dispatch_pass(s, j))
             return;
         s->head = j->next;
         if (!s->head)
@@ -468,7 +468,7 @@ void ws_server_run_ready(struct ws_server *s)
     }
 }
 
-static void append(struct ws_stream *s, struct ws_job *j)
+static void append(struct ws_stream *s, struct ws_command *j)
 {
     j->stream = s;
     j->next = NULL;
@@ -485,13 +485,13 @@ static void append(struct ws_stream *s, struct ws_job *j)
     s->tail = j;
 }
 
-void ws_stream_push(struct ws_stream *s, struct ws_job *j)
+void ws_stream_push(struct ws_stream *s, struct ws_command *j)
 {
     if (!s->non_blocking) {
         j->epoch = epoch_for(s);
         if (!j->epoch) {
             struct ws_client *c = j->client;
-            ws_job_free(j);
+            ws_command_free(j);
             ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
             return;
         }
@@ -501,13 +501,13 @@ void ws_stream_push(struct ws_stream *s, struct ws_job *j)
         pump(s);
 }
 
-void ws_stream_push_mark(struct ws_stream *s, struct ws_job *j)
+void ws_stream_push_mark(struct ws_stream *s, struct ws_command *j)
 {
     j->epoch = s->tail_epoch;
     append(s, j);
 }
 
-void ws_stream_finished(struct ws_job *j)
+void ws_stream_finished(struct ws_command *j)
 {
     struct ws_stream *s = j->stream;
     struct ws_client *c = j->client;
@@ -517,7 +517,7 @@ void ws_stream_finished(struct ws_job *j)
     c->n_in_flight--;
     if (c->dropped) {
         ws_dispatch_op_ended(j);
-        ws_job_free(j);
+        ws_command_free(j);
         return;
     }
     op_ended(j);
@@ -532,9 +532,9 @@ void ws_stream_clear(struct ws_stream *s)
         &s->blocked); /* before the jobs: a WAIT may hold the last reference to its record */
     ws_list_remove(&s->ready);
     while (s->head) {
-        struct ws_job *j = s->head;
+        struct ws_command *j = s->head;
         s->head = j->next;
-        ws_job_free(j);
+        ws_command_free(j);
     }
     s->tail = NULL;
 }

@@ -20,9 +20,9 @@
 enum { MAX_THREADS = 8 };
 
 struct task {
-    struct ws_loader_job job; /* work and done below */
-    struct ws_list node;      /* loader->under_way */
-    struct ws_image *image;   /* reference */
+    struct ws_loader_work job; /* work and done below */
+    struct ws_list node;       /* loader->under_way */
+    struct ws_image *image;    /* reference */
     struct ws_device *device;
     char *name;
     struct ws_list waiters;
@@ -45,12 +45,12 @@ struct ws_loader {
     unsigned n_threads;
     pthread_mutex_t lock; /* the rest */
     pthread_cond_t more;
-    struct ws_loader_job *queue, **queue_end, *done, **done_end;
+    struct ws_loader_work *queue, **queue_end, *done, **done_end;
     uint32_t n_jobs; /* given and not handed back; the loop's */
     bool stop;
 };
 
-static void work(struct ws_loader_job *job)
+static void work(struct ws_loader_work *job)
 {
     struct task *t = WS_CONTAINER_OF(job, struct task, job);
     t->r =
@@ -67,7 +67,7 @@ static void *thread_main(void *arg)
             pthread_cond_wait(&l->more, &l->lock);
         if (l->stop)
             break;
-        struct ws_loader_job *t = l->queue;
+        struct ws_loader_work *t = l->queue;
         l->queue = t->next;
         if (!l->queue)
             l->queue_end = &l->queue;
@@ -147,7 +147,7 @@ static void waiter_free(struct waiter *w)
     free(w);
 }
 
-static void task_finish(struct ws_loader_job *job)
+static void task_finish(struct ws_loader_work *job)
 {
     struct task *t = WS_CONTAINER_OF(job, struct task, job);
     ws_list_remove(&t->node);
@@ -173,7 +173,7 @@ static void task_finish(struct ws_loader_job *job)
     free(t);
 }
 
-void ws_loader_run(struct ws_loader *l, struct ws_loader_job *t)
+void ws_loader_run(struct ws_loader *l, struct ws_loader_work *t)
 {
     if (!l->n_threads)
         start_threads(l);
@@ -206,7 +206,7 @@ bool ws_loader_start(struct ws_context *x, struct ws_image *image, const char *n
     ws_list_append(&t->waiters, &w->of_task);
     ws_list_append(&x->client->loads, &w->of_client);
     if (fresh) {
-        t->job = (struct ws_loader_job){.work = work, .done = task_finish};
+        t->job = (struct ws_loader_work){.work = work, .done = task_finish};
         ws_loader_run(l, &t->job);
     }
     return true;
@@ -242,12 +242,12 @@ void ws_loader_take_done(struct ws_server *s)
     if (!l || !l->n_jobs)
         return;
     pthread_mutex_lock(&l->lock);
-    struct ws_loader_job *t = l->done;
+    struct ws_loader_work *t = l->done;
     l->done = NULL;
     l->done_end = &l->done;
     pthread_mutex_unlock(&l->lock);
     while (t) {
-        struct ws_loader_job *next = t->next;
+        struct ws_loader_work *next = t->next;
         l->n_jobs--;
         t->done(t);
         t = next;
@@ -267,7 +267,7 @@ void ws_loader_free(struct ws_server *s)
         pthread_join(l->threads[k], NULL);
     ws_loader_take_done(s);
     while (l->queue) { /* nobody took them off the queue */
-        struct ws_loader_job *t = l->queue;
+        struct ws_loader_work *t = l->queue;
         l->queue = t->next;
         t->done(t);
     }

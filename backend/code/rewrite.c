@@ -142,7 +142,7 @@ static uint64_t address(const struct ws_relaunch *r, size_t field)
 }
 
 /* The next part: which blocks, by how many. */
-static void set_part(struct ws_job *j)
+static void set_part(struct ws_command *j)
 {
     struct ws_relaunch *r = j->relaunch;
     struct ws_server *s = j->client->server;
@@ -207,7 +207,7 @@ static bool map_control(struct ws_relaunch *r)
 }
 
 /* The launch is one of three members, which one is random; the others have no work. Return: false: it can't be fused. */
-static bool set_fused(struct ws_job *j, const struct ws_ptx_fused *fused, uint8_t *params)
+static bool set_fused(struct ws_command *j, const struct ws_ptx_fused *fused, uint8_t *params)
 {
     struct ws_ptx_fuse_work work[WS_FUSE_MAX] = {0};
     struct ws_ptx_fuse_work *w = &work[random_to(j->client->server, fused->n) - 1];
@@ -223,7 +223,7 @@ static bool set_fused(struct ws_job *j, const struct ws_ptx_fused *fused, uint8_
 }
 
 /* Whether fewer blocks are resident than the program may count on. */
-static bool crowds_out(const struct ws_job *j, const struct ws_rewritten *kernel)
+static bool crowds_out(const struct ws_command *j, const struct ws_rewritten *kernel)
 {
     struct ws_device *d = j->stream->context->gpu->device;
     const uint32_t *b = j->op.launch.block;
@@ -235,7 +235,7 @@ static bool crowds_out(const struct ws_job *j, const struct ws_rewritten *kernel
            made.blocks_per_sm < own.blocks_per_sm;
 }
 
-void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
+void ws_relaunch_begin(struct ws_command *j, const struct ws_rewritten *kernel,
                        const struct ws_kernel_info *info)
 {
     struct ws_server *s = j->client->server;
@@ -294,7 +294,7 @@ static void add_counts(struct ws_op_counts *sum, const struct ws_op_counts *c)
     sum->n_barriers += c->n_barriers;
 }
 
-bool ws_relaunch_next(struct ws_job *j)
+bool ws_relaunch_next(struct ws_command *j)
 {
     struct ws_relaunch *r = j->relaunch;
     struct ws_op *op = &j->op;

@@ -9,7 +9,7 @@
 #include "ptx/passes/pass.h"
 
 struct ws_client;
-struct ws_job;
+struct ws_command;
 struct ws_server;
 
 struct ws_rewrite_choice {
@@ -48,11 +48,11 @@ void ws_rewrite_find(const struct ws_dmodule *module, uint32_t n_own,
 /* A launch of the client's, under way. */
 struct ws_relaunch;
 /* @info: of the rewritten kernel. Turns the launch in @j into the first of its parts, where its kernel has a rewritten one that will do for it. */
-void ws_relaunch_begin(struct ws_job *j, const struct ws_rewritten *kernel,
+void ws_relaunch_begin(struct ws_command *j, const struct ws_rewritten *kernel,
                        const struct ws_kernel_info *info);
 /* A part has ended, or the launch could not even begin. Return: true: j->op is the next part, to be submitted; false: all is done,
  * j->op says how, and how long and how much energy it all took. */
-bool ws_relaunch_next(struct ws_job *j);
+bool ws_relaunch_next(struct ws_command *j);
 struct ws_relaunch *ws_relaunch_free(struct ws_relaunch *r);
 /* Stops some of those that are running. */
 void ws_relaunch_shake(struct ws_server *s);

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "policy/policy.h"
 #include "protocol/protocol.h"
-#include "protocol/side.h"
+#include "protocol/handoff.h"
 
 struct number {
     const char *name;
@@ -163,7 +163,7 @@ static const char *endpoint_wrong(const char *e)
     char path[256];
     if (!strncmp(e, "tcp://", 6))
         return strrchr(e + 6, ':') ? NULL : "use tcp://ADDRESS:PORT";
-    int r = ws_side_path(e, path, sizeof path);
+    int r = ws_handoff_path(e, path, sizeof path);
     return r == -ENAMETOOLONG ? "the path is too long: at most 102 bytes"
            : r                ? "use ipc:///PATH or tcp://ADDRESS:PORT"
                               : NULL;

@@ -36,7 +36,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "protocol/side.h"
+#include "protocol/handoff.h"
 
 enum { MESSAGES_PER_TURN = 256, SEND_HWM = 32, RECV_HWM = 64, BACKLOG = 1024, LINGER_MS = 500 };
 enum {
@@ -212,12 +212,12 @@ static int open_side(struct loop *l)
     for (unsigned i = 0; i < l->n_endpoints; i++) {
         if (!l->endpoints[i].path)
             continue;
-        int r = ws_side_path(l->endpoints[i].name, path, sizeof path);
+        int r = ws_handoff_path(l->endpoints[i].name, path, sizeof path);
         int passed = r ? -1 : ws_activation_take(&l->activation, SOCK_SEQPACKET, path);
         if (passed >= 0)
-            return ws_server_side_adopt(l->server, path, passed);
+            return ws_server_handoff_adopt(l->server, path, passed);
         if (!r)
-            r = ws_server_side_listen(l->server, path, l->config->socket_mode);
+            r = ws_server_handoff_listen(l->server, path, l->config->socket_mode);
         if (r) {
             ws_log(WS_ERROR, "loop: cannot listen at %s: %s", path, strerror(-r));
             return WS_LOOP_E_REFUSED;
@@ -411,7 +411,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
     struct pollfd p[POLL_FIRST_SOCKET + 2 * WS_CONFIG_MAX_LIST] = {
         [POLL_WAKE] = {.fd = ws_server_wake_fd(l->server), .events = POLLIN},
         [POLL_SIGNAL] = {.fd = l->signal_fd, .events = POLLIN},
-        [POLL_SIDE] = {.fd = ws_server_side_fd(l->server), .events = POLLIN}, /* -1 is ignored */
+        [POLL_SIDE] = {.fd = ws_server_handoff_fd(l->server), .events = POLLIN}, /* -1 is ignored */
     };
     unsigned n = POLL_FIRST_SOCKET;
     p[POLL_ZAP] = (struct pollfd){.fd = l->zap ? descriptor_of(l->zap) : -1, .events = POLLIN};
@@ -446,7 +446,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
                 read_monitor(l, i);
         receive_all(l);
         if (p[POLL_SIDE].revents)
-            ws_server_side_turn(l->server);
+            ws_server_handoff_turn(l->server);
         if (p[POLL_METRICS].revents)
             ws_metrics_turn(l->metrics, l->server);
     }

@@ -36,7 +36,7 @@ static bool sm_map(struct ws_server *s, const struct ws_gpu *g, Ws__GpuStatus *o
             if (c->contexts[i].gpu != g)
                 continue;
             ws_list_for_each (m, &c->contexts[i].streams) {
-                const struct ws_job *j = ws_list_entry(m, struct ws_stream, node)->running;
+                const struct ws_command *j = ws_list_entry(m, struct ws_stream, node)->running;
                 if (j && j->op.kind == WS_OPK_LAUNCH)
                     mark_sms(o, &j->op.launch.sms, c->id);
             }

@@ -39,7 +39,7 @@ static uint64_t fill_bytes(const struct ws_op *op)
     return op->fill.width_bytes * (op->fill.height ? op->fill.height : 1);
 }
 
-static void launch_span(struct span *p, const struct ws_job *j, uint32_t n_sm)
+static void launch_span(struct span *p, const struct ws_command *j, uint32_t n_sm)
 {
     const struct ws_op *op = &j->op;
     uint64_t blocks = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
@@ -52,7 +52,7 @@ static void launch_span(struct span *p, const struct ws_job *j, uint32_t n_sm)
     p->stopped = op->preempted;
 }
 
-void ws_tracing_add(const struct ws_job *j)
+void ws_tracing_add(const struct ws_command *j)
 {
     const struct ws_op *op = &j->op;
     struct ws_client *c = j->client;

@@ -8,7 +8,7 @@
 /* Answers; the first asking begins the trace. @q: NULL: can't be read. */
 void ws_tracing_reply(struct ws_server *s, const struct ws_peer *to, const Ws__TraceRequest *q);
 /* An operation has been done. Only while s->tracing is set. */
-void ws_tracing_add(const struct ws_job *j);
+void ws_tracing_add(const struct ws_command *j);
 /* A gated client's job on the GPU of @x, of @n_launches, has ended: it began when it was let go. The same. */
 void ws_tracing_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t end_ns,
                           uint64_t energy_uj, uint64_t n_launches);

@@ -341,7 +341,7 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
     g->stopping = true;
     ws_list_for_each (n, &g->context->streams) {
         struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
-        struct ws_job *j = s->running;
+        struct ws_command *j = s->running;
         if (j && j->in_segment && j->op.kind == WS_OPK_LAUNCH && !j->fused && !j->relaunch) {
             int r = ws_device_preempt(g->context->gpu->device, &j->op);
             (void)
@@ -660,19 +660,19 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
 
 /* Whether the policy has a say in when @j goes. Where launches may become one, a job is held at its first launch: at a copy before it
  * there is nothing to merge yet. */
-static bool concerns(const struct ws_dispatch *d, const struct ws_job *j)
+static bool concerns(const struct ws_dispatch *d, const struct ws_command *j)
 {
     const struct ws_client *c = j->client;
     return j->op.kind == WS_OPK_LAUNCH || (!d->ops->fuses && (c->work.copies || c->own.open));
 }
 
-static bool is_on_host(const struct ws_job *j, const void *host, uint64_t va)
+static bool is_on_host(const struct ws_command *j, const void *host, uint64_t va)
 {
     struct ws_mapping m;
     return host || (ws_space_find(j->client->space, va, 1, &m) && !m.device);
 }
 
-static enum ws_job_part part_of(const struct ws_dispatch *d, const struct ws_job *j)
+static enum ws_job_part part_of(const struct ws_dispatch *d, const struct ws_command *j)
 {
     const struct ws_client *c = j->client;
     const struct ws_op *op = &j->op;
@@ -689,7 +689,7 @@ static void hold(struct ws_gpu_segment *g, struct ws_stream *s)
     g->is_priced = false; /* its head may name more */
 }
 
-bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
+bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_context *x = s->context;
     struct ws_dispatch *d = x->client->server->dispatch;
@@ -743,7 +743,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j)
     return true;
 }
 
-void ws_dispatch_op_ended(struct ws_job *j)
+void ws_dispatch_op_ended(struct ws_command *j)
 {
     struct ws_context *x = j->stream->context;
     if (j->moved_va && ws_space_unmap(j->client->space, j->moved_va))

@@ -20,7 +20,7 @@
 struct ws_client;
 struct ws_context;
 struct ws_config;
-struct ws_job;
+struct ws_command;
 struct ws_server;
 struct ws_stream;
 struct ws_dispatch;
@@ -40,9 +40,9 @@ WS_MUST_CHECK int ws_dispatch_set_policy(struct ws_server *s, const char *name,
 
 /* The launch (or, where the task's copies count, copy) at the head of @s may go now; if so it has its SM set and @s its GPU. Else @s
  * is listed and will be woken. */
-bool ws_dispatch_pass(struct ws_stream *s, struct ws_job *j);
+bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j);
 /* An operation of the client's has ended on its device (or was stopped there). */
-void ws_dispatch_op_ended(struct ws_job *j);
+void ws_dispatch_op_ended(struct ws_command *j);
 /* The client waits, and all it has given before is done. */
 void ws_dispatch_waits(struct ws_client *c);
 /* It is being dropped: its segment ends here. */

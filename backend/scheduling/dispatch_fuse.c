@@ -5,12 +5,12 @@
 #include "backend/scheduling/dispatch_private.h"
 #include "backend/scheduling/fused.h"
 
-static struct ws_job *head_launch(const struct ws_gpu_segment *g)
+static struct ws_command *head_launch(const struct ws_gpu_segment *g)
 {
     ws_list_for_each (n, &g->held) {
-        struct ws_job *j = ws_list_entry(n, struct ws_stream, blocked)->head;
-        if (j && j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH && !j->op.launch.progress &&
-            !j->relaunch)
+        struct ws_command *j = ws_list_entry(n, struct ws_stream, blocked)->head;
+        if (j && j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH &&
+            !j->op.launch.progress && !j->relaunch)
             return j;
     }
     return NULL;
@@ -20,10 +20,10 @@ bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *membe
                       const struct ws_policy_decision *p)
 {
     struct ws_gpu *gpu = &d->server->gpus[p->gpu];
-    struct ws_job *jobs[WS_FUSE_MAX];
+    struct ws_command *jobs[WS_FUSE_MAX];
     uint32_t n_jobs = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct ws_job *j = members[i]->context->gpu == gpu ? head_launch(members[i]) : NULL;
+        struct ws_command *j = members[i]->context->gpu == gpu ? head_launch(members[i]) : NULL;
         if (j)
             jobs[n_jobs++] = j;
     }

@@ -26,7 +26,7 @@ static bool is_far(const struct ws_gpu *g)
     return g->device->ops->map != NULL;
 }
 
-static const struct ws_module *module_of(const struct ws_context *x, const struct ws_job *j)
+static const struct ws_module *module_of(const struct ws_context *x, const struct ws_command *j)
 {
     struct ws_module *m, *next;
     HASH_ITER (hh, x->client->modules, m, next)
@@ -36,10 +36,10 @@ static const struct ws_module *module_of(const struct ws_context *x, const struc
 }
 
 /* The launch that waits at the head of a stream, if that is what waits there. */
-static const struct ws_job *waiting_launch(const struct ws_list *n)
+static const struct ws_command *waiting_launch(const struct ws_list *n)
 {
-    const struct ws_job *j = ws_list_entry(n, struct ws_stream, blocked)->head;
-    return j && j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH ? j : NULL;
+    const struct ws_command *j = ws_list_entry(n, struct ws_stream, blocked)->head;
+    return j && j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH ? j : NULL;
 }
 
 static void note(struct ws_dispatch *d, struct ws_allocation *a)
@@ -66,7 +66,7 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
         return;
     }
     ws_list_for_each (n, &x->segment->held) {
-        const struct ws_job *j = waiting_launch(n);
+        const struct ws_command *j = waiting_launch(n);
         if (!j)
             continue;
         const struct ws_module *m = module_of(x, j);
@@ -98,7 +98,7 @@ static bool is_movable(const struct ws_allocation *a)
 static bool fits(const struct ws_context *x, const struct ws_gpu *to)
 {
     ws_list_for_each (n, &x->segment->held) {
-        const struct ws_job *j = waiting_launch(n);
+        const struct ws_command *j = waiting_launch(n);
         struct ws_occupancy o;
         if (!j)
             continue;
@@ -146,8 +146,9 @@ static bool instance_remake(struct ws_module *m, struct ws_device *from)
         return false;
     struct ws_dinstance *old = m->instance;
     ws_list_for_each (n, &m->context->streams)
-        for (struct ws_job *j = ws_list_entry(n, struct ws_stream, node)->head; j; j = j->next)
-            if (j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH && j->op.launch.instance == old)
+        for (struct ws_command *j = ws_list_entry(n, struct ws_stream, node)->head; j; j = j->next)
+            if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH &&
+                j->op.launch.instance == old)
                 j->op.launch.instance = fresh;
     m->instance = fresh;
     ws_device_instance_free(from, old);
@@ -155,7 +156,7 @@ static bool instance_remake(struct ws_module *m, struct ws_device *from)
 }
 
 /* New memory under @a on its context's GPU, and the copy that fills it, for the head of @s. NULL: it stays where it is. */
-static struct ws_job *reseat(struct ws_allocation *a, struct ws_stream *s)
+static struct ws_command *reseat(struct ws_allocation *a, struct ws_stream *s)
 {
     struct ws_client *c = a->context->client;
     struct ws_gpu *gpu = a->context->gpu;
@@ -165,16 +166,16 @@ static struct ws_job *reseat(struct ws_allocation *a, struct ws_stream *s)
     if (o->gpu == gpu || !is_movable(a) || !ws_space_find(c->space, a->va, a->bytes, &was) ||
         ws_device_memory_new(gpu->device, a->bytes, &fresh))
         return NULL;
-    struct ws_job *j = ws_job_new(c, WS_JOB_OP);
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
     if (!j || ws_space_unmap(c->space, a->va)) {
         ws_memory_unref(fresh);
         if (j)
-            ws_job_free(j);
+            ws_command_free(j);
         return NULL;
     }
     if (ws_space_map_memory(c->space, a->va, a->bytes, fresh, 0, was.readers, was.writers)) {
         ws_memory_unref(fresh);
-        ws_job_free(j);
+        ws_command_free(j);
         if (ws_space_map_memory(c->space, a->va, a->bytes, o->memory, 0, was.readers, was.writers))
             ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return NULL;
@@ -192,7 +193,7 @@ static struct ws_job *reseat(struct ws_allocation *a, struct ws_stream *s)
     return j;
 }
 
-static void put_first(struct ws_stream *s, struct ws_job *j)
+static void put_first(struct ws_stream *s, struct ws_command *j)
 {
     j->next = s->head;
     s->head = j;
@@ -206,7 +207,7 @@ static void put_first(struct ws_stream *s, struct ws_job *j)
 struct moving {
     struct ws_allocation *allocation;
     struct ws_memory *fresh;
-    struct ws_job *job;
+    struct ws_command *job;
     uint64_t old_va; /* where the old memory is seen as well */
 };
 
@@ -215,7 +216,7 @@ static void far_undo(struct ws_context *x, struct moving *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         ws_memory_unref(v[i].fresh);
         if (v[i].job)
-            ws_job_free(v[i].job);
+            ws_command_free(v[i].job);
         if (v[i].old_va && ws_space_unmap(x->client->space, v[i].old_va))
             ws_log(WS_ERROR, "dispatch: moved memory is still mapped client=%u", x->client->id);
     }
@@ -247,7 +248,7 @@ static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, s
         a = d->named[i];
         uint64_t at = ws_va_mirrored(&x->va, &x->move_va, a->va);
         m->allocation = a;
-        m->job = ws_job_new(c, WS_JOB_OP);
+        m->job = ws_command_new(c, WS_COMMAND_OP);
         if (!m->job || ws_device_memory_new(to->device, a->bytes, &m->fresh) ||
             ws_space_map_memory(c->space, at, a->bytes, a->hold.object->memory, 0, own, own)) {
             far_undo(x, v, i + 1);
@@ -277,7 +278,7 @@ static bool far_end(struct ws_context *x, struct moving *v, size_t n, struct ws_
     }
     for (size_t i = 0; i < n; i++) {
         struct ws_object *o = v[i].allocation->hold.object;
-        struct ws_job *j = v[i].job;
+        struct ws_command *j = v[i].job;
         j->moved_from = o->memory;
         j->moved_va = v[i].old_va;
         o->memory = v[i].fresh;
@@ -341,7 +342,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     struct ws_stream *first = ws_list_entry(x->segment->held.next, struct ws_stream, blocked);
     find_named(s->dispatch, x);
     for (size_t i = 0; i < s->dispatch->n_named; i++) {
-        struct ws_job *j = reseat(s->dispatch->named[i], first);
+        struct ws_command *j = reseat(s->dispatch->named[i], first);
         if (j)
             put_first(first, j);
     }

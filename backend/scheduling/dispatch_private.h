@@ -159,7 +159,8 @@ WS_MUST_CHECK int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_s
 struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c);
 void ws_gpu_task_free(struct ws_dispatch *d, struct ws_gpu_task *t);
 /* A segment begins with launch @j: predicts what it takes, where no job of the task has ended yet. */
-void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const struct ws_job *j);
+void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g,
+                         const struct ws_command *j);
 /* Takes in what a finished segment took. */
 void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_segment *g);
 

@@ -204,7 +204,8 @@ static void foresee_on(struct ws_dispatch *d, double *ret_ms, const struct ws_le
     }
 }
 
-void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g, const struct ws_job *j)
+void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g,
+                         const struct ws_command *j)
 {
     struct ws_task_history *h = g->task->history;
     if (h->n_jobs || h->n_blocks || !j->learn || !d->server->learn)

@@ -27,11 +27,11 @@ struct fault { /* as ws$fence writes it */
 };
 
 struct ws_fused {
-    struct ws_job job; /* the launch */
+    struct ws_command job; /* the launch */
     struct ws_server *server;
     struct ws_device *device;
     uint32_t n;
-    struct ws_job *members[WS_FUSE_MAX]; /* in the template's order */
+    struct ws_command *members[WS_FUSE_MAX]; /* in the template's order */
     const struct ws_fused_code *code;
     struct ws_space *joint;
     struct ws_fused_instance *instance;
@@ -69,10 +69,11 @@ static int refuse(char *why, size_t bytes, const char *fmt, ...)
 }
 
 /* What the device would refuse is left to it, which says so in CUDA's words. */
-static int check_member(const struct ws_job *j, const struct ws_gpu *gpu, char *why, size_t bytes)
+static int check_member(const struct ws_command *j, const struct ws_gpu *gpu, char *why,
+                        size_t bytes)
 {
     const struct ws_gpu_spec *spec = &gpu->device->spec;
-    if (j->kind != WS_JOB_OP || j->op.kind != WS_OPK_LAUNCH || j->stream->context->gpu != gpu)
+    if (j->kind != WS_COMMAND_OP || j->op.kind != WS_OPK_LAUNCH || j->stream->context->gpu != gpu)
         return refuse(why, bytes, "no launch on %s", spec->name);
     const struct ws_kernel_info *k =
         &j->module->code->info
@@ -100,7 +101,7 @@ static int check_member(const struct ws_job *j, const struct ws_gpu *gpu, char *
 
 struct member {
     struct ws_fused_kernel kernel;
-    struct ws_job *job;
+    struct ws_command *job;
 };
 
 static int by_kernel(const void *a, const void *b)
@@ -233,7 +234,7 @@ static void set_parts(struct ws_fused *f)
         leader ? f->job.op.launch.grid[0] * f->job.op.launch.grid[1] * f->job.op.launch.grid[2]
                : h->round;
     for (uint32_t i = 0; i < f->n; i++) {
-        const struct ws_job *j = f->members[i];
+        const struct ws_command *j = f->members[i];
         struct ws_launch_part *p = &f->parts->part[i];
         p->space = j->client->space;
         p->share = leader ? f->parts->round / f->n : h->member[i].share;
@@ -348,8 +349,8 @@ static void submit(struct ws_fused *f)
 {
     struct ws_op *op = &f->job.op;
     for (uint32_t k = 0; k < f->n; k++) {
-        struct ws_job *j = f->members[k];
-        struct ws_job *taken = ws_stream_take(j->stream);
+        struct ws_command *j = f->members[k];
+        struct ws_command *taken = ws_stream_take(j->stream);
         if (taken != j)
             ws_log(WS_ERROR, "fused: the launch was not at the head of its stream");
         j->fused = true;
@@ -357,10 +358,10 @@ static void submit(struct ws_fused *f)
         op->ready_ns = WS_MAX(op->ready_ns, j->op.ready_ns);
     }
     op->space = f->joint;
-    op->done = ws_job_done;
+    op->done = ws_command_done;
     f->job.client = f->members[0]->client;
     f->job.carries = f;
-    f->job.kind = WS_JOB_OP;
+    f->job.kind = WS_COMMAND_OP;
     f->server->fused.n_launches++;
     f->server->fused.n_members += f->n;
     ws_device_submit(f->device, op);
@@ -428,7 +429,7 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
 }
 
 int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
-                   struct ws_job *const *members, uint32_t n, char *ret_why, size_t why_bytes)
+                   struct ws_command *const *members, uint32_t n, char *ret_why, size_t why_bytes)
 {
     struct member m[WS_FUSE_MAX];
     int r = 0;
@@ -505,7 +506,7 @@ static void set_result(const struct ws_fused *f, uint32_t k, uint64_t energy_uj)
 
 void ws_fused_ended(struct ws_fused *f)
 {
-    struct ws_job *jobs[WS_FUSE_MAX];
+    struct ws_command *jobs[WS_FUSE_MAX];
     uint64_t energy_uj[WS_FUSE_MAX];
     struct ws_server *s = f->server;
     uint32_t n = f->n;

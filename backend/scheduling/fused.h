@@ -15,7 +15,7 @@
 #include "base/sm_set.h"
 
 struct ws_gpu;
-struct ws_job;
+struct ws_command;
 struct ws_server;
 
 enum { WS_FUSED_E_REFUSED = 1 };
@@ -32,7 +32,7 @@ struct ws_fused;
  * Return: 0; WS_FUSED_E_REFUSED: start them one by one; -EAGAIN: their template is being made, by a loader thread; -ENOMEM.
  */
 int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
-                   struct ws_job *const *members, uint32_t n, char *ret_why, size_t why_bytes);
+                   struct ws_command *const *members, uint32_t n, char *ret_why, size_t why_bytes);
 /* The device is done with it. */
 void ws_fused_ended(struct ws_fused *f);
 

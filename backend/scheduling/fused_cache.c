@@ -19,7 +19,7 @@
 enum { MAX_ENTRIES = 128 };
 
 struct ws_fused_entry {
-    struct ws_loader_job job; /* first: loader.c hands it back */
+    struct ws_loader_work job; /* first: loader.c hands it back */
     uint8_t key[WS_SHA256_BYTES];
     struct ws_fused_cache *cache;
     struct ws_device *device;
@@ -151,7 +151,7 @@ static int bind_vars(struct ws_fused_entry *e, uint32_t k)
     return 0;
 }
 
-static void work(struct ws_loader_job *job)
+static void work(struct ws_loader_work *job)
 {
     struct ws_fused_entry *e = WS_CONTAINER_OF(job, struct ws_fused_entry, job);
     uint64_t before_ns = ws_clock_ns();
@@ -214,7 +214,7 @@ static void rest(struct ws_fused_entry *e)
         entry_free(ws_list_entry(c->lru.next, struct ws_fused_entry, lru));
 }
 
-static void made(struct ws_loader_job *job)
+static void made(struct ws_loader_work *job)
 {
     struct ws_fused_entry *e = WS_CONTAINER_OF(job, struct ws_fused_entry, job);
     e->under_way = false;
@@ -238,7 +238,7 @@ static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d
     struct ws_fused_entry *e = ws_alloc(sizeof *e);
     if (!e)
         return NULL;
-    e->job = (struct ws_loader_job){.work = work, .done = made};
+    e->job = (struct ws_loader_work){.work = work, .done = made};
     memcpy(e->key, key, sizeof e->key);
     e->cache = s->fused_cache;
     e->device = d;

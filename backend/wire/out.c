@@ -115,10 +115,10 @@ bool ws_client_flush(struct ws_client *c)
     if (!c->n_out || c->dropped)
         return true;
     int r = 0;
-    if (!ws_client_lane_send(c, c->out, c->n_out)) {
+    if (!ws_client_ring_send(c, c->out, c->n_out)) {
         r = s->transport.send(s->transport.arg, &c->peer, c->out, c->n_out);
         if (!r)
-            ws_client_lane_passed_by(c);
+            ws_client_ring_passed_by(c);
     }
     if (!r) {
         unstick(c);

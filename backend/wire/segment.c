@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "protocol/side.h"
+#include "protocol/handoff.h"
 
 enum { CONTROL_BYTES = 4096 };
 _Static_assert(sizeof(struct ws_staging_control) <= CONTROL_BYTES, "control fits its page");
@@ -20,20 +20,20 @@ struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id)
     return g && !g->released ? g : NULL;
 }
 
-static Ws__Error check(struct ws_client *c, const struct ws_side_request *q)
+static Ws__Error check(struct ws_client *c, const struct ws_handoff_request *q)
 {
     uint64_t max = c->limits.max_segment_bytes;
     if (!q->bytes)
         return WS__ERROR__INVALID_VALUE;
-    if (q->kind == WS_SIDE_STAGING && (!q->chunk_bytes || q->bytes % q->chunk_bytes ||
-                                       q->bytes / q->chunk_bytes > WS_STAGING_MAX_CHUNKS))
+    if (q->kind == WS_HANDOFF_STAGING && (!q->chunk_bytes || q->bytes % q->chunk_bytes ||
+                                          q->bytes / q->chunk_bytes > WS_STAGING_MAX_CHUNKS))
         return WS__ERROR__INVALID_VALUE;
     if (q->bytes > max || c->stats.segment_bytes > max - q->bytes)
         return WS__ERROR__OUT_OF_MEMORY;
     return WS__ERROR__OK;
 }
 
-Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
+Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
                          struct ws_segment **ret)
 {
     Ws__Error e = check(c, q);
@@ -42,7 +42,7 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_side_request *q,
     struct ws_segment *g = ws_alloc(sizeof *g);
     if (!g)
         return WS__ERROR__OUT_OF_MEMORY;
-    uint64_t control = q->kind == WS_SIDE_STAGING ? CONTROL_BYTES : 0;
+    uint64_t control = q->kind == WS_HANDOFF_STAGING ? CONTROL_BYTES : 0;
     g->kind = q->kind;
     g->bytes = q->bytes;
     g->map_bytes = WS_ALIGN_UP(control + q->bytes, UINT64_C(4096));
@@ -97,7 +97,7 @@ Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address
     if (!g)
         return WS__ERROR__INVALID_HANDLE;
     uint64_t first = address, last = address + g->bytes - 1;
-    if (g->kind != WS_SIDE_PINNED || g->mapped_at || !first || last < first ||
+    if (g->kind != WS_HANDOFF_PINNED || g->mapped_at || !first || last < first ||
         (first < WS_VA_LAST && last >= WS_VA_FIRST))
         return WS__ERROR__INVALID_VALUE;
     int r = ws_space_map_host(c->space, first, g->bytes, g->data);

@@ -147,7 +147,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     s->dispatch = ws_dispatch_free(s->dispatch);
     ws_alarms_leave(s->periods);
     ws_exports_free(s);
-    ws_side_end(s);
+    ws_handoff_end(s);
     ws_loader_free(s);
     ws_fused_cache_free(s);
     ws_fused_arena_free(s);
@@ -161,7 +161,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_va_pool_deinit(&s->va_pool);
     ws_arena_deinit(&s->arena);
     while (s->pool) {
-        struct ws_job *next = s->pool->next;
+        struct ws_command *next = s->pool->next;
         free(s->pool);
         s->pool = next;
     }
@@ -256,7 +256,7 @@ static void do_sync_stream(const struct call *k, uint64_t id)
         reply(k, WS__ERROR__INVALID_HANDLE);
         return;
     }
-    struct ws_job *j = ws_job_new(k->c, WS_JOB_SYNC);
+    struct ws_command *j = ws_command_new(k->c, WS_COMMAND_SYNC);
     if (!j)
         return;
     j->seq = k->seq;
@@ -282,7 +282,7 @@ static void do_sync_event(const struct call *k, uint64_t id)
         ws_client_retire(k->c, 1);
         return;
     }
-    struct ws_job *j = ws_job_new(k->c, WS_JOB_SYNC);
+    struct ws_command *j = ws_command_new(k->c, WS_COMMAND_SYNC);
     if (!j)
         return;
     j->seq = k->seq;
@@ -890,10 +890,10 @@ void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
 {
     struct ws_client *c = ws_client_find(s, msg->peer);
     if (c)
-        ws_client_lane_take(c, false);
+        ws_client_ring_take(c, false);
     ws_server_handle_next(s, msg);
     if (c && !c->dropped)
-        ws_client_lane_take(c, true);
+        ws_client_ring_take(c, true);
 }
 
 int ws_server_turn(struct ws_server *s)

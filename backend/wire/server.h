@@ -59,12 +59,12 @@ int ws_server_wake_fd(const struct ws_server *s);
  * handled: so all clients that came by it have ended. Return: a client was ended. */
 bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd);
 
-/* The side socket. Listens at @path with @mode; ws_server_side_fd() becomes readable when ws_server_side_turn() has work. */
-WS_MUST_CHECK int ws_server_side_listen(struct ws_server *s, const char *path, uint32_t mode);
+/* The side socket. Listens at @path with @mode; ws_server_handoff_fd() becomes readable when ws_server_handoff_turn() has work. */
+WS_MUST_CHECK int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode);
 /* The same on a listener that was passed, whose file is left alone; @fd is taken. */
-WS_MUST_CHECK int ws_server_side_adopt(struct ws_server *s, const char *path, int fd);
-int ws_server_side_fd(const struct ws_server *s);
-void ws_server_side_turn(struct ws_server *s);
+WS_MUST_CHECK int ws_server_handoff_adopt(struct ws_server *s, const char *path, int fd);
+int ws_server_handoff_fd(const struct ws_server *s);
+void ws_server_handoff_turn(struct ws_server *s);
 
 /* The configuration names another policy, or other options. */
 void ws_server_policy_changed(struct ws_server *s);

@@ -202,14 +202,14 @@ void ws_channel_drain(struct ws_channel *c)
         int r = c->zmq->msg_recv(&m, c->sock, ZMQ_DONTWAIT);
         if (r < 0 && errno == EINTR)
             continue;
-        ws_channel_lane_take(c); /* what was sent before the message that has come */
+        ws_channel_ring_take(c); /* what was sent before the message that has come */
         if (r < 0)
             return;
         int more = 0;
         size_t n = sizeof more;
         c->zmq->getsockopt(c->sock, ZMQ_RCVMORE, &more, &n);
         ws_channel_take_message(c, c->zmq->msg_data(&m), more ? 0 : c->zmq->msg_size(&m));
-        c->lane.n_received++;
+        c->ring.n_received++;
         c->zmq->msg_close(&m);
     }
 }
@@ -219,26 +219,26 @@ void ws_channel_drain(struct ws_channel *c)
 /* Polls for all waiters until something came. Lock held; given up meanwhile. */
 static void lead(struct ws_channel *c, struct waiter *w)
 {
-    ws_lane_wait(&c->lane, true);
+    ws_ring_wait(&c->ring, true);
     ws_channel_drain(c);
     if (w->done || c->dead) {
-        ws_lane_wait(&c->lane, false);
+        ws_ring_wait(&c->ring, false);
         return;
     }
     struct pollfd p[] = {
-        {.fd = c->zmq_fd, .events = POLLIN},     {.fd = c->wake_fd, .events = POLLIN},
-        {.fd = c->side_fd, .events = POLLRDHUP}, {.fd = c->monitor_fd, .events = POLLIN},
-        {.fd = c->lane.bell, .events = POLLIN},
+        {.fd = c->zmq_fd, .events = POLLIN},        {.fd = c->wake_fd, .events = POLLIN},
+        {.fd = c->side_fd, .events = POLLRDHUP},    {.fd = c->monitor_fd, .events = POLLIN},
+        {.fd = c->ring.doorbell, .events = POLLIN},
     };
     c->leader_polls = true;
     pthread_mutex_unlock(&c->lock);
     int n = poll(p, WS_ARRAY_SIZE(p), POLL_MS);
     pthread_mutex_lock(&c->lock);
     c->leader_polls = false;
-    ws_lane_wait(&c->lane, false);
+    ws_ring_wait(&c->ring, false);
     bool gone = n == 0 || p[2].revents || p[3].revents;
     if (n > 0 && p[4].revents)
-        gone |= !ws_lane_hear(&c->lane);
+        gone |= !ws_ring_hear(&c->ring);
     if (n > 0 && p[1].revents) {
         uint64_t v;
         ssize_t ignored = read(c->wake_fd, &v, sizeof v);
@@ -288,13 +288,13 @@ static int flush(struct ws_channel *c)
         return WS__ERROR__DISCONNECTED;
     if (c->batch_commands) {
         int r = 0;
-        if (ws_lane_put(&c->lane, c->batch, c->batch_bytes)) {
-            ws_lane_ring(&c->lane);
+        if (ws_ring_put(&c->ring, c->batch, c->batch_bytes)) {
+            ws_ring_signal(&c->ring);
         } else {
             do
                 r = c->zmq->send(c->sock, c->batch, c->batch_bytes, ZMQ_DONTWAIT);
             while (r < 0 && errno == EINTR);
-            c->lane.n_sent++;
+            c->ring.n_sent++;
         }
         c->batch_commands = 0;
         c->batch_bytes = 0;
@@ -536,7 +536,7 @@ int ws_channel_post_bulk(struct ws_channel *c, Ws__Command *cmd, const void *dat
         int sent = c->zmq->send(c->sock, c->batch, c->batch_bytes, ZMQ_DONTWAIT | ZMQ_SNDMORE);
         if (sent >= 0)
             sent = c->zmq->send(c->sock, data, bytes, ZMQ_DONTWAIT);
-        c->lane.n_sent++;
+        c->ring.n_sent++;
         c->batch_commands = 0;
         c->batch_bytes = 0;
         if (sent < 0)

@@ -47,10 +47,10 @@ struct ws_segment {
     uint64_t bytes;
 };
 int ws_channel_segment_new(struct ws_channel *c,
-                           uint32_t kind /* WS_SIDE_STAGING, WS_SIDE_PINNED */, uint64_t bytes,
-                           uint32_t chunk_bytes, struct ws_segment *ret);
+                           uint32_t kind /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED */,
+                           uint64_t bytes, uint32_t chunk_bytes, struct ws_segment *ret);
 void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s);
-/* Descriptors that stand for objects (WS_SIDE_EXPORT, WS_SIDE_IMPORT). The caller owns *ret_fd. */
+/* Descriptors that stand for objects (WS_HANDOFF_EXPORT, WS_HANDOFF_IMPORT). The caller owns *ret_fd. */
 int ws_channel_export(struct ws_channel *c, uint64_t object, int *ret_fd);
 int ws_channel_import(struct ws_channel *c, int fd, uint64_t object, uint32_t *ret_device,
                       uint64_t *ret_bytes);

@@ -271,9 +271,9 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
     }
     r = check_hello(c);
     if (!r && hello->local && c->hello->side_socket[0])
-        r = ws_channel_side_open(c);
+        r = ws_channel_handoff_open(c);
     if (!r)
-        ws_channel_lane_open(c);
+        ws_channel_ring_open(c);
     return r;
 }
 
@@ -285,7 +285,7 @@ int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hel
         return WS__ERROR__INTERNAL;
     snprintf(c->endpoint, sizeof c->endpoint, "%s", endpoint);
     c->loss = "every CUDA call fails from here on";
-    c->zmq_fd = c->monitor_fd = c->wake_fd = c->side_fd = c->lane.bell = -1;
+    c->zmq_fd = c->monitor_fd = c->wake_fd = c->side_fd = c->ring.doorbell = -1;
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->side_lock, NULL);
     pthread_cond_init(&c->flusher_cond, NULL);
@@ -343,7 +343,7 @@ void ws_channel_close(struct ws_channel *c, bool say_goodbye)
         return; /* at exit: threads that still run may yet call, and find the channel dead */
     if (c->wake_fd >= 0)
         close(c->wake_fd);
-    ws_lane_end(&c->lane);
+    ws_ring_end(&c->ring);
     if (c->hello_message)
         ws__server_message__free_unpacked(c->hello_message, NULL);
     free(c->batch);
@@ -362,6 +362,6 @@ void ws_channel_abandon(struct ws_channel *c)
         close(c->side_fd);
     if (c->wake_fd >= 0)
         close(c->wake_fd);
-    if (c->lane.bell >= 0)
-        close(c->lane.bell);
+    if (c->ring.doorbell >= 0)
+        close(c->ring.doorbell);
 }

@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "frontend/channel/channel.h"
 #include "frontend/channel/zmq_load.h"
-#include "protocol/lane.h"
+#include "protocol/ring.h"
 
 struct ws_channel {
     /* constant after open */
@@ -32,7 +32,7 @@ struct ws_channel {
     struct ws_list waiters;       /* struct waiter, waiting for a reply or for the window */
     struct waiter *leader;        /* the one that polls the sockets for all */
     bool leader_polls;
-    struct ws_lane lane; /* this end of the short cut; or none */
+    struct ws_ring ring; /* this end of the short cut; or none */
     uint64_t *gates;     /* reached, oldest first from first_gate on */
     size_t first_gate, n_gates, cap_gates;
     _Atomic bool dead;
@@ -53,15 +53,15 @@ void ws_channel_wake_all(struct ws_channel *c);
 /* Takes what has arrived. Lock held. */
 void ws_channel_drain(struct ws_channel *c);
 /* Opens the side socket and proves who we are. 0 or Ws__Error, said on the log. */
-int ws_channel_side_open(struct ws_channel *c);
+int ws_channel_handoff_open(struct ws_channel *c);
 /* One request on the side socket, with our token put into it. @ret_fd: the descriptor that came along, or -1.
  * Return: 0 with the daemon's answer in *ret, or -errno. */
-int ws_channel_side_request(struct ws_channel *c, struct ws_side_request *q,
-                            struct ws_side_reply *ret, int *ret_fd);
-/* Opens the lane if both sides want it; without one everything goes through ZeroMQ. */
-void ws_channel_lane_open(struct ws_channel *c);
+int ws_channel_handoff_request(struct ws_channel *c, struct ws_handoff_request *q,
+                               struct ws_handoff_reply *ret, int *ret_fd);
+/* Opens the ring if both sides want it; without one everything goes through ZeroMQ. */
+void ws_channel_ring_open(struct ws_channel *c);
 /* Takes what is due there. Lock held. */
-void ws_channel_lane_take(struct ws_channel *c);
+void ws_channel_ring_take(struct ws_channel *c);
 /* A ServerMessage has come. Lock held. */
 void ws_channel_take_message(struct ws_channel *c, const void *data, size_t n);
 /* True if the daemon's end of the side socket or the tcp connection is gone. Lock held. */

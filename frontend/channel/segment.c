@@ -21,7 +21,7 @@ union fd_control {
     char b[CMSG_SPACE(sizeof(int))];
 };
 
-static ssize_t send_request(int side_fd, const struct ws_side_request *q, int pass_fd)
+static ssize_t send_request(int side_fd, const struct ws_handoff_request *q, int pass_fd)
 {
     union fd_control control = {0};
     struct iovec iov = {(void *)q, sizeof *q};
@@ -40,8 +40,8 @@ static ssize_t send_request(int side_fd, const struct ws_side_request *q, int pa
 
 /* @pass_fd: goes along, or -1. @ret_fd: the descriptor that came along, or -1.
  * Return: 0 with the daemon's answer in *ret, or -errno. */
-static int side_request(struct ws_channel *c, const struct ws_side_request *q, int pass_fd,
-                        struct ws_side_reply *ret, int *ret_fd)
+static int side_request(struct ws_channel *c, const struct ws_handoff_request *q, int pass_fd,
+                        struct ws_handoff_reply *ret, int *ret_fd)
 {
     union fd_control control = {0};
     struct iovec iov = {ret, sizeof *ret};
@@ -51,7 +51,7 @@ static int side_request(struct ws_channel *c, const struct ws_side_request *q, i
                        .msg_controllen = sizeof control};
     ssize_t n;
     *ret_fd = -1;
-    *ret = (struct ws_side_reply){.error = WS__ERROR__INTERNAL};
+    *ret = (struct ws_handoff_reply){.error = WS__ERROR__INTERNAL};
     pthread_mutex_lock(&c->side_lock);
     do
         n = send_request(c->side_fd, q, pass_fd);
@@ -76,18 +76,18 @@ static int side_request(struct ws_channel *c, const struct ws_side_request *q, i
     return n == 0 ? -ECONNRESET : -EPROTO;
 }
 
-int ws_channel_side_request(struct ws_channel *c, struct ws_side_request *q,
-                            struct ws_side_reply *ret, int *ret_fd)
+int ws_channel_handoff_request(struct ws_channel *c, struct ws_handoff_request *q,
+                               struct ws_handoff_reply *ret, int *ret_fd)
 {
     memcpy(q->token, c->hello->token.data, WS_TOKEN_BYTES);
     return side_request(c, q, -1, ret, ret_fd);
 }
 
-int ws_channel_side_open(struct ws_channel *c)
+int ws_channel_handoff_open(struct ws_channel *c)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    struct ws_side_request q = {.kind = WS_SIDE_HELLO};
-    struct ws_side_reply reply = {.error = WS__ERROR__INTERNAL};
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_HELLO};
+    struct ws_handoff_reply reply = {.error = WS__ERROR__INTERNAL};
     int fd = -1, r = -ENAMETOOLONG;
     const char *path = c->hello->side_socket;
     if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof a.sun_path) {
@@ -113,8 +113,8 @@ int ws_channel_side_open(struct ws_channel *c)
 int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
                            uint32_t chunk_bytes, struct ws_segment *ret)
 {
-    struct ws_side_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
-    struct ws_side_reply reply;
+    struct ws_handoff_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
+    struct ws_handoff_reply reply;
     struct stat st;
     int fd;
     if (c->side_fd < 0)
@@ -148,8 +148,8 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
 
 void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s)
 {
-    struct ws_side_request q = {.kind = WS_SIDE_FREE, .segment = s->id};
-    struct ws_side_reply reply;
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_FREE, .segment = s->id};
+    struct ws_handoff_reply reply;
     int fd;
     if (s->map)
         munmap(s->map, s->map_bytes);
@@ -162,9 +162,9 @@ void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s)
 
 /* Return: a Ws__Error. */
 static int object_request(struct ws_channel *c, uint32_t kind, uint64_t object, int pass_fd,
-                          struct ws_side_reply *ret, int *ret_fd)
+                          struct ws_handoff_reply *ret, int *ret_fd)
 {
-    struct ws_side_request q = {.kind = kind, .bytes = object};
+    struct ws_handoff_request q = {.kind = kind, .bytes = object};
     *ret_fd = -1;
     if (c->side_fd < 0)
         return WS__ERROR__NOT_SUPPORTED;
@@ -179,8 +179,8 @@ static int object_request(struct ws_channel *c, uint32_t kind, uint64_t object, 
 
 int ws_channel_export(struct ws_channel *c, uint64_t object, int *ret_fd)
 {
-    struct ws_side_reply reply;
-    int fd, r = object_request(c, WS_SIDE_EXPORT, object, -1, &reply, &fd);
+    struct ws_handoff_reply reply;
+    int fd, r = object_request(c, WS_HANDOFF_EXPORT, object, -1, &reply, &fd);
     if (!r && fd < 0)
         r = WS__ERROR__INTERNAL;
     if (r && fd >= 0)
@@ -193,8 +193,8 @@ int ws_channel_export(struct ws_channel *c, uint64_t object, int *ret_fd)
 int ws_channel_import(struct ws_channel *c, int fd, uint64_t object, uint32_t *ret_device,
                       uint64_t *ret_bytes)
 {
-    struct ws_side_reply reply;
-    int came, r = object_request(c, WS_SIDE_IMPORT, object, fd, &reply, &came);
+    struct ws_handoff_reply reply;
+    int came, r = object_request(c, WS_HANDOFF_IMPORT, object, fd, &reply, &came);
     if (came >= 0)
         close(came);
     if (!r) {

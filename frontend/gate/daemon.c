@@ -23,7 +23,7 @@ static const Ws__HelloReply *hello;
 /* The channel asks for this: here it is read from the environment when it is needed. */
 const struct ws_config *ws_config(void)
 {
-    static struct ws_config config = {.timeout_ms = TIMEOUT_MS, .lane = true};
+    static struct ws_config config = {.timeout_ms = TIMEOUT_MS, .ring = true};
     return &config;
 }
 

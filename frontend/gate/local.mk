@@ -2,7 +2,7 @@
 noinst_LIBRARIES += frontend/gate/libgate.a
 frontend_gate_libgate_a_SOURCES = frontend/gate/gate.h frontend/gate/stubs.c frontend/gate/real.c frontend/gate/calls.c \
 	frontend/gate/segment.c frontend/gate/daemon.c \
-	frontend/channel/channel.c frontend/channel/open.c frontend/channel/segment.c frontend/channel/lane.c frontend/channel/zmq_load.c
+	frontend/channel/channel.c frontend/channel/open.c frontend/channel/segment.c frontend/channel/ring.c frontend/channel/zmq_load.c
 wslib_PROGRAMS += frontend/gate/libwattshare-gate.so
 frontend_gate_libwattshare_gate_so_SOURCES = frontend/gate/gate.h
 frontend_gate_libwattshare_gate_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete \

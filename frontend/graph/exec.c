@@ -2,14 +2,14 @@
 /* From a graph to what is launched.
  *
  * A plan is the graph as streams and events: steps in an order that respects the edges, child graphs opened into their parent's,
- * each on a lane (a stream of the exec's own; lane 0 is the stream that the graph is launched into). A step goes on the lane of
- * something that it waits for if that lane ends there, else on one that ends before it in the graph anyway, else on a new one.
- * Each step carries a clock: for each lane, how far that lane is known to be done when the step is. So a wait is left out when
+ * each on a branch (a stream of the exec's own; branch 0 is the stream that the graph is launched into). A step goes on the branch of
+ * something that it waits for if that branch ends there, else on one that ends before it in the graph anyway, else on a new one.
+ * Each step carries a clock: for each branch, how far that branch is known to be done when the step is. So a wait is left out when
  * something else waited for implies it, and a graph that is a chain needs no event at all.
  *
  * Bodies of conditional nodes have plans of their own, which the host starts when the node is reached (graph_launch.c).
  *
- * Invariants: waits name steps with lower indices, on other lanes; positions on a lane count from 1 in the order of the steps. */
+ * Invariants: waits name steps with lower indices, on other branches; positions on a branch count from 1 in the order of the steps. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "frontend/graph/graph.h"
 #include "frontend/module/module.h"
 
-enum { MAX_LANES = 32, SMALL_FAN = 64 };
+enum { MAX_BRANCHES = 32, SMALL_FAN = 64 };
 #define NO_STEP UINT32_MAX
 
 /* ---- steps ---- */
@@ -31,8 +31,8 @@ struct builder {
         size_t cap;
     } * preds; /* of each step */
     size_t cap_preds, cap_steps;
-    uint32_t (*clocks)[MAX_LANES];
-    uint32_t n_on_lane[MAX_LANES], tail[MAX_LANES];
+    uint32_t (*clocks)[MAX_BRANCHES];
+    uint32_t n_on_branch[MAX_BRANCHES], tail[MAX_BRANCHES];
 };
 
 static int step_new(struct builder *b, struct ws_node *node, uint32_t *ret)
@@ -107,7 +107,7 @@ static int open_graph(struct builder *b, const struct ws_graph *g, uint32_t entr
     return code;
 }
 
-/* ---- lanes ---- */
+/* ---- branches ---- */
 
 static int step_device(const struct ws_step *s)
 {
@@ -117,38 +117,39 @@ static int step_device(const struct ws_step *s)
     return w && w->kind == WS_WORK_RECORD ? ws_session_event_device(w->event.event) : -1;
 }
 
-static bool lane_fits(const struct ws_plan *p, uint32_t lane, int device)
+static bool branch_fits(const struct ws_plan *p, uint32_t branch, int device)
 {
-    return device < 0 || p->lanes[lane].device == device;
+    return device < 0 || p->branches[branch].device == device;
 }
 
-/* Return: MAX_LANES if none will do. */
-static uint32_t choose_lane(const struct builder *b, const struct preds *preds,
-                            const uint32_t *clock, int device)
+/* Return: MAX_BRANCHES if none will do. */
+static uint32_t choose_branch(const struct builder *b, const struct preds *preds,
+                              const uint32_t *clock, int device)
 {
     struct ws_plan *p = b->plan;
-    uint32_t best = MAX_LANES;
+    uint32_t best = MAX_BRANCHES;
     for (uint32_t i = 0; i < preds->n; i++) {
         const struct ws_step *t = &p->steps[preds->v[i]];
-        if (b->n_on_lane[t->lane] == t->position && lane_fits(p, t->lane, device))
-            return t->lane;
+        if (b->n_on_branch[t->branch] == t->position && branch_fits(p, t->branch, device))
+            return t->branch;
     }
-    for (uint32_t l = 0; l < p->n_lanes; l++)
-        if (clock[l] == b->n_on_lane[l] && lane_fits(p, l, device))
+    for (uint32_t l = 0; l < p->n_branches; l++)
+        if (clock[l] == b->n_on_branch[l] && branch_fits(p, l, device))
             return l;
-    if (p->n_lanes < MAX_LANES) {
-        p->lanes[p->n_lanes].device = device < 0 ? p->device : device;
-        return p->n_lanes++;
+    if (p->n_branches < MAX_BRANCHES) {
+        p->branches[p->n_branches].device = device < 0 ? p->device : device;
+        return p->n_branches++;
     }
-    for (uint32_t l = 0; l < p->n_lanes; l++)
-        if (lane_fits(p, l, device) && (best == MAX_LANES || b->n_on_lane[l] < b->n_on_lane[best]))
+    for (uint32_t l = 0; l < p->n_branches; l++)
+        if (branch_fits(p, l, device) &&
+            (best == MAX_BRANCHES || b->n_on_branch[l] < b->n_on_branch[best]))
             best = l;
     return best;
 }
 
 static void merge(uint32_t *clock, const uint32_t *other)
 {
-    for (int l = 0; l < MAX_LANES; l++)
+    for (int l = 0; l < MAX_BRANCHES; l++)
         clock[l] = WS_MAX(clock[l], other[l]);
 }
 
@@ -157,7 +158,8 @@ static bool implied(const struct builder *b, const struct preds *preds, uint32_t
 {
     const struct ws_step *t = &b->plan->steps[preds->v[i]];
     for (uint32_t k = 0; preds->n <= SMALL_FAN && k < preds->n; k++)
-        if (k != i && b->clocks[preds->v[k]][t->lane] >= t->position && preds->v[k] != preds->v[i])
+        if (k != i && b->clocks[preds->v[k]][t->branch] >= t->position &&
+            preds->v[k] != preds->v[i])
             return true;
     return false;
 }
@@ -170,15 +172,15 @@ static int place(struct builder *b, uint32_t step)
     uint32_t *clock = b->clocks[step];
     for (uint32_t i = 0; i < preds->n; i++)
         merge(clock, b->clocks[preds->v[i]]);
-    uint32_t l = choose_lane(b, preds, clock, step_device(s));
-    if (l == MAX_LANES)
-        return CUDA_NOT_SUPPORTED; /* more devices than lanes */
-    static const uint32_t nothing[MAX_LANES];
-    const uint32_t *known = b->n_on_lane[l] ? b->clocks[b->tail[l]] : nothing;
+    uint32_t l = choose_branch(b, preds, clock, step_device(s));
+    if (l == MAX_BRANCHES)
+        return CUDA_NOT_SUPPORTED; /* more devices than branches */
+    static const uint32_t nothing[MAX_BRANCHES];
+    const uint32_t *known = b->n_on_branch[l] ? b->clocks[b->tail[l]] : nothing;
     size_t cap = 0;
     for (uint32_t i = 0; i < preds->n; i++) {
         struct ws_step *t = &p->steps[preds->v[i]];
-        if (t->lane == l || known[t->lane] >= t->position || implied(b, preds, i))
+        if (t->branch == l || known[t->branch] >= t->position || implied(b, preds, i))
             continue;
         if (ws_grow((void **)&s->waits, &cap, s->n_waits + 1, sizeof *s->waits))
             return CUDA_OUT_OF_MEMORY;
@@ -186,9 +188,9 @@ static int place(struct builder *b, uint32_t step)
         t->signals = true;
     }
     merge(clock, known);
-    s->first = !b->n_on_lane[l] && !s->n_waits;
-    s->lane = l;
-    s->position = ++b->n_on_lane[l];
+    s->first = !b->n_on_branch[l] && !s->n_waits;
+    s->branch = l;
+    s->position = ++b->n_on_branch[l];
     b->tail[l] = step;
     clock[l] = s->position;
     return CUDA_OK;
@@ -197,10 +199,10 @@ static int place(struct builder *b, uint32_t step)
 static void find_last(struct builder *b)
 {
     struct ws_plan *p = b->plan;
-    for (uint32_t l = 0; l < p->n_lanes; l++) {
+    for (uint32_t l = 0; l < p->n_branches; l++) {
         bool last = true;
-        for (uint32_t k = 0; last && k < p->n_lanes; k++)
-            last = k == l || b->clocks[b->tail[k]][l] < b->n_on_lane[l];
+        for (uint32_t k = 0; last && k < p->n_branches; k++)
+            last = k == l || b->clocks[b->tail[k]][l] < b->n_on_branch[l];
         p->steps[b->tail[l]].last = last;
     }
 }
@@ -211,8 +213,8 @@ int ws_plan_new(struct ws_graph *g, int device, struct ws_plan **ret)
     if (!b.plan)
         return CUDA_OUT_OF_MEMORY;
     b.plan->device = device;
-    b.plan->lanes = ws_alloc_array(MAX_LANES, sizeof *b.plan->lanes);
-    int code = b.plan->lanes ? open_graph(&b, g, NO_STEP, NULL) : CUDA_OUT_OF_MEMORY;
+    b.plan->branches = ws_alloc_array(MAX_BRANCHES, sizeof *b.plan->branches);
+    int code = b.plan->branches ? open_graph(&b, g, NO_STEP, NULL) : CUDA_OUT_OF_MEMORY;
     if (!code && !(b.clocks = ws_alloc_array(b.plan->n_steps + 1, sizeof *b.clocks)))
         code = CUDA_OUT_OF_MEMORY;
     for (uint32_t i = 0; !code && i < b.plan->n_steps; i++)
@@ -243,13 +245,13 @@ void ws_plan_free(struct ws_plan *p)
         free(s->bodies);
         free(s->waits);
     }
-    for (uint32_t i = 0; i < p->n_lanes; i++)
-        if (p->lanes[i].stream)
-            (void)ws_session_stream_destroy(p->lanes[i].stream);
+    for (uint32_t i = 0; i < p->n_branches; i++)
+        if (p->branches[i].stream)
+            (void)ws_session_stream_destroy(p->branches[i].stream);
     if (p->start)
         (void)ws_session_event_destroy(p->start);
     free(p->steps);
-    free(p->lanes);
+    free(p->branches);
     free(p);
 }
 

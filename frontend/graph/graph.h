@@ -157,25 +157,25 @@ int ws_graph_release_user(struct ws_graph *g, struct ws_user_object *o, unsigned
 /* ---- plans (graph_exec.c): a graph as streams and events ---- */
 struct ws_step {
     struct ws_node *node; /* NULL: only a point where branches meet */
-    uint32_t lane, position;
-    uint32_t *waits; /* indices of steps on other lanes */
+    uint32_t branch, position;
+    uint32_t *waits; /* indices of steps on other branches */
     uint32_t n_waits, cap_waits;
-    bool first;     /* of its lane, and waits for nothing: for the start then */
+    bool first;     /* of its branch, and waits for nothing: for the start then */
     bool signals;   /* others wait for it */
     bool last;      /* the end waits for it */
     uint64_t event; /* made at first use */
     unsigned n_bodies;
     struct ws_plan **bodies; /* CONDITIONAL */
 };
-struct ws_lane {
+struct ws_branch {
     int device; /* -1: any */
     uint64_t stream;
 };
 struct ws_plan {
     struct ws_step *steps;
     uint32_t n_steps, cap_steps;
-    struct ws_lane *lanes;
-    uint32_t n_lanes;
+    struct ws_branch *branches;
+    uint32_t n_branches;
     int device;     /* where it was instantiated */
     uint64_t start; /* event */
 };

@@ -80,16 +80,16 @@ static struct ws_plan *body_for(const struct ws_step *s, uint32_t value)
 
 static void condition_again(void *arg, uint64_t gate);
 
-static uint64_t lane_stream(struct ws_plan *p, uint32_t lane)
+static uint64_t branch_stream(struct ws_plan *p, uint32_t branch)
 {
-    struct ws_lane *l = &p->lanes[lane];
-    int device = lane < p->n_lanes ? l->device : p->device;
+    struct ws_branch *l = &p->branches[branch];
+    int device = branch < p->n_branches ? l->device : p->device;
     if (ws_session_stream_info(l->stream, NULL, NULL, NULL) &&
         ws_session_stream_create(device, true, 0, &l->stream))
         return 0;
-    if (lane >= p->n_lanes) { /* a plan without steps */
+    if (branch >= p->n_branches) { /* a plan without steps */
         l->device = device;
-        p->n_lanes = lane + 1;
+        p->n_branches = branch + 1;
     }
     return l->stream;
 }
@@ -98,7 +98,7 @@ static void condition_look(struct condition_task *t)
 {
     struct ws_plan *body =
         ws_session_lost() ? NULL : body_for(t->step, ws_handle_read(t->step->node->cond.handle));
-    uint64_t stream = body ? lane_stream(body, 0) : 0;
+    uint64_t stream = body ? branch_stream(body, 0) : 0;
     if (!stream || plan_issue(t->exec, body, stream) ||
         ws_host_put_internal(stream, condition_again, t))
         condition_end(t);
@@ -155,7 +155,7 @@ static ws_err issue_node(struct ws_exec *e, struct ws_plan *p, struct ws_step *s
             return WS__ERROR__INVALID_HANDLE;
         return ws_work_issue(stream, &n->work, true);
     case WS_NODE_MEMCPY:
-        return issue_copy(stream, p->lanes[s->lane].device, &n->work);
+        return issue_copy(stream, p->branches[s->branch].device, &n->work);
     case WS_NODE_EMPTY:
     case WS_NODE_MEM_ALLOC:
     case WS_NODE_MEM_FREE:
@@ -180,13 +180,14 @@ static ws_err plan_issue(struct ws_exec *e, struct ws_plan *p, uint64_t stream)
 {
     int device = -1;
     ws_err r = ws_session_stream_info(stream, &device, NULL, NULL);
-    bool direct = !p->n_lanes || p->lanes[0].device == device; /* lane 0 is @stream itself */
-    if (!r && (p->n_lanes > 1 || !direct))
+    bool direct =
+        !p->n_branches || p->branches[0].device == device; /* branch 0 is @stream itself */
+    if (!r && (p->n_branches > 1 || !direct))
         r = record(&p->start, device, stream);
     for (uint32_t i = 0; !r && i < p->n_steps; i++) {
         struct ws_step *s = &p->steps[i];
-        bool here = direct && s->lane == 0;
-        uint64_t on = here ? stream : lane_stream(p, s->lane);
+        bool here = direct && s->branch == 0;
+        uint64_t on = here ? stream : branch_stream(p, s->branch);
         if (WS_UNLIKELY(!on))
             return WS__ERROR__OUT_OF_MEMORY;
         if (s->first && !here)
@@ -196,10 +197,10 @@ static ws_err plan_issue(struct ws_exec *e, struct ws_plan *p, uint64_t stream)
         if (!r)
             r = issue_node(e, p, s, on);
         if (!r && (s->signals || (s->last && !here)))
-            r = record(&s->event, p->lanes[s->lane].device, on);
+            r = record(&s->event, p->branches[s->branch].device, on);
     }
     for (uint32_t i = 0; !r && i < p->n_steps; i++)
-        if (p->steps[i].last && !(direct && p->steps[i].lane == 0))
+        if (p->steps[i].last && !(direct && p->steps[i].branch == 0))
             r = ws_session_stream_wait(stream, p->steps[i].event);
     return r;
 }

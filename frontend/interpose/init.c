@@ -13,7 +13,7 @@
 
 enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000, SMS_MAX = 1 << 16 };
 static struct ws_config config = {
-    .socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .lane = true};
+    .socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .ring = true};
 
 const struct ws_config *ws_config(void)
 {
@@ -57,8 +57,8 @@ static void read_config(char **envp)
     config.has_visible_devices = s && strlen(s) < sizeof config.visible_devices;
     if (config.has_visible_devices)
         set(config.visible_devices, sizeof config.visible_devices, s);
-    s = env(envp, "WATTSHARE_LANE");
-    config.lane = !s || strcmp(s, "off") != 0;
+    s = env(envp, "WATTSHARE_RING");
+    config.ring = !s || strcmp(s, "off") != 0;
     set_number(&config.timeout_ms, TIMEOUT_MS_MAX, env(envp, "WATTSHARE_TIMEOUT_MS"));
     set_number(&config.sms, SMS_MAX, env(envp, WS_ENV_SMS));
 }

@@ -112,7 +112,7 @@ static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool a
     struct piece *p = ws_alloc(sizeof *p);
     if (!p)
         return WS__ERROR__OUT_OF_MEMORY;
-    ws_err r = ws_channel_segment_new(c, WS_SIDE_PINNED, to - from, 0, &s);
+    ws_err r = ws_channel_segment_new(c, WS_HANDOFF_PINNED, to - from, 0, &s);
     if (r) {
         free(p);
         return r;

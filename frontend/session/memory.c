@@ -196,7 +196,7 @@ ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
         return r;
     if (!ws_session_local())
         return host_alloc_plain(bytes, ret);
-    r = ws_channel_segment_new(c, WS_SIDE_PINNED, WS_ALIGN_UP(bytes, HOST_PAGE), 0, &s);
+    r = ws_channel_segment_new(c, WS_HANDOFF_PINNED, WS_ALIGN_UP(bytes, HOST_PAGE), 0, &s);
     if (r)
         return r;
     map.segment = s.id;

@@ -42,7 +42,7 @@ static ws_err make(struct ws_channel *c)
     if (!s->made) {
         while (limit && chunk * N_CHUNKS > limit && chunk > 4096)
             chunk /= 2;
-        r = ws_channel_segment_new(c, WS_SIDE_STAGING, chunk * N_CHUNKS, chunk, &s->segment);
+        r = ws_channel_segment_new(c, WS_HANDOFF_STAGING, chunk * N_CHUNKS, chunk, &s->segment);
         if (!r) {
             s->control = s->segment.map;
             s->chunk_bytes = chunk;

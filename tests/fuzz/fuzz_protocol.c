@@ -12,9 +12,9 @@ enum { COMPLETE = 0x80, DISCONNECT = 0x40, INLINE = 0x20, SEGMENTS = 0x10, TWO_F
 
 static void make_segments(struct ws_client *c)
 {
-    struct ws_side_request staging = {
-        .kind = WS_SIDE_STAGING, .bytes = 4 * 4096, .chunk_bytes = 4096};
-    struct ws_side_request pinned = {.kind = WS_SIDE_PINNED, .bytes = 8192};
+    struct ws_handoff_request staging = {
+        .kind = WS_HANDOFF_STAGING, .bytes = 4 * 4096, .chunk_bytes = 4096};
+    struct ws_handoff_request pinned = {.kind = WS_HANDOFF_PINNED, .bytes = 8192};
     struct ws_segment *g;
     (void)ws_segment_new(c, &staging, &g);
     (void)ws_segment_new(c, &pinned, &g);

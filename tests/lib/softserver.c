@@ -237,7 +237,7 @@ void softs_let_go(struct softs *s, unsigned c)
         ws_stream_wake(ws_list_entry(k->held.next, struct ws_stream, blocked));
 }
 
-struct ws_job *softs_head(struct softs *s, unsigned c, uint64_t stream)
+struct ws_command *softs_head(struct softs *s, unsigned c, uint64_t stream)
 {
     return ws_stream_find(s->clients[c].client, stream ? stream : WS_STREAM_DEFAULT_0)->head;
 }

@@ -55,7 +55,7 @@ Ws__Error softs_sync(struct softs *s, unsigned c);
 void softs_hold(struct softs *s, unsigned c);
 void softs_let_go(struct softs *s, unsigned c);
 /* The job at the head of a stream. */
-struct ws_job *softs_head(struct softs *s, unsigned c, uint64_t stream);
+struct ws_command *softs_head(struct softs *s, unsigned c, uint64_t stream);
 /* Host memory of the client's at @va. */
 void *softs_host(struct softs *s, unsigned c, uint64_t va, uint64_t bytes);
 /* One turn, after a millisecond if nothing happens. */

@@ -245,7 +245,7 @@ void wst_connect(struct wst_client *c, void *ctx, const char *endpoint)
     c->n_batch = c->n_batch_commands = 0;
     c->n_held = 0;
     c->next_seq = 1;
-    c->side = c->lane.bell = -1;
+    c->side = c->ring.doorbell = -1;
     c->ctx = ctx ? NULL : zmq_ctx_new();
     c->sock = zmq_socket(ctx ? ctx : c->ctx, ZMQ_DEALER);
     if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof linger))
@@ -270,23 +270,23 @@ void wst_send_message(struct wst_client *c, Ws__ClientMessage *m)
     free(p);
 }
 
-/* The next message by the rules of lane.h, if one is there. */
+/* The next message by the rules of ring.h, if one is there. */
 static Ws__ServerMessage *next_message(struct wst_client *c)
 {
-    uint8_t message[WS_LANE_MESSAGE_BYTES];
+    uint8_t message[WS_RING_MESSAGE_BYTES];
     Ws__ServerMessage *s;
     if (!c->has_come) {
         zmq_msg_init(&c->came);
         c->has_come = zmq_msg_recv(&c->came, c->sock, ZMQ_DONTWAIT) >= 0;
     }
-    ssize_t n = ws_lane_take(&c->lane, message);
+    ssize_t n = ws_ring_take(&c->ring, message);
     if (n >= 0) {
         s = ws__server_message__unpack(NULL, (size_t)n, message);
     } else if (c->has_come) {
         s = ws__server_message__unpack(NULL, zmq_msg_size(&c->came), zmq_msg_data(&c->came));
         zmq_msg_close(&c->came);
         c->has_come = false;
-        c->lane.n_received++;
+        c->ring.n_received++;
     } else {
         return NULL;
     }
@@ -298,17 +298,17 @@ static Ws__ServerMessage *next_message(struct wst_client *c)
 static Ws__ServerMessage *receive(struct wst_client *c, int timeout_ms)
 {
     zmq_pollitem_t items[] = {{.socket = c->sock, .events = ZMQ_POLLIN},
-                              {.fd = c->lane.bell, .events = ZMQ_POLLIN}};
+                              {.fd = c->ring.doorbell, .events = ZMQ_POLLIN}};
     Ws__ServerMessage *s;
     for (;;) {
-        ws_lane_wait(&c->lane, true);
+        ws_ring_wait(&c->ring, true);
         s = next_message(c);
-        if (s || zmq_poll(items, c->lane.memory ? 2 : 1, timeout_ms) < 1)
+        if (s || zmq_poll(items, c->ring.memory ? 2 : 1, timeout_ms) < 1)
             break;
-        if (items[1].revents && !ws_lane_hear(&c->lane))
+        if (items[1].revents && !ws_ring_hear(&c->ring))
             break;
     }
-    ws_lane_wait(&c->lane, false);
+    ws_ring_wait(&c->ring, false);
     if (!s && !(s = next_message(c)))
         return NULL;
     if (s->notice) {
@@ -345,10 +345,10 @@ int wst_hello(struct wst_client *c, bool local, const char *visible)
         die("no answer to hello");
     c->hello = c->hello_message->hello;
     if (!c->hello->error && local && c->hello->side_socket[0]) {
-        struct ws_side_request q = {.kind = WS_SIDE_HELLO};
-        struct ws_side_reply a;
+        struct ws_handoff_request q = {.kind = WS_HANDOFF_HELLO};
+        struct ws_handoff_reply a;
         memcpy(q.token, c->hello->token.data, sizeof q.token);
-        c->side = ws_side_connect(c->hello->side_socket);
+        c->side = ws_handoff_connect(c->hello->side_socket);
         if (c->side < 0 || ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
             ws_packet_recv(c->side, &a, sizeof a, NULL, 0) != sizeof a)
             die("side socket");
@@ -384,7 +384,7 @@ void wst_close(struct wst_client *c, bool goodbye)
         ws__server_message__free_unpacked(c->hello_message, NULL);
     if (c->has_come)
         zmq_msg_close(&c->came);
-    ws_lane_end(&c->lane);
+    ws_ring_end(&c->ring);
     if (c->side >= 0)
         close(c->side);
     zmq_close(c->sock);
@@ -436,12 +436,12 @@ uint64_t wst_post(struct wst_client *c, Ws__Command__CCase which, void *sub)
 
 void wst_flush(struct wst_client *c)
 {
-    bool lane = c->lane_use == WST_LANE_ALWAYS || (c->lane_use == WST_LANE_SOMETIMES && rand() & 1);
-    if (c->n_batch && lane && ws_lane_put(&c->lane, c->batch, c->n_batch)) {
-        ws_lane_ring(&c->lane);
+    bool ring = c->ring_use == WST_RING_ALWAYS || (c->ring_use == WST_RING_SOMETIMES && rand() & 1);
+    if (c->n_batch && ring && ws_ring_put(&c->ring, c->batch, c->n_batch)) {
+        ws_ring_signal(&c->ring);
     } else if (c->n_batch) {
         wst_send_raw(c, c->batch, c->n_batch, false);
-        c->lane.n_sent++;
+        c->ring.n_sent++;
     }
     c->n_batch = c->n_batch_commands = 0;
 }
@@ -677,8 +677,8 @@ int wst_read(struct wst_client *c, uint64_t stream, uint64_t va, void *p, size_t
 
 int wst_side_request(struct wst_client *c, uint32_t kind, int *ret_fd)
 {
-    struct ws_side_request q = {.kind = kind};
-    struct ws_side_reply a;
+    struct ws_handoff_request q = {.kind = kind};
+    struct ws_handoff_reply a;
     memcpy(q.token, c->hello->token.data, sizeof q.token);
     if (ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
         ws_packet_recv(c->side, &a, sizeof a, ret_fd, 0) != sizeof a)
@@ -686,22 +686,22 @@ int wst_side_request(struct wst_client *c, uint32_t kind, int *ret_fd)
     return (int)a.error;
 }
 
-int wst_lane_open(struct wst_client *c)
+int wst_ring_open(struct wst_client *c)
 {
-    int fd = -1, r = wst_side_request(c, WS_SIDE_LANE, &fd);
+    int fd = -1, r = wst_side_request(c, WS_HANDOFF_RING, &fd);
     if (r)
         return r;
-    if (!ws_packet_memfd_ok(fd, sizeof(struct ws_lane_memory)) || ws_lane_map(&c->lane, fd, true))
-        die("the lane's memory");
+    if (!ws_packet_memfd_ok(fd, sizeof(struct ws_ring_memory)) || ws_ring_map(&c->ring, fd, true))
+        die("the ring's memory");
     close(fd);
-    return wst_side_request(c, WS_SIDE_BELL, &c->lane.bell);
+    return wst_side_request(c, WS_HANDOFF_DOORBELL, &c->ring.doorbell);
 }
 
 int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes,
                 uint32_t *ret_id, uint8_t **ret_map, uint64_t *ret_data_offset)
 {
-    struct ws_side_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
-    struct ws_side_reply a;
+    struct ws_handoff_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
+    struct ws_handoff_reply a;
     int fd;
     memcpy(q.token, c->hello->token.data, sizeof q.token);
     if (ws_packet_send(c->side, &q, sizeof q, -1, 0) ||

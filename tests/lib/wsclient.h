@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include <zmq.h>
-#include "protocol/lane.h"
+#include "protocol/ring.h"
 #include "protocol/protocol.h"
-#include "protocol/side.h"
+#include "protocol/handoff.h"
 
 /* ---- a daemon on private endpoints ---- */
 struct wst_daemon {
@@ -33,9 +33,9 @@ bool wst_daemon_log_has(const struct wst_daemon *d, const char *text);
 struct wst_client {
     void *ctx, *sock;
     int side; /* -1: none */
-    struct ws_lane lane;
-    enum { WST_LANE_NEVER, WST_LANE_SOMETIMES, WST_LANE_ALWAYS } lane_use;
-    zmq_msg_t came; /* from ZeroMQ, waiting for what is in the lane */
+    struct ws_ring ring;
+    enum { WST_RING_NEVER, WST_RING_SOMETIMES, WST_RING_ALWAYS } ring_use;
+    zmq_msg_t came; /* from ZeroMQ, waiting for what is in the ring */
     bool has_come;
     Ws__ServerMessage *hello_message;
     const Ws__HelloReply *hello;
@@ -96,8 +96,8 @@ int wst_read(struct wst_client *c, uint64_t stream, uint64_t va, void *p,
 int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t chunk_bytes,
                 uint32_t *ret_id, uint8_t **ret_map, uint64_t *ret_data_offset);
 
-/* Asks for the lane and opens it. Return: Ws__Error. */
-int wst_lane_open(struct wst_client *c);
+/* Asks for the ring and opens it. Return: Ws__Error. */
+int wst_ring_open(struct wst_client *c);
 /* A request on the side socket, with our token. Return: its answer's error, the descriptor in *ret_fd or -1. */
 int wst_side_request(struct wst_client *c, uint32_t kind, int *ret_fd);
 

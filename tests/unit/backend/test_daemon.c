@@ -122,7 +122,7 @@ static void test_staging_both_ways(void **state)
     uint64_t off, va;
     wst_open(&f->a, NULL, f->d.ipc, true);
     assert_int_equal(wst_alloc(&f->a, 0, CHUNK * N, &va), 0);
-    assert_int_equal(wst_segment(&f->a, WS_SIDE_STAGING, CHUNK * N, CHUNK, &id, &map, &off), 0);
+    assert_int_equal(wst_segment(&f->a, WS_HANDOFF_STAGING, CHUNK * N, CHUNK, &id, &map, &off), 0);
     struct ws_staging_control *h = (struct ws_staging_control *)map;
     assert_int_equal(h->magic, WS_STAGING_MAGIC);
     assert_int_equal(h->n_chunks, N);
@@ -176,7 +176,7 @@ static void test_pinned_memory_is_seen_by_kernels(void **state)
     uint64_t off, va;
     wst_open(&f->a, NULL, f->d.ipc, true);
     va = prepare(&f->a);
-    assert_int_equal(wst_segment(&f->a, WS_SIDE_PINNED, 65536, 0, &id, &map, &off), 0);
+    assert_int_equal(wst_segment(&f->a, WS_HANDOFF_PINNED, 65536, 0, &id, &map, &off), 0);
     Ws__HostMap m = WS__HOST_MAP__INIT;
     m.segment = id;
     m.address = (uint64_t)(uintptr_t)map + off;
@@ -203,16 +203,16 @@ static void test_pinned_memory_is_seen_by_kernels(void **state)
 static void test_side_socket_needs_the_token(void **state)
 {
     struct fixture *f = *state;
-    struct ws_side_request q = {.kind = WS_SIDE_HELLO};
-    struct ws_side_reply a;
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_HELLO};
+    struct ws_handoff_reply a;
     wst_open(&f->a, NULL, f->d.ipc, true);
     for (int i = 0; i < 4; i++) {
-        int fd = ws_side_connect(f->a.hello->side_socket), n = (int)sizeof q;
+        int fd = ws_handoff_connect(f->a.hello->side_socket), n = (int)sizeof q;
         assert_true(fd >= 0);
         if (i == 1) /* the right one, but that client has its connection */
             memcpy(q.token, f->a.hello->token.data, sizeof q.token);
         if (i == 2)
-            q.kind = WS_SIDE_PINNED, q.bytes = 4096; /* without hello */
+            q.kind = WS_HANDOFF_PINNED, q.bytes = 4096; /* without hello */
         if (i == 3)
             n = 7;
         assert_int_equal(ws_packet_send(fd, &q, (size_t)n, -1, 0), 0);
@@ -392,17 +392,17 @@ static void test_fault_hurts_its_client_only(void **state)
     wst_close(&f->b, true);
 }
 
-/* ---- the lane ---- */
+/* ---- the ring ---- */
 
 static void test_lane_and_zeromq_keep_order(void **state)
 {
     struct fixture *f = *state;
     wst_open(&f->a, NULL, f->d.ipc, true);
-    assert_int_equal(wst_lane_open(&f->a), 0);
+    assert_int_equal(wst_ring_open(&f->a), 0);
     int fd;
-    assert_int_equal(wst_side_request(&f->a, WS_SIDE_LANE, &fd), WS__ERROR__INVALID_VALUE);
-    assert_int_equal(wst_side_request(&f->a, WS_SIDE_BELL, &fd), WS__ERROR__INVALID_VALUE);
-    f->a.lane_use = WST_LANE_SOMETIMES;
+    assert_int_equal(wst_side_request(&f->a, WS_HANDOFF_RING, &fd), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(wst_side_request(&f->a, WS_HANDOFF_DOORBELL, &fd), WS__ERROR__INVALID_VALUE);
+    f->a.ring_use = WST_RING_SOMETIMES;
     uint64_t va = prepare(&f->a);
     srand(11);
     for (uint32_t i = 0; i < 400; i++) { /* out of order, it would be dropped */
@@ -419,8 +419,8 @@ static void test_lane_and_zeromq_keep_order(void **state)
         assert_int_equal(out[63], i + 5 + 63);
         assert_int_equal(wst_sync_device(&f->a, 0), 0);
     }
-    assert_true(f->a.lane.next_out > 400 && f->a.lane.n_sent > 400 && f->a.lane.next_in > 400);
-    /* An answer too long for the lane, with short ones around it. */
+    assert_true(f->a.ring.next_out > 400 && f->a.ring.n_sent > 400 && f->a.ring.next_in > 400);
+    /* An answer too long for the ring, with short ones around it. */
     static uint8_t big[20000];
     uint64_t more;
     assert_int_equal(wst_alloc(&f->a, 0, sizeof big, &more), 0);
@@ -429,16 +429,16 @@ static void test_lane_and_zeromq_keep_order(void **state)
         assert_int_equal(wst_read(&f->a, 1, more, big, sizeof big), 0);
         assert_int_equal(wst_sync_device(&f->a, 0), 0);
     }
-    assert_true(f->a.lane.n_received >= 50);
+    assert_true(f->a.ring.n_received >= 50);
     wst_close(&f->a, true);
 }
 
-/* A message in the lane whose forerunner is still on its way through ZeroMQ. */
+/* A message in the ring whose forerunner is still on its way through ZeroMQ. */
 static void test_lane_waits_for_zeromq(void **state)
 {
     struct fixture *f = *state;
     wst_open(&f->a, NULL, f->d.ipc, true);
-    assert_int_equal(wst_lane_open(&f->a), 0);
+    assert_int_equal(wst_ring_open(&f->a), 0);
     Ws__Sync sync = WS__SYNC__INIT;
     sync.what_case = WS__SYNC__WHAT_DEVICE;
     uint64_t first = wst_post(&f->a, WS__COMMAND__C_SYNC, &sync);
@@ -447,8 +447,8 @@ static void test_lane_waits_for_zeromq(void **state)
     assert_true(n <= sizeof late);
     memcpy(late, f->a.batch, n);
     f->a.n_batch = f->a.n_batch_commands = 0;
-    f->a.lane.n_sent = 1; /* as if sent */
-    f->a.lane_use = WST_LANE_ALWAYS;
+    f->a.ring.n_sent = 1; /* as if sent */
+    f->a.ring_use = WST_RING_ALWAYS;
     uint64_t second = wst_post(&f->a, WS__COMMAND__C_SYNC, &sync);
     wst_flush(&f->a);
     assert_null(wst_wait(&f->a, second, 100));
@@ -466,28 +466,28 @@ static void test_lane_lies_are_dropped(void **state)
 {
     struct fixture *f = *state;
     wst_open(&f->a, NULL, f->d.ipc, true);
-    assert_int_equal(wst_lane_open(&f->a), 0);
-    f->a.lane.out[0].bytes = WS_LANE_MESSAGE_BYTES + 1;
-    f->a.lane.out[0].state = WS_LANE_FULL;
-    ws_lane_ring(&f->a.lane);
+    assert_int_equal(wst_ring_open(&f->a), 0);
+    f->a.ring.out[0].bytes = WS_RING_MESSAGE_BYTES + 1;
+    f->a.ring.out[0].state = WS_RING_FULL;
+    ws_ring_signal(&f->a.ring);
     assert_true(wst_wait_dropped(&f->a, 60000));
     assert_int_equal(f->a.last_notice.error, WS__ERROR__MALFORMED);
     wst_close(&f->a, false);
     wst_open(&f->a, NULL, f->d.ipc, true);
-    assert_int_equal(wst_lane_open(&f->a), 0);
-    assert_true(ws_lane_put(&f->a.lane, "\xff\xff\xff", 3)); /* no message */
-    ws_lane_ring(&f->a.lane);
+    assert_int_equal(wst_ring_open(&f->a), 0);
+    assert_true(ws_ring_put(&f->a.ring, "\xff\xff\xff", 3)); /* no message */
+    ws_ring_signal(&f->a.ring);
     assert_true(wst_wait_dropped(&f->a, 60000));
     wst_close(&f->a, false);
-    wst_open(&f->a, NULL, f->d.ipc, true); /* who closes the bell is gone */
-    assert_int_equal(wst_lane_open(&f->a), 0);
+    wst_open(&f->a, NULL, f->d.ipc, true); /* who closes the doorbell is gone */
+    assert_int_equal(wst_ring_open(&f->a), 0);
     wait_clients(f, 1);
-    ws_lane_end(&f->a.lane);
+    ws_ring_end(&f->a.ring);
     wait_clients(f, 0);
     wst_close(&f->a, false);
 }
 
-/* Writes into all of its lane while the daemon reads there, and rings without end. */
+/* Writes into all of its ring while the daemon reads there, and rings without end. */
 static _Noreturn void hostile(const char *endpoint, unsigned seed)
 {
     static struct wst_client c;
@@ -495,29 +495,29 @@ static _Noreturn void hostile(const char *endpoint, unsigned seed)
     srand(seed);
     for (;;) {
         wst_open(&c, ctx, endpoint, true);
-        if (wst_lane_open(&c))
+        if (wst_ring_open(&c))
             _exit(1);
         for (int i = 0; i < 3000; i++) {
-            struct ws_lane_slot *s = &c.lane.out[i % WS_LANE_SLOTS];
+            struct ws_ring_slot *s = &c.ring.out[i % WS_RING_SLOTS];
             if (seed & 1) { /* a good message that changes under the reader's hands */
                 Ws__Sync sync = WS__SYNC__INIT;
                 sync.what_case = WS__SYNC__WHAT_DEVICE;
                 wst_post(&c, WS__COMMAND__C_SYNC, &sync);
-                bool put = ws_lane_put(&c.lane, c.batch, c.n_batch);
+                bool put = ws_ring_put(&c.ring, c.batch, c.n_batch);
                 c.n_batch = c.n_batch_commands = 0;
-                ws_lane_ring(&c.lane);
+                ws_ring_signal(&c.ring);
                 s->data[rand() % 16] ^= (uint8_t)rand();
                 s->bytes = (uint32_t)rand() % 5000;
                 if (!put)
                     break;
             } else {
                 for (int k = rand() % 64; k; k--)
-                    ((volatile uint8_t *)c.lane.memory)[rand() % sizeof *c.lane.memory] =
+                    ((volatile uint8_t *)c.ring.memory)[rand() % sizeof *c.ring.memory] =
                         (uint8_t)rand();
                 s->after = (uint64_t)(rand() % 2);
                 s->bytes = (uint32_t)rand() % 4200;
                 s->state = (uint32_t)(rand() % 3);
-                ws_lane_ring(&c.lane);
+                ws_ring_signal(&c.ring);
             }
         }
         wst_close(&c, false);
@@ -530,8 +530,8 @@ static void test_hostile_lanes(void **state)
     enum { N = 4 };
     pid_t pids[N];
     wst_open(&f->b, NULL, f->d.ipc, true);
-    assert_int_equal(wst_lane_open(&f->b), 0);
-    f->b.lane_use = WST_LANE_ALWAYS;
+    assert_int_equal(wst_ring_open(&f->b), 0);
+    f->b.ring_use = WST_RING_ALWAYS;
     uint64_t vb = prepare(&f->b);
     for (unsigned i = 0; i < N; i++) {
         pids[i] = fork();
@@ -565,10 +565,10 @@ static _Noreturn void victim(const char *endpoint, unsigned seed)
     uint64_t off;
     srand(seed);
     wst_open(&c, NULL, endpoint, true);
-    c.lane_use = seed % 3; /* never, sometimes, always */
-    if ((c.lane_use && wst_lane_open(&c)) || wst_alloc(&c, 0, 65536, &va) ||
+    c.ring_use = seed % 3; /* never, sometimes, always */
+    if ((c.ring_use && wst_ring_open(&c)) || wst_alloc(&c, 0, 65536, &va) ||
         wst_load_ptx(&c, 1, 0, wst_ptx) ||
-        wst_segment(&c, WS_SIDE_STAGING, 16 * 4096, 4096, &id, &map, &off))
+        wst_segment(&c, WS_HANDOFF_STAGING, 16 * 4096, 4096, &id, &map, &off))
         _exit(1);
     for (unsigned i = 0;; i++) {
         Ws__StreamCreate n = WS__STREAM_CREATE__INIT;

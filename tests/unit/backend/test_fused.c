@@ -240,7 +240,7 @@ static void hold(struct fix *f, unsigned n)
 
 static int together(struct fix *f, unsigned n)
 {
-    struct ws_job *jobs[SOFTS_CLIENTS] = {NULL};
+    struct ws_command *jobs[SOFTS_CLIENTS] = {NULL};
     for (unsigned c = 0; c < n; c++)
         jobs[c] = softs_head(f->s, c, 0);
     int r =
@@ -357,8 +357,8 @@ static void test_streams_of_one_client(void **state)
     hold(f, 1);
     give_line(f, 0, WS_STREAM_FIRST, 100, 1);
     give_line(f, 0, WS_STREAM_FIRST + 1, 50, 1);
-    struct ws_job *jobs[] = {softs_head(f->s, 0, WS_STREAM_FIRST),
-                             softs_head(f->s, 0, WS_STREAM_FIRST + 1)};
+    struct ws_command *jobs[] = {softs_head(f->s, 0, WS_STREAM_FIRST),
+                                 softs_head(f->s, 0, WS_STREAM_FIRST + 1)};
     assert_int_equal(
         ws_fused_start(f->s->server, &f->s->server->gpus[0], NULL, jobs, 2, f->why, sizeof f->why),
         0);

@@ -610,7 +610,8 @@ static struct ws_client *client_of(struct wss *w, unsigned peer)
 static void test_staging_chunks(void **state)
 {
     struct wss *w = *state;
-    struct ws_side_request q = {.kind = WS_SIDE_STAGING, .bytes = 4 * 8192, .chunk_bytes = 8192};
+    struct ws_handoff_request q = {
+        .kind = WS_HANDOFF_STAGING, .bytes = 4 * 8192, .chunk_bytes = 8192};
     struct ws_segment *g;
     w->dev[0].inline_completion = true;
     wss_hello(w, 0, NULL);
@@ -685,14 +686,14 @@ static void test_staging_chunks(void **state)
 
 static void test_segment_requests_checked(void **state)
 {
-    static const struct ws_side_request bad[] = {
-        {.kind = WS_SIDE_STAGING, .bytes = 8192, .chunk_bytes = 0},
-        {.kind = WS_SIDE_STAGING, .bytes = 8191, .chunk_bytes = 4096},
-        {.kind = WS_SIDE_STAGING, .bytes = UINT64_C(961) * 4096, .chunk_bytes = 4096},
-        {.kind = WS_SIDE_STAGING, .bytes = 0, .chunk_bytes = 4096},
-        {.kind = WS_SIDE_PINNED, .bytes = 0},
-        {.kind = WS_SIDE_PINNED, .bytes = UINT64_MAX},
-        {.kind = WS_SIDE_PINNED, .bytes = (1 << 20) + 1},
+    static const struct ws_handoff_request bad[] = {
+        {.kind = WS_HANDOFF_STAGING, .bytes = 8192, .chunk_bytes = 0},
+        {.kind = WS_HANDOFF_STAGING, .bytes = 8191, .chunk_bytes = 4096},
+        {.kind = WS_HANDOFF_STAGING, .bytes = UINT64_C(961) * 4096, .chunk_bytes = 4096},
+        {.kind = WS_HANDOFF_STAGING, .bytes = 0, .chunk_bytes = 4096},
+        {.kind = WS_HANDOFF_PINNED, .bytes = 0},
+        {.kind = WS_HANDOFF_PINNED, .bytes = UINT64_MAX},
+        {.kind = WS_HANDOFF_PINNED, .bytes = (1 << 20) + 1},
     };
     struct wss *w = *state;
     struct ws_segment *g;
@@ -701,7 +702,7 @@ static void test_segment_requests_checked(void **state)
     struct ws_client *c = client_of(w, 0);
     for (size_t i = 0; i < WS_ARRAY_SIZE(bad); i++)
         assert_int_not_equal(ws_segment_new(c, &bad[i], &g), WS__ERROR__OK);
-    struct ws_side_request q = {.kind = WS_SIDE_PINNED, .bytes = 1 << 20};
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = 1 << 20};
     assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
     struct ws_segment *second;
     assert_int_equal(ws_segment_new(c, &q, &second), WS__ERROR__OUT_OF_MEMORY);
@@ -728,7 +729,7 @@ static void test_segment_requests_checked(void **state)
 static void test_host_unmap_and_map_again(void **state)
 {
     struct wss *w = *state;
-    struct ws_side_request q = {.kind = WS_SIDE_PINNED, .bytes = 8192};
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = 8192};
     struct ws_segment *a, *b;
     uint64_t at = UINT64_C(0x7f0000000000);
     wss_hello(w, 0, NULL);

@@ -247,7 +247,7 @@ static void test_env_is_asked_for(void **state)
 /* What the kernel says counts more than what the program says. */
 static void test_path_is_the_kernels_word(void **state)
 {
-    static char *paths[] = {"/opt/cam/*", NULL}, *ours[] = {"*/test_backend_tasks", NULL};
+    static char *paths[] = {"/opt/cam/*", NULL}, *ours[] = {"*/backend/test_tasks", NULL};
     static struct ws_task_rule r[] = {{.task = {.name = "cam", .weight = 1}, .paths = paths},
                                       {.task = {.name = "ours", .weight = 1}, .paths = ours}};
     struct wss *w = *state;
@@ -259,7 +259,7 @@ static void test_path_is_the_kernels_word(void **state)
     m.hello = &h;
     wss_message(w, 0, &m);
     assert_string_equal(client(w, 0)->work.name, "ours");
-    assert_non_null(strstr(client(w, 0)->exe, "test_backend_tasks"));
+    assert_non_null(strstr(client(w, 0)->exe, "backend/test_tasks"));
 }
 
 static void set_task(struct wss *w, unsigned peer, const char *name, Ws__Error e)

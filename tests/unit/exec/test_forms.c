@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every legal form of every instruction is either executed or refused by name: tests/ptx/forms.txt lists them as templates, which
- * are expanded here, each put into a kernel of its own, read and decoded. What decodes is run by test_exec_ops.c and its kin. */
+ * are expanded here, each put into a kernel of its own, read and decoded. What decodes is run by test_ops.c and its kin. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

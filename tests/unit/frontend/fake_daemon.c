@@ -238,10 +238,10 @@ static void send_late(struct fake_daemon *d)
     d->is_late = false;
 }
 
-/* A notice of an error goes through ZeroMQ and arrives after what was sent later through the lane. */
+/* A notice of an error goes through ZeroMQ and arrives after what was sent later through the ring. */
 static void answer(struct fake_daemon *d, zmq_msg_t *id, Ws__ServerMessage *m)
 {
-    uint8_t buf[WS_LANE_MESSAGE_BYTES];
+    uint8_t buf[WS_RING_MESSAGE_BYTES];
     if (!d->way.memory) {
         send_to(d, id, m);
         return;
@@ -254,9 +254,9 @@ static void answer(struct fake_daemon *d, zmq_msg_t *id, Ws__ServerMessage *m)
         m->notice->error = WS__ERROR__OK;
     }
     if (ws__server_message__get_packed_size(m) <= sizeof buf &&
-        ws_lane_put(&d->way, buf, ws__server_message__pack(m, buf))) {
+        ws_ring_put(&d->way, buf, ws__server_message__pack(m, buf))) {
         if (d->way.memory->client_waits)
-            ws_lane_ring(&d->way);
+            ws_ring_signal(&d->way);
         if (d->is_late)
             usleep(2000);
     } else {
@@ -326,12 +326,12 @@ static void take_message(struct fake_daemon *d, zmq_msg_t *id, const void *data,
 
 static void take_lane(struct fake_daemon *d)
 {
-    uint8_t buf[WS_LANE_MESSAGE_BYTES];
+    uint8_t buf[WS_RING_MESSAGE_BYTES];
     ssize_t n;
     zmq_msg_t id, none;
     zmq_msg_init(&none);
     zmq_msg_init_data(&id, d->peer, d->peer_bytes, NULL, NULL);
-    while ((n = ws_lane_take(&d->way, buf)) >= 0)
+    while ((n = ws_ring_take(&d->way, buf)) >= 0)
         take_message(d, &id, buf, n, &none);
     zmq_msg_close(&id);
 }
@@ -363,8 +363,8 @@ static void take(struct fake_daemon *d)
 
 static void take_side(struct fake_daemon *d, int fd)
 {
-    struct ws_side_request q;
-    struct ws_side_reply r = {.data_offset = 0};
+    struct ws_handoff_request q;
+    struct ws_handoff_reply r = {.data_offset = 0};
     int passed = -1;
     union {
         struct cmsghdr h;
@@ -374,16 +374,17 @@ static void take_side(struct fake_daemon *d, int fd)
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
     if (recv(fd, &q, sizeof q, MSG_DONTWAIT) != sizeof q)
         return;
-    if ((q.kind == WS_SIDE_STAGING || q.kind == WS_SIDE_PINNED) && d->n_segments < FAKE_SEGMENTS) {
+    if ((q.kind == WS_HANDOFF_STAGING || q.kind == WS_HANDOFF_PINNED) &&
+        d->n_segments < FAKE_SEGMENTS) {
         r.segment = d->n_segments++;
-        r.data_offset = q.kind == WS_SIDE_STAGING ? 4096 : 0;
+        r.data_offset = q.kind == WS_HANDOFF_STAGING ? 4096 : 0;
         r.bytes = q.bytes;
         int s = memfd_create("fake", MFD_CLOEXEC);
         MUST(s >= 0 && ftruncate(s, r.data_offset + q.bytes) == 0);
         uint8_t *map =
             mmap(NULL, r.data_offset + q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s, 0);
         MUST(map != MAP_FAILED);
-        if (q.kind == WS_SIDE_STAGING) {
+        if (q.kind == WS_HANDOFF_STAGING) {
             struct ws_staging_control *k = (void *)map;
             k->magic = WS_STAGING_MAGIC;
             k->chunk_bytes = q.chunk_bytes;
@@ -394,14 +395,14 @@ static void take_side(struct fake_daemon *d, int fd)
         d->segments[r.segment].map = map;
         d->segments[r.segment].bytes = q.bytes;
         passed = s;
-    } else if (d->lane && q.kind == WS_SIDE_LANE && !d->way.memory) {
+    } else if (d->ring && q.kind == WS_HANDOFF_RING && !d->way.memory) {
         passed = memfd_create("fake", MFD_CLOEXEC);
-        MUST(passed >= 0 && ftruncate(passed, sizeof(struct ws_lane_memory)) == 0);
-        MUST(ws_lane_map(&d->way, passed, false) == 0);
-    } else if (d->way.memory && q.kind == WS_SIDE_BELL) {
+        MUST(passed >= 0 && ftruncate(passed, sizeof(struct ws_ring_memory)) == 0);
+        MUST(ws_ring_map(&d->way, passed, false) == 0);
+    } else if (d->way.memory && q.kind == WS_HANDOFF_DOORBELL) {
         int pair[2];
         MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-        d->way.bell = pair[0];
+        d->way.doorbell = pair[0];
         passed = pair[1];
     }
     if (passed >= 0) {
@@ -412,7 +413,7 @@ static void take_side(struct fake_daemon *d, int fd)
         memcpy(CMSG_DATA(&control.h), &passed, sizeof passed);
     }
     sendmsg(fd, &m, MSG_NOSIGNAL);
-    if (q.kind == WS_SIDE_LANE || q.kind == WS_SIDE_BELL)
+    if (q.kind == WS_HANDOFF_RING || q.kind == WS_HANDOFF_DOORBELL)
         close(passed);
 }
 
@@ -425,14 +426,14 @@ static void *run(void *arg)
                                 {.fd = d->side_listen, .events = ZMQ_POLLIN}};
         for (int i = 0; i < d->n_side; i++)
             p[2 + i] = (zmq_pollitem_t){.fd = d->side_fds[i], .events = ZMQ_POLLIN};
-        if (d->way.bell >= 0)
+        if (d->way.doorbell >= 0)
             p[2 + d->n_side] =
-                (zmq_pollitem_t){.fd = d->way.bell, .events = d->paused ? 0 : ZMQ_POLLIN};
-        int n = zmq_poll(p, 2 + d->n_side + (d->way.bell >= 0), 10);
+                (zmq_pollitem_t){.fd = d->way.doorbell, .events = d->paused ? 0 : ZMQ_POLLIN};
+        int n = zmq_poll(p, 2 + d->n_side + (d->way.doorbell >= 0), 10);
         send_late(d);
-        if (n > 0 && d->way.bell >= 0 && p[2 + d->n_side].revents && !d->paused) {
-            if (!ws_lane_hear(&d->way))
-                d->way.bell = (close(d->way.bell), -1);
+        if (n > 0 && d->way.doorbell >= 0 && p[2 + d->n_side].revents && !d->paused) {
+            if (!ws_ring_hear(&d->way))
+                d->way.doorbell = (close(d->way.doorbell), -1);
             take_lane(d);
         }
         if (p[0].revents && !d->paused)
@@ -476,7 +477,7 @@ void fake_daemon_start(struct fake_daemon *d)
     d->side_listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     MUST(bind(d->side_listen, (struct sockaddr *)&a, sizeof a) == 0 &&
          listen(d->side_listen, 8) == 0);
-    d->way.bell = -1;
+    d->way.doorbell = -1;
     MUST((d->ctx = zmq_ctx_new()) && (d->router = zmq_socket(d->ctx, ZMQ_ROUTER)));
     int zero = 0;
     zmq_setsockopt(d->router, ZMQ_LINGER, &zero, sizeof zero);
@@ -499,7 +500,7 @@ void fake_daemon_stop(struct fake_daemon *d)
 {
     d->stop = true;
     pthread_join(d->thread, NULL);
-    ws_lane_end(&d->way);
+    ws_ring_end(&d->way);
     close(d->side_listen);
     for (int i = 0; i < d->n_side; i++)
         close(d->side_fds[i]);

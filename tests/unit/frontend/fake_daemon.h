@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include "protocol/lane.h"
+#include "protocol/ring.h"
 #include "protocol/protocol.h"
 
 enum { FAKE_ALLOCS = 64, FAKE_SEGMENTS = 64 };
@@ -19,7 +19,7 @@ struct fake_daemon {
     const char *hello_text;
     bool silent;  /* answers nothing */
     bool no_side; /* no shared memory */
-    bool lane; /* offers one; what goes through ZeroMQ, like notices of errors, then comes late */
+    bool ring; /* offers one; what goes through ZeroMQ, like notices of errors, then comes late */
     bool garbage; /* answers with what is no message */
     /* while it runs */
     _Atomic bool paused; /* reads nothing; see fake_daemon_pause() */
@@ -33,7 +33,7 @@ struct fake_daemon {
     uint32_t last_params_bytes;
     /* its own */
     char dir[64], ipc[96], side[96];
-    struct ws_lane way; /* its end of the lane */
+    struct ws_ring way; /* its end of the ring */
     uint8_t peer[64];
     int peer_bytes;
     Ws__Notice late; /* counted as sent, but still on its way */

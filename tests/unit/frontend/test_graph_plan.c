@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Graphs and their plans, with a session that only records: whatever the graph, each edge must be kept by the order on a lane
+/* Graphs and their plans, with a session that only records: whatever the graph, each edge must be kept by the order on a branch
  * and by waits, and the end must come behind all. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* What the plan keeps in order: before[i] has bit k if step k is done before step i starts. Only lanes and waits count. */
+/* What the plan keeps in order: before[i] has bit k if step k is done before step i starts. Only branches and waits count. */
 static bool before[MAX_STEPS][MAX_STEPS];
 
 static void find_order(const struct ws_plan *p)
@@ -37,7 +37,7 @@ static void find_order(const struct ws_plan *p)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct ws_step *s = &p->steps[i];
         for (uint32_t k = 0; k < i; k++) {
-            bool direct = p->steps[k].lane == s->lane;
+            bool direct = p->steps[k].branch == s->branch;
             for (uint32_t w = 0; w < s->n_waits; w++)
                 direct |= s->waits[w] == k;
             if (!direct)
@@ -49,7 +49,7 @@ static void find_order(const struct ws_plan *p)
         for (uint32_t w = 0; w < s->n_waits; w++) {
             assert_true(s->waits[w] < i);
             assert_true(p->steps[s->waits[w]].signals);
-            assert_int_not_equal(p->steps[s->waits[w]].lane, s->lane);
+            assert_int_not_equal(p->steps[s->waits[w]].branch, s->branch);
         }
     }
 }
@@ -120,14 +120,14 @@ static void test_chain_needs_no_event(void **state)
     for (int i = 0; i < 100; i++)
         assert_int_equal(ws_graph_add(g, WS_NODE_EMPTY, &n, NULL, n != NULL, &n), 0);
     assert_int_equal(ws_plan_new(g, 0, &p), 0);
-    assert_int_equal(p->n_lanes, 1);
+    assert_int_equal(p->n_branches, 1);
     for (uint32_t i = 0; i < p->n_steps; i++)
         assert_false(p->steps[i].signals);
     ws_plan_free(p);
     ws_graph_free(g);
 }
 
-/* @wide branches between a node and another: as many lanes, and one wait for each that isn't lane 0. */
+/* @wide branches between a node and another: as many branches, and one wait for each that isn't branch 0. */
 static void test_branches_are_parallel(void **state)
 {
     enum { WIDE = 8 };
@@ -139,19 +139,19 @@ static void test_branches_are_parallel(void **state)
         assert_int_equal(ws_graph_add(g, WS_NODE_EMPTY, &first, NULL, 1, &branch[i]), 0);
     assert_int_equal(ws_graph_add(g, WS_NODE_EMPTY, branch, NULL, WIDE, &last), 0);
     assert_int_equal(ws_plan_new(g, 0, &p), 0);
-    assert_int_equal(p->n_lanes, WIDE);
+    assert_int_equal(p->n_branches, WIDE);
     find_order(p);
     for (int i = 0; i < WIDE; i++)
         for (int k = 0; k < i; k++)
             assert_false(before[branch[i]->step][branch[k]->step] ||
                          before[branch[k]->step][branch[i]->step]);
     assert_int_equal(p->steps[last->step].n_waits, WIDE - 1);
-    /* a second fork behind the join uses the same lanes again */
+    /* a second fork behind the join uses the same branches again */
     struct ws_plan *q;
     for (int i = 0; i < WIDE; i++)
         assert_int_equal(ws_graph_add(g, WS_NODE_EMPTY, &last, NULL, 1, &branch[i]), 0);
     assert_int_equal(ws_plan_new(g, 0, &q), 0);
-    assert_int_equal(q->n_lanes, WIDE);
+    assert_int_equal(q->n_branches, WIDE);
     find_order(q);
     check_edges(g, q);
     ws_plan_free(p);
@@ -159,7 +159,7 @@ static void test_branches_are_parallel(void **state)
     ws_graph_free(g);
 }
 
-static void test_more_branches_than_lanes(void **state)
+static void test_more_branches_than_branches(void **state)
 {
     struct ws_graph *g = ws_graph_new();
     struct ws_node *n;
@@ -167,7 +167,7 @@ static void test_more_branches_than_lanes(void **state)
     for (int i = 0; i < 300; i++)
         assert_int_equal(ws_graph_add(g, WS_NODE_EMPTY, NULL, NULL, 0, &n), 0);
     assert_int_equal(ws_plan_new(g, 0, &p), 0);
-    assert_true(p->n_lanes > 8 && p->n_lanes <= 32);
+    assert_true(p->n_branches > 8 && p->n_branches <= 32);
     find_order(p);
     check_edges(g, p);
     ws_plan_free(p);
@@ -269,7 +269,7 @@ int main(void)
         T(test_random_graphs_keep_their_edges),
         T(test_chain_needs_no_event),
         T(test_branches_are_parallel),
-        T(test_more_branches_than_lanes),
+        T(test_more_branches_than_branches),
         T(test_cycles_are_found),
         T(test_wrong_edges),
         T(test_clone_knows_its_origin),

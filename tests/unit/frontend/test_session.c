@@ -72,12 +72,12 @@ static void run_once(void (*scenario)(struct fake_daemon *), struct fake_daemon 
         fail_msg("log is not empty: %s", log);
 }
 
-/* Through ZeroMQ alone, and with a lane. */
+/* Through ZeroMQ alone, and with a ring. */
 static void run_case(void (*scenario)(struct fake_daemon *), struct fake_daemon options,
                      const char *want_log)
 {
     run_once(scenario, options, want_log);
-    options.lane = true;
+    options.ring = true;
     if (!options.no_side)
         run_once(scenario, options, want_log);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Templates as text: what is made is valid PTX, holds the members' variables apart and nothing that nobody uses;
- * the leader's code; what is refused, with its line; manifests that are wrong. That they compute the right thing: test_backend_fused.c. */
+ * the leader's code; what is refused, with its line; manifests that are wrong. That they compute the right thing: tests/unit/backend/test_fused.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

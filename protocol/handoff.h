@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* protocol/side.h - the side socket and the shared segments it passes: what both ends need. Sockets are SOCK_SEQPACKET, paths
+/* protocol/handoff.h - the side socket and the shared segments it passes: what both ends need. Sockets are SOCK_SEQPACKET, paths
  * are file names. Threads: any. Errors: negative errno. */
-#ifndef WS_PROTOCOL_SIDE_H
-#define WS_PROTOCOL_SIDE_H
+#ifndef WS_PROTOCOL_HANDOFF_H
+#define WS_PROTOCOL_HANDOFF_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -11,11 +11,11 @@
 
 /* The side socket's path for an ipc:// endpoint: its path with ".side" behind. Return: 0; -EINVAL (no ipc:// endpoint of a
  * file), -ENAMETOOLONG (more than a Unix socket address or @size holds). */
-WS_MUST_CHECK int ws_side_path(const char *endpoint, char *buf, size_t size);
+WS_MUST_CHECK int ws_handoff_path(const char *endpoint, char *buf, size_t size);
 
 /* A new, non-blocking, close-on-exec listener at @path with file mode @mode; replaces a file that is there. Return: descriptor. */
-WS_MUST_CHECK int ws_side_listen(const char *path, mode_t mode);
+WS_MUST_CHECK int ws_handoff_listen(const char *path, mode_t mode);
 /* Return: a blocking, close-on-exec descriptor. */
-WS_MUST_CHECK int ws_side_connect(const char *path);
+WS_MUST_CHECK int ws_handoff_connect(const char *path);
 
 #endif

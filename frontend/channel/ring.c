@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The channel's end of its lane (protocol/lane.h): opened after the hello on one machine, and done without where the daemon has
+/* The channel's end of its ring (protocol/ring.h): opened after the hello on one machine, and done without where the daemon has
  * none. Batches that fit go there; replies come from there. All under the channel's lock, as the sockets are. */
 #include <errno.h>
 #include <sys/stat.h>
@@ -11,8 +11,9 @@
 
 static int get_descriptor(struct ws_channel *c, uint32_t kind)
 {
-    struct ws_side_reply reply;
-    int fd, r = ws_channel_side_request(c, &(struct ws_side_request){.kind = kind}, &reply, &fd);
+    struct ws_handoff_reply reply;
+    int fd,
+        r = ws_channel_handoff_request(c, &(struct ws_handoff_request){.kind = kind}, &reply, &fd);
     if (!r && !reply.error && fd >= 0)
         return fd;
     if (fd >= 0)
@@ -20,31 +21,31 @@ static int get_descriptor(struct ws_channel *c, uint32_t kind)
     return r ? r : -EOPNOTSUPP;
 }
 
-void ws_channel_lane_open(struct ws_channel *c)
+void ws_channel_ring_open(struct ws_channel *c)
 {
     struct stat st;
-    if (c->side_fd < 0 || !ws_config()->lane)
+    if (c->side_fd < 0 || !ws_config()->ring)
         return;
-    int fd = get_descriptor(c, WS_SIDE_LANE);
+    int fd = get_descriptor(c, WS_HANDOFF_RING);
     if (fd < 0)
         return;
     /* It must be as long as it should be, or touching it would be a SIGBUS in the program. */
     int r = fstat(fd, &st) < 0 ? -errno
-            : (uint64_t)st.st_size < sizeof(struct ws_lane_memory)
+            : (uint64_t)st.st_size < sizeof(struct ws_ring_memory)
                 ? -EPROTO
-                : ws_lane_map(&c->lane, fd, true);
+                : ws_ring_map(&c->ring, fd, true);
     close(fd);
     if (!r)
-        c->lane.bell = r = get_descriptor(c, WS_SIDE_BELL);
+        c->ring.doorbell = r = get_descriptor(c, WS_HANDOFF_DOORBELL);
     if (r < 0)
-        ws_lane_end(&c->lane);
+        ws_ring_end(&c->ring);
 }
 
-void ws_channel_lane_take(struct ws_channel *c)
+void ws_channel_ring_take(struct ws_channel *c)
 {
-    uint8_t message[WS_LANE_MESSAGE_BYTES];
+    uint8_t message[WS_RING_MESSAGE_BYTES];
     for (;;) {
-        ssize_t n = ws_lane_take(&c->lane, message);
+        ssize_t n = ws_ring_take(&c->ring, message);
         if (n == -EAGAIN)
             return;
         ws_channel_take_message(c, message, n < 0 ? 0 : (size_t)n);

@@ -12,13 +12,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "protocol/side.h"
+#include "protocol/handoff.h"
 
 #define UNBOUND_MAX_NS (5 * WS_NS_PER_S)
 enum { UNBOUND_MAX = 256, EVENTS = 64 };
 
-struct ws_side_conn {
-    enum ws_side_source source;
+struct ws_handoff_conn {
+    enum ws_handoff_source source;
     int fd;
     struct ws_client *client; /* NULL: no hello yet */
     uint64_t since_ns;
@@ -37,26 +37,26 @@ static int side_begin(struct ws_server *s, const char *path, int fd)
     return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->side_fd, &e) ? ws_raise(-errno) : 0;
 }
 
-int ws_server_side_listen(struct ws_server *s, const char *path, uint32_t mode)
+int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode)
 {
     if (strlen(path) >= sizeof s->side_path)
         return ws_raise(-ENAMETOOLONG);
-    int fd = ws_side_listen(path, mode);
+    int fd = ws_handoff_listen(path, mode);
     return fd < 0 ? ws_forward(fd) : side_begin(s, path, fd);
 }
 
-int ws_server_side_adopt(struct ws_server *s, const char *path, int fd)
+int ws_server_handoff_adopt(struct ws_server *s, const char *path, int fd)
 {
     s->side_passed = true;
     return side_begin(s, path, fd);
 }
 
-int ws_server_side_fd(const struct ws_server *s)
+int ws_server_handoff_fd(const struct ws_server *s)
 {
     return s->epoll_fd;
 }
 
-void ws_side_close(struct ws_server *s, struct ws_side_conn *k)
+void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
 {
     if (k->client)
         k->client->side = NULL;
@@ -65,10 +65,10 @@ void ws_side_close(struct ws_server *s, struct ws_side_conn *k)
     free(k);
 }
 
-void ws_side_end(struct ws_server *s)
+void ws_handoff_end(struct ws_server *s)
 {
     while (!ws_list_empty(&s->side_conns))
-        ws_side_close(s, ws_list_entry(s->side_conns.next, struct ws_side_conn, node));
+        ws_handoff_close(s, ws_list_entry(s->side_conns.next, struct ws_handoff_conn, node));
     if (s->side_fd >= 0) {
         close(s->side_fd);
         if (!s->side_passed)
@@ -85,10 +85,10 @@ static bool prune(struct ws_server *s, bool make_room)
     uint64_t now = ws_clock_ns();
     bool any = false;
     ws_list_for_each_safe (n, &s->side_conns) {
-        struct ws_side_conn *k = ws_list_entry(n, struct ws_side_conn, node);
+        struct ws_handoff_conn *k = ws_list_entry(n, struct ws_handoff_conn, node);
         if (k->client || (now - k->since_ns < UNBOUND_MAX_NS && !make_room))
             continue;
-        ws_side_close(s, k);
+        ws_handoff_close(s, k);
         make_room = false;
         any = true;
     }
@@ -99,7 +99,7 @@ static uint32_t n_unbound(struct ws_server *s)
 {
     uint32_t n = 0;
     ws_list_for_each (it, &s->side_conns)
-        n += !ws_list_entry(it, struct ws_side_conn, node)->client;
+        n += !ws_list_entry(it, struct ws_handoff_conn, node)->client;
     return n;
 }
 
@@ -118,14 +118,14 @@ static void accept_all(struct ws_server *s)
             return;
         }
         prune(s, n_unbound(s) >= UNBOUND_MAX);
-        struct ws_side_conn *k = ws_alloc(sizeof *k);
+        struct ws_handoff_conn *k = ws_alloc(sizeof *k);
         struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = k};
         if (!k || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
             close(fd);
             free(k);
             continue;
         }
-        k->source = WS_SIDE_SOURCE_CONN;
+        k->source = WS_HANDOFF_SOURCE_CONN;
         k->fd = fd;
         k->since_ns = ws_clock_ns();
         ws_list_append(&s->side_conns, &k->node);
@@ -140,8 +140,8 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
     return !d;
 }
 
-static Ws__Error bind_client(struct ws_server *s, struct ws_side_conn *k,
-                             const struct ws_side_request *q)
+static Ws__Error bind_client(struct ws_server *s, struct ws_handoff_conn *k,
+                             const struct ws_handoff_request *q)
 {
     if (k->client)
         return WS__ERROR__INVALID_VALUE;
@@ -157,8 +157,8 @@ static Ws__Error bind_client(struct ws_server *s, struct ws_side_conn *k,
     return WS__ERROR__DENIED;
 }
 
-static Ws__Error make_segment(struct ws_client *c, const struct ws_side_request *q,
-                              struct ws_side_reply *a, int *ret_fd)
+static Ws__Error make_segment(struct ws_client *c, const struct ws_handoff_request *q,
+                              struct ws_handoff_reply *a, int *ret_fd)
 {
     struct ws_segment *g;
     Ws__Error e = ws_segment_new(c, q, &g);
@@ -172,7 +172,7 @@ static Ws__Error make_segment(struct ws_client *c, const struct ws_side_request 
     return WS__ERROR__OK;
 }
 
-static Ws__Error free_segment(struct ws_client *c, const struct ws_side_request *q)
+static Ws__Error free_segment(struct ws_client *c, const struct ws_handoff_request *q)
 {
     struct ws_segment *g = ws_segment_find(c, q->segment);
     if (!g)
@@ -182,26 +182,26 @@ static Ws__Error free_segment(struct ws_client *c, const struct ws_side_request 
 }
 
 /* Return: false: the connection is of no use any more. */
-static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_side_request *q,
-                   int came)
+static bool answer(struct ws_server *s, struct ws_handoff_conn *k,
+                   const struct ws_handoff_request *q, int came)
 {
-    struct ws_side_reply a = {0};
+    struct ws_handoff_reply a = {0};
     int fd = -1;
-    if (q->kind == WS_SIDE_HELLO)
+    if (q->kind == WS_HANDOFF_HELLO)
         a.error = bind_client(s, k, q);
     else if (!k->client || !same_token(k->client->token, q->token))
         a.error = WS__ERROR__DENIED;
-    else if (q->kind == WS_SIDE_STAGING || q->kind == WS_SIDE_PINNED)
+    else if (q->kind == WS_HANDOFF_STAGING || q->kind == WS_HANDOFF_PINNED)
         a.error = make_segment(k->client, q, &a, &fd);
-    else if (q->kind == WS_SIDE_FREE)
+    else if (q->kind == WS_HANDOFF_FREE)
         a.error = free_segment(k->client, q);
-    else if (q->kind == WS_SIDE_LANE)
-        a.error = ws_client_lane_new(k->client, &fd);
-    else if (q->kind == WS_SIDE_BELL)
-        a.error = ws_client_lane_bell(k->client, &fd);
-    else if (q->kind == WS_SIDE_EXPORT)
+    else if (q->kind == WS_HANDOFF_RING)
+        a.error = ws_client_ring_new(k->client, &fd);
+    else if (q->kind == WS_HANDOFF_DOORBELL)
+        a.error = ws_client_ring_doorbell(k->client, &fd);
+    else if (q->kind == WS_HANDOFF_EXPORT)
         a.error = ws_export_new(k->client, q->bytes, &fd);
-    else if (q->kind == WS_SIDE_IMPORT)
+    else if (q->kind == WS_HANDOFF_IMPORT)
         a.error = ws_export_import(k->client, came, q->bytes, &a);
     else
         a.error = WS__ERROR__INVALID_VALUE;
@@ -212,9 +212,9 @@ static bool answer(struct ws_server *s, struct ws_side_conn *k, const struct ws_
 }
 
 /* Return: false: end of the connection, or it speaks another language. */
-static bool serve(struct ws_server *s, struct ws_side_conn *k)
+static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
 {
-    struct ws_side_request q;
+    struct ws_handoff_request q;
     for (;;) {
         int came = -1;
         ssize_t n = ws_packet_recv(k->fd, &q, sizeof q, &came, MSG_DONTWAIT);
@@ -228,26 +228,26 @@ static bool serve(struct ws_server *s, struct ws_side_conn *k)
     }
 }
 
-void ws_server_side_turn(struct ws_server *s)
+void ws_server_handoff_turn(struct ws_server *s)
 {
     struct epoll_event events[EVENTS];
     if (s->epoll_fd < 0)
         return;
     int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
     for (int i = 0; i < n; i++) {
-        struct ws_side_conn *k =
+        struct ws_handoff_conn *k =
             events[i].data.ptr; /* or an export: both begin with their source */
         if (!k) {
             accept_all(
                 s); /* may close connections that are not bound: their events of this round are void */
             break;
         }
-        if (k->source == WS_SIDE_SOURCE_EXPORT) {
+        if (k->source == WS_HANDOFF_SOURCE_EXPORT) {
             ws_export_closed(events[i].data.ptr);
             continue;
         }
-        if (k->source == WS_SIDE_SOURCE_LANE) {
-            ws_client_lane_rang(events[i].data.ptr);
+        if (k->source == WS_HANDOFF_SOURCE_RING) {
+            ws_client_ring_signalled(events[i].data.ptr);
             continue;
         }
         if (serve(s, k))
@@ -256,7 +256,7 @@ void ws_server_side_turn(struct ws_server *s)
             ws_client_drop(k->client, WS__ERROR__OK,
                            "end of its side socket"); /* closes the connection */
         else
-            ws_side_close(s, k);
+            ws_handoff_close(s, k);
     }
-    ws_server_take_lanes(s);
+    ws_server_take_rings(s);
 }

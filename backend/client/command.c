@@ -12,10 +12,10 @@
 
 enum { POOL_KEEP = 4096 };
 
-struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
+struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind)
 {
     struct ws_server *s = c->server;
-    struct ws_job *j = s->pool;
+    struct ws_command *j = s->pool;
     if (WS_LIKELY(j)) {
         s->pool = j->next;
         s->n_pool--;
@@ -49,12 +49,12 @@ struct ws_job *ws_job_new(struct ws_client *c, enum ws_job_kind kind)
     return j;
 }
 
-void ws_job_free(struct ws_job *j)
+void ws_command_free(struct ws_command *j)
 {
     struct ws_server *s = j->client->server;
     if (j->segment)
         ws_segment_put(j->segment, j->client);
-    if (j->record && j->kind == WS_JOB_RECORD && !j->record->done)
+    if (j->record && j->kind == WS_COMMAND_RECORD && !j->record->done)
         ws_record_finish(j->record, 0); /* its client goes: nobody need wait for it */
     if (j->record)
         ws_record_unref(j->record);
@@ -62,7 +62,7 @@ void ws_job_free(struct ws_job *j)
         ws_gate_free(j->client, j->gate);
     ws_relaunch_free(j->relaunch);
     ws_memory_unref(j->moved_from);
-    if (j->kind == WS_JOB_OP && j->op.kind == WS_OPK_LAUNCH)
+    if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH)
         ws_progress_free(j->op.launch.progress);
     if (j->has_frame)
         zmq_msg_close(&j->frame);
@@ -76,9 +76,9 @@ void ws_job_free(struct ws_job *j)
     s->n_pool++;
 }
 
-void ws_job_done(struct ws_op *op)
+void ws_command_done(struct ws_op *op)
 {
-    struct ws_job *j = WS_CONTAINER_OF(op, struct ws_job, op);
+    struct ws_command *j = WS_CONTAINER_OF(op, struct ws_command, op);
     struct ws_server *s = j->client->server;
     if (!j->carries) /* of a joint launch each member is charged its part */
         ws_energy_charge(j->client, j->stream->context->gpu->device->index, op->energy_uj);
@@ -88,7 +88,7 @@ void ws_job_done(struct ws_op *op)
     }
     int fd = s->wake_fd;
     atomic_fetch_add(&s->n_waking, 1);
-    struct ws_job *head = atomic_load_explicit(&s->finished, memory_order_relaxed);
+    struct ws_command *head = atomic_load_explicit(&s->finished, memory_order_relaxed);
     do {
         j->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&s->finished, &head, j, memory_order_release,
@@ -103,10 +103,10 @@ void ws_job_done(struct ws_op *op)
 
 void ws_server_take_finished(struct ws_server *s)
 {
-    struct ws_job *j = atomic_exchange_explicit(&s->finished, NULL, memory_order_acquire),
-                  *in_order = NULL;
+    struct ws_command *j = atomic_exchange_explicit(&s->finished, NULL, memory_order_acquire),
+                      *in_order = NULL;
     while (j) {
-        struct ws_job *next = j->next;
+        struct ws_command *next = j->next;
         j->next = in_order;
         in_order = j;
         j = next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/side.h"
+#include "protocol/handoff.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 static const char ipc_prefix[] = "ipc://";
 static const char side_suffix[] = ".side";
 
-int ws_side_path(const char *endpoint, char *buf, size_t size)
+int ws_handoff_path(const char *endpoint, char *buf, size_t size)
 {
     if (strncmp(endpoint, ipc_prefix, strlen(ipc_prefix)))
         return -EINVAL;
@@ -43,7 +43,7 @@ static int close_with(int fd, int r)
     return ws_raise(r);
 }
 
-int ws_side_listen(const char *path, mode_t mode)
+int ws_handoff_listen(const char *path, mode_t mode)
 {
     struct sockaddr_un a;
     int r = address(path, &a);
@@ -61,7 +61,7 @@ int ws_side_listen(const char *path, mode_t mode)
     return fd;
 }
 
-int ws_side_connect(const char *path)
+int ws_handoff_connect(const char *path)
 {
     struct sockaddr_un a;
     int r = address(path, &a);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The daemon's end of a client's ring (protocol/ring.h). The client asks for the memory, maps it, and asks for its doorbell: from
+ * then on the ring is open. Its messages are handled like those from ZeroMQ, from a copy of ours. Bells sit in the epoll
+ * descriptor of the side sockets; those that rang in a turn are collected first and looked after when all its events are
+ * through, since what comes in a ring may end its client, and with that the side connection another event points at.
+ * A ring is closed when its client is dropped and freed with it. */
+#include "backend/backend.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "protocol/ring.h"
+#include "protocol/handoff.h"
+
+struct ws_client_ring {
+    enum ws_handoff_source source; /* first: what the side socket's events point at */
+    struct ws_client *client;
+    struct ws_ring end;
+    bool open;
+    struct ws_list rung; /* server->rung */
+};
+
+Ws__Error ws_client_ring_new(struct ws_client *c, int *ret_fd)
+{
+    if (c->ring)
+        return WS__ERROR__INVALID_VALUE;
+    int fd = ws_packet_memfd("wattshare-ring", sizeof(struct ws_ring_memory));
+    struct ws_client_ring *l = fd < 0 ? NULL : ws_alloc(sizeof *l);
+    if (!l || ws_ring_map(&l->end, fd, false)) {
+        free(l);
+        if (fd >= 0)
+            close(fd);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    l->source = WS_HANDOFF_SOURCE_RING;
+    l->client = c;
+    ws_list_init(&l->rung);
+    c->ring = l;
+    *ret_fd = fd;
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_client_ring_doorbell(struct ws_client *c, int *ret_fd)
+{
+    struct ws_client_ring *l = c->ring;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = l};
+    int pair[2];
+    if (!l || l->open)
+        return WS__ERROR__INVALID_VALUE;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return WS__ERROR__OUT_OF_MEMORY;
+    if (epoll_ctl(c->server->epoll_fd, EPOLL_CTL_ADD, pair[0], &event)) {
+        close(pair[0]);
+        close(pair[1]);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    l->end.doorbell = pair[0];
+    l->open = true;
+    *ret_fd = pair[1];
+    return WS__ERROR__OK;
+}
+
+void ws_client_ring_close(struct ws_client *c)
+{
+    if (!c->ring)
+        return;
+    c->ring->open = false;
+    ws_list_remove(&c->ring->rung);
+    ws_ring_end(&c->ring->end);
+}
+
+void ws_client_ring_free(struct ws_client *c)
+{
+    ws_client_ring_close(c);
+    free(c->ring);
+    c->ring = NULL;
+}
+
+bool ws_client_ring_send(struct ws_client *c, const void *data, size_t n)
+{
+    struct ws_client_ring *l = c->ring;
+    if (!l || !l->open || !ws_ring_put(&l->end, data, n))
+        return false;
+    if (atomic_load(&l->end.memory->client_waits))
+        ws_ring_signal(&l->end);
+    return true;
+}
+
+void ws_client_ring_passed_by(struct ws_client *c)
+{
+    if (c->ring && c->ring->open)
+        c->ring->end.n_sent++;
+}
+
+void ws_client_ring_take(struct ws_client *c, bool passed_by)
+{
+    struct ws_client_ring *l = c->ring;
+    struct ws_server *s = c->server;
+    if (!l || !l->open)
+        return;
+    l->end.n_received += passed_by;
+    for (unsigned i = 0; i < WS_RING_SLOTS && !c->dropped; i++) {
+        ssize_t n = ws_ring_take(&l->end, s->ring_message);
+        if (n == -EAGAIN)
+            return;
+        if (n < 0) {
+            ws_client_drop(c, WS__ERROR__MALFORMED, "what lies in its ring can't be read");
+            return;
+        }
+        zmq_msg_t frame;
+        zmq_msg_init_data(&frame, s->ring_message, (size_t)n, NULL, NULL);
+        struct ws_message m = {.peer = &c->peer,
+                               .frames = &frame,
+                               .n_frames = 1,
+                               .oversized = (size_t)n > s->config->limits.max_message_bytes};
+        ws_server_handle_next(s, &m);
+        zmq_msg_close(&frame);
+    }
+}
+
+void ws_client_ring_signalled(struct ws_client_ring *l)
+{
+    if (l->open && ws_list_empty(&l->rung))
+        ws_list_append(&l->client->server->rung, &l->rung);
+}
+
+void ws_server_take_rings(struct ws_server *s)
+{
+    struct ws_list *n;
+    while ((n = ws_list_pop(&s->rung))) {
+        struct ws_client_ring *l = ws_list_entry(n, struct ws_client_ring, rung);
+        bool there = ws_ring_hear(&l->end);
+        ws_client_ring_take(l->client, false);
+        if (!there)
+            ws_client_drop(l->client, WS__ERROR__OK, "end of its ring");
+    }
+}
