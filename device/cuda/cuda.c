@@ -184,8 +184,7 @@ static bool cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
 
 static const char *cuda_lost(const struct ws_device *d)
 {
-    const struct ws_cuda *c = WS_CONTAINER_OF(d, const struct ws_cuda, base);
-    return c->lost ? c->lost_text : NULL;
+    return ws_cuda_lost_text(WS_CONTAINER_OF(d, struct ws_cuda, base)); /* which has a lock */
 }
 
 static const struct ws_real_ops real_ops = {cuda_capabilities, cuda_uuid, cuda_charge, cuda_lost};

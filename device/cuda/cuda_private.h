@@ -66,18 +66,21 @@ struct ws_cuda_lane {
     uint8_t *bounce; /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
 };
 
-/* Where a run is: see run.c. */
+/* Where a run is, and so whose: see run.c. */
 enum ws_cuda_state {
-    WS_CUDA_IS_STARTING, /* in a thread's hands */
-    WS_CUDA_IS_WAITING,
-    WS_CUDA_IS_BLOCKING, /* waits for a starter */
-    WS_CUDA_IS_RUNNING,
-    WS_CUDA_IS_ENDED
+    WS_CUDA_IS_STARTING, /* nowhere: in a thread's hands */
+    WS_CUDA_IS_WAITING,  /* for a lane */
+    WS_CUDA_IS_BLOCKING, /* for a starter */
+    WS_CUDA_IS_COMPILING,
+    WS_CUDA_IS_RUNNING, /* on the GPU; the waiter's */
+    WS_CUDA_IS_ENDED,   /* to be reported; then in the waiter's hands until it is freed */
+    _WS_CUDA_STATES
 };
 
-struct ws_cuda_run {                /* an operation the device knows */
-    struct ws_list node, of_device; /* of the list of its state; d->runs */
-    enum ws_cuda_state state;       /* run lock */
+struct ws_cuda_run { /* an operation the device knows */
+    /* run lock: of d->in[state], or of none while it is in a thread's hands; of d->runs */
+    struct ws_list node, of_device;
+    enum ws_cuda_state state; /* run lock */
     struct ws_op *op;
     struct ws_cuda_lane *lane; /* NULL: not started */
     unsigned epoch;
@@ -204,19 +207,19 @@ struct ws_cuda {
     bool waiter_on, stop;
     struct ws_cuda_starter {
         struct ws_cuda *device;
-        struct ws_list blocking; /* what it is to start */
+        enum ws_cuda_state state; /* of what it is to start */
         pthread_cond_t wake;
         pthread_t thread;
         bool on;
     } starters[_WS_CUDA_STARTERS];
-    struct ws_list runs;           /* all */
-    struct ws_list waiting;        /* for a lane */
-    struct ws_list running, ended; /* the waiter's: on the GPU; to be reported */
+    /* run_lock: all; and, but for those in a thread's hands, by where they are */
+    struct ws_list runs, in[_WS_CUDA_STATES];
     struct ws_cuda_lane *free_lanes, **lanes;
     uint32_t n_lanes;
     ws_cu_stream flag_stream;
-    _Atomic int lost; /* ws_cu_result that destroyed the context */
-    char lost_text[192];
+    /* The ws_cu_result that destroyed the context: set once, by any thread, without a lock */
+    _Atomic int lost;
+    char lost_text[192]; /* run_lock; read by ws_cuda_lost_text() */
     _Atomic uint32_t n_running;
     _Atomic uint64_t n_kernels, n_copies, copied_bytes;
     uint64_t busy_ns, sm_busy_ns, busy_until_ns; /* run_lock */
@@ -343,6 +346,9 @@ int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_
 /* run.c */
 int ws_cuda_run_open(struct ws_cuda *d);
 void ws_cuda_run_close(struct ws_cuda *d);
+/* What destroyed the context, and which kernel did as far as it can be told; the text stays as it is until the device is closed. Any
+ * thread; run lock not held. Return: NULL: it is not lost. */
+const char *ws_cuda_lost_text(struct ws_cuda *d);
 void ws_cuda_submit(struct ws_device *dev, struct ws_op *op);
 void ws_cuda_cancel(struct ws_device *dev, struct ws_space *s);
 int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op);

@@ -10,8 +10,18 @@
  * young, and then sleeps a small part of its age between looks, so that the answer is late by no more than that part. done is called
  * on the waiter thread only.
  *
- * Invariants: a run is in exactly one of: waiting (for a lane), blocking (for the starter), running, ended, or a thread's hands
- * (starting). Who cancels or preempts it while it is being started leaves a mark, which is looked at when it has been. */
+ * Who owns a run. At any moment it is one thread's, which starts it or finishes it and shares it with nobody, or it is on exactly one
+ * list: of those that wait for a lane, for a starter, for the compiler, for the GPU, or for the waiter to report them. Its state says
+ * which (enum ws_cuda_state), and changes under the run lock, with the list, in put() and take() alone. A thread that puts a run on a
+ * list has given it away and doesn't look at it again: another thread may have freed it. What is on the GPU is the waiter's, which asks
+ * the driver about it without the lock; nobody else takes from that list. Only finish(), on the waiter's thread, frees a run, and only
+ * one that it has taken from the list of those that ended.
+ *
+ * All runs are also known by d->runs, so that cancelling and preempting find them: under the run lock they move what is on a list, and
+ * leave a mark on what is in a thread's hands, which that thread looks at before it gives the run away.
+ *
+ * Any thread may notice at any moment that the GPU is lost, without a lock. So nothing may be decided by asking twice whether it is. */
+#include <assert.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,14 +109,14 @@ static struct ws_cuda_lane *lane_take(struct ws_cuda *d, ws_cu_result *ret_r)
 
 /* ---- starting ---- */
 
-/* Which kernel destroyed the context, as far as it can be told: run lock held. */
-static void name_suspects(struct ws_cuda *d)
+/* Which kernel destroyed the context, as far as it can be told: run lock held. Return: text that does not change; "" while it is not lost. */
+static const char *lost_text(struct ws_cuda *d)
 {
     const char *name = "none was running";
     unsigned n = 0;
     char text[64];
     if (!d->lost || d->lost_text[0])
-        return;
+        return d->lost_text;
     ws_list_for_each (it, &d->runs) {
         const struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, of_device);
         const struct ws_op *op = r->op;
@@ -123,14 +133,49 @@ static void name_suspects(struct ws_cuda *d)
                  name, n - 1);
     else
         snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.100s", text, name);
+    return d->lost_text;
 }
 
-/* Run lock held, for this and the next. */
-static void end_locked(struct ws_cuda *d, struct ws_cuda_run *r)
+const char *ws_cuda_lost_text(struct ws_cuda *d)
 {
-    r->state = WS_CUDA_IS_ENDED;
-    ws_list_append(&d->ended, &r->node);
-    pthread_cond_signal(&d->waiter_wake);
+    pthread_mutex_lock(&d->run_lock);
+    const char *text = lost_text(d);
+    pthread_mutex_unlock(&d->run_lock);
+    return *text ? text : NULL;
+}
+
+/* ---- whose a run is. Run lock held, for these and the next ---- */
+
+static struct ws_cuda_starter *starter_of(struct ws_cuda *d, enum ws_cuda_state state)
+{
+    return &d->starters[state == WS_CUDA_IS_COMPILING ? WS_CUDA_COMPILER : WS_CUDA_STARTER];
+}
+
+/* From this thread's hands to the list of @state, and so to the thread that looks at that one. */
+static void put(struct ws_cuda *d, struct ws_cuda_run *r, enum ws_cuda_state state)
+{
+    assert(r->state == WS_CUDA_IS_STARTING && ws_list_empty(&r->node));
+    r->state = state;
+    ws_list_append(&d->in[state], &r->node);
+    if (state == WS_CUDA_IS_BLOCKING || state == WS_CUDA_IS_COMPILING)
+        pthread_cond_signal(&starter_of(d, state)->wake);
+    else if (state != WS_CUDA_IS_WAITING)
+        pthread_cond_signal(&d->waiter_wake);
+}
+
+/* Into this thread's hands. */
+static struct ws_cuda_run *take(struct ws_cuda_run *r)
+{
+    ws_list_remove(&r->node);
+    r->state = WS_CUDA_IS_STARTING;
+    return r;
+}
+
+/* The one that has been there longest; NULL: none. */
+static struct ws_cuda_run *take_first(struct ws_cuda *d, enum ws_cuda_state state)
+{
+    struct ws_list *l = &d->in[state];
+    return ws_list_empty(l) ? NULL : take(ws_list_entry(l->next, struct ws_cuda_run, node));
 }
 
 /* Blocks that have begun run to their end; no more begin. The flag is written once the control line has got there. */
@@ -144,11 +189,14 @@ static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
         ws_log(WS_WARN, "cuda: gpu=%u a running kernel was not asked to stop", d->base.index);
 }
 
-/* What comes too late to the GPU. */
-static void fail_untouched(const struct ws_cuda *d, struct ws_cuda_run *r)
+/* It did not get to the GPU, which is lost, or because of @e. */
+static void fail_untouched(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e)
 {
-    ws_check_fail(r->op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", d->lost_text);
     r->untouched = d->lost;
+    if (r->untouched)
+        ws_check_fail(r->op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %s", lost_text(d));
+    else
+        ws_cuda_fail(d, r->op, e, "stream");
 }
 
 static char untouched;
@@ -158,54 +206,50 @@ bool ws_cuda_untouched(const struct ws_op *op)
     return op->priv == &untouched;
 }
 
-/* No lock held. */
-static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
+/* Queues the operation and the end of its lane. */
+static enum ws_cuda_start queue(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
-    enum ws_cuda_start s = WS_CUDA_DONE;
+    enum ws_cuda_start s =
+        op->kind == WS_OPK_LAUNCH ? ws_cuda_launch(d, r, may_block) : ws_cuda_copy(d, r, may_block);
+    if (s != WS_CUDA_STARTED)
+        return s;
+    r->timed = !op->error;
+    r->started_ns = ws_cuda_host_ns();
+    if (op->kind == WS_OPK_LAUNCH)
+        d->n_kernels++;
+    else
+        d->n_copies++;
+    ws_cu_result e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
+    if (e == WS_CU_SUCCESS)
+        return s;
+    /* Without its event: wait here, so that nothing of it is left behind. */
+    (void)ws_cuda_drain(d, r->lane->stream);
+    if (!op->error)
+        ws_cuda_fail(d, op, e, "cuEventRecord");
+    r->timed = false;
+    return WS_CUDA_DONE;
+}
+
+/* No lock held; @r is this thread's and has a lane. Gives it away. */
+static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
+{
     ws_cuda_green_leave(r->lane);
     ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
-    if (e != WS_CU_SUCCESS)
-        fail_untouched(d, r);
-    else
-        s = op->kind == WS_OPK_LAUNCH ? ws_cuda_launch(d, r, may_block)
-                                      : ws_cuda_copy(d, r, may_block);
-    if (s == WS_CUDA_STARTED) {
-        r->timed = !op->error;
-        r->started_ns = ws_cuda_host_ns();
-        if (op->kind == WS_OPK_LAUNCH)
-            d->n_kernels++;
-        else
-            d->n_copies++;
-        e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
-        if (e !=
-            WS_CU_SUCCESS) { /* without its event: wait here, so that nothing of it is left behind */
-            (void)ws_cuda_drain(d, r->lane->stream);
-            if (!op->error)
-                ws_cuda_fail(d, op, e, "cuEventRecord");
-            r->timed = false;
-            s = WS_CUDA_DONE;
-        }
-    }
+    enum ws_cuda_start s = e == WS_CU_SUCCESS ? queue(d, r, may_block) : WS_CUDA_DONE;
     pthread_mutex_lock(&d->run_lock);
-    name_suspects(d);
-    bool waits = s == WS_CUDA_BLOCKS || s == WS_CUDA_COMPILES;
-    if (waits && (r->cancelled || r->preempt)) {
-        end_locked(d, r);
-    } else if (waits) {
-        struct ws_cuda_starter *t =
-            &d->starters[s == WS_CUDA_COMPILES ? WS_CUDA_COMPILER : WS_CUDA_STARTER];
-        r->state = WS_CUDA_IS_BLOCKING;
-        ws_list_append(&t->blocking, &r->node);
-        pthread_cond_signal(&t->wake);
-    } else if (s == WS_CUDA_STARTED) {
-        r->state = WS_CUDA_IS_RUNNING;
-        ws_list_append(&d->running, &r->node);
-        if (r->cancelled || r->preempt)
+    (void)lost_text(d); /* while it is known what is being started */
+    bool stops = r->cancelled || r->preempt;
+    if (e != WS_CU_SUCCESS)
+        fail_untouched(d, r, e);
+    if (s == WS_CUDA_STARTED) {
+        if (stops)
             raise_flag(d, r);
-        pthread_cond_signal(&d->waiter_wake);
+        put(d, r, WS_CUDA_IS_RUNNING);
+    } else if (s == WS_CUDA_DONE || stops) {
+        put(d, r, WS_CUDA_IS_ENDED);
     } else {
-        end_locked(d, r);
+        put(d, r, s == WS_CUDA_COMPILES ? WS_CUDA_IS_COMPILING : WS_CUDA_IS_BLOCKING);
     }
     pthread_mutex_unlock(&d->run_lock);
 }
@@ -229,25 +273,21 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
         r->epoch = ws_space_enter(op->space);
         r->entered = true;
     }
-    ws_cu_result e = d->lost ? WS_CU_SUCCESS : ws_cuda_enter(d);
+    ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
     pthread_mutex_lock(&d->run_lock);
-    name_suspects(d);
+    (void)lost_text(d);
     ws_list_append(&d->runs, &r->of_device);
-    if (e == WS_CU_SUCCESS && !d->lost)
+    if (e == WS_CU_SUCCESS)
         r->lane = lane_take(d, &e);
-    if (d->lost || e != WS_CU_SUCCESS) {
-        if (d->lost)
-            fail_untouched(d, r);
-        else
-            ws_cuda_fail(d, op, e, "stream");
-        end_locked(d, r);
-    } else if (!r->lane) {
-        r->state = WS_CUDA_IS_WAITING;
-        ws_list_append(&d->waiting, &r->node);
+    bool has_lane = r->lane != NULL;
+    if (!has_lane && e == WS_CU_SUCCESS) {
+        put(d, r, WS_CUDA_IS_WAITING);
+    } else if (!has_lane) {
+        fail_untouched(d, r, e);
+        put(d, r, WS_CUDA_IS_ENDED);
     }
-    bool go = r->lane != NULL;
     pthread_mutex_unlock(&d->run_lock);
-    if (go)
+    if (has_lane)
         start(d, r, false);
 }
 
@@ -257,15 +297,13 @@ static void *starter_main(void *arg)
     struct ws_cuda *d = t->device;
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
-        struct ws_list *n = ws_list_pop(&t->blocking);
-        if (!n && d->stop)
+        struct ws_cuda_run *r = take_first(d, t->state);
+        if (!r && d->stop)
             break;
-        if (!n) {
+        if (!r) {
             pthread_cond_wait(&t->wake, &d->run_lock);
             continue;
         }
-        struct ws_cuda_run *r = ws_list_entry(n, struct ws_cuda_run, node);
-        r->state = WS_CUDA_IS_STARTING;
         pthread_mutex_unlock(&d->run_lock);
         start(d, r, true);
         pthread_mutex_lock(&d->run_lock);
@@ -302,7 +340,7 @@ static void account(struct ws_cuda *d, struct ws_cuda_run *r)
     pthread_mutex_unlock(&d->run_lock);
 }
 
-/* No lock held; @r is in nobody else's hands. */
+/* No lock held; @r has ended and is this thread's. Frees it. */
 static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_op *op = r->op;
@@ -320,11 +358,8 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
     if (op->kind == WS_OPK_LAUNCH && !op->preempted)
         op->launch.progress = ws_progress_free(op->launch.progress);
     pthread_mutex_lock(&d->run_lock);
-    struct ws_list *next = NULL;
-    struct ws_cuda_run *w = NULL;
-    if (r->lane && (next = ws_list_pop(&d->waiting))) {
-        w = ws_list_entry(next, struct ws_cuda_run, node);
-        w->state = WS_CUDA_IS_STARTING;
+    struct ws_cuda_run *w = r->lane ? take_first(d, WS_CUDA_IS_WAITING) : NULL;
+    if (w) {
         w->lane = r->lane;
     } else if (r->lane) {
         r->lane->next = d->free_lanes;
@@ -351,12 +386,10 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     if (*ret_ended && e != WS_CU_SUCCESS && !d->lost)
         (void)ws_cuda_drain(d, r->lane->stream); /* the lane and the memory go to others */
     if (*ret_ended && e != WS_CU_SUCCESS && !r->op->error) {
-        pthread_mutex_lock(&d->run_lock);
-        name_suspects(d);
-        pthread_mutex_unlock(&d->run_lock);
+        const char *lost = ws_cuda_lost_text(d);
         bool suspect = r->op->kind == WS_OPK_LAUNCH;
         ws_check_fail(r->op, suspect ? ws_cuda_error(e) : WS_DEV_E_LAUNCH_FAILURE, "%.150s",
-                      d->lost ? d->lost_text : "cuEventQuery failed");
+                      lost ? lost : "cuEventQuery failed");
     }
     if (e != WS_CU_SUCCESS)
         return;
@@ -382,7 +415,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
 static uint64_t pause_ns(struct ws_cuda *d)
 {
     uint64_t now = ws_cuda_host_ns(), youngest = 0;
-    ws_list_for_each (it, &d->running)
+    ws_list_for_each (it, &d->in[WS_CUDA_IS_RUNNING])
         youngest = WS_MAX(youngest, ws_list_entry(it, struct ws_cuda_run, node)->started_ns);
     uint64_t age = now > youngest ? now - youngest : 0;
     return age < d->options.spin_ns ? 0 : WS_MIN(age / 64, SLEEP_MAX_NS);
@@ -393,37 +426,37 @@ static void *waiter_main(void *arg)
     struct ws_cuda *d = arg;
     while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
         usleep(1000); /* nothing can be looked at without */
+    struct ws_list *running = &d->in[WS_CUDA_IS_RUNNING], *ended = &d->in[WS_CUDA_IS_ENDED];
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
-        struct ws_list *n = ws_list_pop(&d->ended);
+        struct ws_list *n = ws_list_pop(ended); /* its state stays: there is nothing to stop */
         if (n) {
             pthread_mutex_unlock(&d->run_lock);
             finish(d, ws_list_entry(n, struct ws_cuda_run, node));
             pthread_mutex_lock(&d->run_lock);
             continue;
         }
-        if (ws_list_empty(&d->running)) {
+        if (ws_list_empty(running)) {
             if (d->stop)
                 break;
             pthread_mutex_unlock(&d->run_lock);
             ws_cuda_clock_renew(d);
             pthread_mutex_lock(&d->run_lock);
-            if (ws_list_empty(&d->running) && ws_list_empty(&d->ended) && !d->stop)
+            if (ws_list_empty(running) && ws_list_empty(ended) && !d->stop)
                 pthread_cond_wait(&d->waiter_wake, &d->run_lock);
             continue;
         }
         /* Only this thread takes from the list, so a node stays while the lock is let go. */
         bool any = false;
-        for (struct ws_list *it = d->running.next; it != &d->running;) {
+        for (struct ws_list *it = running->next; it != running;) {
             struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, node);
-            bool ended;
+            bool through;
             pthread_mutex_unlock(&d->run_lock);
-            look(d, r, &ended);
+            look(d, r, &through);
             pthread_mutex_lock(&d->run_lock);
             it = it->next;
-            if (ended) {
-                ws_list_remove(&r->node);
-                end_locked(d, r);
+            if (through) {
+                put(d, take(r), WS_CUDA_IS_ENDED);
                 any = true;
             }
         }
@@ -447,11 +480,17 @@ static void *waiter_main(void *arg)
 /* Run lock held. */
 static void stop(struct ws_cuda *d, struct ws_cuda_run *r)
 {
-    if (r->state == WS_CUDA_IS_WAITING || r->state == WS_CUDA_IS_BLOCKING) {
-        ws_list_remove(&r->node);
-        end_locked(d, r);
-    } else if (r->state == WS_CUDA_IS_RUNNING) {
+    switch (r->state) {
+    case WS_CUDA_IS_WAITING:
+    case WS_CUDA_IS_BLOCKING:
+    case WS_CUDA_IS_COMPILING:
+        put(d, take(r), WS_CUDA_IS_ENDED);
+        return;
+    case WS_CUDA_IS_RUNNING:
         raise_flag(d, r);
+        return;
+    default: /* in a thread's hands, which sees the mark; or through */
+        return;
     }
 }
 
@@ -503,15 +542,15 @@ int ws_cuda_run_open(struct ws_cuda *d)
     if (!d->options.spin_ns)
         d->options.spin_ns = SPIN_NS;
     ws_list_init(&d->runs);
-    ws_list_init(&d->waiting);
-    ws_list_init(&d->running);
-    ws_list_init(&d->ended);
+    for (int k = 0; k < _WS_CUDA_STATES; k++)
+        ws_list_init(&d->in[k]);
     pthread_cond_init(&d->waiter_wake, NULL);
     for (int k = 0; k < _WS_CUDA_STARTERS; k++) {
         d->starters[k].device = d;
-        ws_list_init(&d->starters[k].blocking);
         pthread_cond_init(&d->starters[k].wake, NULL);
     }
+    d->starters[WS_CUDA_STARTER].state = WS_CUDA_IS_BLOCKING;
+    d->starters[WS_CUDA_COMPILER].state = WS_CUDA_IS_COMPILING;
     d->lanes = ws_alloc_array(d->options.max_running, sizeof(struct ws_cuda_lane *));
     if (!d->lanes)
         return ws_raise(-ENOMEM);

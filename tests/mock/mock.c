@@ -69,6 +69,7 @@ EXPORT void ws_mock_reset(void);
 EXPORT const char *ws_mock_name(uint32_t index);
 EXPORT void ws_mock_hold(bool on); /* stream.c */
 EXPORT uint64_t ws_mock_energy_mj(uint32_t *ret_mw);
+EXPORT void ws_mock_watch(void (*f)(const char *name, bool behind));
 
 uint32_t ws_mock_violations(const char **ret_first)
 {
@@ -118,6 +119,26 @@ int ws_mock_fail(const char *name, uint64_t nth, int code)
     }
     pthread_mutex_unlock(&mock_lock);
     return room ? 0 : -1;
+}
+
+static void (*_Atomic watch)(const char *name, bool behind);
+
+/* NULL: nobody, from here on. */
+void ws_mock_watch(void (*f)(const char *name, bool behind))
+{
+    watch = f;
+}
+
+static void tell_watch(const char *name, bool behind)
+{
+    void (*f)(const char *, bool) = watch;
+    if (f)
+        f(name, behind);
+}
+
+void mock_leave(const char *const *name)
+{
+    tell_watch(*name, true);
 }
 
 /* As if the driver had just been loaded. No device is open. */
@@ -205,6 +226,7 @@ static bool is_sticky(int code)
 int mock_enter(const char *name, unsigned needs)
 {
     int r = 0;
+    tell_watch(name, false);
     pthread_mutex_lock(&mock_lock);
     struct count *c = count_of(name);
     if (c)

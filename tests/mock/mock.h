@@ -8,7 +8,9 @@
  *
  * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" fails the second call. A sticky code stays, and ends
  * what runs. ws_mock_hold(true): kernels stay queued until ws_mock_hold(false), or until somebody waits for their stream: so that a
- * test can do something while one certainly hasn't ended. */
+ * test can do something while one certainly hasn't ended. ws_mock_watch(f): f(NAME, false) is called before every call
+ * of the driver and f(NAME, true) behind it, on the caller's thread: so that a test can hold one thread at a chosen point of its work, and
+ * do something while it is there. */
 #ifndef WS_TESTS_MOCK_H
 #define WS_TESTS_MOCK_H
 
@@ -144,10 +146,13 @@ int mock_sticky(struct mock_gpu *g);
 WS_CU_FUNCTIONS(X)
 #undef X
 
-/* What a function of the driver begins with. */
+void mock_leave(const char *const *name);
+
+/* What a function of the driver begins with; mock_leave() is called when it returns. */
 #define ENTER(needs)                                                                               \
+    __attribute__((cleanup(mock_leave))) const char *const call_ = __func__;                       \
     do {                                                                                           \
-        int r_ = mock_enter(__func__, (needs));                                                    \
+        int r_ = mock_enter(call_, (needs));                                                       \
         if (r_)                                                                                    \
             return r_;                                                                             \
     } while (0)

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The GPU is lost at each point of submitting an operation: behind the first call of the driver that submitting makes, behind the second,
+ * and so on. It is the waiter's thread that notices the loss, while the thread that submits stands there. Each time each operation is
+ * done exactly once, with an error and a text, and when the device is closed nothing is left of it.
+ *
+ * Usage: lost DRIVER NVML */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "device/cuda/cuda_private.h"
+#include "tests/device/suite.h"
+
+static struct {
+    uint32_t (*violations)(const char **ret_first);
+    int (*fail_call)(const char *name, uint64_t nth, int code);
+    void (*reset)(void);
+    void (*hold)(bool on);
+    void (*watch)(void (*f)(const char *name, bool behind));
+} mock;
+
+/* ---- losing the GPU ---- */
+
+static struct {
+    struct ws_cuda *device; /* what is lost */
+    pthread_t thread;       /* that submits */
+    unsigned nth;           /* of its calls: behind this one */
+    unsigned n_calls;       /* that it has made */
+    int kind;               /* of the operation: for messages */
+    char name[64];          /* of the call */
+} point;
+static _Atomic bool stands, go; /* the waiter, before it asks the driver; it may go on */
+
+static void on_call(const char *name, bool behind)
+{
+    bool submits = pthread_equal(pthread_self(), point.thread);
+    if (!submits && !behind && !strcmp(name, "cuEventQuery") && !go) {
+        stands = true;
+        while (!go)
+            usleep(10);
+    }
+    if (!submits || !behind || ++point.n_calls != point.nth)
+        return;
+    snprintf(point.name, sizeof point.name, "%s", name);
+    (void)mock.fail_call("cuEventQuery", 1, WS_CU_ILLEGAL_ADDRESS);
+    go = true;
+    while (!point.device->lost)
+        usleep(10);
+}
+
+/* ---- what is submitted ---- */
+
+static _Atomic unsigned n_done;
+
+static void on_done(struct ws_op *op)
+{
+    (void)op;
+    n_done++;
+}
+
+static void wait_for(unsigned n)
+{
+    for (int ms = 0; n_done < n && ms < 20000; ms++)
+        usleep(1000);
+}
+
+enum { KINDS = 5 };
+static uint8_t host[1 << 20];
+
+static struct suite_op operation(struct suite *s, int kind, uint64_t va)
+{
+    struct suite_op o = {.op = {.kind = WS_OPK_COPY, .space = s->space[0]}};
+    switch (kind) {
+    case 0: /* by the bounce buffer */
+        o.op.copy.dst_va = va;
+        o.op.copy.src_host = host;
+        o.op.copy.bytes = 4096;
+        return o;
+    case 1: /* by the starter */
+        o.op.copy.src_va = va;
+        o.op.copy.dst_host = host;
+        o.op.copy.bytes = sizeof host;
+        return o;
+    case 2:
+        o.op.kind = WS_OPK_FILL;
+        o.op.fill.va = va;
+        o.op.fill.width_bytes = 4096;
+        o.op.fill.height = 1;
+        o.op.fill.value_bytes = 4;
+        return o;
+    case 3:
+        return suite_launch(s, 0, K_COUNT, 20, 32, 0, 0, 0, 0);
+    default: /* by tickets: on one SM */
+        o = suite_launch(s, 0, K_SMID, 40, 32, va, va + 65536, 0, 0);
+        ws_sm_set_add(&o.op.launch.sms, 1);
+        return o;
+    }
+}
+
+static void check(bool ok, const char *text)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "lost: operation %d, behind call %u (%s): %s\n", point.kind, point.nth,
+            point.name, text);
+    exit(1);
+}
+
+static void submit(struct suite *s, struct suite_op *o)
+{
+    o->op.done = on_done;
+    suite_submit(s, o);
+}
+
+/* Two that run at the same time: so that lanes are there when the next ones come. */
+static void make_lanes(struct suite *s)
+{
+    struct suite_op o[2];
+    mock.hold(true);
+    for (int k = 0; k < 2; k++) {
+        o[k] = suite_launch(s, 0, K_COUNT, 1, 32, 0, 0, 0, 0);
+        submit(s, &o[k]);
+    }
+    mock.hold(false);
+    wait_for(2);
+    check(n_done == 2, "what comes before does not end");
+    n_done = 0;
+}
+
+/* One operation runs and does not end, so that the waiter looks after it; then one of @kind is submitted, and the GPU is lost behind its
+ * @nth call. Return: false: it makes fewer calls. */
+static bool lose(int kind, unsigned nth, bool has_lanes)
+{
+    struct suite s;
+    struct ws_device_telemetry t;
+    const char *first = "";
+    mock.reset();
+    n_done = 0;
+    point.kind = kind;
+    point.nth = nth;
+    strcpy(point.name, "none");
+    check(!suite_begin(&s), "the device can't be opened");
+    uint64_t va = suite_alloc(&s, 0, sizeof host);
+    if (has_lanes)
+        make_lanes(&s);
+    mock.hold(true);
+    struct suite_op runs = suite_launch(&s, 0, K_COUNT, 1, 32, 0, 0, 0, 0),
+                    o = operation(&s, kind, va);
+    submit(&s, &runs);
+    point.thread = pthread_self();
+    point.n_calls = 0;
+    point.device = ws_cuda_of(s.device);
+    stands = go = false;
+    mock.watch(on_call);
+    while (!stands)
+        usleep(10);
+    submit(&s, &o);
+    go = true;
+    mock.watch(NULL);
+    mock.hold(false);
+    wait_for(2);
+    ws_device_telemetry(s.device, &t);
+    check(n_done >= 2, "an operation is not done");
+    check(t.n_running == 0, "operations are left");
+    bool lost = point.n_calls >= nth;
+    check(!lost || (o.op.error && o.op.text[0]), "the operation has no error, or no text");
+    check(lost || !o.op.error, "an error though nothing failed");
+    suite_end(&s); /* the waiter has ended: */
+    check(n_done == 2, "an operation is done twice");
+    check(!mock.violations(&first), first);
+    return lost;
+}
+
+int main(int argc, char **argv)
+{
+    char *args[] = {argv[0], (char *)"cuda", argc == 3 ? argv[1] : NULL,
+                    argc == 3 ? argv[2] : NULL};
+    static const char *const names[] = {"ws_mock_violations", "ws_mock_fail", "ws_mock_reset",
+                                        "ws_mock_hold", "ws_mock_watch"};
+    if (argc != 3 || !suite_target_parse(4, args)) {
+        fprintf(stderr, "usage: lost DRIVER NVML\n");
+        return 2;
+    }
+    void *lib = dlopen(argv[1], RTLD_NOW), **to = (void **)(void *)&mock;
+    for (size_t k = 0; lib && k < WS_ARRAY_SIZE(names); k++)
+        to[k] = dlsym(lib, names[k]);
+    if (!lib || !mock.watch) {
+        fprintf(stderr, "lost: this is not the mock driver\n");
+        return 2;
+    }
+    ws_log_set_level(WS_ERROR - 1);
+    alarm(300); /* nothing may hang */
+    unsigned n = 0;
+    for (int has_lanes = 0; has_lanes <= 1; has_lanes++)
+        for (int kind = 0; kind < KINDS; kind++)
+            for (unsigned nth = 1; lose(kind, nth, has_lanes); nth++)
+                n++;
+    printf("lost at %u points of submitting: each operation done once\n", n);
+    return n ? 0 : 1;
+}
