@@ -234,7 +234,7 @@ static bool lookup_members(const struct ws_space *s, uint64_t va, struct ws_mapp
     uint64_t oldest = UINT64_MAX;
     for (uint32_t k = 0; k < s->n_members; k++) {
         struct ws_mapping m;
-        uint64_t serial;
+        uint64_t serial = 0;
         if (lookup_own(s->members[k], va, &m, &serial) && serial < oldest) {
             oldest = serial;
             *ret = m;

@@ -287,8 +287,8 @@ void ws_cuda_lib_end(struct ws_cuda_run *r)
     struct ws_op *op = r->op;
     if (!r->box_bytes)
         return;
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    uint64_t used = WS_MIN(box->head, r->box_bytes - sizeof *box);
+    uint64_t head = __atomic_load_n(&box->head, __ATOMIC_ACQUIRE), /* the GPU wrote it */
+        used = WS_MIN(head, r->box_bytes - sizeof *box);
     ws_cuda_lib_read(op, box + 1, used);
     if (box->stopped) { /* also where there was no room for its record */
         uint32_t block[3], thread[3];

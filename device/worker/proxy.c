@@ -109,8 +109,11 @@ static bool charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
 
 static const char *lost(const struct ws_device *d)
 {
-    const struct ws_proxy *p = WS_CONTAINER_OF(d, const struct ws_proxy, base);
-    return p->state == WS_PROXY_LOST ? p->lost_text : NULL;
+    struct ws_proxy *p = WS_CONTAINER_OF(d, struct ws_proxy, base); /* which has a lock */
+    pthread_mutex_lock(&p->ops_lock);
+    bool is = p->state == WS_PROXY_LOST;
+    pthread_mutex_unlock(&p->ops_lock);
+    return is ? p->lost_text : NULL; /* which stays as it is from then on */
 }
 
 static const struct ws_real_ops real_ops = {capabilities, uuid, charge, lost};

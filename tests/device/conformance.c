@@ -233,7 +233,7 @@ static void test_mapped_host_memory(void **state)
     int fd = memfd_create("suite", MFD_CLOEXEC);
     assert_true(fd >= 0 && !ftruncate(fd, BYTES));
     float *host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    uint64_t at = UINT64_C(0x510000000000), c = suite_alloc(&S, 0, BYTES);
+    uint64_t at = SUITE_HOST_VA, c = suite_alloc(&S, 0, BYTES);
     assert_ptr_not_equal(host, MAP_FAILED);
     for (int i = 0; i < N; i++)
         host[i] = (float)i;

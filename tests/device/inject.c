@@ -173,7 +173,7 @@ static void kernels(struct scene *x)
 
 static void mapped(struct scene *x, int fd)
 {
-    uint64_t at = UINT64_C(0x510000000000);
+    uint64_t at = SUITE_HOST_VA;
     void *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (!ws_space_map_host(x->s.space[0], at, 8192, p)) {
         submit(x, copy_out(x->host, at, 8192));

@@ -19,8 +19,17 @@ bool suite_target_parse(int argc, char **argv);
 int suite_open(struct ws_device **ret, struct ws_diags *diags);
 int suite_open_second(struct ws_device **ret, struct ws_diags *diags); /* the next GPU; index 1 */
 
+/* Where clients' addresses begin, and where host memory is mapped for them. ThreadSanitizer has most addresses for itself; of those
+ * that it leaves to the program, nothing else is at these. */
+#ifdef __SANITIZE_THREAD__
+#define SUITE_VA_FIRST UINT64_C(0x400000000)
+#define SUITE_HOST_VA  UINT64_C(0x7000000000)
+#else
+#define SUITE_VA_FIRST UINT64_C(0x200000000000)
+#define SUITE_HOST_VA  UINT64_C(0x510000000000)
+#endif
 /* Addresses of client @c, disjoint as the daemon's are. */
-#define SUITE_VA(c) (UINT64_C(0x200000000000) + (uint64_t)(c)*UINT64_C(0x400000000))
+#define SUITE_VA(c) (SUITE_VA_FIRST + (uint64_t)(c)*UINT64_C(0x400000000))
 enum { SUITE_CLIENTS = 2 };
 
 enum suite_kernel {

@@ -147,8 +147,7 @@ static void test_a_fault_of_one(void **state)
 {
     enum { BYTES = 8192 };
     struct belongings b;
-    uint64_t a = suite_alloc(&S, 0, 512), flag = suite_alloc(&S, 0, 512),
-             host_va = UINT64_C(0x510000000000);
+    uint64_t a = suite_alloc(&S, 0, 512), flag = suite_alloc(&S, 0, 512), host_va = SUITE_HOST_VA;
     int fd = memfd_create("suite", MFD_CLOEXEC);
     assert_true(fd >= 0 && !ftruncate(fd, BYTES));
     float *host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
