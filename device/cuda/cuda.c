@@ -27,9 +27,13 @@ ws_cu_result ws_cuda_enter(struct ws_cuda *d)
 
 ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s)
 {
-    ws_cu_result r = WS_CU(d, cuStreamSynchronize, s);
-    for (int tries = 0; r != WS_CU_SUCCESS && !d->lost && tries < 3; tries++)
-        r = WS_CU(d, cuStreamSynchronize, s);
+    ws_cu_result r;
+    int tries = 0;
+    do {
+        r = ws_cuda_enter(d);
+        if (r == WS_CU_SUCCESS)
+            r = WS_CU(d, cuStreamSynchronize, s);
+    } while (r != WS_CU_SUCCESS && !d->lost && ++tries < 4);
     return r;
 }
 

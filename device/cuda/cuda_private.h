@@ -250,7 +250,7 @@ ws_cu_result ws_cuda_enter(struct ws_cuda *d);
 /* Takes note of a result: one that destroys the context marks the device lost. @what: for the log. Return: r. */
 ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what);
 #define WS_CU(d, call, ...) ws_cuda_result((d), (d)->cu.call(__VA_ARGS__), #call)
-/* Until nothing is left in the stream, as far as the driver says: before what its work uses goes. */
+/* Until nothing is left in the stream, as far as the driver says: before what its work uses goes. Leaves the context current. */
 ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s);
 bool ws_cuda_is_sticky(ws_cu_result r);
 enum ws_dev_error ws_cuda_error(ws_cu_result r);

@@ -220,7 +220,9 @@ static enum ws_cuda_start queue(struct ws_cuda *d, struct ws_cuda_run *r, bool m
         d->n_kernels++;
     else
         d->n_copies++;
-    ws_cu_result e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
+    ws_cu_result e = ws_cuda_enter(d); /* it may have failed to come back from another GPU */
+    if (e == WS_CU_SUCCESS)
+        e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
     if (e == WS_CU_SUCCESS)
         return s;
     /* Without its event: wait here, so that nothing of it is left behind. */
@@ -421,11 +423,17 @@ static uint64_t pause_ns(struct ws_cuda *d)
     return age < d->options.spin_ns ? 0 : WS_MIN(age / 64, SLEEP_MAX_NS);
 }
 
+/* Nothing can be looked at without. Waiter only. */
+static void enter_for_sure(struct ws_cuda *d)
+{
+    while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
+        usleep(1000);
+}
+
 static void *waiter_main(void *arg)
 {
     struct ws_cuda *d = arg;
-    while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
-        usleep(1000); /* nothing can be looked at without */
+    enter_for_sure(d);
     struct ws_list *running = &d->in[WS_CUDA_IS_RUNNING], *ended = &d->in[WS_CUDA_IS_ENDED];
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
@@ -433,6 +441,7 @@ static void *waiter_main(void *arg)
         if (n) {
             pthread_mutex_unlock(&d->run_lock);
             finish(d, ws_list_entry(n, struct ws_cuda_run, node));
+            enter_for_sure(d); /* memory of another GPU may have gone with it */
             pthread_mutex_lock(&d->run_lock);
             continue;
         }

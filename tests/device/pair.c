@@ -183,6 +183,24 @@ static void test_memory_changes_device(void **state)
     }
 }
 
+/* B's memory is unmapped while a kernel of A runs, and so goes when that ends, on a thread of A's; which then goes on with A's work. */
+static void test_memory_goes_by_the_other(void **state)
+{
+    uint64_t va = SUITE_VA(0) + 128 * MIB;
+    uint32_t no = 0, yes = 1;
+    assert_int_equal(ws_device_mem_alloc(B.device, A.space[0], va, ALLOC), 0);
+    suite_put(&A, 0, a, &no, sizeof no);
+    struct suite_op waits = suite_launch(&A, 0, K_WAIT, 1, 1, a, 0, 0, 0);
+    suite_submit(&A, &waits);
+    assert_int_equal(ws_space_unmap(A.space[0], va), 0);
+    suite_put(&A, 0, a, &yes, sizeof yes);
+    suite_wait(&waits);
+    assert_int_equal(waits.op.error, WS_DEV_OK);
+    set_pattern(60);
+    suite_put(&A, 0, a, pattern, BYTES);
+    expect(&A, a, BYTES);
+}
+
 static int setup(void **state)
 {
     struct ws_diags diags = WS_DIAGS_NULL;
@@ -218,9 +236,12 @@ static int teardown(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies_between),        cmocka_unit_test(test_copies_by_the_other),
-        cmocka_unit_test(test_fills_by_the_other),    cmocka_unit_test(test_kernels_reach),
+        cmocka_unit_test(test_copies_between),
+        cmocka_unit_test(test_copies_by_the_other),
+        cmocka_unit_test(test_fills_by_the_other),
+        cmocka_unit_test(test_kernels_reach),
         cmocka_unit_test(test_memory_changes_device),
+        cmocka_unit_test(test_memory_goes_by_the_other),
     };
     if (!suite_target_parse(argc, argv)) {
         fprintf(stderr, "usage: pair KIND [DRIVER NVML]\n");
