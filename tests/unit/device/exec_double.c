@@ -2,6 +2,7 @@
 #include "tests/unit/device/exec_double.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -140,6 +141,10 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
     case DOUBLE_WAIT:
     case DOUBLE_POLL:
         return *p->flag ? work(b, p, budget, w) : spin(budget / 8, w);
+    case DOUBLE_GATE:
+        while ((uint64_t)*p->flag <= b->linear)
+            sched_yield();
+        return work(b, p, budget, w);
     case DOUBLE_CHAIN:
         return b->linear + 1 == n_blocks || p->ran[b->linear + 1] ? work(b, p, budget, w)
                                                                   : spin(budget, w);

@@ -9,7 +9,8 @@
 enum double_kind {
     DOUBLE_WORK, /* executes n_insns warp instructions and adds 1 to ran[block] */
     DOUBLE_WAIT, /* as WORK, after *flag is not 0 */
-    DOUBLE_POLL, /* the same, and says that it looks at one place only */
+    DOUBLE_GATE, /* as WORK, block i after *flag is more than i; until then it holds the thread that executes it */
+    DOUBLE_POLL, /* the same as WAIT, and says that it looks at one place only */
     DOUBLE_CHAIN, /* block i waits until block i + 1 ran: needs all blocks to be resident and to get turns */
     DOUBLE_BARRIER, /* waits until all blocks arrived at *flag */
     DOUBLE_SET,     /* sets *flag */

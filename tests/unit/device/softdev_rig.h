@@ -51,6 +51,12 @@ static const struct ws_gpu_spec rig_spec = {
 enum { RIG_RESIDENT = 16, RIG_INSNS = 40000, RIG_BLOCK_NS = 40000, RIG_OPS = 512 };
 #define RIG_VAR_VA UINT64_C(0x10000000)
 
+struct rig;
+struct rig_stop {
+    struct ws_alarm alarm;
+    struct rig *rig;
+};
+
 struct rig {
     struct ws_device *device[2]; /* the second has twice the clock and half the SMs */
     struct ws_space *space[2];
@@ -64,6 +70,10 @@ struct rig {
     struct ws_op *order[RIG_OPS]; /* in which they were done */
     uint64_t done_at_ns[RIG_OPS]; /* device time */
     _Atomic int flag, ran[1 << 15];
+    struct rig_stop stop[2]; /* used in turn: the one before may still be ringing */
+    uint32_t n_stops;
+    pthread_t tester;
+    bool stands, missed; /* lock */
 };
 
 static inline void rig_on_done(struct ws_op *op)
@@ -128,9 +138,76 @@ static inline int rig_open(void **state, const struct ws_device_options *o)
     return 0;
 }
 
+/* ---- device time that stands (WS_CLOCK_SCALED) ----
+ *
+ * From rig_stand() or rig_run_until() to the next rig_run() or rig_run_until() device time stands where the test wanted it to. What the
+ * test submits, preempts and asks meanwhile comes at exactly that time, however slow the host is. */
+
+static inline void rig_on_stop(struct ws_alarm *a)
+{
+    struct rig *f = WS_CONTAINER_OF(a, struct rig_stop, alarm)->rig;
+    pthread_mutex_lock(&f->lock);
+    if (pthread_equal(pthread_self(), f->tester)) {
+        f->missed = true; /* its time was past */
+    } else {
+        f->stands = true;
+        pthread_cond_broadcast(&f->cond);
+        while (f->stands)
+            pthread_cond_wait(&f->cond, &f->lock);
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* Return: false: that time is past. */
+static inline bool rig_stop_at(struct rig *f, uint64_t at_ns)
+{
+    struct rig_stop *s = &f->stop[f->n_stops++ % 2];
+    *s = (struct rig_stop){.alarm = {.at_ns = at_ns, .ring = rig_on_stop}, .rig = f};
+    f->tester = pthread_self();
+    f->missed = false;
+    assert_int_equal(ws_device_alarm(f->device[0], &s->alarm), 0);
+    return !f->missed;
+}
+
+static inline void rig_run(struct rig *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->stands = false;
+    pthread_cond_broadcast(&f->cond);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static inline void rig_wait_stop(struct rig *f)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!f->stands)
+        pthread_cond_wait(&f->cond, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* Time passes. Stops it, soon. Return: the time. */
+static inline uint64_t rig_stand(struct rig *f)
+{
+    uint64_t soon = 1000;
+    while (!rig_stop_at(f, ws_device_now_ns(f->device[0]) + soon))
+        soon *= 2;
+    rig_wait_stop(f);
+    return ws_device_now_ns(f->device[0]);
+}
+
+/* Time stands. Lets it pass until @at_ns, which is later. */
+static inline void rig_run_until(struct rig *f, uint64_t at_ns)
+{
+    assert_true(rig_stop_at(f, at_ns));
+    rig_run(f);
+    rig_wait_stop(f);
+    assert_int_equal(ws_device_now_ns(f->device[0]), at_ns);
+}
+
 static inline int rig_close(void **state)
 {
     struct rig *f = *state;
+    rig_run(f);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++)
             ws_device_cancel(f->device[j], f->space[i]);

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
+#include <sched.h>
 
 #include "tests/unit/device/softdev_rig.h"
 
@@ -34,67 +36,88 @@ static uint64_t span(const struct ws_op *op)
     return op->end_ns - op->start_ns;
 }
 
-static void sleep_us(uint32_t us)
+/* Asks a launch to stop after a random device time; its own end may come first. Time stands. */
+static void stop_by_time(struct rig *f, struct ws_op *op, int device, uint64_t *seed)
 {
-    nanosleep(&(struct timespec){.tv_nsec = (long)us * 1000}, NULL);
+    rig_run_until(f, ws_device_now_ns(f->device[0]) + 1 + rig_random(seed) % 75000);
+    assert_int_equal(ws_device_preempt(f->device[device], op), 0);
+    rig_run(f);
+    rig_wait_op(f, op);
 }
 
-/* Preempts @op after a random time until it is through, on device 0 or either. Return: how often it was stopped. */
-static uint32_t run_in_pieces(struct rig *f, struct ws_op *op, uint32_t blocks, uint64_t *seed,
-                              bool both)
+/* The same where no time passes: after so many more of its blocks as f->flag lets through (DOUBLE_GATE). */
+static void stop_by_count(struct rig *f, struct ws_op *op, int device)
 {
-    uint32_t n = 0;
-    int device = 0;
-    for (;;) {
-        sleep_us(rig_random(seed) % 1500);
-        assert_int_equal(ws_device_preempt(f->device[device], op), 0);
-        rig_wait_op(f, op);
+    uint32_t let = WS_MIN((uint32_t)f->flag, op->launch.grid[0]);
+    for (uint32_t i = 0; i < let; i++)
+        while (!f->ran[i])
+            sched_yield();
+    assert_int_equal(ws_device_preempt(f->device[device], op), 0);
+    f->flag = INT_MAX; /* those that have begun */
+    rig_wait_op(f, op);
+}
+
+/* Preempts a launch again and again until it is through, on device 0 or either. Return: how often it was stopped. */
+static uint32_t run_in_pieces(struct rig *f, struct double_params p, uint32_t blocks,
+                              uint64_t *seed, bool both)
+{
+    struct ws_op *op = NULL;
+    bool by_time = p.kind == DOUBLE_WORK;
+    uint32_t n_ran = 0;
+    for (uint32_t n = 0;; n++) {
+        int device = both && n ? (int)(rig_random(seed) & 1) : 0;
+        if (by_time)
+            (void)rig_stand(f);
+        else
+            f->flag = (int)(n_ran + rig_random(seed) % 200);
+        op = op ? rig_resume(f, op, 0, device) : rig_launch(f, 0, device, blocks, p);
+        if (by_time)
+            stop_by_time(f, op, device, seed);
+        else
+            stop_by_count(f, op, device);
         assert_int_equal(op->error, WS_DEV_OK);
         if (!op->preempted) {
             assert_null(op->launch.progress);
             return n;
         }
-        n++;
         double part = ws_progress_part(op->launch.progress);
         assert_true(part >= 0 && part < 1);
-        if (both)
-            device = (int)(rig_random(seed) & 1);
-        op = rig_resume(f, op, 0, device);
+        for (n_ran = 0; f->ran[n_ran];)
+            n_ran++;
     }
 }
 
-static void pieces(struct rig *f, bool both, uint64_t n_insns)
+static void pieces(struct rig *f, bool both, enum double_kind kind)
 {
     uint64_t seed = 7;
     uint32_t n_stops = 0;
-    /* on a busy machine one may be through each time before it is asked: go on until enough were not */
-    for (int round = 0; round < 12 || (n_stops <= 12 && round < 500); round++) {
+    for (int round = 0; round < 12; round++) {
         uint32_t blocks = 1 + rig_random(&seed) % 900;
         f->n_ops = f->n_done = 0;
         struct double_params p = rig_work(f);
-        p.n_insns = n_insns;
-        struct ws_op *op = rig_launch(f, 0, 0, blocks, p);
-        n_stops += run_in_pieces(f, op, blocks, &seed, both);
+        p.kind = kind;
+        p.flag = &f->flag;
+        n_stops += run_in_pieces(f, p, blocks, &seed, both);
         rig_ran_once(f, blocks);
     }
-    assert_true(n_stops > 12);
+    assert_true(n_stops > 24);
 }
 
 static void test_every_block_once(void **state)
 {
-    pieces(*state, false, RIG_INSNS);
+    pieces(*state, false, DOUBLE_WORK);
 }
 static void test_every_block_once_functional(void **state)
 {
-    pieces(*state, false, 100 * RIG_INSNS); /* so that there is time to preempt it */
+    pieces(*state, false, DOUBLE_GATE);
 }
 static void test_every_block_once_on_two_devices(void **state)
 {
-    pieces(*state, true, RIG_INSNS);
+    pieces(*state, true, DOUBLE_WORK);
 }
 static void test_every_block_once_on_two_devices_functional(void **state)
 {
-    pieces(*state, true, 100 * RIG_INSNS);
+    pieces(*state, true, DOUBLE_GATE);
 }
 
 static void test_pieces_take_the_time_of_the_whole(void **state)
@@ -103,30 +126,30 @@ static void test_pieces_take_the_time_of_the_whole(void **state)
     struct ws_op *whole = rig_launch(f, 0, 0, 800, rig_work(f));
     rig_wait_op(f, whole);
     rig_ran_once(f, 800);
-    uint64_t t0 = ws_device_now_ns(f->device[0]), sum = 0, energy = 0;
+    uint64_t at = rig_stand(f), sum = 0, energy = 0;
     struct ws_op *op = rig_launch(f, 0, 0, 800, rig_work(f));
     uint32_t n = 0;
     for (;; n++) {
-        uint64_t at = t0 + 313000;
-        rig_sleep_until(f, at);
-        uint64_t before = ws_device_now_ns(f->device[0]);
+        rig_run_until(f, at += 313000);
         assert_int_equal(ws_device_preempt(f->device[0], op), 0);
-        uint64_t after = ws_device_now_ns(f->device[0]);
+        rig_run(f);
         rig_wait_op(f, op);
         sum += span(op);
         energy += op->energy_uj;
         if (!op->preempted)
             break;
         /* what ran is finished: no sooner than it was asked for, and within one block */
-        assert_in_range(op->end_ns, before, after + RIG_BLOCK_NS + 1);
+        assert_in_range(op->end_ns, at, at + RIG_BLOCK_NS + 1);
         double part = (double)sum / (double)span(whole);
         double said = ws_progress_part(op->launch.progress);
         assert_true(said > part - 0.06 && said < part + 0.06);
-        t0 = ws_device_now_ns(f->device[0]);
+        at = rig_stand(f);
         op = rig_resume(f, op, 0, 0);
     }
     rig_ran_once(f, 800);
-    assert_in_range(n, 1, 12); /* fewer than 3 where the host was late to ask */
+    /* each piece took the time until it was asked for, and at most a block more; the last one found nothing to stop */
+    assert_in_range(n, span(whole) / (313000 + RIG_BLOCK_NS), span(whole) / 310000);
+    assert_true(n > 1);
     /* each piece may end with SMs idle for part of a block */
     assert_in_range(sum, span(whole) - 1000, span(whole) + n * RIG_BLOCK_NS);
     assert_in_range(energy, whole->energy_uj * 98 / 100, whole->energy_uj * (100 + 4 * n) / 100);
@@ -135,16 +158,16 @@ static void test_pieces_take_the_time_of_the_whole(void **state)
 static void test_urgent_work_waits_for_one_block(void **state)
 {
     struct rig *f = *state;
+    uint64_t at = rig_stand(f) + 500000;
     struct ws_op *op = rig_launch(f, 0, 0, 1600, rig_work(f));
-    rig_sleep_until(f, ws_device_now_ns(f->device[0]) + 500000);
-    uint64_t at = ws_device_now_ns(f->device[0]);
+    rig_run_until(f, at);
     assert_int_equal(ws_device_preempt(f->device[0], op), 0);
-    uint64_t asked = ws_device_now_ns(f->device[0]) - at;
     struct ws_op *urgent = rig_launch(f, 1, 0, 16, rig_work(f)); /* finds the room that was made */
+    rig_run(f);
     rig_wait_op(f, urgent);
     rig_wait_op(f, op);
     assert_true(op->preempted);
-    assert_in_range(urgent->start_ns, at, at + asked + RIG_BLOCK_NS + 2000 + asked);
+    assert_in_range(urgent->start_ns, at, at + RIG_BLOCK_NS + 2000);
     op = rig_resume(f, op, 0, 0);
     rig_wait_op(f, op);
     assert_false(op->preempted);
@@ -155,18 +178,20 @@ static void test_urgent_work_waits_for_one_block(void **state)
 static void test_before_it_begins(void **state)
 {
     struct rig *f = *state;
+    (void)rig_stand(f);
     struct ws_op *first = rig_launch(f, 0, 0, 320, rig_work(f));
     struct ws_op *op = rig_launch(f, 1, 0, 320, rig_work(f)); /* behind it */
     assert_int_equal(ws_device_preempt(f->device[0], op), 0);
+    rig_run(f);
     rig_wait_op(f, op);
     assert_true(op->preempted);
     assert_true(ws_progress_part(op->launch.progress) == 0);
     assert_int_equal(op->end_ns, op->start_ns);
     assert_int_equal(op->energy_uj, 0);
-    assert_non_null(first->owner); /* still running */
     op = rig_resume(f, op, 1, 0);
     rig_wait_op(f, op);
     rig_wait_op(f, first);
+    assert_ptr_equal(f->order[1], first); /* it was still running */
     assert_false(op->preempted);
     for (int i = 0; i < 320; i++)
         assert_int_equal(f->ran[i], 2);
@@ -177,10 +202,12 @@ static void test_one_block(void **state)
     struct rig *f = *state;
     struct double_params p = rig_work(f);
     p.n_insns *= 50; /* 1 ms */
+    uint64_t at = rig_stand(f) + 100000;
     struct ws_op *op = rig_launch(f, 0, 0, 1, p);
-    rig_sleep_until(f, ws_device_now_ns(f->device[0]) + 100000);
+    rig_run_until(f, at);
     assert_int_equal(ws_device_preempt(f->device[0], op), 0);
     assert_int_equal(ws_device_preempt(f->device[0], op), 0); /* again */
+    rig_run(f);
     rig_wait_op(f, op);
     assert_false(op->preempted); /* it had begun */
     assert_int_equal(f->ran[0], 1);
@@ -200,14 +227,23 @@ static void test_not_possible(void **state)
     assert_int_equal(ws_device_preempt(f->device[0], &fill), -ENOTSUP);
 }
 
+/* A long launch, preempted so long after it was submitted. */
+static struct ws_op *stopped_at(struct rig *f, uint64_t after_ns)
+{
+    uint64_t at = rig_stand(f) + after_ns;
+    struct ws_op *op = rig_launch(f, 0, 0, 1600, rig_work(f));
+    rig_run_until(f, at);
+    assert_int_equal(ws_device_preempt(f->device[0], op), 0);
+    rig_run(f);
+    rig_wait_op(f, op);
+    assert_true(op->preempted);
+    return op;
+}
+
 static void test_progress_of_another_launch(void **state)
 {
     struct rig *f = *state;
-    struct ws_op *op = rig_launch(f, 0, 0, 1600, rig_work(f));
-    sleep_us(3000);
-    assert_int_equal(ws_device_preempt(f->device[0], op), 0);
-    rig_wait_op(f, op);
-    assert_true(op->preempted);
+    struct ws_op *op = stopped_at(f, 150000);
     struct ws_op *other = rig_prepare(f, 0, 0, 1599, rig_work(f));
     other->launch.progress = op->launch.progress;
     ws_device_submit(f->device[0], other);
@@ -218,11 +254,7 @@ static void test_progress_of_another_launch(void **state)
 static void test_freed_without_going_on(void **state)
 {
     struct rig *f = *state;
-    struct ws_op *op = rig_launch(f, 0, 0, 1600, rig_work(f));
-    sleep_us(3000);
-    assert_int_equal(ws_device_preempt(f->device[0], op), 0);
-    rig_wait_op(f, op);
-    assert_true(op->preempted);
+    struct ws_op *op = stopped_at(f, 150000);
     assert_null(ws_progress_free(op->launch.progress));
 }
 
