@@ -2,6 +2,7 @@
 CUBIN_MAKE = tests/device/cubin_make.h tests/device/cubin_make.c
 PTX_TEST_LDADD = ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS)
 
+EXTRA_DIST += tests/lib/cpu_time.h
 check_PROGRAMS += tests/unit/ptx/test_parse tests/unit/ptx/test_fixtures tests/unit/ptx/test_cfg tests/unit/ptx/test_fatbin
 tests_unit_ptx_test_parse_SOURCES = tests/unit/ptx/test_parse.c
 tests_unit_ptx_test_parse_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "ptx/ptx.h"
+#include "tests/lib/cpu_time.h"
 
 struct fixture {
     struct ws_ptx_module *m;
@@ -186,14 +187,6 @@ static void test_random_graphs_against_the_definition(void **state)
         free(x->text);
         x->text = NULL;
     }
-}
-
-/* Of this thread: other work of the machine is not in it. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 static void test_bad_graphs_take_no_long_time(void **state)

@@ -17,6 +17,7 @@
 #include "models/inputs.h"
 #include "models/kernel_hash.h"
 #include "ptx/analysis/count.h"
+#include "tests/lib/cpu_time.h"
 
 struct fixture {
     struct ws_ptx_module *m;
@@ -394,14 +395,6 @@ static void hashes(void **state)
     struct ws_profile_key key;
     assert_int_equal(ws_profile_key_set(&key, h, "t400", ""), 0); /* fits the store */
     x->m = ws_ptx_module_free(x->m);
-}
-
-/* Of this thread: other work of the machine is not in it. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 /* Text made to keep a counter busy: thousands of nested loops, a chain of moves against the order of the text. */
