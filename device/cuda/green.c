@@ -29,7 +29,8 @@ struct ws_cuda_greens {
     uint32_t n_groups;
     struct ws_cu_resource *groups; /* [n_groups], of one split */
     struct ws_sm_set *sms;         /* [n_groups]: what they are, once learnt */
-    bool learnt, useless;
+    bool learnt;
+    _Atomic bool useless; /* looked at without the lock, too */
     struct ws_cuda_green *list;
     uint32_t n;
 };
