@@ -81,6 +81,14 @@ static void read_phase(struct phase *p, const char *prefix)
     fclose(f);
 }
 
+/* What a client answers for: its work and its share of idle energy. Accounts never add up to more than the GPUs' counters, which
+ * the operations' own reports (energy_uj) do where operations turned out to have run side by side. They may add up to less: the
+ * daemon charges former clients together with what the counters show only after a client has left. */
+static double account_j(struct json_object *client)
+{
+    return (number(client, "busy_uj") + number(client, "idle_uj")) / 1e6;
+}
+
 /* Names of the GPUs a client used: "rtx3070". */
 static void gpu_names(const struct phase *p, struct json_object *client, char *buf, size_t size)
 {
@@ -117,7 +125,7 @@ static int print_programs(const struct phase *p)
         printf("%-13s %-20s %-7s %-9s %8.0f %9.2f %9.2f %11.3f %9.4f\n", g->task, kind, g->verdict,
                gpus, number(g->client, "n_kernels"), number(g->client, "bytes_in") / 1048576,
                number(g->client, "bytes_out") / 1048576, number(g->client, "device_ns") / 1e6,
-               number(g->client, "energy_uj") / 1e6);
+               account_j(g->client));
     }
     return n_wrong;
 }
