@@ -1,5 +1,5 @@
 # make lint: formatting, clang-tidy, cppcheck, layers. Sources are those of git, or of the tarball.
-EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run
+EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run tests/README.md
 LINT_DIRS = base protocol ptx models policy templates device backend frontend cli papers
 .PHONY: lint lint-format lint-tidy lint-cppcheck lint-layers
 lint: lint-layers lint-format lint-cppcheck lint-tidy
