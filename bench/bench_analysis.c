@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How long response-time analyses take: each method on one core over generated sets, and a million GCAPS analyses on two. */
+/* Measures how long response-time analyses take: each method on one core over generated sets, and a
+ * million GCAPS analyses on two cores. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the client side costs: preloading, an asynchronous launch, a synchronising call beside a bare ZeroMQ ping-pong, copies beside
- * memcpy. First with the tests' daemon in miniature, in a process of its own: the figures are the client's and the carrier's alone;
- * then with wattshared of the same build, with a device that skips execution (or with the daemon at WATTSHARE_SOCKET). */
+/* Measures what the client's side costs: preloading, an asynchronous launch, a synchronising call
+ * beside a bare ZeroMQ ping-pong, copies beside memcpy(), graphs beside launches by hand. First
+ * with the tests' small daemon in a process of its own, so that the figures are the client's and
+ * the transport's alone; then with wattshared of the same build and a device that skips execution
+ * (or with the daemon at WATTSHARE_SOCKET).
+ *
+ * Usage: bench_client [waits]. With "waits" only the calls that wait. */
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>

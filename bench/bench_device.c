@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the soft device costs beside what it executes: launches that skip execution, the way of an empty kernel from submit to
- * done, large copies against one memcpy of the same size, and short blocks. No daemon, no protocol. */
+/* Measures what the software GPU costs beside what it executes: launches that skip execution, the
+ * time of an empty kernel from being submitted to being done, large copies against one memcpy() of
+ * the same size, and short blocks. There is no daemon and no protocol. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a policy adds to a launch: the same raw client with a daemon that has none and with daemons that have one, in turns, all on
- * one core, where what differs is the work done. Kernels are skipped, so a launch with a wait is nothing but the way there and back;
- * with a policy it is a segment of its own too: asked for on arrival, started, and asked for again when it is done. Rows with a number have
- * as many segments of other programs open and running meanwhile (SegmentBegin), which the policy has to look at each time.
- * Usage: bench_dispatch [ROUNDS]. */
+/* Measures what a policy adds to a launch: the same raw client with a daemon that has no policy and
+ * with daemons that have one, in turns, all on one core, where the difference is the work done.
+ * Kernels are skipped, so a launch with a wait is nothing but the way there and back. With a policy
+ * it is also a job of its own: the policy is asked on its arrival, starts it, and is asked again
+ * when it is done. In rows with a number, as many jobs of other programs are open and running
+ * meanwhile, which the policy has to look at each time.
+ *
+ * Usage: bench_dispatch [ROUNDS] */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Energy-aware scheduling with deadlines: optima and fits a second, an online day of the paper's size with each policy, how time and
- * memory grow with the tasks, and the same day as a plain slot loop in Python (bench/edl_day.py) as the baseline. */
+/* Measures energy-aware scheduling with deadlines: optima and fits per second, an online day of the
+ * paper's size with each policy, how time and memory grow with the number of tasks, and, as the
+ * baseline, the same day as a plain slot loop in Python (bench/edl_day.py). */
 #include "config.h"
 
 #include <math.h>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Small kernels of several clients on the software GPU: one after another, side by side, fused, and fused with one of them standing for all
- * (leader). Modelled makespan and energy; host time from the first launch given to the last client told; the host time of making the
- * template. Kernels are those of tests/cuda/ptx, few blocks each, on the paper's GPU.
+/* Runs small kernels of several clients on the software GPU: one after another, side by side,
+ * fused, and fused in leader mode, where one of them stands for all. Prints modelled makespan and
+ * energy, host time from the first launch given to the last client told, and the host time of
+ * making the template. The kernels are those of tests/cuda/ptx, with few blocks each, on the
+ * paper's GPU.
+ *
  * Usage: bench_fused [GPU [REPEATS [TEMPLATES]]] */
 #include <stdio.h>
 #include <stdlib.h>

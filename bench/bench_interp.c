@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_interp - thread-instructions per second of the interpreter, one host thread, beside the same work in C.
- * Usage: bench_interp [--json] [seconds of each [name]]. Median of 5 runs; each kernel's result is checked against the C function's.
- * Rows of diverged lanes say beside it what share of a reference row's warp instructions a second they reach: 100 % means that a
- * warp with k active lanes costs what a full one costs, so that nothing but the idle lanes is lost. */
+/* Measures the interpreter: thread instructions per second of one host thread, beside the same work
+ * in C. Each figure is the median of 5 runs, and each kernel's result is checked against the C
+ * function's. Rows of diverged lanes also give their share of a reference row's warp instructions
+ * per second: 100 % means that a warp with k active lanes costs as much as a full one, so that
+ * nothing but the idle lanes is lost.
+ *
+ * Usage: bench_interp [--json] [seconds of each [name]] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_interp_c.h; compiled with the same flags as everything else, so vectorised as far as the compiler does at -O2. */
+/* The functions of bench_interp_c.h, compiled with the same flags as everything else, so vectorised
+ * as far as the compiler does that at -O2. */
 #include <math.h>
 
 #include "bench/bench_interp_c.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What learning costs: the loop's part of a finished launch, and a prediction on each basis; and what a module's kernels cost when they
- * are loaded. Each row is the median of several rounds; the last column compares with a row of the same run. */
+/* Measures what learning costs: the loop's part of a launch that has ended, a prediction on each
+ * basis, and a module's kernels when they are loaded. Each row is the median of several rounds; the
+ * last column compares with a row of the same run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

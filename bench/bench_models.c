@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What predictions cost: one kernel, mixes of kernels, dealing of blocks, one decision of the consolidate policy, counting PTX, the
- * store of profiles. Each row is the median of several rounds; the last column compares with a row of the same run. */
+/* Measures what predictions cost: one kernel, mixes of kernels, dealing of blocks, one decision of
+ * the policy consolidate, counting PTX, and the store of profiles. Each row is the median of
+ * several rounds; the last column compares with a row of the same run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What one decision of sbeet-mg costs, by the number of tasks and of GPUs: one ready job, random states of the GPUs (idle, partly used,
- * full), random priorities; mean and worst over the states. The worst is a job whose own GPU is full and which looks at all the others,
- * idle, trying SM counts against the coming jobs there. `bench_policy FILE` also writes the rows as CSV, with what n·log n would be;
- * bench/decisions.gp draws it. */
+/* Measures one decision of sbeet-mg by the number of tasks and of GPUs: one ready job, random
+ * states of the GPUs (idle, partly used, full), random priorities; mean and worst over the states.
+ * The worst is a job whose own GPU is full and which looks at all the others, idle ones, trying SM
+ * counts against the coming jobs there. `bench_policy FILE` also writes the rows as CSV, beside
+ * what n·log n would be; bench/decisions.gp draws it. */
 #include "config.h"
 
 #include <math.h>

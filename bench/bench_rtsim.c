@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How fast the real-time simulator is: jobs, events and decisions a second on one core, for each policy and mode, over sets as the GCAPS
- * and STGM experiments draw them. Every decision is one of the policy object that the daemon runs. */
+/* Measures the real-time simulator: jobs, events and decisions per second on one core, for each
+ * policy and mode, over sets as the GCAPS and STGM experiments draw them. Every decision is one of
+ * the policy object that the daemon runs. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon's own cost, seen from a raw client, with kernels skipped:
- *   launches/s end to end, in batches as the frontend sends them;
- *   a synchronising call against a bare ZeroMQ DEALER/ROUTER ping-pong of the same sizes, in turns in the same run; once left to
- *     the kernel's scheduler, and once with all on one core: where the scheduler puts the eight threads involved changes either
- *     figure by a factor of two, and only on one core is the ratio that of the work done;
- *   100 clients that connect, run a kernel and go; memory of the daemon for each idle client.
- * Usage: bench_server [SECONDS]. Each figure stands beside its bound. */
+/* Measures the daemon's own cost, seen from a raw client, with kernels skipped:
+ *
+ *     launches per second end to end, in batches as the frontend sends them;
+ *     a synchronising call against a bare ZeroMQ DEALER/ROUTER ping-pong of the same sizes, in turns;
+ *     100 clients that connect, run a kernel and go; memory of the daemon for each idle client.
+ *
+ * The call is measured once with threads placed by the kernel's scheduler and once with all on one
+ * core. Where the scheduler puts the eight threads involved changes either figure by a factor of
+ * two; only on one core is the ratio that of the work done.
+ *
+ * Usage: bench_server [SECONDS]. Each figure is printed beside its bound. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon as a service:
- *   1,000 idle clients, connected as the library does it (side socket, ring): resident memory of the daemon, all of it, and the
- *     part of a core that it takes while nobody does anything;
- *   a scrape of the metrics with all of them there, in tasks of ten each: the median and the slowest of 50;
- *   reloading under load: clients that call without a pause while the configuration is reloaded 100 times; no call may fail.
- * Usage: bench_service [CLIENTS]. Each figure stands beside its bound; exits 1 if one is missed. */
+/* Measures the daemon as a service:
+ *
+ *     1,000 idle clients, connected as the library connects (handoff socket, ring): resident memory
+ *     of the daemon, in all, and the share of a core that it uses while nobody does anything;
+ *     a scrape of the metrics with all of them there, in tasks of ten: median and slowest of 50;
+ *     reloading under load: clients that call without pause while the configuration is reloaded
+ *     100 times; no call may fail.
+ *
+ * Usage: bench_service [CLIENTS]. Each figure is printed beside its bound; exits with 1 if one is
+ * missed. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How fast the simulator is: task sets of sBEET-mg's Table V, 15 s each, in the compatibility mode and with exact times, against a plain
- * Python event loop of the same rules (bench/sbeet_loop.py) on the same sets in the same run. Both must find the same releases, misses
- * and energy. Without a python3 only our times are printed. */
+/* Measures the simulator: task sets of sBEET-mg's Table V, 15 s each, in the compatibility mode and
+ * with exact times, against a plain Python event loop of the same rules (bench/sbeet_loop.py) on
+ * the same sets in the same run. Both must find the same releases, misses and energy. Without
+ * python3 only our times are printed. */
 #include "config.h"
 
 #include <errno.h>

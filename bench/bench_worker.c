@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a worker process costs, and what it saves: each row once with the GPU in this process, once in a worker, in turns; then how long it
- * takes from a fault, or from the worker's end, until another client's next result.
+/* Measures what a worker process costs and what it saves: each row once with the GPU in this
+ * process and once in a worker, in turns; then the time from a fault, or from the worker's end,
+ * until another client's next result. The output is CSV.
  *
- * Usage: bench_worker [DRIVER NVML [SECONDS]]; without: the mock driver of the build tree, whose own time is in all numbers. Output: CSV. */
+ * Usage: bench_worker [DRIVER NVML [SECONDS]]. Without arguments it uses the mock driver of the
+ * build tree, whose own time is in all numbers. */
 #include "tests/device/suite.h"
 
 #include <setjmp.h>

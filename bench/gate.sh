@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a gated launch costs, on the mock driver: the same program without a gate, behind one that has no policy to ask for, and under fifo;
-# in turns, medians of seven. The mock's own launch costs about as much as a real one's, but it is no measure of a real driver.
-#     bench/gate.sh (in the build tree)
+# Measures what a gated launch costs on the mock driver: the same program without a gate, behind a
+# gate without a policy to ask, and under fifo; in turns, medians of seven. The mock's own launch
+# costs about as much as a real one's, but it says nothing about a real driver.
+#
+# Usage, in the build tree: bench/gate.sh (make bench-gate)
 set -eu
 build=$PWD
 tmp=$(mktemp -d)

@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# How well the daemon predicts the times of launches: the programs of tests/cuda, each on ever more SMs of one GPU, every launch beside
-# what would have been predicted for it. For each basis (backend/scheduling/learn.h) the relative error |predicted - measured| / measured.
-# Run in a build tree: bench/learning.sh [SMS] (make bench-learning).
+# Measures how well the daemon predicts the times of launches. The programs of tests/cuda run on
+# more and more SMs of one GPU, and every launch is compared with what would have been predicted for
+# it. For each basis (backend/scheduling/learn.h) the relative error |predicted - measured| /
+# measured is printed.
+#
+# Usage, in a build tree: bench/learning.sh [SMS] (make bench-learning)
 . "${srcdir:-$(dirname "$0")/..}/tests/process/lib.sh"
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep '^static/' | tr '\n' ' ')"

@@ -1,12 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What each rewriting of kernels costs: dynamic instructions of each kernel of tests/cuda, rewritten (but not cut and stopped), over
-# those of the original, kernel by kernel. A pass adds so many instructions to each thread, so that what it costs depends on how
-# long threads are: most kernels of the tests are tiny. Hence geometric means of all kernels, of those with at least 100 and 1000
-# instructions in each thread, and how many instructions are added to a thread, as the median. Of threads and of warps: what one thread
-# of a block does for all counts once in the one, and for its warp in the other.
-# persistent: one block for each SM of a small GPU. fuse: as one of three members, of which the others have no work.
-# Run in a build tree: bench/passes.sh (make bench-passes).
+# Measures what each rewriting of kernels costs: the dynamic instructions of each kernel of
+# tests/cuda, rewritten (but not cut and preempted), over those of the original, kernel by kernel. A
+# pass adds a constant number of instructions to each thread, so its cost depends on how long
+# threads are, and most kernels of the tests are tiny. Therefore it prints geometric means of all
+# kernels and of those with at least 100 and 1000 instructions in each thread, and, as the median,
+# how many instructions are added to a thread. Counts are of threads and of warps: what one thread
+# of a block does for all counts once in the former and for its whole warp in the latter.
+#
+# persistent: one block for each SM of a small GPU. fuse: as one of three members, of which the
+# others have no work.
+#
+# Usage, in a build tree: bench/passes.sh (make bench-passes)
 . "${srcdir:-$(dirname "$0")/..}/tests/process/lib.sh"
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -v '^shared/' | tr '\n' ' ')"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One suite for whatever implements device/device.h: run against the software GPU, against the CUDA device on the mock driver, and on
- * hardware (tests/gpu/run). References are plain C. Nothing here depends on how long anything takes.
+/* One suite for everything that implements device/device.h. It runs against the software GPU,
+ * against the CUDA device on the mock driver, and on hardware (tests/gpu/run). It fails if a device
+ * does not keep a promise of device.h. References are computed in plain C. Nothing here depends on
+ * how long anything takes.
  *
- * Usage: conformance soft | cuda [DRIVER [NVML]] | cuda-tickets [DRIVER [NVML]]: the same with launches that can be stopped |
- * cuda-unfenced [DRIVER [NVML]]: the same without isolation */
+ * Usage: conformance soft | cuda [DRIVER [NVML]] | cuda-tickets [DRIVER [NVML]] | cuda-unfenced
+ * [DRIVER [NVML]]. With cuda-tickets launches can be preempted; cuda-unfenced runs without
+ * isolation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/device/cubin_make.h - writes small cubins, as far as names, sizes and attributes go; there is no code in them that a GPU could
- * run. By nothing of ours, so that a reader has something to be held against. */
+/* tests/device/cubin_make.h - writes small cubins with names, sizes and attributes. They contain no
+ * code that a GPU could run. Nothing of wattshare is used for writing, so that the reader in
+ * ptx/images/cubin.c is compared with something independent. */
 #ifndef WS_TESTS_DEVICE_CUBIN_MAKE_H
 #define WS_TESTS_DEVICE_CUBIN_MAKE_H
 

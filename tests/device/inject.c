@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every call of the driver fails, one at a time, once with each kind of error, while a client does everything there is to do. Whatever
- * fails: nothing hangs, every operation is done exactly once, who asked is told with a text, and when the device is closed nothing is
- * left of it in the driver (and, under AddressSanitizer, in the process).
+/* Lets every call of the driver fail, one at a time, once with each kind of error, while a client
+ * does everything there is to do. It fails if anything hangs, if an operation is not done exactly
+ * once, if whoever asked is not told with a text, or if something is left in the driver (and, under
+ * AddressSanitizer, in the process) when the device is closed.
  *
  * First the scenario runs without failures, which also counts the calls of each function.
  *
- * Usage: inject DRIVER NVML [some]: some: of the kinds of error one for each call, in turn */
+ * Usage: inject DRIVER NVML [some]. With "some", each call fails with one of the kinds of error, in
+ * turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Device memory that outlives its process (device/cuda/keep.h): a process makes memory of all kinds, writes it, and is killed; another
- * one has it adopted from the descriptors that it was told of, finds what was written, and goes on with it.
+/* Tests device memory that outlives its process (device/cuda/keep.h). A process makes memory of all
+ * kinds, writes it, and is killed. It fails if another process cannot adopt the memory from its
+ * descriptors, does not find what was written, or cannot go on working with it.
  *
- * Usage: keep KIND [DRIVER NVML], as tests/device/conformance. Exit status: 77: the GPU can't export memory. */
+ * Usage: keep KIND [DRIVER NVML], as tests/device/conformance. Exit status 77: the GPU cannot
+ * export memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

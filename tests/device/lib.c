@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* printf, assert, trap, malloc and free of kernels, on any device: texts against the host's snprintf, blocks of memory against a list of the
- * host's. Kernels take formats and arguments from memory that the host has written, so that any format can be tried. */
+/* Tests printf, assert, trap, malloc and free in kernels on any device. It fails if a text differs
+ * from that of the host's snprintf(), or if blocks of memory overlap or differ from a list that the
+ * host keeps. Kernels take formats and arguments from memory that the host has written, so that any
+ * format can be tried. */
 #include "tests/device/suite.h"
 
 #include <setjmp.h>

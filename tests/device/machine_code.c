@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Modules that are machine code: refused with what would be right, or loaded for each client with variables of its own. The code is made
- * up (cubin_make.h), so it runs where the driver is the mock, which has PTX for it. */
+/* Tests modules that are machine code. They must be refused with a message that says what would be
+ * accepted, or loaded for each client with variables of its own. The code is made up
+ * (cubin_make.h), so it runs only where the driver is the mock, which has PTX for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

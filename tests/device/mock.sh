@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The devices' suite against the CUDA device on the mock driver, with plain launches, with launches that can be stopped,
-# without isolation, and in a process of its own.
+# Runs the devices' suite against the CUDA device on the mock driver: with plain launches, with
+# launches that can be preempted, without isolation, and in a process of its own.
 kinds="cuda cuda-tickets cuda-unfenced worker"
 # With sanitizers, that of its own is left to tests/device/worker: seconds.
 ! nm tests/device/conformance 2>/dev/null | grep -q __asan_init || kinds="cuda cuda-tickets cuda-unfenced"

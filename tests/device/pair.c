@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two devices of one kind and one client's space: copies and fills of each other's memory, kernels that reach it or may not, memory that
- * goes from one to the other at its address.
+/* Tests two devices of one kind and one client's space: copies and fills of each other's memory,
+ * kernels that may or may not reach it, and memory that moves from one to the other at its address.
+ * It fails if a byte is wrong or if a kernel reaches what it may not.
  *
- * Usage: pair KIND [DRIVER NVML], as tests/device/conformance; a driver needs two GPUs. Exit status: 77: it has one. */
+ * Usage: pair KIND [DRIVER NVML], as tests/device/conformance; a driver needs two GPUs. Exit status
+ * 77: it has one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

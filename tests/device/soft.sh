@@ -1,5 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The devices' suite against the software GPU.
+# Runs the devices' suite against the software GPU.
 timeout 120 tests/device/conformance soft || exit 1
 exec timeout 60 tests/device/pair soft

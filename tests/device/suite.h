@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/device/suite.h - what the tests of a device share: opening it, two clients, operations that are waited for. */
+/* tests/device/suite.h - what the tests of a device share: opening it, two clients, and operations
+ * that are waited for. */
 #ifndef WS_TESTS_DEVICE_SUITE_H
 #define WS_TESTS_DEVICE_SUITE_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/cuda/driver.h against the toolkit's cuda.h, where there is one: values, sizes and offsets, at compile time; that each function is
- * one the toolkit declares, with the version that cuGetProcAddress is asked for, by its own table of types. */
+/* Compares device/cuda/driver.h with the toolkit's cuda.h, where there is one: values, sizes and
+ * offsets at compile time; and that the toolkit's own table of types declares each function with
+ * the version for which cuGetProcAddress is asked. */
 #include <cuda.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Textures and surfaces on a device: headers as the frontend writes them (base/texture.h), read by kernels. References are integers in C.
- * What a header or a handle leads to outside of the client's own memory must fault, and nobody else notice. */
+/* Tests textures and surfaces on a device: headers as the frontend writes them (base/texture.h),
+ * read by kernels, against references in whole numbers in C. It fails if a value differs, or if a
+ * header or a handle that leads outside of the client's own memory does not fault or affects
+ * another client. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

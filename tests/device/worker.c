@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a GPU's worker is for: one client's fault, or the worker's end at any moment, leaves the others what they have.
+/* Tests a GPU's worker process. It fails if one client's fault, or the end of the worker at any
+ * moment, costs the other clients anything that they should keep. References are computed here.
  *
- * Arguments as tests/device/suite.h's: "worker [DRIVER [NVML]]". References are computed here. */
+ * Usage: worker [DRIVER [NVML]], as tests/device/suite.h says. */
 #include "tests/device/suite.h"
 
 #include <setjmp.h>

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The protocol's fuzz target over its corpus, each input also cut short and with bytes changed, the same way every time.
+# Runs the protocol's fuzz target over its corpus, each input also cut short and with bytes changed,
+# in the same way every time. It fails if the daemon's core crashes or, with sanitizers, does what C
+# leaves undefined.
 set -eu
 top=${srcdir:-$(dirname "$0")/../..}
 tmp=$(mktemp -d)

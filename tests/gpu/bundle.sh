@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make bundle: a relocatable archive of programs, their shared libraries and the script that runs them on a machine with a GPU.
-# Usage, in the build tree's top: bundle.sh NAME; makes NAME.tar.xz of at most 40 MiB.
+# Run by `make bundle`. Makes a relocatable archive of programs, their shared libraries and the
+# script that runs them on a machine with a GPU. Usage, in the top of the build tree: bundle.sh
+# NAME; makes NAME.tar.xz of at most 40 MiB.
 set -eu
 name=$1
 src=$(cd "${srcdir:-.}" && pwd)

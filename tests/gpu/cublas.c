@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that uses cuBLAS, as it is found on the machine: products of matrices of small whole numbers, which are exact, against the
- * CPU. `cublas find` only says whether the libraries are there (status 77: they are not). */
+/* A program that uses cuBLAS as it is found on the machine. It multiplies matrices of small whole
+ * numbers, which is exact, and fails if a product differs from the CPU's. `cublas find` only says
+ * whether the libraries are there (status 77: they are not). */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs on a driver of their own behind the gate (doc/gate.md) against the same ones without: they end as well, their launches are
-# accounted for, and what it costs. A C client of the driver, programs that nvcc built with the static runtime, and cuBLAS.
+# Runs programs on a driver of their own behind the gate (doc/gate.md) and without it: a C client of
+# the driver, programs that nvcc built with the static runtime, and cuBLAS. It fails if one ends
+# differently behind the gate or if its launches are not accounted for. It prints what the gate
+# costs.
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086 # $1 of `both` is words
 [ -d frontend/gate/wattshare-gate ] || not_here "no gate was built"

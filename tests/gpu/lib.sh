@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the parts of tests/gpu/run that are scripts share; sourced by sh in the top of a build tree or bundle. From tests/gpu/run:
-#   WS_GPU_MOCK, WS_GPU_SHORT: not empty: --mock, --short; WS_GPU_DAEMON_PATH: the daemon's LD_LIBRARY_PATH
-# Exit status 77: it can't be tried here; why is the last line on standard error.
+# What the shell scripts behind tests/gpu/run share. They source it with sh in the top of a build
+# tree or bundle. tests/gpu/run sets:
+#
+#     WS_GPU_MOCK, WS_GPU_SHORT   not empty if --mock, --short were given
+#     WS_GPU_DAEMON_PATH          the daemon's LD_LIBRARY_PATH
+#
+# Exit status 77 means that it cannot be tried here; the last line on standard error says why.
 set -u
 mock=${WS_GPU_MOCK:-} short=${WS_GPU_SHORT:-}
 own_path=${LD_LIBRARY_PATH:-}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Power and energy; partitions by green contexts; fused launches against the same kernels by themselves. */
+/* Measures power and energy, partitions by green contexts, and fused launches against the same
+ * kernels by themselves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

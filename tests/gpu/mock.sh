@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/gpu/run itself, with the mock driver. It starts programs as users do, without a sanitizer's runtime, which a sanitized library
-# would want first: its parts run under sanitizers in tests/device and tests/process/cuda.sh.
+# Runs tests/gpu/run itself with the mock driver. It fails if a part fails. The script starts
+# programs as users do, without a sanitizer's runtime, which a sanitized library would need first;
+# its parts run with sanitizers in tests/device and tests/process/cuda.sh.
 src=$(cd "$(dirname "$0")" && pwd)
 if nm -D backend/wattshared 2>/dev/null | grep -q __asan_init; then
     echo "SKIP: programs are started without AddressSanitizer's runtime here"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What models/mwp_cwp.h must know of a GPU, measured: the latency of memory by a chain of pointers; the delay between two warps' accesses
- * by how long a round of loads takes with more and more warps of one SM (a line through them, by least squares: its slope is the delay);
- * the issue time by multiply-adds that don't wait for each other; bandwidth by reading with sets of SMs. Cycles are the SM's own clock.
+/* Measures what models/mwp_cwp.h must know of a GPU: the latency of memory, by a chain of pointers;
+ * the delay between two warps' accesses, by how long a round of loads takes with more and more
+ * warps of one SM (the slope of a least-squares line through these points); the issue time, by
+ * multiply-adds that do not wait for each other; and bandwidth, by reading with sets of SMs. Cycles
+ * are those of the SM's own clock.
  *
- * And profiles of the probe's kernels on sets of SMs, as the store has them: times, powers where the counter moves, and what the kernels
- * execute, which is known here since they are ours. */
+ * It also makes profiles of the probe's kernels on sets of SMs for the store: times, powers where
+ * the counter moves, and what the kernels execute, which is known because they are ours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a program sees: launches and copies, proxied, as ratio to native (tests/cuda/drv_rates), with isolation and without.
+# Measures what a program sees of launches and copies when it is proxied, as a ratio to native
+# (tests/cuda/drv_rates), with isolation and without.
 . "$(dirname "$0")/lib.sh"
 size=768 rounds=200
 [ -z "$short" ] || { size=16 rounds=3; }

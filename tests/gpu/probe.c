@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a GPU and its driver do, in numbers: one section a run, lines "section,what,value,unit" to stdout. Native figures come from the
- * driver's own calls in the same process, beside those of the device (device/cuda) that makes the same calls for clients.
+/* Measures what a GPU and its driver do. It runs one section and prints lines
+ * "section,what,value,unit" to standard output. Native figures come from the driver's own calls in
+ * the same process, beside those of the device (device/cuda), which makes the same calls for
+ * clients.
  *
- * Never sets clocks, limits or modes. With the mock driver all sections run, and their numbers mean nothing.
+ * It never sets clocks, limits or modes. With the mock driver all sections run, and their numbers
+ * mean nothing.
+ *
  * Usage: probe SECTION SECONDS [DRIVER NVML] */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A program of machine code alone, without PTX: proxied where isolation is off, with the native one's result; refused where it is on.
+# Runs a program of machine code without PTX. It fails if the program's result without isolation
+# differs from the native one, or if it is not refused with isolation.
 . "$(dirname "$0")/lib.sh"
 p=tests/cuda/nv/sassonly_static
 [ -x $p ] || not_here "sassonly was not built: no nvcc"

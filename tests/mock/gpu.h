@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/mock/gpu.h - the GPU that the mock driver plays, and that the device tests' software GPU is beside it: one of both, so
- * that the same suite sees the same limits. All of a struct ws_gpu_spec but its names. */
+/* tests/mock/gpu.h - the GPU that the mock driver plays, which is also the software GPU that the
+ * device tests run beside it, so that the same suite sees the same limits. It has every field of
+ * struct ws_gpu_spec except the names. */
 #ifndef WS_TESTS_MOCK_GPU_H
 #define WS_TESTS_MOCK_GPU_H
 

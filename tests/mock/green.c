@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Green contexts: SMs are split into groups of at least MIN, in steps of STEP. Groups have every other pair of SMs, so that nobody who
- * takes them for neighbours comes through. Descriptors are made of groups of one split. */
+/* Green contexts. SMs are split into groups of at least MIN, in steps of STEP. A group has every
+ * other pair of SMs, so that code that takes groups for neighbouring SMs fails. Descriptors are
+ * made from groups of one split. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Machine code. The mock runs PTX alone, so for each cubin there has to be a text that the same source gives: WS_MOCK_MACHINE_CODE
- * names a folder of *.ptx, and the first is taken that has all the cubin's kernels, with the same parameters at the same places, and its
- * variables. What the file says of itself is checked as the real driver would: its architecture, that it is whole. */
+/* Machine code. The mock runs PTX only, so each cubin needs a PTX text from the same source.
+ * WS_MOCK_MACHINE_CODE names a folder of *.ptx; the first text is used that has all kernels of the
+ * cubin, with the same parameters at the same places, and its variables. What the file says of
+ * itself (its architecture, that it is complete) is checked as the real driver would. */
 #include <dirent.h>
 #include <elf.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory. Physical memory is a memfd; a mapping is seen by kernels and copies through a second mapping elsewhere, while the address
- * itself stays closed to the host, as it is with a real GPU. */
+/* Memory. Physical memory is a memfd. Kernels and copies see a mapping through a second mapping
+ * elsewhere, while the address itself stays inaccessible to the host, as with a real GPU. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

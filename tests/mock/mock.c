@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Devices, contexts, handles, failures. */
+/* Devices, contexts, handles, and calls that are made to fail. */
 #include "tests/mock/gpu.h"
 #include "tests/mock/mock.h"
 

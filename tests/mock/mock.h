@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/mock/mock.h - a driver for tests: it has the names and the rules of NVIDIA's, runs kernels on the software GPU, and notices
- * what the real one would punish or forgive in silence.
+/* tests/mock/mock.h - a driver for tests. It has the names and the rules of NVIDIA's driver, runs
+ * kernels on the software GPU, and notices what the real driver would punish or would forgive in
+ * silence.
  *
- * Checked at every call: the context is current on the calling thread; handles are alive, of the right kind and of that context; memory
- * operations name whole mappings; streams are not destroyed with work in them; nothing is left when the context goes. What is wrong is
- * counted and printed ("mock: VIOLATION …"). Device memory is not where its address is: the host faults if it touches it.
+ * At every call it checks that the context is current on the calling thread; that handles are
+ * alive, of the right kind and of that context; that memory operations name whole mappings; that
+ * streams are not destroyed with work in them; and that nothing is left when the context goes. What
+ * is wrong is counted and printed ("mock: VIOLATION …"). Device memory is not where its address is:
+ * the host faults if it touches the address.
  *
- * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" fails the second call. A sticky code stays, and ends
- * what runs. ws_mock_hold(true): kernels stay queued until ws_mock_hold(false), or until somebody waits for their stream: so that a
- * test can do something while one certainly hasn't ended. ws_mock_watch(f): f(NAME, false) is called before every call
- * of the driver and f(NAME, true) behind it, on the caller's thread: so that a test can hold one thread at a chosen point of its work, and
- * do something while it is there. */
+ * Failures are injected by name: WS_MOCK_FAIL="cuMemCreate:2:OUT_OF_MEMORY,…" makes the second call
+ * fail. A sticky code stays, and ends what runs. After ws_mock_hold(true) kernels stay queued until
+ * ws_mock_hold(false) or until somebody waits for their stream, so that a test can do something
+ * while a kernel has certainly not ended.
+ *
+ * ws_mock_watch(f): f(NAME, false) is called before every call of the driver and f(NAME, true)
+ * after it, on the caller's thread, so that a test can hold one thread at a chosen point of its work
+ * and do something meanwhile. */
 #ifndef WS_TESTS_MOCK_H
 #define WS_TESTS_MOCK_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* NVML for tests: the energy of the software GPUs that the mock driver in this process runs. WS_MOCK_NVML_FAIL="NAME:CODE" makes a
- * function fail. Clocks that are set are lines in the file WS_MOCK_NVML_CLOCKS: "core 1200 1200", "core own". */
+/* NVML for tests: the energy of the software GPUs that the mock driver in this process runs.
+ * WS_MOCK_NVML_FAIL="NAME:CODE" makes a function fail. Clocks that are set become lines in the file
+ * WS_MOCK_NVML_CLOCKS: "core 1200 1200", "core own". */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

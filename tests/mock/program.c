@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What programs call of a driver and our daemon does not: the names with versions that cuda.h gives them, the default stream, launches with arrays of
- * pointers. Enough for the C clients in tests/cuda, which run here behind the gate; not enough for NVIDIA's runtime. Streams don't wait for the default
- * stream; waits for the context and copies that wait do so for all of its streams. */
+/* What programs call of a driver and the daemon does not: the versioned names that cuda.h gives
+ * functions, the default stream, launches with arrays of pointers. This is enough for the C clients
+ * in tests/cuda, which run here behind the gate, but not for NVIDIA's runtime. Streams do not wait
+ * for the default stream; waits for the context, and copies that wait, wait for all of its streams.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Streams, events, copies, modules, launches. A stream is a thread that does one item after another; kernels and copies are operations
- * of the software GPU. A fault of a kernel becomes the context's sticky error. Copies with memory that isn't pinned are done before the
- * call returns, as the real driver may. */
+/* Streams, events, copies, modules, launches. A stream is a thread that does one item after
+ * another; kernels and copies are operations of the software GPU. A fault of a kernel becomes the
+ * context's sticky error. Copies with memory that is not pinned are done before the call returns,
+ * as the real driver may do. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that calls wattshare.h's functions, and runs without wattshare. */
+/* A program that uses wattshare.h, run without wattshare. It fails if one of the functions does not
+ * answer WATTSHARE_ABSENT, or if the clock runs backwards. */
 #include "wattshare.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare analyze and gen: answers in order whatever the number of threads, bad lines said with file, line and field while the
-# others run, and what gen writes analyze reads.
+# Tests `wattshare analyze` and `wattshare gen`. It fails if the answers' order depends on the
+# number of threads, if a bad line is not reported with file, line and field or keeps the other
+# lines from being analysed, or if analyze cannot read what gen writes.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 run 2 "method is missing" analyze
 run 2 'no "frob"' analyze --method frob

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare's own behaviour: statuses, messages, environment, signals, private daemons, programs that can't be preloaded.
+# Tests how `wattshare` itself behaves: exit statuses, messages, environment, signals, private
+# daemons, and programs that cannot be preloaded. It fails if a status or a message differs from the
+# one expected, or if a private daemon outlives its command.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 export ASAN_OPTIONS=detect_leaks=0
 run_preload=$asan

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The C clients of the driver API, alone and all at once, on two unlike GPUs: right results, and nothing left afterwards.
+# Runs the C clients of the driver API alone and all at once, on two GPUs of different types. It
+# fails if a result is wrong or if the daemon holds anything afterwards.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 start_daemon --gpus rtx3070,t400
 # shellcheck disable=SC2046

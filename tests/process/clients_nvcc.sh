@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# As clients.sh, for programs that nvcc built with the static and with the shared runtime, and for eight of mixed kinds.
+# Does what clients.sh does for programs that nvcc built with the static and with the shared
+# runtime, and for eight programs of mixed kinds. Skipped without nvcc.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 have_nvcc || skip "no nvcc here, so no programs built by it"
 start_daemon --gpus rtx3070,t400

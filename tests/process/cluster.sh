@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare cluster, optimum, fit and gen: bad input is named by file, line and field, the rest is done, the exit status says so.
+# Tests `wattshare cluster`, `optimum`, `fit` and `gen`. It fails if bad input is not reported by
+# file, line and field, if the rest of the input is not processed, or if the exit status does not
+# say that something was wrong.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 run() { # run WANTED-STATUS PATTERN ARGUMENTS…: standard input is $tmp/in; the pattern must be in the output
     want=$1 pattern=$2

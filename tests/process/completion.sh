@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bash's completion of wattshare, and that every verb has a manual page.
+# Tests bash's completion of `wattshare`. It fails if a verb or an option is not completed, or if a
+# verb has no manual page.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 file=$build/tools/completion/wattshare
 [ -f "$file" ] || fail "no $file"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare coverage: statuses and messages, bad input, what it finds missing, and that it is green on every program of
-# tests/cuda; and that doc/coverage.md is what the ledger says now.
+# Tests `wattshare coverage`: statuses, messages, bad input, and what it finds missing. It fails if
+# a program of tests/cuda is not fully covered, or if doc/coverage.md is not what the ledger says
+# now.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 export ASAN_OPTIONS=detect_leaks=1
 verb=coverage

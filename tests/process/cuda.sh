@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The daemon with a real GPU's device, the driver being the mock: whole programs, alone and together, and what happens to them when one
-# of them destroys the context.
+# Runs whole programs on the daemon's device for real GPUs, with the mock driver: alone, together,
+# and while one of them destroys the context. It fails if a result is wrong, if a program that did
+# nothing wrong gets an error where it should not, or if the mock notices a violation of the
+# driver's rules.
 . "${srcdir:-.}/tests/process/lib.sh"
 # no driver, no such GPU: said, and no start
 LD_LIBRARY_PATH=$tmp "$wattshared" --gpus cuda --check 2>"$tmp/err" && fail "no driver, and no error"

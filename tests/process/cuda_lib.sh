@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What kernels print, assert and allocate on a real GPU's device, the driver being the mock: each text goes to the program whose kernel
-# wrote it, an assertion or a trap is its own error alone, with and without isolation, with a policy that has kernels rewritten.
+# Tests what kernels print, assert and allocate on the device for real GPUs, with the mock driver,
+# with and without isolation and under a policy that has kernels rewritten. It fails if a text does
+# not reach the program whose kernel wrote it, or if an assertion or a trap affects another program.
 . "${srcdir:-.}/tests/process/lib.sh"
 printed() { # printed static|shared
     client "$cuda/nv/printing_$1" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "printing"; }

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The daemon with two real GPUs' devices, the driver being the mock: programs that use both, share memory by handles, and are moved
-# from one to the other by policies while they run; where the GPUs reach each other's memory, and where they don't.
+# Runs the daemon with two real GPUs, played by the mock driver, which can or cannot reach each
+# other's memory. Programs use both GPUs, share memory by handles, and are moved from one to the
+# other by policies while they run. It fails if a result is wrong or if an unreachable mapping is
+# not refused.
 . "${srcdir:-.}/tests/process/lib.sh"
 mock=$build/tests/mock
 start_pair() { # start_pair [ARGUMENTS…]

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The daemon is killed while clients wait for it in every way there is: each gets an error soon, and none hangs.
+# Kills the daemon while clients wait for it in every way there is. It fails if a client hangs or
+# does not get an error soon.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 client=$build/tests/process/session_client
 

@@ -1,9 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The programs once more, and after each launch a digest of all device memory of its client: the same, bit for bit, whether the kernel
-# ran as it is or rewritten. What differs between two runs as it is (clocks, order of atomics, several streams) shows nothing and is
-# left out, and counted. One worker, so that it is little. Last, an error of one bit in one constant is planted in one kernel, which the
-# program's own check lets pass: it must be found.
+# Runs the programs again and takes a digest of all device memory of a client after each launch. It
+# fails if the digest after a rewritten kernel differs in a bit from the one after the original
+# kernel. Launches whose digest differs between two runs of the original (clocks, order of atomics,
+# several streams) prove nothing; they are left out and counted. With one worker there are few of
+# them.
+#
+# At the end an error of one bit is planted in a constant of a kernel, which the program's own check
+# does not see; the test fails if the digests do not show it.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 not_in_distcheck
 [ -z "$asan" ] || skip "with sanitizers rewritten.sh runs the same kernels; what memory holds after them is looked at without"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* driver_user [dlopen NAME | stranger LIBRARY]: uses the CUDA driver by linking it, or by opening it. */
+/* Usage: driver_user [dlopen NAME | stranger LIBRARY]. Uses the CUDA driver by being linked with it
+ * or by opening it. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

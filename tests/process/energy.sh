@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Energy accounts of real processes: clients come, work and are killed at random moments, on a clock that passes, under a policy that
-# preempts; in each entry of the log, and in each status, all accounts together are the GPUs' counters, to the uJ.
+# Tests the energy accounts of real processes. Clients come, work and are killed at random moments,
+# on a clock that passes, under a policy that preempts. It fails if in any entry of the log, or in
+# any status, the accounts do not add up to the GPUs' counters to the microjoule.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 kills=${KILLS:-60}
 [ "${DISTCHECK_TESTS:-}" != quick ] || kills=15

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each policy has an example under conf/examples that says its name, and two programs run right under it, as tasks of it.
+# Runs two programs under each configuration of conf/examples. It fails if a policy has no example
+# under its name, or if a program's result is wrong or it is not recognised as its task.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 client_timeout=60
 "$wattshare" policy list | awk '{print $1}' >"$tmp/policies"

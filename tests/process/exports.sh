@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the library exports is what its table and wattshare.h say: no more, no less.
+# Fails if the library exports a symbol that neither its table nor wattshare.h names, or does not
+# export one that they name.
 set -eu
 src=${srcdir:-.}
 lib=${top_builddir:-.}/frontend/libwattshare.so

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The façades, asked by programs as gcc and nvcc build them: facade_driver.c by way of the driver, facade_runtime.cu in each of
-# the ways that nvcc's code reaches the runtime. Without nvcc only the first.
+# Asks the façades many questions from programs as gcc and nvcc build them: facade_driver.c through
+# the driver, facade_runtime.cu in each way in which nvcc's code reaches the runtime. It fails if
+# one of their checks fails. Without nvcc only the first one runs.
 . "${srcdir:-.}/tests/process/lib.sh"
 start_daemon --gpus rtx3070,t400
 run() { # run DESCRIPTION COMMAND…

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the driver façade promises, asked by a C program that finds the driver as most do: dlopen, dlsym, cuGetProcAddress. Prints
- * one line per check that fails, and the number of checks. Codes are CUDA's. */
+/* Checks what the driver façade promises, from a C program that finds the driver as most programs
+ * do: by dlopen(), dlsym() and cuGetProcAddress(). Prints a line for each check that fails, and the
+ * number of checks. Error codes are CUDA's. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

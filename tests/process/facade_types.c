@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Compiled, never run, where a CUDA toolkit's headers are: what we say of CUDA's layouts and codes is what they say. */
+/* Is compiled, but never run, where the headers of a CUDA toolkit are. It does not compile if what
+ * we say of CUDA's layouts and codes differs from the headers. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A kernel's fault becomes CUDA's error for its client, and no other client notices; PTX with errors is named in the JIT log.
+# Runs kernels that go wrong and PTX with errors. It fails if a fault does not become CUDA's error
+# for its client, if another client is affected, or if an error in PTX is not named in the log of
+# the just-in-time compiler.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 cat >"$tmp/conf" <<C
 max_kernel_insns = 30000000

@@ -1,8 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The gate: programs with a driver of their own (the mock), whose launches wait for the daemon. Same results; segments that don't overlap
-# in time (by the mock's own records of kernels); priority; ends of every kind. Nothing depends on how long anything takes: kernels
-# last as long as WS_MOCK_SLEEP_US or WS_MOCK_UNTIL says, and leases are long where they are not what is tested.
+# Tests the gate: programs with a driver of their own (the mock), whose launches wait for the
+# daemon. It fails if a result changes, if two jobs overlap in time (by the mock's own records of
+# kernels), if the more urgent job is not served first, or if a program or the daemon that ends in
+# any way leaves the other one waiting.
+#
+# Nothing depends on how long anything takes: kernels last as long as WS_MOCK_SLEEP_US or
+# WS_MOCK_UNTIL says, and leases are long except where they are tested.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 mock=$build/tests/mock
 WATTSHARE_GATE_DRIVER=$mock/libcuda.so.1 WS_MOCK_PROGRAM=1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What goes through the gate library untouched, and what does not: gate_calls GATE DRIVER. */
+/* Usage: gate_calls GATE DRIVER. Fails if a function that should go through the gate's library
+ * unchanged does not, or if one that the gate handles does. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

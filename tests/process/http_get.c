@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http_get PORT PATH: prints what 127.0.0.1 serves there; the status line goes to stderr. Exits 1 if the status isn't 200, or the
- * length is not what was said. Without PATH: connects, and says nothing. */
+/* Usage: http_get PORT [PATH]. Prints what 127.0.0.1 serves under PATH; the status line goes to
+ * standard error. Exits with 1 if the status is not 200 or the length is not the one that was
+ * announced. Without PATH it connects and sends nothing. */
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>

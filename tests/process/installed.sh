@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make installcheck (also a step of distcheck): what was installed works from its prefix, without the build tree's parts.
-# Arguments: bindir sbindir wslibdir mandir
+# Run by `make installcheck`, and so by distcheck. It fails if what was installed does not work from
+# its prefix without the build tree. Arguments: bindir sbindir wslibdir mandir
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 export ASAN_OPTIONS=detect_leaks=0
 for f in "$1/wattshare" "$2/wattshared" "$3/libwattshare.so" "$4/man1/wattshare.1" "$4/man8/wattshared.8" "$4/man5/wattshared.conf.5"; do

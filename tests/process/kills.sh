@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Clients are killed at random moments, 200 of them, while two steady ones go on computing and checking. Afterwards the daemon
-# holds nothing of the dead, whatever they were at: computing, waiting, or using memory that one of them had exported and the other
-# imported (then now one of the two dies, now the other). Built with AddressSanitizer it reports leaks at its end, which fails the test.
+# Kills 200 clients at random moments while two steady clients compute and check. The killed ones
+# compute, wait, or use memory that one of them had exported and another had imported; sometimes the
+# exporter is killed, sometimes the importer. It fails if a steady client's result is wrong or if
+# the daemon still holds anything of a killed client. A daemon built with AddressSanitizer reports
+# leaks at its end, which fails the test too.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 kills=${KILLS:-200}
 [ "${DISTCHECK_TESTS:-}" != quick ] || kills=40

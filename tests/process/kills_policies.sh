@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# kills.sh again under policies that hold work, share SMs out, preempt, move programs between GPUs and launch several as one: the
-# survivors' results stay right. KILLS=200 for more.
+# Does what kills.sh does under policies that hold work back, share SMs out, preempt, move programs
+# between GPUs, and merge launches. It fails if a survivor's result is wrong. KILLS=200 kills more.
 set -eu
 [ "${DISTCHECK_TESTS:-}" != quick ] || { echo "SKIP: long; make check runs it" >&2; exit 77; }
 dir=${srcdir:-$(dirname "$0")/../..}/tests/process

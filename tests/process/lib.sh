@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the process tests share; sourced by sh with the build tree's top as working directory (automake's check does so).
-# A test gets a temporary directory $tmp, and must leave no process behind: the exit trap ends what start_daemon started and
-# fails the test if the daemon did not end well (under AddressSanitizer: if it leaked).
+# What the process tests share. Tests source it with sh while the top of the build tree is the
+# working directory, as automake's check does.
+#
+# A test gets a temporary directory $tmp and must leave no process behind. The exit trap ends what
+# start_daemon started and fails the test if the daemon did not end well (under AddressSanitizer
+# also if it leaked).
 set -eu
 build=$PWD
 src=${srcdir:-$(dirname "$0")/../..}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* listen_fds {stream|seqpacket PATH}… -- PROGRAM ARGUMENTS…: as a service manager does with the sockets of a unit: listens, and
- * when somebody connects to the first becomes the program, which gets all as descriptors 3 and following. */
+/* Usage: listen_fds {stream|seqpacket PATH}… -- PROGRAM ARGUMENTS…. Does what a service manager
+ * does with the sockets of a unit: it listens, and when somebody connects to the first socket it
+ * becomes the program, which gets all sockets as descriptors 3 and following. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The live experiments in their short form: processes, daemon, policy and scaled clock together, beside the simulators. Then programs are
-# killed at random moments under each policy: waiting, running, preempted or in a launch of several programs; the others' results stay
-# right and nothing of the dead is left. KILLS=200 (or --kills 200): so many under each policy.
+# Runs the live experiments in their short form: processes, daemon, policy and scaled clock
+# together, beside the simulators. Then it kills programs at random moments under each policy, while
+# they wait, run, are preempted, or are in a launch of several programs. It fails if an experiment
+# fails, if a surviving program's result is wrong, or if anything of a killed one is left. KILLS=200
+# (or --kills 200) kills that many under each policy.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 not_in_distcheck
 kills=${KILLS:-10}

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs whose device code is machine code alone, without PTX: on a real GPU's device (the driver being the mock, which runs PTX that
-# stands beside it) without isolation; refused, with what would be right, with isolation and by software GPUs.
+# Runs programs whose device code is machine code without PTX. On the device for real GPUs without
+# isolation they must work (the mock driver runs PTX in place of the machine code). With isolation,
+# and on software GPUs, they must be refused with a message that says what would be accepted.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 mock=$build/tests/mock
 mkdir "$tmp/ptx"

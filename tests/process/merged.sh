@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Whole programs whose launches a policy makes one: on a software GPU, and on a real one's device (the driver being the mock), in the
-# daemon and in a process of its own. Their results are checked by themselves. The first launches are for learning, and the template
-# takes its time; so they run until some were merged.
+# Runs whole programs whose launches a policy merges into one: on a software GPU, and on the device
+# for real GPUs with the mock driver, in the daemon and in a worker process. The programs check
+# their own results. It fails if a result is wrong or if no launch was ever merged. The first
+# launches are for learning, and making the template takes time, so the programs run until some
+# launches were merged.
 . "${srcdir:-.}/tests/process/lib.sh"
 program=$build/bench/live/program
 [ -x "$program" ] || fail "$program is not there"

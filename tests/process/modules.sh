@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Linking, kernels' output, properties and launches: programs that check themselves, and what they print.
+# Runs programs about linking, kernels' output, properties and launches. They check themselves; it
+# also fails if what they print differs from what is expected.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 start_daemon --gpus rtx3070,t400
 

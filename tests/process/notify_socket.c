@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* notify_socket PATH: a service manager's ear. Prints what is sent to the datagram socket there, until it is killed. */
+/* Usage: notify_socket PATH. Stands for a service manager: prints what is sent to the datagram
+ * socket PATH until it is killed. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>

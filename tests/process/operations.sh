@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What an operator looks at: wattshare top, trace, and the status as JSON.
+# Tests what an operator looks at: `wattshare top`, `wattshare trace`, and the status as JSON. It
+# fails if a trace lacks an operation or does not count what was lost, if top prints no proper pages
+# in a terminal or with --batch, if the map of SMs is wrong, or if wrong options are accepted.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 
 start_daemon --gpus rtx3070,t400

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare policy and wattshare explain: looking, changing while programs run, what is wrong, who may.
+# Tests `wattshare policy` and `wattshare explain`: looking, changing the policy while programs run,
+# wrong names and options, and who may change it.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 export ASAN_OPTIONS=detect_leaks=0
 run_preload=$asan

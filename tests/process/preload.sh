@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Preloading the library into programs: who is redirected, who is left alone, what is said. Without a daemon.
+# Preloads the library into programs of many kinds, without a daemon. It fails if a program that
+# uses CUDA is not redirected, if another program is not left alone, or if a message is missing or
+# wrong.
 set -eu
 top=$(cd "${top_builddir:-.}" && pwd)
 lib=$top/frontend/libwattshare.so

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare profile and learning in the daemon: programs really run, on more and more SMs; what the store then says; a daemon that learns
-# on line and finds what it learned again; WATTSHARE_SMS keeps kernels to their SMs; bad options and conf keys.
+# Tests `wattshare profile` and the daemon's learning. It fails if programs do not run on each
+# number of SMs, if the store does not say so afterwards, if a daemon does not find what an earlier
+# one learned, if WATTSHARE_SMS does not keep kernels to their SMs, or if bad options and keys are
+# accepted.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 run_preload=$asan
 export ASAN_OPTIONS=detect_leaks=0

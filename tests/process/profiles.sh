@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare profiles: a store made from CSV, looked at, carried to another file and back without a difference; what is wrong is said.
+# Tests `wattshare profiles`: makes a store from CSV, looks at it, and carries it to another file
+# and back. It fails if anything differs afterwards or if a mistake in the input is not reported.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 verb=profiles
 s=$tmp/store.db

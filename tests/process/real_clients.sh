@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs that others wrote drive CUDA through us: numba-cuda and tinygrad from PyPI, Halide from Debian, NVIDIA's NVRTC and
-# nvJitLink. Each compares its results with NumPy's, with its own CPU target's or with arithmetic that is exact; here we also
-# see that kernels really ran on the software GPU. What can't be had is skipped, by name; nothing at all: the test is.
+# Runs programs that others wrote: numba-cuda and tinygrad from PyPI, Halide from Debian, NVIDIA's
+# NVRTC and nvJitLink. Each compares its results with NumPy's, with its own CPU target's, or with
+# exact arithmetic. It fails if a result is wrong or if no kernel ran on the software GPU. What
+# cannot be had is skipped by name; if nothing can be had, the test is skipped.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 [ -z "$asan" ] || skip "Python and its libraries are not built for AddressSanitizer"
 cuda_home=${CUDA_HOME:-/usr/local/cuda}

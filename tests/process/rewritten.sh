@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The programs of clients.sh and clients_nvcc.sh once more, with a daemon that carries out each launch by rewritten kernels, in pieces
-# that are cut, stopped and gone on with at random, each access checked, or as one member of a fused kernel (`rewrite` of
-# wattshared.conf): their results must be the same.
+# Runs the programs of clients.sh and clients_nvcc.sh again with a daemon that carries out each
+# launch by rewritten kernels (`rewrite` in wattshared.conf): in pieces that are cut, stopped and
+# resumed at random, with each access checked, or as a member of a fused kernel. It fails if a
+# result differs.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 not_in_distcheck
 # Not fillgpu, which checks times: those of launches in pieces are what they are.

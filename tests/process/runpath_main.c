@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opens a library that only its own RUNPATH ($ORIGIN) finds: the wrapped dlopen() must not hide who calls. */
+/* Opens a library that only this program's own RUNPATH ($ORIGIN) finds. Fails if the wrapped
+ * dlopen() hides who calls it. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unmodified programs where device time passes: right results alone and together, events that agree with the device's time, and an idle
-# GPU that takes energy.
+# Runs unmodified programs with the scaled clock, on which device time passes. It fails if a result
+# is wrong, alone or together, if events contradict the device's time, or if an idle GPU takes no
+# energy.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 printf 'clock = scaled\ntime_scale = 10\n' >"$tmp/conf"
 start_daemon --config "$tmp/conf" --gpus rtx3070,t400

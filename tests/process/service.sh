@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The daemon under a service manager: readiness and watchdog, sockets that are passed, reloading under load, users' limits, keys
-# for tcp; and the units, as systemd's own tools judge them.
+# Tests the daemon under a service manager: readiness and watchdog, passed sockets, reloading under
+# load, users' limits, and keys for TCP. It also fails if systemd's own tools find fault with the
+# units.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 notify_socket=$build/tests/process/notify_socket
 client=$cuda/drv_matmul

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* session_client MODE: works through the session without pause until a call fails; then prints what failed, and exits 0 if all
- * later calls fail at once too. Says "ready" when the work has begun. Modes: sync launch write read alloc,
- * gate (waits for streams to get to gates; the second in a row is never reached, the daemon is to die meanwhile). */
+/* Usage: session_client MODE. Works through the session without pause until a call fails. Then it
+ * prints what failed, and exits with 0 if all later calls fail at once too. It says "ready" when
+ * the work has begun. Modes: sync launch write read alloc, and gate, which waits for streams to get
+ * to host functions; the second one in a row is never reached, since the daemon is to end
+ * meanwhile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare sim and gen --paper sbeet: results, tables, traces, and what is said of bad input while the good lines still run.
+# Tests `wattshare sim` and `wattshare gen --paper sbeet`: results, tables and traces. It fails if
+# bad input is not reported or keeps the good lines from being simulated.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 w=$wattshare
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare sim on real-time task sets: a schedule known by hand, hunts beside bounds, traces, and what is said of bad input while
-# the good lines still run.
+# Tests `wattshare sim` on real-time task sets: a schedule made by hand, hunts beside bounds, and
+# traces. It fails if bad input is not reported or keeps the good lines from being simulated.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 w=$wattshare
 

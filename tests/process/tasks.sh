@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tasks of the configuration: whose programs they are, what these may have, jobs that programs mark themselves.
+# Tests tasks of the configuration. It fails if a program is not recognised as its task, if it gets
+# more than the task may have, or if jobs that programs mark themselves are not accounted for as
+# they say.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 
 # wattshare.h in programs of other compilers' settings, without wattshare

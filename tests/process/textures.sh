@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Textures, surfaces and video instructions: programs that check themselves, on software GPUs and on a real one's device with the mock
-# driver, where the instructions are replaced; and there with a policy, where kernels take their blocks from a counter, or
-# are fused.
+# Runs programs about textures, surfaces and video instructions, which check themselves, on software
+# GPUs and on the device for real GPUs with the mock driver, where the instructions are replaced;
+# there also under a policy, where kernels take their blocks from a counter or are fused. It fails
+# if one of their results is wrong.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 have_nvcc || skip "no nvcc here, so no programs built by it"
 programs() { # programs PROGRAM…

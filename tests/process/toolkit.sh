@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Where a CUDA toolkit is: its names are all in our table, and its layouts and codes are what we say they are.
+# Compares with a CUDA toolkit, where there is one. It fails if the toolkit has a name that our
+# table lacks, or if a layout or an error code differs from ours.
 set -eu
 src=${srcdir:-.}
 cuda=${CUDA_HOME:-/usr/local/cuda}

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs built with a toolkit before CUDA 13: names whose parameters changed are read in their older form. The shared runtime is
-# never loaded (there is none of that name), the static one never runs.
+# Runs programs built with a toolkit before CUDA 13. It fails if a function whose parameters have
+# changed since is not read in its older form. The shared runtime is never loaded (there is none of
+# that name), and the static one never runs.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 start_daemon --gpus rtx3070
 mkdir "$tmp/lib"

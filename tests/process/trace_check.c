@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trace_check FILE: reads a trace as Perfetto would. Every slice must lie on a named thread of a named process, and on one thread
- * none may begin before the one before it has ended. Prints how many slices there are, and of them kernels. */
+/* Usage: trace_check FILE. Reads a trace as Perfetto would. Fails if a slice is not on a named
+ * thread of a named process, or if two slices of one thread overlap. Prints the number of slices
+ * and how many of them are kernels. */
 #include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check FILE… : recomputes reference files with the library and says what differs. A folder stands for the files in it.
- * Exit status: 0 nothing differs; 1 something does, or a file could not be checked; 2 usage. Files of unknown kind are named; with
- * --all-known they count as failures (a file whose kind nobody checks must not look checked). */
+/* Usage: check FILE… recomputes reference files with the library and prints what differs. A folder
+ * stands for the files in it. Exit status: 0 if nothing differs; 1 if something does or a file
+ * could not be checked; 2 for wrong usage. Files of an unknown kind are named; with --all-known
+ * they count as failures, so that a file whose kind nobody checks does not look checked. */
 #include "config.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/reference/check.h - reference files recomputed with the library. A kind of file is recognised by its fields, never by its
- * name; its checker recomputes each result and compares with the tolerance that the file's README states.
- * One file for each folder of the references (tests/reference/check_NAME.c), rows in tests/reference/kinds.def.
- * Threads: none. */
+/* tests/reference/check.h - reference files recomputed with the library. A kind of file is
+ * recognised by its fields, never by its name. Its checker recomputes each result and compares with
+ * the tolerance that the file's README states. There is one file for each folder of the references
+ * (tests/reference/check_NAME.c), and rows in tests/reference/kinds.def. Threads: none. */
 #ifndef WS_TESTS_REFERENCE_CHECK_H
 #define WS_TESTS_REFERENCE_CHECK_H
 

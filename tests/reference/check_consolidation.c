@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/consolidation: MWP-CWP, block dealing, mixes, the power regression, and the paper's tables. The references give 10
- * to 12 digits, so 1e-9 relative is equal but for their rounding; what an author printed rounded is held to its last digit. */
+/* Recomputes reference/consolidation: MWP-CWP, block dealing, mixes, the power regression, and the
+ * paper's tables. The references have 10 to 12 digits, so results are equal within 1e-9 relative.
+ * What an author printed rounded must agree in its last digit. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/edl/sim/aggregate_*.csv and headline.json: means over ten generated full-size sets. Our generator has random numbers of its
- * own, so the sets differ and what must agree is the distribution: rows of mode P are held to the spread that the file states (the 95 %
- * interval of the mean), counts to a few percent. Rows of modes R_* are of the authors' released
- * program; they are stated, not recomputed. */
+/* Recomputes reference/edl/sim/aggregate_*.csv and headline.json: means over ten generated
+ * full-size sets. Our generator has random numbers of its own, so the sets differ, and the
+ * distribution must agree. Rows of mode P must be within the spread that the file states (the 95 %
+ * interval of the mean), counts within a few percent. Rows of modes R_* are of the authors'
+ * released program; they are stated, not recomputed. */
 #include "config.h"
 
 #include <stdlib.h>

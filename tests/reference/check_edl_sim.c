@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/edl/sim and table3: task sets, results and schedules of the cluster simulator (mode P, the paper's text), the worked
- * example, and the means over ten full-size sets. Rows of the modes R_pub and R_head are what the authors' released program prints;
- * they are stated, not recomputed. */
+/* Recomputes reference/edl/sim and table3: task sets, results and schedules of the cluster
+ * simulator (mode P, the paper's text), the worked example, and the means over ten full-size sets.
+ * Rows of the modes R_pub and R_head are what the authors' released program prints; they are
+ * stated, not recomputed. */
 #include "config.h"
 
 #include <limits.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/gcaps and reference/stgm: analyses set by set (exact integers against the reference's: verdicts equal, bounds to 1e-6)
- * and the case study. Percentages are in check_rta_shares.c. */
+/* Recomputes reference/gcaps and reference/stgm: analyses set by set (whole numbers against the
+ * reference's: verdicts must be equal, bounds equal to 1e-6) and the case study. Percentages are in
+ * check_rta_shares.c. */
 #include "config.h"
 
 #include <inttypes.h>

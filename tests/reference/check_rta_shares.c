@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/gcaps and reference/stgm: shares of schedulable sets. Two kinds: over sets of which some are there (each count must fit
- * what the sets that are there say), and over sets that are not, or the paper's own figure: then sets of our own generator must give
- * the same share within sampling spread (five standard deviations of the difference of the two samples, and half a point for the
- * rounding of what is printed; Fig. 8 is read off a drawing and made by another generator's seeds: a point and a half). */
+/* Recomputes the shares of schedulable sets in reference/gcaps and reference/stgm. There are two
+ * kinds. Some are over sets of which a part is in the reference: each count must fit what these
+ * sets say. Others are over sets that are not there, or are the paper's own figure: then sets of
+ * our own generator must give the same share within sampling spread, which is five standard
+ * deviations of the difference of the two samples and half a point for the rounding of what is
+ * printed. (Fig. 8 is read off a drawing and was made from another generator's seeds: a point and a
+ * half.) */
 #include "config.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/sbeet: profiles, energy-optimal SM counts and rankings, allocations, recorded decisions, event logs, simulated task
- * sets, mean curves, the paper's examples. Counts are to be equal. Energy of a run is printed with four digits after the point: half
- * of the last one, and what summing in another order makes of 15,000 samples, is within. */
+/* Recomputes reference/sbeet: profiles, energy-optimal SM counts and rankings, allocations,
+ * recorded decisions, event logs, simulated task sets, mean curves, and the paper's examples.
+ * Counts must be equal. The energy of a run is printed with four digits after the point; it must
+ * agree within half of the last digit and what summing 15,000 samples in another order makes. */
 #include "config.h"
 
 #include <errno.h>

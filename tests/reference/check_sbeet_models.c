@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/sbeet: measured profiles, energy-optimal SM counts, rankings, utilisations, the paper's worked examples and tables. The
- * files give 6 to 9 digits after the point: half of the last one is within. */
+/* Recomputes reference/sbeet: measured profiles, energy-optimal SM counts, rankings, utilisations,
+ * the paper's worked examples and tables. The files have 6 to 9 digits after the point; results
+ * must agree within half of the last one. */
 #include "config.h"
 
 #include <errno.h>

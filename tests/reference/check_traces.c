@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reference/gcaps/runlist_traces.jsonl: the run list after each call, by the rule of policy `gcaps` and by the two printed forms.
- * reference/stgm/fifo_traces.jsonl: start and end of every copy and kernel of closed-loop clients, by the real-time simulator with
- * policy `stgm`, each client on a core of its own. Both are to be equal. */
+/* Recomputes reference/gcaps/runlist_traces.jsonl: the run list after each call, by the rule of
+ * policy `gcaps` and by the two printed forms; and reference/stgm/fifo_traces.jsonl: start and end
+ * of every copy and kernel of closed-loop clients, by the real-time simulator with policy `stgm`,
+ * with each client on a core of its own. Both must be equal. */
 #include "config.h"
 
 #include <inttypes.h>

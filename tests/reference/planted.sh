@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The check of reference data can fail: each row of planted.list plants one error in one source file, links the check with it, and
-# expects differences in the reference file named. A row whose error doesn't change the source, or isn't seen, fails this test.
-# WS_PLANTED_* come from the Makefile: how to compile one file and how to link the check.
+# Shows that the check of reference data can fail. Each row of planted.list plants one error in one
+# source file, links the check with it, and expects differences in the reference file that the row
+# names. The test fails if the planted error does not change the source or is not noticed. The
+# Makefile says by WS_PLANTED_* how to compile one file and how to link the check.
 set -eu
 here=${srcdir:-.}
 reference=${WATTSHARE_REFERENCE:-$here/../shared/reference}

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The papers' and authors' own results, recomputed: WATTSHARE_REFERENCE, or ../shared/reference beside the source tree. Without
-# them: skipped.
+# Recomputes the papers' and their authors' own results, found by WATTSHARE_REFERENCE or in
+# ../shared/reference beside the source tree. It fails if one differs. Without this data it is
+# skipped.
 set -eu
 reference=${WATTSHARE_REFERENCE:-${srcdir:-.}/../shared/reference}
 [ -d "$reference" ] || { echo "no reference data at $reference (WATTSHARE_REFERENCE names another place)"; exit 77; }
