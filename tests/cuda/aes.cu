@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AES-128, counter mode, one block of 16 bytes a thread; tables and round keys in constant memory.
+// Encrypts with AES-128 in counter mode, one 16-byte block a thread, with tables and round keys in
+// constant memory. Fails if a byte differs from the CPU's cipher.
 #include "aes.h"
 #include "work.cuh"
 

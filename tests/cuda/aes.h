@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AES-128 in counter mode. The CPU's cipher works byte by byte as FIPS 197 tells it; the kernel uses the word tables of the
- * Rijndael proposal, made here from the S-box, so the two share nothing but the S-box and the key schedule. */
+/* AES-128 in counter mode. The CPU's cipher works byte by byte as FIPS 197 describes it. The kernel
+ * uses the word tables of the Rijndael proposal, made here from the S-box. So the two share only
+ * the S-box and the key schedule. */
 #ifndef WS_TESTS_CUDA_AES_H
 #define WS_TESTS_CUDA_AES_H
 #include "work.h"

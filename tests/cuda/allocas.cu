@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// alloca() in device code: sizes that differ from lane to lane, in loops, in functions that call others and themselves, given back on
-// return; and one that asks for more than there is.
+// Uses alloca() in device code: sizes that differ from lane to lane, in loops, in functions that
+// call others and themselves, given back on return; and one that asks for more than there is. Fails
+// if such memory overlaps or changes, or if the excess is not an error.
 #include <cstdio>
 #include <cstring>
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between host memory, linear device memory and CUDA arrays, in one, two and three dimensions, with pitches that are odd on
-// purpose, and what lies in the gaps: nobody touches it.
+// Copies between host memory, linear device memory and CUDA arrays, in one, two and three
+// dimensions, with odd pitches. Fails if a byte is wrong, or if a byte in the gaps has been
+// touched.
 #include <vector>
 #include "work.cuh"
 #define WORK "arraycopy"

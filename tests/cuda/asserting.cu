@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// assert() in a kernel: the message on stderr, cudaErrorAssert from then on, until the device is reset.
+// Uses assert() in a kernel. Fails if cudaErrorAssert does not follow, or does not stay until the
+// device is reset. The caller checks the message on standard error.
 #undef NDEBUG
 #include <cassert>
 #include "work.cuh"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What sm_80 brought: asynchronous copies to shared memory in a pipeline of stages, cuda::barrier with phases, reductions over a
- * warp in one instruction, tensor products of bfloat16 and double. Built for compute_80; there must be such a device. */
+/* Uses what sm_80 brought: asynchronous copies to shared memory in a pipeline of stages,
+ * cuda::barrier with phases, reductions over a warp in one instruction, tensor products of bfloat16
+ * and double. It is built for compute_80 and needs such a device. Fails if a result differs from
+ * the CPU's. */
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cuda/barrier>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every atomic function that CUDA has, on global and shared memory, of each type; vectors, halves, 128 bits; and inline PTX as
-// programs write it.
+// Uses every atomic function of CUDA on global and shared memory, of each type; vectors, halves,
+// 128 bits; and inline PTX as programs write it. Fails if a result differs from the one that every
+// order gives.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include "work.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of 1024 threads of a kernel with many values alive, large allocations on large pages, new[] in kernels: what programs
-// take for granted that they have seen working.
+// Uses blocks of 1024 threads of a kernel with many live values, large allocations on large pages,
+// and new[] in kernels. Fails if one of them is refused or gives wrong results.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

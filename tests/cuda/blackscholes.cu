@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Black-Scholes: transcendental functions in 32 bits, a grid-stride loop, synchronous copies.
+// Computes Black-Scholes prices: transcendental functions in 32 bits, a grid-stride loop,
+// synchronous copies. Fails if a price is too far from the CPU's.
 #include "blackscholes.h"
 #include "work.cuh"
 

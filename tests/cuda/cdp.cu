@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program one of whose kernels starts kernels: that one is refused by name, the other works.
+// A program one of whose kernels starts kernels. Fails if that kernel is not refused by name, or if
+// the other one does not work.
 #include "work.cuh"
 #define WORK "cdp"
 __global__ void child(int *x) { x[threadIdx.x] = threadIdx.x; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// printf on the device: every conversion of the CUDA C++ Programming Guide, against the C library's, through a pipe of our own.
+// Uses printf() on the device with every conversion of the CUDA C++ Programming Guide, through a
+// pipe of its own. Fails if a text differs from that of the C library.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

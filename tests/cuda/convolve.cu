@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A separable filter (constant memory, a tile with its halo in shared memory, unrolled templates), the transposition of a matrix
-// in several ways, and a 3-D stencil that keeps its column in registers.
+// Computes a separable filter (constant memory, a tile with its halo in shared memory, unrolled
+// templates), the transposition of a matrix in several ways, and a 3-D stencil that keeps its
+// column in registers. Fails if a result differs from the CPU's.
 #include <math.h>
 #include <vector>
 #include "work.cuh"

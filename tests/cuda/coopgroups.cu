@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cooperative groups: a reduction over the whole grid with grid.sync(), tiles, scans, groups by label and of the lanes that
- * are together; a lock that lanes of one warp fight for; the last block that counts itself as such. */
+/* Uses cooperative groups: a reduction over the whole grid with grid.sync(), tiles, scans, groups
+ * by label and of the lanes that are together; a lock that the lanes of one warp fight for; the
+ * last block that notices that it is the last. Fails if a result is wrong, and hangs if lanes or
+ * blocks do not make progress. */
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>

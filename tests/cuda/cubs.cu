@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB: device-wide scan, reduction, radix sort, histogram, selection, run lengths; block and warp collectives; cuda::atomic and
-// cuda::barrier of libcu++.
+// Uses CUB (device-wide scan, reduction, radix sort, histogram, selection, run lengths, and
+// collectives of blocks and warps) and cuda::atomic and cuda::barrier of libcu++. Fails if a result
+// differs from the host's.
 #include <algorithm>
 #include <numeric>
 #include <vector>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* malloc() and free() in kernels: lists that survive launches, blocks that share an array, a heap that runs out. */
+/* Uses malloc() and free() in kernels: lists that survive launches, blocks that share an array, a
+ * heap that runs out. Fails if such memory is lost or shared by mistake, or if malloc() does not
+ * return NULL when the heap is used up. */
 #include <cstdio>
 
 struct node {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device properties: what cudaDeviceProp says, what the attributes say, and what CUDA's documents say that holds between them.
+// Reads device properties. Fails if cudaDeviceProp and the attributes contradict each other or what
+// CUDA's documents say that holds between them.
 #include "work.cuh"
 #define WORK "devices"
 

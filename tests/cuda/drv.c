@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the C clients share: errors, the device, modules and launches of the driver API.
 #include "drv.h"
 
 struct drv drv;

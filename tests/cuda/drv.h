@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the CUDA Driver API that the C clients use, declared here as NVIDIA's manual documents it, so that no toolkit is
- * needed. drv_load() fills the table; there is one drv_load_*.c for each way a program can come by the driver. */
+/* The part of the CUDA Driver API that the C clients use, declared as NVIDIA's manual documents it,
+ * so that no toolkit is needed. drv_load() fills the table; there is one drv_load_*.c for each way
+ * in which a program can find the driver. */
 #ifndef WS_TESTS_CUDA_DRV_H
 #define WS_TESTS_CUDA_DRV_H
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of aes.cu with the driver API: the same kernel from ptx/aes.ptx.
 #include "aes.h"
 #include "drv.h"
 

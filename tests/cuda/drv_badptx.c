@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX with errors, and images that are no PTX: the driver's error code, and where the error is in the JIT log.
+// Loads PTX with errors, and images that are no PTX. Fails if the driver's error code is wrong, or
+// if the log of the just-in-time compiler does not say where the error is.
 #include "drv.h"
 #define WORK "drv_badptx"
 

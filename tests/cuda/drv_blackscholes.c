@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of blackscholes.cu with the driver API: the same kernel from ptx/blackscholes.ptx.
 #include "blackscholes.h"
 #include "drv.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Usage: drv_fault NAME. Runs the kernel of fault.cu that goes wrong in this way (fault.h) with the
+// driver API. Fails if it does not give CUDA's error, or if a later call does not.
 #include "drv.h"
 #include "fault.h"
 

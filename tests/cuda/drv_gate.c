@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bursts of launches with waits between them, as a frame loop has them: for the gate's tests, and for what a gated launch costs.
+// Bursts of launches with waits between them, as a frame loop has them, for the gate's tests and
+// for measuring what a gated launch costs. Prints ns per launch. Usage:
+//
 //     drv_gate BURSTS LAUNCHES [hold | own | quiet | paced | threads]
-// hold: the last burst is never waited for, the program sleeps. own: two streams, waited for by events. quiet: the program never waits
-// but looks at the end only. paced: 20 ms between launches. threads: four of them, each with a
-// stream of its own, while children are forked. Prints ns per launch.
+//
+// hold: the last burst is never waited for, and the program sleeps. own: two streams, waited for by
+// events. quiet: the program never waits but only looks whether the work has ended. paced: 20 ms
+// between launches. threads: four threads, each with a stream of its own, while children are
+// forked.
 #include <pthread.h>
 #include <string.h>
 #include <time.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Graphs, capture and stream memory operations by the CUDA Driver API, in all the versions that its functions have. */
+/* Uses graphs, capture and stream memory operations by the CUDA Driver API, in all the versions
+ * that its functions have. Fails if a result is wrong or a wrong call is accepted. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of histogram.cu with the driver API: the same kernel from ptx/histogram.ptx.
 #include "drv.h"
 #include "histogram.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's linker, as programs with just-in-time compilation use it: two PTX texts and a library's worth of options; what is
-// wrong is in the error log, with its file and line; what comes out loads as a cubin would.
+// Uses the driver's linker as programs with just-in-time compilation do: two PTX texts and as many
+// options as a library gives. Fails if what is wrong is not in the error log with its file and
+// line, or if the result does not load as a cubin would.
 #include <dlfcn.h>
 #include "drv.h"
 #define WORK "drv_link"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's linker given files: argument 1 is an object or archive of nvcc -dc with the function mix() of rdc_part.cu; a PTX text
-// calls it and has the constant that it reads.
+// Gives files to the driver's linker. Argument 1 is an object or archive of nvcc -dc with the
+// function mix() of rdc_part.cu; a PTX text calls it and has the constant that it reads. Fails if
+// linking fails or a result is wrong.
 #include <dlfcn.h>
 #include <unistd.h>
 #include "drv.h"

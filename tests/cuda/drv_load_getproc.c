@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program looks up one symbol and asks it for all others, by their names without version as NVIDIA's header documents.
+// The program looks up one symbol and asks it for all others, by their names without version, as
+// NVIDIA's header documents.
 #include <dlfcn.h>
 #include "drv.h"
 

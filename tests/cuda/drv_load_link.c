@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program needs libcuda.so.1 itself: its symbols are bound when it is loaded.
+// The program is linked with libcuda.so.1: its symbols are bound when it is loaded.
 #include "drv.h"
 
 #define DRV_PROTOTYPE(member, symbol, args) extern CUresult symbol args;

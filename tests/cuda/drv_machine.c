@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A cubin, loaded with the driver API. It is made here (tests/device/cubin_make.c), so it holds names and no code: only the mock driver
- * runs it, by the PTX that stands for it.
+/* Loads a cubin with the driver API. The cubin is made here (tests/device/cubin_make.c), so it has
+ * names but no code: only the mock driver runs it, by PTX that stands for it.
  *
- * Usage: drv_machine [SIZE [ROUNDS]] | drv_machine ptx FILE: writes that PTX | drv_machine refused TEXT: it must be refused with TEXT */
+ * Usage: drv_machine [SIZE [ROUNDS]] runs it, drv_machine ptx FILE writes that PTX, and drv_machine
+ * refused TEXT fails unless it is refused with TEXT. */
 #include "drv.h"
 #include "../device/cubin_make.h"
 #define WORK "drv_machine"

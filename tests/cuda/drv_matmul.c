@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of matmul.cu with the driver API: the same kernel from ptx/matmul.ptx.
 #include "drv.h"
 #include "matmul.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of montecarlo.cu with the driver API: the same kernel from ptx/montecarlo.ptx.
 #include "drv.h"
 #include "montecarlo.h"
 

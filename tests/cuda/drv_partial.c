@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module with a kernel that calls what is nowhere defined: the module loads, the other kernels work, that one is not given out.
+// Loads a module with a kernel that calls a function that is nowhere defined. Fails if the module
+// does not load, if its other kernels do not work, or if that kernel is handed out.
 #include "drv.h"
 #define WORK "drv_partial"
 

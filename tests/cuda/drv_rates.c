@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a program sees of launches and copies: drv_rates [SIZE [ROUNDS]]: a matrix product of SIZE, ROUNDS times each. Prints
- * NAME,UNIT,FIGURE: medians, of times, so that less is better. */
+/* Usage: drv_rates [SIZE [ROUNDS]]. Measures what a program sees of launches and copies, with a
+ * matrix product of SIZE, ROUNDS times each. Prints NAME,UNIT,FIGURE. Figures are medians of times,
+ * so less is better. */
 #include <time.h>
 #include "drv.h"
 #include "matmul.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of search.cu with the driver API: the same kernel from ptx/search.ptx.
 #include "drv.h"
 #include "search.h"
 

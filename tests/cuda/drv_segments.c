@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A periodic program that says so itself, by wattshare.h: its jobs, their deadlines and releases, what they took. Wants a daemon
- * whose configuration has the task "periodic" with a period of 5 ms and a deadline of 4 ms, and the task "others" of another user. */
+/* A periodic program that uses wattshare.h. It fails if its jobs' deadlines, releases or costs are
+ * not what they should be. It needs a daemon whose configuration has the task "periodic" with a
+ * period of 5 ms and a deadline of 4 ms, and the task "others" of another user. */
 #include "../../frontend/wattshare.h"
 
 #include "drv.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* On which SMs the blocks of a kernel run: `drv_smids N` wants all of them below N, and each of those N used. */
+/* Usage: drv_smids N. Asks on which SMs the blocks of a kernel run. Fails unless all of them are
+ * below N and each of those N is used. */
 #include "drv.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of sort.cu with the driver API: the same kernels from ptx/sort.ptx.
 #include "drv.h"
 #include "sort.h"
 

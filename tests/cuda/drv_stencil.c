@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The program of stencil.cu with the driver API: the same kernel from ptx/stencil.ptx.
 #include "drv.h"
 #include "stencil.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface references of a module, as programs of the old driver API have them, beside texture objects: what a kernel
-// reads follows what was bound last before its launch.
+// Uses texture and surface references of a module, as programs of the old driver API do, beside
+// texture objects. Fails if what a kernel reads is not what was bound last before its launch.
 #include <dlfcn.h>
 #include <math.h>
 #include "drv.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events as users time kernels with them: never negative, additive along a stream, longer for more work, and not before they were
+/* Uses events as programs time kernels with them. Fails if a time is negative, if times along a
+ * stream do not add up, if more work does not take longer, or if an event lies before it was
  * recorded. */
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LU decomposition in tiles (diagonal, perimeter, interior), Gaussian elimination a column a launch, eigenvalues of a
-// tridiagonal matrix by bisection, all in double against the host.
+// Computes an LU decomposition in tiles (diagonal, perimeter, interior), Gaussian elimination with
+// one launch for each column, and eigenvalues of a tridiagonal matrix by bisection, all in double.
+// Fails if a result differs from the host's.
 #include <math.h>
 #include <vector>
 #include "work.cuh"

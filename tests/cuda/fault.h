@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that go wrong, and the error that CUDA gives for each. The program passes if it gets just that one. */
+/* Kernels that go wrong, and the error that CUDA gives for each. The program passes if it gets
+ * exactly that error. */
 #ifndef WS_TESTS_CUDA_FAULT_H
 #define WS_TESTS_CUDA_FAULT_H
 #include "work.h"

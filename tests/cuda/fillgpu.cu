@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels launched as tuned programs launch them: as many blocks as the GPU holds at once (occupancy times multiprocessors), each going
-// on until the work is done. One is bound by arithmetic, one by memory, one by barriers, one by atomics; timed by events, whose times
-// must grow with the work.
+// Launches kernels as tuned programs do: as many blocks as the GPU holds at once (occupancy times
+// multiprocessors), each working until everything is done. One kernel is bound by arithmetic, one
+// by memory, one by barriers, one by atomics. Fails if a result is wrong or if the times that
+// events measure do not grow with the work.
 #include <math.h>
 #include <vector>
 #include "work.cuh"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quasi-random sequences (Sobol by direction numbers in constant memory, the inverse of the normal distribution), options by a
-// binomial tree and by simulation with two streams, scalar products, each against the host.
+// Computes quasi-random sequences (Sobol by direction numbers in constant memory, the inverse of
+// the normal distribution), options by a binomial tree and by simulation with two streams, and
+// scalar products. Fails if a result differs from the host's.
 #include <math.h>
 #include <vector>
 #include "work.cuh"

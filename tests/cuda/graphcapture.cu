@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream's work captured: fork and join by events over three streams, copies from and to pageable memory, a host function
-// between them, launches again and again, an exec updated from a second capture, and what capturing forbids.
+// Captures a stream's work: fork and join by events over three streams, copies from and to pageable
+// memory, a host function between them, repeated launches, and an exec that is updated from a
+// second capture. Fails if a launch gives wrong results or if what capturing forbids is allowed.
 #include "work.cuh"
 #define WORK "graphcapture"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditional nodes: WHILE around a kernel that counts down, IF with both branches, SWITCH, one inside of another, launched again
-// and again without the host looking.
+// Uses conditional nodes: WHILE around a kernel that counts down, IF with both branches, SWITCH,
+// one inside another, launched repeatedly without the host looking. Fails if a body runs too often,
+// too seldom or in the wrong case.
 #include "work.cuh"
 #define WORK "graphcond"
 #define FAIL(...) return work_fail(WORK, __VA_ARGS__)

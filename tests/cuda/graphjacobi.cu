@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jacobi's method for a diagonally dominant system, three times: launched by hand; by one exec whose kernel's arguments are set for
-// each step; by a capture of each step that updates the exec. All three and the CPU give the same numbers.
+// Solves a diagonally dominant system by Jacobi's method three times: launched by hand; by one exec
+// whose kernel's arguments are set for each step; and by a capture of each step that updates the
+// exec. Fails if the three and the CPU do not give the same numbers.
 #include <math.h>
 #include "work.cuh"
 #define WORK "graphjacobi"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that belongs to graphs: alloc and free nodes by hand and from a capture, memory that outlives its launch, freed by
-// another graph or by the stream, automatic freeing at relaunch, and what may not be done to such graphs.
+// Uses memory that belongs to graphs: alloc and free nodes made by hand and by a capture, memory
+// that outlives its launch and is freed by another graph or by the stream, and automatic freeing at
+// relaunch. Fails if such memory is wrong or if what may not be done to such graphs is allowed.
 #include "work.cuh"
 #define WORK "graphmemory"
 #define FAIL(...) return work_fail(WORK, __VA_ARGS__)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph built by hand with every kind of node, its parameters asked for and changed, in the graph and in the exec; clones,
-// edges, enabled and disabled nodes, user objects, attributes, and calls that are wrong.
+// Builds a graph by hand with every kind of node, and reads and changes its parameters in the graph
+// and in the exec; clones, edges, enabled and disabled nodes, user objects, attributes. Fails if
+// what is read differs from what was set, if a launch gives wrong results, or if a wrong call is
+// accepted.
 #include "work.cuh"
 #define WORK "graphnodes"
 

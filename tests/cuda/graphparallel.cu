@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a graph begins and ends: all its branches start behind what the stream had before, run beside each other, and the stream
-// goes on behind all of them; an exec is never launched into itself; the legacy stream orders a graph as it orders a kernel.
+// Tests where a graph begins and ends. Fails if a branch starts before the stream's earlier work
+// has ended, if branches do not run beside each other, if the stream goes on before all of them
+// have ended, if an exec overlaps itself, or if the legacy stream does not order a graph as it
+// orders a kernel.
 #include "work.cuh"
 #define WORK "graphparallel"
 #define FAIL(...) return work_fail(WORK, __VA_ARGS__)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs of kernels, host functions, copies to pinned and to pageable memory, empty nodes and child graphs, made and
-// launched by several threads at once. Each node takes the next number when it runs; along every edge numbers must rise.
+// Makes random graphs of kernels, host functions, copies to pinned and to pageable memory, empty
+// nodes and child graphs, and launches them from several threads at once. Each node takes the next
+// number when it runs. Fails if numbers do not rise along every edge.
 #include <pthread.h>
 #include "work.cuh"
 #define WORK "graphrandom"

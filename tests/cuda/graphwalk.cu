@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breadth-first search, a level a launch with a flag that the host reads back; shortest paths through a grid with a ghost zone in
-// shared memory; sequence alignment along anti-diagonals.
+// Walks graphs: breadth-first search with one launch for each level and a flag that the host reads
+// back; shortest paths through a grid with a ghost zone in shared memory; sequence alignment along
+// anti-diagonals. Fails if a result differs from the CPU's.
 #include <algorithm>
 #include <vector>
 #include "work.cuh"

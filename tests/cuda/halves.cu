@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// __half, __half2, __nv_bfloat16, __nv_bfloat162 and the eight-bit formats: every function against the same one computed in wider
-// precision on the host and rounded once, or against the host's side of NVIDIA's headers; all halves, pairs of edge values.
+// Compares every function of __half, __half2, __nv_bfloat16, __nv_bfloat162 and the eight-bit
+// formats with the same one computed in wider precision on the host and rounded once, or with the
+// host's side of NVIDIA's headers, for all halves and for pairs of edge values. Fails if a bit
+// differs where the function is exact.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>

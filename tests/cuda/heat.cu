@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heat in a chip (several steps a launch, with a halo in shared memory), a diffusion that smooths speckle (reduction, gradients with
-// clamped neighbours given as index arrays), and a layer of a neural network with its backward step.
+// Computes heat in a chip (several steps a launch, with a halo in shared memory), a diffusion that
+// smooths speckle (reduction, gradients with clamped neighbours given as index arrays), and a layer
+// of a neural network with its backward step. Fails if a result differs from the CPU's.
 #include <math.h>
 #include <vector>
 #include "work.cuh"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host functions and callbacks: in stream order, on a thread that isn't the caller's, so that one may wait for what the caller
-// does afterwards; later work of the stream waits for it and other streams don't; CUDA is not for them.
+// Uses host functions and callbacks. Fails if one does not run in stream order, if it runs on the
+// caller's thread (it may wait for what the caller does afterwards), if later work of the stream
+// does not wait for it, if other streams do wait, or if it may call CUDA.
 #include <pthread.h>
 #include <unistd.h>
 #include <atomic>

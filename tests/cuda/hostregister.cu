@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of malloc() is registered and unregistered again and again, while other threads count in it and right beside it, on its
-// first and last page. No count may get lost, nor what kernels do to the block. Where the system forbids userfaultfd (some
-// containers), other threads can't be held up: then nobody counts, and only memory registered as mapped is for kernels.
+// Registers and unregisters memory of malloc() repeatedly, while other threads count in it and
+// right beside it, on its first and last page. Fails if a count or what kernels write to the block
+// is lost. Where the system forbids userfaultfd (some containers), other threads cannot be held up:
+// then nobody counts, and only memory registered as mapped is for kernels.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>

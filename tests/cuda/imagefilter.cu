@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Image filters as graphics samples have them, without the graphics: a bilateral filter that reads pixels and its weights through
-// textures, an image turned about its middle, a volume filtered through a texture into a surface, slice after slice.
+// Filters images as graphics samples do, without the graphics: a bilateral filter that reads pixels
+// and its weights through textures, an image turned around its middle, a volume filtered through a
+// texture into a surface, slice after slice. Fails if a pixel is too far from the CPU's.
 #include <cmath>
 #include <vector>
 #include "work.cuh"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inline PTX and intrinsics: special registers, byte permutes and dot products, carries, funnel shifts, find-first, votes, matches,
-// clocks, address spaces, and cache hints on loads.
+// Uses inline PTX and intrinsics: special registers, byte permutes and dot products, carries,
+// funnel shifts, find-first, votes, matches, clocks, address spaces, and cache hints on loads.
+// Fails if a result differs from the host's.
 #include <vector>
 #include "work.cuh"
 #define WORK "inlineptx"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer intrinsics of one and of packed values, 128-bit integers, bit casts and the conversions between integers and floats in
-// every direction of rounding, each computed by the host as well.
+// Uses integer intrinsics of single and of packed values, 128-bit integers, bit casts, and the
+// conversions between integers and floats with every direction of rounding. Fails if a result
+// differs from the host's.
 #include <fenv.h>
 #include <math.h>
 #include "work.cuh"

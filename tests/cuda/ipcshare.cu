@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two processes: the parent passes memory and an event by handles through a pipe, a pool and a pointer of it, and an object of
- * physical memory, by descriptors over a socket. The child is forked before CUDA is used. */
+/* Two processes: the parent passes memory and an event by handles through a pipe, and a pool, one
+ * of its pointers and an object of physical memory by descriptors over a socket. The child is
+ * forked before CUDA is used. Fails if one of them does not see what the other wrote. */
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cstdint>

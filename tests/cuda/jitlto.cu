@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvJitLink: two sources compiled by NVRTC, linked just in time: as LTO code, and as PTX; loaded by the driver API.
+// Compiles two sources with NVRTC and links them with nvJitLink at run time, as LTO code and as
+// PTX; the driver API loads the result. Fails if a step fails or the kernel's result is wrong.
 #include <cuda.h>
 #include <nvJitLink.h>
 #include <nvrtc.h>

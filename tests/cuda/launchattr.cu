@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cudaLaunchKernelEx and its attributes, cooperative launches, dynamic shared memory beyond 48 KiB, function attributes, and the
-// error of each launch that can't be.
+// Uses cudaLaunchKernelEx() and its attributes, cooperative launches, dynamic shared memory beyond
+// 48 KiB, and function attributes. Fails if a launch gives wrong results or if a launch that is
+// impossible does not give its error.
 #include <cooperative_groups.h>
 #include "work.cuh"
 #define WORK "launchattr"

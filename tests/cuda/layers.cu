@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Textures of other shapes: layers, cube maps, three dimensions, linear memory, pitched memory, gathers, mipmap levels.
+// Uses textures of other shapes: layers, cube maps, three dimensions, linear memory, pitched
+// memory, gathers, mipmap levels. Fails if a value differs from the CPU's.
 #define WORK "layers"
 #include <math.h>
 #include "work.cuh"

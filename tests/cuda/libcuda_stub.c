@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's symbols for linking, as a toolkit's stub has them.
+// The driver's symbols for linking, like the stub of a toolkit.
 #include "drv.h"
 
 #define DRV_STUB(member, symbol, args)                                                             \

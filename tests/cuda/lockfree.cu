@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that work on the same memory and wait for none of the others: sums of doubles by compare-and-swap, a table with linear
-// probing, lists pushed to by compare-and-swap, a reduction whose last block adds up what the others left, work taken from a counter. And
-// kernels with the names that wattshare itself gives to what it makes of others.
+// Lets blocks work on the same memory without waiting for each other: sums of doubles by
+// compare-and-swap, a table with linear probing, lists pushed to by compare-and-swap, a reduction
+// whose last block adds up what the others left, work taken from a counter. Some kernels have names
+// that wattshare itself gives to what it makes of others. Fails if a result differs from the CPU's.
 #include <vector>
 #include "work.cuh"
 #define WORK "lockfree"

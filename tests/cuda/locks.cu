@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting, as programs do it that were not written for warps: a lock that each lane takes by itself, in functions that are not
-// inlined (as with -G), lists under one lock a bucket, and a barrier of the grid made of flags that are read with ld.cg.
+// Waits as programs do that were not written for warps: a lock that each lane takes by itself, in
+// functions that are not inlined (as with -G), lists under one lock for each bucket, and a barrier
+// of the grid made of flags that are read with ld.cg. Fails if a result is wrong, and hangs if a
+// lane or a block makes no progress.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error log management, and device questions with small answers: what goes wrong is in the log, from an iterator on, and comes to
-// a callback.
+// Uses error log management and small questions about devices. Fails if what goes wrong is not in
+// the log from an iterator on, or does not reach a callback.
 #include <cuda.h>
 #include "work.cuh"
 #define WORK "logs"

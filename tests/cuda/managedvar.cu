@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* __managed__ variables: initial values, writes of the host seen by kernels and back, copies by symbol, the
- * same on two devices. */
+/* Uses __managed__ variables: initial values, writes of the host seen by kernels and the other way
+ * round, copies by symbol, the same on two devices. Fails if a value is wrong. */
 #include <cstdio>
 #include <cstring>
 

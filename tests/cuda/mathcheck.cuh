@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mathf.cu and mathd.cu share: a grid of arguments that are spread over a range evenly and by magnitude, and the distance
- * from the true value in units of the last place. */
+/* What mathf.cu and mathd.cu share: a grid of arguments that are spread over a range evenly and by
+ * magnitude, and the distance from the true value in units of the last place. */
 #ifndef WS_TESTS_CUDA_MATHCHECK_CUH
 #define WS_TESTS_CUDA_MATHCHECK_CUH
 

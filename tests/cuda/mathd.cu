@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double-precision mathematical functions, each within the error that the CUDA C++ Programming Guide states, against extended
-// precision on the host.
+// Compares the double-precision mathematical functions with extended precision on the host. Fails
+// if one is outside of the error that the CUDA C++ Programming Guide states.
 #include "mathcheck.cuh"
 #define WORK "mathd"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The single-precision mathematical functions over grids of arguments, each within the error that the CUDA C++ Programming Guide
-// states, against double precision on the host. (expm1 gets a half more: NVIDIA's text of it, in exact operations, is off by 1.44.)
+// Compares the single-precision mathematical functions over grids of arguments with double
+// precision on the host. Fails if one is outside of the error that the CUDA C++ Programming Guide
+// states. (expm1 gets a half more: NVIDIA's text of it, in exact operations, is off by 1.44.)
 #include "mathcheck.cuh"
 #define WORK "mathf"
 

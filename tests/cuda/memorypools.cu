@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stream-ordered allocation: reuse without waiting, across streams, release threshold, own pools, peers' access; cudaFree of such
- * memory; memory that the program registers, used by kernels where it is; peer access between two devices if there are two. */
+/* Uses stream-ordered allocation: reuse without waiting and across streams, the release threshold,
+ * pools of its own, peers' access, cudaFree() of such memory; memory that the program registers,
+ * used by kernels where it is; peer access between two devices if there are two. Fails if memory is
+ * reused too early, not at all, or has wrong contents. */
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstdio>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes all the memory it is said to have, in pieces, and is refused beyond it as CUDA says; what it has stays good, and what it
-// gives back can be had again. `memoryquota 0 BYTES` takes it that it has no more than that.
+// Takes all the memory that it is told it has, in pieces. Fails if it is not refused beyond that as
+// CUDA documents, if what it has does not stay right, or if what it gives back cannot be had again.
+// `memoryquota 0 BYTES` assumes that it has no more than that.
 #include <vector>
 #include "work.cuh"
 #define WORK "memoryquota"

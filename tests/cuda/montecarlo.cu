@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monte Carlo: long integer loops, a tree sum in dynamic shared memory, 64-bit atomics.
+// Estimates pi by random points: long integer loops, a tree sum in dynamic shared memory, 64-bit
+// atomics. Fails if the count differs from the CPU's.
 #include "montecarlo.h"
 #include "work.cuh"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pi by counting random points in the unit circle; size × 2^20 points. Whole numbers only, so GPU and CPU agree exactly. */
+/* Pi from counting random points in the unit circle; size × 2^20 points. Only whole numbers are
+ * used, so GPU and CPU agree exactly. */
 #ifndef WS_TESTS_CUDA_MONTECARLO_H
 #define WS_TESTS_CUDA_MONTECARLO_H
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that make their grids by the number of multiprocessors, as persistent and cooperative kernels do: each block of a grid
-// of that size, times what fits one, must be there at once, or grid.sync() never ends; and no more SMs are used than were announced.
+// Makes its grids by the number of multiprocessors, as persistent and cooperative kernels do. Each
+// block of a grid of that size, times what fits on one multiprocessor, must be resident at once, or
+// grid.sync() never ends. Fails if more SMs are used than were announced.
 #include <cooperative_groups.h>
 #include "work.cuh"
 #define WORK "multiprocessors"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC as most programs use it: compile for the device's own architecture, take the CUBIN, load it by the driver API; and the
-// same by PTX, with a lowered name and a constant.
+// Uses NVRTC as most programs do: compiles for the device's own architecture, takes the cubin and
+// loads it by the driver API; and the same by PTX, with a lowered name and a constant. Fails if a
+// step fails or a result is wrong.
 #include <cuda.h>
 #include <nvrtc.h>
 #include "work.cuh"

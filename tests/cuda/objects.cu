@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ on the device: virtual functions of objects made there, function pointers in a table, recursion, functors, templates with
-// dynamic shared memory of several types, unions and 3-D launch shapes.
+// Uses C++ on the device: virtual functions of objects made there, function pointers in a table,
+// recursion, functors, templates with dynamic shared memory of several types, unions, and 3-D
+// launch shapes. Fails if a result differs from the host's.
 #include <vector>
 #include "work.cuh"
 #define WORK "objects"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Occupancy: each function against the arithmetic of the CUDA C++ Best Practices Guide done here, from the device's properties and
-// the kernel's attributes.
+// Compares each occupancy function with the arithmetic of the CUDA C++ Best Practices Guide, done
+// here from the device's properties and the kernel's attributes. Fails if one differs.
 #include "work.cuh"
 #define WORK "occupancy"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// More printf output than the buffer holds: the newest lines stay. Arguments: size of the buffer in KiB, lines.
+// Prints more with printf() than the buffer holds. The caller fails if the newest lines are not
+// kept. Arguments: size of the buffer in KiB, number of lines.
 #include "work.cuh"
 #define WORK "overflow"
 __global__ void many(int n)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies that attract each other (float4, tiles in shared memory, rsqrtf), particles in boxes of neighbours, clusters of points
-// (k-means), and neighbours nearest to a point: single precision within a tolerance of the host's double.
+// Computes bodies that attract each other (float4, tiles in shared memory, rsqrtf), particles in
+// boxes of neighbours, clusters of points (k-means), and nearest neighbours, in single precision.
+// Fails if a result is outside of its tolerance from the host's double precision.
 #include <math.h>
 #include <float.h>
 #include <vector>

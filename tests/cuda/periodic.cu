@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A camera's pipeline as a periodic program writes it who knows wattshare.h: waits for its release, takes a picture, smooths it and
-// finds edges on two streams, hears what the job took. Right under any daemon, and without one to tell it periods.
+// A camera's pipeline as a periodic program that knows wattshare.h: it waits for its release, takes
+// a picture, smooths it and finds edges on two streams, and asks what the job took. Its pictures
+// must be right under any daemon, and without one that tells it periods.
 #include <vector>
 #include "../../frontend/wattshare.h"
 #include "work.cuh"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled with -default-stream per-thread: stream 0 is the calling thread's own. Threads work on theirs side by side, also
-// with graphs and host functions; one held thread holds nobody.
+// Compiled with -default-stream per-thread, so that stream 0 is the calling thread's own. Threads
+// work on theirs side by side, also with graphs and host functions. Fails if a result is wrong or
+// if one thread that is held up holds up another.
 #include <pthread.h>
 #include "work.cuh"
 #define WORK "perthread"

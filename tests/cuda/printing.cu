@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// printf in kernels. The program's own lines and the kernels' must come in the order that CUDA gives: a kernel's at the next
-// synchronising call. The caller compares the output with printing.out.
+// Uses printf() in kernels. The program's own lines and the kernels' must come in CUDA's order: a
+// kernel's lines at the next synchronising call. The caller compares the output with printing.out.
 #include "work.cuh"
 #define WORK "printing"
 

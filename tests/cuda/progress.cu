@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward progress that sm_70 and later promise: lanes of a warp that wait for one another, and blocks that do.
-// Each kernel hangs on a machine that runs one side of a branch to its end before the other.
+// Uses the forward progress that sm_70 and later promise: lanes of a warp that wait for one
+// another, and blocks that do. Each kernel hangs on a machine that runs one side of a branch to its
+// end before the other.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a host sees of work in flight: an event that has happened stays so, happens after all before it in its stream and what that waited
- * for, and results are there once it has. */
+/* Looks at work in flight from the host. Fails if an event that has happened does not stay so, if
+ * it happens before everything that comes before it in its stream and what that waited for, or if
+ * results are not there once it has happened. */
 #include <cstdio>
 #include <cstdlib>
 

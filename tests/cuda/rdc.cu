@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relocatable device code of two files (nvcc -rdc=true): functions, function pointers, constants and variables across files,
-// equal names of static things, templates that both files instantiate, dynamic shared memory.
+// Uses relocatable device code from two files (nvcc -rdc=true): functions, function pointers,
+// constants and variables across files, static things of equal names, templates that both files
+// instantiate, dynamic shared memory. Fails if a result is wrong.
 #include "rdc.cuh"
 #include "work.cuh"
 #define WORK "rdc"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two files of the program share: declarations only, definitions are in one of them.
+// What the two files of rdc share: declarations only. The definitions are in one of the files.
 #pragma once
 typedef float (*op_t)(float);
 struct pair {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second file of rdc: device functions and variables that the first one calls and reads, and kernels of its own.
+// The second file of rdc.cu: device functions and variables that the first one calls and reads, and
+// kernels of its own.
 #include "rdc.cuh"
 #include "work.cuh"
 #define WORK "rdc"

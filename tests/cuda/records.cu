@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structures with pointers: a search tree of wide nodes (a block a query, a thread a key), variable-length codes packed by atomics
-// into a bit stream, and matches of many patterns in a text.
+// Uses structures with pointers: a search tree of wide nodes (one block for each query, one thread
+// for each key), variable-length codes packed by atomics into a bit stream, and matches of many
+// patterns in a text. Fails if a result differs from the CPU's.
 #include <algorithm>
 #include <vector>
 #include "work.cuh"

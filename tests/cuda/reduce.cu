@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sum, largest and number of odd elements: shuffles, votes, templates (mangled names), occupancy.
+// Computes the sum, the largest and the number of odd elements: shuffles, votes, templates (mangled
+// names), occupancy. Fails if one differs from the CPU's.
 #include "work.cuh"
 #define WORK "reduce"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image turned around its middle by linear filtering of a texture with normalised, wrapped coordinates: floats, and bytes that
-// are read as floats. The CPU's answer follows the CUDA C++ Programming Guide ("Linear Filtering").
+// Turns an image around its middle by linear filtering of a texture with normalised, wrapped
+// coordinates: floats, and bytes that are read as floats. Fails if a pixel differs from the CPU's
+// answer, which follows the CUDA C++ Programming Guide ("Linear Filtering").
 #define WORK "rotate"
 #include <math.h>
 #include "work.cuh"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls the runtime as programs built before CUDA 13 do: the names that have other parameters since. Plain C, with the older
- * prototypes written out. Linked with libcudart12_stub.c as the shared libcudart.so.12, and as a static runtime of which only the
- * symbols count. */
+/* Calls the functions of the runtime that have other parameters since CUDA 13, as programs built
+ * before CUDA 13 do. It is plain C, with the older prototypes written out, and is linked with
+ * rt12_stub.c as the shared libcudart.so.12, and as a static runtime of which only the symbols
+ * count. Fails if a function is not read in its older form. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The names of a runtime before CUDA 13 that rt12.c calls: as libcudart.so.12 to link with, and as a static runtime, to be
- * redirected. None of these is ever to run: each says so and fails. */
+/* The names of a runtime before CUDA 13 that rt12.c calls: as libcudart.so.12 to link with, and as
+ * a static runtime, to be redirected. None of these functions may ever run: each says so and fails.
+ */
 #include <stdio.h>
 
 int rt12_stub_ran(const char *name);

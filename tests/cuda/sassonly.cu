@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built as machine code alone, for the GPUs of tests/cuda.mk, without PTX: kernels, variables of all kinds by their symbols, attributes.
+// Built as machine code without PTX, for the GPUs of tests/cuda.mk: kernels, variables of all kinds
+// by their symbols, attributes. Fails if a result is wrong.
 #include "work.cuh"
 #define WORK "sassonly"
 enum { N = 4096, BLOCK = 128, BLOCKS = N / BLOCK };

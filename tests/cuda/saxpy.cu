@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = a x + y with a in a symbol: symbol copies and addresses, initialised variables, attributes, device-to-device copies,
-// explicit cudaLaunchKernel, the errors of wrong calls.
+// Computes y = a x + y with a in a symbol: copies and addresses of symbols, initialised variables,
+// attributes, copies from device to device, an explicit cudaLaunchKernel(). Fails if a result is
+// wrong or if a wrong call does not give its error.
 #include "work.cuh"
 #define WORK "saxpy"
 

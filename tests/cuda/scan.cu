@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exclusive prefix sums of any length: blocks scan 512 elements each in dynamic shared memory, the blocks' sums are scanned by the
-// same kernel, recursively, and added; and a scan of warps by shuffles that gives the same.
+// Computes exclusive prefix sums of any length: blocks scan 512 elements each in dynamic shared
+// memory, and the blocks' sums are scanned by the same kernel, recursively, and added. A scan of
+// warps by shuffles must give the same. Fails if a sum differs from the CPU's.
 #include <vector>
 #include "work.cuh"
 #define WORK "scan"

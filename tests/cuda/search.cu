@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search for words in a text: byte loads, early exits (divergence), atomics on global memory, words in constant memory.
+// Searches a text for words: byte loads, early exits (divergence), atomics on global memory, words
+// in constant memory. Fails if the places or their number differ from the CPU's.
 #include "search.h"
 #include "work.cuh"
 

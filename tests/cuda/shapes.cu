@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel with many shapes: 1-D grids of every size up to a hundred, 2-D and 3-D grids and blocks, blocks of odd sizes, and each
-// element's place worked out in the kernel. Sums are the host's.
+// Launches one kernel with many shapes: 1-D grids of every size up to a hundred, 2-D and 3-D grids
+// and blocks, blocks of odd sizes; the kernel computes each element's place. Fails if a sum differs
+// from the host's.
 #include <vector>
 #include "work.cuh"
 #define WORK "shapes"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// sharing [-] ROUNDS: a process whose memory and event another one imports, by handles. In every second round the importer kills
-// itself in the middle of its work; the memory stays right. The exporter itself is killed by tests/process/kills.sh; then the
-// importer ends, too, after some more work on the memory that it still has.
+// Usage: sharing [-] ROUNDS. A process whose memory and event another one imports by handles. In
+// every second round the importer kills itself in the middle of its work; the memory must stay
+// right. tests/process/kills.sh kills the exporter itself; then the importer ends too, after some
+// more work on the memory that it still has.
 #include <csignal>
 #include <cstdint>
 #include <cstdio>

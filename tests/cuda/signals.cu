@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms: 8x8 discrete cosine (a thread a coefficient, and a thread a row), fast Walsh in shared memory and across blocks, a
-// Haar wavelet, a radix-2 FFT; each against its definition.
+// Computes transforms: 8x8 discrete cosine (a thread for each coefficient, and a thread for each
+// row), fast Walsh in shared memory and across blocks, a Haar wavelet, a radix-2 FFT. Fails if one
+// differs from its definition.
 #include <math.h>
 #include <vector>
 #include "work.cuh"

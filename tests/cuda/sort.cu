@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bitonic sort: small strides in shared memory, large ones in global memory; many launches in a row.
+// Sorts with a bitonic network: small strides in shared memory, large ones in global memory, many
+// launches in a row. Fails if the result is not the CPU's.
 #include "sort.h"
 #include "work.cuh"
 

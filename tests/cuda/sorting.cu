@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting networks in shared memory and across blocks, a merge sort whose ranks come from binary searches, a radix sort by ballots
-// and histograms; keys with values, against std::stable_sort.
+// Sorts with networks in shared memory and across blocks, with a merge sort whose ranks come from
+// binary searches, and with a radix sort by ballots and histograms; keys with values. Fails if a
+// result differs from std::stable_sort's.
 #include <algorithm>
 #include <vector>
 #include "work.cuh"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A kernel that takes a given time by looking at the clock, as samples that show concurrency have: every block sees time go on. */
+/* A kernel that takes a given time by looking at the clock, as samples that show concurrency do.
+ * Fails if a block does not see time pass. */
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two files with static variables and kernels of equal names, whole-program code: each means its own.
+// Two files with static variables and kernels of equal names, built as whole-program code. Fails if
+// one file gets the other one's.
 #include "work.cuh"
 #define WORK "statics"
 static __device__ int value = 1;

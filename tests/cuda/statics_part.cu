@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second file of statics: the same names.
+// The second file of statics.cu, with the same names.
 #include "work.cuh"
 #define WORK "statics"
 static __device__ int value = 2;

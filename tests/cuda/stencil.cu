@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stencil: the grid's halves are computed in two streams that wait for each other by events at each step.
+// Computes a stencil: the grid's halves are computed in two streams that wait for each other by
+// events at each step. Fails if an element differs from the CPU's.
 #include "stencil.h"
 #include "work.cuh"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a five-point stencil on a grid of size × size 32-bit whole numbers (modulo 2^32), border kept. */
+/* Steps of a five-point stencil on a grid of size × size 32-bit whole numbers (modulo 2^32); the
+ * border is kept. */
 #ifndef WS_TESTS_CUDA_STENCIL_H
 #define WS_TESTS_CUDA_STENCIL_H
 #include "work.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depth from two pictures: for each pixel the shift with the least sum of absolute differences over a square, four bytes at once by
-// a video instruction. Pictures are read through textures of 32-bit texels. The CPU's answer must be the same to the bit.
+// Computes depth from two pictures: for each pixel the shift with the least sum of absolute
+// differences over a square, four bytes at once by a video instruction. The pictures are read
+// through textures of 32-bit texels. Fails if a bit differs from the CPU's answer.
 #define WORK "stereo"
 #include "work.cuh"
 

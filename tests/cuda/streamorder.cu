@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What streams and events promise, each told from its opposite: a kernel that waits for a flag of the host holds a stream, and
-// what else may run meanwhile, and what may not, is seen from outside.
+// Tests what streams and events promise, each promise against its opposite. A kernel that waits for
+// a flag of the host holds a stream; the program sees from outside what else runs meanwhile. It
+// fails if something runs that may not, or does not run that may.
 #include <pthread.h>
 #include "work.cuh"
 #define WORK "streamorder"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Surfaces: kernels write arrays and read them again, in one, two and three dimensions, layers and cube faces, with every way to
-// treat what lies outside; what they wrote is then read through a texture, and by copies.
+// Lets kernels write arrays through surfaces and read them again, in one, two and three dimensions,
+// layers and cube faces, with every way to treat what lies outside. Fails if a texture or a copy
+// does not read what they wrote.
 #include <vector>
 #include "work.cuh"
 #define WORK "surface"

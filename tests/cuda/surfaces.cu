@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Surfaces: a kernel writes an array that another reads as a texture; layers, three dimensions, faces of a cube; what lies outside.
+// Uses surfaces: a kernel writes an array that another one reads as a texture; layers, three
+// dimensions, faces of a cube. Fails if a value is wrong, also outside of the surface.
 #define WORK "surfaces"
 #include "work.cuh"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Textures of linear memory (tex1Dfetch) as sparse and tree codes use them, tables of texture objects in device memory and in
-// constant memory, many objects at once, what an object tells of itself, and every misuse that CUDA documents.
+// Uses textures of linear memory (tex1Dfetch) as sparse and tree codes do, tables of texture
+// objects in device memory and in constant memory, many objects at once, and what an object says of
+// itself. Fails if a value is wrong or if a misuse that CUDA documents is accepted.
 #include <vector>
 #include "work.cuh"
 #define WORK "texlinear"

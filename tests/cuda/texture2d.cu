@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-dimensional textures of arrays and of pitched memory: every address mode, point and linear filters, normalised and texel
-// coordinates, element types and normalised floats; compared with the rules of the programming guide, written out here.
+// Uses two-dimensional textures of arrays and of pitched memory: every address mode, point and
+// linear filters, normalised and texel coordinates, element types and normalised floats. Fails if a
+// value differs from the rules of the programming guide, which are written out here.
 #include <cmath>
 #include <vector>
 #include "work.cuh"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Textures with a third coordinate: volumes with trilinear filter, layers, cubemaps, cubemap layers, mipmaps with explicit levels
-// and between levels; and views that show a part of the layers and levels. All compared with formulas on the CPU.
+// Uses textures with a third coordinate: volumes with a trilinear filter, layers, cubemaps, cubemap
+// layers, mipmaps with explicit levels and between levels; and views that show a part of the layers
+// and levels. Fails if a value differs from formulas on the CPU.
 #include <cmath>
 #include <vector>
 #include "work.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust: sorts, reductions, scans, searches, sets, transformations with functors and lambdas, on device vectors; the answers by
-// the C++ standard library.
+// Uses Thrust: sorts, reductions, scans, searches, sets, and transformations with functors and
+// lambdas, on device vectors. Fails if a result differs from the C++ standard library's.
 #include <algorithm>
 #include <complex>
 #include <numeric>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Managed memory used in turn by host and device, a list with pointers in it, advice and what is told of it, prefetches, batches of
- * copies, memory pinned and mapped, and what an address is said to be. */
+/* Uses managed memory in turn by host and device, a list with pointers in it, advice and what is
+ * reported of it, prefetches, batches of copies, and memory pinned and mapped. Fails if a value is
+ * wrong or if an address is not said to be what it is. */
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdlib>

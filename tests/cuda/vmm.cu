@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Virtual memory management by the driver's functions in a program of the runtime: two objects behind one another in one reservation, as one
- * vector; the same object in two places; access before it was given, and read-only. */
+/* Uses virtual memory management by the driver's functions in a program of the runtime: two objects
+ * one behind the other in one reservation, as one vector; the same object in two places. Fails if a
+ * value is wrong, or if an access is possible before it was allowed or a write where only reading
+ * was. */
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cstdio>

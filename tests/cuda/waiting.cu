@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// waiting [-] ROUNDS: four threads that do little but wait, for streams, events, the device and copies, while kernels take their
-// time. It is killed in the middle of that (tests/process/kills.sh).
+// Usage: waiting [-] ROUNDS. Four threads that do little but wait, for streams, events, the device
+// and copies, while kernels take their time. tests/process/kills.sh kills it in the middle of that.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

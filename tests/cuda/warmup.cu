@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The usual benchmark harness: warm up, then the best and mean of some runs by events on a stream of its own, two variants of a
-// transpose beside each other (plain, and through shared memory), each checked. Times of the same launch must agree with one another.
+// The usual benchmark harness: it warms up, then takes the best and the mean of some runs by events
+// on a stream of its own, of two variants of a transpose (plain, and through shared memory). Fails
+// if a result is wrong or if times of the same launch contradict one another.
 #include <vector>
 #include "work.cuh"
 #define WORK "warmup"

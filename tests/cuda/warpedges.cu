@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles, votes and matches of part of a warp, counted and named barriers, calls through pointers, recursion, and a heap
-// that runs out: small kernels with known answers.
+// Small kernels with known answers: shuffles, votes and matches of part of a warp, counted and
+// named barriers, calls through pointers, recursion, and a heap that runs out. Fails if an answer
+// is wrong.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>

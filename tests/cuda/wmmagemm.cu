@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Matrix products with the tensor cores' C++ interface: halves with float sums, through shared memory, alpha * A * B + beta * C;
- * bytes with integer sums. Both exact here: the elements are small integers. */
+/* Multiplies matrices with the C++ interface of the tensor cores: halves with float sums, through
+ * shared memory, alpha * A * B + beta * C; bytes with integer sums. Both are exact here because the
+ * elements are small integers. Fails if an element differs from the CPU's. */
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_fp16.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every workload shares: arguments, random numbers, the verdict. C and C++. */
+/* What all workloads share: arguments, random numbers, the verdict. For C and C++. */
 #ifndef WS_TESTS_CUDA_WORK_H
 #define WS_TESTS_CUDA_WORK_H
 
