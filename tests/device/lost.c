@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The GPU is lost at each point of submitting an operation: behind the first call of the driver that submitting makes, behind the second,
- * and so on. It is the waiter's thread that notices the loss, while the thread that submits stands there. Each time each operation is
- * done exactly once, with an error and a text, and when the device is closed nothing is left of it.
+/* Loses the GPU at each point of submitting an operation: after the first call of the driver that
+ * submitting makes, after the second, and so on. The waiter's thread notices the loss while the
+ * submitting thread is held at that point. It fails if an operation is not done exactly once, with
+ * an error and a text, or if something is left of the device when it is closed.
  *
  * Usage: lost DRIVER NVML */
 #include <setjmp.h>
