@@ -1,7 +1,7 @@
 # doc: manual pages (scdoc) and the architecture page
 dist_doc_DATA += doc/analysis.md doc/rtsim.md doc/figures.md doc/policies.md doc/service.md doc/works.md doc/demo.svg
 # Not installed: the file of this name in the documentation folder is the README of the whole.
-EXTRA_DIST += doc/README.md
+EXTRA_DIST += doc/README.md tools/doc_paths.py
 dist_doc_DATA += README.md doc/architecture.md doc/gate.md doc/gpu.md doc/coverage.md doc/edl.md doc/live.md doc/models.md doc/passes.md doc/placement.md doc/sbeet.md doc/templates.md doc/tutorial-sharing.md
 man_MANS += man/wattshare-analyze.1 man/wattshare-gen.1
 EXTRA_DIST += man/wattshare-analyze.1.scd man/wattshare-gen.1.scd
