@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's time passes more slowly than the host's, and stands still while kernels are executed. A program that waits for a
-// moment of it asks again and again, and sleeps in between for a part of what is left at the pace seen so far.
+// The device's time passes more slowly than the host's, and stands still while kernels are
+// executed. A program that waits for a moment of the device's time asks again and again. In between
+// it sleeps for a part of what is left, at the pace seen so far.
 #include "clock.h"
 
 #include "frontend/wattshare.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device's time, and segments, for programs of the live experiments: by wattshare.h where libwattshare is there, else by the
- * host's clock, so that the programs run without it too. */
+/* The device's time, and jobs, for programs of the live experiments: by wattshare.h where
+ * libwattshare is there, otherwise by the host's clock, so that the programs run without it too. */
 #ifndef WS_BENCH_LIVE_CLOCK_H
 #define WS_BENCH_LIVE_CLOCK_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernels of the live experiments (doc/live.md). Each takes its data as n_blocks equal parts, one a block, and a length: how often
- * a block works through its part, so that a small input lasts as long as wanted. An instance's blocks are therefore alike, and a
- * launch of several instances' blocks by hand is the same launch with more parts.
+/* The kernels of the live experiments (doc/live.md). Each takes its data as n_blocks equal parts,
+ * one for each block, and a length: how often a block works through its part, so that a small input
+ * lasts as long as wanted. The blocks of an instance are therefore equal, and a launch of several
+ * instances' blocks by hand is the same launch with more parts.
  *
  * `make live-ptx` writes kernels.ptx, which is what programs load. */
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels of the live experiments and their programs both know: sizes, and the small functions that are whole-number
- * arithmetic on either side. */
+/* What the kernels of the live experiments and their programs both know: sizes, and the small
+ * functions that are whole-number arithmetic on either side. */
 #ifndef WS_BENCH_LIVE_H
 #define WS_BENCH_LIVE_H
 

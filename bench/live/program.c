@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordinary CUDA program, by the driver API, that does one workload of the live experiments as often as it is told to and says on
-// one line of JSON when each job was released, began and ended, by the device's clock, and whether its results were right.
+// An ordinary CUDA program that uses the driver API. It does one workload of the live experiments
+// as often as it is told to, and prints on one line of JSON when each job was released, began and
+// ended by the device's clock, and whether its results were right.
 //
-//   program KIND[+KIND] [--blocks N] [--instances N] [--length N] [--seed N] [--jobs N | --for-ms MS] [--period-ms MS]
-//           [--deadline-ms MS] [--offset-ms MS] [--before-ms MS] [--copy-kib N] [--warm N] [--wait] [--cpu]
+//     program KIND[+KIND] [--blocks N] [--instances N] [--length N] [--seed N]
+//             [--jobs N | --for-ms MS] [--period-ms MS] [--deadline-ms MS] [--offset-ms MS]
+//             [--before-ms MS] [--copy-kib N] [--warm N] [--wait] [--cpu]
 //
-// KIND+KIND: search+blackscholes or encryption+montecarlo, instances of both in one launch, merged by hand; the second one's are
-// --instances2, --length2.
-// --warm: so many jobs first that are not reported.
-// --wait: says "ready" once it could begin and waits for a line "go NS", the device's time from which offsets count (0: now).
-// --cpu: the same on the host's processor, and the host's clock.
-// Times are the device's. A job whose deadline has passed before it could begin is skipped, as in the simulator.
+// KIND+KIND: search+blackscholes or encryption+montecarlo, instances of both in one launch, merged
+// by hand. Those of the second kind are given by --instances2 and --length2.
+//
+// --warm: so many jobs are done first that are not reported.
+//
+// --wait: the program says "ready" once it can begin, and waits for a line "go NS", the device's
+// time from which offsets count (0: now).
+//
+// --cpu: the same on the host's processor, by the host's clock.
+//
+// Times are the device's. A job whose deadline has passed before it could begin is skipped, as in
+// the simulator.
 #include <errno.h>
 #include <time.h>
 

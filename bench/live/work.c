@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workloads: what goes in, the launch, and what must come out. The CPU's answers are made by other means than the kernels' where
-// there are any: AES byte by byte as FIPS 197 has it, the library's qsort(), the normal distribution from erfc() in double precision.
+// The workloads: what goes in, the launch, and what must come out. Where possible, the CPU's
+// answers are computed by other means than the kernels': AES byte by byte as FIPS 197 describes it,
+// the library's qsort(), the normal distribution from erfc() in double precision.
 #include "aes.h"
 #include "live_work.h"
 
