@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compiles kernels.cu again, as test_exec_nvcc.c wants it. Needs nvcc 13. The PTX is kept so that the test runs without.
+# Compiles kernels.cu again, as tests/unit/exec/test_nvcc.c needs it. Needs nvcc 13. The PTX is kept so that the test runs without nvcc.
 set -e
 cd "$(dirname "$0")"
 build() { # name, options
