@@ -6,7 +6,10 @@ profilesdir = $(sysconfdir)/wattshare/profiles
 dist_profiles_DATA = conf/profiles/rtx3070.csv conf/profiles/t400.csv
 EXTRA_DIST += conf/profiles/README.md
 wsconfdir = $(sysconfdir)/wattshare
-dist_wsconf_DATA = conf/wattshared.conf
+nodist_wsconf_DATA = conf/wattshared.conf
+CLEANFILES += conf/wattshared.conf
+conf/wattshared.conf: backend/config_doc
+	$(AM_V_GEN)$(MKDIR_P) conf && backend/config_doc example > $@.new && mv $@.new $@
 # What systemd reads. Where the prefix isn't /usr, it doesn't look there: link the files into /etc.
 systemdunitdir = $(prefix)/lib/systemd/system
 sysusersdir = $(prefix)/lib/sysusers.d

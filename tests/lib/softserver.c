@@ -57,7 +57,7 @@ struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel
     snprintf(path, sizeof path, "%s/conf/gpu.d", dir ? dir : ".");
     must(!ws_catalog_load(&s->catalog, path, NULL), path);
     must(!ws_device_open_soft(&s->device, ws_catalog_find(&s->catalog, gpu), 0, &o, NULL), gpu);
-    s->config.limits = ws_limits_default;
+    must(!ws_config_limits(&s->config.limits), "limits");
     s->config.n_loaders = n_loaders;
     s->config.templates = (char *)softs_templates;
     ws_log_set_level(WS_ERROR);

@@ -105,7 +105,8 @@ struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const ch
         w->peers[i].next_seq = 1;
         w->peers[i].srcfd = 100 + (int)i;
     }
-    w->config.limits = ws_limits_default;
+    if (ws_config_limits(&w->config.limits))
+        abort();
     w->config.n_slots = 4;
     w->config.policy = (char *)policy; /* nobody frees it: there is no deinit here */
     for (unsigned i = 0; options && options[i] && i < WS_CONFIG_MAX_LIST; i++)

@@ -1,9 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs two programs under each configuration of conf/examples. It fails if a policy has no example
-# under its name, or if a program's result is wrong or it is not recognised as its task.
+# Checks the configurations that are installed as examples. It fails if a key is missing in
+# wattshared.conf or in its manual page, if wattshared.conf or a value that it shows is wrong, if a
+# policy has no example under its name in conf/examples, or if of two programs that run under an
+# example one has a wrong result or is not recognised as its task.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 client_timeout=60
+
+# ---- wattshared.conf, which is made from the table of keys, as the manual page is ----
+sed -n 's/^KEY(\([a-z]*\), \([a-z_0-9]*\),.*/\1 \2/p' "$src/backend/process/config_keys.def" >"$tmp/keys"
+[ "$(wc -l <"$tmp/keys")" -gt 60 ] || fail "the table of keys is short"
+conf=$build/conf/wattshared.conf
+sed 's/\\//g' "$build/man/wattshared.conf.5" >"$tmp/page"
+while read -r section key; do
+    grep -q "^fB$key" "$tmp/page" || fail "wattshared.conf(5) has no key $key ($section)"
+    if [ "$section" = top ]; then in_file="#$key = "; else in_file="#    $key = "; fi
+    grep -q "^$in_file" "$conf" || fail "$conf has no key $key ($section)"
+done <"$tmp/keys"
+# As it is installed; then with the # taken away from each key. Three lines are changed: the place of
+# the catalog, one of two keys that exclude each other, and the policy, which must be the one whose
+# options are the example.
+"$wattshared" --check -c "$conf" --catalog "$src/conf/gpu.d" || fail "$conf is wrong"
+sed -e 's/^#    #/#/' -e 's/^#\( *[a-z_0-9]* = \)/\1/' -e 's/^#\(}\|task\|user\|limits\)/\1/' "$conf" >"$tmp/all"
+while read -r section key; do
+    grep -q "^ *$key = " "$tmp/all" || fail "not every key was uncommented: $key ($section)"
+done <"$tmp/keys"
+sed -i -e '/^ *max_sms = /d' -e 's/^policy = .*/policy = "edl"/' -e "s|^catalog = .*|catalog = {\"$src/conf/gpu.d\"}|" "$tmp/all"
+"$wattshared" --check -c "$tmp/all" || fail "the examples of $conf are wrong"
+ok "wattshared.conf: $(wc -l <"$tmp/keys") keys"
+
 "$wattshare" policy list | awk '{print $1}' >"$tmp/policies"
 [ "$(wc -l <"$tmp/policies")" -gt 20 ] || fail "wattshare policy list is short"
 n=0

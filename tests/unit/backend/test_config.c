@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "backend/process/config.h"
+#include "backend/process/config_key.h"
 #include "base/error.h"
 
 struct fixture {
@@ -78,8 +79,7 @@ static void test_everything_is_taken(void **state)
     assert_int_equal(f->c.limits.max_clients, 9);
     assert_int_equal(f->c.limits.max_message_bytes, 100000);
     assert_int_equal(f->c.limits.memory_quota_bytes, UINT64_C(8) << 30);
-    assert_int_equal(f->c.limits.max_commands,
-                     ws_limits_default.max_commands); /* what is not named keeps its default */
+    assert_int_equal(f->c.limits.max_commands, 4096); /* what is not named keeps its default */
 }
 
 /* What could be taken for a section that is not closed, and isn't. */
@@ -318,6 +318,161 @@ static void test_command_line_words(void **state)
     assert_int_equal(f->d.n, 5);
 }
 
+/* ---- the table of keys: each row keeps what it says ---- */
+
+/* Reads a file with the key in its section, on line 2. */
+static int load_key(struct fixture *f, const struct ws_config_key *k, const char *value)
+{
+    const char *section = ws_config_section_name(k->section);
+    bool titled = k->section == WS_CONFIG_USER || k->section == WS_CONFIG_TASK;
+    char *text = NULL;
+    assert_true(asprintf(&text, "%s%s%s\n%s = %s\n%s", section, titled ? " root" : "",
+                         section[0] ? " {" : "", k->name, value, section[0] ? "}\n" : "") > 0);
+    int r = load(f, text);
+    if (r && r != WS_CONFIG_E_INVALID)
+        print_error("%s = %s: %d\n", k->name, value, r);
+    free(text);
+    return r;
+}
+
+static void assert_right(struct fixture *f, const struct ws_config_key *k, const char *value)
+{
+    if (!load_key(f, k, value))
+        return;
+    print_error("%s = %s: %s\n", k->name, value, f->d.n ? f->d.v[0].text : "");
+    fail();
+}
+
+/* The message names the file, the line and the key, and says @right. */
+static void assert_wrong(struct fixture *f, const struct ws_config_key *k, const char *value,
+                         const char *right)
+{
+    int r = load_key(f, k, value);
+    bool ok = r == WS_CONFIG_E_INVALID && f->d.n && !strcmp(f->d.v[0].file, f->path) &&
+              f->d.v[0].line == 2 && strstr(f->d.v[0].text, k->name) &&
+              strstr(f->d.v[0].text, right);
+    if (ok)
+        return;
+    print_error("%s = %s: %d, line %u: %s; not: %s\n", k->name, value, r,
+                f->d.n ? f->d.v[0].line : 0, f->d.n ? f->d.v[0].text : "nothing said", right);
+    fail();
+}
+
+static const void *struct_of(const struct fixture *f, const struct ws_config_key *k)
+{
+    return k->section == WS_CONFIG_LIMITS ? (const void *)&f->c.limits : &f->c;
+}
+
+/* A default that stands in the file is what counts without the file. */
+static void test_defaults(void **state)
+{
+    struct fixture *f = *state, without = {0};
+    size_t n;
+    const struct ws_config_key *keys = ws_config_keys(&n);
+    assert_int_equal(n, WS_CONFIG_N_KEYS);
+    assert_int_equal(ws_config_init(&without.c), 0);
+    for (size_t i = 0; i < n; i++) {
+        const struct ws_config_key *k = &keys[i];
+        if (k->section != WS_CONFIG_TOP && k->section != WS_CONFIG_LIMITS)
+            continue;
+        if (!strcmp(k->name, "catalog")) /* here the default is the source tree's */
+            continue;
+        if (k->example && strncmp(k->name, "policy", 6)) /* these two depend on each other */
+            assert_right(f, k, k->example);
+        assert_right(f, k, k->def);
+        if (!ws_config_key_same(k, struct_of(f, k), struct_of(&without, k))) {
+            print_error("%s = %s is not the default\n", k->name, k->def);
+            fail();
+        }
+    }
+    ws_config_deinit(&without.c);
+}
+
+static void test_examples(void **state)
+{
+    struct fixture *f = *state;
+    size_t n;
+    const struct ws_config_key *keys = ws_config_keys(&n);
+    for (size_t i = 0; i < n; i++)
+        assert_right(f, &keys[i], keys[i].example ? keys[i].example : keys[i].def);
+}
+
+static void check_number(struct fixture *f, const struct ws_config_key *k)
+{
+    char low[32], high[32], right[96];
+    snprintf(low, sizeof low, "%lld", (long long)k->min);
+    snprintf(high, sizeof high, "%lld", (long long)k->max);
+    snprintf(right, sizeof right, "is out of range: use %s to %s", low, high);
+    assert_right(f, k, low);
+    assert_right(f, k, high);
+    snprintf(low, sizeof low, "%lld", (long long)k->min - 1);
+    snprintf(high, sizeof high, "%lld", (long long)k->max + 1);
+    assert_wrong(f, k, low, right);
+    assert_wrong(f, k, high, right);
+}
+
+static void check_real(struct fixture *f, const struct ws_config_key *k)
+{
+    char low[32], high[32], right[96];
+    snprintf(low, sizeof low, "%f", k->real_min > 0 ? k->real_min : 0.001);
+    snprintf(high, sizeof high, "%f", k->real_max);
+    assert_right(f, k, low);
+    assert_right(f, k, high);
+    snprintf(right, sizeof right, "%.0f", k->real_max);
+    snprintf(low, sizeof low, "%f", k->real_min * 0.99);
+    snprintf(high, sizeof high, "%f", k->real_max * 1.01);
+    assert_wrong(f, k, low, right);
+    assert_wrong(f, k, high, right);
+    assert_wrong(f, k, "nan", right);
+}
+
+static void check_words(struct fixture *f, const struct ws_config_key *k)
+{
+    char right[512];
+    for (const struct ws_config_word *w = k->words; w->word; w++) {
+        assert_right(f, k, w->word);
+        assert_memory_equal((const char *)struct_of(f, k) + k->offset, w->value, k->size);
+    }
+    assert_wrong(f, k, "\"\"", ws_config_words_text(k->words, right, sizeof right));
+    assert_wrong(f, k, "nothing-of-that-kind", right);
+}
+
+/* One entry more than there may be; which entries are right is said by the example. */
+static void check_list(struct fixture *f, const struct ws_config_key *k)
+{
+    char entry[128], list[8192] = "{", right[64];
+    const char *from = strcmp(k->def, "{}") ? k->def : k->example;
+    if (!strcmp(k->name, "policy_options")) /* what is right depends on the policy */
+        return;
+    assert_int_equal(sscanf(from, "{%127[^,}]", entry), 1);
+    size_t n = strlen(list);
+    for (size_t i = 0; i < k->n_max; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", entry);
+    snprintf(list + n, sizeof list - n, "}");
+    assert_right(f, k, list);
+    snprintf(list + n, sizeof list - n, ", %s}", entry);
+    snprintf(right, sizeof right, "more than %zu entries", k->n_max);
+    assert_wrong(f, k, list, right);
+}
+
+static void test_ranges(void **state)
+{
+    struct fixture *f = *state;
+    size_t n;
+    const struct ws_config_key *keys = ws_config_keys(&n);
+    for (size_t i = 0; i < n; i++) {
+        const struct ws_config_key *k = &keys[i];
+        if (k->kind == WS_CONFIG_NUMBER)
+            check_number(f, k);
+        else if (k->kind == WS_CONFIG_REAL)
+            check_real(f, k);
+        else if (k->kind == WS_CONFIG_WORD)
+            check_words(f, k);
+        else if (k->n_max)
+            check_list(f, k);
+    }
+}
+
 int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -331,6 +486,9 @@ int main(int argc, char **argv)
         T(test_tasks_and_gpus),
         T(test_missing_file),
         T(test_command_line_words),
+        T(test_defaults),
+        T(test_examples),
+        T(test_ranges),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -291,7 +291,7 @@ static void test_reload(void **state)
     struct ws_user_limits l = {.uid = 3, .max_clients = 4};
     assert_int_equal(ws_access_add(&fresh.access, &l), 0);
     ws_reload_apply(&live, &fresh, later, sizeof later);
-    assert_string_equal(later, "loaders, max_message_bytes, metrics");
+    assert_string_equal(later, "metrics, loaders, max_message_bytes");
     assert_int_equal(live.limits.max_clients, 7);
     assert_int_equal(live.limits.max_message_bytes, 4 << 20);
     assert_int_equal(live.drain_timeout_s, 3);
