@@ -29,7 +29,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/verbs/parts.c \
 	cli/verbs/profile.c cli/verbs/profiles.h cli/verbs/profiles.c \
 	cli/verbs/program.h cli/verbs/program.c \
 	cli/verbs/run.c \
-	cli/verbs/status.c
+	cli/verbs/message.h cli/verbs/message.c cli/verbs/status.h cli/verbs/status.c cli/verbs/status_json.c cli/verbs/status_text.c
 cli_wattshare_SOURCES += papers/verbs/analyze.c papers/verbs/gen_rt.c papers/experiments/gcaps.c papers/experiments/gcaps_fig8.def papers/experiments/rtsim.c papers/experiments/stgm.c
 cli_wattshare_SOURCES += papers/experiments/sbeet.c papers/verbs/gen_sbeet.c
 cli_wattshare_SOURCES += papers/verbs/sim.h papers/verbs/sim.c papers/verbs/sim_gpus.c papers/verbs/sim_rt.h papers/verbs/sim_rt.c
