@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The page, and a server of HTTP that knows one path. It shares the loop's thread: nothing here waits for a peer. A connection
- * brings one request, gets one answer and is closed; there are few at a time, and one that is slow makes room for the next.
+/* The page of metrics, and an HTTP server that knows one path. Most series are rows of a table: a field of a message of `wattshare
+ * status`, and the series' name and help. A name that ends in _total is a counter, any other a gauge.
  *
- * Clients come and go, so series for each would never end: what clients used is summed for each user and task, and stays when
- * they leave (accounts). The values of those that are connected are added anew on each scrape. */
+ * Clients come and go, so a series for each client would never end: what clients used is summed for each user and task, and the
+ * sums stay when clients leave (accounts). The values of connected clients are added on each scrape.
+ *
+ * The server shares the loop's thread, so nothing here waits for a peer. A connection brings one request, gets one answer and is
+ * closed. There are few connections at a time, and a slow one is closed to make room for the next. */
 #include <config.h> /* the build's; "config.h" would be ours */
 
 #include "backend/backend.h"
@@ -20,34 +23,106 @@
 #include "backend/process/metrics.h"
 
 #include "backend/process/real.h"
+#include "backend/process/status.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
+/* ---- series ---- */
+
+struct series {
+    const char *name, *help;
+    size_t offset, bytes; /* of the field in the message */
+    size_t also;          /* another field of that size, to be added; 0: none */
+};
+#define SERIES(message, field, name, help)                                                         \
+    {                                                                                              \
+        name, help, offsetof(message, field), sizeof((message *)0)->field, 0                       \
+    }
+#define DAEMON(field, name, help) SERIES(Ws__StatusReply, field, name, help)
+#define GPU(field, name, help)    SERIES(Ws__GpuStatus, field, name, help)
+#define TASK(field, name, help)   SERIES(Ws__ClientStatus, field, name, help)
+
+static const struct series daemon_series[] = {
+    DAEMON(n_messages, "wattshare_messages_total", "Messages taken from clients."),
+    DAEMON(n_commands, "wattshare_commands_total", "Commands taken from clients."),
+    DAEMON(n_jobs, "wattshare_policy_jobs_total", "Jobs that the policy decided on."),
+    DAEMON(n_preemptions, "wattshare_policy_preemptions_total", "Jobs that it stopped for others."),
+    DAEMON(n_merged, "wattshare_policy_merged_launches_total",
+           "Launches made of several clients' ones."),
+    DAEMON(n_moves, "wattshare_policy_moves_total",
+           "Times a client's memory was moved to another GPU."),
+    DAEMON(n_modules, "wattshare_modules", "Modules in memory."),
+};
+static const struct series gpu_sizes[] = {
+    GPU(n_sms, "wattshare_gpu_sms", "Streaming multiprocessors."),
+    GPU(memory_bytes, "wattshare_gpu_memory_bytes", "Memory of the GPU."),
+};
+static const struct series gpu_series[] = {
+    GPU(memory_used_bytes, "wattshare_gpu_memory_used_bytes", "Memory in use."),
+    GPU(energy_uj, "wattshare_gpu_energy_joules_total", "Energy used since the daemon's start."),
+    GPU(idle_uj, "wattshare_gpu_idle_energy_joules_total", "Of that, while no work ran."),
+    GPU(system_uj, "wattshare_gpu_system_energy_joules_total",
+        "Of that, nobody's: idle with no client connected."),
+    GPU(power_mw, "wattshare_gpu_power_watts", "Power over the last busy stretch."),
+    GPU(busy_ns, "wattshare_gpu_busy_seconds_total", "Device time with at least one SM at work."),
+    GPU(sm_busy_ns, "wattshare_gpu_sm_busy_seconds_total", "Device time at work, summed over SMs."),
+    GPU(n_kernels, "wattshare_gpu_kernels_total", "Kernels run."),
+    GPU(n_copies, "wattshare_gpu_copies_total", "Copies and fills done."),
+    GPU(copied_bytes, "wattshare_gpu_copied_bytes_total", "Bytes copied and filled."),
+};
+static const struct series task_series[] = {
+    /* gauges are of connected clients only */
+    TASK(connected, "wattshare_task_clients", "Clients of the task connected now."),
+    TASK(memory_bytes, "wattshare_task_memory_bytes", "Device memory of its clients."),
+    {"wattshare_task_energy_joules_total",
+     "Energy of its kernels and copies, ended clients included.",
+     offsetof(Ws__ClientStatus, busy_uj), sizeof(uint64_t), offsetof(Ws__ClientStatus, idle_uj)},
+    TASK(device_ns, "wattshare_task_device_seconds_total",
+         "Device time of its kernels and copies, summed."),
+    TASK(n_kernels, "wattshare_task_kernels_total", "Kernels."),
+    TASK(n_copies, "wattshare_task_copies_total", "Copies and fills."),
+    TASK(bytes_in, "wattshare_task_to_device_bytes_total", "Bytes copied to devices."),
+    TASK(bytes_out, "wattshare_task_from_device_bytes_total", "Bytes copied from devices."),
+};
+
+static uint64_t field_value(const void *message, size_t offset, size_t bytes)
+{
+    const char *at = (const char *)message + offset;
+    return bytes == sizeof(uint32_t) ? *(const uint32_t *)at : *(const uint64_t *)at;
+}
+
+static uint64_t series_value(const struct series *x, const void *message)
+{
+    uint64_t v = field_value(message, x->offset, x->bytes);
+    return x->also ? v + field_value(message, x->also, x->bytes) : v;
+}
+
+static bool is_counter(const char *name)
+{
+    size_t n = strlen(name), end = strlen("_total");
+    return n > end && !strcmp(name + n - end, "_total");
+}
+
 /* ---- accounts ---- */
 
-struct used {
-    uint64_t device_ns, energy_uj, n_kernels, n_copies, bytes_in, bytes_out, memory_bytes;
-    uint64_t n_clients;
-};
 struct ws_account {
     struct {
         uint32_t uid;
         char task[64];
     } key;
-    struct used ended, live; /* live: of this scrape */
+    uint64_t ended[WS_ARRAY_SIZE(task_series)], live[WS_ARRAY_SIZE(task_series)]; /* live: now */
     UT_hash_handle hh;
 };
 
-static void add_client(struct used *u, const struct ws_client *c)
+static void add_client(uint64_t sums[], const struct ws_client *c, bool connected)
 {
-    const struct ws_client_stats *t = &c->stats;
+    Ws__ClientStatus used = WS__CLIENT_STATUS__INIT;
     struct ws_energy_sum e = ws_energy_of_client(c);
-    u->device_ns += t->device_ns;
-    u->energy_uj += e.busy_uj + e.idle_uj;
-    u->n_kernels += t->n_kernels;
-    u->n_copies += t->n_copies;
-    u->bytes_in += t->bytes_in;
-    u->bytes_out += t->bytes_out;
+    ws_status_used(&c->stats, &e, &used);
+    used.connected = connected;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(task_series); i++)
+        if (connected || is_counter(task_series[i].name))
+            sums[i] += series_value(&task_series[i], &used);
 }
 
 static struct ws_account *account_get(struct ws_server *s, uint32_t uid, const char *task)
@@ -79,7 +154,7 @@ void ws_accounts_ended(struct ws_client *c)
 {
     struct ws_account *a = account_of(c);
     if (a)
-        add_client(&a->ended, c);
+        add_client(a->ended, c, false);
 }
 
 void ws_accounts_free(struct ws_server *s)
@@ -94,29 +169,27 @@ void ws_accounts_free(struct ws_server *s)
 static void sum_live(struct ws_server *s)
 {
     for (struct ws_account *a = s->accounts; a; a = a->hh.next)
-        a->live = a->ended;
+        memcpy(a->live, a->ended, sizeof a->live);
     ws_list_for_each (n, &s->clients) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         struct ws_account *a = account_of(c);
-        if (!a)
-            continue;
-        add_client(&a->live, c);
-        a->live.memory_bytes += c->stats.memory_bytes;
-        a->live.n_clients++;
+        if (a)
+            add_client(a->live, c, true);
     }
     ws_list_for_each (n, &s->dying) { /* its work may still take energy */
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         struct ws_account *a = account_of(c);
         if (a)
-            add_client(&a->live, c);
+            add_client(a->live, c, false);
     }
 }
 
 /* ---- the page ---- */
 
-static void head(FILE *f, const char *name, const char *type, const char *help)
+static void head(FILE *f, const char *name, const char *help)
 {
-    fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name,
+            is_counter(name) ? "counter" : "gauge");
 }
 
 static void label(FILE *f, const char *text)
@@ -131,164 +204,119 @@ static void label(FILE *f, const char *text)
     }
 }
 
-/* A value of @unit parts in one, exactly: 1500000 of 1000000 is 1.500000. */
-static void value(FILE *f, uint64_t v, uint64_t unit)
+/* The value in the unit of the series' name, exactly: 1500000 uJ are 1.500000 joules. */
+static void value(FILE *f, const char *name, uint64_t v)
 {
-    static const int digits[] = {0, 3, 6, 9};
-    int d = unit == 1 ? 0 : unit == 1000 ? 1 : unit == 1000000 ? 2 : 3;
-    if (d)
-        fprintf(f, " %" PRIu64 ".%0*" PRIu64 "\n", v / unit, digits[d], v % unit);
-    else
-        fprintf(f, " %" PRIu64 "\n", v);
+    static const struct {
+        const char *unit;
+        uint64_t parts; /* the value counts so many of them in one */
+        int digits;
+    } units[] = {{"_joules", 1000000, 6}, {"_watts", 1000, 3}, {"_seconds", 1000000000, 9}};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(units); i++)
+        if (strstr(name, units[i].unit)) {
+            fprintf(f, " %" PRIu64 ".%0*" PRIu64 "\n", v / units[i].parts, units[i].digits,
+                    v % units[i].parts);
+            return;
+        }
+    fprintf(f, " %" PRIu64 "\n", v);
 }
 
-static void one(FILE *f, const char *name, const char *type, const char *help, uint64_t v)
+static void one(FILE *f, const char *name, const char *help, uint64_t v)
 {
-    head(f, name, type, help);
+    head(f, name, help);
     fputs(name, f);
-    value(f, v, 1);
+    value(f, name, v);
 }
 
 static void daemon_page(struct ws_server *s, FILE *f)
 {
-    head(f, "wattshare_build_info", "gauge", "Version of the daemon; always 1.");
-    fputs("wattshare_build_info{version=\"" VERSION "\"} 1\n", f);
-    head(f, "wattshare_start_time_seconds", "gauge",
-         "When the daemon started, in seconds since the epoch.");
+    Ws__StatusReply r = WS__STATUS_REPLY__INIT;
     struct timespec now;
+    head(f, "wattshare_build_info", "Version of the daemon; always 1.");
+    fputs("wattshare_build_info{version=\"" VERSION "\"} 1\n", f);
+    head(f, "wattshare_start_time_seconds", "When the daemon started, in seconds since the epoch.");
     clock_gettime(CLOCK_REALTIME, &now);
     fprintf(f, "wattshare_start_time_seconds %.3f\n",
             (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
                 (double)(ws_clock_ns() - s->start_ns) / 1e9);
-    one(f, "wattshare_clients", "gauge", "Clients connected now.", s->n_clients);
-    one(f, "wattshare_client_connections_total", "counter", "Clients that have said hello.",
-        s->next_client);
-    one(f, "wattshare_messages_total", "counter", "Messages taken from clients.", s->n_messages);
-    one(f, "wattshare_commands_total", "counter", "Commands taken from clients.", s->n_commands);
-    struct ws_dispatch_counts policy = ws_dispatch_counts(s);
-    one(f, "wattshare_policy_jobs_total", "counter", "Jobs that the policy decided on.",
-        policy.n_jobs);
-    one(f, "wattshare_policy_preemptions_total", "counter", "Jobs that it stopped for others.",
-        policy.n_preemptions);
-    one(f, "wattshare_policy_merged_launches_total", "counter",
-        "Launches made of several clients' ones.", policy.n_merged);
-    one(f, "wattshare_policy_moves_total", "counter",
-        "Times a client's memory was moved to another GPU.", policy.n_moves);
-    one(f, "wattshare_modules", "gauge", "Modules in memory.", s->cache.n_codes);
-    one(f, "wattshare_not_supported_total", "counter",
-        "Calls that were answered with \"not supported\".", ws_ledger_total(&s->not_supported));
+    one(f, "wattshare_clients", "Clients connected now.", s->n_clients);
+    one(f, "wattshare_client_connections_total", "Clients that have said hello.", s->next_client);
+    ws_status_daemon(s, &r);
+    for (size_t k = 0; k < WS_ARRAY_SIZE(daemon_series); k++)
+        one(f, daemon_series[k].name, daemon_series[k].help, series_value(&daemon_series[k], &r));
+    one(f, "wattshare_not_supported_total", "Calls that were answered with \"not supported\".",
+        ws_ledger_total(&s->not_supported));
 }
 
-static const struct gpu_series {
-    const char *name, *type, *help;
-    uint64_t unit;
-    enum { OF_TELEMETRY, OF_GPU } of;
-    size_t offset;
-    bool is_32;
-} gpu_series[] = {
-#define TELEMETRY(name, type, help, unit, field)                                                   \
-    {                                                                                              \
-        name, type, help, unit, OF_TELEMETRY, offsetof(struct ws_device_telemetry, field),         \
-            sizeof((struct ws_device_telemetry *)0)->field == 4                                    \
-    }
-#define ACCOUNT(name, help, field)                                                                 \
-    {                                                                                              \
-        name, "counter", help, 1000000, OF_GPU, offsetof(struct ws_gpu_energy, field), false       \
-    }
-    TELEMETRY("wattshare_gpu_memory_used_bytes", "gauge", "Memory in use.", 1, memory_used_bytes),
-    ACCOUNT("wattshare_gpu_energy_joules_total", "Energy used since the daemon's start.",
-            counter_uj),
-    ACCOUNT("wattshare_gpu_idle_energy_joules_total", "Of that, while no work ran.", idle_uj),
-    ACCOUNT("wattshare_gpu_system_energy_joules_total",
-            "Of that, nobody's: idle with no client connected.", system_uj),
-    TELEMETRY("wattshare_gpu_power_watts", "gauge", "Power over the last busy stretch.", 1000,
-              power_mw),
-    TELEMETRY("wattshare_gpu_busy_seconds_total", "counter",
-              "Device time with at least one SM at work.", 1000000000, busy_ns),
-    TELEMETRY("wattshare_gpu_sm_busy_seconds_total", "counter",
-              "Device time at work, summed over SMs.", 1000000000, sm_busy_ns),
-    TELEMETRY("wattshare_gpu_kernels_total", "counter", "Kernels run.", 1, n_kernels),
-    TELEMETRY("wattshare_gpu_copies_total", "counter", "Copies and fills done.", 1, n_copies),
-    TELEMETRY("wattshare_gpu_copied_bytes_total", "counter", "Bytes copied and filled.", 1,
-              copied_bytes),
-    TELEMETRY("wattshare_gpu_running_operations", "gauge", "Operations submitted and not done.", 1,
-              n_running),
-#undef TELEMETRY
-#undef ACCOUNT
-};
-
-static void gpu_page(struct ws_server *s, FILE *f)
+/* A series with a value for each GPU. */
+static void gpus_value(FILE *f, const char *name, uint32_t gpu, uint64_t v)
 {
-    struct ws_device_telemetry t[WS_MAX_GPUS_CONFIGURED];
-    head(f, "wattshare_gpu_info", "gauge", "What the GPU is; always 1.");
-    for (uint32_t i = 0; i < s->n_gpus; i++) {
-        const struct ws_device *d = s->gpus[i].device;
-        ws_device_telemetry(s->gpus[i].device, &t[i]);
-        fprintf(f, "wattshare_gpu_info{gpu=\"%u\",name=\"", i);
-        label(f, d->spec.name);
-        fputs("\",product=\"", f);
-        label(f, d->spec.product);
-        fprintf(f, "\",kind=\"%s\"} 1\n", d->ops->name);
+    fprintf(f, "%s{gpu=\"%u\"}", name, gpu);
+    value(f, name, v);
+}
+
+static void gpu_tables(FILE *f, const struct series *v, size_t n, const Ws__GpuStatus *gpus,
+                       uint32_t n_gpus)
+{
+    for (size_t k = 0; k < n; k++) {
+        head(f, v[k].name, v[k].help);
+        for (uint32_t i = 0; i < n_gpus; i++)
+            gpus_value(f, v[k].name, i, series_value(&v[k], &gpus[i]));
     }
-    head(f, "wattshare_gpu_sms", "gauge", "Streaming multiprocessors.");
-    for (uint32_t i = 0; i < s->n_gpus; i++)
-        fprintf(f, "wattshare_gpu_sms{gpu=\"%u\"} %u\n", i, s->gpus[i].device->spec.n_sms);
-    head(f, "wattshare_gpu_memory_bytes", "gauge", "Memory of the GPU.");
-    for (uint32_t i = 0; i < s->n_gpus; i++)
-        fprintf(f, "wattshare_gpu_memory_bytes{gpu=\"%u\"} %" PRIu64 "\n", i,
-                s->gpus[i].device->spec.memory_bytes);
-    for (uint32_t i = 0, told = 0; i < s->n_gpus; i++) {
+}
+
+/* Of those GPUs that are in a process of their own. */
+static void restarts_page(struct ws_server *s, FILE *f)
+{
+    static const char name[] = "wattshare_gpu_worker_restarts_total";
+    bool told = false;
+    for (uint32_t i = 0; i < s->n_gpus; i++) {
         uint64_t n;
         if (!ws_real_restarts(s->gpus[i].device, &n))
             continue;
-        if (!told++)
-            head(f, "wattshare_gpu_worker_restarts_total", "counter",
-                 "Restarts of the process that has the GPU.");
-        fprintf(f, "wattshare_gpu_worker_restarts_total{gpu=\"%u\"} %" PRIu64 "\n", i, n);
-    }
-    for (size_t k = 0; k < WS_ARRAY_SIZE(gpu_series); k++) {
-        const struct gpu_series *g = &gpu_series[k];
-        head(f, g->name, g->type, g->help);
-        for (uint32_t i = 0; i < s->n_gpus; i++) {
-            const char *from =
-                g->of == OF_GPU ? (const char *)&s->gpus[i].energy : (const char *)&t[i];
-            const char *field = from + g->offset;
-            fprintf(f, "%s{gpu=\"%u\"}", g->name, i);
-            value(f, g->is_32 ? *(const uint32_t *)field : *(const uint64_t *)field, g->unit);
-        }
+        if (!told)
+            head(f, name, "Restarts of the process that has the GPU.");
+        told = true;
+        gpus_value(f, name, i, n);
     }
 }
 
-static const struct task_series {
-    const char *name, *type, *help;
-    uint64_t unit;
-    size_t offset;
-} task_series[] = {
-#define USED(name, type, help, unit, field)                                                        \
-    {                                                                                              \
-        name, type, help, unit, offsetof(struct used, field)                                       \
+/* What the status has no field for. */
+static void running_page(struct ws_server *s, FILE *f)
+{
+    static const char name[] = "wattshare_gpu_running_operations";
+    head(f, name, "Operations submitted and not done.");
+    for (uint32_t i = 0; i < s->n_gpus; i++) {
+        struct ws_device_telemetry t;
+        ws_device_telemetry(s->gpus[i].device, &t);
+        gpus_value(f, name, i, t.n_running);
     }
-    USED("wattshare_task_clients", "gauge", "Clients of the task connected now.", 1, n_clients),
-    USED("wattshare_task_memory_bytes", "gauge", "Device memory of its clients.", 1, memory_bytes),
-    USED("wattshare_task_energy_joules_total", "counter",
-         "Energy of its kernels and copies, ended clients included.", 1000000, energy_uj),
-    USED("wattshare_task_device_seconds_total", "counter",
-         "Device time of its kernels and copies, summed.", 1000000000, device_ns),
-    USED("wattshare_task_kernels_total", "counter", "Kernels.", 1, n_kernels),
-    USED("wattshare_task_copies_total", "counter", "Copies and fills.", 1, n_copies),
-    USED("wattshare_task_to_device_bytes_total", "counter", "Bytes copied to devices.", 1,
-         bytes_in),
-    USED("wattshare_task_from_device_bytes_total", "counter", "Bytes copied from devices.", 1,
-         bytes_out),
-#undef USED
-};
+}
+
+static void gpu_page(struct ws_server *s, FILE *f)
+{
+    Ws__GpuStatus gpus[WS_MAX_GPUS_CONFIGURED];
+    head(f, "wattshare_gpu_info", "What the GPU is; always 1.");
+    for (uint32_t i = 0; i < s->n_gpus; i++) {
+        ws_status_gpu(&s->gpus[i], i, &gpus[i]);
+        fprintf(f, "wattshare_gpu_info{gpu=\"%u\",name=\"", i);
+        label(f, gpus[i].name);
+        fputs("\",product=\"", f);
+        label(f, gpus[i].product);
+        fprintf(f, "\",kind=\"%s\"} 1\n", gpus[i].kind);
+    }
+    gpu_tables(f, gpu_sizes, WS_ARRAY_SIZE(gpu_sizes), gpus, s->n_gpus);
+    restarts_page(s, f);
+    gpu_tables(f, gpu_series, WS_ARRAY_SIZE(gpu_series), gpus, s->n_gpus);
+    running_page(s, f);
+}
 
 static void task_page(struct ws_server *s, FILE *f)
 {
     sum_live(s);
     for (size_t k = 0; s->accounts && k < WS_ARRAY_SIZE(task_series); k++) {
-        const struct task_series *t = &task_series[k];
-        head(f, t->name, t->type, t->help);
+        const struct series *t = &task_series[k];
+        head(f, t->name, t->help);
         for (struct ws_account *a = s->accounts; a; a = a->hh.next) {
             fprintf(f, "%s{user=\"", t->name);
             if (a->key.uid != UINT32_MAX)
@@ -296,7 +324,7 @@ static void task_page(struct ws_server *s, FILE *f)
             fputs("\",task=\"", f);
             label(f, a->key.task);
             fputs("\"}", f);
-            value(f, *(const uint64_t *)((const char *)&a->live + t->offset), t->unit);
+            value(f, t->name, a->live[k]);
         }
     }
 }

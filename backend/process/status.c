@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Status: who used what. Answered at once, to anybody the socket lets in, without hello. */
+/* Who used what: this file copies the daemon's counters into the messages of `wattshare status`, and nothing else does. The metrics are
+ * printed from the same messages. A request is answered at once, without a Hello, to everybody whom the socket lets in. */
 #include "backend/backend.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 #include "backend/scheduling/dispatch.h"
 #include "backend/process/metrics.h"
 #include "backend/process/real.h"
+#include "backend/process/status.h"
 #include "base/clock.h"
 
 enum { LEARNED_MAX = 32 };
@@ -56,42 +58,44 @@ static void energy_status(const struct ws_gpu *g, Ws__GpuStatus *o)
     o->clients_uj = e->counter_uj - o->system_uj - o->under_way_uj;
 }
 
-static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
+void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o)
 {
-    struct ws_gpu *g = &s->gpus[i];
     struct ws_device_telemetry t;
-    Ws__GpuStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
-    if (!o)
-        return NULL;
+    const struct ws_gpu_spec *spec = &g->device->spec;
     ws_device_telemetry(g->device, &t);
     ws__gpu_status__init(o);
-    o->gpu = i;
-    o->name = g->device->spec.name;
-    o->product = g->device->spec.product;
+    o->gpu = index;
+    o->name = (char *)spec->name;
+    o->product = (char *)spec->product;
     o->kind = (char *)g->device->ops->name;
-    o->n_sms = g->device->spec.n_sms;
-    o->memory_bytes = g->device->spec.memory_bytes;
+    o->n_sms = spec->n_sms;
+    o->n_clients = g->n_home;
+    o->memory_bytes = spec->memory_bytes;
     o->memory_used_bytes = t.memory_used_bytes;
-    o->device_ns = t.now_ns;
-    o->busy_ns = t.busy_ns;
-    o->sm_busy_ns = t.sm_busy_ns;
-    o->energy_uj = t.energy_uj;
-    o->power_mw = t.power_mw;
     o->n_kernels = t.n_kernels;
     o->n_copies = t.n_copies;
     o->copied_bytes = t.copied_bytes;
-    o->n_clients = g->n_home;
+    o->device_ns = t.now_ns;
+    o->busy_ns = t.busy_ns;
+    o->sm_busy_ns = t.sm_busy_ns;
+    o->power_mw = t.power_mw;
     energy_status(g, o);
+}
+
+/* With its lists, in the arena. Return: NULL: no memory. */
+static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
+{
+    struct ws_gpu *g = &s->gpus[i];
+    Ws__GpuStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
+    if (!o)
+        return NULL;
+    ws_status_gpu(g, i, o);
     return sm_map(s, g, o) && ws_real_status(s, g->device, o) ? o : NULL;
 }
 
-static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t)
+void ws_status_used(const struct ws_client_stats *t, const struct ws_energy_sum *e,
+                    Ws__ClientStatus *o)
 {
-    Ws__ClientStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
-    uint32_t *gpus = ws_arena_array(&s->arena, WS_MAX_DEVICES, sizeof *gpus);
-    if (!o || !gpus)
-        return NULL;
-    ws__client_status__init(o);
     o->memory_bytes = t->memory_bytes;
     o->peak_memory_bytes = t->peak_memory_bytes;
     o->n_kernels = t->n_kernels;
@@ -101,13 +105,26 @@ static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_clie
     o->device_ns = t->device_ns;
     o->span_ns = t->last_end_ns > t->first_start_ns ? t->last_end_ns - t->first_start_ns : 0;
     o->energy_uj = t->energy_uj;
+    o->busy_uj = e->busy_uj;
+    o->idle_uj = e->idle_uj;
+    o->n_commands = t->n_commands;
+    o->n_outstanding = t->n_commands - t->n_retired;
     o->n_jobs = t->n_segments;
     o->n_late = t->n_missed;
     o->n_over_lease = t->n_over_lease;
     o->n_unmeasured = t->n_unmeasured;
     o->energy_unknown = t->energy_unknown;
-    o->n_commands = t->n_commands;
-    o->n_outstanding = t->n_commands - t->n_retired;
+}
+
+static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t,
+                                       const struct ws_energy_sum *e)
+{
+    Ws__ClientStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
+    uint32_t *gpus = ws_arena_array(&s->arena, WS_MAX_DEVICES, sizeof *gpus);
+    if (!o || !gpus)
+        return NULL;
+    ws__client_status__init(o);
+    ws_status_used(t, e, o);
     o->gpus = gpus;
     for (uint32_t i = 0; i < WS_MAX_DEVICES; i++)
         if (t->used_gpus >> i & 1)
@@ -136,7 +153,8 @@ static void work_status(struct ws_server *s, Ws__ClientStatus *o, struct ws_task
 
 static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, uint64_t now)
 {
-    Ws__ClientStatus *o = client_status(s, &c->stats);
+    struct ws_energy_sum e = ws_energy_of_client(c);
+    Ws__ClientStatus *o = client_status(s, &c->stats, &e);
     if (!o)
         return NULL;
     o->client = c->id;
@@ -148,9 +166,6 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->connected = true;
     o->gate = ws_gated_state(c);
     o->has_job = ws_dispatch_deadline(c, &o->deadline_left_ms);
-    struct ws_energy_sum e = ws_energy_of_client(c);
-    o->busy_uj = e.busy_uj;
-    o->idle_uj = e.idle_uj;
     o->error = c->sticky ? c->sticky : c->async_error;
     o->error_text = o->error ? c->error_text : (char *)"";
     o->age_ns = now - c->start_ns;
@@ -160,7 +175,7 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
 
 static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, uint64_t now)
 {
-    Ws__ClientStatus *o = client_status(s, &e->stats);
+    Ws__ClientStatus *o = client_status(s, &e->stats, &e->energy);
     if (!o)
         return NULL;
     o->client = e->id;
@@ -170,8 +185,6 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     o->task = e->task;
     work_status(s, o, &e->work);
     o->gate = e->gated ? WS__CLIENT_STATUS__GATE__GATE_IDLE : WS__CLIENT_STATUS__GATE__NOT_GATED;
-    o->busy_uj = e->energy.busy_uj;
-    o->idle_uj = e->energy.idle_uj;
     o->error = e->error;
     o->error_text = e->error_text;
     o->age_ns = now - e->start_ns;
@@ -208,27 +221,32 @@ static void learned_status(struct ws_server *s, Ws__StatusReply *r)
     }
 }
 
+void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r)
+{
+    struct ws_dispatch_counts counts = ws_dispatch_counts(s);
+    r->n_jobs = counts.n_jobs;
+    r->n_preemptions = counts.n_preemptions;
+    r->n_merged = counts.n_merged;
+    r->n_moves = counts.n_moves;
+    r->n_modules = s->cache.n_codes;
+    r->n_messages = s->n_messages;
+    r->n_commands = s->n_commands;
+}
+
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
 {
     uint64_t now = ws_clock_ns();
     uint32_t n_ended = WS_MIN(s->n_ended, (uint32_t)WS_ENDED_MAX);
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__StatusReply r = WS__STATUS_REPLY__INIT;
+    const char *options;
     r.version = WS_PROTOCOL_VERSION;
     r.pid = (uint32_t)getpid();
     r.uptime_ns = now - s->start_ns;
-    r.n_modules = s->cache.n_codes;
-    r.n_messages = s->n_messages;
-    r.n_commands = s->n_commands;
-    const char *options;
     r.policy = (char *)ws_dispatch_policy(s, &options);
     r.policy_options = (char **)&options;
     r.n_policy_options = options[0] != 0;
-    struct ws_dispatch_counts counts = ws_dispatch_counts(s);
-    r.n_jobs = counts.n_jobs;
-    r.n_preemptions = counts.n_preemptions;
-    r.n_merged = counts.n_merged;
-    r.n_moves = counts.n_moves;
+    ws_status_daemon(s, &r);
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
     r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
