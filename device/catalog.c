@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The GPU catalog. One table of keys drives the grammar given to libconfuse, the range checks and the error texts; to add a
- * key, add a row here, a field in struct ws_gpu_spec and a line in every file of conf/gpu.d/.
+/* The GPU catalog. Its keys stand in catalog_keys.def: the grammar for libconfuse, the checks of
+ * ranges and the messages are made from the table.
  *
- * libconfuse calls back for each value it has parsed, while it still knows the line: ranges are checked there. What needs the
- * whole section (missing keys, keys that contradict each other) is checked at its closing brace and reported with that line. */
+ * libconfuse calls back for each value while it still knows the line, and the callback checks the
+ * value. What needs the whole section (missing keys, keys that contradict each other) is checked
+ * at its closing brace and reported with that line. */
 #include "device/catalog.h"
 
 #include <confuse.h>
@@ -26,48 +27,19 @@ struct key {
     int64_t min, max, def;
     uint64_t unit; /* field = value * unit */
 };
-#define K32(f, name, min, max)                                                                     \
-    {                                                                                              \
-        name, offsetof(struct ws_gpu_spec, f), 4, false, min, max, 0, 1                            \
-    }
-#define K64(f, name, min, max, unit)                                                               \
-    {                                                                                              \
-        name, offsetof(struct ws_gpu_spec, f), 8, false, min, max, 0, unit                         \
-    }
-#define K32_DEFAULT(f, name, min, max, def)                                                        \
-    {                                                                                              \
-        name, offsetof(struct ws_gpu_spec, f), 4, true, min, max, def, 1                           \
-    }
-
+enum { NEEDED = -1 }; /* in place of a default */
+#define GPU_TEXT(...)
+#define GPU_KEY(called, field, min, max, def, unit, text)                                          \
+    {#called,                                                                                      \
+     offsetof(struct ws_gpu_spec, field),                                                          \
+     sizeof((struct ws_gpu_spec *)0)->field,                                                       \
+     (def) != NEEDED,                                                                              \
+     min,                                                                                          \
+     max,                                                                                          \
+     def,                                                                                          \
+     unit},
 static const struct key keys[] = {
-    K32(n_sms, "sms", 1, 256),
-    K32(max_threads_per_sm, "threads_per_sm", 32, 4096),
-    K32(max_blocks_per_sm, "blocks_per_sm", 1, 32),
-    K32(regs_per_sm, "regs_per_sm", 1024, 1 << 20),
-    K32(max_threads_per_block, "threads_per_block", 32, 1024),
-    K32(shared_bytes_per_sm, "shared_bytes_per_sm", 1024, 1 << 20),
-    K32(shared_bytes_per_block, "shared_bytes_per_block", 1024, 1 << 20),
-    K32(shared_bytes_per_block_optin, "shared_bytes_per_block_optin", 1024, 1 << 20),
-    K32(core_mhz, "core_mhz", 1, 10000),
-    K32(memory_mhz, "memory_mhz", 1, 100000),
-    K32(memory_bus_bits, "memory_bus_bits", 8, 16384),
-    K32(l2_bytes, "l2_bytes", 0, 1 << 30),
-    K64(memory_bytes, "memory_mib", 1, 16 << 20, 1 << 20),
-    K64(memory_bytes_per_s, "memory_mb_per_s", 1, 1000000000, 1000000),
-    K64(copy_bytes_per_s, "copy_mb_per_s", 1, 1000000000, 1000000),
-    K32_DEFAULT(copy_latency_ns, "copy_latency_ns", 0, 1000000000, 8000),
-    K32_DEFAULT(launch_overhead_ns, "launch_overhead_ns", 0, 1000000000, 3000),
-    K32(memory_latency_ns, "memory_latency_ns", 1, 1000000),
-    K32(schedulers_per_sm, "schedulers_per_sm", 1, 16),
-    K32(fp32_lanes_per_sm, "fp32_lanes_per_sm", 1, 1024),
-    K32(int_lanes_per_sm, "int_lanes_per_sm", 1, 1024),
-    K32(fp64_lanes_per_sm, "fp64_lanes_per_sm", 1, 1024),
-    K32(sfu_lanes_per_sm, "sfu_lanes_per_sm", 1, 1024),
-    K32(ldst_lanes_per_sm, "ldst_lanes_per_sm", 1, 1024),
-    K32(static_mw, "static_mw", 0, 10000000),
-    K32(idle_mw_per_sm, "idle_mw_per_sm", 0, 1000000),
-    K32(dynamic_mw_per_sm, "dynamic_mw_per_sm", 0, 1000000),
-    K32_DEFAULT(host, "host", 0, 1, 0),
+#include "device/catalog_keys.def"
 };
 
 static int64_t key_value(const struct ws_gpu_spec *s, const struct key *k)
@@ -152,7 +124,7 @@ int ws_gpu_spec_check(const struct ws_gpu_spec *s, const char *file, uint32_t li
     return ok ? 0 : WS_CATALOG_E_INVALID;
 }
 
-/* libconfuse hands its callbacks the parser only, and the callbacks need the list of diagnostics. */
+/* libconfuse hands its callbacks the parser only; they need the diagnostics too. */
 static _Thread_local struct ws_diags *cb_diags;
 static _Thread_local bool cb_failed;
 
@@ -161,7 +133,7 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
     char text[256];
     vsnprintf(text, sizeof text, fmt, ap);
     const char *hint = strstr(text, "no such option")
-                           ? "; the keys are in wattshared.conf(5), GPU CATALOG"
+                           ? "; wattshared.conf(5), THE CATALOG, lists the keys"
                        : strstr(text, "invalid integer") ? "; it must be a whole number"
                                                          : "";
     ws_diags_add(cb_diags, cfg ? cfg->filename : NULL,
@@ -274,11 +246,15 @@ static int catalog_put(struct ws_catalog *c, const struct ws_gpu_spec *spec)
 
 static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *diags)
 {
-    cfg_opt_t opts[WS_ARRAY_SIZE(keys) + 4];
+    static const char *const texts[] = {
+#define GPU_TEXT(called, example, text) #called,
+#define GPU_KEY(...)
+#include "device/catalog_keys.def"
+    };
+    cfg_opt_t opts[WS_ARRAY_SIZE(keys) + WS_ARRAY_SIZE(texts) + 1];
     size_t n = 0;
-    opts[n++] = (cfg_opt_t)CFG_STR("product", NULL, CFGF_NODEFAULT);
-    opts[n++] = (cfg_opt_t)CFG_STR("cc", NULL, CFGF_NODEFAULT);
-    opts[n++] = (cfg_opt_t)CFG_STR("hardware_cc", NULL, CFGF_NODEFAULT);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(texts); i++)
+        opts[n++] = (cfg_opt_t)CFG_STR(texts[i], NULL, CFGF_NODEFAULT);
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
         opts[n++] = (cfg_opt_t)CFG_INT(keys[i].name, 0, CFGF_NODEFAULT);
     opts[n] = (cfg_opt_t)CFG_END();

@@ -27,7 +27,7 @@ man/wattshared.conf.5: backend/config_doc
 man/wattshared.conf.5: SCD_FILTER = backend/config_doc man
 SCD_FILTER = cat
 $(man_MANS):
-	$(AM_V_GEN)$(MKDIR_P) man && $(SCD_FILTER) < $(top_srcdir)/$@.scd > $@.full && $(SCDOC) < $@.full > $@ && rm $@.full
+	$(AM_V_GEN)$(MKDIR_P) man && $(SCD_FILTER) < $(top_srcdir)/$@.scd > $@.full && $(SCDOC) < $@.full > $@.new && rm $@.full && mv $@.new $@
 
 man_MANS += man/wattshare-top.1 man/wattshare-trace.1 man/wattshare-keygen.1 man/wattshare-clocks.8
 EXTRA_DIST += man/wattshare-top.1.scd man/wattshare-trace.1.scd man/wattshare-keygen.1.scd man/wattshare-clocks.8.scd

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes what people read of the table of keys (config_keys.def); runs while wattshare is built.
+/* Writes what people read of the tables of keys (config_keys.def, device/catalog_keys.def); runs while
+ * wattshare is built.
  *
- *   config_doc man < wattshared.conf.5.scd   the page, with the lines @keys SECTION and @reload WHEN replaced
+ *   config_doc man < wattshared.conf.5.scd   the page; each line "@keys SECTION" becomes the keys of
+ *                                            the section, "@reload WHEN" a list of names
  *   config_doc example                       the example file conf/wattshared.conf */
 #include <ctype.h>
 #include <stdbool.h>
@@ -42,10 +44,16 @@ static const struct row_of {
 #define USERS(max, check)             OTHER
 #define SAME                          NULL
 #define SECTION(section, title, text) {IS_SECTION, #section, title, {0}, NULL, NULL, NULL, text},
-#define GROUP(title, text)            {IS_GROUP, NULL, title, {0}, NULL, NULL, NULL, text},
+#define GROUP(title, text)            {IS_GROUP, "", title, {0}, NULL, NULL, NULL, text},
 #define KEY(section, name, field, kind, def, example, reload, text)                                \
     {IS_KEY, #section, #name, {kind}, def, example, #reload, text},
 #include "backend/process/config_keys.def"
+    {IS_SECTION, "gpu", "", {0}, NULL, NULL, NULL, ""},
+#define GPU_TEXT(name, example, text)                                                              \
+    {IS_KEY, "gpu", #name, {0}, "\"\"", "\"" example "\"", "", text},
+#define GPU_KEY(name, field, min, max, def, unit, text)                                            \
+    {IS_KEY, "gpu", #name, {WHOLE_NUMBER, min, max, ""}, #def, NULL, "", text},
+#include "device/catalog_keys.def"
 };
 
 static const struct {
@@ -68,6 +76,8 @@ static bool is_number(const struct row_of *k)
 static bool has_default(const struct row_of *k)
 {
     double v = strtod(k->def, NULL);
+    if (!strcmp(k->def, "NEEDED"))
+        return false;
     if (!is_number(k))
         return strcmp(k->def, "\"\"") && strcmp(k->def, "{}");
     return v >= k->of.min && v <= k->of.max && (v > 0 || k->of.kind == WHOLE_NUMBER);
@@ -214,8 +224,8 @@ static void put_comment(const char *text, size_t n, const char *indent)
     putchar('\n');
 }
 
-/* The text's first sentence, which says what the key is for. The next one begins with a capital letter or a
- * digit: "{ ... }" is no end. */
+/* The text's first sentence, which says what the key is for. The next one begins with a capital
+ * letter or a digit: "{ ... }" is no end. */
 static size_t first_sentence(const char *text)
 {
     const char *end = text;
@@ -249,7 +259,7 @@ static int put_example(void)
          "away and change the\n"
          "# value. wattshared.conf(5) says more about each key; `wattshared --check` checks this "
          "file.");
-    for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
+    for (size_t i = 0; i < WS_ARRAY_SIZE(rows) && strcmp(rows[i].section, "gpu"); i++) {
         const struct row_of *r = &rows[i];
         switch (r->row) {
         case IS_SECTION:

@@ -17,6 +17,12 @@ while read -r section key; do
     if [ "$section" = top ]; then in_file="#$key = "; else in_file="#    $key = "; fi
     grep -q "^$in_file" "$conf" || fail "$conf has no key $key ($section)"
 done <"$tmp/keys"
+sed -n 's/^GPU_[A-Z]*(\([a-z_0-9]*\),.*/\1/p' "$src/device/catalog_keys.def" >"$tmp/gpu_keys"
+[ "$(wc -l <"$tmp/gpu_keys")" -gt 30 ] || fail "the table of the catalog's keys is short"
+while read -r key; do
+    grep -q "^fB$key" "$tmp/page" || fail "wattshared.conf(5) has no key $key (gpu)"
+    grep -q "^    $key = " "$src"/conf/gpu.d/*.conf || fail "no GPU of the catalog has $key"
+done <"$tmp/gpu_keys"
 # As it is installed; then with the # taken away from each key. Three lines are changed: the place of
 # the catalog, one of two keys that exclude each other, and the policy, which must be the one whose
 # options are the example.
