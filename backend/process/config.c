@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading wattshared.conf, and what the command line sets. The keys stand in config_keys.def; config_key.c checks and stores one value.
+/* Reading wattshared.conf, and what the command line sets. The keys stand in config_keys.def;
+ * config_key.c checks and stores one value.
  *
- * libconfuse calls back for each value while it still knows the line, and the callback checks the value. What is right is stored
- * after the whole file has been read without an error: a wrong file changes nothing. */
+ * libconfuse calls back for each value while it still knows the line, and the callback checks the
+ * value. What is right is stored after the whole file has been read without an error: a wrong
+ * file changes nothing. */
 #include "backend/process/config.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/process/config.h - wattshared.conf and the command line as one struct. config_keys.def lists the keys, says which field
- * each one sets and what it means; wattshared.conf(5) is made from it. Threads: none. */
+/* backend/process/config.h - wattshared.conf and the command line as one struct. config_keys.def
+ * lists the keys, says which field each one sets and what it means; wattshared.conf(5) is made
+ * from it. Threads: none. */
 #ifndef WS_BACKEND_PROCESS_CONFIG_H
 #define WS_BACKEND_PROCESS_CONFIG_H
 
@@ -58,18 +59,21 @@ enum {
 WS_MUST_CHECK int ws_config_init(struct ws_config *c);
 /* The default limits alone. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_config_limits(struct ws_limits *ret);
-/* Reads @path over what @c holds. Return: 0, WS_CONFIG_E_INVALID (@c is unchanged), -ENOENT and the like of the file, -ENOMEM. */
+/* Reads @path over what @c holds. Return: 0, WS_CONFIG_E_INVALID (@c is unchanged), -ENOENT and
+ * the like of the file, -ENOMEM. */
 WS_MUST_CHECK int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags);
 void ws_config_deinit(struct ws_config *c);
-/* Checks what must fit together once file and command line have been read, and reads the files of keys. Return: as
- * ws_config_load(). */
+/* Checks what must fit together once file and command line have been read, and reads the files of
+ * keys. Return: as ws_config_load(). */
 WS_MUST_CHECK int ws_config_finish(struct ws_config *c, struct ws_diags *diags);
-/* Checks what the tasks say of GPUs and SMs against the GPUs @specs. Return: 0 or WS_CONFIG_E_INVALID. */
+/* Checks what the tasks say of GPUs and SMs against the GPUs @specs. Return: 0 or
+ * WS_CONFIG_E_INVALID. */
 WS_MUST_CHECK int ws_config_check_tasks(const struct ws_config *c,
                                         const struct ws_gpu_spec *const *specs, size_t n,
                                         struct ws_diags *diags);
 
-/* What the command line sets; lists are separated by commas. Return: 0, WS_CONFIG_E_INVALID, -ENOMEM. */
+/* What the command line sets; lists are separated by commas. Return: 0, WS_CONFIG_E_INVALID,
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_config_set_gpus(struct ws_config *c, const char *text, struct ws_diags *diags);
 WS_MUST_CHECK int ws_config_set_endpoints(struct ws_config *c, const char *text,
                                           struct ws_diags *diags);

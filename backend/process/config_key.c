@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of keys, and what the kinds of keys have in common. A kind is a row of `kinds`: which type libconfuse reads, how a value
- * is checked and how it is stored. What is right for one key only is a function `…_wrong`, which the key's row names. */
+/* The table of keys, and what the kinds of keys have in common. A kind is a row of `kinds`: which
+ * type libconfuse reads, how a value is checked and how it is stored. What is right for one key
+ * only is a function `…_wrong`, which the key's row names. */
 #include "backend/process/config_key.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/process/config_key.h - the keys of wattshared.conf as a table: config_keys.def, compiled. The parser (config.c,
- * config_task.c) asks it for the grammar, checks and stores values through it; reload.c compares and exchanges values through it.
- * Threads: none. */
+/* backend/process/config_key.h - the keys of wattshared.conf as a table: config_keys.def,
+ * compiled. The parser (config.c, config_task.c) asks it for the grammar, checks and stores
+ * values through it; reload.c compares and exchanges values through it. Threads: none. */
 #ifndef WS_BACKEND_PROCESS_CONFIG_KEY_H
 #define WS_BACKEND_PROCESS_CONFIG_KEY_H
 
@@ -70,23 +70,27 @@ const struct ws_config_key *ws_config_key_find(enum ws_config_section section, c
 /* "", "limits", "user", "task": as libconfuse names the section. */
 const char *ws_config_section_name(enum ws_config_section section);
 
-/* The keys of a section for libconfuse, and the end. @with_defaults: a key that is not in the file has its default; else it has
- * no value, which cfg_size() tells. The values point into the table. Return: how many, without the end. */
+/* The keys of a section for libconfuse, and the end. @with_defaults: a key that is not in the
+ * file has its default; else it has no value, which cfg_size() tells. The values point into the
+ * table. Return: how many, without the end. */
 size_t ws_config_key_opts(enum ws_config_section section, bool with_defaults,
                           cfg_opt_t ret[WS_CONFIG_N_KEYS + 1]);
 /* Checks the value just read, the last one of a list. Return: true, or false after cfg_error(). */
 bool ws_config_key_check(const struct ws_config_key *k, cfg_t *cfg, cfg_opt_t *opt);
-/* Stores the value of @k, which was checked, into the section's struct @to, if @cfg has one. Return: 0 or -ENOMEM. */
+/* Stores the value of @k, which was checked, into the section's struct @to, if @cfg has one.
+ * Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_config_key_take(const struct ws_config_key *k, void *to, cfg_t *cfg);
 
-/* Whether both structs have the same value; for keys of WS_CONFIG_TOP and WS_CONFIG_LIMITS, as the two below. */
+/* Whether both structs have the same value; for keys of WS_CONFIG_TOP and WS_CONFIG_LIMITS, as
+ * the two below. */
 bool ws_config_key_same(const struct ws_config_key *k, const void *a, const void *b);
 void ws_config_key_swap(const struct ws_config_key *k, void *a, void *b);
 void ws_config_key_free(const struct ws_config_key *k, void *of);
 
 /* Puts a copy of @text, or NULL for "", in place of *field. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_config_text_set(char **field, const char *text);
-/* Puts copies of @v in place of the NULL-terminated list, which has room for @max and the end. Return: 0, -EINVAL, -ENOMEM. */
+/* Puts copies of @v in place of the NULL-terminated list, which has room for @max and the end.
+ * Return: 0, -EINVAL, -ENOMEM. */
 WS_MUST_CHECK int ws_config_list_set(char **list, size_t max, const char *const *v, size_t n);
 /* "spread or fixed". Return: @buf. */
 const char *ws_config_words_text(const struct ws_config_word *w, char *buf, size_t size);

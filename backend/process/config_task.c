@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sections `task NAME { … }`. Single values are checked as they are read (config_key.c). Here is checked what must hold between the
- * values of a section, at its end: the lines that config.c noted say which value is meant. What depends on the GPUs is checked
- * when these are known (ws_config_check_tasks()). */
+/* Sections `task NAME { … }`. Single values are checked as they are read (config_key.c). Here is
+ * checked what must hold between the values of a section, at its end: the lines that config.c
+ * noted say which value is meant. What depends on the GPUs is checked when these are known
+ * (ws_config_check_tasks()). */
 #include "backend/process/config_task.h"
 
 #include <ctype.h>

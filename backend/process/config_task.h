@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/process/config_task.h - the sections `task NAME { … }` while a file is read: for config.c only. Threads: as there. */
+/* backend/process/config_task.h - the sections `task NAME { … }` while a file is read: for
+ * config.c only. Threads: as there. */
 #ifndef WS_BACKEND_PROCESS_CONFIG_TASK_H
 #define WS_BACKEND_PROCESS_CONFIG_TASK_H
 
@@ -8,7 +9,8 @@
 
 /* ---- what config_task.c offers ---- */
 
-/* Checks the section that ends here and adds it to the tasks of the file at @path. Return: 0, or -1 after cfg_error(). */
+/* Checks the section that ends here and adds it to the tasks of the file at @path. Return: 0, or
+ * -1 after cfg_error(). */
 int ws_config_task_add(cfg_t *cfg, cfg_t *section, const char *path);
 /* Puts the file's tasks, in its order, in place of those in @c, if the file has any. */
 void ws_config_task_take(struct ws_config *c);

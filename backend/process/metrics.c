@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The page of metrics, and an HTTP server that knows one path. Most series are rows of a table: a field of a message of `wattshare
- * status`, and the series' name and help. A name that ends in _total is a counter, any other a gauge.
+/* The page of metrics, and an HTTP server that knows one path. Most series are rows of a table: a
+ * field of a message of `wattshare status`, and the series' name and help. A name that ends in
+ * _total is a counter, any other a gauge.
  *
- * Clients come and go, so a series for each client would never end: what clients used is summed for each user and task, and the
- * sums stay when clients leave (accounts). The values of connected clients are added on each scrape.
+ * Clients come and go, so a series for each client would never end: what clients used is summed
+ * for each user and task, and the sums stay when clients leave (accounts). The values of
+ * connected clients are added on each scrape.
  *
- * The server shares the loop's thread, so nothing here waits for a peer. A connection brings one request, gets one answer and is
- * closed. There are few connections at a time, and a slow one is closed to make room for the next. */
+ * The server shares the loop's thread, so nothing here waits for a peer. A connection brings one
+ * request, gets one answer and is closed. There are few connections at a time, and a slow one is
+ * closed to make room for the next. */
 #include <config.h> /* the build's; "config.h" would be ours */
 
 #include "backend/backend.h"

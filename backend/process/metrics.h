@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/process/metrics.h - what Prometheus scrapes: a page of text over HTTP at a local port, and the sums it is made from.
- * Threads: the loop. */
+/* backend/process/metrics.h - what Prometheus scrapes: a page of text over HTTP at a local port,
+ * and the sums it is made from. Threads: the loop. */
 #ifndef WS_BACKEND_PROCESS_METRICS_H
 #define WS_BACKEND_PROCESS_METRICS_H
 
@@ -11,7 +11,8 @@ struct ws_metrics;
 struct ws_server;
 struct ws_client;
 
-/* Listens at @address, "ADDRESS:PORT" ("[::1]:PORT" too). Return: 0, -EINVAL (no such address), or negative errno. */
+/* Listens at @address, "ADDRESS:PORT" ("[::1]:PORT" too). Return: 0, -EINVAL (no such address),
+ * or negative errno. */
 WS_MUST_CHECK int ws_metrics_open(struct ws_metrics **ret, const char *address);
 void ws_metrics_close(struct ws_metrics *m); /* NULL ok */
 /* Readable when ws_metrics_turn() has work; -1 for NULL. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Each key's row in config_keys.def says whether a reload may change it. A key that may not keeps its value until the next start,
- * because sockets, devices or threads were made from it; the log names it if the file has another value now. Sections `task` and
- * `user` and the list of allowed keys change as a whole. A client keeps the limits and the task that it was told when it
+/* Each key's row in config_keys.def says whether a reload may change it. A key that may not keeps
+ * its value until the next start, because sockets, devices or threads were made from it; the log
+ * names it if the file has another value now. Sections `task` and `user` and the list of allowed
+ * keys change as a whole. A client keeps the limits and the task that it was told when it
  * connected, since it relies on them. */
 #include "backend/process/reload.h"
 
@@ -24,7 +25,8 @@ static void add(struct names *l, const char *name, bool differs)
     l->n += n > 0 ? (size_t)n : 0;
 }
 
-/* Exchanges the values of the keys of a section that may change; adds the others that differ to @later. */
+/* Exchanges the values of the keys of a section that may change; adds the others that differ to
+ * @later. */
 static void apply(enum ws_config_section section, void *live, void *fresh, struct names *later)
 {
     size_t n;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who used what: this file copies the daemon's counters into the messages of `wattshare status`, and nothing else does. The metrics are
- * printed from the same messages. A request is answered at once, without a Hello, to everybody whom the socket lets in. */
+/* Who used what: this file copies the daemon's counters into the messages of `wattshare status`,
+ * and nothing else does. The metrics are printed from the same messages. A request is answered at
+ * once, without a Hello, to everybody whom the socket lets in. */
 #include "backend/backend.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/process/status.h - the daemon's counters as the messages of `wattshare status`, without lists: what a request is answered
- * with, and what the metrics are printed from. Threads: the loop. */
+/* backend/process/status.h - the daemon's counters as the messages of `wattshare status`, without
+ * lists: what a request is answered with, and what the metrics are printed from. Threads: the
+ * loop. */
 #ifndef WS_BACKEND_PROCESS_STATUS_H
 #define WS_BACKEND_PROCESS_STATUS_H
 
@@ -13,7 +14,8 @@ struct ws_server;
 
 /* The counters of the daemon and its policy. */
 void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r);
-/* Initialises @o; its texts are the device's. Energy is as when the accounts were settled last (ws_energy_settle()). */
+/* Initialises @o; its texts are the device's. Energy is as when the accounts were settled last
+ * (ws_energy_settle()). */
 void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o);
 /* What a client has used. */
 void ws_status_used(const struct ws_client_stats *t, const struct ws_energy_sum *e,

@@ -14,7 +14,8 @@ const ProtobufCFieldDescriptor *ws_message_field(const ProtobufCMessage *m, cons
     return f;
 }
 
-/* protobuf-c sorts the descriptions by tag; the struct has its members as the .proto declares them. */
+/* protobuf-c sorts the descriptions by tag; the struct has its members as the .proto declares
+ * them. */
 const ProtobufCFieldDescriptor *ws_message_next(const ProtobufCMessage *m,
                                                 const ProtobufCFieldDescriptor *f)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare status: what the daemon says of itself, its GPUs and its clients; tables for people, JSON for programs. */
+/* wattshare status: what the daemon says of itself, its GPUs and its clients; tables for people,
+ * JSON for programs. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The status as JSON: each field of the messages in protocol/wattshare.proto under its own name, in the order of their declaration.
- * What the output has otherwise is a row of `exceptions`. */
+/* The status as JSON: each field of the messages in protocol/wattshare.proto under its own name,
+ * in the order of their declaration. What the output has otherwise is a row of `exceptions`. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The status as text. A table is an array of columns; a column shows a field of the message, in the unit that the end of the
- * field's name says, or what its function makes of the message. */
+/* The status as text. A table is an array of columns; a column shows a field of the message, in
+ * the unit that the end of the field's name says, or what its function makes of the message. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli: the status as text and as JSON. A message with something in every field is printed, and beside each message an empty one.
- * The lines that stood there when tests/unit/cli/status.* were written must still stand there, in their order: programs and
- * people read them. A field that is new adds lines, and needs no change here. */
+/* cli: the status as text and as JSON. A message with something in every field is printed, and
+ * beside each message an empty one. The lines that stood there when tests/unit/cli/status.* were
+ * written must still stand there, in their order: programs and people read them. A field that is
+ * new adds lines, and needs no change here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
