@@ -334,15 +334,18 @@ static int curve_wrong(const struct ws_config *c, struct ws_diags *diags)
     int r = ws_curve_read(c->curve_key, &keys, &line);
     if (r == -EINVAL)
         ws_diags_add(diags, c->curve_key, line, 0,
-                     "is no line of a key file; `wattshare keygen` makes one");
+                     "this is not a line of a key file; `wattshare keygen` makes such a file");
     else if (r == -EPERM)
-        ws_diags_add(diags, c->curve_key, 0, 0,
-                     "others may read this secret key; chmod o= it, and make a new one");
+        ws_diags_add(
+            diags, c->curve_key, 0, 0,
+            "other users may read this secret key; make a new one with `wattshare keygen`, and "
+            "let only its owner read it");
     else if (r)
         ws_diags_add(diags, c->curve_key, 0, 0, "cannot be read: %s", strerror(-r));
     else
-        ws_diags_add(diags, c->curve_key, 0, 0,
-                     "has no secret key; `wattshare keygen` makes a file with both");
+        ws_diags_add(
+            diags, c->curve_key, 0, 0,
+            "there is no secret key in this file; `wattshare keygen` makes a file with one");
     return WS_CONFIG_E_INVALID;
 }
 

@@ -256,7 +256,7 @@ static bool mode_ok(const struct ws_config_key *k, cfg_t *cfg, cfg_opt_t *opt)
     uint32_t mode;
     if (mode_parse(text_of(opt), &mode))
         return true;
-    cfg_error(cfg, "%s = \"%s\" is no file mode: use octal digits, like \"0660\"", k->name,
+    cfg_error(cfg, "%s = \"%s\" is not a file mode: use octal digits, like \"0660\"", k->name,
               text_of(opt));
     return false;
 }

@@ -44,7 +44,7 @@ static void whole_wrong(const struct ws_task_rule *r, const char *title, char *r
                  t->deadline_ms, t->period_ms);
         *ret_line = ws_config_line(WS_CONFIG_TASK, "deadline_ms");
     } else if (t->sms.n && t->n_sm_max) {
-        snprintf(ret, size, "sms and max_sms together: give the SMs, or how many of them");
+        snprintf(ret, size, "sms and max_sms together: give the SMs or how many of them, not both");
         *ret_line = r->sms_line;
     } else if (read_rules.n > MAX_TASKS) {
         snprintf(ret, size, "more than %d tasks: use patterns that cover several programs",
