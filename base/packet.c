@@ -20,25 +20,35 @@ static int close_with(int fd, int r)
     return ws_raise(r);
 }
 
-union fd_control { /* aligned as a control message must be */
+/* More descriptors than any packet of ours carries: what a stranger sends beyond the first is closed, not kept by mistake. The
+ * kernel closes those that find no room here. */
+enum { MAX_RECEIVED_FDS = 8 };
+
+/* Buffers for one control message, aligned as it must be. CMSG_SPACE() rounds up: on 64-bit systems the one for a single
+ * descriptor has room for two. */
+union send_control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
+};
+union receive_control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(MAX_RECEIVED_FDS * sizeof(int))];
 };
 
 int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags)
 {
-    union fd_control control;
+    union send_control control;
     struct iovec iov = {(void *)packet, n};
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
     if (pass_fd >= 0) {
-        memset(&control, 0, sizeof control);
+        memset(&control, 0, sizeof(control));
         m.msg_control = &control;
-        m.msg_controllen = sizeof control;
+        m.msg_controllen = sizeof(control);
         struct cmsghdr *h = CMSG_FIRSTHDR(&m);
         h->cmsg_level = SOL_SOCKET;
         h->cmsg_type = SCM_RIGHTS;
         h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &pass_fd, sizeof pass_fd);
+        memcpy(CMSG_DATA(h), &pass_fd, sizeof(pass_fd));
     }
     ssize_t sent;
     do {
@@ -47,31 +57,39 @@ int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags)
     return sent < 0 ? ws_raise(-errno) : 0;
 }
 
-static int take_fd(struct msghdr *m)
+/* The first descriptor that came with the packet, or -1. The others are closed. */
+static int take_first_fd(struct msghdr *m)
 {
-    int got = -1;
-    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h))
-        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-            h->cmsg_len == CMSG_LEN(sizeof(int)))
-            memcpy(&got, CMSG_DATA(h), sizeof got);
-    return got;
+    int first = -1, fd;
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t at = 0; CMSG_LEN(at + sizeof(fd)) <= h->cmsg_len; at += sizeof(fd)) {
+            memcpy(&fd, CMSG_DATA(h) + at, sizeof(fd));
+            if (first < 0)
+                first = fd;
+            else
+                close(fd);
+        }
+    }
+    return first;
 }
 
 ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags)
 {
-    union fd_control control; /* room for one descriptor: the kernel closes any beyond it */
+    union receive_control control;
     struct iovec iov = {packet, n};
     struct msghdr m = {.msg_iov = &iov,
                        .msg_iovlen = 1,
                        .msg_control = &control,
-                       .msg_controllen = sizeof control};
+                       .msg_controllen = sizeof(control)};
     ssize_t got;
     do {
         got = recvmsg(fd, &m, flags | MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
     if (got < 0)
         return -errno;
-    int passed = take_fd(&m);
+    int passed = take_first_fd(&m);
     bool cut = m.msg_flags & MSG_TRUNC;
     if (passed >= 0 && (cut || !ret_fd)) {
         close(passed);

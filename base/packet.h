@@ -9,9 +9,10 @@
 #include <sys/types.h>
 #include "base/macros.h"
 
-/* One packet with at most one descriptor (@pass_fd: borrowed, -1: none). @flags: as for sendmsg(), MSG_NOSIGNAL is added. */
+/* Sends one packet with at most one descriptor (@pass_fd: borrowed, -1: none). @flags: as for sendmsg(), MSG_NOSIGNAL is added. */
 WS_MUST_CHECK int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags);
-/* @ret_fd: the descriptor that came with it (caller closes), or -1; NULL: any is closed.
+/* Receives one packet. @ret_fd: the first descriptor that came with it (the caller closes it), or -1; further descriptors are closed,
+ * and with @ret_fd == NULL the first one is too. @flags: as for recvmsg(), MSG_CMSG_CLOEXEC is added.
  * Return: bytes of the packet, 0 at the end of the connection, -EMSGSIZE (packet longer than @n), or negative errno. */
 WS_MUST_CHECK ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags);
 

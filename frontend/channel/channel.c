@@ -13,7 +13,7 @@
  * socket before giving up the lock. When this completes the leader's reply, the leader is woken through wake_fd. A leader that
  * is done hands over to the next waiter.
  *
- * Death. The side socket's end of file (local), the loss of the connection (tcp, by heartbeats) or a Notice that we were
+ * Death. The handoff socket's end of file (local), the loss of the connection (tcp, by heartbeats) or a Notice that we were
  * dropped make the channel dead: waiters return DISCONNECTED, and so does everything after. */
 #include <errno.h>
 #include <poll.h>
@@ -227,7 +227,7 @@ static void lead(struct ws_channel *c, struct waiter *w)
     }
     struct pollfd p[] = {
         {.fd = c->zmq_fd, .events = POLLIN},        {.fd = c->wake_fd, .events = POLLIN},
-        {.fd = c->side_fd, .events = POLLRDHUP},    {.fd = c->monitor_fd, .events = POLLIN},
+        {.fd = c->handoff_fd, .events = POLLRDHUP},    {.fd = c->monitor_fd, .events = POLLIN},
         {.fd = c->ring.doorbell, .events = POLLIN},
     };
     c->leader_polls = true;

@@ -120,8 +120,8 @@ static int zmq_open(struct ws_channel *c)
 
 bool ws_channel_peer_gone(struct ws_channel *c)
 {
-    if (c->side_fd >= 0) {
-        struct pollfd p = {.fd = c->side_fd, .events = POLLRDHUP};
+    if (c->handoff_fd >= 0) {
+        struct pollfd p = {.fd = c->handoff_fd, .events = POLLRDHUP};
         if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)))
             return true;
     }
@@ -285,9 +285,9 @@ int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hel
         return WS__ERROR__INTERNAL;
     snprintf(c->endpoint, sizeof c->endpoint, "%s", endpoint);
     c->loss = "every CUDA call fails from here on";
-    c->zmq_fd = c->monitor_fd = c->wake_fd = c->side_fd = c->ring.doorbell = -1;
+    c->zmq_fd = c->monitor_fd = c->wake_fd = c->handoff_fd = c->ring.doorbell = -1;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_mutex_init(&c->side_lock, NULL);
+    pthread_mutex_init(&c->handoff_lock, NULL);
     pthread_cond_init(&c->flusher_cond, NULL);
     ws_list_init(&c->waiters);
     int r = open_all(c, hello, timeout_ms);
@@ -336,8 +336,8 @@ void ws_channel_close(struct ws_channel *c, bool say_goodbye)
         c->zmq->close(c->sock);
     if (c->ctx)
         c->zmq->ctx_term(c->ctx);
-    if (c->side_fd >= 0)
-        close(c->side_fd);
+    if (c->handoff_fd >= 0)
+        close(c->handoff_fd);
     c->sock = NULL;
     if (say_goodbye)
         return; /* at exit: threads that still run may yet call, and find the channel dead */
@@ -349,17 +349,17 @@ void ws_channel_close(struct ws_channel *c, bool say_goodbye)
     free(c->batch);
     free(c->gates);
     pthread_cond_destroy(&c->flusher_cond);
-    pthread_mutex_destroy(&c->side_lock);
+    pthread_mutex_destroy(&c->handoff_lock);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
 void ws_channel_abandon(struct ws_channel *c)
 {
-    /* The open side socket is this client's life in the eyes of the daemon: a child must not prolong it. The rest is close-on-exec
+    /* The open handoff socket is this client's life in the eyes of the daemon: a child must not prolong it. The rest is close-on-exec
      * and harmless; no lock may be taken, no memory freed here. */
-    if (c->side_fd >= 0)
-        close(c->side_fd);
+    if (c->handoff_fd >= 0)
+        close(c->handoff_fd);
     if (c->wake_fd >= 0)
         close(c->wake_fd);
     if (c->ring.doorbell >= 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/channel/private.h - what channel.c (batch, replies), channel_open.c (handshake) and channel_segment.c (side socket,
+/* frontend/channel/private.h - what channel.c (batch, replies), channel_open.c (handshake) and channel_segment.c (handoff socket,
  * shared memory) share. */
 #ifndef WS_FRONTEND_CHANNEL_PRIVATE_H
 #define WS_FRONTEND_CHANNEL_PRIVATE_H
@@ -42,8 +42,8 @@ struct ws_channel {
     pthread_cond_t flusher_cond;
     bool flusher_started, flusher_asleep, flusher_stop;
 
-    pthread_mutex_t side_lock; /* one request at a time on the side socket */
-    int side_fd;               /* -1 when remote; constant after open */
+    pthread_mutex_t handoff_lock; /* one request at a time on the handoff socket */
+    int handoff_fd;               /* -1 when remote; constant after open */
 };
 
 /* Marks the channel lost, says why once, wakes all. Lock held. */
@@ -52,9 +52,9 @@ void ws_channel_die(struct ws_channel *c, const char *why);
 void ws_channel_wake_all(struct ws_channel *c);
 /* Takes what has arrived. Lock held. */
 void ws_channel_drain(struct ws_channel *c);
-/* Opens the side socket and proves who we are. 0 or Ws__Error, said on the log. */
+/* Opens the handoff socket and proves who we are. 0 or Ws__Error, said on the log. */
 int ws_channel_handoff_open(struct ws_channel *c);
-/* One request on the side socket, with our token put into it. @ret_fd: the descriptor that came along, or -1.
+/* One request on the handoff socket, with our token put into it. @ret_fd: the descriptor that came along, or -1.
  * Return: 0 with the daemon's answer in *ret, or -errno. */
 int ws_channel_handoff_request(struct ws_channel *c, struct ws_handoff_request *q,
                                struct ws_handoff_reply *ret, int *ret_fd);
@@ -64,7 +64,7 @@ void ws_channel_ring_open(struct ws_channel *c);
 void ws_channel_ring_take(struct ws_channel *c);
 /* A ServerMessage has come. Lock held. */
 void ws_channel_take_message(struct ws_channel *c, const void *data, size_t n);
-/* True if the daemon's end of the side socket or the tcp connection is gone. Lock held. */
+/* True if the daemon's end of the handoff socket or the tcp connection is gone. Lock held. */
 bool ws_channel_peer_gone(struct ws_channel *c);
 
 #endif

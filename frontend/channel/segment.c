@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side socket: shared memory comes from the daemon as descriptors. One request at a time; each is answered at once. */
+/* The handoff socket: over it the daemon passes the descriptors of shared memory. There is one request at a time, and the daemon
+ * answers each one at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,63 +13,27 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/packet.h"
 #include "frontend/channel/private.h"
 
-enum { SIDE_TIMEOUT_S = 10 };
+enum { HANDOFF_TIMEOUT_S = 10 };
 
-union fd_control {
-    struct cmsghdr h;
-    char b[CMSG_SPACE(sizeof(int))];
-};
-
-static ssize_t send_request(int side_fd, const struct ws_handoff_request *q, int pass_fd)
+/* Asks the daemon. @q: the token is filled in here. @pass_fd: a descriptor that goes along, or -1. @ret_fd: the descriptor that
+ * came along, or -1. Return: 0 with the daemon's answer in *ret, or -errno. */
+static int handoff(struct ws_channel *c, struct ws_handoff_request *q, int pass_fd,
+                   struct ws_handoff_reply *ret, int *ret_fd)
 {
-    union fd_control control = {0};
-    struct iovec iov = {(void *)q, sizeof *q};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (pass_fd >= 0) {
-        m.msg_control = &control;
-        m.msg_controllen = sizeof control;
-        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-        h->cmsg_level = SOL_SOCKET;
-        h->cmsg_type = SCM_RIGHTS;
-        h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &pass_fd, sizeof pass_fd);
-    }
-    return sendmsg(side_fd, &m, MSG_NOSIGNAL);
-}
-
-/* @pass_fd: goes along, or -1. @ret_fd: the descriptor that came along, or -1.
- * Return: 0 with the daemon's answer in *ret, or -errno. */
-static int side_request(struct ws_channel *c, const struct ws_handoff_request *q, int pass_fd,
-                        struct ws_handoff_reply *ret, int *ret_fd)
-{
-    union fd_control control = {0};
-    struct iovec iov = {ret, sizeof *ret};
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = sizeof control};
-    ssize_t n;
     *ret_fd = -1;
     *ret = (struct ws_handoff_reply){.error = WS__ERROR__INTERNAL};
-    pthread_mutex_lock(&c->side_lock);
-    do
-        n = send_request(c->side_fd, q, pass_fd);
-    while (n < 0 && errno == EINTR);
-    if (n == sizeof *q)
-        do
-            n = recvmsg(c->side_fd, &m, MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
-    int e = errno;
-    pthread_mutex_unlock(&c->side_lock);
+    memcpy(q->token, c->hello->token.data, WS_TOKEN_BYTES);
+    pthread_mutex_lock(&c->handoff_lock);
+    ssize_t n = ws_packet_send(c->handoff_fd, q, sizeof(*q), pass_fd, 0);
+    if (!n)
+        n = ws_packet_recv(c->handoff_fd, ret, sizeof(*ret), ret_fd, 0);
+    pthread_mutex_unlock(&c->handoff_lock);
     if (n < 0)
-        return e ? -e : -EIO;
-    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-        h->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(ret_fd, CMSG_DATA(h), sizeof *ret_fd);
-    if (n == sizeof *ret)
+        return n == -EMSGSIZE ? -EPROTO : (int)n;
+    if (n == sizeof(*ret))
         return 0;
     if (*ret_fd >= 0)
         close(*ret_fd);
@@ -79,8 +44,7 @@ static int side_request(struct ws_channel *c, const struct ws_handoff_request *q
 int ws_channel_handoff_request(struct ws_channel *c, struct ws_handoff_request *q,
                                struct ws_handoff_reply *ret, int *ret_fd)
 {
-    memcpy(q->token, c->hello->token.data, WS_TOKEN_BYTES);
-    return side_request(c, q, -1, ret, ret_fd);
+    return handoff(c, q, -1, ret, ret_fd);
 }
 
 int ws_channel_handoff_open(struct ws_channel *c)
@@ -91,21 +55,20 @@ int ws_channel_handoff_open(struct ws_channel *c)
     int fd = -1, r = -ENAMETOOLONG;
     const char *path = c->hello->side_socket;
     if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof a.sun_path) {
-        memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
         strcpy(a.sun_path, path);
-        c->side_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        struct timeval t = {.tv_sec = SIDE_TIMEOUT_S};
-        setsockopt(c->side_fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-        setsockopt(c->side_fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
-        r = connect(c->side_fd, (struct sockaddr *)&a, sizeof a) < 0
+        c->handoff_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        struct timeval t = {.tv_sec = HANDOFF_TIMEOUT_S};
+        setsockopt(c->handoff_fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+        setsockopt(c->handoff_fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
+        r = connect(c->handoff_fd, (struct sockaddr *)&a, sizeof a) < 0
                 ? -errno
-                : side_request(c, &q, -1, &reply, &fd);
+                : handoff(c, &q, -1, &reply, &fd);
     }
     if (!r && fd >= 0)
         close(fd);
     if (!r && reply.error == WS__ERROR__OK)
         return WS__ERROR__OK;
-    ws_log(WS_ERROR, "channel: the daemon's side socket %s fails: %s", path,
+    ws_log(WS_ERROR, "channel: the daemon's handoff socket %s fails: %s", path,
            r ? strerrordesc_np(-r) : "access denied");
     return r ? WS__ERROR__DISCONNECTED : WS__ERROR__DENIED;
 }
@@ -117,10 +80,9 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
     struct ws_handoff_reply reply;
     struct stat st;
     int fd;
-    if (c->side_fd < 0)
+    if (c->handoff_fd < 0)
         return WS__ERROR__NOT_SUPPORTED;
-    memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
-    int r = side_request(c, &q, -1, &reply, &fd);
+    int r = handoff(c, &q, -1, &reply, &fd);
     if (r)
         return ws_channel_alive(c) ? WS__ERROR__INTERNAL : WS__ERROR__DISCONNECTED;
     if (reply.error != WS__ERROR__OK || fd < 0) {
@@ -153,8 +115,7 @@ void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s)
     int fd;
     if (s->map)
         munmap(s->map, s->map_bytes);
-    memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
-    side_request(c, &q, -1, &reply, &fd);
+    handoff(c, &q, -1, &reply, &fd);
     if (fd >= 0)
         close(fd);
     *s = (struct ws_segment){0};
@@ -166,10 +127,9 @@ static int object_request(struct ws_channel *c, uint32_t kind, uint64_t object, 
 {
     struct ws_handoff_request q = {.kind = kind, .bytes = object};
     *ret_fd = -1;
-    if (c->side_fd < 0)
+    if (c->handoff_fd < 0)
         return WS__ERROR__NOT_SUPPORTED;
-    memcpy(q.token, c->hello->token.data, WS_TOKEN_BYTES);
-    int r = side_request(c, &q, pass_fd, ret, ret_fd);
+    int r = handoff(c, &q, pass_fd, ret, ret_fd);
     if (r == -EBADF && pass_fd >= 0)
         return WS__ERROR__INVALID_VALUE;
     if (r)
