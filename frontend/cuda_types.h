@@ -142,6 +142,9 @@ enum {
     WS_CUDA_MEMORY_MANAGED
 };
 
+/* The largest values of cudaFuncCache and cudaSharedMemConfig. */
+enum { WS_CUDA_CACHE_CONFIG_LAST = 3, WS_CUDA_SHARED_CONFIG_LAST = 2 };
+
 struct cuda_pitched_ptr {
     void *ptr;
     size_t pitch, xsize, ysize;

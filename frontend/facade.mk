@@ -1,13 +1,35 @@
-# The façades: what CUDA's headers declare. FACADE_SOURCES lists every file.
-FACADE_SOURCES = frontend/interpose/entrypoints.def frontend/interpose/entrypoints.c frontend/errors.def frontend/errors.h frontend/errors.c \
-	frontend/facade.h frontend/cuda_types.h frontend/context/slab.h frontend/context/slab.c frontend/context/context.h frontend/context/context.c \
-	frontend/module/module.h frontend/module/module.c frontend/memory/managed.h frontend/memory/managed.c frontend/context/attributes.h frontend/context/attributes.c frontend/memory/hostmem.h frontend/memory/hostmem.c \
-	frontend/texture/cuda_texture.h frontend/texture/array.h frontend/texture/array.c frontend/texture/texel.c \
-	frontend/texture/texture.h frontend/texture/texture.c frontend/texture/header.c frontend/runtime/array.c frontend/runtime/texture.c \
-	frontend/driver/array.c frontend/driver/texture.c frontend/driver/texref.c frontend/memory/copy.h frontend/memory/copy.c frontend/memory/box.h frontend/memory/box.c frontend/stream/work.h frontend/stream/work.c frontend/module/registry.h frontend/runtime/device.c frontend/runtime/error.c frontend/runtime/execution.c \
-	frontend/runtime/memory.c frontend/runtime/pool.c frontend/runtime/registration.c frontend/runtime/stream.c \
-	frontend/driver/ctx.c frontend/driver/device.c frontend/driver/exec.c frontend/driver/init.c frontend/driver/memory.c frontend/driver/module.c \
-	frontend/driver/stream.c frontend/driver/library.c frontend/module/jit.h frontend/module/jit.c frontend/runtime/library.c frontend/module/nvrtc.c frontend/module/compilers.h frontend/module/compilers.c frontend/module/nvjitlink.c frontend/driver/link.c frontend/module/link_image.h frontend/module/link_image.c \
-	frontend/module/link_inputs.h frontend/module/link_inputs.c frontend/context/limits.h frontend/context/limits.c frontend/driver/coredump.c frontend/module/logs.c frontend/memory/pool.h frontend/memory/pool.c frontend/driver/pool.c \
-	frontend/memory/advice.h frontend/memory/advice.c frontend/memory/batch.h frontend/memory/batch.c frontend/runtime/unified.c frontend/runtime/before13.h frontend/runtime/before13.c frontend/driver/unified.c \
-	frontend/memory/vmm.h frontend/memory/vmm.c frontend/driver/vmm.c frontend/memory/ipc.h frontend/memory/ipc.c frontend/memory/peers.c frontend/runtime/ipc.c frontend/driver/ipc.c
+# What CUDA's headers declare, and what it is made of: every file of these rooms, one variable a room.
+FACADE_BOTH = frontend/both/advice.c frontend/both/capture.c frontend/both/device.c frontend/both/event.c \
+	frontend/both/function.c frontend/both/function.h frontend/both/graph.c frontend/both/graph_node.c \
+	frontend/both/graph_node.h frontend/both/ipc.c frontend/both/library.c frontend/both/logs.c frontend/both/pool.c \
+	frontend/both/stream.c
+FACADE_RUNTIME = frontend/runtime/array.c frontend/runtime/before13.c frontend/runtime/before13.h \
+	frontend/runtime/device.c frontend/runtime/driver_entry_point.c frontend/runtime/error.c frontend/runtime/execution.c \
+	frontend/runtime/graph.c frontend/runtime/memory.c frontend/runtime/peers.c frontend/runtime/registration.c \
+	frontend/runtime/texture.c
+FACADE_DRIVER = frontend/driver/array.c frontend/driver/coredump.c frontend/driver/ctx.c frontend/driver/device.c \
+	frontend/driver/exec.c frontend/driver/graph.c frontend/driver/graph_node.c frontend/driver/init.c \
+	frontend/driver/library.c frontend/driver/link.c frontend/driver/memop.c frontend/driver/memory.c \
+	frontend/driver/module.c frontend/driver/peers.c frontend/driver/stream.c frontend/driver/texref.c \
+	frontend/driver/texture.c frontend/driver/unified.c frontend/driver/vmm.c
+FACADE_CONTEXT = frontend/context/attributes.c frontend/context/attributes.h frontend/context/context.c \
+	frontend/context/context.h frontend/context/limits.c frontend/context/limits.h frontend/context/slab.c \
+	frontend/context/slab.h
+FACADE_MEMORY = frontend/memory/advice.c frontend/memory/advice.h frontend/memory/batch.c frontend/memory/batch.h \
+	frontend/memory/box.c frontend/memory/box.h frontend/memory/copy.c frontend/memory/copy.h frontend/memory/hostmem.c \
+	frontend/memory/hostmem.h frontend/memory/ipc.c frontend/memory/ipc.h frontend/memory/managed.c \
+	frontend/memory/managed.h frontend/memory/peers.c frontend/memory/pool.c frontend/memory/pool.h frontend/memory/vmm.c \
+	frontend/memory/vmm.h
+FACADE_MODULE = frontend/module/compilers.c frontend/module/compilers.h frontend/module/jit.c frontend/module/jit.h \
+	frontend/module/link_image.c frontend/module/link_image.h frontend/module/link_inputs.c frontend/module/link_inputs.h \
+	frontend/module/module.c frontend/module/module.h frontend/module/nvjitlink.c frontend/module/nvrtc.c \
+	frontend/module/registry.h
+FACADE_STREAM = frontend/stream/host.c frontend/stream/host.h frontend/stream/work.c frontend/stream/work.h
+FACADE_GRAPH = frontend/graph/capture.c frontend/graph/capture.h frontend/graph/dot.c frontend/graph/exec.c \
+	frontend/graph/graph.c frontend/graph/graph.h frontend/graph/launch.c frontend/graph/memory.c frontend/graph/node.c \
+	frontend/graph/params.c frontend/graph/params.h frontend/graph/types.h frontend/graph/userobject.c
+FACADE_TEXTURE = frontend/texture/array.c frontend/texture/array.h frontend/texture/cuda_texture.h \
+	frontend/texture/header.c frontend/texture/texel.c frontend/texture/texture.c frontend/texture/texture.h
+FACADE_INTERPOSE = frontend/interpose/entrypoints.c frontend/interpose/entrypoints.def
+FACADE_SOURCES = frontend/errors.def frontend/errors.h frontend/errors.c frontend/facade.h frontend/cuda_types.h \
+	$(FACADE_BOTH) $(FACADE_RUNTIME) $(FACADE_DRIVER) $(FACADE_CONTEXT) $(FACADE_MEMORY) $(FACADE_MODULE) $(FACADE_STREAM) $(FACADE_GRAPH) $(FACADE_TEXTURE) $(FACADE_INTERPOSE)

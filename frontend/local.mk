@@ -1,13 +1,18 @@
 # frontend: libwattshare.so. Its objects live in one archive, so that tests link the internals; the library takes them whole.
 include frontend/facade.mk
-include frontend/graph/graph.mk
+FRONTEND_CHANNEL = frontend/channel/channel.c frontend/channel/channel.h frontend/channel/open.c \
+	frontend/channel/private.h frontend/channel/ring.c frontend/channel/segment.c frontend/channel/zmq_load.c \
+	frontend/channel/zmq_load.h
+FRONTEND_SESSION = frontend/session/adopt.c frontend/session/copy.c frontend/session/gate.c frontend/session/idtab.c \
+	frontend/session/idtab.h frontend/session/job.c frontend/session/memory.c frontend/session/module.c \
+	frontend/session/output.c frontend/session/private.h frontend/session/session.c frontend/session/session.h \
+	frontend/session/staging.c frontend/session/stream.c frontend/session/vmm.c frontend/module/image.h \
+	frontend/module/image.c frontend/memory/freeze.h frontend/memory/freeze.c
+FRONTEND_INTERPOSE = frontend/interpose/dlhook.c frontend/interpose/entrypoints.h frontend/interpose/init.c \
+	frontend/interpose/redirect.c frontend/interpose/toolkit.c frontend/interpose/toolkit.h
 noinst_LIBRARIES += frontend/libfrontend.a
-frontend_libfrontend_a_SOURCES = frontend/session/session.h frontend/channel/channel.h frontend/interpose/entrypoints.h frontend/frontend.h \
-	frontend/interpose/init.c frontend/interpose/redirect.c frontend/interpose/toolkit.h frontend/interpose/toolkit.c frontend/interpose/dlhook.c frontend/channel/zmq_load.h frontend/channel/zmq_load.c \
-	frontend/channel/private.h frontend/channel/channel.c frontend/channel/open.c frontend/channel/segment.c frontend/channel/ring.c \
-	frontend/session/idtab.h frontend/session/idtab.c frontend/module/image.h frontend/module/image.c frontend/session/private.h frontend/session/session.c \
-	frontend/session/gate.c frontend/session/job.c frontend/wattshare.h \
-	frontend/session/memory.c frontend/session/vmm.c frontend/session/adopt.c frontend/memory/freeze.h frontend/memory/freeze.c frontend/session/copy.c frontend/session/staging.c frontend/session/stream.c frontend/session/module.c frontend/session/output.c $(FACADE_SOURCES)
+frontend_libfrontend_a_SOURCES = frontend/frontend.h frontend/wattshare.h $(FRONTEND_CHANNEL) $(FRONTEND_SESSION) $(FRONTEND_INTERPOSE) \
+	$(FACADE_SOURCES)
 FRONTEND_LIBS = base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
 
 wslib_PROGRAMS += frontend/libwattshare.so
@@ -32,5 +37,5 @@ install-exec-hook:
 uninstall-hook:
 	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 include_HEADERS = frontend/wattshare.h
-EXTRA_DIST += frontend/wattshare.map frontend/README.md
+EXTRA_DIST += frontend/wattshare.map frontend/README.md frontend/both/README.md
 include frontend/gate/local.mk

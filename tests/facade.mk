@@ -22,6 +22,6 @@ tests_process_facade_driver_SOURCES = tests/process/facade_driver.c
 tests_process_facade_driver_CFLAGS = $(CUDA_CFLAGS)
 tests_process_facade_driver_LDFLAGS =
 tests_process_facade_driver_LDADD = -ldl
-EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu tests/process/facade_types.c tools/entrypoints.py
+EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu tests/process/facade_types.c tools/entrypoints.py tools/facade_pairs.py
 dist_check_SCRIPTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh
 TESTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh

@@ -5,13 +5,15 @@
 usage: tools/entrypoints.py CUDA_DIR [> frontend/interpose/entrypoints.def]
 
 Run when a new toolkit adds names. Rows that the committed table has and the toolkit has not (older toolkits) are kept. A row is
-DONE if a file of frontend/ defines the name with one of the façades' macros, else NONE. Driver rows carry what cuGetProcAddress
+DONE if a file in a folder of frontend/ defines the name with one of the façades' macros, else NONE. Driver rows carry what cuGetProcAddress
 needs: the name asked for and the first version of CUDA (1000 * major + 10 * minor) that answers with this symbol."""
 import glob, os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DEF = os.path.join(HERE, "frontend", "entrypoints.def")
+DEF = os.path.join(HERE, "frontend", "interpose", "entrypoints.def")
 ROW = re.compile(r"^WS_(RT|DRV|NVRTC)\((\w+), (\w+), \w+(?:, (\w+), (\d+), (\d))?\)", re.M)
+# A function defined by a macro of frontend/facade.h, at the start of a line: WS_RT_API(cudaX, …), WS_BOTH_API(cudaX, cuX, …), …
+DEFINITION = re.compile(r"^WS_(?:(BOTH)|RT|DRV|NVRTC)_\w+\(\s*(\w+),(?:\s*(cu\w+),)?(?:\s*(_pt\w+),)?", re.M)
 HEADERS = {"RT": ["cuda_runtime_api.h", "cuda_profiler_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h",
                   "crt/host_runtime.h", "crt/device_functions.h"],
            "DRV": ["cuda.h", "cudaProfiler.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h"]}
@@ -107,9 +109,11 @@ def main():
         if m.group(4) and int(m.group(5)):
             versioned.setdefault(name, int(m.group(5)))
     done = {n for n, k in rows.items() if k == "NVRTC"}  # all of them stand for functions that exist elsewhere
-    for path in glob.glob(os.path.join(HERE, "frontend", "*.c")):
-        for m in re.finditer(r"^WS_(?:RT|DRV|NVRTC)_\w+\((\w+)(?:, (_pt\w+))?", read(path), re.M):
-            done.update(n for n in (m.group(1), m.group(1) + m.group(2) if m.group(2) else None) if n)
+    for path in glob.glob(os.path.join(HERE, "frontend", "*", "*.c")):
+        for m in DEFINITION.finditer(read(path)):
+            both, first, second, suffix = m.groups()
+            names = [first, second] if both else [first]
+            done.update(n + s for n in names for s in ("", suffix or ""))
     print(old.split("\nWS_")[0].rstrip("\n") if old else "// SPDX-License-Identifier: Apache-2.0")
     for name in sorted(rows, key=lambda s: s.encode()):
         kind, state = rows[name], "DONE" if name in done else "NONE"

@@ -227,7 +227,7 @@ static void lead(struct ws_channel *c, struct waiter *w)
     }
     struct pollfd p[] = {
         {.fd = c->zmq_fd, .events = POLLIN},        {.fd = c->wake_fd, .events = POLLIN},
-        {.fd = c->handoff_fd, .events = POLLRDHUP},    {.fd = c->monitor_fd, .events = POLLIN},
+        {.fd = c->handoff_fd, .events = POLLRDHUP}, {.fd = c->monitor_fd, .events = POLLIN},
         {.fd = c->ring.doorbell, .events = POLLIN},
     };
     c->leader_polls = true;

@@ -70,6 +70,24 @@ static inline struct ws_ctx *ws_ctx_current(void)
     return ws_thread.depth ? ws_thread.stack[ws_thread.depth - 1] : NULL;
 }
 
+/* ---- for calls that the runtime and the driver both have: as the one or as the other ---- */
+enum ws_api { WS_RUNTIME, WS_DRIVER };
+/* For calls that need no context: ws_facade_open() or ws_drv_check_init(). */
+static inline int ws_api_open(enum ws_api api)
+{
+    return api == WS_RUNTIME ? ws_facade_open() : ws_drv_check_init();
+}
+/* The context that a call works in: ws_rt_enter() or ws_drv_enter(). */
+static inline int ws_api_enter(enum ws_api api, struct ws_ctx **ret)
+{
+    int device;
+    if (api == WS_DRIVER)
+        return ws_drv_enter(ret);
+    int code = ws_rt_enter(&device);
+    *ret = code ? NULL : ws_ctx_current();
+    return code;
+}
+
 /* ---- what belongs to contexts other than the primary ones, to be freed with them ---- */
 enum ws_owned { WS_OWNED_MEMORY, WS_OWNED_HOST, WS_OWNED_STREAM, WS_OWNED_EVENT, WS_OWNED_MODULE };
 void ws_ctx_own(struct ws_ctx *c, enum ws_owned kind,

@@ -71,7 +71,6 @@ WS_DRV_API(cuArrayCreate, (struct ws_array * *ret, const struct cu_array_desc_v1
 WS_DRV_API(cuArrayDestroy, (struct ws_array * a))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     if (!ws_array_valid(a))
         return CUDA_INVALID_HANDLE;
     return ws_array_free(a);
@@ -136,14 +135,12 @@ WS_DRV_API(cuMipmappedArrayCreate,
 WS_DRV_API(cuMipmappedArrayDestroy, (struct ws_mipmap * m))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     return ws_mipmap_valid(m) ? ws_mipmap_free(m) : CUDA_INVALID_HANDLE;
 }
 WS_DRV_API(cuMipmappedArrayGetLevel,
            (struct ws_array * *ret, const struct ws_mipmap *m, unsigned level))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     if (!ws_mipmap_valid(m))
         return CUDA_INVALID_HANDLE;
     if (!ret || level >= m->n_levels)
@@ -169,7 +166,6 @@ WS_DRV_API(cuMipmappedArrayGetSparseProperties, (void *ret, const struct ws_mipm
 {
     (void)ret;
     WS_DRV_ENTER(c);
-    (void)c;
     return ws_mipmap_valid(m) ? CUDA_INVALID_VALUE : CUDA_INVALID_HANDLE;
 }
 
@@ -190,7 +186,6 @@ WS_DRV_API(cuMipmappedArrayGetMemoryRequirements,
            (struct cuda_array_memory * ret, const struct ws_mipmap *m, int device))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     return ws_mipmap_valid(m) ? memory_needed(ret, m->bytes, device) : CUDA_INVALID_HANDLE;
 }
 

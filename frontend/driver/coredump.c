@@ -64,7 +64,6 @@ static int set(int setting, const void *value, const size_t *bytes)
 WS_DRV_API(cuCoredumpGetAttribute, (int setting, void *value, size_t *bytes))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     return get(setting, value, bytes);
 }
 
@@ -77,7 +76,6 @@ WS_DRV_API(cuCoredumpGetAttributeGlobal, (int setting, void *value, size_t *byte
 WS_DRV_API(cuCoredumpSetAttribute, (int setting, void *value, size_t *bytes))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     return set(setting, value, bytes);
 }
 

@@ -141,36 +141,3 @@ WS_DRV_API(cuDeviceGetExecAffinitySupport, (int *ret, int type, int device))
     *ret = 0;
     return CUDA_OK;
 }
-
-/* ---- "Profiler Control": there is none to start ---- */
-
-WS_DRV_API(cuProfilerStart, (void))
-{
-    return CUDA_OK;
-}
-WS_DRV_ALIAS(cuProfilerStop, cuProfilerStart)
-
-/* None are native over a link to the host, or between devices. */
-static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
-{
-    if (!capabilities || !operations || !n)
-        return CUDA_INVALID_VALUE;
-    memset(capabilities, 0, n * sizeof *capabilities);
-    return CUDA_OK;
-}
-
-WS_DRV_API(cuDeviceGetHostAtomicCapabilities,
-           (unsigned *capabilities, const int *operations, unsigned n, int device))
-{
-    ENTER(d, device);
-    return no_atomics(capabilities, operations, n);
-}
-
-WS_DRV_API(cuDeviceGetP2PAtomicCapabilities,
-           (unsigned *capabilities, const int *operations, unsigned n, int src, int dst))
-{
-    ENTER(d, src);
-    if (!ws_session_device(dst) || src == dst)
-        return CUDA_INVALID_DEVICE;
-    return no_atomics(capabilities, operations, n);
-}

@@ -3,23 +3,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "frontend/facade.h"
-#include "frontend/module/module.h"
-
-static int function_of(void *handle, int device, struct ws_fn **ret)
-{
-    *ret = handle;
-    if (ws_fn_valid(handle))
-        return CUDA_OK;
-    return ws_kernel_valid(handle) ? ws_kernel_fn(handle, device, ret) : CUDA_INVALID_HANDLE;
-}
+#include "frontend/both/function.h"
 
 /* Body of a function about a kernel: @f is it on the current device. */
 #define ENTER_FN(f, handle)                                                                        \
     struct ws_fn *f;                                                                               \
     do {                                                                                           \
         WS_DRV_ENTER(c_);                                                                          \
-        int code_ = function_of(handle, c_->device, &f);                                           \
+        int code_ = ws_api_function(WS_DRIVER, handle, c_->device, &f);                            \
         if (code_)                                                                                 \
             return code_;                                                                          \
     } while (0)
@@ -186,28 +177,6 @@ WS_DRV_API(cuFuncGetAttribute, (int *ret, int attribute, void *function))
     return ret ? ws_fn_attribute(f, attribute, ret) : CUDA_INVALID_VALUE;
 }
 
-WS_DRV_API(cuFuncSetAttribute, (void *function, int attribute, int value))
-{
-    ENTER_FN(f, function);
-    return ws_fn_set_attribute(f, attribute, value);
-}
-
-WS_DRV_API(cuFuncSetCacheConfig, (void *function, int config))
-{
-    ENTER_FN(f, function);
-    if (config < 0 || config > 3)
-        return CUDA_INVALID_VALUE;
-    f->cache_config = config;
-    return CUDA_OK;
-}
-
-WS_DRV_API(cuFuncSetSharedMemConfig, (void *function, int config))
-{
-    ENTER_FN(f, function);
-    (void)f;
-    return config < 0 || config > 2 ? CUDA_INVALID_VALUE : CUDA_OK;
-}
-
 WS_DRV_API(cuFuncGetModule, (struct ws_mod * *ret, void *function))
 {
     ENTER_FN(f, function);
@@ -215,21 +184,6 @@ WS_DRV_API(cuFuncGetModule, (struct ws_mod * *ret, void *function))
         return CUDA_INVALID_VALUE;
     *ret = f->mod;
     return CUDA_OK;
-}
-
-WS_DRV_API(cuFuncGetName, (const char **ret, void *function))
-{
-    ENTER_FN(f, function);
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    *ret = ws_function_info(f->function)->name;
-    return CUDA_OK;
-}
-
-WS_DRV_API(cuFuncGetParamInfo, (void *function, size_t i, size_t *offset, size_t *bytes))
-{
-    ENTER_FN(f, function);
-    return ws_fn_param(f, i, offset, bytes);
 }
 
 WS_DRV_API(cuFuncIsLoaded, (int *state, void *function))
@@ -251,21 +205,6 @@ WS_DRV_API(cuFuncLoad, (void *function))
 }
 
 /* ---- occupancy ---- */
-
-WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-           (int *ret, void *function, int threads, size_t shared, unsigned flags))
-{
-    ENTER_FN(f, function);
-    if (!ret || flags > 1)
-        return CUDA_INVALID_VALUE;
-    return ws_fn_max_blocks(f, threads, shared, ret);
-}
-
-WS_DRV_API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
-           (int *ret, void *function, int threads, size_t shared))
-{
-    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(ret, function, threads, shared, 0);
-}
 
 /* The block size, a multiple of a warp, that keeps most threads on an SM; the largest of equals. */
 WS_DRV_API(cuOccupancyMaxPotentialBlockSizeWithFlags,
@@ -304,40 +243,4 @@ WS_DRV_API(cuOccupancyMaxPotentialBlockSize, (int *ret_grid, int *ret_block, voi
 {
     return cuOccupancyMaxPotentialBlockSizeWithFlags(ret_grid, ret_block, function, shared_of,
                                                      shared, limit, 0);
-}
-
-WS_DRV_API(cuOccupancyAvailableDynamicSMemPerBlock,
-           (size_t * ret, void *function, int n_blocks, int threads))
-{
-    ENTER_FN(f, function);
-    return ret ? ws_fn_available_shared(f, n_blocks, threads, ret) : CUDA_INVALID_VALUE;
-}
-
-static int max_clusters(void *function, const struct cu_launch_config *c, int *ret_size,
-                        int *ret_clusters)
-{
-    ENTER_FN(f, function);
-    if (!c)
-        return CUDA_INVALID_VALUE;
-    struct ws_launch_shape s = {.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
-                                .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
-                                .shared_bytes = c->sharedMemBytes,
-                                .attributes = c->attrs,
-                                .n_attributes = c->numAttrs};
-    int code = ws_fn_max_clusters(f, &s, ret_size, ret_clusters);
-    return code == CUDA_INVALID_CONFIGURATION ? CUDA_INVALID_VALUE : code;
-}
-
-WS_DRV_API(cuOccupancyMaxPotentialClusterSize,
-           (int *size, void *function, const struct cu_launch_config *config))
-{
-    int clusters;
-    return size ? max_clusters(function, config, size, &clusters) : CUDA_INVALID_VALUE;
-}
-
-WS_DRV_API(cuOccupancyMaxActiveClusters,
-           (int *clusters, void *function, const struct cu_launch_config *config))
-{
-    int size;
-    return clusters ? max_clusters(function, config, &size, clusters) : CUDA_INVALID_VALUE;
 }

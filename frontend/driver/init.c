@@ -13,14 +13,6 @@ WS_DRV_API(cuInit, (unsigned flags))
     return code;
 }
 
-WS_DRV_API(cuDriverGetVersion, (int *version))
-{
-    if (!version)
-        return CUDA_INVALID_VALUE;
-    *version = WS_CUDA_VERSION;
-    return CUDA_OK;
-}
-
 WS_DRV_API(cuGetErrorName, (int code, const char **ret))
 {
     if (!ret)

@@ -7,68 +7,11 @@
 #include "frontend/module/jit.h"
 #include "frontend/module/module.h"
 
-enum { OPTION_HOST_TABLE = 0, OPTION_PRESERVED = 1 };
-
 /* The device that a call without a context works on. */
 static int some_device(void)
 {
     const struct ws_ctx *c = ws_ctx_current();
     return c && ws_ctx_valid(c) ? c->device : 0;
-}
-
-static int load(struct ws_library **ret, const void *image, uint64_t bytes, bool copy,
-                const int *jit_options, void **jit_values, unsigned n_jit)
-{
-    struct ws_jit jit;
-    char *text;
-    int code = ws_jit_read(&jit, n_jit, jit_options, jit_values);
-    if (code)
-        return code;
-    code = ws_library_open(image, bytes, copy, some_device(), ret, &text);
-    ws_jit_report(&jit, text);
-    free(text);
-    return code;
-}
-
-WS_DRV_API(cuLibraryLoadData,
-           (struct ws_library * *ret, const void *image, const int *jit_options, void **jit_values,
-            unsigned n_jit, const int *options, void **values, unsigned n))
-{
-    bool preserved = false;
-    int code = ws_drv_check_init();
-    if (code)
-        return code;
-    if (!ret || !image || (n && !options))
-        return CUDA_INVALID_VALUE;
-    for (unsigned i = 0; i < n; i++) {
-        if (options[i] == OPTION_HOST_TABLE) {
-            ws_session_unsupported("CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE");
-            return CUDA_NOT_SUPPORTED;
-        }
-        if (options[i] != OPTION_PRESERVED)
-            return CUDA_INVALID_VALUE;
-        preserved = true;
-    }
-    return load(ret, image, 0, !preserved, jit_options, jit_values, n_jit);
-}
-
-WS_DRV_API(cuLibraryLoadFromFile,
-           (struct ws_library * *ret, const char *path, const int *jit_options, void **jit_values,
-            unsigned n_jit, const int *options, void **values, unsigned n))
-{
-    char *data;
-    uint64_t bytes;
-    int code = ws_drv_check_init();
-    if (code)
-        return code;
-    if (!ret || !path)
-        return CUDA_INVALID_VALUE;
-    code = ws_image_read_file(path, &data, &bytes);
-    if (code)
-        return code;
-    code = load(ret, data, bytes, true, jit_options, jit_values, n_jit);
-    free(data);
-    return code;
 }
 
 /* Body of a function about a library: returns unless it is one. */
@@ -89,95 +32,11 @@ WS_DRV_API(cuLibraryLoadFromFile,
             return CUDA_INVALID_HANDLE;                                                            \
     } while (0)
 
-WS_DRV_API(cuLibraryUnload, (struct ws_library * l))
-{
-    CHECK_LIBRARY(l);
-    ws_library_free(l);
-    return CUDA_OK;
-}
-
 WS_DRV_API(cuLibraryGetModule, (struct ws_mod * *ret, struct ws_library *l))
 {
     WS_DRV_ENTER(c);
     CHECK_LIBRARY(l);
     return ret ? ws_library_load(l, c->device, ret, NULL) : CUDA_INVALID_VALUE;
-}
-
-WS_DRV_API(cuLibraryGetKernel, (struct ws_kernel * *ret, struct ws_library *l, const char *name))
-{
-    struct ws_fn *f;
-    CHECK_LIBRARY(l);
-    if (!ret || !name)
-        return CUDA_INVALID_VALUE;
-    struct ws_kernel *k = ws_library_kernel(l, name);
-    if (!k)
-        return CUDA_OUT_OF_MEMORY;
-    int code = ws_kernel_fn(k, some_device(), &f);
-    if (!code)
-        *ret = k;
-    return code;
-}
-
-WS_DRV_API(cuLibraryGetKernelCount, (unsigned *ret, struct ws_library *l))
-{
-    struct ws_mod *m;
-    CHECK_LIBRARY(l);
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    int code = ws_library_load(l, some_device(), &m, NULL);
-    if (!code)
-        *ret = (unsigned)ws_mod_n_fns(m);
-    return code;
-}
-
-WS_DRV_API(cuLibraryEnumerateKernels, (struct ws_kernel * *ret, unsigned n, struct ws_library *l))
-{
-    struct ws_mod *m;
-    struct ws_fn *f;
-    CHECK_LIBRARY(l);
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    int code = ws_library_load(l, some_device(), &m, NULL);
-    for (unsigned i = 0; i < n && !code; i++) {
-        code = ws_mod_fn_at(m, i, &f);
-        if (!code && !(ret[i] = ws_library_kernel(l, ws_function_info(f->function)->name)))
-            code = CUDA_OUT_OF_MEMORY;
-    }
-    return code == CUDA_NOT_FOUND ? CUDA_OK : code;
-}
-
-static int variable_of(struct ws_library *l, int device, const char *name, bool managed,
-                       uint64_t *address, size_t *bytes)
-{
-    struct ws_mod *m;
-    uint64_t a, n;
-    int code = ws_library_load(l, device, &m, NULL);
-    if (!code)
-        code = ws_drv_error(ws_session_module_variable(m->module, name, &a, &n));
-    if (!code && managed && !ws_session_module_variable_managed(m->module, name))
-        code = CUDA_NOT_FOUND;
-    if (code)
-        return code;
-    if (address)
-        *address = a;
-    if (bytes)
-        *bytes = n;
-    return CUDA_OK;
-}
-
-WS_DRV_API(cuLibraryGetGlobal,
-           (uint64_t * address, size_t *bytes, struct ws_library *l, const char *name))
-{
-    WS_DRV_ENTER(c);
-    CHECK_LIBRARY(l);
-    return name ? variable_of(l, c->device, name, false, address, bytes) : CUDA_INVALID_VALUE;
-}
-
-WS_DRV_API(cuLibraryGetManaged,
-           (uint64_t * address, size_t *bytes, struct ws_library *l, const char *name))
-{
-    CHECK_LIBRARY(l);
-    return name ? variable_of(l, some_device(), name, true, address, bytes) : CUDA_INVALID_VALUE;
 }
 
 /* ---- kernels ---- */

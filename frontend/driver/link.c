@@ -29,7 +29,6 @@ static struct ws_slab links = WS_SLAB(struct link);
 WS_DRV_API(cuLinkCreate_v2, (unsigned n, const int *options, void **values, struct link **ret))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     if (!ret)
         return CUDA_INVALID_VALUE;
     struct link *l = ws_slab_new(&links);

@@ -66,7 +66,6 @@ WS_DRV_API(cuMemAllocPitch_v2,
 WS_DRV_API(cuMemFree_v2, (uint64_t address))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     return release(address);
 }
 
@@ -88,7 +87,6 @@ WS_DRV_API(cuMemGetAddressRange_v2, (uint64_t * base, size_t *bytes, uint64_t ad
 {
     struct ws_mem_info m;
     WS_DRV_ENTER(c);
-    (void)c;
     ws_session_mem_find(address, &m);
     if (m.kind == WS_MEM_NONE)
         return CUDA_INVALID_VALUE;
@@ -124,7 +122,6 @@ WS_DRV_API(cuMemAllocHost_v2, (void **ret, size_t bytes))
 WS_DRV_API(cuMemFreeHost, (void *p))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     ws_ctx_disown(WS_OWNED_HOST, (uintptr_t)p);
     return ws_hostmem_free(WS_HOSTMEM_PINNED, p);
 }
@@ -170,7 +167,6 @@ WS_DRV_API(cuMemHostUnregister, (void *p))
 static int find_host(void *p, struct ws_hostmem *h)
 {
     WS_DRV_ENTER(c);
-    (void)c;
     ws_hostmem_find((uintptr_t)p, h);
     return h->kind == WS_HOSTMEM_NONE ? CUDA_INVALID_VALUE : CUDA_OK;
 }

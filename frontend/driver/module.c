@@ -47,7 +47,6 @@ WS_DRV_API(cuModuleLoad, (struct ws_mod * *ret, const char *path))
     char *data;
     uint64_t bytes;
     WS_DRV_ENTER(c);
-    (void)c;
     if (!ret || !path)
         return CUDA_INVALID_VALUE;
     int code = ws_image_read_file(path, &data, &bytes);
@@ -61,7 +60,6 @@ WS_DRV_API(cuModuleLoad, (struct ws_mod * *ret, const char *path))
 WS_DRV_API(cuModuleUnload, (struct ws_mod * m))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     if (!ws_mod_valid(m) || m->library)
         return CUDA_INVALID_HANDLE;
     ws_ctx_disown(WS_OWNED_MODULE, (uintptr_t)m);
@@ -71,7 +69,6 @@ WS_DRV_API(cuModuleUnload, (struct ws_mod * m))
 WS_DRV_API(cuModuleGetFunction, (struct ws_fn * *ret, struct ws_mod *m, const char *name))
 {
     WS_DRV_ENTER(c);
-    (void)c;
     if (!ret || !name)
         return CUDA_INVALID_VALUE;
     return ws_mod_valid(m) ? ws_mod_fn(m, name, ret) : CUDA_INVALID_HANDLE;
@@ -82,7 +79,6 @@ WS_DRV_API(cuModuleGetGlobal_v2,
 {
     uint64_t a, n;
     WS_DRV_ENTER(c);
-    (void)c;
     if (!name)
         return CUDA_INVALID_VALUE;
     if (!ws_mod_valid(m))

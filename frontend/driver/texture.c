@@ -31,14 +31,12 @@ static int create(bool surface, uint64_t *ret, const struct cu_resource_desc *r,
 static int destroy(bool surface, uint64_t object)
 {
     WS_DRV_ENTER(c);
-    (void)c;
     return ws_texobj_free(object, surface);
 }
 
 static int get(bool surface, uint64_t object, const void *ret, struct ws_texobj *o)
 {
     WS_DRV_ENTER(c);
-    (void)c;
     return ret ? ws_texobj_get(object, surface, o) : CUDA_INVALID_VALUE;
 }
 

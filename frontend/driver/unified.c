@@ -5,12 +5,6 @@
 #include "frontend/memory/batch.h"
 #include "frontend/facade.h"
 
-static struct cuda_mem_location place(int device)
-{
-    return device < 0 ? (struct cuda_mem_location){WS_CUDA_LOCATION_HOST, 0}
-                      : (struct cuda_mem_location){WS_CUDA_LOCATION_DEVICE, device};
-}
-
 static int prefetch(uint64_t address, size_t bytes, struct cuda_mem_location l, unsigned flags,
                     void *stream, bool per_thread)
 {
@@ -24,7 +18,7 @@ WS_DRV_STREAM_API(cuMemPrefetchAsync, _ptsz,
                   (uint64_t address, size_t bytes, int device, void *stream),
                   (address, bytes, device, stream))
 {
-    return prefetch(address, bytes, place(device), 0, stream, per_thread);
+    return prefetch(address, bytes, ws_location_of_device(device), 0, stream, per_thread);
 }
 WS_DRV_STREAM_API(cuMemPrefetchAsync_v2, _ptsz,
                   (uint64_t address, size_t bytes, struct cuda_mem_location l, unsigned flags,
@@ -32,67 +26,6 @@ WS_DRV_STREAM_API(cuMemPrefetchAsync_v2, _ptsz,
                   (address, bytes, l, flags, stream))
 {
     return prefetch(address, bytes, l, flags, stream, per_thread);
-}
-
-WS_DRV_API(cuMemAdvise_v2, (uint64_t address, size_t bytes, int advice, struct cuda_mem_location l))
-{
-    WS_DRV_ENTER(c);
-    (void)c;
-    return ws_advice_set(address, bytes, advice, &l);
-}
-WS_DRV_API(cuMemAdvise, (uint64_t address, size_t bytes, int advice, int device))
-{
-    return cuMemAdvise_v2(address, bytes, advice, place(device));
-}
-
-WS_DRV_API(cuMemRangeGetAttribute,
-           (void *ret, size_t ret_bytes, int attribute, uint64_t address, size_t bytes))
-{
-    WS_DRV_ENTER(c);
-    (void)c;
-    return ws_advice_get(ret, ret_bytes, attribute, address, bytes);
-}
-
-WS_DRV_API(cuMemRangeGetAttributes, (void **ret, size_t *ret_bytes, int *attributes, size_t n,
-                                     uint64_t address, size_t bytes))
-{
-    WS_DRV_ENTER(c);
-    (void)c;
-    int code = ret && ret_bytes && attributes && n ? CUDA_OK : CUDA_INVALID_VALUE;
-    for (size_t i = 0; !code && i < n; i++)
-        code = ws_advice_get(ret[i], ret_bytes[i], attributes[i], address, bytes);
-    return code;
-}
-
-static int batch(const struct ws_advice_batch *b, unsigned long long flags, void *stream,
-                 bool per_thread)
-{
-    WS_DRV_ENTER(c);
-    WS_DRV_STREAM(id, stream, per_thread, c->device);
-    return flags ? CUDA_INVALID_VALUE : ws_advice_batch(b, id);
-}
-WS_DRV_STREAM_API(cuMemPrefetchBatchAsync, _ptsz,
-                  (uint64_t * p, size_t *sizes, size_t n, struct cuda_mem_location *l,
-                   size_t *first, size_t n_locations, unsigned long long flags, void *stream),
-                  (p, sizes, n, l, first, n_locations, flags, stream))
-{
-    struct ws_advice_batch b = {p, sizes, n, l, first, n_locations, false};
-    return batch(&b, flags, stream, per_thread);
-}
-WS_DRV_STREAM_API(cuMemDiscardBatchAsync, _ptsz,
-                  (uint64_t * p, size_t *sizes, size_t n, unsigned long long flags, void *stream),
-                  (p, sizes, n, flags, stream))
-{
-    struct ws_advice_batch b = {.addresses = p, .sizes = sizes, .n = n, .discard = true};
-    return batch(&b, flags, stream, per_thread);
-}
-WS_DRV_STREAM_API(cuMemDiscardAndPrefetchBatchAsync, _ptsz,
-                  (uint64_t * p, size_t *sizes, size_t n, struct cuda_mem_location *l,
-                   size_t *first, size_t n_locations, unsigned long long flags, void *stream),
-                  (p, sizes, n, l, first, n_locations, flags, stream))
-{
-    struct ws_advice_batch b = {p, sizes, n, l, first, n_locations, false};
-    return batch(&b, flags, stream, per_thread);
 }
 
 static int copies(const struct ws_batch *b, size_t *ret_fail, void *stream, bool per_thread)

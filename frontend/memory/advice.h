@@ -7,6 +7,13 @@
 #include "frontend/context/context.h"
 #include "frontend/cuda_types.h"
 
+/* Before CUDA 13 a location was a device's number, and -1 was the host. */
+static inline struct cuda_mem_location ws_location_of_device(int device)
+{
+    return device == -1 ? (struct cuda_mem_location){WS_CUDA_LOCATION_HOST, 0}
+                        : (struct cuda_mem_location){WS_CUDA_LOCATION_DEVICE, device};
+}
+
 /* INVALID_VALUE: the range is not inside managed memory, or a location makes no sense; INVALID_DEVICE. */
 int ws_advice_set(uint64_t address, uint64_t bytes, int advice, const struct cuda_mem_location *l);
 int ws_advice_prefetch(uint64_t address, uint64_t bytes, const struct cuda_mem_location *l);

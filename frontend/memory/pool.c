@@ -359,23 +359,25 @@ static int block_new(struct pool *p, uint64_t need, struct block **ret)
     return ws_drv_error(r);
 }
 
-int ws_pool_alloc(void *pool, int device, uint64_t bytes, uint64_t stream, bool zero_ok,
-                  uint64_t *ret_address)
+int ws_pool_alloc(void *pool, int device, uint64_t bytes, uint64_t stream, uint64_t *ret_address)
 {
     ws_err r = ws_session_stream_info(stream, NULL, NULL, NULL);
     if (r)
         return ws_drv_error(r);
-    if (!ret_address || (!bytes && !zero_ok) || bytes > UINT64_MAX - ALIGN_BYTES)
+    if (!ret_address || bytes > UINT64_MAX - ALIGN_BYTES)
         return CUDA_INVALID_VALUE;
-    *ret_address = 0;
     pthread_mutex_lock(&lock);
     struct pool *p = pool ? pool_of(pool) : current_of(device);
     if (!p || p->imported || !bytes || ws_work_capturing(stream)) {
         int of = p ? p->device : -1;
         bool imported = p && p->imported;
         pthread_mutex_unlock(&lock);
-        if (of < 0 || imported || !bytes)
-            return of < 0 || imported ? CUDA_INVALID_VALUE : CUDA_OK;
+        if (of < 0 || imported)
+            return CUDA_INVALID_VALUE;
+        if (!bytes) {
+            *ret_address = 0;
+            return CUDA_OK;
+        }
         struct ws_work w = {.kind = WS_WORK_ALLOC,
                             .memory = {.bytes = bytes, .device = of, .ret_address = ret_address}};
         return ws_drv_error(ws_work_put(stream, &w, true));

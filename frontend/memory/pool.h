@@ -15,9 +15,8 @@ int ws_pool_at(const struct cuda_mem_location *l, int type, bool current, void *
 int ws_pool_create(void **ret, const struct cuda_mem_pool_props *props);
 int ws_pool_destroy(void *pool);
 int ws_pool_trim(void *pool, uint64_t keep_bytes);
-/* @pool: NULL: the device's current one. @stream must live. 0 bytes: a null address if @zero_ok, else INVALID_VALUE. */
-int ws_pool_alloc(void *pool, int device, uint64_t bytes, uint64_t stream, bool zero_ok,
-                  uint64_t *ret_address);
+/* @pool: NULL: the device's current one. @stream must live. 0 bytes give a null address. */
+int ws_pool_alloc(void *pool, int device, uint64_t bytes, uint64_t stream, uint64_t *ret_address);
 /* In stream order; memory that is no pool's, too. */
 int ws_pool_free(uint64_t address, uint64_t stream);
 /* cudaFree() and the like of memory from a pool. Return: a CUDA code, or -1: it is not a pool's. */

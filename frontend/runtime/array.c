@@ -23,7 +23,6 @@ static int array_new(struct ws_array **ret, const struct cuda_channel_desc *chan
 {
     struct ws_array_desc d;
     WS_RT_ENTER(device);
-    (void)device;
     if (!ret || !channels)
         return ws_rt_record(CUDA_INVALID_VALUE);
     int code = describe(channels, e, flags, &d);
@@ -50,7 +49,6 @@ WS_RT_API(cudaMallocMipmappedArray,
 {
     struct ws_array_desc d;
     WS_RT_ENTER(device);
-    (void)device;
     if (!ret || !channels)
         return ws_rt_record(CUDA_INVALID_VALUE);
     int code = describe(channels, &e, flags, &d);
@@ -61,7 +59,6 @@ WS_RT_API(cudaGetMipmappedArrayLevel,
           (struct ws_array * *ret, const struct ws_mipmap *m, unsigned level))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!ws_mipmap_valid(m))
         return ws_rt_record(CUDA_INVALID_HANDLE);
     if (!ret || level >= m->n_levels)
@@ -73,7 +70,6 @@ WS_RT_API(cudaGetMipmappedArrayLevel,
 WS_RT_API(cudaFreeArray, (struct ws_array * a))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!a)
         return CUDA_OK;
     return ws_rt_record(ws_array_valid(a) ? ws_array_free(a) : CUDA_INVALID_VALUE);
@@ -81,7 +77,6 @@ WS_RT_API(cudaFreeArray, (struct ws_array * a))
 WS_RT_API(cudaFreeMipmappedArray, (struct ws_mipmap * m))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!m)
         return CUDA_OK;
     return ws_rt_record(ws_mipmap_valid(m) ? ws_mipmap_free(m) : CUDA_INVALID_VALUE);
@@ -93,7 +88,6 @@ WS_RT_API(cudaArrayGetInfo, (struct cuda_channel_desc * channels, struct cuda_ex
                              unsigned *flags, const struct ws_array *a))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (channels)
         memset(channels, 0, sizeof *channels);
     if (e)
@@ -114,7 +108,6 @@ WS_RT_API(cudaArrayGetInfo, (struct cuda_channel_desc * channels, struct cuda_ex
 WS_RT_API(cudaGetChannelDesc, (struct cuda_channel_desc * ret, const struct ws_array *a))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!ret || !ws_array_valid(a))
         return ws_rt_record(CUDA_INVALID_VALUE);
     ws_texel_channels(&a->desc.texel, ret);
@@ -125,7 +118,6 @@ WS_RT_API(cudaGetChannelDesc, (struct cuda_channel_desc * ret, const struct ws_a
 static int answer_none(bool valid)
 {
     WS_RT_ENTER(device);
-    (void)device;
     return ws_rt_record(valid ? CUDA_NOT_SUPPORTED : CUDA_INVALID_VALUE);
 }
 WS_RT_API(cudaArrayGetPlane, (void *ret, const struct ws_array *a, unsigned plane))
@@ -144,7 +136,6 @@ WS_RT_API(cudaMipmappedArrayGetSparseProperties, (void *ret, const struct ws_mip
 static int memory_needed(struct cuda_array_memory *ret, bool valid, uint64_t bytes, int of)
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!ret || !valid)
         return ws_rt_record(CUDA_INVALID_VALUE);
     if (!ws_session_device(of))

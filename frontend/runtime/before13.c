@@ -5,6 +5,7 @@
  * One definition receives both: integers and pointers of the two forms lie in the same registers and stack slots, one after the
  * other, so parameter k of the older form is our parameter k, whatever its name says in the newer one. A parameter that only
  * one form has, or that is wider in one, is declared so that nothing of it is lost. */
+#include "frontend/memory/advice.h"
 #include "frontend/memory/batch.h"
 #include "frontend/facade.h"
 #include "frontend/graph/graph.h"
@@ -110,15 +111,9 @@ WS_RT_API(cudaStreamUpdateCaptureDependencies_ptsz,
 
 /* ---- advice: a location was a device number, -1 the host ---- */
 
-static struct cuda_mem_location device_location(int device)
+WS_RT_API(cudaMemAdvise, (uint64_t address, size_t bytes, int advice, struct cuda_mem_location l))
 {
-    return device == -1 ? (struct cuda_mem_location){WS_CUDA_LOCATION_HOST, 0}
-                        : (struct cuda_mem_location){WS_CUDA_LOCATION_DEVICE, device};
-}
-
-WS_RT_API(cudaMemAdvise, (const void *p, size_t bytes, int advice, struct cuda_mem_location l))
-{
-    return cudaMemAdvise_v2(p, bytes, advice, OLDER() ? device_location(l.type) : l);
+    return cudaMemAdvise_v2(address, bytes, advice, OLDER() ? ws_location_of_device(l.type) : l);
 }
 
 /* Older: (p, bytes, device, stream); @flags as wide as a stream. */
@@ -126,14 +121,15 @@ WS_RT_API(cudaMemPrefetchAsync,
           (const void *p, size_t bytes, struct cuda_mem_location l, uintptr_t flags, void *stream))
 {
     if (OLDER())
-        return cudaMemPrefetchAsync_v2(p, bytes, device_location(l.type), 0, (void *)flags);
+        return cudaMemPrefetchAsync_v2(p, bytes, ws_location_of_device(l.type), 0, (void *)flags);
     return cudaMemPrefetchAsync_v2(p, bytes, l, (unsigned)flags, stream);
 }
 WS_RT_API(cudaMemPrefetchAsync_ptsz,
           (const void *p, size_t bytes, struct cuda_mem_location l, uintptr_t flags, void *stream))
 {
     if (OLDER())
-        return cudaMemPrefetchAsync_v2_ptsz(p, bytes, device_location(l.type), 0, (void *)flags);
+        return cudaMemPrefetchAsync_v2_ptsz(p, bytes, ws_location_of_device(l.type), 0,
+                                            (void *)flags);
     return cudaMemPrefetchAsync_v2_ptsz(p, bytes, l, (unsigned)flags, stream);
 }
 

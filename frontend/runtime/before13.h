@@ -34,7 +34,8 @@ DECLARE_CAPTURE_INFO_V3(cudaStreamGetCaptureInfo_v3_ptsz)
                        const struct cuda_edge_data *data, size_t n, unsigned flags);
 DECLARE_CAPTURE_UPDATE_V2(cudaStreamUpdateCaptureDependencies_v2)
 DECLARE_CAPTURE_UPDATE_V2(cudaStreamUpdateCaptureDependencies_v2_ptsz)
-WS_EXPORT int cudaMemAdvise_v2(const void *p, size_t bytes, int advice, struct cuda_mem_location l);
+WS_EXPORT int cudaMemAdvise_v2(uint64_t address, size_t bytes, int advice,
+                               struct cuda_mem_location l);
 #define DECLARE_PREFETCH_V2(name)                                                                  \
     WS_EXPORT int name(const void *p, size_t bytes, struct cuda_mem_location l, unsigned flags,    \
                        void *stream);

@@ -194,7 +194,6 @@ WS_RT_API(cudaGetDeviceFlags, (unsigned *flags))
 WS_RT_API(cudaDeviceSetLimit, (int limit, size_t value))
 {
     WS_RT_ENTER(device);
-    (void)device;
     return ws_rt_record(ws_ctx_set_limit(ws_ctx_current(), limit, value));
 }
 WS_RT_ALIAS(cudaThreadSetLimit, cudaDeviceSetLimit)
@@ -206,7 +205,6 @@ WS_RT_API(cudaDeviceGetLimit, (size_t * value, int limit))
     int code = ws_ctx_get_limit(ws_ctx_current(), limit, value ? &v : NULL);
     if (!code)
         *value = v;
-    (void)device;
     return ws_rt_record(code);
 }
 WS_RT_ALIAS(cudaThreadGetLimit, cudaDeviceGetLimit)
@@ -216,7 +214,6 @@ enum { CACHE_CONFIGS = 4, SHARED_CONFIGS = 3 };
 WS_RT_API(cudaDeviceSetCacheConfig, (int config))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (config < 0 || config >= CACHE_CONFIGS)
         return ws_rt_record(CUDA_INVALID_VALUE);
     ws_ctx_current()->cache_config = config;
@@ -227,7 +224,6 @@ WS_RT_ALIAS(cudaThreadSetCacheConfig, cudaDeviceSetCacheConfig)
 WS_RT_API(cudaDeviceGetCacheConfig, (int *config))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!config)
         return ws_rt_record(CUDA_INVALID_VALUE);
     *config = ws_ctx_current()->cache_config;
@@ -238,7 +234,6 @@ WS_RT_ALIAS(cudaThreadGetCacheConfig, cudaDeviceGetCacheConfig)
 WS_RT_API(cudaDeviceSetSharedMemConfig, (int config))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (config < 0 || config >= SHARED_CONFIGS)
         return ws_rt_record(CUDA_INVALID_VALUE);
     ws_ctx_current()->shared_config = config;
@@ -248,7 +243,6 @@ WS_RT_API(cudaDeviceSetSharedMemConfig, (int config))
 WS_RT_API(cudaDeviceGetSharedMemConfig, (int *config))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!config)
         return ws_rt_record(CUDA_INVALID_VALUE);
     *config = ws_ctx_current()->shared_config ? ws_ctx_current()->shared_config : 1;
@@ -258,36 +252,17 @@ WS_RT_API(cudaDeviceGetSharedMemConfig, (int *config))
 WS_RT_API(cudaCtxResetPersistingL2Cache, (void))
 {
     WS_RT_ENTER(device);
-    (void)device;
     return CUDA_OK;
 }
 
 WS_RT_API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (least)
         *least = WS_PRIORITY_LEAST;
     if (greatest)
         *greatest = WS_PRIORITY_GREATEST;
     return CUDA_OK;
-}
-
-/* None are native over a link to the host, or between devices. */
-static int no_atomics(unsigned *capabilities, const int *operations, unsigned n)
-{
-    if (!capabilities || !operations || !n)
-        return CUDA_INVALID_VALUE;
-    memset(capabilities, 0, n * sizeof *capabilities);
-    return CUDA_OK;
-}
-
-WS_RT_API(cudaDeviceGetHostAtomicCapabilities,
-          (unsigned *capabilities, const int *operations, unsigned n, int device))
-{
-    const Ws__Device *d;
-    int code = device_at(device, &d);
-    return ws_rt_record(code ? code : no_atomics(capabilities, operations, n));
 }
 
 WS_RT_API(cudaDeviceGetPCIBusId, (char *text, int bytes, int device))
@@ -324,29 +299,3 @@ WS_RT_API(cudaDeviceGetByPCIBusId, (int *device, const char *text))
     }
     return ws_rt_record(code ? code : CUDA_INVALID_DEVICE);
 }
-
-/* ---- versions ---- */
-
-WS_RT_API(cudaDriverGetVersion, (int *version))
-{
-    if (!version)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    *version = WS_CUDA_VERSION;
-    return CUDA_OK;
-}
-
-WS_RT_API(cudaRuntimeGetVersion, (int *version))
-{
-    if (!version)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    *version = WS_CUDA_VERSION;
-    return CUDA_OK;
-}
-
-/* ---- profiler: there is none to start ---- */
-
-WS_RT_API(cudaProfilerStart, (void))
-{
-    return CUDA_OK;
-}
-WS_RT_ALIAS(cudaProfilerStop, cudaProfilerStart)

@@ -97,58 +97,14 @@ WS_RT_API(cudaFuncGetAttributes, (struct cuda_func_attributes * a, const void *f
     return CUDA_OK;
 }
 
-WS_RT_API(cudaFuncSetAttribute, (const void *function, int which, int value))
-{
-    struct ws_fn *f;
-    int code = function_of(function, &f);
-    return code ? code : ws_rt_record(ws_fn_set_attribute(f, which, value));
-}
-
 WS_RT_API(cudaKernelSetAttributeForDevice, (const void *kernel, int which, int value, int device))
 {
     struct ws_fn *f;
     WS_RT_ENTER(current);
-    (void)current;
     if (!ws_session_device(device))
         return ws_rt_record(CUDA_INVALID_DEVICE);
     int code = ws_registry_fn(kernel, device, &f);
     return ws_rt_record(code ? code : ws_fn_set_attribute(f, which, value));
-}
-
-WS_RT_API(cudaFuncSetCacheConfig, (const void *function, int config))
-{
-    struct ws_fn *f;
-    int code = function_of(function, &f);
-    if (!code && (config < 0 || config > 3))
-        code = ws_rt_record(CUDA_INVALID_VALUE);
-    if (!code)
-        f->cache_config = config;
-    return code;
-}
-
-WS_RT_API(cudaFuncSetSharedMemConfig, (const void *function, int config))
-{
-    struct ws_fn *f;
-    int code = function_of(function, &f);
-    return code || (config >= 0 && config <= 2) ? code : ws_rt_record(CUDA_INVALID_VALUE);
-}
-
-WS_RT_API(cudaFuncGetName, (const char **name, const void *function))
-{
-    struct ws_fn *f;
-    if (!name)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    int code = function_of(function, &f);
-    if (!code)
-        *name = ws_function_info(f->function)->name;
-    return code;
-}
-
-WS_RT_API(cudaFuncGetParamInfo, (const void *function, size_t index, size_t *offset, size_t *bytes))
-{
-    struct ws_fn *f;
-    int code = function_of(function, &f);
-    return code ? code : ws_rt_record(ws_fn_param(f, index, offset, bytes));
 }
 
 WS_RT_API(cudaGetKernel, (void **kernel, const void *function))
@@ -171,70 +127,6 @@ WS_RT_API(cudaGetFuncBySymbol, (void **function, const void *symbol))
     if (!code)
         *function = f;
     return code;
-}
-
-/* ---- occupancy ---- */
-
-static int max_blocks(int *n_blocks, const void *function, int block_threads, size_t shared_bytes,
-                      unsigned flags)
-{
-    struct ws_fn *f;
-    if (!n_blocks || flags > 1)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    int code = function_of(function, &f);
-    return code ? code : ws_rt_record(ws_fn_max_blocks(f, block_threads, shared_bytes, n_blocks));
-}
-WS_RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
-          (int *n_blocks, const void *function, int block_threads, size_t shared_bytes))
-{
-    return max_blocks(n_blocks, function, block_threads, shared_bytes, 0);
-}
-WS_RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-          (int *n_blocks, const void *function, int block_threads, size_t shared_bytes,
-           unsigned flags))
-{
-    return max_blocks(n_blocks, function, block_threads, shared_bytes, flags);
-}
-
-WS_RT_API(cudaOccupancyAvailableDynamicSMemPerBlock,
-          (size_t * bytes, const void *function, int n_blocks, int block_threads))
-{
-    struct ws_fn *f;
-    if (!bytes)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    int code = function_of(function, &f);
-    return code ? code : ws_rt_record(ws_fn_available_shared(f, n_blocks, block_threads, bytes));
-}
-
-static int max_clusters(const void *function, const struct cuda_launch_config *c, int *ret_size,
-                        int *ret_clusters)
-{
-    struct ws_fn *f;
-    if (!c)
-        return ws_rt_record(CUDA_INVALID_VALUE);
-    struct ws_launch_shape s = {.grid = {c->gridDim.x, c->gridDim.y, c->gridDim.z},
-                                .block = {c->blockDim.x, c->blockDim.y, c->blockDim.z},
-                                .shared_bytes = c->dynamicSmemBytes,
-                                .attributes = c->attrs,
-                                .n_attributes = c->numAttrs};
-    int code = function_of(function, &f);
-    return code ? code : ws_rt_record(ws_fn_max_clusters(f, &s, ret_size, ret_clusters));
-}
-
-WS_RT_API(cudaOccupancyMaxPotentialClusterSize,
-          (int *size, const void *function, const struct cuda_launch_config *config))
-{
-    int clusters;
-    return size ? max_clusters(function, config, size, &clusters)
-                : ws_rt_record(CUDA_INVALID_VALUE);
-}
-
-WS_RT_API(cudaOccupancyMaxActiveClusters,
-          (int *clusters, const void *function, const struct cuda_launch_config *config))
-{
-    int size;
-    return clusters ? max_clusters(function, config, &size, clusters)
-                    : ws_rt_record(CUDA_INVALID_VALUE);
 }
 
 /* ---- symbols ---- */

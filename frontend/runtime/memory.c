@@ -4,6 +4,7 @@
 
 #include "frontend/texture/array.h"
 #include "frontend/context/attributes.h"
+#include "frontend/memory/advice.h"
 #include "frontend/memory/copy.h"
 #include "frontend/facade.h"
 #include "frontend/memory/hostmem.h"
@@ -71,7 +72,6 @@ WS_RT_API(cudaMalloc3D, (struct cuda_pitched_ptr * p, struct cuda_extent extent)
 WS_RT_API(cudaFree, (void *p))
 {
     WS_RT_ENTER(device);
-    (void)device;
     if (!p)
         return CUDA_OK;
     int code = ws_work_unsafe();
@@ -109,7 +109,6 @@ WS_RT_API(cudaHostAlloc, (void **p, size_t bytes, unsigned flags))
 WS_RT_API(cudaFreeHost, (void *p))
 {
     WS_RT_ENTER(device);
-    (void)device;
     int code = ws_work_unsafe();
     return ws_rt_record(code ? code : p ? ws_hostmem_free(WS_HOSTMEM_PINNED, p) : CUDA_OK);
 }
@@ -169,7 +168,6 @@ WS_RT_API(cudaHostGetDevicePointer, (void **dev, void *host, unsigned flags))
 {
     struct ws_hostmem m;
     WS_RT_ENTER(device);
-    (void)device;
     if (!dev || flags)
         return ws_rt_record(CUDA_INVALID_VALUE);
     ws_hostmem_find((uintptr_t)host, &m);
@@ -183,7 +181,6 @@ WS_RT_API(cudaHostGetFlags, (unsigned *flags, void *host))
 {
     struct ws_hostmem m;
     WS_RT_ENTER(device);
-    (void)device;
     ws_hostmem_find((uintptr_t)host, &m);
     if (!flags || (m.kind != WS_HOSTMEM_PINNED && m.kind != WS_HOSTMEM_REGISTERED))
         return ws_rt_record(CUDA_INVALID_VALUE);
@@ -371,7 +368,6 @@ static int copy_3d_peer(const struct cuda_memcpy_3d_peer_parms *p, void *stream,
     if (!p)
         return ws_rt_record(CUDA_INVALID_VALUE);
     WS_RT_ENTER(device);
-    (void)device;
     int code = check_peers(p->srcDevice, p->dstDevice);
     if (code)
         return ws_rt_record(code);
@@ -444,18 +440,15 @@ WS_RT_STREAM_API(cudaMemset3DAsync, _ptsz,
 
 /* ---- managed memory: see also rt_unified.c ---- */
 
-WS_RT_STREAM_API(cudaStreamAttachMemAsync, _ptsz,
-                 (void *stream, void *p, size_t bytes, unsigned flags), (stream, p, bytes, flags))
+WS_RT_STREAM_API(cudaMemPrefetchAsync_v2, _ptsz,
+                 (const void *p, size_t bytes, struct cuda_mem_location l, unsigned flags,
+                  void *stream),
+                 (p, bytes, l, flags, stream))
 {
-    struct ws_hostmem m;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
     (void)id;
-    ws_hostmem_find((uintptr_t)p, &m);
-    bool ok = m.kind == WS_HOSTMEM_MANAGED &&
-              (!bytes || bytes <= m.bytes - ((uintptr_t)p - m.base)) &&
-              (flags == ATTACH_GLOBAL || flags == ATTACH_HOST || flags == 4);
-    return ws_rt_record(ok ? CUDA_OK : CUDA_INVALID_VALUE);
+    return ws_rt_record(flags ? CUDA_INVALID_VALUE : ws_advice_prefetch((uintptr_t)p, bytes, &l));
 }
 
 /* ---- what is at an address ---- */
@@ -470,7 +463,6 @@ WS_RT_API(cudaPointerGetAttributes, (struct cuda_pointer_attributes * a, const v
     memset(a, 0, sizeof *a);
     ws_hostmem_find((uintptr_t)p, &h);
     ws_session_mem_find((uintptr_t)p, &m);
-    (void)device;
     if (h.kind != WS_HOSTMEM_NONE) {
         a->type = h.kind == WS_HOSTMEM_MANAGED ? WS_CUDA_MEMORY_MANAGED : WS_CUDA_MEMORY_HOST;
         a->device = h.device;

@@ -113,7 +113,6 @@ WS_RT_API(cudaCreateTextureObject,
     struct cu_resource_desc resource;
     struct cu_texture_desc texture;
     WS_RT_ENTER(device);
-    (void)device;
     if (!ret || !r || !t || (unsigned)t->readMode > 1)
         return ws_rt_record(CUDA_INVALID_VALUE);
     int code = resource_in(r, &resource);
@@ -126,7 +125,6 @@ WS_RT_API(cudaCreateTextureObject,
 WS_RT_API(cudaDestroyTextureObject, (uint64_t object))
 {
     WS_RT_ENTER(device);
-    (void)device;
     return ws_rt_record(ws_texobj_free(object, false));
 }
 
@@ -166,7 +164,6 @@ WS_RT_API(cudaCreateSurfaceObject, (uint64_t * ret, const struct cuda_resource_d
 {
     struct cu_resource_desc resource;
     WS_RT_ENTER(device);
-    (void)device;
     if (!ret || !r)
         return ws_rt_record(CUDA_INVALID_VALUE);
     int code = resource_in(r, &resource);
@@ -177,7 +174,6 @@ WS_RT_API(cudaCreateSurfaceObject, (uint64_t * ret, const struct cuda_resource_d
 WS_RT_API(cudaDestroySurfaceObject, (uint64_t object))
 {
     WS_RT_ENTER(device);
-    (void)device;
     return ws_rt_record(ws_texobj_free(object, true));
 }
 WS_RT_API(cudaGetSurfaceObjectResourceDesc, (struct cuda_resource_desc * ret, uint64_t object))
@@ -193,7 +189,6 @@ WS_RT_API(cudaDeviceGetTexture1DLinearMaxWidth,
     struct ws_texel t;
     int v = 0;
     WS_RT_ENTER(device);
-    (void)device;
     if (!ret || !desc)
         return ws_rt_record(CUDA_INVALID_VALUE);
     if (!ws_session_device(of))

@@ -15,7 +15,7 @@
 enum { MESSAGES = 100, MESSAGE_BYTES = 256 };
 static const char truncated[] = "(older messages were overwritten, or have no room here)\n";
 
-struct callback {
+struct ws_log_callback {
     struct ws_list node;
     void (*fn)(void *data, int level, char *message, size_t length);
     void *data;
@@ -29,7 +29,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void tap(enum ws_log_level level, const char *text, size_t n)
 {
     enum { MAX_CALLBACKS = 16 };
-    struct callback copy[MAX_CALLBACKS];
+    struct ws_log_callback copy[MAX_CALLBACKS];
     char message[MESSAGE_BYTES];
     unsigned n_copy = 0;
     if (level > WS_WARN)
@@ -41,7 +41,7 @@ static void tap(enum ws_log_level level, const char *text, size_t n)
     memcpy(messages[n_messages++ % MESSAGES], message, n + 2);
     ws_list_for_each (at, &callbacks)
         if (n_copy < MAX_CALLBACKS)
-            copy[n_copy++] = *ws_list_entry(at, struct callback, node);
+            copy[n_copy++] = *ws_list_entry(at, struct ws_log_callback, node);
     pthread_mutex_unlock(&lock);
     message[n] = '\0';
     for (unsigned i = 0; i < n_copy; i++)
@@ -54,11 +54,12 @@ static void begin(void)
     ws_log_set_tap(tap);
 }
 
-static int add_callback(void (*fn)(void *, int, char *, size_t), void *data, struct callback **ret)
+static int add_callback(void (*fn)(void *, int, char *, size_t), void *data,
+                        struct ws_log_callback **ret)
 {
     if (!fn)
         return CUDA_INVALID_VALUE;
-    struct callback *c = ws_alloc(sizeof *c);
+    struct ws_log_callback *c = ws_alloc(sizeof *c);
     if (!c)
         return CUDA_OUT_OF_MEMORY;
     pthread_once(&once, begin);
@@ -72,13 +73,13 @@ static int add_callback(void (*fn)(void *, int, char *, size_t), void *data, str
     return CUDA_OK;
 }
 
-static int remove_callback(struct callback *c)
+static int remove_callback(struct ws_log_callback *c)
 {
     int code = CUDA_INVALID_VALUE;
     pthread_once(&once, begin);
     pthread_mutex_lock(&lock);
     ws_list_for_each_safe (at, &callbacks)
-        if (ws_list_entry(at, struct callback, node) == c) {
+        if (ws_list_entry(at, struct ws_log_callback, node) == c) {
             ws_list_remove(at);
             free(c);
             code = CUDA_OK;
@@ -153,46 +154,29 @@ static int dump_to_file(unsigned *iterator, const char *path, unsigned flags)
     return code;
 }
 
-WS_DRV_API(cuLogsRegisterCallback,
-           (void (*fn)(void *, int, char *, size_t), void *data, struct callback **ret))
+WS_BOTH_API(cudaLogsRegisterCallback, cuLogsRegisterCallback,
+            (void (*fn)(void *, int, char *, size_t), void *data, struct ws_log_callback **ret),
+            (fn, data, ret))
 {
     return add_callback(fn, data, ret);
 }
-WS_DRV_API(cuLogsUnregisterCallback, (struct callback * callback))
+WS_BOTH_API(cudaLogsUnregisterCallback, cuLogsUnregisterCallback,
+            (struct ws_log_callback * callback), (callback))
 {
     return remove_callback(callback);
 }
-WS_DRV_API(cuLogsCurrent, (unsigned *iterator, unsigned flags))
+WS_BOTH_API(cudaLogsCurrent, cuLogsCurrent, (unsigned *iterator, unsigned flags), (iterator, flags))
 {
     return current(iterator, flags);
 }
-WS_DRV_API(cuLogsDumpToFile, (unsigned *iterator, const char *path, unsigned flags))
+WS_BOTH_API(cudaLogsDumpToFile, cuLogsDumpToFile,
+            (unsigned *iterator, const char *path, unsigned flags), (iterator, path, flags))
 {
     return dump_to_file(iterator, path, flags);
 }
-WS_DRV_API(cuLogsDumpToMemory, (unsigned *iterator, char *buffer, size_t *bytes, unsigned flags))
+WS_BOTH_API(cudaLogsDumpToMemory, cuLogsDumpToMemory,
+            (unsigned *iterator, char *buffer, size_t *bytes, unsigned flags),
+            (iterator, buffer, bytes, flags))
 {
     return dump_to_memory(iterator, buffer, bytes, flags);
-}
-
-WS_RT_API(cudaLogsRegisterCallback,
-          (void (*fn)(void *, int, char *, size_t), void *data, struct callback **ret))
-{
-    return ws_rt_record(add_callback(fn, data, ret));
-}
-WS_RT_API(cudaLogsUnregisterCallback, (struct callback * callback))
-{
-    return ws_rt_record(remove_callback(callback));
-}
-WS_RT_API(cudaLogsCurrent, (unsigned *iterator, unsigned flags))
-{
-    return ws_rt_record(current(iterator, flags));
-}
-WS_RT_API(cudaLogsDumpToFile, (unsigned *iterator, const char *path, unsigned flags))
-{
-    return ws_rt_record(dump_to_file(iterator, path, flags));
-}
-WS_RT_API(cudaLogsDumpToMemory, (unsigned *iterator, char *buffer, size_t *bytes, unsigned flags))
-{
-    return ws_rt_record(dump_to_memory(iterator, buffer, bytes, flags));
 }
