@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontend/cuda_types.h - the layouts in memory that CUDA programs were compiled with (CUDA 13.0, x86-64), as far as the façades
- * read or write them. Sizes and offsets are facts of CUDA's ABI; tests/unit/test_facade_types.c compares them with a toolkit's headers
+ * read or write them. Sizes and offsets are facts of CUDA's ABI; tests/process/facade_types.c compares them with a toolkit's headers
  * where there is one. Handles are void pointers. Names keep CUDA's field names, so that they can be looked up in its manual. */
 #ifndef WS_FRONTEND_CUDA_TYPES_H
 #define WS_FRONTEND_CUDA_TYPES_H
@@ -13,111 +13,25 @@ enum { WS_CUDA_VERSION = 13000 };
 struct cuda_dim3 {
     uint32_t x, y, z;
 };
-struct cuda_uuid {
-    char bytes[16];
+/* Attributes of a kernel: CU_FUNC_ATTRIBUTE_… of the driver, and the same numbers in the runtime. */
+enum ws_function_attribute {
+    WS_FUNC_MAX_THREADS_PER_BLOCK,
+    WS_FUNC_SHARED_SIZE_BYTES,
+    WS_FUNC_CONST_SIZE_BYTES,
+    WS_FUNC_LOCAL_SIZE_BYTES,
+    WS_FUNC_NUM_REGS,
+    WS_FUNC_PTX_VERSION,
+    WS_FUNC_BINARY_VERSION,
+    WS_FUNC_CACHE_MODE_CA,
+    WS_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+    WS_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT,
+    WS_FUNC_CLUSTER_SIZE_MUST_BE_SET,
+    WS_FUNC_REQUIRED_CLUSTER_WIDTH,
+    WS_FUNC_REQUIRED_CLUSTER_HEIGHT,
+    WS_FUNC_REQUIRED_CLUSTER_DEPTH,
+    WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+    WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
 };
-
-/* cudaDeviceProp of CUDA 13 */
-struct cuda_device_prop {
-    char name[256];
-    struct cuda_uuid uuid;
-    char luid[8];
-    uint32_t luidDeviceNodeMask;
-    size_t totalGlobalMem, sharedMemPerBlock;
-    int regsPerBlock, warpSize;
-    size_t memPitch;
-    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
-    size_t totalConstMem;
-    int major, minor;
-    size_t textureAlignment, texturePitchAlignment;
-    int multiProcessorCount, integrated, canMapHostMemory;
-    int maxTexture1D, maxTexture1DMipmap, maxTexture2D[2], maxTexture2DMipmap[2],
-        maxTexture2DLinear[3], maxTexture2DGather[2];
-    int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2],
-        maxTexture2DLayered[3], maxTextureCubemapLayered[2];
-    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2],
-        maxSurface2DLayered[3], maxSurfaceCubemap;
-    int maxSurfaceCubemapLayered[2];
-    size_t surfaceAlignment;
-    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
-        asyncEngineCount, unifiedAddressing;
-    int memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor,
-        streamPrioritiesSupported;
-    int globalL1CacheSupported, localL1CacheSupported;
-    size_t sharedMemPerMultiprocessor;
-    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID,
-        hostNativeAtomicSupported, pageableMemoryAccess;
-    int concurrentManagedAccess, computePreemptionSupported, canUseHostPointerForRegisteredMem,
-        cooperativeLaunch;
-    size_t sharedMemPerBlockOptin;
-    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost,
-        maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
-    size_t reservedSharedMemPerBlock;
-    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported,
-        timelineSemaphoreInteropSupported;
-    int memoryPoolsSupported, gpuDirectRDMASupported;
-    uint32_t gpuDirectRDMAFlushWritesOptions;
-    int gpuDirectRDMAWritesOrdering;
-    uint32_t memoryPoolSupportedHandleTypes;
-    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch,
-        unifiedFunctionPointers, deviceNumaConfig, deviceNumaId;
-    int mpsEnabled, hostNumaId;
-    uint32_t gpuPciDeviceID, gpuPciSubsystemID;
-    int hostNumaMultinodeIpcSupported, reserved[56];
-};
-_Static_assert(sizeof(struct cuda_device_prop) == 1008, "ABI");
-
-/* cudaDeviceProp of CUDA 12, which asks by the name cudaGetDeviceProperties_v2 */
-struct cuda_device_prop_12 {
-    char name[256];
-    struct cuda_uuid uuid;
-    char luid[8];
-    uint32_t luidDeviceNodeMask;
-    size_t totalGlobalMem, sharedMemPerBlock;
-    int regsPerBlock, warpSize;
-    size_t memPitch;
-    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate;
-    size_t totalConstMem;
-    int major, minor;
-    size_t textureAlignment, texturePitchAlignment;
-    int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory,
-        computeMode;
-    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture2D[2],
-        maxTexture2DMipmap[2], maxTexture2DLinear[3];
-    int maxTexture2DGather[2], maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap,
-        maxTexture1DLayered[2], maxTexture2DLayered[3];
-    int maxTextureCubemapLayered[2];
-    int maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2],
-        maxSurface2DLayered[3], maxSurfaceCubemap;
-    int maxSurfaceCubemapLayered[2];
-    size_t surfaceAlignment;
-    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
-        asyncEngineCount, unifiedAddressing;
-    int memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize,
-        maxThreadsPerMultiProcessor, streamPrioritiesSupported;
-    int globalL1CacheSupported, localL1CacheSupported;
-    size_t sharedMemPerMultiprocessor;
-    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID,
-        hostNativeAtomicSupported;
-    int singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess,
-        computePreemptionSupported;
-    int canUseHostPointerForRegisteredMem, cooperativeLaunch, cooperativeMultiDeviceLaunch;
-    size_t sharedMemPerBlockOptin;
-    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost,
-        maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
-    size_t reservedSharedMemPerBlock;
-    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported,
-        timelineSemaphoreInteropSupported;
-    int memoryPoolsSupported, gpuDirectRDMASupported;
-    uint32_t gpuDirectRDMAFlushWritesOptions;
-    int gpuDirectRDMAWritesOrdering;
-    uint32_t memoryPoolSupportedHandleTypes;
-    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch,
-        unifiedFunctionPointers;
-    int reserved2[2], reserved1[1], reserved[60];
-};
-_Static_assert(sizeof(struct cuda_device_prop_12) == 1032, "ABI");
-
 struct cuda_func_attributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
     int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA,
@@ -322,8 +236,8 @@ struct cu_memcpy_2d { /* CUDA_MEMCPY2D_v2 */
     size_t WidthInBytes, Height;
 };
 _Static_assert(sizeof(struct cu_memcpy_2d) == 128, "ABI");
-struct
-    cu_memcpy_3d { /* CUDA_MEMCPY3D_v2; CUDA_MEMCPY3D_PEER has contexts where this one is reserved */
+/* CUDA_MEMCPY3D_v2; CUDA_MEMCPY3D_PEER has contexts where this one is reserved. */
+struct cu_memcpy_3d {
     size_t srcXInBytes, srcY, srcZ, srcLOD;
     int srcMemoryType;
     const void *srcHost;

@@ -13,7 +13,7 @@ FACADE_DRIVER = frontend/driver/array.c frontend/driver/coredump.c frontend/driv
 	frontend/driver/module.c frontend/driver/peers.c frontend/driver/stream.c frontend/driver/texref.c \
 	frontend/driver/texture.c frontend/driver/unified.c frontend/driver/vmm.c
 FACADE_CONTEXT = frontend/context/attributes.c frontend/context/attributes.h frontend/context/context.c \
-	frontend/context/context.h frontend/context/limits.c frontend/context/limits.h frontend/context/slab.c \
+	frontend/context/device_attributes.def frontend/context/context.h frontend/context/limits.c frontend/context/limits.h frontend/context/slab.c \
 	frontend/context/slab.h
 FACADE_MEMORY = frontend/memory/advice.c frontend/memory/advice.h frontend/memory/batch.c frontend/memory/batch.h \
 	frontend/memory/box.c frontend/memory/box.h frontend/memory/copy.c frontend/memory/copy.h frontend/memory/hostmem.c \
@@ -31,5 +31,5 @@ FACADE_GRAPH = frontend/graph/capture.c frontend/graph/capture.h frontend/graph/
 FACADE_TEXTURE = frontend/texture/array.c frontend/texture/array.h frontend/texture/cuda_texture.h \
 	frontend/texture/header.c frontend/texture/texel.c frontend/texture/texture.c frontend/texture/texture.h
 FACADE_INTERPOSE = frontend/interpose/entrypoints.c frontend/interpose/entrypoints.def
-FACADE_SOURCES = frontend/errors.def frontend/errors.h frontend/errors.c frontend/facade.h frontend/cuda_types.h \
+FACADE_SOURCES = frontend/errors.def frontend/errors.h frontend/errors.c frontend/facade.h frontend/cuda_types.h frontend/cuda_device_prop.h \
 	$(FACADE_BOTH) $(FACADE_RUNTIME) $(FACADE_DRIVER) $(FACADE_CONTEXT) $(FACADE_MEMORY) $(FACADE_MODULE) $(FACADE_STREAM) $(FACADE_GRAPH) $(FACADE_TEXTURE) $(FACADE_INTERPOSE)

@@ -34,7 +34,7 @@ static void tap(enum ws_log_level level, const char *text, size_t n)
     unsigned n_copy = 0;
     if (level > WS_WARN)
         return;
-    n = WS_MIN(n, sizeof message - 2);
+    n = WS_MIN(n, sizeof(message) - 2);
     memcpy(message, text, n);
     memcpy(message + n, "\n", 2);
     pthread_mutex_lock(&lock);
@@ -59,7 +59,7 @@ static int add_callback(void (*fn)(void *, int, char *, size_t), void *data,
 {
     if (!fn)
         return CUDA_INVALID_VALUE;
-    struct ws_log_callback *c = ws_alloc(sizeof *c);
+    struct ws_log_callback *c = ws_alloc(sizeof(*c));
     if (!c)
         return CUDA_OUT_OF_MEMORY;
     pthread_once(&once, begin);
@@ -108,7 +108,7 @@ static size_t dump(unsigned from, char *to, size_t room)
     first = WS_MAX(first, WS_MIN(from, n_messages));
     for (unsigned i = first; i < n_messages; i++)
         n += strlen(messages[i % MESSAGES]);
-    while (first < n_messages && n + (cut ? sizeof truncated - 1 : 0) + 1 > room) {
+    while (first < n_messages && n + (cut ? sizeof(truncated) - 1 : 0) + 1 > room) {
         n -= strlen(messages[first++ % MESSAGES]);
         cut = true;
     }
@@ -138,7 +138,7 @@ static int dump_to_memory(unsigned *iterator, char *buffer, size_t *bytes, unsig
 
 static int dump_to_file(unsigned *iterator, const char *path, unsigned flags)
 {
-    size_t bytes = (size_t)MESSAGES * MESSAGE_BYTES + sizeof truncated;
+    size_t bytes = (size_t)MESSAGES * MESSAGE_BYTES + sizeof(truncated);
     if (!path || flags)
         return CUDA_INVALID_VALUE;
     char *buffer = ws_alloc(bytes);

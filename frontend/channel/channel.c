@@ -86,7 +86,7 @@ static void wake_waiter(struct ws_channel *c, struct waiter *w)
         pthread_cond_signal(&w->cond);
     } else if (c->leader_polls) {
         uint64_t one = 1;
-        ssize_t ignored = write(c->wake_fd, &one, sizeof one);
+        ssize_t ignored = write(c->wake_fd, &one, sizeof(one));
         (void)ignored;
     }
 }
@@ -140,11 +140,11 @@ static void take_gates(struct ws_channel *c, const Ws__Notice *n)
         return;
     if (c->first_gate == c->n_gates)
         c->first_gate = c->n_gates = 0;
-    if (ws_grow((void **)&c->gates, &c->cap_gates, c->n_gates + n->n_gates, sizeof *c->gates)) {
+    if (ws_grow((void **)&c->gates, &c->cap_gates, c->n_gates + n->n_gates, sizeof(*c->gates))) {
         ws_channel_die(c, "out of memory");
         return;
     }
-    memcpy(c->gates + c->n_gates, n->gates, n->n_gates * sizeof *c->gates);
+    memcpy(c->gates + c->n_gates, n->gates, n->n_gates * sizeof(*c->gates));
     c->n_gates += n->n_gates;
     ws_list_for_each (it, &c->waiters) {
         struct waiter *w = ws_list_entry(it, struct waiter, link);
@@ -206,7 +206,7 @@ void ws_channel_drain(struct ws_channel *c)
         if (r < 0)
             return;
         int more = 0;
-        size_t n = sizeof more;
+        size_t n = sizeof(more);
         c->zmq->getsockopt(c->sock, ZMQ_RCVMORE, &more, &n);
         ws_channel_take_message(c, c->zmq->msg_data(&m), more ? 0 : c->zmq->msg_size(&m));
         c->ring.n_received++;
@@ -241,7 +241,7 @@ static void lead(struct ws_channel *c, struct waiter *w)
         gone |= !ws_ring_hear(&c->ring);
     if (n > 0 && p[1].revents) {
         uint64_t v;
-        ssize_t ignored = read(c->wake_fd, &v, sizeof v);
+        ssize_t ignored = read(c->wake_fd, &v, sizeof(v));
         (void)ignored;
     }
     ws_channel_drain(c);

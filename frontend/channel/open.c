@@ -36,13 +36,13 @@ static const char *probe_ipc(const char *endpoint)
     const char *path = endpoint + strlen("ipc://");
     if (strncmp(endpoint, "ipc://", 6) != 0 || *path == '@')
         return NULL;
-    if (strlen(path) >= sizeof a.sun_path)
+    if (strlen(path) >= sizeof(a.sun_path))
         return "the path of the socket is too long";
     strcpy(a.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return NULL;
-    int r = connect(fd, (struct sockaddr *)&a, sizeof a);
+    int r = connect(fd, (struct sockaddr *)&a, sizeof(a));
     int e = errno;
     close(fd);
     if (r == 0 || e == EAGAIN || e == EINTR)
@@ -55,7 +55,7 @@ static const char *probe_ipc(const char *endpoint)
 
 static int set_int(struct ws_channel *c, int option, int v)
 {
-    return c->zmq->setsockopt(c->sock, option, &v, sizeof v);
+    return c->zmq->setsockopt(c->sock, option, &v, sizeof(v));
 }
 
 /* Only who has a key may come over the network, and only to the daemon that was meant. */
@@ -63,7 +63,7 @@ static int set_curve(struct ws_channel *c)
 {
     struct ws_curve_client k;
     char text[512];
-    const char *wrong = ws_curve_client(&k, text, sizeof text);
+    const char *wrong = ws_curve_client(&k, text, sizeof(text));
     if (wrong) {
         ws_log(WS_ERROR, "channel: %s", wrong);
         return -EPERM;
@@ -75,7 +75,7 @@ static int set_curve(struct ws_channel *c)
                                        WS_CURVE_TEXT_BYTES)
                 ? -errno
                 : 0;
-    explicit_bzero(&k, sizeof k);
+    explicit_bzero(&k, sizeof(k));
     return r;
 }
 
@@ -104,17 +104,17 @@ static int zmq_open(struct ws_channel *c)
         set_int(c, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
         static _Atomic unsigned serial;
         char name[64];
-        snprintf(name, sizeof name, "inproc://wattshare-monitor-%u", serial++);
+        snprintf(name, sizeof(name), "inproc://wattshare-monitor-%u", serial++);
         if (c->zmq->socket_monitor(c->sock, name, ZMQ_EVENT_DISCONNECTED) == 0 &&
             (c->monitor = c->zmq->socket(c->ctx, ZMQ_PAIR)) &&
             c->zmq->connect(c->monitor, name) == 0) {
-            size_t n = sizeof c->monitor_fd;
+            size_t n = sizeof(c->monitor_fd);
             c->zmq->getsockopt(c->monitor, ZMQ_FD, &c->monitor_fd, &n);
         }
     }
     if (c->zmq->connect(c->sock, c->endpoint) < 0)
         return -errno;
-    size_t n = sizeof c->zmq_fd;
+    size_t n = sizeof(c->zmq_fd);
     return c->zmq->getsockopt(c->sock, ZMQ_FD, &c->zmq_fd, &n) < 0 ? -errno : 0;
 }
 
@@ -231,7 +231,7 @@ static int say_hello(struct ws_channel *c, const Ws__Hello *hello, uint64_t dead
     Ws__ServerMessage *asked = c->hello_message;
     Ws__Hello again = *hello;
     again.env_told = true;
-    again.env = ws_alloc_array(a->n_env_wanted, sizeof *again.env);
+    again.env = ws_alloc_array(a->n_env_wanted, sizeof(*again.env));
     if (again.env)
         again.n_env = env_for(a->env_wanted, a->n_env_wanted, again.env);
     c->hello_message = NULL;
@@ -280,10 +280,10 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
 int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello,
                     int timeout_ms)
 {
-    struct ws_channel *c = ws_alloc(sizeof *c);
+    struct ws_channel *c = ws_alloc(sizeof(*c));
     if (!c)
         return WS__ERROR__INTERNAL;
-    snprintf(c->endpoint, sizeof c->endpoint, "%s", endpoint);
+    snprintf(c->endpoint, sizeof(c->endpoint), "%s", endpoint);
     c->loss = "every CUDA call fails from here on";
     c->zmq_fd = c->monitor_fd = c->wake_fd = c->handoff_fd = c->ring.doorbell = -1;
     pthread_mutex_init(&c->lock, NULL);

@@ -54,13 +54,13 @@ int ws_channel_handoff_open(struct ws_channel *c)
     struct ws_handoff_reply reply = {.error = WS__ERROR__INTERNAL};
     int fd = -1, r = -ENAMETOOLONG;
     const char *path = c->hello->side_socket;
-    if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof a.sun_path) {
+    if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof(a.sun_path)) {
         strcpy(a.sun_path, path);
         c->handoff_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         struct timeval t = {.tv_sec = HANDOFF_TIMEOUT_S};
-        setsockopt(c->handoff_fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-        setsockopt(c->handoff_fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
-        r = connect(c->handoff_fd, (struct sockaddr *)&a, sizeof a) < 0
+        setsockopt(c->handoff_fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+        setsockopt(c->handoff_fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+        r = connect(c->handoff_fd, (struct sockaddr *)&a, sizeof(a)) < 0
                 ? -errno
                 : handoff(c, &q, -1, &reply, &fd);
     }

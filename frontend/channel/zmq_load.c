@@ -14,12 +14,12 @@ static void load(void)
     /* RTLD_LOCAL: the program may carry a libzmq of its own. */
     void *h = dlopen("libzmq.so.5", RTLD_NOW | RTLD_LOCAL);
     if (!h) {
-        snprintf(why, sizeof why, "%s", dlerror());
+        snprintf(why, sizeof(why), "%s", dlerror());
         return;
     }
 #define LOAD(f)                                                                                    \
     if (!(*(void **)&table.f = dlsym(h, "zmq_" #f))) {                                             \
-        snprintf(why, sizeof why, "libzmq.so.5 has no zmq_" #f);                                   \
+        snprintf(why, sizeof(why), "libzmq.so.5 has no zmq_" #f);                                  \
         return;                                                                                    \
     }
     WS_ZMQ_FUNCTIONS(LOAD)

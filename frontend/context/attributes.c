@@ -1,42 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Device attributes and properties. Numbers come from the device's description where it has them; the others are CUDA's limits
- * that all devices of these generations share, and 0 for what we don't do (clusters of several blocks, page tables). */
+/* Attributes and properties of a device. The values stand in device_attributes.def; a device's properties (cudaDeviceProp) are the
+ * same values under other names. */
 #include "frontend/context/attributes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KIB = 1024, ATTRIBUTE_LAST = 147, ATTRIBUTE_GAP = 139, MEMORY_CLOCK_KHZ_PER_MHZ = 1000 };
-
-/* What all devices of the generations at hand share: sizes of textures and surfaces, in elements. Source: CUDA C++ Programming
- * Guide, "Technical Specifications per Compute Capability". */
-static const int sizes[][2] = {
-    {21, 131072},                              /* 1-D texture */
-    {22, 131072},  {23, 65536},                /* 2-D */
-    {24, 16384},   {25, 16384}, {26, 16384},   /* 3-D */
-    {27, 32768},   {28, 32768}, {29, 2048},    /* 2-D layered */
-    {42, 32768},   {43, 2048},                 /* 1-D layered */
-    {44, 1},       {45, 32768}, {46, 32768},   /* gather */
-    {47, 8192},    {48, 8192},  {49, 32768},   /* 3-D, the other shape */
-    {52, 32768},   {53, 32768}, {54, 2046},    /* cube map; layered */
-    {55, 32768},                               /* 1-D surface */
-    {56, 131072},  {57, 65536},                /* 2-D */
-    {58, 16384},   {59, 16384}, {60, 16384},   /* 3-D */
-    {61, 32768},   {62, 2048},                 /* 1-D layered */
-    {63, 32768},   {64, 32768}, {65, 2048},    /* 2-D layered */
-    {66, 32768},   {67, 32768}, {68, 2046},    /* cube map; layered */
-    {69, 1 << 28},                             /* 1-D linear */
-    {70, 131072},  {71, 65000}, {72, 2097120}, /* 2-D linear: width, height, pitch */
-    {73, 32768},   {74, 32768}, {77, 32768},   /* mipmapped: 2-D, 1-D */
-};
-
-static int size_of(int attribute)
-{
-    for (size_t i = 0; i < WS_ARRAY_SIZE(sizes); i++)
-        if (sizes[i][0] == attribute)
-            return sizes[i][1];
-    return 0;
-}
+enum { KIB = 1024, KHZ_PER_MHZ = 1000 };
 
 /* Of the L2 cache, three quarters may be set aside for persisting accesses from compute capability 8.0 on; a hint here. */
 static int persisting_l2_bytes(const Ws__Device *d)
@@ -52,175 +22,30 @@ static int single_to_double(const Ws__Device *d)
     return d->cc_major < 3 ? 8 : 32;
 }
 
+static int access_window_bytes(const Ws__Device *d)
+{
+    return d->cc_major >= 8 ? 128 * KIB * KIB - 4 * KIB : 0;
+}
+
+/* Shared memory that the system uses in each block. */
+static int reserved_shared_bytes(const Ws__Device *d)
+{
+    return d->cc_major >= 8 ? KIB : 0;
+}
+
 bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret)
 {
     bool host = ws_session_maps_host();
-    int v = 0;
     switch (attribute) {
-    case WS_ATTR_MAX_THREADS_PER_BLOCK:
-        v = (int)d->max_threads_per_block;
-        break;
-    case 2:
-    case 3:
-        v = (int)d->max_threads_per_block;
-        break; /* block x, y */
-    case 4:
-        v = 64;
-        break; /* block z */
-    case 5:
-        v = INT32_MAX;
-        break; /* grid x */
-    case 6:
-    case 7:
-        v = 65535;
-        break; /* grid y, z */
-    case WS_ATTR_SHARED_PER_BLOCK:
-        v = (int)d->shared_bytes_per_block;
-        break;
-    case WS_ATTR_CONSTANT_BYTES:
-        v = 64 * KIB;
-        break;
-    case 10:
-        v = 32;
-        break; /* warp */
-    case WS_ATTR_MAX_PITCH:
-        v = INT32_MAX;
-        break;
-    case 12:
-    case 82:
-        v = (int)d->regs_per_sm;
-        break; /* registers per block, per SM */
-    case WS_ATTR_CLOCK_KHZ:
-        v = (int)d->core_mhz * 1000;
-        break;
-    case 14:
-        v = 512;
-        break; /* texture alignment */
-    case 15:
-        v = 1;
-        break; /* copies overlap kernels */
-    case 16:
-        v = (int)d->n_sms;
-        break;
-    case 19:
-        v = host;
-        break; /* pinned memory is mapped */
-    case 30:
-        v = 512;
-        break; /* surface alignment */
-    case 31:
-        v = 1;
-        break; /* concurrent kernels */
-    case 33:
-        v = (int)d->gpu + 1;
-        break; /* PCI bus */
-    case 36:
-        v = (int)d->memory_mhz * MEMORY_CLOCK_KHZ_PER_MHZ;
-        break;
-    case 37:
-        v = (int)d->memory_bus_bits;
-        break;
-    case 38:
-        v = (int)d->l2_bytes;
-        break;
-    case 39:
-        v = (int)d->max_threads_per_sm;
-        break;
-    case 40:
-        v = 2;
-        break; /* copy engines */
-    case 41:
-        v = 1;
-        break; /* unified addressing */
-    case 51:
-        v = 32;
-        break; /* texture pitch alignment */
-    case 75:
-        v = (int)d->cc_major;
-        break;
-    case 76:
-        v = (int)d->cc_minor;
-        break;
-    case 78:
-        v = 1;
-        break; /* stream priorities */
-    case 79:
-    case 80:
-        v = 1;
-        break; /* L1 caches */
-    case 81:
-        v = (int)d->shared_bytes_per_sm;
-        break;
-    case 83:
-        v = host;
-        break; /* managed memory */
-    case 87:
-        v = single_to_double(d);
-        break;
-    case 89:
-        v = host;
-        break; /* managed memory from both sides at once */
-    case 95:
-        v = 1;
-        break; /* cooperative launch */
-    case 97:
-        v = (int)d->shared_bytes_per_block_optin;
-        break;
-    case 98:
-        v = 0;
-        break;
-    case 99:
-        v = 1;
-        break; /* host memory can be registered, */
-    case 91:
-        v = host;
-        break; /* and used on the device by its host address */
-    case 102:
-        v = 1;
-        break; /* virtual memory management, */
-    case 103:
-    case 119:
-    case 125:
-        v = host;
-        break; /* its handles as descriptors; those of pools; events between processes */
-    case 106:
-        v = (int)d->max_blocks_per_sm;
-        break;
-    case 115:
-        v = 1;
-        break; /* memory pools */
-    case 129:
-        v = 0;
-        break;
-    case 130:
-        v = 0;
-        break; /* NUMA: none */
-    case 131:
-    case 134:
-        v = -1;
-        break;
-    case 90:
-        v = d->cc_major >= 6;
-        break; /* preemption */
-    case 108:
-        v = persisting_l2_bytes(d);
-        break;
-    case 109: /* largest access policy window */
-        v = d->cc_major >= 8 ? 128 * KIB * KIB - 4 * KIB : 0;
-        break;
-    case 111:
-        v = d->cc_major >= 8 ? KIB : 0;
-        break; /* shared memory of the system's in each block */
-    case 126:
-        v = d->cc_major >= 9 ? 4 : 1;
-        break; /* memory synchronisation domains */
+#define WS_DEVICE_ATTRIBUTE(number, name, value)                                                   \
+    case number:                                                                                   \
+        *ret = (int)(value);                                                                       \
+        return true;
+#include "frontend/context/device_attributes.def"
+#undef WS_DEVICE_ATTRIBUTE
     default:
-        if (attribute < 1 || attribute > ATTRIBUTE_LAST || attribute == ATTRIBUTE_GAP)
-            return false;
-        v = size_of(attribute);
+        return false;
     }
-    *ret = v;
-    return true;
 }
 
 void ws_device_pci_id(const Ws__Device *d, char *text, size_t bytes)
@@ -239,7 +64,7 @@ bool ws_stream_attribute_known(int attribute)
 void ws_stream_attribute(int attribute, int priority, union cuda_launch_attribute_value *ret)
 {
     enum { SYNCHRONIZE_AUTOMATICALLY = 1 };
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     if (attribute == WS_CUDA_ATTR_PRIORITY)
         ret->priority = priority;
     else if (attribute == WS_CUDA_ATTR_SYNCHRONIZATION_POLICY)
@@ -269,115 +94,123 @@ static void copy_sizes(const Ws__Device *d, int *to, int attribute, int n)
 /* The two layouts have these fields under the same names. */
 #define COMMON_FIELDS(d, p)                                                                        \
     do {                                                                                           \
-        memset(p, 0, sizeof *p);                                                                   \
-        snprintf((p)->name, sizeof(p)->name, "%s",                                                 \
+        memset(p, 0, sizeof(*p));                                                                  \
+        snprintf((p)->name, sizeof((p)->name), "%s",                                               \
                  (d)->product && (d)->product[0] ? (d)->product : (d)->name);                      \
         copy_uuid(d, (p)->uuid.bytes);                                                             \
         (p)->totalGlobalMem = (d)->memory_bytes;                                                   \
         (p)->sharedMemPerBlock = (d)->shared_bytes_per_block;                                      \
         (p)->regsPerBlock = (int)(d)->regs_per_sm;                                                 \
-        (p)->warpSize = get(d, 10);                                                                \
+        (p)->warpSize = get(d, WS_ATTR_WARP_SIZE);                                                 \
         (p)->memPitch = (size_t)get(d, WS_ATTR_MAX_PITCH);                                         \
         (p)->maxThreadsPerBlock = (int)(d)->max_threads_per_block;                                 \
         for (int i_ = 0; i_ < 3; i_++) {                                                           \
-            (p)->maxThreadsDim[i_] = get(d, WS_ATTR_MAX_BLOCK_X + i_);                             \
-            (p)->maxGridSize[i_] = get(d, WS_ATTR_MAX_GRID_X + i_);                                \
+            (p)->maxThreadsDim[i_] = get(d, WS_ATTR_MAX_BLOCK_DIM_X + i_);                         \
+            (p)->maxGridSize[i_] = get(d, WS_ATTR_MAX_GRID_DIM_X + i_);                            \
         }                                                                                          \
-        (p)->totalConstMem = (size_t)get(d, WS_ATTR_CONSTANT_BYTES);                               \
+        (p)->totalConstMem = (size_t)get(d, WS_ATTR_TOTAL_CONSTANT_MEMORY);                        \
         (p)->major = (int)(d)->cc_major;                                                           \
         (p)->minor = (int)(d)->cc_minor;                                                           \
-        (p)->textureAlignment = (size_t)get(d, 14);                                                \
-        (p)->texturePitchAlignment = (size_t)get(d, 51);                                           \
+        (p)->textureAlignment = (size_t)get(d, WS_ATTR_TEXTURE_ALIGNMENT);                         \
+        (p)->texturePitchAlignment = (size_t)get(d, WS_ATTR_TEXTURE_PITCH_ALIGNMENT);              \
         (p)->multiProcessorCount = (int)(d)->n_sms;                                                \
-        (p)->canMapHostMemory = get(d, 19);                                                        \
-        (p)->surfaceAlignment = (size_t)get(d, 30);                                                \
-        (p)->concurrentKernels = get(d, 31);                                                       \
-        (p)->pciBusID = get(d, 33);                                                                \
-        (p)->asyncEngineCount = get(d, 40);                                                        \
-        (p)->unifiedAddressing = get(d, 41);                                                       \
+        (p)->canMapHostMemory = get(d, WS_ATTR_CAN_MAP_HOST_MEMORY);                               \
+        (p)->surfaceAlignment = (size_t)get(d, WS_ATTR_SURFACE_ALIGNMENT);                         \
+        (p)->concurrentKernels = get(d, WS_ATTR_CONCURRENT_KERNELS);                               \
+        (p)->pciBusID = get(d, WS_ATTR_PCI_BUS_ID);                                                \
+        (p)->asyncEngineCount = get(d, WS_ATTR_ASYNC_ENGINE_COUNT);                                \
+        (p)->unifiedAddressing = get(d, WS_ATTR_UNIFIED_ADDRESSING);                               \
         (p)->memoryBusWidth = (int)(d)->memory_bus_bits;                                           \
         (p)->l2CacheSize = (int)(d)->l2_bytes;                                                     \
         (p)->maxThreadsPerMultiProcessor = (int)(d)->max_threads_per_sm;                           \
-        (p)->streamPrioritiesSupported = get(d, 78);                                               \
-        (p)->globalL1CacheSupported = get(d, 79);                                                  \
-        (p)->localL1CacheSupported = get(d, 80);                                                   \
+        (p)->streamPrioritiesSupported = get(d, WS_ATTR_STREAM_PRIORITIES_SUPPORTED);              \
+        (p)->globalL1CacheSupported = get(d, WS_ATTR_GLOBAL_L1_CACHE_SUPPORTED);                   \
+        (p)->localL1CacheSupported = get(d, WS_ATTR_LOCAL_L1_CACHE_SUPPORTED);                     \
         (p)->sharedMemPerMultiprocessor = (d)->shared_bytes_per_sm;                                \
         (p)->regsPerMultiprocessor = (int)(d)->regs_per_sm;                                        \
-        (p)->managedMemory = get(d, 83);                                                           \
-        (p)->concurrentManagedAccess = get(d, 89);                                                 \
-        (p)->cooperativeLaunch = get(d, 95);                                                       \
+        (p)->managedMemory = get(d, WS_ATTR_MANAGED_MEMORY);                                       \
+        (p)->concurrentManagedAccess = get(d, WS_ATTR_CONCURRENT_MANAGED_ACCESS);                  \
+        (p)->cooperativeLaunch = get(d, WS_ATTR_COOPERATIVE_LAUNCH);                               \
         (p)->sharedMemPerBlockOptin = (d)->shared_bytes_per_block_optin;                           \
         (p)->maxBlocksPerMultiProcessor = (int)(d)->max_blocks_per_sm;                             \
-        (p)->hostRegisterSupported = get(d, 99);                                                   \
-        (p)->memoryPoolsSupported = get(d, 115);                                                   \
-        (p)->integrated = get(d, 18);                                                              \
-        (p)->ECCEnabled = get(d, 32);                                                              \
-        (p)->pciDeviceID = get(d, 34);                                                             \
-        (p)->pciDomainID = get(d, 50);                                                             \
-        (p)->tccDriver = get(d, 35);                                                               \
-        (p)->persistingL2CacheMaxSize = get(d, 108);                                               \
-        (p)->isMultiGpuBoard = get(d, 84);                                                         \
-        (p)->multiGpuBoardGroupID = get(d, 85);                                                    \
-        (p)->hostNativeAtomicSupported = get(d, 86);                                               \
-        (p)->pageableMemoryAccess = get(d, 88);                                                    \
-        (p)->computePreemptionSupported = get(d, 90);                                              \
-        (p)->canUseHostPointerForRegisteredMem = get(d, 91);                                       \
-        (p)->pageableMemoryAccessUsesHostPageTables = get(d, 100);                                 \
-        (p)->directManagedMemAccessFromHost = get(d, 101);                                         \
-        (p)->accessPolicyMaxWindowSize = get(d, 109);                                              \
-        (p)->reservedSharedMemPerBlock = (size_t)get(d, 111);                                      \
-        (p)->sparseCudaArraySupported = get(d, 112);                                               \
-        (p)->hostRegisterReadOnlySupported = get(d, 113);                                          \
-        (p)->timelineSemaphoreInteropSupported = get(d, 114);                                      \
-        (p)->gpuDirectRDMASupported = get(d, 116);                                                 \
-        (p)->gpuDirectRDMAFlushWritesOptions = (uint32_t)get(d, 117);                              \
-        (p)->gpuDirectRDMAWritesOrdering = get(d, 118);                                            \
-        (p)->memoryPoolSupportedHandleTypes = (uint32_t)get(d, 119);                               \
-        (p)->clusterLaunch = get(d, 120);                                                          \
-        (p)->deferredMappingCudaArraySupported = get(d, 121);                                      \
-        (p)->ipcEventSupported = get(d, 125);                                                      \
-        (p)->unifiedFunctionPointers = get(d, 129);                                                \
-        copy_sizes(d, (p)->maxTexture1DLayered, 42, 2);                                            \
-        copy_sizes(d, &(p)->maxTexture1D, 21, 1);                                                  \
-        copy_sizes(d, &(p)->maxTexture1DMipmap, 77, 1);                                            \
-        copy_sizes(d, (p)->maxTexture2D, 22, 2);                                                   \
-        copy_sizes(d, (p)->maxTexture2DMipmap, 73, 2);                                             \
-        copy_sizes(d, (p)->maxTexture2DLinear, 70, 3);                                             \
-        copy_sizes(d, (p)->maxTexture2DGather, 45, 2);                                             \
-        copy_sizes(d, (p)->maxTexture3D, 24, 3);                                                   \
-        copy_sizes(d, (p)->maxTexture3DAlt, 47, 3);                                                \
-        copy_sizes(d, &(p)->maxTextureCubemap, 52, 1);                                             \
-        copy_sizes(d, (p)->maxTexture2DLayered, 27, 3);                                            \
-        copy_sizes(d, (p)->maxTextureCubemapLayered, 53, 2);                                       \
-        copy_sizes(d, &(p)->maxSurface1D, 55, 1);                                                  \
-        copy_sizes(d, (p)->maxSurface2D, 56, 2);                                                   \
-        copy_sizes(d, (p)->maxSurface3D, 58, 3);                                                   \
-        copy_sizes(d, (p)->maxSurface1DLayered, 61, 2);                                            \
-        copy_sizes(d, (p)->maxSurface2DLayered, 63, 3);                                            \
-        copy_sizes(d, &(p)->maxSurfaceCubemap, 66, 1);                                             \
-        copy_sizes(d, (p)->maxSurfaceCubemapLayered, 67, 2);                                       \
+        (p)->hostRegisterSupported = get(d, WS_ATTR_HOST_REGISTER_SUPPORTED);                      \
+        (p)->memoryPoolsSupported = get(d, WS_ATTR_MEMORY_POOLS_SUPPORTED);                        \
+        (p)->integrated = get(d, WS_ATTR_INTEGRATED);                                              \
+        (p)->ECCEnabled = get(d, WS_ATTR_ECC_ENABLED);                                             \
+        (p)->pciDeviceID = get(d, WS_ATTR_PCI_DEVICE_ID);                                          \
+        (p)->pciDomainID = get(d, WS_ATTR_PCI_DOMAIN_ID);                                          \
+        (p)->tccDriver = get(d, WS_ATTR_TCC_DRIVER);                                               \
+        (p)->persistingL2CacheMaxSize = get(d, WS_ATTR_MAX_PERSISTING_L2_CACHE_SIZE);              \
+        (p)->isMultiGpuBoard = get(d, WS_ATTR_MULTI_GPU_BOARD);                                    \
+        (p)->multiGpuBoardGroupID = get(d, WS_ATTR_MULTI_GPU_BOARD_GROUP_ID);                      \
+        (p)->hostNativeAtomicSupported = get(d, WS_ATTR_HOST_NATIVE_ATOMIC_SUPPORTED);             \
+        (p)->pageableMemoryAccess = get(d, WS_ATTR_PAGEABLE_MEMORY_ACCESS);                        \
+        (p)->computePreemptionSupported = get(d, WS_ATTR_COMPUTE_PREEMPTION_SUPPORTED);            \
+        (p)->canUseHostPointerForRegisteredMem =                                                   \
+            get(d, WS_ATTR_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM);                               \
+        (p)->pageableMemoryAccessUsesHostPageTables =                                              \
+            get(d, WS_ATTR_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);                          \
+        (p)->directManagedMemAccessFromHost = get(d, WS_ATTR_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST); \
+        (p)->accessPolicyMaxWindowSize = get(d, WS_ATTR_MAX_ACCESS_POLICY_WINDOW_SIZE);            \
+        (p)->reservedSharedMemPerBlock = (size_t)get(d, WS_ATTR_RESERVED_SHARED_MEMORY_PER_BLOCK); \
+        (p)->sparseCudaArraySupported = get(d, WS_ATTR_SPARSE_CUDA_ARRAY_SUPPORTED);               \
+        (p)->hostRegisterReadOnlySupported = get(d, WS_ATTR_READ_ONLY_HOST_REGISTER_SUPPORTED);    \
+        (p)->timelineSemaphoreInteropSupported =                                                   \
+            get(d, WS_ATTR_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED);                                  \
+        (p)->gpuDirectRDMASupported = get(d, WS_ATTR_GPU_DIRECT_RDMA_SUPPORTED);                   \
+        (p)->gpuDirectRDMAFlushWritesOptions =                                                     \
+            (uint32_t)get(d, WS_ATTR_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);                        \
+        (p)->gpuDirectRDMAWritesOrdering = get(d, WS_ATTR_GPU_DIRECT_RDMA_WRITES_ORDERING);        \
+        (p)->memoryPoolSupportedHandleTypes =                                                      \
+            (uint32_t)get(d, WS_ATTR_MEMPOOL_SUPPORTED_HANDLE_TYPES);                              \
+        (p)->clusterLaunch = get(d, WS_ATTR_CLUSTER_LAUNCH);                                       \
+        (p)->deferredMappingCudaArraySupported =                                                   \
+            get(d, WS_ATTR_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED);                                 \
+        (p)->ipcEventSupported = get(d, WS_ATTR_IPC_EVENT_SUPPORTED);                              \
+        (p)->unifiedFunctionPointers = get(d, WS_ATTR_UNIFIED_FUNCTION_POINTERS);                  \
+        copy_sizes(d, (p)->maxTexture1DLayered, WS_ATTR_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 2);       \
+        copy_sizes(d, &(p)->maxTexture1D, WS_ATTR_MAXIMUM_TEXTURE1D_WIDTH, 1);                     \
+        copy_sizes(d, &(p)->maxTexture1DMipmap, WS_ATTR_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 1);     \
+        copy_sizes(d, (p)->maxTexture2D, WS_ATTR_MAXIMUM_TEXTURE2D_WIDTH, 2);                      \
+        copy_sizes(d, (p)->maxTexture2DMipmap, WS_ATTR_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH, 2);      \
+        copy_sizes(d, (p)->maxTexture2DLinear, WS_ATTR_MAXIMUM_TEXTURE2D_LINEAR_WIDTH, 3);         \
+        copy_sizes(d, (p)->maxTexture2DGather, WS_ATTR_MAXIMUM_TEXTURE2D_GATHER_WIDTH, 2);         \
+        copy_sizes(d, (p)->maxTexture3D, WS_ATTR_MAXIMUM_TEXTURE3D_WIDTH, 3);                      \
+        copy_sizes(d, (p)->maxTexture3DAlt, WS_ATTR_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE, 3);         \
+        copy_sizes(d, &(p)->maxTextureCubemap, WS_ATTR_MAXIMUM_TEXTURECUBEMAP_WIDTH, 1);           \
+        copy_sizes(d, (p)->maxTexture2DLayered, WS_ATTR_MAXIMUM_TEXTURE2D_LAYERED_WIDTH, 3);       \
+        copy_sizes(d, (p)->maxTextureCubemapLayered, WS_ATTR_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH, \
+                   2);                                                                             \
+        copy_sizes(d, &(p)->maxSurface1D, WS_ATTR_MAXIMUM_SURFACE1D_WIDTH, 1);                     \
+        copy_sizes(d, (p)->maxSurface2D, WS_ATTR_MAXIMUM_SURFACE2D_WIDTH, 2);                      \
+        copy_sizes(d, (p)->maxSurface3D, WS_ATTR_MAXIMUM_SURFACE3D_WIDTH, 3);                      \
+        copy_sizes(d, (p)->maxSurface1DLayered, WS_ATTR_MAXIMUM_SURFACE1D_LAYERED_WIDTH, 2);       \
+        copy_sizes(d, (p)->maxSurface2DLayered, WS_ATTR_MAXIMUM_SURFACE2D_LAYERED_WIDTH, 3);       \
+        copy_sizes(d, &(p)->maxSurfaceCubemap, WS_ATTR_MAXIMUM_SURFACECUBEMAP_WIDTH, 1);           \
+        copy_sizes(d, (p)->maxSurfaceCubemapLayered, WS_ATTR_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH, \
+                   2);                                                                             \
     } while (0)
 
 void ws_device_prop(const Ws__Device *d, struct cuda_device_prop *ret)
 {
     COMMON_FIELDS(d, ret);
-    ret->deviceNumaConfig = get(d, 130);
-    ret->deviceNumaId = get(d, 131);
-    ret->mpsEnabled = get(d, 133);
-    ret->gpuPciSubsystemID = (uint32_t)get(d, 140);
-    ret->hostNumaMultinodeIpcSupported = get(d, 143);
-    ret->hostNumaId = get(d, 134);
+    ret->deviceNumaConfig = get(d, WS_ATTR_NUMA_CONFIG);
+    ret->deviceNumaId = get(d, WS_ATTR_NUMA_ID);
+    ret->mpsEnabled = get(d, WS_ATTR_MPS_ENABLED);
+    ret->gpuPciSubsystemID = (uint32_t)get(d, WS_ATTR_GPU_PCI_SUBSYSTEM_ID);
+    ret->hostNumaMultinodeIpcSupported = get(d, WS_ATTR_HOST_NUMA_MULTINODE_IPC_SUPPORTED);
+    ret->hostNumaId = get(d, WS_ATTR_HOST_NUMA_ID);
 }
 
 void ws_device_prop_12(const Ws__Device *d, struct cuda_device_prop_12 *ret)
 {
     COMMON_FIELDS(d, ret);
-    ret->clockRate = get(d, WS_ATTR_CLOCK_KHZ);
-    ret->memoryClockRate = get(d, 36);
-    ret->deviceOverlap = get(d, 15);
-    ret->singleToDoublePrecisionPerfRatio = get(d, 87);
-    ret->kernelExecTimeoutEnabled = get(d, 17);
-    ret->computeMode = get(d, 20);
-    ret->maxTexture1DLinear = get(d, 69);
-    ret->cooperativeMultiDeviceLaunch = get(d, 96);
+    ret->clockRate = get(d, WS_ATTR_CLOCK_RATE);
+    ret->memoryClockRate = get(d, WS_ATTR_MEMORY_CLOCK_RATE);
+    ret->deviceOverlap = get(d, WS_ATTR_GPU_OVERLAP);
+    ret->singleToDoublePrecisionPerfRatio = get(d, WS_ATTR_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO);
+    ret->kernelExecTimeoutEnabled = get(d, WS_ATTR_KERNEL_EXEC_TIMEOUT);
+    ret->computeMode = get(d, WS_ATTR_COMPUTE_MODE);
+    ret->maxTexture1DLinear = get(d, WS_ATTR_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    ret->cooperativeMultiDeviceLaunch = get(d, WS_ATTR_COOPERATIVE_MULTI_DEVICE_LAUNCH);
 }

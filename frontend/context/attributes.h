@@ -4,20 +4,18 @@
 #define WS_FRONTEND_CONTEXT_ATTRIBUTES_H
 
 #include <stdbool.h>
+#include "frontend/cuda_device_prop.h"
 #include "frontend/cuda_types.h"
 #include "frontend/session/session.h"
 
-enum { /* cudaDevAttr… = CU_DEVICE_ATTRIBUTE_…, those that code names */
-       WS_ATTR_MAX_THREADS_PER_BLOCK = 1,
-       WS_ATTR_MAX_BLOCK_X = 2,
-       WS_ATTR_MAX_GRID_X = 5,
-       WS_ATTR_SHARED_PER_BLOCK = 8,
-       WS_ATTR_CONSTANT_BYTES = 9,
-       WS_ATTR_MAX_PITCH = 11,
-       WS_ATTR_CLOCK_KHZ = 13,
+/* cudaDevAttr… = CU_DEVICE_ATTRIBUTE_…: WS_ATTR_ and the driver's name. */
+enum {
+#define WS_DEVICE_ATTRIBUTE(number, name, value) WS_ATTR_##name = number,
+#include "frontend/context/device_attributes.def"
+#undef WS_DEVICE_ATTRIBUTE
 };
 enum { WS_PITCH_ALIGNMENT = 512, WS_PRIORITY_LEAST = 0, WS_PRIORITY_GREATEST = -5 };
-/* Value of an attribute. Return: false if CUDA has no such attribute. What CUDA has and we know nothing of is 0. */
+/* The value of an attribute. Return: false if CUDA has no attribute of this number. */
 bool ws_device_attribute(const Ws__Device *d, int attribute, int *ret);
 /* "0000:01:00.0"; @text: at least 13 bytes. */
 void ws_device_pci_id(const Ws__Device *d, char *text, size_t bytes);

@@ -162,8 +162,8 @@ struct ws_ctx *ws_ctx_new(int device, unsigned flags, unsigned version)
 bool ws_ctx_valid(const struct ws_ctx *c)
 {
     size_t at = (uintptr_t)c - (uintptr_t)primaries;
-    if (at < sizeof primaries)
-        return at % sizeof primaries[0] == 0 && at / sizeof primaries[0] < (size_t)n_devices;
+    if (at < sizeof(primaries))
+        return at % sizeof(primaries[0]) == 0 && at / sizeof(primaries[0]) < (size_t)n_devices;
     return ws_slab_has(&contexts, c);
 }
 
@@ -206,19 +206,19 @@ void ws_ctx_own(struct ws_ctx *c, enum ws_owned kind, uint64_t id)
 {
     if (c->primary)
         return;
-    struct owned *o = ws_alloc(sizeof *o);
+    struct owned *o = ws_alloc(sizeof(*o));
     if (!o)
         return; /* it outlives its context, until the process ends */
     o->key = (struct owned_key){id, kind};
     o->ctx = c;
     pthread_mutex_lock(&lock);
     struct owned *old;
-    HASH_FIND(hh, owned, &o->key, sizeof o->key, old);
+    HASH_FIND(hh, owned, &o->key, sizeof(o->key), old);
     if (old) {
         HASH_DELETE(hh, owned, old);
         free(old);
     }
-    HASH_ADD(hh, owned, key, sizeof o->key, o);
+    HASH_ADD(hh, owned, key, sizeof(o->key), o);
     pthread_mutex_unlock(&lock);
 }
 
@@ -229,7 +229,7 @@ void ws_ctx_disown(enum ws_owned kind, uint64_t id)
     if (!owned)
         return;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, owned, &key, sizeof key, o);
+    HASH_FIND(hh, owned, &key, sizeof(key), o);
     if (o)
         HASH_DELETE(hh, owned, o);
     pthread_mutex_unlock(&lock);
@@ -241,7 +241,7 @@ struct ws_ctx *ws_ctx_owner(enum ws_owned kind, uint64_t id, int device)
     struct owned_key key = {id, kind};
     struct owned *o;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, owned, &key, sizeof key, o);
+    HASH_FIND(hh, owned, &key, sizeof(key), o);
     struct ws_ctx *c = o ? o->ctx : ws_ctx_primary(device);
     pthread_mutex_unlock(&lock);
     return c;

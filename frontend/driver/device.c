@@ -90,17 +90,17 @@ WS_DRV_API(cuDeviceGetProperties, (struct cu_dev_prop * p, int device))
         return CUDA_INVALID_VALUE;
     *p = (struct cu_dev_prop){
         .maxThreadsPerBlock = value_of(d, WS_ATTR_MAX_THREADS_PER_BLOCK),
-        .sharedMemPerBlock = value_of(d, WS_ATTR_SHARED_PER_BLOCK),
-        .totalConstantMemory = value_of(d, WS_ATTR_CONSTANT_BYTES),
+        .sharedMemPerBlock = value_of(d, WS_ATTR_MAX_SHARED_MEMORY_PER_BLOCK),
+        .totalConstantMemory = value_of(d, WS_ATTR_TOTAL_CONSTANT_MEMORY),
         .SIMDWidth = 32,
         .memPitch = value_of(d, WS_ATTR_MAX_PITCH),
         .regsPerBlock = (int)d->regs_per_sm,
-        .clockRate = value_of(d, WS_ATTR_CLOCK_KHZ),
+        .clockRate = value_of(d, WS_ATTR_CLOCK_RATE),
         .textureAlign = WS_PITCH_ALIGNMENT,
     };
     for (int i = 0; i < 3; i++) {
-        p->maxThreadsDim[i] = value_of(d, WS_ATTR_MAX_BLOCK_X + i);
-        p->maxGridSize[i] = value_of(d, WS_ATTR_MAX_GRID_X + i);
+        p->maxThreadsDim[i] = value_of(d, WS_ATTR_MAX_BLOCK_DIM_X + i);
+        p->maxGridSize[i] = value_of(d, WS_ATTR_MAX_GRID_DIM_X + i);
     }
     return CUDA_OK;
 }
@@ -123,9 +123,9 @@ WS_DRV_API(cuDeviceGetByPCIBusId, (int *ret, const char *id))
     if (!ret || !id)
         return CUDA_INVALID_VALUE;
     for (int i = 0; ws_session_device(i); i++) {
-        ws_device_pci_id(ws_session_device(i), known, sizeof known);
+        ws_device_pci_id(ws_session_device(i), known, sizeof(known));
         if (!strcasecmp(known, id) ||
-            !strcasecmp(known + sizeof "0000", id)) { /* the domain may be left out */
+            !strcasecmp(known + sizeof("0000"), id)) { /* the domain may be left out */
             *ret = i;
             return CUDA_OK;
         }

@@ -80,7 +80,7 @@ struct ws_old_launch {
 static int old_launch_of(void *function, struct ws_fn **ret_fn, struct ws_old_launch **ret)
 {
     ENTER_FN(f, function);
-    if (!f->old && !(f->old = ws_alloc(sizeof *f->old)))
+    if (!f->old && !(f->old = ws_alloc(sizeof(*f->old))))
         return CUDA_OUT_OF_MEMORY;
     *ret_fn = f;
     *ret = f->old;
@@ -134,11 +134,11 @@ WS_DRV_API(cuParamSetv, (void *function, int offset, const void *p, unsigned byt
 }
 WS_DRV_API(cuParamSeti, (void *function, int offset, unsigned value))
 {
-    return cuParamSetv(function, offset, &value, sizeof value);
+    return cuParamSetv(function, offset, &value, sizeof(value));
 }
 WS_DRV_API(cuParamSetf, (void *function, int offset, float value))
 {
-    return cuParamSetv(function, offset, &value, sizeof value);
+    return cuParamSetv(function, offset, &value, sizeof(value));
 }
 
 static int old_launch(void *function, int width, int height, void *stream)
@@ -215,7 +215,7 @@ WS_DRV_API(cuOccupancyMaxPotentialBlockSizeWithFlags,
     int max, best = 0, best_blocks = 0;
     if (!ret_grid || !ret_block || limit < 0 || flags > 1)
         return CUDA_INVALID_VALUE;
-    int code = ws_fn_attribute(f, 0, &max);
+    int code = ws_fn_attribute(f, WS_FUNC_MAX_THREADS_PER_BLOCK, &max);
     if (code)
         return code;
     const Ws__Device *d = ws_session_device(f->mod->device);

@@ -37,25 +37,25 @@ WS_DRV_STREAM_API(cuStreamWaitValue32_v2, _ptsz,
                   (void *stream, uint64_t address, uint32_t value, unsigned flags),
                   (stream, address, value, flags))
 {
-    return wait(stream, per_thread, address, value, sizeof value, flags);
+    return wait(stream, per_thread, address, value, sizeof(value), flags);
 }
 WS_DRV_STREAM_API(cuStreamWaitValue64_v2, _ptsz,
                   (void *stream, uint64_t address, uint64_t value, unsigned flags),
                   (stream, address, value, flags))
 {
-    return wait(stream, per_thread, address, value, sizeof value, flags);
+    return wait(stream, per_thread, address, value, sizeof(value), flags);
 }
 WS_DRV_STREAM_API(cuStreamWriteValue32_v2, _ptsz,
                   (void *stream, uint64_t address, uint32_t value, unsigned flags),
                   (stream, address, value, flags))
 {
-    return write_value(stream, per_thread, address, value, sizeof value, flags);
+    return write_value(stream, per_thread, address, value, sizeof(value), flags);
 }
 WS_DRV_STREAM_API(cuStreamWriteValue64_v2, _ptsz,
                   (void *stream, uint64_t address, uint64_t value, unsigned flags),
                   (stream, address, value, flags))
 {
-    return write_value(stream, per_thread, address, value, sizeof value, flags);
+    return write_value(stream, per_thread, address, value, sizeof(value), flags);
 }
 WS_DRV_STREAM_API(cuStreamBatchMemOp_v2, _ptsz,
                   (void *stream, unsigned n, union cu_batch_op *p, unsigned flags),

@@ -40,9 +40,9 @@ static int write_variable(struct ws_texref *t, const struct ws_texture *header)
     if (!code && !t->header) {
         code = ws_header_new(t->device, &t->header);
         if (!code)
-            code = ws_header_write(t->device, t->variable, &t->header, sizeof t->header);
+            code = ws_header_write(t->device, t->variable, &t->header, sizeof(t->header));
     }
-    return code ? code : ws_header_write(t->device, t->header, header, sizeof *header);
+    return code ? code : ws_header_write(t->device, t->header, header, sizeof(*header));
 }
 
 /* Linear memory and pitched memory are read in the reference's format. */
@@ -70,7 +70,7 @@ static int update(struct ws_texref *t, bool strict)
     if (code && strict)
         return code == CUDA_NOT_SUPPORTED ? code : CUDA_INVALID_VALUE;
     if (code)
-        memset(&header, 0, sizeof header);
+        memset(&header, 0, sizeof(header));
     return write_variable(t, &header);
 }
 
@@ -341,7 +341,7 @@ WS_DRV_API(cuTexRefSetBorderColor, (struct ws_texref * t, const float *color))
     NEED_REF(t);
     if (!color)
         return CUDA_INVALID_VALUE;
-    memcpy(t->texture.borderColor, color, sizeof t->texture.borderColor);
+    memcpy(t->texture.borderColor, color, sizeof(t->texture.borderColor));
     return update(t, false);
 }
 WS_DRV_API(cuTexRefSetFlags, (struct ws_texref * t, unsigned flags))
@@ -438,7 +438,7 @@ WS_DRV_API(cuTexRefGetMaxAnisotropy, (int *ret, struct ws_texref *t))
 WS_DRV_API(cuTexRefGetBorderColor, (float *ret, struct ws_texref *t))
 {
     NEED_ANSWER(ret, t);
-    memcpy(ret, t->texture.borderColor, sizeof t->texture.borderColor);
+    memcpy(ret, t->texture.borderColor, sizeof(t->texture.borderColor));
     return CUDA_OK;
 }
 WS_DRV_API(cuTexRefGetFlags, (unsigned *ret, struct ws_texref *t))

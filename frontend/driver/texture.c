@@ -4,8 +4,6 @@
 #include "frontend/facade.h"
 #include "frontend/texture/texture.h"
 
-enum { ATTR_LINEAR_WIDTH = 69 };
-
 /* The driver knows fewer codes than the runtime, and documents one. */
 static int drv_code(int code)
 {
@@ -105,7 +103,7 @@ WS_DRV_API(cuDeviceGetTexture1DLinearMaxWidth,
         return CUDA_INVALID_DEVICE;
     if (!ret || ws_texel_of_format(format, n_channels, &t))
         return CUDA_INVALID_VALUE;
-    ws_device_attribute(ws_session_device(device), ATTR_LINEAR_WIDTH, &v);
+    ws_device_attribute(ws_session_device(device), WS_ATTR_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, &v);
     *ret = (size_t)v;
     return CUDA_OK;
 }

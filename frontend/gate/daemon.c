@@ -65,7 +65,7 @@ static bool connect_daemon(void)
     const char *socket = getenv(WS_ENV_SOCKET), *task = getenv(WS_ENV_TASK);
     char exe[4096] = "";
     Ws__Hello h = WS__HELLO__INIT;
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = 0;
     socket = socket && *socket ? socket : WS_DEFAULT_SOCKET;
     h.version = WS_PROTOCOL_VERSION;

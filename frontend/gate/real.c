@@ -22,7 +22,7 @@ void ws_gate_say(bool *said, const char *fmt, ...)
     if (__atomic_exchange_n(said, true, __ATOMIC_RELAXED))
         return;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     dprintf(STDERR_FILENO, "wattshare: gate: %s\n", text);
 }
@@ -52,7 +52,7 @@ static void *search(void)
     char path[512];
     void *h = NULL;
     for (size_t i = 0; !h && i < WS_ARRAY_SIZE(folders); i++) {
-        snprintf(path, sizeof path, "%s/libcuda.so.1", folders[i]);
+        snprintf(path, sizeof(path), "%s/libcuda.so.1", folders[i]);
         if (!access(path, R_OK))
             h = open_real(path);
     }

@@ -94,7 +94,7 @@ void ws_gate_forked(void)
     pthread_mutex_init(&lock, NULL); /* who held it is not here */
     ws_gate_state = WS_GATE_OPEN;    /* CUDA can't be used here; were it, nobody is asked */
     n_open = 0;
-    memset(segments, 0, sizeof segments);
+    memset(segments, 0, sizeof(segments));
 }
 
 /* ---- the end ---- */
@@ -377,7 +377,7 @@ static struct ws_gate_stream *stream_of(struct ws_gate_segment *g, void *context
         idle->thread = thread;
         return idle;
     }
-    struct ws_gate_stream *s = g->n_streams < MAX_STREAMS ? ws_alloc(sizeof *s) : NULL;
+    struct ws_gate_stream *s = g->n_streams < MAX_STREAMS ? ws_alloc(sizeof(*s)) : NULL;
     if (!s)
         return NULL;
     *s = (struct ws_gate_stream){.key = stream, .thread = thread, .context = context};

@@ -62,8 +62,8 @@ static int deps_add(struct deps *d, struct ws_node *n, const struct cuda_edge_da
     for (size_t i = 0; i < d->n; i++)
         if (d->nodes[i] == n)
             return CUDA_OK;
-    if (ws_grow((void **)&d->nodes, &d->cap_nodes, d->n + 1, sizeof *d->nodes) ||
-        ws_grow((void **)&d->data, &d->cap_data, d->n + 1, sizeof *d->data))
+    if (ws_grow((void **)&d->nodes, &d->cap_nodes, d->n + 1, sizeof(*d->nodes)) ||
+        ws_grow((void **)&d->data, &d->cap_data, d->n + 1, sizeof(*d->data)))
         return CUDA_OUT_OF_MEMORY;
     d->nodes[d->n] = n;
     d->data[d->n++] = data ? *data : (struct cuda_edge_data){0};
@@ -90,20 +90,20 @@ static void deps_free(struct deps *d)
 static struct cap_stream *find_stream(uint64_t stream)
 {
     struct cap_stream *s;
-    HASH_FIND(hh, streams, &stream, sizeof stream, s);
+    HASH_FIND(hh, streams, &stream, sizeof(stream), s);
     return s;
 }
 
 static struct cap_event *find_event(uint64_t event)
 {
     struct cap_event *e;
-    HASH_FIND(hh, events, &event, sizeof event, e);
+    HASH_FIND(hh, events, &event, sizeof(event), e);
     return e;
 }
 
 static int stream_join(uint64_t stream, struct capture *c, struct cap_stream **ret)
 {
-    struct cap_stream *s = ws_alloc(sizeof *s);
+    struct cap_stream *s = ws_alloc(sizeof(*s));
     if (!s)
         return CUDA_OUT_OF_MEMORY;
     ws_err e = ws_session_stream_info(stream, &s->device, &s->non_blocking, NULL);
@@ -113,7 +113,7 @@ static int stream_join(uint64_t stream, struct capture *c, struct cap_stream **r
     }
     s->stream = stream;
     s->capture = c;
-    HASH_ADD(hh, streams, stream, sizeof s->stream, s);
+    HASH_ADD(hh, streams, stream, sizeof(s->stream), s);
     ws_work_watch++;
     *ret = s;
     return CUDA_OK;
@@ -141,12 +141,12 @@ static void event_unmark(uint64_t event)
 static int event_mark(uint64_t event, const struct cap_stream *s)
 {
     event_unmark(event);
-    struct cap_event *e = ws_alloc(sizeof *e);
+    struct cap_event *e = ws_alloc(sizeof(*e));
     if (!e)
         return CUDA_OUT_OF_MEMORY;
     e->event = event;
     e->capture = s->capture;
-    HASH_ADD(hh, events, event, sizeof e->event, e);
+    HASH_ADD(hh, events, event, sizeof(e->event), e);
     ws_work_marked++;
     return deps_add_all(&e->deps, &s->deps);
 }
@@ -468,7 +468,7 @@ int ws_capture_begin(uint64_t stream, int mode, struct ws_graph *graph, struct w
         return CUDA_INVALID_VALUE;
     if (is_legacy(stream))
         return CUDA_CAPTURE_UNSUPPORTED;
-    struct capture *c = ws_alloc(sizeof *c);
+    struct capture *c = ws_alloc(sizeof(*c));
     if (!c)
         return CUDA_OUT_OF_MEMORY;
     c->origin = stream;

@@ -38,11 +38,11 @@ struct builder {
 static int step_new(struct builder *b, struct ws_node *node, uint32_t *ret)
 {
     struct ws_plan *p = b->plan;
-    if (ws_grow((void **)&p->steps, &b->cap_steps, p->n_steps + 1, sizeof *p->steps) ||
-        ws_grow((void **)&b->preds, &b->cap_preds, p->n_steps + 1, sizeof *b->preds))
+    if (ws_grow((void **)&p->steps, &b->cap_steps, p->n_steps + 1, sizeof(*p->steps)) ||
+        ws_grow((void **)&b->preds, &b->cap_preds, p->n_steps + 1, sizeof(*b->preds)))
         return CUDA_OUT_OF_MEMORY;
-    memset(&p->steps[p->n_steps], 0, sizeof *p->steps);
-    memset(&b->preds[p->n_steps], 0, sizeof *b->preds);
+    memset(&p->steps[p->n_steps], 0, sizeof(*p->steps));
+    memset(&b->preds[p->n_steps], 0, sizeof(*b->preds));
     p->steps[p->n_steps].node = node;
     *ret = p->n_steps++;
     return CUDA_OK;
@@ -51,7 +51,7 @@ static int step_new(struct builder *b, struct ws_node *node, uint32_t *ret)
 static int step_after(struct builder *b, uint32_t step, uint32_t before)
 {
     struct preds *p = &b->preds[step];
-    if (ws_grow((void **)&p->v, &p->cap, p->n + 1, sizeof *p->v))
+    if (ws_grow((void **)&p->v, &p->cap, p->n + 1, sizeof(*p->v)))
         return CUDA_OUT_OF_MEMORY;
     p->v[p->n++] = before;
     return CUDA_OK;
@@ -77,7 +77,7 @@ static int open_bodies(struct ws_step *s, int device)
 static int open_graph(struct builder *b, const struct ws_graph *g, uint32_t entry,
                       uint32_t *ret_exit)
 {
-    struct ws_node **order = ws_alloc_array(g->n_nodes + 1, sizeof *order);
+    struct ws_node **order = ws_alloc_array(g->n_nodes + 1, sizeof(*order));
     int code = !order                      ? CUDA_OUT_OF_MEMORY
                : !ws_graph_order(g, order) ? CUDA_INVALID_VALUE
                                            : CUDA_OK;
@@ -182,7 +182,7 @@ static int place(struct builder *b, uint32_t step)
         struct ws_step *t = &p->steps[preds->v[i]];
         if (t->branch == l || known[t->branch] >= t->position || implied(b, preds, i))
             continue;
-        if (ws_grow((void **)&s->waits, &cap, s->n_waits + 1, sizeof *s->waits))
+        if (ws_grow((void **)&s->waits, &cap, s->n_waits + 1, sizeof(*s->waits)))
             return CUDA_OUT_OF_MEMORY;
         s->waits[s->n_waits++] = preds->v[i];
         t->signals = true;
@@ -213,9 +213,9 @@ int ws_plan_new(struct ws_graph *g, int device, struct ws_plan **ret)
     if (!b.plan)
         return CUDA_OUT_OF_MEMORY;
     b.plan->device = device;
-    b.plan->branches = ws_alloc_array(MAX_BRANCHES, sizeof *b.plan->branches);
+    b.plan->branches = ws_alloc_array(MAX_BRANCHES, sizeof(*b.plan->branches));
     int code = b.plan->branches ? open_graph(&b, g, NO_STEP, NULL) : CUDA_OUT_OF_MEMORY;
-    if (!code && !(b.clocks = ws_alloc_array(b.plan->n_steps + 1, sizeof *b.clocks)))
+    if (!code && !(b.clocks = ws_alloc_array(b.plan->n_steps + 1, sizeof(*b.clocks))))
         code = CUDA_OUT_OF_MEMORY;
     for (uint32_t i = 0; !code && i < b.plan->n_steps; i++)
         code = place(&b, i);
@@ -324,14 +324,14 @@ static int note_all(struct ws_exec *e, struct ws_graph *g)
     for (size_t i = 0; i < g->n_handles; i++) {
         if (!g->handles[i].assign)
             continue;
-        if (ws_grow((void **)&e->handles, &e->cap_handles, e->n_handles + 1, sizeof *e->handles))
+        if (ws_grow((void **)&e->handles, &e->cap_handles, e->n_handles + 1, sizeof(*e->handles)))
             return CUDA_OUT_OF_MEMORY;
         e->handles[e->n_handles++] = g->handles[i];
     }
     for (size_t i = 0; !code && i < g->n_nodes; i++) {
         struct ws_node *n = g->nodes[i];
         if (ws_grow((void **)&e->by_origin, &e->cap_by_origin, e->n_by_origin + 1,
-                    sizeof *e->by_origin))
+                    sizeof(*e->by_origin)))
             return CUDA_OUT_OF_MEMORY;
         e->by_origin[e->n_by_origin++] = n;
         if (n->child)
@@ -346,7 +346,7 @@ struct ws_node *ws_exec_node(const struct ws_exec *e, const struct ws_node *n)
 {
     struct ws_node key = {.origin = n->id}, *p = &key;
     struct ws_node **found =
-        bsearch(&p, e->by_origin, e->n_by_origin, sizeof *e->by_origin, compare_origin);
+        bsearch(&p, e->by_origin, e->n_by_origin, sizeof(*e->by_origin), compare_origin);
     return found ? *found : NULL;
 }
 
@@ -380,7 +380,7 @@ int ws_exec_new(struct ws_graph *g, int device, uint64_t flags, struct ws_exec *
     int code = check_instantiation(g, flags, ret_result);
     if (code)
         return code;
-    struct ws_node **order = ws_alloc_array(g->n_nodes + 1, sizeof *order);
+    struct ws_node **order = ws_alloc_array(g->n_nodes + 1, sizeof(*order));
     if (!order)
         return CUDA_OUT_OF_MEMORY;
     bool ordered = ws_graph_order(g, order);
@@ -408,7 +408,7 @@ int ws_exec_new(struct ws_graph *g, int device, uint64_t flags, struct ws_exec *
         exec_free(e);
         return code;
     }
-    qsort(e->by_origin, e->n_by_origin, sizeof *e->by_origin, compare_origin);
+    qsort(e->by_origin, e->n_by_origin, sizeof(*e->by_origin), compare_origin);
     e->source = g;
     g->n_execs++;
     *ret = e;

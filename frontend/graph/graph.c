@@ -75,8 +75,8 @@ static struct ws_edge *edge_of(const struct ws_node *from, const struct ws_node 
 
 static int edge_add(struct ws_node *from, struct ws_node *to, const struct cuda_edge_data *data)
 {
-    if (ws_grow((void **)&to->in, &to->cap_in, to->n_in + 1, sizeof *to->in) ||
-        ws_grow((void **)&from->out, &from->cap_out, from->n_out + 1, sizeof *from->out))
+    if (ws_grow((void **)&to->in, &to->cap_in, to->n_in + 1, sizeof(*to->in)) ||
+        ws_grow((void **)&from->out, &from->cap_out, from->n_out + 1, sizeof(*from->out)))
         return CUDA_OUT_OF_MEMORY;
     to->in[to->n_in++] = (struct ws_edge){from, data ? *data : (struct cuda_edge_data){0}};
     from->out[from->n_out++] = to;
@@ -86,20 +86,20 @@ static int edge_add(struct ws_node *from, struct ws_node *to, const struct cuda_
 static void edge_remove(struct ws_node *from, struct ws_node *to)
 {
     size_t i = (size_t)(edge_of(from, to) - to->in);
-    memmove(to->in + i, to->in + i + 1, (--to->n_in - i) * sizeof *to->in);
+    memmove(to->in + i, to->in + i + 1, (--to->n_in - i) * sizeof(*to->in));
     for (i = 0; from->out[i] != to; i++)
         ;
-    memmove(from->out + i, from->out + i + 1, (--from->n_out - i) * sizeof *from->out);
+    memmove(from->out + i, from->out + i + 1, (--from->n_out - i) * sizeof(*from->out));
 }
 
 /* Only kernels have other ports than 0, and only programmatic edges leave from those. */
 static bool data_ok(const struct ws_node *from, const struct cuda_edge_data *d)
 {
     enum { PORT_MAX = 2, TYPE_PROGRAMMATIC = 1 };
-    static const uint8_t zero[sizeof d->reserved];
+    static const uint8_t zero[sizeof(d->reserved)];
     if (!d)
         return true;
-    if (memcmp(d->reserved, zero, sizeof zero) || d->to_port || d->type > TYPE_PROGRAMMATIC)
+    if (memcmp(d->reserved, zero, sizeof(zero)) || d->to_port || d->type > TYPE_PROGRAMMATIC)
         return false;
     return from->type == WS_NODE_KERNEL ? d->from_port <= PORT_MAX : !d->from_port && !d->type;
 }
@@ -135,7 +135,7 @@ int ws_graph_remove_edges(struct ws_graph *g, struct ws_node *const *from,
         if (!ws_node_valid(from[i]) || !ws_node_valid(to[i]) || from[i]->graph != g)
             return CUDA_INVALID_VALUE;
         const struct ws_edge *e = edge_of(from[i], to[i]);
-        if (!e || (data && memcmp(&e->data, &data[i], sizeof *data)))
+        if (!e || (data && memcmp(&e->data, &data[i], sizeof(*data))))
             return CUDA_INVALID_VALUE;
     }
     for (size_t i = 0; i < n; i++)
@@ -160,7 +160,7 @@ int ws_graph_add(struct ws_graph *g, enum ws_node_type type, struct ws_node *con
                 return CUDA_INVALID_VALUE;
     }
     struct ws_node *n = ws_slab_new(&nodes);
-    if (!n || ws_grow((void **)&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof *g->nodes)) {
+    if (!n || ws_grow((void **)&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof(*g->nodes))) {
         if (n)
             ws_slab_free(&nodes, n);
         return CUDA_OUT_OF_MEMORY;
@@ -187,7 +187,7 @@ void ws_node_free(struct ws_node *n)
     while (n->n_out)
         edge_remove(n, n->out[n->n_out - 1]);
     memmove(g->nodes + n->index, g->nodes + n->index + 1,
-            (--g->n_nodes - n->index) * sizeof *g->nodes);
+            (--g->n_nodes - n->index) * sizeof(*g->nodes));
     for (size_t i = n->index; i < g->n_nodes; i++)
         g->nodes[i]->index = i;
     node_clear(n);
@@ -219,7 +219,7 @@ bool ws_graph_order(const struct ws_graph *g, struct ws_node **ret)
 bool ws_graph_before(const struct ws_graph *g, struct ws_node *const *first, size_t n_first,
                      struct ws_node *const *then, size_t n_then)
 {
-    struct ws_node **stack = ws_alloc_array(g->n_nodes + 1, sizeof *stack);
+    struct ws_node **stack = ws_alloc_array(g->n_nodes + 1, sizeof(*stack));
     uint32_t mark = next_mark++ | UINT32_C(1) << 31; /* no count of edges */
     size_t n = 0;
     bool all = stack != NULL;
@@ -276,7 +276,7 @@ int ws_graph_clone(const struct ws_graph *g, struct ws_graph **ret)
         return CUDA_OUT_OF_MEMORY;
     int code = clone_into(g, to);
     if (!code &&
-        ws_grow((void **)&to->handles, &to->cap_handles, g->n_handles + 1, sizeof *to->handles))
+        ws_grow((void **)&to->handles, &to->cap_handles, g->n_handles + 1, sizeof(*to->handles)))
         code = CUDA_OUT_OF_MEMORY;
     for (size_t i = 0; !code && i < g->n_handles; i++) {
         to->handles[to->n_handles++] = g->handles[i];

@@ -43,7 +43,7 @@ static ws_err issue_copy(uint64_t stream, int device, const struct ws_work *w)
 {
     if (!is_pageable(w->copy.dst.address) && !is_pageable(w->copy.src.address))
         return ws_work_issue(stream, w, true);
-    struct copy_task *t = ws_alloc(sizeof *t);
+    struct copy_task *t = ws_alloc(sizeof(*t));
     if (!t)
         return WS__ERROR__OUT_OF_MEMORY;
     *t = (struct copy_task){*w, device};
@@ -128,7 +128,7 @@ static void condition_run(void *arg, uint64_t gate)
 
 static ws_err issue_condition(struct ws_exec *e, struct ws_step *s, uint64_t stream)
 {
-    struct condition_task *t = ws_alloc(sizeof *t);
+    struct condition_task *t = ws_alloc(sizeof(*t));
     if (!t)
         return WS__ERROR__OUT_OF_MEMORY;
     t->exec = e;

@@ -36,7 +36,7 @@ static void count(int device, int which, int64_t bytes)
 
 int ws_block_new(int device, uint64_t bytes, struct ws_block **ret)
 {
-    struct ws_block *b = ws_alloc(sizeof *b);
+    struct ws_block *b = ws_alloc(sizeof(*b));
     if (!b)
         return CUDA_OUT_OF_MEMORY;
     ws_err e = ws_session_mem_alloc(device, bytes, &b->address);
@@ -48,7 +48,7 @@ int ws_block_new(int device, uint64_t bytes, struct ws_block **ret)
     b->device = device;
     b->refs = 1;
     pthread_mutex_lock(&lock);
-    HASH_ADD(hh, blocks, address, sizeof b->address, b);
+    HASH_ADD(hh, blocks, address, sizeof(b->address), b);
     count(device, RESERVED, (int64_t)bytes);
     pthread_mutex_unlock(&lock);
     *ret = b;
@@ -91,7 +91,7 @@ struct ws_block *ws_block_find(uint64_t address)
 {
     struct ws_block *b;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, blocks, &address, sizeof address, b);
+    HASH_FIND(hh, blocks, &address, sizeof(address), b);
     pthread_mutex_unlock(&lock);
     return b;
 }
@@ -131,7 +131,7 @@ int ws_block_free_outside(uint64_t address)
     if (!blocks)
         return -1;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, blocks, &address, sizeof address, b);
+    HASH_FIND(hh, blocks, &address, sizeof(address), b);
     if (!b || !b->live) {
         pthread_mutex_unlock(&lock);
         return b ? CUDA_INVALID_VALUE : -1;
@@ -180,8 +180,8 @@ static struct page *page_of(uint64_t handle, size_t *ret_index)
 {
     for (struct page *p = pages; p; p = p->next) {
         uint64_t at = handle - (uintptr_t)p->words;
-        if (at < PAGE_BYTES && at % sizeof *p->words == 0) {
-            *ret_index = at / sizeof *p->words;
+        if (at < PAGE_BYTES && at % sizeof(*p->words) == 0) {
+            *ret_index = at / sizeof(*p->words);
             return p->refs[*ret_index] ? p : NULL;
         }
     }
@@ -206,7 +206,7 @@ int ws_handle_new(uint64_t *ret)
     int code = CUDA_OK;
     if (!p) {
         void *words;
-        p = ws_alloc(sizeof *p);
+        p = ws_alloc(sizeof(*p));
         ws_err e = p ? ws_session_host_alloc(PAGE_BYTES, &words) : WS__ERROR__OUT_OF_MEMORY;
         code = ws_drv_error(e);
         if (e) {

@@ -14,7 +14,7 @@ static ws_err pack(const struct ws_launch *l, uint8_t **ret, void ***ret_ptrs)
 {
     const Ws__Kernel *k = ws_function_info(l->function);
     uint8_t *p = ws_alloc(k->param_bytes + 1);
-    void **ptrs = ws_alloc_array(k->n_param_offsets + 1, sizeof *ptrs);
+    void **ptrs = ws_alloc_array(k->n_param_offsets + 1, sizeof(*ptrs));
     ws_err r = p && ptrs ? WS__ERROR__OK : WS__ERROR__OUT_OF_MEMORY;
     if (!r && l->packed) {
         if (l->packed_bytes < k->param_bytes)
@@ -70,11 +70,11 @@ ws_err ws_node_set_work(struct ws_node *n, const struct ws_work *w)
     case WS_WORK_LAUNCH:
         return set_launch(n, w);
     case WS_WORK_VALUES:
-        ops = ws_alloc_array(w->values.n + 1, sizeof *ops);
+        ops = ws_alloc_array(w->values.n + 1, sizeof(*ops));
         if (!ops)
             return WS__ERROR__OUT_OF_MEMORY;
         if (w->values.n)
-            memcpy(ops, w->values.ops, w->values.n * sizeof *ops);
+            memcpy(ops, w->values.ops, w->values.n * sizeof(*ops));
         free(n->ops);
         n->ops = ops;
         n->work = *w;
@@ -132,7 +132,7 @@ int ws_node_set_alloc(struct ws_node *n, int device, uint64_t bytes)
 
 int ws_node_set_condition(struct ws_node *n, uint64_t handle, int type, unsigned size)
 {
-    struct ws_graph **bodies = ws_alloc_array(size, sizeof *bodies);
+    struct ws_graph **bodies = ws_alloc_array(size, sizeof(*bodies));
     if (!bodies)
         return CUDA_OUT_OF_MEMORY;
     n->cond = (struct ws_condition){handle, type, size, bodies};
@@ -150,7 +150,7 @@ int ws_node_set_condition(struct ws_node *n, uint64_t handle, int type, unsigned
 static int copy_condition(struct ws_node *to, const struct ws_node *from)
 {
     const struct ws_condition *c = &from->cond;
-    struct ws_graph **bodies = ws_alloc_array(c->size, sizeof *bodies);
+    struct ws_graph **bodies = ws_alloc_array(c->size, sizeof(*bodies));
     if (!bodies)
         return CUDA_OUT_OF_MEMORY;
     to->cond = (struct ws_condition){c->handle, c->type, c->size, bodies};
@@ -212,7 +212,8 @@ int ws_node_set_attribute(struct ws_node *n, int id, const union cuda_launch_att
     for (unsigned i = 0; i < n->n_attributes && !mine; i++)
         mine = n->attributes[i].id == id ? &n->attributes[i] : NULL;
     if (!mine) {
-        struct cuda_launch_attribute *p = realloc(n->attributes, (n->n_attributes + 1) * sizeof *p);
+        struct cuda_launch_attribute *p =
+            realloc(n->attributes, (n->n_attributes + 1) * sizeof(*p));
         if (!p)
             return CUDA_OUT_OF_MEMORY;
         n->attributes = p;
@@ -237,7 +238,7 @@ int ws_node_get_attribute(const struct ws_node *n, int id, union cuda_launch_att
                    : ws_launch_attributes(&a, 1, &unused);
     if (code)
         return code;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     if (id == COOPERATIVE)
         ret->cooperative = n->work.launch.l.flags & 1;
     return CUDA_OK;
@@ -251,7 +252,7 @@ int ws_graph_handle_new(struct ws_graph *g, uint32_t value, unsigned flags, uint
     uint64_t handle;
     if (!ret || flags & ~(unsigned)ASSIGN_DEFAULT)
         return CUDA_INVALID_VALUE;
-    if (ws_grow((void **)&g->handles, &g->cap_handles, g->n_handles + 1, sizeof *g->handles))
+    if (ws_grow((void **)&g->handles, &g->cap_handles, g->n_handles + 1, sizeof(*g->handles)))
         return CUDA_OUT_OF_MEMORY;
     int code = ws_handle_new(&handle);
     if (code)

@@ -238,7 +238,7 @@ int ws_batch_ops(const union cu_batch_op *p, unsigned n, struct ws_value_op **re
     enum { OPS_MAX = 256 };
     if (!p || !n || n > OPS_MAX)
         return CUDA_INVALID_VALUE;
-    struct ws_value_op *ops = ws_alloc_array(n, sizeof *ops);
+    struct ws_value_op *ops = ws_alloc_array(n, sizeof(*ops));
     if (!ops)
         return CUDA_OUT_OF_MEMORY;
     int code = CUDA_OK;
@@ -373,7 +373,7 @@ static int apply(struct ws_node *n, struct ws_content *c)
 {
     n->function = c->function;
     n->ctx = c->ctx;
-    memcpy(&n->raw, &c->raw, sizeof n->raw);
+    memcpy(&n->raw, &c->raw, sizeof(n->raw));
     n->raw_kind = c->raw_kind;
     switch (c->type) {
     case WS_NODE_GRAPH:
@@ -474,7 +474,7 @@ int ws_node_kernel_drv(struct ws_node *n, struct cu_kernel_node *ret, bool has_k
         .kernelParams = n->param_ptrs,
         .ctx = n->ctx,
     };
-    memcpy(ret, &k, has_kern ? sizeof k : offsetof(struct cu_kernel_node, kern));
+    memcpy(ret, &k, has_kern ? sizeof(k) : offsetof(struct cu_kernel_node, kern));
     return CUDA_OK;
 }
 
@@ -589,7 +589,7 @@ int ws_node_batch(struct ws_node *n, struct cu_batch_node *ret)
     if (!is_a(n, WS_NODE_BATCH_MEM_OP, ret))
         return CUDA_INVALID_VALUE;
     size_t count = n->work.values.n;
-    union cu_batch_op *p = ws_alloc_array(count + 1, sizeof *p);
+    union cu_batch_op *p = ws_alloc_array(count + 1, sizeof(*p));
     if (!p)
         return CUDA_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
@@ -671,7 +671,7 @@ enum { LOSSY_QUERY = 402 };
 static bool has_data(const struct ws_edge *e)
 {
     static const struct cuda_edge_data none;
-    return memcmp(&e->data, &none, sizeof none) != 0;
+    return memcmp(&e->data, &none, sizeof(none)) != 0;
 }
 
 int ws_graph_edges(struct ws_graph *g, struct ws_node **from, struct ws_node **to,

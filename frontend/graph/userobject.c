@@ -71,7 +71,7 @@ int ws_graph_retain_user(struct ws_graph *g, struct ws_user_object *o, unsigned 
     for (size_t i = 0; i < g->n_users && !u; i++)
         u = g->users[i].object == o ? &g->users[i] : NULL;
     if (!u) {
-        if (ws_grow((void **)&g->users, &g->cap_users, g->n_users + 1, sizeof *g->users))
+        if (ws_grow((void **)&g->users, &g->cap_users, g->n_users + 1, sizeof(*g->users)))
             return CUDA_OUT_OF_MEMORY;
         u = &g->users[g->n_users++];
         *u = (struct ws_user_ref){o, 0};

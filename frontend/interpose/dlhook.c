@@ -164,7 +164,7 @@ static void *open_compiler(const char *name, int mode)
         char path[PATH_MAX];
         const char *home = homes[i / n];
         if (home && *home &&
-            snprintf(path, sizeof path, "%s/%s/%s", home, folders[i % n], name) < PATH_MAX)
+            snprintf(path, sizeof(path), "%s/%s/%s", home, folders[i % n], name) < PATH_MAX)
             h = real(path, mode);
     }
     if (h && !ws_redirect_early())

@@ -50,13 +50,13 @@ static void set_number(int *to, long max, const char *value)
 static void read_config(char **envp)
 {
     const char *s;
-    set(config.socket, sizeof config.socket, env(envp, WS_ENV_SOCKET));
-    set(config.task, sizeof config.task, env(envp, WS_ENV_TASK));
-    set(config.log, sizeof config.log, env(envp, "WATTSHARE_LOG"));
+    set(config.socket, sizeof(config.socket), env(envp, WS_ENV_SOCKET));
+    set(config.task, sizeof(config.task), env(envp, WS_ENV_TASK));
+    set(config.log, sizeof(config.log), env(envp, "WATTSHARE_LOG"));
     s = env(envp, "CUDA_VISIBLE_DEVICES");
-    config.has_visible_devices = s && strlen(s) < sizeof config.visible_devices;
+    config.has_visible_devices = s && strlen(s) < sizeof(config.visible_devices);
     if (config.has_visible_devices)
-        set(config.visible_devices, sizeof config.visible_devices, s);
+        set(config.visible_devices, sizeof(config.visible_devices), s);
     s = env(envp, "WATTSHARE_RING");
     config.ring = !s || strcmp(s, "off") != 0;
     set_number(&config.timeout_ms, TIMEOUT_MS_MAX, env(envp, "WATTSHARE_TIMEOUT_MS"));

@@ -44,8 +44,8 @@ enum { JUMP_BYTES = 14, NEAR_JUMP_BYTES = 5, PAGE = 4096, EXIT_CANNOT_RUN = 126 
 static void put_jump(uint8_t *at, const void *target)
 {
     static const uint8_t jmp_rip[6] = {0xff, 0x25};
-    memcpy(at, jmp_rip, sizeof jmp_rip);
-    memcpy(at + sizeof jmp_rip, &target, sizeof target);
+    memcpy(at, jmp_rip, sizeof(jmp_rip));
+    memcpy(at + sizeof(jmp_rip), &target, sizeof(target));
 }
 
 /* Length of the no-op or int3 at @p, as compilers and assemblers pad with; 0 if it is none. */
@@ -126,7 +126,7 @@ static bool redirect_one(uint8_t *p, uint64_t size, const void *target)
         return false;
     int32_t distance = (int32_t)(t - (p + NEAR_JUMP_BYTES));
     p[0] = 0xe9;
-    memcpy(p + 1, &distance, sizeof distance);
+    memcpy(p + 1, &distance, sizeof(distance));
     return true;
 }
 
@@ -186,7 +186,7 @@ static int collect(const struct ws_elf *e, const struct ws_elf_symbols *s,
         const Elf64_Sym *sym = &s->v[i];
         void *fn;
         if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || sym->st_shndx == SHN_UNDEF ||
-            sym->st_name >= s->names_bytes || s->names_bytes - sym->st_name < sizeof "cuda" ||
+            sym->st_name >= s->names_bytes || s->names_bytes - sym->st_name < sizeof("cuda") ||
             (memcmp(s->names + sym->st_name, "cuda", 4) != 0 &&
              memcmp(s->names + sym->st_name, "__cu", 4) != 0))
             continue;
@@ -194,7 +194,7 @@ static int collect(const struct ws_elf *e, const struct ws_elf_symbols *s,
         if (!name || !(fn = find(name)) ||
             !code_segment(e, sym->st_value, WS_MAX(sym->st_size, (uint64_t)1)))
             continue;
-        if (ws_grow((void **)ret, &cap, *ret_n + 1, sizeof **ret))
+        if (ws_grow((void **)ret, &cap, *ret_n + 1, sizeof(**ret)))
             return ws_raise(-ENOMEM);
         (*ret)[(*ret_n)++] = (struct target){sym->st_value, sym->st_size, fn};
     }
@@ -232,7 +232,7 @@ int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
     }
     int r = collect(&e, &s, find, &t, &n);
     if (!r && n)
-        qsort(t, n, sizeof *t, compare_targets);
+        qsort(t, n, sizeof(*t), compare_targets);
     /* Runs of functions that lie close together share their changes of protection. */
     for (size_t i = 0, j; !r && i < n; i = j) {
         for (j = i + 1; j < n && t[j].value - t[j - 1].value < 16 * PAGE &&
@@ -300,7 +300,7 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
     if (r == WS_REDIRECT_NONE)
         return;
     char exe[4096];
-    ssize_t n = is_program ? readlink(path, exe, sizeof exe - 1) : -1;
+    ssize_t n = is_program ? readlink(path, exe, sizeof(exe) - 1) : -1;
     if (n > 0) {
         exe[n] = '\0';
         path = exe;
@@ -363,7 +363,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
         n_subs = info->dlpi_subs;
     }
     bool is_program = s->n == 0;
-    if (ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof *s->v))
+    if (ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof(*s->v)))
         return 1;
     struct object *o = &s->v[s->n++];
     const struct object *old = known(s, info);
@@ -449,7 +449,7 @@ static bool hook_linker(void)
     uint8_t *p = (uint8_t *)_r_debug.r_brk;
     if (!p)
         return false;
-    size_t at = memcmp(p, endbr64, sizeof endbr64) ? 0 : sizeof endbr64;
+    size_t at = memcmp(p, endbr64, sizeof(endbr64)) ? 0 : sizeof(endbr64);
     if (p[at] != 0xc3 || !padded(p, at + 1))
         return false;
     void *page =

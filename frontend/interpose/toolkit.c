@@ -26,7 +26,7 @@ int ws_toolkit_of_name(const char *name)
 {
     const char *slash = strrchr(name, '/');
     name = slash ? slash + 1 : name;
-    return strncmp(name, runtime, sizeof runtime - 1) ? 0 : number(name + sizeof runtime - 1);
+    return strncmp(name, runtime, sizeof(runtime) - 1) ? 0 : number(name + sizeof(runtime) - 1);
 }
 
 int ws_toolkit_of_file(const void *image, size_t bytes)
@@ -37,15 +37,15 @@ int ws_toolkit_of_file(const void *image, size_t bytes)
     if (ws_elf_init(&e, image, bytes))
         return 0;
     if (ws_elf_symbols(&e, SHT_DYNSYM, &s)) {
-        const char *at = memmem(s.names, s.names_bytes, runtime, sizeof runtime - 1);
+        const char *at = memmem(s.names, s.names_bytes, runtime, sizeof(runtime) - 1);
         if (at && memchr(at, '\0', s.names_bytes - (size_t)(at - s.names)))
-            return number(at + sizeof runtime - 1);
+            return number(at + sizeof(runtime) - 1);
     }
     if (!ws_elf_symbols(&e, SHT_SYMTAB, &s) ||
-        !memmem(s.names, s.names_bytes, kept, sizeof kept)) /* with both zeros */
+        !memmem(s.names, s.names_bytes, kept, sizeof(kept))) /* with both zeros */
         return 0;
-    return memmem(s.names, s.names_bytes, removed, sizeof removed) ? WS_TOOLKIT_CHANGED - 1
-                                                                   : WS_TOOLKIT_CHANGED;
+    return memmem(s.names, s.names_bytes, removed, sizeof(removed)) ? WS_TOOLKIT_CHANGED - 1
+                                                                    : WS_TOOLKIT_CHANGED;
 }
 
 void ws_toolkit_opened(const char *name)

@@ -58,9 +58,9 @@ static size_t first_above(uint64_t address)
 
 static bool insert(size_t i, const struct run *r)
 {
-    if (ws_grow((void **)&runs, &cap_runs, n_runs + 1, sizeof *runs))
+    if (ws_grow((void **)&runs, &cap_runs, n_runs + 1, sizeof(*runs)))
         return false;
-    memmove(runs + i + 1, runs + i, (n_runs - i) * sizeof *runs);
+    memmove(runs + i + 1, runs + i, (n_runs - i) * sizeof(*runs));
     runs[i] = *r;
     n_runs++;
     return true;
@@ -189,7 +189,7 @@ void ws_advice_forget(uint64_t address, uint64_t bytes)
     while (j < n_runs && runs[j].from < address + bytes) /* runs never reach beyond their memory */
         j++;
     if (j > i)
-        memmove(runs + i, runs + j, (n_runs - j) * sizeof *runs);
+        memmove(runs + i, runs + j, (n_runs - j) * sizeof(*runs));
     n_runs -= j - i;
     pthread_mutex_unlock(&lock);
 }
@@ -251,7 +251,7 @@ int ws_advice_get(void *ret, size_t ret_bytes, int attribute, uint64_t address, 
     int *value = ret;
     bool list = attribute == ACCESSED_BY;
     if (!ret || attribute < READ_MOSTLY || attribute > PREFETCH_ID ||
-        (list ? !ret_bytes || ret_bytes % sizeof *value : ret_bytes != sizeof *value))
+        (list ? !ret_bytes || ret_bytes % sizeof(*value) : ret_bytes != sizeof(*value)))
         return CUDA_INVALID_VALUE;
     int code = check_range(address, bytes);
     if (code)
@@ -267,7 +267,7 @@ int ws_advice_get(void *ret, size_t ret_bytes, int attribute, uint64_t address, 
         *value = device_id(&r.preferred);
         break;
     case ACCESSED_BY:
-        put_accessed_by(value, ret_bytes / sizeof *value, r.accessed_by);
+        put_accessed_by(value, ret_bytes / sizeof(*value), r.accessed_by);
         break;
     case LAST_PREFETCH:
         *value = device_id(&r.prefetched);

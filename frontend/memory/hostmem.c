@@ -38,10 +38,10 @@ static int add(const struct ws_hostmem *m)
     if ((i > 0 && m->base - table[i - 1].base < table[i - 1].bytes) ||
         (i < n_table && table[i].base - m->base < m->bytes))
         code = CUDA_ALREADY_REGISTERED;
-    else if (ws_grow((void **)&table, &cap_table, n_table + 1, sizeof *table))
+    else if (ws_grow((void **)&table, &cap_table, n_table + 1, sizeof(*table)))
         code = CUDA_OUT_OF_MEMORY;
     if (!code) {
-        memmove(table + i + 1, table + i, (n_table - i) * sizeof *table);
+        memmove(table + i + 1, table + i, (n_table - i) * sizeof(*table));
         table[i] = *m;
         n_table++;
     }
@@ -58,7 +58,7 @@ static bool take(uint64_t base, enum ws_hostmem_kind kind, bool *ret_mapped)
     if (found) {
         if (ret_mapped)
             *ret_mapped = table[i - 1].mapped;
-        memmove(table + i - 1, table + i, (n_table - i) * sizeof *table);
+        memmove(table + i - 1, table + i, (n_table - i) * sizeof(*table));
         n_table--;
     }
     pthread_mutex_unlock(&lock);

@@ -36,7 +36,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void put(struct cuda_ipc_handle *ret, const char *mark, const uint8_t *handle)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     memcpy(ret->bytes, mark, MARK_BYTES);
     memcpy(ret->bytes + MARK_BYTES, handle, WS_SHARE_BYTES);
 }
@@ -61,10 +61,10 @@ int ws_ipc_memory_handle(struct cuda_ipc_handle *ret, uint64_t address)
     if (code)
         return code;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, own, handle, sizeof handle, o);
-    if (!o && (o = ws_alloc(sizeof *o))) {
-        memcpy(o->handle, handle, sizeof handle);
-        HASH_ADD(hh, own, handle, sizeof o->handle, o);
+    HASH_FIND(hh, own, handle, sizeof(handle), o);
+    if (!o && (o = ws_alloc(sizeof(*o)))) {
+        memcpy(o->handle, handle, sizeof(handle));
+        HASH_ADD(hh, own, handle, sizeof(o->handle), o);
     }
     pthread_mutex_unlock(&lock);
     put(ret, memory_mark, handle);
@@ -85,7 +85,7 @@ static int open_new(const uint8_t *handle, struct opened **ret)
 {
     uint64_t bytes;
     struct ws_mem_info m;
-    struct opened *o = ws_alloc(sizeof *o);
+    struct opened *o = ws_alloc(sizeof(*o));
     if (!o)
         return CUDA_OUT_OF_MEMORY;
     int code = ws_drv_error(ws_session_memory_open(handle, &o->address, &bytes));
@@ -95,8 +95,8 @@ static int open_new(const uint8_t *handle, struct opened **ret)
     }
     ws_session_mem_find(o->address, &m);
     o->device = m.device;
-    memcpy(o->handle, handle, sizeof o->handle);
-    HASH_ADD(hh, opened, address, sizeof o->address, o);
+    memcpy(o->handle, handle, sizeof(o->handle));
+    HASH_ADD(hh, opened, address, sizeof(o->address), o);
     *ret = o;
     return CUDA_OK;
 }
@@ -125,7 +125,7 @@ int ws_ipc_memory_close(uint64_t address)
 {
     struct opened *o;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, opened, &address, sizeof address, o);
+    HASH_FIND(hh, opened, &address, sizeof(address), o);
     bool last = o && !--o->n_opens;
     if (last)
         HASH_DEL(opened, o);
@@ -151,12 +151,12 @@ int ws_ipc_event_check(bool timing)
 
 void ws_ipc_event_note(uint64_t event)
 {
-    struct interprocess *e = ws_alloc(sizeof *e);
+    struct interprocess *e = ws_alloc(sizeof(*e));
     if (!e)
         return; /* it has no handle then */
     e->event = event;
     pthread_mutex_lock(&lock);
-    HASH_ADD(hh, events, event, sizeof e->event, e);
+    HASH_ADD(hh, events, event, sizeof(e->event), e);
     pthread_mutex_unlock(&lock);
 }
 
@@ -166,7 +166,7 @@ void ws_ipc_event_forget(uint64_t event)
     if (!events)
         return;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, events, &event, sizeof event, e);
+    HASH_FIND(hh, events, &event, sizeof(event), e);
     if (e)
         HASH_DEL(events, e);
     pthread_mutex_unlock(&lock);
@@ -178,7 +178,7 @@ int ws_ipc_event_handle(struct cuda_ipc_handle *ret, uint64_t event)
     uint8_t handle[WS_SHARE_BYTES];
     struct interprocess *e;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, events, &event, sizeof event, e);
+    HASH_FIND(hh, events, &event, sizeof(event), e);
     pthread_mutex_unlock(&lock);
     if (ws_session_event_device(event) < 0)
         return CUDA_INVALID_HANDLE;

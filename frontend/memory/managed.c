@@ -26,7 +26,7 @@ static const struct ws_managed *find(const struct ws_managed *list, const char *
 /* Each gets pages of its own. */
 static int make(struct ws_managed **list, const char *name, uint64_t bytes, int device)
 {
-    struct ws_managed *v = ws_alloc(sizeof *v);
+    struct ws_managed *v = ws_alloc(sizeof(*v));
     char *copy = v ? ws_strdup(name) : NULL;
     int code = CUDA_OUT_OF_MEMORY;
     if (copy)

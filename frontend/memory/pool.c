@@ -253,13 +253,13 @@ bool ws_pool_give_back(int device)
 
 static struct block *block_add(struct pool *p, uint64_t address, uint64_t bytes)
 {
-    struct block *b = ws_alloc(sizeof *b);
+    struct block *b = ws_alloc(sizeof(*b));
     if (!b)
         return NULL;
     b->address = address;
     b->bytes = bytes;
     b->pool = p;
-    HASH_ADD(hh, blocks, address, sizeof b->address, b);
+    HASH_ADD(hh, blocks, address, sizeof(b->address), b);
     p->n_blocks++;
     p->reserved_bytes += bytes;
     p->reserved_high_bytes = WS_MAX(p->reserved_high_bytes, p->reserved_bytes);
@@ -269,7 +269,7 @@ static struct block *block_add(struct pool *p, uint64_t address, uint64_t bytes)
 static struct block *block_find(uint64_t address)
 {
     struct block *b;
-    HASH_FIND(hh, blocks, &address, sizeof address, b);
+    HASH_FIND(hh, blocks, &address, sizeof(address), b);
     return b;
 }
 
@@ -641,7 +641,7 @@ static int file_with(const struct pool_file *f)
 {
     int fd = memfd_create("wattshare-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 &&
-        (pwrite(fd, f, sizeof *f, 0) != sizeof *f ||
+        (pwrite(fd, f, sizeof(*f), 0) != sizeof(*f) ||
          fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))) {
         close(fd);
         fd = -1;
@@ -670,13 +670,13 @@ int ws_pool_export(void *pool, int type, unsigned long long flags, int *ret_fd)
     struct pool *p = pool_of(pool);
     const uint8_t none[ID_BYTES] = {0};
     bool good = p && p->types & type && !p->imported;
-    if (good && !memcmp(p->id, none, sizeof none))
-        good = getrandom(p->id, sizeof p->id, 0) == sizeof p->id;
+    if (good && !memcmp(p->id, none, sizeof(none)))
+        good = getrandom(p->id, sizeof(p->id), 0) == sizeof(p->id);
     if (good) {
         const Ws__Device *d = ws_session_device(p->device);
-        memset(&f, 0, sizeof f);
-        memcpy(f.mark, pool_mark, sizeof f.mark);
-        memcpy(f.id, p->id, sizeof f.id);
+        memset(&f, 0, sizeof(f));
+        memcpy(f.mark, pool_mark, sizeof(f.mark));
+        memcpy(f.id, p->id, sizeof(f.id));
         if (d && d->uuid.len == UUID_BYTES)
             memcpy(f.gpu, d->uuid.data, UUID_BYTES);
     }
@@ -693,7 +693,7 @@ int ws_pool_import(void **ret, int fd, int type, unsigned long long flags)
     int code = ret ? check_type(type, flags) : CUDA_INVALID_VALUE, n, device = -1;
     if (code)
         return code;
-    if (pread(fd, &f, sizeof f, 0) != sizeof f || memcmp(f.mark, pool_mark, sizeof f.mark) ||
+    if (pread(fd, &f, sizeof(f), 0) != sizeof(f) || memcmp(f.mark, pool_mark, sizeof(f.mark)) ||
         ws_session_device_count(&n))
         return CUDA_INVALID_VALUE;
     for (int i = 0; i < n; i++) {
@@ -707,7 +707,7 @@ int ws_pool_import(void **ret, int fd, int type, unsigned long long flags)
     struct pool *p = pool_new(device);
     if (p) {
         p->imported = true;
-        memcpy(p->id, f.id, sizeof p->id);
+        memcpy(p->id, f.id, sizeof(p->id));
     }
     pthread_mutex_unlock(&lock);
     *ret = p;
@@ -722,16 +722,16 @@ int ws_pool_export_pointer(struct cuda_ipc_handle *ret, uint64_t address)
     struct block *b = block_find(address);
     const uint8_t none[ID_BYTES] = {0};
     bool good = ret && b && b->live && !b->imported && b->pool->types & WS_CUDA_HANDLE_FD &&
-                memcmp(b->pool->id, none, sizeof none);
+                memcmp(b->pool->id, none, sizeof(none));
     if (good)
-        memcpy(t.pool, b->pool->id, sizeof t.pool);
+        memcpy(t.pool, b->pool->id, sizeof(t.pool));
     pthread_mutex_unlock(&lock);
     if (!good)
         return CUDA_INVALID_VALUE;
     int code = ws_drv_error(ws_session_memory_share(address, t.handle, &base));
-    memcpy(t.mark, pointer_mark, sizeof t.mark);
+    memcpy(t.mark, pointer_mark, sizeof(t.mark));
     if (!code)
-        memcpy(ret, &t, sizeof t);
+        memcpy(ret, &t, sizeof(t));
     return code;
 }
 
@@ -741,11 +741,11 @@ int ws_pool_import_pointer(void *pool, const struct cuda_ipc_handle *h, uint64_t
     uint64_t address, bytes;
     if (!h || !ret_address)
         return CUDA_INVALID_VALUE;
-    memcpy(&t, h, sizeof t);
+    memcpy(&t, h, sizeof(t));
     pthread_mutex_lock(&lock);
     struct pool *p = pool_of(pool);
-    int code = p && p->imported && !memcmp(t.mark, pointer_mark, sizeof t.mark) &&
-                       !memcmp(t.pool, p->id, sizeof t.pool)
+    int code = p && p->imported && !memcmp(t.mark, pointer_mark, sizeof(t.mark)) &&
+                       !memcmp(t.pool, p->id, sizeof(t.pool))
                    ? CUDA_OK
                    : CUDA_INVALID_VALUE;
     if (!code)

@@ -166,7 +166,7 @@ int ws_vmm_reserve(uint64_t *ret_address, uint64_t bytes, uint64_t alignment)
     uint64_t base;
     if (!ret_address || !bytes || bytes % WS_MEM_GRANULE_BYTES || alignment & (alignment - 1))
         return CUDA_INVALID_VALUE;
-    struct reservation *r = ws_alloc(sizeof *r);
+    struct reservation *r = ws_alloc(sizeof(*r));
     if (!r)
         return CUDA_OUT_OF_MEMORY;
     int code = ws_drv_error(ws_session_va_reserve(bytes, alignment, &base));
@@ -228,13 +228,13 @@ int ws_vmm_map(uint64_t address, uint64_t bytes, uint64_t handle)
     pthread_mutex_lock(&lock);
     struct handle *h = handle_of(handle);
     int code = h && h->object && bytes <= h->bytes ? CUDA_OK : CUDA_INVALID_VALUE;
-    if (!code && ws_grow((void **)&maps, &cap_maps, n_maps + 1, sizeof *maps))
+    if (!code && ws_grow((void **)&maps, &cap_maps, n_maps + 1, sizeof(*maps)))
         code = CUDA_OUT_OF_MEMORY;
     if (!code)
         code = ws_drv_error(ws_session_map(address, bytes, h->object, 0));
     if (!code) {
         size_t i = upper(address);
-        memmove(maps + i + 1, maps + i, (n_maps - i) * sizeof *maps);
+        memmove(maps + i + 1, maps + i, (n_maps - i) * sizeof(*maps));
         maps[i] = (struct map){address, bytes, h, 0, 0};
         n_maps++;
         h->n_maps++;
@@ -267,7 +267,7 @@ static void forget(size_t from, size_t n)
         maps[i].handle->n_maps--;
         (void)settle(maps[i].handle);
     }
-    memmove(maps + from, maps + from + n, (n_maps - from - n) * sizeof *maps);
+    memmove(maps + from, maps + from + n, (n_maps - from - n) * sizeof(*maps));
     n_maps -= n;
 }
 

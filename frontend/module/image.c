@@ -20,7 +20,7 @@ int ws_image_place(const void *image, uint64_t bytes, struct ws_image_place *ret
         ret->room_bytes = bytes ? bytes : UINT32_MAX;
         return 0;
     }
-    while (fgets(line, sizeof line, f)) {
+    while (fgets(line, sizeof(line), f)) {
         uint64_t lo, hi, offset, inode;
         unsigned major, minor;
         char perms[5];
@@ -54,8 +54,8 @@ static int fatbin_length(const uint8_t *p, uint64_t room, uint64_t *ret)
     uint64_t body;
     if (room < HEADER)
         return -EINVAL;
-    memcpy(&header, p + 6, sizeof header);
-    memcpy(&body, p + 8, sizeof body);
+    memcpy(&header, p + 6, sizeof(header));
+    memcpy(&body, p + 8, sizeof(body));
     if (header < HEADER || header > room || body > room - header)
         return -EINVAL;
     *ret = header + body;
@@ -65,10 +65,10 @@ static int fatbin_length(const uint8_t *p, uint64_t room, uint64_t *ret)
 static int elf_length(const uint8_t *p, uint64_t room, uint64_t *ret)
 {
     Elf64_Ehdr h;
-    uint64_t end = sizeof h;
-    if (room < sizeof h)
+    uint64_t end = sizeof(h);
+    if (room < sizeof(h))
         return -EINVAL;
-    memcpy(&h, p, sizeof h);
+    memcpy(&h, p, sizeof(h));
     if (h.e_ident[EI_CLASS] != ELFCLASS64 || (h.e_shnum && h.e_shentsize != sizeof(Elf64_Shdr)) ||
         (h.e_phnum && h.e_phentsize != sizeof(Elf64_Phdr)))
         return -EINVAL;
@@ -80,7 +80,7 @@ static int elf_length(const uint8_t *p, uint64_t room, uint64_t *ret)
     end = WS_MAX(end, WS_MAX(h.e_shoff + sh_bytes, h.e_phoff + ph_bytes));
     for (unsigned i = 0; i < h.e_shnum; i++) {
         Elf64_Shdr s;
-        memcpy(&s, p + h.e_shoff + i * sizeof s, sizeof s);
+        memcpy(&s, p + h.e_shoff + i * sizeof(s), sizeof(s));
         if (s.sh_type == SHT_NOBITS)
             continue;
         if (s.sh_offset > room || s.sh_size > room - s.sh_offset)

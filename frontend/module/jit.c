@@ -44,7 +44,7 @@ void ws_jit_wall_time(const struct ws_jit *j, double ms)
 {
     float f = (float)ms;
     if (j->wall_time_slot)
-        memcpy(j->wall_time_slot, &f, sizeof f);
+        memcpy(j->wall_time_slot, &f, sizeof(f));
 }
 
 static void write_log(char *log, size_t room, void **slot, const char *text)

@@ -30,7 +30,7 @@ int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, 
                               .flags = (uint16_t)flags,
                               .n_parts = (uint32_t)n,
                               .bytes = at};
-    memcpy(image, &h, sizeof h);
+    memcpy(image, &h, sizeof(h));
     at = names;
     for (size_t i = 0; i < n; i++) {
         size_t len = strlen(name_of(&v[i])) + 1;
@@ -41,7 +41,7 @@ int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, 
         at = WS_ALIGN_UP(at, (uint64_t)WS_LINK_IMAGE_ALIGN);
         struct ws_link_part p = {.offset = at, .bytes = v[i].bytes, .name = names};
         names += strlen(name_of(&v[i])) + 1;
-        memcpy(image + sizeof h + i * sizeof p, &p, sizeof p);
+        memcpy(image + sizeof(h) + i * sizeof(p), &p, sizeof(p));
         memcpy(image + at, v[i].data, v[i].bytes);
         at += v[i].bytes;
     }
@@ -54,14 +54,14 @@ bool ws_link_image_is(const void *p, uint64_t room_bytes, uint64_t *ret_bytes)
 {
     struct ws_link_image h;
     const uint32_t magic = WS_LINK_IMAGE_MAGIC;
-    if (room_bytes < sizeof h)
+    if (room_bytes < sizeof(h))
         return false;
-    for (size_t i = 0; i < sizeof magic; i++) /* text may be shorter than a header */
+    for (size_t i = 0; i < sizeof(magic); i++) /* text may be shorter than a header */
         if (((const uint8_t *)p)[i] != ((const uint8_t *)&magic)[i])
             return false;
-    memcpy(&h, p, sizeof h);
+    memcpy(&h, p, sizeof(h));
     *ret_bytes = h.bytes;
-    return h.magic == WS_LINK_IMAGE_MAGIC && h.bytes >= sizeof h && h.bytes <= room_bytes;
+    return h.magic == WS_LINK_IMAGE_MAGIC && h.bytes >= sizeof(h) && h.bytes <= room_bytes;
 }
 
 bool ws_link_image_part(const void *image, uint64_t bytes, size_t i, struct ws_link_input *ret)
@@ -69,12 +69,12 @@ bool ws_link_image_part(const void *image, uint64_t bytes, size_t i, struct ws_l
     const uint8_t *d = image;
     struct ws_link_image h;
     struct ws_link_part p;
-    if (bytes < sizeof h)
+    if (bytes < sizeof(h))
         return false;
-    memcpy(&h, d, sizeof h);
-    if (i >= h.n_parts || h.n_parts > (bytes - sizeof h) / sizeof p)
+    memcpy(&h, d, sizeof(h));
+    if (i >= h.n_parts || h.n_parts > (bytes - sizeof(h)) / sizeof(p))
         return false;
-    memcpy(&p, d + sizeof h + i * sizeof p, sizeof p);
+    memcpy(&p, d + sizeof(h) + i * sizeof(p), sizeof(p));
     if (p.offset > bytes || p.bytes > bytes - p.offset || p.name >= bytes ||
         !memchr(d + p.name, 0, bytes - p.name))
         return false;

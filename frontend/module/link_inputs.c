@@ -29,7 +29,7 @@ enum { EM_NVIDIA = 190 };
 
 static int keep(struct ws_link_inputs *l, const void *data, uint64_t bytes, const char *name)
 {
-    if (ws_grow((void **)&l->v, &l->cap, l->n + 1, sizeof *l->v))
+    if (ws_grow((void **)&l->v, &l->cap, l->n + 1, sizeof(*l->v)))
         return CUDA_OUT_OF_MEMORY;
     void *copy = ws_alloc(bytes + 1);
     char *own = ws_strdup(name ? name : "");
@@ -46,8 +46,8 @@ static int keep(struct ws_link_inputs *l, const void *data, uint64_t bytes, cons
 static uint32_t magic_of(const uint8_t *p, uint64_t bytes)
 {
     uint32_t m = 0;
-    if (bytes >= sizeof m)
-        memcpy(&m, p, sizeof m);
+    if (bytes >= sizeof(m))
+        memcpy(&m, p, sizeof(m));
     return m;
 }
 
@@ -112,7 +112,7 @@ static int add_archive(struct ws_link_inputs *l, const uint8_t *p, uint64_t byte
         char size[AR_SIZE_BYTES + 1] = "", member[512];
         memcpy(size, p + at + AR_SIZE_AT, AR_SIZE_BYTES);
         unsigned long long n = strtoull(size, NULL, 10);
-        snprintf(member, sizeof member, "%s(%.*s)", name ? name : "archive",
+        snprintf(member, sizeof(member), "%s(%.*s)", name ? name : "archive",
                  (int)strcspn((const char *)p + at, "/ "), (const char *)p + at);
         at += AR_HEAD_BYTES;
         if (n > bytes - at)

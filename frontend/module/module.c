@@ -64,7 +64,7 @@ static int join_parts(const void *const *parts, void **ret, uint64_t *ret_bytes)
     int code = CUDA_OK;
     for (; !code && parts[n]; n++) {
         struct ws_image_place place;
-        if (ws_grow((void **)&v, &cap, n + 1, sizeof *v))
+        if (ws_grow((void **)&v, &cap, n + 1, sizeof(*v)))
             code = CUDA_OUT_OF_MEMORY;
         else if (ws_image_place(parts[n], 0, &place) ||
                  ws_image_length(parts[n], place.room_bytes, &v[n].bytes))
@@ -83,7 +83,7 @@ static int join_parts(const void *const *parts, void **ret, uint64_t *ret_bytes)
 static int unwrap(const void *image, const void **ret, void **ret_owned, uint64_t *ret_bytes)
 {
     uint32_t magic;
-    memcpy(&magic, image, sizeof magic);
+    memcpy(&magic, image, sizeof(magic));
     *ret = image;
     *ret_owned = NULL;
     if (magic != WRAPPER_MAGIC)
@@ -209,7 +209,7 @@ bool ws_mod_valid(const struct ws_mod *m)
 static int unsupported_fn(const Ws__Kernel *k)
 {
     char text[512];
-    snprintf(text, sizeof text, "kernel %s: %s", k->name, k->unsupported);
+    snprintf(text, sizeof(text), "kernel %s: %s", k->name, k->unsupported);
     ws_session_unsupported(text);
     return k->unsupported_error == WS__ERROR__NOT_FOUND ? CUDA_NOT_FOUND : CUDA_NOT_SUPPORTED;
 }
@@ -608,41 +608,41 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
     const Ws__Kernel *k = ws_function_info(f->function);
     const Ws__Device *d = ws_session_device(f->mod->device);
     switch (attribute) {
-    case 0: /* largest block */
+    case WS_FUNC_MAX_THREADS_PER_BLOCK:
         *ret = largest_block(k, d);
         break;
-    case 1:
+    case WS_FUNC_SHARED_SIZE_BYTES:
         *ret = (int)k->static_shared_bytes;
         break;
-    case 2:
+    case WS_FUNC_CONST_SIZE_BYTES:
         *ret = (int)k->const_bytes;
         break;
-    case 3:
+    case WS_FUNC_LOCAL_SIZE_BYTES:
         *ret = (int)k->local_bytes;
         break;
-    case 4:
+    case WS_FUNC_NUM_REGS:
         /* An estimate, so it must agree with the largest block, which isn't. */
         *ret = (int)WS_MIN(k->n_regs, d->regs_per_sm / largest_block(k, d));
         break;
-    case 5: /* CUDA's "PTX version" is the architecture that the PTX is for */
+    case WS_FUNC_PTX_VERSION: /* CUDA's word for it: is the architecture that the PTX is for */
         *ret = (int)k->sm;
         break;
-    case 6: /* of the code that runs: made for the device */
+    case WS_FUNC_BINARY_VERSION: /* of the code that runs: made for the device */
         *ret = (int)(d->cc_major * 10 + d->cc_minor);
         break;
-    case 8:
+    case WS_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         *ret = f->max_dynamic_bytes;
         break;
-    case 9:
+    case WS_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT:
         *ret = f->carveout;
         break;
-    case 7:
-    case 10:
-    case 11:
-    case 12:
-    case 13:
-    case 14:
-    case 15: /* caching mode, clusters */
+    case WS_FUNC_CACHE_MODE_CA:
+    case WS_FUNC_CLUSTER_SIZE_MUST_BE_SET:
+    case WS_FUNC_REQUIRED_CLUSTER_WIDTH:
+    case WS_FUNC_REQUIRED_CLUSTER_HEIGHT:
+    case WS_FUNC_REQUIRED_CLUSTER_DEPTH:
+    case WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         *ret = 0;
         break;
     default:
@@ -656,22 +656,22 @@ int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value)
     const Ws__Kernel *k = ws_function_info(f->function);
     const Ws__Device *d = ws_session_device(f->mod->device);
     switch (attribute) {
-    case 8:
+    case WS_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if (value < 0 || (uint64_t)value + k->static_shared_bytes > d->shared_bytes_per_block_optin)
             return CUDA_INVALID_VALUE;
         f->max_dynamic_bytes = value;
         return CUDA_OK;
-    case 9: /* a hint, in percent; -1: default */
+    case WS_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint, in percent; -1: default */
         if (value < -1 || value > 100)
             return CUDA_INVALID_VALUE;
         f->carveout = value;
         return CUDA_OK;
-    case 14:
-    case 15:
+    case WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         return CUDA_OK; /* without clusters nothing depends on it */
-    case 11:
-    case 12:
-    case 13:
+    case WS_FUNC_REQUIRED_CLUSTER_WIDTH:
+    case WS_FUNC_REQUIRED_CLUSTER_HEIGHT:
+    case WS_FUNC_REQUIRED_CLUSTER_DEPTH:
         if (value <= 1)
             return CUDA_OK;
         ws_session_unsupported("thread block clusters");
@@ -733,7 +733,7 @@ int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, i
 int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,
                            size_t *ret_bytes)
 {
-    enum { GRANULE_BYTES = 128, RESERVED_SHARED = 111 };
+    enum { GRANULE_BYTES = 128 };
     const Ws__Kernel *k = ws_function_info(f->function);
     const Ws__Device *d = ws_session_device(f->mod->device);
     int n = 0;
@@ -746,7 +746,7 @@ int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_thread
                       ? 0
                       : d->shared_bytes_per_sm / (size_t)n_blocks / GRANULE_BYTES * GRANULE_BYTES;
     int reserved = 0; /* the system's, in each block */
-    ws_device_attribute(d, RESERVED_SHARED, &reserved);
+    ws_device_attribute(d, WS_ATTR_RESERVED_SHARED_MEMORY_PER_BLOCK, &reserved);
     room -= WS_MIN(room, (size_t)reserved);
     room = WS_MIN(room, (size_t)d->shared_bytes_per_block_optin);
     *ret_bytes = room > k->static_shared_bytes ? room - k->static_shared_bytes : 0;

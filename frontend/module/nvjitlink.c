@@ -59,8 +59,8 @@ static int create(const char *name, void **ret, uint32_t n, const char *const *o
 {
     REAL(int (*real)(void **, uint32_t, const char *const *), real, name);
     bool lto = false, ptx = false;
-    const char **longer = ws_alloc_array(n + 1u, sizeof *longer);
-    struct kept *k = ws_alloc(sizeof *k);
+    const char **longer = ws_alloc_array(n + 1u, sizeof(*longer));
+    struct kept *k = ws_alloc(sizeof(*k));
     if (!longer || !k || !ret || (n && !options)) {
         free(longer);
         free(k);

@@ -89,9 +89,9 @@ WS_RT_API(cudaArrayGetInfo, (struct cuda_channel_desc * channels, struct cuda_ex
 {
     WS_RT_ENTER(device);
     if (channels)
-        memset(channels, 0, sizeof *channels);
+        memset(channels, 0, sizeof(*channels));
     if (e)
-        memset(e, 0, sizeof *e);
+        memset(e, 0, sizeof(*e));
     if (flags)
         *flags = 0;
     if (!ws_array_valid(a))

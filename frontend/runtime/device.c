@@ -274,7 +274,7 @@ WS_RT_API(cudaDeviceGetPCIBusId, (char *text, int bytes, int device))
         code = CUDA_INVALID_VALUE;
     if (code)
         return ws_rt_record(code);
-    ws_device_pci_id(d, id, sizeof id);
+    ws_device_pci_id(d, id, sizeof(id));
     if ((size_t)bytes <= strlen(id))
         return ws_rt_record(CUDA_INVALID_VALUE);
     strcpy(text, id);

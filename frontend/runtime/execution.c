@@ -84,16 +84,16 @@ WS_RT_API(cudaFuncGetAttributes, (struct cuda_func_attributes * a, const void *f
     int code = function_of(function, &f);
     if (code)
         return code;
-    memset(a, 0, sizeof *a);
-    a->maxThreadsPerBlock = attribute(f, 0);
-    a->sharedSizeBytes = (size_t)attribute(f, 1);
-    a->constSizeBytes = (size_t)attribute(f, 2);
-    a->localSizeBytes = (size_t)attribute(f, 3);
-    a->numRegs = attribute(f, 4);
-    a->ptxVersion = attribute(f, 5);
-    a->binaryVersion = attribute(f, 6);
-    a->maxDynamicSharedSizeBytes = attribute(f, 8);
-    a->preferredShmemCarveout = attribute(f, 9);
+    memset(a, 0, sizeof(*a));
+    a->maxThreadsPerBlock = attribute(f, WS_FUNC_MAX_THREADS_PER_BLOCK);
+    a->sharedSizeBytes = (size_t)attribute(f, WS_FUNC_SHARED_SIZE_BYTES);
+    a->constSizeBytes = (size_t)attribute(f, WS_FUNC_CONST_SIZE_BYTES);
+    a->localSizeBytes = (size_t)attribute(f, WS_FUNC_LOCAL_SIZE_BYTES);
+    a->numRegs = attribute(f, WS_FUNC_NUM_REGS);
+    a->ptxVersion = attribute(f, WS_FUNC_PTX_VERSION);
+    a->binaryVersion = attribute(f, WS_FUNC_BINARY_VERSION);
+    a->maxDynamicSharedSizeBytes = attribute(f, WS_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+    a->preferredShmemCarveout = attribute(f, WS_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT);
     return CUDA_OK;
 }
 

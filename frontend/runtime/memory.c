@@ -460,7 +460,7 @@ WS_RT_API(cudaPointerGetAttributes, (struct cuda_pointer_attributes * a, const v
     WS_RT_ENTER(device);
     if (!a)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    memset(a, 0, sizeof *a);
+    memset(a, 0, sizeof(*a));
     ws_hostmem_find((uintptr_t)p, &h);
     ws_session_mem_find((uintptr_t)p, &m);
     if (h.kind != WS_HOSTMEM_NONE) {

@@ -75,7 +75,7 @@ static struct symbol *add(void **handle, const void *host, const char *name, boo
     struct registration *r = (struct registration *)handle;
     if (!host || !name || !ws_slab_has(&registrations, r))
         return NULL;
-    struct symbol *s = ws_alloc(sizeof *s), *old;
+    struct symbol *s = ws_alloc(sizeof(*s)), *old;
     if (s && is_kernel)
         s->kernel = ws_library_kernel(r->library, name);
     if (!s || (is_kernel && !s->kernel)) {
@@ -230,7 +230,7 @@ struct to_load {
 static void note_library(void *registration, void *list)
 {
     struct to_load *l = list;
-    if (!ws_grow((void **)&l->v, &l->cap, l->n + 1, sizeof *l->v))
+    if (!ws_grow((void **)&l->v, &l->cap, l->n + 1, sizeof(*l->v)))
         l->v[l->n++] = ((struct registration *)registration)->library;
 }
 

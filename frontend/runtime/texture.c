@@ -6,15 +6,13 @@
 #include "frontend/facade.h"
 #include "frontend/texture/texture.h"
 
-enum { ATTR_LINEAR_WIDTH = 69 };
-
 /* ---- between the runtime's descriptions and the driver's ---- */
 
 static int resource_in(const struct cuda_resource_desc *r, struct cu_resource_desc *ret)
 {
     struct ws_texel t = {0};
     int code = CUDA_OK;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     ret->resType = r->resType;
     ret->flags = r->flags;
     switch (r->resType) {
@@ -48,7 +46,7 @@ static int resource_in(const struct cuda_resource_desc *r, struct cu_resource_de
 static void resource_out(const struct cu_resource_desc *r, struct cuda_resource_desc *ret)
 {
     struct ws_texel t = {.n_channels = 1};
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     ret->resType = r->resType;
     ret->flags = r->flags;
     if (r->resType == WS_RES_LINEAR) {
@@ -70,9 +68,9 @@ static void resource_out(const struct cu_resource_desc *r, struct cuda_resource_
 
 static void texture_in(const struct cuda_texture_desc *t, struct cu_texture_desc *ret)
 {
-    memset(ret, 0, sizeof *ret);
-    memcpy(ret->addressMode, t->addressMode, sizeof ret->addressMode);
-    memcpy(ret->borderColor, t->borderColor, sizeof ret->borderColor);
+    memset(ret, 0, sizeof(*ret));
+    memcpy(ret->addressMode, t->addressMode, sizeof(ret->addressMode));
+    memcpy(ret->borderColor, t->borderColor, sizeof(ret->borderColor));
     ret->filterMode = t->filterMode;
     ret->maxAnisotropy = t->maxAnisotropy;
     ret->mipmapFilterMode = t->mipmapFilterMode;
@@ -88,9 +86,9 @@ static void texture_in(const struct cuda_texture_desc *t, struct cu_texture_desc
 
 static void texture_out(const struct cu_texture_desc *t, struct cuda_texture_desc *ret)
 {
-    memset(ret, 0, sizeof *ret);
-    memcpy(ret->addressMode, t->addressMode, sizeof ret->addressMode);
-    memcpy(ret->borderColor, t->borderColor, sizeof ret->borderColor);
+    memset(ret, 0, sizeof(*ret));
+    memcpy(ret->addressMode, t->addressMode, sizeof(ret->addressMode));
+    memcpy(ret->borderColor, t->borderColor, sizeof(ret->borderColor));
     ret->filterMode = t->filterMode;
     ret->maxAnisotropy = t->maxAnisotropy;
     ret->mipmapFilterMode = t->mipmapFilterMode;
@@ -196,7 +194,7 @@ WS_RT_API(cudaDeviceGetTexture1DLinearMaxWidth,
     int code = ws_texel_of_channels(desc, &t);
     if (code)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    ws_device_attribute(ws_session_device(of), ATTR_LINEAR_WIDTH, &v);
+    ws_device_attribute(ws_session_device(of), WS_ATTR_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, &v);
     *ret = (size_t)v;
     return CUDA_OK;
 }

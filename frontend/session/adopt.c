@@ -109,7 +109,7 @@ static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool a
     Ws__HostMap map = WS__HOST_MAP__INIT;
     if (backing_of(from, to) != BACKING_PRIVATE || on_this_stack(from, to))
         return WS__ERROR__NOT_SUPPORTED;
-    struct piece *p = ws_alloc(sizeof *p);
+    struct piece *p = ws_alloc(sizeof(*p));
     if (!p)
         return WS__ERROR__OUT_OF_MEMORY;
     ws_err r = ws_channel_segment_new(c, WS_HANDOFF_PINNED, to - from, 0, &s);

@@ -32,7 +32,7 @@ struct ws_id *ws_idtab_take(struct ws_idtab *t, uint32_t limit)
     }
     t->n_live++;
     uint32_t slot = e->slot, generation = e->generation;
-    memset(e + 1, 0, t->entry_bytes - sizeof *e);
+    memset(e + 1, 0, t->entry_bytes - sizeof(*e));
     e->slot = slot;
     e->generation = generation;
 out:

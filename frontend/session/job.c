@@ -123,7 +123,7 @@ int wattshare_job_stats(struct wattshare_job *ret, size_t bytes)
     bool has = has_last;
     if (has && ret) {
         memset(ret, 0, bytes); /* of a later version of the header: what is not known here is 0 */
-        memcpy(ret, &last, bytes < sizeof last ? bytes : sizeof last);
+        memcpy(ret, &last, bytes < sizeof(last) ? bytes : sizeof(last));
     }
     pthread_mutex_unlock(&lock);
     return has ? WATTSHARE_OK : ws_session_connect() ? WATTSHARE_ABSENT : WATTSHARE_NONE;

@@ -41,10 +41,10 @@ static size_t upper(uint64_t address)
 ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int device, uint64_t tag)
 {
     pthread_mutex_lock(&lock);
-    int r = ws_grow((void **)&regions, &cap_regions, n_regions + 1, sizeof *regions);
+    int r = ws_grow((void **)&regions, &cap_regions, n_regions + 1, sizeof(*regions));
     if (!r) {
         size_t i = upper(base);
-        memmove(regions + i + 1, regions + i, (n_regions - i) * sizeof *regions);
+        memmove(regions + i + 1, regions + i, (n_regions - i) * sizeof(*regions));
         regions[i] = (struct region){
             .base = base, .bytes = bytes, .tag = tag, .kind = kind, .device = device};
         n_regions++;
@@ -63,7 +63,7 @@ bool ws_memtab_remove(enum ws_mem_kind kind, uint64_t base, uint64_t *ret_tag, u
             *ret_tag = regions[i - 1].tag;
         if (ret_bytes)
             *ret_bytes = regions[i - 1].bytes;
-        memmove(regions + i - 1, regions + i, (n_regions - i) * sizeof *regions);
+        memmove(regions + i - 1, regions + i, (n_regions - i) * sizeof(*regions));
         n_regions--;
     }
     pthread_mutex_unlock(&lock);

@@ -68,7 +68,7 @@ static void hash_image(const void *image, uint64_t bytes, const struct ws_image_
     SHA256Final(ret, &sha);
     if (place->constant) {
         pthread_mutex_lock(&hash_lock);
-        if (!ws_grow((void **)&hashes, &cap_hashes, n_hashes + 1, sizeof *hashes)) {
+        if (!ws_grow((void **)&hashes, &cap_hashes, n_hashes + 1, sizeof(*hashes))) {
             hashes[n_hashes].place = *place;
             hashes[n_hashes].bytes = bytes;
             memcpy(hashes[n_hashes].sha256, ret, WS_SHA256_BYTES);
@@ -122,7 +122,7 @@ static ws_err adopt(struct ws_module *m)
     const Ws__ModuleInfo *info = m->reply->module;
     if (!info)
         return WS__ERROR__INTERNAL;
-    m->functions = ws_alloc_array(info->n_kernels + 1, sizeof *m->functions);
+    m->functions = ws_alloc_array(info->n_kernels + 1, sizeof(*m->functions));
     if (!m->functions)
         return WS__ERROR__INTERNAL;
     for (size_t i = 0; i < info->n_kernels; i++) {
@@ -134,7 +134,7 @@ static ws_err adopt(struct ws_module *m)
     m->n_functions = info->n_kernels;
     if (info->prints)
         ws_session_note_prints();
-    qsort(m->functions, m->n_functions, sizeof *m->functions, compare_functions);
+    qsort(m->functions, m->n_functions, sizeof(*m->functions), compare_functions);
     for (size_t i = 0; i < info->n_variables; i++) {
         const Ws__Variable *v = info->variables[i];
         if (v->address && v->bytes &&
@@ -211,7 +211,7 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
         return WS__ERROR__INVALID_IMAGE;
     }
     hash_image(image, bytes, &place, sha256);
-    struct ws_module *m = ws_alloc(sizeof *m);
+    struct ws_module *m = ws_alloc(sizeof(*m));
     if (!m)
         return WS__ERROR__INTERNAL;
     m->id = next_id++;
@@ -250,7 +250,7 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
     Ws__Kernel k = {.name = (char *)name};
     struct ws_function key = {.info = &k};
     struct ws_function *f =
-        bsearch(&key, m->functions, m->n_functions, sizeof key, compare_functions);
+        bsearch(&key, m->functions, m->n_functions, sizeof(key), compare_functions);
     if (!f)
         return WS__ERROR__NOT_FOUND;
     *ret = f;

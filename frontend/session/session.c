@@ -67,9 +67,9 @@ static ws_err connect_locked(void)
     const struct ws_config *cfg = ws_config();
     char exe[4096] = "", comm[32] = "";
     Ws__Hello h = WS__HELLO__INIT;
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = '\0';
-    snprintf(comm, sizeof comm, "%.31s",
+    snprintf(comm, sizeof(comm), "%.31s",
              program_invocation_short_name ? program_invocation_short_name : "");
     local = !strncmp(cfg->socket, "ipc://", 6);
     h.version = WS_PROTOCOL_VERSION;

@@ -171,7 +171,7 @@ static void mine_end(void *unused)
     for (int d = 0; d < WS_MAX_DEVICES; d++)
         if (mine.stream[d])
             ws_session_stream_destroy(mine.stream[d]);
-    memset(&mine, 0, sizeof mine);
+    memset(&mine, 0, sizeof(mine));
 }
 static void mine_init(void)
 {

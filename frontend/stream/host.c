@@ -109,7 +109,7 @@ static void *dispatcher(void *unused)
     while (!ws_session_gate_next(&gate)) {
         struct task *t;
         pthread_mutex_lock(&lock);
-        HASH_FIND(hh, tasks, &gate, sizeof gate, t);
+        HASH_FIND(hh, tasks, &gate, sizeof(gate), t);
         if (t)
             HASH_DEL(tasks, t);
         bool internal = t && t->work.kind == WS_WORK_EMPTY;
@@ -155,12 +155,12 @@ static ws_err put(uint64_t stream, struct task *t)
         return WS__ERROR__OUT_OF_MEMORY;
     }
     uint64_t gate = t->gate = next_gate++;
-    HASH_ADD(hh, tasks, gate, sizeof t->gate, t);
+    HASH_ADD(hh, tasks, gate, sizeof(t->gate), t);
     pthread_mutex_unlock(&lock);
     ws_err r = ws_session_gate_put(stream, gate);
     if (r) {
         pthread_mutex_lock(&lock);
-        HASH_FIND(hh, tasks, &gate, sizeof gate, t);
+        HASH_FIND(hh, tasks, &gate, sizeof(gate), t);
         if (t)
             HASH_DEL(tasks, t);
         pthread_mutex_unlock(&lock);
@@ -171,7 +171,7 @@ static ws_err put(uint64_t stream, struct task *t)
 
 ws_err ws_host_put(uint64_t stream, const struct ws_work *w)
 {
-    struct task *t = ws_alloc(sizeof *t);
+    struct task *t = ws_alloc(sizeof(*t));
     if (!t)
         return WS__ERROR__OUT_OF_MEMORY;
     t->work = *w;
@@ -180,7 +180,7 @@ ws_err ws_host_put(uint64_t stream, const struct ws_work *w)
 
 ws_err ws_host_put_internal(uint64_t stream, void (*run)(void *arg, uint64_t gate), void *arg)
 {
-    struct task *t = ws_alloc(sizeof *t);
+    struct task *t = ws_alloc(sizeof(*t));
     if (!t)
         return WS__ERROR__OUT_OF_MEMORY;
     t->run = run;

@@ -25,7 +25,7 @@ static void push(struct places *p, uint64_t address)
 
 static int more(int device, struct places *p)
 {
-    uint64_t chunk, *ring = ws_alloc_array(p->cap + CHUNK_SLOTS, sizeof *ring);
+    uint64_t chunk, *ring = ws_alloc_array(p->cap + CHUNK_SLOTS, sizeof(*ring));
     if (!ring)
         return CUDA_OUT_OF_MEMORY;
     ws_err e = ws_session_mem_alloc(device, (uint64_t)SLOT_BYTES * CHUNK_SLOTS, &chunk);

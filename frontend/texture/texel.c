@@ -101,7 +101,7 @@ int ws_texel_of_format(int format, unsigned n_channels, struct ws_texel *ret)
         set_normalized(ret, format - DRV_NORMALIZED_FIRST);
         return ret->n_channels == n_channels ? CUDA_OK : CUDA_INVALID_CHANNEL_DESCRIPTOR;
     }
-    for (int f = 0; f < (int)sizeof drv_formats; f++) {
+    for (int f = 0; f < (int)sizeof(drv_formats); f++) {
         if (drv_formats[f] != format)
             continue;
         if (n_channels != 1 && n_channels != 2 && n_channels != 4)

@@ -14,7 +14,6 @@
 #include "frontend/errors.h"
 
 enum { ADDRESS_MODES = 4, MAX_ANISOTROPY = 16, ALIGNMENT = 512, PITCH_ALIGNMENT = 32 };
-enum { ATTR_LINEAR_WIDTH = 69, ATTR_2D_WIDTH = 70, ATTR_2D_HEIGHT = 71, ATTR_2D_PITCH = 72 };
 
 static uint64_t limit(int device, int attribute)
 {
@@ -47,7 +46,8 @@ static int linear(int device, const struct cu_resource_desc *r, struct ws_texel 
     int code = ws_texel_of_format(r->res.linear.format, r->res.linear.numChannels, texel);
     if (code)
         return code;
-    if (!bytes || address % ALIGNMENT || bytes / texel->bytes > limit(device, ATTR_LINEAR_WIDTH))
+    if (!bytes || address % ALIGNMENT ||
+        bytes / texel->bytes > limit(device, WS_ATTR_MAXIMUM_TEXTURE1D_LINEAR_WIDTH))
         return CUDA_INVALID_VALUE;
     ws_session_mem_find(address, &m);
     if (m.kind == WS_MEM_NONE)
@@ -72,10 +72,10 @@ static int pitched(int device, const struct cu_resource_desc *r, struct ws_texel
     int code = ws_texel_of_format(r->res.pitch2D.format, r->res.pitch2D.numChannels, texel);
     if (code)
         return code;
-    if (!width || !height || width > limit(device, ATTR_2D_WIDTH) ||
-        height > limit(device, ATTR_2D_HEIGHT) || pitch > limit(device, ATTR_2D_PITCH) ||
-        pitch % PITCH_ALIGNMENT || pitch < width * texel->bytes || address % ALIGNMENT ||
-        !memory_known(address))
+    if (!width || !height || width > limit(device, WS_ATTR_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) ||
+        height > limit(device, WS_ATTR_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT) ||
+        pitch > limit(device, WS_ATTR_MAXIMUM_TEXTURE2D_LINEAR_PITCH) || pitch % PITCH_ALIGNMENT ||
+        pitch < width * texel->bytes || address % ALIGNMENT || !memory_known(address))
         return CUDA_INVALID_VALUE;
     ret->shape = WS_TEX_2D;
     ret->level[0] = (struct ws_texture_level){.address = address,
@@ -133,7 +133,7 @@ static int apply_view(const struct cuda_view_desc *v, struct source *s, uint32_t
     }
     s->texel = texel;
     s->n_levels = v->lastMipmapLevel - v->firstMipmapLevel + 1;
-    memmove(s->levels, s->levels + v->firstMipmapLevel, s->n_levels * sizeof s->levels[0]);
+    memmove(s->levels, s->levels + v->firstMipmapLevel, s->n_levels * sizeof(s->levels[0]));
     return CUDA_OK;
 }
 
@@ -193,7 +193,7 @@ static int sampling(const struct cu_texture_desc *t, const struct ws_texel *texe
         (t->flags & WS_TRSF_SRGB && promoted && texel->format == WS_TEX_U8 ? WS_TEX_SRGB : 0) |
         (t->flags & WS_TRSF_SEAMLESS_CUBEMAP ? WS_TEX_SEAMLESS_CUBE : 0);
     ret->max_anisotropy = (uint8_t)WS_MIN(WS_MAX(t->maxAnisotropy, 1u), (unsigned)MAX_ANISOTROPY);
-    memcpy(ret->border, t->borderColor, sizeof ret->border);
+    memcpy(ret->border, t->borderColor, sizeof(ret->border));
     ret->level_bias = t->mipmapLevelBias;
     ret->level_min = t->minMipmapLevelClamp;
     ret->level_max = t->maxMipmapLevelClamp;
@@ -208,7 +208,7 @@ int ws_texture_describe(int device, const struct cu_resource_desc *r,
     bool arrays = r->resType == WS_RES_ARRAY || r->resType == WS_RES_MIPMAP;
     uint32_t first_layer = 0, n_layers = 0;
     int code;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     ret->magic = WS_TEXTURE_MAGIC;
     ret->n_levels = 1;
     if (r->flags || (unsigned)r->resType > WS_RES_PITCH2D || (view && !arrays))
@@ -235,7 +235,7 @@ int ws_texture_describe(int device, const struct cu_resource_desc *r,
 int ws_surface_describe(int device, const struct cu_resource_desc *r, struct ws_texture *ret)
 {
     struct source s = {0};
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     if (r->flags || r->resType != WS_RES_ARRAY)
         return CUDA_INVALID_VALUE;
     int code = of_arrays(device, r, &s);
@@ -267,7 +267,7 @@ int ws_texobj_new(struct ws_ctx *c, bool surface, const struct cu_resource_desc 
                        : ws_texture_describe(c->device, r, t, view, &header);
     if (code)
         return code;
-    struct object *n = ws_alloc(sizeof *n);
+    struct object *n = ws_alloc(sizeof(*n));
     if (!n)
         return CUDA_OUT_OF_MEMORY;
     n->o = (struct ws_texobj){.ctx = c,
@@ -281,7 +281,7 @@ int ws_texobj_new(struct ws_ctx *c, bool surface, const struct cu_resource_desc 
         n->o.view = *view;
     code = ws_header_new(c->device, &n->o.address);
     if (!code) {
-        code = ws_header_write(c->device, n->o.address, &header, sizeof header);
+        code = ws_header_write(c->device, n->o.address, &header, sizeof(header));
         if (code)
             ws_header_free(c->device, n->o.address);
     }
@@ -290,7 +290,7 @@ int ws_texobj_new(struct ws_ctx *c, bool surface, const struct cu_resource_desc 
         return code;
     }
     pthread_mutex_lock(&lock);
-    HASH_ADD(hh, objects, o.address, sizeof n->o.address, n);
+    HASH_ADD(hh, objects, o.address, sizeof(n->o.address), n);
     pthread_mutex_unlock(&lock);
     *ret = n->o.address;
     return CUDA_OK;
@@ -300,7 +300,7 @@ int ws_texobj_free(uint64_t address, bool surface)
 {
     struct object *o;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, objects, &address, sizeof address, o);
+    HASH_FIND(hh, objects, &address, sizeof(address), o);
     if (o && o->o.surface == surface)
         HASH_DELETE(hh, objects, o);
     else
@@ -317,7 +317,7 @@ int ws_texobj_get(uint64_t address, bool surface, struct ws_texobj *ret)
 {
     struct object *o;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, objects, &address, sizeof address, o);
+    HASH_FIND(hh, objects, &address, sizeof(address), o);
     bool found = o && o->o.surface == surface;
     if (found)
         *ret = o->o;

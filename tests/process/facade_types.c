@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "frontend/texture/cuda_texture.h"
+#include "frontend/context/attributes.h"
 #include "frontend/cuda_types.h"
 #include "frontend/errors.h"
 
@@ -129,3 +130,10 @@ CODE(WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT, cudaLaunchAttributeLaunchCompletionEv
 CODE(WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE, cudaLaunchAttributeDeviceUpdatableKernelNode)
 CODE(WS_CUDA_ATTR_MEM_SYNC_DOMAIN, cudaLaunchAttributeMemSyncDomain)
 CODE(WS_CUDA_MEMORY_MANAGED, cudaMemoryTypeManaged) CODE(WS_CU_MEMORY_UNIFIED, CU_MEMORYTYPE_UNIFIED)
+#define FUNCTION(name) CODE(WS_FUNC_##name, CU_FUNC_ATTRIBUTE_##name)
+FUNCTION(MAX_THREADS_PER_BLOCK) FUNCTION(SHARED_SIZE_BYTES) FUNCTION(NUM_REGS) FUNCTION(CACHE_MODE_CA)
+FUNCTION(PREFERRED_SHARED_MEMORY_CARVEOUT) FUNCTION(CLUSTER_SCHEDULING_POLICY_PREFERENCE)
+#if CUDA_VERSION >= 13000
+#define WS_DEVICE_ATTRIBUTE(number, name, value) CODE(WS_ATTR_##name, CU_DEVICE_ATTRIBUTE_##name)
+#include "frontend/context/device_attributes.def"
+#endif

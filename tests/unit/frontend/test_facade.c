@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "frontend/context/context.h"
+#include "frontend/cuda_device_prop.h"
 #include "frontend/cuda_types.h"
 #include "frontend/interpose/entrypoints.h"
 #include "frontend/errors.h"
