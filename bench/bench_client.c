@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
-#include "frontend/frontend.h"
+#include "frontend/config.h"
 #include "frontend/session/session.h"
 #include "tests/unit/frontend/fake_daemon.h"
 
@@ -140,7 +140,7 @@ static pid_t start_fake(void)
     MUST(read(p[0], endpoint, sizeof endpoint - 1) > 0);
     close(p[0]);
     close(p[1]);
-    snprintf(((struct ws_config *)ws_config())->socket, 256, "%s", endpoint);
+    snprintf(((struct ws_frontend_config *)ws_frontend_config())->socket, 256, "%s", endpoint);
     return pid;
 }
 
@@ -150,8 +150,8 @@ static void bench_launch(void)
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry none()\n{\n\tret;\n}\n";
     enum { ROUNDS = 7, N = 300000 };
     double post[ROUNDS], total[ROUNDS];
-    struct ws_module *m;
-    struct ws_function *f;
+    struct ws_session_module *m;
+    struct ws_session_function *f;
     MUST(ws_session_module_load(0, ptx, 0, "bench", &m, NULL) == 0);
     MUST(ws_session_module_function(m, "none", &f) == 0);
     struct ws_launch l = {
@@ -190,8 +190,8 @@ static void bench_sync(const char *ring)
     enum { ROUNDS = 41, N = 100, BYTES = 20 };
     double v[ROUNDS], w[ROUNDS], x[ROUNDS];
     struct bare b;
-    struct ws_module *m;
-    struct ws_function *f;
+    struct ws_session_module *m;
+    struct ws_session_function *f;
     MUST(ws_session_module_load(0, ptx, 0, "bench", &m, NULL) == 0);
     MUST(ws_session_module_function(m, "none", &f) == 0);
     struct ws_launch l = {
@@ -406,7 +406,7 @@ static void bench_session(int what, bool ring)
 {
     pid_t pid = fork(); /* a process has one session */
     if (pid == 0) {
-        ((struct ws_config *)ws_config())->ring = ring;
+        ((struct ws_frontend_config *)ws_frontend_config())->ring = ring;
         MUST(ws_session_connect() == 0);
         if (what & WAITS)
             bench_sync(ring ? "with ring" : "ZeroMQ only");
@@ -436,7 +436,7 @@ static pid_t start_daemon(const char *self, const char *dir, const char *clock)
     char path[4200], byte;
     int p[2];
     const char *slash = strrchr(self, '/');
-    struct ws_config *c = (struct ws_config *)ws_config();
+    struct ws_frontend_config *c = (struct ws_frontend_config *)ws_frontend_config();
     snprintf(path, sizeof path, "%.*s/../backend/wattshared", (int)(slash ? slash - self : 1),
              slash ? self : ".");
     snprintf(c->socket, sizeof c->socket, "ipc://%s/s", dir);
@@ -477,7 +477,8 @@ int main(int argc, char **argv)
     }
     if (getenv(WS_ENV_SOCKET)) {
         printf("with the daemon at %s:\n", getenv(WS_ENV_SOCKET));
-        snprintf(((struct ws_config *)ws_config())->socket, 256, "%s", getenv(WS_ENV_SOCKET));
+        snprintf(((struct ws_frontend_config *)ws_frontend_config())->socket, 256, "%s",
+                 getenv(WS_ENV_SOCKET));
         bench_with_daemon(what);
     } else {
         printf("with wattshared, execution skipped:\n");

@@ -59,6 +59,14 @@ enum {
 /* The largest values of cudaFuncCache and cudaSharedMemConfig. */
 enum { WS_CUDA_CACHE_CONFIG_LAST = 3, WS_CUDA_SHARED_CONFIG_LAST = 2 };
 
+enum { /* cudaMemcpyKind */
+       WS_CUDA_COPY_H2H,
+       WS_CUDA_COPY_H2D,
+       WS_CUDA_COPY_D2H,
+       WS_CUDA_COPY_D2D,
+       WS_CUDA_COPY_DEFAULT
+};
+
 struct cuda_pitched_ptr {
     void *ptr;
     size_t pitch, xsize, ysize;

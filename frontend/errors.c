@@ -95,7 +95,7 @@ bool ws_cuda_sticky(int code)
            (code >= CUDA_STACK_ERROR && code <= CUDA_LAUNCH_FAILED);
 }
 
-static const struct row {
+static const struct error_row {
     int code;
     const char *rt, *drv, *text;
 } rows[] = {
@@ -105,7 +105,7 @@ static const struct row {
 #undef WS_CUDA_ERROR
 };
 
-static const struct row *row(int code)
+static const struct error_row *row(int code)
 {
     for (size_t lo = 0, hi = WS_ARRAY_SIZE(rows); lo < hi;) {
         size_t mid = lo + (hi - lo) / 2;
@@ -126,16 +126,16 @@ static const char *unless_none(const char *name)
 
 const char *ws_rt_error_name(int code)
 {
-    const struct row *r = row(code);
+    const struct error_row *r = row(code);
     return r ? unless_none(r->rt) : NULL;
 }
 const char *ws_drv_error_name(int code)
 {
-    const struct row *r = row(code);
+    const struct error_row *r = row(code);
     return r ? unless_none(r->drv) : NULL;
 }
 const char *ws_cuda_error_text(int code)
 {
-    const struct row *r = row(code);
+    const struct error_row *r = row(code);
     return r ? r->text : NULL;
 }

@@ -125,7 +125,7 @@ static inline int ws_api_error(enum ws_api api, ws_err e)
 
 /* For the body of a driver function: the current context, or returns. */
 #define WS_DRV_ENTER(ctx)                                                                          \
-    struct ws_ctx *ctx;                                                                            \
+    struct ws_cuda_context *ctx;                                                                   \
     do {                                                                                           \
         int code_ = ws_drv_enter(&ctx);                                                            \
         if (WS_UNLIKELY(code_))                                                                    \
@@ -140,7 +140,7 @@ static inline int ws_api_error(enum ws_api api, ws_err e)
 /* For the body of a WS_BOTH_… function, or of a function that it calls with its `api`: enters the context as the runtime or as the
  * driver does it, or returns. */
 #define WS_BOTH_ENTER(ctx)                                                                         \
-    struct ws_ctx *ctx;                                                                            \
+    struct ws_cuda_context *ctx;                                                                   \
     do {                                                                                           \
         int code_ = ws_api_enter(api, &ctx);                                                       \
         if (WS_UNLIKELY(code_))                                                                    \

@@ -24,18 +24,18 @@
 enum {
     WATTSHARE_OK = 0,
     WATTSHARE_ABSENT = 1, /* the program doesn't run under wattshare, or the daemon is gone */
-    WATTSHARE_OPEN =
-        2, /* a segment is open already; another thread waits; or GPU work is under way (set_task) */
-    WATTSHARE_NONE = 3,    /* no segment is open; the task has no period; no job has ended yet */
+    /* A job has begun already; another thread waits; or GPU work is under way (set_task). */
+    WATTSHARE_OPEN = 2,
+    WATTSHARE_NONE = 3,    /* no job has begun; the task has no period; no job has ended yet */
     WATTSHARE_UNKNOWN = 4, /* the daemon's configuration has no such task */
     WATTSHARE_DENIED = 5,  /* the task is for other users */
     WATTSHARE_FAILED = 6   /* anything else: the reason is on the log (stderr) */
 };
 
 struct wattshare_job {
-    uint64_t
-        release_ns;  /* of wattshare_wait_period() if that came right before, else its beginning */
-    uint64_t end_ns; /* of the last of its operations */
+    /* That of wattshare_wait_period() if it was called right before, else the job's beginning. */
+    uint64_t release_ns;
+    uint64_t end_ns;      /* of the last of its operations */
     uint64_t response_ns; /* from release to end */
     uint64_t deadline_ns; /* after the release; 0: none */
     uint64_t energy_uj;   /* what its operations took */

@@ -1,5 +1,6 @@
 # Tests of the façades. The unit tests link a session that only records (fake_session.c) in the real one's place.
-FACADE_TEST_SOURCES = frontend/interpose/toolkit.c frontend/interpose/redirect.c tests/unit/frontend/fake_session.h tests/unit/frontend/fake_session.c frontend/module/image.h frontend/module/image.c \
+FACADE_TEST_SOURCES = frontend/interpose/toolkit.c frontend/interpose/redirect.c tests/unit/frontend/fake_session.h tests/unit/frontend/fake_session.c frontend/session/image.h frontend/session/image.c \
+	frontend/session/link_image.h frontend/session/link_image.c frontend/session/box.h frontend/session/box.c \
 	$(FACADE_SOURCES)
 FACADE_TEST_LIBS = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) -ldl -lpthread
 check_PROGRAMS += tests/unit/frontend/test_facade tests/unit/frontend/test_facade_table

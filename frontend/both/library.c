@@ -12,7 +12,7 @@ enum { OPTION_HOST_TABLE = 0, OPTION_PRESERVED = 1 }; /* of cudaLibraryLoadData 
 /* The driver's calls need no context: without one they work on the first device. */
 static int begin(enum ws_api api, int *ret_device)
 {
-    const struct ws_ctx *c = ws_ctx_current();
+    const struct ws_cuda_context *c = ws_ctx_current();
     if (api == WS_RUNTIME)
         return ws_rt_enter(ret_device);
     *ret_device = c && ws_ctx_valid(c) ? c->device : 0;

@@ -119,7 +119,7 @@ WS_BOTH_STREAM_API(cudaStreamAddCallback, cuStreamAddCallback, _ptsz,
     WS_BOTH_STREAM(id, stream, per_thread, c->device);
     if (!fn || flags)
         return CUDA_INVALID_VALUE;
-    struct ws_work w = {
+    struct ws_stream_work w = {
         .kind = WS_WORK_CALLBACK,
         .host = {.callback = fn, .data = data, .stream = stream, .runtime = api == WS_RUNTIME}};
     return ws_api_error(api, ws_work_put(id, &w, true));
@@ -132,7 +132,7 @@ WS_BOTH_STREAM_API(cudaLaunchHostFunc, cuLaunchHostFunc, _ptsz,
     WS_BOTH_STREAM(id, stream, per_thread, c->device);
     if (!fn)
         return CUDA_INVALID_VALUE;
-    struct ws_work w = {.kind = WS_WORK_HOST, .host = {.fn = fn, .data = data}};
+    struct ws_stream_work w = {.kind = WS_WORK_HOST, .host = {.fn = fn, .data = data}};
     return ws_api_error(api, ws_work_put(id, &w, true));
 }
 

@@ -42,7 +42,7 @@ enum { TAG_FIRST_SEQ = 0x10, TAG_COMMANDS = 0x1a, TAG_LAUNCH = 0x0a };
 
 #define SEQ_GATE UINT64_MAX
 
-struct waiter {
+struct reply_waiter {
     struct ws_list link;
     pthread_cond_t cond;
     uint64_t seq; /* of the command; 0: waits for room in the window; SEQ_GATE: for a gate */
@@ -80,7 +80,7 @@ enum { LENGTH3_MAX = (1 << 21) - 1 };
 
 /* ---- arrivals ---- */
 
-static void wake_waiter(struct ws_channel *c, struct waiter *w)
+static void wake_waiter(struct ws_channel *c, struct reply_waiter *w)
 {
     if (w != c->leader) {
         pthread_cond_signal(&w->cond);
@@ -94,7 +94,7 @@ static void wake_waiter(struct ws_channel *c, struct waiter *w)
 void ws_channel_wake_all(struct ws_channel *c)
 {
     ws_list_for_each (it, &c->waiters)
-        wake_waiter(c, ws_list_entry(it, struct waiter, link));
+        wake_waiter(c, ws_list_entry(it, struct reply_waiter, link));
 }
 
 void ws_channel_die(struct ws_channel *c, const char *why)
@@ -123,7 +123,7 @@ static bool window_open(const struct ws_channel *c)
 static void take_reply(struct ws_channel *c, Ws__Reply **reply)
 {
     ws_list_for_each (it, &c->waiters) {
-        struct waiter *w = ws_list_entry(it, struct waiter, link);
+        struct reply_waiter *w = ws_list_entry(it, struct reply_waiter, link);
         if (w->seq == (*reply)->seq && !w->done) {
             w->reply = *reply;
             *reply = NULL;
@@ -147,7 +147,7 @@ static void take_gates(struct ws_channel *c, const Ws__Notice *n)
     memcpy(c->gates + c->n_gates, n->gates, n->n_gates * sizeof(*c->gates));
     c->n_gates += n->n_gates;
     ws_list_for_each (it, &c->waiters) {
-        struct waiter *w = ws_list_entry(it, struct waiter, link);
+        struct reply_waiter *w = ws_list_entry(it, struct reply_waiter, link);
         if (w->seq == SEQ_GATE && !w->done) {
             w->done = true;
             wake_waiter(c, w);
@@ -160,7 +160,7 @@ static void take_notice(struct ws_channel *c, const Ws__Notice *n)
     if (n->retired > c->n_retired && n->retired <= c->n_posted) {
         c->n_retired = n->retired;
         ws_list_for_each (it, &c->waiters) {
-            struct waiter *w = ws_list_entry(it, struct waiter, link);
+            struct reply_waiter *w = ws_list_entry(it, struct reply_waiter, link);
             if (!w->seq && !w->done) {
                 w->done = true;
                 wake_waiter(c, w);
@@ -217,7 +217,7 @@ void ws_channel_drain(struct ws_channel *c)
 /* ---- waiting ---- */
 
 /* Polls for all waiters until something came. Lock held; given up meanwhile. */
-static void lead(struct ws_channel *c, struct waiter *w)
+static void lead(struct ws_channel *c, struct reply_waiter *w)
 {
     ws_ring_wait(&c->ring, true);
     ws_channel_drain(c);
@@ -252,14 +252,14 @@ static void lead(struct ws_channel *c, struct waiter *w)
 }
 
 /* Before the command is sent: its reply may come as soon as that is done. Lock held. */
-static void wait_begin(struct ws_channel *c, struct waiter *w)
+static void wait_begin(struct ws_channel *c, struct reply_waiter *w)
 {
     pthread_cond_init(&w->cond, NULL);
     ws_list_append(&c->waiters, &w->link);
 }
 
 /* Until w->done or the channel is dead. Lock held. */
-static void wait_end(struct ws_channel *c, struct waiter *w)
+static void wait_end(struct ws_channel *c, struct reply_waiter *w)
 {
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
@@ -275,7 +275,7 @@ static void wait_end(struct ws_channel *c, struct waiter *w)
     }
     ws_list_remove(&w->link);
     if (!c->leader && !ws_list_empty(&c->waiters))
-        pthread_cond_signal(&ws_list_entry(c->waiters.next, struct waiter, link)->cond);
+        pthread_cond_signal(&ws_list_entry(c->waiters.next, struct reply_waiter, link)->cond);
     pthread_cond_destroy(&w->cond);
     pthread_setcancelstate(cancel, NULL);
 }
@@ -355,7 +355,7 @@ static int make_room(struct ws_channel *c, size_t bytes)
             return WS__ERROR__DISCONNECTED;
         if (window_open(c))
             break;
-        struct waiter w = {0};
+        struct reply_waiter w = {0};
         wait_begin(c, &w);
         wait_end(c, &w);
         if (c->dead)
@@ -466,7 +466,7 @@ int ws_channel_post_launch(struct ws_channel *c, const Ws__Launch *l)
 
 int ws_channel_call(struct ws_channel *c, const Ws__Command *cmd, Ws__Reply **ret_reply)
 {
-    struct waiter w = {0};
+    struct reply_waiter w = {0};
     pthread_mutex_lock(&c->lock);
     int r = append(c, cmd);
     if (!r) {
@@ -492,7 +492,7 @@ int ws_channel_next_gate(struct ws_channel *c, uint64_t *ret_gate)
 {
     pthread_mutex_lock(&c->lock);
     if (c->first_gate == c->n_gates && !c->dead) {
-        struct waiter w = {.seq = SEQ_GATE};
+        struct reply_waiter w = {.seq = SEQ_GATE};
         wait_begin(c, &w);
         wait_end(c, &w);
     }

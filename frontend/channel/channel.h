@@ -39,7 +39,7 @@ int ws_channel_next_gate(struct ws_channel *c, uint64_t *ret_gate);
 int ws_channel_async_error(struct ws_channel *c, bool take);
 
 /* ---- shared memory (local clients) ---- */
-struct ws_segment {
+struct ws_channel_segment {
     uint32_t id;
     void *map;
     uint64_t map_bytes;
@@ -48,8 +48,8 @@ struct ws_segment {
 };
 int ws_channel_segment_new(struct ws_channel *c,
                            uint32_t kind /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED */,
-                           uint64_t bytes, uint32_t chunk_bytes, struct ws_segment *ret);
-void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s);
+                           uint64_t bytes, uint32_t chunk_bytes, struct ws_channel_segment *ret);
+void ws_channel_segment_free(struct ws_channel *c, struct ws_channel_segment *s);
 /* Descriptors that stand for objects (WS_HANDOFF_EXPORT, WS_HANDOFF_IMPORT). The caller owns *ret_fd. */
 int ws_channel_export(struct ws_channel *c, uint64_t object, int *ret_fd);
 int ws_channel_import(struct ws_channel *c, int fd, uint64_t object, uint32_t *ret_device,

@@ -47,10 +47,16 @@ static const char *probe_ipc(const char *endpoint)
     close(fd);
     if (r == 0 || e == EAGAIN || e == EINTR)
         return NULL;
-    return e == ENOENT         ? "no such socket: the daemon is not running"
-           : e == ECONNREFUSED ? "nobody listens on the socket: the daemon is not running"
-           : e == EACCES       ? "no permission to use the socket"
-                               : strerrordesc_np(e);
+    switch (e) {
+    case ENOENT:
+        return "no such socket: the daemon is not running";
+    case ECONNREFUSED:
+        return "nobody listens on the socket: the daemon is not running";
+    case EACCES:
+        return "no permission to use the socket";
+    default:
+        return strerrordesc_np(e);
+    }
 }
 
 static int set_int(struct ws_channel *c, int option, int v)

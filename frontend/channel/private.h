@@ -29,8 +29,8 @@ struct ws_channel {
     uint32_t batch_commands;
     uint64_t n_posted, n_retired; /* commands; the sequence number of the n-th is n, from 1 */
     uint64_t n_async;             /* of the posted, those that nobody waits for */
-    struct ws_list waiters;       /* struct waiter, waiting for a reply or for the window */
-    struct waiter *leader;        /* the one that polls the sockets for all */
+    struct ws_list waiters;       /* struct reply_waiter, waiting for a reply or for the window */
+    struct reply_waiter *leader;  /* the one that polls the sockets for all */
     bool leader_polls;
     struct ws_ring ring; /* this end of the short cut; or none */
     uint64_t *gates;     /* reached, oldest first from first_gate on */

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "frontend/channel/private.h"
-#include "frontend/frontend.h"
+#include "frontend/config.h"
 
 static int get_descriptor(struct ws_channel *c, uint32_t kind)
 {
@@ -24,7 +24,7 @@ static int get_descriptor(struct ws_channel *c, uint32_t kind)
 void ws_channel_ring_open(struct ws_channel *c)
 {
     struct stat st;
-    if (c->handoff_fd < 0 || !ws_config()->ring)
+    if (c->handoff_fd < 0 || !ws_frontend_config()->ring)
         return;
     int fd = get_descriptor(c, WS_HANDOFF_RING);
     if (fd < 0)

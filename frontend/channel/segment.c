@@ -74,7 +74,7 @@ int ws_channel_handoff_open(struct ws_channel *c)
 }
 
 int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
-                           uint32_t chunk_bytes, struct ws_segment *ret)
+                           uint32_t chunk_bytes, struct ws_channel_segment *ret)
 {
     struct ws_handoff_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
     struct ws_handoff_reply reply;
@@ -97,7 +97,7 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
         (uint64_t)st.st_size >= map_bytes)
         map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     close(fd);
-    *ret = (struct ws_segment){
+    *ret = (struct ws_channel_segment){
         .id = reply.segment, .map = map, .map_bytes = map_bytes, .bytes = reply.bytes};
     if (map == MAP_FAILED) {
         ret->map = NULL;
@@ -108,7 +108,7 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
     return WS__ERROR__OK;
 }
 
-void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s)
+void ws_channel_segment_free(struct ws_channel *c, struct ws_channel_segment *s)
 {
     struct ws_handoff_request q = {.kind = WS_HANDOFF_FREE, .segment = s->id};
     struct ws_handoff_reply reply;
@@ -118,7 +118,7 @@ void ws_channel_segment_free(struct ws_channel *c, struct ws_segment *s)
     handoff(c, &q, -1, &reply, &fd);
     if (fd >= 0)
         close(fd);
-    *s = (struct ws_segment){0};
+    *s = (struct ws_channel_segment){0};
 }
 
 /* Return: a Ws__Error. */

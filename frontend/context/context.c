@@ -25,8 +25,8 @@ __thread struct ws_thread ws_thread;
 static _Atomic enum ws_facade_state state;
 static _Atomic int n_devices;
 static _Atomic bool driver_initialised;
-static struct ws_ctx primaries[WS_MAX_DEVICES];
-static struct ws_slab contexts = WS_SLAB(struct ws_ctx);
+static struct ws_cuda_context primaries[WS_MAX_DEVICES];
+static struct ws_slab contexts = WS_SLAB(struct ws_cuda_context);
 static _Atomic uint64_t next_id = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,7 +60,8 @@ static void watch_forks(void)
     pthread_atfork(lock_for_fork, unlock_parent, unlock_child);
 }
 
-static void ctx_init(struct ws_ctx *c, int device, bool primary, unsigned flags, unsigned version)
+static void ctx_init(struct ws_cuda_context *c, int device, bool primary, unsigned flags,
+                     unsigned version)
 {
     c->device = device;
     c->primary = primary;
@@ -112,7 +113,7 @@ int ws_rt_enter(int *ret_device)
         if (r)
             return r;
     }
-    struct ws_ctx *c = ws_ctx_current();
+    struct ws_cuda_context *c = ws_ctx_current();
     if (WS_UNLIKELY(!c)) {
         c = &primaries[ws_thread.device];
         ws_thread.stack[0] = c;
@@ -128,12 +129,12 @@ int ws_rt_enter(int *ret_device)
     return CUDA_OK;
 }
 
-int ws_drv_enter(struct ws_ctx **ret)
+int ws_drv_enter(struct ws_cuda_context **ret)
 {
     int r = ws_drv_check_init();
     if (WS_UNLIKELY(r))
         return r;
-    struct ws_ctx *c = ws_ctx_current();
+    struct ws_cuda_context *c = ws_ctx_current();
     if (WS_UNLIKELY(ws_thread.in_callback))
         return CUDA_NOT_PERMITTED;
     if (WS_UNLIKELY(!c))
@@ -146,20 +147,20 @@ int ws_drv_enter(struct ws_ctx **ret)
 
 /* ---- contexts ---- */
 
-struct ws_ctx *ws_ctx_primary(int device)
+struct ws_cuda_context *ws_ctx_primary(int device)
 {
     return &primaries[device];
 }
 
-struct ws_ctx *ws_ctx_new(int device, unsigned flags, unsigned version)
+struct ws_cuda_context *ws_ctx_new(int device, unsigned flags, unsigned version)
 {
-    struct ws_ctx *c = ws_slab_new(&contexts);
+    struct ws_cuda_context *c = ws_slab_new(&contexts);
     if (c)
         ctx_init(c, device, false, flags, version);
     return c;
 }
 
-bool ws_ctx_valid(const struct ws_ctx *c)
+bool ws_ctx_valid(const struct ws_cuda_context *c)
 {
     size_t at = (uintptr_t)c - (uintptr_t)primaries;
     if (at < sizeof(primaries))
@@ -167,7 +168,7 @@ bool ws_ctx_valid(const struct ws_ctx *c)
     return ws_slab_has(&contexts, c);
 }
 
-void ws_ctx_activate(struct ws_ctx *primary)
+void ws_ctx_activate(struct ws_cuda_context *primary)
 {
     bool fresh = !primary->active;
     primary->active = true;
@@ -175,7 +176,7 @@ void ws_ctx_activate(struct ws_ctx *primary)
         ws_registry_load_all(primary->device);
 }
 
-int ws_ctx_push(struct ws_ctx *c)
+int ws_ctx_push(struct ws_cuda_context *c)
 {
     if (ws_thread.depth == WS_CTX_STACK)
         return CUDA_OUT_OF_MEMORY;
@@ -184,7 +185,7 @@ int ws_ctx_push(struct ws_ctx *c)
     return CUDA_OK;
 }
 
-int ws_ctx_set_current(struct ws_ctx *c)
+int ws_ctx_set_current(struct ws_cuda_context *c)
 {
     if (ws_thread.depth)
         ws_thread.depth--;
@@ -197,12 +198,12 @@ struct owned {
     struct owned_key {
         uint64_t id, kind;
     } key;
-    struct ws_ctx *ctx;
+    struct ws_cuda_context *ctx;
     UT_hash_handle hh;
 };
 static struct owned *owned;
 
-void ws_ctx_own(struct ws_ctx *c, enum ws_owned kind, uint64_t id)
+void ws_ctx_own(struct ws_cuda_context *c, enum ws_owned kind, uint64_t id)
 {
     if (c->primary)
         return;
@@ -236,13 +237,13 @@ void ws_ctx_disown(enum ws_owned kind, uint64_t id)
     free(o);
 }
 
-struct ws_ctx *ws_ctx_owner(enum ws_owned kind, uint64_t id, int device)
+struct ws_cuda_context *ws_ctx_owner(enum ws_owned kind, uint64_t id, int device)
 {
     struct owned_key key = {id, kind};
     struct owned *o;
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, owned, &key, sizeof(key), o);
-    struct ws_ctx *c = o ? o->ctx : ws_ctx_primary(device);
+    struct ws_cuda_context *c = o ? o->ctx : ws_ctx_primary(device);
     pthread_mutex_unlock(&lock);
     return c;
 }
@@ -269,7 +270,7 @@ static void release(enum ws_owned kind, uint64_t id)
 }
 
 /* Takes those of @c (NULL: of all contexts on @device) out of the table, and gives them back unless the daemon has done so. */
-static void release_all(struct ws_ctx *c, int device, bool gone)
+static void release_all(struct ws_cuda_context *c, int device, bool gone)
 {
     struct owned *o, *next, *mine = NULL;
     pthread_mutex_lock(&lock);
@@ -289,7 +290,7 @@ static void release_all(struct ws_ctx *c, int device, bool gone)
     }
 }
 
-int ws_ctx_destroy(struct ws_ctx *c)
+int ws_ctx_destroy(struct ws_cuda_context *c)
 {
     ws_err r = ws_session_device_sync(c->device);
     if (ws_ctx_current() == c)
@@ -321,13 +322,13 @@ int ws_ctx_reset_device(int device)
 
 static void count_others(void *object, void *arg)
 {
-    const struct ws_ctx *c = object;
+    const struct ws_cuda_context *c = object;
     int *device_and_n = arg;
     device_and_n[1] += c->device == device_and_n[0];
 }
 
 /* What the primary context had goes; but the session resets whole devices, and then only if nobody else is on this one. */
-int ws_ctx_release_primary(struct ws_ctx *primary)
+int ws_ctx_release_primary(struct ws_cuda_context *primary)
 {
     int device_and_n[2] = {primary->device, 0};
     if (primary->of_runtime)

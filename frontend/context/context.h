@@ -11,7 +11,7 @@
 
 enum { WS_CTX_STACK = 32, WS_CTX_LIMITS = 8 };
 
-struct ws_ctx {
+struct ws_cuda_context {
     struct ws_slot slot;
     int device;
     bool primary;
@@ -29,7 +29,7 @@ struct ws_thread {
     int last_error; /* of the runtime */
     int device;     /* what cudaSetDevice said; counts while the stack is empty */
     int depth;
-    struct ws_ctx *stack[WS_CTX_STACK];
+    struct ws_cuda_context *stack[WS_CTX_STACK];
     int capture_mode; /* cudaThreadExchangeStreamCaptureMode */
     bool in_callback; /* runs a host function of a stream: CUDA is not for it */
 };
@@ -44,28 +44,28 @@ int ws_facade_open(void);
  * Return: a CUDA code. */
 int ws_rt_enter(int *ret_device);
 /* The current context. Return: NOT_INITIALIZED before cuInit(), INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED. */
-int ws_drv_enter(struct ws_ctx **ret);
+int ws_drv_enter(struct ws_cuda_context **ret);
 /* Before cuInit(): NOT_INITIALIZED. */
 int ws_drv_check_init(void);
 void ws_drv_set_init(void);
 
 /* ---- contexts ---- */
-struct ws_ctx *ws_ctx_primary(int device); /* @device: checked by the caller */
-struct ws_ctx *ws_ctx_new(int device, unsigned flags, unsigned version);
-bool ws_ctx_valid(const struct ws_ctx *c); /* live; looks at no memory but our own */
+struct ws_cuda_context *ws_ctx_primary(int device); /* @device: checked by the caller */
+struct ws_cuda_context *ws_ctx_new(int device, unsigned flags, unsigned version);
+bool ws_ctx_valid(const struct ws_cuda_context *c); /* live; looks at no memory but our own */
 /* Frees what belongs to it. Not for a primary context. Return: a CUDA code. */
-int ws_ctx_destroy(struct ws_ctx *c);
+int ws_ctx_destroy(struct ws_cuda_context *c);
 /* Resets the device: all contexts on it lose what they had. Return: a CUDA code. */
 int ws_ctx_reset_device(int device);
 /* The last user of a primary context has released it. The runtime counts as a user. Return: a CUDA code. */
-int ws_ctx_release_primary(struct ws_ctx *primary);
+int ws_ctx_release_primary(struct ws_cuda_context *primary);
 /* The primary context is in use from now on. */
-void ws_ctx_activate(struct ws_ctx *primary);
+void ws_ctx_activate(struct ws_cuda_context *primary);
 /* Makes @c (or none) the top of the thread's stack. Return: a CUDA code. */
-int ws_ctx_set_current(struct ws_ctx *c);
-int ws_ctx_push(struct ws_ctx *c);
+int ws_ctx_set_current(struct ws_cuda_context *c);
+int ws_ctx_push(struct ws_cuda_context *c);
 /* The top, or NULL. */
-static inline struct ws_ctx *ws_ctx_current(void)
+static inline struct ws_cuda_context *ws_ctx_current(void)
 {
     return ws_thread.depth ? ws_thread.stack[ws_thread.depth - 1] : NULL;
 }
@@ -78,7 +78,7 @@ static inline int ws_api_open(enum ws_api api)
     return api == WS_RUNTIME ? ws_facade_open() : ws_drv_check_init();
 }
 /* The context that a call works in: ws_rt_enter() or ws_drv_enter(). */
-static inline int ws_api_enter(enum ws_api api, struct ws_ctx **ret)
+static inline int ws_api_enter(enum ws_api api, struct ws_cuda_context **ret)
 {
     int device;
     if (api == WS_DRIVER)
@@ -90,11 +90,11 @@ static inline int ws_api_enter(enum ws_api api, struct ws_ctx **ret)
 
 /* ---- what belongs to contexts other than the primary ones, to be freed with them ---- */
 enum ws_owned { WS_OWNED_MEMORY, WS_OWNED_HOST, WS_OWNED_STREAM, WS_OWNED_EVENT, WS_OWNED_MODULE };
-void ws_ctx_own(struct ws_ctx *c, enum ws_owned kind,
+void ws_ctx_own(struct ws_cuda_context *c, enum ws_owned kind,
                 uint64_t id); /* nothing to do for a primary one */
 void ws_ctx_disown(enum ws_owned kind, uint64_t id);
 /* The context that @id belongs to; the primary one of @device if to no other. */
-struct ws_ctx *ws_ctx_owner(enum ws_owned kind, uint64_t id, int device);
+struct ws_cuda_context *ws_ctx_owner(enum ws_owned kind, uint64_t id, int device);
 
 /* ---- handles of streams: the program's pointer is the session's id; 0, 1 and 2 are CUDA's names for default streams ---- */
 /* @per_thread: what stream 0 means to the call. Return: a CUDA code (INVALID_HANDLE; whether another id lives is the session's

@@ -33,7 +33,7 @@ static uint64_t persisting_l2(const Ws__Device *d)
     return d && ws_device_attribute(d, MAX_PERSISTING_L2, &v) ? (uint64_t)v : 0;
 }
 
-static bool known(const struct ws_ctx *c, int limit)
+static bool known(const struct ws_cuda_context *c, int limit)
 {
     const Ws__Device *d = ws_session_device(c->device);
     if (limit == SYNC_DEPTH && d && d->cc_major >= CC_SYNC_DEPTH_GONE)
@@ -41,7 +41,7 @@ static bool known(const struct ws_ctx *c, int limit)
     return limit >= STACK && limit < SHMEM_SIZE;
 }
 
-int ws_ctx_set_limit(struct ws_ctx *c, int limit, uint64_t value)
+int ws_ctx_set_limit(struct ws_cuda_context *c, int limit, uint64_t value)
 {
     const Ws__Device *d = ws_session_device(c->device);
     ws_err r = WS__ERROR__OK;
@@ -77,7 +77,7 @@ int ws_ctx_set_limit(struct ws_ctx *c, int limit, uint64_t value)
     return ws_drv_error(r);
 }
 
-void ws_ctx_reset_limits(struct ws_ctx *c)
+void ws_ctx_reset_limits(struct ws_cuda_context *c)
 {
     for (int i = STACK; i < SHMEM_SIZE; i++) {
         if (c->limits[i] == ws_limits_default[i])
@@ -90,7 +90,7 @@ void ws_ctx_reset_limits(struct ws_ctx *c)
     }
 }
 
-int ws_ctx_get_limit(const struct ws_ctx *c, int limit, uint64_t *ret)
+int ws_ctx_get_limit(const struct ws_cuda_context *c, int limit, uint64_t *ret)
 {
     if (!ret)
         return CUDA_INVALID_VALUE;

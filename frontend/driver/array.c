@@ -192,15 +192,15 @@ WS_DRV_API(cuMipmappedArrayGetMemoryRequirements,
 /* ---- copies of so many bytes, running on from row to row ---- */
 
 /* One end: byte @offset of an array, or an address. */
-struct end {
+struct copy_end {
     bool is_array;
     const struct ws_array *array;
     uint64_t at;
 };
-#define ARRAY(a, offset) (&(struct end){true, a, offset})
-#define MEMORY(address)  (&(struct end){false, NULL, (uint64_t)(address)})
+#define ARRAY(a, offset) (&(struct copy_end){true, a, offset})
+#define MEMORY(address)  (&(struct copy_end){false, NULL, (uint64_t)(address)})
 
-static int stretch(const struct end *e, size_t bytes, uint64_t *ret)
+static int stretch(const struct copy_end *e, size_t bytes, uint64_t *ret)
 {
     if (!e->is_array) {
         *ret = e->at;
@@ -212,8 +212,8 @@ static int stretch(const struct end *e, size_t bytes, uint64_t *ret)
     return *ret ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-static int copy(const struct end *dst, const struct end *src, size_t bytes, enum ws_copy_dir dir,
-                void *stream, bool per_thread, bool async)
+static int copy(const struct copy_end *dst, const struct copy_end *src, size_t bytes,
+                enum ws_copy_dir dir, void *stream, bool per_thread, bool async)
 {
     uint64_t d, s;
     WS_DRV_ENTER(c);

@@ -16,7 +16,7 @@ static int check_device(int device)
 }
 
 /* @c as given, or the current context for NULL. */
-static int ctx_or_current(struct ws_ctx **c)
+static int ctx_or_current(struct ws_cuda_context **c)
 {
     if (!*c)
         return ws_drv_enter(c);
@@ -28,14 +28,14 @@ static int ctx_or_current(struct ws_ctx **c)
 
 /* ---- contexts of the program's own ---- */
 
-static int create(struct ws_ctx **ret, unsigned flags, int device, unsigned version)
+static int create(struct ws_cuda_context **ret, unsigned flags, int device, unsigned version)
 {
     int code = check_device(device);
     if (code)
         return code;
     if (!ret || flags & ~(unsigned)CTX_FLAGS)
         return CUDA_INVALID_VALUE;
-    struct ws_ctx *c = ws_ctx_new(device, flags, version);
+    struct ws_cuda_context *c = ws_ctx_new(device, flags, version);
     if (!c)
         return CUDA_OUT_OF_MEMORY;
     code = ws_ctx_push(c);
@@ -47,17 +47,17 @@ static int create(struct ws_ctx **ret, unsigned flags, int device, unsigned vers
     return CUDA_OK;
 }
 
-WS_DRV_API(cuCtxCreate, (struct ws_ctx * *ret, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate, (struct ws_cuda_context * *ret, unsigned flags, int device))
 {
     return create(ret, flags, device, 2000);
 }
-WS_DRV_API(cuCtxCreate_v2, (struct ws_ctx * *ret, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate_v2, (struct ws_cuda_context * *ret, unsigned flags, int device))
 {
     return create(ret, flags, device, 3020);
 }
 
-WS_DRV_API(cuCtxCreate_v3,
-           (struct ws_ctx * *ret, const void *affinity, int n_affinity, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate_v3, (struct ws_cuda_context * *ret, const void *affinity, int n_affinity,
+                            unsigned flags, int device))
 {
     if (affinity || n_affinity) {
         ws_session_unsupported("cuCtxCreate with execution affinity");
@@ -66,8 +66,8 @@ WS_DRV_API(cuCtxCreate_v3,
     return create(ret, flags, device, 11040);
 }
 
-WS_DRV_API(cuCtxCreate_v4,
-           (struct ws_ctx * *ret, const struct cu_ctx_create_params *p, unsigned flags, int device))
+WS_DRV_API(cuCtxCreate_v4, (struct ws_cuda_context * *ret, const struct cu_ctx_create_params *p,
+                            unsigned flags, int device))
 {
     if (p && (p->numExecAffinityParams || p->cigParams)) {
         ws_session_unsupported("cuCtxCreate with execution affinity or graphics");
@@ -76,7 +76,7 @@ WS_DRV_API(cuCtxCreate_v4,
     return create(ret, flags, device, 12050);
 }
 
-WS_DRV_API(cuCtxDestroy_v2, (struct ws_ctx * c))
+WS_DRV_API(cuCtxDestroy_v2, (struct ws_cuda_context * c))
 {
     int code = ws_drv_check_init();
     if (code)
@@ -86,7 +86,7 @@ WS_DRV_API(cuCtxDestroy_v2, (struct ws_ctx * c))
 WS_DRV_ALIAS(cuCtxDestroy, cuCtxDestroy_v2)
 
 /* The old count of uses: a context is destroyed with the last. */
-WS_DRV_API(cuCtxAttach, (struct ws_ctx * *ret, unsigned flags))
+WS_DRV_API(cuCtxAttach, (struct ws_cuda_context * *ret, unsigned flags))
 {
     WS_DRV_ENTER(c);
     if (!ret || flags)
@@ -95,7 +95,7 @@ WS_DRV_API(cuCtxAttach, (struct ws_ctx * *ret, unsigned flags))
     *ret = c;
     return CUDA_OK;
 }
-WS_DRV_API(cuCtxDetach, (struct ws_ctx * c))
+WS_DRV_API(cuCtxDetach, (struct ws_cuda_context * c))
 {
     int code = ws_drv_check_init();
     if (code)
@@ -107,7 +107,7 @@ WS_DRV_API(cuCtxDetach, (struct ws_ctx * c))
 
 /* ---- the thread's stack ---- */
 
-WS_DRV_API(cuCtxPushCurrent_v2, (struct ws_ctx * c))
+WS_DRV_API(cuCtxPushCurrent_v2, (struct ws_cuda_context * c))
 {
     int code = ws_drv_check_init();
     if (code)
@@ -115,10 +115,10 @@ WS_DRV_API(cuCtxPushCurrent_v2, (struct ws_ctx * c))
     return c && ws_ctx_valid(c) ? ws_ctx_push(c) : CUDA_INVALID_CONTEXT;
 }
 
-WS_DRV_API(cuCtxPopCurrent_v2, (struct ws_ctx * *ret))
+WS_DRV_API(cuCtxPopCurrent_v2, (struct ws_cuda_context * *ret))
 {
     int code = ws_drv_check_init();
-    struct ws_ctx *c = ws_ctx_current();
+    struct ws_cuda_context *c = ws_ctx_current();
     if (code || !c)
         return code ? code : CUDA_INVALID_CONTEXT;
     ws_thread.depth--;
@@ -130,7 +130,7 @@ WS_DRV_API(cuCtxPopCurrent_v2, (struct ws_ctx * *ret))
 WS_DRV_ALIAS(cuCtxPushCurrent, cuCtxPushCurrent_v2)
 WS_DRV_ALIAS(cuCtxPopCurrent, cuCtxPopCurrent_v2)
 
-WS_DRV_API(cuCtxSetCurrent, (struct ws_ctx * c))
+WS_DRV_API(cuCtxSetCurrent, (struct ws_cuda_context * c))
 {
     int code = ws_drv_check_init();
     if (code)
@@ -138,7 +138,7 @@ WS_DRV_API(cuCtxSetCurrent, (struct ws_ctx * c))
     return !c || ws_ctx_valid(c) ? ws_ctx_set_current(c) : CUDA_INVALID_CONTEXT;
 }
 
-WS_DRV_API(cuCtxGetCurrent, (struct ws_ctx * *ret))
+WS_DRV_API(cuCtxGetCurrent, (struct ws_cuda_context * *ret))
 {
     int code = ws_drv_check_init();
     if (code)
@@ -160,7 +160,7 @@ WS_DRV_API(cuCtxGetDevice, (int *ret))
     return CUDA_OK;
 }
 
-WS_DRV_API(cuCtxGetDevice_v2, (int *ret, struct ws_ctx *c))
+WS_DRV_API(cuCtxGetDevice_v2, (int *ret, struct ws_cuda_context *c))
 {
     int code = ctx_or_current(&c);
     if (code || !ret)
@@ -176,7 +176,7 @@ WS_DRV_API(cuCtxSynchronize, (void))
     return code ? code : ws_drv_error(ws_session_device_sync(c->device));
 }
 
-WS_DRV_API(cuCtxSynchronize_v2, (struct ws_ctx * c))
+WS_DRV_API(cuCtxSynchronize_v2, (struct ws_cuda_context * c))
 {
     int code = ctx_or_current(&c);
     if (!code)
@@ -202,7 +202,7 @@ WS_DRV_API(cuCtxSetFlags, (unsigned flags))
     return CUDA_OK;
 }
 
-WS_DRV_API(cuCtxGetId, (struct ws_ctx * c, unsigned long long *ret))
+WS_DRV_API(cuCtxGetId, (struct ws_cuda_context * c, unsigned long long *ret))
 {
     int code = ctx_or_current(&c);
     if (code || !ret)
@@ -211,7 +211,7 @@ WS_DRV_API(cuCtxGetId, (struct ws_ctx * c, unsigned long long *ret))
     return CUDA_OK;
 }
 
-WS_DRV_API(cuCtxGetApiVersion, (struct ws_ctx * c, unsigned *ret))
+WS_DRV_API(cuCtxGetApiVersion, (struct ws_cuda_context * c, unsigned *ret))
 {
     int code = ctx_or_current(&c);
     if (code || !ret)
@@ -287,7 +287,7 @@ WS_DRV_API(cuCtxResetPersistingL2Cache, (void))
 
 /* ---- primary contexts ---- */
 
-WS_DRV_API(cuDevicePrimaryCtxRetain, (struct ws_ctx * *ret, int device))
+WS_DRV_API(cuDevicePrimaryCtxRetain, (struct ws_cuda_context * *ret, int device))
 {
     int code = check_device(device);
     if (code || !ret)
@@ -303,7 +303,7 @@ WS_DRV_API(cuDevicePrimaryCtxRelease_v2, (int device))
     int code = check_device(device);
     if (code)
         return code;
-    struct ws_ctx *c = ws_ctx_primary(device);
+    struct ws_cuda_context *c = ws_ctx_primary(device);
     int n = c->n_refs;
     do {
         if (n == 0)
@@ -325,7 +325,7 @@ WS_DRV_API(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active
     int code = check_device(device);
     if (code)
         return code;
-    const struct ws_ctx *c = ws_ctx_primary(device);
+    const struct ws_cuda_context *c = ws_ctx_primary(device);
     if (flags)
         *flags = c->flags;
     if (active)

@@ -46,7 +46,8 @@ WS_DRV_API(cuGraphRemoveDependencies,
 }
 
 WS_DRV_API(cuGraphConditionalHandleCreate,
-           (uint64_t * ret, struct ws_graph *g, struct ws_ctx *ctx, unsigned value, unsigned flags))
+           (uint64_t * ret, struct ws_graph *g, struct ws_cuda_context *ctx, unsigned value,
+            unsigned flags))
 {
     WS_DRV_ENTER(c);
     CHECK(ws_graph_valid(g) && !g->of_exec && (!ctx || ws_ctx_valid(ctx)));

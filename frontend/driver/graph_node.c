@@ -20,24 +20,24 @@ WS_DRV_ASK_NODE(cuGraphKernelNodeGetParams, struct cu_kernel_node *,
 /* ---- copies, fills ---- */
 
 /* The context only says where a copy is done; but it must be one. */
-static int in_ctx(struct ws_content *c, struct ws_ctx *ctx, int code)
+static int in_ctx(struct ws_content *c, struct ws_cuda_context *ctx, int code)
 {
     c->ctx = ctx;
     return !code && !ws_ctx_valid(ctx) ? CUDA_INVALID_VALUE : code;
 }
 
 #define P3D const struct cu_memcpy_3d *p
-WS_DRV_ADD_NODE(cuGraphAddMemcpyNode, (P3D, struct ws_ctx *ctx),
+WS_DRV_ADD_NODE(cuGraphAddMemcpyNode, (P3D, struct ws_cuda_context *ctx),
                 in_ctx(&c, ctx, ws_content_memcpy_drv(&c, p)))
 WS_DRV_SET_NODE(cuGraphMemcpyNodeSetParams, (P3D), ws_content_memcpy_drv(&c, p))
-WS_DRV_SET_EXEC_NODE(cuGraphExecMemcpyNodeSetParams, (P3D, struct ws_ctx *ctx),
+WS_DRV_SET_EXEC_NODE(cuGraphExecMemcpyNodeSetParams, (P3D, struct ws_cuda_context *ctx),
                      in_ctx(&c, ctx, ws_content_memcpy_drv(&c, p)))
 WS_DRV_ASK_NODE(cuGraphMemcpyNodeGetParams, struct cu_memcpy_3d *, ws_node_memcpy_drv(n, ret))
 
 #define PSET const struct cuda_memset_node *p
-WS_DRV_ADD_NODE(cuGraphAddMemsetNode, (PSET, struct ws_ctx *ctx),
+WS_DRV_ADD_NODE(cuGraphAddMemsetNode, (PSET, struct ws_cuda_context *ctx),
                 in_ctx(&c, ctx, ws_content_memset(&c, p)))
-WS_DRV_SET_EXEC_NODE(cuGraphExecMemsetNodeSetParams, (PSET, struct ws_ctx *ctx),
+WS_DRV_SET_EXEC_NODE(cuGraphExecMemsetNodeSetParams, (PSET, struct ws_cuda_context *ctx),
                      in_ctx(&c, ctx, ws_content_memset(&c, p)))
 
 /* ---- memory operations ---- */

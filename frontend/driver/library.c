@@ -10,7 +10,7 @@
 /* The device that a call without a context works on. */
 static int some_device(void)
 {
-    const struct ws_ctx *c = ws_ctx_current();
+    const struct ws_cuda_context *c = ws_ctx_current();
     return c && ws_ctx_valid(c) ? c->device : 0;
 }
 

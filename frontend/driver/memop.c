@@ -11,7 +11,7 @@ static int put(void *stream, bool per_thread, const struct ws_value_op *ops, siz
 {
     WS_DRV_ENTER(c);
     WS_DRV_STREAM(id, stream, per_thread, c->device);
-    struct ws_work w = {.kind = WS_WORK_VALUES, .values = {.ops = ops, .n = n}};
+    struct ws_stream_work w = {.kind = WS_WORK_VALUES, .values = {.ops = ops, .n = n}};
     return ws_drv_error(ws_work_put(id, &w, true));
 }
 

@@ -5,6 +5,7 @@
 #include "frontend/texture/array.h"
 #include "frontend/context/attributes.h"
 #include "frontend/memory/copy.h"
+#include "frontend/memory/copy_params.h"
 #include "frontend/facade.h"
 #include "frontend/memory/hostmem.h"
 #include "frontend/memory/pool.h"
@@ -12,7 +13,7 @@
 
 /* ---- allocation ---- */
 
-static int alloc(struct ws_ctx *c, uint64_t *ret, size_t bytes)
+static int alloc(struct ws_cuda_context *c, uint64_t *ret, size_t bytes)
 {
     if (!ret || !bytes)
         return CUDA_INVALID_VALUE;
@@ -232,14 +233,14 @@ WS_DRV_STREAM_API(cuMemcpyAsync, _ptsz, (uint64_t dst, uint64_t src, size_t byte
     return ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_AUTO, true));
 }
 
-static int check_peers(const struct ws_ctx *a, const struct ws_ctx *b)
+static int check_peers(const struct ws_cuda_context *a, const struct ws_cuda_context *b)
 {
     return ws_ctx_valid(a) && ws_ctx_valid(b) ? CUDA_OK : CUDA_INVALID_CONTEXT;
 }
 
 WS_DRV_STREAM_API(cuMemcpyPeer, _ptds,
-                  (uint64_t dst, struct ws_ctx *dst_ctx, uint64_t src, struct ws_ctx *src_ctx,
-                   size_t bytes),
+                  (uint64_t dst, struct ws_cuda_context *dst_ctx, uint64_t src,
+                   struct ws_cuda_context *src_ctx, size_t bytes),
                   (dst, dst_ctx, src, src_ctx, bytes))
 {
     COPY_STREAM(id, NULL, per_thread);
@@ -249,8 +250,8 @@ WS_DRV_STREAM_API(cuMemcpyPeer, _ptds,
 }
 
 WS_DRV_STREAM_API(cuMemcpyPeerAsync, _ptsz,
-                  (uint64_t dst, struct ws_ctx *dst_ctx, uint64_t src, struct ws_ctx *src_ctx,
-                   size_t bytes, void *stream),
+                  (uint64_t dst, struct ws_cuda_context *dst_ctx, uint64_t src,
+                   struct ws_cuda_context *src_ctx, size_t bytes, void *stream),
                   (dst, dst_ctx, src, src_ctx, bytes, stream))
 {
     COPY_STREAM(id, stream, per_thread);
@@ -259,54 +260,12 @@ WS_DRV_STREAM_API(cuMemcpyPeerAsync, _ptsz,
                 : ws_drv_error(ws_work_copy(id, PTR(dst), PTR(src), bytes, WS_COPY_D2D, true));
 }
 
-/* One side of a 2-D or 3-D copy. */
-static int box_side(int type, const void *host, uint64_t device, const struct ws_array *array,
-                    size_t pitch, size_t height, size_t x, size_t y, size_t z, size_t lod,
-                    const struct ws_copy_box *box, struct ws_copy_side *ret)
-{
-    if (type < WS_CU_MEMORY_HOST || type > WS_CU_MEMORY_UNIFIED || lod)
-        return CUDA_INVALID_VALUE;
-    if (type == WS_CU_MEMORY_ARRAY) {
-        if (!ws_array_valid(array))
-            return CUDA_INVALID_HANDLE;
-        return ws_array_side(array, x, y, z, box, ret) ? CUDA_OK : CUDA_INVALID_VALUE;
-    }
-    uint64_t slice, at, row, first = type == WS_CU_MEMORY_HOST ? (uintptr_t)host : device;
-    if (__builtin_mul_overflow(pitch, height, &slice) || __builtin_mul_overflow(slice, z, &at) ||
-        __builtin_mul_overflow(pitch, y, &row) || __builtin_add_overflow(at, row, &at) ||
-        __builtin_add_overflow(at, x, &at) || __builtin_add_overflow(at, first, &at))
-        return CUDA_INVALID_VALUE;
-    *ret = (struct ws_copy_side){at, pitch, slice};
-    return CUDA_OK;
-}
-
-static enum ws_copy_dir box_dir(int dst, int src)
-{
-    if (dst == WS_CU_MEMORY_UNIFIED || src == WS_CU_MEMORY_UNIFIED)
-        return WS_COPY_AUTO;
-    if (dst == WS_CU_MEMORY_HOST)
-        return src == WS_CU_MEMORY_HOST ? WS_COPY_H2H : WS_COPY_D2H;
-    return src == WS_CU_MEMORY_HOST ? WS_COPY_H2D : WS_COPY_D2D;
-}
-
-int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,
-                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir)
-{
-    *box = (struct ws_copy_box){m->WidthInBytes, m->Height, m->Depth};
-    *dir = box_dir(m->dstMemoryType, m->srcMemoryType);
-    int code = box_side(m->dstMemoryType, m->dstHost, m->dstDevice, m->dstArray, m->dstPitch,
-                        m->dstHeight, m->dstXInBytes, m->dstY, m->dstZ, m->dstLOD, box, dst);
-    return code ? code
-                : box_side(m->srcMemoryType, m->srcHost, m->srcDevice, m->srcArray, m->srcPitch,
-                           m->srcHeight, m->srcXInBytes, m->srcY, m->srcZ, m->srcLOD, box, src);
-}
-
 static int copy_3d(uint64_t stream, const struct cu_memcpy_3d *m, bool async)
 {
     struct ws_copy_side dst, src;
     struct ws_copy_box box;
     enum ws_copy_dir dir;
-    int code = ws_drv_memcpy_sides(m, &dst, &src, &box, &dir);
+    int code = ws_copy_sides_drv(m, &dst, &src, &box, &dir);
     if (code || !box.width_bytes || !box.height || !box.depth)
         return code;
     return ws_drv_error(ws_work_copy_box(stream, &dst, &src, &box, dir, async));
@@ -454,8 +413,8 @@ static int pointer_attribute(void *ret, int attribute, uint64_t address)
     int ordinal = device ? m.device : h.device;
     switch (attribute) {
     case PTR_CONTEXT:
-        *(struct ws_ctx **)ret = ws_ctx_owner(device ? WS_OWNED_MEMORY : WS_OWNED_HOST,
-                                              device ? m.base : h.base, ordinal);
+        *(struct ws_cuda_context **)ret = ws_ctx_owner(device ? WS_OWNED_MEMORY : WS_OWNED_HOST,
+                                                       device ? m.base : h.base, ordinal);
         return CUDA_OK;
     case PTR_MEMORY_TYPE: /* managed memory counts as the device's */
         *(unsigned *)ret =

@@ -4,7 +4,7 @@
 #include "frontend/memory/ipc.h"
 
 /* Access is of devices: contexts on the same device have it together, and to each other's memory anyway. */
-WS_DRV_API(cuCtxEnablePeerAccess, (struct ws_ctx * peer, unsigned flags))
+WS_DRV_API(cuCtxEnablePeerAccess, (struct ws_cuda_context * peer, unsigned flags))
 {
     WS_DRV_ENTER(c);
     if (flags)
@@ -15,7 +15,7 @@ WS_DRV_API(cuCtxEnablePeerAccess, (struct ws_ctx * peer, unsigned flags))
                                      : ws_peer_enable(c->device, peer->device);
 }
 
-WS_DRV_API(cuCtxDisablePeerAccess, (struct ws_ctx * peer))
+WS_DRV_API(cuCtxDisablePeerAccess, (struct ws_cuda_context * peer))
 {
     WS_DRV_ENTER(c);
     if (!ws_ctx_valid(peer) || peer == c)

@@ -2,7 +2,8 @@
 /* Chapter "Stream Management": what only the driver has. Calls that the runtime has too stand in both/stream.c. */
 #include "frontend/facade.h"
 
-WS_DRV_STREAM_API(cuStreamGetCtx, _ptsz, (void *stream, struct ws_ctx **ret), (stream, ret))
+WS_DRV_STREAM_API(cuStreamGetCtx, _ptsz, (void *stream, struct ws_cuda_context **ret),
+                  (stream, ret))
 {
     int device;
     WS_DRV_ENTER(c);
@@ -15,7 +16,8 @@ WS_DRV_STREAM_API(cuStreamGetCtx, _ptsz, (void *stream, struct ws_ctx **ret), (s
 }
 
 /* With green contexts the second answer would be one of those. */
-WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz, (void *stream, struct ws_ctx **ret, void **ret_green),
+WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz,
+                  (void *stream, struct ws_cuda_context **ret, void **ret_green),
                   (stream, ret, ret_green))
 {
     int code = per_thread ? cuStreamGetCtx_ptsz(stream, ret) : cuStreamGetCtx(stream, ret);

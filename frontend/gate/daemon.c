@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "frontend/channel/channel.h"
-#include "frontend/frontend.h"
+#include "frontend/config.h"
 
 enum { TIMEOUT_MS = 5000 };
 
@@ -21,9 +21,9 @@ static struct ws_channel *channel; /* set before the state is; never changes the
 static const Ws__HelloReply *hello;
 
 /* The channel asks for this: here it is read from the environment when it is needed. */
-const struct ws_config *ws_config(void)
+const struct ws_frontend_config *ws_frontend_config(void)
 {
-    static struct ws_config config = {.timeout_ms = TIMEOUT_MS, .ring = true};
+    static struct ws_frontend_config config = {.timeout_ms = TIMEOUT_MS, .ring = true};
     return &config;
 }
 

@@ -4,7 +4,7 @@
  * calls.c has a function of the name, that one counts. x86-64 only, as the project is. */
 #include "frontend/gate/gate.h"
 
-struct entry {
+struct gate_entry {
     void **slot;
     const char *name;
 };
@@ -15,8 +15,8 @@ static int no_such_function(void)
 }
 
 /* Called by the code below. */
-__attribute__((used, visibility("hidden"))) void *ws_gate_resolve(const struct entry *e);
-void *ws_gate_resolve(const struct entry *e)
+__attribute__((used, visibility("hidden"))) void *ws_gate_resolve(const struct gate_entry *e);
+void *ws_gate_resolve(const struct gate_entry *e)
 {
     void *fn = ws_gate_real(e->name);
     if (!fn)

@@ -340,7 +340,7 @@ static enum ws_node_type type_of(enum ws_work_kind kind)
     }
 }
 
-static ws_err set_content(struct ws_node *n, const struct ws_work *w)
+static ws_err set_content(struct ws_node *n, const struct ws_stream_work *w)
 {
     int code = CUDA_OK;
     if (w->kind == WS_WORK_CHILD) {
@@ -353,7 +353,7 @@ static ws_err set_content(struct ws_node *n, const struct ws_work *w)
     if (!r && !code && w->kind == WS_WORK_ALLOC)
         *w->memory.ret_address = n->work.memory.address;
     if (!r && w->kind == WS_WORK_FREE) {
-        struct ws_block *b = ws_block_find(w->memory.address);
+        struct ws_graph_block *b = ws_block_find(w->memory.address);
         if (b)
             n->block = ws_block_ref(b);
         else
@@ -363,7 +363,7 @@ static ws_err set_content(struct ws_node *n, const struct ws_work *w)
     return r ? r : WS_ERR_CUDA(code);
 }
 
-static ws_err add_node(struct cap_stream *s, const struct ws_work *w)
+static ws_err add_node(struct cap_stream *s, const struct ws_stream_work *w)
 {
     struct ws_node *n;
     int code = ws_graph_add(s->capture->graph, type_of(w->kind), s->deps.nodes, s->deps.data,
@@ -398,7 +398,7 @@ static int wait_captured(uint64_t stream, struct cap_stream *s, const struct cap
 }
 
 /* On a stream that is not being captured. */
-static ws_err outside(uint64_t stream, const struct ws_work *w, bool async, bool *ret_taken)
+static ws_err outside(uint64_t stream, const struct ws_stream_work *w, bool async, bool *ret_taken)
 {
     int code = async ? CUDA_OK : check_unsafe();
     struct cap_event *e;
@@ -415,7 +415,7 @@ static ws_err outside(uint64_t stream, const struct ws_work *w, bool async, bool
     return WS_ERR_CUDA(code);
 }
 
-static ws_err inside(struct cap_stream *s, const struct ws_work *w, bool async)
+static ws_err inside(struct cap_stream *s, const struct ws_stream_work *w, bool async)
 {
     if (s->capture->invalid)
         return WS_ERR_CUDA(CUDA_CAPTURE_INVALIDATED);
@@ -432,7 +432,7 @@ static ws_err inside(struct cap_stream *s, const struct ws_work *w, bool async)
     return add_node(s, w);
 }
 
-ws_err ws_work_capture(uint64_t stream, const struct ws_work *w, bool async, bool *ret_taken)
+ws_err ws_work_capture(uint64_t stream, const struct ws_stream_work *w, bool async, bool *ret_taken)
 {
     pthread_mutex_lock(&lock);
     struct cap_stream *s = find_stream(stream);

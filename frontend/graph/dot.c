@@ -13,7 +13,7 @@ static const char *const type_names[] = {
 
 static void print_content(FILE *f, const struct ws_node *n)
 {
-    const struct ws_work *w = &n->work;
+    const struct ws_stream_work *w = &n->work;
     switch (w->kind) {
     case WS_WORK_LAUNCH:
         fprintf(f, "\\n%s\\n<<<(%u,%u,%u),(%u,%u,%u),%u>>>",

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "frontend/graph/graph.h"
+#include "frontend/graph/params.h"
 #include "frontend/module/module.h"
 
 enum { MAX_BRANCHES = 32, SMALL_FAN = 64 };
@@ -111,7 +112,7 @@ static int open_graph(struct builder *b, const struct ws_graph *g, uint32_t entr
 
 static int step_device(const struct ws_step *s)
 {
-    const struct ws_work *w = s->node ? &s->node->work : NULL;
+    const struct ws_stream_work *w = s->node ? &s->node->work : NULL;
     if (w && w->kind == WS_WORK_LAUNCH)
         return ws_function_device(w->launch.l.function);
     return w && w->kind == WS_WORK_RECORD ? ws_session_event_device(w->event.event) : -1;
@@ -259,8 +260,8 @@ void ws_plan_free(struct ws_plan *p)
 
 static struct ws_slab execs = WS_SLAB(struct ws_exec);
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ws_exec
-    *dead; /* given up by tasks, which must not wait for the device as freeing does */
+/* Given up by host tasks, which must not wait for the device as freeing does. */
+static struct ws_exec *dead;
 
 bool ws_exec_valid(const void *e)
 {
@@ -455,7 +456,7 @@ static bool same_memory(uint64_t a, uint64_t b)
 
 static bool parameters_fit(const struct ws_node *a, const struct ws_node *b)
 {
-    const struct ws_work *x = &a->work, *y = &b->work;
+    const struct ws_stream_work *x = &a->work, *y = &b->work;
     switch (a->type) {
     case WS_NODE_KERNEL:
         return ws_function_device(x->launch.l.function) == ws_function_device(y->launch.l.function);
@@ -545,4 +546,29 @@ int ws_exec_set_child(struct ws_exec *e, struct ws_node *n, struct ws_graph *chi
     int code = copy_graph(mine->child, child);
     pthread_mutex_unlock(&e->launching);
     return code;
+}
+
+/* ---- with CUDA's answers ---- */
+
+int ws_graph_instantiate(struct ws_exec **ret, struct ws_graph *g, int device, uint64_t flags,
+                         struct cuda_instantiate_params *p)
+{
+    enum ws_instantiate_result result;
+    struct ws_node *bad;
+    if (!ret || !ws_graph_valid(g))
+        return CUDA_INVALID_VALUE;
+    int code = ws_exec_new(g, device, flags, ret, &result, &bad);
+    if (p) {
+        p->result_out = (int)result;
+        p->errNode_out = bad;
+    }
+    return code;
+}
+
+int ws_exec_update_checked(struct ws_exec *e, struct ws_graph *g, struct cuda_update_result *ret)
+{
+    struct cuda_update_result unused;
+    if (!ws_exec_valid(e) || !ws_graph_valid(g))
+        return CUDA_INVALID_VALUE;
+    return ws_exec_update(e, g, ret ? ret : &unused);
 }

@@ -16,16 +16,17 @@ struct ws_node;
 struct ws_user_object;
 
 /* ---- memory that alloc nodes own (graph_memory.c) ---- */
-struct ws_block;
-int ws_block_new(int device, uint64_t bytes, struct ws_block **ret); /* with one reference */
-struct ws_block *ws_block_ref(struct ws_block *b);
-void ws_block_unref(struct ws_block *b); /* NULL ok */
-bool ws_block_fits(const struct ws_block *b, int device, uint64_t bytes);
+struct ws_graph_block;
+int ws_block_new(int device, uint64_t bytes, struct ws_graph_block **ret); /* with one reference */
+struct ws_graph_block *ws_block_ref(struct ws_graph_block *b);
+void ws_block_unref(struct ws_graph_block *b); /* NULL ok */
+bool ws_block_fits(const struct ws_graph_block *b, int device, uint64_t bytes);
 /* The block that starts at @address, borrowed; NULL if there is none. */
-struct ws_block *ws_block_find(uint64_t address);
-uint64_t ws_block_address(const struct ws_block *b);
-bool ws_block_live(const struct ws_block *b); /* a launch has allocated it and nothing freed it */
-void ws_block_set_live(struct ws_block *b, bool live);
+struct ws_graph_block *ws_block_find(uint64_t address);
+uint64_t ws_block_address(const struct ws_graph_block *b);
+bool ws_block_live(
+    const struct ws_graph_block *b); /* a launch has allocated it and nothing freed it */
+void ws_block_set_live(struct ws_graph_block *b, bool live);
 /* Frees @address outside of graphs. Return: -1: it is not a graph's. */
 int ws_block_free_outside(uint64_t address);
 enum { WS_GRAPHMEM_USED, WS_GRAPHMEM_USED_HIGH, WS_GRAPHMEM_RESERVED, WS_GRAPHMEM_RESERVED_HIGH };
@@ -57,15 +58,15 @@ struct ws_node {
     struct ws_node **out;
     size_t n_out, cap_out;
 
-    struct ws_work work; /* what it points to is owned: */
-    uint8_t *params;     /* LAUNCH: packed arguments */
-    void **param_ptrs;   /* LAUNCH: addresses in params, for those who ask */
+    struct ws_stream_work work; /* what it points to is owned: */
+    uint8_t *params;            /* LAUNCH: packed arguments */
+    void **param_ptrs;          /* LAUNCH: addresses in params, for those who ask */
     struct ws_value_op *ops;
     union cu_batch_op *raw_ops; /* BATCH_MEM_OP: what was last told of it */
     const void *function;       /* LAUNCH: as the program named it */
     struct ws_graph *child;     /* GRAPH: owned */
     struct ws_condition cond;
-    struct ws_block *block; /* MEM_ALLOC; MEM_FREE: reference */
+    struct ws_graph_block *block; /* MEM_ALLOC; MEM_FREE: reference */
     struct cuda_launch_attribute *attributes;
     unsigned n_attributes;
     union { /* MEMCPY: as the program gave it, to be told again */
@@ -124,7 +125,7 @@ bool ws_graph_order(const struct ws_graph *g, struct ws_node **ret);
 bool ws_graph_before(const struct ws_graph *g, struct ws_node *const *first, size_t n_first,
                      struct ws_node *const *then, size_t n_then);
 /* Gives the node work; what @w points to is copied. LAUNCH: arguments are packed now, shape and resources checked. */
-ws_err ws_node_set_work(struct ws_node *n, const struct ws_work *w);
+ws_err ws_node_set_work(struct ws_node *n, const struct ws_stream_work *w);
 /* GRAPH: a clone of @child, or @child itself. */
 int ws_node_set_child(struct ws_node *n, struct ws_graph *child, bool move);
 int ws_node_copy_content(struct ws_node *to, const struct ws_node *from);

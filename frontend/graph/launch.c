@@ -18,7 +18,7 @@ static ws_err plan_issue(struct ws_exec *e, struct ws_plan *p, uint64_t stream);
 /* ---- copies by the host ---- */
 
 struct copy_task {
-    struct ws_work work;
+    struct ws_stream_work work;
     int device;
 };
 
@@ -39,7 +39,7 @@ static bool is_pageable(uint64_t address)
     return m.kind == WS_MEM_NONE || (m.kind == WS_MEM_PINNED && !ws_session_maps_host());
 }
 
-static ws_err issue_copy(uint64_t stream, int device, const struct ws_work *w)
+static ws_err issue_copy(uint64_t stream, int device, const struct ws_stream_work *w)
 {
     if (!is_pageable(w->copy.dst.address) && !is_pageable(w->copy.src.address))
         return ws_work_issue(stream, w, true);
@@ -256,7 +256,8 @@ ws_err ws_exec_launch(struct ws_exec *e, uint64_t stream)
     bool taken = false;
     ws_err r = WS__ERROR__OK;
     if (ws_work_watched())
-        r = ws_work_capture(stream, &(struct ws_work){.kind = WS_WORK_CHILD, .graph = e->graph},
+        r = ws_work_capture(stream,
+                            &(struct ws_stream_work){.kind = WS_WORK_CHILD, .graph = e->graph},
                             true, &taken);
     if (r || taken)
         return r;

@@ -12,7 +12,7 @@
 #include "frontend/graph/graph.h"
 #include "frontend/stream/host.h"
 
-struct ws_block {
+struct ws_graph_block {
     uint64_t address, bytes;
     int device;
     unsigned refs;
@@ -20,7 +20,7 @@ struct ws_block {
     UT_hash_handle hh;
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ws_block *blocks;
+static struct ws_graph_block *blocks;
 static struct {
     uint64_t now[2], high[2]; /* used, reserved */
 } sums[WS_MAX_DEVICES];
@@ -34,9 +34,9 @@ static void count(int device, int which, int64_t bytes)
     *high = WS_MAX(*high, *now);
 }
 
-int ws_block_new(int device, uint64_t bytes, struct ws_block **ret)
+int ws_block_new(int device, uint64_t bytes, struct ws_graph_block **ret)
 {
-    struct ws_block *b = ws_alloc(sizeof(*b));
+    struct ws_graph_block *b = ws_alloc(sizeof(*b));
     if (!b)
         return CUDA_OUT_OF_MEMORY;
     ws_err e = ws_session_mem_alloc(device, bytes, &b->address);
@@ -55,7 +55,7 @@ int ws_block_new(int device, uint64_t bytes, struct ws_block **ret)
     return CUDA_OK;
 }
 
-struct ws_block *ws_block_ref(struct ws_block *b)
+struct ws_graph_block *ws_block_ref(struct ws_graph_block *b)
 {
     pthread_mutex_lock(&lock);
     b->refs++;
@@ -64,7 +64,7 @@ struct ws_block *ws_block_ref(struct ws_block *b)
 }
 
 /* Gives the lock up. */
-static void free_if_unused(struct ws_block *b)
+static void free_if_unused(struct ws_graph_block *b)
 {
     bool unused = !b->refs && !b->live;
     if (unused) {
@@ -78,7 +78,7 @@ static void free_if_unused(struct ws_block *b)
     }
 }
 
-void ws_block_unref(struct ws_block *b)
+void ws_block_unref(struct ws_graph_block *b)
 {
     if (!b)
         return;
@@ -87,38 +87,38 @@ void ws_block_unref(struct ws_block *b)
     free_if_unused(b);
 }
 
-struct ws_block *ws_block_find(uint64_t address)
+struct ws_graph_block *ws_block_find(uint64_t address)
 {
-    struct ws_block *b;
+    struct ws_graph_block *b;
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, blocks, &address, sizeof(address), b);
     pthread_mutex_unlock(&lock);
     return b;
 }
 
-bool ws_block_fits(const struct ws_block *b, int device, uint64_t bytes)
+bool ws_block_fits(const struct ws_graph_block *b, int device, uint64_t bytes)
 {
     return b->device == device && b->bytes >= bytes && b->bytes / 2 <= bytes;
 }
 
-uint64_t ws_block_address(const struct ws_block *b)
+uint64_t ws_block_address(const struct ws_graph_block *b)
 {
     return b->address;
 }
 
-bool ws_block_live(const struct ws_block *b)
+bool ws_block_live(const struct ws_graph_block *b)
 {
     return b->live;
 }
 
-static void set_live(struct ws_block *b, bool live)
+static void set_live(struct ws_graph_block *b, bool live)
 {
     if (b->live != live)
         count(b->device, USED, live ? (int64_t)b->bytes : -(int64_t)b->bytes);
     b->live = live;
 }
 
-void ws_block_set_live(struct ws_block *b, bool live)
+void ws_block_set_live(struct ws_graph_block *b, bool live)
 {
     pthread_mutex_lock(&lock);
     set_live(b, live);
@@ -127,7 +127,7 @@ void ws_block_set_live(struct ws_block *b, bool live)
 
 int ws_block_free_outside(uint64_t address)
 {
-    struct ws_block *b;
+    struct ws_graph_block *b;
     if (!blocks)
         return -1;
     pthread_mutex_lock(&lock);

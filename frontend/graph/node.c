@@ -43,7 +43,7 @@ static ws_err pack(const struct ws_launch *l, uint8_t **ret, void ***ret_ptrs)
     return WS__ERROR__OK;
 }
 
-static ws_err set_launch(struct ws_node *n, const struct ws_work *w)
+static ws_err set_launch(struct ws_node *n, const struct ws_stream_work *w)
 {
     uint8_t *params;
     void **ptrs;
@@ -63,7 +63,7 @@ static ws_err set_launch(struct ws_node *n, const struct ws_work *w)
     return WS__ERROR__OK;
 }
 
-ws_err ws_node_set_work(struct ws_node *n, const struct ws_work *w)
+ws_err ws_node_set_work(struct ws_node *n, const struct ws_stream_work *w)
 {
     struct ws_value_op *ops;
     switch (w->kind) {
@@ -101,7 +101,7 @@ int ws_node_set_child(struct ws_node *n, struct ws_graph *child, bool move)
 
 /* The last node of @g that allocates or frees @b; @n aside. */
 static struct ws_node *last_use(const struct ws_graph *g, const struct ws_node *n,
-                                const struct ws_block *b)
+                                const struct ws_graph_block *b)
 {
     for (size_t i = g->n_nodes; i > 0; i--)
         if (g->nodes[i - 1]->block == b && g->nodes[i - 1] != n)
@@ -112,7 +112,7 @@ static struct ws_node *last_use(const struct ws_graph *g, const struct ws_node *
 int ws_node_set_alloc(struct ws_node *n, int device, uint64_t bytes)
 {
     const struct ws_graph *g = n->graph;
-    struct ws_block *b = NULL;
+    struct ws_graph_block *b = NULL;
     for (size_t i = 0; i < g->n_nodes && !b; i++) {
         struct ws_node *f = g->nodes[i];
         if (f->type == WS_NODE_MEM_FREE && f->block && ws_block_fits(f->block, device, bytes) &&

@@ -12,7 +12,7 @@ struct ws_content {
     bool runtime; /* which façade asks: its codes, its names */
     int device;   /* current */
     enum ws_node_type type;
-    struct ws_work work;
+    struct ws_stream_work work;
     const void *function;
     void *ctx;
     union {

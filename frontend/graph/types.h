@@ -77,6 +77,14 @@ struct cu_memcpy_node {
     void *copyCtx;
     struct cu_memcpy_3d copyParams;
 };
+enum { /* CUstreamBatchMemOpType */
+       WS_CU_OP_WAIT_32 = 1,
+       WS_CU_OP_WRITE_32 = 2,
+       WS_CU_OP_FLUSH = 3,
+       WS_CU_OP_WAIT_64 = 4,
+       WS_CU_OP_WRITE_64 = 5,
+       WS_CU_OP_BARRIER = 6
+};
 union cu_batch_op { /* CUstreamBatchMemOpParams */
     int operation;
     struct {

@@ -18,15 +18,15 @@
 
 #include "base/log.h"
 #include "base/macros.h"
-#include "frontend/module/compilers.h"
-#include "frontend/frontend.h"
+#include "frontend/compilers/compilers.h"
+#include "frontend/interpose/redirect.h"
 #include "frontend/interpose/toolkit.h"
 
-struct choice {
+struct dlopen_choice {
     const char *name;
     void *target;
 };
-struct choice ws_dlopen_choose(const char *name, int mode, const void *caller);
+struct dlopen_choice ws_dlopen_choose(const char *name, int mode, const void *caller);
 
 __asm__(".text\n"
         ".globl dlopen\n"
@@ -172,10 +172,10 @@ static void *open_compiler(const char *name, int mode)
     return h;
 }
 
-struct choice ws_dlopen_choose(const char *name, int mode, const void *caller)
+struct dlopen_choice ws_dlopen_choose(const char *name, int mode, const void *caller)
 {
     pthread_once(&once, find_real);
-    struct choice c = {name, (void *)real};
+    struct dlopen_choice c = {name, (void *)real};
     if (!real) {
         c.target = (void *)refuse;
     } else if (name && is_cuda(name)) {

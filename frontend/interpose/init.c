@@ -2,7 +2,8 @@
 /* Start and end of the library in a process. The constructor runs in every program that inherits LD_PRELOAD, nearly all of which
  * never call CUDA: it opens no socket, starts no thread, loads nothing; it reads the configuration and looks at the loaded files
  * for CUDA runtimes to redirect. It runs before libc's own initialisation (initfirst), so the environment comes as argument. */
-#include "frontend/frontend.h"
+#include "frontend/config.h"
+#include "frontend/interpose/redirect.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@
 #include "frontend/session/session.h"
 
 enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000, SMS_MAX = 1 << 16 };
-static struct ws_config config = {
+static struct ws_frontend_config config = {
     .socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .ring = true};
 
-const struct ws_config *ws_config(void)
+const struct ws_frontend_config *ws_frontend_config(void)
 {
     return &config;
 }

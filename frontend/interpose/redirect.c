@@ -17,7 +17,7 @@
  * .symtab, it carries a runtime that we can't find. NVIDIA's runtime must not run on top of our driver façade, so a program is
  * stopped; a library may never be used (NVIDIA's own math libraries are like that), so it is only remembered: when its
  * runtime asks for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime, whose symbols ours preempt. */
-#include "frontend/frontend.h"
+#include "frontend/interpose/redirect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -248,14 +248,14 @@ int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
 
 /* ---- all objects ---- */
 
-struct object {
+struct loaded_object {
     uintptr_t base, first, last;
     const void *phdr;
     bool stranger;
     int toolkit; /* toolkit.h */
     char *name;
 };
-static struct object *objects;
+static struct loaded_object *objects;
 static size_t n_objects, cap_objects;
 static unsigned long long n_adds, n_subs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -281,7 +281,7 @@ static bool uninteresting(const char *path)
     return false;
 }
 
-static void redirect_file(const char *path, struct object *o, bool is_program)
+static void redirect_file(const char *path, struct loaded_object *o, bool is_program)
 {
     struct stat st;
     size_t n_failed = 0;
@@ -331,15 +331,15 @@ static void redirect_file(const char *path, struct object *o, bool is_program)
         _exit(EXIT_CANNOT_RUN);
 }
 
-struct scan {
-    struct object *v;
+struct object_scan {
+    struct loaded_object *v;
     size_t n, cap, next;
     uintptr_t self;
     bool unchanged;
 };
 
 /* The order stays as it was, so the search goes on where it last succeeded. */
-static const struct object *known(struct scan *s, const struct dl_phdr_info *info)
+static const struct loaded_object *known(struct object_scan *s, const struct dl_phdr_info *info)
 {
     for (size_t k = 0; k < n_objects; k++) {
         size_t i = (s->next + k) % n_objects;
@@ -353,7 +353,7 @@ static const struct object *known(struct scan *s, const struct dl_phdr_info *inf
 
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct scan *s = arg;
+    struct object_scan *s = arg;
     if (s->n == 0 && !s->unchanged) {
         if (objects && info->dlpi_adds == n_adds && info->dlpi_subs == n_subs) {
             s->unchanged = true;
@@ -365,13 +365,14 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     bool is_program = s->n == 0;
     if (ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof(*s->v)))
         return 1;
-    struct object *o = &s->v[s->n++];
-    const struct object *old = known(s, info);
+    struct loaded_object *o = &s->v[s->n++];
+    const struct loaded_object *old = known(s, info);
     if (old) {
         *o = *old;
         return 0;
     }
-    *o = (struct object){.base = info->dlpi_addr, .phdr = info->dlpi_phdr, .first = UINTPTR_MAX};
+    *o = (struct loaded_object){
+        .base = info->dlpi_addr, .phdr = info->dlpi_phdr, .first = UINTPTR_MAX};
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_LOAD)
@@ -395,7 +396,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 
 void ws_redirect_scan(void)
 {
-    struct scan s = {.self = (uintptr_t)&ws_redirect_scan};
+    struct object_scan s = {.self = (uintptr_t)&ws_redirect_scan};
     pthread_mutex_lock(&lock);
     dl_iterate_phdr(visit, &s);
     if (!s.unchanged) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/elf.h"
-#include "frontend/frontend.h"
+#include "frontend/interpose/redirect.h"
 
 static const char runtime[] = "libcudart.so.";
 static atomic_int opened;

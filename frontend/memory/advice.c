@@ -29,14 +29,14 @@ enum { /* attributes */
        PREFETCH_ID
 };
 enum { CPU_DEVICE_ID = -1, NO_DEVICE_ID = -2 };
-struct run {
+struct advised_range {
     uint64_t from, to;
     bool read_mostly;
     struct cuda_mem_location preferred, prefetched; /* type NONE: never */
     uint64_t accessed_by;                           /* devices; bit 63: the host */
 };
 #define HOST_BIT (UINT64_C(1) << 63)
-static struct run *runs;
+static struct advised_range *runs;
 static size_t n_runs, cap_runs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -56,7 +56,7 @@ static size_t first_above(uint64_t address)
     return lo;
 }
 
-static bool insert(size_t i, const struct run *r)
+static bool insert(size_t i, const struct advised_range *r)
 {
     if (ws_grow((void **)&runs, &cap_runs, n_runs + 1, sizeof(*runs)))
         return false;
@@ -71,7 +71,7 @@ static bool cut(uint64_t at)
     size_t i = first_above(at);
     if (i == n_runs || runs[i].from >= at)
         return true;
-    struct run tail = runs[i];
+    struct advised_range tail = runs[i];
     tail.from = at;
     if (!insert(i + 1, &tail))
         return false;
@@ -86,7 +86,7 @@ static size_t cover(uint64_t from, uint64_t to)
         return n_runs;
     for (size_t i = first_above(from); from < to; i++) {
         uint64_t end = i < n_runs ? WS_MIN(runs[i].from, to) : to;
-        struct run fresh = {.from = from, .to = end};
+        struct advised_range fresh = {.from = from, .to = end};
         if (from < end && !insert(i, &fresh))
             return n_runs;
         from = runs[i].to;
@@ -118,7 +118,7 @@ static int check_location(const struct cuda_mem_location *l, bool device_only)
     }
 }
 
-static void advise(struct run *r, int advice, const struct cuda_mem_location *l)
+static void advise(struct advised_range *r, int advice, const struct cuda_mem_location *l)
 {
     uint64_t who = l->type == WS_CUDA_LOCATION_DEVICE ? UINT64_C(1) << l->id : HOST_BIT;
     switch (advice) {
@@ -200,14 +200,14 @@ static bool same_place(const struct cuda_mem_location *a, const struct cuda_mem_
 }
 
 /* What the whole range has in common. Lock held. */
-static struct run common(uint64_t from, uint64_t to)
+static struct advised_range common(uint64_t from, uint64_t to)
 {
-    struct run all = {.from = from, .to = to};
+    struct advised_range all = {.from = from, .to = to};
     bool any = false;
     for (size_t i = first_above(from); from < to; i++) {
-        struct run none = {.from = from, .to = to};
+        struct advised_range none = {.from = from, .to = to};
         bool gap = i == n_runs || runs[i].from > from;
-        const struct run *r = gap ? &none : &runs[i];
+        const struct advised_range *r = gap ? &none : &runs[i];
         if (!any)
             all = *r;
         any = true;
@@ -257,7 +257,7 @@ int ws_advice_get(void *ret, size_t ret_bytes, int attribute, uint64_t address, 
     if (code)
         return code;
     pthread_mutex_lock(&lock);
-    struct run r = common(address, address + bytes);
+    struct advised_range r = common(address, address + bytes);
     pthread_mutex_unlock(&lock);
     switch (attribute) {
     case READ_MOSTLY:

@@ -3,7 +3,7 @@
  * row, slices without a gap are more rows. So most copies of whole images are copies of one range. */
 #include "frontend/memory/copy.h"
 
-#include "frontend/memory/box.h"
+#include "frontend/session/box.h"
 
 /* The sides were checked. */
 static void simplify(struct ws_copy_side *dst, struct ws_copy_side *src, struct ws_copy_box *b)

@@ -18,7 +18,7 @@ struct own { /* memory that this process has made a handle of */
     uint8_t handle[WS_SHARE_BYTES];
     UT_hash_handle hh;
 };
-struct opened {
+struct opened_share {
     uint64_t address;
     uint8_t handle[WS_SHARE_BYTES];
     int device;
@@ -30,7 +30,7 @@ struct interprocess {
     UT_hash_handle hh;
 };
 static struct own *own;
-static struct opened *opened; /* by address */
+static struct opened_share *opened; /* by address */
 static struct interprocess *events;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -71,9 +71,9 @@ int ws_ipc_memory_handle(struct cuda_ipc_handle *ret, uint64_t address)
     return o ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-static struct opened *find_opened(const uint8_t *handle)
+static struct opened_share *find_opened(const uint8_t *handle)
 {
-    struct opened *o, *next;
+    struct opened_share *o, *next;
     HASH_ITER (hh, opened, o, next)
         if (!memcmp(o->handle, handle, WS_SHARE_BYTES))
             return o;
@@ -81,11 +81,11 @@ static struct opened *find_opened(const uint8_t *handle)
 }
 
 /* Lock held. */
-static int open_new(const uint8_t *handle, struct opened **ret)
+static int open_new(const uint8_t *handle, struct opened_share **ret)
 {
     uint64_t bytes;
     struct ws_mem_info m;
-    struct opened *o = ws_alloc(sizeof(*o));
+    struct opened_share *o = ws_alloc(sizeof(*o));
     if (!o)
         return CUDA_OUT_OF_MEMORY;
     int code = ws_drv_error(ws_session_memory_open(handle, &o->address, &bytes));
@@ -110,7 +110,7 @@ int ws_ipc_memory_open(int device, uint64_t *ret_address, const struct cuda_ipc_
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, own, handle, WS_SHARE_BYTES, mine);
-    struct opened *o = find_opened(handle);
+    struct opened_share *o = find_opened(handle);
     int code = mine ? CUDA_INVALID_CONTEXT : o ? CUDA_OK : open_new(handle, &o);
     if (!code) {
         o->n_opens++;
@@ -123,7 +123,7 @@ int ws_ipc_memory_open(int device, uint64_t *ret_address, const struct cuda_ipc_
 
 int ws_ipc_memory_close(uint64_t address)
 {
-    struct opened *o;
+    struct opened_share *o;
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, opened, &address, sizeof(address), o);
     bool last = o && !--o->n_opens;
@@ -200,7 +200,7 @@ int ws_ipc_event_open(uint64_t *ret_event, const struct cuda_ipc_handle *h, int 
 
 void ws_ipc_reset_device(int device)
 {
-    struct opened *o, *next;
+    struct opened_share *o, *next;
     pthread_mutex_lock(&lock);
     HASH_ITER (hh, opened, o, next)
         if (o->device == device) {

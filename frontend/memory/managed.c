@@ -42,7 +42,7 @@ static int make(struct ws_managed **list, const char *name, uint64_t bytes, int 
     return CUDA_OK;
 }
 
-int ws_managed_place(struct ws_managed **list, struct ws_module *m, int device)
+int ws_managed_place(struct ws_managed **list, struct ws_session_module *m, int device)
 {
     struct ws_managed *before = *list;
     const char *name;

@@ -9,7 +9,7 @@
 struct ws_managed; /* one variable; a list */
 /* For a module that was just loaded: gives its managed variables memory, or that of *list where the library has been loaded
  * before, whose content then stays. Return: a CUDA code; on an error *list is as it was. */
-int ws_managed_place(struct ws_managed **list, struct ws_module *m, int device);
+int ws_managed_place(struct ws_managed **list, struct ws_session_module *m, int device);
 /* No module uses it any more. */
 void ws_managed_free(struct ws_managed *list);
 

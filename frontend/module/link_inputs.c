@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/elf.h"
 #include "frontend/errors.h"
-#include "frontend/module/image.h"
+#include "frontend/session/image.h"
 #include "frontend/session/session.h"
 
 #define AR_MAGIC "!<arch>\n"

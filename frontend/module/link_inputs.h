@@ -4,7 +4,7 @@
 #ifndef WS_FRONTEND_MODULE_LINK_INPUTS_H
 #define WS_FRONTEND_MODULE_LINK_INPUTS_H
 
-#include "frontend/module/link_image.h"
+#include "frontend/session/link_image.h"
 
 struct ws_link_inputs {
     struct ws_link_input *v; /* data and names are copies */

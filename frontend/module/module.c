@@ -18,9 +18,8 @@
 #include "base/log.h"
 #include "frontend/context/attributes.h"
 #include "frontend/errors.h"
-#include "frontend/facade.h"
-#include "frontend/module/image.h"
-#include "frontend/module/link_image.h"
+#include "frontend/session/image.h"
+#include "frontend/session/link_image.h"
 #include "frontend/memory/managed.h"
 #include "frontend/stream/work.h"
 #include "frontend/texture/texture.h"
@@ -191,7 +190,7 @@ int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name,
 int ws_mod_unload(struct ws_mod *m)
 {
     pthread_mutex_lock(&lock);
-    struct ws_module *module = m->module;
+    struct ws_session_module *module = m->module;
     struct ws_managed *managed = m->managed;
     mod_forget(m);
     pthread_mutex_unlock(&lock);
@@ -215,7 +214,7 @@ static int unsupported_fn(const Ws__Kernel *k)
 }
 
 /* Lock held. */
-static int fn_of(struct ws_mod *m, struct ws_function *function, struct ws_fn **ret)
+static int fn_of(struct ws_mod *m, struct ws_session_function *function, struct ws_fn **ret)
 {
     struct ws_fn *f = m->fns;
     while (f && f->function != function)
@@ -241,7 +240,7 @@ static int fn_of(struct ws_mod *m, struct ws_function *function, struct ws_fn **
 /* Lock held. */
 static int mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
 {
-    struct ws_function *function;
+    struct ws_session_function *function;
     ws_err r = ws_session_module_function(m->module, name, &function);
     if (r)
         return ws_drv_error(r);
@@ -260,7 +259,7 @@ int ws_mod_fn(struct ws_mod *m, const char *name, struct ws_fn **ret)
 
 int ws_mod_n_fns(struct ws_mod *m)
 {
-    struct ws_function *function;
+    struct ws_session_function *function;
     int n = 0;
     while (!ws_session_module_function_at(m->module, (size_t)n, &function))
         n++;
@@ -269,7 +268,7 @@ int ws_mod_n_fns(struct ws_mod *m)
 
 int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret)
 {
-    struct ws_function *function;
+    struct ws_session_function *function;
     ws_err r = ws_session_module_function_at(m->module, index, &function);
     if (r)
         return ws_drv_error(r);
@@ -349,7 +348,7 @@ void ws_library_free(struct ws_library *l)
     pthread_mutex_lock(&lock);
     for (int d = 0; d < WS_MAX_DEVICES; d++) {
         if (l->mods[d]) {
-            struct ws_module *module = l->mods[d]->module;
+            struct ws_session_module *module = l->mods[d]->module;
             mod_forget(l->mods[d]);
             ws_session_module_unload(module);
         }
@@ -430,7 +429,7 @@ struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name)
 
 bool ws_kernel_exists(const struct ws_kernel *k, int device)
 {
-    struct ws_function *function;
+    struct ws_session_function *function;
     pthread_mutex_lock(&lock);
     struct ws_mod *m = k->library->mods[device];
     bool exists = m && !ws_session_module_function(m->module, k->name, &function);
@@ -474,281 +473,4 @@ void ws_module_reset_device(int device)
     pthread_mutex_lock(&lock);
     ws_slab_each(&mods, mod_reset, &device);
     pthread_mutex_unlock(&lock);
-}
-
-/* ---- launch ---- */
-
-/* Whether all blocks of a cooperative launch can run at once: CUDA says so at the launch, so the daemon must be asked before. The
- * answer for a shape of block is kept, for the next launch mostly has the same. */
-static ws_err fits_at_once(struct ws_fn *f, const struct ws_launch_request *r)
-{
-    const Ws__Device *d = ws_session_device(f->mod->device);
-    uint64_t threads = (uint64_t)r->block[0] * r->block[1] * r->block[2],
-             blocks = (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
-    uint64_t shape = threads << 40 | (uint64_t)r->shared_bytes << 16, known = f->resident;
-    if (!threads || threads > d->max_threads_per_block)
-        return WS__ERROR__OK; /* the launch has another word for it */
-    if (!known || known >> 16 != shape >> 16) {
-        uint32_t per_sm;
-        ws_err e = ws_session_occupancy(f->function, (uint32_t)threads, (uint32_t)r->shared_bytes,
-                                        &per_sm);
-        if (e)
-            return e;
-        f->resident = known = shape | WS_MIN(per_sm, (uint32_t)UINT16_MAX);
-    }
-    return blocks > (known & UINT16_MAX) * d->n_sms ? WS__ERROR__COOPERATIVE_TOO_LARGE
-                                                    : WS__ERROR__OK;
-}
-
-/* CU_LAUNCH_PARAM_*, the keys in @extra */
-enum { PARAM_END, PARAM_BUFFER_POINTER, PARAM_BUFFER_SIZE, PARAM_WORDS_MAX = 8 };
-
-ws_err ws_launch_set_args(struct ws_launch_request *r, void **args, void **extra)
-{
-    const size_t *bytes = NULL;
-    if (args && extra)
-        return WS__ERROR__INVALID_VALUE;
-    r->args = args;
-    for (int i = 0; extra && (uintptr_t)extra[i] != PARAM_END; i += 2) {
-        if (i >= PARAM_WORDS_MAX)
-            return WS__ERROR__INVALID_VALUE;
-        if ((uintptr_t)extra[i] == PARAM_BUFFER_POINTER)
-            r->packed = extra[i + 1];
-        else if ((uintptr_t)extra[i] == PARAM_BUFFER_SIZE)
-            bytes = extra[i + 1];
-        else
-            return WS__ERROR__INVALID_VALUE;
-    }
-    if (extra && (!r->packed || !bytes))
-        return WS__ERROR__INVALID_VALUE;
-    r->packed_bytes = bytes ? *bytes : 0;
-    return WS__ERROR__OK;
-}
-
-ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret)
-{
-    *ret = (struct ws_launch){
-        .function = f->function,
-        .grid = {r->grid[0], r->grid[1], r->grid[2]},
-        .block = {r->block[0], r->block[1], r->block[2]},
-        .shared_bytes = (uint32_t)r->shared_bytes,
-        .flags = r->cooperative,
-        .args = r->args,
-        .packed = r->packed,
-        .packed_bytes = (uint32_t)r->packed_bytes,
-    };
-    if (r->shared_bytes > (size_t)f->max_dynamic_bytes || r->packed_bytes > UINT32_MAX)
-        return WS__ERROR__INVALID_VALUE;
-    return r->cooperative ? fits_at_once(f, r) : WS__ERROR__OK;
-}
-
-ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
-{
-    struct ws_launch l;
-    uint64_t stream;
-    if (ws_stream_of(r->stream, r->per_thread, f->mod->device, &stream))
-        return WS__ERROR__INVALID_HANDLE;
-    ws_err e = ws_fn_prepare(f, r, &l);
-    l.stream = stream;
-    return e ? e : ws_work_launch(&l, f);
-}
-
-int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative)
-{
-    for (unsigned i = 0; i < n; i++) {
-        const struct cuda_dim3 *c = &v[i].val.cluster;
-        switch (v[i].id) {
-        case WS_CUDA_ATTR_COOPERATIVE:
-            *ret_cooperative = v[i].val.cooperative != 0;
-            break;
-        case WS_CUDA_ATTR_CLUSTER_DIMENSION:
-            if (c->x == 1 && c->y == 1 && c->z == 1) /* a cluster of one block is no cluster */
-                break;
-            ws_session_unsupported("launch attribute: cluster dimension");
-            return CUDA_NOT_SUPPORTED;
-        case WS_CUDA_ATTR_PROGRAMMATIC_EVENT:
-            ws_session_unsupported("launch attribute: programmatic event");
-            return CUDA_NOT_SUPPORTED;
-        case WS_CUDA_ATTR_LAUNCH_COMPLETION_EVENT:
-            ws_session_unsupported("launch attribute: launch completion event");
-            return CUDA_NOT_SUPPORTED;
-        case WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE:
-            if (!v[i].val.cooperative) /* its first member says whether it is wanted */
-                break;
-            ws_session_unsupported("launch attribute: device updatable kernel node");
-            return CUDA_NOT_SUPPORTED;
-        case WS_CUDA_ATTR_IGNORE:
-        case WS_CUDA_ATTR_ACCESS_POLICY_WINDOW:
-        case WS_CUDA_ATTR_SYNCHRONIZATION_POLICY:
-        case WS_CUDA_ATTR_CLUSTER_SCHEDULING:
-        case WS_CUDA_ATTR_PROGRAMMATIC_SERIALIZATION: /* the kernel may begin early; it needn't */
-        case WS_CUDA_ATTR_PRIORITY:
-        case WS_CUDA_ATTR_MEM_SYNC_DOMAIN_MAP:
-        case WS_CUDA_ATTR_MEM_SYNC_DOMAIN:
-        case WS_CUDA_ATTR_PREFERRED_CLUSTER_DIMENSION:
-        case WS_CUDA_ATTR_SHARED_CARVEOUT:
-        case WS_CUDA_ATTR_NVLINK_SCHEDULING:
-            break;
-        default:
-            return CUDA_INVALID_VALUE;
-        }
-    }
-    return CUDA_OK;
-}
-
-/* ---- attributes ---- */
-
-static int largest_block(const Ws__Kernel *k, const Ws__Device *d)
-{
-    return k->max_threads_per_block ? (int)k->max_threads_per_block : (int)d->max_threads_per_block;
-}
-
-int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
-{
-    const Ws__Kernel *k = ws_function_info(f->function);
-    const Ws__Device *d = ws_session_device(f->mod->device);
-    switch (attribute) {
-    case WS_FUNC_MAX_THREADS_PER_BLOCK:
-        *ret = largest_block(k, d);
-        break;
-    case WS_FUNC_SHARED_SIZE_BYTES:
-        *ret = (int)k->static_shared_bytes;
-        break;
-    case WS_FUNC_CONST_SIZE_BYTES:
-        *ret = (int)k->const_bytes;
-        break;
-    case WS_FUNC_LOCAL_SIZE_BYTES:
-        *ret = (int)k->local_bytes;
-        break;
-    case WS_FUNC_NUM_REGS:
-        /* An estimate, so it must agree with the largest block, which isn't. */
-        *ret = (int)WS_MIN(k->n_regs, d->regs_per_sm / largest_block(k, d));
-        break;
-    case WS_FUNC_PTX_VERSION: /* CUDA's word for it: is the architecture that the PTX is for */
-        *ret = (int)k->sm;
-        break;
-    case WS_FUNC_BINARY_VERSION: /* of the code that runs: made for the device */
-        *ret = (int)(d->cc_major * 10 + d->cc_minor);
-        break;
-    case WS_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *ret = f->max_dynamic_bytes;
-        break;
-    case WS_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        *ret = f->carveout;
-        break;
-    case WS_FUNC_CACHE_MODE_CA:
-    case WS_FUNC_CLUSTER_SIZE_MUST_BE_SET:
-    case WS_FUNC_REQUIRED_CLUSTER_WIDTH:
-    case WS_FUNC_REQUIRED_CLUSTER_HEIGHT:
-    case WS_FUNC_REQUIRED_CLUSTER_DEPTH:
-    case WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        *ret = 0;
-        break;
-    default:
-        return CUDA_INVALID_VALUE;
-    }
-    return CUDA_OK;
-}
-
-int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value)
-{
-    const Ws__Kernel *k = ws_function_info(f->function);
-    const Ws__Device *d = ws_session_device(f->mod->device);
-    switch (attribute) {
-    case WS_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || (uint64_t)value + k->static_shared_bytes > d->shared_bytes_per_block_optin)
-            return CUDA_INVALID_VALUE;
-        f->max_dynamic_bytes = value;
-        return CUDA_OK;
-    case WS_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint, in percent; -1: default */
-        if (value < -1 || value > 100)
-            return CUDA_INVALID_VALUE;
-        f->carveout = value;
-        return CUDA_OK;
-    case WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return CUDA_OK; /* without clusters nothing depends on it */
-    case WS_FUNC_REQUIRED_CLUSTER_WIDTH:
-    case WS_FUNC_REQUIRED_CLUSTER_HEIGHT:
-    case WS_FUNC_REQUIRED_CLUSTER_DEPTH:
-        if (value <= 1)
-            return CUDA_OK;
-        ws_session_unsupported("thread block clusters");
-        return CUDA_NOT_SUPPORTED;
-    default:
-        return CUDA_INVALID_VALUE;
-    }
-}
-
-int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes)
-{
-    const Ws__Kernel *k = ws_function_info(f->function);
-    if (!offset || i >= k->n_param_offsets)
-        return CUDA_INVALID_VALUE;
-    *offset = k->param_offsets[i];
-    if (bytes)
-        *bytes = k->param_sizes[i];
-    return CUDA_OK;
-}
-
-int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks)
-{
-    uint32_t n;
-    if (block_threads <= 0)
-        return CUDA_INVALID_VALUE;
-    if (shared_bytes > UINT32_MAX) {
-        *ret_blocks = 0;
-        return CUDA_OK;
-    }
-    ws_err r =
-        ws_session_occupancy(f->function, (uint32_t)block_threads, (uint32_t)shared_bytes, &n);
-    if (r)
-        return ws_drv_error(r);
-    *ret_blocks = (int)n;
-    return CUDA_OK;
-}
-
-int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
-                       int *ret_clusters)
-{
-    bool cooperative = false;
-    int per_sm = 0;
-    if (s->n_attributes && !s->attributes)
-        return CUDA_INVALID_VALUE;
-    int code = ws_launch_attributes(s->attributes, s->n_attributes, &cooperative);
-    if (code)
-        return code;
-    uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
-    if (!threads || threads > INT32_MAX)
-        return CUDA_INVALID_CONFIGURATION;
-    code = ws_fn_max_blocks(f, (int)threads, s->shared_bytes, &per_sm);
-    if (code)
-        return code;
-    *ret_size = 1;
-    *ret_clusters = per_sm * (int)ws_session_device(f->mod->device)->n_sms;
-    return CUDA_OK;
-}
-
-int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,
-                           size_t *ret_bytes)
-{
-    enum { GRANULE_BYTES = 128 };
-    const Ws__Kernel *k = ws_function_info(f->function);
-    const Ws__Device *d = ws_session_device(f->mod->device);
-    int n = 0;
-    if (n_blocks <= 0)
-        return CUDA_INVALID_VALUE;
-    int code = ws_fn_max_blocks(f, block_threads, 0, &n);
-    if (code)
-        return code;
-    size_t room = n < n_blocks
-                      ? 0
-                      : d->shared_bytes_per_sm / (size_t)n_blocks / GRANULE_BYTES * GRANULE_BYTES;
-    int reserved = 0; /* the system's, in each block */
-    ws_device_attribute(d, WS_ATTR_RESERVED_SHARED_MEMORY_PER_BLOCK, &reserved);
-    room -= WS_MIN(room, (size_t)reserved);
-    room = WS_MIN(room, (size_t)d->shared_bytes_per_block_optin);
-    *ret_bytes = room > k->static_shared_bytes ? room - k->static_shared_bytes : 0;
-    return CUDA_OK;
 }

@@ -17,7 +17,7 @@
 struct ws_library;
 struct ws_mod {
     struct ws_slot slot;
-    struct ws_module *module;
+    struct ws_session_module *module;
     int device;
     struct ws_library *library; /* NULL: loaded by cuModuleLoad… */
     struct ws_managed *managed; /* of a module that is of no library */
@@ -26,12 +26,12 @@ struct ws_mod {
 struct ws_fn {
     struct ws_slot slot;
     struct ws_mod *mod;
-    struct ws_function *function;
+    struct ws_session_function *function;
     struct ws_kernel *kernel; /* NULL if the module is of no library */
     struct ws_fn *next;       /* of the module */
     int max_dynamic_bytes;    /* dynamic shared memory that a launch may ask for */
     int carveout, cache_config;
-    _Atomic uint64_t resident; /* the last answer of fits_at_once() in module.c */
+    _Atomic uint64_t resident; /* the last answer of fits_at_once() in launch.c */
     struct ws_old_launch *old; /* malloc'ed state of cuFuncSetBlockShape & co. */
 };
 struct ws_kernel {

@@ -6,6 +6,17 @@
 
 #include "frontend/module/module.h"
 
+struct ws_registration; /* an image and its symbols; the handle that nvcc's code keeps */
+enum ws_registered { WS_REGISTERED_KERNEL, WS_REGISTERED_VARIABLE, WS_REGISTERED_MANAGED };
+/* @wrapper: the image as nvcc wraps it, borrowed until it is closed. Return: NULL without memory, which is logged. */
+struct ws_registration *ws_registry_open(const void *wrapper);
+void ws_registry_close(struct ws_registration *r);
+/* @host: the address in the program. @name: on the device, borrowed as the image is. Lack of memory is logged. */
+void ws_registry_add(struct ws_registration *r, const void *host, const char *name,
+                     enum ws_registered kind);
+/* Loads the image on @device, and writes the addresses of its managed variables to where the program reads them. */
+bool ws_registry_init_managed(struct ws_registration *r, int device);
+
 /* The kernel that @function stands for: a host function, or a kernel handle itself. NULL if it is neither. */
 struct ws_kernel *ws_registry_kernel(const void *function);
 /* A kernel, host function or CUfunction on a device. Return: a CUDA code as the runtime documents it for launches. */

@@ -2,6 +2,7 @@
 /* CUDA Runtime, "Memory Management": arrays, and the copies that name them (cudaMemcpy3D is in rt_memory.c). */
 #include <string.h>
 
+#include "frontend/memory/copy_params.h"
 #include "frontend/texture/array.h"
 #include "frontend/facade.h"
 #include "frontend/stream/work.h"
@@ -159,14 +160,14 @@ WS_RT_API(cudaMipmappedArrayGetMemoryRequirements,
 /* ---- copies of boxes ---- */
 
 /* A side of a copy: an array, or else pitched memory. */
-struct end {
+struct array_place {
     const struct ws_array *array;
     size_t x, y; /* in bytes, rows; of arrays */
     const void *p;
     size_t pitch;
 };
 
-static int side(const struct end *e, const struct ws_copy_box *b, struct ws_copy_side *ret)
+static int side(const struct array_place *e, const struct ws_copy_box *b, struct ws_copy_side *ret)
 {
     if (e->array) {
         if (!ws_array_valid(e->array))
@@ -179,15 +180,15 @@ static int side(const struct end *e, const struct ws_copy_box *b, struct ws_copy
     return CUDA_OK;
 }
 
-static int copy_2d(const struct end *dst, const struct end *src, size_t width, size_t height,
-                   int kind, void *stream, bool per_thread, bool async)
+static int copy_2d(const struct array_place *dst, const struct array_place *src, size_t width,
+                   size_t height, int kind, void *stream, bool per_thread, bool async)
 {
     struct ws_copy_box box = {width, height, 1};
     struct ws_copy_side d, s;
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int code = ws_rt_direction(kind, &dir);
+    int code = ws_copy_direction(kind, &dir);
     if (!code)
         code = side(dst, &box, &d);
     if (!code)
@@ -207,9 +208,9 @@ static int to_array_2d(const struct ws_array *dst, size_t x, size_t y, const voi
                        bool per_thread, bool async)
 {
     NEED(dst);
-    return copy_2d(&(struct end){.array = dst, .x = x, .y = y},
-                   &(struct end){.p = src, .pitch = pitch}, width, height, kind, stream, per_thread,
-                   async);
+    return copy_2d(&(struct array_place){.array = dst, .x = x, .y = y},
+                   &(struct array_place){.p = src, .pitch = pitch}, width, height, kind, stream,
+                   per_thread, async);
 }
 WS_RT_STREAM_API(cudaMemcpy2DToArray, _ptds,
                  (const struct ws_array *dst, size_t x, size_t y, const void *src, size_t pitch,
@@ -231,8 +232,8 @@ static int from_array_2d(void *dst, size_t pitch, const struct ws_array *src, si
                          bool async)
 {
     NEED(src);
-    return copy_2d(&(struct end){.p = dst, .pitch = pitch},
-                   &(struct end){.array = src, .x = x, .y = y}, width, height, kind, stream,
+    return copy_2d(&(struct array_place){.p = dst, .pitch = pitch},
+                   &(struct array_place){.array = src, .x = x, .y = y}, width, height, kind, stream,
                    per_thread, async);
 }
 WS_RT_STREAM_API(cudaMemcpy2DFromArray, _ptds,
@@ -258,15 +259,15 @@ WS_RT_STREAM_API(cudaMemcpy2DArrayToArray, _ptds,
 {
     NEED(dst);
     NEED(src);
-    return copy_2d(&(struct end){.array = dst, .x = dst_x, .y = dst_y},
-                   &(struct end){.array = src, .x = src_x, .y = src_y}, width, height, kind, NULL,
-                   per_thread, false);
+    return copy_2d(&(struct array_place){.array = dst, .x = dst_x, .y = dst_y},
+                   &(struct array_place){.array = src, .x = src_x, .y = src_y}, width, height, kind,
+                   NULL, per_thread, false);
 }
 
 /* ---- copies of so many bytes, running on from row to row ---- */
 
 /* @e: its first byte's address in @ret. */
-static int stretch(const struct end *e, size_t bytes, uint64_t *ret)
+static int stretch(const struct array_place *e, size_t bytes, uint64_t *ret)
 {
     uint64_t offset;
     if (!e->array) {
@@ -282,14 +283,14 @@ static int stretch(const struct end *e, size_t bytes, uint64_t *ret)
     return *ret ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-static int copy_bytes(const struct end *dst, const struct end *src, size_t bytes, int kind,
-                      void *stream, bool per_thread, bool async)
+static int copy_bytes(const struct array_place *dst, const struct array_place *src, size_t bytes,
+                      int kind, void *stream, bool per_thread, bool async)
 {
     uint64_t d, s;
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int code = ws_rt_direction(kind, &dir);
+    int code = ws_copy_direction(kind, &dir);
     if (!code)
         code = stretch(dst, bytes, &d);
     if (!code)
@@ -306,8 +307,8 @@ WS_RT_STREAM_API(cudaMemcpyToArray, _ptds,
                  (dst, x, y, src, bytes, kind))
 {
     NEED(dst);
-    return copy_bytes(&(struct end){.array = dst, .x = x, .y = y}, &(struct end){.p = src}, bytes,
-                      kind, NULL, per_thread, false);
+    return copy_bytes(&(struct array_place){.array = dst, .x = x, .y = y},
+                      &(struct array_place){.p = src}, bytes, kind, NULL, per_thread, false);
 }
 WS_RT_STREAM_API(cudaMemcpyToArrayAsync, _ptsz,
                  (const struct ws_array *dst, size_t x, size_t y, const void *src, size_t bytes,
@@ -315,8 +316,8 @@ WS_RT_STREAM_API(cudaMemcpyToArrayAsync, _ptsz,
                  (dst, x, y, src, bytes, kind, stream))
 {
     NEED(dst);
-    return copy_bytes(&(struct end){.array = dst, .x = x, .y = y}, &(struct end){.p = src}, bytes,
-                      kind, stream, per_thread, true);
+    return copy_bytes(&(struct array_place){.array = dst, .x = x, .y = y},
+                      &(struct array_place){.p = src}, bytes, kind, stream, per_thread, true);
 }
 WS_RT_STREAM_API(cudaMemcpyFromArray, _ptds,
                  (void *dst, const struct ws_array *src, size_t x, size_t y, size_t bytes,
@@ -324,8 +325,9 @@ WS_RT_STREAM_API(cudaMemcpyFromArray, _ptds,
                  (dst, src, x, y, bytes, kind))
 {
     NEED(src);
-    return copy_bytes(&(struct end){.p = dst}, &(struct end){.array = src, .x = x, .y = y}, bytes,
-                      kind, NULL, per_thread, false);
+    return copy_bytes(&(struct array_place){.p = dst},
+                      &(struct array_place){.array = src, .x = x, .y = y}, bytes, kind, NULL,
+                      per_thread, false);
 }
 WS_RT_STREAM_API(cudaMemcpyFromArrayAsync, _ptsz,
                  (void *dst, const struct ws_array *src, size_t x, size_t y, size_t bytes, int kind,
@@ -333,8 +335,9 @@ WS_RT_STREAM_API(cudaMemcpyFromArrayAsync, _ptsz,
                  (dst, src, x, y, bytes, kind, stream))
 {
     NEED(src);
-    return copy_bytes(&(struct end){.p = dst}, &(struct end){.array = src, .x = x, .y = y}, bytes,
-                      kind, stream, per_thread, true);
+    return copy_bytes(&(struct array_place){.p = dst},
+                      &(struct array_place){.array = src, .x = x, .y = y}, bytes, kind, stream,
+                      per_thread, true);
 }
 WS_RT_STREAM_API(cudaMemcpyArrayToArray, _ptds,
                  (const struct ws_array *dst, size_t dst_x, size_t dst_y,
@@ -343,7 +346,7 @@ WS_RT_STREAM_API(cudaMemcpyArrayToArray, _ptds,
 {
     NEED(dst);
     NEED(src);
-    return copy_bytes(&(struct end){.array = dst, .x = dst_x, .y = dst_y},
-                      &(struct end){.array = src, .x = src_x, .y = src_y}, bytes, kind, NULL,
-                      per_thread, false);
+    return copy_bytes(&(struct array_place){.array = dst, .x = dst_x, .y = dst_y},
+                      &(struct array_place){.array = src, .x = src_x, .y = src_y}, bytes, kind,
+                      NULL, per_thread, false);
 }

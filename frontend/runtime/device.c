@@ -69,7 +69,7 @@ WS_RT_API(cudaGetDevice, (int *device))
     int code = ws_facade_open();
     if (code)
         return ws_rt_record(code);
-    struct ws_ctx *c = ws_ctx_current();
+    struct ws_cuda_context *c = ws_ctx_current();
     *device = c ? c->device : ws_thread.device;
     return CUDA_OK;
 }
@@ -157,7 +157,7 @@ WS_RT_API(cudaDeviceReset, (void))
     int code = ws_facade_open();
     if (code)
         return ws_rt_record(code);
-    struct ws_ctx *c = ws_ctx_current();
+    struct ws_cuda_context *c = ws_ctx_current();
     code = ws_ctx_reset_device(c ? c->device : ws_thread.device);
     ws_thread.last_error = CUDA_OK;
     return ws_rt_record(code);
@@ -174,7 +174,7 @@ WS_RT_API(cudaSetDeviceFlags, (unsigned flags))
     int code = ws_facade_open();
     if (code)
         return ws_rt_record(code);
-    struct ws_ctx *c = ws_ctx_current();
+    struct ws_cuda_context *c = ws_ctx_current();
     (c ? c : ws_ctx_primary(ws_thread.device))->flags = flags;
     return CUDA_OK;
 }
@@ -186,7 +186,7 @@ WS_RT_API(cudaGetDeviceFlags, (unsigned *flags))
         code = CUDA_INVALID_VALUE;
     if (code)
         return ws_rt_record(code);
-    struct ws_ctx *c = ws_ctx_current();
+    struct ws_cuda_context *c = ws_ctx_current();
     *flags = (c ? c : ws_ctx_primary(ws_thread.device))->flags | FLAG_MAP_HOST;
     return CUDA_OK;
 }

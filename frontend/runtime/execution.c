@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/facade.h"
+#include "frontend/memory/copy_params.h"
 #include "frontend/module/registry.h"
 #include "frontend/stream/work.h"
 
@@ -159,8 +160,6 @@ WS_RT_API(cudaGetSymbolSize, (size_t * ret_bytes, const void *symbol))
     return code;
 }
 
-enum { KIND_H2D = 1, KIND_D2H = 2, KIND_D2D = 3, KIND_DEFAULT = 4 };
-
 /* @buffer: the side that is not the symbol. */
 static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t offset, int kind,
                        bool to_symbol, void *stream, bool per_thread, bool async)
@@ -168,7 +167,8 @@ static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t of
     uint64_t address, room;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    if (kind != KIND_DEFAULT && kind != KIND_D2D && kind != (to_symbol ? KIND_H2D : KIND_D2H))
+    if (kind != WS_CUDA_COPY_DEFAULT && kind != WS_CUDA_COPY_D2D &&
+        kind != (to_symbol ? WS_CUDA_COPY_H2D : WS_CUDA_COPY_D2H))
         return ws_rt_record(CUDA_INVALID_DIRECTION);
     int code = ws_registry_variable(symbol, device, &address, &room);
     if (!code && (offset > room || bytes > room - offset))
@@ -176,10 +176,10 @@ static int copy_symbol(const void *symbol, void *buffer, size_t bytes, size_t of
     if (code)
         return ws_rt_record(code);
     void *at = (void *)(uintptr_t)(address + offset);
-    enum ws_copy_dir dir = kind == KIND_DEFAULT ? WS_COPY_AUTO
-                           : kind == KIND_D2D   ? WS_COPY_D2D
-                           : to_symbol          ? WS_COPY_H2D
-                                                : WS_COPY_D2H;
+    enum ws_copy_dir dir;
+    code = ws_copy_direction(kind, &dir);
+    if (code)
+        return ws_rt_record(code);
     return WS_RT_DONE(
         ws_work_copy(id, to_symbol ? at : buffer, to_symbol ? buffer : at, bytes, dir, async));
 }

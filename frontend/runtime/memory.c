@@ -6,6 +6,7 @@
 #include "frontend/context/attributes.h"
 #include "frontend/memory/advice.h"
 #include "frontend/memory/copy.h"
+#include "frontend/memory/copy_params.h"
 #include "frontend/facade.h"
 #include "frontend/memory/hostmem.h"
 #include "frontend/memory/pool.h"
@@ -190,25 +191,13 @@ WS_RT_API(cudaHostGetFlags, (unsigned *flags, void *host))
 
 /* ---- copies ---- */
 
-enum { KIND_DEFAULT = 4 };
-
-int ws_rt_direction(int kind, enum ws_copy_dir *ret)
-{
-    static const enum ws_copy_dir dirs[] = {WS_COPY_H2H, WS_COPY_H2D, WS_COPY_D2H, WS_COPY_D2D,
-                                            WS_COPY_AUTO};
-    if (kind < 0 || kind > KIND_DEFAULT)
-        return CUDA_INVALID_DIRECTION;
-    *ret = dirs[kind];
-    return CUDA_OK;
-}
-
 static int copy(void *dst, const void *src, size_t bytes, int kind, void *stream, bool per_thread,
                 bool async)
 {
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int code = ws_rt_direction(kind, &dir);
+    int code = ws_copy_direction(kind, &dir);
     if (code)
         return ws_rt_record(code);
     return WS_RT_DONE(ws_work_copy(id, dst, src, bytes, dir, async));
@@ -259,7 +248,7 @@ static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, siz
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int code = ws_rt_direction(kind, &dir);
+    int code = ws_copy_direction(kind, &dir);
     if (!code && (width > dpitch || width > spitch))
         code = CUDA_INVALID_PITCH;
     if (code)
@@ -282,57 +271,6 @@ WS_RT_STREAM_API(cudaMemcpy2DAsync, _ptsz,
     return copy_2d(dst, dpitch, src, spitch, width, height, kind, stream, per_thread, true);
 }
 
-/* A side of a copy of boxes in linear memory: its first byte. */
-static int pitched_side(const struct cuda_pitched_ptr *p, const struct cuda_pos *pos,
-                        const struct ws_copy_box *box, struct ws_copy_side *ret)
-{
-    size_t slice, y, z, at;
-    if (box->width_bytes > p->pitch)
-        return CUDA_INVALID_PITCH;
-    if (__builtin_mul_overflow(p->pitch, p->ysize, &slice) ||
-        __builtin_mul_overflow(p->pitch, pos->y, &y) || __builtin_mul_overflow(slice, pos->z, &z) ||
-        __builtin_add_overflow(y, z, &at) || __builtin_add_overflow(at, pos->x, &at) ||
-        __builtin_add_overflow(at, (size_t)(uintptr_t)p->ptr, &at))
-        return CUDA_INVALID_VALUE;
-    *ret = (struct ws_copy_side){at, p->pitch, slice};
-    return CUDA_OK;
-}
-
-/* In an array, positions count texels. */
-static int array_side(const struct ws_array *a, const struct cuda_pos *pos,
-                      const struct ws_copy_box *box, struct ws_copy_side *ret)
-{
-    size_t x;
-    bool ok = !__builtin_mul_overflow(pos->x, (size_t)a->desc.texel.bytes, &x) &&
-              ws_array_side(a, x, pos->y, pos->z, box, ret);
-    return ok ? CUDA_OK : CUDA_INVALID_VALUE;
-}
-
-/* The extent's width counts bytes, or texels as soon as an array takes part. */
-int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
-                       struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir)
-{
-    const struct ws_array *da = p->dstArray, *sa = p->srcArray;
-    *box = (struct ws_copy_box){p->extent.width, p->extent.height, p->extent.depth};
-    int code = ws_rt_direction(p->kind, dir);
-    if (code)
-        return code;
-    if ((da && !ws_array_valid(da)) || (sa && !ws_array_valid(sa)))
-        return CUDA_INVALID_HANDLE;
-    if ((da && p->dstPtr.ptr) || (sa && p->srcPtr.ptr) ||
-        (da && sa && da->desc.texel.bytes != sa->desc.texel.bytes))
-        return CUDA_INVALID_VALUE;
-    uint64_t unit = da ? da->desc.texel.bytes : sa ? sa->desc.texel.bytes : 1;
-    if (__builtin_mul_overflow(box->width_bytes, unit, &box->width_bytes))
-        return CUDA_INVALID_VALUE;
-    code =
-        da ? array_side(da, &p->dstPos, box, dst) : pitched_side(&p->dstPtr, &p->dstPos, box, dst);
-    if (code)
-        return code;
-    return sa ? array_side(sa, &p->srcPos, box, src)
-              : pitched_side(&p->srcPtr, &p->srcPos, box, src);
-}
-
 static int copy_3d(const struct cuda_memcpy_3d_parms *p, void *stream, bool per_thread, bool async)
 {
     struct ws_copy_side d, s;
@@ -340,7 +278,7 @@ static int copy_3d(const struct cuda_memcpy_3d_parms *p, void *stream, bool per_
     enum ws_copy_dir dir;
     WS_RT_ENTER(device);
     WS_RT_STREAM(id, stream, per_thread, device);
-    int code = ws_rt_memcpy_sides(p, &d, &s, &box, &dir);
+    int code = ws_copy_sides_rt(p, &d, &s, &box, &dir);
     if (code)
         return ws_rt_record(code);
     return WS_RT_DONE(ws_work_copy_box(id, &d, &s, &box, dir, async));

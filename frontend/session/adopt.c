@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
-#include "frontend/memory/freeze.h"
+#include "frontend/session/freeze.h"
 #include "frontend/session/private.h"
 
 enum { PAGE = 4096 };
@@ -105,7 +105,7 @@ static ws_err exchange(uint64_t at, void *now, size_t bytes, bool anyway)
 static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool anyway,
                         struct piece **ret)
 {
-    struct ws_segment s;
+    struct ws_channel_segment s;
     Ws__HostMap map = WS__HOST_MAP__INIT;
     if (backing_of(from, to) != BACKING_PRIVATE || on_this_stack(from, to))
         return WS__ERROR__NOT_SUPPORTED;

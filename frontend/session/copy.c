@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/memory/box.h"
+#include "frontend/session/box.h"
 #include "frontend/session/private.h"
 
 enum side { SIDE_BAD, SIDE_HOST, SIDE_PINNED, SIDE_DEVICE };

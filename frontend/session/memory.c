@@ -187,7 +187,7 @@ static ws_err host_alloc_plain(uint64_t bytes, void **ret)
 ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
 {
     struct ws_channel *c;
-    struct ws_segment s;
+    struct ws_channel_segment s;
     Ws__HostMap map = WS__HOST_MAP__INIT;
     ws_err r = ws_session_enter(&c);
     if (!r && (!bytes || bytes > WS_VA_LAST))

@@ -14,22 +14,22 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "frontend/module/image.h"
+#include "frontend/session/image.h"
 #include "frontend/session/private.h"
 
 enum { CUDA_MAX_PARAM_BYTES = 32764 };
 
-struct ws_function {
-    struct ws_module *module;
+struct ws_session_function {
+    struct ws_session_module *module;
     const Ws__Kernel *info;
     uint64_t id;
 };
-struct ws_module {
+struct ws_session_module {
     uint64_t id;
     int device;
     uint32_t epoch;
-    Ws__Reply *reply;              /* owns the info of kernels and variables */
-    struct ws_function *functions; /* sorted by name */
+    Ws__Reply *reply;                      /* owns the info of kernels and variables */
+    struct ws_session_function *functions; /* sorted by name */
     size_t n_functions;
 };
 
@@ -101,8 +101,8 @@ static ws_err upload(struct ws_channel *c, const uint8_t *image, uint64_t bytes,
 
 static int compare_functions(const void *a, const void *b)
 {
-    return strcmp(((const struct ws_function *)a)->info->name,
-                  ((const struct ws_function *)b)->info->name);
+    return strcmp(((const struct ws_session_function *)a)->info->name,
+                  ((const struct ws_session_function *)b)->info->name);
 }
 
 /* What the daemon tells is used as offsets into the program's buffers: it must be consistent. */
@@ -117,7 +117,7 @@ static bool kernel_sane(const Ws__Kernel *k)
     return true;
 }
 
-static ws_err adopt(struct ws_module *m)
+static ws_err adopt(struct ws_session_module *m)
 {
     const Ws__ModuleInfo *info = m->reply->module;
     if (!info)
@@ -128,7 +128,7 @@ static ws_err adopt(struct ws_module *m)
     for (size_t i = 0; i < info->n_kernels; i++) {
         if (!kernel_sane(info->kernels[i]))
             return WS__ERROR__INTERNAL;
-        m->functions[i] = (struct ws_function){
+        m->functions[i] = (struct ws_session_function){
             .module = m, .info = info->kernels[i], .id = m->id << WS_FUNCTION_INDEX_BITS | i};
     }
     m->n_functions = info->n_kernels;
@@ -144,7 +144,7 @@ static ws_err adopt(struct ws_module *m)
     return WS__ERROR__OK;
 }
 
-static void module_free(struct ws_module *m)
+static void module_free(struct ws_session_module *m)
 {
     if (!m)
         return;
@@ -156,8 +156,8 @@ static void module_free(struct ws_module *m)
     free(m);
 }
 
-static ws_err load(struct ws_channel *c, struct ws_module *m, const void *image, uint64_t bytes,
-                   uint8_t *sha256, const char *name)
+static ws_err load(struct ws_channel *c, struct ws_session_module *m, const void *image,
+                   uint64_t bytes, uint8_t *sha256, const char *name)
 {
     Ws__ModuleLoad l = WS__MODULE_LOAD__INIT;
     l.module = m->id;
@@ -185,7 +185,7 @@ static void warn(const char *text)
 }
 
 ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name,
-                              struct ws_module **ret, char **ret_log)
+                              struct ws_session_module **ret, char **ret_log)
 {
     static _Atomic uint64_t next_id = 1;
     struct ws_channel *c;
@@ -211,7 +211,7 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
         return WS__ERROR__INVALID_IMAGE;
     }
     hash_image(image, bytes, &place, sha256);
-    struct ws_module *m = ws_alloc(sizeof(*m));
+    struct ws_session_module *m = ws_alloc(sizeof(*m));
     if (!m)
         return WS__ERROR__INTERNAL;
     m->id = next_id++;
@@ -233,7 +233,7 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
     return WS__ERROR__OK;
 }
 
-ws_err ws_session_module_unload(struct ws_module *m)
+ws_err ws_session_module_unload(struct ws_session_module *m)
 {
     struct ws_channel *c;
     if (ws_session_ended())
@@ -245,11 +245,12 @@ ws_err ws_session_module_unload(struct ws_module *m)
     return r;
 }
 
-ws_err ws_session_module_function(struct ws_module *m, const char *name, struct ws_function **ret)
+ws_err ws_session_module_function(struct ws_session_module *m, const char *name,
+                                  struct ws_session_function **ret)
 {
     Ws__Kernel k = {.name = (char *)name};
-    struct ws_function key = {.info = &k};
-    struct ws_function *f =
+    struct ws_session_function key = {.info = &k};
+    struct ws_session_function *f =
         bsearch(&key, m->functions, m->n_functions, sizeof(key), compare_functions);
     if (!f)
         return WS__ERROR__NOT_FOUND;
@@ -257,7 +258,8 @@ ws_err ws_session_module_function(struct ws_module *m, const char *name, struct 
     return WS__ERROR__OK;
 }
 
-ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct ws_function **ret)
+ws_err ws_session_module_function_at(struct ws_session_module *m, size_t index,
+                                     struct ws_session_function **ret)
 {
     if (index >= m->n_functions)
         return WS__ERROR__NOT_FOUND;
@@ -265,8 +267,8 @@ ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct w
     return WS__ERROR__OK;
 }
 
-ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
-                                  uint64_t *ret_bytes)
+ws_err ws_session_module_variable(struct ws_session_module *m, const char *name,
+                                  uint64_t *ret_address, uint64_t *ret_bytes)
 {
     const Ws__ModuleInfo *info = m->reply->module;
     for (size_t i = 0; i < info->n_variables; i++) {
@@ -282,7 +284,7 @@ ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_
     return WS__ERROR__NOT_FOUND;
 }
 
-int ws_session_module_variable_kind(struct ws_module *m, const char *name)
+int ws_session_module_variable_kind(struct ws_session_module *m, const char *name)
 {
     const Ws__ModuleInfo *info = m->reply->module;
     for (size_t i = 0; i < info->n_variables; i++)
@@ -291,7 +293,7 @@ int ws_session_module_variable_kind(struct ws_module *m, const char *name)
     return WS__VARIABLE__KIND__DATA;
 }
 
-static Ws__Variable *managed_at(struct ws_module *m, size_t index)
+static Ws__Variable *managed_at(struct ws_session_module *m, size_t index)
 {
     const Ws__ModuleInfo *info = m->reply->module;
     for (size_t i = 0; i < info->n_variables; i++)
@@ -300,7 +302,7 @@ static Ws__Variable *managed_at(struct ws_module *m, size_t index)
     return NULL;
 }
 
-bool ws_session_module_managed(struct ws_module *m, size_t index, const char **ret_name,
+bool ws_session_module_managed(struct ws_session_module *m, size_t index, const char **ret_name,
                                uint64_t *ret_bytes)
 {
     const Ws__Variable *v = managed_at(m, index);
@@ -311,7 +313,7 @@ bool ws_session_module_managed(struct ws_module *m, size_t index, const char **r
     return v != NULL;
 }
 
-ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, bool keep)
+ws_err ws_session_module_place(struct ws_session_module *m, const uint64_t *addresses, bool keep)
 {
     struct ws_channel *c;
     Ws__ModulePlace q = WS__MODULE_PLACE__INIT;
@@ -334,7 +336,7 @@ ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, b
     return r;
 }
 
-bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
+bool ws_session_module_variable_managed(struct ws_session_module *m, const char *name)
 {
     const Ws__ModuleInfo *info = m->reply->module;
     for (size_t i = 0; i < info->n_variables; i++)
@@ -343,15 +345,15 @@ bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
     return false;
 }
 
-const Ws__Kernel *ws_function_info(const struct ws_function *f)
+const Ws__Kernel *ws_function_info(const struct ws_session_function *f)
 {
     return f->info;
 }
-int ws_function_device(const struct ws_function *f)
+int ws_function_device(const struct ws_session_function *f)
 {
     return f->module->device;
 }
-struct ws_module *ws_function_module(const struct ws_function *f)
+struct ws_session_module *ws_function_module(const struct ws_session_function *f)
 {
     return f->module;
 }
@@ -381,7 +383,7 @@ ws_err ws_session_launch_check(const struct ws_launch *l)
 {
     struct ws_channel *c;
     ws_err r = ws_session_enter(&c);
-    const struct ws_function *f = l->function;
+    const struct ws_session_function *f = l->function;
     if (!r && f->module->epoch != ws_session_epoch(f->module->device))
         r = WS__ERROR__INVALID_HANDLE;
     return r ? r : check_shape(l, f->info, ws_session_device(f->module->device));
@@ -393,7 +395,7 @@ ws_err ws_session_launch(const struct ws_launch *l)
     ws_err r = ws_session_enter(&c);
     if (WS_UNLIKELY(r))
         return r;
-    const struct ws_function *f = l->function;
+    const struct ws_session_function *f = l->function;
     const Ws__Kernel *k = f->info;
     int device = f->module->device;
     if (WS_UNLIKELY(ws_stream_device(l->stream) != device ||
@@ -439,7 +441,7 @@ ws_err ws_session_launch(const struct ws_launch *l)
     return ws_channel_post_launch(c, &m);
 }
 
-ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
+ws_err ws_session_occupancy(const struct ws_session_function *f, uint32_t block_threads,
                             uint32_t shared_bytes, uint32_t *ret_blocks)
 {
     struct ws_channel *c;

@@ -103,7 +103,7 @@ ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
 /* ---- what we don't do ---- */
 
 enum { NAMES = 512 };
-static struct row {
+static struct output_row {
     char *name;
     uint64_t count, told;
 } rows[NAMES];
@@ -111,7 +111,7 @@ static size_t n_rows;
 static pthread_mutex_t rows_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Lock held. */
-static void tell(struct row *r)
+static void tell(struct output_row *r)
 {
     struct ws_channel *c;
     Ws__NotSupported m = WS__NOT_SUPPORTED__INIT;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "frontend/frontend.h"
+#include "frontend/config.h"
 #include "frontend/session/private.h"
 
 enum state { NEW, OPEN, FAILED, ENDED, CHILD };
@@ -30,8 +30,8 @@ static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 static void log_open(void)
 {
     int fd = -1, file = -1;
-    if (ws_config()->log[0])
-        file = open(ws_config()->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (ws_frontend_config()->log[0])
+        file = open(ws_frontend_config()->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     fd = fcntl(file >= 0 ? file : STDERR_FILENO, F_DUPFD_CLOEXEC, LOG_FD_FIRST);
     if (file >= 0 && fd >= 0)
         close(file);
@@ -64,7 +64,7 @@ static void fork_child(void)
 static ws_err connect_locked(void)
 {
     static bool fork_known;
-    const struct ws_config *cfg = ws_config();
+    const struct ws_frontend_config *cfg = ws_frontend_config();
     char exe[4096] = "", comm[32] = "";
     Ws__Hello h = WS__HELLO__INIT;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);

@@ -135,8 +135,8 @@ static inline uint64_t ws_stream_legacy(int device)
 {
     return WS_STREAM_DEFAULT_0 + (uint64_t)device;
 }
-uint64_t
-ws_stream_per_thread(int device); /* of the calling thread; a blocking stream, made at first use */
+/* The calling thread's default stream: a blocking stream, made at first use. */
+uint64_t ws_stream_per_thread(int device);
 ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uint64_t *ret);
 /* Whether the program has ever made a stream that isn't in order with the default one. */
 bool ws_session_any_non_blocking(void);
@@ -176,36 +176,36 @@ ws_err ws_session_event_query(uint64_t event);
 ws_err ws_session_event_elapsed(uint64_t start, uint64_t end, float *ret_ms);
 
 /* ---- modules ---- */
-struct ws_module;   /* an image loaded on one device */
-struct ws_function; /* a kernel of it; lives as long as the module */
+struct ws_session_module;   /* an image loaded on one device */
+struct ws_session_function; /* a kernel of it; lives as long as the module */
 /* @image: fatbin, PTX text (NUL-terminated) or cubin; @bytes: 0 to find the length from the image itself. @ret_log: NULL, or
  * gets a malloc'ed text when PTX is wrong. */
 ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name,
-                              struct ws_module **ret, char **ret_log);
-ws_err ws_session_module_unload(struct ws_module *m);
-ws_err ws_session_module_function(struct ws_module *m, const char *name,
-                                  struct ws_function **ret); /* NOT_FOUND */
+                              struct ws_session_module **ret, char **ret_log);
+ws_err ws_session_module_unload(struct ws_session_module *m);
+ws_err ws_session_module_function(struct ws_session_module *m, const char *name,
+                                  struct ws_session_function **ret); /* NOT_FOUND */
 /* The kernels of a module, from 0 on. */
-ws_err ws_session_module_function_at(struct ws_module *m, size_t index,
-                                     struct ws_function **ret); /* NOT_FOUND: no more */
-ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
-                                  uint64_t *ret_bytes);
+ws_err ws_session_module_function_at(struct ws_session_module *m, size_t index,
+                                     struct ws_session_function **ret); /* NOT_FOUND: no more */
+ws_err ws_session_module_variable(struct ws_session_module *m, const char *name,
+                                  uint64_t *ret_address, uint64_t *ret_bytes);
 /* WS__VARIABLE__KIND__…; 0 if there is no such variable. */
-int ws_session_module_variable_kind(struct ws_module *m, const char *name);
+int ws_session_module_variable_kind(struct ws_session_module *m, const char *name);
 /* The module's managed variables, from 0 on. Return: false: no more. */
-bool ws_session_module_managed(struct ws_module *m, size_t index, const char **ret_name,
+bool ws_session_module_managed(struct ws_session_module *m, size_t index, const char **ret_name,
                                uint64_t *ret_bytes);
 /* Right after loading: moves them all to @addresses, memory of ws_session_host_alloc(). @keep: what is there stays, else it gets
  * the initial values. */
-ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, bool keep);
-bool ws_session_module_variable_managed(struct ws_module *m, const char *name);
-const Ws__Kernel *ws_function_info(const struct ws_function *f); /* borrowed */
-int ws_function_device(const struct ws_function *f);
-struct ws_module *ws_function_module(const struct ws_function *f);
+ws_err ws_session_module_place(struct ws_session_module *m, const uint64_t *addresses, bool keep);
+bool ws_session_module_variable_managed(struct ws_session_module *m, const char *name);
+const Ws__Kernel *ws_function_info(const struct ws_session_function *f); /* borrowed */
+int ws_function_device(const struct ws_session_function *f);
+struct ws_session_module *ws_function_module(const struct ws_session_function *f);
 
 /* ---- launch: asynchronous ---- */
 struct ws_launch {
-    const struct ws_function *function;
+    const struct ws_session_function *function;
     uint64_t stream;
     uint32_t grid[3], block[3], shared_bytes, flags; /* flags: 1 cooperative */
     /* one of: */
@@ -217,7 +217,7 @@ struct ws_launch {
 ws_err ws_session_launch(const struct ws_launch *l);
 /* Only the checks, and no stream. */
 ws_err ws_session_launch_check(const struct ws_launch *l);
-ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
+ws_err ws_session_occupancy(const struct ws_session_function *f, uint32_t block_threads,
                             uint32_t shared_bytes, uint32_t *ret_blocks);
 
 /* Something is answered "not supported": the first time for each name one line on stderr; counted for the daemon's status. */

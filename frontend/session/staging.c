@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
-#include "frontend/memory/box.h"
+#include "frontend/session/box.h"
 #include "frontend/session/private.h"
 
 enum { CHUNK_BYTES = 2048 * 1024, N_CHUNKS = 8, AHEAD = 6, RESCAN_NS = 2 * 1000 * 1000 };
@@ -25,7 +25,7 @@ enum { CHUNK_BYTES = 2048 * 1024, N_CHUNKS = 8, AHEAD = 6, RESCAN_NS = 2 * 1000 
 static struct staging {
     pthread_mutex_t lock; /* for making it */
     _Atomic bool made;
-    struct ws_segment segment;
+    struct ws_channel_segment segment;
     struct ws_staging_control *control;
     uint32_t n_chunks, chunk_bytes;
     _Atomic uint32_t next;

@@ -8,13 +8,13 @@
 #include "frontend/session/idtab.h"
 #include "frontend/session/private.h"
 
-struct stream {
+struct session_stream {
     struct ws_id id;
     int device, priority;
     bool non_blocking;
     uint32_t epoch;
 };
-struct event {
+struct session_event {
     struct ws_id id;
     int device;
     bool timing;
@@ -24,14 +24,14 @@ struct event {
     _Atomic uint32_t known_records; /* the n_records that known_ns belongs to */
     _Atomic uint64_t known_ns;
 };
-static struct ws_idtab streams = WS_IDTAB(struct stream);
-static struct ws_idtab events = WS_IDTAB(struct event);
+static struct ws_idtab streams = WS_IDTAB(struct session_stream);
+static struct ws_idtab events = WS_IDTAB(struct session_event);
 
 /* ---- streams ---- */
 
-static struct stream *find_stream(uint64_t stream)
+static struct session_stream *find_stream(uint64_t stream)
 {
-    struct stream *s = ws_idtab_find(&streams, stream);
+    struct session_stream *s = ws_idtab_find(&streams, stream);
     return s && s->epoch == ws_session_epoch(s->device) ? s : NULL;
 }
 
@@ -45,7 +45,7 @@ int ws_stream_device(uint64_t stream)
 {
     if (WS_LIKELY(is_legacy(stream)))
         return (int)(stream - WS_STREAM_DEFAULT_0);
-    struct stream *s = find_stream(stream);
+    struct session_stream *s = find_stream(stream);
     return s ? s->device : -1;
 }
 
@@ -71,7 +71,8 @@ ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uin
         r = WS__ERROR__INVALID_DEVICE;
     if (r)
         return r;
-    struct stream *s = (struct stream *)ws_idtab_take(&streams, ws_session_limits()->max_streams);
+    struct session_stream *s =
+        (struct session_stream *)ws_idtab_take(&streams, ws_session_limits()->max_streams);
     if (!s)
         return WS__ERROR__OUT_OF_MEMORY;
     s->device = device;
@@ -116,7 +117,7 @@ ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_bl
     if (r)
         return r;
     bool legacy = is_legacy(stream);
-    struct stream *s = legacy ? NULL : find_stream(stream);
+    struct session_stream *s = legacy ? NULL : find_stream(stream);
     if (!legacy && !s)
         return WS__ERROR__INVALID_HANDLE;
     if (ret_device)
@@ -197,9 +198,9 @@ uint64_t ws_stream_per_thread(int device)
 
 /* ---- events ---- */
 
-static struct event *find_event(uint64_t event)
+static struct session_event *find_event(uint64_t event)
 {
-    struct event *e = ws_idtab_find(&events, event);
+    struct session_event *e = ws_idtab_find(&events, event);
     return e && e->epoch == ws_session_epoch(e->device) ? e : NULL;
 }
 
@@ -211,7 +212,8 @@ ws_err ws_session_event_create(int device, bool timing, uint64_t *ret)
         r = WS__ERROR__INVALID_DEVICE;
     if (r)
         return r;
-    struct event *e = (struct event *)ws_idtab_take(&events, ws_session_limits()->max_events);
+    struct session_event *e =
+        (struct session_event *)ws_idtab_take(&events, ws_session_limits()->max_events);
     if (!e)
         return WS__ERROR__OUT_OF_MEMORY;
     e->device = device;
@@ -227,7 +229,7 @@ ws_err ws_session_event_share(uint64_t event, uint8_t *ret_handle)
     Ws__Share m = WS__SHARE__INIT;
     Ws__Reply *reply = NULL;
     ws_err r = ws_session_enter(&c);
-    struct event *e = r ? NULL : find_event(event);
+    struct session_event *e = r ? NULL : find_event(event);
     if (r || !e)
         return r ? r : WS__ERROR__INVALID_HANDLE;
     m.what = WS__SHARE__WHAT__EVENT_EXPORT;
@@ -271,7 +273,7 @@ ws_err ws_session_event_destroy(uint64_t event)
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
-    struct event *e = find_event(event);
+    struct session_event *e = find_event(event);
     bool known = e && (e->n_records || e->shared);
     if (!ws_idtab_give_back(&events, event))
         return WS__ERROR__INVALID_HANDLE;
@@ -281,7 +283,7 @@ ws_err ws_session_event_destroy(uint64_t event)
 
 int ws_session_event_device(uint64_t event)
 {
-    struct event *e = find_event(event);
+    struct session_event *e = find_event(event);
     return e ? e->device : -1;
 }
 
@@ -292,7 +294,7 @@ ws_err ws_session_event_record(uint64_t event, uint64_t stream)
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
-    struct event *e = find_event(event);
+    struct session_event *e = find_event(event);
     if (!e || ws_stream_device(stream) != e->device)
         return WS__ERROR__INVALID_HANDLE;
     m.event = event;
@@ -311,7 +313,7 @@ ws_err ws_session_stream_wait(uint64_t stream, uint64_t event)
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
-    struct event *e = find_event(event);
+    struct session_event *e = find_event(event);
     if (!e || ws_stream_device(stream) < 0)
         return WS__ERROR__INVALID_HANDLE;
     if (!e->n_records && !e->shared)
@@ -326,7 +328,7 @@ ws_err ws_session_event_sync(uint64_t event)
     struct ws_channel *c;
     Ws__Sync sync = WS__SYNC__INIT;
     ws_err r = ws_session_enter(&c);
-    struct event *e = r ? NULL : find_event(event);
+    struct session_event *e = r ? NULL : find_event(event);
     if (!r && !e)
         return WS__ERROR__INVALID_HANDLE;
     sync.what_case = WS__SYNC__WHAT_EVENT;
@@ -339,7 +341,7 @@ ws_err ws_session_event_sync(uint64_t event)
 }
 
 /* Asks the daemon unless the answer is known. @ret_ns may be NULL. */
-static ws_err query(struct ws_channel *c, struct event *e, uint64_t event, uint64_t *ret_ns)
+static ws_err query(struct ws_channel *c, struct session_event *e, uint64_t event, uint64_t *ret_ns)
 {
     Ws__Query q = WS__QUERY__INIT;
     Ws__Reply *reply = NULL;
@@ -368,7 +370,7 @@ ws_err ws_session_event_query(uint64_t event)
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
-    struct event *e = find_event(event);
+    struct session_event *e = find_event(event);
     if (!e)
         return WS__ERROR__INVALID_HANDLE;
     return e->n_records || e->shared ? query(c, e, event, NULL) : WS__ERROR__OK;
@@ -381,7 +383,7 @@ ws_err ws_session_event_elapsed(uint64_t start, uint64_t end, float *ret_ms)
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
-    struct event *a = find_event(start), *b = find_event(end);
+    struct session_event *a = find_event(start), *b = find_event(end);
     if (!a || !b || a->device != b->device || !a->timing || !b->timing || !a->n_records ||
         !b->n_records)
         return WS__ERROR__INVALID_HANDLE;

@@ -16,25 +16,25 @@
 #include "base/alloc.h"
 #include "frontend/context/context.h"
 
-struct task {
+struct host_task {
     uint64_t gate;
-    struct ws_work work; /* HOST, CALLBACK; EMPTY: internal */
+    struct ws_stream_work work; /* HOST, CALLBACK; EMPTY: internal */
     void (*run)(void *arg, uint64_t gate);
     void *arg;
-    struct task *next; /* of the worker's queue */
+    struct host_task *next; /* of the worker's queue */
     UT_hash_handle hh;
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static struct task *tasks;        /* in streams */
-static struct task *first, *last; /* for the worker */
+static struct host_task *tasks;        /* in streams */
+static struct host_task *first, *last; /* for the worker */
 static uint64_t next_gate = 1;
 static bool started;
 
-static void run_user(const struct task *t)
+static void run_user(const struct host_task *t)
 {
     ws_err e = t->gate ? ws_session_lost() : WS__ERROR__DISCONNECTED;
-    const struct ws_work *w = &t->work;
+    const struct ws_stream_work *w = &t->work;
     ws_session_output(); /* what the kernels before it printed */
     ws_thread.in_callback = true;
     if (w->kind == WS_WORK_CALLBACK)
@@ -53,7 +53,7 @@ static void *worker(void *unused)
         pthread_mutex_lock(&lock);
         while (!first)
             pthread_cond_wait(&cond, &lock);
-        struct task *t = first;
+        struct host_task *t = first;
         first = t->next;
         pthread_mutex_unlock(&lock);
         run_user(t);
@@ -63,7 +63,7 @@ static void *worker(void *unused)
     return NULL;
 }
 
-static void to_worker(struct task *t)
+static void to_worker(struct host_task *t)
 {
     t->next = NULL;
     if (first)
@@ -77,7 +77,7 @@ static void to_worker(struct task *t)
 /* The daemon is gone: callbacks and our own tasks are told, functions are not called. */
 static void end_all(void)
 {
-    struct task *t, *next, *internal = NULL;
+    struct host_task *t, *next, *internal = NULL;
     if (ws_session_lost() == WS__ERROR__DISCONNECTED)
         return; /* exit has begun */
     pthread_mutex_lock(&lock);
@@ -107,7 +107,7 @@ static void *dispatcher(void *unused)
     prctl(PR_SET_NAME, "ws-hostdisp");
     ws_session_serve_gates();
     while (!ws_session_gate_next(&gate)) {
-        struct task *t;
+        struct host_task *t;
         pthread_mutex_lock(&lock);
         HASH_FIND(hh, tasks, &gate, sizeof(gate), t);
         if (t)
@@ -146,7 +146,7 @@ static bool start(void)
     return started;
 }
 
-static ws_err put(uint64_t stream, struct task *t)
+static ws_err put(uint64_t stream, struct host_task *t)
 {
     pthread_mutex_lock(&lock);
     if (!start()) {
@@ -169,9 +169,9 @@ static ws_err put(uint64_t stream, struct task *t)
     return r;
 }
 
-ws_err ws_host_put(uint64_t stream, const struct ws_work *w)
+ws_err ws_host_put(uint64_t stream, const struct ws_stream_work *w)
 {
-    struct task *t = ws_alloc(sizeof(*t));
+    struct host_task *t = ws_alloc(sizeof(*t));
     if (!t)
         return WS__ERROR__OUT_OF_MEMORY;
     t->work = *w;
@@ -180,7 +180,7 @@ ws_err ws_host_put(uint64_t stream, const struct ws_work *w)
 
 ws_err ws_host_put_internal(uint64_t stream, void (*run)(void *arg, uint64_t gate), void *arg)
 {
-    struct task *t = ws_alloc(sizeof(*t));
+    struct host_task *t = ws_alloc(sizeof(*t));
     if (!t)
         return WS__ERROR__OUT_OF_MEMORY;
     t->run = run;

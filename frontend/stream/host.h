@@ -7,7 +7,7 @@
 #include "frontend/stream/work.h"
 
 /* A function or callback of the program (WS_WORK_HOST, WS_WORK_CALLBACK). */
-ws_err ws_host_put(uint64_t stream, const struct ws_work *w);
+ws_err ws_host_put(uint64_t stream, const struct ws_stream_work *w);
 /* @run is called when @stream has got there, on a thread of ours where it must not wait for work of the device other than its
  * own copies; the stream goes on when somebody calls ws_host_open(@gate). When the daemon is gone it is called with @gate 0. */
 ws_err ws_host_put_internal(uint64_t stream, void (*run)(void *arg, uint64_t gate), void *arg);

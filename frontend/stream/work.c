@@ -4,7 +4,7 @@
 
 #include "frontend/stream/host.h"
 
-static ws_err issue_copy(uint64_t stream, const struct ws_work *w, bool async)
+static ws_err issue_copy(uint64_t stream, const struct ws_stream_work *w, bool async)
 {
     const struct ws_copy_box *b = &w->copy.box;
     if (b->height == 1 && b->depth == 1)
@@ -14,7 +14,7 @@ static ws_err issue_copy(uint64_t stream, const struct ws_work *w, bool async)
     return ws_copy_box(stream, &w->copy.dst, &w->copy.src, b, w->copy.dir, async);
 }
 
-static ws_err issue_values(uint64_t stream, const struct ws_work *w)
+static ws_err issue_values(uint64_t stream, const struct ws_stream_work *w)
 {
     ws_err r = WS__ERROR__OK;
     for (size_t i = 0; !r && i < w->values.n; i++) {
@@ -25,7 +25,7 @@ static ws_err issue_values(uint64_t stream, const struct ws_work *w)
     return r;
 }
 
-ws_err ws_work_issue(uint64_t stream, const struct ws_work *w, bool async)
+ws_err ws_work_issue(uint64_t stream, const struct ws_stream_work *w, bool async)
 {
     struct ws_launch l;
     switch (w->kind) {
@@ -54,7 +54,7 @@ ws_err ws_work_issue(uint64_t stream, const struct ws_work *w, bool async)
     }
 }
 
-ws_err ws_work_put(uint64_t stream, const struct ws_work *w, bool async)
+ws_err ws_work_put(uint64_t stream, const struct ws_stream_work *w, bool async)
 {
     bool taken = false;
     ws_err r = ws_work_capture(stream, w, async, &taken);

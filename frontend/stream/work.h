@@ -34,7 +34,7 @@ enum { WS_VALUE_GEQ, WS_VALUE_EQ, WS_VALUE_AND, WS_VALUE_NOR };
 
 struct ws_fn;
 struct ws_graph;
-struct ws_work {
+struct ws_stream_work {
     enum ws_work_kind kind;
     union {
         struct {
@@ -88,11 +88,12 @@ static inline bool ws_work_events_watched(void)
 }
 
 /* Issues @w to the session, or adds it to the graph that @stream is captured into. @async: as ws_session_copy(). */
-ws_err ws_work_put(uint64_t stream, const struct ws_work *w, bool async);
+ws_err ws_work_put(uint64_t stream, const struct ws_stream_work *w, bool async);
 /* As ws_work_put(), but what is not captured is left to the caller. @ret_taken: out; whether it was. */
-ws_err ws_work_capture(uint64_t stream, const struct ws_work *w, bool async, bool *ret_taken);
+ws_err ws_work_capture(uint64_t stream, const struct ws_stream_work *w, bool async,
+                       bool *ret_taken);
 /* Issues it whatever is being captured. */
-ws_err ws_work_issue(uint64_t stream, const struct ws_work *w, bool async);
+ws_err ws_work_issue(uint64_t stream, const struct ws_stream_work *w, bool async);
 
 /* cudaFree() and the like of an address that may be a graph's. Return: a CUDA code, or -1: it is not a graph's. */
 int ws_block_free_outside(uint64_t address);
@@ -141,22 +142,14 @@ static inline bool ws_work_capturing(uint64_t stream)
     return ws_work_watched() && ws_work_capturing_slow(stream);
 }
 
-/* The sides of a 3-D copy (rt_memory.c, drv_memory.c). Return: a CUDA code. */
-struct cuda_memcpy_3d_parms;
-struct cu_memcpy_3d;
-int ws_rt_direction(int kind, enum ws_copy_dir *ret); /* of a cudaMemcpyKind */
-int ws_rt_memcpy_sides(const struct cuda_memcpy_3d_parms *p, struct ws_copy_side *dst,
-                       struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
-int ws_drv_memcpy_sides(const struct cu_memcpy_3d *m, struct ws_copy_side *dst,
-                        struct ws_copy_side *src, struct ws_copy_box *box, enum ws_copy_dir *dir);
-
 /* ---- by kind: as the session's functions, or those of copy.h ---- */
 static inline ws_err ws_work_launch(const struct ws_launch *l, struct ws_fn *fn)
 {
     if (!ws_work_watched())
         return ws_session_launch(l);
     return ws_work_put(
-        l->stream, &(struct ws_work){.kind = WS_WORK_LAUNCH, .launch = {.l = *l, .fn = fn}}, true);
+        l->stream, &(struct ws_stream_work){.kind = WS_WORK_LAUNCH, .launch = {.l = *l, .fn = fn}},
+        true);
 }
 static inline ws_err ws_work_copy(uint64_t stream, void *dst, const void *src, uint64_t bytes,
                                   enum ws_copy_dir dir, bool async)
@@ -164,11 +157,11 @@ static inline ws_err ws_work_copy(uint64_t stream, void *dst, const void *src, u
     if (!ws_work_watched())
         return ws_session_copy(stream, dst, src, bytes, dir, async);
     return ws_work_put(stream,
-                       &(struct ws_work){.kind = WS_WORK_COPY,
-                                         .copy = {.dst = {(uintptr_t)dst, bytes, bytes},
-                                                  .src = {(uintptr_t)src, bytes, bytes},
-                                                  .box = {bytes, 1, 1},
-                                                  .dir = dir}},
+                       &(struct ws_stream_work){.kind = WS_WORK_COPY,
+                                                .copy = {.dst = {(uintptr_t)dst, bytes, bytes},
+                                                         .src = {(uintptr_t)src, bytes, bytes},
+                                                         .box = {bytes, 1, 1},
+                                                         .dir = dir}},
                        async);
 }
 static inline ws_err ws_work_copy_box(uint64_t stream, const struct ws_copy_side *dst,
@@ -179,8 +172,8 @@ static inline ws_err ws_work_copy_box(uint64_t stream, const struct ws_copy_side
         return ws_copy_box(stream, dst, src, box, dir, async);
     return ws_work_put(
         stream,
-        &(struct ws_work){.kind = WS_WORK_COPY,
-                          .copy = {.dst = *dst, .src = *src, .box = *box, .dir = dir}},
+        &(struct ws_stream_work){.kind = WS_WORK_COPY,
+                                 .copy = {.dst = *dst, .src = *src, .box = *box, .dir = dir}},
         async);
 }
 static inline ws_err ws_work_fill_box(uint64_t stream, const struct ws_copy_side *dst,
@@ -191,7 +184,7 @@ static inline ws_err ws_work_fill_box(uint64_t stream, const struct ws_copy_side
         return ws_fill_box(stream, dst, value, value_bytes, box, async);
     return ws_work_put(
         stream,
-        &(struct ws_work){
+        &(struct ws_stream_work){
             .kind = WS_WORK_FILL,
             .fill = {.dst = *dst, .value = value, .value_bytes = value_bytes, .box = *box}},
         async);
@@ -209,15 +202,15 @@ static inline ws_err ws_work_record(uint64_t event, uint64_t stream, bool extern
 {
     if (!ws_work_events_watched() && !external)
         return ws_session_event_record(event, stream);
-    return ws_work_put(stream,
-                       &(struct ws_work){.kind = WS_WORK_RECORD, .event = {event, external}}, true);
+    return ws_work_put(
+        stream, &(struct ws_stream_work){.kind = WS_WORK_RECORD, .event = {event, external}}, true);
 }
 static inline ws_err ws_work_wait(uint64_t stream, uint64_t event, bool external)
 {
     if (!ws_work_events_watched() && !external)
         return ws_session_stream_wait(stream, event);
-    return ws_work_put(stream, &(struct ws_work){.kind = WS_WORK_WAIT, .event = {event, external}},
-                       true);
+    return ws_work_put(
+        stream, &(struct ws_stream_work){.kind = WS_WORK_WAIT, .event = {event, external}}, true);
 }
 
 #endif

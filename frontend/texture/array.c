@@ -105,7 +105,7 @@ uint64_t ws_array_bytes(const struct ws_array *a)
     return a->memory.slice_bytes * a->memory.depth;
 }
 
-static struct ws_array *array_object(struct ws_ctx *c, const struct ws_array_desc *d,
+static struct ws_array *array_object(struct ws_cuda_context *c, const struct ws_array_desc *d,
                                      enum ws_texture_shape shape)
 {
     struct ws_array *a = ws_slab_new(&arrays);
@@ -119,7 +119,7 @@ static struct ws_array *array_object(struct ws_ctx *c, const struct ws_array_des
     return a;
 }
 
-int ws_array_new(struct ws_ctx *c, const struct ws_array_desc *d, struct ws_array **ret)
+int ws_array_new(struct ws_cuda_context *c, const struct ws_array_desc *d, struct ws_array **ret)
 {
     enum ws_texture_shape shape;
     int code = check(c->device, d, false, &shape);
@@ -162,7 +162,7 @@ static void mipmap_drop(struct ws_mipmap *m)
     ws_slab_free(&mipmaps, m);
 }
 
-int ws_mipmap_new(struct ws_ctx *c, const struct ws_array_desc *d, unsigned n_levels,
+int ws_mipmap_new(struct ws_cuda_context *c, const struct ws_array_desc *d, unsigned n_levels,
                   struct ws_mipmap **ret)
 {
     enum ws_texture_shape shape;
@@ -259,13 +259,13 @@ uint64_t ws_array_stretch(const struct ws_array *a, uint64_t offset, uint64_t by
     return offset <= all && bytes <= all - offset ? a->memory.address + offset : 0;
 }
 
-struct whose {
-    const struct ws_ctx *ctx;
+struct array_owner {
+    const struct ws_cuda_context *ctx;
     int device;
     bool gone;
 };
 
-static bool is_theirs(const struct ws_ctx *ctx, int device, const struct whose *w)
+static bool is_theirs(const struct ws_cuda_context *ctx, int device, const struct array_owner *w)
 {
     return w->ctx ? ctx == w->ctx : device == w->device;
 }
@@ -273,7 +273,7 @@ static bool is_theirs(const struct ws_ctx *ctx, int device, const struct whose *
 static void drop_mipmap(void *object, void *arg)
 {
     struct ws_mipmap *m = object;
-    const struct whose *w = arg;
+    const struct array_owner *w = arg;
     if (!is_theirs(m->ctx, m->device, w))
         return;
     if (w->gone)
@@ -285,7 +285,7 @@ static void drop_mipmap(void *object, void *arg)
 static void drop_array(void *object, void *arg)
 {
     struct ws_array *a = object;
-    const struct whose *w = arg;
+    const struct array_owner *w = arg;
     if (a->mipmap || !is_theirs(a->ctx, a->device, w))
         return;
     if (w->gone)
@@ -294,9 +294,9 @@ static void drop_array(void *object, void *arg)
         array_release(a);
 }
 
-void ws_array_drop(const struct ws_ctx *c, int device, bool gone)
+void ws_array_drop(const struct ws_cuda_context *c, int device, bool gone)
 {
-    struct whose w = {c, device, gone};
+    struct array_owner w = {c, device, gone};
     ws_texture_drop(c, device, gone);
     ws_slab_each(&mipmaps, drop_mipmap, &w);
     ws_slab_each(&arrays, drop_array, &w);

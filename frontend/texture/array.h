@@ -24,8 +24,8 @@ int ws_texel_of_view(int view_format, struct ws_texel *ret);
 void ws_texel_channels(const struct ws_texel *t, struct cuda_channel_desc *ret);
 int ws_texel_format(const struct ws_texel *t);
 
-struct
-    ws_array_desc { /* as CUDA has it: height and depth are 0 where the array hasn't got that dimension */
+/* As CUDA describes an array: height and depth are 0 where it lacks that dimension. */
+struct ws_array_desc {
     struct ws_texel texel;
     uint64_t width, height, depth;
     uint32_t flags;
@@ -33,7 +33,7 @@ struct
 struct ws_mipmap;
 struct ws_array {
     struct ws_slot slot;
-    struct ws_ctx *ctx;
+    struct ws_cuda_context *ctx;
     int device;
     enum ws_texture_shape shape;
     struct ws_array_desc desc;
@@ -42,7 +42,7 @@ struct ws_array {
 };
 struct ws_mipmap {
     struct ws_slot slot;
-    struct ws_ctx *ctx;
+    struct ws_cuda_context *ctx;
     int device;
     uint64_t address, bytes;
     unsigned n_levels;
@@ -50,8 +50,8 @@ struct ws_mipmap {
 };
 /* All four change memory: not during captures that forbid it (work.h).
  * INVALID_VALUE: extents that CUDA's rules or the device's limits exclude; OUT_OF_MEMORY; NOT_SUPPORTED: sparse and the like. */
-int ws_array_new(struct ws_ctx *c, const struct ws_array_desc *d, struct ws_array **ret);
-int ws_mipmap_new(struct ws_ctx *c, const struct ws_array_desc *d, unsigned n_levels,
+int ws_array_new(struct ws_cuda_context *c, const struct ws_array_desc *d, struct ws_array **ret);
+int ws_mipmap_new(struct ws_cuda_context *c, const struct ws_array_desc *d, unsigned n_levels,
                   struct ws_mipmap **ret);
 bool ws_array_valid(const struct ws_array *a);
 bool ws_mipmap_valid(const struct ws_mipmap *m);
@@ -67,6 +67,6 @@ bool ws_array_side(const struct ws_array *a, uint64_t x_bytes, uint64_t y, uint6
 uint64_t ws_array_stretch(const struct ws_array *a, uint64_t offset, uint64_t bytes);
 
 /* Arrays, mipmapped arrays, textures and surfaces of a context or of a device are gone. @gone: so is their memory. */
-void ws_array_drop(const struct ws_ctx *c, int device, bool gone);
+void ws_array_drop(const struct ws_cuda_context *c, int device, bool gone);
 
 #endif

@@ -23,20 +23,22 @@ static void set(struct ws_texel *t, int format, unsigned n, bool normalized)
                            (uint8_t)(channel_bytes[format] * n)};
 }
 
+/* The rows of the runtime's table of normalised formats; its columns are 1, 2 and 4 channels. */
+static const uint8_t normalized_formats[] = {WS_TEX_U8, WS_TEX_U16, WS_TEX_S8, WS_TEX_S16};
+
 /* The normalised formats in the order of both enumerations: U8, U16, S8, S16, each with 1, 2 and 4 channels. */
 static void set_normalized(struct ws_texel *t, int index)
 {
-    static const uint8_t formats[] = {WS_TEX_U8, WS_TEX_U16, WS_TEX_S8, WS_TEX_S16};
-    set(t, formats[index / 3], 1u << index % 3, true);
+    set(t, normalized_formats[index / 3], 1u << index % 3, true);
 }
 
 static int normalized_index(const struct ws_texel *t)
 {
-    int row = t->format == WS_TEX_U8    ? 0
-              : t->format == WS_TEX_U16 ? 1
-              : t->format == WS_TEX_S8  ? 2
-                                        : 3;
-    return row * 3 + (t->n_channels == 1 ? 0 : t->n_channels == 2 ? 1 : 2);
+    static const uint8_t columns[] = {[1] = 0, [2] = 1, [4] = 2}; /* by the number of channels */
+    int row = 0;
+    while (row < (int)WS_ARRAY_SIZE(normalized_formats) - 1 && normalized_formats[row] != t->format)
+        row++;
+    return row * 3 + columns[t->n_channels];
 }
 
 static int not_supported(void)

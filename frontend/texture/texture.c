@@ -252,14 +252,14 @@ int ws_surface_describe(int device, const struct cu_resource_desc *r, struct ws_
 
 /* ---- objects ---- */
 
-struct object {
+struct texture_entry {
     struct ws_texobj o;
     UT_hash_handle hh; /* by address */
 };
-static struct object *objects;
+static struct texture_entry *objects;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int ws_texobj_new(struct ws_ctx *c, bool surface, const struct cu_resource_desc *r,
+int ws_texobj_new(struct ws_cuda_context *c, bool surface, const struct cu_resource_desc *r,
                   const struct cu_texture_desc *t, const struct cuda_view_desc *view, uint64_t *ret)
 {
     struct ws_texture header;
@@ -267,7 +267,7 @@ int ws_texobj_new(struct ws_ctx *c, bool surface, const struct cu_resource_desc 
                        : ws_texture_describe(c->device, r, t, view, &header);
     if (code)
         return code;
-    struct object *n = ws_alloc(sizeof(*n));
+    struct texture_entry *n = ws_alloc(sizeof(*n));
     if (!n)
         return CUDA_OUT_OF_MEMORY;
     n->o = (struct ws_texobj){.ctx = c,
@@ -298,7 +298,7 @@ int ws_texobj_new(struct ws_ctx *c, bool surface, const struct cu_resource_desc 
 
 int ws_texobj_free(uint64_t address, bool surface)
 {
-    struct object *o;
+    struct texture_entry *o;
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, objects, &address, sizeof(address), o);
     if (o && o->o.surface == surface)
@@ -315,7 +315,7 @@ int ws_texobj_free(uint64_t address, bool surface)
 
 int ws_texobj_get(uint64_t address, bool surface, struct ws_texobj *ret)
 {
-    struct object *o;
+    struct texture_entry *o;
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, objects, &address, sizeof(address), o);
     bool found = o && o->o.surface == surface;
@@ -325,9 +325,9 @@ int ws_texobj_get(uint64_t address, bool surface, struct ws_texobj *ret)
     return found ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-void ws_texture_drop(const struct ws_ctx *c, int device, bool gone)
+void ws_texture_drop(const struct ws_cuda_context *c, int device, bool gone)
 {
-    struct object *o, *next;
+    struct texture_entry *o, *next;
     pthread_mutex_lock(&lock);
     HASH_ITER (hh, objects, o, next) {
         if (c ? o->o.ctx != c : o->o.device != device)

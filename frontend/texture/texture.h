@@ -26,14 +26,14 @@ void ws_header_reset_device(int device);
 /* ---- objects ---- */
 struct ws_texobj {
     uint64_t address; /* the handle */
-    struct ws_ctx *ctx;
+    struct ws_cuda_context *ctx;
     int device;
     bool surface, has_view;
     struct cu_resource_desc resource;
     struct cu_texture_desc texture;
     struct cuda_view_desc view;
 };
-int ws_texobj_new(struct ws_ctx *c, bool surface, const struct cu_resource_desc *r,
+int ws_texobj_new(struct ws_cuda_context *c, bool surface, const struct cu_resource_desc *r,
                   const struct cu_texture_desc *t, const struct cuda_view_desc *view,
                   uint64_t *ret);
 /* INVALID_VALUE: no such object. */
@@ -46,7 +46,7 @@ struct ws_texref;
 void ws_texref_drop_module(const struct ws_mod *m);
 
 /* As ws_array_drop(), which calls it. */
-void ws_texture_drop(const struct ws_ctx *c, int device, bool gone);
-void ws_texref_drop(const struct ws_ctx *c, int device);
+void ws_texture_drop(const struct ws_cuda_context *c, int device, bool gone);
+void ws_texref_drop(const struct ws_cuda_context *c, int device);
 
 #endif

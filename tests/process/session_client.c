@@ -16,7 +16,7 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 enum { BYTES = 32 << 20 };
 static uint8_t *host;
 static uint64_t device;
-static struct ws_function *function;
+static struct ws_session_function *function;
 
 static ws_err work(const char *mode)
 {
@@ -48,7 +48,7 @@ static ws_err work(const char *mode)
 
 int main(int argc, char **argv)
 {
-    struct ws_module *m;
+    struct ws_session_module *m;
     host = calloc(1, BYTES);
     if (argc != 2 || !host || ws_session_module_load(0, ptx, 0, "none", &m, NULL) ||
         ws_session_module_function(m, "none", &function) ||

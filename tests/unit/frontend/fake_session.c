@@ -11,13 +11,13 @@ struct fake fake;
 /* Every module has these: kernel k(char, double, int) of 20 bytes, kernel empty(), variable v of 64 bytes. */
 static uint32_t k_offsets[] = {0, 8, 16}, k_sizes[] = {1, 8, 4};
 static Ws__Kernel kernels[2];
-struct ws_function {
-    struct ws_module *m;
+struct ws_session_function {
+    struct ws_session_module *m;
     int index;
 };
-struct ws_module {
+struct ws_session_module {
     int device;
-    struct ws_function f[2];
+    struct ws_session_function f[2];
     uint64_t variable;
 };
 
@@ -411,7 +411,7 @@ ws_err ws_session_event_elapsed(uint64_t start, uint64_t end, float *ret_ms)
 }
 
 ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, const char *name,
-                              struct ws_module **ret, char **ret_log)
+                              struct ws_session_module **ret, char **ret_log)
 {
     ws_err r = answer();
     fake.n_loads++;
@@ -426,38 +426,40 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
             *ret_log = strdup(fake.load_log);
         return r;
     }
-    struct ws_module *m = calloc(1, sizeof *m);
+    struct ws_session_module *m = calloc(1, sizeof *m);
     m->device = device;
     for (int i = 0; i < 2; i++)
-        m->f[i] = (struct ws_function){m, i};
+        m->f[i] = (struct ws_session_function){m, i};
     m->variable = put(next_address, 64, WS_MEM_VARIABLE, device);
     next_address += 1 << 20;
     *ret = m;
     return WS__ERROR__OK;
 }
-ws_err ws_session_module_unload(struct ws_module *m)
+ws_err ws_session_module_unload(struct ws_session_module *m)
 {
     fake.n_unloads++;
     drop(m->variable, WS_MEM_VARIABLE);
     free(m);
     return answer();
 }
-ws_err ws_session_module_function_at(struct ws_module *m, size_t index, struct ws_function **ret)
+ws_err ws_session_module_function_at(struct ws_session_module *m, size_t index,
+                                     struct ws_session_function **ret)
 {
     if (index >= 2)
         return WS__ERROR__NOT_FOUND;
     *ret = &m->f[index];
     return WS__ERROR__OK;
 }
-ws_err ws_session_module_function(struct ws_module *m, const char *name, struct ws_function **ret)
+ws_err ws_session_module_function(struct ws_session_module *m, const char *name,
+                                  struct ws_session_function **ret)
 {
     for (size_t i = 0; i < 2; i++)
         if (!strcmp(kernels[i].name, name))
             return ws_session_module_function_at(m, i, ret);
     return WS__ERROR__NOT_FOUND;
 }
-ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_t *ret_address,
-                                  uint64_t *ret_bytes)
+ws_err ws_session_module_variable(struct ws_session_module *m, const char *name,
+                                  uint64_t *ret_address, uint64_t *ret_bytes)
 {
     if (strcmp(name, "v") && strcmp(name, "t"))
         return WS__ERROR__NOT_FOUND;
@@ -465,11 +467,11 @@ ws_err ws_session_module_variable(struct ws_module *m, const char *name, uint64_
     *ret_bytes = 64;
     return WS__ERROR__OK;
 }
-int ws_session_module_variable_kind(struct ws_module *m, const char *name)
+int ws_session_module_variable_kind(struct ws_session_module *m, const char *name)
 {
     return strcmp(name, "t") ? WS__VARIABLE__KIND__DATA : WS__VARIABLE__KIND__TEXREF;
 }
-const Ws__Kernel *ws_function_info(const struct ws_function *f)
+const Ws__Kernel *ws_function_info(const struct ws_session_function *f)
 {
     return &kernels[f->index];
 }
@@ -487,22 +489,22 @@ ws_err ws_session_launch(const struct ws_launch *l)
     strcpy(fake.launched, k->name);
     return on_stream(l->stream);
 }
-ws_err ws_session_occupancy(const struct ws_function *f, uint32_t block_threads,
+ws_err ws_session_occupancy(const struct ws_session_function *f, uint32_t block_threads,
                             uint32_t shared_bytes, uint32_t *ret_blocks)
 {
     *ret_blocks = fake.occupancy;
     return answer();
 }
-bool ws_session_module_managed(struct ws_module *m, size_t index, const char **ret_name,
+bool ws_session_module_managed(struct ws_session_module *m, size_t index, const char **ret_name,
                                uint64_t *ret_bytes)
 {
     return false;
 }
-ws_err ws_session_module_place(struct ws_module *m, const uint64_t *addresses, bool keep)
+ws_err ws_session_module_place(struct ws_session_module *m, const uint64_t *addresses, bool keep)
 {
     return WS__ERROR__INTERNAL;
 }
-bool ws_session_module_variable_managed(struct ws_module *m, const char *name)
+bool ws_session_module_variable_managed(struct ws_session_module *m, const char *name)
 {
     return false;
 }
@@ -551,7 +553,7 @@ ws_err ws_session_launch_check(const struct ws_launch *l)
 {
     return answer();
 }
-int ws_function_device(const struct ws_function *f)
+int ws_function_device(const struct ws_session_function *f)
 {
     return f->m->device;
 }

@@ -16,7 +16,7 @@
 #include "frontend/cuda_types.h"
 #include "frontend/interpose/entrypoints.h"
 #include "frontend/errors.h"
-#include "frontend/module/link_image.h"
+#include "frontend/session/link_image.h"
 #include "frontend/context/slab.h"
 #include "tests/unit/frontend/fake_session.h"
 

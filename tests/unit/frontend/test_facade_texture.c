@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "frontend/memory/box.h"
+#include "frontend/session/box.h"
 #include "frontend/errors.h"
 #include "frontend/texture/texture.h"
 #include "tests/unit/frontend/fake_session.h"
@@ -37,7 +37,7 @@ int cudaGetLastError(void);
 
 enum { H2D = 1, DRV_FLOAT = 0x20, DRV_U8 = 1, DRV_U32 = 3 };
 static const struct cuda_channel_desc float1 = {32, 0, 0, 0, 2};
-static struct ws_ctx *ctx;
+static struct ws_cuda_context *ctx;
 
 static int setup(void **state)
 {

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/elf.h"
-#include "frontend/frontend.h"
+#include "frontend/interpose/redirect.h"
 #include "frontend/interpose/toolkit.h"
 
 /* The shapes that nvcc's runtime has, and worse. Each returns 1. In pages of their own: what rewrites them is here for once part

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "frontend/channel/channel.h"
-#include "frontend/frontend.h"
+#include "frontend/config.h"
 #include "frontend/session/session.h"
 #include "tests/unit/frontend/fake_daemon.h"
 
@@ -84,7 +84,7 @@ static void run_case(void (*scenario)(struct fake_daemon *), struct fake_daemon 
 
 static void start(struct fake_daemon *d)
 {
-    struct ws_config *c = (struct ws_config *)ws_config();
+    struct ws_frontend_config *c = (struct ws_frontend_config *)ws_frontend_config();
     fake_daemon_start(d);
     snprintf(c->socket, sizeof c->socket, "%s", d->endpoint);
     c->timeout_ms = 500;
@@ -258,8 +258,8 @@ static void test_copies_over_tcp(void **state)
 static void launches(struct fake_daemon *d)
 {
     static const char ptx[] = ".version 9.0\n.target sm_75\n.address_size 64\n";
-    struct ws_module *m, *m2;
-    struct ws_function *f, *none;
+    struct ws_session_module *m, *m2;
+    struct ws_session_function *f, *none;
     uint64_t s, e0, e1, va, bytes, p = 0x1122334455667788;
     uint32_t q = 0xaabbccdd;
     double r = 1.5;
@@ -354,7 +354,7 @@ static void test_launches(void **state)
 
 static void images(struct fake_daemon *d)
 {
-    struct ws_module *m;
+    struct ws_session_module *m;
     uint8_t fatbin[64] = {0x50, 0xed, 0x55, 0xba, 1,    0,    16, 0,
                           0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0,  0};
     uint8_t elf[64] = {0x7f, 'E', 'L', 'F', 2, 1};
@@ -404,8 +404,8 @@ static void test_async_work_starts_without_sync(void **state)
 
 static void sticky(struct fake_daemon *d)
 {
-    struct ws_module *m;
-    struct ws_function *f;
+    struct ws_session_module *m;
+    struct ws_session_function *f;
     uint64_t a;
     start(d);
     CHECK_OK(ws_session_module_load(0, ".version 1.0", 0, "", &m, NULL));
@@ -473,7 +473,8 @@ static void fails_at_once(struct fake_daemon *d)
 
 static void missing(struct fake_daemon *d)
 {
-    snprintf(((struct ws_config *)ws_config())->socket, 256, "ipc:///tmp/wattshare-test-no-such/s");
+    snprintf(((struct ws_frontend_config *)ws_frontend_config())->socket, 256,
+             "ipc:///tmp/wattshare-test-no-such/s");
     fails_at_once(d);
 }
 
@@ -484,7 +485,7 @@ static void test_no_daemon(void **state)
 }
 static void bad_endpoint(struct fake_daemon *d)
 {
-    snprintf(((struct ws_config *)ws_config())->socket, 256, "nonsense");
+    snprintf(((struct ws_frontend_config *)ws_frontend_config())->socket, 256, "nonsense");
     fails_at_once(d);
 }
 static void test_bad_endpoint(void **state)
@@ -679,7 +680,7 @@ static void test_fork_after_connecting(void **state)
 
 /* ---- threads ---- */
 
-static struct ws_function *shared_function;
+static struct ws_session_function *shared_function;
 
 static void *hammer(void *arg)
 {
@@ -716,7 +717,7 @@ static void threads(struct fake_daemon *d)
 {
     enum { THREADS = 8 };
     pthread_t t[THREADS];
-    struct ws_module *m;
+    struct ws_session_module *m;
     start(d);
     CHECK_OK(ws_session_module_load(0, ".version 1.0", 0, "", &m, NULL));
     CHECK_OK(ws_session_module_function(m, "none", &shared_function));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Freezing is write protection by userfaultfd: a write faults and sleeps until the descriptor is closed, then it is tried again.
  * Nobody ever reads the descriptor. Pages that aren't there yet aren't protected on older kernels, hence the touch. */
-#include "frontend/memory/freeze.h"
+#include "frontend/session/freeze.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA's many ways to say what a node does become one struct, and back. Each kind of node has a function that reads its
- * parameters; adding a node, changing one and changing one in an exec are then the same for all kinds. */
+/* From what a program writes about a node to what the node does: CUDA's many parameter structs become one, struct ws_content. Each kind
+ * of node has a function that reads its parameters. Adding a node, changing one and changing one in an exec are then the same for all
+ * kinds. The way back is in node_params.c. */
+#include "frontend/memory/copy_params.h"
 #include "frontend/graph/params.h"
 
 #include <stdlib.h>
@@ -52,7 +54,7 @@ int ws_content_kernel_drv(struct ws_content *c, const struct cu_kernel_node *p, 
                                   .args = p->kernelParams};
     struct ws_fn *f = p->func;
     struct ws_kernel *k = has_kern && !p->func ? p->kern : p->func;
-    int device = has_kern && p->ctx ? ((struct ws_ctx *)p->ctx)->device : c->device;
+    int device = has_kern && p->ctx ? ((struct ws_cuda_context *)p->ctx)->device : c->device;
     int code = CUDA_OK;
     if (!ws_fn_valid(f))
         code = ws_kernel_valid(k) ? ws_kernel_fn(k, device, &f) : CUDA_INVALID_VALUE;
@@ -61,10 +63,6 @@ int ws_content_kernel_drv(struct ws_content *c, const struct cu_kernel_node *p, 
 }
 
 /* ---- copies and fills ---- */
-
-enum { KIND_H2H, KIND_H2D, KIND_D2H, KIND_D2D, KIND_DEFAULT };
-static const enum ws_copy_dir dirs[] = {WS_COPY_H2H, WS_COPY_H2D, WS_COPY_D2H, WS_COPY_D2D,
-                                        WS_COPY_AUTO};
 
 static void set_copy(struct ws_content *c, const struct ws_copy_side *dst,
                      const struct ws_copy_side *src, const struct ws_copy_box *box,
@@ -85,7 +83,7 @@ int ws_content_memcpy_rt(struct ws_content *c, const struct cuda_memcpy_3d_parms
     enum ws_copy_dir dir;
     if (!p)
         return CUDA_INVALID_VALUE;
-    int code = ws_rt_memcpy_sides(p, &dst, &src, &box, &dir);
+    int code = ws_copy_sides_rt(p, &dst, &src, &box, &dir);
     if (code)
         return code;
     set_copy(c, &dst, &src, &box, dir);
@@ -101,7 +99,7 @@ int ws_content_memcpy_drv(struct ws_content *c, const struct cu_memcpy_3d *p)
     enum ws_copy_dir dir;
     if (!p)
         return CUDA_INVALID_VALUE;
-    int code = ws_drv_memcpy_sides(p, &dst, &src, &box, &dir);
+    int code = ws_copy_sides_drv(p, &dst, &src, &box, &dir);
     if (code)
         return code;
     set_copy(c, &dst, &src, &box, dir);
@@ -112,13 +110,15 @@ int ws_content_memcpy_drv(struct ws_content *c, const struct cu_memcpy_3d *p)
 
 int ws_content_memcpy_1d(struct ws_content *c, void *dst, const void *src, size_t bytes, int kind)
 {
-    if (kind < KIND_H2H || kind > KIND_DEFAULT)
-        return CUDA_INVALID_DIRECTION;
+    enum ws_copy_dir dir;
+    int code = ws_copy_direction(kind, &dir);
+    if (code)
+        return code;
     if (!dst || !src || !bytes)
         return CUDA_INVALID_VALUE;
     set_copy(c, &(struct ws_copy_side){(uintptr_t)dst, bytes, bytes},
              &(struct ws_copy_side){(uintptr_t)src, bytes, bytes},
-             &(struct ws_copy_box){bytes, 1, 1}, dirs[kind]);
+             &(struct ws_copy_box){bytes, 1, 1}, dir);
     return CUDA_OK;
 }
 
@@ -126,7 +126,8 @@ int ws_content_symbol(struct ws_content *c, const void *symbol, void *other, siz
                       size_t offset, int kind, bool to_symbol)
 {
     uint64_t address, room;
-    if (kind != KIND_DEFAULT && kind != KIND_D2D && kind != (to_symbol ? KIND_H2D : KIND_D2H))
+    if (kind != WS_CUDA_COPY_DEFAULT && kind != WS_CUDA_COPY_D2D &&
+        kind != (to_symbol ? WS_CUDA_COPY_H2D : WS_CUDA_COPY_D2H))
         return CUDA_INVALID_DIRECTION;
     int code = ws_registry_variable(symbol, c->device, &address, &room);
     if (code)
@@ -223,14 +224,6 @@ int ws_content_free(struct ws_content *c, uint64_t address)
     return ws_block_find(address) ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-enum { /* CUstreamBatchMemOpType */
-       OP_WAIT_32 = 1,
-       OP_WRITE_32 = 2,
-       OP_FLUSH = 3,
-       OP_WAIT_64 = 4,
-       OP_WRITE_64 = 5,
-       OP_BARRIER = 6
-};
 enum { WAIT_COMPARE = 3, WAIT_FLUSH = 1 << 30, WRITE_NO_BARRIER = 1 };
 
 int ws_batch_ops(const union cu_batch_op *p, unsigned n, struct ws_value_op **ret)
@@ -243,11 +236,11 @@ int ws_batch_ops(const union cu_batch_op *p, unsigned n, struct ws_value_op **re
         return CUDA_OUT_OF_MEMORY;
     int code = CUDA_OK;
     for (unsigned i = 0; !code && i < n; i++) {
-        bool wait = p[i].operation == OP_WAIT_32 || p[i].operation == OP_WAIT_64;
-        bool narrow = p[i].operation == OP_WAIT_32 || p[i].operation == OP_WRITE_32;
-        if (p[i].operation == OP_FLUSH || p[i].operation == OP_BARRIER)
+        bool wait = p[i].operation == WS_CU_OP_WAIT_32 || p[i].operation == WS_CU_OP_WAIT_64;
+        bool narrow = p[i].operation == WS_CU_OP_WAIT_32 || p[i].operation == WS_CU_OP_WRITE_32;
+        if (p[i].operation == WS_CU_OP_FLUSH || p[i].operation == WS_CU_OP_BARRIER)
             continue; /* nothing is kept back that would have to be flushed */
-        if (p[i].operation < OP_WAIT_32 || p[i].operation > OP_WRITE_64 ||
+        if (p[i].operation < WS_CU_OP_WAIT_32 || p[i].operation > WS_CU_OP_WRITE_64 ||
             (wait ? p[i].value.flags & ~(unsigned)(WAIT_COMPARE | WAIT_FLUSH)
                   : p[i].value.flags & ~(unsigned)WRITE_NO_BARRIER))
             code = CUDA_INVALID_VALUE;
@@ -281,13 +274,24 @@ int ws_content_batch(struct ws_content *c, const struct cu_batch_node *p)
     return code;
 }
 
+/* How many bodies a conditional node may have: an if has one for each answer, or for "yes" only. */
+static bool bodies_ok(const struct cuda_conditional_node *p)
+{
+    switch (p->type) {
+    case WS_COND_IF:
+        return p->size == 1 || p->size == 2;
+    case WS_COND_WHILE:
+        return p->size == 1;
+    case WS_COND_SWITCH:
+        return p->size > 0 && p->size <= UINT16_MAX;
+    default:
+        return false;
+    }
+}
+
 static int content_condition(struct ws_content *c, struct cuda_conditional_node *p)
 {
-    bool size_ok = p->type == WS_COND_IF       ? p->size == 1 || p->size == 2
-                   : p->type == WS_COND_WHILE  ? p->size == 1
-                   : p->type == WS_COND_SWITCH ? p->size > 0 && p->size <= UINT16_MAX
-                                               : false;
-    if (!size_ok || !ws_handle_valid(p->handle))
+    if (!bodies_ok(p) || !ws_handle_valid(p->handle))
         return CUDA_INVALID_VALUE;
     c->type = WS_NODE_CONDITIONAL;
     c->condition = p;
@@ -431,339 +435,4 @@ int ws_content_set_exec(struct ws_content *c, struct ws_exec *e, struct ws_node 
     }
     free(c->ops);
     return code;
-}
-
-/* ---- back ---- */
-
-static bool is_a(struct ws_node *n, enum ws_node_type type, const void *ret)
-{
-    return ws_node_valid(n) && n->type == type && ret;
-}
-
-int ws_node_kernel_rt(struct ws_node *n, struct cuda_kernel_node *ret)
-{
-    if (!is_a(n, WS_NODE_KERNEL, ret))
-        return CUDA_INVALID_VALUE;
-    const struct ws_launch *l = &n->work.launch.l;
-    const struct ws_fn *f = n->work.launch.fn;
-    const void *named = n->function ? n->function : ws_registry_host(f->kernel);
-    *ret = (struct cuda_kernel_node){
-        .func = (void *)(named ? named : f),
-        .gridDim = {l->grid[0], l->grid[1], l->grid[2]},
-        .blockDim = {l->block[0], l->block[1], l->block[2]},
-        .sharedMemBytes = l->shared_bytes,
-        .kernelParams = n->param_ptrs,
-    };
-    return CUDA_OK;
-}
-
-int ws_node_kernel_drv(struct ws_node *n, struct cu_kernel_node *ret, bool has_kern)
-{
-    if (!is_a(n, WS_NODE_KERNEL, ret))
-        return CUDA_INVALID_VALUE;
-    const struct ws_launch *l = &n->work.launch.l;
-    struct cu_kernel_node k = {
-        .func = n->work.launch.fn,
-        .gridDimX = l->grid[0],
-        .gridDimY = l->grid[1],
-        .gridDimZ = l->grid[2],
-        .blockDimX = l->block[0],
-        .blockDimY = l->block[1],
-        .blockDimZ = l->block[2],
-        .sharedMemBytes = l->shared_bytes,
-        .kernelParams = n->param_ptrs,
-        .ctx = n->ctx,
-    };
-    memcpy(ret, &k, has_kern ? sizeof(k) : offsetof(struct cu_kernel_node, kern));
-    return CUDA_OK;
-}
-
-/* Where the program gave no such words: the same copy, from its first byte on. */
-int ws_node_memcpy_rt(struct ws_node *n, struct cuda_memcpy_3d_parms *ret)
-{
-    static const int kinds[] = {[WS_COPY_AUTO] = KIND_DEFAULT,
-                                [WS_COPY_H2H] = KIND_H2H,
-                                [WS_COPY_H2D] = KIND_H2D,
-                                [WS_COPY_D2H] = KIND_D2H,
-                                [WS_COPY_D2D] = KIND_D2D};
-    if (!is_a(n, WS_NODE_MEMCPY, ret))
-        return CUDA_INVALID_VALUE;
-    if (n->raw_kind == WS_RAW_RT) {
-        *ret = n->raw.rt;
-        return CUDA_OK;
-    }
-    const struct ws_copy_side *d = &n->work.copy.dst, *s = &n->work.copy.src;
-    const struct ws_copy_box *b = &n->work.copy.box;
-    *ret = (struct cuda_memcpy_3d_parms){
-        .srcPtr = {(void *)(uintptr_t)s->address, s->pitch_bytes, b->width_bytes,
-                   s->pitch_bytes ? s->slice_bytes / s->pitch_bytes : b->height},
-        .dstPtr = {(void *)(uintptr_t)d->address, d->pitch_bytes, b->width_bytes,
-                   d->pitch_bytes ? d->slice_bytes / d->pitch_bytes : b->height},
-        .extent = {b->width_bytes, b->height, b->depth},
-        .kind = kinds[n->work.copy.dir],
-    };
-    return CUDA_OK;
-}
-
-int ws_node_memcpy_drv(struct ws_node *n, struct cu_memcpy_3d *ret)
-{
-    if (!is_a(n, WS_NODE_MEMCPY, ret))
-        return CUDA_INVALID_VALUE;
-    if (n->raw_kind == WS_RAW_DRV) {
-        *ret = n->raw.drv;
-        return CUDA_OK;
-    }
-    const struct ws_copy_side *d = &n->work.copy.dst, *s = &n->work.copy.src;
-    const struct ws_copy_box *b = &n->work.copy.box;
-    *ret = (struct cu_memcpy_3d){
-        .srcMemoryType = WS_CU_MEMORY_UNIFIED,
-        .srcDevice = s->address,
-        .srcPitch = s->pitch_bytes,
-        .srcHeight = s->pitch_bytes ? s->slice_bytes / s->pitch_bytes : b->height,
-        .dstMemoryType = WS_CU_MEMORY_UNIFIED,
-        .dstDevice = d->address,
-        .dstPitch = d->pitch_bytes,
-        .dstHeight = d->pitch_bytes ? d->slice_bytes / d->pitch_bytes : b->height,
-        .WidthInBytes = b->width_bytes,
-        .Height = b->height,
-        .Depth = b->depth,
-    };
-    return CUDA_OK;
-}
-
-int ws_node_memset(struct ws_node *n, struct cuda_memset_node *ret)
-{
-    if (!is_a(n, WS_NODE_MEMSET, ret))
-        return CUDA_INVALID_VALUE;
-    uint32_t element = n->work.fill.value_bytes;
-    *ret = (struct cuda_memset_node){
-        .dst = n->work.fill.dst.address,
-        .pitch = n->work.fill.dst.pitch_bytes,
-        .value = n->work.fill.value,
-        .elementSize = element,
-        .width = n->work.fill.box.width_bytes / element,
-        .height = n->work.fill.box.height,
-    };
-    return CUDA_OK;
-}
-
-int ws_node_host(struct ws_node *n, struct cuda_host_node *ret)
-{
-    if (!is_a(n, WS_NODE_HOST, ret))
-        return CUDA_INVALID_VALUE;
-    *ret = (struct cuda_host_node){n->work.host.fn, n->work.host.data};
-    return CUDA_OK;
-}
-
-int ws_node_event(struct ws_node *n, enum ws_node_type type, void **ret)
-{
-    if (!is_a(n, type, ret))
-        return CUDA_INVALID_VALUE;
-    *ret = (void *)(uintptr_t)n->work.event.event;
-    return CUDA_OK;
-}
-
-int ws_node_alloc(struct ws_node *n, struct cuda_alloc_node *ret)
-{
-    enum { PINNED = 1, LOCATION_DEVICE = 1 };
-    if (!is_a(n, WS_NODE_MEM_ALLOC, ret))
-        return CUDA_INVALID_VALUE;
-    *ret = (struct cuda_alloc_node){
-        .poolProps = {.allocType = PINNED, .location = {LOCATION_DEVICE, n->work.memory.device}},
-        .bytesize = n->work.memory.bytes,
-        .dptr = n->work.memory.address,
-    };
-    return CUDA_OK;
-}
-
-int ws_node_child(struct ws_node *n, struct ws_graph **ret)
-{
-    if (!is_a(n, WS_NODE_GRAPH, ret))
-        return CUDA_INVALID_VALUE;
-    *ret = n->child;
-    return CUDA_OK;
-}
-
-int ws_node_batch(struct ws_node *n, struct cu_batch_node *ret)
-{
-    if (!is_a(n, WS_NODE_BATCH_MEM_OP, ret))
-        return CUDA_INVALID_VALUE;
-    size_t count = n->work.values.n;
-    union cu_batch_op *p = ws_alloc_array(count + 1, sizeof(*p));
-    if (!p)
-        return CUDA_OUT_OF_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        const struct ws_value_op *o = &n->ops[i];
-        p[i].operation = o->bytes == sizeof(uint32_t)   ? o->is_wait ? OP_WAIT_32 : OP_WRITE_32
-                         : o->bytes == sizeof(uint64_t) ? o->is_wait ? OP_WAIT_64 : OP_WRITE_64
-                                                        : OP_BARRIER;
-        p[i].value.address = o->address;
-        p[i].value.value = o->value;
-        p[i].value.flags = o->flags;
-    }
-    free(n->raw_ops);
-    n->raw_ops = p;
-    *ret = (struct cu_batch_node){.ctx = n->ctx, .count = (unsigned)count, .paramArray = p};
-    return CUDA_OK;
-}
-
-int ws_node_copy_attributes(struct ws_node *dst, const struct ws_node *src)
-{
-    if (!ws_node_valid(dst) || !ws_node_valid(src) || dst->type != WS_NODE_KERNEL ||
-        src->type != WS_NODE_KERNEL)
-        return CUDA_INVALID_VALUE;
-    for (unsigned i = 0; i < src->n_attributes; i++) {
-        int code = ws_node_set_attribute(dst, src->attributes[i].id, &src->attributes[i].val);
-        if (code)
-            return code;
-    }
-    return CUDA_OK;
-}
-
-int ws_node_free_address(struct ws_node *n, uint64_t *ret)
-{
-    if (!is_a(n, WS_NODE_MEM_FREE, ret))
-        return CUDA_INVALID_VALUE;
-    *ret = n->work.memory.address;
-    return CUDA_OK;
-}
-
-/* ---- lists ---- */
-
-struct list {
-    size_t room, n;
-};
-
-/* Return: true if entry number l->n is to be written. */
-static bool list_next(struct list *l)
-{
-    return l->n++ < l->room;
-}
-
-/* @asked: the program gave room; else it asks how many there are. */
-static void list_end(const struct list *l, bool asked, size_t *n)
-{
-    *n = asked ? WS_MIN(l->n, l->room) : l->n;
-}
-
-static void zero_rest(struct ws_node **v, const struct list *l)
-{
-    for (size_t i = l->n; v && i < l->room; i++)
-        v[i] = NULL;
-}
-
-int ws_graph_list(struct ws_graph *g, enum ws_list_kind kind, struct ws_node **ret, size_t *n)
-{
-    if (!ws_graph_valid(g) || !n)
-        return CUDA_INVALID_VALUE;
-    struct list l = {.room = ret ? *n : 0};
-    for (size_t i = 0; i < g->n_nodes; i++)
-        if ((kind == WS_LIST_NODES || !g->nodes[i]->n_in) && list_next(&l))
-            ret[l.n - 1] = g->nodes[i];
-    zero_rest(ret, &l);
-    list_end(&l, ret != NULL, n);
-    return CUDA_OK;
-}
-
-/* CUDA_ERROR_LOSSY_QUERY: edges carry data that the caller has no room for. */
-enum { LOSSY_QUERY = 402 };
-
-static bool has_data(const struct ws_edge *e)
-{
-    static const struct cuda_edge_data none;
-    return memcmp(&e->data, &none, sizeof(none)) != 0;
-}
-
-int ws_graph_edges(struct ws_graph *g, struct ws_node **from, struct ws_node **to,
-                   struct cuda_edge_data *data, size_t *n)
-{
-    bool asked = from || to || data, lossy = false;
-    if (!ws_graph_valid(g) || !n || (asked && (!from || !to)))
-        return CUDA_INVALID_VALUE;
-    struct list l = {.room = asked ? *n : 0};
-    for (size_t i = 0; i < g->n_nodes; i++)
-        for (size_t k = 0; k < g->nodes[i]->n_in; k++) {
-            const struct ws_edge *e = &g->nodes[i]->in[k];
-            lossy |= has_data(e) && asked && !data;
-            if (!list_next(&l))
-                continue;
-            from[l.n - 1] = e->from;
-            to[l.n - 1] = g->nodes[i];
-            if (data)
-                data[l.n - 1] = e->data;
-        }
-    if (lossy)
-        return LOSSY_QUERY;
-    zero_rest(from, &l);
-    zero_rest(to, &l);
-    list_end(&l, asked, n);
-    return CUDA_OK;
-}
-
-static const struct ws_edge *edge(const struct ws_node *from, const struct ws_node *to)
-{
-    size_t i = 0;
-    while (to->in[i].from != from)
-        i++;
-    return &to->in[i];
-}
-
-int ws_node_neighbours(struct ws_node *n, bool dependents, struct ws_node **ret,
-                       struct cuda_edge_data *data, size_t *n_ret)
-{
-    bool lossy = false;
-    if (!ws_node_valid(n) || !n_ret || (data && !ret))
-        return CUDA_INVALID_VALUE;
-    struct list l = {.room = ret ? *n_ret : 0};
-    for (size_t i = 0; i < (dependents ? n->n_out : n->n_in); i++) {
-        const struct ws_edge *e = dependents ? edge(n, n->out[i]) : &n->in[i];
-        lossy |= has_data(e) && ret && !data;
-        if (!list_next(&l))
-            continue;
-        ret[l.n - 1] = dependents ? n->out[i] : e->from;
-        if (data)
-            data[l.n - 1] = e->data;
-    }
-    if (lossy)
-        return LOSSY_QUERY;
-    zero_rest(ret, &l);
-    list_end(&l, ret != NULL, n_ret);
-    return CUDA_OK;
-}
-
-int ws_graph_find_in_clone(struct ws_node *n, struct ws_graph *clone, struct ws_node **ret)
-{
-    if (!ret || !ws_node_valid(n) || !ws_graph_valid(clone))
-        return CUDA_INVALID_VALUE;
-    for (size_t i = 0; i < clone->n_nodes; i++)
-        if (clone->nodes[i]->origin == n->id) {
-            *ret = clone->nodes[i];
-            return CUDA_OK;
-        }
-    return CUDA_INVALID_VALUE;
-}
-
-/* ---- execs ---- */
-
-int ws_graph_instantiate(struct ws_exec **ret, struct ws_graph *g, int device, uint64_t flags,
-                         struct cuda_instantiate_params *p)
-{
-    enum ws_instantiate_result result;
-    struct ws_node *bad;
-    if (!ret || !ws_graph_valid(g))
-        return CUDA_INVALID_VALUE;
-    int code = ws_exec_new(g, device, flags, ret, &result, &bad);
-    if (p) {
-        p->result_out = (int)result;
-        p->errNode_out = bad;
-    }
-    return code;
-}
-
-int ws_exec_update_checked(struct ws_exec *e, struct ws_graph *g, struct cuda_update_result *ret)
-{
-    struct cuda_update_result unused;
-    if (!ws_exec_valid(e) || !ws_graph_valid(g))
-        return CUDA_INVALID_VALUE;
-    return ws_exec_update(e, g, ret ? ret : &unused);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* NVRTC: the program compiles with NVIDIA's own libnvrtc, which needs no GPU, and most ask it for machine code. The devices here
  * execute PTX, and the compiler has that as well: so the question for the machine code is answered with the PTX. */
-#include "frontend/module/compilers.h"
+#include "frontend/compilers/compilers.h"
 #include "frontend/facade.h"
 
 enum { NVRTC_ERROR_INTERNAL_ERROR = 11 };

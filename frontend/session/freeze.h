@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/memory/freeze.h - holds up every other thread that writes to some pages, while their contents move. */
-#ifndef WS_FRONTEND_MEMORY_FREEZE_H
-#define WS_FRONTEND_MEMORY_FREEZE_H
+/* frontend/session/freeze.h - holds up every other thread that writes to some pages, while their contents move. */
+#ifndef WS_FRONTEND_SESSION_FREEZE_H
+#define WS_FRONTEND_SESSION_FREEZE_H
 
 #include <stdint.h>
 

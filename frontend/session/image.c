@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/module/image.h"
+#include "frontend/session/image.h"
 
-#include "frontend/module/link_image.h"
+#include "frontend/session/link_image.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which library a compiler's function is to be found in. A program has one of each loaded, as a rule; of several the last that it
  * asked counts. Programs linked with one call us by name, and the original comes next in the search order. */
-#include "frontend/module/compilers.h"
+#include "frontend/compilers/compilers.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/memory/box.h - boxes of rows and slices cut into pieces that fit a buffer, and packed: rows one behind the other.
+/* frontend/session/box.h - boxes of rows and slices cut into pieces that fit a buffer, and packed: rows one behind the other.
  * Threads: any. */
-#ifndef WS_FRONTEND_MEMORY_BOX_H
-#define WS_FRONTEND_MEMORY_BOX_H
+#ifndef WS_FRONTEND_SESSION_BOX_H
+#define WS_FRONTEND_SESSION_BOX_H
 
 #include "frontend/session/session.h"
 

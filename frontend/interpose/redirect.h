@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/frontend.h - what the files of the library's infrastructure share: configuration, life, redirect. */
-#ifndef WS_FRONTEND_FRONTEND_H
-#define WS_FRONTEND_FRONTEND_H
+/* frontend/interpose/redirect.h - the redirect of CUDA runtimes that are linked statically into a program or its libraries: their entry
+ * points are overwritten with jumps to ours. */
+#ifndef WS_FRONTEND_INTERPOSE_REDIRECT_H
+#define WS_FRONTEND_INTERPOSE_REDIRECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- configuration: read once from the environment by the constructor, then constant ---- */
-struct ws_config {
-    char socket[256];          /* WATTSHARE_SOCKET: endpoint of the daemon */
-    char task[128];            /* WATTSHARE_TASK: "" if none */
-    char visible_devices[512]; /* CUDA_VISIBLE_DEVICES */
-    bool has_visible_devices;
-    char log[256];  /* WATTSHARE_LOG: file that lines go to instead of stderr; "": stderr */
-    bool ring;      /* WATTSHARE_RING: "off": small messages go through ZeroMQ like the others */
-    int timeout_ms; /* WATTSHARE_TIMEOUT_MS: to connect */
-    int sms;        /* WATTSHARE_SMS: kernels use the first so many SMs; 0: all */
-};
-const struct ws_config *ws_config(void);
-
-/* ---- redirect of statically linked CUDA runtimes (redirect.c) ---- */
 /* Redirects those in the objects loaded now and sees to those loaded later. Once, from the constructor; ends the process, with
  * one line saying why and what to do, if the program itself carries a runtime that can't be redirected. */
 void ws_redirect_begin(void);

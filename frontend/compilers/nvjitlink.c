@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/link_image.h"
-#include "frontend/module/compilers.h"
+#include "frontend/compilers/compilers.h"
 #include "frontend/facade.h"
 #include "frontend/module/link_inputs.h"
 #include "frontend/module/module.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/memory/box.h"
+#include "frontend/session/box.h"
 
 #include <string.h>
 

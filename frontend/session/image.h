@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/module/image.h - how long is the module image at an address, when the caller doesn't say. Threads: any. */
-#ifndef WS_FRONTEND_MODULE_IMAGE_H
-#define WS_FRONTEND_MODULE_IMAGE_H
+/* frontend/session/image.h - how long is the module image at an address, when the caller doesn't say. Threads: any. */
+#ifndef WS_FRONTEND_SESSION_IMAGE_H
+#define WS_FRONTEND_SESSION_IMAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/module/link_image.h"
+#include "frontend/session/link_image.h"
 
 #include <errno.h>
 #include <string.h>

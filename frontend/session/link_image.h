@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/module/link_image.h - writes containers of images to be linked (base/link_image.h). Threads: any. */
-#ifndef WS_FRONTEND_MODULE_LINK_IMAGE_H
-#define WS_FRONTEND_MODULE_LINK_IMAGE_H
+/* frontend/session/link_image.h - writes containers of images to be linked (base/link_image.h). Threads: any. */
+#ifndef WS_FRONTEND_SESSION_LINK_IMAGE_H
+#define WS_FRONTEND_SESSION_LINK_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
