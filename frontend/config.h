@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/config.h - what a user sets for one program. The constructor (interpose/init.c) reads it once from the environment; it is
- * constant from then on. */
+/* frontend/config.h - what a user sets for one program. The constructor (interpose/init.c) reads it
+ * once from the environment; it is constant from then on. */
 #ifndef WS_FRONTEND_CONFIG_H
 #define WS_FRONTEND_CONFIG_H
 

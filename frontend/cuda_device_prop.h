@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/cuda_device_prop.h - the layout of a device's properties, as CUDA 13's and CUDA 12's programs were compiled with (x86-64).
- * Names are CUDA's. tests/process/facade_types.c compares them with a toolkit's headers where there is one. */
+/* frontend/cuda_device_prop.h - the layout of a device's properties, as CUDA 13's and CUDA 12's
+ * programs were compiled with (x86-64). Names are CUDA's. tests/process/facade_types.c compares
+ * them with a toolkit's headers where there is one. */
 #ifndef WS_FRONTEND_CUDA_DEVICE_PROP_H
 #define WS_FRONTEND_CUDA_DEVICE_PROP_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/cuda_types.h - the layouts in memory that CUDA programs were compiled with (CUDA 13.0, x86-64), as far as the façades
- * read or write them. Sizes and offsets are facts of CUDA's ABI; tests/process/facade_types.c compares them with a toolkit's headers
- * where there is one. Handles are void pointers. Names keep CUDA's field names, so that they can be looked up in its manual. */
+/* frontend/cuda_types.h - the layouts in memory that CUDA programs were compiled with (CUDA 13.0,
+ * x86-64), as far as this library reads or writes them. Sizes and offsets are facts of CUDA's ABI;
+ * tests/process/facade_types.c compares them with a toolkit's headers where there is one. Handles
+ * are void pointers. Fields have CUDA's names, so that they can be looked up in its manual. */
 #ifndef WS_FRONTEND_CUDA_TYPES_H
 #define WS_FRONTEND_CUDA_TYPES_H
 
@@ -13,7 +14,8 @@ enum { WS_CUDA_VERSION = 13000 };
 struct cuda_dim3 {
     uint32_t x, y, z;
 };
-/* Attributes of a kernel: CU_FUNC_ATTRIBUTE_… of the driver, and the same numbers in the runtime. */
+/* Attributes of a kernel: CU_FUNC_ATTRIBUTE_… of the driver, and the same numbers in the
+ * runtime. */
 enum ws_function_attribute {
     WS_FUNC_MAX_THREADS_PER_BLOCK,
     WS_FUNC_SHARED_SIZE_BYTES,
@@ -168,6 +170,8 @@ enum { WS_CUDA_ALLOCATION_PINNED = 1, WS_CUDA_ALLOCATION_MANAGED = 2 };
 enum {
     WS_CUDA_HANDLE_NONE = 0,
     WS_CUDA_HANDLE_FD = 1,
+    WS_CUDA_HANDLE_WIN32 = 2,
+    WS_CUDA_HANDLE_WIN32_KMT = 4,
     WS_CUDA_HANDLE_FABRIC = 8,
     WS_CUDA_HANDLES = 15
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two tables: the session's errors to CUDA's codes, and CUDA's codes to their names.
+/* Two tables: from the session's errors to CUDA's codes, and from CUDA's codes to their names.
  *
- * A daemon that was never reached is "system not yet ready" (CUDA's words for it: see that all required driver daemons run), one
- * that went away makes the devices unavailable, and the child of a process that had used CUDA is not initialised: three causes
- * that the session tells as one, DISCONNECTED. */
+ * The session reports three causes as DISCONNECTED. A daemon that was never reached becomes "system
+ * not yet ready" (CUDA's advice for that code is to check that all required driver daemons run). A
+ * daemon that went away makes the devices unavailable. In the child of a process that had used
+ * CUDA, CUDA is not initialised. */
 #include "frontend/errors.h"
 
 #include <string.h>

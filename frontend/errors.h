@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/errors.h - from the session's errors to CUDA's codes: the only place that knows both. Threads: any. */
+/* frontend/errors.h - from the session's errors to CUDA's codes. Only this file and errors.c know
+ * both. Threads: any. */
 #ifndef WS_FRONTEND_ERRORS_H
 #define WS_FRONTEND_ERRORS_H
 
 #include <stdbool.h>
 #include "frontend/session/session.h"
 
-/* CUDA's codes by our short names; values shared by the runtime (cudaError_t) and the driver (CUresult). */
+/* CUDA's codes by our short names; values shared by the runtime (cudaError_t) and the driver
+ * (CUresult). */
 enum ws_cuda_code {
     CUDA_OK = 0,
     CUDA_INVALID_VALUE = 1,
@@ -74,7 +76,8 @@ enum ws_cuda_code {
 /* A ws_err of the façades' own making: CUDA's code as it is. */
 #define WS_ERR_CUDA(code) ((code) ? 1 << 16 | (code) : 0)
 
-/* For the runtime and for the driver. Where a call documents another code for the same cause, the call says so itself. */
+/* For the runtime and for the driver. Where a call documents another code for the same cause, the
+ * call says so itself. */
 int ws_rt_error(ws_err e);
 int ws_drv_error(ws_err e);
 /* True for the codes after which the context is lost. */

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/facade.h - how entry points of CUDA are defined. tools/entrypoints.py finds them by these macros, which stand at the start
- * of a line: a name that is defined with one of them is DONE in entrypoints.def. The body follows the macro.
+/* frontend/facade.h - how entry points of CUDA are defined. tools/entrypoints.py finds them by
+ * these macros, which stand at the start of a line: a name that is defined with one of them is DONE
+ * in entrypoints.def. The body follows the macro.
  *
  * Calls that the runtime and the driver both have (folder both/):
  *
  * WS_BOTH_API(cudaX, cuX, (parameters), (arguments))
- *     defines both. The body returns a CUDA code; cudaX also remembers it as the thread's last error. In the body `api` says which of
- *     the two was called, for the few lines in which they differ. WS_BOTH_ENTER(c) enters the context, and WS_BOTH_STREAM finds a
- *     stream. A device address is a uint64_t here: the runtime's void * is passed in the same way. Where the runtime has a
- *     parameter of 32 bits and the driver one of 64, the body must cut the runtime's: its upper half is undefined.
+ *     defines both. The body returns a CUDA code; cudaX also remembers it as the thread's last
+ *     error. In the body `api` says which of the two was called, for the few lines in which they
+ *     differ. WS_BOTH_ENTER(c) enters the context, and WS_BOTH_STREAM finds a stream. A device
+ *     address is a uint64_t here: the runtime's void * is passed in the same way. Where the
+ *     runtime has a parameter of 32 bits and the driver one of 64, the body must cut the
+ *     runtime's: its upper half is undefined.
  * WS_BOTH_STREAM_API(cudaX, cuX, _ptsz, (parameters), (arguments))
- *     defines cudaX_ptsz and cuX_ptsz too; in the body `per_thread` says whether stream 0 is the thread's own default stream.
+ *     defines cudaX_ptsz and cuX_ptsz too; in the body `per_thread` says whether stream 0 is the
+ *     thread's own default stream.
  *
  * Calls that only one of them has (folders runtime/ and driver/):
  *
  * WS_RT_API(cudaX, (parameters))
- *     defines cudaX. Every path returns ws_rt_record(code), which remembers the thread's last error.
+ *     defines cudaX. Every path returns ws_rt_record(code), which remembers the thread's last
+ *     error.
  * WS_RT_STREAM_API(cudaX, _ptsz, (parameters), (arguments))
  *     defines cudaX and cudaX_ptsz; in the body `per_thread` says which.
  * WS_RT_TYPED_API(cudaX, type, (parameters))
@@ -137,8 +142,8 @@ static inline int ws_api_error(enum ws_api api, ws_err e)
     if (ws_stream_of(handle, per_thread, device, &id))                                             \
     return CUDA_INVALID_HANDLE
 
-/* For the body of a WS_BOTH_… function, or of a function that it calls with its `api`: enters the context as the runtime or as the
- * driver does it, or returns. */
+/* For the body of a WS_BOTH_… function, or of a function that it calls with its `api`: enters the
+ * context as the runtime or as the driver does it, or returns. */
 #define WS_BOTH_ENTER(ctx)                                                                         \
     struct ws_cuda_context *ctx;                                                                   \
     do {                                                                                           \

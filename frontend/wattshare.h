@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wattshare.h - for CUDA programs that want to say more of themselves than their CUDA calls do: where a job begins and ends, what its
- * deadline is, that they wait for their next period; and to hear what a job took.
+/* wattshare.h - for CUDA programs that want to say more of themselves than their CUDA calls do:
+ * where a job begins and ends, what its deadline is, that they wait for their next period; and to
+ * hear what a job took.
  *
  *     for (;;) {
  *         wattshare_wait_period(0);
@@ -9,10 +10,11 @@
  *         wattshare_segment_end();
  *     }
  *
- * Nothing need be linked: the functions look for libwattshare.so, which `wattshare run` preloads, when they are called. Where a
- * program runs without it they do nothing and say so (WATTSHARE_ABSENT). C99 or C++11; on C libraries older than glibc 2.34 link
- * with -ldl. Threads: any; a process has one job at a time. Times are in ns of the clock of the GPU that the process's device 0 is
- * on, energy in uJ. */
+ * Nothing need be linked: the functions look for libwattshare.so, which `wattshare run` preloads,
+ * when they are called. Where a program runs without it they do nothing and say so
+ * (WATTSHARE_ABSENT). C99 or C++11; on C libraries older than glibc 2.34 link with -ldl. Threads:
+ * any; a process has one job at a time. Times are in ns of the clock of the GPU that the process's
+ * device 0 is on, energy in uJ. */
 #ifndef WATTSHARE_H
 #define WATTSHARE_H
 
@@ -66,7 +68,8 @@ WATTSHARE_INLINE void *wattshare_find_(const char *name)
     return dlsym((void *)0 /* RTLD_DEFAULT, which not every setting declares */, name);
 }
 
-/* From here to wattshare_segment_end() is one job, to be done @deadline_ns after its release; 0: the deadline of the task. */
+/* From here to wattshare_segment_end() is one job, to be done @deadline_ns after its release; 0:
+ * the deadline of the task. */
 WATTSHARE_INLINE int wattshare_segment_begin(uint64_t deadline_ns)
 {
     union {
@@ -88,8 +91,9 @@ WATTSHARE_INLINE int wattshare_segment_end(void)
     return u.p ? u.f() : WATTSHARE_ABSENT;
 }
 
-/* This process is of task @name of the daemon's configuration from now on; not while its GPU work is under way. GPUs that the
- * task is confined to count only for a task that is known when the program starts. */
+/* This process is of task @name of the daemon's configuration from now on; not while its GPU work
+ * is under way. GPUs that the task is confined to count only for a task that is known when the
+ * program starts. */
 WATTSHARE_INLINE int wattshare_set_task(const char *name)
 {
     union {
@@ -100,8 +104,9 @@ WATTSHARE_INLINE int wattshare_set_task(const char *name)
     return u.p ? u.f(name) : WATTSHARE_ABSENT;
 }
 
-/* Waits for the release of the task's next job. The first call returns at once; the k-th after it k periods later, or at once if
- * that time has passed. @ret_release_ns: that time; or 0. WATTSHARE_ABSENT: returns at once, the program keeps time itself. */
+/* Waits for the release of the task's next job. The first call returns at once; the k-th after it k
+ * periods later, or at once if that time has passed. @ret_release_ns: that time; or 0.
+ * WATTSHARE_ABSENT: returns at once, the program keeps time itself. */
 WATTSHARE_INLINE int wattshare_wait_period(uint64_t *ret_release_ns)
 {
     union {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Advice about managed memory (chapter "Memory Management" of the runtime, "Unified Addressing" of the driver). */
+/* Advice about managed memory (chapter "Memory Management" of the runtime, "Unified Addressing" of
+ * the driver). */
 #include "frontend/facade.h"
 #include "frontend/memory/advice.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Device Management", "Version Management" and "Profiler Control": the few calls that are the same in both. */
+/* Chapters "Device Management", "Version Management" and "Profiler Control": the few calls that are
+ * the same in both. */
 #include <string.h>
 
 #include "frontend/facade.h"

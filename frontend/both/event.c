@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Event Management". An event's handle is the session's id: whether it lives is for the session to say. */
+/* Chapter "Event Management". An event's handle is the session's id: whether it lives is for the
+ * session to say. */
 #include "frontend/facade.h"
 #include "frontend/memory/ipc.h"
 #include "frontend/stream/work.h"

@@ -7,7 +7,8 @@
 #include "frontend/module/module.h"
 #include "frontend/module/registry.h"
 
-/* @function: for the runtime the address of the kernel's stub in the program; for the driver a CUfunction, or a CUkernel as CUDA takes
+/* @function: for the runtime the address of the kernel's stub in the program; for the driver a
+ * CUfunction, or a CUkernel as CUDA takes
  * it since version 12. Return: a CUDA code. */
 static inline int ws_api_function(enum ws_api api, const void *function, int device,
                                   struct ws_fn **ret)
@@ -21,7 +22,8 @@ static inline int ws_api_function(enum ws_api api, const void *function, int dev
     return ws_kernel_valid(handle) ? ws_kernel_fn(handle, device, ret) : CUDA_INVALID_HANDLE;
 }
 
-/* For the body of a function with an `api`: @f is the kernel on the current device, or the function returns. */
+/* For the body of a function with an `api`: @f is the kernel on the current device, or the function
+ * returns. */
 #define WS_BOTH_ENTER_FUNCTION(f, function)                                                        \
     struct ws_fn *f;                                                                               \
     do {                                                                                           \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Graph Management": nodes whose parameters are the same in the runtime and in the driver. */
+/* Chapter "Graph Management": nodes whose parameters are the same in the runtime and in the
+ * driver. */
 #include "frontend/both/graph_node.h"
 
 /* ---- kernels ---- */

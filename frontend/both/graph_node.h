@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/both/graph_node.h - defines the calls about one kind of graph node. For each kind there is adding a node, changing one,
- * changing one in an exec, and asking. What the parameters mean is read by graph/content.c.
+/* frontend/both/graph_node.h - defines the calls about one kind of graph node. For each kind there
+ * is adding a node, changing one, changing one in an exec, and asking. What the parameters mean is
+ * read by graph/content.c.
  *
- * WS_RT_ADD_NODE(cudaX, (parameters), fill)           adds a node. @fill: an expression that puts the parameters into `c`, a
+ * WS_RT_ADD_NODE(cudaX, (parameters), fill)           adds a node. @fill: an expression that puts
+ * the parameters into `c`, a
  *                                                     struct ws_content, and returns a CUDA code
  * WS_RT_SET_NODE(cudaX, (parameters), fill)           changes node `n` of a graph
  * WS_RT_SET_EXEC_NODE(cudaX, (parameters), fill)      changes node `n` in exec `e`
- * WS_RT_ASK_NODE(cudaX, type, answer)                 asks node `n`. @answer: an expression that fills `ret`, of the type given,
+ * WS_RT_ASK_NODE(cudaX, type, answer)                 asks node `n`. @answer: an expression that
+ * fills `ret`, of the type given,
  *                                                     and returns a CUDA code
  *
  * WS_DRV_… define the driver's call, and WS_BOTH_…(cudaX, cuX, …) define both. */

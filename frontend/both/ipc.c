@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What processes share, and memory of peer devices (chapters "Device Management" and "Peer Device Memory Access" of the runtime). */
+/* What processes share, and memory of peer devices (chapters "Device Management" and "Peer Device
+ * Memory Access" of the runtime). */
 #include "frontend/facade.h"
 #include "frontend/memory/ipc.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Library Management". A library belongs to no context. It is loaded at once on one device, so that a wrong image is reported
- * when its library is loaded, and on other devices when something of it is used there. */
+/* Chapter "Library Management". A library belongs to no context. It is loaded at once on one
+ * device, so that a wrong image is reported when its library is loaded, and on other devices when
+ * something of it is used there. */
 #include <stdlib.h>
 
 #include "frontend/facade.h"

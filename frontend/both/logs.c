@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* "Error Log Management Functions" of both façades: the warnings and errors that this library writes to stderr, kept in a ring as
- * CUDA documents it, 100 messages of at most 255 characters; an iterator is the number of the next message ever. Keeping starts
- * when the program first asks for anything here. */
+/* Chapter "Error Log Management Functions": the warnings and errors that this library writes to
+ * stderr are kept as CUDA documents it, the last 100 messages of at most 255 characters each. An
+ * iterator is the number of the next message, counted from the start of the process. Messages are
+ * kept from the first call of any function here. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +100,8 @@ static int current(unsigned *ret, unsigned flags)
     return CUDA_OK;
 }
 
-/* What is to be dumped, as much as fits @room (with a NUL), newest last. Lock held. Return: its length. */
+/* What is to be dumped, as much as fits @room (with a NUL), newest last. Lock held. Return: its
+ * length. */
 static size_t dump(unsigned from, char *to, size_t room)
 {
     unsigned kept = WS_MIN(n_messages, (unsigned)MESSAGES), first = n_messages - kept;

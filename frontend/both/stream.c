@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Stream Management". A stream's handle is the session's id: whether it lives is for the session to say. */
+/* Chapter "Stream Management". A stream's handle is the session's id: whether it lives is for the
+ * session to say. */
 #include "frontend/context/attributes.h"
 #include "frontend/facade.h"
 #include "frontend/memory/hostmem.h"

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The batch, and waiting for replies.
  *
- * Batch. A ClientMessage is a protobuf message, and the encoding of a repeated field is simply one (tag, length, bytes) after
- * another: so the batch is the message itself, to which each command is appended, and sending it is one zmq_send(). The batch
- * goes out when it holds BATCH_COMMANDS or BATCH_BYTES, at every call that waits, and, so that asynchronous work starts while
- * the program does other things, by the flusher: a thread that looks every FLUSH_NS while commands keep coming and sleeps
- * otherwise. The first command after a quiet time goes out at once and wakes it, so the hot path tests one flag.
+ * Batch. A ClientMessage is a protobuf message, and the encoding of a repeated field is simply one
+ * (tag, length, bytes) after another: so the batch is the message itself, to which each command is
+ * appended, and sending it is one zmq_send(). The batch goes out when it holds BATCH_COMMANDS or
+ * BATCH_BYTES, at every call that waits, and, so that asynchronous work starts while the program
+ * does other things, by the flusher: a thread that looks every FLUSH_NS while commands keep coming
+ * and sleeps otherwise. The first command after a quiet time goes out at once and wakes it, so the
+ * hot path tests one flag.
  *
- * Waiting. ZeroMQ sockets are not for two threads at once, so every use is under the lock, and a thread must not block in
- * zmq_recv() with it. One waiter, the leader, polls ZeroMQ's descriptor without the lock; the others wait on their conditions.
- * That descriptor is edge-triggered and any ZeroMQ call may eat the edge; hence the invariant: whoever called ZeroMQ drains the
- * socket before giving up the lock. When this completes the leader's reply, the leader is woken through wake_fd. A leader that
- * is done hands over to the next waiter.
+ * Waiting. ZeroMQ sockets are not for two threads at once, so every use is under the lock, and a
+ * thread must not block in zmq_recv() with it. One waiter, the leader, polls ZeroMQ's descriptor
+ * without the lock; the others wait on their conditions. That descriptor is edge-triggered and any
+ * ZeroMQ call may eat the edge; hence the invariant: whoever called ZeroMQ drains the socket before
+ * giving up the lock. When this completes the leader's reply, the leader is woken through wake_fd.
+ * A leader that is done hands over to the next waiter.
  *
- * Death. The handoff socket's end of file (local), the loss of the connection (tcp, by heartbeats) or a Notice that we were
- * dropped make the channel dead: waiters return DISCONNECTED, and so does everything after. */
+ * Death. The handoff socket's end of file (local), the loss of the connection (tcp, by heartbeats)
+ * or a Notice that we were dropped make the channel dead: waiters return DISCONNECTED, and so does
+ * everything after. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -345,7 +349,8 @@ static void flusher_start(struct ws_channel *c)
     c->flusher_asleep = !c->flusher_started; /* without it every command goes at once */
 }
 
-/* Room for a command of @bytes. On return the batch is open and has room; or an error. Lock held, perhaps given up meanwhile. */
+/* Room for a command of @bytes. On return the batch is open and has room; or an error. Lock held,
+ * perhaps given up meanwhile. */
 static int make_room(struct ws_channel *c, size_t bytes)
 {
     if (WS_UNLIKELY(bytes + 32 > c->limits.message_bytes))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Beginning and end of a channel: the handshake, goodbye, and what a forked child does with what it inherited. */
+/* The beginning and the end of a channel: the handshake, the goodbye, and what a forked child does
+ * with what it inherited. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +30,8 @@ enum {
     LEAVE_MS = 200
 };
 
-/* ZeroMQ would try again for ever; a missing or dead socket file is known at once. Return: NULL, or what is wrong. */
+/* ZeroMQ would try again for ever; a missing or dead socket file is known at once. Return: NULL, or
+ * what is wrong. */
 static const char *probe_ipc(const char *endpoint)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -207,7 +209,8 @@ static int check_hello(struct ws_channel *c)
     return WS__ERROR__OK;
 }
 
-/* The variables of @names that are set, as "NAME=VALUE". Return: how many; strings and list are malloc'ed. */
+/* The variables of @names that are set, as "NAME=VALUE". Return: how many; strings and list are
+ * malloc'ed. */
 static size_t env_for(char *const *names, size_t n, char **ret)
 {
     size_t found = 0;
@@ -362,8 +365,9 @@ void ws_channel_close(struct ws_channel *c, bool say_goodbye)
 
 void ws_channel_abandon(struct ws_channel *c)
 {
-    /* The open handoff socket is this client's life in the eyes of the daemon: a child must not prolong it. The rest is close-on-exec
-     * and harmless; no lock may be taken, no memory freed here. */
+    /* The open handoff socket is this client's life in the eyes of the daemon: a child must not
+     * prolong it. The rest is close-on-exec and harmless; no lock may be taken, no memory freed
+     * here. */
     if (c->handoff_fd >= 0)
         close(c->handoff_fd);
     if (c->wake_fd >= 0)

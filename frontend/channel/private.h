@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/channel/private.h - what channel.c (batch, replies), channel_open.c (handshake) and channel_segment.c (handoff socket,
- * shared memory) share. */
+/* frontend/channel/private.h - what channel.c (batch, replies), open.c (handshake), ring.c (ring)
+ * and segment.c (handoff socket, shared memory) share. */
 #ifndef WS_FRONTEND_CHANNEL_PRIVATE_H
 #define WS_FRONTEND_CHANNEL_PRIVATE_H
 
@@ -32,7 +32,7 @@ struct ws_channel {
     struct ws_list waiters;       /* struct reply_waiter, waiting for a reply or for the window */
     struct reply_waiter *leader;  /* the one that polls the sockets for all */
     bool leader_polls;
-    struct ws_ring ring; /* this end of the short cut; or none */
+    struct ws_ring ring; /* this end of the ring; or none */
     uint64_t *gates;     /* reached, oldest first from first_gate on */
     size_t first_gate, n_gates, cap_gates;
     _Atomic bool dead;
@@ -54,8 +54,8 @@ void ws_channel_wake_all(struct ws_channel *c);
 void ws_channel_drain(struct ws_channel *c);
 /* Opens the handoff socket and proves who we are. 0 or Ws__Error, said on the log. */
 int ws_channel_handoff_open(struct ws_channel *c);
-/* One request on the handoff socket, with our token put into it. @ret_fd: the descriptor that came along, or -1.
- * Return: 0 with the daemon's answer in *ret, or -errno. */
+/* Sends one request on the handoff socket, with this client's token. @ret_fd: the descriptor that
+ * came along, or -1. Return: 0 with the daemon's answer in *ret, or -errno. */
 int ws_channel_handoff_request(struct ws_channel *c, struct ws_handoff_request *q,
                                struct ws_handoff_reply *ret, int *ret_fd);
 /* Opens the ring if both sides want it; without one everything goes through ZeroMQ. */

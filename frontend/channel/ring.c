@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The channel's end of its ring (protocol/ring.h): opened after the hello on one machine, and done without where the daemon has
- * none. Batches that fit go there; replies come from there. All under the channel's lock, as the sockets are. */
+/* The channel's end of its ring (protocol/ring.h). It is opened after the hello if the daemon is on
+ * the same machine and has one; without it everything goes through ZeroMQ. Batches that fit go into
+ * the ring, and their replies come from there. All functions are called with the channel's lock
+ * held, as those of the sockets are. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The handoff socket: over it the daemon passes the descriptors of shared memory. There is one request at a time, and the daemon
- * answers each one at once. */
+/* The handoff socket: over it the daemon passes the descriptors of shared memory. There is one
+ * request at a time, and the daemon answers each one at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,8 +18,9 @@
 
 enum { HANDOFF_TIMEOUT_S = 10 };
 
-/* Asks the daemon. @q: the token is filled in here. @pass_fd: a descriptor that goes along, or -1. @ret_fd: the descriptor that
- * came along, or -1. Return: 0 with the daemon's answer in *ret, or -errno. */
+/* Asks the daemon. @q: the token is filled in here. @pass_fd: a descriptor that goes along, or -1.
+ * @ret_fd: the descriptor that came along, or -1. Return: 0 with the daemon's answer in *ret, or
+ * -errno. */
 static int handoff(struct ws_channel *c, struct ws_handoff_request *q, int pass_fd,
                    struct ws_handoff_reply *ret, int *ret_fd)
 {
@@ -92,7 +93,8 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
     }
     uint64_t map_bytes = reply.data_offset + reply.bytes;
     void *map = MAP_FAILED;
-    /* The file must really be as long as the daemon says, or touching it would be a SIGBUS in the program. */
+    /* The file must really be as long as the daemon says, or touching it would be a SIGBUS in the
+     * program. */
     if (reply.bytes >= bytes && map_bytes >= bytes && fstat(fd, &st) == 0 &&
         (uint64_t)st.st_size >= map_bytes)
         map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);

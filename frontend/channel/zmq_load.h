@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/channel/zmq_load.h - libzmq, loaded at the first CUDA call: linking it would cost every preloaded program milliseconds.
- * Threads: any. */
+/* frontend/channel/zmq_load.h - loads libzmq at the first CUDA call: linking it would cost every
+ * preloaded program milliseconds. Threads: any. */
 #ifndef WS_FRONTEND_CHANNEL_ZMQ_LOAD_H
 #define WS_FRONTEND_CHANNEL_ZMQ_LOAD_H
 
@@ -30,7 +30,8 @@ struct ws_zmq {
 #undef WS_ZMQ_MEMBER
 };
 
-/* NULL if libzmq.so.5 can't be had; @ret_why then says why (borrowed). Loaded once for the process, never unloaded. */
+/* NULL if libzmq.so.5 can't be had; @ret_why then says why (borrowed). Loaded once for the process,
+ * never unloaded. */
 const struct ws_zmq *ws_zmq_load(const char **ret_why);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which library a compiler's function is to be found in. A program has one of each loaded, as a rule; of several the last that it
- * asked counts. Programs linked with one call us by name, and the original comes next in the search order. */
+/* Which library a compiler's function is looked up in. A program usually has one of each loaded; if
+ * there are several, the last one that the program asked counts. A program that is linked with one
+ * calls us by name, and the original is the next in the search order. */
 #include "frontend/compilers/compilers.h"
 
 #include <dlfcn.h>
@@ -56,7 +57,8 @@ void *ws_compiler_function(const char *name)
     return fn;
 }
 
-/* NVIDIA's libraries ask the driver for tables that no manual describes, and go on without them. There are none here. */
+/* NVIDIA's libraries ask the driver for tables that no manual describes, and go on without them.
+ * There are none here. */
 WS_DRV_API(cuGetExportTable, (const void **table, const void *id))
 {
     return table && id ? CUDA_NOT_SUPPORTED : CUDA_INVALID_VALUE;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nvJitLink: NVIDIA's own libnvJitLink links, which needs no GPU, and says what is wrong with the inputs. What it gives is machine
- * code, and the devices here execute PTX. With link-time optimisation (-lto) it can give PTX too: it is asked to (-ptx). Without,
- * we keep a copy of the inputs, and where it is asked for the machine code we give the container of them, which the daemon
- * links when it is loaded (link_image.h).
+/* nvJitLink. NVIDIA's own libnvJitLink links, which needs no GPU, and reports what is wrong with
+ * the inputs. It returns machine code, and the devices here execute PTX. With link-time
+ * optimisation (-lto) the library can return PTX too, and is asked to (-ptx). Without it, a copy of
+ * the inputs is kept, and the question for the machine code is answered with a container of them,
+ * which the daemon links when it is loaded (session/link_image.h).
  *
- * The handles are the library's; beside them stands what we keep. An input may be what we gave for machine code earlier: PTX is
- * handed on as PTX; a container the library can't read, so from then on only we link.
+ * The handles are the library's own; what is kept stands beside them. An input may be what was
+ * returned in place of machine code earlier. If that was PTX, it is passed on as PTX. If it was a
+ * container, the library cannot read it, and from then on only the daemon links.
  *
- * Each toolkit's header has inline functions that call names with its version (__nvJitLinkCreate_13_0), and its library has
- * those of the toolkits before it; dlsym() is asked for names without. */
+ * Each toolkit's header has inline functions that call names with its version
+ * (__nvJitLinkCreate_13_0), and its library has the names of the toolkits before it. dlsym() is
+ * asked for names without a version. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +176,8 @@ static int make_image(struct kept *k)
                : RESULT_OK;
 }
 
-/* @size: the library's function for the PTX's size; @own: that for the machine code's, which tells whether all went well. */
+/* @size: the library's function for the PTX's size; @own: that for the machine code's, which tells
+ * whether all went well. */
 static int image_bytes(const char *own, const char *size, void *handle, size_t *bytes)
 {
     struct kept *k = find(handle);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* NVRTC: the program compiles with NVIDIA's own libnvrtc, which needs no GPU, and most ask it for machine code. The devices here
- * execute PTX, and the compiler has that as well: so the question for the machine code is answered with the PTX. */
+/* NVRTC. The program compiles with NVIDIA's own libnvrtc, which needs no GPU, and usually asks it
+ * for machine code. The devices here execute PTX, which the compiler has too: so the question for
+ * the machine code is answered with the PTX. */
 #include "frontend/compilers/compilers.h"
 #include "frontend/facade.h"
 

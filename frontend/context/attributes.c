@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Attributes and properties of a device. The values stand in device_attributes.def; a device's properties (cudaDeviceProp) are the
- * same values under other names. */
+/* Attributes and properties of a device. The values stand in device_attributes.def; a device's
+ * properties (cudaDeviceProp) are the same values under other names. */
 #include "frontend/context/attributes.h"
 
 #include <stdio.h>
@@ -8,7 +8,8 @@
 
 enum { KIB = 1024, KHZ_PER_MHZ = 1000 };
 
-/* Of the L2 cache, three quarters may be set aside for persisting accesses from compute capability 8.0 on; a hint here. */
+/* Of the L2 cache, three quarters may be set aside for persisting accesses from compute capability
+ * 8.0 on; a hint here. */
 static int persisting_l2_bytes(const Ws__Device *d)
 {
     return d->cc_major >= 8 ? (int)(d->l2_bytes / 4 * 3) : 0;

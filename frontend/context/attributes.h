@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/context/attributes.h - what a device says of itself, in CUDA's numbering. Threads: any. */
+/* frontend/context/attributes.h - attributes and properties of a device and of a stream, as CUDA
+ * numbers and names them. Threads: any. */
 #ifndef WS_FRONTEND_CONTEXT_ATTRIBUTES_H
 #define WS_FRONTEND_CONTEXT_ATTRIBUTES_H
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Contexts. The daemon knows a client's devices, not contexts: a device's primary context is the client's state on it, and other
- * contexts of the driver API share that device, its streams' order and its memory. What such a context adds is ownership: what
- * was made in it goes with it. So only those keep a list.
+/* Contexts. The daemon knows a client's devices, not contexts. A device's primary context is the
+ * client's state on that device. Other contexts of the driver API share the device, the order of
+ * its streams and its memory; what such a context adds is ownership: what was created in it is
+ * freed with it. So only those contexts keep a list of what they own.
  *
- * The state is OPEN from the first successful connection on; in a forked child of an open process it is FORKED for good. */
+ * The state is OPEN from the first successful connection on. In a forked child of an open process
+ * it is FORKED for good. */
 #include "frontend/context/context.h"
 
 #include <stdlib.h>
@@ -269,7 +271,8 @@ static void release(enum ws_owned kind, uint64_t id)
     }
 }
 
-/* Takes those of @c (NULL: of all contexts on @device) out of the table, and gives them back unless the daemon has done so. */
+/* Takes those of @c (NULL: of all contexts on @device) out of the table, and gives them back unless
+ * the daemon has done so. */
 static void release_all(struct ws_cuda_context *c, int device, bool gone)
 {
     struct owned *o, *next, *mine = NULL;
@@ -327,7 +330,8 @@ static void count_others(void *object, void *arg)
     device_and_n[1] += c->device == device_and_n[0];
 }
 
-/* What the primary context had goes; but the session resets whole devices, and then only if nobody else is on this one. */
+/* What the primary context had goes; but the session resets whole devices, and then only if nobody
+ * else is on this one. */
 int ws_ctx_release_primary(struct ws_cuda_context *primary)
 {
     int device_and_n[2] = {primary->device, 0};
@@ -342,6 +346,8 @@ int ws_ctx_release_primary(struct ws_cuda_context *primary)
 
 /* ---- streams ---- */
 
+enum { HANDLE_NULL, HANDLE_LEGACY, HANDLE_PER_THREAD }; /* cudaStreamLegacy, cudaStreamPerThread */
+
 int ws_stream_of(const void *handle, bool per_thread, int device, uint64_t *ret)
 {
     uint64_t h = (uintptr_t)handle;
@@ -349,9 +355,9 @@ int ws_stream_of(const void *handle, bool per_thread, int device, uint64_t *ret)
         *ret = h;
         return CUDA_OK;
     }
-    if (h > 2)
+    if (h > HANDLE_PER_THREAD)
         return CUDA_INVALID_HANDLE;
-    *ret =
-        h == 2 || (h == 0 && per_thread) ? ws_stream_per_thread(device) : ws_stream_legacy(device);
+    bool own = h == HANDLE_PER_THREAD || (h == HANDLE_NULL && per_thread);
+    *ret = own ? ws_stream_per_thread(device) : ws_stream_legacy(device);
     return CUDA_OK;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/context/context.h - what the façades have and the session hasn't: contexts, and what belongs to a thread (its stack of
- * contexts, its current device, its last error). Runtime and driver share it: a runtime call works in the context that the
- * driver's calls made current, and the other way round. Threads: any. */
+/* frontend/context/context.h - contexts, and what belongs to a thread: its stack of contexts, its
+ * current device, its last error. The session has neither. The runtime and the driver share both: a
+ * runtime call works in the context that the driver's calls made current, and the other way round.
+ * Threads: any. */
 #ifndef WS_FRONTEND_CONTEXT_CONTEXT_H
 #define WS_FRONTEND_CONTEXT_CONTEXT_H
 
@@ -40,10 +41,11 @@ enum ws_facade_state ws_facade_state(void);
 /* Connects the session if not yet done. Return: a CUDA code; NO_DEVICE if the daemon shows none. */
 int ws_facade_open(void);
 
-/* The context that a runtime call works in: the current one, or the primary one of the thread's device, made current.
- * Return: a CUDA code. */
+/* The context that a runtime call works in: the current one, or the primary one of the thread's
+ * device, made current. Return: a CUDA code. */
 int ws_rt_enter(int *ret_device);
-/* The current context. Return: NOT_INITIALIZED before cuInit(), INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED. */
+/* The current context. Return: NOT_INITIALIZED before cuInit(), INVALID_CONTEXT without one,
+ * CONTEXT_IS_DESTROYED. */
 int ws_drv_enter(struct ws_cuda_context **ret);
 /* Before cuInit(): NOT_INITIALIZED. */
 int ws_drv_check_init(void);
@@ -57,7 +59,8 @@ bool ws_ctx_valid(const struct ws_cuda_context *c); /* live; looks at no memory 
 int ws_ctx_destroy(struct ws_cuda_context *c);
 /* Resets the device: all contexts on it lose what they had. Return: a CUDA code. */
 int ws_ctx_reset_device(int device);
-/* The last user of a primary context has released it. The runtime counts as a user. Return: a CUDA code. */
+/* The last user of a primary context has released it. The runtime counts as a user. Return: a CUDA
+ * code. */
 int ws_ctx_release_primary(struct ws_cuda_context *primary);
 /* The primary context is in use from now on. */
 void ws_ctx_activate(struct ws_cuda_context *primary);
@@ -96,8 +99,10 @@ void ws_ctx_disown(enum ws_owned kind, uint64_t id);
 /* The context that @id belongs to; the primary one of @device if to no other. */
 struct ws_cuda_context *ws_ctx_owner(enum ws_owned kind, uint64_t id, int device);
 
-/* ---- handles of streams: the program's pointer is the session's id; 0, 1 and 2 are CUDA's names for default streams ---- */
-/* @per_thread: what stream 0 means to the call. Return: a CUDA code (INVALID_HANDLE; whether another id lives is the session's
+/* ---- handles of streams: the program's pointer is the session's id; 0, 1 and 2 are CUDA's names
+ * for default streams ---- */
+/* @per_thread: what stream 0 means to the call. Return: a CUDA code (INVALID_HANDLE; whether
+ * another id lives is the session's
  * to say). */
 int ws_stream_of(const void *handle, bool per_thread, int device, uint64_t *ret);
 

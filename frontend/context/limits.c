@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Limits of a context. The size of the printf buffer and of the device's heap go to the daemon. The stack is checked and told, but
- * decides nothing: a software device gives each thread what its kernel needs. The rest concerns kernels that start kernels and
- * caches of real hardware: hints, kept as CUDA keeps them. Source: CUDA Runtime API, cudaDeviceSetLimit. */
+/* Limits of a context. The sizes of the printf buffer and of the device's heap go to the daemon.
+ * The size of the stack is checked and returned, but has no effect: a software device gives each
+ * thread what its kernel needs. The other limits concern kernels that start kernels, and caches of
+ * real hardware: they are hints, kept as CUDA keeps them. Source: CUDA Runtime API,
+ * cudaDeviceSetLimit. */
 #include "frontend/context/limits.h"
 
 #include "frontend/context/attributes.h"

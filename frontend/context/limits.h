@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/context/limits.h - cudaDeviceSetLimit(), cuCtxSetLimit() and their kin: of both façades. Threads: any. */
+/* frontend/context/limits.h - cudaDeviceSetLimit(), cuCtxSetLimit() and their relatives. Threads:
+ * any. */
 #ifndef WS_FRONTEND_CONTEXT_LIMITS_H
 #define WS_FRONTEND_CONTEXT_LIMITS_H
 

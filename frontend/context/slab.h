@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/context/slab.h - objects that programs hold by address and may hand back wrong: contexts, modules, functions, libraries,
- * kernels. A slab tells whether an address is that of a live object without reading what the address points to. Objects never
- * move and their memory is never given back; a freed one is reused last. Threads: any; ws_slab_has() takes no lock. */
+/* frontend/context/slab.h - objects that programs hold by address: contexts, modules, functions,
+ * libraries, kernels. A program may pass a wrong address; a slab says whether an address is that of
+ * a live object without reading what it points to. Objects never move, and their memory is never
+ * given back; the object that was freed last is reused last. Threads: any; ws_slab_has() takes no
+ * lock. */
 #ifndef WS_FRONTEND_CONTEXT_SLAB_H
 #define WS_FRONTEND_CONTEXT_SLAB_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API, "Memory Management": arrays, and the copies that name them (cuMemcpy2D and 3D are in drv_memory.c). Of the first
- * API, whose sizes have 32 bits, those are done that need no device address of 32 bits. */
+/* Chapter "Memory Management": arrays, and the copies that name them. (cuMemcpy2D and cuMemcpy3D
+ * are in memory.c.) Of the first versions, whose sizes have 32 bits, those exist that need no
+ * device address of 32 bits. */
 #include <string.h>
 
 #include "frontend/texture/array.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Coredump Attributes Control". A fault on a software device makes no dump: it is described in the error's text.
- * So the settings read as CUDA's defaults for "none", may be set to just that, and to nothing else. */
+/* Chapter "Coredump Attributes Control". A fault on a software device makes no dump: the error's
+ * text describes it. So the settings read as CUDA's defaults for "no dump", and can be set to just
+ * those. */
 #include <string.h>
 
 #include "frontend/facade.h"

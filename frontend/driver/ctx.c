@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Primary Context Management", "Context Management". What a context is here stands in context.c. */
+/* Chapters "Primary Context Management" and "Context Management". What a context is stands in
+ * context/context.c. */
 #include "frontend/context/attributes.h"
 #include "frontend/facade.h"
 #include "frontend/context/limits.h"
@@ -246,7 +247,7 @@ WS_DRV_API(cuCtxSetLimit, (int limit, uint64_t value))
 WS_DRV_API(cuCtxSetCacheConfig, (int config))
 {
     WS_DRV_ENTER(c);
-    if (config < 0 || config > 3)
+    if (config < 0 || config > WS_CUDA_CACHE_CONFIG_LAST)
         return CUDA_INVALID_VALUE;
     c->cache_config = config;
     return CUDA_OK;
@@ -264,7 +265,7 @@ WS_DRV_API(cuCtxGetCacheConfig, (int *ret))
 WS_DRV_API(cuCtxSetSharedMemConfig, (int config))
 {
     WS_DRV_ENTER(c);
-    if (config < 0 || config > 2)
+    if (config < 0 || config > WS_CUDA_SHARED_CONFIG_LAST)
         return CUDA_INVALID_VALUE;
     c->shared_config = config;
     return CUDA_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Device Management". */
+/* Chapter "Device Management". */
 #include <stdio.h>
 #include <string.h>
 

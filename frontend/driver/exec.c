@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Execution Control", "Occupancy". A CUkernel is taken where a CUfunction is, as CUDA does since 12. */
+/* Chapters "Execution Control" and "Occupancy": what the runtime lacks or has in another form. A
+ * CUkernel may stand for a CUfunction, as in CUDA since version 12. */
 #include <string.h>
 
 #include "base/alloc.h"

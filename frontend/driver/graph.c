@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Graph Management": the driver's forms of calls about a whole graph that the runtime has in another form. */
+/* Chapter "Graph Management": the driver's forms of calls about a whole graph that the runtime has
+ * in another form. */
 #include "frontend/facade.h"
 #include "frontend/graph/params.h"
 #include "frontend/stream/host.h"

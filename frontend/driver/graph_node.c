@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Graph Management": nodes whose parameters are other ones in the driver than in the runtime. */
+/* Chapter "Graph Management": nodes whose parameters are other ones in the driver than in the
+ * runtime. */
 #include "frontend/both/graph_node.h"
 
 /* ---- kernels: _v2 has a CUkernel and a context too ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Error Handling", "Initialization", "Version Management", "Driver Entry Point Access". */
+/* Chapters "Initialization", "Error Handling" and "Driver Entry Point Access". */
 #include "frontend/interpose/entrypoints.h"
 #include "frontend/facade.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Library Management". A library belongs to no context; here it is loaded at once on the current device (or the
- * first), so that a wrong image is told with its library, and on others when something of it is used there. */
+/* Chapter "Library Management": a library's module, and kernels. */
 #include <stdlib.h>
 
 #include "frontend/facade.h"
@@ -93,7 +92,7 @@ WS_DRV_API(cuKernelSetCacheConfig, (struct ws_kernel * k, int config, int device
 {
     struct ws_fn *f;
     int code = kernel_on(k, device, &f);
-    if (code || config < 0 || config > 3)
+    if (code || config < 0 || config > WS_CUDA_CACHE_CONFIG_LAST)
         return code ? code : CUDA_INVALID_VALUE;
     f->cache_config = config;
     return CUDA_OK;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: the linker of "Module Management". Linking is the daemon's work: what a program hands in is collected, and what
- * it gets for a cubin is the container of it all (link_image.h), which every function that takes an image knows. cuLinkComplete()
- * has the daemon link it once on the current device, so that what is wrong is told where CUDA tells it; loading it afterwards
- * finds the work done. */
+/* Chapter "Module Management": the linker. The daemon links: what a program hands in is collected,
+ * and what it gets in place of a cubin is a container of the inputs (session/link_image.h), which
+ * every function that takes an image accepts. cuLinkComplete() has the daemon link it once on the
+ * current device, so that an error is reported where CUDA reports it. Loading the container
+ * afterwards finds the work done. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

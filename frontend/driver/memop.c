@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Stream Memory Operations". The first versions of these functions take the same parameters as the second. */
+/* Chapter "Stream Memory Operations". The first versions of these functions have the same
+ * parameters as the second. */
 #include <stdlib.h>
 
 #include "frontend/facade.h"

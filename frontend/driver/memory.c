@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Memory Management" (arrays: drv_array.c), "Unified Addressing". */
+/* Chapters "Memory Management" (linear memory; arrays are in array.c) and "Unified Addressing". */
 #include <string.h>
 
 #include "frontend/texture/array.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Module Management". */
+/* Chapter "Module Management": modules. The linker is in link.c. */
 #include <stdlib.h>
 
 #include "frontend/facade.h"

@@ -3,7 +3,8 @@
 #include "frontend/facade.h"
 #include "frontend/memory/ipc.h"
 
-/* Access is of devices: contexts on the same device have it together, and to each other's memory anyway. */
+/* Access is of devices: contexts on the same device have it together, and to each other's memory
+ * anyway. */
 WS_DRV_API(cuCtxEnablePeerAccess, (struct ws_cuda_context * peer, unsigned flags))
 {
     WS_DRV_ENTER(c);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Stream Management": what only the driver has. Calls that the runtime has too stand in both/stream.c. */
+/* Chapter "Stream Management": what only the driver has. Calls that the runtime has too stand in
+ * both/stream.c. */
 #include "frontend/facade.h"
 
 WS_DRV_STREAM_API(cuStreamGetCtx, _ptsz, (void *stream, struct ws_cuda_context **ret),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Texture Reference Management" and "Surface Reference Management" (deprecated): what a reference is stands in
- * texture/texref.c. */
+/* Chapters "Texture Reference Management" and "Surface Reference Management" (deprecated): what a
+ * reference is stands in texture/texref.c. */
 #include <string.h>
 
 #include "frontend/facade.h"
@@ -77,7 +77,8 @@ WS_DRV_API(cuTexRefSetMipmappedArray, (struct ws_texref * t, struct ws_mipmap *m
     return bind_array(t, WS_RES_MIPMAP, m, &m->level[0]->desc.texel, flags);
 }
 
-/* An address between two that a texture may start at is rounded down, and the program told by how much, if it asks. */
+/* An address between two that a texture may start at is rounded down, and the program told by how
+ * much, if it asks. */
 WS_DRV_API(cuTexRefSetAddress_v2,
            (size_t * ret_offset, struct ws_texref *t, uint64_t address, size_t bytes))
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Texture Object Management", "Surface Object Management". */
+/* Chapters "Texture Object Management" and "Surface Object Management". */
 #include "frontend/context/attributes.h"
 #include "frontend/facade.h"
 #include "frontend/texture/texture.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Unified Addressing" (advice about managed memory), and copies in batches. The first versions have a device number
- * (-1: the host) where the later ones have a location. */
+/* Chapter "Unified Addressing": prefetches of managed memory; and copies in batches. The first
+ * versions have a device's number (-1: the host) where later ones have a location. */
 #include "frontend/memory/advice.h"
 #include "frontend/memory/batch.h"
 #include "frontend/facade.h"

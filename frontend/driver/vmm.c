@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Driver API: "Virtual Memory Management". */
+/* Chapter "Virtual Memory Management". */
 #include "frontend/facade.h"
 #include "frontend/memory/vmm.h"
 
@@ -119,7 +119,8 @@ static int check_type(int type)
 {
     if (type == WS_CUDA_HANDLE_FD)
         return CUDA_OK;
-    if (type != 2 && type != 4 && type != WS_CUDA_HANDLE_FABRIC)
+    if (type != WS_CUDA_HANDLE_WIN32 && type != WS_CUDA_HANDLE_WIN32_KMT &&
+        type != WS_CUDA_HANDLE_FABRIC)
         return CUDA_INVALID_VALUE;
     ws_session_unsupported("shareable memory handles other than POSIX file descriptors");
     return CUDA_NOT_SUPPORTED;

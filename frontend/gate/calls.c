@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The calls that are more than handed through: launches, waits, what ends contexts, and cuGetProcAddress, whose answers are the real driver's but for
- * these. Prototypes are the interface's only as far as we look at arguments: what a wait or a copy is given goes on in the same registers. */
+/* The calls that are more than handed through: launches, waits, what ends contexts, and
+ * cuGetProcAddress, whose answers are the real driver's but for these. Prototypes are the
+ * interface's only as far as we look at arguments: what a wait or a copy is given goes on in the
+ * same registers. */
 #include "frontend/gate/gate.h"
 
 #include <string.h>
@@ -112,7 +114,8 @@ typedef int (*call6_fn)(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t
             ws_gate_waited();                                                                      \
         return r;                                                                                  \
     }
-/* What ends a context: of its events nothing may be asked after it. @context: which; NULL: perhaps all. */
+/* What ends a context: of its events nothing may be asked after it. @context: which; NULL: perhaps
+ * all. */
 #define END(name, context)                                                                         \
     EXPORT int name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);       \
     int name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)               \

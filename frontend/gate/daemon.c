@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon, as the gate sees it: the frontend's channel, one Hello that says `gate`, two commands without replies, and a thread that waits for what the
- * daemon says. Nothing here waits for the daemon but the first connecting. */
+/* The daemon, as the gate sees it: the frontend's channel, one Hello that says `gate`, two commands
+ * without replies, and a thread that waits for what the daemon says. Nothing here waits for the
+ * daemon but the first connecting. */
 #include "frontend/gate/gate.h"
 
 #include <errno.h>

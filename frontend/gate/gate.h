@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/gate/gate.h - what the files of the gate library share (libwattshare-gate.so; doc/gate.md).
+/* frontend/gate/gate.h - what the files of the gate library share (libwattshare-gate.so;
+ * doc/gate.md).
  *
- * The library has the driver's name and comes before it; every call goes on to the real driver. Launches first ask leave of the daemon while a
- * policy is in force, waits tell when what was launched is done.
+ * The library has the driver's name and comes before it; every call goes on to the real driver.
+ * Launches first ask leave of the daemon while a policy is in force, waits tell when what was
+ * launched is done.
  *
  * Threads: any. Errors: never any of its own; whatever goes wrong here opens the gate. */
 #ifndef WS_FRONTEND_GATE_GATE_H
@@ -60,7 +62,8 @@ void ws_gate_enter_slowly(struct ws_gate_pass *p, void *stream, bool per_thread)
 void ws_gate_leave_slowly(struct ws_gate_pass *p, bool launched);
 /* The program has waited for something. */
 void ws_gate_waited_slowly(void);
-/* A call that may end contexts, before it. @context: that one ends, NULL with @sure: perhaps all do. */
+/* A call that may end contexts, before it. @context: that one ends, NULL with @sure: perhaps all
+ * do. */
 void ws_gate_ending(void *context, bool sure);
 /* …after it: the contexts of device @device have gone, and our events with them. */
 void ws_gate_ended(int device);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The real driver. WATTSHARE_GATE_DRIVER names its file (`wattshare run --gate` looks where the linker would); else it is looked for in the folders where
- * distributions and NVIDIA's installers put it. Its name can't be asked of the linker here: that is our own. */
+/* The real driver. WATTSHARE_GATE_DRIVER names its file (`wattshare run --gate` looks where the
+ * linker would); else it is looked for in the folders where distributions and NVIDIA's installers
+ * put it. Its name can't be asked of the linker here: that is our own. */
 #include "frontend/gate/gate.h"
 
 #include <dlfcn.h>

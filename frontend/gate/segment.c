@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Segments: from a launch on an idle GPU until all that was launched since is done.
  *
- * One per GPU of the daemon's. IDLE: the next launch asks (one thread does, others wait for the same answer). OPEN: launches go; behind each an event of
- * ours is recorded in its stream, before the first of each stream another. The segment is over when the last event of every stream is done: looked at
- * after each of the program's own waits, and by a thread of ours each POLL_MS for programs that don't wait. Then the daemon is told how long the GPU was at it:
- * from the first event to the last that is done.
+ * One per GPU of the daemon's. IDLE: the next launch asks (one thread does, others wait for the
+ * same answer). OPEN: launches go; behind each an event of ours is recorded in its stream, before
+ * the first of each stream another. The segment is over when the last event of every stream is
+ * done: looked at after each of the program's own waits, and by a thread of ours each POLL_MS for
+ * programs that don't wait. Then the daemon is told how long the GPU was at it: from the first
+ * event to the last that is done.
  *
- * The lease: told that it is over, launches wait until what was launched is done (at most as long as a lease), end the segment, and ask anew.
+ * The lease: told that it is over, launches wait until what was launched is done (at most as long
+ * as a lease), end the segment, and ask anew.
  *
- * Never in the way: a stream that is captured is not touched; an error of any call of ours makes the segment unmeasured, not the program fail; without
- * a daemon, or when it has not answered for WATTSHARE_GATE_PATIENCE_MS (a minute), launches go. The lock is not held while the driver may wait
- * for the GPU, since what it waits for may be another thread's launch. */
+ * Never in the way: a stream that is captured is not touched; an error of any call of ours makes
+ * the segment unmeasured, not the program fail; without a daemon, or when it has not answered for
+ * WATTSHARE_GATE_PATIENCE_MS (a minute), launches go. The lock is not held while the driver may
+ * wait for the GPU, since what it waits for may be another thread's launch. */
 #include "frontend/gate/gate.h"
 
 #include <pthread.h>
@@ -341,7 +345,8 @@ static void ask(struct ws_gate_segment *g)
     pthread_cond_broadcast(&changed);
 }
 
-/* The lease is over: ends the segment when it is done, or, if that takes too long, goes on with it. Lock held. */
+/* The lease is over: ends the segment when it is done, or, if that takes too long, goes on with it.
+ * Lock held. */
 static void drain(struct ws_gate_segment *g)
 {
     uint64_t serial = g->serial, until = ws_clock_ns() + ws_gate_lease_ms() * WS_NS_PER_MS;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every function of the driver that the table of entry points knows, handed through to the real one: a jump through a slot, which at first leads
- * to the code that looks the function up. Registers and stack are the caller's at the jump, so no prototype is needed. The symbols are weak: where
- * calls.c has a function of the name, that one counts. x86-64 only, as the project is. */
+/* Every function of the driver that the table of entry points knows, handed through to the real
+ * one: a jump through a slot, which at first leads to the code that looks the function up.
+ * Registers and stack are the caller's at the jump, so no prototype is needed. The symbols are
+ * weak: where calls.c has a function of the name, that one counts. x86-64 only, as the project
+ * is. */
 #include "frontend/gate/gate.h"
 
 struct gate_entry {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stream capture. A capture has a graph and the streams that were drawn into it, each with the nodes that its next work will come
- * behind. An event recorded in one of them remembers those nodes; waiting for it adds them to another stream's, which is thereby
- * drawn in. Nothing of this reaches the session.
+/* Stream capture. A capture has a graph and the streams that take part in it. For each stream it
+ * has the nodes that the stream's next work will depend on. An event that is recorded in such a
+ * stream remembers those nodes. Another stream that waits for the event gets them too, and so takes
+ * part in the capture. Nothing of this reaches the session.
  *
- * What may not be done meanwhile (CUDA C++ Programming Guide, "Stream Capture"; error codes: CUDA Runtime API, cudaError):
- * captures are invalidated by synchronising or querying what is captured, by using the legacy stream beside a capture on a
- * blocking stream, by mixing captures, by waiting for an event from outside, and, unless they are of relaxed mode, by calls that
- * may do such things behind the scenes. An invalidated capture answers INVALIDATED to all until it is ended.
+ * What a program may not do meanwhile stands in the CUDA C++ Programming Guide, "Stream Capture",
+ * and the error codes in the CUDA Runtime API, cudaError. A capture is invalidated if what is
+ * captured is synchronised or queried, if the legacy stream is used beside a capture on a blocking
+ * stream, if captures are mixed, if a captured stream waits for an event from outside, and, unless
+ * its mode is relaxed, by calls that may do such things themselves. An invalidated capture answers
+ * INVALIDATED to everything until it is ended.
  *
- * One lock for all. ws_work_watch counts the streams, so that nobody takes it while nothing is captured. */
+ * There is one lock for all captures. ws_work_watch counts their streams, so that nobody takes the
+ * lock while nothing is captured. */
 #include "frontend/graph/capture.h"
 
 #include <pthread.h>

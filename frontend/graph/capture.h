@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/graph/capture.h - stream capture, for both façades. All return a CUDA code. Threads: any. */
+/* frontend/graph/capture.h - stream capture. All functions return a CUDA code. Threads: any. */
 #ifndef WS_FRONTEND_GRAPH_CAPTURE_H
 #define WS_FRONTEND_GRAPH_CAPTURE_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From what a program writes about a node to what the node does: CUDA's many parameter structs become one, struct ws_content. Each kind
- * of node has a function that reads its parameters. Adding a node, changing one and changing one in an exec are then the same for all
- * kinds. The way back is in node_params.c. */
+/* From what a program writes about a node to what the node does: CUDA's many parameter structs
+ * become one, struct ws_content. Each kind of node has a function that reads its parameters. Adding
+ * a node, changing one and changing one in an exec are then the same for all kinds. The way back is
+ * in node_params.c. */
 #include "frontend/memory/copy_params.h"
 #include "frontend/graph/params.h"
 

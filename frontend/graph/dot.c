@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A graph as text for Graphviz: a cluster for each graph, child graphs and bodies inside their parents'. */
+/* Writes a graph as text for Graphviz: a cluster for each graph, with child graphs and bodies
+ * inside their parent's. */
 #include <inttypes.h>
 #include <stdio.h>
 

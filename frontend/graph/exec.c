@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From a graph to what is launched.
  *
- * A plan is the graph as streams and events: steps in an order that respects the edges, child graphs opened into their parent's,
- * each on a branch (a stream of the exec's own; branch 0 is the stream that the graph is launched into). A step goes on the branch of
- * something that it waits for if that branch ends there, else on one that ends before it in the graph anyway, else on a new one.
- * Each step carries a clock: for each branch, how far that branch is known to be done when the step is. So a wait is left out when
- * something else waited for implies it, and a graph that is a chain needs no event at all.
+ * A plan is the graph as streams and events: steps in an order that respects the edges, child
+ * graphs opened into their parent's, each on a branch (a stream of the exec's own; branch 0 is the
+ * stream that the graph is launched into). A step goes on the branch of something that it waits for
+ * if that branch ends there, else on one that ends before it in the graph anyway, else on a new
+ * one. Each step carries a clock: for each branch, how far that branch is known to be done when the
+ * step is. So a wait is left out when something else waited for implies it, and a graph that is a
+ * chain needs no event at all.
  *
- * Bodies of conditional nodes have plans of their own, which the host starts when the node is reached (graph_launch.c).
+ * Bodies of conditional nodes have plans of their own, which the host starts when the node is
+ * reached (launch.c).
  *
- * Invariants: waits name steps with lower indices, on other branches; positions on a branch count from 1 in the order of the steps. */
+ * Invariants: waits name steps with lower indices, on other branches; positions on a branch count
+ * from 1 in the order of the steps. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +77,8 @@ static int open_bodies(struct ws_step *s, int device)
     return CUDA_OK;
 }
 
-/* Steps of @g after step @entry (NO_STEP: none). @ret_exit: NULL, or gets a step after all of them. Recursion is as deep as
- * graphs are nested. */
+/* Steps of @g after step @entry (NO_STEP: none). @ret_exit: NULL, or gets a step after all of them.
+ * Recursion is as deep as graphs are nested. */
 static int open_graph(struct builder *b, const struct ws_graph *g, uint32_t entry,
                       uint32_t *ret_exit)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Graphs: nodes in the order in which they were made, each with its edges from others in the order given. An edge is kept at its
- * end (with its data) and, without data, at its start. Nodes and graphs lie in slabs, so that any pointer of the program can be
- * told from a live one. Invariants: both ends of an edge are in the same graph; n->in holds a node once; nodes[n->index] == n. */
+/* Graphs: nodes in the order in which they were made, each with its edges from other nodes in the
+ * order given. An edge is kept at its end (with its data) and, without data, at its start. Nodes
+ * and graphs lie in slabs, so that any pointer of the program can be checked. Invariants: both ends
+ * of an edge are in the same graph; n->in holds a node once; nodes[n->index] == n. */
 #include "frontend/graph/graph.h"
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/graph/graph.h - graphs: nodes (work.h), edges, and what is made of them to be launched. Runtime and driver share it; the
- * façades only translate parameters (graph_params.h).
+/* frontend/graph/graph.h - graphs, their nodes (stream/work.h) and edges, and the plans that are
+ * made of them to be launched. The runtime and the driver share it; they only translate parameters
+ * (params.h).
  *
- * As in CUDA, a graph may be used by one thread at a time; the same holds for an exec, whose launches are kept in order.
- * All functions return a CUDA code unless said otherwise. */
+ * As in CUDA, a graph may be used by one thread at a time. The same holds for an exec, whose
+ * launches are kept in order. All functions return a CUDA code unless they say otherwise. */
 #ifndef WS_FRONTEND_GRAPH_GRAPH_H
 #define WS_FRONTEND_GRAPH_GRAPH_H
 
@@ -15,7 +16,7 @@ struct ws_graph;
 struct ws_node;
 struct ws_user_object;
 
-/* ---- memory that alloc nodes own (graph_memory.c) ---- */
+/* ---- memory that alloc nodes own (memory.c) ---- */
 struct ws_graph_block;
 int ws_block_new(int device, uint64_t bytes, struct ws_graph_block **ret); /* with one reference */
 struct ws_graph_block *ws_block_ref(struct ws_graph_block *b);
@@ -24,8 +25,8 @@ bool ws_block_fits(const struct ws_graph_block *b, int device, uint64_t bytes);
 /* The block that starts at @address, borrowed; NULL if there is none. */
 struct ws_graph_block *ws_block_find(uint64_t address);
 uint64_t ws_block_address(const struct ws_graph_block *b);
-bool ws_block_live(
-    const struct ws_graph_block *b); /* a launch has allocated it and nothing freed it */
+/* True if a launch has allocated it and nothing has freed it since. */
+bool ws_block_live(const struct ws_graph_block *b);
 void ws_block_set_live(struct ws_graph_block *b, bool live);
 /* Frees @address outside of graphs. Return: -1: it is not a graph's. */
 int ws_block_free_outside(uint64_t address);
@@ -107,7 +108,8 @@ struct ws_graph *ws_graph_new(void); /* NULL: no memory */
 void ws_graph_free(struct ws_graph *g);
 bool ws_graph_valid(const void *g);
 bool ws_node_valid(const void *n);
-/* A copy with all below it; nodes remember where they came from. */
+/* A copy with all child graphs and bodies. Its nodes remember the nodes that they were copied
+ * from. */
 int ws_graph_clone(const struct ws_graph *g, struct ws_graph **ret);
 /* An empty one of @type behind @deps (@data: NULL, or the edges'). */
 int ws_graph_add(struct ws_graph *g, enum ws_node_type type, struct ws_node *const *deps,
@@ -119,17 +121,20 @@ int ws_graph_remove_edges(struct ws_graph *g, struct ws_node *const *from,
 void ws_node_free(struct ws_node *n); /* with its edges */
 /* Removes a node that the program names. */
 int ws_node_destroy(struct ws_node *n);
-/* Nodes in an order that respects the edges. @ret: n_nodes long, malloc'ed by the caller. False: there is a cycle. */
+/* Nodes in an order that respects the edges. @ret: n_nodes long, malloc'ed by the caller. False:
+ * there is a cycle. */
 bool ws_graph_order(const struct ws_graph *g, struct ws_node **ret);
 /* True if each of @n_first nodes is one of the @n_then, or comes before one of them. */
 bool ws_graph_before(const struct ws_graph *g, struct ws_node *const *first, size_t n_first,
                      struct ws_node *const *then, size_t n_then);
-/* Gives the node work; what @w points to is copied. LAUNCH: arguments are packed now, shape and resources checked. */
+/* Gives the node work; what @w points to is copied. LAUNCH: arguments are packed now, shape and
+ * resources checked. */
 ws_err ws_node_set_work(struct ws_node *n, const struct ws_stream_work *w);
 /* GRAPH: a clone of @child, or @child itself. */
 int ws_node_set_child(struct ws_node *n, struct ws_graph *child, bool move);
 int ws_node_copy_content(struct ws_node *to, const struct ws_node *from);
-/* MEM_ALLOC: gives it memory, which one that was freed before it in the graph has had, if there is such. Sets work.memory.address. */
+/* MEM_ALLOC: gives it memory, which one that was freed before it in the graph has had, if there is
+ * such. Sets work.memory.address. */
 int ws_node_set_alloc(struct ws_node *n, int device, uint64_t bytes);
 /* CONDITIONAL: makes the bodies. */
 int ws_node_set_condition(struct ws_node *n, uint64_t handle, int type, unsigned size);
@@ -155,12 +160,12 @@ int ws_user_object_release(struct ws_user_object *o, unsigned n);
 int ws_graph_retain_user(struct ws_graph *g, struct ws_user_object *o, unsigned n, unsigned flags);
 int ws_graph_release_user(struct ws_graph *g, struct ws_user_object *o, unsigned n);
 
-/* ---- plans (graph_exec.c): a graph as streams and events ---- */
+/* ---- plans (exec.c): a graph as streams and events ---- */
 struct ws_step {
     struct ws_node *node; /* NULL: only a point where branches meet */
     uint32_t branch, position;
     uint32_t *waits; /* indices of steps on other branches */
-    uint32_t n_waits, cap_waits;
+    uint32_t n_waits;
     bool first;     /* of its branch, and waits for nothing: for the start then */
     bool signals;   /* others wait for it */
     bool last;      /* the end waits for it */
@@ -180,11 +185,11 @@ struct ws_plan {
     int device;     /* where it was instantiated */
     uint64_t start; /* event */
 };
-/* @g is borrowed and must stay as it is, but for the content of its nodes. */
+/* @g is borrowed, and must not change except in the content of its nodes. */
 int ws_plan_new(struct ws_graph *g, int device, struct ws_plan **ret);
 void ws_plan_free(struct ws_plan *p);
 
-/* ---- execs (graph_exec.c, graph_launch.c) ---- */
+/* ---- execs (exec.c, launch.c) ---- */
 struct ws_exec {
     struct ws_slot slot;
     struct ws_graph *graph;  /* its own */
@@ -206,12 +211,12 @@ int ws_exec_new(struct ws_graph *g, int device, uint64_t flags, struct ws_exec *
 bool ws_exec_valid(const void *e);
 int ws_exec_destroy(struct ws_exec *e);
 void ws_exec_unref(struct ws_exec *e);
-/* The exec's copy of a node of the graph it was made from; NULL if there is none. */
+/* The exec's copy of a node of the graph that the exec was made from; NULL if there is none. */
 struct ws_node *ws_exec_node(const struct ws_exec *e, const struct ws_node *n);
 int ws_exec_set_child(struct ws_exec *e, struct ws_node *n, struct ws_graph *child);
 int ws_exec_update(struct ws_exec *e, const struct ws_graph *g, struct cuda_update_result *ret);
 int ws_exec_set_enabled(struct ws_exec *e, struct ws_node *n, bool enabled);
-/* Launches, or in a capture becomes a child graph. */
+/* Launches the exec. In a capture its graph becomes a child graph. */
 ws_err ws_exec_launch(struct ws_exec *e, uint64_t stream);
 
 #endif

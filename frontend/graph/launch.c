@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Launching: the steps of a plan are issued one after another, without waiting for anything; the daemon's streams and events do
- * the rest. An exec runs after its last launch: on another stream it waits for the event recorded then.
+/* Launching: the steps of a plan are issued one after another, without waiting for anything; the
+ * daemon's streams and events do the rest. An exec runs after its last launch: on another stream it
+ * waits for the event that was recorded then.
  *
- * Some nodes need the host when they are reached: functions of the program, copies from or to pageable memory (which must see
- * what earlier nodes wrote there) and conditional nodes. These are gates (host.h). A conditional node's gate stays shut while the
- * host starts the body its value asks for, behind which another gate brings the host back to look at the value again. */
+ * Some nodes need the host when they are reached: functions of the program, copies from or to
+ * pageable memory (which must see what earlier nodes wrote there) and conditional nodes. Each of
+ * them holds its stream until the host is done (stream/host.h). A conditional node holds its stream
+ * while the host starts the body that its value asks for; behind that body, the host is called back
+ * to look at the value again. */
 #include <pthread.h>
 #include <stdlib.h>
 

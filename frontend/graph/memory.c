@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of graphs: an alloc node has its memory from when it is made (its address must be known then), and it is given back when
- * no graph and no exec holds the node, and it is not allocated. "Allocated" is from the launch of its graph until a free node, in
- * whatever graph, or cudaFreeAsync() or cudaFree(). Words of conditional handles lie in pinned memory, which kernels write and the
- * host reads without asking anybody; one page of them at a time. */
+/* Memory of graphs. An alloc node has its memory from the time it is made, for its address must be
+ * known then. The memory is given back when no graph and no exec has the node any more, and the
+ * memory is not allocated. It counts as allocated from the launch of its graph until a free node of
+ * any graph, cudaFreeAsync() or cudaFree() frees it. The words of conditional handles lie in pinned
+ * memory, one page at a time, which kernels write and the host reads. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <uthash.h>

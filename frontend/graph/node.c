@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a node does: its work with all that it points to, child graphs, conditional bodies, attributes. */
+/* What a node does: its work with all that it points to, child graphs, bodies of conditional nodes,
+ * attributes. */
 #include <stdlib.h>
 #include <string.h>
 

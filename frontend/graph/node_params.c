@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From what a node does to what a program asks about it: the opposite of content.c, one function for each kind of node. */
+/* From what a node does to what a program asks about it: the opposite of content.c, one function
+ * for each kind of node. */
 #include <stdlib.h>
 #include <string.h>
 

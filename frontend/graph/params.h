@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/graph/params.h - between what programs write about a node and what a node holds, in both directions and for both
- * façades. All return a CUDA code. */
+/* frontend/graph/params.h - what programs write and ask about nodes and graphs: parameters to a
+ * node's content (content.c), content back to parameters (node_params.c), and lists (query.c). All
+ * functions return a CUDA code. */
 #ifndef WS_FRONTEND_GRAPH_PARAMS_H
 #define WS_FRONTEND_GRAPH_PARAMS_H
 
@@ -65,7 +66,8 @@ int ws_node_batch(struct ws_node *n, struct cu_batch_node *ret);
 int ws_node_copy_attributes(struct ws_node *dst, const struct ws_node *src);
 int ws_node_free_address(struct ws_node *n, uint64_t *ret);
 
-/* ---- lists, as cudaGraphGetNodes() & co. answer: @n in: room, out: how many; the rest of the room is zeroed ---- */
+/* ---- lists, as cudaGraphGetNodes() & co. answer: @n in: room, out: how many; the rest of the room
+ * is zeroed ---- */
 enum ws_list_kind { WS_LIST_NODES, WS_LIST_ROOTS };
 int ws_graph_list(struct ws_graph *g, enum ws_list_kind kind, struct ws_node **ret, size_t *n);
 int ws_graph_edges(struct ws_graph *g, struct ws_node **from, struct ws_node **to,

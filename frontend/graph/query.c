@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The lists that a program may ask for: nodes, roots, edges, neighbours. All answer in one way: the program gives room for some entries,
- * or none to ask how many there are; room that is not needed is zeroed. */
+/* The lists that a program may ask for: nodes, roots, edges, neighbours. All answer in one way: the
+ * program gives room for some entries, or none to ask how many there are; room that is not needed
+ * is zeroed. */
 #include <string.h>
 
 #include "frontend/graph/params.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/graph/types.h - layouts in memory of what CUDA's graph functions take (CUDA 13.0, x86-64). Names keep CUDA's. */
+/* frontend/graph/types.h - layouts in memory of what CUDA's graph functions take (CUDA 13.0,
+ * x86-64). Names keep CUDA's. */
 #ifndef WS_FRONTEND_GRAPH_TYPES_H
 #define WS_FRONTEND_GRAPH_TYPES_H
 

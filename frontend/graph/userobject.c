@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* User objects: something of the program that lives as long as somebody holds a reference: the program, or graphs. The destructor
- * runs in the thread that gives up the last one; CUDA functions are not for it. */
+/* User objects: something of the program that lives as long as the program or a graph holds a
+ * reference to it. Its destructor runs in the thread that gives up the last reference, and may not
+ * call CUDA. */
 #include "frontend/context/context.h"
 #include "frontend/graph/graph.h"
 

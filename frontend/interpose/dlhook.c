@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* dlopen() and dlsym().
  *
- * dlopen(): a program that opens the CUDA driver or runtime by name gets this library. It is loaded already and has the SONAME
- * libcuda.so.1, so asking the real dlopen() for that name finds it without any search.
+ * dlopen(): a program that opens the CUDA driver or runtime by name gets this library. It is loaded
+ * already and has the SONAME libcuda.so.1, so asking the real dlopen() for that name finds it
+ * without any search.
  *
- * The real function looks at its return address to find the caller's RUNPATH and namespace, so it must be entered by a jump
- * from the caller's own call: the exported symbol is a few instructions that let C code choose the name and the target, and
- * then jump there. */
+ * The real function looks at its return address to find the caller's RUNPATH and namespace, so it
+ * must be entered by a jump from the caller's own call: the exported symbol is a few instructions
+ * that let C code choose the name and the target, and then jump there. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -136,7 +137,8 @@ static void *refuse(const char *name, int mode)
     return NULL;
 }
 
-/* Where the dynamic linker doesn't tell of new objects. The caller's RUNPATH is lost on this road. */
+/* Where the dynamic linker doesn't tell of new objects. The caller's RUNPATH is lost on this
+ * road. */
 static void *open_then_scan(const char *name, int mode)
 {
     void *h = real(name, mode);
@@ -145,15 +147,17 @@ static void *open_then_scan(const char *name, int mode)
     return h;
 }
 
-/* Is @name that of a compiler as a library, without a folder? Where it lies is then told by LD_LIBRARY_PATH or ldconfig's list;
- * programs that need only the driver and a compiler are often run where neither knows of the toolkit. */
+/* Is @name that of a compiler as a library, without a folder? Where it lies is then told by
+ * LD_LIBRARY_PATH or ldconfig's list; programs that need only the driver and a compiler are often
+ * run where neither knows of the toolkit. */
 static bool is_compiler(const char *name)
 {
     return !strncmp(name, "libnvrtc.so", 11) || !strncmp(name, "libnvJitLink.so", 15) ||
            !strncmp(name, "libnvvm.so", 10);
 }
 
-/* As the real one; then in the toolkit's folders. The caller's RUNPATH is lost on this road, too. */
+/* As the real one; then in the toolkit's folders. The caller's RUNPATH is lost on this road,
+ * too. */
 static void *open_compiler(const char *name, int mode)
 {
     static const char *const folders[] = {"lib64", "nvvm/lib64"};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of entry points as data, and the functions of those that are not done. Both come from entrypoints.def: a row that
- * says DONE without a function, or NONE beside one, doesn't link. The table needs no initialisation: the redirect reads it from
- * a constructor that runs before all others. */
+/* The table of entry points as data, and the functions of those that are not done. Both come from
+ * entrypoints.def: a row that says DONE without a function, or NONE beside one, does not link. The
+ * table needs no initialisation, because the redirect reads it from a constructor that runs before
+ * all others. */
 #include "frontend/interpose/entrypoints.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "frontend/errors.h"
 #include "frontend/facade.h"
 
-/* A function that looks at no argument can be called with any: the caller owns all of the stack (System V ABI). */
+/* A function that looks at no argument can be called with any: the caller owns all of the stack
+ * (System V ABI). */
 #define UNSUPPORTED(name, answer)                                                                  \
     WS_EXPORT int name(void);                                                                      \
     int name(void)                                                                                 \
@@ -83,8 +85,8 @@ void *ws_entrypoint_find(const char *name)
     return NULL;
 }
 
-/* Rows of one name stand together, but for those of names that it is a prefix of: the scan is over all, a program asks a few
- * hundred times at most. */
+/* Rows of one name stand together, but for those of names that it is a prefix of: the scan is over
+ * all, a program asks a few hundred times at most. */
 void *ws_entrypoint_driver(const char *name, int version, bool per_thread, bool *ret_known)
 {
     const struct ws_driver_version *best = NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/interpose/entrypoints.h - every entry point this library stands in for, by name. Read by the redirect of static runtimes,
- * cuGetProcAddress and the tests; filled from frontend/interpose/entrypoints.def. Threads: any. */
+/* frontend/interpose/entrypoints.h - every entry point that this library has, by name. It is read
+ * by the redirect of static runtimes, by cuGetProcAddress and by the tests, and made from
+ * entrypoints.def. Threads: any. */
 #ifndef WS_FRONTEND_INTERPOSE_ENTRYPOINTS_H
 #define WS_FRONTEND_INTERPOSE_ENTRYPOINTS_H
 
@@ -23,8 +24,9 @@ struct ws_driver_version {
     int version;     /* the first of CUDA that answers with this one: 1000 * major + 10 * minor */
     bool per_thread; /* stream 0 is the per-thread default stream */
 };
-/* The newest variant of a driver function that CUDA @version knows; per-thread variants only if wanted, and then rather than
- * others. NULL: none; @ret_known says whether newer versions have one. */
+/* The newest variant of a driver function that CUDA @version knows; per-thread variants only if
+ * wanted, and then rather than others. NULL: none; @ret_known says whether newer versions have
+ * one. */
 void *ws_entrypoint_driver(const char *name, int version, bool per_thread, bool *ret_known);
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Start and end of the library in a process. The constructor runs in every program that inherits LD_PRELOAD, nearly all of which
- * never call CUDA: it opens no socket, starts no thread, loads nothing; it reads the configuration and looks at the loaded files
- * for CUDA runtimes to redirect. It runs before libc's own initialisation (initfirst), so the environment comes as argument. */
+/* Start and end of the library in a process. The constructor runs in every program that inherits
+ * LD_PRELOAD, and nearly all of them never call CUDA. So it opens no socket, starts no thread and
+ * loads nothing: it reads the configuration, and looks in the loaded files for CUDA runtimes to
+ * redirect. It runs before libc's own initialisation (initfirst), so the environment comes as an
+ * argument. */
 #include "frontend/config.h"
 #include "frontend/interpose/redirect.h"
 

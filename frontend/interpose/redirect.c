@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-/* nvcc links the CUDA runtime statically by default: its functions are then ordinary local code of the program, which no symbol
- * preemption reaches. They still stand in .symtab; there we find each entry point and write a jump to our façade over its first
- * bytes, before anything of the program has run (preload constructors run first) and, for libraries that come later, before
- * their constructors run.
+/* nvcc links the CUDA runtime statically by default: its functions are then ordinary local code of
+ * the program, which no symbol preemption reaches. They still stand in .symtab; there we find each
+ * entry point and write a jump to our façade over its first bytes, before anything of the program
+ * has run (preload constructors run first) and, for libraries that come later, before their
+ * constructors run.
  *
- * Jump. FF 25 00000000 and the 8-byte target: 14 bytes, clobbers no register. A few entry points are shorter; they are aligned
- * to 16 bytes, so the padding behind them takes the rest (it is checked to be padding). Where there is none, a 5-byte relative
- * jump goes to a page nearby that holds the long one. Pages are writable only while they are not executable.
+ * Jump. FF 25 00000000 and the 8-byte target: 14 bytes, clobbers no register. A few entry points
+ * are shorter; they are aligned to 16 bytes, so the padding behind them takes the rest (it is
+ * checked to be padding). Where there is none, a 5-byte relative jump goes to a page nearby that
+ * holds the long one. Pages are writable only while they are not executable.
  *
- * Later libraries. The dynamic linker calls an empty function, _r_debug.r_brk, for debuggers, when it has mapped new objects and
- * before it runs their constructors (glibc 2.36: even before it relocates them, which jumps don't mind). We write a jump to our
- * scan over it, if it looks as expected; a debugger that has put its breakpoint there is left alone, and then ws_redirect_early()
- * is false and dlopen() is followed by a scan (dlhook.c), too late only for what constructors did.
+ * Later libraries. The dynamic linker calls an empty function, _r_debug.r_brk, for debuggers, when
+ * it has mapped new objects and before it runs their constructors (glibc 2.36: even before it
+ * relocates them, which jumps don't mind). We write a jump to our scan over it, if it looks as
+ * expected; a debugger that has put its breakpoint there is left alone, and then
+ * ws_redirect_early() is false and dlopen() is followed by a scan (dlhook.c), too late only for
+ * what constructors did.
  *
- * No symbols. An object with .nvFatBinSegment registers CUDA code; if it neither imports __cudaRegisterFatBinary nor has it in
- * .symtab, it carries a runtime that we can't find. NVIDIA's runtime must not run on top of our driver façade, so a program is
- * stopped; a library may never be used (NVIDIA's own math libraries are like that), so it is only remembered: when its
- * runtime asks for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime, whose symbols ours preempt. */
+ * No symbols. An object with .nvFatBinSegment registers CUDA code; if it neither imports
+ * __cudaRegisterFatBinary nor has it in .symtab, it carries a runtime that we can't find. NVIDIA's
+ * runtime must not run on top of our driver façade, so a program is stopped; a library may never be
+ * used (NVIDIA's own math libraries are like that), so it is only remembered: when its runtime asks
+ * for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime, whose symbols ours
+ * preempt. */
 #include "frontend/interpose/redirect.h"
 
 #include <errno.h>
@@ -67,7 +73,8 @@ static size_t padding_at(const uint8_t *p, const uint8_t *end)
     return (size_t)(end - q) >= n ? (size_t)(q + n - p) : 0;
 }
 
-/* True if all of [p + size, p + 14) is padding. The last no-op may go on until the next 16 bytes. */
+/* True if all of [p + size, p + 14) is padding. The last no-op may go on until the next 16
+ * bytes. */
 static bool padded(const uint8_t *p, size_t size)
 {
     const uint8_t *end = p + 16;
@@ -82,7 +89,8 @@ static bool padded(const uint8_t *p, size_t size)
     return true;
 }
 
-/* Room for a long jump within 2 GiB of @near. Pages are writable only while one is added. NULL if there is no room. */
+/* Room for a long jump within 2 GiB of @near. Pages are writable only while one is added. NULL if
+ * there is no room. */
 static uint8_t *trampoline(const uint8_t *near, const void *target)
 {
     static uint8_t *page;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/interpose/redirect.h - the redirect of CUDA runtimes that are linked statically into a program or its libraries: their entry
- * points are overwritten with jumps to ours. */
+/* frontend/interpose/redirect.h - the redirect of CUDA runtimes that are linked statically into a
+ * program or its libraries: their entry points are overwritten with jumps to ours. */
 #ifndef WS_FRONTEND_INTERPOSE_REDIRECT_H
 #define WS_FRONTEND_INTERPOSE_REDIRECT_H
 
@@ -8,20 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Redirects those in the objects loaded now and sees to those loaded later. Once, from the constructor; ends the process, with
- * one line saying why and what to do, if the program itself carries a runtime that can't be redirected. */
+/* Redirects those in the objects loaded now and sees to those loaded later. Once, from the
+ * constructor; ends the process, with one line saying why and what to do, if the program itself
+ * carries a runtime that can't be redirected. */
 void ws_redirect_begin(void);
 /* Looks at objects that came since. Threads: any. */
 void ws_redirect_scan(void);
 /* True if later objects are seen before their constructors run. */
 bool ws_redirect_early(void);
-/* If the code at @address belongs to a CUDA runtime that could not be redirected: the name of its file; else NULL. */
+/* If the code at @address belongs to a CUDA runtime that could not be redirected: the name of its
+ * file; else NULL. */
 const char *ws_redirect_stranger(const void *address);
-/* The toolkit (toolkit.h) that the object was built with that holds the code at @address; 0: it doesn't tell, or there is none.
- * *ret_newest: the newest of all objects. */
+/* The toolkit (toolkit.h) that the object was built with that holds the code at @address; 0: it
+ * doesn't tell, or there is none. *ret_newest: the newest of all objects. */
 int ws_redirect_toolkit(const void *address, int *ret_newest);
-/* Writes jumps over the entry points found in the symbols of one file. @image, @bytes: the file; @base: where it is loaded;
- * @find: gives the replacement for a name, or NULL. Return: number redirected, WS_REDIRECT_…, or a negative error. */
+/* Writes jumps over the entry points found in the symbols of one file. @image, @bytes: the file;
+ * @base: where it is loaded; @find: gives the replacement for a name, or NULL. Return: number
+ * redirected, WS_REDIRECT_…, or a negative error. */
 enum {
     WS_REDIRECT_NONE = 0 /* no static runtime */,
     WS_REDIRECT_STRIPPED = 1 << 20 /* one without symbols */

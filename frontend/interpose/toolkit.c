@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What tells the toolkit. A program with the shared runtime names its file, which has the version ("libcudart.so.12"), among what
- * it needs. One with the static runtime has that one's symbols, among them, before CUDA 13, functions that CUDA 13 no longer has.
- * The list of objects, and when each was looked at, is redirect.c's. */
+/* How the toolkit is recognised. A program with the shared runtime names the runtime's file, whose
+ * name has the version ("libcudart.so.12"), among the files that it needs. A program with the
+ * static runtime has the runtime's symbols; before CUDA 13 those include functions that CUDA 13 no
+ * longer has. redirect.c has the list of loaded objects. */
 #include "frontend/interpose/toolkit.h"
 
 #include <stdatomic.h>

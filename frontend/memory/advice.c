@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Advice is kept as runs of bytes that have the same, sorted by address; what no run covers was never spoken of. A call divides
- * the runs at the ends of its range, and fills the gaps inside it. */
+/* Advice is kept as ranges, sorted by address, whose bytes all have the same advice. A byte that no
+ * range covers was never advised about. A call divides ranges at the ends of its own range, and
+ * fills the gaps inside it. */
 #include "frontend/memory/advice.h"
 
 #include <pthread.h>
@@ -79,7 +80,8 @@ static bool cut(uint64_t at)
     return true;
 }
 
-/* Makes runs for all of [from, to), with ends there. Return: index of the first; n_runs: no memory. */
+/* Makes runs for all of [from, to), with ends there. Return: index of the first; n_runs: no
+ * memory. */
 static size_t cover(uint64_t from, uint64_t to)
 {
     if (!cut(from) || !cut(to))

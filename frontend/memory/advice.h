@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/memory/advice.h - what programs have said about ranges of managed memory: advice and prefetches. Host and devices share its
- * pages, so nothing is moved; it is remembered, and told when asked for. Threads: any. All return a CUDA code. */
+/* frontend/memory/advice.h - advice about managed memory, and prefetches of it. The host and the
+ * devices share the pages of managed memory, so nothing is moved: what a program says is
+ * remembered, and returned when it asks. Threads: any. All functions return a CUDA code. */
 #ifndef WS_FRONTEND_MEMORY_ADVICE_H
 #define WS_FRONTEND_MEMORY_ADVICE_H
 
@@ -14,7 +15,8 @@ static inline struct cuda_mem_location ws_location_of_device(int device)
                         : (struct cuda_mem_location){WS_CUDA_LOCATION_DEVICE, device};
 }
 
-/* INVALID_VALUE: the range is not inside managed memory, or a location makes no sense; INVALID_DEVICE. */
+/* INVALID_VALUE: the range is not inside managed memory, or a location makes no sense;
+ * INVALID_DEVICE. */
 int ws_advice_set(uint64_t address, uint64_t bytes, int advice, const struct cuda_mem_location *l);
 int ws_advice_prefetch(uint64_t address, uint64_t bytes, const struct cuda_mem_location *l);
 /* What is in the range counts no more: nothing to do, but to check. */
@@ -23,7 +25,8 @@ int ws_advice_get(void *ret, size_t ret_bytes, int attribute, uint64_t address, 
 /* The memory is freed. */
 void ws_advice_forget(uint64_t address, uint64_t bytes);
 
-/* Batches: @first[k] is the index of the first range that @l[k] is for. @n_locations 0, @l NULL: discard only. */
+/* Batches: @first[k] is the index of the first range that @l[k] is for. @n_locations 0, @l NULL:
+ * discard only. */
 struct ws_advice_batch {
     const uint64_t *addresses;
     const size_t *sizes;

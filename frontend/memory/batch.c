@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A batch is its copies, one behind the other: CUDA allows any order. Where the source must have been read when the call returns,
- * the copy is one that waits. All is checked before the first is put on the stream. */
+/* A batch is done as its copies, one after the other; CUDA allows any order. If the source must
+ * have been read when the call returns, the copy is a synchronous one. All copies are checked
+ * before the first is put on the stream. */
 #include "frontend/memory/batch.h"
 
 #include "frontend/texture/array.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/memory/batch.h - copies in batches (cudaMemcpyBatchAsync, cudaMemcpy3DBatchAsync and the driver's). Threads: any. Both return a
- * CUDA code; *ret_fail, if not NULL: which copy it was, or SIZE_MAX for all of them. */
+/* frontend/memory/batch.h - copies in batches (cudaMemcpyBatchAsync, cudaMemcpy3DBatchAsync, and
+ * the driver's). Threads: any. Both functions return a CUDA code. *ret_fail, unless NULL, is the
+ * index of the copy that failed, or SIZE_MAX if all of them did. */
 #ifndef WS_FRONTEND_MEMORY_BATCH_H
 #define WS_FRONTEND_MEMORY_BATCH_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What CUDA's calls say of a box is brought to the fewest rows: rows that follow one another without a gap on both sides are one
- * row, slices without a gap are more rows. So most copies of whole images are copies of one range. */
+/* A box is brought to as few rows as possible: rows without a gap between them on both sides become
+ * one row, and slices without a gap become more rows. So a copy of a whole image is mostly a copy
+ * of one range. */
 #include "frontend/memory/copy.h"
 
 #include "frontend/session/box.h"

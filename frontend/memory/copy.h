@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/memory/copy.h - copies of boxes in pitched linear memory, out of plain copies. Threads: any. */
+/* frontend/memory/copy.h - copies and fills of boxes in pitched linear memory. Threads: any. */
 #ifndef WS_FRONTEND_MEMORY_COPY_H
 #define WS_FRONTEND_MEMORY_COPY_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From the two ways in which CUDA's programs describe a copy of a box (cudaMemcpy3DParms, CUDA_MEMCPY3D) to the sides, the box and the
- * direction that the session knows. */
+/* From the two ways in which CUDA's programs describe a copy of a box (cudaMemcpy3DParms,
+ * CUDA_MEMCPY3D) to the sides, the box and the direction that the session knows. */
 #include "frontend/memory/copy_params.h"
 
 #include "frontend/errors.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Registered memory: the session puts the program's pages into a shared segment where they are (session_adopt.c). Where that
- * can't be done (a remote daemon, memory that others see, stacks) registering is only noted, which is all that copies need; a
- * kernel can't reach such memory, and asking for the device's address of it is refused. */
+/* Host memory. To register memory, the session puts the program's pages into a shared segment at
+ * the same addresses (session/adopt.c). Where that cannot be done (a remote daemon, memory that
+ * other processes see, stacks), registering is only recorded, which is all that copies need. A
+ * kernel cannot reach such memory, and a program that asks for its device address gets an error. */
 #include "frontend/memory/hostmem.h"
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Handles of 64 bytes hold a mark of what they are for and the daemon's random handle. Opening the same memory again counts, and
- * gives the same address; what this process has made handles for it may not open itself. Only events made for it have handles. */
+/* A handle has 64 bytes: a mark that says what it is for, and a random handle of the daemon's.
+ * Memory that is opened twice has the same address both times, and must be closed twice. A process
+ * may not open a handle of its own. Only events that were created for it have handles. */
 #include "frontend/memory/ipc.h"
 
 #include <pthread.h>

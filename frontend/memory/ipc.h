@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/memory/ipc.h - memory and events of other processes (cudaIpc…, cuIpc…), and peer access between devices. Threads: any. All
- * return a CUDA code unless said. */
+/* frontend/memory/ipc.h - memory and events of other processes (cudaIpc…, cuIpc…), and peer access
+ * between devices. Threads: any. Functions return a CUDA code unless they say otherwise. */
 #ifndef WS_FRONTEND_MEMORY_IPC_H
 #define WS_FRONTEND_MEMORY_IPC_H
 

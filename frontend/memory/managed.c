@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon loads a module with all its variables in device memory; the managed ones are then moved to memory that it shares
- * with this process, before anybody has seen where they were. */
+/* The daemon loads a module with all its variables in device memory. The managed ones are then
+ * moved to memory that the daemon shares with this process, before anybody has seen their
+ * addresses. */
 #include "frontend/memory/managed.h"
 
 #include <stdlib.h>

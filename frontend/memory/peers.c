@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Peer access: any device of this client may be given any other's memory that it can reach, as all can
- * but real GPUs of some machines. Copies between devices need no such permission. */
+/* Peer access: permission for one device to use another's memory. Any device of this client may
+ * have it for any other that it can reach. All can reach each other, except real GPUs of some
+ * machines. Copies between devices need no permission. */
 #include <pthread.h>
 
 #include "frontend/errors.h"

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stream-ordered allocation. A pool keeps the blocks that it has from the daemon; freeing puts a block back into its pool, behind
- * an event recorded in the stream that freed it. Allocating takes the smallest block that fits without much waste:
- *   1. one freed in the same stream: stream order is all it takes;
+/* Stream-ordered allocation. A pool keeps the blocks that it has from the daemon. Freeing puts a
+ * block back into its pool, with an event recorded in the stream that freed it. Allocating takes
+ * the smallest block that fits without much waste:
+ *   1. one freed in the same stream: the stream's order is enough;
  *   2. one whose event is done (attribute "reuse allow opportunistic");
- *   3. any, the stream waiting for its event ("reuse allow internal dependencies"), before new memory is asked for.
- * Waits that the program has put between streams need no case of their own ("follow event dependencies"): they make the third
- * free of charge. At the next wait of the program's for a stream, an event or a device the pool gives back what it has beyond its
- * release threshold. Blocks are not divided: one is as large as the allocation it was first made for.
+ *   3. any other: the stream waits for its event ("reuse allow internal dependencies"), before new
+ *     memory is asked for.
+ * Waits between streams that the program itself has made need no case of their own ("follow event
+ * dependencies"): with them, the wait of the third case costs nothing. When the program next waits
+ * for a stream, an event or a device, the pool gives back what it has beyond its release threshold.
+ * Blocks are not divided: a block is as large as the allocation that it was first made for.
  *
- * A pool that was destroyed with memory in use lives on, unnamed, until the last of it is freed. */
+ * A pool that is destroyed while memory of it is in use lives on without a handle until the last of
+ * that memory is freed. */
 #include "frontend/memory/pool_private.h"
 
 #include <stdlib.h>
@@ -162,7 +166,8 @@ static struct ws_pool_block *take_free(struct ws_memory_pool *p, struct ws_pool_
     return b;
 }
 
-/* Gives free blocks back until the pool has no more than @keep_bytes. @wait: until the daemon has them. */
+/* Gives free blocks back until the pool has no more than @keep_bytes. @wait: until the daemon has
+ * them. */
 static bool shrink(struct ws_memory_pool *p, uint64_t keep_bytes, bool wait)
 {
     bool any = false;

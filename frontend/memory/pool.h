@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/memory/pool.h - memory pools (cudaMemPool_t, CUmemoryPool) and stream-ordered allocation. All return a CUDA code unless said.
- * Threads: any. */
+/* frontend/memory/pool.h - memory pools (cudaMemPool_t, CUmemoryPool) and stream-ordered
+ * allocation. Functions return a CUDA code unless they say otherwise. Threads: any. */
 #ifndef WS_FRONTEND_MEMORY_POOL_H
 #define WS_FRONTEND_MEMORY_POOL_H
 
@@ -31,7 +31,8 @@ int ws_pool_set(void *pool, int attribute, const void *value);
 int ws_pool_get(void *pool, int attribute, void *ret);
 int ws_pool_set_access(void *pool, const struct cuda_mem_access_desc *d, size_t n);
 int ws_pool_get_access(void *pool, const struct cuda_mem_location *l, int *ret_flags);
-/* Gives back to the daemon what the pools of @device keep and nobody uses. Return: true if there was something. */
+/* Gives back to the daemon what the pools of @device keep and nobody uses. Return: true if there
+ * was something. */
 bool ws_pool_give_back(int device);
 void ws_pool_reset_device(int device);
 

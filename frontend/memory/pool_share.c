@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory pools between processes. A pool goes to another process as a descriptor, whose file names the pool; an address in it goes as a
- * handle of its own, which alone gives the right to the memory. */
+/* Memory pools between processes. A pool goes to another process as a descriptor, whose file names
+ * the pool; an address in it goes as a handle of its own, which alone gives the right to the
+ * memory. */
 #include "frontend/memory/pool_private.h"
 
 #include <fcntl.h>
@@ -13,7 +14,8 @@
 
 enum { MARK_BYTES = 8, UUID_BYTES = 16 };
 
-/* What the descriptor of a pool holds. It gives no right to any memory: each pointer has a handle of its own for that. */
+/* What the descriptor of a pool holds. It gives no right to any memory: each pointer has a handle
+ * of its own for that. */
 struct pool_file {
     char mark[MARK_BYTES];
     uint8_t id[WS_POOL_ID_BYTES], gpu[UUID_BYTES];
@@ -40,8 +42,8 @@ static int file_with(const struct pool_file *f)
 
 static int check_type(int type, unsigned long long flags)
 {
-    if (flags ||
-        (type != WS_CUDA_HANDLE_FD && type != 2 && type != 4 && type != WS_CUDA_HANDLE_FABRIC))
+    if (flags || (type != WS_CUDA_HANDLE_FD && type != WS_CUDA_HANDLE_WIN32 &&
+                  type != WS_CUDA_HANDLE_WIN32_KMT && type != WS_CUDA_HANDLE_FABRIC))
         return CUDA_INVALID_VALUE;
     if (type == WS_CUDA_HANDLE_FD && ws_session_maps_host())
         return CUDA_OK;

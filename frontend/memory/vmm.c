@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Handles, reservations and mappings as the program sees them. A handle is counted by the program (create, import, retain,
- * release) and by its mappings; it is given up to the daemon when nobody counts it. Mappings are kept sorted by address; what a
- * call names is a run of whole ones. The session is told of what copies can reach. */
+/* Handles, reservations and mappings as the program sees them. A handle has references from the
+ * program (create, import, retain) and from its mappings; without any, it is given up to the
+ * daemon. Mappings are kept sorted by address, and a call names one or several whole ones. The
+ * session is told what copies can reach. */
 #include "frontend/memory/vmm.h"
 
 #include <pthread.h>
@@ -243,7 +244,8 @@ int ws_vmm_map(uint64_t address, uint64_t bytes, uint64_t handle)
     return code;
 }
 
-/* The run of whole mappings that is [address, address + bytes). Return: how many; 0: it is none. Lock held. */
+/* The run of whole mappings that is [address, address + bytes). Return: how many; 0: it is none.
+ * Lock held. */
 static size_t run(uint64_t address, uint64_t bytes, size_t *ret_from)
 {
     size_t i = upper(address), from = i - 1;
@@ -336,19 +338,6 @@ int ws_vmm_retain(uint64_t *ret_handle, uint64_t address)
     }
     pthread_mutex_unlock(&lock);
     return m && ret_handle ? CUDA_OK : CUDA_INVALID_VALUE;
-}
-
-bool ws_vmm_find(uint64_t address, uint64_t *ret_base, uint64_t *ret_bytes, int *ret_device)
-{
-    pthread_mutex_lock(&lock);
-    const struct map *m = map_at(address);
-    if (m) {
-        *ret_base = m->base;
-        *ret_bytes = m->bytes;
-        *ret_device = m->handle->device;
-    }
-    pthread_mutex_unlock(&lock);
-    return m != NULL;
 }
 
 static void handle_lost(void *object, void *arg)

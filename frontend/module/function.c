@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is known of a kernel on a device: attributes, parameters, and how many of its blocks fit an SM. */
+/* What is known of a kernel on a device: attributes, parameters, and how many of its blocks fit an
+ * SM. */
 #include "frontend/context/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/module/module.h"

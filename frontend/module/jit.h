@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/module/jit.h - options of the just-in-time compiler that come with an image: of those, the logs matter here. */
+/* frontend/module/jit.h - the options of the just-in-time compiler that come with an image. Only
+ * those about logs have an effect here. */
 #ifndef WS_FRONTEND_MODULE_JIT_H
 #define WS_FRONTEND_MODULE_JIT_H
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the runtime's and the driver's launches have in common: the arguments' two forms, the checks that CUDA documents, and launch
- * attributes. */
+/* What the runtime's and the driver's launches have in common: the arguments' two forms, the checks
+ * that CUDA documents, and launch attributes. */
 #include "frontend/context/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/module/module.h"
 #include "frontend/stream/work.h"
 
-/* Whether all blocks of a cooperative launch can run at once: CUDA says so at the launch, so the daemon must be asked before. The
- * answer for a shape of block is kept, for the next launch mostly has the same. */
+/* Whether all blocks of a cooperative launch can run at once: CUDA says so at the launch, so the
+ * daemon must be asked before. The answer for a shape of block is kept, for the next launch mostly
+ * has the same. */
 static ws_err fits_at_once(struct ws_fn *f, const struct ws_launch_request *r)
 {
     const Ws__Device *d = ws_session_device(f->mod->device);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs name the type of an input, but nvrtcGetCUBIN() gave them PTX here, and nvJitLink has a type for "any": so the bytes
- * decide. An object file of nvcc -dc holds its fatbins in the section __nv_relfatbin, one after the other; other objects in
- * .nv_fatbin. Archives (ar): a magic, then members of a 60-byte header and data, padded to 2. Files are anyone's: every offset is
- * checked. */
+/* What an input is, is decided by its bytes: the type that a program names may be wrong, since
+ * nvrtcGetCUBIN() gave it PTX here, and nvJitLink has a type for "any". An object file of nvcc -dc
+ * holds its fatbins in the section __nv_relfatbin, one after the other; other objects hold them in
+ * .nv_fatbin. An archive (ar) is a magic number, and then members of a 60-byte header and data,
+ * padded to 2 bytes. Files may come from anybody, so every offset is checked. */
 #include "frontend/module/link_inputs.h"
 
 #include <stdio.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Libraries, kernels, modules and functions. Loading is lazy: a registered image goes to a device when the first kernel or
- * variable of it is needed there. One lock covers all changes; a launch takes none: what it reads (kernel->fn[device]) is set
- * once, when it is complete.
+/* Libraries, kernels, modules and functions. Loading is lazy: a registered image goes to a device
+ * when its first kernel or variable is needed there. One lock covers all changes. A launch takes no
+ * lock: what it reads (kernel->fn[device]) is set once, when it is complete.
  *
- * A reset of the device makes its modules worthless. The kernels' links to them are cut and the next use loads anew; functions
- * and modules that the program holds by handle become invalid. */
+ * A reset of a device makes the modules on it invalid. The kernels' links to them are cut, and the
+ * next use loads the module again. Functions and modules that the program holds by handle become
+ * invalid. */
 #include "frontend/module/module.h"
 
 #include <fcntl.h>
@@ -45,8 +46,8 @@ enum { DYNAMIC_BYTES_DEFAULT = 48 * 1024 };
 
 /* ---- images ---- */
 
-/* What nvcc puts around a fatbin, and __cudaRegisterFatBinary gets. Version 2 is that of relocatable device code: the fatbins to
- * be linked are in a list of their own. */
+/* What nvcc puts around a fatbin, and __cudaRegisterFatBinary gets. Version 2 is that of
+ * relocatable device code: the fatbins to be linked are in a list of their own. */
 struct wrapper {
     uint32_t magic, version;
     const void *data;
@@ -77,8 +78,8 @@ static int join_parts(const void *const *parts, void **ret, uint64_t *ret_bytes)
     return code;
 }
 
-/* The image inside of a wrapper, or the image itself. *ret_owned: NULL, or malloc'ed: the image, to be freed; then *ret_bytes is
- * its length. Return: a CUDA code. */
+/* The image inside of a wrapper, or the image itself. *ret_owned: NULL, or malloc'ed: the image, to
+ * be freed; then *ret_bytes is its length. Return: a CUDA code. */
 static int unwrap(const void *image, const void **ret, void **ret_owned, uint64_t *ret_bytes)
 {
     uint32_t magic;

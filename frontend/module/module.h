@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontend/module/module.h - images and what is in them, as programs name them.
  *
- *   library (CUlibrary, cudaLibrary_t, or what __cudaRegisterFatBinary registers): an image, on no device yet
+ *   library (CUlibrary, cudaLibrary_t, or what __cudaRegisterFatBinary registers): an image, on no
+ *   device yet
  *   └ kernel (CUkernel, cudaKernel_t, or a host function that stands for one)
- *   module (CUmodule): an image loaded on one device; a library has one per device, loaded at first use
+ *   module (CUmodule): an image loaded on one device; a library has one for each device, loaded at
+ *   its first use
  *   └ fn (CUfunction): a kernel there
  * Threads: any. */
 #ifndef WS_FRONTEND_MODULE_MODULE_H
@@ -43,9 +45,11 @@ struct ws_kernel {
 };
 
 /* ---- libraries ---- */
-/* @image: borrowed for the library's life (registered fatbins), or copied. @bytes: 0 if the image tells. A wrapper is opened. */
+/* @image: borrowed for the library's life (registered fatbins), or copied. @bytes: 0 if the image
+ * tells. A wrapper is opened. */
 int ws_library_new(const void *image, uint64_t bytes, bool copy, struct ws_library **ret);
-/* As above, and loads it on @device, so that what is wrong with it is found now. @ret_log: malloc'ed text or NULL. */
+/* As above, and loads it on @device, so that what is wrong with it is found now. @ret_log:
+ * malloc'ed text or NULL. */
 int ws_library_open(const void *image, uint64_t bytes, bool copy, int device,
                     struct ws_library **ret, char **ret_log);
 void ws_library_free(struct ws_library *l);
@@ -57,7 +61,8 @@ struct ws_kernel *ws_library_kernel(struct ws_library *l, const char *name);
 bool ws_kernel_valid(const struct ws_kernel *k);
 /* Whether the library, as loaded on the device, has the kernel; it may be one that can't run. */
 bool ws_kernel_exists(const struct ws_kernel *k, int device);
-/* The kernel on a device; loads the library. Return: a CUDA code, NOT_FOUND if the image hasn't got it. */
+/* The kernel on a device; loads the library. Return: a CUDA code, NOT_FOUND if the image hasn't got
+ * it. */
 int ws_kernel_fn_slow(struct ws_kernel *k, int device, struct ws_fn **ret);
 static inline int ws_kernel_fn(struct ws_kernel *k, int device, struct ws_fn **ret)
 {
@@ -79,7 +84,8 @@ int ws_mod_n_fns(struct ws_mod *m);
 int ws_mod_fn_at(struct ws_mod *m, size_t index, struct ws_fn **ret); /* NOT_FOUND: no more */
 bool ws_fn_valid(const struct ws_fn *f);
 
-/* A file's content, with a zero after it. @ret_bytes: without that zero, unless it is text. Return: a CUDA code. */
+/* A file's content, with a zero after it. @ret_bytes: without that zero, unless it is text. Return:
+ * a CUDA code. */
 int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes);
 
 /* The session has reset the device: forget what was loaded there. */
@@ -95,16 +101,17 @@ struct ws_launch_request {
     const void *packed;
     size_t packed_bytes;
 };
-/* The arguments as cuLaunchKernel() has them: @args, or the buffer that @extra names; both borrowed. Return: OK, INVALID_VALUE (both, or
- * an @extra that is not as documented). */
+/* The arguments as cuLaunchKernel() has them: @args, or the buffer that @extra names; both
+ * borrowed. Return: OK, INVALID_VALUE (both, or an @extra that is not as documented). */
 ws_err ws_launch_set_args(struct ws_launch_request *r, void **args, void **extra);
-/* What is checked without a stream, and the launch that comes of it; @ret->stream is left to the caller. */
+/* What is checked without a stream, and the launch that comes of it; @ret->stream is left to the
+ * caller. */
 ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct ws_launch *ret);
 /* Return: WS__ERROR; the stream's handle is checked. */
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
 
-/* Launch attributes: hints are passed over. Return: a CUDA code; NOT_SUPPORTED, having said which, for those that change what a
- * launch means. */
+/* Launch attributes: hints are passed over. Return: a CUDA code; NOT_SUPPORTED, having said which,
+ * for those that change what a launch means. */
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative);
 
 struct ws_launch_shape { /* what cudaLaunchConfig_t and CUlaunchConfig ask for */
@@ -122,8 +129,8 @@ int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes);
 /* Blocks that fit an SM. Return: a CUDA code. */
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes,
                      int *ret_blocks);
-/* Clusters have one block here: the largest size, and how many are resident at once. @cluster: its dimensions, or all 0.
- * Return: a CUDA code; NOT_SUPPORTED, said by name, for larger ones. */
+/* Clusters have one block here: the largest size, and how many are resident at once. @cluster: its
+ * dimensions, or all 0. Return: a CUDA code; NOT_SUPPORTED, said by name, for larger ones. */
 int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
                        int *ret_clusters);
 /* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a program has registered. The same name may come from several images (templates), so the address in the program is the key, and
- * its latest registration counts: a library that is unloaded and loaded again may have its code elsewhere, or another library's code in
- * its place. None of this talks to the daemon. */
+/* What a program has registered. The same name may come from several images (templates), so the
+ * address in the program is the key, and its latest registration counts: a library that is unloaded
+ * and loaded again may have its code elsewhere, or another library's code in its place. None of
+ * this talks to the daemon. */
 #include "frontend/module/registry.h"
 
 #include <pthread.h>

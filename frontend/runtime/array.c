@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Runtime, "Memory Management": arrays, and the copies that name them (cudaMemcpy3D is in rt_memory.c). */
+/* Chapter "Memory Management": arrays, and the copies that name them. (cudaMemcpy3D is in
+ * memory.c.) */
 #include <string.h>
 
 #include "frontend/memory/copy_params.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Runtime functions that have other parameters in CUDA 13 than before it, under one name. A program's calls are read as the
- * toolkit meant them that the calling code was built with (frontend/interpose/toolkit.h); here the older form is made the newer one.
+/* Runtime functions that have other parameters in CUDA 13 than before it, under one name. A
+ * program's calls are read as the toolkit meant them that the calling code was built with
+ * (frontend/interpose/toolkit.h); here the older form is made the newer one.
  *
- * One definition receives both: integers and pointers of the two forms lie in the same registers and stack slots, one after the
- * other, so parameter k of the older form is our parameter k, whatever its name says in the newer one. A parameter that only
- * one form has, or that is wider in one, is declared so that nothing of it is lost. */
+ * One definition receives both: integers and pointers of the two forms lie in the same registers
+ * and stack slots, one after the other, so parameter k of the older form is our parameter k,
+ * whatever its name says in the newer one. A parameter that only one form has, or that is wider in
+ * one, is declared so that nothing of it is lost. */
 #include "frontend/memory/advice.h"
 #include "frontend/memory/batch.h"
 #include "frontend/facade.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/runtime/before13.h - the façade functions that those of rt_before13.c call: CUDA 13's forms under CUDA 12's names for them.
- * Defined in the file of their chapter. */
+/* frontend/runtime/before13.h - the façade functions that those of rt_before13.c call: CUDA 13's
+ * forms under CUDA 12's names for them. Defined in the file of their chapter. */
 #ifndef WS_FRONTEND_RUNTIME_BEFORE13_H
 #define WS_FRONTEND_RUNTIME_BEFORE13_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Device Management", "Version Management" and "Profiler Control". */
+/* Chapters "Device Management" and "Version Management": what the driver has in another form. */
 #include <stdio.h>
 #include <string.h>
 
@@ -164,7 +164,8 @@ WS_RT_API(cudaDeviceReset, (void))
 }
 WS_RT_ALIAS(cudaThreadExit, cudaDeviceReset)
 
-/* ---- flags, limits, preferences: kept and told; nothing of a software device depends on them ---- */
+/* ---- flags, limits, preferences: kept and told; nothing of a software device depends on them
+ * ---- */
 
 WS_RT_API(cudaSetDeviceFlags, (unsigned flags))
 {

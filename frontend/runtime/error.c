@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Error Handling". The last error is the thread's. One that lost the context stays, for it comes back from every call
- * until the device is reset; others are cleared by reading them. */
+/* Chapter "Error Handling". The last error belongs to the thread. An error that lost the context
+ * remains, for every call returns it until the device is reset; others are cleared when the program
+ * reads them. */
 #include "frontend/facade.h"
 
 /* Asynchronous errors that have arrived in the meantime count as last errors too. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Execution Control" and "Occupancy", and copies by symbol. */
+/* Chapter "Execution Control": launches, attributes of functions, and copies by symbol. */
 #include <string.h>
 
 #include "frontend/facade.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Graph Management": nodes whose parameters are other ones in the runtime than in the driver. */
+/* Chapter "Graph Management": nodes whose parameters are other ones in the runtime than in the
+ * driver. */
 #include "frontend/both/graph_node.h"
 
 /* ---- kernels ---- */

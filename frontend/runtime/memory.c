@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapters "Memory Management" (linear memory; arrays: rt_array.c) and "Unified Addressing". */
+/* Chapters "Memory Management" (linear memory; arrays are in array.c) and "Unified Addressing". */
 #include <string.h>
 
 #include "frontend/texture/array.h"
@@ -376,7 +376,7 @@ WS_RT_STREAM_API(cudaMemset3DAsync, _ptsz,
                 per_thread, true);
 }
 
-/* ---- managed memory: see also rt_unified.c ---- */
+/* ---- managed memory: see also both/advice.c ---- */
 
 WS_RT_STREAM_API(cudaMemPrefetchAsync_v2, _ptsz,
                  (const void *p, size_t bytes, struct cuda_mem_location l, unsigned flags,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What nvcc's start-up code calls, and the calls that a launch with <<<…>>> becomes.
  *
- * Each translation unit registers its image (fatbin) and gets a handle. With the handle it registers its kernels and variables, as pairs
- * of an address in the program and a name on the device. Launches and copies of symbols give the address only. What was registered is
- * kept by module/registry.c. */
+ * Each translation unit registers its image (fatbin) and gets a handle. With the handle it
+ * registers its kernels and variables, as pairs of an address in the program and a name on the
+ * device. Launches and copies of symbols give the address only. What was registered is kept by
+ * module/registry.c. */
 #include "frontend/facade.h"
 #include "frontend/module/registry.h"
 
@@ -99,7 +100,8 @@ WS_RT_API(__cudaPopCallConfiguration,
     return CUDA_OK;
 }
 
-/* A host address that nobody registered is handed back as it is: launching it says what is wrong. */
+/* A host address that nobody registered is handed back as it is: launching it says what is
+ * wrong. */
 WS_RT_API(__cudaGetKernel, (void **kernel, const void *host))
 {
     struct ws_kernel *k = ws_registry_kernel(host);

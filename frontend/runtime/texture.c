@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA Runtime: "Texture Object Management", "Surface Object Management". */
+/* Chapters "Texture Object Management" and "Surface Object Management". The runtime's descriptions
+ * are translated to the driver's. */
 #include <string.h>
 
 #include "frontend/context/attributes.h"

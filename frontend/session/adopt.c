@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Host memory of the program's own, made usable by kernels (cudaHostRegister). The daemon can't map what is private to another
- * process, so the pages change their backing: a shared segment of the same contents takes their place at the same address, in
- * one step (mremap), and ordinary anonymous memory takes it back when they are unregistered. Whole pages change, so what lies
- * beside the program's memory on its first and last page comes along; it stays where it was and keeps its contents.
+/* Host memory of the program's own, made usable by kernels (cudaHostRegister). The daemon can't map
+ * what is private to another process, so the pages change their backing: a shared segment of the
+ * same contents takes their place at the same address, in one step (mremap), and ordinary anonymous
+ * memory takes it back when they are unregistered. Whole pages change, so what lies beside the
+ * program's memory on its first and last page comes along; it stays where it was and keeps its
+ * contents.
  *
- * A piece is a run of pages that one segment stands for. Memory registered in two parts may share a page: then both count the
- * piece it belongs to. Pages that can't be exchanged (mapped files that others see, stacks, read-only memory) are refused.
+ * A piece is a run of pages that one segment stands for. Memory registered in two parts may share a
+ * page: then both count the piece it belongs to. Pages that can't be exchanged (mapped files that
+ * others see, stacks, read-only memory) are refused.
  *
- * Other threads may write beside the program's memory, or into it, at any time. So the pages are frozen while they change places
- * (freeze.h). Where that can't be done, what a thread writes in that moment could be lost: then memory that shares its first or
- * last page with anything else is exchanged only if the program asked for it to be mapped. Giving it back is always an exchange.
+ * Other threads may write beside the program's memory, or into it, at any time. So the pages are
+ * frozen while they change places (freeze.h). Where that can't be done, what a thread writes in
+ * that moment could be lost: then memory that shares its first or last page with anything else is
+ * exchanged only if the program asked for it to be mapped. Giving it back is always an exchange.
  *
  * Limit: a child of fork() sees the same pages, not a copy. */
 #include <pthread.h>
@@ -73,14 +77,16 @@ static bool on_this_stack(uint64_t from, uint64_t to)
     return here >= from - PAGE && here < to + PAGE;
 }
 
-/* Whole pages, with what lies beside the program's memory: not a matter for a sanitizer's idea of where objects end. */
+/* Whole pages, with what lies beside the program's memory: not a matter for a sanitizer's idea of
+ * where objects end. */
 static void copy_pages(void *to, uint64_t from, size_t bytes)
 {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-/* The pages at @now take the place of those at @at, with their contents. @anyway: even if others can't be held up meanwhile.
- * A signal's handler must not run on this thread in between: it could wait for the thaw. */
+/* The pages at @now take the place of those at @at, with their contents. @anyway: even if others
+ * can't be held up meanwhile. A signal's handler must not run on this thread in between: it could
+ * wait for the thaw. */
 static ws_err exchange(uint64_t at, void *now, size_t bytes, bool anyway)
 {
     ws_err r = WS__ERROR__OK;
@@ -101,7 +107,8 @@ static ws_err exchange(uint64_t at, void *now, size_t bytes, bool anyway)
     return r;
 }
 
-/* Exchanges [from, to), no page of which belongs to a piece. @anyway: even if they can't be frozen. Lock held. */
+/* Exchanges [from, to), no page of which belongs to a piece. @anyway: even if they can't be frozen.
+ * Lock held. */
 static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool anyway,
                         struct piece **ret)
 {

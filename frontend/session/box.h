@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/session/box.h - boxes of rows and slices cut into pieces that fit a buffer, and packed: rows one behind the other.
- * Threads: any. */
+/* frontend/session/box.h - cuts a box of rows and slices into pieces that fit a buffer, where their
+ * rows lie one after the other. Threads: any. */
 #ifndef WS_FRONTEND_SESSION_BOX_H
 #define WS_FRONTEND_SESSION_BOX_H
 
@@ -15,7 +15,8 @@ struct ws_box_piece {
     struct ws_copy_box box;
     uint64_t bytes;
 };
-/* The next piece of at most @limit > 0 bytes: whole slices, else rows of a slice, else a part of a row. Return: false at the end. */
+/* The next piece of at most @limit > 0 bytes: whole slices, else rows of a slice, else a part of a
+ * row. Return: false at the end. */
 bool ws_box_next(struct ws_box_cursor *c, uint64_t limit, struct ws_box_piece *ret);
 /* Address of the piece's first byte. */
 static inline uint64_t ws_box_address(const struct ws_copy_side *s, const struct ws_box_piece *p)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies and fills. A copy chooses its road by what the two addresses are, not by the direction that was said; that one is only
- * checked. A range is a box of one row, so there is one mechanism: what the daemon can reach on both sides is one command, and
- * the rest travels in pieces (box.h), rows joined: inside commands, through the staging segment, or over tcp in frames. */
+/* Copies and fills. What the two addresses are decides how a copy is done; the direction that the
+ * program named is only checked. A range is a box of one row, so there is one mechanism. If the
+ * daemon can reach both sides, the copy is one command. Otherwise the data travels in pieces
+ * (box.h) with their rows joined: inside commands, through the staging segment, or over TCP in
+ * frames. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,8 +188,9 @@ static ws_err copy_on_host(uint64_t stream, const struct ws_copy_side *dst,
     return r;
 }
 
-/* A copy to the device may return while the data is on its way (CUDA Driver API, "API synchronization behavior"). Streams in order with
- * @stream come after it all the same; programs that use others count on the speed of a wire, which a queue hasn't. */
+/* A copy to the device may return while the data is on its way (CUDA Driver API, "API
+ * synchronization behavior"). Streams in order with @stream come after it all the same; programs
+ * that use others count on the speed of a wire, which a queue hasn't. */
 static bool outrun(uint64_t stream)
 {
     return stream >= WS_STREAM_FIRST || ws_session_any_non_blocking();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Freezing is write protection by userfaultfd: a write faults and sleeps until the descriptor is closed, then it is tried again.
- * Nobody ever reads the descriptor. Pages that aren't there yet aren't protected on older kernels, hence the touch. */
+/* Pages are frozen with userfaultfd's write protection: a write faults, the thread sleeps until the
+ * descriptor is closed, and then the write is tried again. Nobody ever reads the descriptor. Older
+ * kernels do not protect pages that do not exist yet, so the pages are touched. */
 #include "frontend/session/freeze.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/session/idtab.h - the ids that this client gives to streams and events: slot in the low half, generation in the high half, so
- * that an id which was given up is known as wrong. Entries never move: find needs no lock. Threads: any. */
+/* frontend/session/idtab.h - the ids that this client gives to streams and events. An id has a slot
+ * in its low half and a generation in its high half, so that an id that was given up is recognised.
+ * Entries never move: looking one up needs no lock. Threads: any. */
 #ifndef WS_FRONTEND_SESSION_IDTAB_H
 #define WS_FRONTEND_SESSION_IDTAB_H
 
@@ -28,7 +29,8 @@ struct ws_idtab {
         .lock = PTHREAD_MUTEX_INITIALIZER, .entry_bytes = sizeof(type)                             \
     }
 
-/* A zeroed entry with its id reserved but not yet findable; NULL if @limit (0: none) are live or memory is short. */
+/* A zeroed entry with its id reserved but not yet findable; NULL if @limit (0: none) are live or
+ * memory is short. */
 struct ws_id *ws_idtab_take(struct ws_idtab *t, uint32_t limit);
 /* Makes a taken entry findable. Return: its id. */
 uint64_t ws_idtab_publish(struct ws_id *e);

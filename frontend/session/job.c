@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The library's side of wattshare.h. What the last job took came with the answer to its end and is kept here, so asking for it costs
- * no message. */
+/* The library's side of wattshare.h. What the last job took comes with the answer to its end and is
+ * kept here, so that asking for it costs no message. */
 #define WATTSHARE_LIBRARY
 #include "frontend/wattshare.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/session/link_image.h - writes containers of images to be linked (base/link_image.h). Threads: any. */
+/* frontend/session/link_image.h - writes containers of images to be linked (base/link_image.h).
+ * Threads: any. */
 #ifndef WS_FRONTEND_SESSION_LINK_IMAGE_H
 #define WS_FRONTEND_SESSION_LINK_IMAGE_H
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory: the table of what the program's addresses mean, and allocation.
+/* Memory: the table of what the program's addresses are, and allocation.
  *
- * The table is an array sorted by address: look-ups on every copy, changes only at allocation and free. Device addresses lie in
- * a range of their own (WS_VA_FIRST), so an address there that no entry holds is an error, and any other unknown one is the
- * program's pageable memory. */
+ * The table is an array sorted by address: it is looked up at every copy, and changes only at
+ * allocations and frees. Device addresses lie in a range of their own (WS_VA_FIRST). So an address
+ * in that range which no entry holds is an error, and any other unknown address is the program's
+ * pageable memory. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -233,8 +234,8 @@ ws_err ws_session_host_free(void *p)
         free(p);
         return WS__ERROR__OK;
     }
-    /* The daemon keeps its own mapping until what was submitted before is done. Ours starts at the first data byte, which is the
-     * start of a page. */
+    /* The daemon keeps its own mapping until what was submitted before is done. Ours starts at the
+     * first data byte, which is the start of a page. */
     r = ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, tag - 1));
     munmap(p, bytes);
     return r;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Modules: an image is sent once per content. Its SHA-256 is kept by address for images in read-only mappings of files (fatbins),
- * so that a second device doesn't hash it again; memory that the program may change is hashed every time. Where the caller gives
- * no length it is read from the image, never past the end of the mappings that hold it.
+/* Modules. An image is sent once for each content, which is identified by its SHA-256. The hash of
+ * an image in a read-only mapping of a file (a fatbin) is kept by address, so that a second device
+ * does not hash it again. Memory that the program may change is hashed every time. If the caller
+ * gives no length, it is read from the image, never past the end of the mappings that hold it.
  *
- * Launch: arguments are gathered at the offsets that the daemon told with the module. */
+ * Launch: arguments are collected from the offsets that the daemon returned with the module. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -353,10 +354,6 @@ int ws_function_device(const struct ws_session_function *f)
 {
     return f->module->device;
 }
-struct ws_session_module *ws_function_module(const struct ws_session_function *f)
-{
-    return f->module;
-}
 
 /* ---- launch ---- */
 
@@ -371,7 +368,8 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
     uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
     if (threads > d->max_threads_per_block)
         return WS__ERROR__INVALID_CONFIGURATION;
-    /* Not refused for its registers: their number is estimated, and would refuse blocks that are known to fit. */
+    /* Not refused for its registers: their number is estimated, and would refuse blocks that are
+     * known to fit. */
     if (k->max_threads_per_block && threads > k->max_threads_per_block)
         return WS__ERROR__OUT_OF_RESOURCES;
     if ((uint64_t)k->static_shared_bytes + l->shared_bytes > d->shared_bytes_per_block_optin)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What kernels print, and what this library could not do.
+/* What kernels print, and what this library cannot do.
  *
- * Output. CUDA writes what kernels have printed when the program waits for them: in the synchronising calls and copies, before a
- * reset, before the end. There the text is fetched from the daemon, which keeps it meanwhile, and goes to the program's own stdout
- * and stderr, so that it stands where the program's text says it should. A program none of whose modules can print pays for one
- * look at a flag.
+ * Output. CUDA writes what kernels have printed when the program waits for them: in the
+ * synchronising calls and copies, before a reset and before the end of the process. At those points
+ * the text is fetched from the daemon, which keeps it meanwhile, and written to the program's own
+ * stdout and stderr, so that it appears in the right place in the program's text. A program none of
+ * whose modules can print pays for one look at a flag.
  *
- * Not supported. Each name is told once on stderr, and counted; the daemon learns of the counts, at each doubling and at the end,
- * so that a program that asks in a loop costs nothing. */
+ * Not supported. Each name is reported once on stderr, and counted. The daemon gets the counts
+ * whenever they have doubled and at the end, so that a program that asks in a loop costs
+ * nothing. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -6,7 +6,8 @@
 #include "frontend/channel/channel.h"
 #include "frontend/session/session.h"
 
-/* The channel, connected at first use. The context's sticky error, if it has one, is returned and *ret untouched. */
+/* The channel, connected at first use. The context's sticky error, if it has one, is returned and
+ * *ret untouched. */
 ws_err ws_session_enter(struct ws_channel **ret);
 /* As above, but a lost context doesn't matter (reset). */
 ws_err ws_session_enter_anyway(struct ws_channel **ret);
@@ -28,13 +29,13 @@ uint32_t ws_session_epoch(int device);
         .c_case = WS__COMMAND__C_##which, .member = __VA_ARGS__                                    \
     }
 
-/* ---- output of kernels (session_output.c) ---- */
+/* ---- output of kernels (output.c) ---- */
 void ws_session_note_prints(void);      /* from now on kernels may print */
 void ws_session_tell_unsupported(void); /* the daemon, of what it does not know yet */
 
 void ws_session_note_synced(ws_err r); /* a wait is over: see ws_session_synced */
 
-/* ---- memory table (session_memory.c) ---- */
+/* ---- memory table (memory.c) ---- */
 enum { WS_MEMTAB_READONLY = 1 }; /* tag of a region on a device */
 ws_err ws_memtab_add(enum ws_mem_kind kind, uint64_t base, uint64_t bytes, int device,
                      uint64_t tag);
@@ -43,20 +44,21 @@ bool ws_memtab_remove(enum ws_mem_kind kind, uint64_t base, uint64_t *ret_tag, u
 /* Removes all device memory and variables of a device. */
 void ws_memtab_remove_device(int device);
 
-/* ---- staging (session_staging.c): pageable host memory of local clients ---- */
+/* ---- staging (staging.c): pageable host memory of local clients ---- */
 ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
                         const struct ws_copy_side *src, const struct ws_copy_box *box);
 ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
                        const struct ws_copy_side *src, const struct ws_copy_box *box);
 
-/* ---- copies (session_copy.c): a command's fields for a piece, and its device side as destination or source ---- */
+/* ---- copies (copy.c): a command's fields for a piece, and its device side as destination or
+ * source ---- */
 struct ws_box_piece;
 void ws_copy_to(Ws__Copy *m, uint64_t stream, const struct ws_copy_side *dst,
                 const struct ws_box_piece *p);
 void ws_copy_from(Ws__Copy *m, uint64_t stream, const struct ws_copy_side *src,
                   const struct ws_box_piece *p);
 
-/* ---- streams (session_stream.c) ---- */
+/* ---- streams (stream.c) ---- */
 /* Return: the device, or -1 if there is no such stream. */
 int ws_stream_device(uint64_t stream);
 void ws_stream_reset_device(int device);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The life of the session: NEW -> OPEN at the first call that needs the daemon, or FAILED for good; ENDED when exit begins;
- * CHILD in a forked child of an open one. The state is read without a lock on every call; it changes under init_lock, which
- * is held over fork so that a child of a NEW session finds it consistent. */
+/* The life of the session: NEW -> OPEN at the first call that needs the daemon, or FAILED for good;
+ * ENDED when exit begins; CHILD in a forked child of an open one. The state is read without a lock
+ * on every call; it changes under init_lock, which is held over fork so that a child of a NEW
+ * session finds it consistent. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

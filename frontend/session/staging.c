@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Staging: bulk copies between pageable memory and the devices of this machine, through a segment of chunks shared with the
- * daemon (states in protocol.h). Writing, the daemon empties chunk i while we fill chunk i + 1; reading, it fills the next ones
- * while we empty the oldest. A thread uses few chunks, the same ones again and again: they stay
- * in the cache that both sides share.
+/* Staging: bulk copies between pageable memory and the devices of this machine, through a segment
+ * of chunks that is shared with the daemon (states in protocol.h). On the way to a device, the
+ * daemon empties chunk i while this process fills chunk i + 1; on the way back, the daemon fills
+ * the next chunks while this process empties the oldest. A thread uses few chunks, and the same
+ * ones again and again, so that they stay in the cache that both processes share.
  *
- * A chunk belongs to the thread that moved it FREE -> BUSY. A thread that holds chunks never waits for a free one: it first
- * empties its own oldest; so threads can't wait for each other in a circle. Every wait ends if the daemon dies. */
+ * A chunk belongs to the thread that moved it from FREE to BUSY. A thread that holds chunks never
+ * waits for a free one: it first empties its own oldest one. So threads cannot wait for each other
+ * in a circle. Every wait ends if the daemon dies. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Streams and events. The client gives out the ids, so making one is a local matter and, for streams, a posted command. An event
- * that was never recorded is unknown to the daemon: waiting for it is done at once, as CUDA has it. */
+/* Streams and events. The client chooses the ids: creating an event is a local matter, and creating
+ * a stream only posts a command. An event that was never recorded is unknown to the daemon, and
+ * waiting for it returns at once, as in CUDA. */
 #include <stdatomic.h>
 #include <pthread.h>
 #include <string.h>

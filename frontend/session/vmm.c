@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Physical memory, addresses, and what clients share. Each is one command; what programs hold (handles, reservations, what is
- * mapped where) is the facades' to know. Object ids are this client's own numbers. */
+/* Physical memory, addresses, and what clients share. Each function is one command. What programs
+ * hold (handles, reservations, mappings) is known by the rooms above. Object ids are numbers of
+ * this client. */
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Work, issued: one case for each kind. */
+/* Issues a piece of work, by its kind. */
 #include "frontend/stream/work.h"
 
 #include "frontend/stream/host.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/stream/work.h - something put on a stream: what both façades call to enqueue work. While no stream is being captured this is
- * the session's call and one test of a flag; else the work may become a node of a graph (capture.c). The same struct is what a
- * graph's node holds. Threads: any. All return a ws_err; codes that only CUDA has a word for are wrapped (WS_ERR_CUDA). */
+/* frontend/stream/work.h - a piece of work that is put on a stream: what all façades call to
+ * enqueue it. While no stream is being captured this is the session's call and one test of a flag;
+ * while one is, the work may become a node of a graph (graph/capture.c). A node of a graph holds
+ * the same struct. Threads: any. Functions return a ws_err; codes that only CUDA has are wrapped in
+ * it (WS_ERR_CUDA). */
 #ifndef WS_FRONTEND_STREAM_WORK_H
 #define WS_FRONTEND_STREAM_WORK_H
 
@@ -74,7 +76,8 @@ struct ws_stream_work {
     };
 };
 
-/* How many streams are being captured; how many events remember that they were recorded in a capture. */
+/* How many streams are being captured; how many events remember that they were recorded in a
+ * capture. */
 extern _Atomic unsigned ws_work_watch, ws_work_marked;
 static inline bool ws_work_watched(void)
 {
@@ -87,18 +90,22 @@ static inline bool ws_work_events_watched(void)
            WS_UNLIKELY(atomic_load_explicit(&ws_work_marked, memory_order_relaxed) != 0);
 }
 
-/* Issues @w to the session, or adds it to the graph that @stream is captured into. @async: as ws_session_copy(). */
+/* Issues @w to the session, or adds it to the graph that @stream is captured into. @async: as
+ * ws_session_copy(). */
 ws_err ws_work_put(uint64_t stream, const struct ws_stream_work *w, bool async);
-/* As ws_work_put(), but what is not captured is left to the caller. @ret_taken: out; whether it was. */
+/* As ws_work_put(), but what is not captured is left to the caller. @ret_taken: out; whether it
+ * was. */
 ws_err ws_work_capture(uint64_t stream, const struct ws_stream_work *w, bool async,
                        bool *ret_taken);
 /* Issues it whatever is being captured. */
 ws_err ws_work_issue(uint64_t stream, const struct ws_stream_work *w, bool async);
 
-/* cudaFree() and the like of an address that may be a graph's. Return: a CUDA code, or -1: it is not a graph's. */
+/* cudaFree() and the like of an address that may be a graph's. Return: a CUDA code, or -1: it is
+ * not a graph's. */
 int ws_block_free_outside(uint64_t address);
-/* To be asked by calls that may wait for, or change, more than they are told of (allocation, freeing, synchronisation, queries):
- * not allowed during captures of other than relaxed mode. Return: CUDA_OK or CUDA's code; then those captures are lost. */
+/* To be asked by calls that may wait for, or change, more than they are told of (allocation,
+ * freeing, synchronisation, queries): not allowed during captures of other than relaxed mode.
+ * Return: CUDA_OK or CUDA's code; then those captures are lost. */
 int ws_work_unsafe_slow(void);
 static inline int ws_work_unsafe(void)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Arrays. A mipmapped array is one allocation, its levels one after the other, each a struct ws_array of its own.
+/* Arrays. A mipmapped array is one allocation with its levels one after the other, each of them a
+ * struct ws_array.
  *
- * Rows have no gaps between them: so a copy of a whole array is a copy of one range, and the copies that CUDA defines by counts
- * of bytes running through rows (cudaMemcpyToArray, cuMemcpyHtoA) are too. */
+ * Rows have no gaps between them. So a copy of a whole array is a copy of one range, and so are the
+ * copies that CUDA defines by a number of bytes that run from row to row (cudaMemcpyToArray,
+ * cuMemcpyHtoA). */
 #include "frontend/texture/array.h"
 
 #include "frontend/context/attributes.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/texture/cuda_texture.h - layouts of CUDA's array, texture and surface descriptions, as cuda_types.h has the others. */
+/* frontend/texture/cuda_texture.h - the layouts of CUDA's descriptions of arrays, textures and
+ * surfaces; cuda_types.h has the others. */
 #ifndef WS_FRONTEND_TEXTURE_CUDA_TEXTURE_H
 #define WS_FRONTEND_TEXTURE_CUDA_TEXTURE_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Places for headers on each device: chunks of them, a queue of the free ones. One that is given back goes to the end of the queue,
- * and its content stays: a kernel still in flight reads what it was launched with. Headers are written on a stream of their own
- * that waits for nobody, so that an object can be made while all others are busy. */
+/* Places for headers on each device: chunks of them, and a queue of the free ones. One that is
+ * given back goes to the end of the queue and keeps its content, because a kernel that is still
+ * running reads it. Headers are written on a stream of their own that waits for no other stream, so
+ * that an object can be made while all other streams are busy. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

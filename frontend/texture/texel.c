@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Formats of texels. CUDA names them three times: by bits of channels (runtime), by an enumeration and a number of channels
- * (driver), and by another enumeration (views). Block-compressed and planar formats are known by name only. */
+/* Formats of texels. CUDA names them in three ways: by the bits of each channel (runtime), by an
+ * enumeration and a number of channels (driver), and by another enumeration (views).
+ * Block-compressed and planar formats are recognised, and refused. */
 #include "frontend/texture/array.h"
 #include "frontend/errors.h"
 
@@ -26,7 +27,8 @@ static void set(struct ws_texel *t, int format, unsigned n, bool normalized)
 /* The rows of the runtime's table of normalised formats; its columns are 1, 2 and 4 channels. */
 static const uint8_t normalized_formats[] = {WS_TEX_U8, WS_TEX_U16, WS_TEX_S8, WS_TEX_S16};
 
-/* The normalised formats in the order of both enumerations: U8, U16, S8, S16, each with 1, 2 and 4 channels. */
+/* The normalised formats in the order of both enumerations: U8, U16, S8, S16, each with 1, 2 and 4
+ * channels. */
 static void set_normalized(struct ws_texel *t, int index)
 {
     set(t, normalized_formats[index / 3], 1u << index % 3, true);

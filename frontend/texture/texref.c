@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texture and surface references (deprecated in CUDA). A module's .texref or .surfref is a variable of eight bytes that holds the address
- * of a header. What the program sets is collected, and the header is written anew at every change.
+/* Texture and surface references (deprecated in CUDA). A module's .texref or .surfref is a variable
+ * of eight bytes that holds the address of a header. What the program sets is collected, and the
+ * header is written anew at every change.
  *
- * CUDA takes a reference's state at each launch, so launches under way must still see the old one: a change waits for the device.
- * A state from which no header can be made (a filter set before the format that allows it) leaves the reference unbound until another
- * call completes it; the calls that bind memory report what is wrong. */
+ * CUDA takes a reference's state at each launch, so launches under way must still see the old one:
+ * a change waits for the device. A state from which no header can be made (a filter set before the
+ * format that allows it) leaves the reference unbound until another call completes it; the calls
+ * that bind memory report what is wrong. */
 #include "frontend/texture/texref.h"
 
 #include <pthread.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From CUDA's descriptions of a resource, a texture and a view to one header, and the objects that have one.
+/* From CUDA's descriptions of a resource, a texture and a view to one header; and the objects that
+ * have a header.
  *
- * Resource and view say which memory, in levels; the texture description says how it is read. The driver's descriptions are the
- * ones kept: the runtime's say the same and are translated at its edge (rt_texture.c). */
+ * The resource and the view say which memory is read; the texture description says how. The
+ * driver's descriptions are kept: the runtime's say the same, and runtime/texture.c translates
+ * them. */
 #include "frontend/texture/texture.h"
 
 #include <stdlib.h>
@@ -52,7 +54,8 @@ static int linear(int device, const struct cu_resource_desc *r, struct ws_texel 
     ws_session_mem_find(address, &m);
     if (m.kind == WS_MEM_NONE)
         return CUDA_INVALID_VALUE;
-    /* CUDA doesn't look how long the memory is: what lies behind its end reads as what lies behind the texture's. */
+    /* CUDA doesn't look how long the memory is: what lies behind its end reads as what lies behind
+     * the texture's. */
     bytes = WS_MIN(bytes, m.bytes - (address - m.base));
     ret->shape = WS_TEX_LINEAR;
     ret->level[0] = (struct ws_texture_level){.address = address,
@@ -107,7 +110,8 @@ static int of_arrays(int device, const struct cu_resource_desc *r, struct source
     return s->levels[0]->device == device ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-/* CUDA's rules for views of arrays: the same extents, texels of the same size, levels and layers that there are. */
+/* CUDA's rules for views of arrays: the same extents, texels of the same size, levels and layers
+ * that there are. */
 static int apply_view(const struct cuda_view_desc *v, struct source *s, uint32_t *ret_first_layer,
                       uint32_t *ret_layers)
 {

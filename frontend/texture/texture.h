@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/texture/texture.h - texture and surface objects, and the driver's texture and surface references: headers (base/texture.h) in
- * device memory. Threads: any. All return CUDA codes. */
+/* frontend/texture/texture.h - texture and surface objects, and headers (base/texture.h) in device
+ * memory. Threads: any. Functions return CUDA codes. */
 #ifndef WS_FRONTEND_TEXTURE_TEXTURE_H
 #define WS_FRONTEND_TEXTURE_TEXTURE_H
 
@@ -8,14 +8,15 @@
 #include "frontend/module/module.h"
 
 /* ---- headers: a place on a device, and what is written there ---- */
-/* Checks the descriptions against CUDA's rules and writes the header that they mean into *ret. @view: NULL or of an array.
- * INVALID_VALUE, INVALID_FILTER_SETTING, INVALID_CHANNEL_DESCRIPTOR, INVALID_HANDLE (not an array), NOT_SUPPORTED. */
+/* Checks the descriptions against CUDA's rules and writes the header that they mean into *ret.
+ * @view: NULL or of an array. INVALID_VALUE, INVALID_FILTER_SETTING, INVALID_CHANNEL_DESCRIPTOR,
+ * INVALID_HANDLE (not an array), NOT_SUPPORTED. */
 int ws_texture_describe(int device, const struct cu_resource_desc *r,
                         const struct cu_texture_desc *t, const struct cuda_view_desc *view,
                         struct ws_texture *ret);
 int ws_surface_describe(int device, const struct cu_resource_desc *r, struct ws_texture *ret);
-/* A place for a header on @device; its address is the handle. One that is given back is used again last, so that kernels in flight
- * still find what they were given. */
+/* A place for a header on @device; its address is the handle. One that is given back is used again
+ * last, so that kernels in flight still find what they were given. */
 int ws_header_new(int device, uint64_t *ret_address);
 void ws_header_free(int device, uint64_t address);
 /* Done on return, for all streams, whatever they are busy with. */
