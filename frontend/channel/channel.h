@@ -15,7 +15,7 @@ struct ws_channel;
 int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello,
                     int timeout_ms);
 void ws_channel_close(struct ws_channel *c, bool say_goodbye);
-/* What the log says when the daemon is gone: "every CUDA call fails from here on" unless told.
+/* What the log says when the daemon is gone. The default is "every CUDA call fails from here on".
  * @text: borrowed. */
 void ws_channel_set_loss(struct ws_channel *c, const char *text);
 /* Forgets everything in a forked child, without a sign to the other ends of the sockets. */
@@ -37,8 +37,8 @@ int ws_channel_flush(struct ws_channel *c);
 /* Posts a command with bulk data in a frame of its own (tcp). @cmd->copy->frame is set by the
  * channel. */
 int ws_channel_post_bulk(struct ws_channel *c, Ws__Command *cmd, const void *data, size_t bytes);
-/* This thread may fill the last part of the window, which others leave free: it ends what they wait
- * for. */
+/* This thread may fill the last part of the window, which other threads leave free: its commands
+ * end what they wait for. */
 void ws_channel_use_reserve(void);
 /* Waits until a stream has got to a gate (Notice.gates) that no call has returned yet. Return: 0 or
  * DISCONNECTED. */

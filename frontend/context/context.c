@@ -330,8 +330,8 @@ static void count_others(void *object, void *arg)
     device_and_n[1] += c->device == device_and_n[0];
 }
 
-/* What the primary context had goes; but the session resets whole devices, and then only if nobody
- * else is on this one. */
+/* What the primary context owns is freed. The session can only reset a whole device, so this is
+ * done only if no other context is on it. */
 int ws_ctx_release_primary(struct ws_cuda_context *primary)
 {
     int device_and_n[2] = {primary->device, 0};

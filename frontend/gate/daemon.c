@@ -78,7 +78,7 @@ static bool connect_daemon(void)
     h.gate = true;
     if (ws_channel_open(&channel, socket, &h, TIMEOUT_MS))
         return false;
-    ws_channel_set_loss(channel, "the gate is open from here on, launches just go");
+    ws_channel_set_loss(channel, "the gate is open from here on: launches go without asking");
     hello = ws_channel_hello(channel);
     pthread_atfork(NULL, NULL, fork_child);
     return start_listening();
@@ -92,7 +92,8 @@ void ws_gate_connect(void)
         ws_gate_told(hello->gate_policy ? WS_GATE_POLICY_ON : WS_GATE_POLICY_OFF);
         return;
     }
-    ws_gate_say(&said, "no daemon to ask: the gate is open, launches just go");
+    ws_gate_say(&said,
+                "the daemon cannot be reached: the gate is open, and launches go without asking");
     ws_gate_told(0);
 }
 
@@ -140,7 +141,7 @@ void ws_gate_end(uint32_t device, uint64_t serial, uint64_t n_launches, uint64_t
     (void)post(&m); /* nobody to tell: the listener finds out */
 }
 
-/* The daemon would find out by itself; this way its log says that the program ended. */
+/* The daemon would notice by itself; with this its log says that the program ended. */
 __attribute__((destructor)) static void end(void)
 {
     ws_gate_told(0);

@@ -68,12 +68,11 @@ static void load(void)
     if (library)
         return;
     if (named && *named)
-        ws_gate_say(&said,
-                    "WATTSHARE_GATE_DRIVER=%s is no NVIDIA driver library that can be opened",
+        ws_gate_say(&said, "WATTSHARE_GATE_DRIVER=%s cannot be opened as an NVIDIA driver library",
                     named);
     else
-        ws_gate_say(&said, "there is no NVIDIA driver (libcuda.so.1) in the usual places; "
-                           "WATTSHARE_GATE_DRIVER=FILE names it");
+        ws_gate_say(&said, "no NVIDIA driver (libcuda.so.1) was found in the usual folders; set "
+                           "WATTSHARE_GATE_DRIVER=FILE");
 }
 
 static int no_driver(void)

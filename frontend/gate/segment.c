@@ -60,8 +60,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER, opened = PTHREAD_COND_
 static pthread_once_t connect_once = PTHREAD_ONCE_INIT;
 static struct ws_gate_segment segments[MAX_DEVICES];
 static _Atomic uint32_t n_open; /* segments in OPEN */
-static _Atomic uint32_t
-    n_forgotten; /* contexts: what is known of their addresses is not true any more */
+/* Contexts that ended: what is known of their addresses is no longer true. */
+static _Atomic uint32_t n_forgotten;
 static bool watching;
 static uint64_t serials = WS_GATE_SERIAL_FIRST;
 
@@ -270,7 +270,7 @@ static void watch(void)
 
 /* ---- the beginning ---- */
 
-/* The daemon's GPU that the current context is on; NULL: none of its. */
+/* The daemon's GPU that the current context is on; NULL: it is on none of them. */
 static struct ws_gate_segment *segment_of(void *context)
 {
     static _Thread_local void *known_context;
@@ -332,9 +332,10 @@ static void ask(struct ws_gate_segment *g)
         ws_gate_state = WS_GATE_OPEN;
     while (!g->granted && ws_gate_state == WS_GATE_POLICY) {
         if (ws_clock_ns() - g->asked_ns > patience) {
-            ws_gate_say(&said,
-                        "no leave from the daemon for %llu ms: launching without it (said once)",
-                        (unsigned long long)(patience / WS_NS_PER_MS));
+            ws_gate_say(
+                &said,
+                "the daemon has not allowed a launch for %llu ms: launching anyway (reported once)",
+                (unsigned long long)(patience / WS_NS_PER_MS));
             break;
         }
         wait_changed();

@@ -63,8 +63,9 @@ static void print_graph(FILE *f, const struct ws_graph *g, bool verbose)
 int ws_graph_dot(const struct ws_graph *g, const char *path, unsigned flags)
 {
     FILE *f = path ? fopen(path, "we") : NULL;
+    /* Also for a file that cannot be written: CUDA does not document a code for that. */
     if (!f)
-        return CUDA_INVALID_VALUE; /* also for a file that can't be written: CUDA's own word is not documented */
+        return CUDA_INVALID_VALUE;
     fprintf(f, "digraph dot {\n");
     print_graph(f, g, flags != 0);
     fprintf(f, "}\n");

@@ -133,8 +133,8 @@ ws_err ws_node_set_work(struct ws_node *n, const struct ws_stream_work *w);
 /* GRAPH: a clone of @child, or @child itself. */
 int ws_node_set_child(struct ws_node *n, struct ws_graph *child, bool move);
 int ws_node_copy_content(struct ws_node *to, const struct ws_node *from);
-/* MEM_ALLOC: gives it memory, which one that was freed before it in the graph has had, if there is
- * such. Sets work.memory.address. */
+/* MEM_ALLOC: gives the node memory, and sets work.memory.address. If an alloc node is freed earlier
+ * in the graph and its memory fits, the node takes that memory. */
 int ws_node_set_alloc(struct ws_node *n, int device, uint64_t bytes);
 /* CONDITIONAL: makes the bodies. */
 int ws_node_set_condition(struct ws_node *n, uint64_t handle, int type, unsigned size);

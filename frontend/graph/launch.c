@@ -178,7 +178,7 @@ static ws_err record(uint64_t *event, int device, uint64_t stream)
     return r ? r : ws_session_event_record(*event, stream);
 }
 
-/* All of @p behind what is on @stream, and what comes on @stream behind all of @p. */
+/* Orders all of @p after what is on @stream, and what comes on @stream later after all of @p. */
 static ws_err plan_issue(struct ws_exec *e, struct ws_plan *p, uint64_t stream)
 {
     int device = -1;
@@ -210,7 +210,7 @@ static ws_err plan_issue(struct ws_exec *e, struct ws_plan *p, uint64_t stream)
 
 /* ---- memory ---- */
 
-/* Return: INVALID_VALUE if something that this graph allocates still is. */
+/* Return: INVALID_VALUE if memory that this graph allocates is still allocated. */
 static ws_err check_memory(const struct ws_exec *e)
 {
     for (size_t i = 0; i < e->n_by_origin; i++) {

@@ -137,8 +137,8 @@ static void *refuse(const char *name, int mode)
     return NULL;
 }
 
-/* Where the dynamic linker doesn't tell of new objects. The caller's RUNPATH is lost on this
- * road. */
+/* Where the dynamic linker doesn't tell of new objects. The caller's RUNPATH is not searched
+ * then. */
 static void *open_then_scan(const char *name, int mode)
 {
     void *h = real(name, mode);
@@ -156,8 +156,8 @@ static bool is_compiler(const char *name)
            !strncmp(name, "libnvvm.so", 10);
 }
 
-/* As the real one; then in the toolkit's folders. The caller's RUNPATH is lost on this road,
- * too. */
+/* As the real one; then in the toolkit's folders. The caller's RUNPATH is not searched here
+ * either. */
 static void *open_compiler(const char *name, int mode)
 {
     static const char *const folders[] = {"lib64", "nvvm/lib64"};
@@ -186,9 +186,8 @@ struct dlopen_choice ws_dlopen_choose(const char *name, int mode, const void *ca
         const char *stranger = ws_redirect_stranger(caller);
         if (stranger) {
             ws_log(WS_ERROR,
-                   "redirect: the CUDA runtime in %s asks for the driver, but could not be "
-                   "redirected: its calls fail; "
-                   "link with -cudart shared, or don't strip",
+                   "redirect: the CUDA runtime in %s could not be redirected, so its calls fail; "
+                   "link it with -cudart shared, or do not strip it",
                    stranger);
             c.target = (void *)refuse;
         }

@@ -43,7 +43,7 @@
 #include "frontend/interpose/toolkit.h"
 
 enum { JUMP_BYTES = 14, NEAR_JUMP_BYTES = 5, PAGE = 4096, EXIT_CANNOT_RUN = 126 };
-#define CURE "build it with nvcc's -cudart shared, or don't strip it"
+#define CURE "build it with nvcc's option -cudart shared, or do not strip it"
 
 /* ---- code ---- */
 
@@ -275,7 +275,8 @@ static const char *base_name(const char *path)
     return s ? s + 1 : path;
 }
 
-/* Libraries that surely carry no CUDA runtime, or whose symbols are preempted as they should be. */
+/* Libraries that surely contain no CUDA runtime, or whose symbols the dynamic linker resolves to
+ * ours. */
 static bool uninteresting(const char *path)
 {
     static const char *const prefixes[] = {
@@ -317,9 +318,9 @@ static void redirect_file(const char *path, struct loaded_object *o, bool is_pro
     if (!o->stranger) {
         if (begun && !early && !is_program)
             ws_log(WS_WARN,
-                   "redirect: %s came while a debugger holds the dynamic linker's hook: what its "
-                   "constructors registered with "
-                   "its own CUDA runtime is lost to us; "
+                   "redirect: %s was loaded while a debugger holds the dynamic linker's hook: what "
+                   "its "
+                   "constructors registered with its own CUDA runtime is unknown here; "
                    "link it with -cudart shared",
                    path);
         if (ws_debug_on("redirect"))
@@ -329,12 +330,11 @@ static void redirect_file(const char *path, struct loaded_object *o, bool is_pro
     if (r == WS_REDIRECT_STRIPPED && !is_program)
         return; /* said when it is used */
     if (r == WS_REDIRECT_STRIPPED)
-        ws_log(WS_ERROR,
-               "redirect: %s has a CUDA runtime linked in but no symbols to find it by: " CURE,
+        ws_log(WS_ERROR, "redirect: %s contains a CUDA runtime but no symbols to find it by: " CURE,
                path);
     else
-        ws_log(WS_ERROR, "redirect: %s: can't redirect its CUDA runtime (%s): " CURE, path,
-               r < 0 ? strerrordesc_np(-r) : "functions too short");
+        ws_log(WS_ERROR, "redirect: %s: its CUDA runtime cannot be redirected (%s): " CURE, path,
+               r < 0 ? strerrordesc_np(-r) : "its functions are too short to be patched");
     if (is_program)
         _exit(EXIT_CANNOT_RUN);
 }
@@ -346,7 +346,7 @@ struct object_scan {
     bool unchanged;
 };
 
-/* The order stays as it was, so the search goes on where it last succeeded. */
+/* The order of the objects stays the same, so the search continues where it last succeeded. */
 static const struct loaded_object *known(struct object_scan *s, const struct dl_phdr_info *info)
 {
     for (size_t k = 0; k < n_objects; k++) {
@@ -408,7 +408,8 @@ void ws_redirect_scan(void)
     pthread_mutex_lock(&lock);
     dl_iterate_phdr(visit, &s);
     if (!s.unchanged) {
-        free(objects); /* names of strangers that went are kept: somebody may hold one */
+        /* The names of unloaded objects that could not be redirected are kept: somebody may hold one. */
+        free(objects);
         objects = s.v;
         n_objects = s.n;
         cap_objects = s.cap;

@@ -244,8 +244,8 @@ int ws_vmm_map(uint64_t address, uint64_t bytes, uint64_t handle)
     return code;
 }
 
-/* The run of whole mappings that is [address, address + bytes). Return: how many; 0: it is none.
- * Lock held. */
+/* The mappings that make up [address, address + bytes). Return: how many; 0: it does not consist of
+ * whole mappings. Lock held. */
 static size_t run(uint64_t address, uint64_t bytes, size_t *ret_from)
 {
     size_t i = upper(address), from = i - 1;

@@ -205,7 +205,7 @@ bool ws_mod_valid(const struct ws_mod *m)
     return ws_slab_has(&mods, m);
 }
 
-/* What asking for a kernel that can't run is answered with: said by name. */
+/* The error for a kernel that cannot run; it is reported by name. */
 static int unsupported_fn(const Ws__Kernel *k)
 {
     char text[512];

@@ -38,7 +38,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum backing { BACKING_OTHER, BACKING_PRIVATE, BACKING_SEGMENT };
 
-/* What all of [from, to) is made of now; OTHER if of different things, or with holes. */
+/* What kind of memory all of [from, to) is now; OTHER if it is of several kinds, or has holes. */
 static enum backing backing_of(uint64_t from, uint64_t to)
 {
     enum backing found = BACKING_OTHER;
@@ -77,16 +77,16 @@ static bool on_this_stack(uint64_t from, uint64_t to)
     return here >= from - PAGE && here < to + PAGE;
 }
 
-/* Whole pages, with what lies beside the program's memory: not a matter for a sanitizer's idea of
+/* Copies whole pages, with what lies beside the program's memory. So a sanitizer must not check
  * where objects end. */
 static void copy_pages(void *to, uint64_t from, size_t bytes)
 {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-/* The pages at @now take the place of those at @at, with their contents. @anyway: even if others
- * can't be held up meanwhile. A signal's handler must not run on this thread in between: it could
- * wait for the thaw. */
+/* The pages at @now take the place of those at @at, with their contents. @anyway: even if other
+ * threads cannot be stopped meanwhile. A signal's handler must not run on this thread in between:
+ * it could wait for the thaw. */
 static ws_err exchange(uint64_t at, void *now, size_t bytes, bool anyway)
 {
     ws_err r = WS__ERROR__OK;
@@ -107,8 +107,8 @@ static ws_err exchange(uint64_t at, void *now, size_t bytes, bool anyway)
     return r;
 }
 
-/* Exchanges [from, to), no page of which belongs to a piece. @anyway: even if they can't be frozen.
- * Lock held. */
+/* Exchanges [from, to), no page of which belongs to a piece. @anyway: even if the pages cannot be
+ * frozen. Lock held. */
 static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool anyway,
                         struct piece **ret)
 {

@@ -90,7 +90,7 @@ static ws_err copy_plain(struct ws_channel *c, uint64_t stream, const struct ws_
     return ws_channel_post(c, WS_COMMAND(COPY, copy, &copy));
 }
 
-/* Few bytes. The channel has written them before it returns. */
+/* For few bytes. The channel has copied them before it returns. */
 static ws_err copy_inline(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,
                           const struct ws_copy_side *src, const struct ws_copy_box *box,
                           uint64_t bytes)

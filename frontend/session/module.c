@@ -106,7 +106,7 @@ static int compare_functions(const void *a, const void *b)
                   ((const struct ws_session_function *)b)->info->name);
 }
 
-/* What the daemon tells is used as offsets into the program's buffers: it must be consistent. */
+/* What the daemon says is used as offsets into the program's buffers, so it must be consistent. */
 static bool kernel_sane(const Ws__Kernel *k)
 {
     if (k->n_param_offsets != k->n_param_sizes || k->param_bytes > CUDA_MAX_PARAM_BYTES)
@@ -175,7 +175,7 @@ static ws_err load(struct ws_channel *c, struct ws_session_module *m, const void
     return r ? r : ws_channel_call(c, WS_COMMAND(MODULE_LOAD, module_load, &l), &m->reply);
 }
 
-/* What of a module can't run. One line each. */
+/* Logs one line for each kernel of a module that cannot run. */
 static void warn(const char *text)
 {
     while (*text) {
@@ -368,8 +368,8 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
     uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
     if (threads > d->max_threads_per_block)
         return WS__ERROR__INVALID_CONFIGURATION;
-    /* Not refused for its registers: their number is estimated, and would refuse blocks that are
-     * known to fit. */
+    /* No launch is refused for its registers: their number is an estimate, which would refuse
+     * blocks that are known to fit. */
     if (k->max_threads_per_block && threads > k->max_threads_per_block)
         return WS__ERROR__OUT_OF_RESOURCES;
     if ((uint64_t)k->static_shared_bytes + l->shared_bytes > d->shared_bytes_per_block_optin)

@@ -68,10 +68,11 @@ static void fetch(struct ws_channel *c)
     if (any)
         fflush(stdout);
     if (lost)
-        ws_log(WS_INFO,
-               "session: %llu texts of kernels were lost; a larger cudaLimitPrintfFifoSize keeps "
-               "them",
-               (unsigned long long)lost);
+        ws_log(
+            WS_INFO,
+            "session: %llu pieces of kernels' output were lost; a larger cudaLimitPrintfFifoSize "
+            "keeps them",
+            (unsigned long long)lost);
 }
 
 void ws_session_output(void)

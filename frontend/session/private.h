@@ -61,6 +61,5 @@ void ws_copy_from(Ws__Copy *m, uint64_t stream, const struct ws_copy_side *src,
 /* ---- streams (stream.c) ---- */
 /* Return: the device, or -1 if there is no such stream. */
 int ws_stream_device(uint64_t stream);
-void ws_stream_reset_device(int device);
 
 #endif

@@ -106,9 +106,8 @@ static ws_err enter_slow(void)
     if (state == CHILD && !told) {
         told = true;
         ws_log(WS_ERROR,
-               "session: CUDA was in use when pid %d was forked; it can't be used in the child "
-               "(fork before the first CUDA "
-               "call, or exec)",
+               "session: CUDA was in use when pid %d was forked, so the child cannot use it "
+               "(fork before the first CUDA call, or exec)",
                (int)getpid());
     }
     bool ok = state == OPEN;
@@ -250,7 +249,6 @@ ws_err ws_session_reset(int device)
     ws_channel_async_error(c, true);
     epochs[device]++;
     ws_memtab_remove_device(device);
-    ws_stream_reset_device(device);
     return r;
 }
 

@@ -75,8 +75,8 @@ void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret);
 /* As ws_session_mem_alloc(), but other devices may use it only as far as ws_session_access()
  * says. */
 ws_err ws_session_mem_alloc_own(int device, uint64_t bytes, uint64_t *ret_address);
-/* As ws_session_mem_free(), without waiting: the memory goes when the client's work given until now
- * is done. */
+/* As ws_session_mem_free(), without waiting: the memory is freed when the work that the client has
+ * given so far is done. */
 ws_err ws_session_mem_free_async(uint64_t address);
 /* The program's own pages [p, p + bytes) become shared with the daemon at the same addresses; their
  * contents are kept. From then on they are pinned memory. NOT_SUPPORTED: their kind does not allow
@@ -241,8 +241,8 @@ ws_err ws_session_launch_check(const struct ws_launch *l);
 ws_err ws_session_occupancy(const struct ws_session_function *f, uint32_t block_threads,
                             uint32_t shared_bytes, uint32_t *ret_blocks);
 
-/* Something is answered "not supported": the first time for each name one line on stderr; counted
- * for the daemon's status. */
+/* Records that something is answered "not supported": the first time for each name with one line on
+ * stderr. Counted for the daemon's status. */
 void ws_session_unsupported(const char *name);
 
 /* ---- kernels' output, limits ---- */

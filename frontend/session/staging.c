@@ -153,8 +153,8 @@ ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, const struct ws_c
     ws_err r = make(c);
     for (; !r && ws_box_next(&at, s->chunk_bytes, &p); n++) {
         Ws__Copy copy = WS__COPY__INIT;
-        if (n >=
-            AHEAD) /* leave chunks to other threads. If one has taken that chunk since, the wait is short all the same. */
+        /* Leave chunks to other threads. If one has taken that chunk since, the wait is still short. */
+        if (n >= AHEAD)
             wait_once(s, used[n % AHEAD]);
         if ((r = acquire(c, s, &i)))
             break;
@@ -231,7 +231,7 @@ ws_err ws_staging_read(struct ws_channel *c, uint64_t stream, const struct ws_co
             r = read_ahead(c, s, &f, stream, src, &at);
         if (!f.n)
             break;
-        /* After an error go on taking what is under way: the daemon still writes there. */
+        /* After an error, still take what is under way: the daemon still writes there. */
         __typeof__(f.v[0]) *v = &f.v[f.first % AHEAD];
         ws_err w = wait_ready(c, s, v->chunk);
         if (w == WS__ERROR__DISCONNECTED)

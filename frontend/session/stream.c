@@ -50,12 +50,6 @@ int ws_stream_device(uint64_t stream)
     return s ? s->device : -1;
 }
 
-void ws_stream_reset_device(int device)
-{
-    (void)
-        device; /* entries of an older epoch are no longer found; their owners still give them back */
-}
-
 static _Atomic bool any_non_blocking;
 
 bool ws_session_any_non_blocking(void)

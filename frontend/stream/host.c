@@ -75,7 +75,8 @@ static void to_worker(struct host_task *t)
     pthread_cond_signal(&cond);
 }
 
-/* The daemon is gone: callbacks and our own tasks are told, functions are not called. */
+/* The daemon is gone: callbacks and internal tasks are called with the error, the program's
+ * functions are not called. */
 static void end_all(void)
 {
     struct host_task *t, *next, *internal = NULL;
