@@ -38,5 +38,8 @@ install-exec-hook:
 uninstall-hook:
 	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 include_HEADERS = frontend/wattshare.h
-EXTRA_DIST += frontend/wattshare.map frontend/README.md frontend/both/README.md
+EXTRA_DIST += frontend/wattshare.map frontend/README.md frontend/both/README.md frontend/channel/README.md \
+	frontend/compilers/README.md frontend/context/README.md frontend/driver/README.md frontend/graph/README.md \
+	frontend/interpose/README.md frontend/memory/README.md frontend/module/README.md frontend/runtime/README.md \
+	frontend/session/README.md frontend/stream/README.md frontend/texture/README.md
 include frontend/gate/local.mk

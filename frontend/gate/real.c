@@ -68,7 +68,8 @@ static void load(void)
     if (library)
         return;
     if (named && *named)
-        ws_gate_say(&said, "WATTSHARE_GATE_DRIVER=%s cannot be opened as an NVIDIA driver library",
+        ws_gate_say(&said,
+                    "WATTSHARE_GATE_DRIVER=%s is not an NVIDIA driver library that can be opened",
                     named);
     else
         ws_gate_say(&said, "no NVIDIA driver (libcuda.so.1) was found in the usual folders; set "
