@@ -528,7 +528,7 @@ Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret);
 Ws__Error ws_event_import(struct ws_client *c, uint64_t id, struct ws_event_state *state);
 
 /* gate.c. Pass: true if the job at the head of its stream may leave; a gate's first asking tells the client. */
-Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t seq,
+Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostFunction *m, uint64_t seq,
                          bool *ret_queued);
 bool ws_gate_pass(struct ws_command *j);
 Ws__Error ws_gate_open(struct ws_client *c, uint64_t id);

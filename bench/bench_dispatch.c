@@ -66,8 +66,8 @@ static void client_open(struct side *s, struct wst_client *c)
 
 static void segment_keep_open(struct side *s, struct wst_client *c)
 {
-    Ws__SegmentBegin begin = WS__SEGMENT_BEGIN__INIT;
-    const Ws__Reply *r = wst_call(c, WS__COMMAND__C_SEGMENT_BEGIN, &begin);
+    Ws__JobBegin begin = WS__JOB_BEGIN__INIT;
+    const Ws__Reply *r = wst_call(c, WS__COMMAND__C_JOB_BEGIN, &begin);
     must(!r || r->error);
     launch(s, c);
     must(wst_sync_device(c, 0));

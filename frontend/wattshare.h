@@ -5,9 +5,9 @@
  *
  *     for (;;) {
  *         wattshare_wait_period(0);
- *         wattshare_segment_begin(20000000);      // 20 ms
+ *         wattshare_job_begin(20000000);          // 20 ms
  *         … cudaMemcpyAsync, kernels, …
- *         wattshare_segment_end();
+ *         wattshare_job_end();
  *     }
  *
  * Nothing need be linked: the functions look for libwattshare.so, which `wattshare run` preloads,
@@ -47,6 +47,9 @@ struct wattshare_job {
 /* What the library exports under these names; programs call the functions below. */
 #ifdef WATTSHARE_LIBRARY
 #pragma GCC visibility push(default)
+int wattshare_job_begin(uint64_t deadline_ns);
+int wattshare_job_end(void);
+/* The names of these two in earlier versions of this header. */
 int wattshare_segment_begin(uint64_t deadline_ns);
 int wattshare_segment_end(void);
 int wattshare_set_task(const char *name);
@@ -68,28 +71,32 @@ WATTSHARE_INLINE void *wattshare_find_(const char *name)
     return dlsym((void *)0 /* RTLD_DEFAULT, which not every setting declares */, name);
 }
 
-/* From here to wattshare_segment_end() is one job, to be done @deadline_ns after its release; 0:
+/* From here to wattshare_job_end() is one job, to be done @deadline_ns after its release; 0:
  * the deadline of the task. */
-WATTSHARE_INLINE int wattshare_segment_begin(uint64_t deadline_ns)
+WATTSHARE_INLINE int wattshare_job_begin(uint64_t deadline_ns)
 {
     union {
         void *p;
         int (*f)(uint64_t);
     } u;
-    u.p = wattshare_find_("wattshare_segment_begin");
+    u.p = wattshare_find_("wattshare_job_begin");
     return u.p ? u.f(deadline_ns) : WATTSHARE_ABSENT;
 }
 
 /* The job ends here: waits until all GPU work that the process has given is done. */
-WATTSHARE_INLINE int wattshare_segment_end(void)
+WATTSHARE_INLINE int wattshare_job_end(void)
 {
     union {
         void *p;
         int (*f)(void);
     } u;
-    u.p = wattshare_find_("wattshare_segment_end");
+    u.p = wattshare_find_("wattshare_job_end");
     return u.p ? u.f() : WATTSHARE_ABSENT;
 }
+
+/* The names of these two in earlier versions of this header. */
+#define wattshare_segment_begin wattshare_job_begin
+#define wattshare_segment_end   wattshare_job_end
 
 /* This process is of task @name of the daemon's configuration from now on; not while its GPU work
  * is under way. GPUs that the task is confined to count only for a task that is known when the

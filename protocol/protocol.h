@@ -28,7 +28,7 @@
 #include "protocol/wattshare.pb-c.h"
 
 enum { WS_PROTOCOL_VERSION = 1, WS_TOKEN_BYTES = 16, WS_SHA256_BYTES = 32 };
-/* Notice.gates to a gated client: a policy is in force, is not any more; else an answer to GateBegin.serial (from
+/* Notice.reached to a gated client: a policy is in force, is not any more; else an answer to GateBegin.serial (from
  * WS_GATE_SERIAL_FIRST on): serial * 2: its launches may go; + 1: its lease is over, it has to ask again. */
 enum { WS_GATE_POLICY_ON = 1, WS_GATE_POLICY_OFF = 2, WS_GATE_SERIAL_FIRST = 8 };
 enum {

@@ -203,7 +203,7 @@ static int send_hello_reply(struct ws_client *c)
     r.version = WS_PROTOCOL_VERSION;
     r.client = c->id;
     r.token = (ProtobufCBinaryData){sizeof c->token, c->token};
-    r.side_socket = c->local ? s->side_path : (char *)"";
+    r.handoff_socket = c->local ? s->side_path : (char *)"";
     r.limits = &limits;
     r.gate_policy = c->gated && ws_dispatch_is_on(s);
     r.gate_lease_ms = s->config->gate_lease_ms;

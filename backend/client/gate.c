@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What holds a stream for something other than the device's work.
  *
- * Gates: a host function stands in the stream. When the stream gets there the client is told (Notice.gates) and the stream waits
+ * Gates: a host function stands in the stream. When the stream gets there the client is told (Notice.reached) and the stream waits
  * until the client says that the function has returned. Nothing else waits: a gate is the head of one stream. A gate that was
  * never opened goes with its client.
  *
@@ -32,10 +32,11 @@ static struct ws_gate *gate_find(struct ws_client *c, uint64_t id)
     return g;
 }
 
-Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t seq, bool *ret_queued)
+Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostFunction *m, uint64_t seq,
+                         bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
-    if (!s || gate_find(c, m->gate))
+    if (!s || gate_find(c, m->function))
         return WS__ERROR__INVALID_HANDLE;
     struct ws_gate *g = ws_alloc(sizeof *g);
     struct ws_command *j = g ? ws_command_new(c, WS_COMMAND_GATE) : NULL;
@@ -43,7 +44,7 @@ Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostGate *m, uint64_t se
         free(g);
         return no_memory(c);
     }
-    g->id = m->gate;
+    g->id = m->function;
     g->stream = s;
     HASH_ADD(hh, c->gates, id, sizeof g->id, g);
     j->gate = g;

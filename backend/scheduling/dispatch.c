@@ -10,8 +10,8 @@
  * its stream again, with its progress in the launch; RESUME lets the streams go on.
  *
  * The end. A segment is over when the device has nothing of it and nothing of it is held, and its client waits (any answer it gets
- * counts), or asks no more, which is seen when the next decision is due. With SegmentBegin it is over when that is so and
- * SegmentEnd has come.
+ * counts), or asks no more, which is seen when the next decision is due. With JobBegin it is over when that is so and
+ * JobEnd has come.
  *
  * Parts. Where the policy takes copies one by one (ops.parts: STGM) and the task's copies count, a segment is the client's operations of one
  * part, in the order in which they become ready: it is over when one of another part wants to go and the device has nothing of it. A

@@ -4,7 +4,7 @@
  *
  * A *segment* (struct ws_gpu_segment; a struct ws_segment is shared memory) is the unit the policy decides on: what a
  * client gives its GPU from its first launch until it waits with all of it done; or, where the program says so, from
- * SegmentBegin to SegmentEnd (client->own). While a client's segment is not running, the launches at the heads of its streams are held; when it
+ * JobBegin to JobEnd (client->own). While a client's segment is not running, the launches at the heads of its streams are held; when it
  * starts they go to the device with the segment's SM set; when it is preempted they are stopped between two blocks and held again.
  * With `policy = none` there are no segments and nothing is held.
  *

@@ -61,7 +61,7 @@ void ws_own_ended(struct ws_join *join)
     struct ws_client *c = join->client;
     struct ws_own_job *o = &c->own;
     Ws__Reply r = WS__REPLY__INIT;
-    Ws__SegmentStats t = WS__SEGMENT_STATS__INIT;
+    Ws__JobStats t = WS__JOB_STATS__INIT;
     t.release_ns = o->release_ns;
     t.end_ns = WS_MAX(join->end_ns, o->begin_ns); /* nothing done since: it ends where it began */
     t.response_ns = t.end_ns - t.release_ns;
@@ -77,7 +77,7 @@ void ws_own_ended(struct ws_join *join)
     r.seq = join->seq;
     r.error = ws_client_take_error(c);
     r.text = r.error ? c->error_text : (char *)"";
-    r.segment = &t;
+    r.job = &t;
     ws_client_reply(c, &r);
 }
 

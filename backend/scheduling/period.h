@@ -16,8 +16,8 @@ struct ws_join;
 struct ws_server;
 
 struct ws_own_job {
-    bool open;                                            /* between SegmentBegin and SegmentEnd */
-    bool ending;                                          /* SegmentEnd waits for the work */
+    bool open;                                            /* between JobBegin and JobEnd */
+    bool ending;                                          /* JobEnd waits for the work */
     uint64_t release_ns, deadline_ns, begin_ns, begin_uj; /* of the open one */
     bool has_base,
         has_release; /* wait_period has been called; it answered and no job began since */
@@ -27,7 +27,7 @@ struct ws_own_job {
 };
 
 Ws__Error ws_own_begin(struct ws_client *c, uint64_t deadline_ns, char *ret_text, size_t size);
-/* Return: OK, and SegmentEnd @seq is answered and retired when the work is done; or an error, and it is the caller's. */
+/* Return: OK, and JobEnd @seq is answered and retired when the work is done; or an error, and it is the caller's. */
 Ws__Error ws_own_end(struct ws_client *c, uint64_t seq, char *ret_text, size_t size);
 void ws_own_ended(struct ws_join *join); /* the join's end: answers */
 /* OK: answered and retired at the next release. */

@@ -87,8 +87,8 @@ static void append_notice(struct ws_client *c)
     n.error = c->notice_error;
     n.text = c->notice_text;
     n.device = c->notice_device;
-    n.gates = c->reached;
-    n.n_gates = c->n_reached;
+    n.reached = c->reached;
+    n.n_reached = c->n_reached;
     append(c, TAG_NOTICE, &n.base);
     c->n_reached = 0;
     c->n_retired_told = c->stats.n_retired;

@@ -596,8 +596,8 @@ static bool work_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_STREAM_WAIT:
         e = lost ? e : ws_event_wait(k->c, m->stream_wait, k->seq, &queued);
         break;
-    case WS__COMMAND__C_HOST_GATE: /* in a lost context too: the client counts on being told */
-        e = ws_gate_submit(k->c, m->host_gate, k->seq, &queued);
+    case WS__COMMAND__C_HOST_FUNCTION: /* in a lost context too: the client counts on being told */
+        e = ws_gate_submit(k->c, m->host_function, k->seq, &queued);
         break;
     case WS__COMMAND__C_STREAM_VALUE:
         e = lost ? e : ws_value_submit(k->c, m->stream_value, k->seq, &queued);
@@ -629,8 +629,8 @@ static bool object_command(const struct call *k, const Ws__Command *m)
     case WS__COMMAND__C_MODULE_UNLOAD:
         do_module_unload(k, m->module_unload);
         return true;
-    case WS__COMMAND__C_HOST_DONE:
-        done(k, ws_gate_open(k->c, m->host_done));
+    case WS__COMMAND__C_HOST_FUNCTION_DONE:
+        done(k, ws_gate_open(k->c, m->host_function_done));
         return true;
     case WS__COMMAND__C_HOST_UNMAP:
         do_host_unmap(k, m->host_unmap);
@@ -665,10 +665,10 @@ static bool own_command(const struct call *k, const Ws__Command *m)
     bool later = false;
     Ws__Error e;
     switch (m->c_case) {
-    case WS__COMMAND__C_SEGMENT_BEGIN:
-        e = ws_own_begin(k->c, m->segment_begin->deadline_ns, text, sizeof text);
+    case WS__COMMAND__C_JOB_BEGIN:
+        e = ws_own_begin(k->c, m->job_begin->deadline_ns, text, sizeof text);
         break;
-    case WS__COMMAND__C_SEGMENT_END:
+    case WS__COMMAND__C_JOB_END:
         e = ws_own_end(k->c, k->seq, text, sizeof text);
         later = true;
         break;

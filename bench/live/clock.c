@@ -44,14 +44,14 @@ static void must(int r, const char *what)
     }
 }
 
-void live_segment_begin(uint64_t deadline_ns)
+void live_job_begin(uint64_t deadline_ns)
 {
-    must(wattshare_segment_begin(deadline_ns), "wattshare_segment_begin");
+    must(wattshare_job_begin(deadline_ns), "wattshare_job_begin");
 }
 
-uint64_t live_segment_end(void)
+uint64_t live_job_end(void)
 {
     struct wattshare_job j;
-    must(wattshare_segment_end(), "wattshare_segment_end");
+    must(wattshare_job_end(), "wattshare_job_end");
     return wattshare_job_stats(&j) == WATTSHARE_OK && j.end_ns ? j.end_ns : live_now_ns();
 }

@@ -316,9 +316,9 @@ static void do_job(uint64_t release_ns)
         on_host();
     } else {
         works[0].w.start = (uint32_t)(7 * n_jobs % LIVE_RING);
-        live_segment_begin(deadline_ns ? deadline_ns - (t - j->release_ns) : 0);
+        live_job_begin(deadline_ns ? deadline_ns - (t - j->release_ns) : 0);
         on_device();
-        end_ns = live_segment_end();
+        end_ns = live_job_end();
     }
     j->end_ns = end_ns ? end_ns : now_ns();
     for (int i = 0; i < n_works && !o.cpu; i++)

@@ -140,16 +140,16 @@ static void take_reply(struct ws_channel *c, Ws__Reply **reply)
 
 static void take_gates(struct ws_channel *c, const Ws__Notice *n)
 {
-    if (!n->n_gates)
+    if (!n->n_reached)
         return;
     if (c->first_gate == c->n_gates)
         c->first_gate = c->n_gates = 0;
-    if (ws_grow((void **)&c->gates, &c->cap_gates, c->n_gates + n->n_gates, sizeof(*c->gates))) {
+    if (ws_grow((void **)&c->gates, &c->cap_gates, c->n_gates + n->n_reached, sizeof(*c->gates))) {
         ws_channel_die(c, "out of memory");
         return;
     }
-    memcpy(c->gates + c->n_gates, n->gates, n->n_gates * sizeof(*c->gates));
-    c->n_gates += n->n_gates;
+    memcpy(c->gates + c->n_gates, n->reached, n->n_reached * sizeof(*c->gates));
+    c->n_gates += n->n_reached;
     ws_list_for_each (it, &c->waiters) {
         struct reply_waiter *w = ws_list_entry(it, struct reply_waiter, link);
         if (w->seq == SEQ_GATE && !w->done) {

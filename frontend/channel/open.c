@@ -279,7 +279,7 @@ static int open_all(struct ws_channel *c, const Ws__Hello *hello, int timeout_ms
         return WS__ERROR__DISCONNECTED;
     }
     r = check_hello(c);
-    if (!r && hello->local && c->hello->side_socket[0])
+    if (!r && hello->local && c->hello->handoff_socket[0])
         r = ws_channel_handoff_open(c);
     if (!r)
         ws_channel_ring_open(c);

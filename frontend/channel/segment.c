@@ -54,7 +54,7 @@ int ws_channel_handoff_open(struct ws_channel *c)
     struct ws_handoff_request q = {.kind = WS_HANDOFF_HELLO};
     struct ws_handoff_reply reply = {.error = WS__ERROR__INTERNAL};
     int fd = -1, r = -ENAMETOOLONG;
-    const char *path = c->hello->side_socket;
+    const char *path = c->hello->handoff_socket;
     if (c->hello->token.len == WS_TOKEN_BYTES && strlen(path) < sizeof(a.sun_path)) {
         strcpy(a.sun_path, path);
         c->handoff_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

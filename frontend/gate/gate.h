@@ -53,8 +53,8 @@ enum ws_gate_state {
 };
 extern _Atomic int ws_gate_state;
 
-struct ws_gate_pass {                /* a launch under way */
-    struct ws_gate_segment *segment; /* NULL: not gated */
+struct ws_gate_pass {            /* a launch under way */
+    struct ws_gate_job *segment; /* NULL: not gated */
     struct ws_gate_stream *stream;
 };
 /* Waits until the launch on @stream may go. @per_thread: stream 0 is the thread's own. */

@@ -34,7 +34,7 @@ static void *open_real(const char *path)
     Dl_info ours, theirs;
     void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL), *init = h ? dlsym(h, "cuInit") : NULL;
     if (init && dladdr((void *)ws_gate_real, &ours) && dladdr(init, &theirs) &&
-        ours.dli_fbase != theirs.dli_fbase && !dlsym(h, "wattshare_segment_begin"))
+        ours.dli_fbase != theirs.dli_fbase && !dlsym(h, "wattshare_job_begin"))
         return h;
     if (h)
         dlclose(h);

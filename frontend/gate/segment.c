@@ -44,7 +44,7 @@ struct ws_gate_stream {
     bool begun;          /* first was recorded, or is about to be */
     uint32_t n_recorded; /* launches with last behind them */
 };
-struct ws_gate_segment {
+struct ws_gate_job {
     enum { IDLE, ASKING, OPEN } state;
     uint64_t serial, asked_ns, n_launches;
     bool granted, lease_over, unmeasured;
@@ -58,7 +58,7 @@ _Atomic int ws_gate_state = WS_GATE_UNKNOWN;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER, opened = PTHREAD_COND_INITIALIZER;
 static pthread_once_t connect_once = PTHREAD_ONCE_INIT;
-static struct ws_gate_segment segments[MAX_DEVICES];
+static struct ws_gate_job segments[MAX_DEVICES];
 static _Atomic uint32_t n_open; /* segments in OPEN */
 /* Contexts that ended: what is known of their addresses is no longer true. */
 static _Atomic uint32_t n_forgotten;
@@ -70,7 +70,7 @@ static uint64_t serials = WS_GATE_SERIAL_FIRST;
 static void told_of_segment(uint64_t id)
 {
     for (int i = 0; i < MAX_DEVICES; i++) {
-        struct ws_gate_segment *g = &segments[i];
+        struct ws_gate_job *g = &segments[i];
         if (g->state == IDLE || g->serial != id / 2)
             continue;
         if (id & 1)
@@ -104,7 +104,7 @@ void ws_gate_forked(void)
 /* ---- the end ---- */
 
 /* How long the GPU was at it. Return: false: not known. */
-static bool measure(const struct ws_gate_segment *g, uint64_t *ret_ns)
+static bool measure(const struct ws_gate_job *g, uint64_t *ret_ns)
 {
     const struct ws_gate_own *cu = ws_gate_own();
     const struct ws_gate_stream *first = g->n_streams ? g->streams[0] : NULL;
@@ -124,7 +124,7 @@ static bool measure(const struct ws_gate_segment *g, uint64_t *ret_ns)
 }
 
 /* Lock held. */
-static void end(struct ws_gate_segment *g, bool measured)
+static void end(struct ws_gate_job *g, bool measured)
 {
     uint64_t ns = 0;
     measured = measured && !g->unmeasured && g->n_launches && measure(g, &ns);
@@ -141,7 +141,7 @@ static void end(struct ws_gate_segment *g, bool measured)
 }
 
 /* Ends the segment if all of it is done. Lock held. */
-static void end_if_done(struct ws_gate_segment *g)
+static void end_if_done(struct ws_gate_job *g)
 {
     const struct ws_gate_own *cu = ws_gate_own();
     bool known = true;
@@ -176,7 +176,7 @@ static void stream_free(struct ws_gate_stream *s, bool destroy)
     free(s);
 }
 
-static bool is_of(const struct ws_gate_segment *g, const void *context)
+static bool is_of(const struct ws_gate_job *g, const void *context)
 {
     for (uint32_t i = 0; context && i < g->n_streams; i++)
         if (g->streams[i]->context == context)
@@ -185,7 +185,7 @@ static bool is_of(const struct ws_gate_segment *g, const void *context)
 }
 
 /* Lock held. @destroy: the events are there still. */
-static void forget(struct ws_gate_segment *g, bool destroy)
+static void forget(struct ws_gate_job *g, bool destroy)
 {
     if (g->n_entering)
         return; /* the program's own race */
@@ -200,7 +200,7 @@ void ws_gate_ending(void *context, bool sure)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MAX_DEVICES; i++) {
-        struct ws_gate_segment *g = &segments[i];
+        struct ws_gate_job *g = &segments[i];
         end_if_done(g);
         if (g->state == IDLE || (sure && is_of(g, context)))
             forget(g, true); /* of an idle one it is but memory */
@@ -241,7 +241,7 @@ static void *watch_main(void *arg)
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
         pthread_mutex_lock(&lock);
         for (int i = 0; i < MAX_DEVICES; i++) {
-            struct ws_gate_segment *g = &segments[i];
+            struct ws_gate_job *g = &segments[i];
             if (g->state != OPEN || !g->n_streams)
                 continue;
             if (context != g->streams[0]->context)
@@ -271,10 +271,10 @@ static void watch(void)
 /* ---- the beginning ---- */
 
 /* The daemon's GPU that the current context is on; NULL: it is on none of them. */
-static struct ws_gate_segment *segment_of(void *context)
+static struct ws_gate_job *segment_of(void *context)
 {
     static _Thread_local void *known_context;
-    static _Thread_local struct ws_gate_segment *known;
+    static _Thread_local struct ws_gate_job *known;
     static _Thread_local uint32_t known_since;
     static bool said;
     const struct ws_gate_own *cu = ws_gate_own();
@@ -320,7 +320,7 @@ static void wait_changed(void)
 }
 
 /* Asks, and waits for the answer. Lock held. */
-static void ask(struct ws_gate_segment *g)
+static void ask(struct ws_gate_job *g)
 {
     static bool said;
     g->state = ASKING;
@@ -348,7 +348,7 @@ static void ask(struct ws_gate_segment *g)
 
 /* The lease is over: ends the segment when it is done, or, if that takes too long, goes on with it.
  * Lock held. */
-static void drain(struct ws_gate_segment *g)
+static void drain(struct ws_gate_job *g)
 {
     uint64_t serial = g->serial, until = ws_clock_ns() + ws_gate_lease_ms() * WS_NS_PER_MS;
     while (g->state == OPEN && g->serial == serial && g->lease_over) {
@@ -366,7 +366,7 @@ static void drain(struct ws_gate_segment *g)
 }
 
 /* The stream's place in the segment; NULL: not measured. Lock held. */
-static struct ws_gate_stream *stream_of(struct ws_gate_segment *g, void *context,
+static struct ws_gate_stream *stream_of(struct ws_gate_job *g, void *context,
                                         const void *stream, const void *thread)
 {
     const struct ws_gate_own *cu = ws_gate_own();
@@ -412,7 +412,7 @@ void ws_gate_enter_slowly(struct ws_gate_pass *p, void *stream, bool per_thread)
     if (ws_gate_state != WS_GATE_POLICY || !cu->complete || cu->ctx_current(&context) || !context ||
         captured(stream))
         return;
-    struct ws_gate_segment *g = segment_of(context);
+    struct ws_gate_job *g = segment_of(context);
     if (!g)
         return;
     pthread_mutex_lock(&lock);
@@ -442,7 +442,7 @@ void ws_gate_enter_slowly(struct ws_gate_pass *p, void *stream, bool per_thread)
 void ws_gate_leave_slowly(struct ws_gate_pass *p, bool launched)
 {
     const struct ws_gate_own *cu = ws_gate_own();
-    struct ws_gate_segment *g = p->segment;
+    struct ws_gate_job *g = p->segment;
     struct ws_gate_stream *s = launched ? p->stream : NULL;
     bool recorded = s && !cu->event_record(s->last, (void *)(uintptr_t)s->key);
     pthread_mutex_lock(&lock);

@@ -5,15 +5,15 @@
 ws_err ws_session_gate_put(uint64_t stream, uint64_t gate)
 {
     struct ws_channel *c;
-    Ws__HostGate m = WS__HOST_GATE__INIT;
+    Ws__HostFunction m = WS__HOST_FUNCTION__INIT;
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
     if (ws_stream_device(stream) < 0)
         return WS__ERROR__INVALID_HANDLE;
     m.stream = stream;
-    m.gate = gate;
-    return ws_channel_post(c, WS_COMMAND(HOST_GATE, host_gate, &m));
+    m.function = gate;
+    return ws_channel_post(c, WS_COMMAND(HOST_FUNCTION, host_function, &m));
 }
 
 ws_err ws_session_gate_open(uint64_t gate)
@@ -21,7 +21,7 @@ ws_err ws_session_gate_open(uint64_t gate)
     struct ws_channel *c;
     ws_err r = ws_session_enter_anyway(&c); /* streams of a lost context must run empty */
     if (!r)
-        r = ws_channel_post(c, WS_COMMAND(HOST_DONE, host_done, gate));
+        r = ws_channel_post(c, WS_COMMAND(HOST_FUNCTION_DONE, host_function_done, gate));
     return r ? r : ws_channel_flush(c);
 }
 

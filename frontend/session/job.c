@@ -48,24 +48,24 @@ static int ask(const char *what, const Ws__Command *m, Ws__Reply **ret)
         r = WATTSHARE_FAILED;
         ws_log(WS_ERROR, "%s: %s", what, text[0] ? text : "refused by the daemon");
     }
-    if (r == WATTSHARE_FAILED && reply && reply->segment)
+    if (r == WATTSHARE_FAILED && reply && reply->job)
         *ret = reply; /* the job has ended all the same */
     else
         ws_channel_reply_free(reply);
     return r;
 }
 
-int wattshare_segment_begin(uint64_t deadline_ns)
+int wattshare_job_begin(uint64_t deadline_ns)
 {
     Ws__Reply *reply;
-    Ws__SegmentBegin b = WS__SEGMENT_BEGIN__INIT;
+    Ws__JobBegin b = WS__JOB_BEGIN__INIT;
     b.deadline_ns = deadline_ns;
-    int r = ask("wattshare_segment_begin", WS_COMMAND(SEGMENT_BEGIN, segment_begin, &b), &reply);
+    int r = ask("wattshare_job_begin", WS_COMMAND(JOB_BEGIN, job_begin, &b), &reply);
     ws_channel_reply_free(reply);
     return r;
 }
 
-static void keep(const Ws__SegmentStats *s)
+static void keep(const Ws__JobStats *s)
 {
     pthread_mutex_lock(&lock);
     last = (struct wattshare_job){.release_ns = s->release_ns,
@@ -78,15 +78,19 @@ static void keep(const Ws__SegmentStats *s)
     pthread_mutex_unlock(&lock);
 }
 
-int wattshare_segment_end(void)
+int wattshare_job_end(void)
 {
     Ws__Reply *reply;
-    int r = ask("wattshare_segment_end", WS_COMMAND(SEGMENT_END, segment_end, true), &reply);
-    if (reply && reply->segment)
-        keep(reply->segment);
+    int r = ask("wattshare_job_end", WS_COMMAND(JOB_END, job_end, true), &reply);
+    if (reply && reply->job)
+        keep(reply->job);
     ws_channel_reply_free(reply);
     return r;
 }
+
+/* Programs that were compiled with an earlier wattshare.h look for these names. */
+int wattshare_segment_begin(uint64_t deadline_ns) __attribute__((alias("wattshare_job_begin")));
+int wattshare_segment_end(void) __attribute__((alias("wattshare_job_end")));
 
 int wattshare_set_task(const char *name)
 {

@@ -88,7 +88,7 @@ static ws_err connect_locked(void)
     if (r)
         return r;
     hello = ws_channel_hello(channel);
-    local = local && hello->side_socket[0];
+    local = local && hello->handoff_socket[0];
     if (!hello->limits || hello->n_devices > WS_MAX_DEVICES) {
         ws_log(WS_ERROR, "session: the daemon's hello lacks limits or has too many devices");
         return WS__ERROR__DISCONNECTED;

@@ -33,7 +33,7 @@ static int wrong_order(void)
     struct wattshare_job job;
     if (wattshare_job_stats(&job) != WATTSHARE_NONE)
         FAIL("statistics before any job");
-    if (wattshare_segment_end() != WATTSHARE_NONE)
+    if (wattshare_job_end() != WATTSHARE_NONE)
         FAIL("ended what never began");
     if (wattshare_wait_period(NULL) != WATTSHARE_NONE)
         FAIL("waited for a period it doesn't have");
@@ -45,21 +45,21 @@ static int wrong_order(void)
         FAIL("took another user's task");
     if (wattshare_set_task("periodic"))
         FAIL("didn't take its task");
-    if (wattshare_segment_begin(0) || wattshare_segment_begin(0) != WATTSHARE_OPEN)
+    if (wattshare_job_begin(0) || wattshare_job_begin(0) != WATTSHARE_OPEN)
         FAIL("two segments at once");
     if (wattshare_set_task("periodic") != WATTSHARE_OPEN)
         FAIL("changed its task in a segment");
-    return wattshare_segment_end() ? work_fail(WORK, "an empty segment does not end") : 0;
+    return wattshare_job_end() ? work_fail(WORK, "an empty segment does not end") : 0;
 }
 
 static int one_job(uint64_t deadline_ns, uint64_t release_ns)
 {
     struct wattshare_job job;
-    if (wattshare_segment_begin(deadline_ns))
+    if (wattshare_job_begin(deadline_ns))
         FAIL("a segment does not begin");
     if (work())
         return 1;
-    if (wattshare_segment_end() || wattshare_job_stats(&job))
+    if (wattshare_job_end() || wattshare_job_stats(&job))
         FAIL("a segment does not end");
     uint64_t deadline = deadline_ns ? deadline_ns : DEADLINE_NS;
     if (job.deadline_ns != deadline || job.response_ns != job.end_ns - job.release_ns ||

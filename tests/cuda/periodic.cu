@@ -74,7 +74,7 @@ int main(int argc, char **argv)
             return work_fail(WORK, "a release at %llu after %llu", (unsigned long long)release,
                              (unsigned long long)last);
         last = release;
-        bool marked = wattshare_segment_begin(20000000) == WATTSHARE_OK;
+        bool marked = wattshare_job_begin(20000000) == WATTSHARE_OK;
         if (r == WATTSHARE_OK && !marked)
             return work_fail(WORK, "a job does not begin");
         for (int i = 0; i < W * H; i++)
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
         CHECK(cudaMemcpyAsync(&count, d_count, sizeof count, cudaMemcpyDeviceToHost, s[1]));
         if (marked) { // waits for both streams
             struct wattshare_job job;
-            if (wattshare_segment_end() || wattshare_job_stats(&job))
+            if (wattshare_job_end() || wattshare_job_stats(&job))
                 return work_fail(WORK, "a job does not end");
             if (job.deadline_ns != 20000000 || job.end_ns < job.release_ns || !job.energy_uj ||
                 job.response_ns != job.end_ns - job.release_ns ||

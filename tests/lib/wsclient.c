@@ -344,11 +344,11 @@ int wst_hello(struct wst_client *c, bool local, const char *visible)
     if (!c->hello_message || !c->hello_message->hello)
         die("no answer to hello");
     c->hello = c->hello_message->hello;
-    if (!c->hello->error && local && c->hello->side_socket[0]) {
+    if (!c->hello->error && local && c->hello->handoff_socket[0]) {
         struct ws_handoff_request q = {.kind = WS_HANDOFF_HELLO};
         struct ws_handoff_reply a;
         memcpy(q.token, c->hello->token.data, sizeof q.token);
-        c->side = ws_handoff_connect(c->hello->side_socket);
+        c->side = ws_handoff_connect(c->hello->handoff_socket);
         if (c->side < 0 || ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
             ws_packet_recv(c->side, &a, sizeof a, NULL, 0) != sizeof a)
             die("side socket");

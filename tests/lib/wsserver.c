@@ -41,8 +41,8 @@ static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
     }
     if (m->notice) {
         p->retired = WS_MAX(p->retired, m->notice->retired);
-        for (size_t i = 0; i < m->notice->n_gates && p->n_gates < WSS_GATES; i++)
-            p->gates[p->n_gates++] = m->notice->gates[i];
+        for (size_t i = 0; i < m->notice->n_reached && p->n_gates < WSS_GATES; i++)
+            p->gates[p->n_gates++] = m->notice->reached[i];
         if (m->notice->error && !m->notice->dropped) {
             p->n_notices++;
             p->notice_error = m->notice->error;
@@ -200,7 +200,7 @@ uint64_t wss_do(struct wss *w, unsigned peer, Ws__Command__CCase which, void *su
     case WS__COMMAND__C_EVENT_DESTROY:
     case WS__COMMAND__C_MODULE_UNLOAD:
     case WS__COMMAND__C_HOST_UNMAP:
-    case WS__COMMAND__C_HOST_DONE:
+    case WS__COMMAND__C_HOST_FUNCTION_DONE:
     case WS__COMMAND__C_MEM_RELEASE:
     case WS__COMMAND__C_MEM_FREE_ASYNC:
     case WS__COMMAND__C_VA_FREE:

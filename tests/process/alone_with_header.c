@@ -9,8 +9,8 @@ int main(void)
 {
     struct wattshare_job job;
     uint64_t a = wattshare_now_ns(), at = 7;
-    int ok = wattshare_segment_begin(1) == WATTSHARE_ABSENT &&
-             wattshare_segment_end() == WATTSHARE_ABSENT &&
+    int ok = wattshare_job_begin(1) == WATTSHARE_ABSENT &&
+             wattshare_job_end() == WATTSHARE_ABSENT &&
              wattshare_set_task("x") == WATTSHARE_ABSENT &&
              wattshare_wait_period(&at) == WATTSHARE_ABSENT && at == 7 &&
              wattshare_job_stats(&job) == WATTSHARE_ABSENT && a && wattshare_now_ns() >= a;

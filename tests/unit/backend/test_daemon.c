@@ -208,7 +208,7 @@ static void test_side_socket_needs_the_token(void **state)
     struct ws_handoff_reply a;
     wst_open(&f->a, NULL, f->d.ipc, true);
     for (int i = 0; i < 4; i++) {
-        int fd = ws_handoff_connect(f->a.hello->side_socket), n = (int)sizeof q;
+        int fd = ws_handoff_connect(f->a.hello->handoff_socket), n = (int)sizeof q;
         assert_true(fd >= 0);
         if (i == 1) /* the right one, but that client has its connection */
             memcpy(q.token, f->a.hello->token.data, sizeof q.token);
@@ -254,7 +254,7 @@ static void test_tcp_frames(void **state)
     for (int i = 0; i < BYTES; i++)
         p[i] = (uint8_t)(i * 7 + i / 256);
     wst_open(&f->a, NULL, f->d.tcp, true);
-    assert_string_equal(f->a.hello->side_socket, "");
+    assert_string_equal(f->a.hello->handoff_socket, "");
     assert_int_equal(wst_alloc(&f->a, 0, BYTES, &va), 0);
     Ws__Copy m = WS__COPY__INIT;
     m.stream = 1;

@@ -314,10 +314,10 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     join(w, 0, 0);
     join(w, 1, 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
-    Ws__SegmentBegin begin = WS__SEGMENT_BEGIN__INIT;
+    Ws__JobBegin begin = WS__JOB_BEGIN__INIT;
     begin.deadline_ns = 2000;
-    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
-    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_BEGIN, &begin)), 0);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_JOB_BEGIN, &begin)), 0);
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_JOB_BEGIN, &begin)), 0);
     launch(w, 0, 1);
     uint64_t s0 = wss_sync_stream(w, 0, LEGACY);
     launch(w, 1, 2);
@@ -327,11 +327,11 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     launch(w, 0, 3);
     end(w, 3, 1500);
     assert_int_equal(c->stats.n_segments, 0);
-    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
+    assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_JOB_END, (void *)1)), 0);
     assert_int_equal(c->stats.n_segments, 1);
     assert_int_equal(c->stats.n_missed, 1); /* 3 us, 2 us were allowed */
     assert_true(runs(w, 2));
-    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_SEGMENT_END, (void *)1)), 0);
+    assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_JOB_END, (void *)1)), 0);
     end(w, 2, 10);
     wss_free(w);
 }

@@ -32,16 +32,16 @@ static int teardown(void **state)
 
 static void gate(struct wss *w, uint64_t stream, uint64_t id)
 {
-    Ws__HostGate m = WS__HOST_GATE__INIT;
+    Ws__HostFunction m = WS__HOST_FUNCTION__INIT;
     m.stream = stream;
-    m.gate = id;
-    wss_do(w, 0, WS__COMMAND__C_HOST_GATE, &m);
+    m.function = id;
+    wss_do(w, 0, WS__COMMAND__C_HOST_FUNCTION, &m);
     wss_turn(w);
 }
 
 static void open_gate(struct wss *w, uint64_t id)
 {
-    wss_do(w, 0, WS__COMMAND__C_HOST_DONE, &id);
+    wss_do(w, 0, WS__COMMAND__C_HOST_FUNCTION_DONE, &id);
     wss_turn(w);
 }
 

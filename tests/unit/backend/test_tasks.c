@@ -287,14 +287,14 @@ static void test_set_task(void **state)
 
 static uint64_t segment_begin(struct wss *w, unsigned peer, uint64_t deadline_ns)
 {
-    Ws__SegmentBegin b = WS__SEGMENT_BEGIN__INIT;
+    Ws__JobBegin b = WS__JOB_BEGIN__INIT;
     b.deadline_ns = deadline_ns;
-    return wss_do(w, peer, WS__COMMAND__C_SEGMENT_BEGIN, &b);
+    return wss_do(w, peer, WS__COMMAND__C_JOB_BEGIN, &b);
 }
 
 static uint64_t segment_end(struct wss *w, unsigned peer)
 {
-    return wss_do(w, peer, WS__COMMAND__C_SEGMENT_END, (void *)1);
+    return wss_do(w, peer, WS__COMMAND__C_JOB_END, (void *)1);
 }
 
 static void test_segments(void **state)

@@ -277,7 +277,7 @@ static void answer_hello(struct fake_daemon *d, zmq_msg_t *id)
     h.text = (char *)(d->hello_text ? d->hello_text : "");
     h.version = d->version ? d->version : WS_PROTOCOL_VERSION;
     h.token = (ProtobufCBinaryData){.len = sizeof token, .data = token};
-    h.side_socket = d->no_side ? "" : d->side;
+    h.handoff_socket = d->no_side ? "" : d->side;
     l.max_message_bytes = 1 << 20;
     l.max_commands = 512;
     l.max_outstanding = d->outstanding ? d->outstanding : 1024;
