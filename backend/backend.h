@@ -40,7 +40,7 @@ struct ws_client;
 struct ws_stream;
 struct ws_context;
 struct ws_handoff_conn;
-struct ws_gpu_segment;
+struct ws_gpu_job;
 struct ws_gpu_task;
 struct ws_loader;
 struct ws_fused;
@@ -48,20 +48,20 @@ struct ws_fused_cache;
 
 /* ---- jobs: what stands in a stream ---- */
 enum ws_command_kind {
-    WS_COMMAND_OP,     /* copy, fill or launch: op goes to the device */
-    WS_COMMAND_RECORD, /* an event's record is done here */
-    WS_COMMAND_WAIT,   /* nothing behind it starts before a record is done */
-    WS_COMMAND_SYNC,   /* a reply is sent here */
-    WS_COMMAND_MARK,   /* one of a join's streams has come this far */
-    WS_COMMAND_GATE,   /* nothing behind it starts before the client says so */
-    WS_COMMAND_VALUE,  /* …before a word in memory has a value */
+    WS_COMMAND_OP,            /* copy, fill or launch: op goes to the device */
+    WS_COMMAND_RECORD,        /* an event's record is done here */
+    WS_COMMAND_WAIT,          /* nothing behind it starts before a record is done */
+    WS_COMMAND_SYNC,          /* a reply is sent here */
+    WS_COMMAND_MARK,          /* one of a join's streams has come this far */
+    WS_COMMAND_HOST_FUNCTION, /* nothing behind it starts before the client says so */
+    WS_COMMAND_VALUE,         /* …before a word in memory has a value */
 };
 enum { WS_COMMAND_INLINE_BYTES = 256 };
 
 /* Work between two changes from the legacy default stream to the other blocking streams or back; see stream.c. */
 struct ws_epoch {
     struct ws_epoch *next;
-    uint64_t n_jobs;
+    uint64_t n_commands;
 };
 
 struct ws_command {
@@ -77,7 +77,7 @@ struct ws_command {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool has_frame;
-    bool in_segment;          /* counted in its context's segment (dispatch.c) */
+    bool in_job;              /* counted in its context's segment (dispatch.c) */
     bool fused;               /* part of a launch of several clients */
     struct ws_fused *carries; /* it is that launch itself, and stands in no stream (fused.c) */
     struct ws_memory
@@ -85,14 +85,14 @@ struct ws_command {
     uint64_t moved_va; /* …which is mapped here meanwhile; 0: the host sees it */
     uint8_t bulk;      /* Ws__Copy__Bulk */
     uint32_t chunk;    /* STAGED_*: index of the chunk */
-    struct ws_segment *segment;          /* STAGED_* : reference */
-    struct ws_record *record;            /* RECORD, WAIT, SYNC on an event: reference */
-    struct ws_join *join;                /* MARK */
-    struct ws_gate *gate;                /* GATE: owned */
-    struct ws_module *module;            /* OP: of a launch; while it is in its stream */
-    const char *kernel_name;             /* OP: of a launch; while its module is loaded */
-    const struct ws_learn_kernel *learn; /* …the same; NULL: nothing is learned from it */
-    struct ws_relaunch *relaunch;        /* OP: a launch carried out in parts; owned */
+    struct ws_segment *segment;             /* STAGED_* : reference */
+    struct ws_record *record;               /* RECORD, WAIT, SYNC on an event: reference */
+    struct ws_join *join;                   /* MARK */
+    struct ws_host_function *host_function; /* HOST_FUNCTION: owned */
+    struct ws_module *module;               /* OP: of a launch; while it is in its stream */
+    const char *kernel_name;                /* OP: of a launch; while its module is loaded */
+    const struct ws_learn_kernel *learn;    /* …the same; NULL: nothing is learned from it */
+    struct ws_relaunch *relaunch;           /* OP: a launch carried out in parts; owned */
     struct {
         uint64_t va, value;
         uint8_t bytes, compare;
@@ -111,7 +111,7 @@ enum ws_join_kind {
     WS_JOIN_HOST_UNMAP,
     WS_JOIN_HOST_MAP,
     WS_JOIN_UNMAP,
-    WS_JOIN_SEGMENT,
+    WS_JOIN_JOB,
     WS_JOIN_RESET
 };
 struct ws_join {
@@ -155,8 +155,8 @@ struct ws_event {
     UT_hash_handle hh;
 };
 
-/* ---- gates ---- */
-struct ws_gate { /* a host function's place in a stream */
+/* ---- host functions ---- */
+struct ws_host_function { /* its place in a stream */
     uint64_t id;
     struct ws_stream *stream;
     bool reached, open;
@@ -180,7 +180,7 @@ struct ws_stream {
     UT_hash_handle hh;
 };
 
-struct ws_gate_hold { /* a gated client's segment, from GateBegin to GateEnd (gated.c) */
+struct ws_gated_job { /* a gated client's segment, from GateBegin to GateEnd (gated.c) */
     uint64_t serial;  /* 0: none is open */
     uint64_t since_ns, lease_end_ns; /* host clock; since: it was let go; 0: it waits */
     uint64_t begin_ns;               /* device clock at since_ns */
@@ -196,15 +196,15 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_list streams;
     struct ws_epoch *open, *last; /* oldest with unfinished jobs … newest; never NULL */
     bool last_is_legacy;
-    uint64_t n_epoch_jobs;
+    uint64_t n_epoch_commands;
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
     struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint32_t n_moving;                       /* copies that move its memory to another GPU */
-    struct ws_va va;          /* its allocations' addresses: real GPUs have no granule in common */
-    struct ws_va move_va;     /* where memory of it is seen while it moves */
-    struct ws_gate_hold gate; /* of a gated client */
-    struct ws_gpu_segment *segment; /* what the policy decides on; NULL: none is open */
+    struct ws_va va;      /* its allocations' addresses: real GPUs have no granule in common */
+    struct ws_va move_va; /* where memory of it is seen while it moves */
+    struct ws_gated_job gated_job; /* of a gated client */
+    struct ws_gpu_job *job;        /* what the policy decides on; NULL: none is open */
     uint64_t seen_ns;          /* device time up to which the client knows its work to be done */
     struct ws_sm_set task_sms; /* of its task: its kernels run there; n == 0: everywhere */
     struct ws_sm_set sms;      /* …and no more of them than the client asked for (Hello.sms) */
@@ -219,21 +219,21 @@ struct ws_object { /* physical memory, shared by those that hold it */
     struct ws_gpu *gpu;
     uint64_t bytes;
     struct ws_client *charged; /* one of those that hold it; NULL: only descriptors do */
-    struct ws_list holds;
+    struct ws_list refs;
     struct ws_list exports;         /* descriptors given out */
     uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->shared_memory */
     bool is_shared;
     UT_hash_handle hh;
 };
-struct ws_hold { /* a reference to an object, inside what has it */
+struct ws_object_ref { /* a reference to an object, inside what has it */
     struct ws_object *object;
     struct ws_client *client;
-    struct ws_list node; /* object->holds */
+    struct ws_list node; /* object->refs */
 };
 struct ws_allocation { /* an object mapped whole */
     uint64_t va, bytes, raw_va, raw_bytes;
     struct ws_context *context;
-    struct ws_hold hold;
+    struct ws_object_ref ref;
     uint32_t more_readers, more_writers; /* own_access: besides its GPU */
     bool own_access;
     bool internal; /* a module's variables: MemFree does not know it */
@@ -243,12 +243,12 @@ struct ws_allocation { /* an object mapped whole */
 };
 struct ws_handle { /* an object that the client has an id for */
     uint64_t id;
-    struct ws_hold hold;
+    struct ws_object_ref ref;
     UT_hash_handle hh;
 };
 struct ws_vmapping { /* in a reservation */
     uint64_t va, bytes, offset;
-    struct ws_hold hold;
+    struct ws_object_ref ref;
     uint32_t readers, writers; /* 0, 0: not in the client's space */
     bool unmapping;
 };
@@ -269,7 +269,7 @@ struct ws_segment {
     uint64_t map_bytes, bytes;
     uint32_t chunk_bytes, n_chunks;
     uint64_t mapped_at; /* PINNED: the client's address, 0 if it has not told */
-    uint32_t n_jobs;    /* copies under way */
+    uint32_t n_copies;  /* under way */
     bool unmapping;     /* a HostUnmap is under way */
     bool released;      /* the client has freed it; goes when the last use ends */
     UT_hash_handle hh;
@@ -303,7 +303,7 @@ struct ws_client_stats {
     uint64_t first_start_ns, last_end_ns; /* first_start_ns UINT64_MAX: none yet */
     uint64_t n_commands, n_retired;
     uint32_t used_gpus; /* bit per GPU */
-    uint64_t n_segments, n_missed, last_segment, last_response_ns, last_segment_uj;
+    uint64_t n_jobs, n_missed, last_job, last_response_ns, last_job_uj;
     bool last_missed;
     uint64_t n_over_lease, n_unmeasured; /* of a gated client */
     bool energy_unknown;
@@ -325,15 +325,15 @@ struct ws_client {
     struct ws_task work; /* which task it is */
     bool work_known;     /* by an entry of the configuration */
     struct ws_gpu_task *gpu_task;
-    uint32_t n_gpu_segments;
+    uint32_t n_gpu_jobs;
     bool gated;            /* a driver of its own: see gated.c */
-    uint32_t n_holds;      /* its segments that were let go and have not ended */
+    uint32_t n_gated_jobs; /* its segments that were let go and have not ended */
     struct ws_own_job own; /* what the program itself says of it */
     struct ws_energy energy;
     uint64_t start_ns; /* host clock */
     uint8_t token[WS_TOKEN_BYTES];
-    struct ws_handoff_conn *side;
-    bool had_side;
+    struct ws_handoff_conn *handoff;
+    bool had_handoff;
     struct ws_client_ring *ring; /* NULL: it has not asked for one */
 
     struct ws_space *space;
@@ -344,8 +344,8 @@ struct ws_client {
     uint32_t n_contexts;
     struct ws_stream *streams, *last_stream;
     struct ws_event *events;
-    struct ws_gate *gates;
-    uint64_t *reached; /* gates to tell of */
+    struct ws_host_function *host_functions;
+    uint64_t *reached; /* host functions to tell of */
     size_t n_reached, cap_reached;
     struct ws_module *modules, *last_module;
     struct ws_allocation *allocations;
@@ -440,7 +440,7 @@ struct ws_server {
     struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
     uint32_t n_clients, next_client;
     bool draining, had_client;
-    uint32_t n_gated, n_gate_holds;       /* clients; their segments with a lease that runs */
+    uint32_t n_gated, n_gate_leases;      /* clients; their segments with a lease that runs */
     bool gate_told;                       /* what they know of the policy: there is one */
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
     uint32_t n_forgotten;
@@ -455,12 +455,12 @@ struct ws_server {
     uint64_t relaunch_pages[WS_RELAUNCH_PAGES / 64], random, n_relaunches, n_parts; /* rewrite.c */
     bool log_launches;     /* WS_DEBUG=launch */
     struct ws_arena arena; /* of the message in hand */
-    struct ws_list side_conns;
+    struct ws_list handoff_conns;
     struct ws_list rung; /* rings */
     uint8_t ring_message[WS_RING_MESSAGE_BYTES];
-    int side_fd, epoll_fd;
-    bool side_passed; /* the service manager's: its file is not ours to remove */
-    char side_path[108];
+    int handoff_fd, epoll_fd;
+    bool handoff_passed; /* the service manager's: its file is not ours to remove */
+    char handoff_path[108];
     uint64_t start_ns, n_messages, n_commands;
     uint32_t n_congested;
 };
@@ -528,11 +528,11 @@ Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret);
 Ws__Error ws_event_import(struct ws_client *c, uint64_t id, struct ws_event_state *state);
 
 /* gate.c. Pass: true if the job at the head of its stream may leave; a gate's first asking tells the client. */
-Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostFunction *m, uint64_t seq,
-                         bool *ret_queued);
-bool ws_gate_pass(struct ws_command *j);
-Ws__Error ws_gate_open(struct ws_client *c, uint64_t id);
-void ws_gate_free(struct ws_client *c, struct ws_gate *g);
+Ws__Error ws_host_function_submit(struct ws_client *c, const Ws__HostFunction *m, uint64_t seq,
+                                  bool *ret_queued);
+bool ws_host_function_pass(struct ws_command *j);
+Ws__Error ws_host_function_done(struct ws_client *c, uint64_t id);
+void ws_host_function_free(struct ws_client *c, struct ws_host_function *g);
 enum { WS_VALUE_GEQ, WS_VALUE_EQ, WS_VALUE_AND, WS_VALUE_NOR };
 Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_t seq,
                           bool *ret_queued);
@@ -542,9 +542,9 @@ int ws_server_poll_values(struct ws_server *s);
 
 /* object.c */
 /* A new object of @bytes (a multiple of WS_DEVICE_PAGE_BYTES) on the context's GPU, charged to its client. @ret: a first hold. */
-Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *ret);
-void ws_hold_take(struct ws_hold *h, struct ws_object *o, struct ws_client *c);
-void ws_hold_drop(struct ws_hold *h); /* one that holds nothing: does nothing */
+Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_ref *ret);
+void ws_object_ref_take(struct ws_object_ref *h, struct ws_object *o, struct ws_client *c);
+void ws_object_ref_drop(struct ws_object_ref *h); /* one that holds nothing: does nothing */
 /* Nothing holds it any more: gone. Else: whose memory it counts as. */
 void ws_object_settle(struct ws_object *o);
 /* Makes @handle, at first. Return: false: no random numbers. */

@@ -73,7 +73,7 @@ static void client_free(struct ws_client *c)
     ws_space_free(c->space); /* gives all device memory back */
     HASH_ITER (hh, c->allocations, a, next) {
         HASH_DEL(c->allocations, a);
-        ws_hold_drop(&a->hold);
+        ws_object_ref_drop(&a->ref);
         free(a);
     }
     ws_vmm_free(c);
@@ -203,7 +203,7 @@ static int send_hello_reply(struct ws_client *c)
     r.version = WS_PROTOCOL_VERSION;
     r.client = c->id;
     r.token = (ProtobufCBinaryData){sizeof c->token, c->token};
-    r.handoff_socket = c->local ? s->side_path : (char *)"";
+    r.handoff_socket = c->local ? s->handoff_path : (char *)"";
     r.limits = &limits;
     r.gate_policy = c->gated && ws_dispatch_is_on(s);
     r.gate_lease_ms = s->config->gate_lease_ms;
@@ -242,7 +242,7 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
                                 .has_cred = info.has_uid && info.pid,
                                 .pid = info.pid ? info.pid : h->pid,
                                 .uid = info.has_uid ? info.uid : UINT32_MAX,
-                                .local = h->local && info.ipc && s->side_fd >= 0,
+                                .local = h->local && info.ipc && s->handoff_fd >= 0,
                                 .gone = info.gone};
     clean_copy(ret->exe, sizeof ret->exe, h->exe[0] ? h->exe : h->comm);
     clean_copy(ret->name, sizeof ret->name, h->task);
@@ -383,8 +383,8 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     if (c->n_contexts)
         c->contexts[0].gpu->n_home--;
     ws_client_ring_close(c);
-    if (c->side)
-        ws_handoff_close(s, c->side);
+    if (c->handoff)
+        ws_handoff_close(s, c->handoff);
     if (!c->sticky && error)
         c->async_error = error;
     ws_gated_forget(c);

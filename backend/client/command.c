@@ -37,9 +37,9 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->segment = NULL;
     j->record = NULL;
     j->join = NULL;
-    j->gate = NULL;
+    j->host_function = NULL;
     j->relaunch = NULL;
-    j->in_segment = j->fused = false;
+    j->in_job = j->fused = false;
     j->carries = NULL;
     j->moved_from = NULL;
     j->moved_va = 0;
@@ -58,8 +58,8 @@ void ws_command_free(struct ws_command *j)
         ws_record_finish(j->record, 0); /* its client goes: nobody need wait for it */
     if (j->record)
         ws_record_unref(j->record);
-    if (j->gate)
-        ws_gate_free(j->client, j->gate);
+    if (j->host_function)
+        ws_host_function_free(j->client, j->host_function);
     ws_relaunch_free(j->relaunch);
     ws_memory_unref(j->moved_from);
     if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH)

@@ -87,7 +87,7 @@ void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m)
     copy_end_chunk(c, m, WS_CHUNK_FAILED);
 }
 
-static void *job_bytes(struct ws_command *j, size_t n)
+static void *command_bytes(struct ws_command *j, size_t n)
 {
     if (n <= sizeof j->inline_bytes)
         return j->inline_bytes;
@@ -110,7 +110,7 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
         if (m->data.len != x->bytes || x->bytes > l->max_inline_bytes ||
             !writable(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
-        p = job_bytes(j, x->bytes);
+        p = command_bytes(j, x->bytes);
         if (!p)
             return WS__ERROR__OUT_OF_MEMORY;
         j->op.copy.src_host = memcpy(p, m->data.data, x->bytes);
@@ -120,7 +120,7 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
         j->segment = staged(c, m, x->bytes, &j->chunk);
         if (!j->segment)
             return WS__ERROR__INVALID_VALUE;
-        j->segment->n_jobs++;
+        j->segment->n_copies++;
         if (m->bulk == WS__COPY__BULK__STAGED_SRC ? !writable(c, m->dst, x->dst_reach)
                                                   : !readable(c, m->src, x->src_reach))
             return WS__ERROR__INVALID_VALUE;

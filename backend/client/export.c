@@ -58,7 +58,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
         free(e);
         return WS__ERROR__OUT_OF_MEMORY;
     }
-    e->object = h->hold.object;
+    e->object = h->ref.object;
     e->client = c;
     c->n_exports++;
     ws_list_append(&e->object->exports, &e->node);

@@ -25,39 +25,39 @@ static Ws__Error no_memory(struct ws_client *c)
 
 /* ---- gates ---- */
 
-static struct ws_gate *gate_find(struct ws_client *c, uint64_t id)
+static struct ws_host_function *gate_find(struct ws_client *c, uint64_t id)
 {
-    struct ws_gate *g;
-    HASH_FIND(hh, c->gates, &id, sizeof id, g);
+    struct ws_host_function *g;
+    HASH_FIND(hh, c->host_functions, &id, sizeof id, g);
     return g;
 }
 
-Ws__Error ws_gate_submit(struct ws_client *c, const Ws__HostFunction *m, uint64_t seq,
-                         bool *ret_queued)
+Ws__Error ws_host_function_submit(struct ws_client *c, const Ws__HostFunction *m, uint64_t seq,
+                                  bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
     if (!s || gate_find(c, m->function))
         return WS__ERROR__INVALID_HANDLE;
-    struct ws_gate *g = ws_alloc(sizeof *g);
-    struct ws_command *j = g ? ws_command_new(c, WS_COMMAND_GATE) : NULL;
+    struct ws_host_function *g = ws_alloc(sizeof *g);
+    struct ws_command *j = g ? ws_command_new(c, WS_COMMAND_HOST_FUNCTION) : NULL;
     if (!j) {
         free(g);
         return no_memory(c);
     }
     g->id = m->function;
     g->stream = s;
-    HASH_ADD(hh, c->gates, id, sizeof g->id, g);
-    j->gate = g;
+    HASH_ADD(hh, c->host_functions, id, sizeof g->id, g);
+    j->host_function = g;
     j->seq = seq;
     *ret_queued = true;
     ws_stream_push(s, j);
     return WS__ERROR__OK;
 }
 
-bool ws_gate_pass(struct ws_command *j)
+bool ws_host_function_pass(struct ws_command *j)
 {
     struct ws_client *c = j->client;
-    struct ws_gate *g = j->gate;
+    struct ws_host_function *g = j->host_function;
     if (g->open || g->reached)
         return g->open;
     if (ws_grow((void **)&c->reached, &c->cap_reached, c->n_reached + 1, sizeof *c->reached)) {
@@ -70,9 +70,9 @@ bool ws_gate_pass(struct ws_command *j)
     return false;
 }
 
-Ws__Error ws_gate_open(struct ws_client *c, uint64_t id)
+Ws__Error ws_host_function_done(struct ws_client *c, uint64_t id)
 {
-    struct ws_gate *g = gate_find(c, id);
+    struct ws_host_function *g = gate_find(c, id);
     if (!g || !g->reached || g->open)
         return WS__ERROR__INVALID_HANDLE;
     g->open = true;
@@ -80,9 +80,9 @@ Ws__Error ws_gate_open(struct ws_client *c, uint64_t id)
     return WS__ERROR__OK;
 }
 
-void ws_gate_free(struct ws_client *c, struct ws_gate *g)
+void ws_host_function_free(struct ws_client *c, struct ws_host_function *g)
 {
-    HASH_DEL(c->gates, g);
+    HASH_DEL(c->host_functions, g);
     free(g);
 }
 

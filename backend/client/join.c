@@ -118,7 +118,7 @@ static void act(struct ws_join *join)
         join_end(join,
                  c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
         return;
-    case WS_JOIN_SEGMENT:
+    case WS_JOIN_JOB:
         ws_own_ended(join);
         join->replies = false; /* done */
         break;

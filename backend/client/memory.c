@@ -26,12 +26,12 @@ void ws_memory_set_access(struct ws_allocation *a)
                (unsigned long long)a->va);
 }
 
-/* Addresses for a->hold's object; @again: it has others. */
+/* Addresses for a->ref's object; @again: it has others. */
 static int choose_va(struct ws_allocation *a, bool again)
 {
     uint64_t granule = WS_DEVICE_PAGE_BYTES, offset = 0;
     if (again)
-        ws_memory_place(a->hold.object->memory, &granule, &offset);
+        ws_memory_place(a->ref.object->memory, &granule, &offset);
     a->raw_bytes = again ? WS_ALIGN_UP(offset + a->bytes, granule) : a->bytes;
     int r = granule > WS_DEVICE_PAGE_BYTES
                 ? ws_va_alloc_at(&a->context->va, a->raw_bytes, granule, &a->raw_va)
@@ -43,31 +43,31 @@ static int choose_va(struct ws_allocation *a, bool again)
 /* Memory that has its place in a granule with others keeps it for as long as anybody has it: then nothing else can come there. */
 static void give_va(struct ws_allocation *a)
 {
-    const struct ws_object *o = a->hold.object;
+    const struct ws_object *o = a->ref.object;
     uint64_t granule, offset;
     ws_memory_place(o->memory, &granule, &offset);
-    bool last = o->holds.next == &a->hold.node && o->holds.prev == &a->hold.node &&
-                ws_list_empty(&o->exports);
+    bool last =
+        o->refs.next == &a->ref.node && o->refs.prev == &a->ref.node && ws_list_empty(&o->exports);
     if (last || granule == WS_DEVICE_PAGE_BYTES || a->raw_bytes % granule == 0)
         ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
 }
 
-/* Finds an address for a->hold's object. On an error nothing is left of it. */
+/* Finds an address for a->ref's object. On an error nothing is left of it. */
 static Ws__Error place(struct ws_allocation *a, bool again)
 {
     struct ws_client *c = a->context->client;
     uint32_t readers, writers;
-    a->bytes = a->hold.object->bytes;
+    a->bytes = a->ref.object->bytes;
     access_of(a, &readers, &writers);
     if (!choose_va(a, again)) {
-        if (!ws_space_map_memory(c->space, a->va, a->bytes, a->hold.object->memory, 0, readers,
+        if (!ws_space_map_memory(c->space, a->va, a->bytes, a->ref.object->memory, 0, readers,
                                  writers)) {
             HASH_ADD(hh, c->allocations, va, sizeof a->va, a);
             return WS__ERROR__OK;
         }
         ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
     }
-    ws_hold_drop(&a->hold);
+    ws_object_ref_drop(&a->ref);
     free(a);
     return WS__ERROR__OUT_OF_MEMORY;
 }
@@ -85,7 +85,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
     a->context = x;
     a->internal = flags & WS_MEMORY_INTERNAL;
     a->own_access = flags & WS_MEMORY_OWN_ACCESS;
-    Ws__Error e = ws_object_new(x, WS_ALIGN_UP(bytes, WS_DEVICE_PAGE_BYTES), &a->hold);
+    Ws__Error e = ws_object_new(x, WS_ALIGN_UP(bytes, WS_DEVICE_PAGE_BYTES), &a->ref);
     if (e) {
         free(a);
         return e;
@@ -104,7 +104,7 @@ Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t m
         return WS__ERROR__OUT_OF_MEMORY;
     a->context = x;
     a->more_readers = a->more_writers = more;
-    ws_hold_take(&a->hold, o, x->client);
+    ws_object_ref_take(&a->ref, o, x->client);
     Ws__Error e = place(a, true);
     if (!e)
         *ret = a;
@@ -127,7 +127,7 @@ void ws_memory_free(struct ws_allocation *a)
                (unsigned long long)a->va, r);
     give_va(a);
     HASH_DEL(c->allocations, a);
-    ws_hold_drop(&a->hold);
+    ws_object_ref_drop(&a->ref);
     free(a);
 }
 

@@ -24,7 +24,7 @@ static void charge(struct ws_object *o, struct ws_client *c)
     c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
 }
 
-Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *ret)
+Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_ref *ret)
 {
     struct ws_client *c = x->client;
     uint64_t quota = ws_memory_quota(c);
@@ -51,26 +51,26 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_hold *re
     }
     o->gpu = x->gpu;
     o->bytes = bytes;
-    ws_list_init(&o->holds);
+    ws_list_init(&o->refs);
     ws_list_init(&o->exports);
     charge(o, c);
     c->stats.used_gpus |= 1u << x->gpu->device->index;
-    ws_hold_take(ret, o, c);
+    ws_object_ref_take(ret, o, c);
     return WS__ERROR__OK;
 }
 
-void ws_hold_take(struct ws_hold *h, struct ws_object *o, struct ws_client *c)
+void ws_object_ref_take(struct ws_object_ref *h, struct ws_object *o, struct ws_client *c)
 {
     h->object = o;
     h->client = c;
-    ws_list_append(&o->holds, &h->node);
+    ws_list_append(&o->refs, &h->node);
     if (!o->charged)
         charge(o, c);
 }
 
 void ws_object_settle(struct ws_object *o)
 {
-    if (ws_list_empty(&o->holds) && ws_list_empty(&o->exports)) {
+    if (ws_list_empty(&o->refs) && ws_list_empty(&o->exports)) {
         charge(o, NULL);
         if (o->is_shared) {
             struct ws_server *s = o->gpu->server;
@@ -80,15 +80,15 @@ void ws_object_settle(struct ws_object *o)
         free(o);
         return;
     }
-    ws_list_for_each (n, &o->holds)
-        if (ws_list_entry(n, struct ws_hold, node)->client == o->charged)
+    ws_list_for_each (n, &o->refs)
+        if (ws_list_entry(n, struct ws_object_ref, node)->client == o->charged)
             return;
-    charge(o, ws_list_empty(&o->holds)
+    charge(o, ws_list_empty(&o->refs)
                   ? NULL
-                  : ws_list_entry(o->holds.next, struct ws_hold, node)->client);
+                  : ws_list_entry(o->refs.next, struct ws_object_ref, node)->client);
 }
 
-void ws_hold_drop(struct ws_hold *h)
+void ws_object_ref_drop(struct ws_object_ref *h)
 {
     struct ws_object *o = h->object;
     if (!o)

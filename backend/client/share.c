@@ -21,9 +21,9 @@ static Ws__Error memory_export(struct ws_client *c, uint64_t va, Ws__Reply *ret)
     struct ws_allocation *a = allocation_at(c, va);
     if (!a)
         return WS__ERROR__INVALID_VALUE;
-    if (!ws_object_share(c->server, a->hold.object))
+    if (!ws_object_share(c->server, a->ref.object))
         return WS__ERROR__INTERNAL;
-    ret->data = (ProtobufCBinaryData){WS_SHARE_BYTES, a->hold.object->handle};
+    ret->data = (ProtobufCBinaryData){WS_SHARE_BYTES, a->ref.object->handle};
     ret->value = a->va;
     ret->value2 = a->bytes;
     return WS__ERROR__OK;

@@ -138,7 +138,7 @@ void ws_stream_let_go(struct ws_stream *s)
 
 bool ws_stream_query_busy(const struct ws_stream *s)
 {
-    return s->legacy ? s->context->n_epoch_jobs > 0 : ws_stream_busy(s);
+    return s->legacy ? s->context->n_epoch_commands > 0 : ws_stream_busy(s);
 }
 
 void ws_stream_wake(struct ws_stream *s)
@@ -153,7 +153,7 @@ void ws_stream_wake(struct ws_stream *s)
 static void epoch_close(struct ws_context *x)
 {
     bool advanced = false;
-    while (!x->open->n_jobs && x->open->next) {
+    while (!x->open->n_commands && x->open->next) {
         struct ws_epoch *closed = x->open;
         x->open = closed->next;
         free(closed);
@@ -172,7 +172,7 @@ static struct ws_epoch *epoch_for(struct ws_stream *s)
     struct ws_context *x = s->context;
     if (x->last_is_legacy == s->legacy)
         return x->last;
-    if (x->n_epoch_jobs) {
+    if (x->n_epoch_commands) {
         struct ws_epoch *e = ws_alloc(sizeof *e);
         if (!e)
             return NULL;
@@ -186,14 +186,14 @@ static struct ws_epoch *epoch_for(struct ws_stream *s)
 }
 
 /* The job is through: stream time, epoch, retirement. */
-static void job_leave(struct ws_command *j)
+static void command_leave(struct ws_command *j)
 {
     struct ws_stream *s = j->stream;
     struct ws_context *x = s->context;
     if (j->epoch) {
         x->blocking_end_ns = WS_MAX(x->blocking_end_ns, s->end_ns);
-        x->n_epoch_jobs--;
-        j->epoch->n_jobs--;
+        x->n_epoch_commands--;
+        j->epoch->n_commands--;
         epoch_close(x);
     }
     if (j->is_command)
@@ -330,7 +330,7 @@ static void op_ended(struct ws_command *j)
     }
     ws_dispatch_op_ended(j);
     op_end(j);
-    job_leave(j);
+    command_leave(j);
 }
 
 static void op_prepare(struct ws_stream *s, struct ws_command *j)
@@ -350,7 +350,7 @@ static void op_start(struct ws_stream *s, struct ws_command *j)
         j->op.text[0] = 0;
         j->op.end_ns = 0;
         op_end(j);
-        job_leave(j);
+        command_leave(j);
         return;
     }
     op_prepare(s, j);
@@ -384,7 +384,7 @@ static void mark_reached(struct ws_command *j)
     ws_list_append(&j->client->server->reached, &join->node);
 }
 
-static void job_start(struct ws_stream *s, struct ws_command *j)
+static void command_start(struct ws_stream *s, struct ws_command *j)
 {
     switch (j->kind) {
     case WS_COMMAND_OP:
@@ -406,13 +406,13 @@ static void job_start(struct ws_stream *s, struct ws_command *j)
     case WS_COMMAND_MARK:
         mark_reached(j);
         break;
-    case WS_COMMAND_GATE: /* the client has seen that all before it was done */
+    case WS_COMMAND_HOST_FUNCTION: /* the client has seen that all before it was done */
         s->context->seen_ns = WS_MAX(s->context->seen_ns, ready_ns(j));
         break;
     case WS_COMMAND_VALUE:
         break;
     }
-    job_leave(j);
+    command_leave(j);
 }
 
 /* Starts what may start. The stream may be gone on return. */
@@ -430,7 +430,7 @@ static void pump(struct ws_stream *s)
             ws_list_append(&j->record->streams, &s->blocked);
             return;
         }
-        if (j->kind == WS_COMMAND_GATE && !ws_gate_pass(j))
+        if (j->kind == WS_COMMAND_HOST_FUNCTION && !ws_host_function_pass(j))
             return;
         if (j->kind == WS_COMMAND_VALUE && !ws_value_pass(j)) {
             ws_list_append(&c->server->polling, &s->blocked);
@@ -445,7 +445,7 @@ static void pump(struct ws_stream *s)
         s->head = j->next;
         if (!s->head)
             s->tail = NULL;
-        job_start(s, j);
+        command_start(s, j);
     }
     if (s->destroyed && !ws_stream_busy(s))
         stream_free(s);
@@ -474,8 +474,8 @@ static void append(struct ws_stream *s, struct ws_command *j)
     j->next = NULL;
     j->floor_ns = s->context->seen_ns;
     if (j->epoch) {
-        j->epoch->n_jobs++;
-        s->context->n_epoch_jobs++;
+        j->epoch->n_commands++;
+        s->context->n_epoch_commands++;
     }
     s->tail_epoch = j->epoch;
     if (s->tail)

@@ -31,7 +31,7 @@ static struct ws_handle *handle_new(struct ws_client *c, uint64_t id)
 static void handle_free(struct ws_client *c, struct ws_handle *h)
 {
     HASH_DEL(c->handles, h);
-    ws_hold_drop(&h->hold);
+    ws_object_ref_drop(&h->ref);
     free(h);
 }
 
@@ -46,7 +46,7 @@ Ws__Error ws_handle_create(struct ws_client *c, const Ws__MemCreate *m)
     struct ws_handle *h = handle_new(c, m->object);
     if (!h)
         return WS__ERROR__OUT_OF_MEMORY;
-    Ws__Error e = ws_object_new(&c->contexts[m->device], m->bytes, &h->hold);
+    Ws__Error e = ws_object_new(&c->contexts[m->device], m->bytes, &h->ref);
     if (e)
         handle_free(c, h);
     return e;
@@ -59,7 +59,7 @@ Ws__Error ws_handle_add(struct ws_client *c, uint64_t id, struct ws_object *o)
     struct ws_handle *h = handle_new(c, id);
     if (!h)
         return WS__ERROR__OUT_OF_MEMORY;
-    ws_hold_take(&h->hold, o, c);
+    ws_object_ref_take(&h->ref, o, c);
     return WS__ERROR__OK;
 }
 
@@ -143,7 +143,7 @@ Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m)
     struct ws_handle *h = ws_handle_find(c, m->object);
     if (!h)
         return WS__ERROR__INVALID_HANDLE;
-    struct ws_object *o = h->hold.object;
+    struct ws_object *o = h->ref.object;
     if (!m->bytes || (m->address | m->bytes | m->offset) % WS_MEM_GRANULE_BYTES ||
         m->offset > o->bytes || m->bytes > o->bytes - m->offset)
         return WS__ERROR__INVALID_VALUE;
@@ -162,7 +162,7 @@ Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m)
     v->va = m->address;
     v->bytes = m->bytes;
     v->offset = m->offset;
-    ws_hold_take(&v->hold, o, c);
+    ws_object_ref_take(&v->ref, o, c);
     memmove(r->v + i + 1, r->v + i, (r->n - i) * sizeof *r->v);
     r->v[i] = v;
     r->n++;
@@ -217,7 +217,7 @@ static void remove_if(struct ws_client *c, struct ws_reservation *r,
             continue;
         }
         leave_space(c, v);
-        ws_hold_drop(&v->hold);
+        ws_object_ref_drop(&v->ref);
         free(v);
     }
     r->n = n;
@@ -244,7 +244,7 @@ static Ws__Error mapping_access(struct ws_client *c, struct ws_vmapping *v, uint
 {
     int r = 0;
     if (!v->readers && readers)
-        r = ws_space_map_memory(c->space, v->va, v->bytes, v->hold.object->memory, v->offset,
+        r = ws_space_map_memory(c->space, v->va, v->bytes, v->ref.object->memory, v->offset,
                                 readers, writers);
     else if (v->readers && !readers)
         r = ws_space_unmap(c->space, v->va);
@@ -294,7 +294,7 @@ Ws__Error ws_vmm_access(struct ws_client *c, const Ws__MemAccess *m)
 
 static bool on_gpu(const struct ws_vmapping *v, const void *gpu)
 {
-    return v->hold.object->gpu == gpu;
+    return v->ref.object->gpu == gpu;
 }
 
 /* The addresses stay reserved: they are of no device. */
@@ -306,7 +306,7 @@ void ws_vmm_reset(struct ws_context *x)
     HASH_ITER (hh, c->reservations, r, next)
         remove_if(c, r, on_gpu, x->gpu);
     HASH_ITER (hh, c->handles, h, next_handle)
-        if (h->hold.object->gpu == x->gpu)
+        if (h->ref.object->gpu == x->gpu)
             handle_free(c, h);
 }
 
@@ -316,7 +316,7 @@ void ws_vmm_free(struct ws_client *c)
     struct ws_handle *h, *next_handle;
     HASH_ITER (hh, c->reservations, r, next) {
         for (size_t i = 0; i < r->n; i++) {
-            ws_hold_drop(&r->v[i]->hold);
+            ws_object_ref_drop(&r->v[i]->ref);
             free(r->v[i]);
         }
         HASH_DEL(c->reservations, r);

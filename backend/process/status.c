@@ -110,7 +110,7 @@ void ws_status_used(const struct ws_client_stats *t, const struct ws_energy_sum 
     o->idle_uj = e->idle_uj;
     o->n_commands = t->n_commands;
     o->n_outstanding = t->n_commands - t->n_retired;
-    o->n_jobs = t->n_segments;
+    o->n_jobs = t->n_jobs;
     o->n_late = t->n_missed;
     o->n_over_lease = t->n_over_lease;
     o->n_unmeasured = t->n_unmeasured;

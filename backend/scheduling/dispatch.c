@@ -30,7 +30,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { EXPLAIN_JOBS_MAX = 64, SEGMENTS_OF_BLOCK = 64 };
+enum { EXPLAIN_JOBS_MAX = 64, JOBS_OF_BLOCK = 64 };
 
 /* ---- the policy ---- */
 
@@ -66,7 +66,7 @@ static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const ch
         return ws_raise(-ENOMEM);
     d->server = s;
     d->timer_ms = NAN;
-    ws_list_init(&d->segments);
+    ws_list_init(&d->open);
     ws_list_init(&d->idle);
     ws_list_init(&d->unused);
     ws_list_init(&d->tasks);
@@ -103,35 +103,35 @@ const char *ws_dispatch_policy(const struct ws_server *s, const char **ret_optio
     return d ? d->ops->name : "none";
 }
 
-static void wake_held(struct ws_gpu_segment *g)
+static void wake_held(struct ws_gpu_job *g)
 {
     while (!ws_list_empty(&g->held))
         ws_stream_wake(ws_list_entry(g->held.next, struct ws_stream, blocked));
 }
 
-static void state_set(struct ws_dispatch *d, struct ws_gpu_segment *g, enum ws_job_state state)
+static void state_set(struct ws_dispatch *d, struct ws_gpu_job *g, enum ws_job_state state)
 {
     d->n_running += (state == WS_JOB_RUNNING) - (size_t)(g->state == WS_JOB_RUNNING);
     g->state = state;
 }
 
-static void segment_free(struct ws_dispatch *d, struct ws_gpu_segment *g)
+static void job_free(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     struct ws_gpu_task *t = g->task;
     ws_list_remove(&g->node);
     ws_list_remove(&g->idle_node);
     d->n_open--;
     state_set(d, g, WS_JOB_WAITING);
-    g->context->segment = NULL;
+    g->context->job = NULL;
     wake_held(g);
-    t->client->n_gpu_segments--;
+    t->client->n_gpu_jobs--;
     ws_list_append(d->unused.next, &g->node); /* the next one to be used */
 }
 
 struct ws_dispatch_counts ws_dispatch_counts(const struct ws_server *s)
 {
     const struct ws_dispatch *d = s->dispatch;
-    return d ? (struct ws_dispatch_counts){.n_jobs = d->n_segments,
+    return d ? (struct ws_dispatch_counts){.n_jobs = d->n_jobs,
                                            .n_preemptions = d->n_preemptions,
                                            .n_merged = d->n_fused,
                                            .n_moves = d->n_migrations}
@@ -148,21 +148,21 @@ struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d)
             "dispatch: policy=%s jobs=%llu asked=%llu starts=%llu preemptions=%llu fused=%llu "
             "moves=%llu cpu=%llu refused=%llu rescued=%llu decide_ns_mean=%llu decide_ns_max=%llu "
             "foresee_ns_max=%llu",
-            d->ops->name, (unsigned long long)d->n_segments, (unsigned long long)d->n_asked,
+            d->ops->name, (unsigned long long)d->n_jobs, (unsigned long long)d->n_asked,
             (unsigned long long)d->n_starts, (unsigned long long)d->n_preemptions,
             (unsigned long long)d->n_fused, (unsigned long long)d->n_migrations,
             (unsigned long long)d->n_cpu, (unsigned long long)d->n_refused,
             (unsigned long long)d->n_rescued, (unsigned long long)(d->decide_ns_sum / d->n_asked),
             (unsigned long long)d->decide_ns_max, (unsigned long long)d->foresee_ns_max);
-    while (!ws_list_empty(&d->segments))
-        segment_free(d, ws_list_entry(d->segments.next, struct ws_gpu_segment, node));
+    while (!ws_list_empty(&d->open))
+        job_free(d, ws_list_entry(d->open.next, struct ws_gpu_job, node));
     ws_dispatch_system_deinit(d);
     ws_alarms_leave(d->timer);
     if (d->policy)
         d->ops->free(d->policy);
     for (size_t i = 0; i < d->n_blocks; i++) {
-        for (int k = 0; k < SEGMENTS_OF_BLOCK; k++)
-            free(((struct ws_gpu_segment *)d->blocks[i])[k].moves);
+        for (int k = 0; k < JOBS_OF_BLOCK; k++)
+            free(((struct ws_gpu_job *)d->blocks[i])[k].moves);
         free(d->blocks[i]);
     }
     free(d->blocks);
@@ -184,19 +184,19 @@ static void event_add(struct ws_dispatch *d, enum ws_policy_event_kind kind, uin
     d->events[d->n_events++] = (struct ws_pending_event){kind, segment, task, gpu};
 }
 
-static bool idle(const struct ws_gpu_segment *g)
+static bool idle(const struct ws_gpu_job *g)
 {
     return !g->n_in_flight && !g->context->n_moving && ws_list_empty(&g->held);
 }
 
 /* All it was given is done, and the program has not said itself that more belongs to it. */
-static bool over(const struct ws_gpu_segment *g)
+static bool over(const struct ws_gpu_job *g)
 {
     return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) &&
            (g->n_launches || g->part != WS_PART_KERNEL) && !g->context->client->own.open;
 }
 
-static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
+static void job_end(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     struct ws_gpu_task *t = g->task;
     double now = ws_dispatch_now_ms(d);
@@ -208,14 +208,14 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
         t->history->cpu_measured = true;
     }
     ws_dispatch_learn(d, g);
-    st->n_segments += g->part == WS_PART_KERNEL;
+    st->n_jobs += g->part == WS_PART_KERNEL;
     st->n_missed += g->part == WS_PART_KERNEL && now > g->deadline_ms;
-    st->last_segment = g->id;
+    st->last_job = g->id;
     st->last_response_ns = (uint64_t)WS_MAX((now - g->release_ms) * 1e6, 0);
-    st->last_segment_uj = g->energy_uj;
+    st->last_job_uj = g->energy_uj;
     st->last_missed = now > g->deadline_ms;
     event_add(d, WS_EVENT_COMPLETION, g->id, t->index, (int)g->gpu);
-    segment_free(d, g);
+    job_free(d, g);
 }
 
 /* Ends what its client has left lying: nobody else need wait for that. One that isn't over gets into the list again when the device has
@@ -223,10 +223,10 @@ static void segment_end(struct ws_dispatch *d, struct ws_gpu_segment *g)
 static void end_abandoned(struct ws_dispatch *d)
 {
     while (!ws_list_empty(&d->idle)) {
-        struct ws_gpu_segment *g = ws_list_entry(d->idle.next, struct ws_gpu_segment, idle_node);
+        struct ws_gpu_job *g = ws_list_entry(d->idle.next, struct ws_gpu_job, idle_node);
         ws_list_remove(&g->idle_node);
         if (over(g))
-            segment_end(d, g);
+            job_end(d, g);
     }
 }
 
@@ -238,7 +238,7 @@ static bool wanted(const struct ws_dispatch *d)
 
 /* ---- carrying out ---- */
 
-static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu,
+static void run_on(struct ws_dispatch *d, struct ws_gpu_job *g, uint32_t gpu,
                    const struct ws_sm_set *sms, int n_sm, double predicted_ms)
 {
     g->gpu = gpu;
@@ -258,15 +258,14 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_segment *g, uint32_t gpu
 }
 
 /* On its own GPU, all SMs. */
-static void run_at_home(struct ws_dispatch *d, struct ws_gpu_segment *g)
+static void run_at_home(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     uint32_t gpu = g->context->gpu->device->index;
     run_on(d, g, gpu, &(struct ws_sm_set){0}, d->gpus[gpu].sm_limit, 0);
 }
 
 /* When it will be done, where the policy doesn't say. */
-static double predict(const struct ws_dispatch *d, const struct ws_gpu_segment *g, int gpu,
-                      int n_sm)
+static double predict(const struct ws_dispatch *d, const struct ws_gpu_job *g, int gpu, int n_sm)
 {
     if (gpu >= d->system.n_gpus)
         return ws_dispatch_now_ms(d) + g->task->history->cpu_ms;
@@ -296,8 +295,7 @@ static void clocks_set(struct ws_dispatch *d, const struct ws_policy_decision *p
     st->f_mem = is.memory;
 }
 
-static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
-                  const struct ws_policy_decision *p)
+static void start(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_policy_decision *p)
 {
     struct ws_sm_set sms = p->sms;
     if (g->gated) {
@@ -319,7 +317,7 @@ static void start(struct ws_dispatch *d, struct ws_gpu_segment *g,
            p->end > 0 ? p->end : predict(d, g, p->gpu, p->n_sm));
 }
 
-static void start_on_cpu(struct ws_dispatch *d, struct ws_gpu_segment *g,
+static void start_on_cpu(struct ws_dispatch *d, struct ws_gpu_job *g,
                          const struct ws_policy_decision *p)
 {
     struct ws_policy_decision on = *p;
@@ -333,7 +331,7 @@ static void start_on_cpu(struct ws_dispatch *d, struct ws_gpu_segment *g,
     start(d, g, &on);
 }
 
-static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
+static void preempt(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     if (g->stopping)
         return;
@@ -342,7 +340,7 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_segment *g)
     ws_list_for_each (n, &g->context->streams) {
         struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
         struct ws_command *j = s->running;
-        if (j && j->in_segment && j->op.kind == WS_OPK_LAUNCH && !j->fused && !j->relaunch) {
+        if (j && j->in_job && j->op.kind == WS_OPK_LAUNCH && !j->fused && !j->relaunch) {
             int r = ws_device_preempt(g->context->gpu->device, &j->op);
             (void)
                 r; /* where it can't be stopped it goes on to its end: until then the segment is stopping */
@@ -377,13 +375,13 @@ static void timer_want(struct ws_dispatch *d, double at_ms)
 static void fuse(struct ws_dispatch *d, size_t first)
 {
     struct ws_policy_decision *p = &d->decisions.v[first];
-    struct ws_gpu_segment *members[WS_FUSE_MAX];
+    struct ws_gpu_job *members[WS_FUSE_MAX];
     uint32_t n = 0;
     for (size_t i = first; i < d->decisions.n; i++) {
         struct ws_policy_decision *q = &d->decisions.v[i];
         if (q->kind != WS_DECIDE_FUSE || q->group != p->group || q->gpu != p->gpu)
             continue;
-        struct ws_gpu_segment *g = d->by_job[q->job];
+        struct ws_gpu_job *g = d->by_job[q->job];
         if (n < WS_FUSE_MAX && g->state == WS_JOB_WAITING)
             members[n++] = g;
         if (i > first)
@@ -454,11 +452,11 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
         return;
     }
     struct ws_policy_event event = {
-        .kind = e->kind, .job = -1, .task = -1, .gpu = e->gpu, .job_id = e->segment};
+        .kind = e->kind, .job = -1, .task = -1, .gpu = e->gpu, .job_id = e->job};
     if (e->kind == WS_EVENT_COMPLETION)
         event.task = e->task < d->system.n_tasks ? e->task : -1;
     for (int j = snap.n_jobs; e->kind == WS_EVENT_ARRIVAL && event.job < 0 && j-- > 0;)
-        if (snap.jobs[j].id == e->segment) {
+        if (snap.jobs[j].id == e->job) {
             event.job = j;
             event.task = snap.jobs[j].task;
         }
@@ -477,7 +475,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
     }
     struct ws_sm_set taken[WS_MAX_GPUS_CONFIGURED] = {0};
     for (int j = 0; j < snap.n_jobs; j++) {
-        const struct ws_gpu_segment *g = d->by_job[j];
+        const struct ws_gpu_job *g = d->by_job[j];
         if (g->state == WS_JOB_RUNNING && (int)taken[g->gpu].n < d->gpus[g->gpu].sm_limit)
             ws_sm_set_join(&taken[g->gpu], &g->sms);
     }
@@ -512,10 +510,10 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
 static void run_booked(struct ws_dispatch *d)
 {
     for (uint32_t i = 0; i < d->server->n_gpus; i++) {
-        struct ws_gpu_segment *first = NULL;
+        struct ws_gpu_job *first = NULL;
         bool busy = false;
-        ws_list_for_each (n, &d->segments) {
-            struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+        ws_list_for_each (n, &d->open) {
+            struct ws_gpu_job *g = ws_list_entry(n, struct ws_gpu_job, node);
             busy |= g->state == WS_JOB_RUNNING && g->gpu == i;
             if (g->booked && g->booking.gpu == (int)i &&
                 (!first || g->booking.at < first->booking.at))
@@ -534,11 +532,11 @@ static void run_booked(struct ws_dispatch *d)
  * run when nothing else wants to. */
 static void run_forgotten(struct ws_dispatch *d)
 {
-    struct ws_gpu_segment *oldest = NULL, *given_up = NULL;
+    struct ws_gpu_job *oldest = NULL, *given_up = NULL;
     if (d->n_running)
         return;
-    ws_list_for_each (n, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+    ws_list_for_each (n, &d->open) {
+        struct ws_gpu_job *g = ws_list_entry(n, struct ws_gpu_job, node);
         if (g->booked)
             return;
         if (g->given_up && !given_up)
@@ -562,8 +560,8 @@ static void run_forgotten(struct ws_dispatch *d)
 /* No policy any more: what waits or was stopped goes on. */
 static void run_all(struct ws_dispatch *d)
 {
-    ws_list_for_each (n, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+    ws_list_for_each (n, &d->open) {
+        struct ws_gpu_job *g = ws_list_entry(n, struct ws_gpu_job, node);
         if (g->state != WS_JOB_RUNNING && !g->stopping)
             run_at_home(d, g);
     }
@@ -571,7 +569,7 @@ static void run_all(struct ws_dispatch *d)
 
 static void run_due(struct ws_dispatch *d)
 {
-    struct ws_gpu_segment *g;
+    struct ws_gpu_job *g;
     while (d->server->n_gated && (g = ws_dispatch_gate_next(d)))
         run_at_home(d, g);
 }
@@ -606,43 +604,43 @@ static void work_off(struct ws_dispatch *d)
 /* ---- what streams and clients tell ---- */
 
 /* One to be filled; what it has in moves is memory to be used again. */
-static struct ws_gpu_segment *segment_new(struct ws_dispatch *d)
+static struct ws_gpu_job *job_new(struct ws_dispatch *d)
 {
     if (ws_list_empty(&d->unused)) {
         void *v = d->blocks;
-        struct ws_gpu_segment *g = ws_alloc_array(SEGMENTS_OF_BLOCK, sizeof *g);
+        struct ws_gpu_job *g = ws_alloc_array(JOBS_OF_BLOCK, sizeof *g);
         if (!g || ws_grow(&v, &d->cap_blocks, d->n_blocks + 1, sizeof *d->blocks)) {
             free(g);
             return NULL;
         }
         d->blocks = v;
         d->blocks[d->n_blocks++] = g;
-        for (int i = 0; i < SEGMENTS_OF_BLOCK; i++)
+        for (int i = 0; i < JOBS_OF_BLOCK; i++)
             ws_list_append(&d->unused, &g[i].node);
     }
-    return ws_list_entry(ws_list_pop(&d->unused), struct ws_gpu_segment, node);
+    return ws_list_entry(ws_list_pop(&d->unused), struct ws_gpu_job, node);
 }
 
-static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_context *x)
+static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
 {
     struct ws_client *c = x->client;
     struct ws_gpu_task *t = ws_gpu_task_of(d, c);
-    struct ws_gpu_segment *g = t ? segment_new(d) : NULL;
+    struct ws_gpu_job *g = t ? job_new(d) : NULL;
     if (!g) {
         ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return NULL;
     }
     double now = ws_dispatch_now_ms(d), deadline = c->work.deadline_ms;
-    *g = (struct ws_gpu_segment){.task = t,
-                                 .index = t->index,
-                                 .moves = g->moves,
-                                 .context = x,
-                                 .id = ++d->n_segments,
-                                 .seq = d->n_segments,
-                                 .state = WS_JOB_WAITING,
-                                 .gpu = x->gpu->device->index,
-                                 .first_start_ns = UINT64_MAX,
-                                 .release_ms = now};
+    *g = (struct ws_gpu_job){.task = t,
+                             .index = t->index,
+                             .moves = g->moves,
+                             .context = x,
+                             .id = ++d->n_jobs,
+                             .seq = d->n_jobs,
+                             .state = WS_JOB_WAITING,
+                             .gpu = x->gpu->device->index,
+                             .first_start_ns = UINT64_MAX,
+                             .release_ms = now};
     if (c->own.open) {
         uint64_t clock = ws_device_now_ns(c->contexts[0].gpu->device); /* that its times are of */
         g->release_ms -= ((double)clock - (double)c->own.release_ns) / 1e6;
@@ -651,10 +649,10 @@ static struct ws_gpu_segment *segment_open(struct ws_dispatch *d, struct ws_cont
     g->deadline_ms = deadline > 0 ? g->release_ms + deadline : INFINITY;
     ws_list_init(&g->held);
     ws_list_init(&g->idle_node);
-    ws_list_append(&d->segments, &g->node);
+    ws_list_append(&d->open, &g->node);
     d->n_open++;
-    x->segment = g;
-    c->n_gpu_segments++;
+    x->job = g;
+    c->n_gpu_jobs++;
     return g;
 }
 
@@ -683,7 +681,7 @@ static enum ws_job_part part_of(const struct ws_dispatch *d, const struct ws_com
     return from == to ? WS_PART_KERNEL : from ? WS_PART_COPY_IN : WS_PART_COPY_OUT;
 }
 
-static void hold(struct ws_gpu_segment *g, struct ws_stream *s)
+static void hold(struct ws_gpu_job *g, struct ws_stream *s)
 {
     ws_list_append(&g->held, &s->blocked);
     g->is_priced = false; /* its head may name more */
@@ -693,8 +691,8 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_context *x = s->context;
     struct ws_dispatch *d = x->client->server->dispatch;
-    struct ws_gpu_segment *g = x->segment;
-    j->in_segment = false;
+    struct ws_gpu_job *g = x->job;
+    j->in_job = false;
     if (j->moved_from || x->client->sticky)
         return true;
     if (x->n_moving) {
@@ -710,7 +708,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
         return false;
     }
     if (other) {
-        segment_end(d, g);
+        job_end(d, g);
         g = NULL;
     }
     if (!g && d->off) {
@@ -720,7 +718,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
     }
     if (!g) {
         end_abandoned(d);
-        g = segment_open(d, x);
+        g = job_open(d, x);
         if (!g)
             return false;
         g->part = part;
@@ -736,7 +734,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
         hold(g, s);
         return false;
     }
-    j->in_segment = true;
+    j->in_job = true;
     g->n_in_flight++;
     if (j->op.kind == WS_OPK_LAUNCH)
         ws_context_choose_sms(x, &g->sms, &j->op.launch.sms);
@@ -748,14 +746,14 @@ void ws_dispatch_op_ended(struct ws_command *j)
     struct ws_context *x = j->stream->context;
     if (j->moved_va && ws_space_unmap(j->client->space, j->moved_va))
         ws_log(WS_ERROR, "dispatch: moved memory is still mapped client=%u", j->client->id);
-    if (j->moved_from && !--x->n_moving && x->segment)
-        wake_held(x->segment);
-    if (!j->in_segment)
+    if (j->moved_from && !--x->n_moving && x->job)
+        wake_held(x->job);
+    if (!j->in_job)
         return;
-    struct ws_gpu_segment *g = x->segment;
+    struct ws_gpu_job *g = x->job;
     struct ws_dispatch *d = j->client->server->dispatch;
     const struct ws_op *op = &j->op;
-    j->in_segment = false;
+    j->in_job = false;
     g->n_in_flight--;
     if (op->kind == WS_OPK_LAUNCH) {
         uint64_t n = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
@@ -775,8 +773,8 @@ void ws_dispatch_op_ended(struct ws_command *j)
     if (ws_list_empty(&g->idle_node))
         ws_list_append(&d->idle, &g->idle_node);
     if (j->client->dropped) {
-        segment_end(d, g);
-        if (!j->client->n_gpu_segments)
+        job_end(d, g);
+        if (!j->client->n_gpu_jobs)
             ws_gpu_task_free(d, j->client->gpu_task);
         work_off(d);
     } else if (g->stopping) {
@@ -785,7 +783,7 @@ void ws_dispatch_op_ended(struct ws_command *j)
         event_add(d, WS_EVENT_TIMER, g->id, -1, (int)g->gpu);
         work_off(d);
     } else if (d->ops->parts && !x->n_moving && !ws_list_empty(&g->held)) {
-        segment_end(d, g); /* what is held is of another part */
+        job_end(d, g); /* what is held is of another part */
         work_off(d);
     }
 }
@@ -793,12 +791,12 @@ void ws_dispatch_op_ended(struct ws_command *j)
 void ws_dispatch_waits(struct ws_client *c)
 {
     struct ws_dispatch *d = c->server->dispatch;
-    if (!c->n_gpu_segments || c->own.open)
+    if (!c->n_gpu_jobs || c->own.open)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
-        struct ws_gpu_segment *g = c->contexts[i].segment;
+        struct ws_gpu_job *g = c->contexts[i].job;
         if (g && over(g))
-            segment_end(d, g);
+            job_end(d, g);
     }
     work_off(d);
 }
@@ -809,7 +807,7 @@ void ws_dispatch_forget(struct ws_client *c)
     if (!c->gpu_task)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
-        struct ws_gpu_segment *g = c->contexts[i].segment;
+        struct ws_gpu_job *g = c->contexts[i].job;
         if (!g)
             continue;
         while (!ws_list_empty(&g->held))
@@ -817,9 +815,9 @@ void ws_dispatch_forget(struct ws_client *c)
         if (g->n_in_flight && !g->gated)
             g->stopping = true; /* ends with the last of them */
         else
-            segment_end(d, g);
+            job_end(d, g);
     }
-    if (!c->n_gpu_segments)
+    if (!c->n_gpu_jobs)
         ws_gpu_task_free(d, c->gpu_task);
     work_off(d);
 }
@@ -881,10 +879,10 @@ bool ws_dispatch_is_on(const struct ws_server *s)
 bool ws_dispatch_gate_begin(struct ws_context *x)
 {
     struct ws_dispatch *d = x->client->server->dispatch;
-    if (!d || d->off || x->segment)
+    if (!d || d->off || x->job)
         return false;
     end_abandoned(d);
-    struct ws_gpu_segment *g = segment_open(d, x);
+    struct ws_gpu_job *g = job_open(d, x);
     if (!g)
         return true; /* the client is gone */
     g->gated = true;
@@ -898,7 +896,7 @@ void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t de
                           uint64_t energy_uj)
 {
     struct ws_dispatch *d = x->client->server->dispatch;
-    struct ws_gpu_segment *g = x->segment;
+    struct ws_gpu_job *g = x->job;
     if (!g || !g->gated)
         return;
     g->n_in_flight = 0;
@@ -907,7 +905,7 @@ void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t de
     g->first_start_ns = (uint64_t)(g->start_ms * 1e6);
     g->last_end_ns = g->first_start_ns + device_ns;
     g->energy_uj = energy_uj;
-    segment_end(d, g);
+    job_end(d, g);
     work_off(d);
 }
 

@@ -2,7 +2,7 @@
 /* backend/scheduling/dispatch.h - between streams, which know in what order one client's work goes, and the policy, which knows which client's
  * work goes when, where and on which SMs.
  *
- * A *segment* (struct ws_gpu_segment; a struct ws_segment is shared memory) is the unit the policy decides on: what a
+ * A *segment* (struct ws_gpu_job; a struct ws_segment is shared memory) is the unit the policy decides on: what a
  * client gives its GPU from its first launch until it waits with all of it done; or, where the program says so, from
  * JobBegin to JobEnd (client->own). While a client's segment is not running, the launches at the heads of its streams are held; when it
  * starts they go to the device with the segment's SM set; when it is preempted they are stopped between two blocks and held again.

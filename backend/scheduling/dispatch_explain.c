@@ -7,17 +7,17 @@
 
 #include "backend/scheduling/dispatch_private.h"
 
-void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
+void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
                       const struct ws_policy_decision *p)
 {
     struct ws_explained *e = &d->explained[d->n_explained % WS_EXPLAINED_MAX];
     if (p->kind == WS_DECIDE_WAIT && d->n_explained) { /* said once, not at each asking */
         const struct ws_explained *last = &d->explained[(d->n_explained - 1) % WS_EXPLAINED_MAX];
-        if (last->segment == g->id && last->kind == WS_DECIDE_WAIT)
+        if (last->job == g->id && last->kind == WS_DECIDE_WAIT)
             return;
     }
     d->n_explained++;
-    *e = (struct ws_explained){.segment = g->id,
+    *e = (struct ws_explained){.job = g->id,
                                .at_ms = ws_dispatch_now_ms(d),
                                .kind = p->kind,
                                .gpu = p->gpu,
@@ -50,7 +50,7 @@ static void moves(FILE *f, const struct ws_explained *e)
 
 static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained *e)
 {
-    fprintf(f, "%12.3f ms  job %llu (%s): %s", e->at_ms, (unsigned long long)e->segment, e->task,
+    fprintf(f, "%12.3f ms  job %llu (%s): %s", e->at_ms, (unsigned long long)e->job, e->task,
             ws_decision_name(e->kind));
     if (e->gpu >= 0 && (uint32_t)e->gpu < d->server->n_gpus) {
         fprintf(f, " on GPU %d (%s)", e->gpu, d->server->gpus[e->gpu].device->spec.name);
@@ -72,7 +72,7 @@ char *ws_dispatch_explain(struct ws_server *s, uint64_t id)
     if (!d || !d->n_explained)
         return NULL;
     if (!id)
-        id = d->explained[(d->n_explained - 1) % WS_EXPLAINED_MAX].segment;
+        id = d->explained[(d->n_explained - 1) % WS_EXPLAINED_MAX].job;
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
@@ -80,7 +80,7 @@ char *ws_dispatch_explain(struct ws_server *s, uint64_t id)
         return NULL;
     uint64_t first = d->n_explained > WS_EXPLAINED_MAX ? d->n_explained - WS_EXPLAINED_MAX : 0;
     for (uint64_t i = first; i < d->n_explained; i++)
-        if (d->explained[i % WS_EXPLAINED_MAX].segment == id)
+        if (d->explained[i % WS_EXPLAINED_MAX].job == id)
             line(f, d, &d->explained[i % WS_EXPLAINED_MAX]);
     if (fclose(f) || !n) {
         free(text);

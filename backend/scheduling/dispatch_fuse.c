@@ -5,7 +5,7 @@
 #include "backend/scheduling/dispatch_private.h"
 #include "backend/scheduling/fused.h"
 
-static struct ws_command *head_launch(const struct ws_gpu_segment *g)
+static struct ws_command *head_launch(const struct ws_gpu_job *g)
 {
     ws_list_for_each (n, &g->held) {
         struct ws_command *j = ws_list_entry(n, struct ws_stream, blocked)->head;
@@ -16,7 +16,7 @@ static struct ws_command *head_launch(const struct ws_gpu_segment *g)
     return NULL;
 }
 
-bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *members, uint32_t n,
+bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_job *const *members, uint32_t n,
                       const struct ws_policy_decision *p)
 {
     struct ws_gpu *gpu = &d->server->gpus[p->gpu];
@@ -37,8 +37,8 @@ bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *membe
         return false;
     }
     for (uint32_t i = 0; i < n_jobs; i++) {
-        struct ws_gpu_segment *g = jobs[i]->stream->context->segment;
-        jobs[i]->in_segment = jobs[i]->fused = true;
+        struct ws_gpu_job *g = jobs[i]->stream->context->job;
+        jobs[i]->in_job = jobs[i]->fused = true;
         g->n_in_flight++;
     }
     return true;

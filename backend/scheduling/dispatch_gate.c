@@ -11,28 +11,28 @@
 
 #include "backend/scheduling/dispatch_private.h"
 
-static bool busy(const struct ws_dispatch *d, uint32_t gpu, const struct ws_gpu_segment *but,
+static bool busy(const struct ws_dispatch *d, uint32_t gpu, const struct ws_gpu_job *but,
                  bool gated_only)
 {
-    ws_list_for_each (n, &d->segments) {
-        const struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+    ws_list_for_each (n, &d->open) {
+        const struct ws_gpu_job *g = ws_list_entry(n, struct ws_gpu_job, node);
         if (g != but && g->state == WS_JOB_RUNNING && g->gpu == gpu && (g->gated || !gated_only))
             return true;
     }
     return false;
 }
 
-static uint32_t home_of(const struct ws_gpu_segment *g)
+static uint32_t home_of(const struct ws_gpu_job *g)
 {
     return g->context->gpu->device->index;
 }
 
 /* Who is due on @gpu and goes next: by priority, then in the order in which the policy chose them. */
-static struct ws_gpu_segment *due_on(const struct ws_dispatch *d, uint32_t gpu)
+static struct ws_gpu_job *due_on(const struct ws_dispatch *d, uint32_t gpu)
 {
-    struct ws_gpu_segment *best = NULL;
-    ws_list_for_each (n, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+    struct ws_gpu_job *best = NULL;
+    ws_list_for_each (n, &d->open) {
+        struct ws_gpu_job *g = ws_list_entry(n, struct ws_gpu_job, node);
         if (!g->due || home_of(g) != gpu)
             continue;
         if (!best || g->task->priority > best->task->priority ||
@@ -44,14 +44,14 @@ static struct ws_gpu_segment *due_on(const struct ws_dispatch *d, uint32_t gpu)
 
 static void take_back(struct ws_dispatch *d, uint32_t gpu, int priority)
 {
-    ws_list_for_each (n, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(n, struct ws_gpu_segment, node);
+    ws_list_for_each (n, &d->open) {
+        struct ws_gpu_job *g = ws_list_entry(n, struct ws_gpu_job, node);
         if (g->due && home_of(g) == gpu && g->task->priority < priority)
             g->due = false;
     }
 }
 
-static void hold(struct ws_dispatch *d, struct ws_gpu_segment *g, struct ws_policy_decision *p,
+static void hold(struct ws_dispatch *d, struct ws_gpu_job *g, struct ws_policy_decision *p,
                  const char *why)
 {
     p->kind = WS_DECIDE_WAIT;
@@ -60,8 +60,7 @@ static void hold(struct ws_dispatch *d, struct ws_gpu_segment *g, struct ws_poli
 }
 
 /* The policy wants @g to start. Return: it has to wait. */
-static bool gated_start(struct ws_dispatch *d, struct ws_gpu_segment *g,
-                        struct ws_policy_decision *p)
+static bool gated_start(struct ws_dispatch *d, struct ws_gpu_job *g, struct ws_policy_decision *p)
 {
     uint32_t gpu = home_of(g);
     take_back(d, gpu, g->task->priority);
@@ -84,7 +83,7 @@ bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p)
                   p->kind == WS_DECIDE_FUSE || p->kind == WS_DECIDE_RUN_CPU;
     if (!starts && p->kind != WS_DECIDE_PREEMPT)
         return false;
-    struct ws_gpu_segment *g = d->by_job[p->job];
+    struct ws_gpu_job *g = d->by_job[p->job];
     if (p->kind == WS_DECIDE_PREEMPT) {
         if (g->gated)
             hold(d, g, p, "gated: it can't be stopped");
@@ -103,10 +102,10 @@ bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p)
     return true;
 }
 
-struct ws_gpu_segment *ws_dispatch_gate_next(struct ws_dispatch *d)
+struct ws_gpu_job *ws_dispatch_gate_next(struct ws_dispatch *d)
 {
     for (uint32_t gpu = 0; gpu < d->server->n_gpus; gpu++) {
-        struct ws_gpu_segment *g = due_on(d, gpu);
+        struct ws_gpu_job *g = due_on(d, gpu);
         if (g && !busy(d, gpu, g, false))
             return g;
     }

@@ -65,7 +65,7 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
                 note(d, each);
         return;
     }
-    ws_list_for_each (n, &x->segment->held) {
+    ws_list_for_each (n, &x->job->held) {
         const struct ws_command *j = waiting_launch(n);
         if (!j)
             continue;
@@ -89,15 +89,15 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
 /* Whether it can lie elsewhere: it is nobody else's too. */
 static bool is_movable(const struct ws_allocation *a)
 {
-    const struct ws_object *o = a->hold.object;
-    return o->holds.next == &a->hold.node && o->holds.prev == &a->hold.node &&
+    const struct ws_object *o = a->ref.object;
+    return o->refs.next == &a->ref.node && o->refs.prev == &a->ref.node &&
            ws_list_empty(&o->exports) && !o->is_shared && !a->freeing;
 }
 
 /* Whether what waits could run there: a cooperative grid was sized for the GPU that the program knows, a block may be too large. */
 static bool fits(const struct ws_context *x, const struct ws_gpu *to)
 {
-    ws_list_for_each (n, &x->segment->held) {
+    ws_list_for_each (n, &x->job->held) {
         const struct ws_command *j = waiting_launch(n);
         struct ws_occupancy o;
         if (!j)
@@ -123,7 +123,7 @@ static bool may_leave(const struct ws_context *x)
     struct ws_allocation *a, *after;
     if (is_far(x->gpu)) {
         HASH_ITER (hh, c->allocations, a, after)
-            if (a->context == x && (!is_movable(a) || a->hold.object->gpu != x->gpu))
+            if (a->context == x && (!is_movable(a) || a->ref.object->gpu != x->gpu))
                 return false;
         HASH_ITER (hh, c->modules, m, next)
             if (m->context == x && m->code->bound)
@@ -160,7 +160,7 @@ static struct ws_command *reseat(struct ws_allocation *a, struct ws_stream *s)
 {
     struct ws_client *c = a->context->client;
     struct ws_gpu *gpu = a->context->gpu;
-    struct ws_object *o = a->hold.object;
+    struct ws_object *o = a->ref.object;
     struct ws_memory *fresh;
     struct ws_mapping was;
     if (o->gpu == gpu || !is_movable(a) || !ws_space_find(c->space, a->va, a->bytes, &was) ||
@@ -250,7 +250,7 @@ static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, s
         m->allocation = a;
         m->job = ws_command_new(c, WS_COMMAND_OP);
         if (!m->job || ws_device_memory_new(to->device, a->bytes, &m->fresh) ||
-            ws_space_map_memory(c->space, at, a->bytes, a->hold.object->memory, 0, own, own)) {
+            ws_space_map_memory(c->space, at, a->bytes, a->ref.object->memory, 0, own, own)) {
             far_undo(x, v, i + 1);
             return NULL;
         }
@@ -277,7 +277,7 @@ static bool far_end(struct ws_context *x, struct moving *v, size_t n, struct ws_
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        struct ws_object *o = v[i].allocation->hold.object;
+        struct ws_object *o = v[i].allocation->ref.object;
         struct ws_command *j = v[i].job;
         j->moved_from = o->memory;
         j->moved_va = v[i].old_va;
@@ -301,7 +301,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     struct ws_client *c = x->client;
     struct ws_server *s = c->server;
     struct ws_gpu *from = x->gpu, *to = &s->gpus[gpu];
-    bool far = is_far(from), waits = !ws_list_empty(&x->segment->held);
+    bool far = is_far(from), waits = !ws_list_empty(&x->job->held);
     struct moving *moving = NULL;
     size_t n_moving = 0;
     if (x->gpu->device->index != gpu) {
@@ -327,7 +327,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
             ws_list_for_each (n, &x->streams)
                 ws_list_entry(n, struct ws_stream, node)->end_ns = ws_device_now_ns(to->device);
         struct ws_stream *first =
-            waits ? ws_list_entry(x->segment->held.next, struct ws_stream, blocked) : NULL;
+            waits ? ws_list_entry(x->job->held.next, struct ws_stream, blocked) : NULL;
         if (far && !far_end(x, moving, n_moving, first))
             return false;
         struct ws_allocation *a, *after;
@@ -339,7 +339,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     }
     if (c->n_in_flight || !waits || far)
         return true;
-    struct ws_stream *first = ws_list_entry(x->segment->held.next, struct ws_stream, blocked);
+    struct ws_stream *first = ws_list_entry(x->job->held.next, struct ws_stream, blocked);
     find_named(s->dispatch, x);
     for (size_t i = 0; i < s->dispatch->n_named; i++) {
         struct ws_command *j = reseat(s->dispatch->named[i], first);
@@ -361,7 +361,7 @@ static void add_copy(struct ws_policy_move *m, const struct ws_gpu_spec *from,
     m->ms += per_s > 0 ? (double)bytes * 1e3 / per_s : 0;
 }
 
-void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_segment *g)
+void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     const struct ws_context *x = g->context;
     uint32_t n = d->server->n_visible;
@@ -374,7 +374,7 @@ void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_segment *g)
         const struct ws_gpu_spec *spec = &to->device->spec;
         struct ws_policy_move m = {.here = x->gpu == to};
         for (size_t k = 0; k < d->n_named; k++) {
-            const struct ws_object *o = d->named[k]->hold.object;
+            const struct ws_object *o = d->named[k]->ref.object;
             if (o->gpu != to && is_movable(d->named[k]))
                 add_copy(&m, &o->gpu->device->spec, spec, o->bytes);
         }

@@ -41,8 +41,8 @@ struct ws_gpu_task {
     uint64_t id;
 };
 
-struct ws_gpu_segment {
-    struct ws_list node; /* dispatch->segments, by seq */
+struct ws_gpu_job {
+    struct ws_list node; /* dispatch->open, by seq */
     /* what each snapshot looks at, of each segment, stands together */
     enum ws_job_state state;
     enum ws_job_part part; /* KERNEL: all there is, where the policy doesn't want parts */
@@ -78,7 +78,7 @@ struct ws_gpu_segment {
 
 enum { WS_EXPLAINED_MOVES = 8 };
 struct ws_explained { /* a decision, for later questions */
-    uint64_t segment;
+    uint64_t job;
     double at_ms;
     enum ws_decision_kind kind;
     int gpu, n_sm;
@@ -91,7 +91,7 @@ enum { WS_EXPLAINED_MAX = 1024 };
 
 struct ws_pending_event {
     enum ws_policy_event_kind kind;
-    uint64_t segment;
+    uint64_t job;
     int task, gpu;
 };
 
@@ -99,7 +99,7 @@ struct ws_dispatch {
     struct ws_server *server;
     const struct ws_policy_ops *ops;
     struct ws_policy *policy;
-    struct ws_list segments, tasks;
+    struct ws_list open, tasks; /* jobs; the clients that have or had some */
     struct ws_list
         idle; /* segments that the device has nothing of since they were last looked at */
     size_t n_open, n_running; /* segments; of those, RUNNING ones */
@@ -108,8 +108,8 @@ struct ws_dispatch {
     size_t n_blocks, cap_blocks;
     struct ws_task_history *histories;
     uint64_t n_due; /* ever */
-    uint64_t n_segments, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations,
-        n_rescued, n_failed, n_cpu;
+    uint64_t n_jobs, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations, n_rescued,
+        n_failed, n_cpu;
     char unprepared[256]; /* what prepare() said last */
     uint64_t decide_ns_max, decide_ns_sum, foresee_ns_max;
 
@@ -125,8 +125,8 @@ struct ws_dispatch {
     struct ws_policy_gpu_state gpu_states[WS_MAX_GPUS_CONFIGURED];
     struct ws_policy_run *runs;
     struct ws_policy_job *jobs;
-    struct ws_gpu_segment **by_job; /* [n_jobs] */
-    struct ws_allocation **named;   /* [n_named], see dispatch_move.c */
+    struct ws_gpu_job **by_job;   /* [n_jobs] */
+    struct ws_allocation **named; /* [n_named], see dispatch_move.c */
     size_t n_named, cap_named;
     uint64_t n_notings;
     size_t cap_tasks, cap_runs, cap_jobs, cap_by_job;
@@ -159,10 +159,9 @@ WS_MUST_CHECK int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_s
 struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c);
 void ws_gpu_task_free(struct ws_dispatch *d, struct ws_gpu_task *t);
 /* A segment begins with launch @j: predicts what it takes, where no job of the task has ended yet. */
-void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g,
-                         const struct ws_command *j);
+void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_command *j);
 /* Takes in what a finished segment took. */
-void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_segment *g);
+void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g);
 
 /* dispatch_check.c: between the policy and what is carried out */
 /* Why @p can't be carried out, as text that stays good; NULL: it can. @started: SMs given out so far on each GPU: those of running
@@ -171,22 +170,22 @@ const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
                                  const struct ws_policy_decision *p, struct ws_sm_set *taken);
 
 /* dispatch_explain.c */
-void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_segment *g,
+void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
                       const struct ws_policy_decision *p);
 
 /* dispatch_gate.c: whether @p, which makes sense, has to wait: because it is about a gated segment, or because one has the GPU or is
  * about to have it. */
 bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p);
 /* The gated segment that is to start now; NULL: none. */
-struct ws_gpu_segment *ws_dispatch_gate_next(struct ws_dispatch *d);
+struct ws_gpu_job *ws_dispatch_gate_next(struct ws_dispatch *d);
 
 /* dispatch_fuse.c: one launch, on @p's GPU and SMs, of what stands at the heads of streams of @members, which are about to start.
  * Return: false: they run by themselves. */
-bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_segment *const *members, uint32_t n,
+bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_job *const *members, uint32_t n,
                       const struct ws_policy_decision *p);
 /* dispatch_move.c: moves a context to another GPU. Return: false: it can't be, and stays. */
 bool ws_context_move(struct ws_context *x, uint32_t gpu);
 /* Fills @g->moves: what each GPU would take, as its waiting launches are now. Nothing where there is one GPU only, or no memory. */
-void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_segment *g);
+void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_job *g);
 
 #endif

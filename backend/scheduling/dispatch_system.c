@@ -204,8 +204,7 @@ static void foresee_on(struct ws_dispatch *d, double *ret_ms, const struct ws_le
     }
 }
 
-void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g,
-                         const struct ws_command *j)
+void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_command *j)
 {
     struct ws_task_history *h = g->task->history;
     if (h->n_jobs || h->n_blocks || !j->learn || !d->server->learn)
@@ -227,7 +226,7 @@ void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_segment *g,
     d->stale = true;
 }
 
-void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_segment *g)
+void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g)
 {
     struct ws_task_history *h = g->task->history;
     if (!g->n_launches || g->last_end_ns <= g->first_start_ns)
@@ -365,8 +364,8 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
         d->template_max[d->template.n_tasks++] = 1;
         t->index = i++;
     }
-    ws_list_for_each (l, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
+    ws_list_for_each (l, &d->open) {
+        struct ws_gpu_job *g = ws_list_entry(l, struct ws_gpu_job, node);
         g->index = g->task->index;
     }
     d->system.tasks = d->policy_tasks;
@@ -384,7 +383,7 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
 
 /* ---- the snapshot ---- */
 
-static struct ws_policy_job job_of(struct ws_dispatch *d, struct ws_gpu_segment *g)
+static struct ws_policy_job job_of(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     if (!g->is_priced && g->state != WS_JOB_RUNNING)
         ws_dispatch_price(d, g);
@@ -405,7 +404,7 @@ static int grow(void **v, size_t *cap, size_t n, size_t bytes)
     return n > *cap ? ws_grow(v, cap, n, bytes) : 0;
 }
 
-static struct ws_policy_run run_of(const struct ws_gpu_segment *g, int job, double now)
+static struct ws_policy_run run_of(const struct ws_gpu_job *g, int job, double now)
 {
     double end = WS_MAX(g->predicted_ms, now); /* late ones end any time now */
     return (struct ws_policy_run){.job = job,
@@ -443,8 +442,8 @@ struct on_gpu { /* what runs on one GPU, by number of job */
 static int jobs_fill(struct ws_dispatch *d, struct on_gpu *on)
 {
     int n = 0;
-    ws_list_for_each (l, &d->segments) {
-        struct ws_gpu_segment *g = ws_list_entry(l, struct ws_gpu_segment, node);
+    ws_list_for_each (l, &d->open) {
+        struct ws_gpu_job *g = ws_list_entry(l, struct ws_gpu_job, node);
         bool runs = g->state == WS_JOB_RUNNING;
         if (g->booked) {
             struct ws_policy_gpu_state *st = &d->gpu_states[g->booking.gpu];

@@ -48,7 +48,7 @@ static uint64_t take_charges(struct ws_server *s, uint32_t g, bool *ret_idle)
         e->pending_uj += charged - e->taken_uj;
         e->taken_uj = charged;
         sum += e->pending_uj;
-        *ret_idle &= !c->n_in_flight && !c->n_holds;
+        *ret_idle &= !c->n_in_flight && !c->n_gated_jobs;
     }
     return sum;
 }

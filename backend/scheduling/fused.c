@@ -27,7 +27,7 @@ struct fault { /* as ws$fence writes it */
 };
 
 struct ws_fused {
-    struct ws_command job; /* the launch */
+    struct ws_command command; /* the launch */
     struct ws_server *server;
     struct ws_device *device;
     uint32_t n;
@@ -230,9 +230,9 @@ static void set_parts(struct ws_fused *f)
     const struct ws_ptx_fuse *h = (const struct ws_ptx_fuse *)(const void *)(f->params + k->header);
     f->parts->common = ws_fused_arena_space(f->server);
     f->parts->n = f->n;
-    f->parts->round =
-        leader ? f->job.op.launch.grid[0] * f->job.op.launch.grid[1] * f->job.op.launch.grid[2]
-               : h->round;
+    f->parts->round = leader ? f->command.op.launch.grid[0] * f->command.op.launch.grid[1] *
+                                   f->command.op.launch.grid[2]
+                             : h->round;
     for (uint32_t i = 0; i < f->n; i++) {
         const struct ws_command *j = f->members[i];
         struct ws_launch_part *p = &f->parts->part[i];
@@ -284,7 +284,7 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
         return ws_forward(r);
     if (!fits.blocks_per_sm)
         return refuse(why, why_bytes, "together they need too much of an SM (%s)", fits.limit);
-    struct ws_op *op = &f->job.op;
+    struct ws_op *op = &f->command.op;
     op->kind = WS_OPK_LAUNCH;
     op->launch.instance = f->instance->instance;
     op->launch.kernel = f->code->kernel;
@@ -317,7 +317,7 @@ static int build(struct ws_fused *f, char *why, size_t why_bytes)
  * where each has as many. What is left idle takes no dynamic power, or is free for others. */
 static void set_sms(struct ws_fused *f, const struct ws_sm_set *sms, bool equal_blocks)
 {
-    struct ws_op *op = &f->job.op;
+    struct ws_op *op = &f->command.op;
     struct ws_sm_set all = {0};
     uint64_t blocks = 0;
     if (sms)
@@ -347,7 +347,7 @@ static void set_sms(struct ws_fused *f, const struct ws_sm_set *sms, bool equal_
 /* From here on nothing can go wrong but on the device. */
 static void submit(struct ws_fused *f)
 {
-    struct ws_op *op = &f->job.op;
+    struct ws_op *op = &f->command.op;
     for (uint32_t k = 0; k < f->n; k++) {
         struct ws_command *j = f->members[k];
         struct ws_command *taken = ws_stream_take(j->stream);
@@ -359,9 +359,9 @@ static void submit(struct ws_fused *f)
     }
     op->space = f->joint;
     op->done = ws_command_done;
-    f->job.client = f->members[0]->client;
-    f->job.carries = f;
-    f->job.kind = WS_COMMAND_OP;
+    f->command.client = f->members[0]->client;
+    f->command.carries = f;
+    f->command.kind = WS_COMMAND_OP;
     f->server->fused.n_launches++;
     f->server->fused.n_members += f->n;
     ws_device_submit(f->device, op);
@@ -474,16 +474,16 @@ static void share_energy(const struct ws_fused *f, uint64_t *ret)
     for (uint32_t k = 0; k < f->n; k++)
         total += weight(f, k, counted);
     for (uint32_t k = 0; k < f->n; k++) {
-        uint64_t before = portion(f->job.op.energy_uj, sum, total);
+        uint64_t before = portion(f->command.op.energy_uj, sum, total);
         sum += weight(f, k, counted);
-        ret[k] = portion(f->job.op.energy_uj, sum, total) - before;
+        ret[k] = portion(f->command.op.energy_uj, sum, total) - before;
     }
 }
 
 static void set_result(const struct ws_fused *f, uint32_t k, uint64_t energy_uj)
 {
     struct ws_op *to = &f->members[k]->op;
-    const struct ws_op *all = &f->job.op;
+    const struct ws_op *all = &f->command.op;
     const struct ws_launch_part *p = &f->parts->part[k];
     const struct fault *fault = (const struct fault *)(const void *)f->control + k;
     to->error = all->error ? all->error : p->error;

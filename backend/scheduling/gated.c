@@ -33,19 +33,19 @@ static struct ws_context *context_of(struct ws_client *c, uint32_t device)
 }
 
 /* The lease of @h runs no more. */
-static void lease_stop(struct ws_server *s, struct ws_gate_hold *h)
+static void lease_stop(struct ws_server *s, struct ws_gated_job *h)
 {
     if (h->lease_end_ns)
-        s->n_gate_holds--;
+        s->n_gate_leases--;
     h->lease_end_ns = 0;
 }
 
-static void hold_end(struct ws_client *c, struct ws_gate_hold *h)
+static void hold_end(struct ws_client *c, struct ws_gated_job *h)
 {
     lease_stop(c->server, h);
     if (h->since_ns)
-        c->n_holds--;
-    *h = (struct ws_gate_hold){0};
+        c->n_gated_jobs--;
+    *h = (struct ws_gated_job){0};
 }
 
 Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m)
@@ -53,11 +53,11 @@ Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m)
     struct ws_context *x = context_of(c, m->device);
     if (m->serial < WS_GATE_SERIAL_FIRST || m->serial > UINT64_MAX / 4)
         return WS__ERROR__INVALID_VALUE;
-    if (!x || x->gate.serial) {
+    if (!x || x->gated_job.serial) {
         tell(c, m->serial * 2);
         return x ? WS__ERROR__INVALID_VALUE : WS__ERROR__INVALID_DEVICE;
     }
-    x->gate = (struct ws_gate_hold){.serial = m->serial};
+    x->gated_job = (struct ws_gated_job){.serial = m->serial};
     if (!ws_dispatch_gate_begin(x))
         ws_gated_go(x);
     return WS__ERROR__OK;
@@ -67,16 +67,16 @@ void ws_gated_go(struct ws_context *x)
 {
     struct ws_client *c = x->client;
     struct ws_server *s = c->server;
-    struct ws_gate_hold *h = &x->gate;
+    struct ws_gated_job *h = &x->gated_job;
     if (!h->serial || h->since_ns)
         return;
     ws_energy_settle(s); /* what came before was others' */
     h->since_ns = ws_clock_ns();
     h->begin_ns = ws_device_now_ns(x->gpu->device);
-    c->n_holds++;
-    if (x->segment) {
+    c->n_gated_jobs++;
+    if (x->job) {
         h->lease_end_ns = h->since_ns + s->config->gate_lease_ms * WS_NS_PER_MS;
-        s->n_gate_holds++;
+        s->n_gate_leases++;
     }
     tell(c, h->serial * 2);
 }
@@ -86,31 +86,32 @@ static uint64_t account(struct ws_client *c, struct ws_context *x, const Ws__Gat
 {
     struct ws_client_stats *st = &c->stats;
     uint32_t gpu = x->gpu->device->index;
-    uint64_t held_ns = ws_clock_ns() - x->gate.since_ns,
+    uint64_t held_ns = ws_clock_ns() - x->gated_job.since_ns,
              ns = m->measured ? WS_MIN(m->device_ns, held_ns) : 0, uj = 0;
     st->n_kernels += m->n_launches;
     st->device_ns += ns;
     st->used_gpus |= UINT32_C(1) << gpu;
-    st->first_start_ns = WS_MIN(st->first_start_ns, x->gate.begin_ns);
-    st->last_end_ns = WS_MAX(st->last_end_ns, x->gate.begin_ns + ns);
+    st->first_start_ns = WS_MIN(st->first_start_ns, x->gated_job.begin_ns);
+    st->last_end_ns = WS_MAX(st->last_end_ns, x->gated_job.begin_ns + ns);
     st->n_unmeasured += !m->measured;
     if (!ws_real_charge(x->gpu->device, ns, &uj))
         st->energy_unknown = true;
     st->energy_uj += uj;
     ws_energy_charge(c, gpu, uj);
     if (c->server->tracing && ns)
-        ws_tracing_add_gated(x, x->gate.begin_ns, x->gate.begin_ns + ns, uj, m->n_launches);
+        ws_tracing_add_gated(x, x->gated_job.begin_ns, x->gated_job.begin_ns + ns, uj,
+                             m->n_launches);
     return uj;
 }
 
 Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m)
 {
     struct ws_context *x = context_of(c, m->device);
-    if (!x || !m->serial || x->gate.serial != m->serial || !x->gate.since_ns)
+    if (!x || !m->serial || x->gated_job.serial != m->serial || !x->gated_job.since_ns)
         return WS__ERROR__INVALID_VALUE;
     uint64_t uj = account(c, x, m);
-    bool over = x->gate.over_lease;
-    hold_end(c, &x->gate);
+    bool over = x->gated_job.over_lease;
+    hold_end(c, &x->gated_job);
     if (!over)
         ws_dispatch_gate_end(x, m->n_launches, m->measured ? m->device_ns : 0, uj);
     ws_energy_settle(c->server);
@@ -123,21 +124,21 @@ void ws_gated_forget(struct ws_client *c)
         return;
     c->server->n_gated--;
     for (uint32_t i = 0; i < c->n_contexts; i++)
-        if (c->contexts[i].gate.serial)
-            hold_end(c, &c->contexts[i].gate);
+        if (c->contexts[i].gated_job.serial)
+            hold_end(c, &c->contexts[i].gated_job);
 }
 
 static void lease_over(struct ws_context *x)
 {
     struct ws_client *c = x->client;
-    lease_stop(c->server, &x->gate);
-    x->gate.over_lease = true;
+    lease_stop(c->server, &x->gated_job);
+    x->gated_job.over_lease = true;
     if (!c->stats.n_over_lease++)
         ws_log(WS_WARN,
                "gate: client %u (%s) kept GPU %u for more than %u ms; others may run beside it "
                "(said once)",
                c->id, c->work.name, x->gpu->device->index, c->server->config->gate_lease_ms);
-    tell(c, x->gate.serial * 2 + 1);
+    tell(c, x->gated_job.serial * 2 + 1);
     ws_dispatch_gate_end(x, 0, 0, 0);
 }
 
@@ -148,7 +149,7 @@ static uint64_t leases(struct ws_server *s)
     ws_list_for_each_safe (n, &s->clients) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         for (uint32_t i = 0; c->gated && !c->dropped && i < c->n_contexts; i++) {
-            struct ws_gate_hold *h = &c->contexts[i].gate;
+            struct ws_gated_job *h = &c->contexts[i].gated_job;
             if (!h->lease_end_ns)
                 continue;
             if (h->lease_end_ns <= now)
@@ -171,11 +172,11 @@ int ws_gated_turn(struct ws_server *s)
                 tell(c, on ? WS_GATE_POLICY_ON : WS_GATE_POLICY_OFF);
         }
     }
-    if (!s->n_gate_holds)
+    if (!s->n_gate_leases)
         return -1;
     uint64_t ns = leases(s);
     ws_server_run_ready(s);
-    return s->n_gate_holds ? (int)(WS_MIN(ns, WS_NS_PER_S) / WS_NS_PER_MS) + 1 : -1;
+    return s->n_gate_leases ? (int)(WS_MIN(ns, WS_NS_PER_S) / WS_NS_PER_MS) + 1 : -1;
 }
 
 Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c)
@@ -184,7 +185,7 @@ Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c)
     if (!c->gated)
         return WS__CLIENT_STATUS__GATE__NOT_GATED;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
-        const struct ws_gate_hold *h = &c->contexts[i].gate;
+        const struct ws_gated_job *h = &c->contexts[i].gated_job;
         Ws__ClientStatus__Gate is = !h->serial       ? WS__CLIENT_STATUS__GATE__GATE_IDLE
                                     : !h->since_ns   ? WS__CLIENT_STATUS__GATE__GATE_WAITS
                                     : !h->over_lease ? WS__CLIENT_STATUS__GATE__GATE_HOLDS

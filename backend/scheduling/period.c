@@ -48,7 +48,7 @@ Ws__Error ws_own_end(struct ws_client *c, uint64_t seq, char *ret_text, size_t s
         snprintf(ret_text, size, "no segment is open: begin one first");
         return WS__ERROR__INVALID_VALUE;
     }
-    struct ws_join *j = ws_join_new(c, WS_JOIN_SEGMENT, seq, true);
+    struct ws_join *j = ws_join_new(c, WS_JOIN_JOB, seq, true);
     if (!j)
         return WS__ERROR__OK; /* dropped */
     o->ending = true;

@@ -120,9 +120,9 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
         snprintf(ret_text, size, "the daemon's configuration has no task %s", name);
         return WS__ERROR__NOT_FOUND;
     }
-    if (c->n_gpu_segments)
+    if (c->n_gpu_jobs)
         ws_dispatch_waits(c);
-    if (c->n_gpu_segments || c->own.open) {
+    if (c->n_gpu_jobs || c->own.open) {
         snprintf(ret_text, size, "the program's GPU work is under way: name the task before it");
         return WS__ERROR__NOT_READY;
     }

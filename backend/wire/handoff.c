@@ -22,33 +22,33 @@ struct ws_handoff_conn {
     int fd;
     struct ws_client *client; /* NULL: no hello yet */
     uint64_t since_ns;
-    struct ws_list node; /* server->side_conns: oldest first */
+    struct ws_list node; /* server->handoff_conns: oldest first */
 };
 
 /* @fd: taken */
-static int side_begin(struct ws_server *s, const char *path, int fd)
+static int handoff_begin(struct ws_server *s, const char *path, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
-    s->side_fd = fd;
-    snprintf(s->side_path, sizeof s->side_path, "%s", path);
+    s->handoff_fd = fd;
+    snprintf(s->handoff_path, sizeof s->handoff_path, "%s", path);
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (s->epoll_fd < 0)
         return ws_raise(-errno);
-    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->side_fd, &e) ? ws_raise(-errno) : 0;
+    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->handoff_fd, &e) ? ws_raise(-errno) : 0;
 }
 
 int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode)
 {
-    if (strlen(path) >= sizeof s->side_path)
+    if (strlen(path) >= sizeof s->handoff_path)
         return ws_raise(-ENAMETOOLONG);
     int fd = ws_handoff_listen(path, mode);
-    return fd < 0 ? ws_forward(fd) : side_begin(s, path, fd);
+    return fd < 0 ? ws_forward(fd) : handoff_begin(s, path, fd);
 }
 
 int ws_server_handoff_adopt(struct ws_server *s, const char *path, int fd)
 {
-    s->side_passed = true;
-    return side_begin(s, path, fd);
+    s->handoff_passed = true;
+    return handoff_begin(s, path, fd);
 }
 
 int ws_server_handoff_fd(const struct ws_server *s)
@@ -59,7 +59,7 @@ int ws_server_handoff_fd(const struct ws_server *s)
 void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
 {
     if (k->client)
-        k->client->side = NULL;
+        k->client->handoff = NULL;
     ws_list_remove(&k->node);
     close(k->fd);
     free(k);
@@ -67,16 +67,16 @@ void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
 
 void ws_handoff_end(struct ws_server *s)
 {
-    while (!ws_list_empty(&s->side_conns))
-        ws_handoff_close(s, ws_list_entry(s->side_conns.next, struct ws_handoff_conn, node));
-    if (s->side_fd >= 0) {
-        close(s->side_fd);
-        if (!s->side_passed)
-            unlink(s->side_path);
+    while (!ws_list_empty(&s->handoff_conns))
+        ws_handoff_close(s, ws_list_entry(s->handoff_conns.next, struct ws_handoff_conn, node));
+    if (s->handoff_fd >= 0) {
+        close(s->handoff_fd);
+        if (!s->handoff_passed)
+            unlink(s->handoff_path);
     }
     if (s->epoll_fd >= 0)
         close(s->epoll_fd);
-    s->side_fd = s->epoll_fd = -1;
+    s->handoff_fd = s->epoll_fd = -1;
 }
 
 /* Closes who has not said hello in time; with @make_room, the oldest of them in any case. Return: one was closed. */
@@ -84,7 +84,7 @@ static bool prune(struct ws_server *s, bool make_room)
 {
     uint64_t now = ws_clock_ns();
     bool any = false;
-    ws_list_for_each_safe (n, &s->side_conns) {
+    ws_list_for_each_safe (n, &s->handoff_conns) {
         struct ws_handoff_conn *k = ws_list_entry(n, struct ws_handoff_conn, node);
         if (k->client || (now - k->since_ns < UNBOUND_MAX_NS && !make_room))
             continue;
@@ -98,7 +98,7 @@ static bool prune(struct ws_server *s, bool make_room)
 static uint32_t n_unbound(struct ws_server *s)
 {
     uint32_t n = 0;
-    ws_list_for_each (it, &s->side_conns)
+    ws_list_for_each (it, &s->handoff_conns)
         n += !ws_list_entry(it, struct ws_handoff_conn, node)->client;
     return n;
 }
@@ -106,7 +106,7 @@ static uint32_t n_unbound(struct ws_server *s)
 static void accept_all(struct ws_server *s)
 {
     for (;;) {
-        int fd = accept4(s->side_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(s->handoff_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE) && prune(s, true))
             continue;
         if (fd < 0) {
@@ -128,7 +128,7 @@ static void accept_all(struct ws_server *s)
         k->source = WS_HANDOFF_SOURCE_CONN;
         k->fd = fd;
         k->since_ns = ws_clock_ns();
-        ws_list_append(&s->side_conns, &k->node);
+        ws_list_append(&s->handoff_conns, &k->node);
     }
 }
 
@@ -147,9 +147,9 @@ static Ws__Error bind_client(struct ws_server *s, struct ws_handoff_conn *k,
         return WS__ERROR__INVALID_VALUE;
     ws_list_for_each (n, &s->clients) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->local && !c->had_side && same_token(c->token, q->token)) {
-            c->side = k;
-            c->had_side = true;
+        if (c->local && !c->had_handoff && same_token(c->token, q->token)) {
+            c->handoff = k;
+            c->had_handoff = true;
             k->client = c;
             return WS__ERROR__OK;
         }

@@ -49,7 +49,7 @@ void ws_client_reply(struct ws_client *c, const Ws__Reply *r)
 {
     if (c->dropped)
         return;
-    if (WS_UNLIKELY(c->n_gpu_segments))
+    if (WS_UNLIKELY(c->n_gpu_jobs))
         ws_dispatch_waits(c);
     append(c, TAG_REPLIES, &r->base);
     ws_client_touch(c);

@@ -87,7 +87,7 @@ static void segment_free(struct ws_segment *g, struct ws_client *c)
 
 static void maybe_free(struct ws_segment *g, struct ws_client *c)
 {
-    if (g->released && !g->n_jobs && !g->mapped_at)
+    if (g->released && !g->n_copies && !g->mapped_at)
         segment_free(g, c);
 }
 
@@ -125,7 +125,7 @@ void ws_segment_release(struct ws_segment *g, struct ws_client *c)
 
 void ws_segment_put(struct ws_segment *g, struct ws_client *c)
 {
-    g->n_jobs--;
+    g->n_copies--;
     maybe_free(g, c);
 }
 

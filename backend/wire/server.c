@@ -77,7 +77,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     if (n_devices > 1 && devices[n_devices - 1]->spec.host)
         s->n_visible--;
     s->start_ns = ws_clock_ns();
-    s->side_fd = s->epoll_fd = -1;
+    s->handoff_fd = s->epoll_fd = -1;
     s->arena.limit_bytes = ARENA_MAX_BYTES;
     ws_list_init(&s->clients);
     ws_list_init(&s->dying);
@@ -85,7 +85,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->ready);
     ws_list_init(&s->reached);
     ws_list_init(&s->polling);
-    ws_list_init(&s->side_conns);
+    ws_list_init(&s->handoff_conns);
     ws_list_init(&s->rung);
     for (uint32_t i = 0; i < n_devices; i++) {
         s->gpus[i].server = s;
@@ -597,7 +597,7 @@ static bool work_command(const struct call *k, const Ws__Command *m)
         e = lost ? e : ws_event_wait(k->c, m->stream_wait, k->seq, &queued);
         break;
     case WS__COMMAND__C_HOST_FUNCTION: /* in a lost context too: the client counts on being told */
-        e = ws_gate_submit(k->c, m->host_function, k->seq, &queued);
+        e = ws_host_function_submit(k->c, m->host_function, k->seq, &queued);
         break;
     case WS__COMMAND__C_STREAM_VALUE:
         e = lost ? e : ws_value_submit(k->c, m->stream_value, k->seq, &queued);
@@ -630,7 +630,7 @@ static bool object_command(const struct call *k, const Ws__Command *m)
         do_module_unload(k, m->module_unload);
         return true;
     case WS__COMMAND__C_HOST_FUNCTION_DONE:
-        done(k, ws_gate_open(k->c, m->host_function_done));
+        done(k, ws_host_function_done(k->c, m->host_function_done));
         return true;
     case WS__COMMAND__C_HOST_UNMAP:
         do_host_unmap(k, m->host_unmap);

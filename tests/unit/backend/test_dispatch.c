@@ -265,7 +265,7 @@ static void test_copies_are_requests_of_their_own(void **state)
     for (unsigned p = 0; p < 2; p++)
         wss_sync_stream(w, p, LEGACY);
     const struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
-    assert_int_equal(c->stats.n_segments, 1); /* a copy is no job */
+    assert_int_equal(c->stats.n_jobs, 1); /* a copy is no job */
     /* A client that dies with a copy on the engine, one while it waits for it. */
     copy_in(w, 0, va[0]);
     copy_in(w, 1, va[1]);
@@ -326,9 +326,9 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     assert_false(runs(w, 2)); /* it waits, but its job is not over */
     launch(w, 0, 3);
     end(w, 3, 1500);
-    assert_int_equal(c->stats.n_segments, 0);
+    assert_int_equal(c->stats.n_jobs, 0);
     assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_JOB_END, (void *)1)), 0);
-    assert_int_equal(c->stats.n_segments, 1);
+    assert_int_equal(c->stats.n_jobs, 1);
     assert_int_equal(c->stats.n_missed, 1); /* 3 us, 2 us were allowed */
     assert_true(runs(w, 2));
     assert_int_not_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_JOB_END, (void *)1)), 0);
@@ -419,7 +419,7 @@ static void test_real_gpus_move_all(void **state)
     struct ws_client *other = ws_client_find(w->server, &w->peers[1].peer);
     uint64_t named = wss_alloc(w, 1, 0, 4096), shared = wss_alloc(w, 1, 0, 4096);
     struct ws_allocation *a = ws_memory_find(other, shared);
-    assert_true(named && a && ws_object_share(w->server, a->hold.object));
+    assert_true(named && a && ws_object_share(w->server, a->ref.object));
     launch(w, 1, named + 16);
     assert_non_null(find(w, named + 16, &d, NULL));
     assert_int_equal(d, 1);

@@ -107,14 +107,14 @@ static void test_one_at_a_time(void **state)
         for (unsigned n = 0; n < 3; n++) { /* each in turn, whatever the order */
             unsigned holder = 3, n_may = 0;
             for (unsigned p = 0; p < 3; p++)
-                if (may_go(w, p, 10 + p) && client(w, p)->n_holds) {
+                if (may_go(w, p, 10 + p) && client(w, p)->n_gated_jobs) {
                     holder = p;
                     n_may++;
                 }
             assert_int_equal(n_may, 1);
             finish(w, holder, 0, 10 + holder, 1000);
             assert_int_equal(client(w, holder)->stats.n_kernels, 3);
-            assert_int_equal(client(w, holder)->stats.n_segments, 1);
+            assert_int_equal(client(w, holder)->stats.n_jobs, 1);
         }
         wss_free(w);
     }
@@ -189,10 +189,10 @@ static void test_a_killed_holder_lets_go(void **state)
     ws_client_drop(client(w, 0), WS__ERROR__OK, "test");
     wss_turn(w);
     assert_true(may_go(w, 2, 12));
-    assert_int_equal(w->server->n_gate_holds, 1);
+    assert_int_equal(w->server->n_gate_leases, 1);
     finish(w, 2, 0, 12, 0);
     assert_int_equal(client(w, 2)->stats.n_unmeasured, 1);
-    assert_int_equal(w->server->n_gate_holds, 0);
+    assert_int_equal(w->server->n_gate_leases, 0);
     wss_free(w);
 }
 
@@ -205,7 +205,7 @@ static void test_leases_end(void **state)
     begin(w, 0, 0, 10);
     begin(w, 1, 0, 11);
     assert_false(may_go(w, 1, 11));
-    client(w, 0)->contexts[0].gate.lease_end_ns = 1;
+    client(w, 0)->contexts[0].gated_job.lease_end_ns = 1;
     wss_turn(w);
     assert_true(told(w, 0, 10 * 2 + 1) && may_go(w, 1, 11));
     assert_int_equal(client(w, 0)->stats.n_over_lease, 1);
@@ -296,7 +296,7 @@ static void test_nonsense(void **state)
     finish(w, 0, 0, 21, UINT64_MAX); /* no more than there was time */
     assert_true(client(w, 0)->stats.device_ns < UINT64_C(3600000000000));
     assert_true(client(w, 0)->stats.energy_unknown); /* the fake device has no meter */
-    assert_int_equal(client(w, 0)->n_gpu_segments, 0);
+    assert_int_equal(client(w, 0)->n_gpu_jobs, 0);
     finish(w, 0, 0, 21, 1000);
     launch(w, 1);
     end_launch(w);
