@@ -1,15 +1,157 @@
 # backend: wattshared. All but main.c is an archive, which tests link too.
 noinst_LIBRARIES += backend/libbackend.a
-backend_libbackend_a_SOURCES = backend/backend.h backend/wire/server.h backend/wire/server.c backend/wire/decode.h backend/wire/decode.c \
-	backend/client/gate.c backend/scheduling/gated.c backend/scheduling/dispatch_gate.c backend/wire/ring.c \
-	backend/client/client.c backend/process/control.c backend/wire/peer.c backend/wire/peer.h backend/wire/out.c backend/client/stream.c backend/client/command.c backend/client/join.c backend/client/event.c backend/client/memory.c \
-	backend/client/object.c backend/client/vmm.c backend/client/export.c backend/client/share.c \
-	backend/client/va.h backend/client/va.c backend/wire/segment.c backend/client/copy.c backend/scheduling/fused.h backend/scheduling/fused.c backend/scheduling/fused_arena.h backend/scheduling/fused_arena.c backend/scheduling/fused_cache.h backend/scheduling/fused_cache.c backend/client/launch.c backend/code/rewrite.h backend/code/rewrite.c backend/code/module.c backend/code/cache.h backend/code/cache.c backend/code/loader.c backend/client/output.h backend/client/output.c \
-	backend/process/ledger.h backend/process/ledger.c backend/scheduling/learn.h backend/scheduling/learn_private.h backend/scheduling/learn.c backend/scheduling/learn_code.c backend/scheduling/learn_store.c \
-	backend/client/gpus.c backend/process/real.h backend/process/real.c backend/process/real_status.c backend/process/status.h backend/process/status.c backend/wire/handoff.c backend/process/config.h backend/process/config.c backend/process/config_key.h backend/process/config_key.c backend/process/config_keys.def backend/process/config_words.def backend/process/config_task.h backend/process/config_task.c backend/scheduling/alarms.h backend/scheduling/alarms.c backend/scheduling/energy.h backend/scheduling/energy.c backend/scheduling/energy_log.c backend/scheduling/period.h backend/scheduling/period.c backend/scheduling/recognise.h backend/scheduling/recognise.c backend/scheduling/task.c backend/scheduling/task.h backend/scheduling/dispatch.h backend/scheduling/dispatch.c backend/scheduling/dispatch_private.h backend/scheduling/dispatch_system.c backend/scheduling/dispatch_check.c backend/scheduling/dispatch_explain.c backend/scheduling/dispatch_move.c backend/scheduling/rapl.h backend/scheduling/rapl.c backend/scheduling/dispatch_fuse.c backend/process/paths.h backend/process/paths.c \
-	backend/process/access.h backend/process/access.c backend/process/zap.h backend/process/zap.c backend/process/reload.h backend/process/reload.c \
-	backend/process/activation.h backend/process/activation.c backend/process/journal.h backend/process/journal.c backend/process/metrics.h backend/process/metrics.c backend/process/tracing.h backend/process/tracing.c backend/scheduling/dispatch_deadline.c \
-	backend/process/notify.h backend/process/notify.c backend/process/loop.h backend/process/loop.c
+backend_libbackend_a_SOURCES = \
+	backend/backend.h \
+	backend/client/client.c \
+	backend/client/client.h \
+	backend/client/command.c \
+	backend/client/command.h \
+	backend/client/copy.c \
+	backend/client/event.c \
+	backend/client/event.h \
+	backend/client/export.c \
+	backend/client/gpus.c \
+	backend/client/gpus.h \
+	backend/client/host_function.c \
+	backend/client/host_function.h \
+	backend/client/join.c \
+	backend/client/join.h \
+	backend/client/launch.c \
+	backend/client/ledger.c \
+	backend/client/ledger.h \
+	backend/client/memory.c \
+	backend/client/memory.h \
+	backend/client/module.c \
+	backend/client/module.h \
+	backend/client/object.c \
+	backend/client/object.h \
+	backend/client/output.c \
+	backend/client/output.h \
+	backend/client/record.c \
+	backend/client/relaunch.c \
+	backend/client/relaunch.h \
+	backend/client/reply.c \
+	backend/client/reply.h \
+	backend/client/segment.c \
+	backend/client/segment.h \
+	backend/client/share.c \
+	backend/client/sms.c \
+	backend/client/sms.h \
+	backend/client/stream.c \
+	backend/client/stream.h \
+	backend/client/submit.h \
+	backend/client/transport.h \
+	backend/client/user.c \
+	backend/client/user.h \
+	backend/client/va.c \
+	backend/client/va.h \
+	backend/client/value.c \
+	backend/client/value.h \
+	backend/client/vmm.c \
+	backend/client/vmm.h \
+	backend/code/cache.c \
+	backend/code/cache.h \
+	backend/code/loader.c \
+	backend/code/loader.h \
+	backend/code/rewrite.c \
+	backend/code/rewrite.h \
+	backend/config/access.c \
+	backend/config/access.h \
+	backend/config/task.c \
+	backend/config/task.h \
+	backend/learn/learn.c \
+	backend/learn/learn.h \
+	backend/learn/learn_code.c \
+	backend/learn/learn_private.h \
+	backend/learn/learn_store.c \
+	backend/process/activation.c \
+	backend/process/activation.h \
+	backend/process/clients.c \
+	backend/process/clients.h \
+	backend/process/config.c \
+	backend/process/config.h \
+	backend/process/config_key.c \
+	backend/process/config_key.h \
+	backend/process/config_keys.def \
+	backend/process/config_task.c \
+	backend/process/config_task.h \
+	backend/process/config_words.def \
+	backend/process/control.c \
+	backend/process/control.h \
+	backend/process/journal.c \
+	backend/process/journal.h \
+	backend/process/loop.c \
+	backend/process/loop.h \
+	backend/process/metrics.c \
+	backend/process/metrics.h \
+	backend/process/notify.c \
+	backend/process/notify.h \
+	backend/process/paths.c \
+	backend/process/paths.h \
+	backend/process/real.c \
+	backend/process/real.h \
+	backend/process/real_status.c \
+	backend/process/reload.c \
+	backend/process/reload.h \
+	backend/process/server.c \
+	backend/process/server.h \
+	backend/process/status.c \
+	backend/process/status.h \
+	backend/process/tracing.c \
+	backend/process/tracing.h \
+	backend/process/zap.c \
+	backend/process/zap.h \
+	backend/scheduling/account.c \
+	backend/scheduling/account.h \
+	backend/scheduling/alarms.c \
+	backend/scheduling/alarms.h \
+	backend/scheduling/dispatch.c \
+	backend/scheduling/dispatch.h \
+	backend/scheduling/dispatch_check.c \
+	backend/scheduling/dispatch_deadline.c \
+	backend/scheduling/dispatch_explain.c \
+	backend/scheduling/dispatch_fuse.c \
+	backend/scheduling/dispatch_gate.c \
+	backend/scheduling/dispatch_private.h \
+	backend/scheduling/dispatch_system.c \
+	backend/scheduling/energy.c \
+	backend/scheduling/energy.h \
+	backend/scheduling/energy_log.c \
+	backend/scheduling/finished.c \
+	backend/scheduling/finished.h \
+	backend/scheduling/fused.c \
+	backend/scheduling/fused.h \
+	backend/scheduling/fused_arena.c \
+	backend/scheduling/fused_arena.h \
+	backend/scheduling/fused_cache.c \
+	backend/scheduling/fused_cache.h \
+	backend/scheduling/gated.c \
+	backend/scheduling/gated.h \
+	backend/scheduling/join_act.c \
+	backend/scheduling/join_act.h \
+	backend/scheduling/migrate.c \
+	backend/scheduling/period.c \
+	backend/scheduling/period.h \
+	backend/scheduling/rapl.c \
+	backend/scheduling/rapl.h \
+	backend/scheduling/recognise.c \
+	backend/scheduling/recognise.h \
+	backend/scheduling/run.c \
+	backend/scheduling/run.h \
+	backend/scheduling/spans.c \
+	backend/scheduling/spans.h \
+	backend/wire/commands.c \
+	backend/wire/commands.h \
+	backend/wire/decode.c \
+	backend/wire/decode.h \
+	backend/wire/handoff.c \
+	backend/wire/handoff.h \
+	backend/wire/out.c \
+	backend/wire/out.h \
+	backend/wire/peer.c \
+	backend/wire/peer.h \
+	backend/wire/ring.c \
+	backend/wire/ring.h
 backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
 BACKEND_LDADD = backend/libbackend.a templates/libtemplates.a policy/libpolicy.a models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \

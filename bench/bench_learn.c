@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/scheduling/learn.h"
+#include "backend/learn/learn.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "device/device.h"

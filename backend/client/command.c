@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Jobs come from a pool of the server. A finished job reaches the loop in one of two ways: the device finished it inside
- * ws_device_submit(), which the submitter sees by a flag (no queue, no wake-up); or it is pushed on a lock-free list that the
- * loop takes whole, and only the push onto an empty list writes to the eventfd. */
+/* The pool of commands. A command owns what it refers to: freeing it gives all of that back. */
+#include "backend/client/command.h"
+
 #include "backend/backend.h"
-
-#include <unistd.h>
-
-#include "backend/scheduling/fused.h"
-
+#include "backend/client/event.h"
+#include "backend/client/host_function.h"
+#include "backend/client/relaunch.h"
+#include "backend/client/segment.h"
 #include "base/alloc.h"
 
 enum { POOL_KEEP = 4096 };
@@ -20,7 +19,7 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
         s->pool = j->next;
         s->n_pool--;
     } else if (!(j = malloc(sizeof *j))) {
-        ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
+        ws_client_drop_no_memory(c);
         return NULL;
     }
     j->client = c;
@@ -58,8 +57,10 @@ void ws_command_free(struct ws_command *j)
         ws_record_finish(j->record, 0); /* its client goes: nobody need wait for it */
     if (j->record)
         ws_record_unref(j->record);
-    if (j->host_function)
-        ws_host_function_free(j->client, j->host_function);
+    if (j->host_function) {
+        HASH_DEL(j->client->host_functions, j->host_function);
+        free(j->host_function);
+    }
     ws_relaunch_free(j->relaunch);
     ws_memory_unref(j->moved_from);
     if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH)
@@ -76,49 +77,12 @@ void ws_command_free(struct ws_command *j)
     s->n_pool++;
 }
 
-void ws_command_done(struct ws_op *op)
+void ws_command_pool_free(struct ws_server *s)
 {
-    struct ws_command *j = WS_CONTAINER_OF(op, struct ws_command, op);
-    struct ws_server *s = j->client->server;
-    if (!j->carries) /* of a joint launch each member is charged its part */
-        ws_energy_charge(j->client, j->stream->context->gpu->device->index, op->energy_uj);
-    if (pthread_equal(pthread_self(), s->thread) && j->submitting) {
-        j->finished_inline = true;
-        return;
-    }
-    int fd = s->wake_fd;
-    atomic_fetch_add(&s->n_waking, 1);
-    struct ws_command *head = atomic_load_explicit(&s->finished, memory_order_relaxed);
-    do {
-        j->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&s->finished, &head, j, memory_order_release,
-                                                    memory_order_relaxed));
-    if (!head) {
-        uint64_t one = 1;
-        ssize_t ignored = write(fd, &one, sizeof one);
-        (void)ignored; /* full means that it is readable already */
-    }
-    atomic_fetch_sub(&s->n_waking, 1); /* from here on the server may be gone */
-}
-
-void ws_server_take_finished(struct ws_server *s)
-{
-    struct ws_command *j = atomic_exchange_explicit(&s->finished, NULL, memory_order_acquire),
-                      *in_order = NULL;
-    while (j) {
-        struct ws_command *next = j->next;
-        j->next = in_order;
-        in_order = j;
-        j = next;
-    }
-    while (in_order) {
-        j = in_order;
-        in_order = j->next;
-        if (j->carries)
-            ws_fused_ended(j->carries);
-        else
-            ws_stream_finished(j);
-        ws_server_run_ready(s);
+    while (s->pool) {
+        struct ws_command *next = s->pool->next;
+        free(s->pool);
+        s->pool = next;
     }
 }
 

@@ -2,6 +2,9 @@
 /* Copies and fills: everything the client names is checked here against what it owns; the device then moves the bytes. Device
  * addresses are checked again by the device when the operation runs, since memory may be freed in between. */
 #include "backend/backend.h"
+#include "backend/client/submit.h"
+#include "backend/client/segment.h"
+#include "backend/client/stream.h"
 
 #include <string.h>
 

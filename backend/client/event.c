@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events. Recording makes a record; who waits holds the record that was the most recent when the wait was given, so recording
- * again, in whatever stream, changes nothing for him. A record in a stream with nothing before it is done at once and leaves
- * only its time in the event. An event that was never recorded counts as done (CUDA Runtime API, cudaStreamWaitEvent). */
+/* Events. Recording makes a record; a stream that waits holds the record that was the most recent when the wait was given, so
+ * recording again, in whatever stream, changes nothing for it. An event that was never recorded counts as done (CUDA Runtime API,
+ * cudaStreamWaitEvent). */
+#include "backend/client/event.h"
+
 #include "backend/backend.h"
+#include "backend/client/stream.h"
 
 #include "base/alloc.h"
 
@@ -18,46 +21,8 @@ bool ws_event_done(const struct ws_event *e, uint64_t *ret_end_ns)
     const struct ws_event_state *t = e->state;
     if (t->latest && !t->latest->done)
         return false;
-    *ret_end_ns = t->latest ? t->latest->end_ns : t->end_ns;
+    *ret_end_ns = t->latest ? t->latest->end_ns : 0;
     return true;
-}
-
-void ws_record_unref(struct ws_record *r)
-{
-    if (--r->n_refs)
-        return;
-    while (r->syncs) { /* only when its client goes */
-        struct ws_command *next = r->syncs->next;
-        ws_command_free(r->syncs);
-        r->syncs = next;
-    }
-    free(r);
-}
-
-void ws_record_finish(struct ws_record *r, uint64_t end_ns)
-{
-    r->done = true;
-    r->end_ns = end_ns;
-    while (!ws_list_empty(&r->streams))
-        ws_stream_wake(ws_list_entry(r->streams.next, struct ws_stream, blocked));
-    struct ws_command *j = r->syncs;
-    r->syncs = NULL;
-    while (j) {
-        struct ws_command *next = j->next;
-        struct ws_client *c = j->client;
-        if (r->context->client == c)
-            r->context->seen_ns = WS_MAX(r->context->seen_ns, end_ns);
-        ws_client_reply_error(c, j->seq, ws_client_take_error(c), c->error_text);
-        ws_client_retire(c, 1);
-        ws_command_free(j);
-        j = next;
-    }
-}
-
-static Ws__Error no_memory(struct ws_client *c)
-{
-    ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
-    return WS__ERROR__INTERNAL;
 }
 
 static void state_unref(struct ws_server *s, struct ws_event_state *t)
@@ -84,7 +49,7 @@ static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_sta
         state = ws_alloc(sizeof *state);
     if (!e || !state) {
         free(e);
-        return no_memory(c);
+        return ws_client_drop_no_memory(c);
     }
     state->n_refs++;
     e->id = id;
@@ -124,11 +89,9 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
     struct ws_command *j = r ? ws_command_new(c, WS_COMMAND_RECORD) : NULL;
     if (!j) {
         free(r);
-        return no_memory(c);
+        return ws_client_drop_no_memory(c);
     }
-    ws_list_init(&r->streams);
-    r->context = s->context;
-    r->n_refs = 2; /* the job, the event */
+    ws_record_init(r, s->context, 2); /* the command, the event */
     j->record = r;
     j->seq = seq;
     struct ws_event_state *t = e->state;
@@ -136,14 +99,8 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
         ws_record_unref(t->latest);
     t->latest = r;
     t->context = s->context;
-    t->recorded = true;
     *ret_queued = true;
     ws_stream_push(s, j);
-    if (!c->dropped && r->done) { /* the usual case: keep the time only */
-        t->latest = NULL;
-        t->end_ns = r->end_ns;
-        ws_record_unref(r);
-    }
     return WS__ERROR__OK;
 }
 
@@ -154,24 +111,13 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
     struct ws_event *e = ws_event_find(c, m->event);
     if (!s)
         return WS__ERROR__INVALID_HANDLE;
-    if (!e)
+    if (!e || !e->state->latest)
         return WS__ERROR__OK;
     struct ws_command *j = ws_command_new(c, WS_COMMAND_WAIT);
     if (!j)
         return WS__ERROR__INTERNAL;
-    if (e->state->latest) {
-        j->record = e->state->latest;
-        j->record->n_refs++;
-    } else { /* done: only its time counts for what follows */
-        j->record = ws_alloc(sizeof *j->record);
-        if (!j->record) {
-            ws_command_free(j);
-            return no_memory(c);
-        }
-        *j->record = (struct ws_record){
-            .n_refs = 1, .done = true, .end_ns = e->state->end_ns, .context = e->state->context};
-        ws_list_init(&j->record->streams);
-    }
+    j->record = e->state->latest;
+    j->record->n_refs++;
     j->seq = seq;
     *ret_queued = true;
     ws_stream_push(s, j);

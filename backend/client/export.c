@@ -3,6 +3,8 @@
  * whose end of file says that no process has the other any more, and knows a descriptor that comes back by its inode. So whoever
  * has been given the descriptor may use the memory, nobody else, and it lives as long as one is open, as CUDA has it. */
 #include "backend/backend.h"
+#include "backend/client/object.h"
+#include "backend/client/vmm.h"
 
 #include <fcntl.h>
 #include <string.h>

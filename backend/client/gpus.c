@@ -3,6 +3,7 @@
  * CUDA_VISIBLE_DEVICES picks from it, as the CUDA documentation has it: indices, or here also catalog names, or "GPU-" and the
  * beginning of a UUID; the first entry that names nothing, or a GPU named before, ends the list. */
 #include "backend/backend.h"
+#include "backend/client/gpus.h"
 
 #include <ctype.h>
 #include <stdio.h>

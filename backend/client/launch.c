@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Launches: the hot path. Grid, block and resources are the device's to check; here only what names something of the client's. */
+#include "backend/client/submit.h"
+
+#include <string.h>
+
 #include "backend/backend.h"
+#include "backend/client/memory.h"
+#include "backend/client/module.h"
+#include "backend/client/relaunch.h"
+#include "backend/client/sms.h"
+#include "backend/client/stream.h"
+#include "backend/config/task.h"
+#include "backend/learn/learn.h"
 
 #include <string.h>
 
@@ -15,26 +26,6 @@ static Ws__Error no_sms(struct ws_context *x)
                           t->name, ws_sm_set_text(&t->sms, sms, sizeof sms), x->gpu->device->index,
                           x->gpu->device->spec.name, x->gpu->device->spec.n_sms - 1);
     return WS__ERROR__OUT_OF_RESOURCES;
-}
-
-void ws_launch_learn(struct ws_command *j)
-{
-    const struct ws_op *op = &j->op;
-    const struct ws_device *d = j->stream->context->gpu->device;
-    struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
-    memcpy(key.grid, op->launch.grid, sizeof key.grid);
-    memcpy(key.block, op->launch.block, sizeof key.block);
-    struct ws_learn_run run = {.gpu = d->index,
-                               .start_ns = op->start_ns,
-                               .end_ns = op->end_ns,
-                               .energy_uj = op->energy_uj,
-                               .sms = op->launch.sms,
-                               .counts = op->counts,
-                               .other = op->error || op->preempted || j->relaunch || j->fused ||
-                                        d->clocked};
-    ws_learn_ran(j->client->server->learn, &key, &d->spec, &run);
-    if (op->preempted)
-        j->learn = NULL; /* what is left of it is no measure either */
 }
 
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued)

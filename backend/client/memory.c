@@ -2,6 +2,8 @@
 /* Allocations: an object and its one mapping. Its own GPU may use it; other GPUs of the client as far as the client has given them
  * peer access, or, of memory with access of its own (memory pools), as it says for this one. Copies go between all GPUs anyway. */
 #include "backend/backend.h"
+#include "backend/client/user.h"
+#include "backend/client/memory.h"
 
 #include "base/alloc.h"
 
@@ -129,12 +131,6 @@ void ws_memory_free(struct ws_allocation *a)
     HASH_DEL(c->allocations, a);
     ws_object_ref_drop(&a->ref);
     free(a);
-}
-
-uint64_t ws_memory_quota(const struct ws_client *c)
-{
-    return c->work.memory_bytes ? c->work.memory_bytes
-                                : c->server->config->limits.memory_quota_bytes;
 }
 
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total)

@@ -4,6 +4,8 @@
  * that holds it no more, to the next that does; so that what is in use is always on somebody's account, and nobody pays for what
  * he has given up. Being charged so may exceed a quota: only making memory is refused by it. */
 #include "backend/backend.h"
+#include "backend/client/object.h"
+#include "backend/client/user.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -22,6 +24,12 @@ static void charge(struct ws_object *o, struct ws_client *c)
     ws_user_charge(c->user, (int64_t)o->bytes);
     c->stats.memory_bytes += o->bytes;
     c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
+}
+
+uint64_t ws_memory_quota(const struct ws_client *c)
+{
+    return c->work.memory_bytes ? c->work.memory_bytes
+                                : c->server->config->limits.memory_quota_bytes;
 }
 
 Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_ref *ret)

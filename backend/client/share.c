@@ -2,6 +2,8 @@
 /* What clients of one daemon share by handles, which they pass to each other as they like: allocations and events. A handle is
  * random, so having it is the right to use it. */
 #include "backend/backend.h"
+#include "backend/client/memory.h"
+#include "backend/client/event.h"
 
 #include <string.h>
 #include <sys/random.h>

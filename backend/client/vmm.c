@@ -4,6 +4,8 @@
  *
  * A range that a command names is a run of whole mappings, one behind the other, inside one reservation. */
 #include "backend/backend.h"
+#include "backend/client/vmm.h"
+#include "backend/client/memory.h"
 
 #include <string.h>
 

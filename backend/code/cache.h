@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <uthash.h>
 #include "base/list.h"
-#include "backend/scheduling/learn.h"
+#include "backend/learn/learn.h"
 #include "backend/code/rewrite.h"
 #include "device/device.h"
 #include "protocol/protocol.h"

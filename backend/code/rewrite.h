@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/code/rewrite.h - launches carried out by rewritten kernels (ptx/passes/pass.h): one launch of a client becomes one or several of the
- * device, of ranges of its blocks. Today only to try the passes on whole programs (`rewrite` in wattshared.conf): launches are cut,
- * stopped and gone on with at random. Threads: loading on any, the rest on the loop's. */
+/* backend/code/rewrite.h - kernels rewritten by the passes that let a launch be carried out in parts (ptx/passes/pass.h). Only to try
+ * the passes on whole programs (`rewrite` in wattshared.conf): launches are cut, stopped and resumed at random. Threads: any. */
 #ifndef WS_BACKEND_CODE_REWRITE_H
 #define WS_BACKEND_CODE_REWRITE_H
 
 #include "device/device.h"
 #include "ptx/passes/pass.h"
-
-struct ws_client;
-struct ws_command;
-struct ws_server;
 
 struct ws_rewrite_choice {
     enum ws_ptx_rewrite kind; /* WS_REWRITE_NONE: none */
@@ -44,17 +39,5 @@ WS_MUST_CHECK int ws_rewrite_module(struct ws_ptx_module *m, uint32_t n_own,
 void ws_rewrite_find(const struct ws_dmodule *module, uint32_t n_own,
                      const struct ws_rewrite_choice *choice, const struct ws_ptx_module *m,
                      struct ws_rewritten *all);
-
-/* A launch of the client's, under way. */
-struct ws_relaunch;
-/* @info: of the rewritten kernel. Turns the launch in @j into the first of its parts, where its kernel has a rewritten one that will do for it. */
-void ws_relaunch_begin(struct ws_command *j, const struct ws_rewritten *kernel,
-                       const struct ws_kernel_info *info);
-/* A part has ended, or the launch could not even begin. Return: true: j->op is the next part, to be submitted; false: all is done,
- * j->op says how, and how long and how much energy it all took. */
-bool ws_relaunch_next(struct ws_command *j);
-struct ws_relaunch *ws_relaunch_free(struct ws_relaunch *r);
-/* Stops some of those that are running. */
-void ws_relaunch_shake(struct ws_server *s);
 
 #endif

@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 #include "base/diag.h"
-#include "backend/process/access.h"
+#include "backend/config/access.h"
 #include "base/log.h"
 #include "backend/code/rewrite.h"
-#include "backend/scheduling/task.h"
+#include "backend/config/task.h"
 #include "device/device.h"
 
 enum { WS_CONFIG_MAX_LIST = 16, WS_MAX_GPUS_CONFIGURED = 32 };

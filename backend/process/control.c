@@ -3,6 +3,9 @@
  * everybody whom the socket lets in; changing is for root and the user that the daemon runs as, by the kernel's word or, over tcp, by
  * the key. */
 #include "backend/backend.h"
+#include "backend/process/control.h"
+#include "backend/scheduling/dispatch.h"
+#include "backend/wire/out.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@
  * ZeroMQ's descriptors tell of changes only, and any call on a socket may take the change in. Hence, before we sleep, each
  * ROUTER is asked whether it has messages; a monitor is only ever read, until it is empty, and needs no asking. (zmq_poll() does
  * more of the same, and two system calls more: a fifth of a synchronising call.) */
+#include "backend/wire/handoff.h"
 #include "backend/process/loop.h"
 
 #include <grp.h>
@@ -31,7 +32,7 @@
 #include "backend/process/notify.h"
 #include "backend/process/paths.h"
 #include "backend/wire/peer.h"
-#include "backend/wire/server.h"
+#include "backend/process/server.h"
 #include "backend/process/zap.h"
 #include "base/clock.h"
 #include "base/error.h"

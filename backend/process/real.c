@@ -83,13 +83,3 @@ void ws_real_close(void)
     while (n_open)
         ws_device_close(open_gpus[--n_open].device);
 }
-
-bool ws_real_uuid(const struct ws_device *d, uint8_t ret[16])
-{
-    return ws_device_cuda_uuid(d, ret);
-}
-
-bool ws_real_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
-{
-    return ws_device_cuda_charge(d, ns, ret_uj);
-}

@@ -20,9 +20,6 @@ struct ws_real_choice {
 uint32_t ws_real_open(const char *name, uint32_t first, const struct ws_real_choice *choice,
                       struct ws_device **ret, uint32_t max, struct ws_diags *diags);
 void ws_real_close(void);
-/* As ws_device_cuda_uuid(), ws_device_cuda_charge(). */
-bool ws_real_uuid(const struct ws_device *d, uint8_t ret[16]);
-bool ws_real_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj);
 /* Adds to a GPU's status what only real ones have; texts live in the server's arena. Return: false: no memory. */
 struct ws_server;
 struct Ws__GpuStatus;

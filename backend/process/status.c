@@ -2,17 +2,21 @@
 /* Who used what: this file copies the daemon's counters into the messages of `wattshare status`,
  * and nothing else does. The metrics are printed from the same messages. A request is answered at
  * once, without a Hello, to everybody whom the socket lets in. */
-#include "backend/backend.h"
+#include "backend/process/status.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/scheduling/dispatch.h"
+#include "backend/backend.h"
+#include "backend/client/user.h"
+#include "backend/learn/learn.h"
 #include "backend/process/metrics.h"
 #include "backend/process/real.h"
-#include "backend/process/status.h"
+#include "backend/scheduling/dispatch.h"
+#include "backend/scheduling/gated.h"
+#include "backend/wire/out.h"
 #include "base/clock.h"
 
 enum { LEARNED_MAX = 32 };

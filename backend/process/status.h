@@ -5,12 +5,10 @@
 #ifndef WS_BACKEND_PROCESS_STATUS_H
 #define WS_BACKEND_PROCESS_STATUS_H
 
-#include "protocol/protocol.h"
+#include "backend/client/client.h"
 
-struct ws_client_stats;
 struct ws_energy_sum;
 struct ws_gpu;
-struct ws_server;
 
 /* The counters of the daemon and its policy. */
 void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r);
@@ -20,5 +18,9 @@ void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o);
 /* What a client has used. */
 void ws_status_used(const struct ws_client_stats *t, const struct ws_energy_sum *e,
                     Ws__ClientStatus *o);
+
+void ws_status_reply(struct ws_server *s, const struct ws_peer *to);
+void ws_status_ended(struct ws_client *c);
+void ws_status_forget(struct ws_client *c); /* its last energy is known: it is freed */
 
 #endif

@@ -4,100 +4,16 @@
  * that nobody ends ends by itself, several may read one, and none costs anything when there is none. */
 #include "backend/process/tracing.h"
 
-#include <stdio.h>
-#include <string.h>
-
+#include "backend/backend.h"
+#include "backend/scheduling/spans.h"
+#include "backend/wire/out.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
 #define KEEP_NS (10 * WS_NS_PER_S)
-enum { SPANS = 16384, SPANS_PER_REPLY = 512, NAME_BYTES = 128 };
+enum { SPANS_PER_REPLY = 512 };
 
-struct span {
-    uint64_t serial, stream, start_ns, end_ns, energy_uj, bytes;
-    uint32_t gpu, client, pid, n_sms;
-    Ws__TraceSpan__Kind kind;
-    Ws__Error error;
-    bool stopped, some_sms;
-    uint64_t sms[WS_SM_MAX / 64];
-    char name[NAME_BYTES], task[64];
-};
-struct ws_tracing {
-    uint64_t last, asked_ns; /* serial numbers begin with 1 */
-    struct span ring[SPANS];
-};
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-    size_t n = strnlen(from, size - 1);
-    memcpy(to, from, n);
-    to[n] = 0;
-}
-
-static uint64_t fill_bytes(const struct ws_op *op)
-{
-    return op->fill.width_bytes * (op->fill.height ? op->fill.height : 1);
-}
-
-static void launch_span(struct span *p, const struct ws_command *j, uint32_t n_sm)
-{
-    const struct ws_op *op = &j->op;
-    uint64_t blocks = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
-    uint32_t n = op->launch.sms.n ? op->launch.sms.n : n_sm;
-    p->kind = WS__TRACE_SPAN__KIND__KERNEL;
-    p->n_sms = (uint32_t)WS_MIN((uint64_t)n, blocks);
-    p->some_sms = op->launch.sms.n != 0;
-    memcpy(p->sms, op->launch.sms.bits, sizeof p->sms);
-    copy_text(p->name, sizeof p->name, j->kernel_name ? j->kernel_name : "");
-    p->stopped = op->preempted;
-}
-
-void ws_tracing_add(const struct ws_command *j)
-{
-    const struct ws_op *op = &j->op;
-    struct ws_client *c = j->client;
-    struct ws_tracing *t = c->server->tracing;
-    const struct ws_device *d = j->stream->context->gpu->device;
-    struct span *p = &t->ring[++t->last % SPANS];
-    *p = (struct span){.serial = t->last,
-                       .stream = j->stream->id,
-                       .start_ns = op->start_ns,
-                       .end_ns = op->end_ns,
-                       .energy_uj = op->energy_uj,
-                       .gpu = d->index,
-                       .client = c->id,
-                       .pid = c->pid,
-                       .error = ws_error_of_device(op->error)};
-    copy_text(p->task, sizeof p->task, c->task[0] ? c->task : c->work.name);
-    if (op->kind == WS_OPK_LAUNCH) {
-        launch_span(p, j, d->spec.n_sms);
-    } else {
-        bool copy = op->kind == WS_OPK_COPY;
-        p->kind = copy ? WS__TRACE_SPAN__KIND__COPY : WS__TRACE_SPAN__KIND__FILL;
-        p->bytes = copy ? ws_op_copy_bytes(op) : fill_bytes(op);
-    }
-}
-
-void ws_tracing_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t end_ns,
-                          uint64_t energy_uj, uint64_t n_launches)
-{
-    const struct ws_client *c = x->client;
-    struct ws_tracing *t = c->server->tracing;
-    struct span *p = &t->ring[++t->last % SPANS];
-    *p = (struct span){.serial = t->last,
-                       .start_ns = start_ns,
-                       .end_ns = end_ns,
-                       .energy_uj = energy_uj,
-                       .gpu = x->gpu->device->index,
-                       .client = c->id,
-                       .pid = c->pid,
-                       .n_sms = x->gpu->device->spec.n_sms,
-                       .kind = WS__TRACE_SPAN__KIND__KERNEL};
-    copy_text(p->task, sizeof p->task, c->task[0] ? c->task : c->work.name);
-    snprintf(p->name, sizeof p->name, "gated: %llu launches", (unsigned long long)n_launches);
-}
-
-static Ws__TraceSpan *span_message(struct ws_arena *a, struct span *p)
+static Ws__TraceSpan *span_message(struct ws_arena *a, struct ws_span *p)
 {
     Ws__TraceSpan *m = ws_arena_alloc(a, sizeof *m);
     if (!m)
@@ -126,7 +42,8 @@ static Ws__TraceSpan *span_message(struct ws_arena *a, struct span *p)
 static bool fill_reply(struct ws_server *s, struct ws_tracing *t, uint64_t after,
                        Ws__TraceReply *ret)
 {
-    uint64_t oldest = t->last > SPANS ? t->last - SPANS + 1 : 1, from = WS_MAX(after + 1, oldest);
+    uint64_t oldest = t->last > WS_SPANS ? t->last - WS_SPANS + 1 : 1,
+             from = WS_MAX(after + 1, oldest);
     if (after >= t->last) /* or of a trace before this one */
         return true;
     uint64_t n = WS_MIN(t->last - from + 1, (uint64_t)SPANS_PER_REPLY);
@@ -135,7 +52,8 @@ static bool fill_reply(struct ws_server *s, struct ws_tracing *t, uint64_t after
     if (!ret->spans)
         return false;
     for (uint64_t i = 0; i < n; i++)
-        if (!(ret->spans[ret->n_spans++] = span_message(&s->arena, &t->ring[(from + i) % SPANS])))
+        if (!(ret->spans[ret->n_spans++] =
+                  span_message(&s->arena, &t->ring[(from + i) % WS_SPANS])))
             return false;
     return true;
 }

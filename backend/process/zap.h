@@ -4,7 +4,7 @@
 #ifndef WS_BACKEND_PROCESS_ZAP_H
 #define WS_BACKEND_PROCESS_ZAP_H
 
-#include "backend/process/access.h"
+#include "backend/config/access.h"
 
 #define WS_ZAP_DOMAIN "wattshare"
 /* What a message that came over tcp is asked for (zmq_msg_gets()): the user's number. */

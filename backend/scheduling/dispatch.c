@@ -19,6 +19,9 @@
  *
  * A client that goes: its held work is gone with its streams; the segment stays as long as the device has something of it, for until
  * then its SMs are taken. */
+#include "backend/client/sms.h"
+#include "backend/client/stream.h"
+#include "backend/scheduling/gated.h"
 #include "backend/scheduling/dispatch.h"
 
 #include <math.h>
@@ -253,7 +256,7 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_job *g, uint32_t gpu,
     wake_held(g);
     if (g->gated) {
         g->n_in_flight = 1; /* until it says that it is through */
-        ws_gated_go(g->context);
+        ws_list_append(&d->server->gated_go, &g->context->gated_job.go);
     }
 }
 
@@ -691,6 +694,8 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_context *x = s->context;
     struct ws_dispatch *d = x->client->server->dispatch;
+    if (WS_UNLIKELY(!ws_list_empty(&x->client->waiting)))
+        ws_dispatch_waits(x->client); /* what it waited for ends the job that was open */
     struct ws_gpu_job *g = x->job;
     j->in_job = false;
     if (j->moved_from || x->client->sticky)
@@ -744,6 +749,8 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
 void ws_dispatch_op_ended(struct ws_command *j)
 {
     struct ws_context *x = j->stream->context;
+    if (WS_UNLIKELY(!ws_list_empty(&j->client->waiting)))
+        ws_dispatch_waits(j->client); /* it began to wait before this */
     if (j->moved_va && ws_space_unmap(j->client->space, j->moved_va))
         ws_log(WS_ERROR, "dispatch: moved memory is still mapped client=%u", j->client->id);
     if (j->moved_from && !--x->n_moving && x->job)
@@ -791,6 +798,7 @@ void ws_dispatch_op_ended(struct ws_command *j)
 void ws_dispatch_waits(struct ws_client *c)
 {
     struct ws_dispatch *d = c->server->dispatch;
+    ws_list_remove(&c->waiting);
     if (!c->n_gpu_jobs || c->own.open)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
@@ -799,6 +807,12 @@ void ws_dispatch_waits(struct ws_client *c)
             job_end(d, g);
     }
     work_off(d);
+}
+
+void ws_dispatch_waiting(struct ws_server *s)
+{
+    while (!ws_list_empty(&s->waiting))
+        ws_dispatch_waits(ws_list_entry(s->waiting.next, struct ws_client, waiting));
 }
 
 void ws_dispatch_forget(struct ws_client *c)
@@ -930,8 +944,6 @@ void ws_dispatch_turn(struct ws_server *s)
     }
     if (wanted(d))
         end_abandoned(d);
-    if (d->n_events) {
+    if (d->n_events)
         work_off(d);
-        ws_server_run_ready(s);
-    }
 }

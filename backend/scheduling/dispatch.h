@@ -45,6 +45,8 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j);
 void ws_dispatch_op_ended(struct ws_command *j);
 /* The client waits, and all it has given before is done. */
 void ws_dispatch_waits(struct ws_client *c);
+/* The same for all clients on server->waiting, to which ws_client_reply() adds those that have a job open. */
+void ws_dispatch_waiting(struct ws_server *s);
 /* It is being dropped: its segment ends here. */
 void ws_dispatch_forget(struct ws_client *c);
 

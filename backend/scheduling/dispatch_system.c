@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/client/module.h"
 #include "backend/scheduling/dispatch_private.h"
 #include "base/alloc.h"
 

@@ -18,6 +18,10 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/client/module.h"
+#include "backend/client/segment.h"
+#include "backend/client/stream.h"
+#include "backend/scheduling/finished.h"
 #include "backend/scheduling/fused_arena.h"
 #include "backend/scheduling/fused_cache.h"
 #include "base/alloc.h"
@@ -350,9 +354,9 @@ static void submit(struct ws_fused *f)
     struct ws_op *op = &f->command.op;
     for (uint32_t k = 0; k < f->n; k++) {
         struct ws_command *j = f->members[k];
-        struct ws_command *taken = ws_stream_take(j->stream);
-        if (taken != j)
+        if (ws_stream_pop(j->stream) != j)
             ws_log(WS_ERROR, "fused: the launch was not at the head of its stream");
+        ws_stream_run(j->stream, j);
         j->fused = true;
         j->learn = NULL; /* what it takes here is not what it takes alone */
         op->ready_ns = WS_MAX(op->ready_ns, j->op.ready_ns);
@@ -504,22 +508,17 @@ static void set_result(const struct ws_fused *f, uint32_t k, uint64_t energy_uj)
     to->preempted = false;
 }
 
-void ws_fused_ended(struct ws_fused *f)
+uint32_t ws_fused_ended(struct ws_fused *f, struct ws_command **ret)
 {
-    struct ws_command *jobs[WS_FUSE_MAX];
     uint64_t energy_uj[WS_FUSE_MAX];
-    struct ws_server *s = f->server;
     uint32_t n = f->n;
     share_energy(f, energy_uj);
     for (uint32_t k = 0; k < n; k++) {
         set_result(f, k, energy_uj[k]);
-        jobs[k] = f->members[k];
+        ret[k] = f->members[k];
     }
     fused_free(f);
-    for (uint32_t k = 0; k < n; k++) {
-        ws_stream_finished(jobs[k]);
-        ws_server_run_ready(s);
-    }
+    return n;
 }
 
 void ws_fused_counts(const struct ws_server *s, struct ws_fused_counts *ret)

@@ -24,8 +24,7 @@ struct ws_fused;
  * ws_fused_start() - launch them together
  * @sms: where it may run; NULL or n == 0: everywhere
  * @members: [@n] launches at the heads of their streams, which the dispatcher has held, all of @gpu; one client may have several there.
- *   Where 0 is returned they were taken (ws_stream_take()), and for each ws_stream_finished() will be called, later; else nothing
- *   happened to them
+ *   Where 0 is returned they were taken from there, and come back from ws_fused_ended(); else nothing happened to them
  * @n: 1…WS_FUSE_MAX
  * @ret_why: on WS_FUSED_E_REFUSED, why they can't go together
  *
@@ -33,8 +32,9 @@ struct ws_fused;
  */
 int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
                    struct ws_command *const *members, uint32_t n, char *ret_why, size_t why_bytes);
-/* The device is done with it. */
-void ws_fused_ended(struct ws_fused *f);
+/* The device is done with @f, which is freed. @ret: [WS_FUSE_MAX], the members, whose operations say how they ended.
+ * Return: how many. */
+uint32_t ws_fused_ended(struct ws_fused *f, struct ws_command **ret);
 
 /* The templates that were made. */
 int ws_fused_cache_new(struct ws_server *s);   /* 0, -ENOMEM */

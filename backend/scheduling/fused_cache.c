@@ -3,6 +3,8 @@
  * and the thread touches nothing else. Once made, a template stands for itself: its makers may go.
  *
  * An entry that isn't under way and that no launch uses may leave, the longest unused first. */
+#include "backend/client/module.h"
+#include "backend/code/loader.h"
 #include "backend/scheduling/fused_cache.h"
 
 #include "backend/scheduling/fused_arena.h"

@@ -9,6 +9,10 @@
  *
  * Whatever a client sends, it gets an answer to each GateBegin: where there is nothing to decide, that it may go. */
 #include "backend/backend.h"
+#include "backend/scheduling/gated.h"
+#include "backend/client/reply.h"
+#include "backend/scheduling/spans.h"
+#include "device/cuda/cuda.h"
 
 #include <stdlib.h>
 
@@ -17,14 +21,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+/* Without memory for it the client is not told, and waits as long as its patience lasts. */
 static void tell(struct ws_client *c, uint64_t id)
 {
-    void *v = c->reached;
-    if (ws_grow(&v, &c->cap_reached, c->n_reached + 1, sizeof *c->reached))
-        return; /* no memory: the client waits as long as its patience lasts */
-    c->reached = v;
-    c->reached[c->n_reached++] = id;
-    ws_client_touch(c);
+    if (ws_client_tell_reached(c, id))
+        ws_log(WS_WARN, "gate: out of memory client=%u", c->id);
 }
 
 static struct ws_context *context_of(struct ws_client *c, uint32_t device)
@@ -45,7 +46,9 @@ static void hold_end(struct ws_client *c, struct ws_gated_job *h)
     lease_stop(c->server, h);
     if (h->since_ns)
         c->n_gated_jobs--;
+    ws_list_remove(&h->go);
     *h = (struct ws_gated_job){0};
+    ws_list_init(&h->go);
 }
 
 Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m)
@@ -57,7 +60,7 @@ Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m)
         tell(c, m->serial * 2);
         return x ? WS__ERROR__INVALID_VALUE : WS__ERROR__INVALID_DEVICE;
     }
-    x->gated_job = (struct ws_gated_job){.serial = m->serial};
+    x->gated_job.serial = m->serial;
     if (!ws_dispatch_gate_begin(x))
         ws_gated_go(x);
     return WS__ERROR__OK;
@@ -94,13 +97,12 @@ static uint64_t account(struct ws_client *c, struct ws_context *x, const Ws__Gat
     st->first_start_ns = WS_MIN(st->first_start_ns, x->gated_job.begin_ns);
     st->last_end_ns = WS_MAX(st->last_end_ns, x->gated_job.begin_ns + ns);
     st->n_unmeasured += !m->measured;
-    if (!ws_real_charge(x->gpu->device, ns, &uj))
+    if (!ws_device_cuda_charge(x->gpu->device, ns, &uj))
         st->energy_unknown = true;
     st->energy_uj += uj;
     ws_energy_charge(c, gpu, uj);
     if (c->server->tracing && ns)
-        ws_tracing_add_gated(x, x->gated_job.begin_ns, x->gated_job.begin_ns + ns, uj,
-                             m->n_launches);
+        ws_spans_add_gated(x, x->gated_job.begin_ns, x->gated_job.begin_ns + ns, uj, m->n_launches);
     return uj;
 }
 
@@ -175,7 +177,6 @@ int ws_gated_turn(struct ws_server *s)
     if (!s->n_gate_leases)
         return -1;
     uint64_t ns = leases(s);
-    ws_server_run_ready(s);
     return s->n_gate_leases ? (int)(WS_MIN(ns, WS_NS_PER_S) / WS_NS_PER_MS) + 1 : -1;
 }
 

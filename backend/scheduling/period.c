@@ -8,6 +8,8 @@
  * A job's response time is counted from its release if the program waited for one, else from its beginning, to the device time at
  * which the last of its operations was done. */
 #include "backend/backend.h"
+#include "backend/client/join.h"
+#include "backend/client/reply.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/recognise.h - the task of a client, and what follows from it for its GPUs and SMs. Threads: the loop's. */
+/* backend/scheduling/recognise.h - the task of a client, and which GPUs it may use. Threads: the loop's. */
 #ifndef WS_BACKEND_SCHEDULING_RECOGNISE_H
 #define WS_BACKEND_SCHEDULING_RECOGNISE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "backend/scheduling/task.h"
+#include "backend/config/task.h"
 #include "protocol/protocol.h"
 
 struct ws_client;
-struct ws_context;
 struct ws_server;
 
 enum { WS_ENV_NAMES_MAX = 64 };
@@ -33,12 +32,5 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
 /* Keeps those of order[n] that the task may use. Return: how many. */
 uint32_t ws_task_gpus(const struct ws_server *s, const struct ws_task *t, uint32_t *order,
                       uint32_t n);
-/* Sets x->sms, x->no_sms from the client's task: with max_sms, those SMs that the fewest others have. */
-void ws_context_limit_sms(struct ws_context *x);
-/* The same, where the context has come to another GPU since. */
-void ws_context_sms(struct ws_context *x);
-/* Of the SMs @wanted (n == 0: all) those that the task may use. */
-void ws_context_choose_sms(struct ws_context *x, const struct ws_sm_set *wanted,
-                           struct ws_sm_set *ret);
 
 #endif

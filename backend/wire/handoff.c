@@ -3,6 +3,10 @@
  * descriptors sit in one epoll descriptor, which the loop polls. A connection that has not named a client after a while is
  * closed, as is one whose answer does not fit its socket buffer (it does not read). */
 #include "backend/backend.h"
+#include "backend/wire/handoff.h"
+#include "backend/client/object.h"
+#include "backend/client/segment.h"
+#include "backend/wire/ring.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -228,7 +232,7 @@ static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
     }
 }
 
-void ws_server_handoff_turn(struct ws_server *s)
+void ws_handoff_turn(struct ws_server *s)
 {
     struct epoll_event events[EVENTS];
     if (s->epoll_fd < 0)
@@ -250,13 +254,11 @@ void ws_server_handoff_turn(struct ws_server *s)
             ws_client_ring_signalled(events[i].data.ptr);
             continue;
         }
-        if (serve(s, k))
+        if ((k->client && k->client->dropped) || serve(s, k))
             continue;
-        if (k->client)
-            ws_client_drop(k->client, WS__ERROR__OK,
-                           "end of its side socket"); /* closes the connection */
+        if (k->client) /* the connection is closed with it */
+            ws_client_drop(k->client, WS__ERROR__OK, "end of its handoff connection");
         else
             ws_handoff_close(s, k);
     }
-    ws_server_take_rings(s);
 }

@@ -1,71 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What goes to the clients. A ServerMessage is packed piece by piece into client->out as replies come up (fields of a protobuf
- * message may be concatenated) and leaves as one message per client and turn, with the count of retired commands behind it.
- * What the peer does not fetch waits in ZeroMQ, at most its high-water mark of messages, which FULL_BYTES keeps small, and then
- * in client->out; too much of it, or too long, and the client is dropped. */
+/* What leaves the daemon. Replies have come together in client->out (client/reply.c) and leave as one message per client and turn, with
+ * the count of retired commands behind them. What the peer does not fetch waits in ZeroMQ, at most its high-water mark of messages,
+ * which FULL_BYTES keeps small, and then in client->out; too much of it, or too long, and the client is dropped. */
+#include "backend/wire/out.h"
+
 #include "backend/backend.h"
-
-#include <string.h>
-
+#include "backend/client/reply.h"
+#include "backend/wire/ring.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum {
-    TAG_REPLIES = 2 << 3 | 2,
-    TAG_NOTICE = 3 << 3 | 2,
-    KEEP_BYTES = 16384,
-    FULL_BYTES = 256 << 10
-};
+enum { TAG_NOTICE = 3 << 3 | 2, KEEP_BYTES = 16384, FULL_BYTES = 256 << 10 };
 #define STUCK_MAX_NS (10 * WS_NS_PER_S)
-
-static size_t put_varint(uint8_t *p, uint64_t v)
-{
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7)
-        p[n++] = (uint8_t)(v | 0x80);
-    p[n++] = (uint8_t)v;
-    return n;
-}
-
-static void append(struct ws_client *c, uint8_t tag, const ProtobufCMessage *m)
-{
-    size_t n = protobuf_c_message_get_packed_size(m);
-    if (ws_grow((void **)&c->out, &c->cap_out, c->n_out + n + 11, 1)) {
-        ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
-        return;
-    }
-    c->out[c->n_out++] = tag;
-    c->n_out += put_varint(c->out + c->n_out, n);
-    c->n_out += protobuf_c_message_pack(m, c->out + c->n_out);
-}
-
-void ws_client_touch(struct ws_client *c)
-{
-    if (ws_list_empty(&c->dirty) && !c->dropped)
-        ws_list_append(&c->server->dirty, &c->dirty);
-}
-
-void ws_client_reply(struct ws_client *c, const Ws__Reply *r)
-{
-    if (c->dropped)
-        return;
-    if (WS_UNLIKELY(c->n_gpu_jobs))
-        ws_dispatch_waits(c);
-    append(c, TAG_REPLIES, &r->base);
-    ws_client_touch(c);
-    if (c->n_out > FULL_BYTES)
-        ws_client_flush(c);
-}
-
-void ws_client_reply_error(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text)
-{
-    Ws__Reply r = WS__REPLY__INIT;
-    r.seq = seq;
-    r.error = e;
-    if (e)
-        r.text = (char *)text;
-    ws_client_reply(c, &r);
-}
 
 static uint64_t outstanding(const struct ws_client *c)
 {
@@ -89,7 +35,7 @@ static void append_notice(struct ws_client *c)
     n.device = c->notice_device;
     n.reached = c->reached;
     n.n_reached = c->n_reached;
-    append(c, TAG_NOTICE, &n.base);
+    ws_client_out_append(c, TAG_NOTICE, &n.base);
     c->n_reached = 0;
     c->n_retired_told = c->stats.n_retired;
     c->notice_error = WS__ERROR__OK;
@@ -103,7 +49,6 @@ static void unstick(struct ws_client *c)
     c->stuck_since_ns = 0;
 }
 
-/* Sends what there is. Return: false if some is left. The client may be dropped on return. */
 bool ws_client_flush(struct ws_client *c)
 {
     struct ws_server *s = c->server;
@@ -149,6 +94,12 @@ bool ws_client_flush(struct ws_client *c)
         return true;
     }
     return false;
+}
+
+void ws_client_flush_full(struct ws_client *c)
+{
+    if (WS_UNLIKELY(c->n_out > FULL_BYTES))
+        ws_client_flush(c);
 }
 
 void ws_server_flush(struct ws_server *s)

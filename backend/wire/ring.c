@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon's end of a client's ring (protocol/ring.h). The client asks for the memory, maps it, and asks for its doorbell: from
- * then on the ring is open. Its messages are handled like those from ZeroMQ, from a copy of ours. Bells sit in the epoll
- * descriptor of the side sockets; those that rang in a turn are collected first and looked after when all its events are
- * through, since what comes in a ring may end its client, and with that the side connection another event points at.
- * A ring is closed when its client is dropped and freed with it. */
-#include "backend/backend.h"
+ * then on the ring is open. Its messages are handled like those from ZeroMQ, from a copy of ours. Doorbells sit in the epoll
+ * descriptor of the handoff socket; the rings that were signalled in a turn are collected first and looked at when all its events are
+ * through. A ring is closed when its client is dropped and freed with it. */
+#include "backend/wire/ring.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
+#include "backend/client/object.h"
 #include "base/alloc.h"
 #include "protocol/ring.h"
 #include "protocol/handoff.h"
 
 struct ws_client_ring {
-    enum ws_handoff_source source; /* first: what the side socket's events point at */
+    enum ws_handoff_source source; /* first: what an event of the epoll descriptor points at */
     struct ws_client *client;
     struct ws_ring end;
     bool open;
@@ -94,46 +95,37 @@ void ws_client_ring_passed_by(struct ws_client *c)
         c->ring->end.n_sent++;
 }
 
-void ws_client_ring_take(struct ws_client *c, bool passed_by)
-{
-    struct ws_client_ring *l = c->ring;
-    struct ws_server *s = c->server;
-    if (!l || !l->open)
-        return;
-    l->end.n_received += passed_by;
-    for (unsigned i = 0; i < WS_RING_SLOTS && !c->dropped; i++) {
-        ssize_t n = ws_ring_take(&l->end, s->ring_message);
-        if (n == -EAGAIN)
-            return;
-        if (n < 0) {
-            ws_client_drop(c, WS__ERROR__MALFORMED, "what lies in its ring can't be read");
-            return;
-        }
-        zmq_msg_t frame;
-        zmq_msg_init_data(&frame, s->ring_message, (size_t)n, NULL, NULL);
-        struct ws_message m = {.peer = &c->peer,
-                               .frames = &frame,
-                               .n_frames = 1,
-                               .oversized = (size_t)n > s->config->limits.max_message_bytes};
-        ws_server_handle_next(s, &m);
-        zmq_msg_close(&frame);
-    }
-}
-
 void ws_client_ring_signalled(struct ws_client_ring *l)
 {
     if (l->open && ws_list_empty(&l->rung))
         ws_list_append(&l->client->server->rung, &l->rung);
 }
 
-void ws_server_take_rings(struct ws_server *s)
+size_t ws_client_ring_next(struct ws_client *c)
 {
-    struct ws_list *n;
-    while ((n = ws_list_pop(&s->rung))) {
-        struct ws_client_ring *l = ws_list_entry(n, struct ws_client_ring, rung);
-        bool there = ws_ring_hear(&l->end);
-        ws_client_ring_take(l->client, false);
-        if (!there)
-            ws_client_drop(l->client, WS__ERROR__OK, "end of its ring");
-    }
+    struct ws_client_ring *l = c->ring;
+    if (!l || !l->open)
+        return 0;
+    ssize_t n = ws_ring_take(&l->end, c->server->ring_message);
+    if (n >= 0)
+        return (size_t)n;
+    if (n != -EAGAIN)
+        ws_client_drop(c, WS__ERROR__MALFORMED, "what lies in its ring can't be read");
+    return 0;
+}
+
+void ws_client_ring_other_came(struct ws_client *c)
+{
+    if (c->ring && c->ring->open)
+        c->ring->end.n_received++;
+}
+
+struct ws_client *ws_server_next_rung(struct ws_server *s, bool *ret_there)
+{
+    struct ws_list *n = ws_list_pop(&s->rung);
+    if (!n)
+        return NULL;
+    struct ws_client_ring *l = ws_list_entry(n, struct ws_client_ring, rung);
+    *ret_there = ws_ring_hear(&l->end);
+    return l->client;
 }

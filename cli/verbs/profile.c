@@ -2,7 +2,7 @@
 /* `wattshare profile`: runs a program again and again, on more and more SMs of a GPU, with a daemon of its own that learns from it and
  * keeps what it learns in a profile store; then shows what is known of the kernels that ran.
  *
- * The daemon does the measuring (backend/scheduling/learn.h); here is only the varying. One GPU at a time, so that nothing else is on it. Which
+ * The daemon does the measuring (backend/learn/learn.h); here is only the varying. One GPU at a time, so that nothing else is on it. Which
  * profiles are this program's is seen by their runs before and after. */
 #include "config.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/client/segment.h"
 #include "base/log.h"
 #include "tests/lib/wsserver.h"
 

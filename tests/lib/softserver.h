@@ -5,6 +5,7 @@
 #define WS_TESTS_SOFTSERVER_H
 
 #include "backend/backend.h"
+#include "backend/process/server.h"
 #include "device/catalog.h"
 
 enum { SOFTS_CLIENTS = 16, SOFTS_REPLIES = 256 };

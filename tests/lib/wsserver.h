@@ -4,6 +4,7 @@
 #define WS_TESTS_WSSERVER_H
 
 #include "backend/backend.h"
+#include "backend/process/server.h"
 #include "tests/lib/fakedev.h"
 
 enum { WSS_PEERS = 8, WSS_REPLIES = 512, WSS_GATES = 64 };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "backend/client/memory.h"
 #include "backend/scheduling/dispatch_private.h"
 #include "tests/lib/wsserver.h"
 

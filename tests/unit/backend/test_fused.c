@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "backend/client/module.h"
 #include "backend/scheduling/fused_cache.h"
 #include "tests/cuda/aes.h"
 #include "tests/lib/softserver.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "backend/client/value.h"
 #include "tests/lib/wsserver.h"
 
 enum { LEGACY = 1, A = 100, B = 101, N = 102 /* non-blocking */ };

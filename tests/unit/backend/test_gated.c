@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "backend/scheduling/gated.h"
 #include "backend/scheduling/dispatch_private.h"
 #include "tests/lib/wsserver.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/scheduling/learn_private.h"
+#include "backend/learn/learn_private.h"
 #include "base/error.h"
 #include "base/log.h"
 

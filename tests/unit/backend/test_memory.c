@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "backend/client/vmm.h"
 #include "tests/lib/wsserver.h"
 
 #define G WS_MEM_GRANULE_BYTES

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/client/segment.h"
 #include "backend/wire/peer.h"
 #include "base/alloc.h"
 #include "tests/lib/wsserver.h"

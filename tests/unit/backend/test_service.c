@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "backend/client/user.h"
 #include "backend/process/activation.h"
 #include "backend/process/journal.h"
 #include "backend/process/metrics.h"

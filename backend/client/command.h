@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/client/command.h - commands, which stand in streams until the device or something else has done them. They come from
+ * a pool of the server. Threads: the loop, but for what scheduling/finished.h says. */
+#ifndef WS_BACKEND_CLIENT_COMMAND_H
+#define WS_BACKEND_CLIENT_COMMAND_H
+
+#include "backend/client/client.h"
+#include "device/device.h"
+
+struct ws_epoch;
+struct ws_fused;
+struct ws_host_function;
+struct ws_join;
+struct ws_learn_kernel;
+struct ws_module;
+struct ws_record;
+struct ws_relaunch;
+struct ws_segment;
+struct ws_stream;
+
+enum ws_command_kind {
+    WS_COMMAND_OP,     /* a copy, fill or launch: op goes to the device */
+    WS_COMMAND_RECORD, /* an event's record is done here */
+    WS_COMMAND_WAIT,   /* nothing behind it starts before a record is done */
+    WS_COMMAND_SYNC,   /* a reply is sent here */
+    WS_COMMAND_MARK,   /* one of a join's streams has come this far */
+    WS_COMMAND_HOST_FUNCTION, /* nothing behind it starts before the client says that the function has returned */
+    WS_COMMAND_VALUE, /* nothing behind it starts before a word in memory has a value */
+};
+enum { WS_COMMAND_INLINE_BYTES = 256 };
+
+struct ws_command {
+    struct ws_op op;         /* kind OP */
+    struct ws_command *next; /* in its stream, the pool or the list of finished ones */
+    struct ws_client *client;
+    struct ws_stream *stream; /* NULL: it stands in none */
+    struct ws_epoch *epoch;   /* NULL: of a non-blocking stream */
+    uint64_t seq;
+    uint64_t floor_ns; /* device time that the client had seen when it gave this command */
+    enum ws_command_kind kind;
+    bool replies;                     /* one Reply with seq */
+    bool is_command;                  /* counts as a command that retires */
+    bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
+    bool has_frame;
+    bool in_job; /* counted in its context's job (dispatch.c) */
+    bool fused;  /* part of a merged launch */
+    struct ws_fused
+        *carries; /* it is the merged launch itself, and stands in no stream (fused.c) */
+    struct ws_memory *moved_from; /* OP: fills memory anew that was here: a reference (migrate.c) */
+    uint64_t moved_va;            /* …which is mapped here meanwhile; 0: the host sees it */
+    uint8_t bulk;                 /* Ws__Copy__Bulk */
+    uint32_t chunk;               /* STAGED_*: index of the chunk */
+    struct ws_segment *segment;   /* STAGED_*: reference */
+    struct ws_record *record;     /* RECORD, WAIT: reference */
+    struct ws_join *join;         /* MARK */
+    struct ws_host_function *host_function; /* HOST_FUNCTION: owned */
+    struct ws_module *module;               /* OP: of a launch; while it is in its stream */
+    const char *kernel_name;                /* OP: of a launch; while its module is loaded */
+    const struct ws_learn_kernel *learn;    /* …the same; NULL: nothing is learned from it */
+    struct ws_relaunch *relaunch;           /* OP: a launch carried out in parts; owned */
+    struct {
+        uint64_t va, value;
+        uint8_t bytes, compare;
+        bool write;
+    } value;         /* VALUE */
+    uint8_t *buffer; /* malloc'ed: parameters, inline data, data of the reply */
+    zmq_msg_t frame; /* FRAME_SRC: keeps the data */
+    _Alignas(16) uint8_t inline_bytes[WS_COMMAND_INLINE_BYTES];
+};
+
+/* NULL: the client has been dropped for want of memory. */
+struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind);
+void ws_command_free(struct ws_command *j); /* gives back all it holds */
+void ws_command_pool_free(struct ws_server *s);
+Ws__Error ws_error_of_device(enum ws_dev_error e);
+
+#endif

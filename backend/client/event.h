@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/client/event.h - events, and what was recorded in them. Threads: the loop. */
+#ifndef WS_BACKEND_CLIENT_EVENT_H
+#define WS_BACKEND_CLIENT_EVENT_H
+
+#include <uthash.h>
+#include "backend/client/client.h"
+
+/* One EventRecord. Whoever waits for it holds a reference. */
+struct ws_record {
+    uint32_t n_refs;
+    bool done;
+    uint64_t end_ns;
+    struct ws_context *context;
+    struct ws_list streams; /* blocked in a WAIT for this: ws_stream.blocked */
+    struct ws_list syncs;   /* replies due: record.c */
+};
+void ws_record_init(struct ws_record *r, struct ws_context *x, uint32_t n_refs);
+void ws_record_finish(struct ws_record *r, uint64_t end_ns);
+void ws_record_unref(struct ws_record *r);
+/* The client is told with a reply when the record is done. */
+void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq);
+/* Nobody tells @c any more. */
+void ws_record_syncs_forget(struct ws_client *c);
+
+struct ws_event_state { /* what an event remembers; more than one client may have it as an event */
+    uint32_t n_refs;
+    struct ws_record *latest;       /* NULL: never recorded */
+    struct ws_context *context;     /* NULL: of a client that is gone, or never recorded */
+    uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->shared_events */
+    bool is_shared;
+    UT_hash_handle hh;
+};
+struct ws_event {
+    uint64_t id;
+    struct ws_event_state *state;
+    UT_hash_handle hh;
+};
+
+/* *ret_queued: the command retires later; else the caller retires it. */
+Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq,
+                          bool *ret_queued);
+Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t seq,
+                        bool *ret_queued);
+void ws_event_destroy(struct ws_client *c, uint64_t id);
+struct ws_event *ws_event_find(struct ws_client *c, uint64_t id);
+bool ws_event_done(const struct ws_event *e, uint64_t *ret_end_ns);
+void ws_events_forget_context(struct ws_client *c, struct ws_context *x);
+void ws_events_free(struct ws_client *c);
+/* An event of the client's, made if need be. */
+Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret);
+/* Makes the event of id @id stand for @state as well. */
+Ws__Error ws_event_import(struct ws_client *c, uint64_t id, struct ws_event_state *state);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/client/join.h - joins: one action after all work that was given before it, on several streams. join.c puts marks
+ * into the streams; the action runs in scheduling/join_act.c. Threads: the loop. */
+#ifndef WS_BACKEND_CLIENT_JOIN_H
+#define WS_BACKEND_CLIENT_JOIN_H
+
+#include "backend/client/client.h"
+
+enum ws_join_kind {
+    WS_JOIN_SYNC,
+    WS_JOIN_FREE,
+    WS_JOIN_UNLOAD,
+    WS_JOIN_HOST_UNMAP,
+    WS_JOIN_HOST_MAP,
+    WS_JOIN_UNMAP,
+    WS_JOIN_JOB,
+    WS_JOIN_RESET
+};
+struct ws_join {
+    struct ws_list node; /* client->joins, then server->reached, then perhaps client->quiescing */
+    struct ws_client *client;
+    enum ws_join_kind kind;
+    uint64_t seq;
+    bool replies;
+    uint32_t n_left;
+    struct ws_context *context; /* SYNC, RESET */
+    uint64_t end_ns;
+    struct ws_allocation *allocation; /* FREE */
+    struct ws_module *module;         /* UNLOAD */
+    struct ws_segment *segment;       /* HOST_UNMAP */
+    uint32_t segment_id;              /* HOST_MAP */
+    uint64_t address, bytes;          /* HOST_MAP, UNMAP */
+};
+
+/* NULL: the client has been dropped for want of memory. */
+struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq,
+                            bool replies);
+/* Starts @join (taken): a mark in each busy stream of @x, or of all contexts if NULL. */
+void ws_join_start(struct ws_join *join, struct ws_context *x);
+/* A mark of @join was reached, in a stream whose work had ended at @end_ns. After the last one it is on server->reached. */
+void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns);
+void ws_joins_free(struct ws_client *c);
+
+#endif

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Modules of a client: an image (shared, by hash) with variables of its own on one device. The hash that counts is the one the
+ * daemon computes over the bytes that arrived, so no client can put bytes under another image's name. */
+#include "backend/client/module.h"
+
+#include <sha256.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/client/memory.h"
+#include "backend/client/reply.h"
+#include "backend/code/loader.h"
+
+#include "base/alloc.h"
+
+struct ws_module *ws_module_find(struct ws_client *c, uint64_t id)
+{
+    if (WS_LIKELY(c->last_module && c->last_module->id == id))
+        return c->last_module;
+    struct ws_module *m;
+    HASH_FIND(hh, c->modules, &id, sizeof id, m);
+    if (m)
+        c->last_module = m;
+    return m;
+}
+
+void ws_module_unlink(struct ws_client *c, struct ws_module *m)
+{
+    HASH_DEL(c->modules, m);
+    if (c->last_module == m)
+        c->last_module = NULL;
+}
+
+void ws_module_free(struct ws_module *m)
+{
+    ws_device_instance_free(m->context->gpu->device, m->instance);
+    if (m->variables)
+        ws_memory_free(m->variables);
+    ws_image_unref(m->image);
+    free(m->var_va);
+    free(m);
+}
+
+void ws_modules_free(struct ws_client *c)
+{
+    struct ws_module *m, *next;
+    HASH_ITER (hh, c->modules, m, next) {
+        ws_module_unlink(c, m);
+        ws_module_free(m);
+    }
+}
+
+static bool has_address(const struct ws_ptx_var *v)
+{
+    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes &&
+           v->link != WS_LINK_EXTERN;
+}
+
+/* Lays the variables out in one allocation, unless the instance will bring them with it. */
+static Ws__Error place_variables(struct ws_module *m)
+{
+    const struct ws_dmodule_info *info = m->code->info;
+    uint64_t total = 0;
+    m->var_va = ws_alloc_array(info->n_vars + 1, sizeof *m->var_va);
+    if (!m->var_va)
+        return WS__ERROR__OUT_OF_MEMORY;
+    if (info->own_vars)
+        return WS__ERROR__OK;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        uint64_t at = 0;
+        for (uint32_t i = 0; i < info->n_vars; i++) {
+            const struct ws_ptx_var *v = &info->vars[i];
+            if (!has_address(v))
+                continue;
+            uint64_t align = v->align > 256 && v->align <= WS_DEVICE_PAGE_BYTES ? v->align : 256;
+            if (align & (align - 1))
+                return WS__ERROR__INVALID_PTX;
+            at = WS_ALIGN_UP(at, align);
+            if (pass)
+                m->var_va[i] = m->variables->va + at;
+            if (v->size_bytes > UINT64_MAX / 4 || __builtin_add_overflow(at, v->size_bytes, &at) ||
+                at > UINT64_MAX / 4)
+                return WS__ERROR__OUT_OF_MEMORY;
+        }
+        total = at;
+        if (!total)
+            break;
+        if (!pass) {
+            Ws__Error e = ws_memory_alloc(m->context, total, WS_MEMORY_INTERNAL, &m->variables);
+            if (e)
+                return e;
+        }
+    }
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k)
+{
+    return k->unsupported_code == WS_PTX_E_NOTFOUND ? WS__ERROR__NOT_FOUND
+                                                    : WS__ERROR__UNSUPPORTED_PTX;
+}
+
+static Ws__Error error_of_ptx(int r)
+{
+    switch (r) {
+    case WS_PTX_E_SYNTAX:
+        return WS__ERROR__INVALID_PTX;
+    case WS_PTX_E_UNSUPPORTED:
+        return WS__ERROR__UNSUPPORTED_PTX;
+    case WS_PTX_E_FORMAT:
+        return WS__ERROR__INVALID_IMAGE;
+    case WS_PTX_E_NOTFOUND:
+        return WS__ERROR__NO_BINARY_FOR_GPU;
+    case -ENOMEM:
+        return WS__ERROR__OUT_OF_MEMORY;
+    default:
+        return WS__ERROR__INTERNAL;
+    }
+}
+
+static Ws__Error module_make(struct ws_module *m)
+{
+    struct ws_device *d = m->context->gpu->device;
+    if (m->code->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS)
+        return WS__ERROR__UNSUPPORTED_PTX;
+    Ws__Error e = place_variables(m);
+    if (e)
+        return e;
+    int r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va,
+                                   &m->instance);
+    if (!r && m->code->info->own_vars)
+        ws_device_instance_vars(d, m->instance, m->var_va);
+    return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
+}
+
+/* Where mapped host memory of the client is, or NULL. */
+static uint8_t *mapped_host(struct ws_client *c, uint64_t va, uint64_t bytes)
+{
+    struct ws_mapping at;
+    if (va % 16 || !ws_space_find(c->space, va, bytes, &at) || at.device ||
+        at.flags & WS_MAP_READONLY)
+        return NULL;
+    return at.host + (va - at.va);
+}
+
+/* A new instance writes all initial values where they belong now, also addresses of what was moved. What was in the places
+ * comes back afterwards, where it is to be kept. */
+static Ws__Error replace_instance(struct ws_module *m, const uint64_t *var_va)
+{
+    struct ws_client *c = m->context->client;
+    struct ws_dinstance *fresh;
+    int r =
+        ws_device_instance_new(m->context->gpu->device, m->code->dmodule, c->space, var_va, &fresh);
+    if (r)
+        return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE;
+    ws_device_instance_free(m->context->gpu->device, m->instance);
+    m->instance = fresh;
+    memcpy(m->var_va, var_va, m->code->info->n_vars * sizeof *var_va);
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *q)
+{
+    struct ws_module *m = ws_module_find(c, q->module);
+    if (!m || m->launched)
+        return WS__ERROR__INVALID_HANDLE;
+    const struct ws_dmodule_info *info = m->code->info;
+    if (info->own_vars)
+        return WS__ERROR__INVALID_VALUE;
+    struct ws_arena *a = &c->server->arena;
+    uint64_t *var_va = ws_arena_array(a, info->n_vars + 1, sizeof *var_va);
+    uint8_t **kept = ws_arena_array(a, info->n_vars + 1, sizeof *kept);
+    size_t n = 0;
+    if (!var_va || !kept)
+        return WS__ERROR__OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        const struct ws_ptx_var *v = &info->vars[i];
+        var_va[i] = m->var_va[i];
+        if (!v->managed || !var_va[i])
+            continue;
+        if (n >= q->n_addresses)
+            return WS__ERROR__INVALID_VALUE;
+        var_va[i] = q->addresses[n++];
+        uint8_t *host = mapped_host(c, var_va[i], v->size_bytes);
+        if (!host)
+            return WS__ERROR__INVALID_VALUE;
+        if (q->keep && !(kept[i] = ws_arena_alloc(a, v->size_bytes)))
+            return WS__ERROR__OUT_OF_MEMORY;
+        if (q->keep)
+            memcpy(kept[i], host, v->size_bytes);
+    }
+    if (n != q->n_addresses)
+        return WS__ERROR__INVALID_VALUE;
+    Ws__Error e = replace_instance(m, var_va);
+    for (uint32_t i = 0; !e && i < info->n_vars; i++)
+        if (kept[i])
+            memcpy(mapped_host(c, var_va[i], info->vars[i].size_bytes), kept[i],
+                   info->vars[i].size_bytes);
+    return e;
+}
+
+static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_info *k)
+{
+    Ws__Kernel *out = ws_arena_alloc(a, sizeof *out);
+    uint32_t *offsets = ws_arena_array(a, k->n_params, sizeof *offsets),
+             *sizes = ws_arena_array(a, k->n_params, sizeof *sizes);
+    if (!out || !offsets || !sizes)
+        return NULL;
+    ws__kernel__init(out);
+    for (uint32_t i = 0; i < k->n_params; i++) {
+        offsets[i] = (uint32_t)k->params[i].param_offset;
+        sizes[i] = (uint32_t)k->params[i].size_bytes;
+    }
+    out->name = (char *)k->name;
+    out->param_offsets = offsets;
+    out->param_sizes = sizes;
+    out->n_param_offsets = out->n_param_sizes = k->n_params;
+    out->param_bytes = k->param_bytes;
+    out->static_shared_bytes = k->static_shared_bytes;
+    out->local_bytes = k->local_bytes;
+    out->n_regs = k->n_regs;
+    out->max_threads_per_block = k->max_threads_per_block;
+    out->const_bytes = k->const_bytes;
+    out->ptx_version = k->ptx_version;
+    out->sm = k->sm;
+    if (k->unsupported) {
+        out->unsupported = (char *)k->unsupported;
+        out->unsupported_error = ws_error_of_kernel(k);
+    }
+    return out;
+}
+
+/* Replies with what the module holds; false: no memory. */
+static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_module *m)
+{
+    struct ws_arena *a = &c->server->arena;
+    const struct ws_dmodule_info *info = m->code->info;
+    Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
+    out.kernels = ws_arena_array(a, m->code->n_kernels, sizeof *out.kernels);
+    out.variables = ws_arena_array(a, info->n_vars, sizeof *out.variables);
+    if (!out.kernels || !out.variables)
+        return false;
+    for (uint32_t i = 0; i < m->code->n_kernels; i++)
+        if (!(out.kernels[out.n_kernels++] = kernel_message(a, &info->kernels[i])))
+            return false;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        const struct ws_ptx_var *v = &info->vars[i];
+        Ws__Variable *w = m->var_va[i] ? ws_arena_alloc(a, sizeof *w) : NULL;
+        if (!m->var_va[i])
+            continue;
+        if (!w)
+            return false;
+        ws__variable__init(w);
+        w->name = (char *)v->name;
+        w->address = m->var_va[i];
+        w->bytes = v->size_bytes;
+        w->constant = v->space == WS_SP_CONST;
+        w->managed = v->managed;
+        w->kind = v->type == WS_T_TEXREF       ? WS__VARIABLE__KIND__TEXREF
+                  : v->type == WS_T_SURFREF    ? WS__VARIABLE__KIND__SURFREF
+                  : v->type == WS_T_SAMPLERREF ? WS__VARIABLE__KIND__SAMPLERREF
+                                               : WS__VARIABLE__KIND__DATA;
+        out.variables[out.n_variables++] = w;
+    }
+    out.prints = m->code->prints;
+    Ws__Reply r = WS__REPLY__INIT;
+    r.seq = seq;
+    r.module = &out;
+    if (m->code->warnings)
+        r.text = m->code->warnings;
+    ws_client_reply(c, &r);
+    return true;
+}
+
+static struct ws_upload *upload_find(struct ws_client *c, const uint8_t *sha256)
+{
+    ws_list_for_each (n, &c->uploads) {
+        struct ws_upload *u = ws_list_entry(n, struct ws_upload, node);
+        if (!memcmp(u->sha256, sha256, WS_SHA256_BYTES))
+            return u;
+    }
+    return NULL;
+}
+
+static void upload_free(struct ws_client *c, struct ws_upload *u)
+{
+    ws_list_remove(&u->node);
+    c->n_uploads--;
+    ws_image_unref(u->image);
+    free(u->data);
+    free(u);
+}
+
+void ws_uploads_free(struct ws_client *c)
+{
+    while (!ws_list_empty(&c->uploads))
+        upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));
+}
+
+/* A ModuleLoad that comes to nothing. */
+static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text)
+{
+    ws_client_reply_error(c, seq, e, text);
+    ws_client_retire(c, 1);
+}
+
+/* ---- loads: ModuleLoads whose code is being made ----
+ *
+ * A ModuleLoad is answered when its code is there; nothing of the client can depend on the module before. A reset of the device
+ * meanwhile answers it with an error. */
+
+struct load {
+    struct ws_load load;
+    struct ws_list node; /* client->loads */
+    struct ws_context *context;
+    uint64_t seq, module;
+};
+
+static void load_free(struct load *w)
+{
+    ws_list_remove(&w->load.node);
+    ws_list_remove(&w->node);
+    free(w);
+}
+
+static bool is_loading(struct ws_client *c, uint64_t module)
+{
+    ws_list_for_each (n, &c->loads)
+        if (ws_list_entry(n, struct load, node)->module == module)
+            return true;
+    return false;
+}
+
+void ws_module_loads_forget(struct ws_client *c, struct ws_context *x)
+{
+    ws_list_for_each_safe (n, &c->loads) {
+        struct load *w = ws_list_entry(n, struct load, node);
+        if (x && w->context != x)
+            continue;
+        uint64_t seq = w->seq;
+        load_free(w);
+        if (x)
+            refuse(c, seq, WS__ERROR__INVALID_HANDLE,
+                   "the device was reset while the module was loading");
+    }
+}
+
+/* Makes the module, answers and retires the ModuleLoad. */
+static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct ws_image *image,
+                       struct ws_code_entry *code)
+{
+    struct ws_client *c = x->client;
+    struct ws_module *m = ws_alloc(sizeof *m);
+    if (!m) {
+        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+        return;
+    }
+    m->id = id;
+    m->context = x;
+    m->image = ws_image_ref(image);
+    m->code = code;
+    Ws__Error e = module_make(m);
+    if (e) {
+        refuse(c, seq, e, "");
+        ws_module_free(m);
+        return;
+    }
+    HASH_ADD(hh, c->modules, id, sizeof m->id, m);
+    if (!reply_module(c, seq, m))
+        ws_client_drop_no_memory(c);
+    ws_client_retire(c, 1);
+}
+
+static void loaded(struct ws_load *load, struct ws_image *image, struct ws_code_entry *code, int r,
+                   const struct ws_diags *diags)
+{
+    struct load *w = WS_CONTAINER_OF(load, struct load, load);
+    struct ws_context *x = w->context;
+    uint64_t seq = w->seq, module = w->module;
+    load_free(w);
+    if (r) {
+        char *text = ws_diags_text(diags);
+        refuse(x->client, seq, error_of_ptx(r), text ? text : "");
+        free(text);
+    } else {
+        module_add(x, seq, module, image, code);
+    }
+}
+
+static bool load_start(struct ws_context *x, struct ws_image *image, const Ws__ModuleLoad *q,
+                       uint64_t seq)
+{
+    struct ws_client *c = x->client;
+    struct load *w = ws_alloc(sizeof *w);
+    if (!w)
+        return false;
+    *w = (struct load){.load.done = loaded, .context = x, .seq = seq, .module = q->module};
+    ws_list_init(&w->load.node);
+    ws_list_append(&c->loads, &w->node);
+    if (!ws_loader_start(c->server->loader, &w->load, image, x->gpu->device, q->name))
+        return true;
+    load_free(w);
+    return false;
+}
+
+void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
+{
+    struct ws_server *s = c->server;
+    if (q->device >= c->n_contexts) {
+        refuse(c, seq, WS__ERROR__INVALID_DEVICE, "no such device");
+        return;
+    }
+    if (q->module >> 40 || ws_module_find(c, q->module) || is_loading(c, q->module)) {
+        refuse(c, seq, WS__ERROR__INVALID_HANDLE, "module id is in use or too large");
+        return;
+    }
+    if (q->sha256.len != WS_SHA256_BYTES || q->image_bytes > c->limits.max_image_bytes) {
+        refuse(c, seq, WS__ERROR__INVALID_IMAGE,
+               "image has no SHA-256 or is larger than the daemon takes");
+        return;
+    }
+    struct ws_context *x = &c->contexts[q->device];
+    struct ws_image *image = ws_cache_find(&s->cache, q->sha256.data);
+    struct ws_upload *u = upload_find(c, q->sha256.data);
+    if (u && u->image)
+        upload_free(c, u);
+    if (!image) {
+        refuse(c, seq, WS__ERROR__NEED_IMAGE, "");
+        return;
+    }
+    struct ws_code_entry *code = ws_image_code_known(image, x->gpu->device);
+    if (code)
+        module_add(x, seq, q->module, image, code);
+    else if (!load_start(x, image, q, seq))
+        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+    ws_image_unref(image);
+}
+
+static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, struct ws_upload **ret)
+{
+    if (!q->image_bytes || q->image_bytes > c->limits.max_image_bytes)
+        return WS__ERROR__INVALID_IMAGE;
+    if (c->n_uploads >= WS_MAX_UPLOADS)
+        upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));
+    struct ws_upload *u = ws_alloc(sizeof *u);
+    if (!u)
+        return WS__ERROR__OUT_OF_MEMORY;
+    u->data = malloc(q->image_bytes);
+    if (!u->data) {
+        free(u);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    memcpy(u->sha256, q->sha256.data, WS_SHA256_BYTES);
+    u->bytes = q->image_bytes;
+    ws_list_append(&c->uploads, &u->node);
+    c->n_uploads++;
+    *ret = u;
+    return WS__ERROR__OK;
+}
+
+static Ws__Error upload_end(struct ws_client *c, struct ws_upload *u)
+{
+    uint8_t sha256[WS_SHA256_BYTES];
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, u->data, u->bytes);
+    SHA256Final(sha256, &sha);
+    if (memcmp(sha256, u->sha256, sizeof sha256)) {
+        upload_free(c, u);
+        return WS__ERROR__INVALID_IMAGE;
+    }
+    u->image = ws_cache_find(&c->server->cache, sha256);
+    if (u->image) { /* another client was faster */
+        free(u->data);
+        u->data = NULL;
+        return WS__ERROR__OK;
+    }
+    if (ws_cache_add(&c->server->cache, sha256, u->data, u->bytes, &u->image)) {
+        upload_free(c, u);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    u->data = NULL;
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *q)
+{
+    if (q->sha256.len != WS_SHA256_BYTES)
+        return WS__ERROR__INVALID_IMAGE;
+    struct ws_upload *u = upload_find(c, q->sha256.data);
+    if (u && !q->offset) { /* from the start again */
+        upload_free(c, u);
+        u = NULL;
+    }
+    if (!u) {
+        Ws__Error e = q->offset ? WS__ERROR__INVALID_IMAGE : upload_start(c, q, &u);
+        if (e)
+            return e;
+    }
+    if (u->image || q->offset != u->received || q->image_bytes != u->bytes ||
+        q->data.len > u->bytes - u->received) {
+        upload_free(c, u);
+        return WS__ERROR__INVALID_IMAGE;
+    }
+    if (q->data.len)
+        memcpy(u->data + u->received, q->data.data, q->data.len);
+    u->received += q->data.len;
+    return u->received == u->bytes ? upload_end(c, u) : WS__ERROR__OK;
+}
+
+Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *q, uint32_t *ret_blocks)
+{
+    struct ws_module *m = ws_module_find(c, q->function >> WS_FUNCTION_INDEX_BITS);
+    uint32_t index = q->function & ((1u << WS_FUNCTION_INDEX_BITS) - 1);
+    struct ws_occupancy o;
+    if (!m || index >= m->code->n_kernels)
+        return WS__ERROR__INVALID_HANDLE;
+    if (!q->block_threads || ws_device_occupancy(m->context->gpu->device, m->code->dmodule, index,
+                                                 q->block_threads, q->shared_bytes, &o))
+        return WS__ERROR__INVALID_VALUE;
+    *ret_blocks = o.blocks_per_sm;
+    return WS__ERROR__OK;
+}

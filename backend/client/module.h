@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/client/module.h - modules of a client, and images on their way to the daemon. Threads: the loop. */
+#ifndef WS_BACKEND_CLIENT_MODULE_H
+#define WS_BACKEND_CLIENT_MODULE_H
+
+#include <uthash.h>
+#include "backend/client/client.h"
+#include "backend/code/cache.h"
+
+struct ws_module {
+    uint64_t id;
+    struct ws_context *context;
+    struct ws_image *image; /* reference */
+    struct ws_code_entry *code;
+    struct ws_dinstance *instance;
+    uint64_t *var_va;
+    struct ws_allocation *variables; /* NULL: none */
+    bool launched;                   /* a kernel of it has been given */
+    UT_hash_handle hh;
+};
+
+struct ws_upload { /* an image on its way */
+    struct ws_list node;
+    uint8_t sha256[WS_SHA256_BYTES]; /* as claimed */
+    uint8_t *data;
+    uint64_t bytes, received;
+    struct ws_image *image; /* complete: held until the ModuleLoad that follows */
+};
+enum { WS_MAX_UPLOADS = 4 };
+
+/* The error of a launch of a kernel that can't run. */
+Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k);
+/* Has the module's code made, answers and retires the ModuleLoad. */
+void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
+/* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
+void ws_module_loads_forget(struct ws_client *c, struct ws_context *x);
+/* Moves a module's managed variables to the client's mapped memory. Nothing of it has run. */
+Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *m);
+Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
+struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
+/* Its id is free; launches under way still use it. */
+void ws_module_unlink(struct ws_client *c, struct ws_module *m);
+void ws_module_free(struct ws_module *m);
+Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
+void ws_modules_free(struct ws_client *c);
+void ws_uploads_free(struct ws_client *c);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Records of events: who waits for one, and what happens when it is done. A reply that is due when a record is done is in two lists,
+ * that of the record and that of its client, so that either may go first. */
+#include "backend/backend.h"
+#include "backend/client/event.h"
+#include "backend/client/reply.h"
+#include "backend/client/stream.h"
+#include "base/alloc.h"
+
+struct sync {
+    struct ws_list of_record, of_client;
+    struct ws_client *client;
+    uint64_t seq;
+};
+
+static void sync_free(struct sync *y)
+{
+    ws_list_remove(&y->of_record);
+    ws_list_remove(&y->of_client);
+    free(y);
+}
+
+void ws_record_init(struct ws_record *r, struct ws_context *x, uint32_t n_refs)
+{
+    *r = (struct ws_record){.n_refs = n_refs, .context = x};
+    ws_list_init(&r->streams);
+    ws_list_init(&r->syncs);
+}
+
+void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq)
+{
+    struct sync *y = ws_alloc(sizeof *y);
+    if (!y) {
+        ws_client_drop_no_memory(c);
+        return;
+    }
+    y->client = c;
+    y->seq = seq;
+    ws_list_append(&r->syncs, &y->of_record);
+    ws_list_append(&c->event_syncs, &y->of_client);
+}
+
+void ws_record_syncs_forget(struct ws_client *c)
+{
+    while (!ws_list_empty(&c->event_syncs))
+        sync_free(ws_list_entry(c->event_syncs.next, struct sync, of_client));
+}
+
+void ws_record_unref(struct ws_record *r)
+{
+    if (--r->n_refs)
+        return;
+    while (!ws_list_empty(&r->syncs))
+        sync_free(ws_list_entry(r->syncs.next, struct sync, of_record));
+    free(r);
+}
+
+void ws_record_finish(struct ws_record *r, uint64_t end_ns)
+{
+    r->done = true;
+    r->end_ns = end_ns;
+    while (!ws_list_empty(&r->streams))
+        ws_stream_wake(ws_list_entry(r->streams.next, struct ws_stream, blocked));
+    while (!ws_list_empty(&r->syncs)) {
+        struct sync *y = ws_list_entry(r->syncs.next, struct sync, of_record);
+        struct ws_client *c = y->client;
+        uint64_t seq = y->seq;
+        sync_free(y);
+        if (r->context->client == c)
+            r->context->seen_ns = WS_MAX(r->context->seen_ns, end_ns);
+        ws_client_reply_error(c, seq, ws_client_take_error(c), c->error_text);
+        ws_client_retire(c, 1);
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shared segments: memory that both the client and the daemon map. The daemon makes it, so its size is certain (sealed), and
+ * keeps every offset against its own record; what the client writes into the control page is never believed.
+ * A segment goes when the client has released it (or ended), no copy uses it and it is not mapped into the client's space. */
+#include "backend/backend.h"
+#include "backend/client/segment.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "protocol/handoff.h"
+
+enum { CONTROL_BYTES = 4096 };
+_Static_assert(sizeof(struct ws_staging_control) <= CONTROL_BYTES, "control fits its page");
+
+struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id)
+{
+    struct ws_segment *g;
+    HASH_FIND(hh, c->segments, &id, sizeof id, g);
+    return g && !g->released ? g : NULL;
+}
+
+static Ws__Error check(struct ws_client *c, const struct ws_handoff_request *q)
+{
+    uint64_t max = c->limits.max_segment_bytes;
+    if (!q->bytes)
+        return WS__ERROR__INVALID_VALUE;
+    if (q->kind == WS_HANDOFF_STAGING && (!q->chunk_bytes || q->bytes % q->chunk_bytes ||
+                                          q->bytes / q->chunk_bytes > WS_STAGING_MAX_CHUNKS))
+        return WS__ERROR__INVALID_VALUE;
+    if (q->bytes > max || c->stats.segment_bytes > max - q->bytes)
+        return WS__ERROR__OUT_OF_MEMORY;
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
+                         struct ws_segment **ret)
+{
+    Ws__Error e = check(c, q);
+    if (e)
+        return e;
+    struct ws_segment *g = ws_alloc(sizeof *g);
+    if (!g)
+        return WS__ERROR__OUT_OF_MEMORY;
+    uint64_t control = q->kind == WS_HANDOFF_STAGING ? CONTROL_BYTES : 0;
+    g->kind = q->kind;
+    g->bytes = q->bytes;
+    g->map_bytes = WS_ALIGN_UP(control + q->bytes, UINT64_C(4096));
+    g->fd = ws_packet_memfd("wattshare-segment", g->map_bytes);
+    g->map = g->fd < 0 ? MAP_FAILED
+                       : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
+    if (g->map == MAP_FAILED) {
+        if (g->fd >= 0)
+            close(g->fd);
+        free(g);
+        return WS__ERROR__OUT_OF_MEMORY;
+    }
+    g->data = g->map + control;
+    if (control) {
+        struct ws_staging_control *h = (struct ws_staging_control *)g->map;
+        g->chunk_bytes = q->chunk_bytes;
+        g->n_chunks = (uint32_t)(q->bytes / q->chunk_bytes);
+        h->magic = WS_STAGING_MAGIC;
+        h->n_chunks = g->n_chunks;
+        h->chunk_bytes = g->chunk_bytes;
+    }
+    for (uint32_t i = 0; i < c->server->n_gpus; i++)
+        ws_device_host_register(c->server->gpus[i].device, g->map, g->map_bytes, g->fd);
+    g->id = ++c->n_segments_made;
+    HASH_ADD(hh, c->segments, id, sizeof g->id, g);
+    c->stats.segment_bytes += g->bytes;
+    *ret = g;
+    return WS__ERROR__OK;
+}
+
+static void segment_free(struct ws_segment *g, struct ws_client *c)
+{
+    HASH_DEL(c->segments, g);
+    c->stats.segment_bytes -= g->bytes;
+    for (uint32_t i = 0; i < c->server->n_gpus; i++)
+        ws_device_host_unregister(c->server->gpus[i].device, g->map, g->map_bytes);
+    munmap(g->map, g->map_bytes);
+    if (g->fd >= 0)
+        close(g->fd);
+    free(g);
+}
+
+static void maybe_free(struct ws_segment *g, struct ws_client *c)
+{
+    if (g->released && !g->n_copies && !g->mapped_at)
+        segment_free(g, c);
+}
+
+Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address)
+{
+    struct ws_segment *g = ws_segment_find(c, id);
+    if (!g)
+        return WS__ERROR__INVALID_HANDLE;
+    uint64_t first = address, last = address + g->bytes - 1;
+    if (g->kind != WS_HANDOFF_PINNED || g->mapped_at || !first || last < first ||
+        (first < WS_VA_LAST && last >= WS_VA_FIRST))
+        return WS__ERROR__INVALID_VALUE;
+    int r = ws_space_map_host(c->space, first, g->bytes, g->data);
+    if (r)
+        return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_VALUE;
+    g->mapped_at = first;
+    return WS__ERROR__OK;
+}
+
+void ws_segment_unmapped(struct ws_segment *g, struct ws_client *c)
+{
+    int r = ws_space_unmap(c->space, g->mapped_at);
+    if (r)
+        ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u r=%d", c->id, g->id, r);
+    g->mapped_at = 0;
+    g->released = true;
+    maybe_free(g, c);
+}
+
+void ws_segment_release(struct ws_segment *g, struct ws_client *c)
+{
+    g->released = true;
+    maybe_free(g, c);
+}
+
+void ws_segment_put(struct ws_segment *g, struct ws_client *c)
+{
+    g->n_copies--;
+    maybe_free(g, c);
+}
+
+void ws_segment_chunk_done(struct ws_segment *g, uint32_t chunk, uint32_t state)
+{
+    struct ws_staging_control *h = (struct ws_staging_control *)g->map;
+    atomic_store(&h->state[chunk], state);
+    if (atomic_load(&h->n_waiting))
+        ws_futex_wake_all(&h->state[chunk]);
+}
+
+void ws_segments_free(struct ws_client *c)
+{
+    struct ws_segment *g, *next;
+    HASH_ITER (hh, c->segments, g, next) {
+        if (g->mapped_at && ws_space_unmap(c->space, g->mapped_at))
+            ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u", c->id, g->id);
+        segment_free(g, c);
+    }
+}

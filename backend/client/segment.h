@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/client/segment.h - segments: memory that a client and the daemon share. Threads: the loop. */
+#ifndef WS_BACKEND_CLIENT_SEGMENT_H
+#define WS_BACKEND_CLIENT_SEGMENT_H
+
+#include <uthash.h>
+#include "backend/client/client.h"
+
+struct ws_segment {
+    uint32_t id;
+    uint32_t kind; /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED */
+    int fd;
+    uint8_t *map, *data;
+    uint64_t map_bytes, bytes;
+    uint32_t chunk_bytes, n_chunks;
+    uint64_t mapped_at; /* PINNED: the client's address, 0 if it has not told */
+    uint32_t n_copies;  /* under way */
+    bool unmapping;     /* a HostUnmap is under way */
+    bool released;      /* the client has freed it; goes when the last use ends */
+    UT_hash_handle hh;
+};
+
+Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
+                         struct ws_segment **ret);
+struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);
+Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address);
+/* The client wants it no more. */
+void ws_segment_release(struct ws_segment *g, struct ws_client *c);
+/* A HostUnmap is done: the client wants it no more. */
+void ws_segment_unmapped(struct ws_segment *g, struct ws_client *c);
+/* A copy is done with it. */
+void ws_segment_put(struct ws_segment *g, struct ws_client *c);
+void ws_segment_chunk_done(struct ws_segment *g, uint32_t chunk, uint32_t state);
+void ws_segments_free(struct ws_client *c);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A stream writes a word, at once when it gets there, or waits until a word in the client's memory compares as it wants. Kernels, copies
+ * and the program itself write such words without telling anybody, so the loop looks: at every turn, and every POLL_MS if nothing
+ * else happens. Reading needs no device: soft devices' memory and pinned memory are mapped here, and only the loop takes mappings
+ * away. In a real GPU's memory, which is out of the host's reach, values are written by a copy, and waiting for one is refused. */
+#include "backend/client/value.h"
+
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/client/stream.h"
+
+enum { POLL_MS = 1 };
+
+static bool out_of_reach(const struct ws_mapping *m)
+{
+    return m->device && m->device->ops->map;
+}
+
+static Ws__Error write_by_copy(struct ws_client *c, struct ws_stream *s, const Ws__StreamValue *m,
+                               uint64_t seq, bool *ret_queued)
+{
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    j->seq = seq;
+    j->op.kind = WS_OPK_COPY;
+    j->op.copy.dst_va = m->address;
+    j->op.copy.src_va = 0;
+    j->op.copy.dst_host = NULL;
+    j->op.copy.bytes = m->bytes;
+    j->op.copy.height = j->op.copy.depth = 1;
+    j->op.copy.dst = j->op.copy.src = (struct ws_pitches){m->bytes, m->bytes};
+    _Static_assert(sizeof j->inline_bytes >= sizeof m->value, "room for one value");
+    j->op.copy.src_host = memcpy(j->inline_bytes, &m->value, m->bytes);
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_t seq,
+                          bool *ret_queued)
+{
+    struct ws_stream *s = ws_stream_find(c, m->stream);
+    struct ws_mapping map;
+    if (!s)
+        return WS__ERROR__INVALID_HANDLE;
+    if ((m->bytes != 4 && m->bytes != 8) || m->address % m->bytes || m->compare > WS_VALUE_NOR ||
+        !ws_space_find(c->space, m->address, m->bytes, &map) ||
+        (m->write && map.flags & WS_MAP_READONLY))
+        return WS__ERROR__INVALID_VALUE;
+    if (out_of_reach(&map))
+        return m->write ? write_by_copy(c, s, m, seq, ret_queued) : WS__ERROR__NOT_SUPPORTED;
+    struct ws_command *j = ws_command_new(c, WS_COMMAND_VALUE);
+    if (!j)
+        return WS__ERROR__INTERNAL;
+    j->seq = seq;
+    j->value.va = m->address;
+    j->value.value = m->value;
+    j->value.bytes = (uint8_t)m->bytes;
+    j->value.compare = (uint8_t)m->compare;
+    j->value.write = m->write;
+    *ret_queued = true;
+    ws_stream_push(s, j);
+    return WS__ERROR__OK;
+}
+
+/* CUstreamWaitValue_flags: "greater or equal" is of the cyclic difference. */
+static bool compare(uint64_t have, uint64_t want, unsigned bytes, unsigned how)
+{
+    uint64_t mask = bytes == 4 ? UINT32_MAX : UINT64_MAX, diff = (have - want) & mask;
+    switch (how) {
+    case WS_VALUE_GEQ:
+        return !(diff >> (bytes * 8 - 1));
+    case WS_VALUE_EQ:
+        return !diff;
+    case WS_VALUE_AND:
+        return (have & want & mask) != 0;
+    default:
+        return (~(have | want) & mask) != 0;
+    }
+}
+
+bool ws_value_pass(struct ws_command *j)
+{
+    struct ws_client *c = j->client;
+    struct ws_mapping m;
+    if (c->sticky)
+        return true;
+    if (!ws_space_find(c->space, j->value.va, j->value.bytes, &m)) {
+        ws_client_async_error(c, j->stream->context, WS__ERROR__ILLEGAL_ADDRESS,
+                              "a stream waits for a value at 0x%llx, which has been freed",
+                              (unsigned long long)j->value.va);
+        return true;
+    }
+    if (out_of_reach(&m)) { /* mapped there since */
+        ws_client_async_error(c, j->stream->context, WS__ERROR__NOT_SUPPORTED,
+                              "a stream waits for a value at 0x%llx, in the GPU's memory",
+                              (unsigned long long)j->value.va);
+        return true;
+    }
+    uint8_t *p = m.host + (j->value.va - m.va);
+    if (j->value.write) {
+        if (j->value.bytes == 4)
+            __atomic_store_n((uint32_t *)p, (uint32_t)j->value.value, __ATOMIC_RELEASE);
+        else
+            __atomic_store_n((uint64_t *)p, j->value.value, __ATOMIC_RELEASE);
+        return true;
+    }
+    uint64_t have = j->value.bytes == 4 ? __atomic_load_n((uint32_t *)p, __ATOMIC_ACQUIRE)
+                                        : __atomic_load_n((uint64_t *)p, __ATOMIC_ACQUIRE);
+    return compare(have, j->value.value, j->value.bytes, j->value.compare);
+}
+
+int ws_server_poll_values(struct ws_server *s)
+{
+    ws_list_for_each_safe (n, &s->polling) {
+        struct ws_stream *st = ws_list_entry(n, struct ws_stream, blocked);
+        if (ws_value_pass(st->head))
+            ws_stream_wake(st);
+    }
+    return ws_list_empty(&s->polling) ? -1 : POLL_MS;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/config/access.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/alloc.h"
+
+bool ws_access_uid(const char *name, uint32_t *ret)
+{
+    char *end;
+    unsigned long v = strtoul(name, &end, 10);
+    if (name[0] >= '0' && name[0] <= '9' && !*end && v < UINT32_MAX) {
+        *ret = (uint32_t)v;
+        return true;
+    }
+    struct passwd *p = getpwnam(name);
+    if (p)
+        *ret = p->pw_uid;
+    return p != NULL;
+}
+
+int ws_access_add(struct ws_access *a, const struct ws_user_limits *l)
+{
+    struct ws_user_limits *v = ws_alloc_array(a->n_limits + 1, sizeof *v);
+    if (!v)
+        return ws_raise(-ENOMEM);
+    if (a->n_limits)
+        memcpy(v, a->limits, a->n_limits * sizeof *v);
+    v[a->n_limits++] = *l;
+    free(a->limits);
+    a->limits = v;
+    return 0;
+}
+
+static int add_allowed(struct ws_access *a, const struct ws_allowed *w)
+{
+    if (!(a->n_allowed & (a->n_allowed - 1))) { /* full: twice as many */
+        struct ws_allowed *v = ws_alloc_array(a->n_allowed ? 2 * a->n_allowed : 1, sizeof *v);
+        if (!v)
+            return ws_raise(-ENOMEM);
+        if (a->n_allowed)
+            memcpy(v, a->allowed, a->n_allowed * sizeof *v);
+        free(a->allowed);
+        a->allowed = v;
+    }
+    a->allowed[a->n_allowed++] = *w;
+    return 0;
+}
+
+/* Return: 0, 1 (wrong, in @diags), -ENOMEM. */
+static int allowed_line(struct ws_access *a, char *line, const char *path, uint32_t number,
+                        struct ws_diags *diags)
+{
+    char name[WS_USER_NAME_BYTES], key[128], more[2];
+    struct ws_allowed w;
+    int n = sscanf(line, "%32s %127s %1s", name, key, more);
+    if (n <= 0 || name[0] == '#')
+        return 0;
+    if (n < 2 || !ws_curve_is_key(key) || !zmq_z85_decode(w.key, key) || (n == 3 && *more != '#')) {
+        ws_diags_add(diags, path, number, 0,
+                     "is no line of a list of allowed keys: use USER KEY, a public key of 40 "
+                     "characters");
+        return 1;
+    }
+    if (!ws_access_uid(name, &w.uid)) {
+        ws_diags_add(diags, path, number, 0,
+                     "there is no user \"%s\": use a name or a number of this machine", name);
+        return 1;
+    }
+    return add_allowed(a, &w);
+}
+
+int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags)
+{
+    char line[512];
+    FILE *f = fopen(path, "re");
+    int r = 0, wrong = 0;
+    if (!f)
+        return -errno;
+    for (uint32_t number = 1; r >= 0 && fgets(line, sizeof line, f); number++) {
+        r = allowed_line(a, line, path, number, diags);
+        wrong |= r > 0;
+    }
+    if (r >= 0 && ferror(f))
+        r = -EIO;
+    fclose(f);
+    return r < 0 ? r : wrong;
+}
+
+void ws_access_deinit(struct ws_access *a)
+{
+    free(a->limits);
+    free(a->allowed);
+    *a = WS_ACCESS_NULL;
+}
+
+const struct ws_user_limits *ws_access_find(const struct ws_access *a, uint32_t uid)
+{
+    const struct ws_user_limits *all = NULL;
+    for (size_t i = 0; i < a->n_limits; i++) {
+        if (a->limits[i].everybody)
+            all = &a->limits[i];
+        else if (a->limits[i].uid == uid)
+            return &a->limits[i];
+    }
+    return all;
+}
+
+const struct ws_allowed *ws_access_allows(const struct ws_access *a,
+                                          const uint8_t key[WS_CURVE_KEY_BYTES])
+{
+    for (size_t i = 0; i < a->n_allowed; i++)
+        if (!memcmp(a->allowed[i].key, key, WS_CURVE_KEY_BYTES)) /* public: no secret in its time */
+            return &a->allowed[i];
+    return NULL;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/config/access.h - who may use the daemon, and how much of it. Who somebody is: on one machine the kernel says (the socket's
+ * peer credentials), over tcp the key of his that the list of allowed ones ties to a user of this machine. Users' limits are over
+ * all clients of a user together. Threads: the loop. */
+#ifndef WS_BACKEND_CONFIG_ACCESS_H
+#define WS_BACKEND_CONFIG_ACCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/diag.h"
+#include "base/macros.h"
+#include "protocol/curve.h"
+
+enum { WS_SHARE_DEFAULT = 100, WS_USER_NAME_BYTES = 33 };
+struct ws_user_limits { /* of a section `user NAME { }` */
+    uint32_t uid;
+    bool everybody;       /* "*": each user without a section */
+    uint32_t max_clients; /* 0: no limit of its own */
+    uint64_t memory_bytes;
+    uint32_t share; /* weight of the user's tasks, 100 is 1 */
+};
+struct ws_allowed { /* a line of the list of allowed keys */
+    uint8_t key[WS_CURVE_KEY_BYTES];
+    uint32_t uid;
+};
+struct ws_access {
+    struct ws_user_limits *limits;
+    size_t n_limits;
+    struct ws_allowed *allowed;
+    size_t n_allowed;
+};
+#define WS_ACCESS_NULL ((struct ws_access){0})
+
+/* The user of that name or number. */
+bool ws_access_uid(const char *name, uint32_t *ret);
+WS_MUST_CHECK int ws_access_add(struct ws_access *a, const struct ws_user_limits *l);
+/* Reads a list of allowed keys, lines "USER KEY". Return: 0, 1 (wrong lines, in @diags), negative errno of the file. */
+WS_MUST_CHECK int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags);
+void ws_access_deinit(struct ws_access *a);
+const struct ws_user_limits *ws_access_find(const struct ws_access *a, uint32_t uid);
+const struct ws_allowed *ws_access_allows(const struct ws_access *a,
+                                          const uint8_t key[WS_CURVE_KEY_BYTES]);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/config/task.h - what the configuration says of a program: which task it is, how often it runs, how urgent, how much it may
+ * have. wattshared.conf(5), "task". A client has a copy from its Hello on, so reloading the file never pulls it away.
+ * Threads: none. */
+#ifndef WS_BACKEND_CONFIG_TASK_H
+#define WS_BACKEND_CONFIG_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/sm_set.h"
+
+enum { WS_TASK_NAME_BYTES = 64 };
+struct ws_task {
+    char name[WS_TASK_NAME_BYTES]; /* of the entry; of a program that none matches: its file name */
+    double period_ms, deadline_ms; /* relative to release; 0: none */
+    int priority;                  /* larger is higher; real-time > 0; 0: best effort */
+    double weight;                 /* share, 1 by default */
+    double
+        wcet_ms; /* of one job's kernels on the whole first GPU, as stated; 0: from profiles, or learned */
+    unsigned n_sm_max;    /* at most so many SMs; 0: no limit */
+    struct ws_sm_set sms; /* fixed; n == 0: none */
+    char gpu[32];         /* only on GPUs of this catalog name; "": any */
+    char profile[64];     /* program in the profile store; "": none */
+    bool busy_wait;
+    bool
+        copies; /* copies count as the job's work too, and wait for its turn (GCAPS: a segment opens at the first GPU command) */
+    uint64_t
+        memory_bytes; /* device memory of each process; 0: what limits.memory_quota_bytes says */
+};
+
+/* The task of a program nobody has said anything about. @exe: path, may be "". */
+void ws_task_default(struct ws_task *ret, const char *exe);
+
+/* An entry of the file: the task, and which programs are of it. A program is if of each list that isn't empty one pattern holds (of
+ * the environment's: all); an entry without any is found by its name only. Patterns are fnmatch(3)'s, where * also goes over '/'. */
+struct ws_task_rule {
+    struct ws_task task;
+    char **paths, **cgroups, **env; /* NULL-terminated, or NULL; env: "NAME=PATTERN" */
+    uint32_t *uids;
+    size_t n_uids;
+    char *file; /* where it stands, for what is found out later */
+    uint32_t line, gpu_line, sms_line;
+};
+struct ws_task_rules {
+    struct ws_task_rule *v;
+    size_t n;
+};
+void ws_task_rules_deinit(struct ws_task_rules *r);
+
+/* What is known of a program. */
+struct ws_task_who {
+    const char *name;    /* it says it is this task; "": doesn't say */
+    const char *exe;     /* path; "": not known */
+    const char *cgroups; /* text of /proc/PID/cgroup; "": not known */
+    bool has_uid;
+    uint32_t uid;
+    const char *const *env; /* "NAME=VALUE" of those that rules ask for */
+    size_t n_env;
+};
+/* The entry that @who names, if its users, where it has some, may; else the first whose patterns hold; else the default, with the
+ * name that the program gave itself. Return: the entry, or NULL: none. *ret_refused: it named one that is not for this user. */
+const struct ws_task_rule *ws_task_recognise(const struct ws_task_rules *rules,
+                                             const struct ws_task_who *who, struct ws_task *ret,
+                                             bool *ret_refused);
+/* The names of variables that rules ask for, each once: @ret has room for @max. Return: how many there are. */
+size_t ws_task_rules_env(const struct ws_task_rules *rules, char (*ret)[WS_TASK_NAME_BYTES],
+                         size_t max);
+
+/* "0-3,7". Return: false: not such a list, or an SM beyond WS_SM_MAX. */
+bool ws_sm_set_parse(const char *text, struct ws_sm_set *ret);
+/* The same back. Return: @buf. */
+const char *ws_sm_set_text(const struct ws_sm_set *s, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend/learn/learn.h - what the daemon learns of kernels from running them: how long a launch takes on so many SMs, and at what energy.
+ *
+ * Each finished launch is compared with what would have been predicted, and refines the prediction. What is known comes from a profile
+ * store (models/store.h) at the start and goes there as it grows; a thread of its own writes, so nobody waits for the disk.
+ * Units: device time in ns, energy in uJ. Threads: as said at each function. Errors: base/error.h. */
+#ifndef WS_BACKEND_LEARN_LEARN_H
+#define WS_BACKEND_LEARN_LEARN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "device/device.h"
+#include "models/stat.h"
+#include "models/store.h"
+
+struct ws_learn;
+struct ws_learn_kernel;
+
+/* ---- what is told by the code alone; made once for each module, never changed ---- */
+struct ws_learn_code {
+    uint32_t n_kernels;
+    struct ws_learn_kernel *kernels;
+};
+/* Of the first @n_kernels of @info, which stand for kernels of @m. Any thread. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_learn_code_new(struct ws_learn_code **ret, const struct ws_ptx_module *m,
+                                    const struct ws_dmodule_info *info, uint32_t n_kernels);
+struct ws_learn_code *ws_learn_code_free(struct ws_learn_code *c); /* NULL ok; returns NULL */
+/* NULL if @c is NULL or nothing can be said of the kernel. Valid as long as @c. Any thread. */
+const struct ws_learn_kernel *ws_learn_code_kernel(const struct ws_learn_code *c, uint32_t index);
+
+/* ---- predictions ---- */
+struct ws_learn_key { /* a launch, as far as it matters */
+    const struct ws_learn_kernel *kernel;
+    uint32_t grid[3], block[3],
+        shared_bytes; /* shared_bytes: dynamic; only occupancy depends on it */
+};
+enum ws_learn_basis {
+    WS_LEARN_COLD,   /* from the PTX alone: instructions counted in the text */
+    WS_LEARN_KERNEL, /* the kernel ran with other shapes: its instruction mix, and how far the model was off, are known */
+    WS_LEARN_SCALED, /* this shape ran on other numbers of SMs */
+    WS_LEARN_MEASURED, /* it ran on as many SMs: the mean */
+    _WS_LEARN_BASIS_N
+};
+const char *ws_learn_basis_name(enum ws_learn_basis b); /* "cold" */
+struct ws_prediction {
+    uint64_t time_ns;   /* from start to end on the device, alone; > 0 */
+    uint64_t energy_uj; /* of the whole GPU meanwhile, nothing else running */
+    uint64_t n;         /* runs that it rests on; 0: cold */
+    enum ws_learn_basis basis;
+    double
+        error; /* relative, root mean square, of predictions on this basis so far: of this kernel, else of all; 1: none was tested */
+};
+/**
+ * ws_learn_predict() - how long a launch would take on @n_sm SMs of a GPU, and at what energy
+ * @n_sm: 0: all
+ * Any thread; O(1), no disk, some hundred ns (a few thousand where nothing is known of the shape).
+ * Return: 0, -ENOENT (nothing can be said: no kernel, or its text can't be counted and it never ran), -EINVAL (a size is 0).
+ */
+WS_MUST_CHECK int ws_learn_predict(struct ws_learn *l, const struct ws_learn_key *key,
+                                   const struct ws_gpu_spec *gpu, int n_sm,
+                                   struct ws_prediction *ret);
+
+/* ---- learning ---- */
+/* @path: of the profile store, made if it isn't there; NULL: what is learned is forgotten at the end. A store that can't be used is
+ * logged, and done without. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_learn_new(struct ws_learn **ret, const char *path);
+struct ws_learn *ws_learn_free(struct ws_learn *l); /* writes what is left. NULL ok; returns NULL */
+
+struct ws_learn_run {
+    uint32_t gpu; /* ws_device.index: launches of one GPU that overlap disturb each other */
+    uint64_t start_ns, end_ns, energy_uj; /* energy 0: not known */
+    struct ws_sm_set sms;                 /* n == 0: all */
+    struct ws_op_counts counts;           /* what it executed */
+    bool
+        other; /* only a part of the launch, or not at the default clocks, or not this kernel alone: others ran beside it, but
+                   nothing is learned from it */
+};
+/* A launch has ended. Ignored where others ran on its SMs meanwhile (its time is not its own);
+ * its power counts only if nothing else ran. O(1). One thread at a time. */
+void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const struct ws_gpu_spec *gpu,
+                  const struct ws_learn_run *run);
+
+/* ---- to be shown ---- */
+struct ws_learn_shown {
+    const char *name, *gpu, *shape;
+    uint64_t n_runs;
+    uint32_t n_points, n_sm; /* SM counts seen; the largest */
+    double time_ms, power_w; /* means on the largest; power NAN: not known */
+    struct ws_stat error; /* (predicted - measured) / measured, of predictions that rest on runs */
+    double cold_error;    /* of the first, cold one; NAN: there was none */
+};
+/* The latest @max launches' shapes, in @a. Return: how many. Loop thread. */
+uint32_t ws_learn_show(struct ws_learn *l, struct ws_arena *a, uint32_t max,
+                       struct ws_learn_shown **ret);
+
+#endif

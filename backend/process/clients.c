@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Clients come by Hello, and go when they were dropped (ws_client_drop()), whatever the cause: goodbye, the end of the handoff
+ * connection or of the peer's socket, a broken limit. ws_clients_end_dropped() takes a dropped client out of every part; its memory
+ * is freed by ws_clients_reap(), when no device works for it any more. */
+#include "backend/process/clients.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "backend/backend.h"
+#include "backend/client/event.h"
+#include "backend/client/join.h"
+#include "backend/client/memory.h"
+#include "backend/client/module.h"
+#include "backend/client/object.h"
+#include "backend/client/segment.h"
+#include "backend/client/vmm.h"
+#include "backend/scheduling/recognise.h"
+#include "backend/client/gpus.h"
+#include "backend/client/sms.h"
+#include "backend/client/user.h"
+#include "backend/process/status.h"
+#include "backend/scheduling/gated.h"
+#include "backend/wire/handoff.h"
+#include "backend/wire/out.h"
+#include "backend/wire/ring.h"
+#include "device/cuda/cuda.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+/* Text from outside, made fit for a log line. */
+static void clean_copy(char *to, size_t size, const char *from)
+{
+    size_t n = 0;
+    for (; *from && n + 1 < size; from++)
+        to[n++] = isprint((unsigned char)*from) ? *from : '?';
+    to[n] = 0;
+}
+
+static void refuse(struct ws_server *s, const struct ws_peer *peer, Ws__Error e, const char *text)
+{
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    Ws__HelloReply r = WS__HELLO_REPLY__INIT;
+    r.error = e;
+    r.text = (char *)text;
+    r.version = WS_PROTOCOL_VERSION;
+    m.hello = &r;
+    ws_log(WS_WARN, "client: refused: %s", text);
+    (void)ws_server_send(s, peer, &m); /* gone already: nothing to tell */
+}
+
+static void client_free(struct ws_client *c)
+{
+    ws_status_forget(c);
+    struct ws_allocation *a, *next;
+    ws_list_remove(&c->node);
+    ws_list_remove(&c->dirty);
+    ws_list_remove(&c->waiting);
+    if (c->stuck_since_ns)
+        c->server->n_congested--;
+    ws_joins_free(c);
+    ws_module_loads_forget(c, NULL);
+    ws_modules_free(c);
+    ws_uploads_free(c);
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        ws_list_for_each (n, &c->contexts[i].streams)
+            ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
+    ws_events_free(c);
+    ws_record_syncs_forget(c);
+    free(c->reached);
+    if (c->space)
+        ws_segments_free(c);
+    ws_space_free(c->space); /* gives all device memory back */
+    HASH_ITER (hh, c->allocations, a, next) {
+        HASH_DEL(c->allocations, a);
+        ws_object_ref_drop(&a->ref);
+        free(a);
+    }
+    ws_vmm_free(c);
+    ws_exports_forget(c);
+    ws_client_ring_free(c);
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        struct ws_context *x = &c->contexts[i];
+        ws_list_for_each_safe (n, &x->streams) {
+            struct ws_stream *st = ws_list_entry(n, struct ws_stream, node);
+            if (!st->legacy)
+                ws_stream_let_go(st);
+        }
+        ws_context_deinit(x);
+    }
+    ws_va_deinit(&c->va);
+    free(c->contexts);
+    free(c->out);
+    ws_output_deinit(&c->output);
+    ws_ledger_deinit(&c->not_supported);
+    ws_user_unref(c->server, c->user);
+    free(c);
+}
+
+/* Everything but its place among the clients. NULL: no memory. */
+static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *peer,
+                                    const uint32_t *order, uint32_t n)
+{
+    struct ws_client *c = ws_alloc(sizeof *c);
+    if (!c)
+        return NULL;
+    c->server = s;
+    c->peer = *peer;
+    c->srcfd = -1;
+    c->limits = s->config->limits;
+    c->start_ns = ws_clock_ns();
+    c->stats.first_start_ns = UINT64_MAX;
+    ws_list_init(&c->node);
+    ws_list_init(&c->dirty);
+    ws_list_init(&c->joins);
+    ws_list_init(&c->quiescing);
+    ws_list_init(&c->held);
+    ws_list_init(&c->waiting);
+    ws_list_init(&c->event_syncs);
+    ws_list_init(&c->uploads);
+    ws_list_init(&c->loads);
+    ws_output_init(&c->output);
+    ws_va_init(&c->va, &s->va_pool);
+    c->contexts = ws_alloc_array(n, sizeof *c->contexts);
+    bool ok = c->contexts && !ws_space_new(&c->space) &&
+              getrandom(c->token, sizeof c->token, 0) == sizeof c->token;
+    for (; ok && c->n_contexts < n; c->n_contexts++)
+        ok = !ws_context_init(&c->contexts[c->n_contexts], c, &s->gpus[order[c->n_contexts]],
+                              c->n_contexts);
+    if (ok) {
+        ws_space_set_print(c->space, ws_output_add, &c->output);
+        return c;
+    }
+    client_free(c);
+    return NULL;
+}
+
+static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, uint32_t n_sms,
+                                  bool gated)
+{
+    const struct ws_gpu_spec *p = &g->device->spec;
+    Ws__Device *d = ws_arena_alloc(a, sizeof *d);
+    if (!d)
+        return NULL;
+    ws__device__init(d);
+    d->name = (char *)p->name;
+    d->product = (char *)p->product;
+    d->gpu = g->device->index;
+    d->cc_major = p->cc_major;
+    d->cc_minor = p->cc_minor;
+    d->n_sms = n_sms; /* of its task: programs make grids by it */
+    d->max_threads_per_sm = p->max_threads_per_sm;
+    d->max_blocks_per_sm = p->max_blocks_per_sm;
+    d->regs_per_sm = p->regs_per_sm;
+    d->max_threads_per_block = p->max_threads_per_block;
+    d->shared_bytes_per_sm = p->shared_bytes_per_sm;
+    d->shared_bytes_per_block = p->shared_bytes_per_block;
+    d->shared_bytes_per_block_optin = p->shared_bytes_per_block_optin;
+    d->core_mhz = p->core_mhz;
+    d->memory_mhz = p->memory_mhz;
+    d->memory_bus_bits = p->memory_bus_bits;
+    d->l2_bytes = p->l2_bytes;
+    d->memory_bytes = p->memory_bytes;
+    d->memory_bytes_per_s = p->memory_bytes_per_s;
+    d->fp32_lanes_per_sm = p->fp32_lanes_per_sm;
+    uint8_t *uuid = (uint8_t *)g->uuid;
+    if (gated) { /* it knows the GPU by the driver's name for it */
+        uuid = ws_arena_alloc(a, sizeof g->uuid);
+        if (!uuid)
+            return NULL;
+        if (!ws_device_cuda_uuid(g->device, uuid))
+            memcpy(uuid, g->uuid, sizeof g->uuid);
+    }
+    d->uuid = (ProtobufCBinaryData){sizeof g->uuid, uuid};
+    return d;
+}
+
+/* The devices whose memory kernels of the @index'th can't use. */
+static uint32_t unreachable(const struct ws_client *c, uint32_t index)
+{
+    uint32_t mask = 0, own = UINT32_C(1) << c->contexts[index].gpu->device->index;
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        if (!(ws_device_peers(c->contexts[i].gpu->device) & own))
+            mask |= UINT32_C(1) << i;
+    return mask;
+}
+
+static int send_hello_reply(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    const struct ws_limits *l = &c->limits;
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    Ws__HelloReply r = WS__HELLO_REPLY__INIT;
+    Ws__Limits limits = WS__LIMITS__INIT;
+    limits.max_message_bytes = l->max_message_bytes;
+    limits.max_commands = l->max_commands;
+    limits.max_outstanding = l->max_outstanding;
+    limits.max_inline_bytes = l->max_inline_bytes;
+    limits.max_param_bytes = l->max_param_bytes;
+    limits.max_image_bytes = l->max_image_bytes;
+    limits.memory_quota_bytes = ws_memory_quota(c);
+    limits.max_streams = l->max_streams;
+    limits.max_events = l->max_events;
+    limits.max_segment_bytes = l->max_segment_bytes;
+    r.version = WS_PROTOCOL_VERSION;
+    r.client = c->id;
+    r.token = (ProtobufCBinaryData){sizeof c->token, c->token};
+    r.handoff_socket = c->local ? s->handoff_path : (char *)"";
+    r.limits = &limits;
+    r.gate_policy = c->gated && ws_dispatch_is_on(s);
+    r.gate_lease_ms = s->config->gate_lease_ms;
+    r.devices = ws_arena_array(&s->arena, c->n_contexts, sizeof *r.devices);
+    if (!r.devices)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        const struct ws_context *x = &c->contexts[i];
+        Ws__Device *d =
+            device_message(&s->arena, x->gpu,
+                           x->task_sms.n ? x->task_sms.n : x->gpu->device->spec.n_sms, c->gated);
+        if (!d)
+            return -ENOMEM;
+        d->unreachable = unreachable(c, i);
+        r.devices[r.n_devices++] = d;
+    }
+    m.hello = &r;
+    return ws_server_send(s, &c->peer, &m);
+}
+
+static void ask_env(struct ws_server *s, const struct ws_peer *peer, Ws__HelloReply *r)
+{
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    r->version = WS_PROTOCOL_VERSION;
+    m.hello = r;
+    (void)ws_server_send(s, peer, &m); /* gone already: says hello no more */
+}
+
+/* Who says hello. */
+static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h,
+                 struct ws_newcomer *ret)
+{
+    struct ws_peer_info info = {.srcfd = -1};
+    s->transport.info(s->transport.arg, msg, &info);
+    *ret = (struct ws_newcomer){.srcfd = info.srcfd,
+                                .has_cred = info.has_uid && info.pid,
+                                .pid = info.pid ? info.pid : h->pid,
+                                .uid = info.has_uid ? info.uid : UINT32_MAX,
+                                .local = h->local && info.ipc && s->handoff_fd >= 0,
+                                .gone = info.gone};
+    clean_copy(ret->exe, sizeof ret->exe, h->exe[0] ? h->exe : h->comm);
+    clean_copy(ret->name, sizeof ret->name, h->task);
+    ws_newcomer_recognise(s, h, ret);
+}
+
+void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h)
+{
+    char text[160];
+    struct ws_client *c = ws_client_find(s, msg->peer);
+    if (c) {
+        ws_client_drop(c, WS__ERROR__MALFORMED, "said hello twice");
+        return;
+    }
+    if (h->version != WS_PROTOCOL_VERSION) {
+        snprintf(text, sizeof text,
+                 "protocol version %u, but this daemon speaks %d: install the same wattshare on "
+                 "both sides",
+                 h->version, WS_PROTOCOL_VERSION);
+        refuse(s, msg->peer, WS__ERROR__VERSION_MISMATCH, text);
+        return;
+    }
+    if (s->draining) {
+        refuse(s, msg->peer, WS__ERROR__DRAINING, "the daemon is going down");
+        return;
+    }
+    if (s->n_clients >= s->config->limits.max_clients) {
+        snprintf(text, sizeof text, "%u clients are connected, the limit (max_clients)",
+                 s->n_clients);
+        refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
+        return;
+    }
+    Ws__HelloReply ask = WS__HELLO_REPLY__INIT;
+    if (ws_hello_needs_env(s, h, &ask)) {
+        ask_env(s, msg->peer, &ask);
+        return;
+    }
+    struct ws_newcomer who;
+    ws_energy_settle(s); /* until now it was the others' */
+    meet(s, msg, h, &who);
+    if (who.gone) {
+        ws_log(WS_INFO, "client: gone before its hello was read pid=%u", who.pid);
+        return;
+    }
+    struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof text);
+    if (!user) {
+        refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
+        return;
+    }
+    uint32_t order[WS_MAX_DEVICES], n = ws_gpus_order(s, h, order);
+    n = ws_task_gpus(s, &who.work, order, n);
+    c = client_new(s, msg->peer, order, n);
+    if (!c) {
+        ws_user_leave(user);
+        ws_user_unref(s, user);
+        refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
+        return;
+    }
+    c->user = user;
+    c->srcfd = who.srcfd;
+    c->pid = who.pid;
+    c->uid = who.uid;
+    c->local = who.local;
+    memcpy(c->exe, who.exe, sizeof c->exe);
+    memcpy(c->task, who.name, sizeof c->task);
+    c->work = who.work;
+    c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
+    c->work_known = who.work_known;
+    c->sm_limit = h->sms;
+    c->gated = h->gate;
+    if (c->gated && !s->n_gated++)
+        s->gate_told = ws_dispatch_is_on(s);
+    c->id = ++s->next_client;
+    HASH_ADD_KEYPTR(hh, s->by_peer, &c->peer, ws_peer_key_bytes(&c->peer), c);
+    ws_list_append(&s->clients, &c->node);
+    s->n_clients++;
+    s->had_client = true;
+    if (n)
+        c->contexts[0].gpu->n_home++;
+    for (uint32_t i = 0; i < n; i++)
+        ws_context_limit_sms(&c->contexts[i]);
+    ws_log(WS_INFO, "client: hello client=%u pid=%u uid=%d gpus=%u first=%s task=%s exe=%s", c->id,
+           c->pid, (int)c->uid, n, n ? c->contexts[0].gpu->device->spec.name : "none", c->work.name,
+           c->exe);
+    if (send_hello_reply(c))
+        ws_client_drop(c, WS__ERROR__OK, "peer gone before hello was answered");
+}
+
+static void send_dropped(struct ws_client *c, Ws__Error e, const char *text)
+{
+    struct ws_server *s = c->server;
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    Ws__Notice n = WS__NOTICE__INIT;
+    n.retired = c->stats.n_retired;
+    n.error = e;
+    n.text = (char *)text;
+    n.dropped = true;
+    m.notice = &n;
+    (void)ws_server_send(s, &c->peer, &m); /* who does not read is not told */
+}
+
+/* Takes @c out of every part but the devices. */
+static void end(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    if (c->drop_error) {
+        ws_log(WS_WARN, "client: dropped client=%u pid=%u exe=%s error=%d: %s", c->id, c->pid,
+               c->exe, c->drop_error, c->drop_text);
+        send_dropped(c, c->drop_error, c->drop_text);
+        ws_peer_forget(s, &c->peer);
+    } else {
+        ws_log(
+            WS_INFO,
+            "client: ended client=%u (%s) kernels=%llu copies=%llu device_us=%llu energy_uj=%llu",
+            c->id, c->drop_text, (unsigned long long)c->stats.n_kernels,
+            (unsigned long long)c->stats.n_copies, (unsigned long long)(c->stats.device_ns / 1000),
+            (unsigned long long)c->stats.energy_uj);
+    }
+    ws_energy_settle(s);
+    ws_module_loads_forget(c, NULL);
+    ws_user_leave(c->user);
+    if (c->n_contexts)
+        c->contexts[0].gpu->n_home--;
+    ws_client_ring_close(c);
+    if (c->handoff)
+        ws_handoff_close(s, c->handoff);
+    ws_list_remove(&c->waiting);
+    ws_gated_forget(c);
+    ws_dispatch_forget(c);
+    ws_status_ended(c);
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        struct ws_context *x = &c->contexts[i];
+        if (c->n_in_flight)
+            ws_device_cancel(x->gpu->device, c->space);
+        ws_list_for_each (n, &x->streams)
+            ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
+    }
+}
+
+void ws_clients_end_dropped(struct ws_server *s)
+{
+    struct ws_list *n;
+    while ((n = ws_list_pop(&s->dropped))) {
+        ws_list_append(&s->dying, n);
+        end(ws_list_entry(n, struct ws_client, node));
+    }
+}
+
+void ws_clients_reap(struct ws_server *s)
+{
+    ws_list_for_each_safe (n, &s->dying) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (!c->n_in_flight)
+            client_free(c);
+    }
+}
+
+/* ---- peers that are no clients ---- */
+
+static uint64_t peer_hash(const struct ws_peer *p)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    const uint8_t *b = (const uint8_t *)p;
+    for (size_t i = 0; i < offsetof(struct ws_peer, id) + p->n; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h | 1;
+}
+
+void ws_peer_forget(struct ws_server *s, const struct ws_peer *peer)
+{
+    s->forgotten[s->n_forgotten++ % WS_FORGOTTEN_MAX] = peer_hash(peer);
+}
+
+void ws_peer_refuse(struct ws_server *s, const struct ws_peer *peer, const char *text)
+{
+    uint64_t h = peer_hash(peer);
+    for (uint32_t i = 0; i < WS_FORGOTTEN_MAX; i++)
+        if (s->forgotten[i] == h)
+            return;
+    ws_peer_forget(s, peer);
+    Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
+    Ws__Notice n = WS__NOTICE__INIT;
+    n.error = WS__ERROR__MALFORMED;
+    n.text = (char *)text;
+    n.dropped = true;
+    m.notice = &n;
+    (void)ws_server_send(s, peer, &m);
+}

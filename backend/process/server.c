@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The server: its life, messages in, and its turn.
+ *
+ * Whatever wakes a stream or drops a client only puts it on a list. settle() empties these lists; it is called when a message was
+ * handled, and after each part of the turn, so that no function has to expect that what it calls ends a client or starts work. */
+#include "backend/process/server.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <sha256.h>
+
+#include "backend/backend.h"
+#include "backend/client/command.h"
+#include "backend/client/object.h"
+#include "backend/client/relaunch.h"
+#include "backend/code/loader.h"
+#include "backend/learn/learn.h"
+#include "backend/scheduling/fused.h"
+#include "backend/client/value.h"
+#include "backend/process/clients.h"
+#include "backend/process/control.h"
+#include "backend/process/metrics.h"
+#include "backend/process/status.h"
+#include "backend/process/tracing.h"
+#include "backend/scheduling/alarms.h"
+#include "backend/scheduling/finished.h"
+#include "backend/scheduling/fused_arena.h"
+#include "backend/scheduling/gated.h"
+#include "backend/scheduling/run.h"
+#include "backend/wire/commands.h"
+#include "backend/wire/decode.h"
+#include "backend/wire/handoff.h"
+#include "backend/wire/out.h"
+#include "backend/wire/ring.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { CONGESTED_POLL_MS = 2 };
+
+/* ---- lists that are emptied here ---- */
+
+/* Ends who was dropped and starts what may start, until nothing of either is left. */
+static void settle(struct ws_server *s)
+{
+    do {
+        ws_clients_end_dropped(s);
+        ws_server_run_ready(s);
+    } while (!ws_list_empty(&s->dropped));
+}
+
+static void take_finished(struct ws_server *s)
+{
+    for (struct ws_command *j = ws_finished_take(s), *next; j; j = next) {
+        struct ws_client *c = j->client;
+        next = j->next;
+        ws_operation_ended(j);
+        ws_server_run_ready(s);
+        ws_client_flush_full(c);
+    }
+    settle(s);
+}
+
+/* ---- life ---- */
+
+/* The same on every start for the same machine, GPU and place. */
+static void make_uuid(struct ws_gpu *g)
+{
+    char text[256], machine[64] = "";
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    SHA2_CTX sha;
+    FILE *f = fopen("/etc/machine-id", "re");
+    if (f) {
+        if (!fgets(machine, sizeof machine, f))
+            machine[0] = 0;
+        fclose(f);
+    }
+    int n = snprintf(text, sizeof text, "wattshare %s %s %u", machine, g->device->spec.name,
+                     g->device->index);
+    SHA256Init(&sha);
+    SHA256Update(&sha, (uint8_t *)text, (size_t)n);
+    SHA256Final(digest, &sha);
+    memcpy(g->uuid, digest, sizeof g->uuid);
+    g->uuid[6] = (g->uuid[6] & 0x0f) | 0x80; /* RFC 9562: version 8, variant */
+    g->uuid[8] = (g->uuid[8] & 0x3f) | 0x80;
+}
+
+int ws_server_new(struct ws_server **ret, const struct ws_config *config,
+                  struct ws_device **devices, uint32_t n_devices,
+                  const struct ws_transport *transport)
+{
+    if (n_devices > WS_MAX_GPUS_CONFIGURED)
+        return -EINVAL;
+    struct ws_server *s = ws_alloc(sizeof *s);
+    if (!s)
+        return ws_raise(-ENOMEM);
+    s->config = config;
+    s->transport = *transport;
+    s->thread = pthread_self();
+    s->n_gpus = s->n_visible = n_devices;
+    if (n_devices > 1 && devices[n_devices - 1]->spec.host)
+        s->n_visible--;
+    s->start_ns = ws_clock_ns();
+    s->handoff_fd = s->epoll_fd = -1;
+    s->arena.limit_bytes = WS_MESSAGE_ARENA_BYTES;
+    ws_list_init(&s->clients);
+    ws_list_init(&s->dropped);
+    ws_list_init(&s->dying);
+    ws_list_init(&s->dirty);
+    ws_list_init(&s->ready);
+    ws_list_init(&s->reached);
+    ws_list_init(&s->polling);
+    ws_list_init(&s->waiting);
+    ws_list_init(&s->gated_go);
+    ws_list_init(&s->handoff_conns);
+    ws_list_init(&s->rung);
+    for (uint32_t i = 0; i < n_devices; i++) {
+        s->gpus[i].server = s;
+        s->gpus[i].device = devices[i];
+        make_uuid(&s->gpus[i]);
+    }
+    ws_cache_init(&s->cache, config->limits.cache_bytes, config->limits.max_image_bytes);
+    s->cache.rewrite = config->rewrite;
+    s->cache.learn = config->learn && config->clock != WS_CLOCK_SKIP;
+    s->log_launches = ws_debug_on("launch");
+    ws_list_init(&s->relaunches);
+    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int r = s->wake_fd < 0 ? -errno : ws_va_pool_init(&s->va_pool);
+    if (!r)
+        r = ws_loader_new(&s->loader, &config->n_loaders, s->wake_fd);
+    if (!r)
+        r = ws_alarms_new(&s->periods, s->wake_fd);
+    if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)
+        ws_log(WS_ERROR, "energy_log: cannot write %s: %s", config->energy_log, strerror(-r));
+    if (!r)
+        r = ws_fused_cache_new(s);
+    if (!r && s->cache.learn)
+        r = ws_learn_new(&s->learn, config->profiles);
+    char error[256] = "";
+    if (!r)
+        r = ws_dispatch_new(&s->dispatch, s, error, sizeof error);
+    if (r > 0) {
+        ws_log(WS_ERROR, "policy %s: %s", config->policy, error);
+        r = -EINVAL;
+    }
+    if (r) {
+        ws_server_free(s);
+        return ws_raise(r);
+    }
+    *ret = s;
+    return 0;
+}
+
+struct ws_server *ws_server_free(struct ws_server *s)
+{
+    if (!s)
+        return NULL;
+    if (s->n_relaunches)
+        ws_log(WS_INFO, "rewrite: launches=%llu parts=%llu", (unsigned long long)s->n_relaunches,
+               (unsigned long long)s->n_parts);
+    while (!ws_list_empty(&s->clients))
+        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__OK,
+                       "daemon ends");
+    for (;;) {
+        settle(s);
+        take_finished(s);
+        ws_clients_reap(s);
+        if (ws_list_empty(&s->dying))
+            break;
+        usleep(200); /* devices were told to let go; they do so soon */
+    }
+    while (atomic_load(&s->n_waking))
+        usleep(20);
+    ws_energy_log_close(s->energy_log, s);
+    s->dispatch = ws_dispatch_free(s->dispatch);
+    ws_alarms_leave(s->periods);
+    ws_exports_free(s);
+    ws_handoff_end(s);
+    s->loader = ws_loader_free(s->loader);
+    ws_fused_cache_free(s);
+    ws_fused_arena_free(s);
+    s->learn = ws_learn_free(s->learn);
+    ws_ledger_deinit(&s->not_supported);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(s->ended); i++)
+        ws_ledger_deinit(&s->ended[i].not_supported);
+    ws_cache_deinit(&s->cache);
+    ws_accounts_free(s);
+    ws_tracing_free(s);
+    ws_va_pool_deinit(&s->va_pool);
+    ws_arena_deinit(&s->arena);
+    ws_command_pool_free(s);
+    if (s->wake_fd >= 0)
+        close(s->wake_fd);
+    free(s);
+    return NULL;
+}
+
+/* ---- messages ---- */
+
+bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer)
+{
+    return ws_client_find(s, peer) != NULL;
+}
+
+static void handle_one(struct ws_server *s, const struct ws_message *msg)
+{
+    struct ws_client_message m;
+    struct ws_client *c = ws_client_find(s, msg->peer);
+    s->n_messages++;
+    if (msg->oversized) {
+        if (c)
+            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED,
+                           "a message of more than %u bytes or %d frames",
+                           c->limits.max_message_bytes, WS_MAX_FRAMES);
+        else
+            ws_peer_refuse(s, msg->peer, "message too large");
+        return;
+    }
+    if (!msg->n_frames ||
+        !ws_decode_message(zmq_msg_data(&msg->frames[0]), zmq_msg_size(&msg->frames[0]), &m)) {
+        if (c)
+            ws_client_drop(c, WS__ERROR__MALFORMED, "a message that can't be read");
+        else
+            ws_peer_refuse(s, msg->peer, "a message that can't be read");
+        return;
+    }
+    if (m.has_status)
+        ws_status_reply(s, msg->peer);
+    if (WS_UNLIKELY(m.has_policy)) {
+        ws_control_policy(s, msg, m.policy);
+        settle(s);
+        c = ws_client_find(s, msg->peer);
+    }
+    if (WS_UNLIKELY(m.has_explain))
+        ws_control_explain(s, msg, m.explain);
+    if (m.has_trace)
+        ws_tracing_reply(s, msg->peer, ws_decode_trace(m.trace, &s->arena));
+    if (m.has_hello) {
+        Ws__Hello *h = ws_decode_hello(m.hello, &s->arena);
+        if (h)
+            ws_client_hello(s, msg, h);
+        else
+            ws_peer_refuse(s, msg->peer, "a hello that can't be read");
+        c = ws_client_find(s, msg->peer);
+    }
+    ws_arena_reset(&s->arena);
+    if (!c) {
+        if (m.n_commands && !m.has_hello)
+            ws_peer_refuse(
+                s, msg->peer,
+                "unknown here: say hello first (the daemon was restarted, or has dropped this "
+                "client)");
+        return;
+    }
+    if (m.n_commands)
+        ws_commands_handle(c, &m, msg);
+    if (m.goodbye && !c->dropped)
+        ws_client_drop(c, WS__ERROR__OK, "goodbye");
+}
+
+/* Handles the messages that are due in the client's ring. */
+static void handle_ring(struct ws_client *c)
+{
+    struct ws_server *s = c->server;
+    size_t n;
+    for (unsigned i = 0; i < WS_RING_SLOTS && !c->dropped && (n = ws_client_ring_next(c)); i++) {
+        zmq_msg_t frame;
+        zmq_msg_init_data(&frame, s->ring_message, n, NULL, NULL);
+        struct ws_message m = {.peer = &c->peer,
+                               .frames = &frame,
+                               .n_frames = 1,
+                               .oversized = n > s->config->limits.max_message_bytes};
+        handle_one(s, &m);
+        zmq_msg_close(&frame);
+    }
+}
+
+void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
+{
+    struct ws_client *c = ws_client_find(s, msg->peer);
+    if (c)
+        handle_ring(c);
+    handle_one(s, msg);
+    if (c && !c->dropped) {
+        ws_client_ring_other_came(c);
+        handle_ring(c);
+    }
+    settle(s);
+}
+
+void ws_server_handoff_turn(struct ws_server *s)
+{
+    struct ws_client *c;
+    bool there;
+    ws_handoff_turn(s);
+    while ((c = ws_server_next_rung(s, &there))) {
+        handle_ring(c);
+        if (!there)
+            ws_client_drop(c, WS__ERROR__OK, "end of its ring");
+    }
+    settle(s);
+}
+
+/* ---- the turn ---- */
+
+static int sooner(int a_ms, int b_ms) /* -1: never */
+{
+    return a_ms < 0 ? b_ms : b_ms < 0 ? a_ms : WS_MIN(a_ms, b_ms);
+}
+
+int ws_server_turn(struct ws_server *s)
+{
+    settle(s);
+    ws_loader_take_done(s->loader);
+    take_finished(s);
+    ws_periods_turn(s);
+    if (s->dispatch)
+        ws_dispatch_turn(s);
+    if (WS_UNLIKELY(!ws_list_empty(&s->relaunches)))
+        ws_relaunch_shake(s);
+    settle(s);
+    int gate_ms = s->n_gated ? ws_gated_turn(s) : -1;
+    int poll_ms = ws_server_poll_values(s);
+    settle(s);
+    ws_server_flush(s);
+    while (!ws_list_empty(&s->dropped)) { /* peers that are gone or don't read */
+        settle(s);
+        ws_server_flush(s);
+    }
+    ws_clients_reap(s);
+    int log_ms = ws_energy_log_turn(s->energy_log, s);
+    poll_ms = poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
+    return sooner(sooner(poll_ms, gate_ms), log_ms);
+}
+
+int ws_server_wake_fd(const struct ws_server *s)
+{
+    return s->wake_fd;
+}
+
+bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
+{
+    bool any = false;
+    ws_list_for_each_safe (n, &s->clients) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (c->srcfd != srcfd || c->peer.socket != socket)
+            continue;
+        ws_client_drop(c, WS__ERROR__OK, "connection lost");
+        any = true;
+    }
+    settle(s);
+    return any;
+}
+
+void ws_server_policy_changed(struct ws_server *s)
+{
+    char error[256] = "";
+    const char *name = s->config->policy ? s->config->policy : "none";
+    if (ws_dispatch_set_policy(s, name, (const char *const *)s->config->policy_options, error,
+                               sizeof error))
+        ws_log(WS_ERROR, "server: policy %s waits for the next start: %s", name, error);
+}
+
+void ws_server_drain(struct ws_server *s)
+{
+    s->draining = true;
+}
+
+bool ws_server_idle(const struct ws_server *s)
+{
+    ws_list_for_each (n, &s->clients) {
+        const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (c->stats.n_commands != c->stats.n_retired || c->n_out)
+            return false;
+    }
+    return true;
+}
+
+uint32_t ws_server_n_clients(const struct ws_server *s)
+{
+    return s->n_clients;
+}
+
+bool ws_server_had_client(const struct ws_server *s)
+{
+    return s->had_client;
+}
+
+void ws_server_say_goodbye(struct ws_server *s)
+{
+    while (!ws_list_empty(&s->clients))
+        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__DRAINING,
+                       "the daemon is going down");
+    settle(s);
+}

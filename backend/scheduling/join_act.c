@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What joins do.
+ *
+ * Two actions take away what a later operation could still use while it runs: unmapping host memory, and reset (module
+ * instances). They also need that no device works for this client at all: from the join's end until then no operation of the
+ * client starts (client->quiescing, client->held). The others need no such thing: a module's id is gone before its join
+ * starts, and device memory lives on until the last kernel that could see it has ended (device/space.c). Mapping host memory is
+ * a join of this second kind while an unmapping is under way, since the new mapping may lie where the old one still is. */
+#include "backend/scheduling/join_act.h"
+
+#include "backend/backend.h"
+#include "backend/client/event.h"
+#include "backend/client/join.h"
+#include "backend/client/memory.h"
+#include "backend/client/module.h"
+#include "backend/client/reply.h"
+#include "backend/client/segment.h"
+#include "backend/client/stream.h"
+#include "backend/client/vmm.h"
+#include "backend/scheduling/period.h"
+
+static void join_end(struct ws_join *join, Ws__Error e)
+{
+    struct ws_client *c = join->client;
+    if (join->replies)
+        ws_client_reply_error(c, join->seq, e, e ? c->error_text : "");
+    ws_client_retire(c, 1);
+    ws_list_remove(&join->node);
+    free(join);
+}
+
+static void reset_context(struct ws_context *x)
+{
+    struct ws_client *c = x->client;
+    struct ws_module *m, *m_next;
+    ws_module_loads_forget(c, x);
+    HASH_ITER (hh, c->modules, m, m_next)
+        if (m->context == x) {
+            ws_module_unlink(c, m);
+            ws_module_free(m);
+        }
+    struct ws_allocation *a, *a_next;
+    HASH_ITER (hh, c->allocations, a, a_next)
+        if (a->context == x && !a->freeing)
+            ws_memory_free(a);
+    ws_vmm_reset(x);
+    ws_peers_forget(x);
+    ws_events_forget_context(c, x);
+    ws_memory_drop_heap(x);
+    ws_list_for_each_safe (n, &x->streams) {
+        struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
+        if (!s->legacy)
+            ws_stream_let_go(s);
+    }
+    if (c->sticky && c->sticky_context == x) {
+        c->sticky = WS__ERROR__OK;
+        c->sticky_context = NULL;
+    }
+    c->async_error = WS__ERROR__OK;
+}
+
+static void act(struct ws_join *join)
+{
+    struct ws_client *c = join->client;
+    switch (join->kind) {
+    case WS_JOIN_SYNC:
+        join->context->seen_ns = WS_MAX(join->context->seen_ns, join->end_ns);
+        join_end(join, ws_client_take_error(c));
+        return;
+    case WS_JOIN_FREE:
+        ws_memory_free(join->allocation);
+        break;
+    case WS_JOIN_UNLOAD:
+        ws_module_free(join->module);
+        break;
+    case WS_JOIN_HOST_UNMAP:
+        c->n_unmapping--;
+        ws_segment_unmapped(join->segment, c);
+        break;
+    case WS_JOIN_HOST_MAP:
+        join_end(join,
+                 c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
+        return;
+    case WS_JOIN_JOB:
+        ws_own_ended(join);
+        join->replies = false; /* done */
+        break;
+    case WS_JOIN_UNMAP:
+        ws_vmm_unmap(c, join->address, join->bytes);
+        break;
+    case WS_JOIN_RESET:
+        reset_context(join->context);
+        break;
+    }
+    join_end(join, c->sticky);
+}
+
+void ws_client_quiesce(struct ws_client *c)
+{
+    struct ws_list *n;
+    if (c->n_in_flight)
+        return;
+    while ((n = ws_list_pop(&c->quiescing)))
+        act(ws_list_entry(n, struct ws_join, node));
+    while (!ws_list_empty(&c->held))
+        ws_stream_wake(ws_list_entry(c->held.next, struct ws_stream, blocked));
+}
+
+void ws_join_finish(struct ws_join *join)
+{
+    struct ws_client *c = join->client;
+    if (join->kind != WS_JOIN_HOST_UNMAP && join->kind != WS_JOIN_HOST_MAP &&
+        join->kind != WS_JOIN_RESET) {
+        act(join);
+        return;
+    }
+    ws_list_remove(&join->node);
+    ws_list_append(&c->quiescing, &join->node);
+    ws_client_quiesce(c);
+}

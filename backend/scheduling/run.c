@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What starts when. ws_server_run_ready() looks at the streams that were woken and starts what stands at their heads, as far as it may
+ * start (client/stream.c says what holds a head back; with a policy, the dispatcher has a say as well).
+ *
+ * Nothing here recurses over streams: whoever makes a stream able to go on puts it on server->ready (ws_stream_wake()), and the
+ * loop in ws_server_run_ready() goes on until that list is empty. */
+#include "backend/scheduling/run.h"
+
+#include "backend/backend.h"
+#include "backend/client/event.h"
+#include "backend/client/host_function.h"
+#include "backend/client/join.h"
+#include "backend/client/relaunch.h"
+#include "backend/client/reply.h"
+#include "backend/client/segment.h"
+#include "backend/client/stream.h"
+#include "backend/client/value.h"
+#include "backend/scheduling/account.h"
+#include "backend/scheduling/dispatch.h"
+#include "backend/scheduling/finished.h"
+#include "backend/scheduling/fused.h"
+#include "backend/scheduling/gated.h"
+#include "backend/scheduling/join_act.h"
+#include "ptx/passes/pass.h"
+
+static void reply_op(struct ws_command *j, Ws__Error e)
+{
+    Ws__Reply r = WS__REPLY__INIT;
+    r.seq = j->seq;
+    r.error = e;
+    if (e)
+        r.text = j->op.text;
+    else if (j->bulk == WS__COPY__BULK__REPLY_DST)
+        r.data = (ProtobufCBinaryData){ws_op_copy_bytes(&j->op), j->buffer};
+    ws_client_reply(j->client, &r);
+}
+
+/* What an operation's end means for its client. */
+static void op_end(struct ws_command *j)
+{
+    struct ws_client *c = j->client;
+    struct ws_stream *s = j->stream;
+    Ws__Error e = ws_error_of_device(j->op.error);
+    s->end_ns = WS_MAX(s->end_ns, j->op.end_ns);
+    if (j->bulk == WS__COPY__BULK__STAGED_SRC)
+        ws_segment_chunk_done(j->segment, j->chunk, WS_CHUNK_FREE);
+    else if (j->bulk == WS__COPY__BULK__STAGED_DST)
+        ws_segment_chunk_done(j->segment, j->chunk, e ? WS_CHUNK_FAILED : WS_CHUNK_READY);
+    if (ws_error_is_sticky(e) || (e && !j->replies && !c->sticky))
+        ws_client_async_error(c, s->context, e, "%s",
+                              j->op.text[0] ? j->op.text : ws_dev_error_name(j->op.error));
+    if (j->replies) {
+        s->context->seen_ns = WS_MAX(s->context->seen_ns, s->end_ns);
+        reply_op(j, e);
+    }
+}
+
+/* Gives the device the operation, part by part where it is done in parts. Return: it is done already. */
+static bool submit(struct ws_stream *s, struct ws_command *j)
+{
+    do {
+        j->finished_inline = false;
+        j->submitting = true;
+        ws_device_submit(s->context->gpu->device, &j->op);
+        j->submitting =
+            false; /* ours to write even if a device thread has finished it: only the loop takes it off that list */
+        if (!j->finished_inline)
+            return false;
+    } while (j->relaunch && ws_relaunch_next(j));
+    return true;
+}
+
+/* What follows on the end of an operation, or of the part of it that ran before it was preempted. */
+static void op_ended(struct ws_command *j)
+{
+    ws_account_op(j);
+    if (j->op.preempted && !j->client->sticky) {
+        j->stream->end_ns = WS_MAX(j->stream->end_ns, j->op.end_ns);
+        j->learn = NULL; /* its parts tell nothing of the whole */
+        ws_stream_push_front(j->stream, j);
+        ws_dispatch_op_ended(j);
+        return;
+    }
+    ws_dispatch_op_ended(j);
+    op_end(j);
+    ws_stream_leave(j);
+}
+
+static void op_start(struct ws_stream *s, struct ws_command *j)
+{
+    struct ws_client *c = j->client;
+    if (WS_UNLIKELY(c->sticky)) {
+        j->op.error = WS_DEV_E_CANCELLED;
+        j->op.text[0] = 0;
+        j->op.end_ns = 0;
+        op_end(j);
+        ws_stream_leave(j);
+        return;
+    }
+    j->op.done = ws_command_done;
+    ws_stream_run(s, j);
+    if (submit(s, j)) {
+        s->running = NULL;
+        c->n_in_flight--;
+        op_ended(j);
+    }
+}
+
+static void command_start(struct ws_stream *s, struct ws_command *j)
+{
+    switch (j->kind) {
+    case WS_COMMAND_OP:
+        op_start(s, j);
+        return;
+    case WS_COMMAND_RECORD:
+        s->end_ns = WS_MAX(s->end_ns, j->epoch ? s->context->closed_end_ns : 0);
+        ws_record_finish(j->record, ws_stream_ready_ns(j));
+        break;
+    case WS_COMMAND_WAIT:
+        if (j->record->context == s->context)
+            s->end_ns = WS_MAX(s->end_ns, j->record->end_ns);
+        break;
+    case WS_COMMAND_SYNC:
+        s->context->seen_ns = WS_MAX(s->context->seen_ns, ws_stream_ready_ns(j));
+        ws_client_reply_error(j->client, j->seq, ws_client_take_error(j->client),
+                              j->client->error_text);
+        break;
+    case WS_COMMAND_MARK:
+        ws_join_mark_reached(j->join, s->end_ns);
+        j->join = NULL;
+        break;
+    case WS_COMMAND_HOST_FUNCTION: /* the client has seen that all before it was done */
+        s->context->seen_ns = WS_MAX(s->context->seen_ns, ws_stream_ready_ns(j));
+        break;
+    case WS_COMMAND_VALUE:
+        break;
+    }
+    ws_stream_leave(j);
+}
+
+/* Starts what may start. The stream may be gone on return. */
+static void pump(struct ws_stream *s)
+{
+    struct ws_client *c = s->context->client;
+    ws_list_remove(&s->blocked);
+    while (s->head && !s->running && !c->dropped) {
+        struct ws_command *j = s->head;
+        if (j->epoch && j->epoch != s->context->open) {
+            ws_list_append(&s->context->epoch_waiters, &s->blocked);
+            return;
+        }
+        if (j->kind == WS_COMMAND_WAIT && !j->record->done) {
+            ws_list_append(&j->record->streams, &s->blocked);
+            return;
+        }
+        if (j->kind == WS_COMMAND_HOST_FUNCTION && !ws_host_function_pass(j))
+            return;
+        if (j->kind == WS_COMMAND_VALUE && !ws_value_pass(j)) {
+            ws_list_append(&c->server->polling, &s->blocked);
+            return;
+        }
+        if (WS_UNLIKELY(!ws_list_empty(&c->quiescing)) && j->kind == WS_COMMAND_OP) {
+            ws_list_append(&c->held, &s->blocked);
+            return;
+        }
+        if (c->server->dispatch && j->kind == WS_COMMAND_OP && !ws_dispatch_pass(s, j))
+            return;
+        ws_stream_pop(s);
+        command_start(s, j);
+    }
+    if (s->destroyed && !ws_stream_busy(s))
+        ws_stream_free(s);
+}
+
+void ws_server_run_ready(struct ws_server *s)
+{
+    struct ws_list *n;
+    for (;;) {
+        if (WS_UNLIKELY(!ws_list_empty(&s->waiting))) {
+            ws_dispatch_waiting(s);
+        } else if ((n = ws_list_pop(&s->ready))) {
+            struct ws_stream *st = ws_list_entry(n, struct ws_stream, ready);
+            st->ready_linked = false;
+            pump(st);
+        } else if ((n = ws_list_pop(&s->reached))) {
+            ws_join_finish(ws_list_entry(n, struct ws_join, node));
+        } else if ((n = ws_list_pop(&s->gated_go))) {
+            ws_gated_go(ws_list_entry(n, struct ws_context, gated_job.go));
+        } else {
+            return;
+        }
+    }
+}
+
+static void finished(struct ws_command *j)
+{
+    struct ws_stream *s = j->stream;
+    struct ws_client *c = j->client;
+    if (j->relaunch && !c->dropped && ws_relaunch_next(j) && !submit(s, j))
+        return;
+    s->running = NULL;
+    c->n_in_flight--;
+    if (c->dropped) {
+        ws_dispatch_op_ended(j);
+        ws_command_free(j);
+        return;
+    }
+    op_ended(j);
+    pump(s);
+    if (!ws_list_empty(&c->quiescing)) /* last: it may free the stream */
+        ws_client_quiesce(c);
+}
+
+void ws_operation_ended(struct ws_command *j)
+{
+    struct ws_command *members[WS_FUSE_MAX];
+    struct ws_server *s = j->client->server;
+    if (WS_LIKELY(!j->carries)) {
+        finished(j);
+        return;
+    }
+    uint32_t n = ws_fused_ended(j->carries, members);
+    for (uint32_t k = 0; k < n; k++) {
+        finished(members[k]);
+        ws_server_run_ready(s);
+    }
+}
