@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A room includes only rooms below it (doc/architecture.md). Prints each include that points up.
+# A room includes only rooms below it (doc/architecture.md), and so do the rooms inside a room (its README.md). Prints each include
+# that points up.
 set -eu
 top=${srcdir:-$(dirname "$0")/..}
 cd "$top"
@@ -24,6 +25,28 @@ allow() { # allow ROOM ROOMS-OR-HEADERS-IT-MAY-INCLUDE…
         bad=1
     fi
 }
+inside() { # inside ROOM INNER WHAT-IT-MAY-INCLUDE…: of ROOM's own files; those that stand in ROOM itself are for all of them
+    room=$1
+    inner=$2
+    shift 2
+    pattern="^$room/([^/]*|$inner/.*"
+    for r in "$@"; do pattern="$pattern|$r"; done
+    pattern="$pattern)\$"
+    if [ ! -d "$room/$inner" ]; then
+        echo "check_layers: there is no room $room/$inner" >&2
+        bad=1
+        return 0
+    fi
+    found=$(grep -rnE "^ *# *include *\"$room/" --include='*.c' --include='*.h' --include='*.def' "$room/$inner" |
+        while IFS= read -r line; do
+            target=$(printf '%s\n' "$line" | sed -E 's/.*"([^"]*)".*/\1/')
+            printf '%s\n' "$target" | grep -qE "$pattern" || printf '%s\n' "$line"
+        done)
+    if [ -n "$found" ]; then
+        printf '%s\n' "$found"
+        bad=1
+    fi
+}
 allow base
 allow protocol base
 allow ptx base
@@ -32,6 +55,14 @@ allow policy base models
 allow templates base ptx models
 allow device base ptx
 allow backend base protocol ptx models policy templates device
+# The daemon's rooms, from low to high (backend/README.md). What the configuration file says is read everywhere.
+inside backend learn
+inside backend code 'learn/.*'
+inside backend config 'code/.*'
+inside backend client 'learn/.*' 'code/.*' 'config/.*' process/config.h
+inside backend scheduling 'learn/.*' 'code/.*' 'config/.*' 'client/.*' process/config.h
+inside backend wire 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' process/config.h
+inside backend process 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' 'wire/.*'
 # The papers' half: simulators, generators, analyses and fits know nothing of the command; verbs and experiments use it.
 allow papers/sim base models policy papers
 allow papers/sets base models policy papers

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What the configuration says of users: their limits, and the keys by which they are known over tcp. client/user.c counts what they
+ * have. */
 #include "backend/config/access.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zmq.h>
 
-#include "backend/backend.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
 bool ws_access_uid(const char *name, uint32_t *ret)
 {

@@ -332,7 +332,7 @@ int ws_server_turn(struct ws_server *s)
     ws_clients_reap(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
     poll_ms = poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
-    return sooner(sooner(poll_ms, gate_ms), log_ms);
+    return sooner(sooner(poll_ms, gate_ms), sooner(log_ms, ws_tracing_turn(s)));
 }
 
 int ws_server_wake_fd(const struct ws_server *s)

@@ -73,10 +73,15 @@ void ws_tracing_reply(struct ws_server *s, const struct ws_peer *to, const Ws__T
     (void)ws_server_send(s, to, &m); /* a peer that does not fetch its answer has none */
 }
 
-void ws_tracing_turn(struct ws_server *s)
+int ws_tracing_turn(struct ws_server *s)
 {
-    if (ws_clock_ns() - s->tracing->asked_ns > KEEP_NS)
-        ws_tracing_free(s);
+    if (!s->tracing)
+        return -1;
+    uint64_t since_ns = ws_clock_ns() - s->tracing->asked_ns;
+    if (since_ns <= KEEP_NS)
+        return (int)((KEEP_NS - since_ns) / WS_NS_PER_MS) + 1;
+    ws_tracing_free(s);
+    return -1;
 }
 
 void ws_tracing_free(struct ws_server *s)

@@ -16,8 +16,6 @@
 
 #include <stdlib.h>
 
-#include "backend/process/real.h"
-#include "backend/process/tracing.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 

@@ -322,6 +322,29 @@ static void test_event_of_two_clients(void **state)
     assert_int_equal(wss_error(w, 1, wss_query_event(w, 1, 80)), WS__ERROR__OK);
 }
 
+static void test_who_waits_for_anothers_event_may_end_first(void **state)
+{
+    struct wss *w = *state;
+    uint64_t seq;
+    uint8_t handle[WS_SHARE_BYTES];
+    for (unsigned i = 0; i < 2; i++)
+        w->dev[i].inline_completion = false;
+    uint64_t va = wss_alloc(w, 0, 0, 4096);
+    assert_int_equal(share(w, 0, WS__SHARE__WHAT__EVENT_EXPORT, 70, NULL, &seq), WS__ERROR__OK);
+    memcpy(handle, data_of(w, 0, seq), sizeof handle);
+    assert_int_equal(share(w, 1, WS__SHARE__WHAT__EVENT_IMPORT, 80, handle, &seq), WS__ERROR__OK);
+    wss_fill(w, 0, 1, va, 64, 1);
+    wss_record(w, 0, 70, 1);
+    wss_sync_event(w, 1, 80);
+    goodbye(w, 1);
+    wss_turn(w);
+    seq = wss_sync_event(w, 0, 70);
+    fakedev_complete_all(&w->dev[0]);
+    fakedev_complete_all(&w->dev[1]);
+    wss_turn(w);
+    assert_true(wss_replied(w, 0, seq)); /* and the other client, which is gone, is not looked at */
+}
+
 static void test_peer_access(void **state)
 {
     struct wss *w = *state;
@@ -393,6 +416,7 @@ int main(int argc, char **argv)
         T(test_memory_goes_from_client_to_client),
         T(test_owner_ends_first),
         T(test_event_of_two_clients),
+        T(test_who_waits_for_anothers_event_may_end_first),
         T(test_peer_access),
         T(test_reset_takes_what_is_of_the_device),
         T(test_quota),

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "backend/client/segment.h"
+#include "backend/scheduling/spans.h"
+#include "base/clock.h"
 #include "backend/wire/peer.h"
 #include "base/alloc.h"
 #include "tests/lib/wsserver.h"
@@ -778,6 +780,24 @@ static void test_status_needs_no_hello_and_remembers(void **state)
     assert_int_equal(w->server->n_ended, 100);
 }
 
+static void test_a_trace_ends_when_nobody_asks(void **state)
+{
+    struct wss *w = *state;
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__TraceRequest q = WS__TRACE_REQUEST__INIT;
+    m.trace = &q;
+    wss_message(w, 0, &m);
+    assert_non_null(w->server->tracing);
+    int ms = ws_server_turn(w->server);
+    assert_true(ms > 0 && ms <= 10001); /* the loop looks again, even if nothing happens */
+    w->server->tracing->asked_ns -= 9 * WS_NS_PER_S;
+    wss_turn(w);
+    assert_non_null(w->server->tracing);
+    w->server->tracing->asked_ns -= 2 * WS_NS_PER_S;
+    assert_int_equal(ws_server_turn(w->server), -1);
+    assert_null(w->server->tracing);
+}
+
 /* The n-th allocation fails, for every n: never a crash, at worst the client is dropped. */
 static void test_out_of_memory_anywhere(void **state)
 {
@@ -830,6 +850,7 @@ int main(int argc, char **argv)
         T(test_segment_requests_checked),
         T(test_host_unmap_and_map_again),
         T(test_status_needs_no_hello_and_remembers),
+        T(test_a_trace_ends_when_nobody_asks),
         T(test_out_of_memory_anywhere),
     };
     if (argc > 1)
