@@ -116,7 +116,7 @@ static void give(struct softs *s, unsigned c, unsigned w, uint64_t ready_ns)
 static void must_sync(struct softs *s, unsigned c)
 {
     if (softs_sync(s, c)) {
-        fprintf(stderr, "bench_fused: client %u: %s\n", c, s->clients[c].client->error_text);
+        fprintf(stderr, "bench_fused: client %u: %s\n", c, s->clients[c].client->errors.text);
         exit(1);
     }
 }

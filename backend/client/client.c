@@ -13,12 +13,12 @@ size_t ws_peer_key_bytes(const struct ws_peer *p)
 
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer)
 {
-    struct ws_client *c = s->last_client;
+    struct ws_client *c = s->clients.last;
     if (c && !memcmp(&c->peer, peer, ws_peer_key_bytes(peer)))
         return c;
-    HASH_FIND(hh, s->by_peer, peer, ws_peer_key_bytes(peer), c);
+    HASH_FIND(hh, s->clients.by_peer, peer, ws_peer_key_bytes(peer), c);
     if (c)
-        s->last_client = c;
+        s->clients.last = c;
     return c;
 }
 
@@ -29,21 +29,21 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     if (c->dropped)
         return;
     c->dropped = true;
-    c->drop_error = error;
+    c->errors.drop = error;
     va_start(ap, fmt);
-    vsnprintf(c->drop_text, sizeof c->drop_text, fmt, ap);
+    vsnprintf(c->errors.drop_text, sizeof c->errors.drop_text, fmt, ap);
     va_end(ap);
-    if (error && !c->sticky) {
-        c->async_error = error;
-        memcpy(c->error_text, c->drop_text, sizeof c->error_text);
+    if (error && !c->errors.sticky) {
+        c->errors.async = error;
+        memcpy(c->errors.text, c->errors.drop_text, sizeof c->errors.text);
     }
-    HASH_DEL(s->by_peer, c);
-    if (s->last_client == c)
-        s->last_client = NULL;
-    s->n_clients--;
-    ws_list_remove(&c->dirty);
+    HASH_DEL(s->clients.by_peer, c);
+    if (s->clients.last == c)
+        s->clients.last = NULL;
+    s->clients.n--;
+    ws_list_remove(&c->out.dirty);
     ws_list_remove(&c->node);
-    ws_list_append(&s->dropped, &c->node);
+    ws_list_append(&s->clients.dropped, &c->node);
 }
 
 Ws__Error ws_client_drop_no_memory(struct ws_client *c)
@@ -55,45 +55,45 @@ Ws__Error ws_client_drop_no_memory(struct ws_client *c)
 void ws_client_async_error(struct ws_client *c, struct ws_context *x, Ws__Error e, const char *fmt,
                            ...)
 {
-    char text[sizeof c->error_text];
+    char text[sizeof c->errors.text];
     va_list ap;
-    if (c->sticky || c->dropped)
+    if (c->errors.sticky || c->dropped)
         return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (!c->notice_error || ws_error_is_sticky(e)) {
-        c->notice_error = e;
-        memcpy(c->notice_text, text, sizeof text);
-        c->notice_device = x ? x->index : 0;
+    if (!c->out.notice_error || ws_error_is_sticky(e)) {
+        c->out.notice_error = e;
+        memcpy(c->out.notice_text, text, sizeof text);
+        c->out.notice_device = x ? x->index : 0;
     }
     ws_client_touch(c);
     if (ws_error_is_sticky(e)) {
-        c->sticky = e;
-        c->sticky_context = x;
-        memcpy(c->error_text, text, sizeof text);
+        c->errors.sticky = e;
+        c->errors.sticky_context = x;
+        memcpy(c->errors.text, text, sizeof text);
         ws_log(WS_INFO, "client: context lost client=%u error=%d: %s", c->id, e, text);
         for (uint32_t i = 0; c->n_in_flight && i < c->n_contexts; i++)
-            ws_device_cancel(c->contexts[i].gpu->device, c->space);
-    } else if (!c->async_error) {
-        c->async_error = e;
-        memcpy(c->error_text, text, sizeof text);
+            ws_device_cancel(c->contexts[i].gpu->device, c->memory.space);
+    } else if (!c->errors.async) {
+        c->errors.async = e;
+        memcpy(c->errors.text, text, sizeof text);
     }
 }
 
 Ws__Error ws_client_take_error(struct ws_client *c)
 {
-    Ws__Error e = c->async_error;
-    if (c->sticky)
-        return c->sticky;
-    c->async_error = WS__ERROR__OK;
+    Ws__Error e = c->errors.async;
+    if (c->errors.sticky)
+        return c->errors.sticky;
+    c->errors.async = WS__ERROR__OK;
     return e;
 }
 
 void ws_client_touch(struct ws_client *c)
 {
-    if (ws_list_empty(&c->dirty) && !c->dropped)
-        ws_list_append(&c->server->dirty, &c->dirty);
+    if (ws_list_empty(&c->out.dirty) && !c->dropped)
+        ws_list_append(&c->server->out.dirty, &c->out.dirty);
 }
 
 void ws_client_retire(struct ws_client *c, uint64_t n)

@@ -16,6 +16,7 @@
 struct ws_client;
 struct ws_context;
 struct ws_server;
+struct ws_user;
 
 struct ws_client_stats {
     uint64_t memory_bytes, peak_memory_bytes, segment_bytes;
@@ -27,6 +28,38 @@ struct ws_client_stats {
     bool last_missed;
     uint64_t n_over_lease, n_unmeasured; /* of a gated client */
     bool energy_unknown;
+};
+
+struct ws_client_who { /* the program */
+    uint32_t pid, uid;
+    int srcfd; /* the daemon's end of its connection; -1: unknown */
+    bool local;
+    bool told_memory;  /* that it may have no more memory is in the log */
+    bool work_known;   /* the task is by an entry of the configuration */
+    uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
+    uint64_t start_ns; /* host clock */
+    struct ws_user *user;
+    char exe[256], task[64]; /* task: as it named itself */
+};
+struct ws_client_errors {
+    Ws__Error sticky; /* OK, or the error that lost the context */
+    struct ws_context *sticky_context;
+    Ws__Error async; /* for the next Sync */
+    char text[256];  /* of the latest of either */
+    Ws__Error drop;  /* why the client was dropped; OK: of its own accord */
+    char drop_text[256];
+};
+
+enum { WS_FORGOTTEN_MAX = 256 };
+struct ws_server_clients {
+    struct ws_client *by_peer, *last; /* last: that was found */
+    struct ws_list all, dropped,
+        dying; /* ws_client.node; dropped: yet to be taken out of every part */
+    uint32_t n, next_id;
+    bool draining, had_any;
+    struct ws_user *users;                /* who have clients */
+    uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
+    uint32_t n_forgotten;
 };
 
 /* How many bytes of a peer tell it from others. */

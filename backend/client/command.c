@@ -14,10 +14,10 @@ enum { POOL_KEEP = 4096 };
 struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind)
 {
     struct ws_server *s = c->server;
-    struct ws_command *j = s->pool;
+    struct ws_command *j = s->commands.pool;
     if (WS_LIKELY(j)) {
-        s->pool = j->next;
-        s->n_pool--;
+        s->commands.pool = j->next;
+        s->commands.n_pool--;
     } else if (!(j = malloc(sizeof *j))) {
         ws_client_drop_no_memory(c);
         return NULL;
@@ -68,21 +68,21 @@ void ws_command_free(struct ws_command *j)
     if (j->has_frame)
         zmq_msg_close(&j->frame);
     free(j->buffer);
-    if (s->n_pool >= POOL_KEEP) {
+    if (s->commands.n_pool >= POOL_KEEP) {
         free(j);
         return;
     }
-    j->next = s->pool;
-    s->pool = j;
-    s->n_pool++;
+    j->next = s->commands.pool;
+    s->commands.pool = j;
+    s->commands.n_pool++;
 }
 
 void ws_command_pool_free(struct ws_server *s)
 {
-    while (s->pool) {
-        struct ws_command *next = s->pool->next;
-        free(s->pool);
-        s->pool = next;
+    while (s->commands.pool) {
+        struct ws_command *next = s->commands.pool->next;
+        free(s->commands.pool);
+        s->commands.pool = next;
     }
 }
 

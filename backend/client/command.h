@@ -4,6 +4,7 @@
 #ifndef WS_BACKEND_CLIENT_COMMAND_H
 #define WS_BACKEND_CLIENT_COMMAND_H
 
+#include <pthread.h>
 #include "backend/client/client.h"
 #include "device/device.h"
 
@@ -66,6 +67,15 @@ struct ws_command {
     uint8_t *buffer; /* malloc'ed: parameters, inline data, data of the reply */
     zmq_msg_t frame; /* FRAME_SRC: keeps the data */
     _Alignas(16) uint8_t inline_bytes[WS_COMMAND_INLINE_BYTES];
+};
+
+struct ws_server_commands {
+    struct ws_command *pool; /* free ones */
+    size_t n_pool;
+    _Atomic(struct ws_command *) finished; /* newest first; written by device threads */
+    _Atomic uint32_t n_waking;             /* device threads inside ws_command_done() */
+    int wake_fd;
+    pthread_t thread; /* the loop's */
 };
 
 /* NULL: the client has been dropped for want of memory. */

@@ -52,12 +52,12 @@ static bool measure(const Ws__Copy *m, struct extent *x)
 
 static bool readable(struct ws_client *c, uint64_t va, uint64_t bytes)
 {
-    return ws_space_covers(c->space, va, bytes, false);
+    return ws_space_covers(c->memory.space, va, bytes, false);
 }
 
 static bool writable(struct ws_client *c, uint64_t va, uint64_t bytes)
 {
-    return ws_space_covers(c->space, va, bytes, true);
+    return ws_space_covers(c->memory.space, va, bytes, true);
 }
 
 /* The segment of a staged copy, if its stretch lies inside one chunk. */

@@ -12,7 +12,7 @@
 struct ws_event *ws_event_find(struct ws_client *c, uint64_t id)
 {
     struct ws_event *e;
-    HASH_FIND(hh, c->events, &id, sizeof id, e);
+    HASH_FIND(hh, c->events.by_id, &id, sizeof id, e);
     return e;
 }
 
@@ -40,7 +40,7 @@ static void state_unref(struct ws_server *s, struct ws_event_state *t)
 static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_state *state,
                            struct ws_event **ret)
 {
-    if (c->n_events >= c->limits.max_events) {
+    if (c->events.n >= c->limits.max_events) {
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events", c->limits.max_events);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
@@ -54,8 +54,8 @@ static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_sta
     state->n_refs++;
     e->id = id;
     e->state = state;
-    HASH_ADD(hh, c->events, id, sizeof e->id, e);
-    c->n_events++;
+    HASH_ADD(hh, c->events.by_id, id, sizeof e->id, e);
+    c->events.n++;
     *ret = e;
     return WS__ERROR__OK;
 }
@@ -126,8 +126,8 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
 
 static void event_free(struct ws_client *c, struct ws_event *e)
 {
-    HASH_DEL(c->events, e);
-    c->n_events--;
+    HASH_DEL(c->events.by_id, e);
+    c->events.n--;
     state_unref(c->server, e->state);
     free(e);
 }
@@ -152,7 +152,7 @@ static void forget_shared(struct ws_server *s, const struct ws_client *c,
 void ws_events_forget_context(struct ws_client *c, struct ws_context *x)
 {
     struct ws_event *e, *next;
-    HASH_ITER (hh, c->events, e, next)
+    HASH_ITER (hh, c->events.by_id, e, next)
         if (e->state->context == x)
             event_free(c, e);
     forget_shared(c->server, c, x);
@@ -161,7 +161,7 @@ void ws_events_forget_context(struct ws_client *c, struct ws_context *x)
 void ws_events_free(struct ws_client *c)
 {
     struct ws_event *e, *next;
-    HASH_ITER (hh, c->events, e, next)
+    HASH_ITER (hh, c->events.by_id, e, next)
         event_free(c, e);
     forget_shared(c->server, c, NULL);
 }

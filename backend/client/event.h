@@ -37,6 +37,12 @@ struct ws_event {
     UT_hash_handle hh;
 };
 
+struct ws_client_events {
+    struct ws_event *by_id;
+    uint32_t n;
+    struct ws_list syncs; /* replies due when events are done (record.c) */
+};
+
 /* *ret_queued: the command retires later; else the caller retires it. */
 Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_t seq,
                           bool *ret_queued);

@@ -46,7 +46,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     int fds[2];
     if (!h)
         return WS__ERROR__INVALID_HANDLE;
-    struct ws_export *e = c->n_exports < WS_MAX_EXPORTS ? ws_alloc(sizeof *e) : NULL;
+    struct ws_export *e = c->memory.n_exports < WS_MAX_EXPORTS ? ws_alloc(sizeof *e) : NULL;
     if (!e || pipe2(fds, O_CLOEXEC)) {
         free(e);
         return WS__ERROR__OUT_OF_MEMORY;
@@ -54,7 +54,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     struct epoll_event event = {.events = 0, .data.ptr = e}; /* a hang-up is always told */
     e->source = WS_HANDOFF_SOURCE_EXPORT;
     e->fd = fds[0];
-    if (!key_of(e->fd, &e->key) || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, e->fd, &event)) {
+    if (!key_of(e->fd, &e->key) || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, e->fd, &event)) {
         close(fds[0]);
         close(fds[1]);
         free(e);
@@ -62,9 +62,9 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     }
     e->object = h->ref.object;
     e->client = c;
-    c->n_exports++;
+    c->memory.n_exports++;
     ws_list_append(&e->object->exports, &e->node);
-    HASH_ADD(hh, s->exports, key, sizeof e->key, e);
+    HASH_ADD(hh, s->memory.exports, key, sizeof e->key, e);
     *ret_fd = fds[1];
     return WS__ERROR__OK;
 }
@@ -75,7 +75,7 @@ Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
     struct ws_export *e = NULL;
     struct key key;
     if (key_of(fd, &key))
-        HASH_FIND(hh, c->server->exports, &key, sizeof key, e);
+        HASH_FIND(hh, c->server->memory.exports, &key, sizeof key, e);
     if (!e || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY)
         return WS__ERROR__INVALID_VALUE;
     struct ws_context *x = ws_object_context(c, e->object);
@@ -90,11 +90,11 @@ void ws_export_closed(struct ws_export *e)
 {
     struct ws_object *o = e->object;
     struct ws_server *s = o->gpu->server;
-    HASH_DEL(s->exports, e);
+    HASH_DEL(s->memory.exports, e);
     close(e->fd);
     ws_list_remove(&e->node);
     if (e->client)
-        e->client->n_exports--;
+        e->client->memory.n_exports--;
     free(e);
     ws_object_settle(o);
 }
@@ -102,7 +102,7 @@ void ws_export_closed(struct ws_export *e)
 void ws_exports_forget(struct ws_client *c)
 {
     struct ws_export *e, *next;
-    HASH_ITER (hh, c->server->exports, e, next)
+    HASH_ITER (hh, c->server->memory.exports, e, next)
         if (e->client == c)
             e->client = NULL;
 }
@@ -110,6 +110,6 @@ void ws_exports_forget(struct ws_client *c)
 void ws_exports_free(struct ws_server *s)
 {
     struct ws_export *e, *next;
-    HASH_ITER (hh, s->exports, e, next)
+    HASH_ITER (hh, s->memory.exports, e, next)
         ws_export_closed(e);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Joins: one action after all work given before it. A mark goes into each busy stream; when the last mark is reached the join is put
- * on server->reached, from where its action runs (scheduling/join_act.c). */
+ * on server->queues.reached, from where its action runs (scheduling/join_act.c). */
 #include "backend/client/join.h"
 
 #include "backend/backend.h"
@@ -19,7 +19,7 @@ struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_
     join->kind = kind;
     join->seq = seq;
     join->replies = replies;
-    ws_list_append(&c->joins, &join->node);
+    ws_list_append(&c->joins.open, &join->node);
     return join;
 }
 
@@ -46,7 +46,7 @@ static bool mark_context(struct ws_join *join, struct ws_context *x)
 static void reached(struct ws_join *join)
 {
     ws_list_remove(&join->node);
-    ws_list_append(&join->client->server->reached, &join->node);
+    ws_list_append(&join->client->server->queues.reached, &join->node);
 }
 
 void ws_join_start(struct ws_join *join, struct ws_context *x)
@@ -80,6 +80,6 @@ static void free_list(struct ws_list *l)
 
 void ws_joins_free(struct ws_client *c)
 {
-    free_list(&c->joins);
-    free_list(&c->quiescing);
+    free_list(&c->joins.open);
+    free_list(&c->joins.quiescing);
 }

@@ -17,7 +17,8 @@ enum ws_join_kind {
     WS_JOIN_RESET
 };
 struct ws_join {
-    struct ws_list node; /* client->joins, then server->reached, then perhaps client->quiescing */
+    struct ws_list
+        node; /* client->joins.open, then server->queues.reached, then perhaps joins.quiescing */
     struct ws_client *client;
     enum ws_join_kind kind;
     uint64_t seq;
@@ -30,6 +31,12 @@ struct ws_join {
     struct ws_segment *segment;       /* HOST_UNMAP */
     uint32_t segment_id;              /* HOST_MAP */
     uint64_t address, bytes;          /* HOST_MAP, UNMAP */
+};
+
+struct ws_client_joins {
+    struct ws_list open;
+    struct ws_list quiescing; /* joins that act once no device works for this client */
+    struct ws_list held;      /* streams that wait for these */
 };
 
 /* NULL: the client has been dropped for want of memory. */

@@ -23,7 +23,7 @@ void ws_memory_set_access(struct ws_allocation *a)
     struct ws_client *c = a->context->client;
     uint32_t readers, writers;
     access_of(a, &readers, &writers);
-    if (ws_space_set_access(c->space, a->va, readers, writers))
+    if (ws_space_set_access(c->memory.space, a->va, readers, writers))
         ws_log(WS_ERROR, "memory: access not set client=%u va=0x%llx", c->id,
                (unsigned long long)a->va);
 }
@@ -62,9 +62,9 @@ static Ws__Error place(struct ws_allocation *a, bool again)
     a->bytes = a->ref.object->bytes;
     access_of(a, &readers, &writers);
     if (!choose_va(a, again)) {
-        if (!ws_space_map_memory(c->space, a->va, a->bytes, a->ref.object->memory, 0, readers,
-                                 writers)) {
-            HASH_ADD(hh, c->allocations, va, sizeof a->va, a);
+        if (!ws_space_map_memory(c->memory.space, a->va, a->bytes, a->ref.object->memory, 0,
+                                 readers, writers)) {
+            HASH_ADD(hh, c->memory.allocations, va, sizeof a->va, a);
             return WS__ERROR__OK;
         }
         ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
@@ -116,19 +116,19 @@ Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t m
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va)
 {
     struct ws_allocation *a;
-    HASH_FIND(hh, c->allocations, &va, sizeof va, a);
+    HASH_FIND(hh, c->memory.allocations, &va, sizeof va, a);
     return a;
 }
 
 void ws_memory_free(struct ws_allocation *a)
 {
     struct ws_client *c = a->context->client;
-    int r = ws_space_unmap(c->space, a->va);
+    int r = ws_space_unmap(c->memory.space, a->va);
     if (r)
         ws_log(WS_ERROR, "memory: unmap failed client=%u va=0x%llx r=%d", c->id,
                (unsigned long long)a->va, r);
     give_va(a);
-    HASH_DEL(c->allocations, a);
+    HASH_DEL(c->memory.allocations, a);
     ws_object_ref_drop(&a->ref);
     free(a);
 }
@@ -155,17 +155,17 @@ Ws__Error ws_memory_place_heap(struct ws_context *x)
 {
     struct ws_client *c = x->client;
     uint64_t va, bytes, unused;
-    if (c->heap.bytes || !x->gpu->device->ops->map)
+    if (c->memory.heap.bytes || !x->gpu->device->ops->map)
         return WS__ERROR__OK;
-    if (ws_space_place_heap(c->space, 0, &bytes)) /* it is there, in a place that will do */
+    if (ws_space_place_heap(c->memory.space, 0, &bytes)) /* it is there, in a place that will do */
         return WS__ERROR__OK;
-    if (ws_va_alloc(&c->va, bytes, &va))
+    if (ws_va_alloc(&c->memory.va, bytes, &va))
         return WS__ERROR__OUT_OF_MEMORY;
-    if (ws_space_place_heap(c->space, va, &unused)) {
-        ws_va_free(&c->va, va, bytes);
+    if (ws_space_place_heap(c->memory.space, va, &unused)) {
+        ws_va_free(&c->memory.va, va, bytes);
         return WS__ERROR__OK;
     }
-    c->heap = (struct ws_va_extent){va, bytes};
+    c->memory.heap = (struct ws_va_extent){va, bytes};
     return WS__ERROR__OK;
 }
 
@@ -173,9 +173,9 @@ void ws_memory_drop_heap(struct ws_context *x)
 {
     struct ws_client *c = x->client;
     uint64_t bytes;
-    ws_space_drop_heap(c->space, x->gpu->device);
-    if (!c->heap.bytes || ws_space_place_heap(c->space, 0, &bytes))
+    ws_space_drop_heap(c->memory.space, x->gpu->device);
+    if (!c->memory.heap.bytes || ws_space_place_heap(c->memory.space, 0, &bytes))
         return; /* none, or in another GPU's memory */
-    ws_va_free(&c->va, c->heap.va, c->heap.bytes);
-    c->heap = (struct ws_va_extent){0, 0};
+    ws_va_free(&c->memory.va, c->memory.heap.va, c->memory.heap.bytes);
+    c->memory.heap = (struct ws_va_extent){0, 0};
 }

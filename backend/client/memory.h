@@ -5,6 +5,11 @@
 
 #include <uthash.h>
 #include "backend/client/object.h"
+#include "backend/client/va.h"
+
+struct ws_handle;
+struct ws_reservation;
+struct ws_space;
 
 struct ws_allocation { /* an object mapped whole */
     uint64_t va, bytes, raw_va, raw_bytes;
@@ -16,6 +21,18 @@ struct ws_allocation { /* an object mapped whole */
     bool freeing;
     uint64_t noted; /* the dispatcher's number for the last time it looked */
     UT_hash_handle hh;
+};
+
+struct ws_client_memory {
+    struct ws_space *space;
+    struct ws_va va;
+    struct ws_va_extent
+        heap; /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
+    struct ws_allocation *allocations;
+    struct ws_handle *handles;           /* vmm.h */
+    struct ws_reservation *reservations; /* vmm.h */
+    uint64_t reserved_bytes;
+    uint32_t n_exports;
 };
 
 enum { WS_MEMORY_INTERNAL = 1, WS_MEMORY_OWN_ACCESS = 2 };

@@ -15,20 +15,20 @@
 
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id)
 {
-    if (WS_LIKELY(c->last_module && c->last_module->id == id))
-        return c->last_module;
+    if (WS_LIKELY(c->modules.last && c->modules.last->id == id))
+        return c->modules.last;
     struct ws_module *m;
-    HASH_FIND(hh, c->modules, &id, sizeof id, m);
+    HASH_FIND(hh, c->modules.by_id, &id, sizeof id, m);
     if (m)
-        c->last_module = m;
+        c->modules.last = m;
     return m;
 }
 
 void ws_module_unlink(struct ws_client *c, struct ws_module *m)
 {
-    HASH_DEL(c->modules, m);
-    if (c->last_module == m)
-        c->last_module = NULL;
+    HASH_DEL(c->modules.by_id, m);
+    if (c->modules.last == m)
+        c->modules.last = NULL;
 }
 
 void ws_module_free(struct ws_module *m)
@@ -44,7 +44,7 @@ void ws_module_free(struct ws_module *m)
 void ws_modules_free(struct ws_client *c)
 {
     struct ws_module *m, *next;
-    HASH_ITER (hh, c->modules, m, next) {
+    HASH_ITER (hh, c->modules.by_id, m, next) {
         ws_module_unlink(c, m);
         ws_module_free(m);
     }
@@ -126,7 +126,7 @@ static Ws__Error module_make(struct ws_module *m)
     Ws__Error e = place_variables(m);
     if (e)
         return e;
-    int r = ws_device_instance_new(d, m->code->dmodule, m->context->client->space, m->var_va,
+    int r = ws_device_instance_new(d, m->code->dmodule, m->context->client->memory.space, m->var_va,
                                    &m->instance);
     if (!r && m->code->info->own_vars)
         ws_device_instance_vars(d, m->instance, m->var_va);
@@ -137,7 +137,7 @@ static Ws__Error module_make(struct ws_module *m)
 static uint8_t *mapped_host(struct ws_client *c, uint64_t va, uint64_t bytes)
 {
     struct ws_mapping at;
-    if (va % 16 || !ws_space_find(c->space, va, bytes, &at) || at.device ||
+    if (va % 16 || !ws_space_find(c->memory.space, va, bytes, &at) || at.device ||
         at.flags & WS_MAP_READONLY)
         return NULL;
     return at.host + (va - at.va);
@@ -149,8 +149,8 @@ static Ws__Error replace_instance(struct ws_module *m, const uint64_t *var_va)
 {
     struct ws_client *c = m->context->client;
     struct ws_dinstance *fresh;
-    int r =
-        ws_device_instance_new(m->context->gpu->device, m->code->dmodule, c->space, var_va, &fresh);
+    int r = ws_device_instance_new(m->context->gpu->device, m->code->dmodule, c->memory.space,
+                                   var_va, &fresh);
     if (r)
         return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE;
     ws_device_instance_free(m->context->gpu->device, m->instance);
@@ -274,7 +274,7 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
 
 static struct ws_upload *upload_find(struct ws_client *c, const uint8_t *sha256)
 {
-    ws_list_for_each (n, &c->uploads) {
+    ws_list_for_each (n, &c->modules.uploads) {
         struct ws_upload *u = ws_list_entry(n, struct ws_upload, node);
         if (!memcmp(u->sha256, sha256, WS_SHA256_BYTES))
             return u;
@@ -285,7 +285,7 @@ static struct ws_upload *upload_find(struct ws_client *c, const uint8_t *sha256)
 static void upload_free(struct ws_client *c, struct ws_upload *u)
 {
     ws_list_remove(&u->node);
-    c->n_uploads--;
+    c->modules.n_uploads--;
     ws_image_unref(u->image);
     free(u->data);
     free(u);
@@ -293,8 +293,8 @@ static void upload_free(struct ws_client *c, struct ws_upload *u)
 
 void ws_uploads_free(struct ws_client *c)
 {
-    while (!ws_list_empty(&c->uploads))
-        upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));
+    while (!ws_list_empty(&c->modules.uploads))
+        upload_free(c, ws_list_entry(c->modules.uploads.next, struct ws_upload, node));
 }
 
 /* A ModuleLoad that comes to nothing. */
@@ -311,7 +311,7 @@ static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *t
 
 struct load {
     struct ws_load load;
-    struct ws_list node; /* client->loads */
+    struct ws_list node; /* client->modules.loads */
     struct ws_context *context;
     uint64_t seq, module;
 };
@@ -325,7 +325,7 @@ static void load_free(struct load *w)
 
 static bool is_loading(struct ws_client *c, uint64_t module)
 {
-    ws_list_for_each (n, &c->loads)
+    ws_list_for_each (n, &c->modules.loads)
         if (ws_list_entry(n, struct load, node)->module == module)
             return true;
     return false;
@@ -333,7 +333,7 @@ static bool is_loading(struct ws_client *c, uint64_t module)
 
 void ws_module_loads_forget(struct ws_client *c, struct ws_context *x)
 {
-    ws_list_for_each_safe (n, &c->loads) {
+    ws_list_for_each_safe (n, &c->modules.loads) {
         struct load *w = ws_list_entry(n, struct load, node);
         if (x && w->context != x)
             continue;
@@ -365,7 +365,7 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
         ws_module_free(m);
         return;
     }
-    HASH_ADD(hh, c->modules, id, sizeof m->id, m);
+    HASH_ADD(hh, c->modules.by_id, id, sizeof m->id, m);
     if (!reply_module(c, seq, m))
         ws_client_drop_no_memory(c);
     ws_client_retire(c, 1);
@@ -396,7 +396,7 @@ static bool load_start(struct ws_context *x, struct ws_image *image, const Ws__M
         return false;
     *w = (struct load){.load.done = loaded, .context = x, .seq = seq, .module = q->module};
     ws_list_init(&w->load.node);
-    ws_list_append(&c->loads, &w->node);
+    ws_list_append(&c->modules.loads, &w->node);
     if (!ws_loader_start(c->server->loader, &w->load, image, x->gpu->device, q->name))
         return true;
     load_free(w);
@@ -440,8 +440,8 @@ static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, str
 {
     if (!q->image_bytes || q->image_bytes > c->limits.max_image_bytes)
         return WS__ERROR__INVALID_IMAGE;
-    if (c->n_uploads >= WS_MAX_UPLOADS)
-        upload_free(c, ws_list_entry(c->uploads.next, struct ws_upload, node));
+    if (c->modules.n_uploads >= WS_MAX_UPLOADS)
+        upload_free(c, ws_list_entry(c->modules.uploads.next, struct ws_upload, node));
     struct ws_upload *u = ws_alloc(sizeof *u);
     if (!u)
         return WS__ERROR__OUT_OF_MEMORY;
@@ -452,8 +452,8 @@ static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, str
     }
     memcpy(u->sha256, q->sha256.data, WS_SHA256_BYTES);
     u->bytes = q->image_bytes;
-    ws_list_append(&c->uploads, &u->node);
-    c->n_uploads++;
+    ws_list_append(&c->modules.uploads, &u->node);
+    c->modules.n_uploads++;
     *ret = u;
     return WS__ERROR__OK;
 }

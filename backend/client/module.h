@@ -28,6 +28,13 @@ struct ws_upload { /* an image on its way */
 };
 enum { WS_MAX_UPLOADS = 4 };
 
+struct ws_client_modules {
+    struct ws_module *by_id, *last; /* last: that was found */
+    struct ws_list uploads;         /* newest last */
+    uint32_t n_uploads;
+    struct ws_list loads; /* ModuleLoads whose code is being made */
+};
+
 /* The error of a launch of a kernel that can't run. */
 Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k);
 /* Has the module's code made, answers and retires the ModuleLoad. */

@@ -16,12 +16,12 @@ static void charge(struct ws_object *o, struct ws_client *c)
 {
     if (o->charged) {
         o->charged->stats.memory_bytes -= o->bytes;
-        ws_user_charge(o->charged->user, -(int64_t)o->bytes);
+        ws_user_charge(o->charged->who.user, -(int64_t)o->bytes);
     }
     o->charged = c;
     if (!c)
         return;
-    ws_user_charge(c->user, (int64_t)o->bytes);
+    ws_user_charge(c->who.user, (int64_t)o->bytes);
     c->stats.memory_bytes += o->bytes;
     c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
 }
@@ -39,13 +39,13 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_r
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
     if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes)) {
-        if (!c->told_memory)
+        if (!c->who.told_memory)
             ws_log(WS_WARN,
                    "memory: refused client=%u pid=%u task=%s bytes=%llu used=%llu: more than its "
                    "memory_quota_bytes = %llu",
-                   c->id, c->pid, c->work.name, (unsigned long long)bytes,
+                   c->id, c->who.pid, c->work.name, (unsigned long long)bytes,
                    (unsigned long long)c->stats.memory_bytes, (unsigned long long)quota);
-        c->told_memory = true;
+        c->who.told_memory = true;
         return WS__ERROR__OUT_OF_MEMORY;
     }
     if (!ws_user_memory_ok(c, bytes))
@@ -82,7 +82,7 @@ void ws_object_settle(struct ws_object *o)
         charge(o, NULL);
         if (o->is_shared) {
             struct ws_server *s = o->gpu->server;
-            HASH_DEL(s->shared_memory, o);
+            HASH_DEL(s->memory.shared, o);
         }
         ws_memory_unref(o->memory);
         free(o);
@@ -113,7 +113,7 @@ bool ws_object_share(struct ws_server *s, struct ws_object *o)
     if (getrandom(o->handle, sizeof o->handle, 0) != sizeof o->handle)
         return false;
     o->is_shared = true;
-    HASH_ADD(hh, s->shared_memory, handle, sizeof o->handle, o);
+    HASH_ADD(hh, s->memory.shared, handle, sizeof o->handle, o);
     return true;
 }
 
@@ -121,7 +121,7 @@ struct ws_object *ws_object_find(struct ws_server *s, ProtobufCBinaryData handle
 {
     struct ws_object *o = NULL;
     if (handle.len == WS_SHARE_BYTES)
-        HASH_FIND(hh, s->shared_memory, handle.data, WS_SHARE_BYTES, o);
+        HASH_FIND(hh, s->memory.shared, handle.data, WS_SHARE_BYTES, o);
     return o;
 }
 

@@ -5,6 +5,7 @@
 
 #include <uthash.h>
 #include "backend/client/client.h"
+#include "backend/client/va.h"
 
 struct ws_gpu;
 struct ws_memory;
@@ -16,7 +17,7 @@ struct ws_object { /* shared by those that have a reference to it */
     struct ws_client *charged; /* one of those that refer to it; NULL: only descriptors do */
     struct ws_list refs;
     struct ws_list exports;         /* descriptors given out (export.c) */
-    uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->shared_memory */
+    uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->memory.shared */
     bool is_shared;
     UT_hash_handle hh;
 };
@@ -24,6 +25,12 @@ struct ws_object_ref { /* inside what has it */
     struct ws_object *object;
     struct ws_client *client;
     struct ws_list node; /* object->refs */
+};
+
+struct ws_server_memory {
+    struct ws_va_pool va_pool;
+    struct ws_object *shared; /* by handle */
+    struct ws_export *exports;
 };
 
 /* Device memory that the client may have; 0: no limit but the GPU's. */
@@ -49,7 +56,7 @@ Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
 void ws_export_closed(struct ws_export *e); /* no process has the descriptor any more */
 void ws_exports_forget(struct ws_client *c);
 void ws_exports_free(struct ws_server *s);
-/* What the data of an event of server->epoll_fd points at begins with this. */
+/* What the data of an event of server->handoff.epoll_fd points at begins with this. */
 enum ws_handoff_source { WS_HANDOFF_SOURCE_CONN, WS_HANDOFF_SOURCE_EXPORT, WS_HANDOFF_SOURCE_RING };
 
 #endif

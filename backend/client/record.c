@@ -37,13 +37,13 @@ void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq)
     y->client = c;
     y->seq = seq;
     ws_list_append(&r->syncs, &y->of_record);
-    ws_list_append(&c->event_syncs, &y->of_client);
+    ws_list_append(&c->events.syncs, &y->of_client);
 }
 
 void ws_record_syncs_forget(struct ws_client *c)
 {
-    while (!ws_list_empty(&c->event_syncs))
-        sync_free(ws_list_entry(c->event_syncs.next, struct sync, of_client));
+    while (!ws_list_empty(&c->events.syncs))
+        sync_free(ws_list_entry(c->events.syncs.next, struct sync, of_client));
 }
 
 void ws_record_unref(struct ws_record *r)
@@ -68,7 +68,7 @@ void ws_record_finish(struct ws_record *r, uint64_t end_ns)
         sync_free(y);
         if (r->context->client == c)
             r->context->seen_ns = WS_MAX(r->context->seen_ns, end_ns);
-        ws_client_reply_error(c, seq, ws_client_take_error(c), c->error_text);
+        ws_client_reply_error(c, seq, ws_client_take_error(c), c->errors.text);
         ws_client_retire(c, 1);
     }
 }

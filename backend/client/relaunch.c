@@ -21,7 +21,7 @@ struct control {
 };
 
 struct ws_relaunch {
-    struct ws_list node; /* server->relaunches */
+    struct ws_list node; /* server->relaunch.list */
     struct ws_client *client;
     struct ws_rewrite_choice choice;
     struct control *control;
@@ -36,8 +36,9 @@ struct ws_relaunch {
 
 static uint32_t random_to(struct ws_server *s, uint32_t n) /* 1…n */
 {
-    s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(s->random >> 33) % n + 1;
+    s->relaunch.random =
+        s->relaunch.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(s->relaunch.random >> 33) % n + 1;
 }
 
 static uint64_t address(const struct ws_relaunch *r, size_t field)
@@ -84,8 +85,8 @@ struct ws_relaunch *ws_relaunch_free(struct ws_relaunch *r)
 {
     if (!r)
         return NULL;
-    if (r->va && ws_space_unmap(r->client->space, r->va) == 0)
-        r->client->server->relaunch_pages[r->index / 64] &= ~(UINT64_C(1) << r->index % 64);
+    if (r->va && ws_space_unmap(r->client->memory.space, r->va) == 0)
+        r->client->server->relaunch.pages[r->index / 64] &= ~(UINT64_C(1) << r->index % 64);
     ws_list_remove(&r->node);
     free(r->control);
     free(r->params);
@@ -98,13 +99,13 @@ static bool map_control(struct ws_relaunch *r)
 {
     struct ws_server *s = r->client->server;
     uint32_t k = 0;
-    while (k < WS_RELAUNCH_PAGES && s->relaunch_pages[k / 64] >> k % 64 & 1)
+    while (k < WS_RELAUNCH_PAGES && s->relaunch.pages[k / 64] >> k % 64 & 1)
         k++;
     if (k == WS_RELAUNCH_PAGES ||
-        ws_space_map_host(r->client->space, WS_VA_LAST + k * UINT64_C(4096), sizeof *r->control,
-                          r->control))
+        ws_space_map_host(r->client->memory.space, WS_VA_LAST + k * UINT64_C(4096),
+                          sizeof *r->control, r->control))
         return false;
-    s->relaunch_pages[k / 64] |= UINT64_C(1) << k % 64;
+    s->relaunch.pages[k / 64] |= UINT64_C(1) << k % 64;
     r->index = k;
     r->va = WS_VA_LAST + k * UINT64_C(4096);
     return true;
@@ -178,9 +179,9 @@ void ws_relaunch_begin(struct ws_command *j, const struct ws_rewritten *kernel,
     j->op.launch.params = r->params;
     j->op.launch.param_bytes = info->param_bytes;
     j->relaunch = r;
-    ws_list_append(&s->relaunches, &r->node);
-    s->n_relaunches++;
-    s->n_parts++;
+    ws_list_append(&s->relaunch.list, &r->node);
+    s->relaunch.n++;
+    s->relaunch.n_parts++;
     if (r->choice.kind == WS_REWRITE_NONE)
         return;
     r->ctl_at = kernel->ctl_at;
@@ -216,9 +217,9 @@ bool ws_relaunch_next(struct ws_command *j)
                  "illegal address: kernel outside of its client's memory at %#llx",
                  (unsigned long long)r->control->fault[1]);
     }
-    if (!op->error && !j->client->sticky && r->choice.kind != WS_REWRITE_NONE &&
+    if (!op->error && !j->client->errors.sticky && r->choice.kind != WS_REWRITE_NONE &&
         r->done < r->ctl.grid.total) {
-        j->client->server->n_parts++;
+        j->client->server->relaunch.n_parts++;
         set_part(j);
         op->ready_ns = op->end_ns;
         return true;
@@ -236,7 +237,7 @@ bool ws_relaunch_next(struct ws_command *j)
 
 void ws_relaunch_shake(struct ws_server *s)
 {
-    ws_list_for_each (n, &s->relaunches)
+    ws_list_for_each (n, &s->relaunch.list)
         if (!s->config->rewrite.whole && random_to(s, 4) == 1)
             __atomic_store_n(&ws_list_entry(n, struct ws_relaunch, node)->control->flag, 1,
                              __ATOMIC_RELEASE);

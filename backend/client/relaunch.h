@@ -5,11 +5,19 @@
 #define WS_BACKEND_CLIENT_RELAUNCH_H
 
 #include "backend/code/rewrite.h"
+#include "base/list.h"
 
 struct ws_client;
 struct ws_command;
 struct ws_server;
 struct ws_relaunch; /* a launch of a client's, under way */
+
+enum { WS_RELAUNCH_PAGES = 4096 };
+struct ws_server_relaunch {
+    struct ws_list list;
+    uint64_t pages[WS_RELAUNCH_PAGES / 64]; /* of control words: a bit for each that is in use */
+    uint64_t random, n, n_parts;
+};
 
 /* Turns the launch in @j into the first of its parts, where its kernel has a rewritten one that will do for it. @info: of the
  * rewritten kernel. */

@@ -6,6 +6,23 @@
 
 #include "backend/client/client.h"
 
+struct ws_client_out {
+    uint8_t *bytes; /* ServerMessage so far, packed */
+    size_t n, cap;
+    uint64_t n_retired_told;
+    Ws__Error notice_error;
+    char notice_text[256];
+    uint32_t notice_device;
+    uint64_t *reached; /* ws_client_tell_reached() */
+    size_t n_reached, cap_reached;
+    uint64_t stuck_since_ns; /* 0: the peer takes what we send */
+    struct ws_list dirty;    /* server->out.dirty: there is something to send */
+};
+struct ws_server_out {
+    struct ws_list dirty;
+    uint32_t n_congested; /* clients that do not take what we send */
+};
+
 void ws_client_reply(struct ws_client *c, const Ws__Reply *r);
 /* @text is sent only with an error. */
 void ws_client_reply_error(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text);

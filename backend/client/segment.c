@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct ws_staging_control) <= CONTROL_BYTES, "control fits
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id)
 {
     struct ws_segment *g;
-    HASH_FIND(hh, c->segments, &id, sizeof id, g);
+    HASH_FIND(hh, c->segments.by_id, &id, sizeof id, g);
     return g && !g->released ? g : NULL;
 }
 
@@ -67,8 +67,8 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
     }
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_register(c->server->gpus[i].device, g->map, g->map_bytes, g->fd);
-    g->id = ++c->n_segments_made;
-    HASH_ADD(hh, c->segments, id, sizeof g->id, g);
+    g->id = ++c->segments.n_made;
+    HASH_ADD(hh, c->segments.by_id, id, sizeof g->id, g);
     c->stats.segment_bytes += g->bytes;
     *ret = g;
     return WS__ERROR__OK;
@@ -76,7 +76,7 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
 
 static void segment_free(struct ws_segment *g, struct ws_client *c)
 {
-    HASH_DEL(c->segments, g);
+    HASH_DEL(c->segments.by_id, g);
     c->stats.segment_bytes -= g->bytes;
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_unregister(c->server->gpus[i].device, g->map, g->map_bytes);
@@ -101,7 +101,7 @@ Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address
     if (g->kind != WS_HANDOFF_PINNED || g->mapped_at || !first || last < first ||
         (first < WS_VA_LAST && last >= WS_VA_FIRST))
         return WS__ERROR__INVALID_VALUE;
-    int r = ws_space_map_host(c->space, first, g->bytes, g->data);
+    int r = ws_space_map_host(c->memory.space, first, g->bytes, g->data);
     if (r)
         return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_VALUE;
     g->mapped_at = first;
@@ -110,7 +110,7 @@ Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address
 
 void ws_segment_unmapped(struct ws_segment *g, struct ws_client *c)
 {
-    int r = ws_space_unmap(c->space, g->mapped_at);
+    int r = ws_space_unmap(c->memory.space, g->mapped_at);
     if (r)
         ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u r=%d", c->id, g->id, r);
     g->mapped_at = 0;
@@ -141,8 +141,8 @@ void ws_segment_chunk_done(struct ws_segment *g, uint32_t chunk, uint32_t state)
 void ws_segments_free(struct ws_client *c)
 {
     struct ws_segment *g, *next;
-    HASH_ITER (hh, c->segments, g, next) {
-        if (g->mapped_at && ws_space_unmap(c->space, g->mapped_at))
+    HASH_ITER (hh, c->segments.by_id, g, next) {
+        if (g->mapped_at && ws_space_unmap(c->memory.space, g->mapped_at))
             ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u", c->id, g->id);
         segment_free(g, c);
     }

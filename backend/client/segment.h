@@ -20,6 +20,11 @@ struct ws_segment {
     UT_hash_handle hh;
 };
 
+struct ws_client_segments {
+    struct ws_segment *by_id;
+    uint32_t n_made, n_unmapping;
+};
+
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
                          struct ws_segment **ret);
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);

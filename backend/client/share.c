@@ -14,7 +14,8 @@
 static struct ws_allocation *allocation_at(struct ws_client *c, uint64_t va)
 {
     struct ws_mapping m;
-    struct ws_allocation *a = ws_space_find(c->space, va, 1, &m) ? ws_memory_find(c, m.va) : NULL;
+    struct ws_allocation *a =
+        ws_space_find(c->memory.space, va, 1, &m) ? ws_memory_find(c, m.va) : NULL;
     return a && !a->internal && !a->freeing ? a : NULL;
 }
 
@@ -101,7 +102,7 @@ Ws__Error ws_peer_access(struct ws_client *c, const Ws__PeerAccess *m)
         return WS__ERROR__INVALID_DEVICE;
     uint32_t bit = UINT32_C(1) << m->peer, *peers = &c->contexts[m->device].peers;
     *peers = m->on ? *peers | bit : *peers & ~bit;
-    HASH_ITER (hh, c->allocations, a, next)
+    HASH_ITER (hh, c->memory.allocations, a, next)
         if (a->context->index == m->peer)
             ws_memory_set_access(a);
     return WS__ERROR__OK;
@@ -114,6 +115,6 @@ void ws_peers_forget(struct ws_context *x)
     x->peers = 0;
     for (uint32_t i = 0; i < c->n_contexts; i++)
         c->contexts[i].peers &= ~(UINT32_C(1) << x->index);
-    HASH_ITER (hh, c->allocations, a, next)
+    HASH_ITER (hh, c->memory.allocations, a, next)
         ws_memory_set_access(a);
 }

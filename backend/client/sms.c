@@ -8,7 +8,7 @@
 /* How many others' sets have each SM of the GPU. */
 static void count_users(const struct ws_context *x, uint32_t *ret)
 {
-    ws_list_for_each (n, &x->client->server->clients) {
+    ws_list_for_each (n, &x->client->server->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         for (uint32_t i = 0; c != x->client && i < c->n_contexts; i++)
             for (unsigned sm = 0; c->contexts[i].gpu == x->gpu && sm < WS_SM_MAX; sm++)
@@ -56,7 +56,7 @@ void ws_context_limit_sms(struct ws_context *x)
         least_used(x, t->n_sm_max, &x->sms);
     }
     x->task_sms = x->sms;
-    uint32_t first = x->client->sm_limit;
+    uint32_t first = x->client->who.sm_limit;
     if (first && first < (x->sms.n ? x->sms.n : n_sms) && !x->no_sms)
         first_of(&x->task_sms, first, &x->sms);
 }
@@ -79,7 +79,7 @@ void ws_context_choose_sms(struct ws_context *x, const struct ws_sm_set *wanted,
         *ret = *wanted;
         return;
     }
-    bool any = !t->sms.n && !x->client->sm_limit; /* how many counts, not which */
+    bool any = !t->sms.n && !x->client->who.sm_limit; /* how many counts, not which */
     struct ws_sm_set s = {0};
     for (unsigned sm = 0; sm < WS_SM_MAX && s.n < x->sms.n; sm++)
         if (ws_sm_set_has(wanted, sm) && (any || ws_sm_set_has(&x->sms, sm)))

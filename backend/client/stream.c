@@ -38,8 +38,8 @@ int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gp
     ws_list_init(&x->streams);
     ws_list_init(&x->epoch_waiters);
     ws_list_init(&x->gated_job.go);
-    ws_va_init(&x->va, &c->server->va_pool);
-    ws_va_init(&x->move_va, &c->server->va_pool);
+    ws_va_init(&x->va, &c->server->memory.va_pool);
+    ws_va_init(&x->move_va, &c->server->memory.va_pool);
     x->open = x->last = ws_alloc(sizeof *x->open);
     if (!x->open)
         return ws_raise(-ENOMEM);
@@ -68,17 +68,17 @@ static struct ws_context *context_of(struct ws_client *c, uint64_t id)
 
 struct ws_stream *ws_stream_find(struct ws_client *c, uint64_t id)
 {
-    if (WS_LIKELY(c->last_stream && c->last_stream->id == id))
-        return c->last_stream;
+    if (WS_LIKELY(c->streams.last && c->streams.last->id == id))
+        return c->streams.last;
     struct ws_stream *s = NULL;
     if (id < WS_STREAM_FIRST) {
         struct ws_context *x = context_of(c, id);
         s = x ? &x->legacy : NULL;
     } else {
-        HASH_FIND(hh, c->streams, &id, sizeof id, s);
+        HASH_FIND(hh, c->streams.by_id, &id, sizeof id, s);
     }
     if (s)
-        c->last_stream = s;
+        c->streams.last = s;
     return s;
 }
 
@@ -88,7 +88,7 @@ Ws__Error ws_stream_create(struct ws_client *c, const Ws__StreamCreate *m)
         return WS__ERROR__INVALID_DEVICE;
     if (m->stream < WS_STREAM_FIRST || ws_stream_find(c, m->stream))
         return WS__ERROR__INVALID_HANDLE;
-    if (c->n_streams >= c->limits.max_streams) {
+    if (c->streams.n >= c->limits.max_streams) {
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u streams", c->limits.max_streams);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
@@ -98,14 +98,14 @@ Ws__Error ws_stream_create(struct ws_client *c, const Ws__StreamCreate *m)
     }
     s->non_blocking = m->non_blocking;
     stream_init(s, &c->contexts[m->device], m->stream);
-    HASH_ADD(hh, c->streams, id, sizeof s->id, s);
-    c->n_streams++;
+    HASH_ADD(hh, c->streams.by_id, id, sizeof s->id, s);
+    c->streams.n++;
     return WS__ERROR__OK;
 }
 
 void ws_stream_free(struct ws_stream *s)
 {
-    s->context->client->n_streams--;
+    s->context->client->streams.n--;
     ws_list_remove(&s->blocked);
     ws_list_remove(&s->ready);
     ws_list_remove(&s->node);
@@ -125,8 +125,8 @@ void ws_stream_let_go(struct ws_stream *s)
 {
     struct ws_client *c = s->context->client;
     if (!s->destroyed)
-        HASH_DEL(c->streams, s);
-    c->last_stream = NULL;
+        HASH_DEL(c->streams.by_id, s);
+    c->streams.last = NULL;
     s->destroyed = true;
     if (!ws_stream_busy(s))
         ws_stream_free(s);
@@ -142,7 +142,7 @@ void ws_stream_wake(struct ws_stream *s)
     ws_list_remove(&s->blocked);
     if (!s->ready_linked) {
         s->ready_linked = true;
-        ws_list_append(&s->context->client->server->ready, &s->ready);
+        ws_list_append(&s->context->client->server->queues.ready, &s->ready);
     }
 }
 
@@ -276,7 +276,7 @@ struct ws_command *ws_stream_pop(struct ws_stream *s)
 void ws_stream_run(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_client *c = s->context->client;
-    j->op.space = c->space;
+    j->op.space = c->memory.space;
     j->op.ready_ns = ws_stream_ready_ns(j);
     s->running = j;
     c->n_in_flight++;

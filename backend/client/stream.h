@@ -68,6 +68,17 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_gpu *sms_of;     /* the GPU that these were made for */
 };
 
+struct ws_client_streams {
+    struct ws_stream *by_id, *last; /* last: that was found */
+    uint32_t n;
+};
+struct ws_server_queues {          /* what ws_server_run_ready() empties, and polling */
+    struct ws_list ready, reached; /* streams that may go on; joins whose marks are all reached */
+    struct ws_list waiting;        /* clients that wait, which the dispatcher is yet to be told */
+    struct ws_list gated_go;       /* contexts whose gated job is to be let go */
+    struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
+};
+
 WS_MUST_CHECK int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gpu,
                                   uint32_t index); /* 0, -ENOMEM */
 void ws_context_deinit(struct ws_context *x);

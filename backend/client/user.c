@@ -25,7 +25,7 @@ static const struct ws_user_limits *limits_of(const struct ws_user *u)
 struct ws_user *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size)
 {
     struct ws_user *u;
-    HASH_FIND(hh, s->users, &uid, sizeof uid, u);
+    HASH_FIND(hh, s->clients.users, &uid, sizeof uid, u);
     if (!u) {
         if (!(u = ws_alloc(sizeof *u))) {
             snprintf(buf, size, "the daemon is out of memory");
@@ -33,7 +33,7 @@ struct ws_user *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size
         }
         u->uid = uid;
         u->server = s;
-        HASH_ADD(hh, s->users, uid, sizeof u->uid, u);
+        HASH_ADD(hh, s->clients.users, uid, sizeof u->uid, u);
     }
     u->n_refs++;
     u->n_clients++;
@@ -56,16 +56,17 @@ void ws_user_unref(struct ws_server *s, struct ws_user *u)
 {
     if (!u || --u->n_refs)
         return;
-    HASH_DEL(s->users, u);
+    HASH_DEL(s->clients.users, u);
     free(u);
 }
 
 uint64_t ws_user_memory_left(const struct ws_client *c)
 {
-    const struct ws_user_limits *l = c->user ? limits_of(c->user) : NULL;
+    const struct ws_user_limits *l = c->who.user ? limits_of(c->who.user) : NULL;
     if (!l || !l->memory_bytes)
         return UINT64_MAX;
-    return l->memory_bytes > c->user->memory_bytes ? l->memory_bytes - c->user->memory_bytes : 0;
+    return l->memory_bytes > c->who.user->memory_bytes ? l->memory_bytes - c->who.user->memory_bytes
+                                                       : 0;
 }
 
 bool ws_user_memory_ok(struct ws_client *c, uint64_t bytes)
@@ -73,12 +74,12 @@ bool ws_user_memory_ok(struct ws_client *c, uint64_t bytes)
     uint64_t left = ws_user_memory_left(c);
     if (bytes <= left)
         return true;
-    if (!c->told_memory)
+    if (!c->who.told_memory)
         ws_log(WS_WARN,
                "access: memory refused client=%u pid=%u user=%u bytes=%" PRIu64 " left=%" PRIu64
                ": more than the memory_bytes of his section in the configuration",
-               c->id, c->pid, c->user->uid, bytes, left);
-    c->told_memory = true;
+               c->id, c->who.pid, c->who.user->uid, bytes, left);
+    c->who.told_memory = true;
     return false;
 }
 
@@ -90,6 +91,6 @@ void ws_user_charge(struct ws_user *u, int64_t bytes)
 
 uint32_t ws_user_share(const struct ws_client *c)
 {
-    const struct ws_user_limits *l = c->user ? limits_of(c->user) : NULL;
+    const struct ws_user_limits *l = c->who.user ? limits_of(c->who.user) : NULL;
     return l ? l->share : WS_SHARE_DEFAULT;
 }

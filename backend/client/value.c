@@ -46,7 +46,7 @@ Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_
     if (!s)
         return WS__ERROR__INVALID_HANDLE;
     if ((m->bytes != 4 && m->bytes != 8) || m->address % m->bytes || m->compare > WS_VALUE_NOR ||
-        !ws_space_find(c->space, m->address, m->bytes, &map) ||
+        !ws_space_find(c->memory.space, m->address, m->bytes, &map) ||
         (m->write && map.flags & WS_MAP_READONLY))
         return WS__ERROR__INVALID_VALUE;
     if (out_of_reach(&map))
@@ -85,9 +85,9 @@ bool ws_value_pass(struct ws_command *j)
 {
     struct ws_client *c = j->client;
     struct ws_mapping m;
-    if (c->sticky)
+    if (c->errors.sticky)
         return true;
-    if (!ws_space_find(c->space, j->value.va, j->value.bytes, &m)) {
+    if (!ws_space_find(c->memory.space, j->value.va, j->value.bytes, &m)) {
         ws_client_async_error(c, j->stream->context, WS__ERROR__ILLEGAL_ADDRESS,
                               "a stream waits for a value at 0x%llx, which has been freed",
                               (unsigned long long)j->value.va);
@@ -114,10 +114,10 @@ bool ws_value_pass(struct ws_command *j)
 
 int ws_server_poll_values(struct ws_server *s)
 {
-    ws_list_for_each_safe (n, &s->polling) {
+    ws_list_for_each_safe (n, &s->queues.polling) {
         struct ws_stream *st = ws_list_entry(n, struct ws_stream, blocked);
         if (ws_value_pass(st->head))
             ws_stream_wake(st);
     }
-    return ws_list_empty(&s->polling) ? -1 : POLL_MS;
+    return ws_list_empty(&s->queues.polling) ? -1 : POLL_MS;
 }

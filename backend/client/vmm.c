@@ -16,7 +16,7 @@
 struct ws_handle *ws_handle_find(struct ws_client *c, uint64_t id)
 {
     struct ws_handle *h;
-    HASH_FIND(hh, c->handles, &id, sizeof id, h);
+    HASH_FIND(hh, c->memory.handles, &id, sizeof id, h);
     return h;
 }
 
@@ -25,14 +25,14 @@ static struct ws_handle *handle_new(struct ws_client *c, uint64_t id)
     struct ws_handle *h = ws_alloc(sizeof *h);
     if (h) {
         h->id = id;
-        HASH_ADD(hh, c->handles, id, sizeof h->id, h);
+        HASH_ADD(hh, c->memory.handles, id, sizeof h->id, h);
     }
     return h;
 }
 
 static void handle_free(struct ws_client *c, struct ws_handle *h)
 {
-    HASH_DEL(c->handles, h);
+    HASH_DEL(c->memory.handles, h);
     ws_object_ref_drop(&h->ref);
     free(h);
 }
@@ -82,19 +82,19 @@ Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *r
     if (!m->bytes || m->bytes % WS_MEM_GRANULE_BYTES || align & (align - 1))
         return WS__ERROR__INVALID_VALUE;
     if (__builtin_add_overflow(m->bytes, align, &raw_bytes) || raw_bytes > WS_MAX_RESERVED_BYTES ||
-        c->reserved_bytes > WS_MAX_RESERVED_BYTES - raw_bytes ||
-        HASH_COUNT(c->reservations) >= WS_MAX_RESERVATIONS)
+        c->memory.reserved_bytes > WS_MAX_RESERVED_BYTES - raw_bytes ||
+        HASH_COUNT(c->memory.reservations) >= WS_MAX_RESERVATIONS)
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_reservation *r = ws_alloc(sizeof *r);
-    if (!r || ws_va_alloc(&c->va, raw_bytes, &r->raw_va)) {
+    if (!r || ws_va_alloc(&c->memory.va, raw_bytes, &r->raw_va)) {
         free(r);
         return WS__ERROR__OUT_OF_MEMORY;
     }
     r->raw_bytes = raw_bytes;
     r->va = WS_ALIGN_UP(r->raw_va, align);
     r->bytes = m->bytes;
-    c->reserved_bytes += raw_bytes;
-    HASH_ADD(hh, c->reservations, va, sizeof r->va, r);
+    c->memory.reserved_bytes += raw_bytes;
+    HASH_ADD(hh, c->memory.reservations, va, sizeof r->va, r);
     *ret_va = r->va;
     return WS__ERROR__OK;
 }
@@ -102,12 +102,12 @@ Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *r
 Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va)
 {
     struct ws_reservation *r;
-    HASH_FIND(hh, c->reservations, &va, sizeof va, r);
+    HASH_FIND(hh, c->memory.reservations, &va, sizeof va, r);
     if (!r || r->n)
         return WS__ERROR__INVALID_VALUE;
-    ws_va_free(&c->va, r->raw_va, r->raw_bytes);
-    c->reserved_bytes -= r->raw_bytes;
-    HASH_DEL(c->reservations, r);
+    ws_va_free(&c->memory.va, r->raw_va, r->raw_bytes);
+    c->memory.reserved_bytes -= r->raw_bytes;
+    HASH_DEL(c->memory.reservations, r);
     free(r->v);
     free(r);
     return WS__ERROR__OK;
@@ -116,7 +116,7 @@ Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va)
 static struct ws_reservation *reservation_of(struct ws_client *c, uint64_t va, uint64_t bytes)
 {
     struct ws_reservation *r, *next;
-    HASH_ITER (hh, c->reservations, r, next)
+    HASH_ITER (hh, c->memory.reservations, r, next)
         if (va - r->va < r->bytes && bytes <= r->bytes - (va - r->va))
             return r;
     return NULL;
@@ -203,7 +203,7 @@ Ws__Error ws_vmm_unmap_begin(struct ws_client *c, uint64_t va, uint64_t bytes)
 
 static void leave_space(struct ws_client *c, const struct ws_vmapping *v)
 {
-    if (v->readers && ws_space_unmap(c->space, v->va))
+    if (v->readers && ws_space_unmap(c->memory.space, v->va))
         ws_log(WS_ERROR, "vmm: unmap failed client=%u va=0x%llx", c->id, (unsigned long long)v->va);
 }
 
@@ -246,12 +246,12 @@ static Ws__Error mapping_access(struct ws_client *c, struct ws_vmapping *v, uint
 {
     int r = 0;
     if (!v->readers && readers)
-        r = ws_space_map_memory(c->space, v->va, v->bytes, v->ref.object->memory, v->offset,
+        r = ws_space_map_memory(c->memory.space, v->va, v->bytes, v->ref.object->memory, v->offset,
                                 readers, writers);
     else if (v->readers && !readers)
-        r = ws_space_unmap(c->space, v->va);
+        r = ws_space_unmap(c->memory.space, v->va);
     else if (v->readers)
-        r = ws_space_set_access(c->space, v->va, readers, writers);
+        r = ws_space_set_access(c->memory.space, v->va, readers, writers);
     if (r)
         return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INTERNAL;
     v->readers = readers;
@@ -305,9 +305,9 @@ void ws_vmm_reset(struct ws_context *x)
     struct ws_client *c = x->client;
     struct ws_reservation *r, *next;
     struct ws_handle *h, *next_handle;
-    HASH_ITER (hh, c->reservations, r, next)
+    HASH_ITER (hh, c->memory.reservations, r, next)
         remove_if(c, r, on_gpu, x->gpu);
-    HASH_ITER (hh, c->handles, h, next_handle)
+    HASH_ITER (hh, c->memory.handles, h, next_handle)
         if (h->ref.object->gpu == x->gpu)
             handle_free(c, h);
 }
@@ -316,15 +316,15 @@ void ws_vmm_free(struct ws_client *c)
 {
     struct ws_reservation *r, *next;
     struct ws_handle *h, *next_handle;
-    HASH_ITER (hh, c->reservations, r, next) {
+    HASH_ITER (hh, c->memory.reservations, r, next) {
         for (size_t i = 0; i < r->n; i++) {
             ws_object_ref_drop(&r->v[i]->ref);
             free(r->v[i]);
         }
-        HASH_DEL(c->reservations, r);
+        HASH_DEL(c->memory.reservations, r);
         free(r->v);
         free(r);
     }
-    HASH_ITER (hh, c->handles, h, next_handle)
+    HASH_ITER (hh, c->memory.handles, h, next_handle)
         handle_free(c, h);
 }

@@ -56,10 +56,10 @@ static void client_free(struct ws_client *c)
     ws_status_forget(c);
     struct ws_allocation *a, *next;
     ws_list_remove(&c->node);
-    ws_list_remove(&c->dirty);
-    ws_list_remove(&c->waiting);
-    if (c->stuck_since_ns)
-        c->server->n_congested--;
+    ws_list_remove(&c->out.dirty);
+    ws_list_remove(&c->jobs.waiting);
+    if (c->out.stuck_since_ns)
+        c->server->out.n_congested--;
     ws_joins_free(c);
     ws_module_loads_forget(c, NULL);
     ws_modules_free(c);
@@ -69,12 +69,12 @@ static void client_free(struct ws_client *c)
             ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
     ws_events_free(c);
     ws_record_syncs_forget(c);
-    free(c->reached);
-    if (c->space)
+    free(c->out.reached);
+    if (c->memory.space)
         ws_segments_free(c);
-    ws_space_free(c->space); /* gives all device memory back */
-    HASH_ITER (hh, c->allocations, a, next) {
-        HASH_DEL(c->allocations, a);
+    ws_space_free(c->memory.space); /* gives all device memory back */
+    HASH_ITER (hh, c->memory.allocations, a, next) {
+        HASH_DEL(c->memory.allocations, a);
         ws_object_ref_drop(&a->ref);
         free(a);
     }
@@ -90,12 +90,12 @@ static void client_free(struct ws_client *c)
         }
         ws_context_deinit(x);
     }
-    ws_va_deinit(&c->va);
+    ws_va_deinit(&c->memory.va);
     free(c->contexts);
-    free(c->out);
+    free(c->out.bytes);
     ws_output_deinit(&c->output);
     ws_ledger_deinit(&c->not_supported);
-    ws_user_unref(c->server, c->user);
+    ws_user_unref(c->server, c->who.user);
     free(c);
 }
 
@@ -108,29 +108,29 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
         return NULL;
     c->server = s;
     c->peer = *peer;
-    c->srcfd = -1;
+    c->who.srcfd = -1;
     c->limits = s->config->limits;
-    c->start_ns = ws_clock_ns();
+    c->who.start_ns = ws_clock_ns();
     c->stats.first_start_ns = UINT64_MAX;
     ws_list_init(&c->node);
-    ws_list_init(&c->dirty);
-    ws_list_init(&c->joins);
-    ws_list_init(&c->quiescing);
-    ws_list_init(&c->held);
-    ws_list_init(&c->waiting);
-    ws_list_init(&c->event_syncs);
-    ws_list_init(&c->uploads);
-    ws_list_init(&c->loads);
+    ws_list_init(&c->out.dirty);
+    ws_list_init(&c->joins.open);
+    ws_list_init(&c->joins.quiescing);
+    ws_list_init(&c->joins.held);
+    ws_list_init(&c->jobs.waiting);
+    ws_list_init(&c->events.syncs);
+    ws_list_init(&c->modules.uploads);
+    ws_list_init(&c->modules.loads);
     ws_output_init(&c->output);
-    ws_va_init(&c->va, &s->va_pool);
+    ws_va_init(&c->memory.va, &s->memory.va_pool);
     c->contexts = ws_alloc_array(n, sizeof *c->contexts);
-    bool ok = c->contexts && !ws_space_new(&c->space) &&
-              getrandom(c->token, sizeof c->token, 0) == sizeof c->token;
+    bool ok = c->contexts && !ws_space_new(&c->memory.space) &&
+              getrandom(c->wire.token, sizeof c->wire.token, 0) == sizeof c->wire.token;
     for (; ok && c->n_contexts < n; c->n_contexts++)
         ok = !ws_context_init(&c->contexts[c->n_contexts], c, &s->gpus[order[c->n_contexts]],
                               c->n_contexts);
     if (ok) {
-        ws_space_set_print(c->space, ws_output_add, &c->output);
+        ws_space_set_print(c->memory.space, ws_output_add, &c->output);
         return c;
     }
     client_free(c);
@@ -206,19 +206,19 @@ static int send_hello_reply(struct ws_client *c)
     limits.max_segment_bytes = l->max_segment_bytes;
     r.version = WS_PROTOCOL_VERSION;
     r.client = c->id;
-    r.token = (ProtobufCBinaryData){sizeof c->token, c->token};
-    r.handoff_socket = c->local ? s->handoff_path : (char *)"";
+    r.token = (ProtobufCBinaryData){sizeof c->wire.token, c->wire.token};
+    r.handoff_socket = c->who.local ? s->handoff.path : (char *)"";
     r.limits = &limits;
-    r.gate_policy = c->gated && ws_dispatch_is_on(s);
+    r.gate_policy = c->jobs.gated && ws_dispatch_is_on(s);
     r.gate_lease_ms = s->config->gate_lease_ms;
     r.devices = ws_arena_array(&s->arena, c->n_contexts, sizeof *r.devices);
     if (!r.devices)
         return -ENOMEM;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         const struct ws_context *x = &c->contexts[i];
-        Ws__Device *d =
-            device_message(&s->arena, x->gpu,
-                           x->task_sms.n ? x->task_sms.n : x->gpu->device->spec.n_sms, c->gated);
+        Ws__Device *d = device_message(&s->arena, x->gpu,
+                                       x->task_sms.n ? x->task_sms.n : x->gpu->device->spec.n_sms,
+                                       c->jobs.gated);
         if (!d)
             return -ENOMEM;
         d->unreachable = unreachable(c, i);
@@ -246,7 +246,7 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
                                 .has_cred = info.has_uid && info.pid,
                                 .pid = info.pid ? info.pid : h->pid,
                                 .uid = info.has_uid ? info.uid : UINT32_MAX,
-                                .local = h->local && info.ipc && s->handoff_fd >= 0,
+                                .local = h->local && info.ipc && s->handoff.fd >= 0,
                                 .gone = info.gone};
     clean_copy(ret->exe, sizeof ret->exe, h->exe[0] ? h->exe : h->comm);
     clean_copy(ret->name, sizeof ret->name, h->task);
@@ -269,13 +269,13 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__VERSION_MISMATCH, text);
         return;
     }
-    if (s->draining) {
+    if (s->clients.draining) {
         refuse(s, msg->peer, WS__ERROR__DRAINING, "the daemon is going down");
         return;
     }
-    if (s->n_clients >= s->config->limits.max_clients) {
+    if (s->clients.n >= s->config->limits.max_clients) {
         snprintf(text, sizeof text, "%u clients are connected, the limit (max_clients)",
-                 s->n_clients);
+                 s->clients.n);
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;
     }
@@ -305,32 +305,32 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return;
     }
-    c->user = user;
-    c->srcfd = who.srcfd;
-    c->pid = who.pid;
-    c->uid = who.uid;
-    c->local = who.local;
-    memcpy(c->exe, who.exe, sizeof c->exe);
-    memcpy(c->task, who.name, sizeof c->task);
+    c->who.user = user;
+    c->who.srcfd = who.srcfd;
+    c->who.pid = who.pid;
+    c->who.uid = who.uid;
+    c->who.local = who.local;
+    memcpy(c->who.exe, who.exe, sizeof c->who.exe);
+    memcpy(c->who.task, who.name, sizeof c->who.task);
     c->work = who.work;
     c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
-    c->work_known = who.work_known;
-    c->sm_limit = h->sms;
-    c->gated = h->gate;
-    if (c->gated && !s->n_gated++)
-        s->gate_told = ws_dispatch_is_on(s);
-    c->id = ++s->next_client;
-    HASH_ADD_KEYPTR(hh, s->by_peer, &c->peer, ws_peer_key_bytes(&c->peer), c);
-    ws_list_append(&s->clients, &c->node);
-    s->n_clients++;
-    s->had_client = true;
+    c->who.work_known = who.work_known;
+    c->who.sm_limit = h->sms;
+    c->jobs.gated = h->gate;
+    if (c->jobs.gated && !s->gated.n++)
+        s->gated.told = ws_dispatch_is_on(s);
+    c->id = ++s->clients.next_id;
+    HASH_ADD_KEYPTR(hh, s->clients.by_peer, &c->peer, ws_peer_key_bytes(&c->peer), c);
+    ws_list_append(&s->clients.all, &c->node);
+    s->clients.n++;
+    s->clients.had_any = true;
     if (n)
         c->contexts[0].gpu->n_home++;
     for (uint32_t i = 0; i < n; i++)
         ws_context_limit_sms(&c->contexts[i]);
     ws_log(WS_INFO, "client: hello client=%u pid=%u uid=%d gpus=%u first=%s task=%s exe=%s", c->id,
-           c->pid, (int)c->uid, n, n ? c->contexts[0].gpu->device->spec.name : "none", c->work.name,
-           c->exe);
+           c->who.pid, (int)c->who.uid, n, n ? c->contexts[0].gpu->device->spec.name : "none",
+           c->work.name, c->who.exe);
     if (send_hello_reply(c))
         ws_client_drop(c, WS__ERROR__OK, "peer gone before hello was answered");
 }
@@ -352,35 +352,35 @@ static void send_dropped(struct ws_client *c, Ws__Error e, const char *text)
 static void end(struct ws_client *c)
 {
     struct ws_server *s = c->server;
-    if (c->drop_error) {
-        ws_log(WS_WARN, "client: dropped client=%u pid=%u exe=%s error=%d: %s", c->id, c->pid,
-               c->exe, c->drop_error, c->drop_text);
-        send_dropped(c, c->drop_error, c->drop_text);
+    if (c->errors.drop) {
+        ws_log(WS_WARN, "client: dropped client=%u pid=%u exe=%s error=%d: %s", c->id, c->who.pid,
+               c->who.exe, c->errors.drop, c->errors.drop_text);
+        send_dropped(c, c->errors.drop, c->errors.drop_text);
         ws_peer_forget(s, &c->peer);
     } else {
         ws_log(
             WS_INFO,
             "client: ended client=%u (%s) kernels=%llu copies=%llu device_us=%llu energy_uj=%llu",
-            c->id, c->drop_text, (unsigned long long)c->stats.n_kernels,
+            c->id, c->errors.drop_text, (unsigned long long)c->stats.n_kernels,
             (unsigned long long)c->stats.n_copies, (unsigned long long)(c->stats.device_ns / 1000),
             (unsigned long long)c->stats.energy_uj);
     }
     ws_energy_settle(s);
     ws_module_loads_forget(c, NULL);
-    ws_user_leave(c->user);
+    ws_user_leave(c->who.user);
     if (c->n_contexts)
         c->contexts[0].gpu->n_home--;
     ws_client_ring_close(c);
-    if (c->handoff)
-        ws_handoff_close(s, c->handoff);
-    ws_list_remove(&c->waiting);
+    if (c->wire.handoff)
+        ws_handoff_close(s, c->wire.handoff);
+    ws_list_remove(&c->jobs.waiting);
     ws_gated_forget(c);
     ws_dispatch_forget(c);
     ws_status_ended(c);
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_context *x = &c->contexts[i];
         if (c->n_in_flight)
-            ws_device_cancel(x->gpu->device, c->space);
+            ws_device_cancel(x->gpu->device, c->memory.space);
         ws_list_for_each (n, &x->streams)
             ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
     }
@@ -389,15 +389,15 @@ static void end(struct ws_client *c)
 void ws_clients_end_dropped(struct ws_server *s)
 {
     struct ws_list *n;
-    while ((n = ws_list_pop(&s->dropped))) {
-        ws_list_append(&s->dying, n);
+    while ((n = ws_list_pop(&s->clients.dropped))) {
+        ws_list_append(&s->clients.dying, n);
         end(ws_list_entry(n, struct ws_client, node));
     }
 }
 
 void ws_clients_reap(struct ws_server *s)
 {
-    ws_list_for_each_safe (n, &s->dying) {
+    ws_list_for_each_safe (n, &s->clients.dying) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         if (!c->n_in_flight)
             client_free(c);
@@ -417,14 +417,14 @@ static uint64_t peer_hash(const struct ws_peer *p)
 
 void ws_peer_forget(struct ws_server *s, const struct ws_peer *peer)
 {
-    s->forgotten[s->n_forgotten++ % WS_FORGOTTEN_MAX] = peer_hash(peer);
+    s->clients.forgotten[s->clients.n_forgotten++ % WS_FORGOTTEN_MAX] = peer_hash(peer);
 }
 
 void ws_peer_refuse(struct ws_server *s, const struct ws_peer *peer, const char *text)
 {
     uint64_t h = peer_hash(peer);
     for (uint32_t i = 0; i < WS_FORGOTTEN_MAX; i++)
-        if (s->forgotten[i] == h)
+        if (s->clients.forgotten[i] == h)
             return;
     ws_peer_forget(s, peer);
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;

@@ -134,23 +134,23 @@ static struct ws_account *account_get(struct ws_server *s, uint32_t uid, const c
     memset(&probe.key, 0, sizeof probe.key);
     probe.key.uid = uid;
     snprintf(probe.key.task, sizeof probe.key.task, "%s", task);
-    HASH_FIND(hh, s->accounts, &probe.key, sizeof probe.key, a);
+    HASH_FIND(hh, s->stats.accounts, &probe.key, sizeof probe.key, a);
     if (a)
         return a;
-    if (HASH_COUNT(s->accounts) >= WS_ACCOUNTS_MAX && strcmp(task, "other"))
+    if (HASH_COUNT(s->stats.accounts) >= WS_ACCOUNTS_MAX && strcmp(task, "other"))
         return account_get(s, UINT32_MAX, "other");
     a = ws_alloc(sizeof *a);
     if (!a)
         return NULL;
     a->key = probe.key;
-    HASH_ADD(hh, s->accounts, key, sizeof a->key, a);
+    HASH_ADD(hh, s->stats.accounts, key, sizeof a->key, a);
     return a;
 }
 
 static struct ws_account *account_of(struct ws_client *c)
 {
-    const char *slash = strrchr(c->exe, '/');
-    return account_get(c->server, c->uid, c->task[0] ? c->task : slash ? slash + 1 : c->exe);
+    const char *slash = strrchr(c->who.exe, '/');
+    return account_get(c->server, c->who.uid, c->who.task[0] ? c->who.task : slash ? slash + 1 : c->who.exe);
 }
 
 void ws_accounts_ended(struct ws_client *c)
@@ -163,23 +163,23 @@ void ws_accounts_ended(struct ws_client *c)
 void ws_accounts_free(struct ws_server *s)
 {
     struct ws_account *a, *next;
-    HASH_ITER (hh, s->accounts, a, next) {
-        HASH_DEL(s->accounts, a);
+    HASH_ITER (hh, s->stats.accounts, a, next) {
+        HASH_DEL(s->stats.accounts, a);
         free(a);
     }
 }
 
 static void sum_live(struct ws_server *s)
 {
-    for (struct ws_account *a = s->accounts; a; a = a->hh.next)
+    for (struct ws_account *a = s->stats.accounts; a; a = a->hh.next)
         memcpy(a->live, a->ended, sizeof a->live);
-    ws_list_for_each (n, &s->clients) {
+    ws_list_for_each (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         struct ws_account *a = account_of(c);
         if (a)
             add_client(a->live, c, true);
     }
-    ws_list_for_each (n, &s->dying) { /* its work may still take energy */
+    ws_list_for_each (n, &s->clients.dying) { /* its work may still take energy */
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         struct ws_account *a = account_of(c);
         if (a)
@@ -241,14 +241,14 @@ static void daemon_page(struct ws_server *s, FILE *f)
     clock_gettime(CLOCK_REALTIME, &now);
     fprintf(f, "wattshare_start_time_seconds %.3f\n",
             (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
-                (double)(ws_clock_ns() - s->start_ns) / 1e9);
-    one(f, "wattshare_clients", "Clients connected now.", s->n_clients);
-    one(f, "wattshare_client_connections_total", "Clients that have said hello.", s->next_client);
+                (double)(ws_clock_ns() - s->stats.start_ns) / 1e9);
+    one(f, "wattshare_clients", "Clients connected now.", s->clients.n);
+    one(f, "wattshare_client_connections_total", "Clients that have said hello.", s->clients.next_id);
     ws_status_daemon(s, &r);
     for (size_t k = 0; k < WS_ARRAY_SIZE(daemon_series); k++)
         one(f, daemon_series[k].name, daemon_series[k].help, series_value(&daemon_series[k], &r));
     one(f, "wattshare_not_supported_total", "Calls that were answered with \"not supported\".",
-        ws_ledger_total(&s->not_supported));
+        ws_ledger_total(&s->stats.not_supported));
 }
 
 /* A series with a value for each GPU. */
@@ -317,10 +317,10 @@ static void gpu_page(struct ws_server *s, FILE *f)
 static void task_page(struct ws_server *s, FILE *f)
 {
     sum_live(s);
-    for (size_t k = 0; s->accounts && k < WS_ARRAY_SIZE(task_series); k++) {
+    for (size_t k = 0; s->stats.accounts && k < WS_ARRAY_SIZE(task_series); k++) {
         const struct series *t = &task_series[k];
         head(f, t->name, t->help);
-        for (struct ws_account *a = s->accounts; a; a = a->hh.next) {
+        for (struct ws_account *a = s->stats.accounts; a; a = a->hh.next) {
             fprintf(f, "%s{user=\"", t->name);
             if (a->key.uid != UINT32_MAX)
                 fprintf(f, "%u", a->key.uid);

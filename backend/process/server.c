@@ -48,7 +48,7 @@ static void settle(struct ws_server *s)
     do {
         ws_clients_end_dropped(s);
         ws_server_run_ready(s);
-    } while (!ws_list_empty(&s->dropped));
+    } while (!ws_list_empty(&s->clients.dropped));
 }
 
 static void take_finished(struct ws_server *s)
@@ -98,24 +98,24 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
         return ws_raise(-ENOMEM);
     s->config = config;
     s->transport = *transport;
-    s->thread = pthread_self();
+    s->commands.thread = pthread_self();
     s->n_gpus = s->n_visible = n_devices;
     if (n_devices > 1 && devices[n_devices - 1]->spec.host)
         s->n_visible--;
-    s->start_ns = ws_clock_ns();
-    s->handoff_fd = s->epoll_fd = -1;
+    s->stats.start_ns = ws_clock_ns();
+    s->handoff.fd = s->handoff.epoll_fd = -1;
     s->arena.limit_bytes = WS_MESSAGE_ARENA_BYTES;
-    ws_list_init(&s->clients);
-    ws_list_init(&s->dropped);
-    ws_list_init(&s->dying);
-    ws_list_init(&s->dirty);
-    ws_list_init(&s->ready);
-    ws_list_init(&s->reached);
-    ws_list_init(&s->polling);
-    ws_list_init(&s->waiting);
-    ws_list_init(&s->gated_go);
-    ws_list_init(&s->handoff_conns);
-    ws_list_init(&s->rung);
+    ws_list_init(&s->clients.all);
+    ws_list_init(&s->clients.dropped);
+    ws_list_init(&s->clients.dying);
+    ws_list_init(&s->out.dirty);
+    ws_list_init(&s->queues.ready);
+    ws_list_init(&s->queues.reached);
+    ws_list_init(&s->queues.polling);
+    ws_list_init(&s->queues.waiting);
+    ws_list_init(&s->queues.gated_go);
+    ws_list_init(&s->handoff.conns);
+    ws_list_init(&s->handoff.rung);
     for (uint32_t i = 0; i < n_devices; i++) {
         s->gpus[i].server = s;
         s->gpus[i].device = devices[i];
@@ -125,13 +125,13 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     s->cache.rewrite = config->rewrite;
     s->cache.learn = config->learn && config->clock != WS_CLOCK_SKIP;
     s->log_launches = ws_debug_on("launch");
-    ws_list_init(&s->relaunches);
-    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int r = s->wake_fd < 0 ? -errno : ws_va_pool_init(&s->va_pool);
+    ws_list_init(&s->relaunch.list);
+    s->commands.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int r = s->commands.wake_fd < 0 ? -errno : ws_va_pool_init(&s->memory.va_pool);
     if (!r)
-        r = ws_loader_new(&s->loader, &config->n_loaders, s->wake_fd);
+        r = ws_loader_new(&s->loader, &config->n_loaders, s->commands.wake_fd);
     if (!r)
-        r = ws_alarms_new(&s->periods, s->wake_fd);
+        r = ws_alarms_new(&s->periods, s->commands.wake_fd);
     if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)
         ws_log(WS_ERROR, "energy_log: cannot write %s: %s", config->energy_log, strerror(-r));
     if (!r)
@@ -157,21 +157,21 @@ struct ws_server *ws_server_free(struct ws_server *s)
 {
     if (!s)
         return NULL;
-    if (s->n_relaunches)
-        ws_log(WS_INFO, "rewrite: launches=%llu parts=%llu", (unsigned long long)s->n_relaunches,
-               (unsigned long long)s->n_parts);
-    while (!ws_list_empty(&s->clients))
-        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__OK,
+    if (s->relaunch.n)
+        ws_log(WS_INFO, "rewrite: launches=%llu parts=%llu", (unsigned long long)s->relaunch.n,
+               (unsigned long long)s->relaunch.n_parts);
+    while (!ws_list_empty(&s->clients.all))
+        ws_client_drop(ws_list_entry(s->clients.all.next, struct ws_client, node), WS__ERROR__OK,
                        "daemon ends");
     for (;;) {
         settle(s);
         take_finished(s);
         ws_clients_reap(s);
-        if (ws_list_empty(&s->dying))
+        if (ws_list_empty(&s->clients.dying))
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
-    while (atomic_load(&s->n_waking))
+    while (atomic_load(&s->commands.n_waking))
         usleep(20);
     ws_energy_log_close(s->energy_log, s);
     s->dispatch = ws_dispatch_free(s->dispatch);
@@ -182,17 +182,17 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_fused_cache_free(s);
     ws_fused_arena_free(s);
     s->learn = ws_learn_free(s->learn);
-    ws_ledger_deinit(&s->not_supported);
-    for (size_t i = 0; i < WS_ARRAY_SIZE(s->ended); i++)
-        ws_ledger_deinit(&s->ended[i].not_supported);
+    ws_ledger_deinit(&s->stats.not_supported);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(s->stats.ended); i++)
+        ws_ledger_deinit(&s->stats.ended[i].not_supported);
     ws_cache_deinit(&s->cache);
     ws_accounts_free(s);
     ws_tracing_free(s);
-    ws_va_pool_deinit(&s->va_pool);
+    ws_va_pool_deinit(&s->memory.va_pool);
     ws_arena_deinit(&s->arena);
     ws_command_pool_free(s);
-    if (s->wake_fd >= 0)
-        close(s->wake_fd);
+    if (s->commands.wake_fd >= 0)
+        close(s->commands.wake_fd);
     free(s);
     return NULL;
 }
@@ -208,7 +208,7 @@ static void handle_one(struct ws_server *s, const struct ws_message *msg)
 {
     struct ws_client_message m;
     struct ws_client *c = ws_client_find(s, msg->peer);
-    s->n_messages++;
+    s->stats.n_messages++;
     if (msg->oversized) {
         if (c)
             ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED,
@@ -267,7 +267,7 @@ static void handle_ring(struct ws_client *c)
     size_t n;
     for (unsigned i = 0; i < WS_RING_SLOTS && !c->dropped && (n = ws_client_ring_next(c)); i++) {
         zmq_msg_t frame;
-        zmq_msg_init_data(&frame, s->ring_message, n, NULL, NULL);
+        zmq_msg_init_data(&frame, s->handoff.ring_message, n, NULL, NULL);
         struct ws_message m = {.peer = &c->peer,
                                .frames = &frame,
                                .n_frames = 1,
@@ -318,34 +318,34 @@ int ws_server_turn(struct ws_server *s)
     ws_periods_turn(s);
     if (s->dispatch)
         ws_dispatch_turn(s);
-    if (WS_UNLIKELY(!ws_list_empty(&s->relaunches)))
+    if (WS_UNLIKELY(!ws_list_empty(&s->relaunch.list)))
         ws_relaunch_shake(s);
     settle(s);
-    int gate_ms = s->n_gated ? ws_gated_turn(s) : -1;
+    int gate_ms = s->gated.n ? ws_gated_turn(s) : -1;
     int poll_ms = ws_server_poll_values(s);
     settle(s);
     ws_server_flush(s);
-    while (!ws_list_empty(&s->dropped)) { /* peers that are gone or don't read */
+    while (!ws_list_empty(&s->clients.dropped)) { /* peers that are gone or don't read */
         settle(s);
         ws_server_flush(s);
     }
     ws_clients_reap(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
-    poll_ms = poll_ms >= 0 ? poll_ms : s->n_congested ? CONGESTED_POLL_MS : -1;
+    poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;
     return sooner(sooner(poll_ms, gate_ms), sooner(log_ms, ws_tracing_turn(s)));
 }
 
 int ws_server_wake_fd(const struct ws_server *s)
 {
-    return s->wake_fd;
+    return s->commands.wake_fd;
 }
 
 bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
 {
     bool any = false;
-    ws_list_for_each_safe (n, &s->clients) {
+    ws_list_for_each_safe (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->srcfd != srcfd || c->peer.socket != socket)
+        if (c->who.srcfd != srcfd || c->peer.socket != socket)
             continue;
         ws_client_drop(c, WS__ERROR__OK, "connection lost");
         any = true;
@@ -365,14 +365,14 @@ void ws_server_policy_changed(struct ws_server *s)
 
 void ws_server_drain(struct ws_server *s)
 {
-    s->draining = true;
+    s->clients.draining = true;
 }
 
 bool ws_server_idle(const struct ws_server *s)
 {
-    ws_list_for_each (n, &s->clients) {
+    ws_list_for_each (n, &s->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->stats.n_commands != c->stats.n_retired || c->n_out)
+        if (c->stats.n_commands != c->stats.n_retired || c->out.n)
             return false;
     }
     return true;
@@ -380,18 +380,18 @@ bool ws_server_idle(const struct ws_server *s)
 
 uint32_t ws_server_n_clients(const struct ws_server *s)
 {
-    return s->n_clients;
+    return s->clients.n;
 }
 
 bool ws_server_had_client(const struct ws_server *s)
 {
-    return s->had_client;
+    return s->clients.had_any;
 }
 
 void ws_server_say_goodbye(struct ws_server *s)
 {
-    while (!ws_list_empty(&s->clients))
-        ws_client_drop(ws_list_entry(s->clients.next, struct ws_client, node), WS__ERROR__DRAINING,
-                       "the daemon is going down");
+    while (!ws_list_empty(&s->clients.all))
+        ws_client_drop(ws_list_entry(s->clients.all.next, struct ws_client, node),
+                       WS__ERROR__DRAINING, "the daemon is going down");
     settle(s);
 }

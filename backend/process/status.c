@@ -37,7 +37,7 @@ static bool sm_map(struct ws_server *s, const struct ws_gpu *g, Ws__GpuStatus *o
     if (!o->sm_clients)
         return false;
     memset(o->sm_clients, 0, o->n_sms * sizeof *o->sm_clients);
-    ws_list_for_each (n, &s->clients) {
+    ws_list_for_each (n, &s->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         for (uint32_t i = 0; i < c->n_contexts && c->n_in_flight; i++) {
             if (c->contexts[i].gpu != g)
@@ -163,17 +163,17 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     if (!o)
         return NULL;
     o->client = c->id;
-    o->pid = c->pid;
-    o->uid = c->uid;
-    o->exe = c->exe;
-    o->task = c->task;
+    o->pid = c->who.pid;
+    o->uid = c->who.uid;
+    o->exe = c->who.exe;
+    o->task = c->who.task;
     work_status(s, o, &c->work);
     o->connected = true;
     o->gate = ws_gated_state(c);
     o->has_job = ws_dispatch_deadline(c, &o->deadline_left_ms);
-    o->error = c->sticky ? c->sticky : c->async_error;
-    o->error_text = o->error ? c->error_text : (char *)"";
-    o->age_ns = now - c->start_ns;
+    o->error = c->errors.sticky ? c->errors.sticky : c->errors.async;
+    o->error_text = o->error ? c->errors.text : (char *)"";
+    o->age_ns = now - c->who.start_ns;
     ws_ledger_message(&c->not_supported, &s->arena, &o->not_supported, &o->n_not_supported);
     return o;
 }
@@ -234,39 +234,39 @@ void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r)
     r->n_merged = counts.n_merged;
     r->n_moves = counts.n_moves;
     r->n_modules = s->cache.n_codes;
-    r->n_messages = s->n_messages;
-    r->n_commands = s->n_commands;
+    r->n_messages = s->stats.n_messages;
+    r->n_commands = s->stats.n_commands;
 }
 
 void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
 {
     uint64_t now = ws_clock_ns();
-    uint32_t n_ended = WS_MIN(s->n_ended, (uint32_t)WS_ENDED_MAX);
+    uint32_t n_ended = WS_MIN(s->stats.n_ended, (uint32_t)WS_ENDED_MAX);
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__StatusReply r = WS__STATUS_REPLY__INIT;
     const char *options;
     r.version = WS_PROTOCOL_VERSION;
     r.pid = (uint32_t)getpid();
-    r.uptime_ns = now - s->start_ns;
+    r.uptime_ns = now - s->stats.start_ns;
     r.policy = (char *)ws_dispatch_policy(s, &options);
     r.policy_options = (char **)&options;
     r.n_policy_options = options[0] != 0;
     ws_status_daemon(s, &r);
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
-    r.clients = ws_arena_array(&s->arena, s->n_clients + n_ended, sizeof *r.clients);
-    ws_ledger_message(&s->not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
+    r.clients = ws_arena_array(&s->arena, s->clients.n + n_ended, sizeof *r.clients);
+    ws_ledger_message(&s->stats.not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
     learned_status(s, &r);
     bool ok = r.gpus && r.clients;
     ws_energy_settle(s);
     for (uint32_t i = 0; ok && i < s->n_gpus; i++)
         ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
-    ws_list_for_each (n, &s->clients)
+    ws_list_for_each (n, &s->clients.all)
         if (ok)
             ok = (r.clients[r.n_clients++] =
                       live_status(s, ws_list_entry(n, struct ws_client, node), now));
-    for (uint32_t i = s->n_ended - n_ended; ok && i < s->n_ended; i++)
-        ok = (r.clients[r.n_clients++] = ended_status(s, &s->ended[i % WS_ENDED_MAX], now));
+    for (uint32_t i = s->stats.n_ended - n_ended; ok && i < s->stats.n_ended; i++)
+        ok = (r.clients[r.n_clients++] = ended_status(s, &s->stats.ended[i % WS_ENDED_MAX], now));
     if (!ok)
         return;
     m.status = &r;
@@ -278,8 +278,8 @@ void ws_status_forget(struct ws_client *c)
     struct ws_server *s = c->server;
     ws_energy_settle(s);
     for (uint32_t i = 0; i < WS_ENDED_MAX && c->id; i++)
-        if (s->ended[i].id == c->id)
-            s->ended[i].energy = ws_energy_of_client(c);
+        if (s->stats.ended[i].id == c->id)
+            s->stats.ended[i].energy = ws_energy_of_client(c);
     if (c->id)
         ws_accounts_ended(c);
     ws_energy_forget(c);
@@ -288,17 +288,17 @@ void ws_status_forget(struct ws_client *c)
 void ws_status_ended(struct ws_client *c)
 {
     struct ws_server *s = c->server;
-    struct ws_ended *e = &s->ended[s->n_ended++ % WS_ENDED_MAX];
+    struct ws_ended *e = &s->stats.ended[s->stats.n_ended++ % WS_ENDED_MAX];
     ws_ledger_deinit(&e->not_supported);
     *e = (struct ws_ended){
-        .id = c->id, .pid = c->pid, .uid = c->uid, .start_ns = c->start_ns, .stats = c->stats};
-    e->error = c->sticky ? c->sticky : c->async_error;
-    snprintf(e->exe, sizeof e->exe, "%s", c->exe);
-    snprintf(e->task, sizeof e->task, "%s", c->task);
+        .id = c->id, .pid = c->who.pid, .uid = c->who.uid, .start_ns = c->who.start_ns, .stats = c->stats};
+    e->error = c->errors.sticky ? c->errors.sticky : c->errors.async;
+    snprintf(e->exe, sizeof e->exe, "%s", c->who.exe);
+    snprintf(e->task, sizeof e->task, "%s", c->who.task);
     e->work = c->work;
-    e->gated = c->gated;
+    e->gated = c->jobs.gated;
     e->energy = ws_energy_of_client(c);
-    snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->error_text : "");
+    snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->errors.text : "");
     e->stats.memory_bytes = 0;
     e->not_supported = c->not_supported; /* taken over */
     c->not_supported = (struct ws_ledger){0};

@@ -6,8 +6,32 @@
 #define WS_BACKEND_PROCESS_STATUS_H
 
 #include "backend/client/client.h"
+#include "backend/client/ledger.h"
+#include "backend/config/task.h"
+#include "backend/scheduling/energy.h"
 
-struct ws_energy_sum;
+struct ws_account;
+
+struct ws_ended { /* a client that is gone, for the status */
+    uint32_t id, pid, uid;
+    char exe[256], task[64], error_text[256];
+    struct ws_task work;
+    struct ws_energy_sum energy;
+    bool gated;
+    Ws__Error error;
+    uint64_t start_ns;
+    struct ws_client_stats stats;
+    struct ws_ledger not_supported;
+};
+enum { WS_ENDED_MAX = 64 };
+struct ws_server_stats {
+    uint64_t start_ns, n_messages, n_commands;
+    struct ws_ended ended[WS_ENDED_MAX]; /* ring */
+    uint32_t n_ended;                    /* ever */
+    struct ws_account *accounts;         /* metrics.c */
+    struct ws_ledger not_supported;      /* of all clients */
+};
+
 struct ws_gpu;
 
 /* The counters of the daemon and its policy. */

@@ -20,8 +20,9 @@ static void log_launch(const struct ws_command *j)
         threads *= (uint64_t)op->launch.grid[d] * op->launch.block[d];
     char memory[24] = "-"; /* of all the client's memory, where nothing else is changing it */
     if (ws_debug_on("launch.memory") && !j->client->n_in_flight)
-        snprintf(memory, sizeof memory, "%016llx",
-                 (unsigned long long)ws_space_digest(j->client->space, WS_VA_FIRST, WS_VA_LAST));
+        snprintf(
+            memory, sizeof memory, "%016llx",
+            (unsigned long long)ws_space_digest(j->client->memory.space, WS_VA_FIRST, WS_VA_LAST));
     ws_log(WS_DEBUG,
            "launch: client=%u insns=%llu warp_insns=%llu threads=%llu memory=%s kernel=%s",
            j->client->id, (unsigned long long)op->n_thread_insns,

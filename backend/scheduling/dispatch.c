@@ -77,7 +77,7 @@ static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const ch
     if (!r)
         r = ws_dispatch_system_init(d);
     if (!r)
-        r = ws_alarms_new(&d->timer, s->wake_fd);
+        r = ws_alarms_new(&d->timer, s->commands.wake_fd);
     if (!r && !(d->explained = ws_alloc_array(WS_EXPLAINED_MAX, sizeof *d->explained)))
         r = ws_raise(-ENOMEM);
     if (r) {
@@ -127,7 +127,7 @@ static void job_free(struct ws_dispatch *d, struct ws_gpu_job *g)
     state_set(d, g, WS_JOB_WAITING);
     g->context->job = NULL;
     wake_held(g);
-    t->client->n_gpu_jobs--;
+    t->client->jobs.n_open--;
     ws_list_append(d->unused.next, &g->node); /* the next one to be used */
 }
 
@@ -196,7 +196,7 @@ static bool idle(const struct ws_gpu_job *g)
 static bool over(const struct ws_gpu_job *g)
 {
     return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) &&
-           (g->n_launches || g->part != WS_PART_KERNEL) && !g->context->client->own.open;
+           (g->n_launches || g->part != WS_PART_KERNEL) && !g->context->client->jobs.own.open;
 }
 
 static void job_end(struct ws_dispatch *d, struct ws_gpu_job *g)
@@ -256,7 +256,7 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_job *g, uint32_t gpu,
     wake_held(g);
     if (g->gated) {
         g->n_in_flight = 1; /* until it says that it is through */
-        ws_list_append(&d->server->gated_go, &g->context->gated_job.go);
+        ws_list_append(&d->server->queues.gated_go, &g->context->gated_job.go);
     }
 }
 
@@ -499,7 +499,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
             p->kind = WS_DECIDE_WAIT;
             continue;
         }
-        if (d->server->n_gated && ws_dispatch_gate_holds(d, p))
+        if (d->server->gated.n && ws_dispatch_gate_holds(d, p))
             continue;
         bool of_job =
             p->kind != WS_DECIDE_TIMER && p->kind != WS_DECIDE_CLOCKS && p->kind != WS_DECIDE_POWER;
@@ -573,7 +573,7 @@ static void run_all(struct ws_dispatch *d)
 static void run_due(struct ws_dispatch *d)
 {
     struct ws_gpu_job *g;
-    while (d->server->n_gated && (g = ws_dispatch_gate_next(d)))
+    while (d->server->gated.n && (g = ws_dispatch_gate_next(d)))
         run_at_home(d, g);
 }
 
@@ -644,10 +644,10 @@ static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
                              .gpu = x->gpu->device->index,
                              .first_start_ns = UINT64_MAX,
                              .release_ms = now};
-    if (c->own.open) {
+    if (c->jobs.own.open) {
         uint64_t clock = ws_device_now_ns(c->contexts[0].gpu->device); /* that its times are of */
-        g->release_ms -= ((double)clock - (double)c->own.release_ns) / 1e6;
-        deadline = (double)c->own.deadline_ns / 1e6;
+        g->release_ms -= ((double)clock - (double)c->jobs.own.release_ns) / 1e6;
+        deadline = (double)c->jobs.own.deadline_ns / 1e6;
     }
     g->deadline_ms = deadline > 0 ? g->release_ms + deadline : INFINITY;
     ws_list_init(&g->held);
@@ -655,7 +655,7 @@ static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
     ws_list_append(&d->open, &g->node);
     d->n_open++;
     x->job = g;
-    c->n_gpu_jobs++;
+    c->jobs.n_open++;
     return g;
 }
 
@@ -664,20 +664,20 @@ static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
 static bool concerns(const struct ws_dispatch *d, const struct ws_command *j)
 {
     const struct ws_client *c = j->client;
-    return j->op.kind == WS_OPK_LAUNCH || (!d->ops->fuses && (c->work.copies || c->own.open));
+    return j->op.kind == WS_OPK_LAUNCH || (!d->ops->fuses && (c->work.copies || c->jobs.own.open));
 }
 
 static bool is_on_host(const struct ws_command *j, const void *host, uint64_t va)
 {
     struct ws_mapping m;
-    return host || (ws_space_find(j->client->space, va, 1, &m) && !m.device);
+    return host || (ws_space_find(j->client->memory.space, va, 1, &m) && !m.device);
 }
 
 static enum ws_job_part part_of(const struct ws_dispatch *d, const struct ws_command *j)
 {
     const struct ws_client *c = j->client;
     const struct ws_op *op = &j->op;
-    if (!d->ops->parts || !c->work.copies || c->own.open || op->kind != WS_OPK_COPY)
+    if (!d->ops->parts || !c->work.copies || c->jobs.own.open || op->kind != WS_OPK_COPY)
         return WS_PART_KERNEL;
     bool from = is_on_host(j, op->copy.src_host, op->copy.src_va),
          to = is_on_host(j, op->copy.dst_host, op->copy.dst_va);
@@ -694,11 +694,11 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_context *x = s->context;
     struct ws_dispatch *d = x->client->server->dispatch;
-    if (WS_UNLIKELY(!ws_list_empty(&x->client->waiting)))
+    if (WS_UNLIKELY(!ws_list_empty(&x->client->jobs.waiting)))
         ws_dispatch_waits(x->client); /* what it waited for ends the job that was open */
     struct ws_gpu_job *g = x->job;
     j->in_job = false;
-    if (j->moved_from || x->client->sticky)
+    if (j->moved_from || x->client->errors.sticky)
         return true;
     if (x->n_moving) {
         hold(g, s);
@@ -749,9 +749,9 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
 void ws_dispatch_op_ended(struct ws_command *j)
 {
     struct ws_context *x = j->stream->context;
-    if (WS_UNLIKELY(!ws_list_empty(&j->client->waiting)))
+    if (WS_UNLIKELY(!ws_list_empty(&j->client->jobs.waiting)))
         ws_dispatch_waits(j->client); /* it began to wait before this */
-    if (j->moved_va && ws_space_unmap(j->client->space, j->moved_va))
+    if (j->moved_va && ws_space_unmap(j->client->memory.space, j->moved_va))
         ws_log(WS_ERROR, "dispatch: moved memory is still mapped client=%u", j->client->id);
     if (j->moved_from && !--x->n_moving && x->job)
         wake_held(x->job);
@@ -781,8 +781,8 @@ void ws_dispatch_op_ended(struct ws_command *j)
         ws_list_append(&d->idle, &g->idle_node);
     if (j->client->dropped) {
         job_end(d, g);
-        if (!j->client->n_gpu_jobs)
-            ws_gpu_task_free(d, j->client->gpu_task);
+        if (!j->client->jobs.n_open)
+            ws_gpu_task_free(d, j->client->jobs.task);
         work_off(d);
     } else if (g->stopping) {
         g->stopping = false;
@@ -798,8 +798,8 @@ void ws_dispatch_op_ended(struct ws_command *j)
 void ws_dispatch_waits(struct ws_client *c)
 {
     struct ws_dispatch *d = c->server->dispatch;
-    ws_list_remove(&c->waiting);
-    if (!c->n_gpu_jobs || c->own.open)
+    ws_list_remove(&c->jobs.waiting);
+    if (!c->jobs.n_open || c->jobs.own.open)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_gpu_job *g = c->contexts[i].job;
@@ -811,14 +811,14 @@ void ws_dispatch_waits(struct ws_client *c)
 
 void ws_dispatch_waiting(struct ws_server *s)
 {
-    while (!ws_list_empty(&s->waiting))
-        ws_dispatch_waits(ws_list_entry(s->waiting.next, struct ws_client, waiting));
+    while (!ws_list_empty(&s->queues.waiting))
+        ws_dispatch_waits(ws_list_entry(s->queues.waiting.next, struct ws_client, jobs.waiting));
 }
 
 void ws_dispatch_forget(struct ws_client *c)
 {
     struct ws_dispatch *d = c->server->dispatch;
-    if (!c->gpu_task)
+    if (!c->jobs.task)
         return;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         struct ws_gpu_job *g = c->contexts[i].job;
@@ -831,8 +831,8 @@ void ws_dispatch_forget(struct ws_client *c)
         else
             job_end(d, g);
     }
-    if (!c->n_gpu_jobs)
-        ws_gpu_task_free(d, c->gpu_task);
+    if (!c->jobs.n_open)
+        ws_gpu_task_free(d, c->jobs.task);
     work_off(d);
 }
 

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "backend/scheduling/period.h"
 #include "base/macros.h"
 
 struct ws_client;
@@ -24,6 +25,16 @@ struct ws_command;
 struct ws_server;
 struct ws_stream;
 struct ws_dispatch;
+struct ws_gpu_task;
+
+struct ws_client_jobs {
+    struct ws_gpu_task *task; /* NULL: it has had no job yet */
+    uint32_t n_open;
+    struct ws_own_job own;  /* what the program itself says of its job */
+    struct ws_list waiting; /* server->queues.waiting */
+    bool gated;             /* it has a driver of its own: see gated.c */
+    uint32_t n_gated;       /* its gated jobs that were let go and have not ended */
+};
 
 /* Return: 0; WS_CONFIG_E_INVALID (no such policy, or option: @ret_error); negative. With policy "none": 0 and *ret NULL. */
 WS_MUST_CHECK int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *ret_error,
@@ -45,7 +56,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j);
 void ws_dispatch_op_ended(struct ws_command *j);
 /* The client waits, and all it has given before is done. */
 void ws_dispatch_waits(struct ws_client *c);
-/* The same for all clients on server->waiting, to which ws_client_reply() adds those that have a job open. */
+/* The same for all clients on server->queues.waiting, to which ws_client_reply() adds those that have a job open. */
 void ws_dispatch_waiting(struct ws_server *s);
 /* It is being dropped: its segment ends here. */
 void ws_dispatch_forget(struct ws_client *c);

@@ -267,8 +267,8 @@ static struct ws_task_history *history_of(struct ws_dispatch *d, const char *nam
 
 struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c)
 {
-    if (c->gpu_task)
-        return c->gpu_task;
+    if (c->jobs.task)
+        return c->jobs.task;
     struct ws_task_history *h = history_of(d, c->work.name);
     struct ws_gpu_task *t = h ? ws_alloc(sizeof *t) : NULL;
     if (!t)
@@ -288,12 +288,12 @@ struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c)
         }
     ws_list_append(before, &t->node);
     d->stale = true;
-    return c->gpu_task = t;
+    return c->jobs.task = t;
 }
 
 void ws_gpu_task_free(struct ws_dispatch *d, struct ws_gpu_task *t)
 {
-    t->client->gpu_task = NULL;
+    t->client->jobs.task = NULL;
     ws_list_remove(&t->node);
     d->stale = true;
     free(t);

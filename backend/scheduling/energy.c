@@ -29,8 +29,8 @@ void ws_energy_charge(struct ws_client *c, uint32_t gpu, uint64_t uj)
 
 /* Clients there, then those that go: calls @f for each. */
 #define FOR_EACH_CLIENT(c, s)                                                                      \
-    for (struct ws_list *list_ = &(s)->clients; list_;                                             \
-         list_ = list_ == &(s)->clients ? &(s)->dying : NULL)                                      \
+    for (struct ws_list *list_ = &(s)->clients.all; list_;                                         \
+         list_ = list_ == &(s)->clients.all ? &(s)->clients.dying : NULL)                          \
         for (struct ws_list *n_ = list_->next;                                                     \
              n_ != list_ && (((c) = ws_list_entry(n_, struct ws_client, node)), true);             \
              n_ = n_->next)
@@ -48,7 +48,7 @@ static uint64_t take_charges(struct ws_server *s, uint32_t g, bool *ret_idle)
         e->pending_uj += charged - e->taken_uj;
         e->taken_uj = charged;
         sum += e->pending_uj;
-        *ret_idle &= !c->n_in_flight && !c->n_gated_jobs;
+        *ret_idle &= !c->n_in_flight && !c->jobs.n_gated;
     }
     return sum;
 }
@@ -122,7 +122,7 @@ static void share_idle(struct ws_server *s, uint32_t g, uint64_t uj)
     struct ws_gpu_energy *t = &s->gpus[g].energy;
     unsigned __int128 sum = 0;
     uint64_t n_members = 0;
-    ws_list_for_each (n, &s->clients) {
+    ws_list_for_each (n, &s->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         bool member = may_use(c, &s->gpus[g]);
         n_members += member;
@@ -136,7 +136,7 @@ static void share_idle(struct ws_server *s, uint32_t g, uint64_t uj)
     }
     if (t->carry_uj > uj + n_members) /* fractions of those that have gone */
         uj = t->carry_uj - n_members;
-    ws_list_for_each (n, &s->clients) {
+    ws_list_for_each (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         if (!may_use(c, &s->gpus[g]))
             continue;

@@ -84,7 +84,7 @@ static void client_line(struct ws_energy_log *l, uint64_t ms, const struct ws_cl
     char task[WS_TASK_NAME_BYTES];
     struct ws_energy_sum e = ws_energy_of_client(c);
     line(l, "%" PRIu64 ",client,%u,%u,%d,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", ms, c->id,
-         c->pid, (int)c->uid, plain(c->work.name, task, sizeof task), e.busy_uj, e.idle_uj,
+         c->who.pid, (int)c->who.uid, plain(c->work.name, task, sizeof task), e.busy_uj, e.idle_uj,
          e.busy_uj + e.idle_uj);
 }
 
@@ -96,9 +96,9 @@ static void write_entry(struct ws_energy_log *l, struct ws_server *s)
     uint64_t ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / WS_NS_PER_MS;
     ws_energy_settle(s);
     l->n = 0;
-    ws_list_for_each (n, &s->clients)
+    ws_list_for_each (n, &s->clients.all)
         client_line(l, ms, ws_list_entry(n, struct ws_client, node));
-    ws_list_for_each (n, &s->dying)
+    ws_list_for_each (n, &s->clients.dying)
         client_line(l, ms, ws_list_entry(n, struct ws_client, node));
     for (uint32_t g = 0; g < s->n_gpus; g++) {
         const struct ws_gpu_energy *e = &s->gpus[g].energy;

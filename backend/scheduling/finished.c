@@ -16,28 +16,29 @@ void ws_command_done(struct ws_op *op)
     struct ws_server *s = j->client->server;
     if (!j->carries) /* of a merged launch each member is charged its part */
         ws_energy_charge(j->client, j->stream->context->gpu->device->index, op->energy_uj);
-    if (pthread_equal(pthread_self(), s->thread) && j->submitting) {
+    if (pthread_equal(pthread_self(), s->commands.thread) && j->submitting) {
         j->finished_inline = true;
         return;
     }
-    int fd = s->wake_fd;
-    atomic_fetch_add(&s->n_waking, 1);
-    struct ws_command *head = atomic_load_explicit(&s->finished, memory_order_relaxed);
+    int fd = s->commands.wake_fd;
+    atomic_fetch_add(&s->commands.n_waking, 1);
+    struct ws_command *head = atomic_load_explicit(&s->commands.finished, memory_order_relaxed);
     do {
         j->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&s->finished, &head, j, memory_order_release,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&s->commands.finished, &head, j,
+                                                    memory_order_release, memory_order_relaxed));
     if (!head) {
         uint64_t one = 1;
         ssize_t ignored = write(fd, &one, sizeof one);
         (void)ignored; /* full means that it is readable already */
     }
-    atomic_fetch_sub(&s->n_waking, 1); /* from here on the server may be gone */
+    atomic_fetch_sub(&s->commands.n_waking, 1); /* from here on the server may be gone */
 }
 
 struct ws_command *ws_finished_take(struct ws_server *s)
 {
-    struct ws_command *j = atomic_exchange_explicit(&s->finished, NULL, memory_order_acquire),
+    struct ws_command *j = atomic_exchange_explicit(&s->commands.finished, NULL,
+                                                    memory_order_acquire),
                       *in_order = NULL;
     while (j) {
         struct ws_command *next = j->next;

@@ -84,7 +84,7 @@ static int check_member(const struct ws_command *j, const struct ws_gpu *gpu, ch
              ->kernels[j->op.launch.kernel < j->module->code->n_kernels ? j->op.launch.kernel : 0];
     const uint32_t *g = j->op.launch.grid, *b = j->op.launch.block;
     uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
-    if (j->client->sticky || j->client->dropped)
+    if (j->client->errors.sticky || j->client->dropped)
         return refuse(why, bytes, "%s: its client's context is lost", j->kernel_name);
     if (j->relaunch || j->op.launch.progress)
         return refuse(why, bytes, "%s: a launch in parts", j->kernel_name);
@@ -122,7 +122,7 @@ static int by_kernel(const void *a, const void *b)
 /* The client's addresses: those of each device, and reserved ones. NULL: there is no @k'th. */
 static const struct ws_va *va_of(const struct ws_client *c, uint32_t k)
 {
-    return k < c->n_contexts ? &c->contexts[k].va : k == c->n_contexts ? &c->va : NULL;
+    return k < c->n_contexts ? &c->contexts[k].va : k == c->n_contexts ? &c->memory.va : NULL;
 }
 
 static size_t n_ranges(const struct ws_client *c)
@@ -130,7 +130,7 @@ static size_t n_ranges(const struct ws_client *c)
     size_t n = 0;
     for (uint32_t k = 0; va_of(c, k); k++)
         n += va_of(c, k)->n_runs;
-    for (const struct ws_segment *g = c->segments; g; g = g->hh.next)
+    for (const struct ws_segment *g = c->segments.by_id; g; g = g->hh.next)
         n += g->mapped_at != 0;
     return n;
 }
@@ -156,7 +156,7 @@ static void set_fence(const struct ws_fused *f, const struct ws_client *c, size_
                 bytes = v->runs[k].bytes;
             }
         }
-    for (const struct ws_segment *g = c->segments; g; g = g->hh.next)
+    for (const struct ws_segment *g = c->segments.by_id; g; g = g->hh.next)
         if (g->mapped_at) {
             r->range[r->n].low = g->mapped_at;
             r->range[r->n++].bytes = g->bytes;
@@ -195,7 +195,7 @@ static int join_spaces(struct ws_fused *f)
 {
     struct ws_space *spaces[WS_FUSE_MAX + 1];
     for (uint32_t k = 0; k < f->n; k++)
-        spaces[k] = f->members[k]->client->space;
+        spaces[k] = f->members[k]->client->memory.space;
     spaces[f->n] = ws_fused_arena_space(f->server);
     return ws_space_join(&f->joint, spaces, f->n + 1);
 }
@@ -240,7 +240,7 @@ static void set_parts(struct ws_fused *f)
     for (uint32_t i = 0; i < f->n; i++) {
         const struct ws_command *j = f->members[i];
         struct ws_launch_part *p = &f->parts->part[i];
-        p->space = j->client->space;
+        p->space = j->client->memory.space;
         p->share = leader ? f->parts->round / f->n : h->member[i].share;
         p->kernel = j->kernel_name;
         memcpy(p->grid, j->op.launch.grid, sizeof p->grid);
@@ -366,8 +366,8 @@ static void submit(struct ws_fused *f)
     f->command.client = f->members[0]->client;
     f->command.carries = f;
     f->command.kind = WS_COMMAND_OP;
-    f->server->fused.n_launches++;
-    f->server->fused.n_members += f->n;
+    f->server->fused.counts.n_launches++;
+    f->server->fused.counts.n_members += f->n;
     ws_device_submit(f->device, op);
 }
 
@@ -448,8 +448,8 @@ int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_s
         qsort(m, n, sizeof m[0], by_kernel);
         r = start(s, gpu, sms, m, n, ret_why, why_bytes);
     }
-    s->fused.n_waited += r == -EAGAIN;
-    s->fused.n_refused += r == WS_FUSED_E_REFUSED;
+    s->fused.counts.n_waited += r == -EAGAIN;
+    s->fused.counts.n_refused += r == WS_FUSED_E_REFUSED;
     return r;
 }
 
@@ -523,6 +523,6 @@ uint32_t ws_fused_ended(struct ws_fused *f, struct ws_command **ret)
 
 void ws_fused_counts(const struct ws_server *s, struct ws_fused_counts *ret)
 {
-    *ret = s->fused;
+    *ret = s->fused.counts;
     ws_fused_cache_counts(s, ret);
 }

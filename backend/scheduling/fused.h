@@ -20,6 +20,8 @@ struct ws_server;
 
 enum { WS_FUSED_E_REFUSED = 1 };
 struct ws_fused;
+struct ws_fused_arena;
+struct ws_fused_cache;
 /**
  * ws_fused_start() - launch them together
  * @sms: where it may run; NULL or n == 0: everywhere
@@ -46,5 +48,11 @@ struct ws_fused_counts {
     uint64_t make_ns;                                    /* host time, of all templates made */
 };
 void ws_fused_counts(const struct ws_server *s, struct ws_fused_counts *ret);
+
+struct ws_server_fused {
+    struct ws_fused_cache *cache;
+    struct ws_fused_arena *arena; /* NULL: nothing was merged yet */
+    struct ws_fused_counts counts;
+};
 
 #endif

@@ -39,26 +39,26 @@ static int make(struct ws_server *s, struct ws_fused_arena *a)
 
 static struct ws_fused_arena *get(struct ws_server *s)
 {
-    if (s->fused_arena)
-        return s->fused_arena;
+    if (s->fused.arena)
+        return s->fused.arena;
     struct ws_fused_arena *a = ws_alloc(sizeof *a);
     if (!a)
         return NULL;
     a->fd = -1;
-    s->fused_arena = a;
+    s->fused.arena = a;
     int r = make(s, a);
     if (r) {
         ws_log(WS_ERROR, "fused: no memory for merged launches that all GPUs reach: %s",
                strerror(-r));
         ws_fused_arena_free(s);
     }
-    return s->fused_arena;
+    return s->fused.arena;
 }
 
 void ws_fused_arena_free(struct ws_server *s)
 {
-    struct ws_fused_arena *a = s->fused_arena;
-    s->fused_arena = NULL;
+    struct ws_fused_arena *a = s->fused.arena;
+    s->fused.arena = NULL;
     if (!a)
         return;
     ws_space_free(a->space);
@@ -101,7 +101,7 @@ int ws_fused_arena_take(struct ws_server *s, uint64_t bytes, uint8_t **ret, uint
 
 void ws_fused_arena_give(struct ws_server *s, uint8_t *p, uint64_t bytes)
 {
-    struct ws_fused_arena *a = s->fused_arena;
+    struct ws_fused_arena *a = s->fused.arena;
     if (p && a)
         memset(&a->used[(size_t)(p - a->map) / PAGE_BYTES], false, pages(bytes));
 }

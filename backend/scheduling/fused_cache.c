@@ -242,7 +242,7 @@ static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d
         return NULL;
     e->job = (struct ws_loader_work){.work = work, .done = made};
     memcpy(e->key, key, sizeof e->key);
-    e->cache = s->fused_cache;
+    e->cache = s->fused.cache;
     e->device = d;
     e->code.entry = e;
     e->under_way = true;
@@ -273,13 +273,13 @@ int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
     uint8_t key[WS_SHA256_BYTES];
     struct ws_fused_entry *e;
     key_of(d, kernels, n, how, key);
-    HASH_FIND(hh, s->fused_cache->entries, key, sizeof key, e);
+    HASH_FIND(hh, s->fused.cache->entries, key, sizeof key, e);
     if (!e) {
         e = entry_new(s, d, kernels, n, how, key);
         if (!e)
             return ws_raise(-ENOMEM);
         ws_loader_run(s->loader, &e->job); /* without threads, it is made and perhaps gone now */
-        HASH_FIND(hh, s->fused_cache->entries, key, sizeof key, e);
+        HASH_FIND(hh, s->fused.cache->entries, key, sizeof key, e);
     }
     if (!e || e->under_way)
         return e ? -EAGAIN : ws_raise(-ENOMEM);
@@ -303,14 +303,14 @@ void ws_fused_cache_put(const struct ws_fused_code *c)
 static int read_manifest(struct ws_server *s)
 {
     struct ws_diags diags = WS_DIAGS_NULL;
-    int r = ws_template_manifest_read(&s->fused_cache->manifest, s->config->templates, &diags);
+    int r = ws_template_manifest_read(&s->fused.cache->manifest, s->config->templates, &diags);
     for (size_t k = 0; r > 0 && k < diags.n; k++)
         ws_log(WS_ERROR, "%s:%u: %s", diags.v[k].file ? diags.v[k].file : "templates",
                diags.v[k].line, diags.v[k].text);
     ws_diags_deinit(&diags);
     if (!r)
         ws_log(WS_INFO, "fused: templates=%s kernels=%zu", s->config->templates,
-               ws_template_manifest_n(s->fused_cache->manifest));
+               ws_template_manifest_n(s->fused.cache->manifest));
     return r > 0 ? -EINVAL : r;
 }
 
@@ -361,31 +361,31 @@ int ws_fused_cache_instance(struct ws_server *s, const struct ws_fused_code *c,
 
 int ws_fused_cache_new(struct ws_server *s)
 {
-    s->fused_cache = ws_alloc(sizeof *s->fused_cache);
-    if (!s->fused_cache)
+    s->fused.cache = ws_alloc(sizeof *s->fused.cache);
+    if (!s->fused.cache)
         return ws_raise(-ENOMEM);
-    s->fused_cache->server = s;
-    ws_list_init(&s->fused_cache->lru);
+    s->fused.cache->server = s;
+    ws_list_init(&s->fused.cache->lru);
     return s->config->templates ? read_manifest(s) : 0;
 }
 
 void ws_fused_cache_free(struct ws_server *s)
 {
     struct ws_fused_entry *e, *next;
-    if (!s->fused_cache)
+    if (!s->fused.cache)
         return;
-    HASH_ITER (hh, s->fused_cache->entries, e, next)
+    HASH_ITER (hh, s->fused.cache->entries, e, next)
         entry_free(e);
-    ws_template_manifest_free(s->fused_cache->manifest);
-    free(s->fused_cache);
-    s->fused_cache = NULL;
+    ws_template_manifest_free(s->fused.cache->manifest);
+    free(s->fused.cache);
+    s->fused.cache = NULL;
 }
 
 void ws_fused_cache_counts(const struct ws_server *s, struct ws_fused_counts *ret)
 {
-    for (const struct ws_fused_entry *e = s->fused_cache->entries; e; e = e->hh.next) {
+    for (const struct ws_fused_entry *e = s->fused.cache->entries; e; e = e->hh.next) {
         ret->n_templates += !e->under_way && !e->r;
         ret->n_refusals += !e->under_way && e->r;
     }
-    ret->make_ns = s->fused_cache->make_ns;
+    ret->make_ns = s->fused.cache->make_ns;
 }

@@ -35,7 +35,7 @@ static struct ws_context *context_of(struct ws_client *c, uint32_t device)
 static void lease_stop(struct ws_server *s, struct ws_gated_job *h)
 {
     if (h->lease_end_ns)
-        s->n_gate_leases--;
+        s->gated.n_leases--;
     h->lease_end_ns = 0;
 }
 
@@ -43,7 +43,7 @@ static void hold_end(struct ws_client *c, struct ws_gated_job *h)
 {
     lease_stop(c->server, h);
     if (h->since_ns)
-        c->n_gated_jobs--;
+        c->jobs.n_gated--;
     ws_list_remove(&h->go);
     *h = (struct ws_gated_job){0};
     ws_list_init(&h->go);
@@ -74,10 +74,10 @@ void ws_gated_go(struct ws_context *x)
     ws_energy_settle(s); /* what came before was others' */
     h->since_ns = ws_clock_ns();
     h->begin_ns = ws_device_now_ns(x->gpu->device);
-    c->n_gated_jobs++;
+    c->jobs.n_gated++;
     if (x->job) {
         h->lease_end_ns = h->since_ns + s->config->gate_lease_ms * WS_NS_PER_MS;
-        s->n_gate_leases++;
+        s->gated.n_leases++;
     }
     tell(c, h->serial * 2);
 }
@@ -120,9 +120,9 @@ Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m)
 
 void ws_gated_forget(struct ws_client *c)
 {
-    if (!c->gated)
+    if (!c->jobs.gated)
         return;
-    c->server->n_gated--;
+    c->server->gated.n--;
     for (uint32_t i = 0; i < c->n_contexts; i++)
         if (c->contexts[i].gated_job.serial)
             hold_end(c, &c->contexts[i].gated_job);
@@ -146,9 +146,9 @@ static void lease_over(struct ws_context *x)
 static uint64_t leases(struct ws_server *s)
 {
     uint64_t now = ws_clock_ns(), next = UINT64_MAX;
-    ws_list_for_each_safe (n, &s->clients) {
+    ws_list_for_each_safe (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        for (uint32_t i = 0; c->gated && !c->dropped && i < c->n_contexts; i++) {
+        for (uint32_t i = 0; c->jobs.gated && !c->dropped && i < c->n_contexts; i++) {
             struct ws_gated_job *h = &c->contexts[i].gated_job;
             if (!h->lease_end_ns)
                 continue;
@@ -164,24 +164,24 @@ static uint64_t leases(struct ws_server *s)
 int ws_gated_turn(struct ws_server *s)
 {
     bool on = ws_dispatch_is_on(s);
-    if (on != s->gate_told) {
-        s->gate_told = on;
-        ws_list_for_each_safe (n, &s->clients) {
+    if (on != s->gated.told) {
+        s->gated.told = on;
+        ws_list_for_each_safe (n, &s->clients.all) {
             struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-            if (c->gated)
+            if (c->jobs.gated)
                 tell(c, on ? WS_GATE_POLICY_ON : WS_GATE_POLICY_OFF);
         }
     }
-    if (!s->n_gate_leases)
+    if (!s->gated.n_leases)
         return -1;
     uint64_t ns = leases(s);
-    return s->n_gate_leases ? (int)(WS_MIN(ns, WS_NS_PER_S) / WS_NS_PER_MS) + 1 : -1;
+    return s->gated.n_leases ? (int)(WS_MIN(ns, WS_NS_PER_S) / WS_NS_PER_MS) + 1 : -1;
 }
 
 Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c)
 {
     Ws__ClientStatus__Gate r = WS__CLIENT_STATUS__GATE__GATE_IDLE;
-    if (!c->gated)
+    if (!c->jobs.gated)
         return WS__CLIENT_STATUS__GATE__NOT_GATED;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
         const struct ws_gated_job *h = &c->contexts[i].gated_job;

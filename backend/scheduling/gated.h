@@ -3,11 +3,17 @@
 #ifndef WS_BACKEND_SCHEDULING_GATED_H
 #define WS_BACKEND_SCHEDULING_GATED_H
 
+#include <stdbool.h>
 #include "protocol/protocol.h"
 
 struct ws_client;
 struct ws_context;
 struct ws_server;
+
+struct ws_server_gated {
+    uint32_t n, n_leases; /* gated clients; their jobs with a lease that runs */
+    bool told;            /* what they know of the policy: there is one */
+};
 
 Ws__Error ws_gated_begin(struct ws_client *c, const Ws__GateBegin *m);
 Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m);

@@ -3,7 +3,7 @@
  *
  * Two actions take away what a later operation could still use while it runs: unmapping host memory, and reset (module
  * instances). They also need that no device works for this client at all: from the join's end until then no operation of the
- * client starts (client->quiescing, client->held). The others need no such thing: a module's id is gone before its join
+ * client starts (client->joins.quiescing, client->joins.held). The others need no such thing: a module's id is gone before its join
  * starts, and device memory lives on until the last kernel that could see it has ended (device/space.c). Mapping host memory is
  * a join of this second kind while an unmapping is under way, since the new mapping may lie where the old one still is. */
 #include "backend/scheduling/join_act.h"
@@ -23,7 +23,7 @@ static void join_end(struct ws_join *join, Ws__Error e)
 {
     struct ws_client *c = join->client;
     if (join->replies)
-        ws_client_reply_error(c, join->seq, e, e ? c->error_text : "");
+        ws_client_reply_error(c, join->seq, e, e ? c->errors.text : "");
     ws_client_retire(c, 1);
     ws_list_remove(&join->node);
     free(join);
@@ -34,13 +34,13 @@ static void reset_context(struct ws_context *x)
     struct ws_client *c = x->client;
     struct ws_module *m, *m_next;
     ws_module_loads_forget(c, x);
-    HASH_ITER (hh, c->modules, m, m_next)
+    HASH_ITER (hh, c->modules.by_id, m, m_next)
         if (m->context == x) {
             ws_module_unlink(c, m);
             ws_module_free(m);
         }
     struct ws_allocation *a, *a_next;
-    HASH_ITER (hh, c->allocations, a, a_next)
+    HASH_ITER (hh, c->memory.allocations, a, a_next)
         if (a->context == x && !a->freeing)
             ws_memory_free(a);
     ws_vmm_reset(x);
@@ -52,11 +52,11 @@ static void reset_context(struct ws_context *x)
         if (!s->legacy)
             ws_stream_let_go(s);
     }
-    if (c->sticky && c->sticky_context == x) {
-        c->sticky = WS__ERROR__OK;
-        c->sticky_context = NULL;
+    if (c->errors.sticky && c->errors.sticky_context == x) {
+        c->errors.sticky = WS__ERROR__OK;
+        c->errors.sticky_context = NULL;
     }
-    c->async_error = WS__ERROR__OK;
+    c->errors.async = WS__ERROR__OK;
 }
 
 static void act(struct ws_join *join)
@@ -74,12 +74,12 @@ static void act(struct ws_join *join)
         ws_module_free(join->module);
         break;
     case WS_JOIN_HOST_UNMAP:
-        c->n_unmapping--;
+        c->segments.n_unmapping--;
         ws_segment_unmapped(join->segment, c);
         break;
     case WS_JOIN_HOST_MAP:
-        join_end(join,
-                 c->sticky ? c->sticky : ws_segment_host_map(c, join->segment_id, join->address));
+        join_end(join, c->errors.sticky ? c->errors.sticky
+                                        : ws_segment_host_map(c, join->segment_id, join->address));
         return;
     case WS_JOIN_JOB:
         ws_own_ended(join);
@@ -92,7 +92,7 @@ static void act(struct ws_join *join)
         reset_context(join->context);
         break;
     }
-    join_end(join, c->sticky);
+    join_end(join, c->errors.sticky);
 }
 
 void ws_client_quiesce(struct ws_client *c)
@@ -100,10 +100,10 @@ void ws_client_quiesce(struct ws_client *c)
     struct ws_list *n;
     if (c->n_in_flight)
         return;
-    while ((n = ws_list_pop(&c->quiescing)))
+    while ((n = ws_list_pop(&c->joins.quiescing)))
         act(ws_list_entry(n, struct ws_join, node));
-    while (!ws_list_empty(&c->held))
-        ws_stream_wake(ws_list_entry(c->held.next, struct ws_stream, blocked));
+    while (!ws_list_empty(&c->joins.held))
+        ws_stream_wake(ws_list_entry(c->joins.held.next, struct ws_stream, blocked));
 }
 
 void ws_join_finish(struct ws_join *join)
@@ -115,6 +115,6 @@ void ws_join_finish(struct ws_join *join)
         return;
     }
     ws_list_remove(&join->node);
-    ws_list_append(&c->quiescing, &join->node);
+    ws_list_append(&c->joins.quiescing, &join->node);
     ws_client_quiesce(c);
 }

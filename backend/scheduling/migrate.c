@@ -34,7 +34,7 @@ static bool is_far(const struct ws_gpu *g)
 static const struct ws_module *module_of(const struct ws_context *x, const struct ws_command *j)
 {
     struct ws_module *m, *next;
-    HASH_ITER (hh, x->client->modules, m, next)
+    HASH_ITER (hh, x->client->modules.by_id, m, next)
         if (m->instance == j->op.launch.instance)
             return m;
     return NULL;
@@ -65,7 +65,7 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
     d->n_named = 0;
     d->n_notings++;
     if (is_far(x->gpu)) {
-        HASH_ITER (hh, x->client->allocations, each, after)
+        HASH_ITER (hh, x->client->memory.allocations, each, after)
             if (each->context == x)
                 note(d, each);
         return;
@@ -83,8 +83,8 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
             struct ws_mapping in;
             struct ws_allocation *a = NULL;
             memcpy(&v, p + at, sizeof v);
-            if (v >= WS_VA_FIRST && ws_space_find(x->client->space, v, 1, &in))
-                HASH_FIND(hh, x->client->allocations, &in.va, sizeof in.va, a);
+            if (v >= WS_VA_FIRST && ws_space_find(x->client->memory.space, v, 1, &in))
+                HASH_FIND(hh, x->client->memory.allocations, &in.va, sizeof in.va, a);
             if (a && a->context == x && !a->internal)
                 note(d, a);
         }
@@ -122,19 +122,19 @@ static bool fits(const struct ws_context *x, const struct ws_gpu *to)
 static bool may_leave(const struct ws_context *x)
 {
     const struct ws_client *c = x->client;
-    if (c->handles || c->reservations)
+    if (c->memory.handles || c->memory.reservations)
         return false;
     struct ws_module *m, *next;
     struct ws_allocation *a, *after;
     if (is_far(x->gpu)) {
-        HASH_ITER (hh, c->allocations, a, after)
+        HASH_ITER (hh, c->memory.allocations, a, after)
             if (a->context == x && (!is_movable(a) || a->ref.object->gpu != x->gpu))
                 return false;
-        HASH_ITER (hh, c->modules, m, next)
+        HASH_ITER (hh, c->modules.by_id, m, next)
             if (m->context == x && m->code->bound)
                 return false;
     }
-    HASH_ITER (hh, c->modules, m, next)
+    HASH_ITER (hh, c->modules.by_id, m, next)
         for (uint32_t i = 0; m->context == x && i < m->code->info->n_kernels; i++)
             if (m->code->info->kernels[i].uses_heap)
                 return false;
@@ -146,7 +146,7 @@ static bool instance_remake(struct ws_module *m, struct ws_device *from)
 {
     struct ws_dinstance *fresh;
     struct ws_device *d = m->context->gpu->device;
-    if (ws_device_instance_borrow(d, m->code->dmodule, m->context->client->space, m->var_va,
+    if (ws_device_instance_borrow(d, m->code->dmodule, m->context->client->memory.space, m->var_va,
                                   &fresh))
         return false;
     struct ws_dinstance *old = m->instance;
@@ -168,20 +168,21 @@ static struct ws_command *reseat(struct ws_allocation *a, struct ws_stream *s)
     struct ws_object *o = a->ref.object;
     struct ws_memory *fresh;
     struct ws_mapping was;
-    if (o->gpu == gpu || !is_movable(a) || !ws_space_find(c->space, a->va, a->bytes, &was) ||
+    if (o->gpu == gpu || !is_movable(a) || !ws_space_find(c->memory.space, a->va, a->bytes, &was) ||
         ws_device_memory_new(gpu->device, a->bytes, &fresh))
         return NULL;
     struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
-    if (!j || ws_space_unmap(c->space, a->va)) {
+    if (!j || ws_space_unmap(c->memory.space, a->va)) {
         ws_memory_unref(fresh);
         if (j)
             ws_command_free(j);
         return NULL;
     }
-    if (ws_space_map_memory(c->space, a->va, a->bytes, fresh, 0, was.readers, was.writers)) {
+    if (ws_space_map_memory(c->memory.space, a->va, a->bytes, fresh, 0, was.readers, was.writers)) {
         ws_memory_unref(fresh);
         ws_command_free(j);
-        if (ws_space_map_memory(c->space, a->va, a->bytes, o->memory, 0, was.readers, was.writers))
+        if (ws_space_map_memory(c->memory.space, a->va, a->bytes, o->memory, 0, was.readers,
+                                was.writers))
             ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return NULL;
     }
@@ -222,7 +223,7 @@ static void far_undo(struct ws_context *x, struct moving *v, size_t n)
         ws_memory_unref(v[i].fresh);
         if (v[i].job)
             ws_command_free(v[i].job);
-        if (v[i].old_va && ws_space_unmap(x->client->space, v[i].old_va))
+        if (v[i].old_va && ws_space_unmap(x->client->memory.space, v[i].old_va))
             ws_log(WS_ERROR, "dispatch: moved memory is still mapped client=%u", x->client->id);
     }
     free(v);
@@ -238,7 +239,7 @@ static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, s
     find_named(d, x);
     size_t n = 0;
     struct ws_allocation *a, *after;
-    HASH_ITER (hh, c->allocations, a, after)
+    HASH_ITER (hh, c->memory.allocations, a, after)
         n += a->context == x;
     if (d->n_named != n) /* no memory to note them in */
         return NULL;
@@ -255,7 +256,8 @@ static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, s
         m->allocation = a;
         m->job = ws_command_new(c, WS_COMMAND_OP);
         if (!m->job || ws_device_memory_new(to->device, a->bytes, &m->fresh) ||
-            ws_space_map_memory(c->space, at, a->bytes, a->ref.object->memory, 0, own, own)) {
+            ws_space_map_memory(c->memory.space, at, a->bytes, a->ref.object->memory, 0, own,
+                                own)) {
             far_undo(x, v, i + 1);
             return NULL;
         }
@@ -272,10 +274,10 @@ static bool far_end(struct ws_context *x, struct moving *v, size_t n, struct ws_
     uint32_t own = UINT32_C(1) << x->gpu->device->index;
     bool ok = true;
     for (size_t i = 0; i < n; i++)
-        ok &= !ws_space_unmap(c->space, v[i].allocation->va);
+        ok &= !ws_space_unmap(c->memory.space, v[i].allocation->va);
     for (size_t i = 0; ok && i < n; i++)
-        ok = !ws_space_map_memory(c->space, v[i].allocation->va, v[i].allocation->bytes, v[i].fresh,
-                                  0, own, own);
+        ok = !ws_space_map_memory(c->memory.space, v[i].allocation->va, v[i].allocation->bytes,
+                                  v[i].fresh, 0, own, own);
     if (!ok) {
         ws_client_drop(c, WS__ERROR__INTERNAL, "its memory can't be moved to another GPU");
         far_undo(x, v, n);
@@ -310,14 +312,14 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     struct moving *moving = NULL;
     size_t n_moving = 0;
     if (x->gpu->device->index != gpu) {
-        if (c->n_in_flight || !ws_list_empty(&c->quiescing) || !fits(x, to) || !may_leave(x) ||
-            far != is_far(to))
+        if (c->n_in_flight || !ws_list_empty(&c->joins.quiescing) || !fits(x, to) ||
+            !may_leave(x) || far != is_far(to))
             return false;
         if (far && (!waits || !(moving = far_begin(x, to, &n_moving))))
             return false;
         x->gpu = to;
         struct ws_module *m, *next;
-        HASH_ITER (hh, c->modules, m, next)
+        HASH_ITER (hh, c->modules.by_id, m, next)
             if (m->context == x && !instance_remake(m, from->device)) {
                 ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
                 far_undo(x, moving, n_moving);
@@ -336,7 +338,7 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
         if (far && !far_end(x, moving, n_moving, first))
             return false;
         struct ws_allocation *a, *after;
-        HASH_ITER (hh, c->allocations, a, after)
+        HASH_ITER (hh, c->memory.allocations, a, after)
             ws_memory_set_access(a);
         s->dispatch->n_migrations++;
         ws_log(WS_DEBUG, "dispatch: client=%u moves from GPU %u to GPU %u", c->id,

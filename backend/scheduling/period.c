@@ -26,7 +26,7 @@ static struct ws_device *clock_of(struct ws_client *c)
 
 Ws__Error ws_own_begin(struct ws_client *c, uint64_t deadline_ns, char *ret_text, size_t size)
 {
-    struct ws_own_job *o = &c->own;
+    struct ws_own_job *o = &c->jobs.own;
     if (!c->n_contexts)
         return WS__ERROR__INVALID_DEVICE;
     if (o->open) {
@@ -45,7 +45,7 @@ Ws__Error ws_own_begin(struct ws_client *c, uint64_t deadline_ns, char *ret_text
 
 Ws__Error ws_own_end(struct ws_client *c, uint64_t seq, char *ret_text, size_t size)
 {
-    struct ws_own_job *o = &c->own;
+    struct ws_own_job *o = &c->jobs.own;
     if (!o->open || o->ending) {
         snprintf(ret_text, size, "no segment is open: begin one first");
         return WS__ERROR__INVALID_VALUE;
@@ -61,7 +61,7 @@ Ws__Error ws_own_end(struct ws_client *c, uint64_t seq, char *ret_text, size_t s
 void ws_own_ended(struct ws_join *join)
 {
     struct ws_client *c = join->client;
-    struct ws_own_job *o = &c->own;
+    struct ws_own_job *o = &c->jobs.own;
     Ws__Reply r = WS__REPLY__INIT;
     Ws__JobStats t = WS__JOB_STATS__INIT;
     t.release_ns = o->release_ns;
@@ -78,7 +78,7 @@ void ws_own_ended(struct ws_join *join)
     ws_dispatch_waits(c);
     r.seq = join->seq;
     r.error = ws_client_take_error(c);
-    r.text = r.error ? c->error_text : (char *)"";
+    r.text = r.error ? c->errors.text : (char *)"";
     r.job = &t;
     ws_client_reply(c, &r);
 }
@@ -87,7 +87,7 @@ void ws_own_ended(struct ws_join *join)
 
 static void answer(struct ws_client *c, uint64_t release_ns)
 {
-    struct ws_own_job *o = &c->own;
+    struct ws_own_job *o = &c->jobs.own;
     Ws__Reply r = WS__REPLY__INIT;
     r.seq = o->wait_seq;
     r.value = release_ns;
@@ -103,12 +103,12 @@ static void answer(struct ws_client *c, uint64_t release_ns)
 
 static int set_alarm(struct ws_client *c, uint64_t at_ns)
 {
-    return ws_alarms_set(c->server->periods, clock_of(c), at_ns, c->id, c->own.wait_seq);
+    return ws_alarms_set(c->server->periods, clock_of(c), at_ns, c->id, c->jobs.own.wait_seq);
 }
 
 Ws__Error ws_own_wait(struct ws_client *c, uint64_t seq, char *ret_text, size_t size)
 {
-    struct ws_own_job *o = &c->own;
+    struct ws_own_job *o = &c->jobs.own;
     if (!c->n_contexts)
         return WS__ERROR__INVALID_DEVICE;
     if (!(c->work.period_ms > 0)) {
@@ -143,7 +143,7 @@ Ws__Error ws_own_wait(struct ws_client *c, uint64_t seq, char *ret_text, size_t 
 
 static struct ws_client *client_of(struct ws_server *s, uint32_t id)
 {
-    ws_list_for_each (n, &s->clients) {
+    ws_list_for_each (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         if (c->id == id)
             return c;
@@ -164,7 +164,7 @@ void ws_periods_turn(struct ws_server *s)
     for (struct ws_rung *r = ws_alarms_take(s->periods), *next; r; r = next) {
         struct ws_client *c = client_of(s, r->who);
         next = r->next;
-        if (c && c->own.wait_seq == r->what)
+        if (c && c->jobs.own.wait_seq == r->what)
             rang(c, r->alarm.at_ns);
         free(r);
     }

@@ -102,8 +102,11 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
 
 Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_text, size_t size)
 {
-    struct ws_task_who who = {
-        .name = name, .exe = c->exe, .cgroups = "", .has_uid = c->uid != UINT32_MAX, .uid = c->uid};
+    struct ws_task_who who = {.name = name,
+                              .exe = c->who.exe,
+                              .cgroups = "",
+                              .has_uid = c->who.uid != UINT32_MAX,
+                              .uid = c->who.uid};
     struct ws_task task;
     bool refused;
     size_t n = strlen(name);
@@ -122,20 +125,20 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
         snprintf(ret_text, size, "the daemon's configuration has no task %s", name);
         return WS__ERROR__NOT_FOUND;
     }
-    if (c->n_gpu_jobs)
+    if (c->jobs.n_open)
         ws_dispatch_waits(c);
-    if (c->n_gpu_jobs || c->own.open) {
+    if (c->jobs.n_open || c->jobs.own.open) {
         snprintf(ret_text, size, "the program's GPU work is under way: name the task before it");
         return WS__ERROR__NOT_READY;
     }
-    if (c->gpu_task)
-        ws_gpu_task_free(c->server->dispatch, c->gpu_task); /* made anew with its next work */
+    if (c->jobs.task)
+        ws_gpu_task_free(c->server->dispatch, c->jobs.task); /* made anew with its next work */
     c->work = task;
     c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
-    c->work_known = true;
-    c->own.has_base = c->own.has_release = false; /* other periods */
-    c->own.n_releases = 0;
-    snprintf(c->task, sizeof c->task, "%s", task.name);
+    c->who.work_known = true;
+    c->jobs.own.has_base = c->jobs.own.has_release = false; /* other periods */
+    c->jobs.own.n_releases = 0;
+    snprintf(c->who.task, sizeof c->who.task, "%s", task.name);
     for (uint32_t i = 0; i < c->n_contexts; i++)
         ws_context_limit_sms(&c->contexts[i]);
     return WS__ERROR__OK;

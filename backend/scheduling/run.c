@@ -2,7 +2,7 @@
 /* What starts when. ws_server_run_ready() looks at the streams that were woken and starts what stands at their heads, as far as it may
  * start (client/stream.c says what holds a head back; with a policy, the dispatcher has a say as well).
  *
- * Nothing here recurses over streams: whoever makes a stream able to go on puts it on server->ready (ws_stream_wake()), and the
+ * Nothing here recurses over streams: whoever makes a stream able to go on puts it on server->queues.ready (ws_stream_wake()), and the
  * loop in ws_server_run_ready() goes on until that list is empty. */
 #include "backend/scheduling/run.h"
 
@@ -46,7 +46,7 @@ static void op_end(struct ws_command *j)
         ws_segment_chunk_done(j->segment, j->chunk, WS_CHUNK_FREE);
     else if (j->bulk == WS__COPY__BULK__STAGED_DST)
         ws_segment_chunk_done(j->segment, j->chunk, e ? WS_CHUNK_FAILED : WS_CHUNK_READY);
-    if (ws_error_is_sticky(e) || (e && !j->replies && !c->sticky))
+    if (ws_error_is_sticky(e) || (e && !j->replies && !c->errors.sticky))
         ws_client_async_error(c, s->context, e, "%s",
                               j->op.text[0] ? j->op.text : ws_dev_error_name(j->op.error));
     if (j->replies) {
@@ -74,7 +74,7 @@ static bool submit(struct ws_stream *s, struct ws_command *j)
 static void op_ended(struct ws_command *j)
 {
     ws_account_op(j);
-    if (j->op.preempted && !j->client->sticky) {
+    if (j->op.preempted && !j->client->errors.sticky) {
         j->stream->end_ns = WS_MAX(j->stream->end_ns, j->op.end_ns);
         j->learn = NULL; /* its parts tell nothing of the whole */
         ws_stream_push_front(j->stream, j);
@@ -89,7 +89,7 @@ static void op_ended(struct ws_command *j)
 static void op_start(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_client *c = j->client;
-    if (WS_UNLIKELY(c->sticky)) {
+    if (WS_UNLIKELY(c->errors.sticky)) {
         j->op.error = WS_DEV_E_CANCELLED;
         j->op.text[0] = 0;
         j->op.end_ns = 0;
@@ -123,7 +123,7 @@ static void command_start(struct ws_stream *s, struct ws_command *j)
     case WS_COMMAND_SYNC:
         s->context->seen_ns = WS_MAX(s->context->seen_ns, ws_stream_ready_ns(j));
         ws_client_reply_error(j->client, j->seq, ws_client_take_error(j->client),
-                              j->client->error_text);
+                              j->client->errors.text);
         break;
     case WS_COMMAND_MARK:
         ws_join_mark_reached(j->join, s->end_ns);
@@ -156,11 +156,11 @@ static void pump(struct ws_stream *s)
         if (j->kind == WS_COMMAND_HOST_FUNCTION && !ws_host_function_pass(j))
             return;
         if (j->kind == WS_COMMAND_VALUE && !ws_value_pass(j)) {
-            ws_list_append(&c->server->polling, &s->blocked);
+            ws_list_append(&c->server->queues.polling, &s->blocked);
             return;
         }
-        if (WS_UNLIKELY(!ws_list_empty(&c->quiescing)) && j->kind == WS_COMMAND_OP) {
-            ws_list_append(&c->held, &s->blocked);
+        if (WS_UNLIKELY(!ws_list_empty(&c->joins.quiescing)) && j->kind == WS_COMMAND_OP) {
+            ws_list_append(&c->joins.held, &s->blocked);
             return;
         }
         if (c->server->dispatch && j->kind == WS_COMMAND_OP && !ws_dispatch_pass(s, j))
@@ -176,15 +176,15 @@ void ws_server_run_ready(struct ws_server *s)
 {
     struct ws_list *n;
     for (;;) {
-        if (WS_UNLIKELY(!ws_list_empty(&s->waiting))) {
+        if (WS_UNLIKELY(!ws_list_empty(&s->queues.waiting))) {
             ws_dispatch_waiting(s);
-        } else if ((n = ws_list_pop(&s->ready))) {
+        } else if ((n = ws_list_pop(&s->queues.ready))) {
             struct ws_stream *st = ws_list_entry(n, struct ws_stream, ready);
             st->ready_linked = false;
             pump(st);
-        } else if ((n = ws_list_pop(&s->reached))) {
+        } else if ((n = ws_list_pop(&s->queues.reached))) {
             ws_join_finish(ws_list_entry(n, struct ws_join, node));
-        } else if ((n = ws_list_pop(&s->gated_go))) {
+        } else if ((n = ws_list_pop(&s->queues.gated_go))) {
             ws_gated_go(ws_list_entry(n, struct ws_context, gated_job.go));
         } else {
             return;
@@ -207,7 +207,7 @@ static void finished(struct ws_command *j)
     }
     op_ended(j);
     pump(s);
-    if (!ws_list_empty(&c->quiescing)) /* last: it may free the stream */
+    if (!ws_list_empty(&c->joins.quiescing)) /* last: it may free the stream */
         ws_client_quiesce(c);
 }
 

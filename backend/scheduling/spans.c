@@ -47,9 +47,9 @@ void ws_spans_add(const struct ws_command *j)
                           .energy_uj = op->energy_uj,
                           .gpu = d->index,
                           .client = c->id,
-                          .pid = c->pid,
+                          .pid = c->who.pid,
                           .error = ws_error_of_device(op->error)};
-    copy_text(p->task, sizeof p->task, c->task[0] ? c->task : c->work.name);
+    copy_text(p->task, sizeof p->task, c->who.task[0] ? c->who.task : c->work.name);
     if (op->kind == WS_OPK_LAUNCH) {
         launch_span(p, j, d->spec.n_sms);
     } else {
@@ -71,9 +71,9 @@ void ws_spans_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t 
                           .energy_uj = energy_uj,
                           .gpu = x->gpu->device->index,
                           .client = c->id,
-                          .pid = c->pid,
+                          .pid = c->who.pid,
                           .n_sms = x->gpu->device->spec.n_sms,
                           .kind = WS__TRACE_SPAN__KIND__KERNEL};
-    copy_text(p->task, sizeof p->task, c->task[0] ? c->task : c->work.name);
+    copy_text(p->task, sizeof p->task, c->who.task[0] ? c->who.task : c->work.name);
     snprintf(p->name, sizeof p->name, "gated: %llu launches", (unsigned long long)n_launches);
 }

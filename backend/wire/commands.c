@@ -113,7 +113,7 @@ static void do_sync_event(const struct call *k, uint64_t id)
     if (!e || ws_event_done(e, &end_ns)) {
         note_seen(k, e, end_ns);
         Ws__Error err = ws_client_take_error(k->c);
-        ws_client_reply_error(k->c, k->seq, err, k->c->error_text);
+        ws_client_reply_error(k->c, k->seq, err, k->c->errors.text);
         ws_client_retire(k->c, 1);
         return;
     }
@@ -273,7 +273,7 @@ static void do_mem_info(const struct call *k, uint32_t device)
 
 static void do_host_map(const struct call *k, const Ws__HostMap *m)
 {
-    if (!k->c->n_unmapping) {
+    if (!k->c->segments.n_unmapping) {
         reply(k, ws_segment_host_map(k->c, m->segment, m->address));
         return;
     }
@@ -301,7 +301,7 @@ static void do_host_unmap(const struct call *k, uint64_t id)
     if (!j)
         return;
     g->unmapping = true;
-    k->c->n_unmapping++;
+    k->c->segments.n_unmapping++;
     j->segment = g;
     ws_join_start(j, NULL);
 }
@@ -334,7 +334,7 @@ static void do_occupancy(const struct call *k, const Ws__Occupancy *m)
 static void do_not_supported(const struct call *k, const Ws__NotSupported *m)
 {
     ws_ledger_add(&k->c->not_supported, WS_LEDGER_CLIENT_MAX, m->name, m->count);
-    ws_ledger_add(&k->c->server->not_supported, WS_LEDGER_SERVER_MAX, m->name, m->count);
+    ws_ledger_add(&k->c->server->stats.not_supported, WS_LEDGER_SERVER_MAX, m->name, m->count);
     done(k, WS__ERROR__OK);
 }
 
@@ -365,13 +365,13 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
     }
     switch (m->what) {
     case WS__LIMIT__WHAT__PRINTF_FIFO_BYTES:
-        ws_space_set_print_bytes(k->c->space, m->value);
+        ws_space_set_print_bytes(k->c->memory.space, m->value);
         reply(k,
               ws_output_limit(&k->c->output, m->value) ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__OK);
         return;
     case WS__LIMIT__WHAT__MALLOC_HEAP_BYTES:
-        reply(k, ws_space_set_heap_bytes(k->c->space, m->value) ? WS__ERROR__INVALID_VALUE
-                                                                : WS__ERROR__OK);
+        reply(k, ws_space_set_heap_bytes(k->c->memory.space, m->value) ? WS__ERROR__INVALID_VALUE
+                                                                       : WS__ERROR__OK);
         return;
     case WS__LIMIT__WHAT__STACK_BYTES: /* the device gives each thread what its kernel needs */
         reply(k, WS__ERROR__OK);
@@ -384,8 +384,8 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
 static void do_launch(const struct call *k, const Ws__Launch *m)
 {
     bool queued = false;
-    Ws__Error e =
-        WS_UNLIKELY(k->c->sticky) ? WS__ERROR__OK : ws_launch_submit(k->c, m, k->seq, &queued);
+    Ws__Error e = WS_UNLIKELY(k->c->errors.sticky) ? WS__ERROR__OK
+                                                   : ws_launch_submit(k->c, m, k->seq, &queued);
     if (WS_UNLIKELY(!queued))
         done(k, e);
 }
@@ -393,8 +393,8 @@ static void do_launch(const struct call *k, const Ws__Launch *m)
 static void do_copy(const struct call *k, const Ws__Copy *m, bool replies)
 {
     bool queued = false;
-    Ws__Error e =
-        k->c->sticky ? k->c->sticky : ws_copy_submit(k->c, m, k->seq, replies, k->msg, &queued);
+    Ws__Error e = k->c->errors.sticky ? k->c->errors.sticky
+                                      : ws_copy_submit(k->c, m, k->seq, replies, k->msg, &queued);
     if (queued)
         return;
     if (e)
@@ -402,13 +402,13 @@ static void do_copy(const struct call *k, const Ws__Copy *m, bool replies)
     if (replies)
         reply(k, e);
     else
-        done(k, k->c->sticky ? WS__ERROR__OK : e);
+        done(k, k->c->errors.sticky ? WS__ERROR__OK : e);
 }
 
 /* Commands without a reply that only a living context runs. Return: false if it is none of these. */
 static bool work_command(const struct call *k, const Ws__Command *m)
 {
-    bool queued = false, lost = k->c->sticky != WS__ERROR__OK;
+    bool queued = false, lost = k->c->errors.sticky != WS__ERROR__OK;
     Ws__Error e = WS__ERROR__OK;
     switch (m->c_case) {
     case WS__COMMAND__C_LAUNCH:
@@ -543,8 +543,8 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         do_output(k, m->output);
         return true;
     }
-    if (k->c->sticky && m->c_case >= WS__COMMAND__C_SYNC) {
-        ws_client_reply_error(k->c, k->seq, k->c->sticky, k->c->error_text);
+    if (k->c->errors.sticky && m->c_case >= WS__COMMAND__C_SYNC) {
+        ws_client_reply_error(k->c, k->seq, k->c->errors.sticky, k->c->errors.text);
         ws_client_retire(k->c, 1);
         return true;
     }
@@ -601,7 +601,7 @@ static bool gated_command(const struct call *k, const Ws__Command *m)
 
 static bool any_command(const struct call *k, const Ws__Command *m)
 {
-    if (WS_UNLIKELY(k->c->gated))
+    if (WS_UNLIKELY(k->c->jobs.gated))
         return gated_command(k, m);
     return work_command(k, m) || object_command(k, m) || reply_command(k, m);
 }
@@ -610,7 +610,7 @@ static void command(const struct call *k, struct ws_bytes bytes)
 {
     struct ws_server *s = k->c->server;
     Ws__Launch l;
-    if (WS_LIKELY(!k->c->gated && ws_decode_launch(bytes, &l))) {
+    if (WS_LIKELY(!k->c->jobs.gated && ws_decode_launch(bytes, &l))) {
         do_launch(k, &l);
     } else {
         Ws__Command *m = ws_decode_command(bytes, &s->arena);
@@ -641,15 +641,15 @@ void ws_commands_handle(struct ws_client *c, const struct ws_client_message *m,
                        (unsigned long long)(outstanding + m->n_commands), l->max_outstanding);
         return;
     }
-    if (c->seq_known && m->first_seq != c->next_seq) {
+    if (c->wire.seq_known && m->first_seq != c->wire.next_seq) {
         ws_client_drop(c, WS__ERROR__MALFORMED, "sequence number %llu where %llu was due",
-                       (unsigned long long)m->first_seq, (unsigned long long)c->next_seq);
+                       (unsigned long long)m->first_seq, (unsigned long long)c->wire.next_seq);
         return;
     }
-    c->seq_known = true;
-    c->next_seq = m->first_seq + m->n_commands;
+    c->wire.seq_known = true;
+    c->wire.next_seq = m->first_seq + m->n_commands;
     c->stats.n_commands += m->n_commands;
-    c->server->n_commands += m->n_commands;
+    c->server->stats.n_commands += m->n_commands;
     struct call k = {c, msg, m->first_seq};
     struct ws_bytes bytes;
     for (size_t pos = 0; !c->dropped && ws_decode_next(m, &pos, &bytes); k.seq++)

@@ -26,24 +26,24 @@ struct ws_handoff_conn {
     int fd;
     struct ws_client *client; /* NULL: no hello yet */
     uint64_t since_ns;
-    struct ws_list node; /* server->handoff_conns: oldest first */
+    struct ws_list node; /* server->handoff.conns: oldest first */
 };
 
 /* @fd: taken */
 static int handoff_begin(struct ws_server *s, const char *path, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
-    s->handoff_fd = fd;
-    snprintf(s->handoff_path, sizeof s->handoff_path, "%s", path);
-    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (s->epoll_fd < 0)
+    s->handoff.fd = fd;
+    snprintf(s->handoff.path, sizeof s->handoff.path, "%s", path);
+    s->handoff.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (s->handoff.epoll_fd < 0)
         return ws_raise(-errno);
-    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->handoff_fd, &e) ? ws_raise(-errno) : 0;
+    return epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, s->handoff.fd, &e) ? ws_raise(-errno) : 0;
 }
 
 int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode)
 {
-    if (strlen(path) >= sizeof s->handoff_path)
+    if (strlen(path) >= sizeof s->handoff.path)
         return ws_raise(-ENAMETOOLONG);
     int fd = ws_handoff_listen(path, mode);
     return fd < 0 ? ws_forward(fd) : handoff_begin(s, path, fd);
@@ -51,19 +51,19 @@ int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mod
 
 int ws_server_handoff_adopt(struct ws_server *s, const char *path, int fd)
 {
-    s->handoff_passed = true;
+    s->handoff.passed = true;
     return handoff_begin(s, path, fd);
 }
 
 int ws_server_handoff_fd(const struct ws_server *s)
 {
-    return s->epoll_fd;
+    return s->handoff.epoll_fd;
 }
 
 void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
 {
     if (k->client)
-        k->client->handoff = NULL;
+        k->client->wire.handoff = NULL;
     ws_list_remove(&k->node);
     close(k->fd);
     free(k);
@@ -71,16 +71,16 @@ void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
 
 void ws_handoff_end(struct ws_server *s)
 {
-    while (!ws_list_empty(&s->handoff_conns))
-        ws_handoff_close(s, ws_list_entry(s->handoff_conns.next, struct ws_handoff_conn, node));
-    if (s->handoff_fd >= 0) {
-        close(s->handoff_fd);
-        if (!s->handoff_passed)
-            unlink(s->handoff_path);
+    while (!ws_list_empty(&s->handoff.conns))
+        ws_handoff_close(s, ws_list_entry(s->handoff.conns.next, struct ws_handoff_conn, node));
+    if (s->handoff.fd >= 0) {
+        close(s->handoff.fd);
+        if (!s->handoff.passed)
+            unlink(s->handoff.path);
     }
-    if (s->epoll_fd >= 0)
-        close(s->epoll_fd);
-    s->handoff_fd = s->epoll_fd = -1;
+    if (s->handoff.epoll_fd >= 0)
+        close(s->handoff.epoll_fd);
+    s->handoff.fd = s->handoff.epoll_fd = -1;
 }
 
 /* Closes who has not said hello in time; with @make_room, the oldest of them in any case. Return: one was closed. */
@@ -88,7 +88,7 @@ static bool prune(struct ws_server *s, bool make_room)
 {
     uint64_t now = ws_clock_ns();
     bool any = false;
-    ws_list_for_each_safe (n, &s->handoff_conns) {
+    ws_list_for_each_safe (n, &s->handoff.conns) {
         struct ws_handoff_conn *k = ws_list_entry(n, struct ws_handoff_conn, node);
         if (k->client || (now - k->since_ns < UNBOUND_MAX_NS && !make_room))
             continue;
@@ -102,7 +102,7 @@ static bool prune(struct ws_server *s, bool make_room)
 static uint32_t n_unbound(struct ws_server *s)
 {
     uint32_t n = 0;
-    ws_list_for_each (it, &s->handoff_conns)
+    ws_list_for_each (it, &s->handoff.conns)
         n += !ws_list_entry(it, struct ws_handoff_conn, node)->client;
     return n;
 }
@@ -110,7 +110,7 @@ static uint32_t n_unbound(struct ws_server *s)
 static void accept_all(struct ws_server *s)
 {
     for (;;) {
-        int fd = accept4(s->handoff_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(s->handoff.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE) && prune(s, true))
             continue;
         if (fd < 0) {
@@ -124,7 +124,7 @@ static void accept_all(struct ws_server *s)
         prune(s, n_unbound(s) >= UNBOUND_MAX);
         struct ws_handoff_conn *k = ws_alloc(sizeof *k);
         struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = k};
-        if (!k || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
+        if (!k || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
             close(fd);
             free(k);
             continue;
@@ -132,7 +132,7 @@ static void accept_all(struct ws_server *s)
         k->source = WS_HANDOFF_SOURCE_CONN;
         k->fd = fd;
         k->since_ns = ws_clock_ns();
-        ws_list_append(&s->handoff_conns, &k->node);
+        ws_list_append(&s->handoff.conns, &k->node);
     }
 }
 
@@ -149,11 +149,11 @@ static Ws__Error bind_client(struct ws_server *s, struct ws_handoff_conn *k,
 {
     if (k->client)
         return WS__ERROR__INVALID_VALUE;
-    ws_list_for_each (n, &s->clients) {
+    ws_list_for_each (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->local && !c->had_handoff && same_token(c->token, q->token)) {
-            c->handoff = k;
-            c->had_handoff = true;
+        if (c->who.local && !c->wire.had_handoff && same_token(c->wire.token, q->token)) {
+            c->wire.handoff = k;
+            c->wire.had_handoff = true;
             k->client = c;
             return WS__ERROR__OK;
         }
@@ -193,7 +193,7 @@ static bool answer(struct ws_server *s, struct ws_handoff_conn *k,
     int fd = -1;
     if (q->kind == WS_HANDOFF_HELLO)
         a.error = bind_client(s, k, q);
-    else if (!k->client || !same_token(k->client->token, q->token))
+    else if (!k->client || !same_token(k->client->wire.token, q->token))
         a.error = WS__ERROR__DENIED;
     else if (q->kind == WS_HANDOFF_STAGING || q->kind == WS_HANDOFF_PINNED)
         a.error = make_segment(k->client, q, &a, &fd);
@@ -235,9 +235,9 @@ static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
 void ws_handoff_turn(struct ws_server *s)
 {
     struct epoll_event events[EVENTS];
-    if (s->epoll_fd < 0)
+    if (s->handoff.epoll_fd < 0)
         return;
-    int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
+    int n = epoll_wait(s->handoff.epoll_fd, events, EVENTS, 0);
     for (int i = 0; i < n; i++) {
         struct ws_handoff_conn *k =
             events[i].data.ptr; /* or an export: both begin with their source */

@@ -4,8 +4,27 @@
 #define WS_BACKEND_WIRE_HANDOFF_H
 
 #include "backend/client/client.h"
+#include "protocol/ring.h"
 
+struct ws_client_ring;
 struct ws_handoff_conn;
+
+struct ws_client_wire {
+    uint8_t token[WS_TOKEN_BYTES]; /* proves to the handoff socket who it is */
+    struct ws_handoff_conn *handoff;
+    bool had_handoff;
+    struct ws_client_ring *ring; /* NULL: it has not asked for one */
+    uint64_t next_seq;           /* of its next command */
+    bool seq_known;
+};
+struct ws_server_handoff {
+    struct ws_list conns;
+    int fd, epoll_fd; /* the listener; all descriptors */
+    bool passed;      /* the listener is the service manager's: its file is not ours to remove */
+    char path[108];
+    struct ws_list rung; /* rings that were signalled */
+    uint8_t ring_message[WS_RING_MESSAGE_BYTES];
+};
 
 /* Listens at @path with @mode; ws_server_handoff_fd() is readable when ws_server_handoff_turn() (process/server.h) has work. */
 WS_MUST_CHECK int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What leaves the daemon. Replies have come together in client->out (client/reply.c) and leave as one message per client and turn, with
+/* What leaves the daemon. Replies have come together in client->out.bytes (client/reply.c) and leave as one message per client and turn, with
  * the count of retired commands behind them. What the peer does not fetch waits in ZeroMQ, at most its high-water mark of messages,
- * which FULL_BYTES keeps small, and then in client->out; too much of it, or too long, and the client is dropped. */
+ * which FULL_BYTES keeps small, and then in client->out.bytes; too much of it, or too long, and the client is dropped. */
 #include "backend/wire/out.h"
 
 #include "backend/backend.h"
@@ -21,8 +21,8 @@ static uint64_t outstanding(const struct ws_client *c)
 /* Retirement is worth a message when the client may wait for it: nothing is left, or a good part of its window is free. */
 static bool notice_due(const struct ws_client *c)
 {
-    uint64_t untold = c->stats.n_retired - c->n_retired_told;
-    return c->notice_error || c->n_reached ||
+    uint64_t untold = c->stats.n_retired - c->out.n_retired_told;
+    return c->out.notice_error || c->out.n_reached ||
            (untold && (!outstanding(c) || untold >= c->limits.max_outstanding / 8));
 }
 
@@ -30,23 +30,23 @@ static void append_notice(struct ws_client *c)
 {
     Ws__Notice n = WS__NOTICE__INIT;
     n.retired = c->stats.n_retired;
-    n.error = c->notice_error;
-    n.text = c->notice_text;
-    n.device = c->notice_device;
-    n.reached = c->reached;
-    n.n_reached = c->n_reached;
+    n.error = c->out.notice_error;
+    n.text = c->out.notice_text;
+    n.device = c->out.notice_device;
+    n.reached = c->out.reached;
+    n.n_reached = c->out.n_reached;
     ws_client_out_append(c, TAG_NOTICE, &n.base);
-    c->n_reached = 0;
-    c->n_retired_told = c->stats.n_retired;
-    c->notice_error = WS__ERROR__OK;
-    c->notice_text[0] = 0;
+    c->out.n_reached = 0;
+    c->out.n_retired_told = c->stats.n_retired;
+    c->out.notice_error = WS__ERROR__OK;
+    c->out.notice_text[0] = 0;
 }
 
 static void unstick(struct ws_client *c)
 {
-    if (c->stuck_since_ns)
-        c->server->n_congested--;
-    c->stuck_since_ns = 0;
+    if (c->out.stuck_since_ns)
+        c->server->out.n_congested--;
+    c->out.stuck_since_ns = 0;
 }
 
 bool ws_client_flush(struct ws_client *c)
@@ -54,28 +54,29 @@ bool ws_client_flush(struct ws_client *c)
     struct ws_server *s = c->server;
     if (c->dropped)
         return true;
-    if (c->stuck_since_ns == 0 &&
-        (notice_due(c) || (c->n_out && c->stats.n_retired != c->n_retired_told)))
+    if (c->out.stuck_since_ns == 0 &&
+        (notice_due(c) || (c->out.n && c->stats.n_retired != c->out.n_retired_told)))
         append_notice(c);
-    if (!c->n_out || c->dropped)
+    if (!c->out.n || c->dropped)
         return true;
     int r = 0;
-    if (!ws_client_ring_send(c, c->out, c->n_out)) {
-        r = s->transport.send(s->transport.arg, &c->peer, c->out, c->n_out);
+    if (!ws_client_ring_send(c, c->out.bytes, c->out.n)) {
+        r = s->transport.send(s->transport.arg, &c->peer, c->out.bytes, c->out.n);
         if (!r)
             ws_client_ring_passed_by(c);
     }
     if (!r) {
         unstick(c);
-        c->n_out = 0;
-        if (c->n_reached) { /* came up while the peer was stuck: who waits for these asks nothing */
+        c->out.n = 0;
+        if (c->out
+                .n_reached) { /* came up while the peer was stuck: who waits for these asks nothing */
             append_notice(c);
             return ws_client_flush(c);
         }
-        if (c->cap_out > KEEP_BYTES) {
-            free(c->out);
-            c->out = NULL;
-            c->cap_out = 0;
+        if (c->out.cap > KEEP_BYTES) {
+            free(c->out.bytes);
+            c->out.bytes = NULL;
+            c->out.cap = 0;
         }
         return true;
     }
@@ -84,13 +85,13 @@ bool ws_client_flush(struct ws_client *c)
         return true;
     }
     uint64_t now = ws_clock_ns();
-    if (!c->stuck_since_ns) {
-        c->stuck_since_ns = now;
-        s->n_congested++;
+    if (!c->out.stuck_since_ns) {
+        c->out.stuck_since_ns = now;
+        s->out.n_congested++;
     }
-    if (c->n_out > c->limits.max_unread_bytes || now - c->stuck_since_ns > STUCK_MAX_NS) {
+    if (c->out.n > c->limits.max_unread_bytes || now - c->out.stuck_since_ns > STUCK_MAX_NS) {
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "does not read: %zu bytes of replies wait",
-                       c->n_out);
+                       c->out.n);
         return true;
     }
     return false;
@@ -98,7 +99,7 @@ bool ws_client_flush(struct ws_client *c)
 
 void ws_client_flush_full(struct ws_client *c)
 {
-    if (WS_UNLIKELY(c->n_out > FULL_BYTES))
+    if (WS_UNLIKELY(c->out.n > FULL_BYTES))
         ws_client_flush(c);
 }
 
@@ -106,13 +107,13 @@ void ws_server_flush(struct ws_server *s)
 {
     struct ws_list later, *n;
     ws_list_init(&later);
-    while ((n = ws_list_pop(&s->dirty))) {
-        struct ws_client *c = ws_list_entry(n, struct ws_client, dirty);
+    while ((n = ws_list_pop(&s->out.dirty))) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, out.dirty);
         if (!ws_client_flush(c))
             ws_list_append(&later, n);
     }
     while ((n = ws_list_pop(&later)))
-        ws_list_append(&s->dirty, n);
+        ws_list_append(&s->out.dirty, n);
 }
 
 int ws_server_send(struct ws_server *s, const struct ws_peer *to, const Ws__ServerMessage *m)

@@ -20,12 +20,12 @@ struct ws_client_ring {
     struct ws_client *client;
     struct ws_ring end;
     bool open;
-    struct ws_list rung; /* server->rung */
+    struct ws_list rung; /* server->handoff.rung */
 };
 
 Ws__Error ws_client_ring_new(struct ws_client *c, int *ret_fd)
 {
-    if (c->ring)
+    if (c->wire.ring)
         return WS__ERROR__INVALID_VALUE;
     int fd = ws_packet_memfd("wattshare-ring", sizeof(struct ws_ring_memory));
     struct ws_client_ring *l = fd < 0 ? NULL : ws_alloc(sizeof *l);
@@ -38,21 +38,21 @@ Ws__Error ws_client_ring_new(struct ws_client *c, int *ret_fd)
     l->source = WS_HANDOFF_SOURCE_RING;
     l->client = c;
     ws_list_init(&l->rung);
-    c->ring = l;
+    c->wire.ring = l;
     *ret_fd = fd;
     return WS__ERROR__OK;
 }
 
 Ws__Error ws_client_ring_doorbell(struct ws_client *c, int *ret_fd)
 {
-    struct ws_client_ring *l = c->ring;
+    struct ws_client_ring *l = c->wire.ring;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = l};
     int pair[2];
     if (!l || l->open)
         return WS__ERROR__INVALID_VALUE;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return WS__ERROR__OUT_OF_MEMORY;
-    if (epoll_ctl(c->server->epoll_fd, EPOLL_CTL_ADD, pair[0], &event)) {
+    if (epoll_ctl(c->server->handoff.epoll_fd, EPOLL_CTL_ADD, pair[0], &event)) {
         close(pair[0]);
         close(pair[1]);
         return WS__ERROR__OUT_OF_MEMORY;
@@ -65,23 +65,23 @@ Ws__Error ws_client_ring_doorbell(struct ws_client *c, int *ret_fd)
 
 void ws_client_ring_close(struct ws_client *c)
 {
-    if (!c->ring)
+    if (!c->wire.ring)
         return;
-    c->ring->open = false;
-    ws_list_remove(&c->ring->rung);
-    ws_ring_end(&c->ring->end);
+    c->wire.ring->open = false;
+    ws_list_remove(&c->wire.ring->rung);
+    ws_ring_end(&c->wire.ring->end);
 }
 
 void ws_client_ring_free(struct ws_client *c)
 {
     ws_client_ring_close(c);
-    free(c->ring);
-    c->ring = NULL;
+    free(c->wire.ring);
+    c->wire.ring = NULL;
 }
 
 bool ws_client_ring_send(struct ws_client *c, const void *data, size_t n)
 {
-    struct ws_client_ring *l = c->ring;
+    struct ws_client_ring *l = c->wire.ring;
     if (!l || !l->open || !ws_ring_put(&l->end, data, n))
         return false;
     if (atomic_load(&l->end.memory->client_waits))
@@ -91,22 +91,22 @@ bool ws_client_ring_send(struct ws_client *c, const void *data, size_t n)
 
 void ws_client_ring_passed_by(struct ws_client *c)
 {
-    if (c->ring && c->ring->open)
-        c->ring->end.n_sent++;
+    if (c->wire.ring && c->wire.ring->open)
+        c->wire.ring->end.n_sent++;
 }
 
 void ws_client_ring_signalled(struct ws_client_ring *l)
 {
     if (l->open && ws_list_empty(&l->rung))
-        ws_list_append(&l->client->server->rung, &l->rung);
+        ws_list_append(&l->client->server->handoff.rung, &l->rung);
 }
 
 size_t ws_client_ring_next(struct ws_client *c)
 {
-    struct ws_client_ring *l = c->ring;
+    struct ws_client_ring *l = c->wire.ring;
     if (!l || !l->open)
         return 0;
-    ssize_t n = ws_ring_take(&l->end, c->server->ring_message);
+    ssize_t n = ws_ring_take(&l->end, c->server->handoff.ring_message);
     if (n >= 0)
         return (size_t)n;
     if (n != -EAGAIN)
@@ -116,13 +116,13 @@ size_t ws_client_ring_next(struct ws_client *c)
 
 void ws_client_ring_other_came(struct ws_client *c)
 {
-    if (c->ring && c->ring->open)
-        c->ring->end.n_received++;
+    if (c->wire.ring && c->wire.ring->open)
+        c->wire.ring->end.n_received++;
 }
 
 struct ws_client *ws_server_next_rung(struct ws_server *s, bool *ret_there)
 {
-    struct ws_list *n = ws_list_pop(&s->rung);
+    struct ws_list *n = ws_list_pop(&s->handoff.rung);
     if (!n)
         return NULL;
     struct ws_client_ring *l = ws_list_entry(n, struct ws_client_ring, rung);

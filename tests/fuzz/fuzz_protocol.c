@@ -39,7 +39,7 @@ static void happen(struct wss *w, uint8_t what)
     wss_turn(w);
     c = ws_client_find(w->server, &p->peer);
     if (c)
-        c->seq_known = false; /* the fuzzer is not to guess sequence numbers */
+        c->wire.seq_known = false; /* the fuzzer is not to guess sequence numbers */
 }
 
 static void message(struct wss *w, uint8_t what, const uint8_t *p, size_t n)

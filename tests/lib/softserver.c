@@ -226,15 +226,15 @@ Ws__Error softs_sync(struct softs *s, unsigned c)
 /* A join that nobody carries out: while it is there, no operation of the client starts. */
 void softs_hold(struct softs *s, unsigned c)
 {
-    ws_list_append(&s->clients[c].client->quiescing, &s->hold[c]);
+    ws_list_append(&s->clients[c].client->joins.quiescing, &s->hold[c]);
 }
 
 void softs_let_go(struct softs *s, unsigned c)
 {
     struct ws_client *k = s->clients[c].client;
     ws_list_remove(&s->hold[c]);
-    while (!ws_list_empty(&k->held))
-        ws_stream_wake(ws_list_entry(k->held.next, struct ws_stream, blocked));
+    while (!ws_list_empty(&k->joins.held))
+        ws_stream_wake(ws_list_entry(k->joins.held.next, struct ws_stream, blocked));
 }
 
 struct ws_command *softs_head(struct softs *s, unsigned c, uint64_t stream)
@@ -245,6 +245,6 @@ struct ws_command *softs_head(struct softs *s, unsigned c, uint64_t stream)
 void *softs_host(struct softs *s, unsigned c, uint64_t va, uint64_t bytes)
 {
     struct ws_mapping m;
-    must(ws_space_find(s->clients[c].client->space, va, bytes, &m), "no such memory");
+    must(ws_space_find(s->clients[c].client->memory.space, va, bytes, &m), "no such memory");
     return m.host + (va - m.va);
 }

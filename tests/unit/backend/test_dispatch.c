@@ -349,7 +349,7 @@ static void test_memory_moves_with_the_job(void **state)
     assert_int_equal(c->contexts[0].gpu->device->index, 1);
     uint64_t va = wss_alloc(w, 0, 0, 4096), other = wss_alloc(w, 0, 0, 4096);
     struct ws_mapping m;
-    assert_true(va && other && ws_space_find(c->space, va, 4096, &m));
+    assert_true(va && other && ws_space_find(c->memory.space, va, 4096, &m));
     memset(m.host, 0x5a, 4096);
     uint64_t used = w->dev[1].used_bytes;
     launch(w, 0, va + 16); /* names the allocation */
@@ -362,13 +362,13 @@ static void test_memory_moves_with_the_job(void **state)
     unsigned d = 9;
     assert_non_null(find(w, va + 16, &d, NULL));
     assert_int_equal(d, 0);
-    assert_true(ws_space_find(c->space, va, 4096, &m));
+    assert_true(ws_space_find(c->memory.space, va, 4096, &m));
     assert_ptr_equal(m.device, &w->dev[0].base);
     assert_true(m.readers & 1);
     for (int k = 0; k < 4096; k++)
         assert_int_equal(m.host[k], 0x5a);
     assert_int_equal(w->dev[1].used_bytes, used - 4096);
-    assert_true(ws_space_find(c->space, other, 4096, &m));
+    assert_true(ws_space_find(c->memory.space, other, 4096, &m));
     assert_ptr_equal(m.device, &w->dev[1].base);
     assert_true(m.readers & 1);
     end(w, va + 16, 10);
@@ -390,7 +390,7 @@ static void test_real_gpus_move_all(void **state)
     struct ws_mapping m;
     for (int k = 0; k < 3; k++) {
         va[k] = wss_alloc(w, 0, 0, 4096);
-        assert_true(va[k] && ws_space_find(c->space, va[k], 4096, &m));
+        assert_true(va[k] && ws_space_find(c->memory.space, va[k], 4096, &m));
         memset(m.host, 0x50 + k, 4096);
     }
     launch(w, 0, va[1] + 16);
@@ -405,7 +405,7 @@ static void test_real_gpus_move_all(void **state)
     assert_non_null(find(w, va[1] + 16, &d, NULL));
     assert_int_equal(d, 0);
     for (int k = 0; k < 3; k++) {
-        assert_true(ws_space_find(c->space, va[k], 4096, &m));
+        assert_true(ws_space_find(c->memory.space, va[k], 4096, &m));
         assert_ptr_equal(m.device, &w->dev[0].base);
         assert_int_equal(m.readers & 1, 1);
         for (int i = 0; i < 4096; i++)

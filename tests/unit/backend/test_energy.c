@@ -72,11 +72,11 @@ static uint64_t sum_of_all(struct wss *w, uint32_t g)
 {
     const struct ws_gpu_energy *t = &w->server->gpus[g].energy;
     uint64_t sum = t->former_uj + t->system_uj + t->unmatched_uj + t->carry_uj;
-    ws_list_for_each (n, &w->server->clients) {
+    ws_list_for_each (n, &w->server->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         sum += c->energy.gpu[g].busy_uj + c->energy.gpu[g].idle_uj;
     }
-    ws_list_for_each (n, &w->server->dying) {
+    ws_list_for_each (n, &w->server->clients.dying) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         sum += c->energy.gpu[g].busy_uj + c->energy.gpu[g].idle_uj;
     }
@@ -270,9 +270,9 @@ static void test_random(void **state)
     struct wss *w = *state;
     uint64_t va[WSS_PEERS] = {0}, kills = 0;
     for (int i = 0; i < 60000; i++) {
-        uint32_t before = w->server->n_clients;
+        uint32_t before = w->server->clients.n;
         random_step(w, va);
-        kills += w->server->n_clients < before;
+        kills += w->server->clients.n < before;
         settle(w);
     }
     assert_true(kills > 200);

@@ -386,9 +386,10 @@ static void among_others(struct fix *f, uint32_t kernel, const void *params, siz
     assert_int_equal(softs_sync(f->s, 1), want);
     check_line(f, 0, 3000, 7);
     check_sum(f, 2, 40, 8, 8, 3);
-    if (text && !strstr(f->s->clients[1].client->error_text, text))
-        fail_msg("said: %s", f->s->clients[1].client->error_text);
-    assert_int_equal(f->s->clients[0].client->sticky | f->s->clients[2].client->sticky, 0);
+    if (text && !strstr(f->s->clients[1].client->errors.text, text))
+        fail_msg("said: %s", f->s->clients[1].client->errors.text);
+    assert_int_equal(
+        f->s->clients[0].client->errors.sticky | f->s->clients[2].client->errors.sticky, 0);
 }
 
 static void test_fence(void **state)
@@ -474,9 +475,9 @@ static void test_killed(void **state)
     assert_int_equal(softs_sync(f->s, 2), 0);
     check_line(f, 0, 3000, 7);
     check_sum(f, 2, 40, 8, 8, 3);
-    for (int k = 0; k < 1000 && !ws_list_empty(&f->s->server->dying); k++)
+    for (int k = 0; k < 1000 && !ws_list_empty(&f->s->server->clients.dying); k++)
         softs_turn(f->s);
-    assert_true(ws_list_empty(&f->s->server->dying));
+    assert_true(ws_list_empty(&f->s->server->clients.dying));
     assert_true(telemetry(f).memory_used_bytes < before);
 }
 
@@ -489,9 +490,9 @@ static void test_all_killed(void **state)
     assert_int_equal(together(f, 2), 0);
     softs_drop(f->s, 1);
     softs_drop(f->s, 0);
-    for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
+    for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->clients.dying); k++)
         softs_turn(f->s);
-    assert_true(ws_list_empty(&f->s->server->dying));
+    assert_true(ws_list_empty(&f->s->server->clients.dying));
 }
 
 static uint64_t seed = 11;
@@ -545,9 +546,9 @@ static void test_random_kills(void **state)
             else if (e)
                 softs_drop(f->s, c);
         }
-        for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
+        for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->clients.dying); k++)
             softs_turn(f->s);
-        assert_true(ws_list_empty(&f->s->server->dying));
+        assert_true(ws_list_empty(&f->s->server->clients.dying));
         for (unsigned c = 0; c < n; c++)
             if (!f->s->clients[c].client) {
                 softs_hello(f->s, c);
@@ -722,9 +723,9 @@ static void test_leader_killed(void **state)
     assert_int_equal(*begun, 1);
     softs_drop(f->s, 0);
     softs_drop(f->s, 1);
-    for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->dying); k++)
+    for (int k = 0; k < 10000 && !ws_list_empty(&f->s->server->clients.dying); k++)
         softs_turn(f->s);
-    assert_true(ws_list_empty(&f->s->server->dying));
+    assert_true(ws_list_empty(&f->s->server->clients.dying));
 }
 
 /* ---- made by hand ---- */
@@ -893,7 +894,7 @@ static void test_refusals(void **state)
         give(f, 1, THROUGH, 1, 1, &f->out[1], 8);
         refused(f, 2, "a call through a register");
         check_line(f, 0, 10, 1);
-        assert_int_not_equal(f->s->clients[1].client->sticky, 0);
+        assert_int_not_equal(f->s->clients[1].client->errors.sticky, 0);
         ws_fused_counts(f->s->server, &n);
         assert_int_equal(n.n_refusals, 1);
         softs_drop(f->s, 1);
@@ -912,19 +913,19 @@ static void test_memory_at_one_address(void **state)
 {
     struct fix *f = *state;
     uint8_t a[4096], b[4096];
-    assert_int_equal(ws_space_map_host(f->s->clients[0].client->space, 0x10000, 4096, a), 0);
-    assert_int_equal(ws_space_map_host(f->s->clients[1].client->space, 0x10800, 4096, b), 0);
+    assert_int_equal(ws_space_map_host(f->s->clients[0].client->memory.space, 0x10000, 4096, a), 0);
+    assert_int_equal(ws_space_map_host(f->s->clients[1].client->memory.space, 0x10800, 4096, b), 0);
     hold(f, 2);
     give_line(f, 0, 0, 10, 1);
     give_line(f, 1, 0, 10, 1);
     refused(f, 2, "memory at one address");
-    assert_int_equal(ws_space_unmap(f->s->clients[1].client->space, 0x10800), 0);
+    assert_int_equal(ws_space_unmap(f->s->clients[1].client->memory.space, 0x10800), 0);
     hold(f, 2);
     give_line(f, 0, 0, 20, 1);
     give_line(f, 1, 0, 20, 1);
     assert_int_equal(together(f, 2), 0);
     assert_int_equal(softs_sync(f->s, 0) | softs_sync(f->s, 1), 0);
-    assert_int_equal(ws_space_unmap(f->s->clients[0].client->space, 0x10000), 0);
+    assert_int_equal(ws_space_unmap(f->s->clients[0].client->memory.space, 0x10000), 0);
 }
 
 int main(int argc, char **argv)

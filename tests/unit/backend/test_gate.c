@@ -76,8 +76,8 @@ static void end_one(struct wss *w)
 static uint8_t *memory(struct wss *w)
 {
     struct ws_mapping m;
-    struct ws_client *c = ws_list_entry(w->server->clients.next, struct ws_client, node);
-    assert_true(ws_space_find(c->space, mem, 4096, &m));
+    struct ws_client *c = ws_list_entry(w->server->clients.all.next, struct ws_client, node);
+    assert_true(ws_space_find(c->memory.space, mem, 4096, &m));
     return m.host + (mem - m.va);
 }
 

@@ -108,7 +108,7 @@ static void test_one_at_a_time(void **state)
         for (unsigned n = 0; n < 3; n++) { /* each in turn, whatever the order */
             unsigned holder = 3, n_may = 0;
             for (unsigned p = 0; p < 3; p++)
-                if (may_go(w, p, 10 + p) && client(w, p)->n_gated_jobs) {
+                if (may_go(w, p, 10 + p) && client(w, p)->jobs.n_gated) {
                     holder = p;
                     n_may++;
                 }
@@ -190,10 +190,10 @@ static void test_a_killed_holder_lets_go(void **state)
     ws_client_drop(client(w, 0), WS__ERROR__OK, "test");
     wss_turn(w);
     assert_true(may_go(w, 2, 12));
-    assert_int_equal(w->server->n_gate_leases, 1);
+    assert_int_equal(w->server->gated.n_leases, 1);
     finish(w, 2, 0, 12, 0);
     assert_int_equal(client(w, 2)->stats.n_unmeasured, 1);
-    assert_int_equal(w->server->n_gate_leases, 0);
+    assert_int_equal(w->server->gated.n_leases, 0);
     wss_free(w);
 }
 
@@ -297,7 +297,7 @@ static void test_nonsense(void **state)
     finish(w, 0, 0, 21, UINT64_MAX); /* no more than there was time */
     assert_true(client(w, 0)->stats.device_ns < UINT64_C(3600000000000));
     assert_true(client(w, 0)->stats.energy_unknown); /* the fake device has no meter */
-    assert_int_equal(client(w, 0)->n_gpu_jobs, 0);
+    assert_int_equal(client(w, 0)->jobs.n_open, 0);
     finish(w, 0, 0, 21, 1000);
     launch(w, 1);
     end_launch(w);

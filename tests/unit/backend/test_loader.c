@@ -267,7 +267,7 @@ static void test_not_supported_is_counted(void **state)
     assert_int_equal(n, 1);
     assert_string_equal(v[0]->name, "cuSomething?");
     assert_int_equal(v[0]->count, 6);
-    ws_ledger_message(&f->w->server->not_supported, &a, &v, &n);
+    ws_ledger_message(&f->w->server->stats.not_supported, &a, &v, &n);
     assert_int_equal(v[0]->count, 9);
     m.name = name;
     for (int i = 0; i < 200; i++) { /* no client makes it grow without end */

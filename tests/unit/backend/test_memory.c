@@ -134,8 +134,8 @@ static void test_map_and_access(void **state)
     assert_int_equal(map(w, 0, va + 3 * G, G, 5, G), WS__ERROR__OK);
     assert_int_equal(allow(w, 0, va + G, 3 * G, 1, true, true), WS__ERROR__OK);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
-    assert_true(ws_space_covers(c->space, va + 3 * G - 32, 64, true));
-    assert_false(ws_space_covers(c->space, va + 4 * G - 32, 64, false));
+    assert_true(ws_space_covers(c->memory.space, va + 3 * G - 32, 64, true));
+    assert_false(ws_space_covers(c->memory.space, va + 4 * G - 32, 64, false));
     assert_int_equal(unmap(w, 0, va + G, 3 * G), WS__ERROR__OK);
     assert_int_equal(unreserve(w, 0, va), WS__ERROR__OK);
 }
@@ -354,17 +354,17 @@ static void test_peer_access(void **state)
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
     uint32_t own = 1u << c->contexts[0].gpu->device->index,
              peer = 1u << c->contexts[1].gpu->device->index;
-    assert_true(ws_space_find(c->space, va, 1, &map));
+    assert_true(ws_space_find(c->memory.space, va, 1, &map));
     assert_int_equal(map.readers, own);
     m.device = 1;
     m.on = true;
     assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_PEER_ACCESS, &m)), WS__ERROR__OK);
-    assert_true(ws_space_find(c->space, va, 1, &map));
+    assert_true(ws_space_find(c->memory.space, va, 1, &map));
     assert_int_equal(map.readers, own | peer);
     assert_int_equal(map.writers, own | peer);
     m.on = false;
     assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_PEER_ACCESS, &m)), WS__ERROR__OK);
-    assert_true(ws_space_find(c->space, va, 1, &map));
+    assert_true(ws_space_find(c->memory.space, va, 1, &map));
     assert_int_equal(map.readers, own);
     m.peer = 1;
     assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_PEER_ACCESS, &m)),

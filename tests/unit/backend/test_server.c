@@ -684,7 +684,7 @@ static void test_staging_chunks(void **state)
     ws_segment_release(g, c); /* the copy under way keeps it */
     fakedev_complete(&w->dev[0], 0, 1, 2, WS_DEV_OK);
     wss_turn(w);
-    assert_null(c->segments);
+    assert_null(c->segments.by_id);
 }
 
 static void test_segment_requests_checked(void **state)
@@ -754,7 +754,7 @@ static void test_host_unmap_and_map_again(void **state)
     fakedev_complete(&w->dev[0], 0, 1, 2, WS_DEV_OK);
     wss_turn(w);
     assert_int_equal(wss_error(w, 0, s), WS__ERROR__OK);
-    assert_int_equal(HASH_COUNT(c->segments), 1);
+    assert_int_equal(HASH_COUNT(c->segments.by_id), 1);
     wss_fill(w, 0, 1, at, 16, 1);
     fakedev_complete(&w->dev[0], 0, 1, 2, WS_DEV_OK);
     wss_turn(w);
@@ -777,7 +777,7 @@ static void test_status_needs_no_hello_and_remembers(void **state)
     wss_message(w, 0, &m);
     assert_int_equal(w->peers[0].n_status, 1);
     assert_int_equal(ws_server_n_clients(w->server), 0);
-    assert_int_equal(w->server->n_ended, 100);
+    assert_int_equal(w->server->stats.n_ended, 100);
 }
 
 static void test_a_trace_ends_when_nobody_asks(void **state)

@@ -152,7 +152,7 @@ static void test_user_clients(void **state)
     wss_turn(w);
     wss_hello(w, 3, NULL); /* there is room again */
     assert_int_equal(w->peers[3].hello_error, WS__ERROR__OK);
-    struct ws_client *c = ws_list_entry(w->server->clients.next, struct ws_client, node);
+    struct ws_client *c = ws_list_entry(w->server->clients.all.next, struct ws_client, node);
     assert_int_equal(ws_user_share(c), 250);
 }
 
@@ -397,8 +397,8 @@ static void test_metrics_page(void **state)
     size_t n;
     wss_hello(w, 0, NULL);
     wss_hello(w, 1, NULL);
-    struct ws_client *c = ws_list_entry(w->server->clients.next, struct ws_client, node);
-    strcpy(c->task, "a \"task\"\\\n");
+    struct ws_client *c = ws_list_entry(w->server->clients.all.next, struct ws_client, node);
+    strcpy(c->who.task, "a \"task\"\\\n");
     c->energy.gpu[1].busy_uj = 1000001;
     c->energy.gpu[0].idle_uj = 500000;
     c->stats.device_ns = 1;
@@ -428,13 +428,13 @@ static void test_metrics_are_bounded(void **state)
     char *page, *p;
     size_t n, n_tasks = 0;
     wss_hello(w, 0, NULL);
-    struct ws_client *c = ws_list_entry(w->server->clients.next, struct ws_client, node);
+    struct ws_client *c = ws_list_entry(w->server->clients.all.next, struct ws_client, node);
     c->stats.n_kernels = 1;
     for (int i = 0; i < WS_ACCOUNTS_MAX + 88; i++) {
-        snprintf(c->task, sizeof c->task, "task %d", i);
+        snprintf(c->who.task, sizeof c->who.task, "task %d", i);
         ws_accounts_ended(c);
     }
-    strcpy(c->task, "task 0");
+    strcpy(c->who.task, "task 0");
     assert_int_equal(ws_metrics_page(w->server, &page, &n), 0);
     for (p = page; (p = strstr(p, "wattshare_task_kernels_total{")); p++)
         n_tasks++;

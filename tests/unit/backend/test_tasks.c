@@ -154,7 +154,7 @@ static void test_gpus_of_a_task(void **state)
     hello(w, 1, "other", NULL, 0);
     assert_int_equal(w->peers[1].n_devices, 3);
     assert_string_equal(client(w, 1)->work.name, "other");
-    assert_false(client(w, 1)->work_known);
+    assert_false(client(w, 1)->who.work_known);
 }
 
 static void test_named_but_not_for_this_user(void **state)
@@ -259,7 +259,7 @@ static void test_path_is_the_kernels_word(void **state)
     m.hello = &h;
     wss_message(w, 0, &m);
     assert_string_equal(client(w, 0)->work.name, "ours");
-    assert_non_null(strstr(client(w, 0)->exe, "backend/test_tasks"));
+    assert_non_null(strstr(client(w, 0)->who.exe, "backend/test_tasks"));
 }
 
 static void set_task(struct wss *w, unsigned peer, const char *name, Ws__Error e)
