@@ -109,9 +109,11 @@ backend_libbackend_a_SOURCES = \
 	backend/scheduling/dispatch.h \
 	backend/scheduling/dispatch_check.c \
 	backend/scheduling/dispatch_deadline.c \
+	backend/scheduling/dispatch_decide.c \
 	backend/scheduling/dispatch_explain.c \
 	backend/scheduling/dispatch_fuse.c \
 	backend/scheduling/dispatch_gate.c \
+	backend/scheduling/dispatch_policy.c \
 	backend/scheduling/dispatch_private.h \
 	backend/scheduling/dispatch_system.c \
 	backend/scheduling/energy.c \

@@ -148,6 +148,19 @@ static inline double ws_dispatch_now_ms(const struct ws_dispatch *d)
     return (double)ws_device_now_ns(d->server->gpus[0].device) / 1e6;
 }
 
+/* dispatch.c */
+void ws_dispatch_jobs_free(struct ws_dispatch *d); /* all, when the dispatcher ends */
+
+/* dispatch_decide.c */
+/* Something has happened that the policy is to be asked about: by the next ws_dispatch_work_off(). */
+void ws_dispatch_event(struct ws_dispatch *d, enum ws_policy_event_kind kind, uint64_t job,
+                       int task, int gpu);
+/* Asks about all events and carries out what is decided. Does nothing where that is being done. */
+void ws_dispatch_work_off(struct ws_dispatch *d);
+void ws_dispatch_set_state(struct ws_dispatch *d, struct ws_gpu_job *g, enum ws_job_state state);
+void ws_dispatch_wake_held(struct ws_gpu_job *g); /* the streams that wait for the job's turn */
+void ws_dispatch_set_clocks(struct ws_dispatch *d, const struct ws_policy_decision *p);
+
 /* dispatch_system.c */
 WS_MUST_CHECK int ws_dispatch_system_init(struct ws_dispatch *d);
 void ws_dispatch_system_deinit(struct ws_dispatch *d);
