@@ -366,8 +366,8 @@ static void drain(struct ws_gate_job *g)
 }
 
 /* The stream's place in the segment; NULL: not measured. Lock held. */
-static struct ws_gate_stream *stream_of(struct ws_gate_job *g, void *context,
-                                        const void *stream, const void *thread)
+static struct ws_gate_stream *stream_of(struct ws_gate_job *g, void *context, const void *stream,
+                                        const void *thread)
 {
     const struct ws_gate_own *cu = ws_gate_own();
     struct ws_gate_stream *idle = NULL;

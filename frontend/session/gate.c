@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What holds a stream: gates, and values in memory (the daemon's side is backend/client/host_function.c). */
+/* What holds a stream up: the places of host functions, and waits for values in memory. The
+ * daemon's side is backend/client/host_function.c. */
 #include "frontend/session/private.h"
 
 ws_err ws_session_gate_put(uint64_t stream, uint64_t gate)

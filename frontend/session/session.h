@@ -170,13 +170,14 @@ ws_err ws_session_device_sync(int device);
 extern void (*_Atomic ws_session_synced)(void);
 
 /* ---- what holds a stream ---- */
-/* A gate: the stream stops there until ws_session_gate_open(). @gate: the caller's, used once. */
+/* Puts the place of a host function into a stream: the stream stops there until
+ * ws_session_gate_open(). @gate: a number of the caller's choice, used once. */
 ws_err ws_session_gate_put(uint64_t stream, uint64_t gate);
 ws_err ws_session_gate_open(uint64_t gate);
-/* For the threads that serve gates: they are never held up by work that waits for a gate to be
- * opened. */
+/* For the threads that serve host functions: they are never delayed by work that waits for one. */
 void ws_session_serve_gates(void);
-/* Waits until a stream has got to a gate. Return: DISCONNECTED when none will come any more. */
+/* Waits until a stream has reached the place of a host function. Return: DISCONNECTED when no
+ * stream will reach one any more. */
 ws_err ws_session_gate_next(uint64_t *ret_gate);
 /* The error that the context was lost with, or OK. */
 ws_err ws_session_lost(void);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Host functions stand in their stream as gates. Two threads serve them, started at the first one.
- * The dispatcher waits for the gates that streams get to and runs our own tasks itself; those of
- * the program it hands to the worker, in the order in which the streams got to them, so that a
- * function of the program which waits for something never holds up what graphs need.
+/* Host functions. Each has a place in its stream, at which the stream stops until the function is
+ * done. Two threads serve these places; they start with the first one. The dispatcher waits for the
+ * places that streams reach, and runs internal tasks itself. It hands the program's functions to
+ * the worker, in the order in which the streams reached them. So a function of the program that
+ * waits for something never delays what graphs need.
  *
- * A function is not called once the context is lost; a callback is, with the error (CUDA Runtime
- * API, cudaLaunchHostFunc and cudaStreamAddCallback). Either way the stream goes on. */
+ * A function is not called once the context is lost; a callback is called with the error (CUDA
+ * Runtime API, cudaLaunchHostFunc and cudaStreamAddCallback). In both cases the stream goes on. */
 #include "frontend/stream/host.h"
 
 #include <pthread.h>
