@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/backend.h - the daemon's state: the server, its GPUs and its clients, put together from the states of their parts, each of
- * which is explained in the part's own header. Everything here belongs to the loop thread; devices speak to it only through
- * ws_command_done() (scheduling/finished.h), which hands finished operations over a lock-free list.
+/* backend/backend.h - the daemon's state: the server, its GPUs and its clients, put together
+ * from the states of their parts, each of which is explained in the part's own header.
+ * Everything here belongs to the loop thread; devices speak to it only through ws_command_done()
+ * (scheduling/finished.h), which hands finished operations over a lock-free list.
  *
- * server - gpus, cache, clients - contexts (one per device the client sees) - streams - commands in order
- *                               - allocations, modules, events, segments, joins
+ *   server: GPUs, cache of code, clients
+ *   client: contexts (one for each device that it sees), allocations, modules, events, segments
+ *   context: streams; stream: commands in order
  *
  * Lifetimes:
- *   1. A client may be dropped at any point (ws_client_drop()). From then on it takes no message and starts no work, and nobody
- *      finds it; all else of it stays as it is, so whoever is in the middle of something can finish.
- *   2. ws_clients_end_dropped() takes it out of every part. It runs between messages and between the parts of a turn, when no
- *      function holds anything of a client but the client itself.
- *   3. It is freed at the end of the turn in which no device works for it any more (ws_clients_reap()). So a pointer to a client
- *      stays good for the whole turn.
- *   4. A stream may be freed by ws_server_run_ready() (scheduling/run.h) and by nothing else but its client's end. */
+ *   1. A client may be dropped at any point (ws_client_drop()). From then on it takes no message
+ *      and starts no work, and nobody finds it; all else of it stays as it is, so whoever is in
+ *      the middle of something can finish.
+ *   2. ws_clients_end_dropped() takes it out of every part. It runs between messages and between
+ *      the parts of a turn, when no function holds anything of a client but the client itself.
+ *   3. It is freed at the end of the turn in which no device works for it any more
+ *      (ws_clients_reap()). So a pointer to a client stays good for the whole turn.
+ *   4. A stream may be freed by ws_server_run_ready() (scheduling/run.h) and by nothing else but
+ *      its client's end. */
 #ifndef WS_BACKEND_BACKEND_H
 #define WS_BACKEND_BACKEND_H
 

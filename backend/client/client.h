@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/client.h - what every part of a client may need of it: finding it, its errors, and the end of it.
+/* backend/client/client.h - what every part of a client may need of it: finding it, its errors,
+ * and the end of it.
  *
- * Ending a client takes two steps. ws_client_drop() may be called anywhere; it cuts the client off (nobody finds it any more, it
- * takes no message and starts no work) and puts it on server->dropped. ws_clients_end_dropped() (process/clients.h) empties that
- * list when no other function is in the middle of something: it tells the peer and takes the client out of every part.
- * Threads: the loop. */
+ * Ending a client takes two steps. ws_client_drop() may be called anywhere; it cuts the client
+ * off (nobody finds it any more, it takes no message and starts no work) and puts it on
+ * server->clients.dropped. ws_clients_end_dropped() (process/clients.h) empties that list when no other
+ * function is in the middle of something: it tells the peer and takes the client out of every
+ * part. Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_CLIENT_H
 #define WS_BACKEND_CLIENT_CLIENT_H
 
@@ -66,16 +68,18 @@ struct ws_server_clients {
 size_t ws_peer_key_bytes(const struct ws_peer *p);
 /* The client that speaks from there; NULL: none, or it was dropped. */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);
-/* Drops a client. @error: OK where it ended of its own accord; else the peer is told, and it is logged. Does nothing the second
- * time. */
+/* Drops a client. @error: OK where it ended of its own accord; else the peer is told, and it is
+ * logged. Does nothing the second time. */
 void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...) WS_PRINTF(3, 4);
 /* The same, for want of memory. Return: INTERNAL, for callers that return it. */
 Ws__Error ws_client_drop_no_memory(struct ws_client *c);
 
-/* An error of work without a reply. A sticky one loses the context. @x: where it happened, or NULL. */
+/* An error of work without a reply. A sticky one loses the context. @x: where it happened, or
+ * NULL. */
 void ws_client_async_error(struct ws_client *c, struct ws_context *x, Ws__Error e, const char *fmt,
                            ...) WS_PRINTF(4, 5);
-/* For the reply to a Sync: the sticky error, or else the asynchronous one, which is then forgotten. */
+/* For the reply to a Sync: the sticky error, or else the asynchronous one, which is then
+ * forgotten. */
 Ws__Error ws_client_take_error(struct ws_client *c);
 static inline bool ws_error_is_sticky(Ws__Error e)
 {
@@ -84,7 +88,8 @@ static inline bool ws_error_is_sticky(Ws__Error e)
 
 /* @n more commands are done. */
 void ws_client_retire(struct ws_client *c, uint64_t n);
-/* There is something to tell the client: it is on server->dirty, which the turn's end empties (wire/out.h). */
+/* There is something to tell the client: it is on server->out.dirty, which the turn's end empties
+ * (wire/out.h). */
 void ws_client_touch(struct ws_client *c);
 
 #endif

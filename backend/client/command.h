@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/command.h - commands, which stand in streams until the device or something else has done them. They come from
- * a pool of the server. Threads: the loop, but for what scheduling/finished.h says. */
+/* backend/client/command.h - commands, which stand in streams until the device or something else
+ * has done them. They come from a pool of the server. Threads: the loop, but for what
+ * scheduling/finished.h says. */
 #ifndef WS_BACKEND_CLIENT_COMMAND_H
 #define WS_BACKEND_CLIENT_COMMAND_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies and fills: everything the client names is checked here against what it owns; the device then moves the bytes. Device
- * addresses are checked again by the device when the operation runs, since memory may be freed in between. */
+/* Copies and fills. Everything that the client names is checked here against what it owns; the
+ * device then moves the bytes. The device checks addresses again when the operation runs,
+ * because memory may have been freed in between. */
 #include "backend/backend.h"
 #include "backend/client/submit.h"
 #include "backend/client/segment.h"

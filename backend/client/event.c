@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events. Recording makes a record; a stream that waits holds the record that was the most recent when the wait was given, so
- * recording again, in whatever stream, changes nothing for it. An event that was never recorded counts as done (CUDA Runtime API,
- * cudaStreamWaitEvent). */
+/* Events. Recording makes a record; a stream that waits holds the record that was the most
+ * recent when the wait was given, so recording again, in whatever stream, changes nothing for
+ * it. An event that was never recorded counts as done (CUDA Runtime API, cudaStreamWaitEvent). */
 #include "backend/client/event.h"
 
 #include "backend/backend.h"
@@ -139,7 +139,8 @@ void ws_event_destroy(struct ws_client *c, uint64_t id)
         event_free(c, e);
 }
 
-/* Others keep what was recorded on contexts of @c (@x: on this one), but it is nobody's any more. */
+/* Others keep what was recorded on contexts of @c (@x: on this one), but it is nobody's any
+ * more. */
 static void forget_shared(struct ws_server *s, const struct ws_client *c,
                           const struct ws_context *x)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Descriptors that stand for memory. Each is the writing end of a pipe that nobody writes to; the daemon keeps the reading end,
- * whose end of file says that no process has the other any more, and knows a descriptor that comes back by its inode. So whoever
- * has been given the descriptor may use the memory, nobody else, and it lives as long as one is open, as CUDA has it. */
+/* Descriptors that stand for memory. Each is the writing end of a pipe that nobody writes to.
+ * The daemon keeps the reading end: end of file there says that no process has the descriptor
+ * any more. A descriptor that comes back is known by its inode. So whoever has been given the
+ * descriptor may use the memory, and nobody else; and the memory exists as long as one is open,
+ * as in CUDA. */
 #include "backend/backend.h"
 #include "backend/client/object.h"
 #include "backend/client/vmm.h"
@@ -16,7 +18,7 @@
 #include "protocol/handoff.h"
 
 struct ws_export {
-    enum ws_handoff_source source; /* first: what the side socket's events point at */
+    enum ws_handoff_source source; /* first: what an event of the epoll descriptor points at */
     struct key {
         dev_t dev;
         ino_t ino;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which GPU a client sees under which number. First the daemon's order (the emptiest first when placement is "spread"), then
- * CUDA_VISIBLE_DEVICES picks from it, as the CUDA documentation has it: indices, or here also catalog names, or "GPU-" and the
- * beginning of a UUID; the first entry that names nothing, or a GPU named before, ends the list. */
+/* Which GPU a client sees under which number. The daemon has an order (the emptiest first if
+ * placement is "spread"), and CUDA_VISIBLE_DEVICES picks from it as the CUDA documentation says:
+ * by index, by "GPU-" and the beginning of a UUID and, here, also by the catalog's name. The
+ * first entry that names nothing, or a GPU that was named before, ends the list. */
 #include "backend/backend.h"
 #include "backend/client/gpus.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A host function is one of the program's own functions that stands in a stream. When the stream gets there the client is told
- * (Notice.reached), and the stream waits until the client says that the function has returned. Nothing else waits: it is at the
- * head of one stream. One that never returned goes with its client. */
+/* A host function is one of the program's own functions that stands in a stream. When the stream
+ * gets there the client is told (Notice.reached), and the stream waits until the client says
+ * that the function has returned. Nothing else waits: it is at the head of one stream. One that
+ * never returned goes with its client. */
 #include "backend/client/host_function.h"
 
 #include "backend/backend.h"

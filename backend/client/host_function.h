@@ -18,7 +18,8 @@ struct ws_host_function { /* its place in a stream */
 
 Ws__Error ws_host_function_submit(struct ws_client *c, const Ws__HostFunction *m, uint64_t seq,
                                   bool *ret_queued);
-/* Whether the command at the head of its stream may leave. The first time, the client is told that the stream is there. */
+/* Whether the command at the head of its stream may leave. The first time, the client is told
+ * that the stream is there. */
 bool ws_host_function_pass(struct ws_command *j);
 /* The client says that the function has returned. */
 Ws__Error ws_host_function_done(struct ws_client *c, uint64_t id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Joins: one action after all work given before it. A mark goes into each busy stream; when the last mark is reached the join is put
- * on server->queues.reached, from where its action runs (scheduling/join_act.c). */
+/* Joins: one action after all work given before it. A mark goes into each busy stream; when the
+ * last mark is reached the join is put on server->queues.reached, from where its action runs
+ * (scheduling/join_act.c). */
 #include "backend/client/join.h"
 
 #include "backend/backend.h"

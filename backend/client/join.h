@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/join.h - joins: one action after all work that was given before it, on several streams. join.c puts marks
- * into the streams; the action runs in scheduling/join_act.c. Threads: the loop. */
+/* backend/client/join.h - joins: one action after all work that was given before it, on several
+ * streams. join.c puts marks into the streams; the action runs in scheduling/join_act.c.
+ * Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_JOIN_H
 #define WS_BACKEND_CLIENT_JOIN_H
 
@@ -44,7 +45,8 @@ struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_
                             bool replies);
 /* Starts @join (taken): a mark in each busy stream of @x, or of all contexts if NULL. */
 void ws_join_start(struct ws_join *join, struct ws_context *x);
-/* A mark of @join was reached, in a stream whose work had ended at @end_ns. After the last one it is on server->reached. */
+/* A mark of @join was reached, in a stream whose work had ended at @end_ns. After the last one
+ * it is on server->queues.reached. */
 void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns);
 void ws_joins_free(struct ws_client *c);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Launches: the hot path. Grid, block and resources are the device's to check; here only what names something of the client's. */
+/* Launches: the hot path. The device checks grid, block and resources; here is checked only what
+ * the client names: its streams, modules and functions. */
 #include "backend/client/submit.h"
 
 #include <string.h>

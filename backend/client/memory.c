@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Allocations: an object and its one mapping. Its own GPU may use it; other GPUs of the client as far as the client has given them
- * peer access, or, of memory with access of its own (memory pools), as it says for this one. Copies go between all GPUs anyway. */
+/* Allocations: an object and its one mapping. The GPU that an allocation was made on may use it.
+ * Other GPUs of the client may use it as far as the client has enabled peer access; an
+ * allocation with access of its own (memory pools) says itself which GPUs may. Copies go between
+ * all GPUs anyway. */
 #include "backend/backend.h"
 #include "backend/client/user.h"
 #include "backend/client/memory.h"
@@ -42,7 +44,8 @@ static int choose_va(struct ws_allocation *a, bool again)
     return r;
 }
 
-/* Memory that has its place in a granule with others keeps it for as long as anybody has it: then nothing else can come there. */
+/* Memory that has its place in a granule with others keeps it for as long as anybody has it:
+ * then nothing else can come there. */
 static void give_va(struct ws_allocation *a)
 {
     const struct ws_object *o = a->ref.object;

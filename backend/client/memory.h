@@ -47,7 +47,8 @@ struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
 
-/* Gives the client's heap of kernels a place, where the GPU needs one that no other client has: before a kernel that uses it. */
+/* Gives the client's heap of kernels a place, where the GPU needs one that no other client has:
+ * before a kernel that uses it. */
 Ws__Error ws_memory_place_heap(struct ws_context *x);
 /* Gives it back, with what it holds, if it is in memory of the context's GPU. */
 void ws_memory_drop_heap(struct ws_context *x);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Modules of a client: an image (shared, by hash) with variables of its own on one device. The hash that counts is the one the
- * daemon computes over the bytes that arrived, so no client can put bytes under another image's name. */
+/* Modules of a client: an image, which all clients share, with variables of its own on one
+ * device. An image is known by the hash that the daemon computes over the bytes that arrived, so
+ * no client can put bytes under another image's name. */
 #include "backend/client/module.h"
 
 #include <sha256.h>
@@ -143,8 +144,8 @@ static uint8_t *mapped_host(struct ws_client *c, uint64_t va, uint64_t bytes)
     return at.host + (va - at.va);
 }
 
-/* A new instance writes all initial values where they belong now, also addresses of what was moved. What was in the places
- * comes back afterwards, where it is to be kept. */
+/* A new instance writes all initial values where they belong now, also addresses of what was
+ * moved. What was in the places comes back afterwards, where it is to be kept. */
 static Ws__Error replace_instance(struct ws_module *m, const uint64_t *var_va)
 {
     struct ws_client *c = m->context->client;

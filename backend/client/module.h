@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/module.h - modules of a client, and images on their way to the daemon. Threads: the loop. */
+/* backend/client/module.h - modules of a client, and images on their way to the daemon. Threads:
+ * the loop. */
 #ifndef WS_BACKEND_CLIENT_MODULE_H
 #define WS_BACKEND_CLIENT_MODULE_H
 
@@ -39,7 +40,8 @@ struct ws_client_modules {
 Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k);
 /* Has the module's code made, answers and retires the ModuleLoad. */
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
-/* Takes the client's waiting loads away; those of @x are answered with an error, without @x nobody is told. */
+/* Takes the client's waiting loads away; those of @x are answered with an error, without @x
+ * nobody is told. */
 void ws_module_loads_forget(struct ws_client *c, struct ws_context *x);
 /* Moves a module's managed variables to the client's mapped memory. Nothing of it has run. */
 Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *m);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Physical memory as the daemon's clients share it. An object lives while something holds it: an allocation, a handle, a mapping,
- * of whatever client, or a descriptor that stands for it (export.c). It is charged to one client: the one that made it, and once
- * that holds it no more, to the next that does; so that what is in use is always on somebody's account, and nobody pays for what
- * he has given up. Being charged so may exceed a quota: only making memory is refused by it. */
+/* Physical memory as the daemon's clients share it. An object exists while something refers to
+ * it: an allocation, a handle or a mapping of any client, or a descriptor that stands for it
+ * (export.c). It is charged to one client: first to the one that made it and, when that client
+ * gives up its last reference, to the next client that has one. So memory in use is always on
+ * somebody's account, and nobody pays for what he has given up. Being charged in this way may
+ * exceed a quota: only making memory is refused. */
 #include "backend/backend.h"
 #include "backend/client/object.h"
 #include "backend/client/user.h"

@@ -35,7 +35,8 @@ struct ws_server_memory {
 
 /* Device memory that the client may have; 0: no limit but the GPU's. */
 uint64_t ws_memory_quota(const struct ws_client *c);
-/* A new object of @bytes (a multiple of WS_DEVICE_PAGE_BYTES) on the context's GPU, charged to its client. @ret: a first reference. */
+/* A new object of @bytes (a multiple of WS_DEVICE_PAGE_BYTES) on the context's GPU, charged to
+ * its client. @ret: a first reference. */
 Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_ref *ret);
 void ws_object_ref_take(struct ws_object_ref *h, struct ws_object *o, struct ws_client *c);
 void ws_object_ref_drop(struct ws_object_ref *h); /* one that refers to nothing: does nothing */

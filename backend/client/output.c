@@ -49,7 +49,8 @@ static void drop(struct ws_output_fifo *f, size_t n)
     f->n -= n;
 }
 
-/* Grows by doubling, up to what the limit allows; lock held. Return: whether @n more bytes can fit at all. */
+/* Grows by doubling, up to what the limit allows; lock held. Return: whether @n more bytes can
+ * fit at all. */
 static bool make_room(struct ws_output_fifo *f, size_t n)
 {
     size_t most = (size_t)f->limit_bytes * WS_OUTPUT_ROOM, want = WS_MAX(f->cap, (size_t)4096);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/client/output.h - what a client's kernels have printed and the client has not fetched. As CUDA's buffer it has a size, which
- * cudaLimitPrintfFifoSize sets, and when it is full the oldest records give way to new ones. CUDA keeps a record's arguments
- * where we keep its text, which may be longer; so that no program loses what CUDA would keep, WS_OUTPUT_ROOM bytes are kept for
- * each byte of the limit. Threads: any. */
+/* backend/client/output.h - what a client's kernels have printed and the client has not fetched.
+ * As CUDA's buffer it has a size, which cudaLimitPrintfFifoSize sets, and when it is full the
+ * oldest records give way to new ones. CUDA keeps a record's arguments where we keep its text,
+ * which may be longer; so that no program loses what CUDA would keep, WS_OUTPUT_ROOM bytes are
+ * kept for each byte of the limit. Threads: any. */
 #ifndef WS_BACKEND_CLIENT_OUTPUT_H
 #define WS_BACKEND_CLIENT_OUTPUT_H
 
@@ -27,7 +28,8 @@ void ws_output_init(struct ws_output_fifo *f);
 void ws_output_deinit(struct ws_output_fifo *f);
 /* For ws_space_set_print(); @fifo: a struct ws_output_fifo. */
 void ws_output_add(void *fifo, enum ws_output to, const char *text, size_t n);
-/* Takes whole records, oldest first, as many as fit in @max; one that does not fit alone is cut. Return: bytes written. */
+/* Takes whole records, oldest first, as many as fit in @max; one that does not fit alone is cut.
+ * Return: bytes written. */
 size_t ws_output_take(struct ws_output_fifo *f, uint8_t *data, size_t max, uint64_t *ret_left,
                       uint64_t *ret_lost);
 /* Return: 0, -ENOMEM: above WS_OUTPUT_MAX_BYTES. What is there beyond the new limit is lost. */

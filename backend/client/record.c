@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records of events: who waits for one, and what happens when it is done. A reply that is due when a record is done is in two lists,
- * that of the record and that of its client, so that either may go first. */
+/* Records of events: who waits for one, and what happens when it is done. A reply that is due
+ * when a record is done is in two lists, that of the record and that of its client, so that
+ * either may go first. */
 #include "backend/backend.h"
 #include "backend/client/event.h"
 #include "backend/client/reply.h"

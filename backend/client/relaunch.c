@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A launch that is carried out in parts has a page of control words, mapped into its client's space above all that clients are given.
- * A client can find and spoil it; it only loses count of its own blocks. */
+/* A launch that is carried out in parts has a page of control words, mapped into its client's
+ * space above all that clients are given. A client can find and spoil it; it only loses count of
+ * its own blocks. */
 #include "backend/client/relaunch.h"
 
 #include <stddef.h>
@@ -111,7 +112,8 @@ static bool map_control(struct ws_relaunch *r)
     return true;
 }
 
-/* The launch is one of three members, which one is random; the others have no work. Return: false: it can't be fused. */
+/* The launch is one of three members, which one is random; the others have no work. Return:
+ * false: it can't be fused. */
 static bool set_fused(struct ws_command *j, const struct ws_ptx_fused *fused, uint8_t *params)
 {
     struct ws_ptx_fuse_work work[WS_FUSE_MAX] = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/relaunch.h - launches that rewritten kernels carry out (code/rewrite.h): one launch of a client becomes one or
- * several of the device, each of a range of its blocks. Threads: the loop. */
+/* backend/client/relaunch.h - launches that rewritten kernels carry out (code/rewrite.h): one
+ * launch of a client becomes one or several of the device, each of a range of its blocks.
+ * Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_RELAUNCH_H
 #define WS_BACKEND_CLIENT_RELAUNCH_H
 
@@ -19,12 +20,12 @@ struct ws_server_relaunch {
     uint64_t random, n, n_parts;
 };
 
-/* Turns the launch in @j into the first of its parts, where its kernel has a rewritten one that will do for it. @info: of the
- * rewritten kernel. */
+/* Turns the launch in @j into the first of its parts, where its kernel has a rewritten one that
+ * will do for it. @info: of the rewritten kernel. */
 void ws_relaunch_begin(struct ws_command *j, const struct ws_rewritten *kernel,
                        const struct ws_kernel_info *info);
-/* A part has ended, or the launch could not even begin. Return: true: j->op is the next part, to be submitted; false: all is done,
- * and j->op says how, how long it took and how much energy. */
+/* A part has ended, or the launch could not even begin. Return: true: j->op is the next part, to
+ * be submitted; false: all is done, and j->op says how, how long it took and how much energy. */
 bool ws_relaunch_next(struct ws_command *j);
 struct ws_relaunch *ws_relaunch_free(struct ws_relaunch *r);
 /* Stops some of those that are running. */

@@ -27,7 +27,8 @@ void ws_client_out_append(struct ws_client *c, uint8_t tag, const ProtobufCMessa
     c->out.n += protobuf_c_message_pack(m, c->out.bytes + c->out.n);
 }
 
-/* Whoever gets an answer has waited for it, which may end its job: the dispatcher looks at it before it decides anything else. */
+/* Whoever gets an answer has waited for it, which may end its job: the dispatcher looks at it
+ * before it decides anything else. */
 static void waits(struct ws_client *c)
 {
     if (ws_list_empty(&c->jobs.waiting))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shared segments: memory that both the client and the daemon map. The daemon makes it, so its size is certain (sealed), and
- * keeps every offset against its own record; what the client writes into the control page is never believed.
- * A segment goes when the client has released it (or ended), no copy uses it and it is not mapped into the client's space. */
+/* Segments: memory that both the client and the daemon map. The daemon makes it, so its size is
+ * certain (sealed), and keeps every offset against its own record; what the client writes into
+ * the control page is never believed. A segment is freed when the client has released it (or has
+ * ended), no copy uses it, and it is not mapped into the client's space. */
 #include "backend/backend.h"
 #include "backend/client/segment.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/segment.h - segments: memory that a client and the daemon share. Threads: the loop. */
+/* backend/client/segment.h - segments: memory that a client and the daemon share. Threads: the
+ * loop. */
 #ifndef WS_BACKEND_CLIENT_SEGMENT_H
 #define WS_BACKEND_CLIENT_SEGMENT_H
 

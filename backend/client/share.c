@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What clients of one daemon share by handles, which they pass to each other as they like: allocations and events. A handle is
- * random, so having it is the right to use it. */
+/* What clients of one daemon share by handles, which they pass to each other as they like:
+ * allocations and events. A handle is random, so having it is the right to use it. */
 #include "backend/backend.h"
 #include "backend/client/memory.h"
 #include "backend/client/event.h"

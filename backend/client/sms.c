@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which SMs a client's kernels may use: those of its task, and of these no more than it asked for itself. */
+/* Which SMs a client's kernels may use: those of its task, and of these no more than it asked
+ * for itself. */
 #include "backend/client/sms.h"
 
 #include "backend/backend.h"
@@ -31,7 +32,8 @@ static void least_used(const struct ws_context *x, unsigned n, struct ws_sm_set 
     }
 }
 
-/* The @n lowest of @from; of all, if that is empty. What a program asks for itself never gives it more than its task may have. */
+/* The @n lowest of @from; of all, if that is empty. What a program asks for itself never gives
+ * it more than its task may have. */
 static void first_of(const struct ws_sm_set *from, unsigned n, struct ws_sm_set *ret)
 {
     *ret = (struct ws_sm_set){0};

@@ -6,7 +6,8 @@
 #include "base/sm_set.h"
 
 struct ws_context;
-/* Sets x->sms and x->no_sms from the client's task: with max_sms, those SMs that the fewest others have. */
+/* Sets x->sms and x->no_sms from the client's task: with max_sms, those SMs that the fewest
+ * others have. */
 void ws_context_limit_sms(struct ws_context *x);
 /* The same, where the context has come to another GPU since. */
 void ws_context_sms(struct ws_context *x);

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Streams as queues.
  *
- * A stream is a queue of commands of which at most one, the running one, is with the device. Three things hold its head back:
+ * A stream is a queue of commands of which at most one, the running one, is with the device.
+ * Three things hold its head back:
  *   1. the running command;
- *   2. a WAIT for a record that is not done (the stream is in record->streams), a host function or a value;
- *   3. the legacy default stream's rule: its work starts after all earlier work of the context's blocking streams, and theirs
- *      after all earlier work of it (CUDA C++ Programming Guide, "Default Stream").
- * The third is kept by epochs. The context's blocking streams, the legacy one included, share a list of epochs; each command
- * belongs to the newest at its time, and a new one begins when work changes from the legacy stream to the others or back. Only
- * commands of the oldest epoch with unfinished commands may start. Of two neighbouring epochs one is the legacy stream's and one the
- * others', so within an epoch nothing but stream order counts, and waiting for the whole of the epoch before is just what the rule
- * asks. Non-blocking streams are in no epoch. A join's marks take the epoch of the command before them, so waiting for a device never
- * holds back anything.
+ *   2. a WAIT for a record that is not done (the stream is in record->streams), a host function
+ *      or a value;
+ *   3. the legacy default stream's rule: its work starts after all earlier work of the context's
+ *      blocking streams, and theirs after all earlier work of it (CUDA C++ Programming Guide,
+ *      "Default Stream").
  *
- * Device time: a command is ready at the latest end of what it waited for: its stream, closed epochs, records, and what its client
- * had seen finished when it gave the command. Times of different devices are not compared. */
+ * The third is kept by epochs. The context's blocking streams, the legacy one included, share a
+ * list of epochs; each command belongs to the newest at its time, and a new one begins when work
+ * changes from the legacy stream to the others or back. Only commands of the oldest epoch with
+ * unfinished commands may start. Of two neighbouring epochs one is the legacy stream's and one the
+ * others', so within an epoch nothing but stream order counts, and waiting for the whole of the
+ * epoch before is just what the rule asks. Non-blocking streams are in no epoch. A join's marks
+ * take the epoch of the command before them, so waiting for a device never holds back anything.
+ *
+ * Device time: a command is ready at the latest end of what it waited for: its stream, closed
+ * epochs, records, and what its client had seen finished when it gave the command. Times of
+ * different devices are not compared. */
 #include "backend/client/stream.h"
 
 #include <string.h>
@@ -181,7 +187,6 @@ static struct ws_epoch *epoch_for(struct ws_stream *s)
     return x->last;
 }
 
-/* The job is through: stream time, epoch, retirement. */
 void ws_stream_leave(struct ws_command *j)
 {
     struct ws_stream *s = j->stream;
@@ -245,7 +250,7 @@ void ws_stream_push_mark(struct ws_stream *s, struct ws_command *j)
 void ws_stream_clear(struct ws_stream *s)
 {
     ws_list_remove(
-        &s->blocked); /* before the jobs: a WAIT may hold the last reference to its record */
+        &s->blocked); /* before the commands: a WAIT may hold the last reference to its record */
     ws_list_remove(&s->ready);
     while (s->head) {
         struct ws_command *j = s->head;

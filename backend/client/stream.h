@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/stream.h - streams and contexts as queues: what stands in them, and in what order it may start. What starts
- * when is decided in scheduling/run.c; here streams are only filled, and put on server->ready when something they waited for has
- * happened. Threads: the loop. */
+/* backend/client/stream.h - streams and contexts as queues: what stands in them, and in what
+ * order it may start. What starts when is decided in scheduling/run.c; here streams are only
+ * filled, and put on server->queues.ready when something they waited for has happened. Threads: the
+ * loop. */
 #ifndef WS_BACKEND_CLIENT_STREAM_H
 #define WS_BACKEND_CLIENT_STREAM_H
 
@@ -13,7 +14,8 @@
 struct ws_gpu;
 struct ws_gpu_job;
 
-/* Work between two changes from the legacy default stream to the other blocking streams or back; see stream.c. */
+/* Work between two changes from the legacy default stream to the other blocking streams or back;
+ * see stream.c. */
 struct ws_epoch {
     struct ws_epoch *next;
     uint64_t n_commands;
@@ -30,7 +32,7 @@ struct ws_stream {
     bool destroyed; /* has no id any more; freed when idle */
     bool ready_linked;
     struct ws_list blocked; /* in the list of what it waits for */
-    struct ws_list ready;   /* in server->ready */
+    struct ws_list ready;   /* in server->queues.ready */
     struct ws_list node;    /* in context->streams */
     UT_hash_handle hh;
 };
@@ -40,7 +42,7 @@ struct ws_gated_job {                /* a gated client's job, from GateBegin to 
     uint64_t since_ns, lease_end_ns; /* host clock; since: it was let go; 0: it waits */
     uint64_t begin_ns;               /* device clock at since_ns */
     bool over_lease;                 /* the dispatcher has forgotten it */
-    struct ws_list go; /* in server->gated_go: it has been started, and is to be let go */
+    struct ws_list go; /* in server->queues.gated_go: it has been started, and is to be let go */
 };
 
 struct ws_context { /* of a client on one of its devices */
@@ -97,13 +99,15 @@ bool ws_stream_query_busy(const struct ws_stream *s);
 void ws_stream_push(struct ws_stream *s, struct ws_command *j);
 /* The same for a mark, which starts no new epoch. The stream must be busy. */
 void ws_stream_push_mark(struct ws_stream *s, struct ws_command *j);
-/* Puts @j before what is there: an operation that was preempted, or one that the waiting ones need. */
+/* Puts @j before what is there: an operation that was preempted, or one that the waiting ones
+ * need. */
 void ws_stream_push_front(struct ws_stream *s, struct ws_command *j);
 /* Something that the stream waited for has happened: ws_server_run_ready() will look at it. */
 void ws_stream_wake(struct ws_stream *s);
 /* Takes the head away. */
 struct ws_command *ws_stream_pop(struct ws_stream *s);
-/* Makes an operation, which was the head of @s, the stream's running one. When it has ended, ws_operation_ended() (scheduling/run.h) deals with it. */
+/* Makes an operation, which was the head of @s, the stream's running one. When it has ended,
+ * ws_operation_ended() (scheduling/run.h) deals with it. */
 void ws_stream_run(struct ws_stream *s, struct ws_command *j);
 /* When @j, at the head of its stream, could start at the earliest: device time. */
 uint64_t ws_stream_ready_ns(const struct ws_command *j);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/submit.h - copies, fills and launches, checked and put into their streams. *ret_queued: the command retires
- * (and replies) by itself; else the caller sees to that. Threads: the loop. */
+/* backend/client/submit.h - copies, fills and launches, checked and put into their streams.
+ * *ret_queued: the command retires (and replies) by itself; else the caller sees to that.
+ * Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_SUBMIT_H
 #define WS_BACKEND_CLIENT_SUBMIT_H
 

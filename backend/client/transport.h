@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/transport.h - messages as they come and go: who sent one, what it holds, and the functions that the daemon's
- * core calls to send one. The loop (process/loop.c) stands behind them with ZeroMQ, a test with arrays. */
+/* backend/client/transport.h - messages as they come and go: who sent one, what it holds, and
+ * the functions that the daemon's core calls to send one. The loop (process/loop.c) stands
+ * behind them with ZeroMQ, a test with arrays. */
 #ifndef WS_BACKEND_CLIENT_TRANSPORT_H
 #define WS_BACKEND_CLIENT_TRANSPORT_H
 

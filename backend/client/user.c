@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Users who have clients. One is kept as long as any client of his is, and his limits are looked up each time, so that reloading the
- * configuration changes them. */
+/* Users who have clients. One is kept as long as any client of his is, and his limits are looked
+ * up each time, so that reloading the configuration changes them. */
 #include "backend/client/user.h"
 
 #include <inttypes.h>

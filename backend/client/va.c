@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Next fit over a sorted list of free extents. Each allocation takes its bytes and a gap behind them; the first extent of a run
- * of granules starts one gap in. Next fit (not first fit) so that a stale pointer meets an unmapped address for long. */
+/* Next fit over a sorted list of free extents. Each allocation takes its bytes and a gap behind
+ * them; the first extent of a run of granules starts one gap in. Next fit (not first fit) so
+ * that a stale pointer meets an unmapped address for long. */
 #include "backend/client/va.h"
 
 #include <string.h>
@@ -141,7 +142,8 @@ static int grow(struct ws_va *v, uint64_t need, uint64_t align)
     return 0;
 }
 
-/* Cuts [skip, skip + need) out of extent @i. What is before stays an extent, and so does what is behind. */
+/* Cuts [skip, skip + need) out of extent @i. What is before stays an extent, and so does what is
+ * behind. */
 static bool cut(struct ws_va *v, size_t i, uint64_t skip, uint64_t need)
 {
     if (skip && ws_grow((void **)&v->free, &v->cap_free, v->n_free + 1, sizeof *v->free))

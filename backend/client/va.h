@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/client/va.h - who uses which device addresses. A pool deals out the range [WS_VA_FIRST, WS_VA_LAST) in granules; each client
- * allocates inside its own granules and gives them back when it ends. No memory is touched here, only numbers.
- * Threads: daemon loop only. */
+/* backend/client/va.h - who uses which device addresses. A pool deals out the range
+ * [WS_VA_FIRST, WS_VA_LAST) in granules; each client allocates inside its own granules and gives
+ * them back when it ends. No memory is touched here, only numbers. Threads: daemon loop only. */
 #ifndef WS_BACKEND_CLIENT_VA_H
 #define WS_BACKEND_CLIENT_VA_H
 
@@ -12,7 +12,8 @@
 #define WS_VA_GAP_BYTES                                                                            \
     UINT64_C(65536) /* never mapped, between any two allocations: an overrun is seen */
 enum { WS_VA_ALIGN_BYTES = 512 };
-/* Allocations from here on begin where NVIDIA's driver lets them begin, at its large pages: some programs rely on that. */
+/* Allocations from here on begin where NVIDIA's driver lets them begin, at its large pages: some
+ * programs rely on that. */
 enum { WS_VA_BIG_BYTES = 1 << 20, WS_VA_BIG_ALIGN_BYTES = 2 << 20 };
 
 struct ws_va_pool {
@@ -35,17 +36,19 @@ struct ws_va { /* of one client */
 };
 void ws_va_init(struct ws_va *v, struct ws_va_pool *pool);
 void ws_va_deinit(struct ws_va *v);
-/* @bytes: rounded up to WS_VA_ALIGN_BYTES. Addresses just freed are given out again as late as possible.
+/* @bytes: rounded up to WS_VA_ALIGN_BYTES. Addresses just freed are given out again as late as
+ *   possible.
  * Return: 0, -ENOMEM (also when the range is used up), -EINVAL (0 or absurd). */
 WS_MUST_CHECK int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va);
 /* The same, at a multiple of @align, a power of two not below WS_VA_ALIGN_BYTES. */
 WS_MUST_CHECK int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *ret_va);
-/* Takes as many granules once more as @v has, in the same runs: for each address of @v there is one in @ret. @ret: fresh; on an error
- * nothing of it is left. Return: 0 or -ENOMEM. */
+/* Takes as many granules once more as @v has, in the same runs: for each address of @v there is
+ * one in @ret. @ret: fresh; on an error nothing of it is left. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_va_mirror(const struct ws_va *v, struct ws_va *ret);
 /* @va's address in @mirror; 0: it has come to @v since. */
 uint64_t ws_va_mirrored(const struct ws_va *v, const struct ws_va *mirror, uint64_t va);
-/* @va, @bytes: as allocated. Never fails: if the list of free extents can't grow, the addresses stay unused until the end. */
+/* @va, @bytes: as allocated. Never fails: if the list of free extents can't grow, the addresses
+ *   stay unused until the end. */
 void ws_va_free(struct ws_va *v, uint64_t va, uint64_t bytes);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A stream writes a word, at once when it gets there, or waits until a word in the client's memory compares as it wants. Kernels, copies
- * and the program itself write such words without telling anybody, so the loop looks: at every turn, and every POLL_MS if nothing
- * else happens. Reading needs no device: soft devices' memory and pinned memory are mapped here, and only the loop takes mappings
- * away. In a real GPU's memory, which is out of the host's reach, values are written by a copy, and waiting for one is refused. */
+/* A stream writes a word, at once when it gets there, or waits until a word in the client's
+ * memory compares as it wants. Kernels, copies and the program itself write such words without
+ * telling anybody, so the loop looks: at every turn, and every POLL_MS if nothing else happens.
+ * Reading needs no device: soft devices' memory and pinned memory are mapped here, and only the
+ * loop takes mappings away. In a real GPU's memory, which is out of the host's reach, values are
+ * written by a copy, and waiting for one is refused. */
 #include "backend/client/value.h"
 
 #include <string.h>

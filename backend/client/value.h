@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/value.h - streams that write a word in memory, or wait until it has a value. Threads: the loop. */
+/* backend/client/value.h - streams that write a word in memory, or wait until it has a value.
+ * Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_VALUE_H
 #define WS_BACKEND_CLIENT_VALUE_H
 
@@ -12,8 +13,8 @@ Ws__Error ws_value_submit(struct ws_client *c, const Ws__StreamValue *m, uint64_
                           bool *ret_queued);
 /* Whether the command at the head of its stream may leave; one that writes has then written. */
 bool ws_value_pass(struct ws_command *j);
-/* Looks at all words that streams wait for, and wakes those streams whose word has come. Return: ms after which to look again;
- * -1: nobody waits. */
+/* Looks at all words that streams wait for, and wakes those streams whose word has come. Return:
+ * ms after which to look again; -1: nobody waits. */
 int ws_server_poll_values(struct ws_server *s);
 
 #endif

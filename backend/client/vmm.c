@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Virtual memory management: reservations of addresses, and objects mapped into them. What is mapped and not yet accessible to
- * anybody is known here only; with the first access it enters the client's space, which is what kernels and copies see.
+/* Virtual memory management: reservations of addresses, and objects mapped into them. What is
+ * mapped and not yet accessible to anybody is known here only; with the first access it enters
+ * the client's space, which is what kernels and copies see.
  *
- * A range that a command names is a run of whole mappings, one behind the other, inside one reservation. */
+ * A range that a command names is a run of whole mappings, one behind the other, inside one
+ * reservation. */
 #include "backend/backend.h"
 #include "backend/client/vmm.h"
 #include "backend/client/memory.h"

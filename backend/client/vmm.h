@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/vmm.h - virtual memory management: handles of objects, reserved addresses, and mappings there.
- * Threads: the loop. */
+/* backend/client/vmm.h - virtual memory management: handles of objects, reserved addresses, and
+ * mappings there. Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_VMM_H
 #define WS_BACKEND_CLIENT_VMM_H
 

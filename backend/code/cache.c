@@ -149,7 +149,8 @@ static bool module_prints(const struct ws_ptx_module *m)
     return false;
 }
 
-/* Addresses of functions are a real GPU's own; machine code may have them anywhere, and variables of its own, too. */
+/* Addresses of functions are a real GPU's own; machine code may have them anywhere, and
+ * variables of its own, too. */
 static bool module_bound(const struct ws_ptx_module *m)
 {
     if (m->code)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* backend/code/cache.h - module images and the code made from them, shared by all clients.
  *
- * An image is known by the SHA-256 of its bytes; code by the SHA-256 of the PTX text it came from (two GPUs may pick the same
- * text out of one fatbin). An image lives as long as somebody holds a reference, and then in a cache of bounded size, the
- * longest unused leaving first. Code lives as long as an image that it belongs to. Threads: daemon loop, but
- * for what is said to be for any; those share the table of codes, under a lock. */
+ * An image is known by the SHA-256 of its bytes; code by the SHA-256 of the PTX text it came
+ * from (two GPUs may pick the same text out of one fatbin). An image lives as long as somebody
+ * holds a reference, and then in a cache of bounded size, the longest unused leaving first. Code
+ * lives as long as an image that it belongs to. Threads: daemon loop, but for what is said to be
+ * for any; those share the table of codes, under a lock. */
 #ifndef WS_BACKEND_CODE_CACHE_H
 #define WS_BACKEND_CODE_CACHE_H
 
@@ -64,20 +65,24 @@ void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_b
 void ws_cache_deinit(struct ws_cache *c);
 /* Return: a new reference, or NULL. */
 struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256);
-/* @sha256 must be that of the data; @data: taken (malloc) if 0 is returned. *ret: a new reference. Return: 0 or -ENOMEM. */
+/* @sha256 must be that of the data; @data: taken (malloc) if 0 is returned. *ret: a new
+ *   reference. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data,
                                uint64_t bytes, struct ws_image **ret);
 struct ws_image *ws_image_ref(struct ws_image *i);
 struct ws_image *ws_image_unref(struct ws_image *i);
-/* The code of @i for @device if it was made before (and the image told of it), or NULL. Loop thread. */
+/* The code of @i for @device if it was made before (and the image told of it), or NULL. Loop
+ * thread. */
 struct ws_code_entry *ws_image_code_known(const struct ws_image *i, const struct ws_device *device);
-/* Extracts, parses (and links) and decodes the code of @i for @device, or finds it made from the same text by another image.
- * Any thread, while somebody holds a reference to @i. *ret: a reference. @name: for messages.
+/* Extracts, parses (and links) and decodes the code of @i for @device, or finds it made from the
+ * same text by another image. Any thread, while somebody holds a reference to @i. *ret: a
+ * reference. @name: for messages.
  * Return: 0, WS_PTX_E_… (see @diags), -ENOMEM. */
 WS_MUST_CHECK int ws_image_code_make(const struct ws_image *i, struct ws_device *device,
                                      const char *name, struct ws_code_entry **ret,
                                      struct ws_diags *diags);
-/* Gives the image a code that was made; the reference is taken. Return: 0 or -ENOMEM. Loop thread. */
+/* Gives the image a code that was made; the reference is taken. Return: 0 or -ENOMEM. Loop
+ * thread. */
 WS_MUST_CHECK int ws_image_code_adopt(struct ws_image *i, const struct ws_device *device,
                                       struct ws_code_entry *code);
 void ws_code_unref(struct ws_cache *c, struct ws_code_entry *code);

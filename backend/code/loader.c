@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loader threads: extracting, parsing, linking and decoding an image takes milliseconds, which other clients need not wait for.
+/* Loader threads: extracting, parsing, linking and decoding an image takes milliseconds, which
+ * other clients need not wait for.
  *
- * A task is one image for one kind of device; everybody who asks for the same while it is under way waits for the same task. The
- * loop owns tasks and loads; a thread sees a task from the moment it takes it off the queue until it puts it on the list of
- * those done, and touches nothing else but the cache's codes, which have a lock. So a client that ends meanwhile only takes its
- * loads away, and the work is not lost for the next. With no threads configured (tests) the loop does the work itself. */
+ * A task is one image for one kind of device; everybody who asks for the same while it is under
+ * way waits for the same task. The loop owns tasks and loads; a thread sees a task from the
+ * moment it takes it off the queue until it puts it on the list of those done, and touches
+ * nothing else but the cache's codes, which have a lock. So a client that ends meanwhile only
+ * takes its loads away, and the work is not lost for the next. With no threads configured
+ * (tests) the loop does the work itself. */
 #include "backend/code/loader.h"
 
 #include <signal.h>
@@ -74,7 +77,8 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Threads start with the first work: a fork between the daemon's start and its first client would lose them. */
+/* Threads start with the first work: a fork between the daemon's start and its first client
+ * would lose them. */
 static void start_threads(struct ws_loader *l)
 {
     sigset_t all, old;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/code/rewrite.h - kernels rewritten by the passes that let a launch be carried out in parts (ptx/passes/pass.h). Only to try
- * the passes on whole programs (`rewrite` in wattshared.conf): launches are cut, stopped and resumed at random. Threads: any. */
+/* backend/code/rewrite.h - kernels rewritten by the passes that let a launch be carried out in
+ * parts (ptx/passes/pass.h). Only to try the passes on whole programs (`rewrite` in
+ * wattshared.conf): launches are cut, stopped and resumed at random. Threads: any. */
 #ifndef WS_BACKEND_CODE_REWRITE_H
 #define WS_BACKEND_CODE_REWRITE_H
 
@@ -30,7 +31,8 @@ struct ws_rewritten {          /* of one kernel */
     struct ws_ptx_fused fused;
 };
 
-/* Adds what @choice asks for to each kernel of @m that allows it. @ret: [@n_own], malloc'ed, for ws_rewrite_find().
+/* Adds what @choice asks for to each kernel of @m that allows it. @ret: [@n_own], malloc'ed, for
+ * ws_rewrite_find().
  * Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_rewrite_module(struct ws_ptx_module *m, uint32_t n_own,
                                     const struct ws_rewrite_choice *choice,

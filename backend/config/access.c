@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the configuration says of users: their limits, and the keys by which they are known over tcp. client/user.c counts what they
- * have. */
+/* What the configuration says of users: their limits, and the keys by which they are known over
+ * tcp. client/user.c counts what they have. */
 #include "backend/config/access.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/config/access.h - who may use the daemon, and how much of it. Who somebody is: on one machine the kernel says (the socket's
- * peer credentials), over tcp the key of his that the list of allowed ones ties to a user of this machine. Users' limits are over
- * all clients of a user together. Threads: the loop. */
+/* backend/config/access.h - who may use the daemon, and how much of it. Who somebody is: on one
+ * machine the kernel says (the socket's peer credentials), over tcp the key of his that the list
+ * of allowed ones ties to a user of this machine. Users' limits are over all clients of a user
+ * together. Threads: the loop. */
 #ifndef WS_BACKEND_CONFIG_ACCESS_H
 #define WS_BACKEND_CONFIG_ACCESS_H
 
@@ -34,7 +35,8 @@ struct ws_access {
 /* The user of that name or number. */
 bool ws_access_uid(const char *name, uint32_t *ret);
 WS_MUST_CHECK int ws_access_add(struct ws_access *a, const struct ws_user_limits *l);
-/* Reads a list of allowed keys, lines "USER KEY". Return: 0, 1 (wrong lines, in @diags), negative errno of the file. */
+/* Reads a list of allowed keys, lines "USER KEY". Return: 0, 1 (wrong lines, in @diags),
+ * negative errno of the file. */
 WS_MUST_CHECK int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags);
 void ws_access_deinit(struct ws_access *a);
 const struct ws_user_limits *ws_access_find(const struct ws_access *a, uint32_t uid);

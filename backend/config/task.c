@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which task a program is.
  *
- * What a program says of itself (its name, its environment, over tcp its path) it may say as it likes; what the kernel says of it
- * (user, cgroup, on one machine its path) it may not. So a rule's users bind in every case, even where the program gives the task's
- * name; whoever wants a task to be safe from impostors names its users. */
+ * What a program says of itself (its name, its environment, over tcp its path) it may say as it
+ * likes; what the kernel says of it (user, cgroup, on one machine its path) it may not. So a
+ * rule's users bind in every case, even where the program gives the task's name; whoever wants a
+ * task to be safe from impostors names its users. */
 #include "backend/config/task.h"
 
 #include <ctype.h>

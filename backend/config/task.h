@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/config/task.h - what the configuration says of a program: which task it is, how often it runs, how urgent, how much it may
- * have. wattshared.conf(5), "task". A client has a copy from its Hello on, so reloading the file never pulls it away.
- * Threads: none. */
+/* backend/config/task.h - what the configuration says of a program: which task it is, how often
+ * it runs, how urgent, how much it may have. wattshared.conf(5), "task". A client has a copy
+ * from its Hello on, so reloading the file never pulls it away. Threads: none. */
 #ifndef WS_BACKEND_CONFIG_TASK_H
 #define WS_BACKEND_CONFIG_TASK_H
 
@@ -31,8 +31,9 @@ struct ws_task {
 /* The task of a program nobody has said anything about. @exe: path, may be "". */
 void ws_task_default(struct ws_task *ret, const char *exe);
 
-/* An entry of the file: the task, and which programs are of it. A program is if of each list that isn't empty one pattern holds (of
- * the environment's: all); an entry without any is found by its name only. Patterns are fnmatch(3)'s, where * also goes over '/'. */
+/* An entry of the file: the task, and which programs are of it. A program is if of each list
+ * that isn't empty one pattern holds (of the environment's: all); an entry without any is found
+ * by its name only. Patterns are fnmatch(3)'s, where * also goes over '/'. */
 struct ws_task_rule {
     struct ws_task task;
     char **paths, **cgroups, **env; /* NULL-terminated, or NULL; env: "NAME=PATTERN" */
@@ -57,12 +58,14 @@ struct ws_task_who {
     const char *const *env; /* "NAME=VALUE" of those that rules ask for */
     size_t n_env;
 };
-/* The entry that @who names, if its users, where it has some, may; else the first whose patterns hold; else the default, with the
- * name that the program gave itself. Return: the entry, or NULL: none. *ret_refused: it named one that is not for this user. */
+/* The entry that @who names, if its users, where it has some, may; else the first whose patterns
+ * hold; else the default, with the name that the program gave itself. Return: the entry, or
+ * NULL: none. *ret_refused: it named one that is not for this user. */
 const struct ws_task_rule *ws_task_recognise(const struct ws_task_rules *rules,
                                              const struct ws_task_who *who, struct ws_task *ret,
                                              bool *ret_refused);
-/* The names of variables that rules ask for, each once: @ret has room for @max. Return: how many there are. */
+/* The names of variables that rules ask for, each once: @ret has room for @max. Return: how many
+ * there are. */
 size_t ws_task_rules_env(const struct ws_task_rules *rules, char (*ret)[WS_TASK_NAME_BYTES],
                          size_t max);
 

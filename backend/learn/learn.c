@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what was learned, and predictions from it.
  *
- * Two levels: a *known* kernel (its code on a kind of GPU) has what holds for all its launches: its instruction mix, and how far the
- * model is off for it. A *shape* of it (grid and block) has times and powers for each number of SMs it ran on: a profile as the store
- * has it. A prediction rests on the best there is:
+ * Two levels: a *known* kernel (its code on a kind of GPU) has what holds for all its launches:
+ * its instruction mix, and how far the model is off for it. A *shape* of it (grid and block) has
+ * times and powers for each number of SMs it ran on: a profile as the store has it. A prediction
+ * rests on the best there is:
  *
  *   measured   the mean of the runs on as many SMs
- *   scaled     runs on other numbers of SMs: through the two nearest by time = a + b / SMs; beyond the outermost, as the model says
- *              time changes, but never better than in proportion and never worse with more SMs
- *   kernel     the model (models/mwp_cwp.h) with the mix that other shapes executed, times the kernel's exp(mean log(measured / modelled))
- *   cold       the model with the mix counted in the PTX, times the same factor over all kernels, once some are known
+ *   scaled     runs on other numbers of SMs: through the two nearest by time = a + b / SMs;
+ *              beyond the outermost, as the model says time changes, but never better than in
+ *              proportion and never worse with more SMs
+ *   kernel     the model (models/mwp_cwp.h) with the mix that other shapes executed, times the
+ *              kernel's exp(mean log(measured / modelled))
+ *   cold       the model with the mix counted in the PTX, times the same factor over all
+ *              kernels, once some are known
  *
- * Energy is power times time; a power that was not measured is that of sBEET-mg's Eq. 2 with the catalog's values.
+ * Energy is power times time; a power that was not measured is that of sBEET-mg's Eq. 2 with the
+ * catalog's values.
  *
- * Invariants: a prediction is made, and its error noted, before the run that tests it is learned from. Everything is bounded: shapes by
- * kernel and in all; what comes beyond is predicted from its kernel and not kept. One lock, held for moments, so any thread may ask. */
+ * Invariants: a prediction is made, and its error noted, before the run that tests it is learned
+ * from. Everything is bounded: shapes by kernel and in all; what comes beyond is predicted from
+ * its kernel and not kept. One lock, held for moments, so any thread may ask. */
 #include "backend/learn/learn_private.h"
 
 #include <errno.h>
@@ -212,7 +218,8 @@ static double line_ms(const struct ws_profile_point *p, const struct ws_profile_
     return q->time_mean_ms + (p->time_mean_ms - q->time_mean_ms) * (1.0 / n - x1) / (x0 - x1);
 }
 
-/* How time goes from @from to @to SMs as far as whole blocks go: by the most that an SM has to do. */
+/* How time goes from @from to @to SMs as far as whole blocks go: by the most that an SM has to
+ * do. */
 static double blocks_ratio(uint64_t n_blocks, uint32_t from, uint32_t to)
 {
     uint64_t most_to = (n_blocks + to - 1) / to, most_from = (n_blocks + from - 1) / from;

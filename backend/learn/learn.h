@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/learn/learn.h - what the daemon learns of kernels from running them: how long a launch takes on so many SMs, and at what energy.
+/* backend/learn/learn.h - what the daemon learns of kernels from running them: how long a launch
+ * takes on a number of SMs, and how much energy it uses.
  *
- * Each finished launch is compared with what would have been predicted, and refines the prediction. What is known comes from a profile
- * store (models/store.h) at the start and goes there as it grows; a thread of its own writes, so nobody waits for the disk.
- * Units: device time in ns, energy in uJ. Threads: as said at each function. Errors: base/error.h. */
+ * Before a launch runs, ws_learn_predict() says what it will take. When it has ended,
+ * ws_learn_ran() compares what it took with that, and the next prediction is better. What is
+ * known is read from a store of profiles (models/store.h) when the daemon starts, and written
+ * there as it grows, by a thread of its own, so that nobody waits for the disk.
+ *
+ * Units: device time in ns, energy in uJ. Threads: as each function says. Errors: base/error.h. */
 #ifndef WS_BACKEND_LEARN_LEARN_H
 #define WS_BACKEND_LEARN_LEARN_H
 
@@ -22,7 +26,8 @@ struct ws_learn_code {
     uint32_t n_kernels;
     struct ws_learn_kernel *kernels;
 };
-/* Of the first @n_kernels of @info, which stand for kernels of @m. Any thread. Return: 0 or -ENOMEM. */
+/* Of the first @n_kernels of @info, which stand for kernels of @m. Any thread. Return: 0 or
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_learn_code_new(struct ws_learn_code **ret, const struct ws_ptx_module *m,
                                     const struct ws_dmodule_info *info, uint32_t n_kernels);
 struct ws_learn_code *ws_learn_code_free(struct ws_learn_code *c); /* NULL ok; returns NULL */
@@ -62,8 +67,8 @@ WS_MUST_CHECK int ws_learn_predict(struct ws_learn *l, const struct ws_learn_key
                                    struct ws_prediction *ret);
 
 /* ---- learning ---- */
-/* @path: of the profile store, made if it isn't there; NULL: what is learned is forgotten at the end. A store that can't be used is
- * logged, and done without. Return: 0 or -ENOMEM. */
+/* @path: of the profile store, made if it isn't there; NULL: what is learned is forgotten at the
+ *   end. A store that can't be used is logged, and done without. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_learn_new(struct ws_learn **ret, const char *path);
 struct ws_learn *ws_learn_free(struct ws_learn *l); /* writes what is left. NULL ok; returns NULL */
 

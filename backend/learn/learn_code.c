@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a kernel's code tells before it ever ran: the name under which its profiles are kept, and how many instructions its text has. Made
- * with the module, by the thread that loads it, since hashing and counting take longer than a launch may. */
+/* What a kernel's code tells before it ever ran: the name under which its profiles are kept, and
+ * how many instructions its text has. This is made when the module is loaded, by the loader
+ * thread, because hashing and counting may take longer than a launch. */
 #include "backend/learn/learn_private.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@
 #include "base/error.h"
 #include "models/kernel_hash.h"
 
-/* Loops whose trips the text doesn't tell: less than the counter's own guess, since the kernels of tests/cuda make 3 on the (geometric)
- * average, grid-stride loops often less than one. */
+/* Loops whose trips the text doesn't tell: less than the counter's own guess, since the kernels
+ * of tests/cuda make 3 on the (geometric) average, grid-stride loops often less than one. */
 static const struct ws_ptx_count_options count_options = {.loop_trips = 3};
 
 static const struct ws_ptx_func *find_entry(const struct ws_ptx_module *m, const char *name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/learn/learn_private.h - what the learner's files share: learn.c (table, predictions), learn_code.c (what the code tells),
- * learn_store.c (the thread that writes). */
+/* backend/learn/learn_private.h - what the learner's files share: learn.c (table, predictions),
+ * learn_code.c (what the code tells), learn_store.c (the thread that writes). */
 #ifndef WS_BACKEND_LEARN_LEARN_PRIVATE_H
 #define WS_BACKEND_LEARN_LEARN_PRIVATE_H
 
@@ -83,10 +83,12 @@ struct ws_learn {
 bool ws_learn_shape_parse(const char *text, uint32_t grid[3], uint32_t block[3]);
 /* Takes what a store holds of a shape; @p's points are moved. A profile of no use here is left. */
 void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p);
-/* Copies up to @max changed profiles and calls them unchanged; the caller deinits. Return: how many. */
+/* Copies up to @max changed profiles and calls them unchanged; the caller deinits. Return: how
+ * many. */
 uint32_t ws_learn_take_dirty(struct ws_learn *l, struct ws_profile *ret, uint32_t max);
 
-/* learn_store.c. Opens the store, reads it, and has a thread write to it from now on. Return: 0; outcomes and errors are logged by the caller. */
+/* learn_store.c. Opens the store, reads it, and has a thread write to it from now on. Return: 0;
+ * outcomes and errors are logged by the caller. */
 WS_MUST_CHECK int ws_learn_writer_new(struct ws_learn *l, const char *path, struct ws_diags *diags);
 void ws_learn_writer_free(struct ws_learn *l); /* writes what is left */
 void ws_learn_writer_wake(struct ws_learn *l); /* something is dirty; l->lock is held */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The thread that writes what was learned. It sleeps until something is dirty, waits a moment so that much goes in one transaction,
- * copies the dirty profiles under the table's lock and writes them without it. A profile that can't be written now is tried again as
- * soon as its kernel runs again. The thread begins with the first profile to write: a daemon forks before that, if it does.
+/* The thread that writes what was learned. It sleeps until something is dirty, waits a moment so
+ * that much goes in one transaction, copies the dirty profiles under the table's lock and writes
+ * them without it. A profile that can't be written now is tried again as soon as its kernel runs
+ * again. The thread begins with the first profile to write: a daemon forks before that, if it
+ * does.
  *
- * The store is read whole at the start; what others write into it meanwhile is not seen, and gives way to ours where it is of the same
- * key. */
+ * The store is read whole at the start; what others write into it meanwhile is not seen, and
+ * gives way to ours where it is of the same key. */
 #include "backend/learn/learn_private.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Clients come by Hello, and go when they were dropped (ws_client_drop()), whatever the cause: goodbye, the end of the handoff
- * connection or of the peer's socket, a broken limit. ws_clients_end_dropped() takes a dropped client out of every part; its memory
- * is freed by ws_clients_reap(), when no device works for it any more. */
+/* Clients come by Hello, and go when they were dropped (ws_client_drop()), whatever the cause:
+ * goodbye, the end of the handoff connection or of the peer's socket, a broken limit.
+ * ws_clients_end_dropped() takes a dropped client out of every part; its memory is freed by
+ * ws_clients_reap(), when no device works for it any more. */
 #include "backend/process/clients.h"
 
 #include <ctype.h>

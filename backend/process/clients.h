@@ -6,8 +6,8 @@
 #include "backend/client/client.h"
 
 void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h);
-/* Takes the clients that were dropped (ws_client_drop()) out of every part: of each, what is queued is freed, what runs is
- * cancelled, its peer is told. What this wakes has yet to be run. */
+/* Takes the clients that were dropped (ws_client_drop()) out of every part: of each, what is
+ * queued is freed, what runs is cancelled, its peer is told. What this wakes has yet to be run. */
 void ws_clients_end_dropped(struct ws_server *s);
 /* Frees those that no device works for any more. */
 void ws_clients_reap(struct ws_server *s);

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare-clocks: sets GPUs' clocks for a daemon that has no right to (device/cuda/clocks.h), and undoes it.
+/* wattshare-clocks: sets the clocks of GPUs for the daemon, which has no right to do so itself
+ * (device/cuda/clocks.h), and resets them afterwards.
  *
- * A GPU belongs to the connection that set its clocks first; when that ends, by a close, a crash or a kill, the GPU gets its own clocks
- * back. So it does when this process is told to end. Before a GPU's clocks are touched its name is put into the state folder, and taken
- * out when they are its own again: what a helper that died left there is undone by the next one, or by --reset (the unit's ExecStopPost=).
- * Who may connect, the socket's owner and mode say. One thread; NVML is asked only while somebody wants something set. */
+ * The first connection that sets a GPU's clocks owns the GPU. When that connection ends, by a
+ * close, a crash or a kill, the GPU's clocks are reset. They are also reset when this process is
+ * told to end.
+ *
+ * Before it touches a GPU's clocks, the process writes the GPU's name into the state folder; it
+ * removes the name when the clocks have been reset. If the process dies in between, the next one
+ * finds the name and resets the clocks; so does --reset (the unit's ExecStopPost=).
+ *
+ * The owner and the mode of the socket say who may connect. There is one thread. NVML is asked
+ * only while somebody wants something to be set. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Requests of people: which policy there is, another one, why a job ran as it did. As the status they need no hello. Looking is for
- * everybody whom the socket lets in; changing is for root and the user that the daemon runs as, by the kernel's word or, over tcp, by
- * the key. */
+/* Requests of people: which policy is in force, to change it, and why a job ran as it did. Like
+ * status requests they need no Hello. Everybody whom the socket lets in may look. Only root and
+ * the user that the daemon runs as may change something; the kernel says who that is or, over
+ * tcp, the key does. */
 #include "backend/backend.h"
 #include "backend/process/control.h"
 #include "backend/scheduling/dispatch.h"

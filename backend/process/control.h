@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/process/control.h - requests of people: which policy there is, another one, why a job ran as it did.
- * Threads: the loop. */
+/* backend/process/control.h - requests of people: which policy there is, another one, why a job
+ * ran as it did. Threads: the loop. */
 #ifndef WS_BACKEND_PROCESS_CONTROL_H
 #define WS_BACKEND_PROCESS_CONTROL_H
 

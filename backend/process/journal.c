@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A line of the log is "module: text key=value key=value: text" (base/log.h). From it come the entry's fields: MESSAGE whole,
- * WATTSHARE_MODULE, and one field for each key: pid becomes CLIENT_PID, any other WATTSHARE_ and its name in capitals. So who
- * logs need not know of the journal. The first value of a key counts: our own numbers stand before what a client calls itself.
+/* A line of the log is "module: text key=value key=value: text" (base/log.h). From it come the
+ * entry's fields: MESSAGE whole, WATTSHARE_MODULE, and one field for each key: pid becomes
+ * CLIENT_PID, any other WATTSHARE_ and its name in capitals. So who logs need not know of the
+ * journal. The first value of a key counts: our own numbers stand before what a client calls
+ * itself.
  *
- * The format is documented ("Native Journal Protocol"): lines KEY=value; a value with a newline in it is KEY, newline, its
- * length in 8 bytes, little-endian, value, newline. */
+ * The format is documented ("Native Journal Protocol"): lines KEY=value; a value with a newline
+ * in it is KEY, newline, its length in 8 bytes, little-endian, value, newline. */
 #include "backend/process/journal.h"
 
 #include <ctype.h>

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One thread, one poll over: a ROUTER for each endpoint and its monitor (which tells of lost connections), the side sockets
- * (in one epoll descriptor), the eventfd of finished work, and signals. A turn takes all messages that are there, up to a
- * bound, so that replies of many commands leave together and nothing starves.
+/* One thread, one poll over: a ROUTER for each endpoint and its monitor (which tells of lost
+ * connections), the handoff socket (in one epoll descriptor), the eventfd of finished work, and
+ * signals. A turn takes all messages that are there, up to a bound, so that replies of many
+ * commands leave together and nothing starves.
  *
- * A connection's loss is matched to its client by the descriptor number that ZeroMQ tells with each message and with the
- * monitor's event. The monitor is read after a message from an unknown peer came in and before it is handled: the end of the
- * old connection that had the same number was told before that number was free, so it is there by then. (Reading monitors
- * before receiving is too early: both connections may change hands in between, and the new client would be ended.)
+ * A connection's loss is matched to its client by the descriptor number that ZeroMQ tells with
+ * each message and with the monitor's event. The monitor is read after a message from an unknown
+ * peer came in and before it is handled: the end of the old connection that had the same number
+ * was told before that number was free, so it is there by then. (Reading monitors before
+ * receiving is too early: both connections may change hands in between, and the new client would
+ * be ended.)
  *
- * ZeroMQ's descriptors tell of changes only, and any call on a socket may take the change in. Hence, before we sleep, each
- * ROUTER is asked whether it has messages; a monitor is only ever read, until it is empty, and needs no asking. (zmq_poll() does
- * more of the same, and two system calls more: a fifth of a synchronising call.) */
+ * ZeroMQ's descriptors tell of changes only, and any call on a socket may take the change in.
+ * Hence, before we sleep, each ROUTER is asked whether it has messages; a monitor is only ever
+ * read, until it is empty, and needs no asking. (zmq_poll() does more of the same, and two
+ * system calls more: a fifth of a synchronising call.) */
 #include "backend/wire/handoff.h"
 #include "backend/process/loop.h"
 
@@ -206,7 +210,7 @@ static int open_endpoint(struct loop *l, unsigned i)
                                                        : 0;
 }
 
-/* One side socket serves the clients of all ipc endpoints. */
+/* One handoff socket serves the clients of all ipc endpoints. */
 static int open_side(struct loop *l)
 {
     char path[PATH_MAX];

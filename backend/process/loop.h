@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/process/loop.h - the daemon's sockets, signals and its one loop around the server (server.h). */
+/* backend/process/loop.h - the daemon's sockets, signals and its one loop around the server
+ * (server.h). */
 #ifndef WS_BACKEND_PROCESS_LOOP_H
 #define WS_BACKEND_PROCESS_LOOP_H
 
@@ -16,7 +17,8 @@ enum {
     WS_LOOP_E_REFUSED /* said why in the log: another daemon, an address in use, … */
 };
 
-/* Serves until SIGTERM or SIGINT. Those, SIGHUP and SIGPIPE must be blocked in all threads. @devices: borrowed.
+/* Serves until SIGTERM or SIGINT. Those, SIGHUP and SIGPIPE must be blocked in all threads.
+ * @devices: borrowed.
  * Return: 0 after an orderly end, WS_LOOP_E_REFUSED, or a negative error. */
 WS_MUST_CHECK int ws_loop_run(const struct ws_config *config, struct ws_device **devices,
                               uint32_t n_devices, const struct ws_loop_options *options);

@@ -150,7 +150,10 @@ static struct ws_account *account_get(struct ws_server *s, uint32_t uid, const c
 static struct ws_account *account_of(struct ws_client *c)
 {
     const char *slash = strrchr(c->who.exe, '/');
-    return account_get(c->server, c->who.uid, c->who.task[0] ? c->who.task : slash ? slash + 1 : c->who.exe);
+    return account_get(c->server, c->who.uid,
+                       c->who.task[0] ? c->who.task
+                       : slash        ? slash + 1
+                                      : c->who.exe);
 }
 
 void ws_accounts_ended(struct ws_client *c)
@@ -243,7 +246,8 @@ static void daemon_page(struct ws_server *s, FILE *f)
             (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
                 (double)(ws_clock_ns() - s->stats.start_ns) / 1e9);
     one(f, "wattshare_clients", "Clients connected now.", s->clients.n);
-    one(f, "wattshare_client_connections_total", "Clients that have said hello.", s->clients.next_id);
+    one(f, "wattshare_client_connections_total", "Clients that have said hello.",
+        s->clients.next_id);
     ws_status_daemon(s, &r);
     for (size_t k = 0; k < WS_ARRAY_SIZE(daemon_series); k++)
         one(f, daemon_series[k].name, daemon_series[k].help, series_value(&daemon_series[k], &r));

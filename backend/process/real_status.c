@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a real GPU and its driver can and can't do, and whether its context is lost, as status says it. */
+/* What a real GPU and its driver can and can't do, and whether its context is lost, as status
+ * says it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The server: its life, messages in, and its turn.
  *
- * Whatever wakes a stream or drops a client only puts it on a list. settle() empties these lists; it is called when a message was
- * handled, and after each part of the turn, so that no function has to expect that what it calls ends a client or starts work. */
+ * Whatever wakes a stream or drops a client only puts it on a list. settle() empties these
+ * lists; it is called when a message was handled, and after each part of the turn, so that no
+ * function has to expect that what it calls ends a client or starts work. */
 #include "backend/process/server.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/process/server.h - the daemon without its sockets: messages go in, messages come out through a table of functions. The loop
- * (loop.c) feeds it from ZeroMQ; tests and the fuzz target feed it directly.
+/* backend/process/server.h - the daemon without its sockets: messages go in, messages come out
+ * through a table of functions. The loop (loop.c) feeds it from ZeroMQ; tests and the fuzz
+ * target feed it directly.
  *
- * One turn: ws_server_handle() for each message at hand, then ws_server_turn(). Threads: one, the loop's; devices hand over
- * finished work themselves. */
+ * One turn: ws_server_handle() for each message at hand, then ws_server_turn(). Threads: one,
+ * the loop's; devices hand over finished work themselves. */
 #ifndef WS_BACKEND_PROCESS_SERVER_H
 #define WS_BACKEND_PROCESS_SERVER_H
 
@@ -13,7 +14,8 @@
 
 struct ws_server;
 
-/* @devices: borrowed, open until ws_server_free(); @config: borrowed. Return: 0, -ENOMEM, -EMFILE and the like. */
+/* @devices: borrowed, open until ws_server_free(); @config: borrowed. Return: 0, -ENOMEM,
+ *   -EMFILE and the like. */
 WS_MUST_CHECK int ws_server_new(struct ws_server **ret, const struct ws_config *config,
                                 struct ws_device **devices, uint32_t n_devices,
                                 const struct ws_transport *transport);
@@ -23,13 +25,14 @@ struct ws_server *ws_server_free(struct ws_server *s);
 /* Whether a client speaks from there. */
 bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer);
 void ws_server_handle(struct ws_server *s, const struct ws_message *m);
-/* Takes finished work, lets streams go on, sends what is to be sent, frees what is dead. Return: ms after which to turn again
- * even if nothing happens, or -1. */
+/* Takes finished work, lets streams go on, sends what is to be sent, frees what is dead. Return:
+ * ms after which to turn again even if nothing happens, or -1. */
 int ws_server_turn(struct ws_server *s);
 /* Readable when a device has finished work. */
 int ws_server_wake_fd(const struct ws_server *s);
-/* The connection behind this descriptor is gone (monitor). To be told before a message of a later connection with that number is
- * handled: so all clients that came by it have ended. Return: a client was ended. */
+/* The connection behind this descriptor is gone (monitor). To be told before a message of a
+ * later connection with that number is handled: so all clients that came by it have ended.
+ * Return: a client was ended. */
 bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd);
 
 /* Serves the handoff socket (wire/handoff.h) and the rings of clients whose doorbell rang. */

@@ -290,8 +290,11 @@ void ws_status_ended(struct ws_client *c)
     struct ws_server *s = c->server;
     struct ws_ended *e = &s->stats.ended[s->stats.n_ended++ % WS_ENDED_MAX];
     ws_ledger_deinit(&e->not_supported);
-    *e = (struct ws_ended){
-        .id = c->id, .pid = c->who.pid, .uid = c->who.uid, .start_ns = c->who.start_ns, .stats = c->stats};
+    *e = (struct ws_ended){.id = c->id,
+                           .pid = c->who.pid,
+                           .uid = c->who.uid,
+                           .start_ns = c->who.start_ns,
+                           .stats = c->stats};
     e->error = c->errors.sticky ? c->errors.sticky : c->errors.async;
     snprintf(e->exe, sizeof e->exe, "%s", c->who.exe);
     snprintf(e->task, sizeof e->task, "%s", c->who.task);

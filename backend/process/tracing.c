@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The spans are in a ring of fixed size, numbered; who asks says after which number, and learns how many of those have been
- * overwritten meanwhile. There is no subscription: the ring is there while somebody asks at least once in KEEP_NS. So a trace
- * that nobody ends ends by itself, several may read one, and none costs anything when there is none. */
+/* Answers to `wattshare trace`. The spans are in a ring of fixed size (scheduling/spans.h). A
+ * request says which span was the last one that the asker has seen, and is answered with those
+ * after it and the number of those that have been overwritten. There is no subscription: the
+ * ring exists while somebody asks at least once in KEEP_NS. So a trace that nobody ends ends by
+ * itself, several may read one, and it costs nothing while there is none. */
 #include "backend/process/tracing.h"
 
 #include "backend/backend.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What an operation that has ended adds to its client's account, to what is learned of its kernel, and to the trace. */
+/* What an operation that has ended adds to its client's account, to what is learned of its
+ * kernel, and to the trace. */
 #include "backend/scheduling/account.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/scheduling/account.h - what an operation that has ended adds to its client's account. Threads: the loop. */
+/* backend/scheduling/account.h - what an operation that has ended adds to its client's account.
+ * Threads: the loop. */
 #ifndef WS_BACKEND_SCHEDULING_ACCOUNT_H
 #define WS_BACKEND_SCHEDULING_ACCOUNT_H
 

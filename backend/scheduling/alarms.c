@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Invariant: one that rings is in the list before it gives its reference back, so ws_alarms_pending() never misses it. */
+/* Invariant: an alarm that rings is in the list before it gives its reference back, so
+ * ws_alarms_pending() never misses it. */
 #include "backend/scheduling/alarms.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/alarms.h - alarms of devices' clocks, for the loop. An alarm can't be taken back and rings on a thread of the device, perhaps
- * when who set it, or even the server, is gone: so all it touches is an object of its own that the last of them frees, and what it
- * stands for is said by numbers. Threads: the loop's. */
+/* backend/scheduling/alarms.h - alarms on devices' clocks, for the loop. An alarm can't be taken
+ * back, and it rings on a thread of the device, perhaps when whoever set it, or even the server,
+ * is gone. So an alarm touches only an object of its own, which the last one that needs it
+ * frees, and numbers say what it stands for. Threads: the loop's. */
 #ifndef WS_BACKEND_SCHEDULING_ALARMS_H
 #define WS_BACKEND_SCHEDULING_ALARMS_H
 
@@ -27,7 +28,8 @@ WS_MUST_CHECK int ws_alarms_set(struct ws_alarms *a, struct ws_device *device, u
                                 uint32_t who, uint64_t what);
 /* Some are still to ring, or have rung and were not taken. */
 bool ws_alarms_pending(const struct ws_alarms *a);
-/* All that have rung since the last asking, the newest first; NULL: none. Each is the caller's, to free(). */
+/* All that have rung since the last asking, the newest first; NULL: none. Each is the caller's,
+ * to free(). */
 struct ws_rung *ws_alarms_take(struct ws_alarms *a);
 
 #endif

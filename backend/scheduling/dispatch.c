@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The dispatcher's jobs: how they begin and end.
  *
- * A job of a context is WAITING until it is started, then RUNNING. PREEMPT stops its launches at a block boundary: from then on it is
- * `stopping`, nothing of it starts, and when its last operation has come back it is PREEMPTED. What was stopped stands at the head of
- * its stream again, with its progress in the launch; RESUME lets the streams go on.
+ * A job of a context is WAITING until it is started, then RUNNING. PREEMPT stops its launches at
+ * a block boundary: from then on it is `stopping`, nothing of it starts, and when its last
+ * operation has come back it is PREEMPTED. What was stopped stands at the head of its stream
+ * again, with its progress in the launch; RESUME lets the streams go on.
  *
- * The end. A job is over when the device has nothing of it, nothing of it is held, and its client waits (any answer that it gets
- * counts). A client that gives nothing more and does not wait either is noticed when the next decision is due. A job that began with
- * JobBegin ends only after JobEnd.
+ * The end. A job is over when the device has nothing of it, nothing of it is held, and its
+ * client waits (any answer that it gets counts). A client that gives nothing more and does not
+ * wait either is noticed when the next decision is due. A job that began with JobBegin ends only
+ * after JobEnd.
  *
- * Parts. Where the policy decides on copies one by one (ops.parts: STGM) and the task's copies count, a job here is a run of the
- * client's operations of one part, in the order in which they become ready: it is over when an operation of another part wants to go
- * and the device has nothing of it. A program that marks its jobs itself gives them whole.
+ * Parts. Where the policy decides on copies one by one (ops.parts: STGM) and the task's copies
+ * count, a job here is a run of the client's operations of one part, in the order in which they
+ * become ready: it is over when an operation of another part wants to go and the device has
+ * nothing of it. A program that marks its jobs itself gives them whole.
  *
- * A client that goes: its held work is gone with its streams; the job stays as long as the device has something of it, for until
- * then its SMs are taken. */
+ * A client that goes: its held work is gone with its streams; the job stays as long as the
+ * device has something of it, for until then its SMs are taken. */
 #include "backend/scheduling/dispatch.h"
 
 #include <math.h>
@@ -87,8 +90,8 @@ static void job_end(struct ws_dispatch *d, struct ws_gpu_job *g)
     job_free(d, g);
 }
 
-/* Ends what its client has left lying: nobody else need wait for that. One that isn't over gets into the list again when the device has
- * done more of it, or ends when its program says so. */
+/* Ends what its client has left lying: nobody else need wait for that. One that isn't over gets
+ * into the list again when the device has done more of it, or ends when its program says so. */
 static void end_abandoned(struct ws_dispatch *d)
 {
     while (!ws_list_empty(&d->idle)) {
@@ -160,8 +163,8 @@ static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
     return g;
 }
 
-/* Whether the policy has a say in when @j goes. Where launches may become one, a job is held at its first launch: at a copy before it
- * there is nothing to merge yet. */
+/* Whether the policy has a say in when @j goes. Where launches may become one, a job is held at
+ * its first launch: at a copy before it there is nothing to merge yet. */
 static bool concerns(const struct ws_dispatch *d, const struct ws_command *j)
 {
     const struct ws_client *c = j->client;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/dispatch.h - between streams, which know in what order one client's work goes, and the policy, which knows which client's
- * work goes when, where and on which SMs.
+/* backend/scheduling/dispatch.h - the dispatcher stands between streams, which know in what order
+ * one client's work goes, and the policy, which knows which client's work goes when, where and on
+ * which SMs.
  *
- * A *segment* (struct ws_gpu_job; a struct ws_segment is shared memory) is the unit the policy decides on: what a
- * client gives its GPU from its first launch until it waits with all of it done; or, where the program says so, from
- * JobBegin to JobEnd (client->own). While a client's segment is not running, the launches at the heads of its streams are held; when it
- * starts they go to the device with the segment's SM set; when it is preempted they are stopped between two blocks and held again.
- * With `policy = none` there are no segments and nothing is held.
+ * The policy decides on *jobs*. A job is what a client gives its GPU from its first launch until it
+ * waits with all of it done; or, where the program says so, from JobBegin to JobEnd
+ * (client->jobs.own). While a client's job is not running, the launches at the heads of its streams
+ * are held. When the job starts they go to the device with the job's SM set. When it is preempted
+ * they are stopped at a block boundary and held again. With `policy = none` there are no jobs, and
+ * nothing is held.
  *
  * Threads: the loop's. */
 #ifndef WS_BACKEND_SCHEDULING_DISPATCH_H
@@ -36,29 +38,32 @@ struct ws_client_jobs {
     uint32_t n_gated;       /* its gated jobs that were let go and have not ended */
 };
 
-/* Return: 0; WS_CONFIG_E_INVALID (no such policy, or option: @ret_error); negative. With policy "none": 0 and *ret NULL. */
+/* Return: 0; WS_CONFIG_E_INVALID (no such policy, or option: @ret_error); negative. With policy
+ * "none": 0 and *ret NULL. */
 WS_MUST_CHECK int ws_dispatch_new(struct ws_dispatch **ret, struct ws_server *s, char *ret_error,
                                   size_t error_bytes);
 struct ws_dispatch *ws_dispatch_free(struct ws_dispatch *d); /* NULL ok; clients are gone */
-/* The name of the policy in force, "none" where there is none; *ret_options: its options as they were given, with blanks between
- * them. Borrowed until the next policy. */
+/* The name of the policy in force, "none" where there is none; *ret_options: its options as they
+ * were given, with blanks between them. Borrowed until the next policy. */
 const char *ws_dispatch_policy(const struct ws_server *s, const char **ret_options);
-/* Another policy from now on, for what waits too; "none": nothing waits any more. @options: "name=value" strings, NULL at the end.
+/* Another policy from now on, for what waits too; "none": nothing waits any more. @options:
+ * "name=value" strings, NULL at the end.
  * Return: 0, or as ws_dispatch_new() with everything as it was. */
 WS_MUST_CHECK int ws_dispatch_set_policy(struct ws_server *s, const char *name,
                                          const char *const *options, char *ret_error,
                                          size_t error_bytes);
 
-/* The launch (or, where the task's copies count, copy) at the head of @s may go now; if so it has its SM set and @s its GPU. Else @s
- * is listed and will be woken. */
+/* The launch (or, where the task's copies count, copy) at the head of @s may go now; if so it
+ * has its SM set and @s its GPU. Else @s is listed and will be woken. */
 bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j);
 /* An operation of the client's has ended on its device (or was stopped there). */
 void ws_dispatch_op_ended(struct ws_command *j);
 /* The client waits, and all it has given before is done. */
 void ws_dispatch_waits(struct ws_client *c);
-/* The same for all clients on server->queues.waiting, to which ws_client_reply() adds those that have a job open. */
+/* The same for all clients on server->queues.waiting, to which ws_client_reply() adds those that
+ * have a job open. */
 void ws_dispatch_waiting(struct ws_server *s);
-/* It is being dropped: its segment ends here. */
+/* It is being dropped: its jobs end here. */
 void ws_dispatch_forget(struct ws_client *c);
 
 struct ws_dispatch_counts { /* since the policy was set */
@@ -68,14 +73,16 @@ struct ws_dispatch_counts { /* since the policy was set */
 };
 struct ws_dispatch_counts ws_dispatch_counts(const struct ws_server *s);
 
-/* Whether a segment of the client's with a deadline is open; ms that are left of the nearest one, negative if it is late. */
+/* Whether the client has a job with a deadline open; ms that are left of the nearest one,
+ * negative if it is late. */
 bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
 
-/* What was considered, predicted and chosen for segment @id (0: the newest), as text with a line for each decision. Return: a
- * malloc'ed text, or NULL: not known (any more), or out of memory. */
+/* What was considered, predicted and chosen for job @id (0: the newest), as text with a line for
+ * each decision. Return: a malloc'ed text, or NULL: not known (any more), or out of memory. */
 char *ws_dispatch_explain(struct ws_server *s, uint64_t id);
-/* Gated clients (gated.c): such a segment has its client's GPU as a whole, alone; it can't be preempted, moved or fused. It ends by
- * ws_dispatch_gate_end(), after which the client may have @device_ns (0: not known) of its GPU. */
+/* Gated clients (gated.c): such a job has its client's GPU as a whole, alone; it can't be
+ * preempted, migrated or merged. It ends by ws_dispatch_gate_end(), after which the client may
+ * have @device_ns (0: not known) of its GPU. */
 bool ws_dispatch_is_on(const struct ws_server *s); /* there is a policy */
 bool ws_dispatch_gate_begin(struct ws_context *x);
 void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t device_ns,

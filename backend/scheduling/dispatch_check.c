@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a policy may ask for. A policy is code that anybody may add, and its snapshot is made of what programs do: so each decision is
- * looked at before it is carried out, and one that makes no sense is refused, reported and counted; the segment waits on.
+/* What a policy may ask for. A policy is code that anybody may add, and its snapshot is made of
+ * what programs do: so each decision is looked at before it is carried out, and one that makes
+ * no sense is refused, reported and counted; the job waits on.
  *
- * Two segments may have SMs in common only where both have the whole GPU (time-sliced best effort; a preempted one whose last
- * blocks still run): a policy that deals parts of a GPU out must deal disjoint ones. */
+ * Two jobs may have SMs in common only where both have the whole GPU (time-sliced best effort; a
+ * preempted one whose last blocks still run): a policy that deals parts of a GPU out must deal
+ * disjoint ones. */
 #include <math.h>
 
 #include "backend/scheduling/dispatch_private.h"

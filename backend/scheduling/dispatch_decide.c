@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Asking the policy, and carrying out what it decides.
  *
- * An arrival, a completion, a timer: each is put on a list of events, and the policy is asked about one after another. Carrying out a
- * decision may end jobs and so make new events; they wait on the list, nothing recurses. Streams that may go on are only woken here
- * (ws_stream_wake()), and gated jobs that start are only listed (server->queues.gated_go); ws_server_run_ready() does the rest. */
+ * An arrival, a completion, a timer: each is put on a list of events, and the policy is asked
+ * about one after another. Carrying out a decision may end jobs and so make new events; they
+ * wait on the list, nothing recurses. Streams that may go on are only woken here
+ * (ws_stream_wake()), and gated jobs that start are only listed (server->queues.gated_go);
+ * ws_server_run_ready() does the rest. */
 #include <math.h>
 #include <string.h>
 
@@ -141,7 +143,7 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_job *g)
         if (j && j->in_job && j->op.kind == WS_OPK_LAUNCH && !j->fused && !j->relaunch) {
             int r = ws_device_preempt(g->context->gpu->device, &j->op);
             (void)
-                r; /* where it can't be stopped it goes on to its end: until then the segment is stopping */
+                r; /* where it can't be stopped it goes on to its end: until then the job is stopping */
         }
     }
     if (!g->n_in_flight) {
@@ -326,8 +328,8 @@ static void run_booked(struct ws_dispatch *d)
     }
 }
 
-/* Nobody may wait for ever, whatever a policy does: where nothing runs and nothing is due, the oldest goes. Those that were given up
- * run when nothing else wants to. */
+/* Nobody may wait for ever, whatever a policy does: where nothing runs and nothing is due, the
+ * oldest goes. Those that were given up run when nothing else wants to. */
 static void run_forgotten(struct ws_dispatch *d)
 {
     struct ws_gpu_job *oldest = NULL, *given_up = NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Why a segment ran where it did: the policy's own words on each decision, kept for the newest WS_EXPLAINED_MAX. */
+/* Why a job ran where it did: the policy's own words on each decision, of the newest
+ * WS_EXPLAINED_MAX decisions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Launches that a policy wants as one. Each member gives the launch at the head of one of its streams; what else it has runs by itself,
- * as does all of a member whose memory is on another GPU. Where there is no template for the mix, or it is still being made, all
- * run by themselves, side by side. */
+/* Launches that a policy wants as one. Each member gives the launch at the head of one of its
+ * streams; what else it has runs by itself, as does all of a member whose memory is on another
+ * GPU. Where there is no template for the mix, or it is still being made, all run by themselves,
+ * side by side. */
 #include "backend/scheduling/dispatch_private.h"
 #include "backend/scheduling/fused.h"
 

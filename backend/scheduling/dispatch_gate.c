@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gated segments: a GPU as a whole, alone, not preemptible, not moved, not fused.
+/* Jobs of gated clients: such a job has a GPU as a whole and alone. It can't be preempted, migrated
+ * or merged.
  *
- * Policies know nothing of that. What one says about a gated segment is read so: to start it, wherever and on however many SMs, means on its own GPU,
- * on all of it; to preempt it means to wait for its end. If its GPU isn't free yet the segment is *due*: it starts as soon as it is,
- * without asking again, and until then nothing else starts there. So it can't starve behind segments that overlap one another, nor behind a
- * policy that counts its turn as had. Only a start of higher priority takes that promise back.
+ * Policies do not know that. What a policy says about a gated job is read as follows. To start it,
+ * wherever and on however many SMs, means on its own GPU, on all of it. To preempt it means to wait
+ * for its end. If its GPU is not free yet, the job is *due*: it starts as soon as the GPU is free,
+ * without asking again, and until then nothing else starts there. So it can't starve behind jobs
+ * that overlap one another, nor behind a policy that counts its turn as taken. Only a start of
+ * higher priority takes that promise back.
  *
- * Whatever is held here waits for an end of a segment, after which the policy is asked again. */
+ * Whatever is held here waits for the end of a job, after which the policy is asked again. */
 #include <stdio.h>
 
 #include "backend/scheduling/dispatch_private.h"
@@ -27,7 +30,8 @@ static uint32_t home_of(const struct ws_gpu_job *g)
     return g->context->gpu->device->index;
 }
 
-/* Who is due on @gpu and goes next: by priority, then in the order in which the policy chose them. */
+/* Who is due on @gpu and goes next: by priority, then in the order in which the policy chose
+ * them. */
 static struct ws_gpu_job *due_on(const struct ws_dispatch *d, uint32_t gpu)
 {
     struct ws_gpu_job *best = NULL;

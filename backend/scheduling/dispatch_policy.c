@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which policy the dispatcher asks: from the configuration at the start, and another one at any time. */
+/* Which policy the dispatcher asks: from the configuration at the start, and another one at any
+ * time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

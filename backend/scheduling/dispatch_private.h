@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/dispatch_private.h - what the files of the dispatcher share. Times that end in _ms are of the devices' common clock, as
- * policies have them. */
+/* backend/scheduling/dispatch_private.h - what the files of the dispatcher share. Times that end
+ * in _ms are of the devices' common clock, as policies have them. */
 #ifndef WS_BACKEND_SCHEDULING_DISPATCH_PRIVATE_H
 #define WS_BACKEND_SCHEDULING_DISPATCH_PRIVATE_H
 
@@ -43,7 +43,7 @@ struct ws_gpu_task {
 
 struct ws_gpu_job {
     struct ws_list node; /* dispatch->open, by seq */
-    /* what each snapshot looks at, of each segment, stands together */
+    /* what each snapshot looks at, of each job, stands together */
     enum ws_job_state state;
     enum ws_job_part part; /* KERNEL: all there is, where the policy doesn't want parts */
     bool booked;           /* its place and time are fixed: see booking */
@@ -100,10 +100,9 @@ struct ws_dispatch {
     const struct ws_policy_ops *ops;
     struct ws_policy *policy;
     struct ws_list open, tasks; /* jobs; the clients that have or had some */
-    struct ws_list
-        idle; /* segments that the device has nothing of since they were last looked at */
-    size_t n_open, n_running; /* segments; of those, RUNNING ones */
-    struct ws_list unused;    /* segments that are none now (node) */
+    struct ws_list idle; /* jobs that the device has nothing of since they were last looked at */
+    size_t n_open, n_running; /* jobs; of those, RUNNING ones */
+    struct ws_list unused;    /* free ones (node) */
     void **blocks;            /* [n_blocks]: of them, which keep them close together */
     size_t n_blocks, cap_blocks;
     struct ws_task_history *histories;
@@ -133,7 +132,7 @@ struct ws_dispatch {
     struct ws_policy_decisions decisions;
 
     char options[512]; /* of the policy, as given */
-    bool off;          /* the policy is "none" now: nothing is held, no segment begins */
+    bool off;          /* the policy is "none" now: nothing is held, no job begins */
     bool asking;
     struct ws_pending_event *events;
     size_t n_events, cap_events;
@@ -152,7 +151,8 @@ static inline double ws_dispatch_now_ms(const struct ws_dispatch *d)
 void ws_dispatch_jobs_free(struct ws_dispatch *d); /* all, when the dispatcher ends */
 
 /* dispatch_decide.c */
-/* Something has happened that the policy is to be asked about: by the next ws_dispatch_work_off(). */
+/* Something has happened that the policy is to be asked about: by the next
+ * ws_dispatch_work_off(). */
 void ws_dispatch_event(struct ws_dispatch *d, enum ws_policy_event_kind kind, uint64_t job,
                        int task, int gpu);
 /* Asks about all events and carries out what is decided. Does nothing where that is being done. */
@@ -164,21 +164,22 @@ void ws_dispatch_set_clocks(struct ws_dispatch *d, const struct ws_policy_decisi
 /* dispatch_system.c */
 WS_MUST_CHECK int ws_dispatch_system_init(struct ws_dispatch *d);
 void ws_dispatch_system_deinit(struct ws_dispatch *d);
-/* Makes system anew if tasks or costs have changed, and has the policy prepare. Return: 0 or -ENOMEM. */
+/* Makes system anew if tasks or costs have changed, and has the policy prepare. Return: 0 or
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_dispatch_refresh(struct ws_dispatch *d);
 /* Fills d->jobs, by_job, gpu_states. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret);
-/* The client's task, made at its first segment. NULL: no memory. */
+/* The client's task, made at its first job. NULL: no memory. */
 struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c);
 void ws_gpu_task_free(struct ws_dispatch *d, struct ws_gpu_task *t);
-/* A segment begins with launch @j: predicts what it takes, where no job of the task has ended yet. */
+/* A job begins with launch @j: predicts what it takes, where no job of the task has ended yet. */
 void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_command *j);
-/* Takes in what a finished segment took. */
+/* Takes in what a finished job took. */
 void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g);
 
 /* dispatch_check.c: between the policy and what is carried out */
-/* Why @p can't be carried out, as text that stays good; NULL: it can. @started: SMs given out so far on each GPU: those of running
- * segments and of decisions before @p; an accepted start is added. */
+/* Why @p can't be carried out, as text that stays good; NULL: it can. @started: SMs given out so
+ * far on each GPU: those of running jobs and of decisions before @p; an accepted start is added. */
 const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
                                  const struct ws_policy_decision *p, struct ws_sm_set *taken);
 
@@ -186,19 +187,21 @@ const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
 void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
                       const struct ws_policy_decision *p);
 
-/* dispatch_gate.c: whether @p, which makes sense, has to wait: because it is about a gated segment, or because one has the GPU or is
- * about to have it. */
+/* dispatch_gate.c: whether @p, which makes sense, has to wait: because it is about a gated job,
+ * or because one has the GPU or is about to have it. */
 bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p);
-/* The gated segment that is to start now; NULL: none. */
+/* The gated job that is to start now; NULL: none. */
 struct ws_gpu_job *ws_dispatch_gate_next(struct ws_dispatch *d);
 
-/* dispatch_fuse.c: one launch, on @p's GPU and SMs, of what stands at the heads of streams of @members, which are about to start.
+/* dispatch_fuse.c: one launch, on @p's GPU and SMs, of what stands at the heads of streams of
+ * @members, which are about to start.
  * Return: false: they run by themselves. */
 bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_job *const *members, uint32_t n,
                       const struct ws_policy_decision *p);
 /* dispatch_move.c: moves a context to another GPU. Return: false: it can't be, and stays. */
 bool ws_context_move(struct ws_context *x, uint32_t gpu);
-/* Fills @g->moves: what each GPU would take, as its waiting launches are now. Nothing where there is one GPU only, or no memory. */
+/* Fills @g->moves: what each GPU would take, as its waiting launches are now. Nothing where
+ * there is one GPU only, or no memory. */
 void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_job *g);
 
 #endif

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What policies see of the machine: GPUs, tasks, what a job of each costs, what runs and waits.
  *
- * Tasks. Each client that has launched something is a task: so two processes of one program are two tasks of a policy, which may
- * run side by side, but what their jobs take is learned together, by the task's name.
+ * Tasks. Each client that has launched something is a task: so two processes of one program are
+ * two tasks of a policy, which may run side by side, but what their jobs take is learned
+ * together, by the task's name.
  *
- * Costs. A job's kernel time on n SMs is, in this order: the longest seen there lately (each new one that is shorter takes a quarter of the
- * way down); that of the nearest SM count seen, times waves(n) / waves(seen), waves(n) = ceil(blocks / n) as blocks are dealt to SMs
- * one by one; that seen on another type of GPU, times the ratio of SMs' clocks; the configuration's wcet_ms; FIRST_GUESS_MS. So
- * a policy never meets a job of unknown cost, and the guess is replaced after the first job. */
+ * Costs. A job's kernel time on n SMs is, in this order: the longest seen there lately (each new
+ * one that is shorter takes a quarter of the way down); that of the nearest SM count seen, times
+ * waves(n) / waves(seen), waves(n) = ceil(blocks / n) as blocks are dealt to SMs one by one;
+ * that seen on another type of GPU, times the ratio of SMs' clocks; the configuration's wcet_ms;
+ * FIRST_GUESS_MS. So a policy never meets a job of unknown cost, and the guess is replaced after
+ * the first job. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,7 +147,8 @@ static struct ws_dvfs_task dvfs_of(const struct ws_policy_gpu_type *t, double wh
                                  .delta = CORE_BOUND};
 }
 
-/* Time and energy of a job on the host's processor, from what it took there, or its code. 0: not known. */
+/* Time and energy of a job on the host's processor, from what it took there, or its code. 0: not
+ * known. */
 static void cpu_cost(struct ws_dispatch *d, struct ws_task_history *h)
 {
     if (d->cpu_type < 0)
@@ -190,8 +194,9 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
     return 0;
 }
 
-/* Predictions for SM counts in equal proportions from 1 to all, FORESEEN in all kinds of GPUs together: the loop waits for them, each takes
- * up to half a us. from_seen() brings them to the counts between. */
+/* Predictions for SM counts in equal proportions from 1 to all, FORESEEN in all kinds of GPUs
+ * together: the loop waits for them, each takes up to half a us. from_seen() brings them to the
+ * counts between. */
 static void foresee_on(struct ws_dispatch *d, double *ret_ms, const struct ws_learn_key *key,
                        const struct ws_gpu_spec *spec)
 {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Energy accounts. A GPU's counter is the truth; operations' reports say whose it is.
+/* Energy accounts. A GPU's counter says how much energy was used; the reports of operations say
+ * by whom.
  *
- * What the counter gained since the last look is idle energy (the device says how much of it) or busy energy. Busy energy waits in
- * `unmatched` until operations report: then each client gets what its operations were charged, as long as there is so much, else in
- * proportion, and the rest of the claim stands. A device may charge more than it counted, when it learns later that two operations ran side by side (device/soft/timeline/timing.c,
- * "Energy"), and gives it back with the next; a real GPU's reports are estimates. Both only shift energy between clients: nobody is
- * given what the counter did not count, and all that it counted is given to somebody. Counters of real GPUs lag behind the reports, hence
- * claims outlive operations, and even clients; when nothing has been under way for a second they are forgotten. What is unmatched and
- * unclaimed while nothing is under way is nobody's work, and is shared as idle energy is.
+ * Each time the counter is read, what it has gained is split into idle energy (the device says
+ * how much that is) and busy energy.
  *
- * The rule for idle energy: it is shared by the clients that are connected and may use this GPU, in proportion to their tasks' weights;
- * with nobody there it is the system's. An account holds whole uJ; what is less is carried for each client until it makes one.
+ * Busy energy waits in `unmatched` until operations report what they took. Then each client gets
+ * what its operations were charged. If there is not enough, the clients share what there is in
+ * proportion to their claims, and the rest of each claim stands. A device may charge more than
+ * it has counted, when it learns later that two operations ran side by side
+ * (device/soft/timeline/timing.c, "Energy"); it charges less for the next operation. The reports
+ * of a real GPU are estimates. Both only shift energy between clients: nobody is given energy
+ * that was not counted, and all that was counted is given to somebody. The counters of real GPUs
+ * lag behind the reports, so claims outlive operations, and even clients; when nothing has been
+ * under way for a second they are forgotten. Energy that is neither matched nor claimed while
+ * nothing is under way is shared as idle energy is.
  *
- * Invariant: energy.h's equation, after every function here. */
+ * Idle energy is shared by the clients that are connected and may use this GPU, in proportion to
+ * the weights of their tasks. If nobody is connected it is the system's. Accounts are kept in
+ * whole uJ; a smaller part is carried for each client until it makes one.
+ *
+ * Invariant: the equation of energy.h, after every function here. */
 #include "backend/scheduling/energy.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/energy.h - who took which joules of a GPU. For each GPU, in whole uJ and at every moment:
+/* backend/scheduling/energy.h - which client took how much of a GPU's energy. Every uJ that the
+ * GPU's counter has counted is on exactly one account. For each GPU, at every moment:
  *
- *     sum of the clients' (busy + idle) + former clients' + the system's + under way  ==  what the GPU's counter says.
+ *     the accounts of all connected clients (busy and idle)
+ *   + the account of all former clients
+ *   + the account of the system (idle energy while nobody was connected)
+ *   + what is under way (counted, but no operation has reported it yet)
+ *   = the counter.
  *
  * Threads: the loop's, but for ws_energy_charge(). */
 #ifndef WS_BACKEND_SCHEDULING_ENERGY_H
@@ -44,13 +49,15 @@ static inline uint64_t ws_gpu_energy_under_way(const struct ws_gpu_energy *g)
 
 /* An operation of @c's on GPU @gpu has reported @uj. Any thread that has the operation. */
 void ws_energy_charge(struct ws_client *c, uint32_t gpu, uint64_t uj);
-/* Reads all counters and brings the accounts up to date: before clients come or go, before anybody looks. */
+/* Reads all counters and brings the accounts up to date: before clients come or go, before
+ * anybody looks. */
 void ws_energy_settle(struct ws_server *s);
 struct ws_energy_sum ws_energy_of_client(const struct ws_client *c);
 /* The client is freed: its account goes to the former ones. */
 void ws_energy_forget(struct ws_client *c);
 
-/* The log: conf "energy_log". Return: 0; NULL in *ret if there is none; negative errno of the file. */
+/* The log: conf "energy_log". Return: 0; NULL in *ret if there is none; negative errno of the
+ * file. */
 WS_MUST_CHECK int ws_energy_log_open(struct ws_energy_log **ret, const struct ws_config *c);
 void ws_energy_log_close(struct ws_energy_log *l,
                          struct ws_server *s); /* with a last entry; NULL ok */

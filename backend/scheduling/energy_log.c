@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The log of energy: at each interval a line for every client, for those that are gone together, for the system, for what is under way,
- * and the GPUs' counters, so that whoever reads it can see that the lines of one time add up to "counter". CSV, appended to, each
- * interval in one write. A write that fails is told once; the log goes on when there is room again. */
+/* The log of energy: at each interval a line for every client, for those that are gone together,
+ * for the system, for what is under way, and the GPUs' counters, so that whoever reads it can
+ * see that the lines of one time add up to "counter". CSV, appended to, each interval in one
+ * write. A write that fails is told once; the log goes on when there is room again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -69,7 +70,8 @@ static void line(struct ws_energy_log *l, const char *fmt, ...)
     l->n += n > 0 ? (size_t)WS_MIN(n, LINE_MAX_BYTES - 1) : 0;
 }
 
-/* Names of tasks have no commas where a conf gives them; programs' own may have anything printable. */
+/* Names of tasks have no commas where a conf gives them; programs' own may have anything
+ * printable. */
 static const char *plain(const char *text, char *buf, size_t size)
 {
     size_t n = 0;

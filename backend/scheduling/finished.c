@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A finished operation reaches the loop in one of two ways: the device finished it inside ws_device_submit(), which the submitter sees
- * by a flag (no queue, no wake-up); or it is pushed on a lock-free list that the loop takes whole, and only the push onto an empty
- * list writes to the eventfd. */
+/* A finished operation reaches the loop in one of two ways: the device finished it inside
+ * ws_device_submit(), which the submitter sees by a flag (no queue, no wake-up); or it is pushed
+ * on a lock-free list that the loop takes whole, and only the push onto an empty list writes to
+ * the eventfd. */
 #include "backend/scheduling/finished.h"
 
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/scheduling/finished.h - finished operations on their way from the devices' threads to the loop. */
+/* backend/scheduling/finished.h - finished operations on their way from the devices' threads to
+ * the loop. */
 #ifndef WS_BACKEND_SCHEDULING_FINISHED_H
 #define WS_BACKEND_SCHEDULING_FINISHED_H
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Launches of several clients as one.
  *
- * The launch runs in a joint space of the members' spaces and one of ours (fused_arena.h), which holds what the fences need: where each
- * client's memory is, and a place for each to note a fault. The fences keep clients out of it.
- * The variables are the clients' own (ws_device_instance_borrow()). Members stand in the template's order, not the caller's.
+ * The launch runs in a joint space of the members' spaces and one of ours (fused_arena.h), which
+ * holds what the fences need: where each client's memory is, and a place for each to note a
+ * fault. The fences keep clients out of it. The variables are the clients' own
+ * (ws_device_instance_borrow()). Members stand in the template's order, not the caller's.
  *
- * Lifetime: each member's job is in flight (ws_client.n_in_flight) until the launch has ended, so a dropped client's space stays until
- * then; dropping it cancels its part. The launch itself is a job that stands in no stream, and comes back to the loop as any.
+ * Lifetime: each member's job is in flight (ws_client.n_in_flight) until the launch has ended,
+ * so a dropped client's space stays until then; dropping it cancels its part. The launch itself
+ * is a job that stands in no stream, and comes back to the loop as any.
  *
- * What the fences let pass: a client's ranges are the runs of addresses that the pool gave to it and nobody else, and its pinned memory as
- * mapped when the launch began. Holes in a run are nobody's, so that going there is a fault of that part alone. */
+ * What the fences let pass: a client's ranges are the runs of addresses that the pool gave to it
+ * and nobody else, and its pinned memory as mapped when the launch began. Holes in a run are
+ * nobody's, so that going there is a fault of that part alone. */
 #include "backend/scheduling/fused.h"
 
 #include <inttypes.h>
@@ -317,8 +320,9 @@ static int build(struct ws_fused *f, char *why, size_t why_bytes)
     return r < 0 ? ws_forward(r) : r;
 }
 
-/* As few SMs as do not lengthen a launch of equal blocks: the busiest has ceil(blocks / SMs) of them in any case, and no fewer are needed
- * where each has as many. What is left idle takes no dynamic power, or is free for others. */
+/* As few SMs as do not lengthen a launch of equal blocks: the busiest has ceil(blocks / SMs) of
+ * them in any case, and no fewer are needed where each has as many. What is left idle takes no
+ * dynamic power, or is free for others. */
 static void set_sms(struct ws_fused *f, const struct ws_sm_set *sms, bool equal_blocks)
 {
     struct ws_op *op = &f->command.op;
@@ -371,7 +375,8 @@ static void submit(struct ws_fused *f)
     ws_device_submit(f->device, op);
 }
 
-/* Of one kernel alone, templates are made for a few numbers of members, so that a client more or less makes no new one. */
+/* Of one kernel alone, templates are made for a few numbers of members, so that a client more or
+ * less makes no new one. */
 static uint32_t padded(uint32_t n)
 {
     static const uint32_t sizes[] = {1, 2, 4, 8, 12, 16, 24};
@@ -455,7 +460,8 @@ int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_s
 
 /* ---- the end ---- */
 
-/* A weight for each member's share of the energy: its instructions; where the device can't tell, its threads. */
+/* A weight for each member's share of the energy: its instructions; where the device can't tell,
+ * its threads. */
 static uint64_t weight(const struct ws_fused *f, uint32_t k, bool counted)
 {
     const struct ws_launch_part *p = &f->parts->part[k];

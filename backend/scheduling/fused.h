@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/fused.h - the launches of several clients as one (templates/template.h).
+/* backend/scheduling/fused.h - merged launches: one launch that runs several clients' kernels
+ * (templates/template.h).
  *
- * What each client is told is what it would have been told had its kernel run alone: its own error, text, instructions, and its share
- * of the launch's energy; the shares sum to it exactly. Begin and end are the launch's. A client that reaches outside of its memory, faults,
- * or goes over a limit, ends alone, and so does one that is dropped; the others run to their end, and its memory stays until then.
- * On a device that can't tell parts apart (ws_launch_parts), a fault is everybody's, as CUDA has it for contexts that share a GPU.
- * Threads: the loop's. */
+ * Each client is told what it would have been told had its kernel run alone: its own error, text
+ * and number of instructions, and its share of the launch's energy. The shares sum to the
+ * launch's energy exactly. Begin and end are those of the launch. A client whose kernel reaches
+ * outside of its memory, faults, or exceeds a limit, fails alone, and so does one that is
+ * dropped: the others' kernels run to their end, and its memory stays until then. On a device
+ * that can't tell the parts apart (ws_launch_parts), a fault concerns all members, as in CUDA
+ * for contexts that share a GPU. Threads: the loop's. */
 #ifndef WS_BACKEND_SCHEDULING_FUSED_H
 #define WS_BACKEND_SCHEDULING_FUSED_H
 
@@ -34,7 +37,8 @@ struct ws_fused_cache;
  */
 int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
                    struct ws_command *const *members, uint32_t n, char *ret_why, size_t why_bytes);
-/* The device is done with @f, which is freed. @ret: [WS_FUSE_MAX], the members, whose operations say how they ended.
+/* The device is done with @f, which is freed. @ret: [WS_FUSE_MAX], the members, whose operations
+ * say how they ended.
  * Return: how many. */
 uint32_t ws_fused_ended(struct ws_fused *f, struct ws_command **ret);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Templates are made from the IR of the clients' modules, which their images keep: an entry under way holds a reference to each image,
- * and the thread touches nothing else. Once made, a template stands for itself: its makers may go.
+/* Templates are made from the IR of the clients' modules, which their images keep: an entry
+ * under way holds a reference to each image, and the thread touches nothing else. Once made, a
+ * template stands for itself: its makers may go.
  *
  * An entry that isn't under way and that no launch uses may leave, the longest unused first. */
 #include "backend/client/module.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/fused_cache.h - templates by content: which kernels (by the hash of their PTX text), how often, for which kind of GPU. Made by
- * loader threads, kept in bounded number; that some can't be made is kept too. Threads: the loop's. */
+/* backend/scheduling/fused_cache.h - templates of merged launches, found by content: which
+ * kernels (by the hash of their PTX text), how often each, and for which kind of GPU. Loader
+ * threads make them. Their number is bounded. That a template can't be made is kept as well.
+ * Threads: the loop's. */
 #ifndef WS_BACKEND_SCHEDULING_FUSED_CACHE_H
 #define WS_BACKEND_SCHEDULING_FUSED_CACHE_H
 
@@ -35,8 +37,8 @@ enum ws_fused_how {
     WS_FUSED_SAME_BLOCK, /* all blocks have one shape */
     WS_FUSED_LEADER      /* all are the same kernel, grid and block; @n is 1 */
 };
-/* @kernels: [@n] in that order. Return: 0 with a reference in *ret; WS_FUSED_E_REFUSED with *ret_why, valid until the next call;
- * -EAGAIN: under way; -ENOMEM. */
+/* @kernels: [@n] in that order. Return: 0 with a reference in *ret; WS_FUSED_E_REFUSED with
+ *   *ret_why, valid until the next call; -EAGAIN: under way; -ENOMEM. */
 WS_MUST_CHECK int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
                                      const struct ws_fused_kernel *kernels, uint32_t n,
                                      enum ws_fused_how how, const struct ws_fused_code **ret,
@@ -44,8 +46,9 @@ WS_MUST_CHECK int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
 /* Where kernels see the constants of @c. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_fused_cache_constants(struct ws_server *s, const struct ws_fused_code *c,
                                            uint64_t *ret_va);
-/* The code with its variables at @var_va[variables of the template's module]: that of the last launch, if they are where they were, since
- * a real GPU's driver compiles code for its addresses. Return: 0 with a reference, or negative. */
+/* The code with its variables at @var_va[variables of the template's module]: that of the last
+ * launch, if they are where they were, since a real GPU's driver compiles code for its
+ * addresses. Return: 0 with a reference, or negative. */
 struct ws_fused_instance {
     struct ws_dinstance *instance;
     uint64_t *var_va;

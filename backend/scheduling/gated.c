@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gated clients: programs with a driver of their own (frontend/gate). Nothing of them runs here; they ask when their launches may go, and
- * say what these took.
+/* Gated clients: programs with a driver of their own (frontend/gate). None of their work runs
+ * here. They ask when their launches may go, and say what these took.
  *
- * A segment of theirs is one of the dispatcher's, on its context, that has its GPU alone from the moment it is let go until GateEnd or the
- * client's end. So that a client which never says it is done can't keep a GPU: gate_lease_ms after it was let go the dispatcher forgets the segment
- * and goes on with others, the client is told, and has to ask again before it launches more. What it still runs is then beside others'; that
- * is counted. Leases are of the host's clock: the devices' may stand still.
+ * A job of a gated client is one of the dispatcher's jobs. It has its GPU alone from the moment
+ * it is let go until GateEnd or the client's end. A client that never says that it is done must
+ * not keep a GPU: gate_lease_ms after its job was let go, the dispatcher forgets the job and
+ * starts others; the client is told, and has to ask again before it launches more. What it still
+ * runs is then beside the others' work, and that is counted. Leases are times of the host's
+ * clock, because the devices' clocks may stand still.
  *
- * Whatever a client sends, it gets an answer to each GateBegin: where there is nothing to decide, that it may go. */
+ * Each GateBegin is answered, whatever the client sends: where there is nothing to decide, the
+ * answer is that it may go. */
 #include "backend/backend.h"
 #include "backend/scheduling/gated.h"
 #include "backend/client/reply.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/scheduling/gated.h - clients with a driver of their own: their jobs, which run elsewhere. Threads: the loop. */
+/* backend/scheduling/gated.h - clients with a driver of their own: their jobs, which run
+ * elsewhere. Threads: the loop. */
 #ifndef WS_BACKEND_SCHEDULING_GATED_H
 #define WS_BACKEND_SCHEDULING_GATED_H
 
@@ -20,7 +21,8 @@ Ws__Error ws_gated_end(struct ws_client *c, const Ws__GateEnd *m);
 /* The dispatcher has started the job of @x: the client is told that it may go. */
 void ws_gated_go(struct ws_context *x);
 void ws_gated_forget(struct ws_client *c); /* it is being dropped */
-/* Tells of policies that come or go, and ends leases. Return: ms until the next lease ends; -1: none runs. */
+/* Tells of policies that come or go, and ends leases. Return: ms until the next lease ends; -1:
+ * none runs. */
 int ws_gated_turn(struct ws_server *s);
 Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c);
 

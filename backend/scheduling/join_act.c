@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What joins do.
  *
- * Two actions take away what a later operation could still use while it runs: unmapping host memory, and reset (module
- * instances). They also need that no device works for this client at all: from the join's end until then no operation of the
- * client starts (client->joins.quiescing, client->joins.held). The others need no such thing: a module's id is gone before its join
- * starts, and device memory lives on until the last kernel that could see it has ended (device/space.c). Mapping host memory is
- * a join of this second kind while an unmapping is under way, since the new mapping may lie where the old one still is. */
+ * Two actions take away what a later operation could still use while it runs: unmapping host
+ * memory, and reset (module instances). They also need that no device works for this client at
+ * all: from the join's end until then no operation of the client starts
+ * (client->joins.quiescing, client->joins.held). The others need no such thing: a module's id is
+ * gone before its join starts, and device memory lives on until the last kernel that could see
+ * it has ended (device/space.c). Mapping host memory is a join of this second kind while an
+ * unmapping is under way, since the new mapping may lie where the old one still is. */
 #include "backend/scheduling/join_act.h"
 
 #include "backend/backend.h"

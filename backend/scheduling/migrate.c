@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Moving a context to another GPU: the program goes on there and knows nothing of it, since all addresses stay.
+/* Moving a context to another GPU: the program goes on there and knows nothing of it, since all
+ * addresses stay.
  *
- * What the launches at the heads of its streams name in their parameters (and their modules' variables) moves with it: new memory
- * at the same address, filled by copies that stand in front of the first launch. Everything else stays where it is and is reached
- * from there as a peer's memory; it moves when a launch names it. Until the copies are through, nothing else of the context starts.
+ * What the launches at the heads of its streams name in their parameters (and their modules'
+ * variables) moves with it: new memory at the same address, filled by copies that stand in front
+ * of the first launch. Everything else stays where it is and is reached from there as a peer's
+ * memory; it moves when a launch names it. Until the copies are through, nothing else of the
+ * context starts.
  *
- * Real GPUs: memory there is mapped by granules of 2 MiB, which small allocations share, and not every GPU reaches another's memory. So all
- * that the context has goes together, or the context stays. The old memory is seen at twins of its addresses until it has been copied.
- * Code that calls functions by their addresses stays, since these are each GPU's own, and so does machine code.
+ * Real GPUs: memory there is mapped by granules of 2 MiB, which small allocations share, and not
+ * every GPU reaches another's memory. So all that the context has goes together, or the context
+ * stays. The old memory is seen at twins of its addresses until it has been copied. Code that
+ * calls functions by their addresses stays, since these are each GPU's own, and so does machine
+ * code.
  *
- * Not moved: a client with something in flight or about to be unmapped, with physical memory that it maps itself, whose kernels
- * call malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as well.
+ * Not moved: a client with something in flight or about to be unmapped, with physical memory
+ * that it maps itself, whose kernels call malloc(), or whose launch would not fit there: it
+ * stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as
+ * well.
  *
- * What policies are told of it beforehand (ws_dispatch_price()) is the same: the copies of what is named. Each goes through both GPUs' host
- * links, so the slower one is counted, where the software GPU's clock only knows the new GPU's. */
+ * What policies are told of it beforehand (ws_dispatch_price()) is the same: the copies of what
+ * is named. Each goes through both GPUs' host links, so the slower one is counted, where the
+ * software GPU's clock only knows the new GPU's. */
 #include <math.h>
 #include <string.h>
 
@@ -57,8 +65,8 @@ static void note(struct ws_dispatch *d, struct ws_allocation *a)
     a->noted = d->n_notings;
 }
 
-/* Fills d->named with what the launches that wait name, each once: their modules' variables, and what their parameters point into; with
- * all that the context has, where that goes together. */
+/* Fills d->named with what the launches that wait name, each once: their modules' variables, and
+ * what their parameters point into; with all that the context has, where that goes together. */
 static void find_named(struct ws_dispatch *d, const struct ws_context *x)
 {
     struct ws_allocation *each, *after;
@@ -99,7 +107,8 @@ static bool is_movable(const struct ws_allocation *a)
            ws_list_empty(&o->exports) && !o->is_shared && !a->freeing;
 }
 
-/* Whether what waits could run there: a cooperative grid was sized for the GPU that the program knows, a block may be too large. */
+/* Whether what waits could run there: a cooperative grid was sized for the GPU that the program
+ * knows, a block may be too large. */
 static bool fits(const struct ws_context *x, const struct ws_gpu *to)
 {
     ws_list_for_each (n, &x->job->held) {
@@ -160,7 +169,8 @@ static bool instance_remake(struct ws_module *m, struct ws_device *from)
     return true;
 }
 
-/* New memory under @a on its context's GPU, and the copy that fills it, for the head of @s. NULL: it stays where it is. */
+/* New memory under @a on its context's GPU, and the copy that fills it, for the head of @s.
+ * NULL: it stays where it is. */
 static struct ws_command *reseat(struct ws_allocation *a, struct ws_stream *s)
 {
     struct ws_client *c = a->context->client;
@@ -229,8 +239,9 @@ static void far_undo(struct ws_context *x, struct moving *v, size_t n)
     free(v);
 }
 
-/* Has all that the context has ready to be moved to @to: memory there, and the old memory seen a second time, where its addresses have
- * their twins. Return: NULL: not to be had, nothing has changed. */
+/* Has all that the context has ready to be moved to @to: memory there, and the old memory seen a
+ * second time, where its addresses have their twins. Return: NULL: not to be had, nothing has
+ * changed. */
 static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, size_t *ret_n)
 {
     struct ws_client *c = x->client;
@@ -267,7 +278,8 @@ static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, s
     return v;
 }
 
-/* The context is on its new GPU. Return: whether its memory is there, too; else the client has been dropped. */
+/* The context is on its new GPU. Return: whether its memory is there, too; else the client has
+ * been dropped. */
 static bool far_end(struct ws_context *x, struct moving *v, size_t n, struct ws_stream *s)
 {
     struct ws_client *c = x->client;
@@ -358,7 +370,8 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
 
 /* ---- prices ---- */
 
-/* One copy: through the slower of both host links; meanwhile the new GPU takes what it takes while it computes nothing. */
+/* One copy: through the slower of both host links; meanwhile the new GPU takes what it takes
+ * while it computes nothing. */
 static void add_copy(struct ws_policy_move *m, const struct ws_gpu_spec *from,
                      const struct ws_gpu_spec *to, uint64_t bytes)
 {

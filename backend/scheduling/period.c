@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Jobs as programs mark them, and periods.
  *
- * Releases lie on a grid: the first is when the program first waits, the k-th k periods later, however late the program is. One that
- * has missed releases gets them at once, one after another, as an overloaded periodic task does. Times are those of the clock of the
- * GPU that the program's device 0 is on; where that clock passes only with work, waiting moves it on.
+ * Releases lie on a grid: the first is when the program first waits, the k-th k periods later,
+ * however late the program is. One that has missed releases gets them at once, one after
+ * another, as an overloaded periodic task does. Times are those of the clock of the GPU that the
+ * program's device 0 is on; where that clock passes only with work, waiting moves it on.
  *
- * A job's response time is counted from its release if the program waited for one, else from its beginning, to the device time at
- * which the last of its operations was done. */
+ * A job's response time is counted from its release if the program waited for one, else from its
+ * beginning, to the device time at which the last of its operations was done. */
 #include "backend/backend.h"
 #include "backend/client/join.h"
 #include "backend/client/reply.h"
@@ -30,7 +31,7 @@ Ws__Error ws_own_begin(struct ws_client *c, uint64_t deadline_ns, char *ret_text
     if (!c->n_contexts)
         return WS__ERROR__INVALID_DEVICE;
     if (o->open) {
-        snprintf(ret_text, size, "a segment is open already: end it first");
+        snprintf(ret_text, size, "a job is open already: end it first");
         return WS__ERROR__NOT_READY;
     }
     ws_dispatch_waits(c); /* what was before is not part of it */
@@ -47,7 +48,7 @@ Ws__Error ws_own_end(struct ws_client *c, uint64_t seq, char *ret_text, size_t s
 {
     struct ws_own_job *o = &c->jobs.own;
     if (!o->open || o->ending) {
-        snprintf(ret_text, size, "no segment is open: begin one first");
+        snprintf(ret_text, size, "no job is open: begin one first");
         return WS__ERROR__INVALID_VALUE;
     }
     struct ws_join *j = ws_join_new(c, WS_JOIN_JOB, seq, true);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/period.h - what programs say of their jobs themselves (frontend/wattshare.h): where one begins and ends, and that they wait
- * for the next period. Threads: the loop's. */
+/* backend/scheduling/period.h - what programs say of their jobs themselves
+ * (frontend/wattshare.h): where one begins and ends, and that they wait for the next period.
+ * Threads: the loop's. */
 #ifndef WS_BACKEND_SCHEDULING_PERIOD_H
 #define WS_BACKEND_SCHEDULING_PERIOD_H
 
@@ -27,7 +28,8 @@ struct ws_own_job {
 };
 
 Ws__Error ws_own_begin(struct ws_client *c, uint64_t deadline_ns, char *ret_text, size_t size);
-/* Return: OK, and JobEnd @seq is answered and retired when the work is done; or an error, and it is the caller's. */
+/* Return: OK, and JobEnd @seq is answered and retired when the work is done; or an error, and it
+ * is the caller's. */
 Ws__Error ws_own_end(struct ws_client *c, uint64_t seq, char *ret_text, size_t size);
 void ws_own_ended(struct ws_join *join); /* the join's end: answers */
 /* OK: answered and retired at the next release. */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which task a client is, found out when it says hello.
  *
- * Its path and cgroup are read from /proc by the process id that the kernel gave us with the connection. The path needs the right to
- * look at the process (the same user, or CAP_SYS_PTRACE): a daemon without it takes the client's word, as it must for remote ones.
- * The environment is never read there. Instead, where rules ask for variables, the first hello is answered with their names, and the
- * library says hello again with their values: nothing else of a program's environment leaves it, containers and remote clients
- * need no special case, and without such rules it costs nothing. */
+ * Its path and cgroup are read from /proc by the process id that the kernel gave us with the
+ * connection. The path needs the right to look at the process (the same user, or
+ * CAP_SYS_PTRACE): a daemon without it takes the client's word, as it must for remote ones. The
+ * environment is never read there. Instead, where rules ask for variables, the first hello is
+ * answered with their names, and the library says hello again with their values: nothing else of
+ * a program's environment leaves it, containers and remote clients need no special case, and
+ * without such rules it costs nothing. */
 #include "backend/backend.h"
 #include "backend/client/sms.h"
 #include "backend/client/user.h"

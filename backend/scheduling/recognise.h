@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/scheduling/recognise.h - the task of a client, and which GPUs it may use. Threads: the loop's. */
+/* backend/scheduling/recognise.h - the task of a client, and which GPUs it may use. Threads: the
+ * loop's. */
 #ifndef WS_BACKEND_SCHEDULING_RECOGNISE_H
 #define WS_BACKEND_SCHEDULING_RECOGNISE_H
 
@@ -13,7 +14,8 @@ struct ws_client;
 struct ws_server;
 
 enum { WS_ENV_NAMES_MAX = 64 };
-/* Whether tasks are told by variables that this hello does not have yet; then their names are in @ret. */
+/* Whether tasks are told by variables that this hello does not have yet; then their names are in
+ * @ret. */
 bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply *ret);
 /* Who says hello, before he is a client. */
 struct ws_newcomer {
@@ -27,7 +29,8 @@ struct ws_newcomer {
     bool work_known;
 };
 void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_newcomer *n);
-/* The program names its task itself. Return: OK; NOT_FOUND, DENIED, INVALID_VALUE with @ret_text, nothing changed. */
+/* The program names its task itself. Return: OK; NOT_FOUND, DENIED, INVALID_VALUE with
+ * @ret_text, nothing changed. */
 Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_text, size_t size);
 /* Keeps those of order[n] that the task may use. Return: how many. */
 uint32_t ws_task_gpus(const struct ws_server *s, const struct ws_task *t, uint32_t *order,

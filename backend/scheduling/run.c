@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What starts when. ws_server_run_ready() looks at the streams that were woken and starts what stands at their heads, as far as it may
- * start (client/stream.c says what holds a head back; with a policy, the dispatcher has a say as well).
+/* What starts when. ws_server_run_ready() looks at the streams that were woken and starts what
+ * stands at their heads, as far as it may start (client/stream.c says what holds a head back;
+ * with a policy, the dispatcher has a say as well).
  *
- * Nothing here recurses over streams: whoever makes a stream able to go on puts it on server->queues.ready (ws_stream_wake()), and the
- * loop in ws_server_run_ready() goes on until that list is empty. */
+ * Nothing here recurses over streams: whoever makes a stream able to go on puts it on
+ * server->queues.ready (ws_stream_wake()), and the loop in ws_server_run_ready() goes on until
+ * that list is empty. */
 #include "backend/scheduling/run.h"
 
 #include "backend/backend.h"
@@ -55,7 +57,8 @@ static void op_end(struct ws_command *j)
     }
 }
 
-/* Gives the device the operation, part by part where it is done in parts. Return: it is done already. */
+/* Gives the device the operation, part by part where it is done in parts. Return: it is done
+ * already. */
 static bool submit(struct ws_stream *s, struct ws_command *j)
 {
     do {
@@ -70,7 +73,8 @@ static bool submit(struct ws_stream *s, struct ws_command *j)
     return true;
 }
 
-/* What follows on the end of an operation, or of the part of it that ran before it was preempted. */
+/* What follows on the end of an operation, or of the part of it that ran before it was
+ * preempted. */
 static void op_ended(struct ws_command *j)
 {
     ws_account_op(j);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/scheduling/run.h - what starts when: takes commands from the heads of streams as soon as they may start, and deals
- * with operations that have ended. Threads: the loop. */
+/* backend/scheduling/run.h - what starts when: takes commands from the heads of streams as soon
+ * as they may start, and deals with operations that have ended. Threads: the loop. */
 #ifndef WS_BACKEND_SCHEDULING_RUN_H
 #define WS_BACKEND_SCHEDULING_RUN_H
 
 #include "backend/client/command.h"
 
-/* Looks at all streams on server->ready, finishes joins on server->reached and tells the dispatcher of clients that wait, until
- * nothing is left. Everything that wakes a stream relies on this being called before the loop waits. */
+/* Looks at all streams on server->queues.ready, finishes joins on server->queues.reached and tells the
+ * dispatcher of clients that wait, until nothing is left. Everything that wakes a stream relies
+ * on this being called before the loop waits. */
 void ws_server_run_ready(struct ws_server *s);
-/* The device is done with the operation, or with the part of it that was submitted: what follows from that. A merged launch is dealt
- * with as its members. @j may be gone on return. */
+/* The device is done with the operation, or with the part of it that was submitted: what follows
+ * from that. A merged launch is dealt with as its members. @j may be gone on return. */
 void ws_operation_ended(struct ws_command *j);
 
 #endif

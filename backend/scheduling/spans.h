@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/scheduling/spans.h - what ran when, for `wattshare trace`: a ring of spans, which is there while somebody asks.
- * Threads: the loop. */
+/* backend/scheduling/spans.h - what ran when, for `wattshare trace`: a ring of spans, which is
+ * there while somebody asks. Threads: the loop. */
 #ifndef WS_BACKEND_SCHEDULING_SPANS_H
 #define WS_BACKEND_SCHEDULING_SPANS_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Commands of a client: each either is done here, or is queued as a command of a stream (client/stream.h) or as a join
- * (client/join.h), which retires it later. Nothing in a message is believed before it is checked; what can't be read ends its client
- * and nobody else. After each command, what it has made able to start is started. */
+/* Commands of a client: each either is done here, or is queued as a command of a stream
+ * (client/stream.h) or as a join (client/join.h), which retires it later. Nothing in a message
+ * is believed before it is checked; what can't be read ends its client and nobody else. After
+ * each command, what it has made able to start is started. */
 #include "backend/wire/commands.h"
 
 #include "backend/backend.h"
@@ -405,7 +406,8 @@ static void do_copy(const struct call *k, const Ws__Copy *m, bool replies)
         done(k, k->c->errors.sticky ? WS__ERROR__OK : e);
 }
 
-/* Commands without a reply that only a living context runs. Return: false if it is none of these. */
+/* Commands without a reply that only a living context runs. Return: false if it is none of
+ * these. */
 static bool work_command(const struct call *k, const Ws__Command *m)
 {
     bool queued = false, lost = k->c->errors.sticky != WS__ERROR__OK;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The wire format is protobuf's (protobuf.dev/programming-guides/encoding): a field is a varint tag (number << 3 | type) and a
- * varint (type 0), 8 bytes (1), a length and bytes (2), or 4 bytes (5). Unknown fields are skipped; the last of a repeated
- * single field counts. */
+/* The wire format is protobuf's (protobuf.dev/programming-guides/encoding): a field is a varint
+ * tag (number << 3 | type) and a varint (type 0), 8 bytes (1), a length and bytes (2), or 4
+ * bytes (5). Unknown fields are skipped; the last of a repeated single field counts. */
 #include "backend/wire/decode.h"
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };

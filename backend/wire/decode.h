@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/wire/decode.h - reading a ClientMessage a command at a time. Protobuf-c reads all but launches, into an arena; launches,
- * nearly all of what a busy client sends, are read in place without allocating. Threads: none. */
+/* backend/wire/decode.h - reading a ClientMessage a command at a time. Protobuf-c reads all but
+ * launches, into an arena; launches, nearly all of what a busy client sends, are read in place
+ * without allocating. Threads: none. */
 #ifndef WS_BACKEND_WIRE_DECODE_H
 #define WS_BACKEND_WIRE_DECODE_H
 

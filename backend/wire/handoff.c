@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side socket: each local client holds one connection; it asks there for segments, and its end is the client's end. All
- * descriptors sit in one epoll descriptor, which the loop polls. A connection that has not named a client after a while is
- * closed, as is one whose answer does not fit its socket buffer (it does not read). */
+/* The handoff socket. Each local client holds one connection to it, on which it asks for
+ * segments and other descriptors; when the connection ends, the client has ended. All
+ * descriptors are in one epoll descriptor, which the loop polls. A connection that has not named
+ * its client after a while is closed, and so is one whose answer does not fit its socket buffer,
+ * because its client does not read. */
 #include "backend/backend.h"
 #include "backend/wire/handoff.h"
 #include "backend/client/object.h"
@@ -83,7 +85,8 @@ void ws_handoff_end(struct ws_server *s)
     s->handoff.fd = s->handoff.epoll_fd = -1;
 }
 
-/* Closes who has not said hello in time; with @make_room, the oldest of them in any case. Return: one was closed. */
+/* Closes who has not said hello in time; with @make_room, the oldest of them in any case.
+ * Return: one was closed. */
 static bool prune(struct ws_server *s, bool make_room)
 {
     uint64_t now = ws_clock_ns();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/wire/handoff.h - the handoff socket, through which descriptors are passed. Threads: the loop. */
+/* backend/wire/handoff.h - the handoff socket, through which descriptors are passed. Threads:
+ * the loop. */
 #ifndef WS_BACKEND_WIRE_HANDOFF_H
 #define WS_BACKEND_WIRE_HANDOFF_H
 
@@ -26,7 +27,8 @@ struct ws_server_handoff {
     uint8_t ring_message[WS_RING_MESSAGE_BYTES];
 };
 
-/* Listens at @path with @mode; ws_server_handoff_fd() is readable when ws_server_handoff_turn() (process/server.h) has work. */
+/* Listens at @path with @mode; ws_server_handoff_fd() is readable when ws_server_handoff_turn()
+ * (process/server.h) has work. */
 WS_MUST_CHECK int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode);
 /* The same on a listener that was passed, whose file is left alone; @fd is taken. */
 WS_MUST_CHECK int ws_server_handoff_adopt(struct ws_server *s, const char *path, int fd);

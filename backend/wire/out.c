@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What leaves the daemon. Replies have come together in client->out.bytes (client/reply.c) and leave as one message per client and turn, with
- * the count of retired commands behind them. What the peer does not fetch waits in ZeroMQ, at most its high-water mark of messages,
- * which FULL_BYTES keeps small, and then in client->out.bytes; too much of it, or too long, and the client is dropped. */
+/* What leaves the daemon. Replies have come together in client->out.bytes (client/reply.c) and
+ * leave as one message per client and turn, with the count of retired commands behind them. What
+ * the peer does not fetch waits in ZeroMQ, at most its high-water mark of messages, which
+ * FULL_BYTES keeps small, and then in client->out.bytes; too much of it, or too long, and the
+ * client is dropped. */
 #include "backend/wire/out.h"
 
 #include "backend/backend.h"
@@ -18,7 +20,8 @@ static uint64_t outstanding(const struct ws_client *c)
     return c->stats.n_commands - c->stats.n_retired;
 }
 
-/* Retirement is worth a message when the client may wait for it: nothing is left, or a good part of its window is free. */
+/* Retirement is worth a message when the client may wait for it: nothing is left, or a good part
+ * of its window is free. */
 static bool notice_due(const struct ws_client *c)
 {
     uint64_t untold = c->stats.n_retired - c->out.n_retired_told;

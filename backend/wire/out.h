@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/wire/out.h - what leaves the daemon: the clients' replies and notices, and answers to peers that are no clients.
- * Threads: the loop. */
+/* backend/wire/out.h - what leaves the daemon: the clients' replies and notices, and answers to
+ * peers that are no clients. Threads: the loop. */
 #ifndef WS_BACKEND_WIRE_OUT_H
 #define WS_BACKEND_WIRE_OUT_H
 
 #include "backend/client/client.h"
 
-/* Sends what there is for the client, which may be dropped on return. Return: false: some is left. */
+/* Sends what there is for the client, which may be dropped on return. Return: false: some is
+ * left. */
 bool ws_client_flush(struct ws_client *c);
-/* Flushes the client if much has come together. Between commands: what waits for one client stays small. */
+/* Flushes the client if much has come together. Between commands: what waits for one client
+ * stays small. */
 void ws_client_flush_full(struct ws_client *c);
 void ws_server_flush(struct ws_server *s); /* all clients that something is to be told */
 /* Sends one message. Return: 0, -ENOMEM, or as ws_transport.send. */

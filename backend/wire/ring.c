@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon's end of a client's ring (protocol/ring.h). The client asks for the memory, maps it, and asks for its doorbell: from
- * then on the ring is open. Its messages are handled like those from ZeroMQ, from a copy of ours. Doorbells sit in the epoll
- * descriptor of the handoff socket; the rings that were signalled in a turn are collected first and looked at when all its events are
- * through. A ring is closed when its client is dropped and freed with it. */
+/* The daemon's end of a client's ring (protocol/ring.h). The client asks for the memory, maps
+ * it, and asks for its doorbell: from then on the ring is open. Its messages are handled like
+ * those from ZeroMQ, from a copy of ours. Doorbells sit in the epoll descriptor of the handoff
+ * socket; the rings that were signalled in a turn are collected first and looked at when all its
+ * events are through. A ring is closed when its client is dropped and freed with it. */
 #include "backend/wire/ring.h"
 
 #include <sys/epoll.h>

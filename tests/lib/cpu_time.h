@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/lib/cpu_time.h - what work costs the processor, for tests that bound it: other work of the machine is not in it. */
+/* tests/lib/cpu_time.h - what work costs the processor, for tests that bound it: other work of
+ * the machine is not in it. */
 #ifndef WS_TESTS_CPU_TIME_H
 #define WS_TESTS_CPU_TIME_H
 

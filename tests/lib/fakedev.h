@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/lib/fakedev.h - a device whose operations end when the test says so. Memory is real; copies and fills move bytes when
- * they are completed; kernels do nothing. Modules: whatever the PTX parser reads. Threads: none, but for loading modules. */
+/* tests/lib/fakedev.h - a device whose operations end when the test says so. Memory is real;
+ * copies and fills move bytes when they are completed; kernels do nothing. Modules: whatever the
+ * PTX parser reads. Threads: none, but for loading modules. */
 #ifndef WS_TESTS_FAKEDEV_H
 #define WS_TESTS_FAKEDEV_H
 
@@ -33,7 +34,8 @@ void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t
 void fakedev_stop(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns, double part);
 /* Moves the clock on and rings what is due. */
 void fakedev_pass(struct fakedev *f, uint64_t now_ns);
-/* Completes all there are, again and again until none is left; each lasts 1 us from its ready time. */
+/* Completes all there are, again and again until none is left; each lasts 1 us from its ready
+ * time. */
 void fakedev_complete_all(struct fakedev *f);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/lib/softserver.h - the server core without sockets, with one software GPU that runs what it is given; clients by number, whose
- * launches can be held at the heads of their streams, as the dispatcher holds them. For tests and benchmarks of fused launches. */
+/* tests/lib/softserver.h - the server core without sockets, with one software GPU that runs what
+ * it is given; clients by number, whose launches can be held at the heads of their streams, as
+ * the dispatcher holds them. For tests and benchmarks of fused launches. */
 #ifndef WS_TESTS_SOFTSERVER_H
 #define WS_TESTS_SOFTSERVER_H
 
@@ -39,7 +40,8 @@ struct softs_launch {
 
 extern const char *
     softs_templates; /* directory of templates made by hand, for servers made from now on; or NULL */
-/* @gpu: of the catalog. @n_loaders: threads; 0: modules and templates are made at once. Aborts where it can't. */
+/* @gpu: of the catalog. @n_loaders: threads; 0: modules and templates are made at once. Aborts
+ *   where it can't. */
 struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel_insns);
 void softs_free(struct softs *s);
 /* A client's hello; its default stream and its device are numbers 0. */
@@ -51,8 +53,8 @@ Ws__Error softs_load(struct softs *s, unsigned c, uint64_t module, const char *p
 void softs_launch(struct softs *s, unsigned c, const struct softs_launch *l);
 /* Waits for the client's device. Return: its error. */
 Ws__Error softs_sync(struct softs *s, unsigned c);
-/* From now on the client's operations stay at the heads of their streams; until let go, which must be before any of its work ends. What is
- * let go starts in the next turn. */
+/* From now on the client's operations stay at the heads of their streams; until let go, which
+ * must be before any of its work ends. What is let go starts in the next turn. */
 void softs_hold(struct softs *s, unsigned c);
 void softs_let_go(struct softs *s, unsigned c);
 /* The job at the head of a stream. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/lib/wsclient.h - a daemon process and raw clients of it, without the frontend: what a test wants to send, it sends,
- * right or wrong. Threads: none (one client per thread is fine). Failures of the machinery itself end the program. */
+/* tests/lib/wsclient.h - a daemon process and raw clients of it, without the frontend: what a
+ * test wants to send, it sends, right or wrong. Threads: none (one client per thread is fine).
+ * Failures of the machinery itself end the program. */
 #ifndef WS_TESTS_WSCLIENT_H
 #define WS_TESTS_WSCLIENT_H
 
@@ -17,8 +18,8 @@ struct wst_daemon {
     char dir[64], ipc[96], tcp[64], log[96];
     char args[16][128]; /* up to an empty one */
 };
-/* @extra: further arguments, NULL-terminated, or NULL. @conf: text of a configuration file; @ipc and @tcp may stand in it as
- * %IPC% and %TCP%; NULL: --socket with the ipc endpoint only. */
+/* @extra: further arguments, NULL-terminated, or NULL. @conf: text of a configuration file; @ipc
+ *   and @tcp may stand in it as %IPC% and %TCP%; NULL: --socket with the ipc endpoint only. */
 void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const *extra);
 /* Again, with the same arguments and place, after the test has ended the process itself. */
 void wst_daemon_restart(struct wst_daemon *d);
@@ -64,7 +65,8 @@ void wst_send_message(struct wst_client *c, Ws__ClientMessage *m);
 /* Appends to the batch. Return: its seq. */
 uint64_t wst_post(struct wst_client *c, Ws__Command__CCase which, void *sub);
 void wst_flush(struct wst_client *c);
-/* The reply of @seq, or NULL after @timeout_ms or when dropped. Good until the next call with this client. */
+/* The reply of @seq, or NULL after @timeout_ms or when dropped. Good until the next call with
+ * this client. */
 const Ws__Reply *wst_wait(struct wst_client *c, uint64_t seq, int timeout_ms);
 const Ws__Reply *wst_call(struct wst_client *c, Ws__Command__CCase which, void *sub);
 /* Reads what there is for up to @timeout_ms or until dropped. */
@@ -98,7 +100,8 @@ int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t ch
 
 /* Asks for the ring and opens it. Return: Ws__Error. */
 int wst_ring_open(struct wst_client *c);
-/* A request on the side socket, with our token. Return: its answer's error, the descriptor in *ret_fd or -1. */
+/* A request on the side socket, with our token. Return: its answer's error, the descriptor in
+ * *ret_fd or -1. */
 int wst_side_request(struct wst_client *c, uint32_t kind, int *ret_fd);
 
 extern const char wst_ptx[]; /* kernels used by the tests: fill, add, spin, oob */

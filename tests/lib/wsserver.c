@@ -144,8 +144,8 @@ void wss_turn(struct wss *w)
     (void)ws_server_turn(w->server);
 }
 
-/* With WSS_RECORD=FILE in the environment the messages are appended to FILE, as tests/fuzz/fuzz_protocol.c reads them: that is
- * how its corpus is made. */
+/* With WSS_RECORD=FILE in the environment the messages are appended to FILE, as
+ * tests/fuzz/fuzz_protocol.c reads them: that is how its corpus is made. */
 static void record(unsigned peer, const void *p, size_t n)
 {
     const char *path = getenv("WSS_RECORD");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/lib/wsserver.h - the server core without sockets: two fake devices, and peers by number whose answers are kept. */
+/* tests/lib/wsserver.h - the server core without sockets: two fake devices, and peers by number
+ * whose answers are kept. */
 #ifndef WS_TESTS_WSSERVER_H
 #define WS_TESTS_WSSERVER_H
 
@@ -65,7 +66,8 @@ uint64_t wss_sync_device(struct wss *w, unsigned peer, uint32_t device);
 uint64_t wss_query_event(struct wss *w, unsigned peer, uint64_t event);
 uint64_t wss_query_stream(struct wss *w, unsigned peer, uint64_t stream);
 uint64_t wss_free_mem(struct wss *w, unsigned peer, uint64_t va);
-/* ModuleLoad; if the image is not known, uploads it and tries again. wss_load_try(): only the first. */
+/* ModuleLoad; if the image is not known, uploads it and tries again. wss_load_try(): only the
+ * first. */
 uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image,
                   size_t n);
 uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t device,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: the dispatcher, with devices whose work ends when the test says so. Launches are told apart by their parameter. */
+/* backend: the dispatcher, with devices whose work ends when the test says so. Launches are told
+ * apart by their parameter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -337,7 +338,8 @@ static void test_a_program_says_itself_what_its_job_is(void **state)
     wss_free(w);
 }
 
-/* A policy that wants it elsewhere: memory goes along, at the same address; what the launch doesn't name stays, and can be reached. */
+/* A policy that wants it elsewhere: memory goes along, at the same address; what the launch
+ * doesn't name stays, and can be reached. */
 static void test_memory_moves_with_the_job(void **state)
 {
     (void)state;
@@ -376,7 +378,8 @@ static void test_memory_moves_with_the_job(void **state)
     wss_free(w);
 }
 
-/* Real GPUs: all that a context has moves, or it stays: with memory that another client may have it does. */
+/* Real GPUs: all that a context has moves, or it stays: with memory that another client may have
+ * it does. */
 static void test_real_gpus_move_all(void **state)
 {
     (void)state;
@@ -429,8 +432,8 @@ static void test_real_gpus_move_all(void **state)
     wss_free(w);
 }
 
-/* Two programs that live on GPU 2, which is like GPU 0: the second waits for the first where moving its data takes longer than that, and goes
- * to GPU 0 where it does not. */
+/* Two programs that live on GPU 2, which is like GPU 0: the second waits for the first where
+ * moving its data takes longer than that, and goes to GPU 0 where it does not. */
 static void test_a_move_is_priced(void **state)
 {
     (void)state;
@@ -478,7 +481,8 @@ static void test_a_move_is_priced(void **state)
     }
 }
 
-/* EDL gives a job its place in time once: the second one waits for the first, though the policy is not asked again about it. */
+/* EDL gives a job its place in time once: the second one waits for the first, though the policy
+ * is not asked again about it. */
 static void test_bookings_are_kept(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: energy accounts. Random clients on two GPUs whose counters move as a real device's do: before, with and after the reports of
- * operations, by more or less than these say, with idle energy in between; clients come, work and are cut off at any moment. After each
- * step all accounts together are the counter, to the uJ. */
+/* backend: energy accounts. Random clients on two GPUs whose counters move as a real device's
+ * do: before, with and after the reports of operations, by more or less than these say, with
+ * idle energy in between; clients come, work and are cut off at any moment. After each step all
+ * accounts together are the counter, to the uJ. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +134,8 @@ static void fill(struct wss *w, unsigned peer, uint64_t va)
     wss_fill(w, peer, WS_STREAM_DEFAULT_0, va, 64, 1);
 }
 
-/* Device 0 of peers 0 and 1 are different GPUs (placement "spread"); so is everybody's who comes after. */
+/* Device 0 of peers 0 and 1 are different GPUs (placement "spread"); so is everybody's who comes
+ * after. */
 static void test_busy_goes_to_who_worked(void **state)
 {
     struct wss *w = *state;
@@ -189,7 +191,8 @@ static void test_busy_goes_to_who_worked(void **state)
     assert_in_range(account(w, 1, 0), 100 + 693, 100 + 694);
 }
 
-/* A client that goes while its work runs keeps what that work takes; the counter of a device that was reset begins anew. */
+/* A client that goes while its work runs keeps what that work takes; the counter of a device
+ * that was reset begins anew. */
 static void test_gone_and_reset(void **state)
 {
     struct wss *w = *state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Launches of several clients as one, on a software GPU: each gets what it would have got alone, whatever the others do. */
+/* Launches of several clients as one, on a software GPU: each gets what it would have got alone,
+ * whatever the others do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,8 @@ static const char line[] =
          "mad.lo.u32 %r9, %r6, %r7, %r8; ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; "
          "add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r9;\n"
          "red.global.add.u32 [counter], 1;\nEND: ret;\n}\n";
-/* sum: out[block] = sum over a two-dimensional block of weight * (x + 100 y), by a barrier; names as above, and other sizes. */
+/* sum: out[block] = sum over a two-dimensional block of weight * (x + 100 y), by a barrier;
+ * names as above, and other sizes. */
 static const char sum[] =
     HEAD ".global .align 8 .u64 counter;\n.global .align 4 .u32 factor[4] = {7, 8, 9, 10};\n"
          ".visible .entry work(.param .u64 out, .param .u32 weight)\n{\n"
@@ -65,8 +67,9 @@ static const char wild[] =
          ".visible .entry through(.param .u64 f)\n{\n.reg .b64 %rd;\nld.param.u64 %rd, [f];\n"
          "P: .callprototype _ ();\ncall %rd, P;\nret;\n}\n";
 enum { WILD, TRAPS, ENDLESS, ODD, THROUGH };
-/* sly: ways around the fence. peek: *out = a constant at an address of the program's; params: *out = what lies behind the parameters; leak:
- * out |= shared memory that nobody has written; says: prints a string at an address of the program's. */
+/* sly: ways around the fence. peek: *out = a constant at an address of the program's; params:
+ * *out = what lies behind the parameters; leak: out |= shared memory that nobody has written;
+ * says: prints a string at an address of the program's. */
 static const char sly[] = HEAD
     ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
     ".global .align 1 .b8 format[8] = {37, 115, 33, 10, 0};\n" /* "%s!\n" */
@@ -502,7 +505,8 @@ static uint32_t rnd(uint32_t n) /* 0…n-1 */
     return (uint32_t)(seed >> 33) % n;
 }
 
-/* Somebody is killed at any moment of a launch, others fault meanwhile: who is left has the right results, always. */
+/* Somebody is killed at any moment of a launch, others fault meanwhile: who is left has the
+ * right results, always. */
 static void test_random_kills(void **state)
 {
     struct fix *f = *state;
@@ -749,7 +753,8 @@ static char *read_source(const char *name)
 
 enum { AES_BLOCKS = 700 };
 
-/* Clients with keys of their own; what the kernels give is compared with the CPU's byte-wise cipher. */
+/* Clients with keys of their own; what the kernels give is compared with the CPU's byte-wise
+ * cipher. */
 static void encrypts(struct fix *f, uint32_t want_shared_bytes)
 {
     char *ptx = read_source("tests/cuda/ptx/aes.ptx");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: gated clients, beside others whose work ends when the test says so. What is believed of them, when they may go, and how they end. */
+/* backend: gated clients, beside others whose work ends when the test says so. What is believed
+ * of them, when they may go, and how they end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,7 +140,8 @@ static void test_priority_goes_first(void **state)
     wss_free(w);
 }
 
-/* A launch that is under way ends first, none begins while the gated one has the GPU; neither starves. */
+/* A launch that is under way ends first, none begins while the gated one has the GPU; neither
+ * starves. */
 static void test_with_others(void **state)
 {
     static const char *const policies[] = {"fifo", "rr", "gcaps", "consolidate"};
@@ -267,7 +269,8 @@ static void test_each_gpu_by_itself(void **state)
     wss_free(w);
 }
 
-/* What makes no sense is an error of the client's; it is let go all the same, and others are not disturbed. */
+/* What makes no sense is an error of the client's; it is let go all the same, and others are not
+ * disturbed. */
 static void test_nonsense(void **state)
 {
     (void)state;

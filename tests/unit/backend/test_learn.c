@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/learn: what predictions rest on and what they say, worked out by hand; which launches are not learned from; errors; that what
- * is learned comes back from the store; limits. */
+/* backend/learn: what predictions rest on and what they say, worked out by hand; which launches
+ * are not learned from; errors; that what is learned comes back from the store; limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,8 +136,9 @@ static struct ws_prediction predict(struct fixture *x, const struct ws_learn_key
 
 /* ---- */
 
-/* Nothing ran: the model says something, more SMs help but never more than in proportion, and energy is the catalog's power for that time: 5 W, 2 W for each
- * SM that has a block, .5 W for the others. */
+/* Nothing ran: the model says something, more SMs help but never more than in proportion, and
+ * energy is the catalog's power for that time: 5 W, 2 W for each SM that has a block, .5 W for
+ * the others. */
 static void cold(void **state)
 {
     struct fixture *x = *state;
@@ -192,7 +193,8 @@ static void mean_of_runs(void **state)
     assert_true(fabs(p.error - 2.0 / 3) < 1e-9);
 }
 
-/* A device that doesn't know energies: 4 SMs of 10 that work, by the catalog, 5 + 4 · 2 + 6 · .5 W. */
+/* A device that doesn't know energies: 4 SMs of 10 that work, by the catalog, 5 + 4 · 2 + 6 · .5
+ * W. */
 static void no_energy(void **state)
 {
     struct fixture *x = *state;
@@ -204,7 +206,8 @@ static void no_energy(void **state)
     assert_true(isnan(v[0].power_w));
 }
 
-/* Between two numbers of SMs: a + b / n through both. 2 SMs: 9 us, 8: 3 us; so a = 1 us, b = 16 us, and 4 SMs take 5 us. */
+/* Between two numbers of SMs: a + b / n through both. 2 SMs: 9 us, 8: 3 us; so a = 1 us, b = 16
+ * us, and 4 SMs take 5 us. */
 static void between(void **state)
 {
     struct fixture *x = *state;
@@ -231,7 +234,8 @@ static void beyond(void **state)
     }
 }
 
-/* Another shape of a kernel that ran: as far off the model as that was. Twice the time for all runs: twice the prediction. */
+/* Another shape of a kernel that ran: as far off the model as that was. Twice the time for all
+ * runs: twice the prediction. */
 static void other_shape(void **state)
 {
     struct fixture *x = *state;
@@ -251,7 +255,8 @@ static void other_shape(void **state)
     assert_true(t[1] >= 2 * t[0] - 2 && t[1] <= 2 * t[0] + 2);
 }
 
-/* Launches that ran on the same SMs at the same time are not learned from; on others, their time is but not their power. */
+/* Launches that ran on the same SMs at the same time are not learned from; on others, their time
+ * is but not their power. */
 static void overlap(void **state)
 {
     struct fixture *x = *state;

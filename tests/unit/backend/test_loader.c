@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: images parsed by loader threads: others go on meanwhile, one parse serves all who ask, a client may die or reset the
- * device while its image is being parsed. A gate in the fake device keeps a thread inside until the test opens it. */
+/* backend: images parsed by loader threads: others go on meanwhile, one parse serves all who
+ * ask, a client may die or reset the device while its image is being parsed. A gate in the fake
+ * device keeps a thread inside until the test opens it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: objects, reservations, mappings, access, sharing between clients, and who is charged; wrong and hostile sequences. */
+/* backend: objects, reservations, mappings, access, sharing between clients, and who is charged;
+ * wrong and hostile sequences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: messages right and wrong, limits, placement, modules and their cache, status; without sockets. */
+/* backend: messages right and wrong, limits, placement, modules and their cache, status; without
+ * sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -728,7 +729,8 @@ static void test_segment_requests_checked(void **state)
     }
 }
 
-/* Freeing pinned memory waits for the work before it, holds what comes behind while it acts, and lets the address be used again. */
+/* Freeing pinned memory waits for the work before it, holds what comes behind while it acts, and
+ * lets the address be used again. */
 static void test_host_unmap_and_map_again(void **state)
 {
     struct wss *w = *state;

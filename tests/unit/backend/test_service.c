@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: what a service needs besides serving: journal entries, users' limits, reloading, the page of metrics. */
+/* backend: what a service needs besides serving: journal entries, users' limits, reloading, the
+ * page of metrics. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

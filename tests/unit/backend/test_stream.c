@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend: order of streams and events, joins, errors; with devices whose work ends when the test says so. */
+/* backend: order of streams and events, joins, errors; with devices whose work ends when the
+ * test says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
