@@ -102,8 +102,8 @@ struct ws_server {
     struct ws_transport transport;
     struct ws_gpu gpus[WS_MAX_GPUS_CONFIGURED];
     uint32_t n_gpus;
-    uint32_t
-        n_visible; /* the host's own processor, if it is among them, is the last and not visible */
+    /* the host's own processor, if it is among them, is the last and not visible */
+    uint32_t n_visible;
     struct ws_arena arena; /* of the message in hand */
     bool log_launches;     /* WS_DEBUG=launch */
 

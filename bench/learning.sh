@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures how well the daemon predicts the times of launches. The programs of tests/cuda run on
 # more and more SMs of one GPU, and every launch is compared with what would have been predicted for
-# it. For each basis (backend/scheduling/learn.h) the relative error |predicted - measured| /
+# it. For each basis (backend/learn/learn.h) the relative error |predicted - measured| /
 # measured is printed.
 #
 # Usage, in a build tree: bench/learning.sh [SMS] (make bench-learning)

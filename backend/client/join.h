@@ -18,8 +18,8 @@ enum ws_join_kind {
     WS_JOIN_RESET
 };
 struct ws_join {
-    struct ws_list
-        node; /* client->joins.open, then server->queues.reached, then perhaps joins.quiescing */
+    /* client->joins.open, then server->queues.reached, then perhaps joins.quiescing */
+    struct ws_list node;
     struct ws_client *client;
     enum ws_join_kind kind;
     uint64_t seq;

@@ -77,7 +77,8 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.launch.flags = m->flags & 1 ? WS_LAUNCH_COOPERATIVE : 0;
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
-    /* Blocks of a cooperative launch must all be there at once, and the program has counted the device's SMs. */
+    /* Blocks of a cooperative launch must all be there at once, and the program has counted the
+     * device's SMs. */
     j->op.launch.sms =
         j->op.launch.flags & WS_LAUNCH_COOPERATIVE ? s->context->task_sms : s->context->sms;
     j->learn = ws_learn_code_kernel(mod->code->learn, index);

@@ -26,8 +26,8 @@ struct ws_allocation { /* an object mapped whole */
 struct ws_client_memory {
     struct ws_space *space;
     struct ws_va va;
-    struct ws_va_extent
-        heap; /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
+    /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
+    struct ws_va_extent heap;
     struct ws_allocation *allocations;
     struct ws_handle *handles;           /* vmm.h */
     struct ws_reservation *reservations; /* vmm.h */

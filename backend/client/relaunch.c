@@ -70,7 +70,8 @@ static void set_part(struct ws_command *j)
 
 static void set_fence(struct ws_relaunch *r, uint32_t at)
 {
-    /* On the software GPU the space itself is exact: here all that a client can have, its device memory being the fast range. */
+    /* On the software GPU the space itself is exact: here all that a client can have, its device
+     * memory being the fast range. */
     struct ws_ptx_fence f = {.low = WS_VA_FIRST,
                              .limit = WS_VA_LAST - WS_VA_FIRST - WS_FENCE_SLACK,
                              .ranges = address(r, offsetof(struct control, ranges)),

@@ -42,7 +42,8 @@ static Ws__Error memory_import(struct ws_client *c, const Ws__Share *m, Ws__Repl
     struct ws_context *x = ws_object_context(c, o);
     if (!x)
         return WS__ERROR__INVALID_DEVICE;
-    /* Clients are spread over the GPUs, so one's device 0 is another's device 1: whichever uses it, it is meant. */
+    /* Clients are spread over the GPUs, so one's device 0 is another's device 1: whichever uses
+     * it, it is meant. */
     for (uint32_t i = 0; i < c->n_contexts; i++)
         all |= UINT32_C(1) << c->contexts[i].gpu->device->index;
     Ws__Error e = ws_memory_import(x, o, all, &a);

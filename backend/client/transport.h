@@ -30,7 +30,8 @@ struct ws_message {
 };
 struct ws_transport {
     void *arg;
-    /* Sends one message of one frame; the data is copied. Return: 0, -EAGAIN (the peer does not fetch), -EHOSTUNREACH (gone). */
+    /* Sends one message of one frame; the data is copied. Return: 0, -EAGAIN (the peer does not
+     * fetch), -EHOSTUNREACH (gone). */
     int (*send)(void *arg, const struct ws_peer *to, const void *data, size_t n);
     /* Tells who is behind a message. */
     void (*info)(void *arg, const struct ws_message *m, struct ws_peer_info *ret);

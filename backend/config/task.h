@@ -15,17 +15,18 @@ struct ws_task {
     double period_ms, deadline_ms; /* relative to release; 0: none */
     int priority;                  /* larger is higher; real-time > 0; 0: best effort */
     double weight;                 /* share, 1 by default */
-    double
-        wcet_ms; /* of one job's kernels on the whole first GPU, as stated; 0: from profiles, or learned */
+    /* of one job's kernels on the whole first GPU, as stated; 0: from profiles, or learned */
+    double wcet_ms;
     unsigned n_sm_max;    /* at most so many SMs; 0: no limit */
     struct ws_sm_set sms; /* fixed; n == 0: none */
     char gpu[32];         /* only on GPUs of this catalog name; "": any */
     char profile[64];     /* program in the profile store; "": none */
     bool busy_wait;
-    bool
-        copies; /* copies count as the job's work too, and wait for its turn (GCAPS: a segment opens at the first GPU command) */
-    uint64_t
-        memory_bytes; /* device memory of each process; 0: what limits.memory_quota_bytes says */
+    /* copies count as the job's work too, and wait for its turn (GCAPS: a segment opens at the
+     * first GPU command) */
+    bool copies;
+    /* device memory of each process; 0: what limits.memory_quota_bytes says */
+    uint64_t memory_bytes;
 };
 
 /* The task of a program nobody has said anything about. @exe: path, may be "". */

@@ -53,8 +53,9 @@ struct ws_prediction {
     uint64_t energy_uj; /* of the whole GPU meanwhile, nothing else running */
     uint64_t n;         /* runs that it rests on; 0: cold */
     enum ws_learn_basis basis;
-    double
-        error; /* relative, root mean square, of predictions on this basis so far: of this kernel, else of all; 1: none was tested */
+    /* relative, root mean square, of predictions on this basis so far: of this kernel, else of
+     * all; 1: none was tested */
+    double error;
 };
 /**
  * ws_learn_predict() - how long a launch would take on @n_sm SMs of a GPU, and at what energy
@@ -77,9 +78,9 @@ struct ws_learn_run {
     uint64_t start_ns, end_ns, energy_uj; /* energy 0: not known */
     struct ws_sm_set sms;                 /* n == 0: all */
     struct ws_op_counts counts;           /* what it executed */
-    bool
-        other; /* only a part of the launch, or not at the default clocks, or not this kernel alone: others ran beside it, but
-                   nothing is learned from it */
+    /* only a part of the launch, or not at the default clocks, or not this kernel alone: others
+     * ran beside it, but nothing is learned from it */
+    bool other;
 };
 /* A launch has ended. Ignored where others ran on its SMs meanwhile (its time is not its own);
  * its power counts only if nothing else ran. O(1). One thread at a time. */

@@ -241,7 +241,8 @@ void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g)
     if (!h->seen_ms[type] &&
         !(h->seen_ms[type] = ws_alloc_array((size_t)n_max + 1, sizeof(double))))
         return; /* learned another time */
-    /* Launches of several streams run side by side: then the span counts; gaps between them are the host's time. */
+    /* Launches of several streams run side by side: then the span counts; gaps between them are
+     * the host's time. */
     double ms = (double)WS_MIN(g->busy_ns, g->last_end_ns - g->first_start_ns) / 1e6;
     int n = g->sms.n ? (int)g->sms.n : n_max;
     double *seen = &h->seen_ms[type][n];

@@ -6,11 +6,11 @@
 
 struct ws_client;
 struct ws_join;
-/* All marks of @join (taken) are reached: acts, or puts it on client->joins.quiescing until no device
- * works for the client. */
+/* All marks of @join (taken) are reached: acts, or puts it on client->joins.quiescing until no
+ * device works for the client. */
 void ws_join_finish(struct ws_join *join);
-/* Runs the joins in client->joins.quiescing if no device works for the client; until then none of its
- * operations starts. */
+/* Runs the joins in client->joins.quiescing if no device works for the client; until then none
+ * of its operations starts. */
 void ws_client_quiesce(struct ws_client *c);
 
 #endif

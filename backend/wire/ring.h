@@ -16,7 +16,8 @@ void ws_client_ring_free(struct ws_client *c);
 bool ws_client_ring_send(struct ws_client *c, const void *data, size_t n);
 void ws_client_ring_passed_by(struct ws_client *c);
 
-/* The next message that is due, in server->handoff.ring_message. Ends the client if it can't be read.
+/* The next message that is due, in server->handoff.ring_message. Ends the client if it can't be
+ * read.
  * Return: bytes; 0: none is due. */
 size_t ws_client_ring_next(struct ws_client *c);
 /* A message that came through ZeroMQ was handled: those behind it in the ring are due. */

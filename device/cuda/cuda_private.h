@@ -87,7 +87,6 @@ struct ws_cuda_run { /* an operation the device knows */
     bool entered;            /* op->space, as of epoch */
     bool cancelled, preempt; /* run lock */
     bool timed;              /* lane->begin and lane->end were recorded, and it did not fail */
-    bool host_only;          /* done by the host; nothing to wait for */
     uint64_t started_ns;     /* host clock */
     uint64_t first_ns;       /* device clock: of an earlier part; UINT64_MAX: none */
     void *bounce_to;         /* host address that bounce_bytes go to at the end */
@@ -177,7 +176,6 @@ struct ws_cuda {
     struct ws_cu_uuid uuid;
     ws_cu_ctx context;
     bool retained, can_register;
-    int priority_high;
     uint64_t memory_limit;
 
     /* memory.c */
