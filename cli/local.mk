@@ -8,10 +8,10 @@ COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a
 	$(JSON_C_LIBS) -lpthread -lm
 # What verbs share and tests use: tables, progress, side by side.
 noinst_LIBRARIES += cli/libtools.a
-cli_libtools_a_SOURCES = cli/common/error.c cli/common/table.h cli/common/table.c cli/common/progress.h cli/common/progress.c cli/common/parallel.h cli/common/parallel.c
+cli_libtools_a_SOURCES = cli/common/error.c cli/common/options.h cli/common/options.c cli/common/options_text.c cli/common/table.h cli/common/table.c cli/common/progress.h cli/common/progress.c cli/common/parallel.h cli/common/parallel.c
 cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
 
-cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/verbs/parts.c \
+cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def papers/verbs/verbs.def cli/verbs/parts.c \
 	papers/verbs/cluster.c \
 	cli/verbs/coverage.c \
 	cli/verbs/elf_kind.c cli/verbs/elf_kind.h \
@@ -48,13 +48,14 @@ LEDGER_FORMS = census ops forms
 doc-coverage: cli/ledger_doc
 	cli/ledger_doc $(LEDGER_FORMS:%=$(top_srcdir)/tests/ptx/%.ptx) > $(top_srcdir)/doc/coverage.md
 
-# What bash completes, from the table of verbs.
+# What bash completes, from the tables of the verbs.
 bashcompletiondir = $(datadir)/bash-completion/completions
 nodist_bashcompletion_DATA = tools/completion/wattshare
-CLEANFILES += tools/completion/wattshare
+CLEANFILES += tools/completion/wattshare tools/completion/table
 EXTRA_DIST += tools/completion/wattshare.sh
-tools/completion/wattshare: $(top_srcdir)/cli/verbs.def $(top_srcdir)/tools/completion/wattshare.sh
-	$(AM_V_GEN)$(MKDIR_P) tools/completion && sh $(top_srcdir)/tools/completion/wattshare.sh $(top_srcdir)/cli/verbs.def > $@.tmp && mv $@.tmp $@
+tools/completion/wattshare: cli/wattshare $(top_srcdir)/tools/completion/wattshare.sh
+	$(AM_V_GEN)$(MKDIR_P) tools/completion && cli/wattshare --print-completion > tools/completion/table && \
+	  sh $(top_srcdir)/tools/completion/wattshare.sh tools/completion/table > $@.tmp && mv $@.tmp $@
 
 # The Debian package: dpkg-buildpackage -b, in the source's top folder.
 EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format debian/wattshare.sysusers debian/wattshare.tmpfiles

@@ -1,47 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare: the command of people and scripts. Reads the verb and hands over. */
+/* wattshare: the command of people and scripts. Finds the verb and calls it. */
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 
-static const struct verb {
-    const char *name, *help;
-    int (*run)(int argc, char **argv);
-} verbs[] = {
-#define WS_VERB(name, function, help) {name, help, function},
+#define WS_VERB(verb) extern const struct ws_verb ws_verb_##verb;
 #include "cli/verbs.def"
+#include "papers/verbs/verbs.def"
 #undef WS_VERB
+
+#define WS_VERB(verb) &ws_verb_##verb,
+static const struct ws_verb *const common_verbs[] = {
+#include "cli/verbs.def"
+    NULL};
+static const struct ws_verb *const papers_verbs[] = {
+#include "papers/verbs/verbs.def"
+    NULL};
+#undef WS_VERB
+
+static const struct verb_group {
+    const char *heading;
+    const struct ws_verb *const *verbs;
+} groups[] = {
+    {"Programs, the daemon, and what is known of kernels:", common_verbs},
+    {"Simulation and analysis, without a daemon or a GPU:", papers_verbs},
 };
 
-static void usage(FILE *f)
+static void print_help(FILE *f)
 {
-    fprintf(f, "usage:\n");
-    for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
-        fprintf(f, "  wattshare %s\n", verbs[i].help);
-    fprintf(f, "  wattshare --version | --help\nSee wattshare(1).\n");
+    fputs("usage:\n  wattshare VERB [OPTION...]\n  wattshare VERB --help\n"
+          "  wattshare --help | --version\n",
+          f);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(groups); i++) {
+        fprintf(f, "\n%s\n", groups[i].heading);
+        for (const struct ws_verb *const *v = groups[i].verbs; *v; v++)
+            fprintf(f, "  %-11s %s\n", (*v)->name, (*v)->purpose);
+    }
+    fputs("\nSee wattshare(1).\n", f);
 }
 
-int ws_cli_jobs(const char *text, int *ret)
+static const struct ws_verb *find_verb(const char *name)
 {
-    char *end;
-    long n = strtol(text, &end, 10);
-    if (end == text || *end || n < 1 || n > 256) {
-        ws_cli_error("--jobs %s: a number of threads from 1 to 256 is wanted", text);
-        return -EINVAL;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(groups); i++)
+        for (const struct ws_verb *const *v = groups[i].verbs; *v; v++)
+            if (!strcmp((*v)->name, name))
+                return *v;
+    return NULL;
+}
+
+static int no_such_verb(const char *name)
+{
+    fprintf(stderr, "wattshare: unknown command '%s'; the commands are", name);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(groups); i++)
+        for (const struct ws_verb *const *v = groups[i].verbs; *v; v++)
+            fprintf(stderr, " %s", (*v)->name);
+    fputs("; see wattshare --help\n", stderr);
+    return WS_EXIT_USAGE;
+}
+
+/* For the build alone: "--print-completion", and "--print-man PART VERB". Return: the exit status. */
+static int print_description(int argc, char **argv)
+{
+    if (!strcmp(argv[1], "--print-completion")) {
+        for (size_t i = 0; i < WS_ARRAY_SIZE(groups); i++)
+            for (const struct ws_verb *const *v = groups[i].verbs; *v; v++)
+                ws_verb_print_completion(*v, stdout);
+        return 0;
     }
-    *ret = (int)n;
-    return 0;
+    const struct ws_verb *v = argc == 4 ? find_verb(argv[3]) : NULL;
+    return v && ws_verb_print_man(v, argv[2], stdout) ? 0 : WS_EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        usage(stderr);
+        print_help(stderr);
         return WS_EXIT_USAGE;
     }
     if (!strcmp(argv[1], "--version")) {
@@ -49,15 +86,11 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        usage(stdout);
+        print_help(stdout);
         return 0;
     }
-    for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
-        if (!strcmp(argv[1], verbs[i].name))
-            return verbs[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "wattshare: unknown command '%s'; there are:", argv[1]);
-    for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++)
-        fprintf(stderr, " %s", verbs[i].name);
-    fputc('\n', stderr);
-    return WS_EXIT_USAGE;
+    if (!strncmp(argv[1], "--print-", strlen("--print-")))
+        return print_description(argc, argv);
+    const struct ws_verb *v = find_verb(argv[1]);
+    return v ? v->run(argc - 1, argv + 1) : no_such_verb(argv[1]);
 }

@@ -19,8 +19,8 @@ tests_process_trace_check_LDADD = $(JSON_C_LIBS) -lm
 dist_check_SCRIPTS += tests/process/operations.sh
 TESTS += tests/process/operations.sh
 
-dist_check_SCRIPTS += tests/process/completion.sh
-TESTS += tests/process/completion.sh
+dist_check_SCRIPTS += tests/process/completion.sh tests/process/verbs.sh
+TESTS += tests/process/completion.sh tests/process/verbs.sh
 check_DATA += tools/completion/wattshare $(man_MANS) $(man1_MANS)
 EXTRA_DIST += tests/package.sh tests/boot.sh
 

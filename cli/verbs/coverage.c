@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "ptx/ptx.h"
 
 enum { WS_EXIT_MISSING = 1, DEFAULT_SM = 86 };
@@ -127,15 +127,13 @@ static void complain(struct ws_diags *diags)
                      diags->v[i].file ? ": " : "", diags->v[i].text ? diags->v[i].text : "");
 }
 
-#define USAGE "usage: wattshare coverage [--json] [--all] [--rewrites] [--ptxas] [--sm N] PROGRAM…"
-
-struct options {
-    bool json, all, rewrites, ptxas, help;
-    uint32_t sm;
+struct coverage_options {
+    bool json, all, rewrites, ptxas;
+    int sm;
 };
 
 /* Return: the exit status for this one. */
-static int one(const char *path, const struct options *o, struct json_object *list,
+static int one(const char *path, const struct coverage_options *o, struct json_object *list,
                struct ws_cover_ptxas_sum *sum)
 {
     struct ws_cover c = {.program = path, .want_rewrites = o->rewrites, .want_ptxas = o->ptxas};
@@ -146,7 +144,7 @@ static int one(const char *path, const struct options *o, struct json_object *li
         ws_cli_error("%s: %s", path, r == -ENODATA ? "empty" : strerror(-r));
         return WS_EXIT_USAGE;
     }
-    r = judge(&c, &f, o->sm, &diags);
+    r = judge(&c, &f, (uint32_t)o->sm, &diags);
     if (r) {
         complain(&diags);
         if (r < 0 || !diags.n)
@@ -171,57 +169,58 @@ static int one(const char *path, const struct options *o, struct json_object *li
     return status;
 }
 
-static int parse(int argc, char **argv, struct options *o)
-{
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"all", no_argument, NULL, 'a'},
-                                            {"rewrites", no_argument, NULL, 'r'},
-                                            {"sm", required_argument, NULL, 's'},
-                                            {"ptxas", no_argument, NULL, 'p'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    char *end;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (c == 'j') {
-            o->json = true;
-        } else if (c == 'a') {
-            o->all = true;
-        } else if (c == 'r') {
-            o->rewrites = true;
-        } else if (c == 'p') {
-            o->ptxas = true;
-        } else if (c == 's') {
-            unsigned long sm = strtoul(optarg, &end, 10);
-            if (!*optarg || *end || sm < 10 || sm > 999) {
-                ws_cli_error("--sm takes a compute capability as 75 or 90, not '%s'", optarg);
-                return WS_EXIT_USAGE;
-            }
-            o->sm = (uint32_t)sm;
-        } else if (c == 'h') {
-            puts(USAGE);
-            o->help = true;
-            return 0;
-        } else {
-            return WS_EXIT_USAGE;
-        }
-    }
-    if (optind == argc) {
-        ws_cli_error("coverage of what? " USAGE);
-        return WS_EXIT_USAGE;
-    }
-    return 0;
-}
+static const struct ws_option options[] = {
+    {"json", NULL, "Print JSON.", WS_FLAG(struct coverage_options, json)},
+    {"all", NULL, "List what is done, too.", WS_FLAG(struct coverage_options, all)},
+    {"rewrites", NULL, "Say of each kernel how it can be carried out while others share its GPU.",
+     .more =
+         "A kernel can be run in slices of its grid (slice); be stopped at a block boundary and "
+         "resumed, or kept to some SMs (ticket; persistent: with few blocks that do the work of "
+         "all); run in a context with others, without access to their memory (fence); or be "
+         "merged with others into one launch (fuse). Where it cannot, the reason is printed "
+         "with the line of PTX.",
+     WS_FLAG(struct coverage_options, rewrites)},
+    {"ptxas", NULL,
+     "Assemble all kernels with these rewritings, and say what that costs in registers.",
+     .more = "Needs a ptxas on the PATH. Says how many registers more the kernels take, and how "
+             "many spill more; with --json, of each kernel.",
+     WS_FLAG(struct coverage_options, ptxas)},
+    {"sm", "N",
+     "The compute capability whose PTX is chosen where a program has several, as 75 or 90 (86).",
+     WS_INT(struct coverage_options, sm, 10, 999)},
+    {0}};
+static const char *const arguments[] = {"PROGRAM...", NULL};
+static const char *const examples[] = {"wattshare coverage ./matmul",
+                                       "wattshare coverage --rewrites --json kernels.ptx", NULL};
 
-int ws_cli_coverage(int argc, char **argv)
+static int coverage(int argc, char **argv);
+
+const struct ws_verb ws_verb_coverage = {
+    .name = "coverage",
+    .purpose = "say what a program asks of CUDA, and what of it is missing",
+    .about = "PROGRAM is an ELF program or library, or a file of PTX, a fatbin or a cubin. Nothing "
+             "is run.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .min_arguments = 1,
+    .max_arguments = WS_ARGUMENTS_ANY,
+    .missing = "coverage needs a program",
+    .run = coverage,
+};
+
+static int coverage(int argc, char **argv)
 {
-    struct options o = {.sm = DEFAULT_SM};
-    int worst = parse(argc, argv, &o);
-    if (worst || o.help)
+    struct coverage_options o = {.sm = DEFAULT_SM};
+    char **programs;
+    int worst = ws_verb_parse(&ws_verb_coverage, argc, argv, &o, &programs);
+    if (worst >= 0)
         return worst;
+    worst = 0;
     struct json_object *list = json_object_new_array();
     struct ws_cover_ptxas_sum sum = {0};
-    for (int i = optind; i < argc; i++) {
-        int status = one(argv[i], &o, list, &sum);
+    for (; *programs; programs++) {
+        int status = one(*programs, &o, list, &sum);
         worst = WS_MAX(worst, status);
     }
     if (o.json)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare policy: which there are, which one a daemon has, another one for it. */
+/* wattshare policy: lists the policies, shows the one that a daemon has, and gives it another. */
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "policy/policy.h"
 
 enum { EXIT_REFUSED = 1 };
@@ -28,12 +28,12 @@ static void print_options(const struct ws_policy_ops *ops)
         puts("  it has no options");
 }
 
-/* Those that there are; a daemon need not run. */
+/* All policies; needs no daemon. */
 static int list(void)
 {
     size_t n;
     const struct ws_policy_ops *const *all = ws_policy_all(&n);
-    printf("%-18s %s\n", "none", "what clients give starts at once");
+    printf("%-18s %s\n", "none", "each command starts at once");
     for (size_t i = 0; i < n; i++)
         printf("%-18s %s\n", all[i]->name, all[i]->summary);
     return 0;
@@ -41,7 +41,7 @@ static int list(void)
 
 static int no_such(const char *name)
 {
-    ws_cli_error("there is no policy '%s'; wattshare policy list has them all", name);
+    ws_cli_error("there is no policy '%s'; wattshare policy list prints their names", name);
     return WS_EXIT_USAGE;
 }
 
@@ -101,31 +101,50 @@ static int set(const char *socket, const char *name, char **options, int n)
     return r;
 }
 
-static int usage(void)
-{
-    ws_cli_error("usage: wattshare policy [list | show [NAME] | set NAME [OPTION=VALUE…]] "
-                 "[--socket ENDPOINT]");
-    return WS_EXIT_USAGE;
-}
+struct policy_verb_options {
+    const char *socket;
+};
 
-int ws_cli_policy(int argc, char **argv)
+static const struct ws_option options[] = {WS_OPTION_SOCKET(struct policy_verb_options, socket),
+                                           {0}};
+static const char *const arguments[] = {"[show]", "show NAME", "set NAME [OPTION=VALUE...]", "list",
+                                        NULL};
+static const char *const examples[] = {"wattshare policy list", "wattshare policy show edl",
+                                       "wattshare policy set edl theta=0.9",
+                                       "wattshare policy set none", NULL};
+
+static int policy(int argc, char **argv);
+
+const struct ws_verb ws_verb_policy = {
+    .name = "policy",
+    .purpose = "list scheduling policies, show the daemon's, set another",
+    .about = "show, or nothing, prints the daemon's policy and its options. show NAME prints the "
+             "options of one policy, and list prints the names of all: neither needs a daemon. "
+             "set gives the daemon another policy.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .max_arguments = WS_ARGUMENTS_ANY,
+    .run = policy,
+};
+
+static int policy(int argc, char **argv)
 {
-    static const struct option options[] = {{"socket", required_argument, NULL, 's'}, {0}};
-    const char *socket = NULL;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (c != 's')
-            return usage();
-        socket = optarg;
-    }
-    char **rest = argv + optind;
-    int n = argc - optind;
+    struct policy_verb_options o = {0};
+    char **rest;
+    int status = ws_verb_parse(&ws_verb_policy, argc, argv, &o, &rest), n = 0;
+    if (status >= 0)
+        return status;
+    while (rest[n])
+        n++;
     if (!n || (n == 1 && !strcmp(rest[0], "show")))
-        return show(socket);
+        return show(o.socket);
     if (n == 1 && !strcmp(rest[0], "list"))
         return list();
     if (n == 2 && !strcmp(rest[0], "show"))
         return show_one(rest[1]);
     if (n >= 2 && !strcmp(rest[0], "set"))
-        return set(socket, rest[1], rest + 2, n - 2);
-    return usage();
+        return set(o.socket, rest[1], rest + 2, n - 2);
+    return ws_verb_wrong(&ws_verb_policy, "expected list, show, show NAME or set NAME "
+                                          "[OPTION=VALUE...]");
 }

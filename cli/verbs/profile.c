@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,12 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "cli/verbs/private.h"
 #include "cli/verbs/profiles.h"
 #include "cli/verbs/program.h"
 
-enum { SMS_MAX = 256, RUNS_MAX = 1000, ASK_MS = 5000 };
+enum { SMS_MAX = 256, SMS_TEXT_MAX = 2048, RUNS_MAX = 1000, ASK_MS = 5000 };
 #define ENV_STORE     "WATTSHARE_PROFILES"
 #define DEFAULT_STORE "profiles.db"
 
@@ -29,7 +29,7 @@ struct plan {
     const char *store, *gpus;
     unsigned sms[SMS_MAX];
     size_t n_sms; /* 0: 1, 2, 4 … all */
-    long n_runs;
+    int n_runs;
     bool json;
     char **argv;
 };
@@ -49,13 +49,6 @@ struct shown {
     uint64_t n;
 };
 
-static int usage(void)
-{
-    ws_cli_error("profile needs a program: wattshare profile [--store FILE] [--gpus LIST] "
-                 "[--sms N,…] [--runs N] [--json] -- PROG ARGS…");
-    return WS_EXIT_USAGE;
-}
-
 static bool number(const char *text, long max, long *ret)
 {
     char *end;
@@ -64,63 +57,68 @@ static bool number(const char *text, long max, long *ret)
     return end != text && !*end && !errno && *ret >= 1 && *ret <= max;
 }
 
-static bool parse_sms(const char *text, struct plan *p)
+static int parse_sms(void *values, char *text)
 {
-    char *copy = ws_strdup(text), *save = NULL;
-    bool ok = copy;
-    for (char *w = ok ? strtok_r(copy, ",", &save) : NULL; w && ok;
-         w = strtok_r(NULL, ",", &save)) {
+    struct plan *p = values;
+    char *save, copy[SMS_TEXT_MAX];
+    snprintf(copy, sizeof(copy), "%s", text);
+    bool ok = strlen(text) < sizeof(copy);
+    p->n_sms = 0;
+    for (char *w = strtok_r(copy, ",", &save); w && ok; w = strtok_r(NULL, ",", &save)) {
         long n;
         ok = p->n_sms < SMS_MAX && number(w, SMS_MAX, &n);
         if (ok)
             p->sms[p->n_sms++] = (unsigned)n;
     }
-    free(copy);
-    return ok && p->n_sms;
+    if (ok && p->n_sms)
+        return 0;
+    ws_cli_error("--sms %s: expected numbers of SMs from 1 to %d, as in 1,2,4", text, SMS_MAX);
+    return -EINVAL;
 }
+
+static const struct ws_option options[] = {
+    {"store", "FILE",
+     "The file where profiles are kept; made if it does not exist (WATTSHARE_PROFILES of the "
+     "environment, else profiles.db).",
+     WS_TEXT(struct plan, store)},
+    {"gpus", "LIST",
+     "Types of GPUs, as in the catalog, separated by commas; one after another (rtx3070).",
+     WS_TEXT(struct plan, gpus)},
+    {"sms", "N[,N...]",
+     "Run with these numbers of SMs, in this order, instead of 1, 2, 4 and so on.",
+     WS_PARSE(parse_sms)},
+    {"runs", "N", "Run so often with each number of SMs, 1 to 1000 (1).",
+     .more = "The longest time seen stands for the worst case.",
+     WS_INT(struct plan, n_runs, 1, RUNS_MAX)},
+    {"json", NULL, "Show the profiles as JSON, as wattshare profiles show --json does.",
+     WS_FLAG(struct plan, json)},
+    {0}};
+static const char *const arguments[] = {"-- PROG [ARG...]", NULL};
+static const char *const examples[] = {
+    "wattshare profile --store detector.db --gpus rtx3070,t400 -- ./detector frame.png",
+    "wattshare profiles show detector.db", NULL};
+
+static int profile(int argc, char **argv);
+
+const struct ws_verb ws_verb_profile = {
+    .name = "profile",
+    .purpose = "run a program to learn its kernels' times and powers",
+    .about = "The program runs on more and more SMs of a GPU of a private daemon.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .min_arguments = 1,
+    .missing = "profile needs a program",
+    .command_follows = true,
+    .run = profile,
+};
 
 static int parse(int argc, char **argv, struct plan *p)
 {
-    static const struct option options[] = {
-        {"store", required_argument, NULL, 's'}, {"gpus", required_argument, NULL, 'g'},
-        {"sms", required_argument, NULL, 'm'},   {"runs", required_argument, NULL, 'r'},
-        {"json", no_argument, NULL, 'j'},        {0}};
     const char *store = getenv(ENV_STORE);
     *p = (struct plan){
         .store = store && *store ? store : DEFAULT_STORE, .gpus = "rtx3070", .n_runs = 1};
-    for (int c; (c = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
-        switch (c) {
-        case 's':
-            p->store = optarg;
-            break;
-        case 'g':
-            p->gpus = optarg;
-            break;
-        case 'm':
-            p->n_sms = 0;
-            if (!parse_sms(optarg, p)) {
-                ws_cli_error("--sms %s: numbers of SMs from 1 to %d are wanted, like 1,2,4", optarg,
-                             SMS_MAX);
-                return WS_EXIT_USAGE;
-            }
-            break;
-        case 'r':
-            if (!number(optarg, RUNS_MAX, &p->n_runs)) {
-                ws_cli_error("--runs %s: a number from 1 to %d is wanted", optarg, RUNS_MAX);
-                return WS_EXIT_USAGE;
-            }
-            break;
-        case 'j':
-            p->json = true;
-            break;
-        default:
-            return WS_EXIT_USAGE;
-        }
-    }
-    if (optind >= argc)
-        return usage();
-    p->argv = argv + optind;
-    return 0;
+    return ws_verb_parse(&ws_verb_profile, argc, argv, p, &p->argv);
 }
 
 /* ---- what is in the store ---- */
@@ -198,7 +196,7 @@ static int run_on(const struct plan *p, const char *gpu, unsigned n, int out)
     snprintf(text, sizeof text, "%u", n);
     if (setenv(WS_ENV_SMS, text, 1))
         return WS_EXIT_CANNOT_RUN;
-    for (long i = 0; i < p->n_runs; i++) {
+    for (int i = 0; i < p->n_runs; i++) {
         int r = ws_program_run(p->argv, out);
         if (!r)
             continue;
@@ -248,7 +246,7 @@ static int profile_gpu(const struct plan *p, const char *gpu, int *first_out, in
     return r;
 }
 
-static int profile(const struct plan *p)
+static int profile_gpus(const struct plan *p)
 {
     char *gpus = ws_strdup(p->gpus), *save = NULL;
     int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC), first_out = STDERR_FILENO;
@@ -261,17 +259,18 @@ static int profile(const struct plan *p)
     return r;
 }
 
-int ws_cli_profile(int argc, char **argv)
+static int profile(int argc, char **argv)
 {
     struct plan p;
     struct seen before = {0};
     int r = parse(argc, argv, &p);
-    if (!r)
-        r = ws_program_check(p.argv[0]);
+    if (r >= 0)
+        return r;
+    r = ws_program_check(p.argv[0]);
     if (!r)
         r = for_store(&p, WS_STORE_WRITE, see_one, &before);
     if (!r)
-        r = profile(&p);
+        r = profile_gpus(&p);
     if (!r)
         r = show(&p, &before);
     free(before.v);

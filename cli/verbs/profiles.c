@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "cli/verbs/profiles.h"
 #include "cli/common/table.h"
 #include "models/store.h"
@@ -27,13 +27,6 @@ struct asked {
     struct json_object *array;
     uint64_t n;
 };
-
-static int usage(void)
-{
-    ws_cli_error("usage: profiles list|show|export|import|remove [--json] STORE …; see "
-                 "wattshare-profiles(1)");
-    return WS_EXIT_USAGE;
-}
 
 static void report(const struct ws_diags *diags)
 {
@@ -413,33 +406,54 @@ static int remove_profiles(const char *path, struct asked *a)
     return status;
 }
 
-int ws_cli_profiles(int argc, char **argv)
+static const struct ws_option options[] = {
+    {"json", NULL, "With list and show: print JSON.", WS_FLAG(struct asked, json)}, {0}};
+static const char *const arguments[] = {"list STORE [KERNEL [GPU]]", "show STORE [KERNEL [GPU]]",
+                                        "export STORE [FILE]",       "import STORE [FILE]",
+                                        "remove STORE KERNEL [GPU]", NULL};
+static const char *const examples[] = {
+    "wattshare profiles export /var/lib/wattshare/profiles.db here.csv",
+    "wattshare profiles import there.db here.csv", "wattshare profiles show there.db 3fa9 rtx3070",
+    NULL};
+
+static int profiles(int argc, char **argv);
+
+const struct ws_verb ws_verb_profiles = {
+    .name = "profiles",
+    .purpose = "show, export, import or remove what is known of kernels",
+    .about = "STORE is a file of profiles, as wattshare profile and the daemon write it. KERNEL is "
+             "the beginning of a kernel's hash.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .min_arguments = 2,
+    .max_arguments = 4,
+    .missing = "expected list, show, export, import or remove, and a store",
+    .run = profiles,
+};
+
+static int profiles(int argc, char **argv)
 {
-    static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
     struct asked a = {0};
-    int c;
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        if (c != 'j')
-            return usage();
-        a.json = true;
-    }
-    argc -= optind;
-    argv += optind;
-    const char *verb = argc > 0 ? argv[0] : "", *path = argc > 1 ? argv[1] : NULL;
-    const char *third = argc > 2 ? argv[2] : NULL;
-    if (!path || argc > 4)
-        return usage();
+    char **rest;
+    int status = ws_verb_parse(&ws_verb_profiles, argc, argv, &a, &rest);
+    if (status >= 0)
+        return status;
+    const char *what = rest[0], *path = rest[1], *third = rest[2];
+    bool four = third && rest[3];
     a.hash = third;
-    a.gpu = argc > 3 ? argv[3] : NULL;
-    if (!strcmp(verb, "list") && argc <= 4)
+    a.gpu = four ? rest[3] : NULL;
+    if (!strcmp(what, "list"))
         return look(path, &a, list_one);
-    if (!strcmp(verb, "show"))
+    if (!strcmp(what, "show"))
         return look(path, &a, show_one);
-    if (!strcmp(verb, "import") && argc <= 3)
+    if (!strcmp(what, "import") && !four)
         return import(path, third);
-    if (!strcmp(verb, "export") && argc <= 3)
+    if (!strcmp(what, "export") && !four)
         return export(path, third);
-    if (!strcmp(verb, "remove") && third)
+    if (!strcmp(what, "remove") && third)
         return remove_profiles(path, &a);
-    return usage();
+    return ws_verb_wrong(&ws_verb_profiles,
+                         "expected list, show, export, import or remove, a store, "
+                         "and what belongs to it");
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare run: starts a program with libwattshare.so before it.
+/* wattshare run: starts a program with libwattshare.so preloaded.
  *
- * With a shared daemon we become the program (exec). With --private we stay its parent: signals go on to it, its status is
- * ours, and the daemon we started ends after it. */
+ * With a shared daemon this process becomes the program (exec). With --private it stays the program's parent: it passes signals on,
+ * exits with the program's status, and ends the daemon that it started. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "cli/verbs/private.h"
 #include "cli/verbs/program.h"
 
@@ -21,56 +21,63 @@ struct run_options {
     char **argv; /* the program's */
 };
 
+static const struct ws_option options[] = {
+    {"private", NULL,
+     "Start a daemon with software GPUs for this command alone, and end it afterwards.",
+     .more = "Also chosen by WATTSHARE_PRIVATE=1.", WS_FLAG(struct run_options, is_private)},
+    {"gpus", "LIST",
+     "The private daemon's GPUs: names of the catalog, separated by commas (rtx3070).",
+     WS_TEXT(struct run_options, gpus)},
+    {"gate", NULL,
+     "Start the program on its own NVIDIA driver; its launches wait until the daemon lets them go.",
+     .more = "Its GPU must be one of the daemon's. wattshare status shows such a client as gated; "
+             "with a job as gate-waits, gate-holds or, if it kept the GPU longer than "
+             "gate_lease_ms, as gate-over.",
+     WS_FLAG(struct run_options, gate)},
+    {"task", "NAME",
+     "The task that the program belongs to, a section of wattshared.conf(5); without such a "
+     "section, the name under which the program is shown.",
+     .more = "A section that is for other users has no effect.", WS_TEXT(struct run_options, task)},
+    WS_OPTION_SOCKET(struct run_options, socket),
+    {0}};
+
+static const char *const arguments[] = {"-- PROG [ARG...]", NULL};
+static const char *const examples[] = {"wattshare run --private --gpus rtx3070,t400 -- ./matmul",
+                                       "wattshare run -- ./matmul 512",
+                                       "wattshare run --task camera -- ./detector", NULL};
+
+static int run(int argc, char **argv);
+
+const struct ws_verb ws_verb_run = {
+    .name = "run",
+    .purpose = "run a CUDA program on the daemon's GPUs",
+    .about = "The program is not changed: libwattshare.so is preloaded into it.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .min_arguments = 1,
+    .missing = "run needs a program",
+    .command_follows = true,
+    .run = run,
+};
+
 static int parse(int argc, char **argv, struct run_options *o)
 {
-    static const struct option options[] = {
-        {"task", required_argument, NULL, 't'},   {"private", no_argument, NULL, 'p'},
-        {"gate", no_argument, NULL, 'G'},         {"gpus", required_argument, NULL, 'g'},
-        {"socket", required_argument, NULL, 's'}, {0}};
     const char *env = getenv("WATTSHARE_PRIVATE");
     *o = (struct run_options){.is_private = env && !strcmp(env, "1")};
-    for (int c; (c = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
-        switch (c) {
-        case 't':
-            o->task = optarg;
-            break;
-        case 'p':
-            o->is_private = true;
-            break;
-        case 'G':
-            o->gate = true;
-            break;
-        case 'g':
-            o->gpus = optarg;
-            break;
-        case 's':
-            o->socket = optarg;
-            break;
-        default:
-            return WS_EXIT_USAGE;
-        }
-    }
-    if (optind >= argc) {
-        ws_cli_error(
-            "run needs a program: wattshare run [--task NAME] [--private | --gate] -- PROG ARGS…");
-        return WS_EXIT_USAGE;
-    }
-    if (o->gpus && !o->is_private) {
-        ws_cli_error("--gpus goes with --private; a shared daemon's GPUs stand in wattshared.conf");
-        return WS_EXIT_USAGE;
-    }
-    if (o->gate && o->is_private) {
-        ws_cli_error("--gate is for a program on a real GPU that a shared daemon drives; a private "
-                     "one has software GPUs");
-        return WS_EXIT_USAGE;
-    }
-    if (o->socket && o->is_private) {
-        ws_cli_error(
-            "--socket names a shared daemon and --private starts one: give only one of them");
-        return WS_EXIT_USAGE;
-    }
-    o->argv = argv + optind;
-    return 0;
+    int status = ws_verb_parse(&ws_verb_run, argc, argv, o, &o->argv);
+    if (status >= 0)
+        return status;
+    if (o->gpus && !o->is_private)
+        return ws_verb_wrong(&ws_verb_run, "--gpus goes with --private; wattshared.conf says which "
+                                           "GPUs a shared daemon has");
+    if (o->gate && o->is_private)
+        return ws_verb_wrong(&ws_verb_run, "--gate is for a real GPU that a shared daemon drives, "
+                                           "and a private daemon has software GPUs");
+    if (o->socket && o->is_private)
+        return ws_verb_wrong(&ws_verb_run, "--socket names a shared daemon and --private starts "
+                                           "one: give only one of them");
+    return -1;
 }
 
 static int run_shared(const struct run_options *o)
@@ -80,8 +87,7 @@ static int run_shared(const struct run_options *o)
     int r = ws_cli_ask_status(endpoint, 2000, &m);
     if (r) {
         ws_cli_error("no answer from a daemon at %s (%s); start one (systemctl start wattshared), "
-                     "or let this command have "
-                     "its own: wattshare run --private -- %s",
+                     "or start one for this command alone: wattshare run --private -- %s",
                      endpoint, strerror(-r), o->argv[0]);
         return WS_EXIT_UNAVAILABLE;
     }
@@ -105,12 +111,13 @@ static int run_private(const struct run_options *o)
     return r;
 }
 
-int ws_cli_run(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct run_options o;
     int r = parse(argc, argv, &o);
-    if (!r)
-        r = ws_program_check(o.argv[0]);
+    if (r >= 0)
+        return r;
+    r = ws_program_check(o.argv[0]);
     if (r)
         return r;
     return o.is_private ? run_private(&o) : run_shared(&o);

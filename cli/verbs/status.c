@@ -4,42 +4,53 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "cli/verbs/status.h"
 
-int ws_cli_status(int argc, char **argv)
+struct status_options {
+    const char *socket;
+    bool json;
+};
+
+static const struct ws_option options[] = {
+    {"json", NULL, "Print JSON; times are in nanoseconds, energy in microjoules, sizes in bytes.",
+     WS_FLAG(struct status_options, json)},
+    WS_OPTION_SOCKET(struct status_options, socket),
+    {0}};
+static const char *const examples[] = {
+    "wattshare status", "wattshare status --json | jq '.clients[] | {task, energy_uj}'", NULL};
+
+static int status(int argc, char **argv);
+
+const struct ws_verb ws_verb_status = {
+    .name = "status",
+    .purpose = "show the daemon, its GPUs and its clients",
+    .options = options,
+    .examples = examples,
+    .run = status,
+};
+
+static int status(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"socket", required_argument, NULL, 's'}, {0}};
-    const char *socket = NULL;
-    bool json = false;
+    struct status_options o = {0};
     Ws__ServerMessage *m = NULL;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (c == 'j')
-            json = true;
-        else if (c == 's')
-            socket = optarg;
-        else
-            return WS_EXIT_USAGE;
-    }
-    if (optind < argc) {
-        ws_cli_error("status takes no '%s'; usage: wattshare status [--json] [--socket ENDPOINT]",
-                     argv[optind]);
-        return WS_EXIT_USAGE;
-    }
-    const char *endpoint = ws_cli_endpoint(socket);
-    int r = ws_cli_ask_status(endpoint, 2000, &m);
+    char **rest;
+    int r = ws_verb_parse(&ws_verb_status, argc, argv, &o, &rest);
+    if (r >= 0)
+        return r;
+    const char *endpoint = ws_cli_endpoint(o.socket);
+    r = ws_cli_ask_status(endpoint, 2000, &m);
     if (r) {
         ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
                      "or wattshared --socket %s",
                      endpoint, strerror(-r), endpoint);
         return WS_EXIT_UNAVAILABLE;
     }
-    (json ? ws_cli_status_json : ws_cli_status_text)(stdout, m->status);
+    (o.json ? ws_cli_status_json : ws_cli_status_text)(stdout, m->status);
     ws__server_message__free_unpacked(m, NULL);
     return 0;
 }

@@ -4,8 +4,8 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <ncurses.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "cli/common/options.h"
 #include "cli/verbs/link.h"
 #include "cli/verbs/text.h"
 
@@ -297,59 +298,52 @@ static int screen(struct top *t, double interval)
     return r;
 }
 
-static bool parse_seconds(const char *text, double *ret)
-{
-    char *end;
-    *ret = strtod(text, &end);
-    return end != text && !*end && *ret >= 0.05 && *ret <= 3600;
-}
+struct top_options {
+    const char *socket;
+    bool batch;
+    double interval;
+    int count; /* 0: no end */
+};
 
-int ws_cli_top(int argc, char **argv)
+static const struct ws_option options[] = {
+    {"batch", NULL, "Print pages, separated by an empty line, instead of drawing them.",
+     .more = "The first page has no rates.", WS_FLAG(struct top_options, batch)},
+    {"count", "N", "With --batch: stop after so many pages.",
+     WS_INT(struct top_options, count, 1, INT_MAX)},
+    {"interval", "S", "The seconds from one page to the next, 0.05 to 3600 (1).",
+     WS_NUMBER(struct top_options, interval, 0.05, 3600)},
+    WS_OPTION_SOCKET(struct top_options, socket),
+    {0}};
+static const char *const examples[] = {"wattshare top", "wattshare top --batch --count 2", NULL};
+
+static int top(int argc, char **argv);
+
+const struct ws_verb ws_verb_top = {
+    .name = "top",
+    .purpose = "show what happens on the GPUs now, in a terminal",
+    .options = options,
+    .examples = examples,
+    .run = top,
+};
+
+static int top(int argc, char **argv)
 {
-    static const struct option options[] = {{"batch", no_argument, NULL, 'b'},
-                                            {"interval", required_argument, NULL, 'i'},
-                                            {"count", required_argument, NULL, 'n'},
-                                            {"socket", required_argument, NULL, 's'},
-                                            {0}};
     struct top t = {0};
-    const char *socket = NULL;
-    bool is_batch = false;
-    double interval = 1;
-    long count = 0;
-    char *end;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (c == 'b') {
-            is_batch = true;
-        } else if (c == 's') {
-            socket = optarg;
-        } else if (c == 'i') {
-            if (!parse_seconds(optarg, &interval)) {
-                ws_cli_error("--interval %s: seconds are wanted, 0.05 to 3600", optarg);
-                return WS_EXIT_USAGE;
-            }
-        } else if (c == 'n') {
-            count = strtol(optarg, &end, 10);
-            if (end == optarg || *end || count < 1) {
-                ws_cli_error("--count %s: a number of pages is wanted", optarg);
-                return WS_EXIT_USAGE;
-            }
-        } else {
-            return WS_EXIT_USAGE;
-        }
-    }
-    if (optind < argc || (count && !is_batch)) {
-        ws_cli_error(
-            "usage: wattshare top [--batch [--count N]] [--interval S] [--socket ENDPOINT]");
+    struct top_options o = {.interval = 1};
+    char **rest;
+    int r = ws_verb_parse(&ws_verb_top, argc, argv, &o, &rest);
+    if (r >= 0)
+        return r;
+    if (o.count && !o.batch)
+        return ws_verb_wrong(&ws_verb_top, "--count goes with --batch");
+    if (!o.batch && !isatty(STDOUT_FILENO)) {
+        ws_cli_error("standard output is not a terminal; use --batch");
         return WS_EXIT_USAGE;
     }
-    if (!is_batch && !isatty(1)) {
-        ws_cli_error("this is no terminal; with --batch pages are printed");
-        return WS_EXIT_USAGE;
-    }
-    const char *endpoint = ws_cli_endpoint(socket);
-    int r = ws_cli_link_open(&t.link, endpoint);
+    const char *endpoint = ws_cli_endpoint(o.socket);
+    r = ws_cli_link_open(&t.link, endpoint);
     if (!r)
-        r = is_batch ? batch(&t, interval, count) : screen(&t, interval);
+        r = o.batch ? batch(&t, o.interval, o.count) : screen(&t, o.interval);
     if (t.before)
         ws__server_message__free_unpacked(t.before, NULL);
     if (t.now)

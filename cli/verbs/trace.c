@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "cli/common/options.h"
 #include "cli/verbs/link.h"
 #include "cli/verbs/text.h"
 #include "papers/sim/trace.h"
@@ -210,47 +210,49 @@ static int trace_to(FILE *f, const char *endpoint, double seconds)
     return e || w;
 }
 
-int ws_cli_trace(int argc, char **argv)
+struct trace_options {
+    const char *out, *socket;
+    double seconds;
+};
+
+static const struct ws_option options[] = {
+    {"out", "FILE", "The file to write; without it standard output.",
+     WS_TEXT(struct trace_options, out)},
+    {"duration", "S", "Stop after so many seconds; without it when interrupted.",
+     WS_NUMBER(struct trace_options, seconds, 0.001, 1e6)},
+    WS_OPTION_SOCKET(struct trace_options, socket),
+    {0}};
+static const char *const examples[] = {"wattshare trace --out trace.json --duration 5", NULL};
+
+static int trace(int argc, char **argv);
+
+const struct ws_verb ws_verb_trace = {
+    .name = "trace",
+    .purpose = "record what runs on each GPU, for Perfetto",
+    .about = "The file is opened by https://ui.perfetto.dev and chrome://tracing.",
+    .options = options,
+    .examples = examples,
+    .run = trace,
+};
+
+static int trace(int argc, char **argv)
 {
-    static const struct option options[] = {{"out", required_argument, NULL, 'o'},
-                                            {"duration", required_argument, NULL, 'd'},
-                                            {"socket", required_argument, NULL, 's'},
-                                            {0}};
     struct sigaction sa = {.sa_handler = on_signal};
-    const char *out = "-", *socket = NULL;
-    double seconds = 0;
-    char *end;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (c == 'o') {
-            out = optarg;
-        } else if (c == 's') {
-            socket = optarg;
-        } else if (c == 'd') {
-            seconds = strtod(optarg, &end);
-            if (end == optarg || *end || !(seconds > 0 && seconds <= 1e6)) {
-                ws_cli_error("--duration %s: seconds are wanted, more than 0", optarg);
-                return WS_EXIT_USAGE;
-            }
-        } else {
-            return WS_EXIT_USAGE;
-        }
-    }
-    if (optind < argc) {
-        ws_cli_error("trace takes no '%s'; usage: wattshare trace [--out FILE] [--duration S] "
-                     "[--socket ENDPOINT]",
-                     argv[optind]);
-        return WS_EXIT_USAGE;
-    }
+    struct trace_options o = {.out = "-"};
+    char **rest;
+    int r = ws_verb_parse(&ws_verb_trace, argc, argv, &o, &rest);
+    if (r >= 0)
+        return r;
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
-    FILE *f = strcmp(out, "-") ? fopen(out, "we") : stdout;
+    FILE *f = strcmp(o.out, "-") ? fopen(o.out, "we") : stdout;
     if (!f) {
-        ws_cli_error("cannot write '%s': %s", out, strerror(errno));
+        ws_cli_error("cannot write '%s': %s", o.out, strerror(errno));
         return 1;
     }
-    int r = trace_to(f, ws_cli_endpoint(socket), seconds);
+    r = trace_to(f, ws_cli_endpoint(o.socket), o.seconds);
     if (f != stdout && fclose(f) && !r) {
-        ws_cli_error("cannot write '%s': %s", out, strerror(errno));
+        ws_cli_error("cannot write '%s': %s", o.out, strerror(errno));
         r = 1;
     }
     return r;

@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/experiments/experiment.h"
 
 #define WS_EXPERIMENT(symbol) extern const struct ws_experiment ws_experiment_##symbol;
@@ -163,18 +163,6 @@ static int run_one(const struct ws_experiment *e, struct ws_experiment_run *x)
     return r;
 }
 
-static const char help[] = "usage: wattshare experiment NAME… | all [--out FOLDER] [--seed N] "
-                           "[--scale S] [--jobs N] [--quick] [--no-plot]\n"
-                           "       wattshare experiment --list\n"
-                           "Reruns a figure or table of a paper from a seed: CSV, plots, and the "
-                           "paper's values beside ours.\n"
-                           "  --out FOLDER  where files go (experiments)\n"
-                           "  --seed N      1\n"
-                           "  --scale S     share of the paper's number of task sets, up to 1; "
-                           "smaller is quicker and noisier (1)\n"
-                           "  --quick       live experiments: few points, short runs\n"
-                           "live-… start processes on software GPUs; `all` leaves them out\n";
-
 static int list(void)
 {
     static const char *const heads[] = {"name", "paper", "shows", NULL};
@@ -190,79 +178,83 @@ static int list(void)
     return r ? 1 : 0;
 }
 
-int ws_cli_experiment(int argc, char **argv)
+struct experiment_options {
+    struct ws_experiment_run run;
+    bool list;
+};
+
+static const struct ws_option options[] = {
+    {"out", "FOLDER", "The folder for the files, made if it does not exist (experiments).",
+     WS_TEXT(struct experiment_options, run.folder)},
+    {"seed", "N", "The seed of all that is drawn, a whole number (1).",
+     .more = "The same seed gives the same files, except of live experiments.",
+     WS_UINT64(struct experiment_options, run.seed)},
+    {"scale", "S",
+     "The share of the paper's number of task sets; smaller is quicker and noisier (1).",
+     WS_NUMBER(struct experiment_options, run.scale, 1e-4, 1)},
+    WS_OPTION_JOBS(struct experiment_options, run.n_jobs),
+    {"quick", NULL, "Live experiments: few points and short runs.",
+     WS_FLAG(struct experiment_options, run.quick)},
+    {"no-plot", NULL, "Write CSV and the commands for gnuplot, but no pictures.",
+     WS_CLEAR(struct experiment_options, run.plot)},
+    {"list", NULL, "Print the experiments' names, their figures and tables, and what each shows.",
+     WS_FLAG(struct experiment_options, list), .alone = true},
+    {0}};
+static const char *const arguments[] = {"NAME...", "all", NULL};
+static const char *const examples[] = {"wattshare experiment --list",
+                                       "wattshare experiment sbeet-fig7 --scale 0.1", NULL};
+
+static int experiment(int argc, char **argv);
+
+const struct ws_verb ws_verb_experiment = {
+    .name = "experiment",
+    .purpose = "rerun figures and tables of the papers",
+    .about = "Writes CSV and plots, and prints the paper's values beside ours. Experiments whose "
+             "names begin with live- start programs on software GPUs; all leaves them out.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .max_arguments = WS_ARGUMENTS_ANY,
+    .run = experiment,
+};
+
+/* Runs the experiment @name, or all of them. Return: the exit status. */
+static int run_named(const char *name, struct ws_experiment_run *x)
 {
-    static const struct option options[] = {{"out", required_argument, NULL, 'o'},
-                                            {"seed", required_argument, NULL, 's'},
-                                            {"scale", required_argument, NULL, 'c'},
-                                            {"jobs", required_argument, NULL, 'j'},
-                                            {"quick", no_argument, NULL, 'q'},
-                                            {"no-plot", no_argument, NULL, 'n'},
-                                            {"list", no_argument, NULL, 'l'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    struct ws_experiment_run x = {.folder = "experiments", .seed = 1, .scale = 1, .plot = true};
-    char *end;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        switch (c) {
-        case 'o':
-            x.folder = optarg;
-            break;
-        case 's':
-            errno = 0;
-            x.seed = strtoull(optarg, &end, 10);
-            if (errno || end == optarg || *end || *optarg == '-') {
-                ws_cli_error("--seed %s: a whole number from 0 is wanted", optarg);
-                return WS_EXIT_USAGE;
-            }
-            break;
-        case 'c':
-            x.scale = strtod(optarg, &end);
-            if (end == optarg || *end || !(x.scale > 0 && x.scale <= 1)) {
-                ws_cli_error("--scale %s: a number above 0, up to 1, is wanted", optarg);
-                return WS_EXIT_USAGE;
-            }
-            break;
-        case 'j':
-            if (ws_cli_jobs(optarg, &x.n_jobs))
-                return WS_EXIT_USAGE;
-            break;
-        case 'q':
-            x.quick = true;
-            break;
-        case 'n':
-            x.plot = false;
-            break;
-        case 'l':
-            return list();
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
+    bool all = !strcmp(name, "all"), found = all, failed = false;
+    for (size_t i = 0; experiments[i]; i++) {
+        bool live = !strncmp(experiments[i]->name, "live-", strlen("live-"));
+        if ((all && !live) || !strcmp(name, experiments[i]->name)) {
+            found = true;
+            failed |= run_one(experiments[i], x) < 0;
         }
-    if (optind == argc) {
-        fputs(help, stderr);
-        return WS_EXIT_USAGE;
     }
-    if (mkdir(x.folder, 0777) && errno != EEXIST) {
-        ws_cli_error("%s: %s", x.folder, strerror(errno));
+    if (found)
+        return failed;
+    return ws_verb_wrong(&ws_verb_experiment,
+                         "no experiment '%s'; wattshare experiment --list names them", name);
+}
+
+static int experiment(int argc, char **argv)
+{
+    struct experiment_options o = {
+        .run = {.folder = "experiments", .seed = 1, .scale = 1, .plot = true}};
+    char **names;
+    int status = ws_verb_parse(&ws_verb_experiment, argc, argv, &o, &names);
+    if (status >= 0)
+        return status;
+    if (o.list)
+        return list();
+    if (!*names)
+        return ws_verb_wrong(&ws_verb_experiment, "experiment needs a name, or all");
+    if (mkdir(o.run.folder, 0777) && errno != EEXIST) {
+        ws_cli_error("%s: %s", o.run.folder, strerror(errno));
         return 1;
     }
-    int failed = 0;
-    for (int i = optind; i < argc; i++) {
-        bool all = !strcmp(argv[i], "all"), found = all;
-        for (size_t k = 0; experiments[k]; k++)
-            if ((all && strncmp(experiments[k]->name, "live-", 5)) ||
-                !strcmp(argv[i], experiments[k]->name)) {
-                found = true;
-                failed |= run_one(experiments[k], &x) < 0;
-            }
-        if (!found) {
-            ws_cli_error("no experiment '%s'; see wattshare experiment --list", argv[i]);
-            return WS_EXIT_USAGE;
-        }
+    status = 0;
+    for (; *names && status != WS_EXIT_USAGE; names++) {
+        int r = run_named(*names, &o.run);
+        status = r == WS_EXIT_USAGE ? r : status | r;
     }
-    return failed;
+    return status;
 }

@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +11,11 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/verbs/input.h"
 #include "cli/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sets/rt_sets.h"
-
-static const char help[] =
-    "usage: wattshare analyze --method M[,M…] [--json | --table] [--jobs N] [FILE…]\n"
-    "       wattshare analyze --list\n"
-    "Response-time analysis of real-time task sets that share a GPU; one set a line, as\n"
-    "`wattshare gen --paper gcaps` or `--paper stgm` prints them.\n"
-    "  --method M    methods by name, or `all` that apply; --list says which there are\n"
-    "  --json        one line out per line in: {\"id\",\"results\":{\"M\":{\"ok\",\"R\":[…]}}}; "
-    "the "
-    "default but on a terminal\n"
-    "  --table       verdicts and shares for people; a single set's bounds task by task\n"
-    "R is in the set's unit (ms, or us for STGM): a bound, -1 for the first task that misses its "
-    "deadline,\n"
-    "0 for tasks not analysed (best effort, or after it).\n";
 
 enum { METHODS_MAX = 64, ROWS_MAX = 40 };
 
@@ -38,7 +24,7 @@ struct analyze {
     const char *names[METHODS_MAX]; /* as typed; keys of the results */
     int n_methods;
     bool all; /* those that don't apply are left out */
-    bool table, failed;
+    bool table, list, failed;
     int n_jobs;
     struct ws_table rows;
     struct json_object *first; /* the only good answer so far, for its table */
@@ -356,8 +342,9 @@ static int add_method(struct analyze *a, const char *name)
 }
 
 /* @text is cut at its commas and stays in use. */
-static int add_methods(struct analyze *a, char *text)
+static int add_methods(void *values, char *text)
 {
+    struct analyze *a = values;
     if (!strcmp(text, "all")) {
         size_t n;
         const struct ws_rta_method *m = ws_rta_methods(&n);
@@ -372,6 +359,46 @@ static int add_methods(struct analyze *a, char *text)
             return -ENOENT;
     return 0;
 }
+
+static const struct ws_option options[] = {
+    {"method", "M[,M...]", "Methods by name, or all: every one that applies to a set.",
+     WS_PARSE(add_methods), .required = true},
+    {"json", NULL,
+     "Print a line for each line read; the default where standard output is not a terminal.",
+     .more =
+         "The line is {\"id\", \"results\": {\"M\": {\"ok\", \"R\": [...]}}}. R is in the unit of "
+         "the set: a bound; -1 for the first task that misses its deadline; 0 for tasks that "
+         "were not analysed (best effort, or after it). With GPU priorities there is also "
+         "\"gprio\" (larger is higher; null: the CPU's); for STGM \"rounds\", \"N\" (number of "
+         "SMs), \"S\" (SMs) and \"cpu\". \"gave_up\": the analysis took too many steps; then "
+         "\"ok\" is false.",
+     WS_CLEAR(struct analyze, table)},
+    {"table", NULL,
+     "Print verdicts and shares, and of a single set its tasks' bounds; the default on a terminal.",
+     WS_FLAG(struct analyze, table)},
+    WS_OPTION_JOBS(struct analyze, n_jobs),
+    {"list", NULL, "Print the methods, and say of each what it gives and whether it is a bound.",
+     WS_FLAG(struct analyze, list), .alone = true},
+    {0}};
+static const char *const arguments[] = {"[FILE...]", NULL};
+static const char *const examples[] = {
+    "wattshare gen --paper gcaps --seed 7 --count 100 | wattshare analyze --method "
+    "gcaps_busy,mpcp_busy --table",
+    "wattshare analyze --method all sets.jsonl", NULL};
+
+static int analyze(int argc, char **argv);
+
+const struct ws_verb ws_verb_analyze = {
+    .name = "analyze",
+    .purpose = "bound the response times of real-time tasks that share a GPU",
+    .about = "Reads task sets, one JSON object a line, as wattshare gen --paper gcaps and --paper "
+             "stgm print them, from each FILE or from standard input.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .max_arguments = WS_ARGUMENTS_ANY,
+    .run = analyze,
+};
 
 static int run(struct analyze *a, char **files)
 {
@@ -390,45 +417,17 @@ static int run(struct analyze *a, char **files)
     return r || a->failed ? 1 : 0;
 }
 
-int ws_cli_analyze(int argc, char **argv)
+static int analyze(int argc, char **argv)
 {
-    static const struct option options[] = {{"method", required_argument, NULL, 'm'},
-                                            {"list", no_argument, NULL, 'l'},
-                                            {"json", no_argument, NULL, 'J'},
-                                            {"table", no_argument, NULL, 't'},
-                                            {"jobs", required_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
     struct analyze a = {.table = isatty(STDOUT_FILENO)};
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        switch (c) {
-        case 'm':
-            if (add_methods(&a, optarg))
-                return WS_EXIT_USAGE;
-            break;
-        case 'l':
-            return list();
-        case 'J':
-            a.table = false;
-            break;
-        case 't':
-            a.table = true;
-            break;
-        case 'j':
-            if (ws_cli_jobs(optarg, &a.n_jobs))
-                return WS_EXIT_USAGE;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
-        }
-    if (!a.n_methods) {
-        ws_cli_error("analyze: --method is missing; `wattshare analyze --list` says which there "
-                     "are");
-        return WS_EXIT_USAGE;
-    }
-    return run(&a, argv + optind);
+    char **files;
+    int status = ws_verb_parse(&ws_verb_analyze, argc, argv, &a, &files);
+    if (status >= 0)
+        return status;
+    if (a.list)
+        return list();
+    if (!a.n_methods)
+        return ws_verb_wrong(&ws_verb_analyze,
+                             "--method is missing; wattshare analyze --list names the methods");
+    return run(&a, files);
 }

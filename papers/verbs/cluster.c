@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,42 +11,14 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/verbs/input.h"
 #include "cli/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sim/cluster.h"
 #include "papers/sim/trace.h"
 
-static const char help[] =
-    "usage: wattshare cluster --policy P[,P…] [--theta X[,X…]] [--l N[,N…]] [--dvfs "
-    "yes|no|yes,no]\n"
-    "                         [--interval wide|narrow|V0:V1,FC0,FM0:FM1] [--pairs N] [--idle-w W]\n"
-    "                         [--turn-on-j J] [--rho N] [--slot S] [--servers grouped|whole] "
-    "[--offline | --online]\n"
-    "                         [--schedule | --trace FILE] [--json] [--jobs N] [FILE…]\n"
-    "Tasks with deadlines on servers of CPU-GPU pairs; one run for each combination of the lists.\n"
-    "  policies: edl, edf-bf, edf-wf, lpt-ff, bin-packing\n"
-    "  --theta X      of edl: shortest length after readjustment, as a share of the best (1: "
-    "none)\n"
-    "  --l N          pairs in a server (1)\n"
-    "  --dvfs         choose voltage and clocks for each task (yes), or the default ones (no)\n"
-    "  --servers      grouped: Algorithm 3 makes servers of the first tasks' pairs; whole: as the "
-    "authors' program,\n"
-    "                 a server is turned on whole where no pair fits\n"
-    "  --pairs N      in the cluster (4096)\n"
-    "  --idle-w, --turn-on-j, --rho, --slot  37 W and 90 J a pair; servers sleep after 2 idle "
-    "slots "
-    "of 1\n"
-    "  --offline      servers go off when their last task ends, and turning on costs nothing: the "
-    "default\n"
-    "                 where all tasks are there at 0\n"
-    "  --schedule     where and when each task ran (of a single run); --trace: the same for "
-    "Perfetto\n"
-    "Tasks: {\"id\",\"a\",\"d\",\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, one a line. Energy "
-    "is in W "
-    "times the unit of time.\n";
-
-enum { LIST_MAX = 32, OPTIONS_MAX = 9, TEXT_MAX = 96 };
+enum { LIST_MAX = 32, OPTIONS_MAX = 9, TEXT_MAX = 96, INTERVAL_TEXT_MAX = 80 };
 
 struct run {
     const struct ws_policy_ops *ops;
@@ -66,8 +37,9 @@ struct cluster {
     int n_policies, n_thetas, n_ls;
     bool dvfs[2]; /* no, yes: to be run */
     const char *interval, *servers;
-    double pairs, idle_w, turn_on_j, rho, slot;
-    int offline; /* -1: where all arrive at 0 */
+    int n_pairs;
+    double idle_w, turn_on_j, rho, slot;
+    bool offline, online; /* as asked for; neither: offline where all tasks arrive at 0 */
     bool schedule, json;
     const char *trace;
     int n_jobs;
@@ -115,7 +87,7 @@ static void add_run(struct cluster *x, const struct ws_policy_ops *ops, bool dvf
     struct run *r = &x->runs[x->n_runs++];
     int n = 0;
     *r = (struct run){.ops = ops, .dvfs = dvfs, .theta = theta};
-    r->cluster = (struct ws_cluster){.n_pairs = (int)x->pairs,
+    r->cluster = (struct ws_cluster){.n_pairs = x->n_pairs,
                                      .pairs_per_server = l,
                                      .idle_w = x->idle_w,
                                      .turn_on_j = x->offline ? 0 : x->turn_on_j};
@@ -388,143 +360,152 @@ static int run_single(struct cluster *x)
 
 /* ---- options ---- */
 
-static bool parse_policies(struct cluster *x, char *text)
+static int parse_policies(void *values, char *text)
 {
+    struct cluster *x = values;
     for (char *save, *s = strtok_r(text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
         const struct ws_policy_ops *ops = ws_policy_find(s);
         if (!ops || !ws_edl_is(ops) || x->n_policies == LIST_MAX) {
-            ws_cli_error("--policy %s: edl, edf-bf, edf-wf, lpt-ff or bin-packing is wanted", s);
-            return false;
+            ws_cli_error("--policy %s: expected edl, edf-bf, edf-wf, lpt-ff or bin-packing", s);
+            return -EINVAL;
         }
         x->policies[x->n_policies++] = ops;
     }
-    return x->n_policies;
+    return x->n_policies ? 0 : -EINVAL;
 }
 
-static bool parse_dvfs(struct cluster *x, char *text)
+static int parse_dvfs(void *values, char *text)
 {
+    struct cluster *x = values;
     x->dvfs[0] = x->dvfs[1] = false;
     for (char *save, *s = strtok_r(text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
         bool yes = !strcmp(s, "yes");
         if (!yes && strcmp(s, "no")) {
-            ws_cli_error("--dvfs %s: yes, no or yes,no is wanted", s);
-            return false;
+            ws_cli_error("--dvfs %s: expected yes, no or yes,no", s);
+            return -EINVAL;
         }
         x->dvfs[yes] = true;
     }
-    return x->dvfs[0] || x->dvfs[1];
+    return x->dvfs[0] || x->dvfs[1] ? 0 : -EINVAL;
 }
 
-/* A number option by its letter; false: said. */
-static bool parse_number(struct cluster *x, int c, const char *text)
+static int parse_thetas(void *values, char *text)
 {
-    switch (c) {
-    case 'P':
-        return !ws_cli_number("pairs", text, 1, 1 << 24, &x->pairs);
-    case 'w':
-        return !ws_cli_number("idle-w", text, 0, 1e9, &x->idle_w);
-    case 'u':
-        return !ws_cli_number("turn-on-j", text, 0, 1e12, &x->turn_on_j);
-    case 'r':
-        return !ws_cli_number("rho", text, 0, 1e12, &x->rho);
-    case 's':
-        return !ws_cli_number("slot", text, 0, 1e12, &x->slot);
-    case 't':
-        x->n_thetas = ws_cli_numbers("theta", text, 0, 1, x->thetas, LIST_MAX);
-        return x->n_thetas;
-    default:
-        x->n_ls = ws_cli_numbers("l", text, 1, 1 << 20, x->ls, LIST_MAX);
-        for (int i = 0; i < x->n_ls; i++)
-            if (x->ls[i] != floor(x->ls[i])) {
-                ws_cli_error("--l %s: whole numbers are wanted", text);
-                return false;
-            }
-        return x->n_ls;
-    }
+    struct cluster *x = values;
+    x->n_thetas = ws_cli_numbers("theta", text, 0, 1, x->thetas, LIST_MAX);
+    return x->n_thetas ? 0 : -EINVAL;
 }
 
-/* -1: go on; else the exit status. */
-static int parse(struct cluster *x, int argc, char **argv)
+static int parse_ls(void *values, char *text)
 {
-    static const struct option options[] = {{"policy", required_argument, NULL, 'p'},
-                                            {"theta", required_argument, NULL, 't'},
-                                            {"l", required_argument, NULL, 'l'},
-                                            {"dvfs", required_argument, NULL, 'd'},
-                                            {"interval", required_argument, NULL, 'i'},
-                                            {"pairs", required_argument, NULL, 'P'},
-                                            {"idle-w", required_argument, NULL, 'w'},
-                                            {"turn-on-j", required_argument, NULL, 'u'},
-                                            {"servers", required_argument, NULL, 'v'},
-                                            {"rho", required_argument, NULL, 'r'},
-                                            {"slot", required_argument, NULL, 's'},
-                                            {"offline", no_argument, NULL, 'o'},
-                                            {"online", no_argument, NULL, 'O'},
-                                            {"schedule", no_argument, NULL, 'S'},
-                                            {"trace", required_argument, NULL, 'T'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"jobs", required_argument, NULL, 'n'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    char error[200];
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        bool good = true;
-        switch (c) {
-        case 'p':
-            good = parse_policies(x, optarg);
-            break;
-        case 'd':
-            good = parse_dvfs(x, optarg);
-            break;
-        case 'i':
-            x->interval = optarg;
-            if (strlen(optarg) > 80 ||
-                ws_dvfs_interval_parse(optarg, &x->limits.interval, error, sizeof(error))) {
-                ws_cli_error("--interval: %s", strlen(optarg) > 80 ? "too long" : error);
-                good = false;
-            }
-            break;
-        case 'v':
-            x->servers = optarg;
-            good = !strcmp(optarg, "grouped") || !strcmp(optarg, "whole");
-            if (!good)
-                ws_cli_error("--servers %s: grouped or whole is wanted", optarg);
-            break;
-        case 'o':
-        case 'O':
-            x->offline = c == 'o';
-            break;
-        case 'S':
-            x->schedule = true;
-            break;
-        case 'T':
-            x->trace = optarg;
-            break;
-        case 'j':
-            x->json = true;
-            break;
-        case 'n':
-            good = !ws_cli_jobs(optarg, &x->n_jobs);
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        case '?':
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
-        default:
-            good = parse_number(x, c, optarg);
+    struct cluster *x = values;
+    x->n_ls = ws_cli_numbers("l", text, 1, 1 << 20, x->ls, LIST_MAX);
+    for (int i = 0; i < x->n_ls; i++)
+        if (x->ls[i] != floor(x->ls[i])) {
+            ws_cli_error("--l %s: expected whole numbers", text);
+            return -EINVAL;
         }
-        if (!good)
-            return WS_EXIT_USAGE;
-    }
-    if (!x->n_policies) {
-        ws_cli_error("--policy is missing: edl, edf-bf, edf-wf, lpt-ff or bin-packing");
-        return WS_EXIT_USAGE;
-    }
+    return x->n_ls ? 0 : -EINVAL;
+}
+
+static int parse_interval(void *values, char *text)
+{
+    struct cluster *x = values;
+    char error[200];
+    bool is_long = strlen(text) > INTERVAL_TEXT_MAX;
+    x->interval = text;
+    if (!is_long && !ws_dvfs_interval_parse(text, &x->limits.interval, error, sizeof(error)))
+        return 0;
+    ws_cli_error("--interval: %s", is_long ? "too long" : error);
+    return -EINVAL;
+}
+
+static const struct ws_option options[] = {
+    {"policy", "P[,P...]", "The policies: edl, edf-bf, edf-wf, lpt-ff or bin-packing.",
+     .more = "edl: earliest deadline first, on the pair that is free first. edf-bf, edf-wf: the "
+             "pair with the largest or the smallest load. lpt-ff: longest first, on the first pair "
+             "that fits. bin-packing: by utilisation, later first fit.",
+     WS_PARSE(parse_policies), .required = true},
+    {"theta", "X[,X...]",
+     "edl may shorten a task to the room that is left on a pair, but not below this share of its "
+     "best length (1: never).",
+     WS_PARSE(parse_thetas)},
+    {"l", "N[,N...]", "The pairs in a server; servers are switched off as a whole (1).",
+     WS_PARSE(parse_ls)},
+    {"dvfs", NULL,
+     "yes: each task runs with its setting of least energy within its deadline; no: with the "
+     "default clocks (yes).",
+     .words = "yes|no|yes,no", WS_PARSE(parse_dvfs)},
+    {"interval", "INTERVAL",
+     "The voltages and clocks: wide, narrow, or V_MIN:V_MAX,FC_MIN,FM_MIN:FM_MAX (wide).",
+     .more = "wide is 0.5:1.2,0.5,0.5:1.2.", WS_PARSE(parse_interval)},
+    {"servers", NULL,
+     "grouped: the first tasks' pairs become servers by decreasing finish; whole: a server is "
+     "turned on as a whole where no pair fits (grouped).",
+     .more = "whole is what the authors' program does.", .words = "grouped|whole",
+     WS_TEXT(struct cluster, servers)},
+    {"pairs", "N", "The pairs in the cluster (4096).",
+     .more = "Tasks that find none are dropped and counted as missed.",
+     WS_INT(struct cluster, n_pairs, 1, 1 << 24)},
+    {"idle-w", "W", "The power of an idle pair, in W (37).",
+     WS_NUMBER(struct cluster, idle_w, 0, 1e9)},
+    {"turn-on-j", "J", "The energy for each pair of a server that is turned on, in J (90).",
+     WS_NUMBER(struct cluster, turn_on_j, 0, 1e12)},
+    {"rho", "N", "A server sleeps once all its pairs have been idle for so many slots (2).",
+     WS_NUMBER(struct cluster, rho, 0, 1e12)},
+    {"slot", "S", "The length of a slot; 0: there are no slots, and --rho is a time (1).",
+     WS_NUMBER(struct cluster, slot, 0, 1e12)},
+    {"offline", NULL,
+     "A server goes off when its last task ends, and turning on costs nothing; the default where "
+     "all tasks arrive at 0.",
+     WS_FLAG(struct cluster, offline)},
+    {"online", NULL, "Servers sleep by --rho and --slot, and turning on costs energy.",
+     WS_FLAG(struct cluster, online)},
+    {"schedule", NULL, "Print where, when and with which setting each task ran, of a single run.",
+     WS_FLAG(struct cluster, schedule)},
+    {"trace", "FILE",
+     "Write the schedule of a single run as a Chrome trace, for Perfetto; a unit of time is shown "
+     "as a minute.",
+     WS_TEXT(struct cluster, trace)},
+    {"json", NULL, "Print one JSON object a line.", WS_FLAG(struct cluster, json)},
+    WS_OPTION_JOBS(struct cluster, n_jobs),
+    {0}};
+static const char *const arguments[] = {"[FILE...]", NULL};
+static const char *const examples[] = {
+    "wattshare gen --paper edl --online --seed 3 >day.jsonl",
+    "wattshare cluster --policy edl,bin-packing --theta 1,0.9 --l 1,16 --dvfs yes,no day.jsonl",
+    "wattshare cluster --policy edl --theta 0.9 --l 4 --trace day.trace.json day.jsonl", NULL};
+
+static int cluster(int argc, char **argv);
+
+const struct ws_verb ws_verb_cluster = {
+    .name = "cluster",
+    .purpose = "simulate tasks with deadlines on servers of CPU-GPU pairs",
+    .about =
+        "Runs the tasks once for each combination of what the options list. Tasks are "
+        "{\"id\",\"a\",\"d\",\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, one a line. Energy "
+        "is in W times the unit of time.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .max_arguments = WS_ARGUMENTS_ANY,
+    .run = cluster,
+};
+
+static int parse(struct cluster *x, int argc, char **argv, char ***files)
+{
+    int status = ws_verb_parse(&ws_verb_cluster, argc, argv, x, files);
+    if (status >= 0)
+        return status;
+    if (!x->n_policies)
+        return ws_verb_wrong(&ws_verb_cluster, "--policy is missing: edl, edf-bf, edf-wf, lpt-ff "
+                                               "or bin-packing");
+    if (x->offline && x->online)
+        return ws_verb_wrong(&ws_verb_cluster, "give only one of --offline and --online");
     return -1;
 }
 
-int ws_cli_cluster(int argc, char **argv)
+static int cluster(int argc, char **argv)
 {
     struct cluster x = {.thetas = {1},
                         .ls = {1},
@@ -533,18 +514,18 @@ int ws_cli_cluster(int argc, char **argv)
                         .dvfs = {false, true},
                         .interval = "wide",
                         .servers = "grouped",
-                        .pairs = 4096,
+                        .n_pairs = 4096,
                         .idle_w = ws_cluster_paper.idle_w,
                         .turn_on_j = ws_cluster_paper.turn_on_j,
                         .rho = 2,
                         .slot = 1,
-                        .offline = -1,
                         .limits = {.interval = ws_dvfs_wide}};
-    int status = parse(&x, argc, argv);
+    char **files;
+    int status = parse(&x, argc, argv, &files);
     if (status >= 0)
         return status;
     x.limits.dvfs = !x.dvfs[0]; /* the default clocks must do where they are compared with */
-    int r = ws_cli_each_input(argv + optind, read_input, &x);
+    int r = ws_cli_each_input(files, read_input, &x);
     if (r > 0) { /* one of several files: the others still run */
         x.failed = true;
         r = 0;
@@ -552,7 +533,7 @@ int ws_cli_cluster(int argc, char **argv)
     bool at_zero = true;
     for (size_t i = 0; i < x.n; i++)
         at_zero = at_zero && x.tasks[i].arrival == 0;
-    x.offline = x.offline < 0 ? at_zero : x.offline;
+    x.offline = x.offline || (at_zero && !x.online);
     if (!r && !x.n) {
         ws_cli_error("no tasks");
         r = 1;

@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,24 +10,11 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/verbs/input.h"
 #include "cli/common/table.h"
 #include "papers/fit/fit.h"
 #include "papers/sets/csv.h"
-
-static const char help[] =
-    "usage: wattshare fit [--method nnls|nnls_rel|ols|lasso_pos] [--core-mhz F] [--mem-mhz F] "
-    "[--json] [FILE…]\n"
-    "DVFS parameters of each application (columns gpu, app; both may be missing) from samples as "
-    "CSV "
-    "with a head:\n"
-    "  fc or fc_norm     core clock as a share of the default; or core_mhz with --core-mhz\n"
-    "  fm or fm_norm     memory clock; or mem_mhz with --mem-mhz\n"
-    "  v or v_norm       voltage as a share of the default; missing: the lowest stable one for fc\n"
-    "  time or time_ms, power or power_W\n"
-    "Errors are in % of the measured values; \"no core\", \"no mem\": for a clock that no sample "
-    "of the "
-    "fit had.\n";
 
 enum { NAME_MAX_BYTES = 64 };
 struct app {
@@ -284,44 +270,64 @@ static int fit_all(struct fit *x)
     return r;
 }
 
-int ws_cli_fit(int argc, char **argv)
+static int parse_method(void *values, char *text)
 {
-    static const struct option options[] = {
-        {"method", required_argument, NULL, 'm'},  {"core-mhz", required_argument, NULL, 'c'},
-        {"mem-mhz", required_argument, NULL, 'e'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
-    struct fit x = {.method = WS_FIT_NNLS};
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        int method;
-        switch (c) {
-        case 'm':
-            method = ws_fit_method_parse(optarg);
-            if (method < 0) {
-                ws_cli_error("--method %s: nnls, nnls_rel, ols or lasso_pos is wanted", optarg);
-                return WS_EXIT_USAGE;
-            }
-            x.method = (enum ws_fit_method)method;
-            break;
-        case 'c':
-            if (ws_cli_number("core-mhz", optarg, 1, 1e6, &x.core_mhz))
-                return WS_EXIT_USAGE;
-            break;
-        case 'e':
-            if (ws_cli_number("mem-mhz", optarg, 1, 1e6, &x.mem_mhz))
-                return WS_EXIT_USAGE;
-            break;
-        case 'j':
-            x.json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
-        }
+    struct fit *x = values;
+    int method = ws_fit_method_parse(text);
+    if (method < 0) {
+        ws_cli_error("--method %s: expected nnls, nnls_rel, ols or lasso_pos", text);
+        return -EINVAL;
     }
-    int r = ws_cli_each_input(argv + optind, read_input, &x);
+    x->method = (enum ws_fit_method)method;
+    return 0;
+}
+
+static const struct ws_option options[] = {
+    {"method", NULL, "How the parameters are estimated (nnls).",
+     .more = "nnls: least squares with parameters of 0 and more; nnls_rel: the same of relative "
+             "residuals; ols: least squares without that limit; lasso_pos: what the authors "
+             "released.",
+     .words = "nnls|nnls_rel|ols|lasso_pos", WS_PARSE(parse_method)},
+    {"core-mhz", "F", "The default core clock, for samples with a column core_mhz.",
+     WS_NUMBER(struct fit, core_mhz, 1, 1e6)},
+    {"mem-mhz", "F", "The default memory clock, for samples with a column mem_mhz.",
+     WS_NUMBER(struct fit, mem_mhz, 1, 1e6)},
+    {"json", NULL, "Print one JSON object a line, which wattshare optimum reads.",
+     WS_FLAG(struct fit, json)},
+    {0}};
+static const char *const arguments[] = {"[FILE...]", NULL};
+static const char *const examples[] = {
+    "wattshare fit --core-mhz 1800 --mem-mhz 5000 --json samples.csv | wattshare optimum "
+    "--interval narrow",
+    NULL};
+
+static int fit(int argc, char **argv);
+
+const struct ws_verb ws_verb_fit = {
+    .name = "fit",
+    .purpose = "estimate how applications' time and power follow the clocks",
+    .about =
+        "Samples are CSV with a head. Its columns are fc or fc_norm, the core clock as a share "
+        "of the default, or core_mhz; fm or fm_norm, the memory clock, or mem_mhz; v or v_norm, "
+        "the voltage as a share of the default (missing: the lowest stable one for fc); time or "
+        "time_ms; power or power_W; and gpu and app, which may be missing.\nErrors are in % of "
+        "the measured values; \"no core\" and \"no mem\" are those for a clock that was left "
+        "out of the fit.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .max_arguments = WS_ARGUMENTS_ANY,
+    .run = fit,
+};
+
+static int fit(int argc, char **argv)
+{
+    struct fit x = {.method = WS_FIT_NNLS};
+    char **files;
+    int r = ws_verb_parse(&ws_verb_fit, argc, argv, &x, &files);
+    if (r >= 0)
+        return r;
+    r = ws_cli_each_input(files, read_input, &x);
     if (r >= 0 && fit_all(&x))
         r = -ENOMEM;
     for (size_t i = 0; i < x.n; i++)

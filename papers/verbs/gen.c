@@ -1,87 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare gen`: task sets as the papers make them, from a seed. Takes --paper and --seed out and hands over. */
+/* `wattshare gen`: task sets as the papers make them, from a seed. Finds --paper and hands over to its generator. */
 #include "config.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/verbs/gen.h"
 
-static const struct generator {
-    const char *paper, *summary;
-    int (*run)(int argc, char **argv, uint64_t seed);
-} generators[] = {
-#define WS_GENERATOR(paper, function, summary) {paper, summary, function},
+#define WS_GENERATOR(paper) extern const struct ws_verb ws_verb_gen_##paper;
 #include "papers/verbs/generators.def"
 #undef WS_GENERATOR
+
+#define WS_GENERATOR(paper) &ws_verb_gen_##paper,
+static const struct ws_verb *const generators[] = {
+#include "papers/verbs/generators.def"
+    NULL};
+#undef WS_GENERATOR
+
+static const struct ws_option options[] = {WS_GEN_OPTIONS, {0}};
+static const char *const examples[] = {
+    "wattshare gen --paper gcaps --seed 7 --count 100 >sets.jsonl",
+    "wattshare gen --paper edl --online --seed 3 >day.jsonl", NULL};
+
+static int gen(int argc, char **argv);
+
+const struct ws_verb ws_verb_gen = {
+    .name = "gen",
+    .purpose = "make task sets as the papers make them, from a seed",
+    .about = "The same seed and options give the same bytes.",
+    .options = options,
+    .examples = examples,
+    .variants = generators,
+    .run = gen,
 };
 
-static void usage(FILE *f)
+/* The value of --paper, as "--paper P" or "--paper=P"; NULL: there is none. */
+static const char *find_paper(char **argv)
 {
-    fprintf(f, "usage: wattshare gen --paper P [--seed N] [OPTIONS…]\n"
-               "Task sets of a paper, from a seed (1). `wattshare gen --paper P --help` says which "
-               "options it has.\n");
-    for (size_t i = 0; i < WS_ARRAY_SIZE(generators); i++)
-        fprintf(f, "  %-8s %s\n", generators[i].paper, generators[i].summary);
-}
-
-/* The value of @name at argv[*i], as "--name value" or "--name=value"; NULL: another argument. Moves *i to the last one used. */
-static const char *value_of(int argc, char **argv, int *i, const char *name)
-{
-    size_t n = strlen(name);
-    if (strncmp(argv[*i], name, n))
-        return NULL;
-    if (argv[*i][n] == '=')
-        return argv[*i] + n + 1;
-    if (argv[*i][n])
-        return NULL;
-    return *i + 1 < argc ? argv[++*i] : "";
-}
-
-static int dispatch(const char *paper, uint64_t seed, int argc, char **argv, bool help)
-{
-    for (size_t i = 0; paper && i < WS_ARRAY_SIZE(generators); i++)
-        if (!strcmp(paper, generators[i].paper))
-            return generators[i].run(argc, argv, seed);
-    if (paper)
-        ws_cli_error("--paper %s: there is no such generator", paper);
-    else if (!help)
-        ws_cli_error("--paper is missing");
-    usage(help && !paper ? stdout : stderr);
-    return help && !paper ? 0 : WS_EXIT_USAGE;
-}
-
-int ws_cli_gen(int argc, char **argv)
-{
-    const char *paper = NULL, *value;
-    uint64_t seed = 1;
-    bool help = false;
-    int n = 0;
-    char **rest = ws_alloc_array((size_t)argc + 1, sizeof(*rest));
-    if (!rest)
-        return 1;
-    for (int i = 0; i < argc; i++) {
-        if (i && (value = value_of(argc, argv, &i, "--paper"))) {
-            paper = value;
-        } else if (i && (value = value_of(argc, argv, &i, "--seed"))) {
-            char *end;
-            errno = 0;
-            seed = strtoull(value, &end, 10);
-            if (errno || end == value || *end || *value == '-') {
-                ws_cli_error("--seed %s: a whole number from 0 is wanted", value);
-                free(rest);
-                return WS_EXIT_USAGE;
-            }
-        } else {
-            help = help || !strcmp(argv[i], "--help");
-            rest[n++] = argv[i];
-        }
+    static const char option[] = "--paper";
+    const size_t n = sizeof(option) - 1;
+    const char *paper = NULL;
+    for (argv++; *argv; argv++) {
+        if (strncmp(*argv, option, n))
+            continue;
+        if ((*argv)[n] == '=')
+            paper = *argv + n + 1;
+        else if (!(*argv)[n] && argv[1])
+            paper = *++argv;
     }
-    int r = dispatch(paper, seed, n, rest, help);
-    free(rest);
-    return r;
+    return paper;
+}
+
+static int gen(int argc, char **argv)
+{
+    static const char prefix[] = "gen --paper ";
+    const char *paper = find_paper(argv);
+    struct ws_gen_request q;
+    char **rest;
+    for (size_t i = 0; paper && generators[i]; i++)
+        if (!strcmp(generators[i]->name + sizeof(prefix) - 1, paper))
+            return generators[i]->run(argc, argv);
+    if (paper)
+        return ws_verb_wrong(&ws_verb_gen, "--paper %s: there is no such generator", paper);
+    int status = ws_verb_parse(&ws_verb_gen, argc, argv, &q, &rest);
+    return status >= 0 ? status : ws_verb_wrong(&ws_verb_gen, "--paper is missing");
 }

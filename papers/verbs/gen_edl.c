@@ -3,31 +3,16 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/verbs/gen.h"
 #include "papers/verbs/input.h"
 #include "papers/sets/gen_edl.h"
-
-static const char help[] =
-    "usage: wattshare gen --paper edl [--seed N] [--online] [--u U] [--u-online U] [--base N] "
-    "[--u-dist paper|release|LOW:HIGH]\n"
-    "                     [--slots N] [--library FILE]\n"
-    "A set of tasks with deadlines for `wattshare cluster`, one a line.\n"
-    "  --u U         utilisation of the tasks there at 0, as a share of --base pairs (1; 0.4 with "
-    "--online)\n"
-    "  --u-online U  of those that arrive during the day (1.6 with --online)\n"
-    "  --base N      1024\n"
-    "  --u-dist      a task's utilisation: uniform in (0,1) as the paper says, in the release's "
-    "range, or in LOW:HIGH\n"
-    "  --slots N     in a day (1440)\n"
-    "  --library     applications to draw from, as `wattshare fit --json` prints them; else drawn "
-    "from the paper's ranges\n";
 
 struct library {
     struct ws_dvfs_task *v;
@@ -78,79 +63,87 @@ static bool parse_dist(const char *text, struct ws_gen_edl *g)
         if (end != high && !*end && g->u_low >= 0 && g->u_low < g->u_high && g->u_high <= 1)
             return true;
     }
-    ws_cli_error("--u-dist %s: paper, release or LOW:HIGH with 0 ≤ LOW < HIGH ≤ 1 is wanted", text);
+    ws_cli_error("--u-dist %s: expected paper, release or LOW:HIGH with 0 ≤ LOW < HIGH ≤ 1", text);
     return false;
 }
 
-int ws_cli_gen_edl(int argc, char **argv, uint64_t seed)
+struct gen_edl_options {
+    struct ws_gen_request request;
+    bool online;
+    double u, u_online; /* NAN: not given */
+    int base, n_slots;
+    const char *dist, *library;
+};
+
+static const struct ws_option options[] = {
+    WS_GEN_OPTIONS,
+    {"online", NULL, "Tasks arrive during a day, besides those that are there at 0.",
+     WS_FLAG(struct gen_edl_options, online)},
+    {"u", "U",
+     "The utilisation of the tasks that are there at 0, as a share of --base pairs (1; with "
+     "--online 0.4).",
+     WS_NUMBER(struct gen_edl_options, u, 0, 1e4)},
+    {"u-online", "U", "The utilisation of those that arrive during the day (with --online 1.6).",
+     WS_NUMBER(struct gen_edl_options, u_online, 0, 1e4)},
+    {"base", "N", "The number of pairs that utilisations are shares of (1024).",
+     WS_INT(struct gen_edl_options, base, 1, 1000000)},
+    {"u-dist", "DIST",
+     "A task's utilisation: uniform in (0,1) as the paper says, in the release's range, or in "
+     "LOW:HIGH (paper).",
+     .more = "DIST is paper, release or LOW:HIGH.", WS_TEXT(struct gen_edl_options, dist)},
+    {"slots", "N", "The slots in a day (1440).",
+     WS_INT(struct gen_edl_options, n_slots, 1, 100000000)},
+    {"library", "FILE",
+     "Applications to draw from, as wattshare fit --json prints them; without it they are drawn "
+     "from the paper's ranges.",
+     WS_TEXT(struct gen_edl_options, library)},
+    {0}};
+
+static int gen_edl(int argc, char **argv);
+
+const struct ws_verb ws_verb_gen_edl = {
+    .name = "gen --paper edl",
+    .purpose = "tasks with deadlines on a cluster of CPU-GPU pairs",
+    .about = "Prints a set of tasks for wattshare cluster, one a line.",
+    .options = options,
+    .run = gen_edl,
+};
+
+static struct ws_gen_edl settings(const struct gen_edl_options *o)
 {
-    static const struct option options[] = {{"online", no_argument, NULL, 'o'},
-                                            {"u", required_argument, NULL, 'u'},
-                                            {"u-online", required_argument, NULL, 'U'},
-                                            {"base", required_argument, NULL, 'b'},
-                                            {"u-dist", required_argument, NULL, 'd'},
-                                            {"slots", required_argument, NULL, 's'},
-                                            {"library", required_argument, NULL, 'l'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    double u = NAN, u_online = NAN, base = 1024, slots = 1440;
-    const char *dist = "paper";
-    char *library[] = {NULL, NULL};
-    bool online = false;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        int bad = 0;
-        switch (c) {
-        case 'o':
-            online = true;
-            break;
-        case 'u':
-            bad = ws_cli_number("u", optarg, 0, 1e4, &u);
-            break;
-        case 'U':
-            bad = ws_cli_number("u-online", optarg, 0, 1e4, &u_online);
-            break;
-        case 'b':
-            bad = ws_cli_number("base", optarg, 1, 1e6, &base);
-            break;
-        case 's':
-            bad = ws_cli_number("slots", optarg, 1, 1e8, &slots);
-            break;
-        case 'd':
-            dist = optarg;
-            break;
-        case 'l':
-            library[0] = optarg;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
-        }
-        if (bad)
-            return WS_EXIT_USAGE;
-    }
-    if (optind < argc) {
-        ws_cli_error("gen --paper edl: '%s' is not wanted", argv[optind]);
-        return WS_EXIT_USAGE;
-    }
-    struct ws_gen_edl g = online ? ws_gen_edl_online : ws_gen_edl_offline;
-    g.seed = seed;
-    g.u_initial = isnan(u) ? g.u_initial : u;
-    g.u_online = isnan(u_online) ? g.u_online : u_online;
-    g.base = (int)base;
-    g.n_slots = (int)slots;
-    if (!parse_dist(dist, &g))
+    struct ws_gen_edl g = o->online ? ws_gen_edl_online : ws_gen_edl_offline;
+    g.seed = o->request.seed;
+    g.u_initial = isnan(o->u) ? g.u_initial : o->u;
+    g.u_online = isnan(o->u_online) ? g.u_online : o->u_online;
+    g.base = o->base;
+    g.n_slots = o->n_slots;
+    return g;
+}
+
+static int gen_edl(int argc, char **argv)
+{
+    struct gen_edl_options o = {.request = WS_GEN_REQUEST_DEFAULT,
+                                .u = NAN,
+                                .u_online = NAN,
+                                .base = 1024,
+                                .n_slots = 1440,
+                                .dist = "paper"};
+    char **rest;
+    int r = ws_verb_parse(&ws_verb_gen_edl, argc, argv, &o, &rest);
+    if (r >= 0)
+        return r;
+    struct ws_gen_edl g = settings(&o);
+    if (!parse_dist(o.dist, &g))
         return WS_EXIT_USAGE;
     struct library lib = {0};
     struct ws_cluster_task *tasks = NULL;
     size_t n = 0;
-    int r = library[0] ? ws_cli_each_input(library, read_library, &lib) : 0;
-    g.library = library[0] ? lib.v : NULL;
+    char *files[] = {(char *)o.library, NULL};
+    r = o.library ? ws_cli_each_input(files, read_library, &lib) : 0;
+    g.library = o.library ? lib.v : NULL;
     g.n_library = (int)lib.n;
-    if (!r && library[0] && !lib.n) {
-        ws_cli_error("%s: no applications", library[0]);
+    if (!r && o.library && !lib.n) {
+        ws_cli_error("%s: no applications", o.library);
         r = 1;
     }
     if (!r && (r = ws_gen_edl(&g, &tasks, &n)))

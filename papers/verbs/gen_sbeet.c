@@ -3,29 +3,16 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/verbs/gen.h"
 #include "papers/verbs/input.h"
 #include "papers/sets/gen_sbeet.h"
-
-static const char help[] =
-    "usage: wattshare gen --paper sbeet [--seed N] [--u U] [--tasks N] [--count N] [--ref-sm N] "
-    "[--offsets "
-    "stagger|random|both]\n"
-    "Periodic kernels of the sBEET-mg paper for `wattshare sim`, one task set a line; set i has "
-    "seed N + i.\n"
-    "  --u U        utilisation of each set, on --ref-sm SMs of an RTX 3070 (1)\n"
-    "  --tasks N    in a set (6)\n"
-    "  --count N    task sets (1)\n"
-    "  --ref-sm N   SM counts 1 to N make the mean time that periods come from (24; the paper "
-    "doesn't say)\n"
-    "  --offsets O  stagger: highest priority last, 2 ms apart; random; both: by turns (both)\n";
 
 static void print_set(const struct ws_gen_sbeet *g, uint64_t i, const struct ws_sbeet_task *t)
 {
@@ -42,60 +29,62 @@ static void print_set(const struct ws_gen_sbeet *g, uint64_t i, const struct ws_
     printf("]}\n");
 }
 
-int ws_cli_gen_sbeet(int argc, char **argv, uint64_t seed)
+enum offsets { STAGGER, RANDOM, BOTH };
+struct gen_sbeet_options {
+    struct ws_gen_request request;
+    double u;
+    int n_tasks, count, ref_sm, offsets;
+};
+
+static const struct ws_option options[] = {
+    WS_GEN_OPTIONS,
+    {"u", "U", "The utilisation of each set, on --ref-sm SMs of an RTX 3070 (1).",
+     WS_NUMBER(struct gen_sbeet_options, u, 0.01, 32)},
+    {"tasks", "N", "The number of tasks in a set (6).",
+     WS_INT(struct gen_sbeet_options, n_tasks, 1, WS_GEN_SBEET_MAX)},
+    {"count", "N", "How many sets are made; set i has the seed plus i (1).",
+     WS_INT(struct gen_sbeet_options, count, 1, 1000000000)},
+    {"ref-sm", "N",
+     "Periods come from the mean time on 1 to N SMs (24; the paper does not say how many).",
+     WS_INT(struct gen_sbeet_options, ref_sm, 1, 46)},
+    {"offsets", NULL,
+     "First releases: the highest priority last, 2 ms apart (stagger); random; or both by turns "
+     "(both).",
+     .words = "stagger|random|both", WS_CHOICE(struct gen_sbeet_options, offsets)},
+    {0}};
+
+static int gen_sbeet(int argc, char **argv);
+
+const struct ws_verb ws_verb_gen_sbeet = {
+    .name = "gen --paper sbeet",
+    .purpose = "periodic kernels on several GPUs",
+    .about = "Prints task sets as in sBEET-mg's Table V for wattshare sim, one a line.",
+    .options = options,
+    .run = gen_sbeet,
+};
+
+static int gen_sbeet(int argc, char **argv)
 {
-    static const struct option options[] = {{"u", required_argument, NULL, 'u'},
-                                            {"tasks", required_argument, NULL, 't'},
-                                            {"count", required_argument, NULL, 'c'},
-                                            {"ref-sm", required_argument, NULL, 'r'},
-                                            {"offsets", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    double u = 1, n_tasks = 6, count = 1, ref_sm = 24;
-    const char *offsets = "both";
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        int bad = 0;
-        switch (c) {
-        case 'u':
-            bad = ws_cli_number("u", optarg, 0.01, 32, &u);
-            break;
-        case 't':
-            bad = ws_cli_number("tasks", optarg, 1, WS_GEN_SBEET_MAX, &n_tasks);
-            break;
-        case 'c':
-            bad = ws_cli_number("count", optarg, 1, 1e9, &count);
-            break;
-        case 'r':
-            bad = ws_cli_number("ref-sm", optarg, 1, 46, &ref_sm);
-            break;
-        case 'o':
-            offsets = optarg;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
-        }
-        if (bad)
-            return WS_EXIT_USAGE;
-    }
-    bool both = !strcmp(offsets, "both"), random = !strcmp(offsets, "random");
-    if (optind < argc || (!both && !random && strcmp(offsets, "stagger") != 0)) {
-        ws_cli_error("gen --paper sbeet: '%s' is not wanted",
-                     optind < argc ? argv[optind] : offsets);
-        return WS_EXIT_USAGE;
-    }
-    for (uint64_t i = 0; i < (uint64_t)count; i++) {
+    struct gen_sbeet_options o = {.request = WS_GEN_REQUEST_DEFAULT,
+                                  .u = 1,
+                                  .n_tasks = 6,
+                                  .count = 1,
+                                  .ref_sm = 24,
+                                  .offsets = BOTH};
+    char **rest;
+    int status = ws_verb_parse(&ws_verb_gen_sbeet, argc, argv, &o, &rest);
+    if (status >= 0)
+        return status;
+    for (uint64_t i = 0; i < (uint64_t)o.count; i++) {
         struct ws_sbeet_task t[WS_GEN_SBEET_MAX];
-        struct ws_gen_sbeet g = {.seed = seed + i,
-                                 .n_tasks = (int)n_tasks,
-                                 .util = u,
-                                 .ref_sm = (int)ref_sm,
-                                 .random_offsets = both ? i % 2 == 1 : random};
+        bool is_random = o.offsets == BOTH ? i % 2 == 1 : o.offsets == RANDOM;
+        struct ws_gen_sbeet g = {.seed = o.request.seed + i,
+                                 .n_tasks = o.n_tasks,
+                                 .util = o.u,
+                                 .ref_sm = o.ref_sm,
+                                 .random_offsets = is_random};
         if (ws_gen_sbeet(&g, t)) {
-            ws_cli_error("--u %g: with %d tasks of 0.01 to 0.5 each, from %g to %g is wanted", u,
+            ws_cli_error("--u %g: %d tasks have 0.01 to 0.5 each; expected %g to %g", o.u,
                          g.n_tasks, 0.015 * g.n_tasks, 0.475 * g.n_tasks);
             return WS_EXIT_USAGE;
         }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The files that a command line names, and lists of numbers. */
 #include "config.h"
 
 #include <errno.h>
@@ -39,8 +40,7 @@ int ws_cli_numbers(const char *option, const char *text, double min, double max,
         char *end;
         double v = strtod(s, &end);
         if (end == s || (*end && *end != ',') || !(v >= min && v <= max) || n == cap) {
-            ws_cli_error("--%s %s: %s from %g to %g %s wanted", option, text,
-                         cap == 1 ? "a number" : "numbers", min, max, cap == 1 ? "is" : "are");
+            ws_cli_error("--%s %s: expected numbers from %.10g to %.10g", option, text, min, max);
             return 0;
         }
         ret[n++] = v;
@@ -48,9 +48,4 @@ int ws_cli_numbers(const char *option, const char *text, double min, double max,
         if (!*s)
             return n;
     }
-}
-
-int ws_cli_number(const char *option, const char *text, double min, double max, double *ret)
-{
-    return ws_cli_numbers(option, text, min, max, ret, 1) == 1 ? 0 : -EINVAL;
 }

@@ -3,27 +3,16 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "papers/verbs/input.h"
 #include "cli/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sim/cluster.h"
-
-static const char help[] =
-    "usage: wattshare optimum [--interval wide|narrow|V0:V1,FC0,FM0:FM1] [--limit T] [--json] "
-    "[--jobs N] [FILE…]\n"
-    "The voltage and clocks of least energy for tasks "
-    "{\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, "
-    "one a line.\n"
-    "A line may have \"T\", \"d\" (and \"a\") or \"deadlines\": [{\"T\"}…] as time limits, and its "
-    "own "
-    "\"interval\".\n"
-    "Clocks and voltage are shares of the factory default.\n";
 
 struct optimum {
     struct ws_dvfs_interval interval;
@@ -197,44 +186,56 @@ static int read_input(void *arg, FILE *f, const char *name)
     return e;
 }
 
-int ws_cli_optimum(int argc, char **argv)
+static int parse_interval(void *values, char *text)
 {
-    static const struct option options[] = {
-        {"interval", required_argument, NULL, 'i'}, {"limit", required_argument, NULL, 't'},
-        {"json", no_argument, NULL, 'j'},           {"jobs", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+    struct optimum *o = values;
+    char error[200];
+    if (!ws_dvfs_interval_parse(text, &o->interval, error, sizeof(error)))
+        return 0;
+    ws_cli_error("--interval: %s", error);
+    return -EINVAL;
+}
+
+static const struct ws_option options[] = {
+    {"interval", "INTERVAL",
+     "The voltages and clocks: wide, narrow, or V_MIN:V_MAX,FC_MIN,FM_MIN:FM_MAX (wide).",
+     .more = "A line may have an \"interval\" of its own.", WS_PARSE(parse_interval)},
+    {"limit", "T", "A time limit for each task.",
+     .more = "A line may have limits of its own: \"T\", or \"d\" (less the arrival \"a\"), or "
+             "\"deadlines\": [{\"T\"}...].",
+     WS_NUMBER(struct optimum, limit, 0, 1e15)},
+    {"json", NULL, "Print one JSON object a line.", WS_FLAG(struct optimum, json)},
+    WS_OPTION_JOBS(struct optimum, n_jobs),
+    {0}};
+static const char *const arguments[] = {"[FILE...]", NULL};
+static const char *const examples[] = {"wattshare optimum --interval narrow --limit 30 tasks.jsonl",
+                                       NULL};
+
+static int optimum(int argc, char **argv);
+
+const struct ws_verb ws_verb_optimum = {
+    .name = "optimum",
+    .purpose = "find the voltage and clocks of least energy for tasks",
+    .about = "Tasks are {\"P0\",\"gamma\",\"c\",\"D\",\"delta\",\"t0\"}, one a line. Clocks and "
+             "voltage are shares of the factory default.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .max_arguments = WS_ARGUMENTS_ANY,
+    .run = optimum,
+};
+
+static int optimum(int argc, char **argv)
+{
     static const char *const heads[] = {"task", "limit", "V",      "fc",      "fm",
                                         "time", "W",     "energy", "saved %", NULL};
     struct optimum o = {.interval = ws_dvfs_wide, .limit = INFINITY};
-    char error[200];
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        switch (c) {
-        case 'i':
-            if (ws_dvfs_interval_parse(optarg, &o.interval, error, sizeof(error))) {
-                ws_cli_error("--interval: %s", error);
-                return WS_EXIT_USAGE;
-            }
-            break;
-        case 't':
-            if (ws_cli_number("limit", optarg, 0, 1e15, &o.limit))
-                return WS_EXIT_USAGE;
-            break;
-        case 'j':
-            o.json = true;
-            break;
-        case 'n':
-            if (ws_cli_jobs(optarg, &o.n_jobs))
-                return WS_EXIT_USAGE;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
-        }
+    char **files;
+    int r = ws_verb_parse(&ws_verb_optimum, argc, argv, &o, &files);
+    if (r >= 0)
+        return r;
     ws_table_init(&o.table, heads);
-    int r = ws_cli_each_input(argv + optind, read_input, &o);
+    r = ws_cli_each_input(files, read_input, &o);
     if (!o.json && ws_table_print(&o.table, stdout))
         r = -ENOMEM;
     ws_table_deinit(&o.table);

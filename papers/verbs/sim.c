@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/common/options.h"
 #include "cli/common/parallel.h"
 #include "papers/verbs/sim.h"
 #include "papers/verbs/sim_rt.h"
@@ -33,11 +34,11 @@ struct sim {
     int n_options;
     struct ws_gpus gpus;
     struct ws_json_line gpus_line; /* names in gpus are borrowed from it */
-    bool gpus_given, compat, copies_asis, json;
-    double duration_ms;
+    bool gpus_given, compat, copies_asis, json, list;
+    double duration_s; /* 0: not given */
     struct ws_sim_rt_options rt;
-    const char *trace_path;
-    uint32_t trace_line;
+    const char *policy_names, *gpu_names, *trace_path;
+    int trace_line;
     int n_jobs;
     FILE *trace;
     struct ws_progress *progress;
@@ -46,27 +47,6 @@ struct sim {
     int n_columns;
     uint64_t n_good, n_bad;
 };
-
-static const char help[] =
-    "usage: wattshare sim --policy P[,P…] [--gpus LIST|FILE] [--duration S] [--compat] "
-    "[--copies-asis]\n"
-    "                     [--option NAME=VALUE]… [--trace OUT [--trace-line N]] [--jobs N] "
-    "[--json] [FILE]\n"
-    "       wattshare sim --list\n"
-    "Runs task sets (JSON lines, from FILE or standard input) under policies on simulated GPUs.\n"
-    "  --policy P[,P…]   see --list\n"
-    "  --gpus LIST       as rtx3070@24,t400 (this one), the number being a limit on the SMs given "
-    "out\n"
-    "  --gpus FILE       JSON: \"gpus\", \"types\", \"kernels\"; see wattshare(1)\n"
-    "  --duration S      seconds; else the line's duration_ms, else 15\n"
-    "  --compat          1 ms ticks, by the rules of the sBEET-mg authors' simulator; else exact "
-    "times\n"
-    "  --copies-asis     copies out of a T400 take as long as copies in, which is that simulator's "
-    "slip\n"
-    "  --option N=V      of the policy; may be repeated\n"
-    "  --trace OUT       Chrome trace JSON, for ui.perfetto.dev, of line N (1) under the first "
-    "policy\n"
-    "  --json            one line out per line in\n" WS_SIM_RT_HELP;
 
 /* ---- one line ---- */
 
@@ -103,7 +83,7 @@ static char *work(void *arg, struct ws_json_line *l)
         struct ws_sim_run run = {.policy = s->policies[i],
                                  .options = s->n_options ? s->options : NULL,
                                  .gpus = s->gpus_given ? &s->gpus : NULL,
-                                 .duration_ms = s->duration_ms,
+                                 .duration_ms = s->duration_s * 1000,
                                  .compat = s->compat,
                                  .copies_asis = s->copies_asis,
                                  .rt = &s->rt,
@@ -262,7 +242,7 @@ static int read_policies(struct sim *s, const char *text)
     }
     free(copy);
     if (!r && !s->n_policies) {
-        ws_cli_error("--policy wants a name; see wattshare sim --list");
+        ws_cli_error("--policy needs a name; wattshare sim --list names the policies");
         r = -EINVAL;
     }
     return r;
@@ -290,98 +270,114 @@ static int read_gpus(struct sim *s, const char *text)
     return s->gpus_line.bad ? -EINVAL : r;
 }
 
-static int read_number(const char *option, const char *text, double min, double max, double *ret)
+static int add_option(void *values, char *text)
 {
-    char *end;
-    double v = strtod(text, &end);
-    if (end == text || *end || !(v >= min && v <= max)) {
-        ws_cli_error("--%s %s: a number from %g to %g is wanted", option, text, min, max);
-        return -EINVAL;
+    struct sim *s = values;
+    if (s->n_options == MAX_OPTIONS) {
+        ws_cli_error("--option: more than %d", MAX_OPTIONS);
+        return -E2BIG;
     }
-    *ret = v;
+    s->options[s->n_options++] = text;
     return 0;
 }
+
+static const struct ws_option options[] = {
+    {"policy", "P[,P...]", "The policies; --list names them, with their options.",
+     WS_TEXT(struct sim, policy_names), .required = true},
+    {"gpus", "LIST|FILE",
+     "GPUs in the order of their ids, with a limit on the SMs given out, or a file of JSON "
+     "(rtx3070@24,t400).",
+     .more =
+         "A name with a dot or slash is a file. It has \"gpus\": [{\"type\", \"sm_limit\", "
+         "\"slots\" (jobs side by side, 2), \"copy_engines\" (0: copies never wait)}]; \"types\": "
+         "[{\"name\", \"n_sm\", \"static_w\", \"idle_w_per_sm\", \"switch_ms\", \"update_ms\"}]; "
+         "\"kernels\": [{\"gpu\", \"name\", \"wcet_ms\": [time on 1 SM, on 2, ...], \"power_w\": "
+         "[of "
+         "the whole GPU], \"h2d_ms\", \"d2h_ms\", \"dyn_w_per_sm\"}].",
+     WS_TEXT(struct sim, gpu_names)},
+    {"duration", "S", "The seconds to simulate (the line's duration_ms, else 15).",
+     WS_NUMBER(struct sim, duration_s, 1e-3, 1e7)},
+    {"compat", NULL,
+     "Follow the rules of the sBEET-mg authors' simulator, with ticks of 1 ms; without it times "
+     "are exact.",
+     WS_FLAG(struct sim, compat)},
+    {"copies-asis", NULL,
+     "Copies out of a T400 take as long as copies in, which is a slip of that simulator.",
+     WS_FLAG(struct sim, copies_asis)},
+    {"option", "NAME=VALUE", "An option of the policy.", WS_PARSE(add_option), .repeats = true},
+    {"trace", "OUT",
+     "Write what happens on one line under the first policy as a Chrome trace, for "
+     "https://ui.perfetto.dev.",
+     .more = "It has the tasks with releases and misses, the jobs on each GPU's slots and SMs with "
+             "the policy's reason, and the power.",
+     WS_TEXT(struct sim, trace_path)},
+    {"trace-line", "N", "The line that --trace shows (1).",
+     WS_INT(struct sim, trace_line, 1, INT_MAX)},
+    WS_OPTION_JOBS(struct sim, n_jobs),
+    {"json", NULL, "Print a line for each line read: {\"id\", \"results\": {POLICY: {...}}}.",
+     WS_FLAG(struct sim, json)},
+    {"list", NULL, "Print the policies, and the options of each.", WS_FLAG(struct sim, list),
+     .alone = true},
+    {"mode", NULL, "How a job waits for the GPU: asleep, or spinning on its core (suspend).",
+     .words = "suspend|busy", .group = "Real-time task sets (gcaps, rr, stgm, mpcp, fmlp+)",
+     WS_CHOICE(struct sim, rt.busy)},
+    {"hold", NULL,
+     "gcaps: a segment is open while it has GPU work (work), from its first command until its end "
+     "is called (command), or from begin to end (calls).",
+     .more = "The default is work, which alone is what the bounds assume.",
+     .words = "work|command|calls", WS_CHOICE(struct sim, rt.hold)},
+    {"bounds", "METHOD",
+     "Compare responses with these bounds; wattshare analyze --list names them.",
+     .more = "For STGM sets the method also chooses cores and SMs.",
+     WS_TEXT(struct sim, rt.bounds_name)},
+    {"allocation", "METHOD",
+     "STGM sets: the method that chooses cores and SMs, without comparing (that of --bounds, else "
+     "stgm_MODE_safe).",
+     WS_TEXT(struct sim, rt.allocation_name)},
+    {"hunt", "N",
+     "Simulate each set N times with other releases and execution times, to find long responses "
+     "(1).",
+     WS_INT(struct sim, rt.hunt.n_runs, 1, 100000000)},
+    {"periods", "N", "Each run lasts N of the longest period, unless --duration is given (4).",
+     WS_INT(struct sim, rt.hunt.n_periods, 1, 1000000)},
+    {"seed", "N", "The seed of the hunt (1).", WS_UINT64(struct sim, rt.hunt.seed)},
+    {0}};
+static const char *const arguments[] = {"[FILE]", NULL};
+static const char *const examples[] = {
+    "wattshare gen --paper sbeet --u 1.6 --count 100 | wattshare sim --policy "
+    "sbeet-mg,bcf,load-dist",
+    "wattshare gen --paper gcaps --count 100 | wattshare sim --policy gcaps --hold calls --bounds "
+    "gcaps_suspend --hunt 50",
+    NULL};
+
+static int sim(int argc, char **argv);
+
+const struct ws_verb ws_verb_sim = {
+    .name = "sim",
+    .purpose = "simulate task sets on GPUs under scheduling policies",
+    .about = "Reads task sets, one JSON object a line, from FILE or standard input.",
+    .options = options,
+    .arguments = arguments,
+    .examples = examples,
+    .max_arguments = 1,
+    .run = sim,
+};
 
 /* Return: -1 to go on, else the exit status. */
 static int read_arguments(struct sim *s, int argc, char **argv, const char **ret_file)
 {
-    static const struct option options[] = {{"policy", required_argument, NULL, 'p'},
-                                            {"gpus", required_argument, NULL, 'g'},
-                                            {"duration", required_argument, NULL, 'd'},
-                                            {"compat", no_argument, NULL, 'c'},
-                                            {"copies-asis", no_argument, NULL, 'a'},
-                                            {"option", required_argument, NULL, 'o'},
-                                            {"trace", required_argument, NULL, 't'},
-                                            {"trace-line", required_argument, NULL, 'n'},
-                                            {"jobs", required_argument, NULL, 'j'},
-                                            {"json", no_argument, NULL, 'J'},
-                                            {"list", no_argument, NULL, 'l'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            WS_SIM_RT_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    const char *policies = NULL, *gpus = NULL;
-    double v;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        switch (c) {
-        case 'p':
-            policies = optarg;
-            break;
-        case 'g':
-            gpus = optarg;
-            break;
-        case 'd':
-            if (read_number("duration", optarg, 1e-3, 1e7, &v))
-                return WS_EXIT_USAGE;
-            s->duration_ms = v * 1000;
-            break;
-        case 'c':
-            s->compat = true;
-            break;
-        case 'a':
-            s->copies_asis = true;
-            break;
-        case 'o':
-            if (s->n_options == MAX_OPTIONS) {
-                ws_cli_error("--option: more than %d", MAX_OPTIONS);
-                return WS_EXIT_USAGE;
-            }
-            s->options[s->n_options++] = optarg;
-            break;
-        case 't':
-            s->trace_path = optarg;
-            break;
-        case 'n':
-            if (read_number("trace-line", optarg, 1, 4e9, &v))
-                return WS_EXIT_USAGE;
-            s->trace_line = (uint32_t)v;
-            break;
-        case 'j':
-            if (ws_cli_jobs(optarg, &s->n_jobs))
-                return WS_EXIT_USAGE;
-            break;
-        case 'J':
-            s->json = true;
-            break;
-        case 'l':
-            return list();
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            if (c >= WS_SIM_RT_FIRST && c < WS_SIM_RT_FIRST + WS_SIM_RT_N) {
-                if (ws_sim_rt_option(&s->rt, c, optarg))
-                    return WS_EXIT_USAGE;
-                break;
-            }
-            fputs(help, stderr);
-            return WS_EXIT_USAGE;
-        }
-    if (!policies || argc - optind > 1) {
-        fputs(help, stderr);
-        return WS_EXIT_USAGE;
-    }
-    *ret_file = optind < argc ? argv[optind] : "-";
-    if (read_policies(s, policies) || (gpus && read_gpus(s, gpus)))
+    char **rest;
+    int status = ws_verb_parse(&ws_verb_sim, argc, argv, s, &rest);
+    if (status >= 0)
+        return status;
+    if (s->list)
+        return list();
+    if (!s->policy_names)
+        return ws_verb_wrong(&ws_verb_sim, "--policy is missing; wattshare sim --list names the "
+                                           "policies");
+    *ret_file = *rest ? *rest : "-";
+    if (ws_sim_rt_find_methods(&s->rt) || read_policies(s, s->policy_names) ||
+        (s->gpu_names && read_gpus(s, s->gpu_names)))
         return WS_EXIT_USAGE;
     return -1;
 }
@@ -426,10 +422,10 @@ static int run_all(struct sim *s, const char *file)
     return e || s->n_bad || !s->n_good;
 }
 
-int ws_cli_sim(int argc, char **argv)
+static int sim(int argc, char **argv)
 {
     struct sim *s = ws_alloc(sizeof(*s));
-    const char *file;
+    const char *file = "-";
     if (!s) {
         ws_cli_error("out of memory");
         return 1;

@@ -16,66 +16,21 @@
 #include "papers/sim/trace.h"
 
 /* ---- options ---- */
-static int whole(const char *option, const char *text, int64_t low, int64_t high, int64_t *ret)
+static int find_method(const char *option, const char *name, const struct ws_rta_method **ret)
 {
-    char *end;
-    errno = 0;
-    long long v = strtoll(text, &end, 10);
-    if (errno || end == text || *end || v < low || v > high) {
-        ws_cli_error("--%s %s: a whole number from %" PRId64 " to %" PRId64 " is wanted", option,
-                     text, low, high);
-        return -EINVAL;
-    }
-    *ret = v;
-    return 0;
-}
-
-static int method(const char *option, const char *text, const struct ws_rta_method **ret)
-{
-    *ret = ws_rta_method_find(text);
+    if (!name)
+        return 0;
+    *ret = ws_rta_method_find(name);
     if (*ret)
         return 0;
-    ws_cli_error("--%s %s: no such method; see wattshare analyze --list", option, text);
-    return -EINVAL;
+    ws_cli_error("--%s %s: no such method; wattshare analyze --list names them", option, name);
+    return -ENOENT;
 }
 
-int ws_sim_rt_option(struct ws_sim_rt_options *o, int c, const char *text)
+int ws_sim_rt_find_methods(struct ws_sim_rt_options *o)
 {
-    int64_t v;
-    int r = 0, hold;
-    switch (c - WS_SIM_RT_FIRST) {
-    case 0:
-        if (strcmp(text, "suspend") && strcmp(text, "busy")) {
-            ws_cli_error("--mode %s: suspend or busy is wanted", text);
-            return -EINVAL;
-        }
-        o->busy = !strcmp(text, "busy");
-        return 0;
-    case 1:
-        if ((hold = ws_rtsim_hold_find(text)) < 0) {
-            ws_cli_error("--hold %s: work, command or calls is wanted", text);
-            return -EINVAL;
-        }
-        o->hold = (enum ws_rtsim_hold)hold;
-        return 0;
-    case 2:
-        o->bounds_name = text;
-        return method("bounds", text, &o->bounds);
-    case 3:
-        return method("allocation", text, &o->allocation);
-    case 4:
-        if (!(r = whole("hunt", text, 1, 100000000, &v)))
-            o->hunt.n_runs = (int)v;
-        return r;
-    case 5:
-        if (!(r = whole("periods", text, 1, 1000000, &v)))
-            o->hunt.n_periods = (int)v;
-        return r;
-    default:
-        if (!(r = whole("seed", text, 0, INT64_MAX, &v)))
-            o->hunt.seed = (uint64_t)v;
-        return r;
-    }
+    int r = find_method("bounds", o->bounds_name, &o->bounds);
+    return r ? r : find_method("allocation", o->allocation_name, &o->allocation);
 }
 
 /* ---- results ---- */
@@ -133,7 +88,8 @@ static void report(struct json_object *o, const struct ws_sim_rt_options *x, boo
     }
     json_object_object_add(o, "mode", json_object_new_string(x->busy ? "busy" : "suspend"));
     if (gcaps)
-        json_object_object_add(o, "hold", json_object_new_string(ws_rtsim_hold_name(x->hold)));
+        json_object_object_add(
+            o, "hold", json_object_new_string(ws_rtsim_hold_name((enum ws_rtsim_hold)x->hold)));
     add_count(o, "n_sets", 1);
     add_count(o, "n_jobs", prey->n_jobs);
     add_count(o, "n_missed", n_missed);
@@ -269,7 +225,7 @@ static int simulate(const struct ws_sim_run *run, struct ws_json_line *l,
     const struct ws_sim_rt_options *x = run->rt;
     struct ws_rtsim_config config = {.policy =
                                          (enum ws_rtsim_policy)ws_rtsim_policy_find(run->policy),
-                                     .hold = x->hold,
+                                     .hold = (enum ws_rtsim_hold)x->hold,
                                      .busy = x->busy,
                                      .policy_options = run->options};
     size_t n = (size_t)set->n_tasks;

@@ -8,7 +8,7 @@ run 2 "method is missing" analyze
 run 2 'no "frob"' analyze --method frob
 run 0 "tsg_rr_busy_ref .*not a bound" analyze --list
 run 1 "No such file" analyze --method gcaps_busy "$tmp/none"
-run 2 "no such axis" gen --paper gcaps --axis frob --x 1
+run 2 "expected num_tasks, " gen --paper gcaps --axis frob --x 1
 run 2 "go together" gen --paper stgm --axis num_sm
 run 2 "out of the range" gen --paper stgm --axis num_sm --x 1.5
 

@@ -8,6 +8,7 @@ export ASAN_OPTIONS=detect_leaks=0
 run_preload=$asan
 run 0 '^wattshare [0-9]' --version
 run 0 '^usage' --help
+run 2 'standard output is not a terminal; use --batch' top
 run 2 '^usage'
 run 2 "unknown command 'frob'" frob
 run 2 "frob" run --frob -- true

@@ -57,7 +57,7 @@ run 2 '--policy is missing' cluster
 run 2 'edl, edf-bf' cluster --policy fifo
 run 2 '--theta 2' cluster --policy edl --theta 2
 run 2 '--l 1.5' cluster --policy edl --l 1.5
-run 2 'yes, no' cluster --policy edl --dvfs maybe
+run 2 'yes, no or yes,no' cluster --policy edl --dvfs maybe
 run 2 'FC_MIN: 1.2 is above g1' cluster --policy edl --interval 0.5:1.2,1.2,0.5:1.2
 run 2 'V_MIN' cluster --policy edl --interval 0.3:1.2,0.5,0.5:1.2
 run 2 'grouped or whole' cluster --policy edl --servers half

@@ -15,10 +15,10 @@ if [ -x "$cuda/nv/coopgroups_static" ]; then
     fi
     expect 0 'no ptxas on the PATH' env PATH=/nowhere "$wattshare" coverage --ptxas "$cuda/nv/saxpy_static"
 fi
-run 2 'coverage of what'
-run 0 'usage: wattshare coverage' --help
+run 2 'coverage needs a program'
+run 0 '^  wattshare coverage' --help
 run 2 frob --frob x
-run 2 'compute capability' --sm x "$src/tests/ptx/census.ptx"
+run 2 'from 10 to 999' --sm x "$src/tests/ptx/census.ptx"
 run 2 'No such file' "$tmp/none"
 run 2 'Is a directory' "$tmp"
 run 2 'neither an ELF' "$src/tests/process/coverage.sh"

@@ -11,9 +11,9 @@ run 0 'theta=1 ' show edl
 run 0 'it has no options' show gcaps
 run 2 "no policy 'best'" show best
 run 2 "no policy 'best'" set best
-run 2 '^wattshare: usage' set
-run 2 '^wattshare: usage' list all
-run 2 '^wattshare: usage' frob
+run 2 'expected list, show' set
+run 2 'expected list, show' list all
+run 2 'expected list, show' frob
 run 2 '' --frob
 WATTSHARE_SOCKET=ipc://$tmp/none
 export WATTSHARE_SOCKET
@@ -21,11 +21,11 @@ run 69 "no answer" show
 run 69 "no answer" set gcaps
 verb=explain
 run 69 "no answer"
-run 2 '^wattshare: usage' x
-run 2 '^wattshare: usage' 0
-run 2 '^wattshare: usage' -- -1
-run 2 '^wattshare: usage' 99999999999999999999999
-run 2 '^wattshare: usage' 1 2
+run 2 "'x' is no job's number" x
+run 2 "'0' is no job's number" 0
+run 2 "'-1' is no job's number" -- -1
+run 2 "no job's number" 99999999999999999999999
+run 2 "takes no '2'" 1 2
 
 start_daemon --gpus rtx3070 --clock scaled
 run 1 'there is no policy'

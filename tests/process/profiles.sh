@@ -12,9 +12,9 @@ $head
 1,abcd1234,rtx3070,,"add, mul",256,48,4,120,8,2,16,2,0.5,0.25,1024,512,,,,,,,,,3,-0.02,0.001,,,,46,10,0.3,0.2,0.1,0.01,10,61.5
 1,ef00,t400,6x1x1/128x1x1,sort,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,
 END
-run 2 usage
-run 2 usage frob "$s"
-run 2 usage list
+run 2 'and a store'
+run 2 "expected list, show" frob "$s"
+run 2 'and a store' list
 run 1 "No such file" list "$s"
 run 0 "2 profiles with 2 points taken, 0 bad lines" import "$s" "$tmp/good.csv"
 run 0 'abcd1234 *rtx3070 *any *add, mul *2 *20 *0.3 *mc-- *-2.0' list "$s"

@@ -47,7 +47,7 @@ done
 expect 1 'no task sets' $w sim --policy lcf /dev/null
 expect 1 'No such file' $w sim --policy lcf "$tmp/nothing"
 expect 2 "no policy 'fastest'" $w sim --policy fastest "$tmp/one"
-expect 2 'usage' $w sim "$tmp/one"
+expect 2 'policy is missing' $w sim "$tmp/one"
 expect 2 'no option' $w sim --policy lcf --option variant=asis "$tmp/one"
 expect 2 'clean, asis or paper' $w sim --policy sbeet-mg --option variant=x "$tmp/one"
 expect 2 '--duration' $w sim --policy lcf --duration 0 "$tmp/one"
@@ -58,5 +58,5 @@ expect 2 'gpus[0].sm_limit: 9' $w sim --policy lcf --gpus "$tmp/bad.json" "$tmp/
 expect 1 '' $w sim --policy lcf --trace /nowhere/x "$tmp/one"
 expect 2 "no policy 'edl'" $w sim --policy edl "$tmp/one"
 expect 1 'has no part' $w sim --policy gcaps "$tmp/one"
-expect 2 'is wanted' $w gen --paper sbeet --u 9
+expect 2 'expected 0.09 to 2.85' $w gen --paper sbeet --u 9
 expect 0 'sbeet-mg' $w sim --list

@@ -70,7 +70,7 @@ done
 expect 2 'suspend or busy' $w sim --policy gcaps --mode lazy "$tmp/hand"
 expect 2 'work, command or calls' $w sim --policy gcaps --hold on "$tmp/hand"
 expect 2 'no such method' $w sim --policy gcaps --bounds best "$tmp/hand"
-expect 2 'a whole number' $w sim --policy gcaps --hunt 0 "$tmp/hand"
+expect 2 'a whole number from 1' $w sim --policy gcaps --hunt 0 "$tmp/hand"
 expect 2 'a whole number' $w sim --policy gcaps --periods x "$tmp/hand"
 expect 2 'a whole number' $w sim --policy gcaps --seed -1 "$tmp/hand"
 expect 1 'wants an STGM set' $w sim --policy stgm --bounds stgm_busy "$tmp/hand"

@@ -1,48 +1,44 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wattshare.sh VERBS.DEF: writes bash's completion of the command `wattshare` from the table of its verbs. The help text of a verb
-# names its options; an option's argument stands behind it in capitals, a first word with bars (list|show) is a choice.
+# wattshare.sh TABLE: writes bash's completion of the command `wattshare`. TABLE is what `wattshare --print-completion` prints: lines of a
+# verb, an option and what its argument is ("none", "file", "value", "words W…"), or of a verb, "arguments" and what follows the
+# options; the fields are parted by tabs.
 set -eu
-sed -n 's/^WS_VERB("\([a-z]*\)", [a-z_]*, "\(.*\)")$/\1\t\2/p' "$1" | awk -F '\t' '
-BEGIN {
-    print "# bash completion of wattshare(1); made from cli/verbs.def by tools/completion/wattshare.sh"
-    print "_wattshare()"
-    print "{"
-    print "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} i words= files="
-    print "    COMPREPLY=()"
+awk -F '\t' '
+function words_of(text) {
+    sub(/^words */, "", text)
+    return text
 }
-{
-    verbs = verbs (verbs ? " " : "") $1
-    text = $2
-    # options, and which of them want a file
-    options = ""
-    rest = text
-    while (match(rest, /--[a-z][a-z-]*/)) {
-        option = substr(rest, RSTART, RLENGTH)
-        rest = substr(rest, RSTART + RLENGTH)
-        if (index(" " options " ", " " option " ") == 0)
-            options = options (options ? " " : "") option
-        if (match(rest, /^ (FILE|OUT|STORE|FOLDER|LIST\|FILE)/))
-            file[option] = 1
-        else if (match(rest, /^ [A-Z]/))
-            other[option] = 1
+!($1 in seen) {
+    seen[$1] = 1
+    verb[++n_verbs] = $1
+}
+$2 == "arguments" && $3 == "file" { files[$1] = 1 }
+$2 == "arguments" && $3 ~ /^words/ { first[$1] = words_of($3) }
+$2 != "arguments" {
+    key = $1 " " $2
+    if (!(key in kind)) {
+        options[$1] = options[$1] (options[$1] ? " " : "") $2
+        order[$1, ++n_options[$1]] = key
     }
-    n = split(text, w, " ")
-    choices = ""
-    if (n > 1 && w[2] ~ /^[a-z]+(\|[a-z]+)+$/) {
-        choices = w[2]
-        gsub(/\|/, " ", choices)
-    }
-    cases = cases "    " $1 ")\n        words=\"" options "\"\n"
-    if (text ~ /(FILE|PROGRAM|SAMPLES|STORE)/)
-        cases = cases "        files=1\n"
-    if (choices)
-        cases = cases "        [ \"$COMP_CWORD\" = 2 ] && [[ $cur != -* ]] && words=\"" choices "\" files=\n"
-    cases = cases "        ;;\n"
+    kind[key] = $3 == "none" || $3 == "file" ? $3 : "value"
+    # Two papers of gen may have an option of one name with other words.
+    n = split(words_of($3), w, " ")
+    for (i = 1; $3 ~ /^words/ && i <= n; i++)
+        if (index(" " words[key] " ", " " w[i] " ") == 0)
+            words[key] = words[key] (words[key] ? " " : "") w[i]
 }
 END {
+    print "# bash completion of wattshare(1); made from the tables of its verbs by tools/completion/wattshare.sh"
+    print "_wattshare()"
+    print "{"
+    print "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} i words= first= files="
+    print "    COMPREPLY=()"
+    all = ""
+    for (i = 1; i <= n_verbs; i++)
+        all = all verb[i] " "
     print "    if [ \"$COMP_CWORD\" = 1 ]; then"
-    print "        mapfile -t COMPREPLY < <(compgen -W \"" verbs " --help --version\" -- \"$cur\")"
+    print "        mapfile -t COMPREPLY < <(compgen -W \"" all "--help --version\" -- \"$cur\")"
     print "        return"
     print "    fi"
     print "    # Behind -- stands another command with arguments of its own."
@@ -57,25 +53,40 @@ END {
     print "        fi"
     print "        return"
     print "    done"
-    print "    case $prev in"
-    list = ""
-    for (o in file) list = list (list ? " | " : "") o
-    print "    " list ")"
-    print "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")"
-    print "        return"
-    print "        ;;"
-    list = ""
-    for (o in other) if (!(o in file)) list = list (list ? " | " : "") o
-    print "    " list ")"
-    print "        return"
-    print "        ;;"
-    print "    esac"
+    print "    # The argument of the option before."
+    print "    if [[ $prev = --* ]]; then"
+    print "        case \"$verb $prev\" in"
+    for (i = 1; i <= n_verbs; i++)
+        for (k = 1; k <= n_options[verb[i]]; k++) {
+            key = order[verb[i], k]
+            if (kind[key] == "file")
+                print "        \"" key "\") files=1 ;;"
+            else if (kind[key] == "value")
+                print "        \"" key "\") words=\"" words[key] "\" ;;"
+        }
+    print "        *) prev= ;;"
+    print "        esac"
+    print "        if [ -n \"$prev\" ]; then"
+    print "            [ -z \"$words\" ] || mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")"
+    print "            [ -z \"$files\" ] || mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")"
+    print "            return"
+    print "        fi"
+    print "    fi"
     print "    case $verb in"
-    printf "%s", cases
+    for (i = 1; i <= n_verbs; i++) {
+        v = verb[i]
+        printf "    %s) words=\"%s\" first=\"%s\" files=%s ;;\n", v, options[v], first[v], files[v]
+    }
     print "    esac"
-    print "    case $words in *--*) [[ $cur = -* || -z $files ]] || words= ;; esac"
-    print "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")"
-    print "    [ -z \"$files\" ] || [[ $cur = -* ]] || mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$cur\")"
+    print "    if [[ $cur = -* ]]; then"
+    print "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")"
+    print "    elif [ -n \"$first\" ] && [ \"$COMP_CWORD\" = 2 ]; then"
+    print "        mapfile -t COMPREPLY < <(compgen -W \"$first\" -- \"$cur\")"
+    print "    elif [ -n \"$files\" ]; then"
+    print "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")"
+    print "    elif [ -z \"$cur\" ]; then"
+    print "        mapfile -t COMPREPLY < <(compgen -W \"$words\")"
+    print "    fi"
     print "}"
     print "complete -o filenames -F _wattshare wattshare"
-}'
+}' "$1"
