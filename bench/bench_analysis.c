@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sets/gen_gcaps.h"
 #include "papers/sets/gen_stgm.h"

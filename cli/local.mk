@@ -6,9 +6,9 @@ cli_libcoverage_a_SOURCES = cli/coverage/ledger.h cli/coverage/ledger.c cli/cove
 cli_libcoverage_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
 	$(JSON_C_LIBS) -lpthread -lm
-# What verbs share and tests use: tables, progress, side by side.
+# What verbs share and tests use: options and tables.
 noinst_LIBRARIES += cli/libtools.a
-cli_libtools_a_SOURCES = cli/common/error.c cli/common/options.h cli/common/options.c cli/common/options_text.c cli/common/table.h cli/common/table.c cli/common/progress.h cli/common/progress.c cli/common/parallel.h cli/common/parallel.c
+cli_libtools_a_SOURCES = cli/common/error.c cli/common/options.h cli/common/options.c cli/common/options_text.c cli/common/table.h cli/common/table.c
 cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
 
 cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def papers/verbs/verbs.def cli/verbs/parts.c \

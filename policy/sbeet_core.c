@@ -20,19 +20,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/heap.h"
+#include "base/minmax.h"
 #include "policy/sbeet.h"
 #include "policy/sbeet_core.h"
-
-/* As fmin() and fmax() where nothing is NAN, but inlined: these are called several times a turn. */
-static inline double lesser(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static inline double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- options ---- */
 
@@ -280,7 +270,7 @@ struct ws_sbeet_config ws_sbeet_configure(const struct ws_policy *p, int task, d
 static double span(const struct ws_policy *p, double ge, double from, double length)
 {
     double end = p->forms.sample > 0 ? ceil(ge / p->forms.sample) : ge;
-    return lesser(greater(end - from, 0), length);
+    return ws_lesser(ws_greater(end - from, 0), length);
 }
 
 /* One GPU: the kernels end one after another; between two ends the power is constant. */
@@ -305,7 +295,7 @@ static double price_gpu(const struct ws_policy *p, int k, double from, double le
             double end = slots[i].task < 0 ? 0 : span(p, slots[i].ge, from, length);
             if (end <= done)
                 continue;
-            next = lesser(next, end);
+            next = ws_lesser(next, end);
             w += slots[i].dyn_w;
             busy += slots[i].n_sm;
         }
@@ -354,7 +344,7 @@ static bool first_release(const struct ws_policy *p, int task, double h2d, doubl
     const struct ws_policy_task *t = &p->sys->tasks[task];
     if (!(t->period > 0))
         return false;
-    double n = greater(0, floor((p->now - h2d - t->offset) / t->period));
+    double n = ws_greater(0, floor((p->now - h2d - t->offset) / t->period));
     while (t->offset + n * t->period + h2d < p->now)
         n++;
     *ret = (struct ws_sbeet_future){t->offset + n * t->period, task};
@@ -476,8 +466,8 @@ static bool in_time_beside(const struct ws_policy *p, const struct ws_sbeet_conf
         }
         if (t_next >= c->ge)
             return true;
-        struct ws_sbeet_config cq = ws_sbeet_configure(p, q.task, INFINITY, c->gpu, m,
-                                                       greater(t_next - it->cost->h2d, q.release));
+        struct ws_sbeet_config cq = ws_sbeet_configure(
+            p, q.task, INFINITY, c->gpu, m, ws_greater(t_next - it->cost->h2d, q.release));
         double deadline = p->sys->tasks[q.task].deadline;
         if (deadline > 0 && cq.fin > q.release + deadline)
             return false;
@@ -547,7 +537,7 @@ bool ws_sbeet_on_gpu(struct ws_policy *p, int task, double deadline, int gpu,
     double last = p->now;
     for (int i = 0; i < g->n_slots; i++)
         if (p->slots[g->first + i].task >= 0)
-            last = greater(last, p->slots[g->first + i].fin);
+            last = ws_greater(last, p->slots[g->first + i].fin);
     ok &= ret->c.ge <= last + p->forms.tolerance;
     *ret_found = ok;
     return ok;

@@ -64,6 +64,7 @@ inside backend scheduling 'learn/.*' 'code/.*' 'config/.*' 'client/.*' process/c
 inside backend wire 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' process/config.h
 inside backend process 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' 'wire/.*'
 # The papers' half: simulators, generators, analyses and fits know nothing of the command; verbs and experiments use it.
+allow papers/common base papers
 allow papers/sim base models policy papers
 allow papers/sets base models policy papers
 allow papers/analysis base models policy papers

@@ -26,8 +26,8 @@ enum ws_option_kind {
 
 struct ws_option {
     const char *name; /* "gpus": without the dashes; NULL ends a table */
-    const char *
-        argument; /* "LIST", as it is shown; "FILE", "FOLDER", "OUT" and "STORE" are completed with file names */
+    /* "LIST", as it is shown; "FILE", "FOLDER", "OUT" and "STORE" are completed with file names */
+    const char *argument;
     const char *help;  /* one sentence, for --help and for the manual page */
     const char *more;  /* further sentences, for the manual page alone; NULL: none */
     const char *group; /* heading of this option and those after it; NULL: that of the one before */
@@ -38,8 +38,8 @@ struct ws_option {
     /* @values: the verb's structure. @text may be changed and lives as long as the process. Return: 0, or negative with the
      * error printed. */
     int (*parse)(void *values, char *text);
-    bool
-        required; /* the synopsis shows it without brackets; the verb itself says that it is missing */
+    /* the synopsis shows it without brackets; the verb itself says that it is missing */
+    bool required;
     bool alone;   /* `wattshare VERB --NAME` is a form of its own, as --list is */
     bool repeats; /* may be given several times */
 };
@@ -77,18 +77,18 @@ enum { WS_ARGUMENTS_ANY = 1 << 20 };
 
 struct ws_verb {
     const char *name; /* "run"; of a variant "gen --paper edl" */
-    const char
-        *purpose; /* what the verb does, in at most 60 characters: "run a program on shared GPUs" */
+    /* what the verb does, in at most 60 characters: "run a program on shared GPUs" */
+    const char *purpose;
     const char *about;               /* further text for --help; NULL: none */
     const struct ws_option *options; /* ends with an empty row; NULL: none */
-    const char *const *
-        arguments; /* what may follow the options, one text for each form; NULL at the end; NULL: nothing */
+    /* what may follow the options, one text for each form; NULL at the end; NULL: nothing */
+    const char *const *arguments;
     const char *const *examples;      /* command lines; NULL at the end; NULL: none */
     int min_arguments, max_arguments; /* how many may follow */
     const char *missing;              /* what is said where there are fewer */
     bool command_follows; /* the first argument that is no option begins another command */
-    const struct ws_verb *const
-        *variants; /* verbs that take further options, NULL at the end; NULL: none */
+    /* verbs that take further options, NULL at the end; NULL: none */
+    const struct ws_verb *const *variants;
     /* @argv: argv[0] is the verb. Return: the exit status. */
     int (*run)(int argc, char **argv);
 };

@@ -14,10 +14,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/trace_file.h"
 #include "cli/common/options.h"
 #include "cli/verbs/link.h"
 #include "cli/verbs/text.h"
-#include "papers/sim/trace.h"
 
 enum { ASK_EVERY_MS = 100, FIRST_GPU = 1 };
 
@@ -54,24 +54,24 @@ static int track_of(struct recording *r, const Ws__TraceSpan *p)
 {
     struct track probe, *k;
     char name[160], task[64];
-    memset(&probe.key, 0, sizeof probe.key);
+    memset(&probe.key, 0, sizeof(probe.key));
     probe.key.stream = p->stream;
     probe.key.gpu = p->gpu;
     probe.key.client = p->client;
-    HASH_FIND(hh, r->tracks, &probe.key, sizeof probe.key, k);
+    HASH_FIND(hh, r->tracks, &probe.key, sizeof(probe.key), k);
     if (k)
         return k->number;
-    k = ws_alloc(sizeof *k);
+    k = ws_alloc(sizeof(*k));
     if (!k)
         return 0;
     k->key = probe.key;
     k->number = (int)HASH_COUNT(r->tracks) + 1;
-    HASH_ADD(hh, r->tracks, key, sizeof k->key, k);
+    HASH_ADD(hh, r->tracks, key, sizeof(k->key), k);
     bool is_default = p->stream <= WS_MAX_DEVICES;
-    snprintf(name, sizeof name,
+    snprintf(name, sizeof(name),
              is_default ? "%s, client %u, pid %u, default stream"
                         : "%s, client %u, pid %u, stream %" PRIu64,
-             ws_cli_clean(p->task, task, sizeof task), p->client, p->pid, p->stream);
+             ws_cli_clean(p->task, task, sizeof(task)), p->client, p->pid, p->stream);
     ws_trace_name(&r->t, FIRST_GPU + (int)p->gpu, k->number, NULL, name);
     return k->number;
 }
@@ -80,8 +80,8 @@ static void name_gpus(struct recording *r, const Ws__StatusReply *s)
 {
     char text[96], name[40];
     for (size_t i = 0; i < s->n_gpus; i++) {
-        snprintf(text, sizeof text, "GPU %u %s", s->gpus[i]->gpu,
-                 ws_cli_clean(s->gpus[i]->name, name, sizeof name));
+        snprintf(text, sizeof(text), "GPU %u %s", s->gpus[i]->gpu,
+                 ws_cli_clean(s->gpus[i]->name, name, sizeof(name)));
         ws_trace_name(&r->t, FIRST_GPU + (int)s->gpus[i]->gpu, 0, text, NULL);
     }
 }
@@ -100,26 +100,26 @@ static void write_span(struct recording *r, const Ws__TraceSpan *p)
 {
     char name[160], args[320];
     int track = track_of(r, p);
-    size_t n = (size_t)snprintf(args, sizeof args, "\"client\":%u,\"energy_uj\":%" PRIu64,
+    size_t n = (size_t)snprintf(args, sizeof(args), "\"client\":%u,\"energy_uj\":%" PRIu64,
                                 p->client, p->energy_uj);
     if (p->kind == WS__TRACE_SPAN__KIND__KERNEL)
-        n += (size_t)snprintf(args + n, sizeof args - n, ",\"sms\":%u", p->n_sms);
+        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"sms\":%u", p->n_sms);
     else
-        n += (size_t)snprintf(args + n, sizeof args - n, ",\"bytes\":%" PRIu64, p->bytes);
+        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"bytes\":%" PRIu64, p->bytes);
     if (p->sms.len >= sizeof(uint64_t)) {
-        n += (size_t)snprintf(args + n, sizeof args - n, ",\"sm_set\":\"");
+        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"sm_set\":\"");
         for (size_t i = p->sms.len / 8; i-- > 0;) {
             uint64_t word;
-            memcpy(&word, p->sms.data + 8 * i, sizeof word);
-            n += (size_t)snprintf(args + n, sizeof args - n, "%016" PRIx64, word);
+            memcpy(&word, p->sms.data + 8 * i, sizeof(word));
+            n += (size_t)snprintf(args + n, sizeof(args) - n, "%016" PRIx64, word);
         }
-        n += (size_t)snprintf(args + n, sizeof args - n, "\"");
+        n += (size_t)snprintf(args + n, sizeof(args) - n, "\"");
     }
     if (p->stopped)
-        n += (size_t)snprintf(args + n, sizeof args - n, ",\"stopped\":true");
+        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"stopped\":true");
     if (p->error)
-        snprintf(args + n, sizeof args - n, ",\"error\":%d", (int)p->error);
-    ws_trace_slice(&r->t, FIRST_GPU + (int)p->gpu, track, span_name(p, name, sizeof name),
+        snprintf(args + n, sizeof(args) - n, ",\"error\":%d", (int)p->error);
+    ws_trace_slice(&r->t, FIRST_GPU + (int)p->gpu, track, span_name(p, name, sizeof(name)),
                    (double)p->start_ns / 1e6, (double)p->end_ns / 1e6, args);
     r->n_spans++;
 }

@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "papers/experiments/edl.h"
 #include "papers/experiments/experiment.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "papers/sets/edl_apps.h"
 #include "papers/sets/edl_study.h"
 
@@ -49,7 +49,7 @@ struct ws_edl_means ws_exp_edl_means(const struct ws_exp_edl_grid *g, const char
 int ws_exp_edl_run(struct ws_experiment_run *x, struct ws_exp_edl_grid *g, double u, bool release)
 {
     char what[64];
-    struct ws_progress progress;
+    struct ws_progress_bar progress;
     g->s.gen = u > 0 ? ws_gen_edl_offline : ws_gen_edl_online;
     g->s.gen.seed = x->seed;
     g->s.gen.u_initial = u > 0 ? u : g->s.gen.u_initial;
@@ -61,9 +61,9 @@ int ws_exp_edl_run(struct ws_experiment_run *x, struct ws_exp_edl_grid *g, doubl
     if (!r) {
         snprintf(what, sizeof(what), "%s %s, U = %g", x->name, ws_exp_edl_dists[release],
                  u > 0 ? u : g->s.gen.u_initial + g->s.gen.u_online);
-        ws_progress_start(&progress, what, (uint64_t)g->s.n_sets);
+        ws_progress_bar_start(&progress, what, (uint64_t)g->s.n_sets);
         ws_parallel_for((size_t)g->s.n_sets, x->n_jobs, ws_edl_study_set, &g->s, &progress);
-        ws_progress_end(&progress);
+        ws_progress_bar_end(&progress);
         r = g->s.error;
     }
     if (r)

@@ -16,14 +16,14 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "papers/experiments/experiment.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "papers/sets/gen_gcaps.h"
 
 enum { METHODS_MAX = 16, CURVES = 8, POINTS_MAX = 16, PAPER_SETS = 1000 };
 
 /* ---- shares of schedulable sets ---- */
 
-struct shares {
+struct gcaps_shares {
     const struct ws_rta_method *methods[METHODS_MAX];
     int n_methods, n_points, n_sets;
     struct ws_gen_gcaps gen[POINTS_MAX];
@@ -34,7 +34,7 @@ struct shares {
 
 static void one_set(void *arg, size_t index)
 {
-    struct shares *s = arg;
+    struct gcaps_shares *s = arg;
     size_t point = index / (size_t)s->n_sets, i = index % (size_t)s->n_sets;
     struct ws_random r;
     struct ws_rt_set set;
@@ -55,19 +55,19 @@ static void one_set(void *arg, size_t index)
     ws_rt_set_deinit(&set);
 }
 
-static int count_shares(const struct ws_experiment_run *x, const char *what, struct shares *s)
+static int count_shares(const struct ws_experiment_run *x, const char *what, struct gcaps_shares *s)
 {
-    struct ws_progress p;
+    struct ws_progress_bar p;
     size_t n = (size_t)s->n_points * (size_t)s->n_sets;
-    ws_progress_start(&p, what, n);
+    ws_progress_bar_start(&p, what, n);
     ws_parallel_for(n, x->n_jobs, one_set, s, &p);
-    ws_progress_end(&p);
+    ws_progress_bar_end(&p);
     if (s->failed)
         ws_cli_error("%s: %s", what, strerror(-s->failed));
     return s->failed;
 }
 
-static double percent(const struct shares *s, int point, int method)
+static double percent(const struct gcaps_shares *s, int point, int method)
 {
     return 100.0 * s->n_ok[point][method] / s->n_sets;
 }
@@ -103,7 +103,7 @@ static const char *const curves[CURVES] = {"gcaps_suspend", "gcaps_busy",   "tsg
                                            "tsg_rr_busy",   "mpcp_suspend", "mpcp_busy",
                                            "fmlp_suspend",  "fmlp_busy"};
 
-static void write_panel(FILE *f, const struct shares *s, const double *xs,
+static void write_panel(FILE *f, const struct gcaps_shares *s, const double *xs,
                         const double (*paper)[CURVES])
 {
     fprintf(f, "x");
@@ -118,7 +118,7 @@ static void write_panel(FILE *f, const struct shares *s, const double *xs,
     }
 }
 
-static void compare_panel(struct ws_experiment_run *x, char panel, const struct shares *s,
+static void compare_panel(struct ws_experiment_run *x, char panel, const struct gcaps_shares *s,
                           const double (*paper)[CURVES])
 {
     for (int k = 0; k < CURVES; k++) {
@@ -141,7 +141,7 @@ static void compare_panel(struct ws_experiment_run *x, char panel, const struct 
 
 static int run_panel(struct ws_experiment_run *x, size_t p)
 {
-    struct shares *s = ws_alloc(sizeof(*s));
+    struct gcaps_shares *s = ws_alloc(sizeof(*s));
     double xs[POINTS_MAX], paper[POINTS_MAX][CURVES];
     char name[64], commands[2048];
     if (!s)
@@ -209,7 +209,7 @@ static int run_fig9(struct ws_experiment_run *x)
     static const char *const names[] = {
         "gcaps_suspend_ref", "gcaps_suspend_gprio_ref", "gcaps_busy_ref", "gcaps_busy_gprio_ref",
         "gcaps_suspend_fix", "gcaps_suspend_gprio_fix", "gcaps_busy_fix", "gcaps_busy_gprio_fix"};
-    struct shares *s = ws_alloc(sizeof(*s));
+    struct gcaps_shares *s = ws_alloc(sizeof(*s));
     double peak[4] = {0};
     int at[4] = {0};
     if (!s)

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "papers/experiments/experiment.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "papers/sets/gen_gcaps.h"
 #include "papers/sets/gen_stgm.h"
 #include "papers/sim/rtsim_hunt.h"
@@ -25,7 +25,7 @@
 enum { SETS = 1000, RUNS = 10, CASE_RUNS = 4000 };
 
 enum expected { HOLDS, BROKEN, OPEN }; /* OPEN: neither is claimed */
-struct row {
+struct bound_row {
     const char *method;
     enum ws_rtsim_policy policy;
     bool busy;
@@ -36,7 +36,7 @@ struct row {
 #define CALLS   "open from begin to end, as published"
 #define COMMAND "open from the first GPU command to end"
 #define WORK    "open while there is GPU work"
-static const struct row rows[] = {
+static const struct bound_row rows[] = {
     {"gcaps_suspend_fix", WS_RTSIM_GCAPS, false, WS_RTSIM_HOLD_CALLS, BROKEN, CALLS},
     {"gcaps_suspend_fix", WS_RTSIM_GCAPS, false, WS_RTSIM_HOLD_COMMAND, BROKEN, COMMAND},
     {"gcaps_suspend_fix", WS_RTSIM_GCAPS, false, WS_RTSIM_HOLD_WORK, HOLDS, WORK},
@@ -74,7 +74,7 @@ static const struct row rows[] = {
 };
 
 struct tally {
-    const struct row *row;
+    const struct bound_row *row;
     const struct ws_rta_method *method;
     uint64_t seed;
     double *ratios; /* of each set: 0 where it is not accepted */
@@ -95,7 +95,7 @@ static int draw(uint64_t seed, size_t i, bool stgm, struct ws_rt_set *ret)
 
 /* Hunts in one set. @bounds: NULL: those of the analysis, if it accepts the set; else these, whether it does or not.
  * *ret_ratio: highest response by bound, 0 where the set was left out. */
-static int hunt_set(const struct row *row, const struct ws_rta_method *m,
+static int hunt_set(const struct bound_row *row, const struct ws_rta_method *m,
                     const struct ws_rt_set *from, const int64_t *bounds,
                     const struct ws_rtsim_hunt *hunt, double *ret_ratio, struct ws_rtsim_prey *prey)
 {
@@ -137,7 +137,8 @@ static void one_set(void *arg, size_t i)
     ws_rt_set_deinit(&from);
 }
 
-static int hunt_row(struct ws_experiment_run *x, const struct row *row, size_t n_sets, FILE *csv)
+static int hunt_row(struct ws_experiment_run *x, const struct bound_row *row, size_t n_sets,
+                    FILE *csv)
 {
     struct tally t = {.row = row,
                       .method = ws_rta_method_find(row->method),
@@ -147,10 +148,10 @@ static int hunt_row(struct ws_experiment_run *x, const struct row *row, size_t n
         free(t.ratios);
         return t.method ? -ENOMEM : -ENOENT;
     }
-    struct ws_progress p;
-    ws_progress_start(&p, row->method, n_sets);
+    struct ws_progress_bar p;
+    ws_progress_bar_start(&p, row->method, n_sets);
     ws_parallel_for(n_sets, x->n_jobs, one_set, &t, &p);
-    ws_progress_end(&p);
+    ws_progress_bar_end(&p);
     int n_accepted = 0, n_exceeded = 0;
     double worst = 0;
     for (size_t i = 0; i < n_sets; i++) {
@@ -219,7 +220,7 @@ static const char case_study[] =
 
 enum { CASE_TASKS = 6, CASE_RT = 5 };
 static const struct {
-    struct row row;
+    struct bound_row row;
     const char *name;
     double bound[CASE_RT],
         observed[CASE_RT]; /* of the paper: WCRT and longest measured; NAN: failed */

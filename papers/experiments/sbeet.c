@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "papers/experiments/experiment.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "models/measured.h"
 #include "policy/sbeet.h"
 #include "papers/sets/gen_sbeet.h"
@@ -79,16 +79,16 @@ static void sweep_one(void *arg, size_t i)
 
 static int sweep(struct ws_experiment_run *x, struct sweep *s, int n_sets)
 {
-    struct ws_progress progress;
+    struct ws_progress_bar progress;
     s->seed = x->seed;
     s->n_sets = WS_MAX((int)lrint(n_sets * x->scale), 4);
     size_t n = (size_t)s->n_u * (size_t)s->n_sets;
     s->v = ws_alloc_array(n * (size_t)s->n_policies, sizeof(*s->v));
     if (!s->v)
         return ws_raise(-ENOMEM);
-    ws_progress_start(&progress, s->gpus, n);
+    ws_progress_bar_start(&progress, s->gpus, n);
     ws_parallel_for(n, x->n_jobs, sweep_one, s, &progress);
-    ws_progress_end(&progress);
+    ws_progress_bar_end(&progress);
     return s->failed ? ws_raise(-EINVAL) : 0;
 }
 

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "papers/experiments/experiment.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "papers/sets/gen_stgm.h"
 
 enum { CURVES = 8, POINTS_MAX = 16, SETS_PER_POINT = 1000 };
@@ -25,7 +25,7 @@ static const char *const names[CURVES] = {
     "mpcp_suspend_ref",   "mpcp_busy_ref",   "fmlp_suspend_ref",  "fmlp_busy_ref"};
 enum { STGM_SUSPEND, STGM_BUSY, SAFE_SUSPEND, SAFE_BUSY, MPCP_SUSPEND, MPCP_BUSY, FMLP_SUSPEND };
 
-struct shares {
+struct stgm_shares {
     int n_points, n_sets;
     double xs[POINTS_MAX];
     struct ws_gen_stgm gen[POINTS_MAX];
@@ -34,7 +34,7 @@ struct shares {
     _Atomic int failed;
 };
 
-static int judge(const struct ws_stgm_set *set, struct shares *s, size_t point)
+static int judge(const struct ws_stgm_set *set, struct stgm_shares *s, size_t point)
 {
     struct ws_stgm_work w = WS_STGM_WORK_NULL;
     struct ws_stgm_whole whole = {0};
@@ -60,7 +60,7 @@ static int judge(const struct ws_stgm_set *set, struct shares *s, size_t point)
 
 static void one_set(void *arg, size_t index)
 {
-    struct shares *s = arg;
+    struct stgm_shares *s = arg;
     size_t point = index / (size_t)s->n_sets, i = index % (size_t)s->n_sets;
     struct ws_random r;
     struct ws_rt_set set;
@@ -73,16 +73,16 @@ static void one_set(void *arg, size_t index)
     ws_rt_set_deinit(&set);
 }
 
-static double percent(const struct shares *s, int point, int curve)
+static double percent(const struct stgm_shares *s, int point, int curve)
 {
     return 100.0 * s->n_ok[point][curve] / s->n_sets;
 }
 
 /* Runs the points @xs of @axis, writes NAME.csv and its plot. @ret: free(). */
 static int run_axis(struct ws_experiment_run *x, const char *name, const char *axis,
-                    const char *label, const double *xs, int n, struct shares **ret)
+                    const char *label, const double *xs, int n, struct stgm_shares **ret)
 {
-    struct shares *s = ws_alloc(sizeof(*s));
+    struct stgm_shares *s = ws_alloc(sizeof(*s));
     char commands[1024];
     if (!s)
         return -ENOMEM;
@@ -97,10 +97,10 @@ static int run_axis(struct ws_experiment_run *x, const char *name, const char *a
         if (ws_gen_stgm_axis(&s->gen[i], axis, xs[i]))
             r = -EINVAL;
     }
-    struct ws_progress p;
-    ws_progress_start(&p, name, (uint64_t)s->n_points * (uint64_t)s->n_sets);
+    struct ws_progress_bar p;
+    ws_progress_bar_start(&p, name, (uint64_t)s->n_points * (uint64_t)s->n_sets);
     ws_parallel_for((size_t)s->n_points * (size_t)s->n_sets, x->n_jobs, one_set, s, &p);
-    ws_progress_end(&p);
+    ws_progress_bar_end(&p);
     if (!r)
         r = s->failed;
     FILE *f = r ? NULL : ws_experiment_csv(x, name);
@@ -129,7 +129,7 @@ static int run_axis(struct ws_experiment_run *x, const char *name, const char *a
 }
 
 /* Three standard deviations of a difference of two shares of our sets. */
-static double noise(const struct shares *s)
+static double noise(const struct stgm_shares *s)
 {
     return 3 * 50 * sqrt(2.0 / s->n_sets);
 }
@@ -138,7 +138,7 @@ static int run_fig4(struct ws_experiment_run *x)
 {
     static const double xs[] = {8, 9, 10, 11, 12, 13, 14, 15, 16};
     enum { N = WS_ARRAY_SIZE(xs) };
-    struct shares *s;
+    struct stgm_shares *s;
     int r = run_axis(x, "stgm-fig4", "num_tasks", "tasks (4 cores, 13 SMs)", xs, N, &s);
     if (r)
         return r;
@@ -169,7 +169,7 @@ static int run_fig5(struct ws_experiment_run *x)
 {
     static const double xs[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
     enum { N = WS_ARRAY_SIZE(xs) };
-    struct shares *s;
+    struct stgm_shares *s;
     int r = run_axis(x, "stgm-fig5", "num_sm", "SMs", xs, N, &s);
     if (r)
         return r;

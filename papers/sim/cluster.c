@@ -26,7 +26,7 @@ int ws_cluster_pairs_for(size_t n_tasks, int pairs_per_server)
 }
 
 enum kind { END, TIMER };
-struct event {
+struct cluster_event {
     double at;
     enum kind kind;
     int pair;
@@ -45,13 +45,13 @@ struct server {
     double last_end;
 };
 
-struct sim {
+struct cluster_sim {
     const struct ws_cluster *cluster;
     const struct ws_cluster_task *tasks;
     size_t n;
     struct ws_policy *policy;
     const struct ws_policy_ops *ops;
-    struct event *heap;
+    struct cluster_event *heap;
     size_t n_heap, cap_heap;
     size_t *order; /* of arrival */
     size_t next;   /* in order */
@@ -72,7 +72,7 @@ struct sim {
     size_t error_bytes;
 };
 
-static bool earlier(const struct event *a, const struct event *b)
+static bool earlier(const struct cluster_event *a, const struct cluster_event *b)
 {
     if (a->at != b->at)
         return a->at < b->at;
@@ -81,7 +81,7 @@ static bool earlier(const struct event *a, const struct event *b)
     return a->task < b->task;
 }
 
-static int push(struct sim *s, struct event e)
+static int push(struct cluster_sim *s, struct cluster_event e)
 {
     void *v = s->heap;
     int r = ws_grow(&v, &s->cap_heap, s->n_heap + 1, sizeof(*s->heap));
@@ -95,9 +95,9 @@ static int push(struct sim *s, struct event e)
     return 0;
 }
 
-static struct event pop(struct sim *s)
+static struct cluster_event pop(struct cluster_sim *s)
 {
-    struct event top = s->heap[0], last = s->heap[--s->n_heap];
+    struct cluster_event top = s->heap[0], last = s->heap[--s->n_heap];
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < s->n_heap; i = child) {
         if (child + 1 < s->n_heap && earlier(&s->heap[child + 1], &s->heap[child]))
@@ -110,7 +110,7 @@ static struct event pop(struct sim *s)
     return top;
 }
 
-static int refuse(struct sim *s, const char *what, const struct ws_policy_decision *d)
+static int refuse(struct cluster_sim *s, const char *what, const struct ws_policy_decision *d)
 {
     snprintf(s->error, s->error_bytes, "%s decided '%s' at %g: %s (GPU %d, server %d)",
              s->ops->name, ws_decision_name(d->kind), s->snap.now, what, d->gpu, d->server);
@@ -119,7 +119,7 @@ static int refuse(struct sim *s, const char *what, const struct ws_policy_decisi
 
 /* ---- what a decision does ---- */
 
-static void switch_off(struct sim *s, int server, double at)
+static void switch_off(struct cluster_sim *s, int server, double at)
 {
     struct server *v = &s->servers[server];
     int l = s->cluster->pairs_per_server;
@@ -133,7 +133,7 @@ static void switch_off(struct sim *s, int server, double at)
     s->n_on--;
 }
 
-static int power(struct sim *s, const struct ws_policy_decision *d)
+static int power(struct cluster_sim *s, const struct ws_policy_decision *d)
 {
     int l = s->cluster->pairs_per_server;
     if (d->server < 0 || d->server >= s->n_servers)
@@ -161,7 +161,7 @@ static int power(struct sim *s, const struct ws_policy_decision *d)
     return 0;
 }
 
-static int begin(struct sim *s, const struct ws_policy_decision *d)
+static int begin(struct cluster_sim *s, const struct ws_policy_decision *d)
 {
     if (d->job < 0 || (size_t)d->job >= s->n_waiting || s->waiting[d->job].state != WS_JOB_WAITING)
         return refuse(s, "there is no such job waiting", d);
@@ -192,10 +192,10 @@ static int begin(struct sim *s, const struct ws_policy_decision *d)
     s->waiting[d->job].state = WS_JOB_RUNNING;
     if (s->jobs)
         s->jobs[task] = job;
-    return push(s, (struct event){.at = end, .kind = END, .pair = d->gpu, .task = task});
+    return push(s, (struct cluster_event){.at = end, .kind = END, .pair = d->gpu, .task = task});
 }
 
-static int drop(struct sim *s, const struct ws_policy_decision *d)
+static int drop(struct cluster_sim *s, const struct ws_policy_decision *d)
 {
     if (d->job < 0 || (size_t)d->job >= s->n_waiting || s->waiting[d->job].state != WS_JOB_WAITING)
         return refuse(s, "there is no such job waiting", d);
@@ -205,7 +205,7 @@ static int drop(struct sim *s, const struct ws_policy_decision *d)
     return 0;
 }
 
-static int apply(struct sim *s, const struct ws_policy_decision *d)
+static int apply(struct cluster_sim *s, const struct ws_policy_decision *d)
 {
     switch (d->kind) {
     case WS_DECIDE_POWER:
@@ -217,14 +217,14 @@ static int apply(struct sim *s, const struct ws_policy_decision *d)
     case WS_DECIDE_WAIT:
         return 0;
     case WS_DECIDE_TIMER:
-        return d->at >= s->snap.now ? push(s, (struct event){.at = d->at, .kind = TIMER})
+        return d->at >= s->snap.now ? push(s, (struct cluster_event){.at = d->at, .kind = TIMER})
                                     : refuse(s, "that time is over", d);
     default:
         return refuse(s, "a pair can't do that", d);
     }
 }
 
-static int ask(struct sim *s, const struct ws_policy_event *event)
+static int ask(struct cluster_sim *s, const struct ws_policy_event *event)
 {
     s->decisions.n = 0;
     s->snap.jobs = s->waiting;
@@ -246,7 +246,7 @@ static int ask(struct sim *s, const struct ws_policy_event *event)
 
 /* ---- events ---- */
 
-static int end_task(struct sim *s, const struct event *e)
+static int end_task(struct cluster_sim *s, const struct cluster_event *e)
 {
     s->servers[e->pair / s->cluster->pairs_per_server].n_queued--;
     s->r.n_done++;
@@ -259,7 +259,7 @@ static int end_task(struct sim *s, const struct event *e)
     return ask(s, &event);
 }
 
-static int arrive(struct sim *s)
+static int arrive(struct cluster_sim *s)
 {
     size_t first = s->n_waiting;
     while (s->next < s->n && s->tasks[s->order[s->next]].arrival <= s->snap.now) {
@@ -281,11 +281,11 @@ static int arrive(struct sim *s)
     return ask(s, &event);
 }
 
-static int step(struct sim *s)
+static int step(struct cluster_sim *s)
 {
     double arrival = s->next < s->n ? s->tasks[s->order[s->next]].arrival : INFINITY;
     if (s->n_heap && s->heap[0].at <= arrival) {
-        struct event e = pop(s);
+        struct cluster_event e = pop(s);
         s->snap.now = e.at;
         if (e.kind == END)
             return end_task(s, &e);
@@ -298,26 +298,26 @@ static int step(struct sim *s)
 
 /* ---- beginning and end ---- */
 
-struct key {
+struct arrival_key {
     double arrival;
     size_t task;
 };
 
 static int by_arrival(const void *a, const void *b)
 {
-    const struct key *x = a, *y = b;
+    const struct arrival_key *x = a, *y = b;
     if (x->arrival != y->arrival)
         return x->arrival < y->arrival ? -1 : 1;
     return x->task < y->task ? -1 : x->task > y->task;
 }
 
-static int sort(struct sim *s)
+static int sort(struct cluster_sim *s)
 {
-    struct key *keys = ws_alloc_array(s->n + 1, sizeof(*keys));
+    struct arrival_key *keys = ws_alloc_array(s->n + 1, sizeof(*keys));
     if (!keys)
         return ws_raise(-ENOMEM);
     for (size_t i = 0; i < s->n; i++)
-        keys[i] = (struct key){s->tasks[i].arrival, i};
+        keys[i] = (struct arrival_key){s->tasks[i].arrival, i};
     qsort(keys, s->n, sizeof(*keys), by_arrival);
     for (size_t i = 0; i < s->n; i++)
         s->order[i] = keys[i].task;
@@ -325,7 +325,7 @@ static int sort(struct sim *s)
     return 0;
 }
 
-static int build(struct sim *s)
+static int build(struct cluster_sim *s)
 {
     static const struct ws_policy_gpu_type type = {.name = "pair", .n_sm = 1};
     int l = s->cluster->pairs_per_server;
@@ -352,7 +352,7 @@ static int build(struct sim *s)
     return sort(s);
 }
 
-static void finish(struct sim *s)
+static void finish(struct cluster_sim *s)
 {
     for (int i = 0; i < s->n_servers; i++)
         if (s->servers[i].on)
@@ -370,13 +370,13 @@ int ws_cluster_run(const struct ws_cluster *cluster, const struct ws_cluster_tas
                    struct ws_cluster_job *ret_jobs, struct ws_cluster_result *ret, char *ret_error,
                    size_t error_bytes)
 {
-    struct sim s = {.cluster = cluster,
-                    .tasks = tasks,
-                    .n = n,
-                    .ops = ops,
-                    .jobs = ret_jobs,
-                    .error = ret_error,
-                    .error_bytes = error_bytes};
+    struct cluster_sim s = {.cluster = cluster,
+                            .tasks = tasks,
+                            .n = n,
+                            .ops = ops,
+                            .jobs = ret_jobs,
+                            .error = ret_error,
+                            .error_bytes = error_bytes};
     if (cluster->pairs_per_server < 1 || cluster->n_pairs < 1 || n > INT32_MAX ||
         cluster->n_pairs > INT32_MAX / 2 || !ws_edl_is(ops))
         return ws_raise(-EINVAL);

@@ -21,18 +21,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/heap.h"
+#include "base/minmax.h"
 #include "papers/sim/machine.h"
-
-/* As fmin() and fmax() where nothing is NAN, but inlined: these are called several times a turn. */
-static inline double lesser(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static inline double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
 
 enum stage { FREE, COPY_IN, KERNEL, COPY_OUT, TAKING_OFF };
 struct stage_state {
@@ -153,7 +143,7 @@ static int add_job(struct machine *m, int task)
                                 .gpu = -1};
     m->n_seq++;
     m->n_waiting++;
-    m->next_deadline = lesser(m->next_deadline, j->deadline);
+    m->next_deadline = ws_lesser(m->next_deadline, j->deadline);
     m->res->n_released++;
     m->res->released[task]++;
     tell(m, WS_MACHINE_RELEASE, j, -1, -1, NULL, NULL);
@@ -179,9 +169,9 @@ static void finish_job(struct machine *m, int job, int gpu, int slot,
     r->n_late += late;
     r->n_on_time += !late;
     r->missed[j->task] += late;
-    r->worst_response[j->task] = greater(r->worst_response[j->task], end - j->release);
+    r->worst_response[j->task] = ws_greater(r->worst_response[j->task], end - j->release);
     if (j->deadline < INFINITY)
-        r->worst_lateness = greater(r->worst_lateness, end - j->deadline);
+        r->worst_lateness = ws_greater(r->worst_lateness, end - j->deadline);
     tell(m, late ? WS_MACHINE_LATE : WS_MACHINE_DONE, j, gpu, slot, run, NULL);
     remove_job(m, job);
 }
@@ -206,7 +196,7 @@ static bool skip_late(struct machine *m)
             const struct ws_policy_job *j = &m->jobs[i];
             if (j->state != WS_JOB_WAITING)
                 continue;
-            m->next_deadline = lesser(m->next_deadline, j->deadline);
+            m->next_deadline = ws_lesser(m->next_deadline, j->deadline);
             if (j->deadline <= m->now &&
                 (worst < 0 ||
                  m->sys->tasks[j->task].priority > m->sys->tasks[m->jobs[worst].task].priority))
@@ -256,7 +246,7 @@ static double copy_end(struct machine *m, int gpu, double from, double length)
     for (int i = least; i < m->first_engine[gpu] + n; i++)
         if (m->engine_free[i] < m->engine_free[least])
             least = i;
-    double end = greater(from, m->engine_free[least]) + length;
+    double end = ws_greater(from, m->engine_free[least]) + length;
     if (length > 0)
         m->engine_free[least] = end;
     return end;
@@ -421,7 +411,7 @@ static int preempt(struct machine *m, const struct ws_policy_decision *d)
         return refuse(m, d, "the job has no kernel on a GPU");
     struct stage_state *st = &m->stages[s];
     if (st->stage == KERNEL && st->kernel_ms > 0)
-        j->done = lesser(1, j->done + (m->now - st->kernel_from) / st->kernel_ms);
+        j->done = ws_lesser(1, j->done + (m->now - st->kernel_from) / st->kernel_ms);
     st->stage = TAKING_OFF;
     st->until = m->now + m->sys->types[m->sys->gpus[j->gpu].type].update_ms;
     m->runs[s].gpu_end = m->now;
@@ -438,7 +428,7 @@ static int run_on_cpu(struct machine *m, const struct ws_policy_decision *d)
     const struct ws_policy_task *t = &m->sys->tasks[j->task];
     if (j->state != WS_JOB_WAITING || !(t->cpu_ms > 0))
         return refuse(m, d, "the job can't run there");
-    m->cpu_free_at = greater(m->cpu_free_at, m->now) + t->cpu_ms;
+    m->cpu_free_at = ws_greater(m->cpu_free_at, m->now) + t->cpu_ms;
     struct ws_policy_run run = {.job = d->job,
                                 .task = j->task,
                                 .start = m->now,
@@ -480,7 +470,7 @@ static int carry_out(struct machine *m, const struct ws_policy_decision *d)
         skip_job(m, d->job);
         return 0;
     case WS_DECIDE_TIMER:
-        m->timer = lesser(m->timer, d->at);
+        m->timer = ws_lesser(m->timer, d->at);
         return 0;
     case WS_DECIDE_WAIT:
         return 0;
@@ -514,7 +504,8 @@ static int ask(struct machine *m, const struct ws_policy_event *event)
         size_t before = m->n_jobs;
         int job = d->job;
         if (d->at > m->now && (d->kind == WS_DECIDE_START || d->kind == WS_DECIDE_FUSE)) {
-            m->timer = lesser(m->timer, d->at); /* asked again then; nothing is held until then */
+            m->timer =
+                ws_lesser(m->timer, d->at); /* asked again then; nothing is held until then */
             continue;
         }
         r = carry_out(m, d);
@@ -585,11 +576,11 @@ static bool has_room(const struct machine *m)
 static double next_change(const struct machine *m)
 {
     double t = m->n_releases ? m->releases[0].at : INFINITY;
-    t = lesser(t, m->next_deadline);
+    t = ws_lesser(t, m->next_deadline);
     for (int s = 0; s < m->first[m->sys->n_gpus]; s++)
         if (m->runs[s].job >= 0)
-            t = lesser(t, ticks(m) ? m->runs[s].end : m->stages[s].until);
-    return lesser(t, m->timer);
+            t = ws_lesser(t, ticks(m) ? m->runs[s].end : m->stages[s].until);
+    return ws_lesser(t, m->timer);
 }
 
 static int run_ticks(struct machine *m)
@@ -608,7 +599,7 @@ static int run_ticks(struct machine *m)
             return r;
         double next =
             m->n_waiting && has_room(m) ? m->now + tick : ceil(next_change(m) / tick) * tick;
-        next = lesser(greater(next, m->now + tick), ceil(m->o->duration / tick) * tick);
+        next = ws_lesser(ws_greater(next, m->now + tick), ceil(m->o->duration / tick) * tick);
         account(m, next);
         m->now = next;
     }
@@ -626,14 +617,17 @@ static int run_events(struct machine *m)
         bool skipped = skip_late(m);
         int r = release_due(m, &released);
         if (!r && (ended || released || skipped || timer)) {
-            event.kind = ended ? WS_EVENT_COMPLETION : released ? WS_EVENT_ARRIVAL : WS_EVENT_TIMER;
+            if (ended)
+                event.kind = WS_EVENT_COMPLETION;
+            else if (released)
+                event.kind = WS_EVENT_ARRIVAL;
             r = ask(m, &event);
         }
         if (r)
             return r;
-        double next = lesser(next_change(m), m->o->duration);
-        account(m, greater(next, m->now));
-        m->now = greater(next, m->now);
+        double next = ws_lesser(next_change(m), m->o->duration);
+        account(m, ws_greater(next, m->now));
+        m->now = ws_greater(next, m->now);
     }
     return 0;
 }

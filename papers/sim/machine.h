@@ -55,8 +55,8 @@ struct ws_machine_result {
     uint64_t n_ignored; /* decisions that this machine has no part for (clocks, power) */
     uint64_t sum_sm;    /* over all starts */
     double energy;      /* of all GPUs, and of the processor where jobs ran there */
-    double
-        worst_lateness; /* end - deadline, the largest; -INFINITY: no job with a deadline ended */
+    /* end - deadline, the largest; -INFINITY: no job with a deadline ended */
+    double worst_lateness;
     /* per task, and per task and GPU: [n_tasks], [n_tasks][n_gpus] */
     uint64_t *released, *missed, *started;
     double *worst_response; /* [n_tasks], release to end; 0: none ended */

@@ -31,8 +31,8 @@ struct ws_rtsim_task {
     int gpu_priority; /* 0: = priority */
     bool best_effort;
     int64_t period, deadline, offset; /* offset of the first release */
-    int64_t
-        jitter; /* a job is ready this much at most after its release, from which its response counts */
+    /* a job is ready this much at most after its release, from which its response counts */
+    int64_t jitter;
     int64_t *cpu; /* [n_segments + 1], 0 allowed */
     struct ws_rtsim_segment *segments;
     int n_segments;
@@ -71,8 +71,8 @@ struct ws_rtsim_config {
     enum ws_rtsim_policy policy;
     enum ws_rtsim_hold hold;
     bool busy; /* spin, not sleep */
-    const char
-        *policy_name; /* another policy object for the GPU ("gcaps-driver"); NULL: the usual one */
+    /* another policy object for the GPU ("gcaps-driver"); NULL: the usual one */
+    const char *policy_name;
     const char *const *policy_options;
 };
 

@@ -67,7 +67,8 @@ static void take(const struct ws_rtsim_set *s, const int64_t *bounds,
             all->worst = t->worst;
             all->worst_release = t->worst_release;
         }
-        int64_t bound = bounds ? bounds[i] : s->tasks[i].best_effort ? 0 : s->tasks[i].deadline;
+        int64_t deadline = s->tasks[i].best_effort ? 0 : s->tasks[i].deadline;
+        int64_t bound = bounds ? bounds[i] : deadline;
         if (bound <= 0)
             continue;
         double ratio = (double)t->worst / (double)bound;

@@ -14,10 +14,10 @@ struct ws_rtsim_hunt {
     bool full_length; /* never shorten execution times */
 };
 struct ws_rtsim_prey {
-    struct ws_rtsim_task_result
-        *tasks; /* [n_tasks] given by the caller: worst over all runs, sums of the rest */
-    int64_t *
-        offsets; /* [n_tasks] given by the caller: of the run with the highest response by bound; NULL ok */
+    /* [n_tasks] given by the caller: worst over all runs, sums of the rest */
+    struct ws_rtsim_task_result *tasks;
+    /* [n_tasks] given by the caller: of the run with the highest response by bound; NULL ok */
+    int64_t *offsets;
     struct ws_rtsim_scenario scenario; /* of that run (its offsets are @offsets) */
     double ratio; /* highest response / bound (deadline where there is no bound) */
     int task;     /* whose */

@@ -21,11 +21,11 @@ static const char *policy_object(const struct ws_rtsim_config *c)
 int ws_rtsim_policy_make(struct ws_rtsim *rt)
 {
     static const char *const rr[] = {"slice=0", NULL}, *const mpcp[] = {"order=priority", NULL};
+    static const char *const *const usual[_WS_RTSIM_POLICY_N] = {
+        [WS_RTSIM_RR] = rr, [WS_RTSIM_MPCP] = mpcp};
     const char *const *options = rt->config.policy_options;
     if (!options && !rt->config.policy_name)
-        options = rt->config.policy == WS_RTSIM_RR     ? rr
-                  : rt->config.policy == WS_RTSIM_MPCP ? mpcp
-                                                       : NULL;
+        options = usual[rt->config.policy];
     char error[200];
     rt->ops = ws_policy_find(policy_object(&rt->config));
     if (!rt->ops)

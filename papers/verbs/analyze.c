@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/common/options.h"
 #include "papers/verbs/input.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sets/rt_sets.h"
 
@@ -192,8 +192,10 @@ static void table_row(struct analyze *a, struct json_object *line)
         bool good = there && json_object_get_boolean(ok);
         a->n_judged[i] += there;
         a->n_ok[i] += good;
-        if (shown)
-            ws_table_add(&a->rows, "%s", !there ? "-" : good ? "yes" : "no");
+        if (shown && !there)
+            ws_table_add(&a->rows, "-");
+        else if (shown)
+            ws_table_add(&a->rows, "%s", good ? "yes" : "no");
     }
     if (shown)
         ws_table_end_row(&a->rows);
@@ -282,11 +284,11 @@ static int read_input(void *arg, FILE *f, const char *name)
 {
     struct analyze *a = arg;
     struct ws_jsonl r;
-    struct ws_progress p;
+    struct ws_progress_bar p;
     ws_jsonl_init(&r, f, name);
-    ws_progress_start(&p, "sets", 0);
+    ws_progress_bar_start(&p, "sets", 0);
     int e = ws_parallel_lines(&r, a->n_jobs, analyze_line, sink, a, &p);
-    ws_progress_end(&p);
+    ws_progress_bar_end(&p);
     ws_jsonl_deinit(&r);
     return e;
 }

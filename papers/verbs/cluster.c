@@ -13,14 +13,14 @@
 #include "cli/cli.h"
 #include "cli/common/options.h"
 #include "papers/verbs/input.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sim/cluster.h"
-#include "papers/sim/trace.h"
+#include "base/trace_file.h"
 
 enum { LIST_MAX = 32, OPTIONS_MAX = 9, TEXT_MAX = 96, INTERVAL_TEXT_MAX = 80 };
 
-struct run {
+struct cluster_run {
     const struct ws_policy_ops *ops;
     bool dvfs;
     double theta;
@@ -47,7 +47,7 @@ struct cluster {
     struct ws_cluster_task *tasks;
     size_t n, cap;
     bool failed;
-    struct run *runs;
+    struct cluster_run *runs;
     size_t n_runs;
 };
 
@@ -84,9 +84,9 @@ static int read_input(void *arg, FILE *f, const char *name)
 static void add_run(struct cluster *x, const struct ws_policy_ops *ops, bool dvfs, double theta,
                     int l)
 {
-    struct run *r = &x->runs[x->n_runs++];
+    struct cluster_run *r = &x->runs[x->n_runs++];
     int n = 0;
-    *r = (struct run){.ops = ops, .dvfs = dvfs, .theta = theta};
+    *r = (struct cluster_run){.ops = ops, .dvfs = dvfs, .theta = theta};
     r->cluster = (struct ws_cluster){.n_pairs = x->n_pairs,
                                      .pairs_per_server = l,
                                      .idle_w = x->idle_w,
@@ -118,7 +118,7 @@ static int plan(struct cluster *x)
     return 0;
 }
 
-static int simulate(const struct cluster *x, struct run *r, struct ws_cluster_job *jobs)
+static int simulate(const struct cluster *x, struct cluster_run *r, struct ws_cluster_job *jobs)
 {
     const char *argv[OPTIONS_MAX + 1] = {0};
     for (int i = 0, n = 0; i < OPTIONS_MAX; i++)
@@ -134,7 +134,7 @@ static void run_one(void *arg, size_t i)
     x->runs[i].r = simulate(x, &x->runs[i], NULL);
 }
 
-static bool run_failed(const struct run *r)
+static bool run_failed(const struct cluster_run *r)
 {
     if (r->r)
         ws_cli_error("%s: %s", r->ops->name, r->r > 0 ? r->error : strerror(-r->r));
@@ -143,7 +143,7 @@ static bool run_failed(const struct run *r)
 
 /* ---- out: energies ---- */
 
-static void put_json(const struct run *r)
+static void put_json(const struct cluster_run *r)
 {
     const struct ws_cluster_result *v = &r->result;
     printf("{\"policy\": \"%s\", \"dvfs\": %s, ", r->ops->name, r->dvfs ? "true" : "false");
@@ -160,7 +160,7 @@ static void put_json(const struct run *r)
            v->counts.n_deadline_prior, v->counts.n_readjusted, v->n_dropped, v->n_missed, v->end);
 }
 
-static void put_row(struct ws_table *t, const struct run *r)
+static void put_row(struct ws_table *t, const struct cluster_run *r)
 {
     const struct ws_cluster_result *v = &r->result;
     ws_table_add(t, "%s", r->ops->name);
@@ -547,10 +547,10 @@ static int cluster(int argc, char **argv)
     } else if (!r && single) {
         r = run_single(&x);
     } else if (!r) {
-        struct ws_progress progress;
-        ws_progress_start(&progress, "simulating", x.n_runs);
+        struct ws_progress_bar progress;
+        ws_progress_bar_start(&progress, "simulating", x.n_runs);
         ws_parallel_for(x.n_runs, x.n_jobs, run_one, &x, &progress);
-        ws_progress_end(&progress);
+        ws_progress_bar_end(&progress);
         r = put_results(&x);
     }
     free(x.runs);

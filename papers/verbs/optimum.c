@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/common/options.h"
 #include "papers/verbs/input.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sim/cluster.h"
 

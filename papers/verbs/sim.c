@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/common/options.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "papers/verbs/sim.h"
 #include "papers/verbs/sim_rt.h"
 #include "cli/common/table.h"
@@ -27,7 +27,7 @@ struct column {
     double sum[MAX_POLICIES], max[MAX_POLICIES];
     uint64_t n[MAX_POLICIES];
 };
-struct sim {
+struct sim_verb {
     char *policies[MAX_POLICIES];
     int n_policies;
     const char *options[MAX_OPTIONS + 1];
@@ -41,7 +41,7 @@ struct sim {
     int trace_line;
     int n_jobs;
     FILE *trace;
-    struct ws_progress *progress;
+    struct ws_progress_bar *progress;
     /* results */
     struct column columns[MAX_COLUMNS];
     int n_columns;
@@ -68,7 +68,7 @@ static struct json_object *line_id(const struct ws_json_line *l)
 
 static char *work(void *arg, struct ws_json_line *l)
 {
-    const struct sim *s = arg;
+    const struct sim_verb *s = arg;
     const struct ws_sim_kind *kind = kind_of(l);
     if (!kind) {
         ws_json_bad(l, "tasks",
@@ -87,7 +87,8 @@ static char *work(void *arg, struct ws_json_line *l)
                                  .compat = s->compat,
                                  .copies_asis = s->copies_asis,
                                  .rt = &s->rt,
-                                 .trace = l->number == s->trace_line && !i ? s->trace : NULL};
+                                 .trace =
+                                     l->number == (uint32_t)s->trace_line && !i ? s->trace : NULL};
         struct json_object *one = json_object_new_object();
         json_object_object_add(results, s->policies[i], one);
         if (!kind->knows(s->policies[i])) {
@@ -109,7 +110,7 @@ static char *work(void *arg, struct ws_json_line *l)
 
 /* ---- all lines ---- */
 
-static struct column *column_of(struct sim *s, const char *name)
+static struct column *column_of(struct sim_verb *s, const char *name)
 {
     for (int i = 0; i < s->n_columns; i++)
         if (!strcmp(s->columns[i].name, name))
@@ -121,7 +122,7 @@ static struct column *column_of(struct sim *s, const char *name)
     return c;
 }
 
-static void tally(struct sim *s, const char *text)
+static void tally(struct sim_verb *s, const char *text)
 {
     struct json_object *o = json_tokener_parse(text), *results = NULL, *one;
     if (!o || !json_object_object_get_ex(o, "results", &results)) {
@@ -149,7 +150,7 @@ static void tally(struct sim *s, const char *text)
 
 static void sink(void *arg, struct ws_json_line *l, const char *text)
 {
-    struct sim *s = arg;
+    struct sim_verb *s = arg;
     ws_json_line_report(l, stderr, "wattshare");
     if (l->bad || !text) {
         s->n_bad++;
@@ -162,7 +163,7 @@ static void sink(void *arg, struct ws_json_line *l, const char *text)
         tally(s, text);
 }
 
-static int print_table(const struct sim *s)
+static int print_table(const struct sim_verb *s)
 {
     const char *heads[MAX_COLUMNS + 2] = {"policy"};
     for (int i = 0; i < s->n_columns; i++)
@@ -213,7 +214,7 @@ static int list(void)
 }
 
 /* Names, all known, each once, with options that each takes. */
-static int read_policies(struct sim *s, const char *text)
+static int read_policies(struct sim_verb *s, const char *text)
 {
     char *copy = ws_strdup(text), *save = NULL, error[256];
     int r = copy ? 0 : -ENOMEM;
@@ -248,7 +249,7 @@ static int read_policies(struct sim *s, const char *text)
     return r;
 }
 
-static int read_gpus(struct sim *s, const char *text)
+static int read_gpus(struct sim_verb *s, const char *text)
 {
     char error[160];
     int r;
@@ -272,7 +273,7 @@ static int read_gpus(struct sim *s, const char *text)
 
 static int add_option(void *values, char *text)
 {
-    struct sim *s = values;
+    struct sim_verb *s = values;
     if (s->n_options == MAX_OPTIONS) {
         ws_cli_error("--option: more than %d", MAX_OPTIONS);
         return -E2BIG;
@@ -283,7 +284,7 @@ static int add_option(void *values, char *text)
 
 static const struct ws_option options[] = {
     {"policy", "P[,P...]", "The policies; --list names them, with their options.",
-     WS_TEXT(struct sim, policy_names), .required = true},
+     WS_TEXT(struct sim_verb, policy_names), .required = true},
     {"gpus", "LIST|FILE",
      "GPUs in the order of their ids, with a limit on the SMs given out, or a file of JSON "
      "(rtx3070@24,t400).",
@@ -294,53 +295,53 @@ static const struct ws_option options[] = {
          "\"kernels\": [{\"gpu\", \"name\", \"wcet_ms\": [time on 1 SM, on 2, ...], \"power_w\": "
          "[of "
          "the whole GPU], \"h2d_ms\", \"d2h_ms\", \"dyn_w_per_sm\"}].",
-     WS_TEXT(struct sim, gpu_names)},
+     WS_TEXT(struct sim_verb, gpu_names)},
     {"duration", "S", "The seconds to simulate (the line's duration_ms, else 15).",
-     WS_NUMBER(struct sim, duration_s, 1e-3, 1e7)},
+     WS_NUMBER(struct sim_verb, duration_s, 1e-3, 1e7)},
     {"compat", NULL,
      "Follow the rules of the sBEET-mg authors' simulator, with ticks of 1 ms; without it times "
      "are exact.",
-     WS_FLAG(struct sim, compat)},
+     WS_FLAG(struct sim_verb, compat)},
     {"copies-asis", NULL,
      "Copies out of a T400 take as long as copies in, which is a slip of that simulator.",
-     WS_FLAG(struct sim, copies_asis)},
+     WS_FLAG(struct sim_verb, copies_asis)},
     {"option", "NAME=VALUE", "An option of the policy.", WS_PARSE(add_option), .repeats = true},
     {"trace", "OUT",
      "Write what happens on one line under the first policy as a Chrome trace, for "
      "https://ui.perfetto.dev.",
      .more = "It has the tasks with releases and misses, the jobs on each GPU's slots and SMs with "
              "the policy's reason, and the power.",
-     WS_TEXT(struct sim, trace_path)},
+     WS_TEXT(struct sim_verb, trace_path)},
     {"trace-line", "N", "The line that --trace shows (1).",
-     WS_INT(struct sim, trace_line, 1, INT_MAX)},
-    WS_OPTION_JOBS(struct sim, n_jobs),
+     WS_INT(struct sim_verb, trace_line, 1, INT_MAX)},
+    WS_OPTION_JOBS(struct sim_verb, n_jobs),
     {"json", NULL, "Print a line for each line read: {\"id\", \"results\": {POLICY: {...}}}.",
-     WS_FLAG(struct sim, json)},
-    {"list", NULL, "Print the policies, and the options of each.", WS_FLAG(struct sim, list),
+     WS_FLAG(struct sim_verb, json)},
+    {"list", NULL, "Print the policies, and the options of each.", WS_FLAG(struct sim_verb, list),
      .alone = true},
     {"mode", NULL, "How a job waits for the GPU: asleep, or spinning on its core (suspend).",
      .words = "suspend|busy", .group = "Real-time task sets (gcaps, rr, stgm, mpcp, fmlp+)",
-     WS_CHOICE(struct sim, rt.busy)},
+     WS_CHOICE(struct sim_verb, rt.busy)},
     {"hold", NULL,
      "gcaps: a segment is open while it has GPU work (work), from its first command until its end "
      "is called (command), or from begin to end (calls).",
      .more = "The default is work, which alone is what the bounds assume.",
-     .words = "work|command|calls", WS_CHOICE(struct sim, rt.hold)},
+     .words = "work|command|calls", WS_CHOICE(struct sim_verb, rt.hold)},
     {"bounds", "METHOD",
      "Compare responses with these bounds; wattshare analyze --list names them.",
      .more = "For STGM sets the method also chooses cores and SMs.",
-     WS_TEXT(struct sim, rt.bounds_name)},
+     WS_TEXT(struct sim_verb, rt.bounds_name)},
     {"allocation", "METHOD",
      "STGM sets: the method that chooses cores and SMs, without comparing (that of --bounds, else "
      "stgm_MODE_safe).",
-     WS_TEXT(struct sim, rt.allocation_name)},
+     WS_TEXT(struct sim_verb, rt.allocation_name)},
     {"hunt", "N",
      "Simulate each set N times with other releases and execution times, to find long responses "
      "(1).",
-     WS_INT(struct sim, rt.hunt.n_runs, 1, 100000000)},
+     WS_INT(struct sim_verb, rt.hunt.n_runs, 1, 100000000)},
     {"periods", "N", "Each run lasts N of the longest period, unless --duration is given (4).",
-     WS_INT(struct sim, rt.hunt.n_periods, 1, 1000000)},
-    {"seed", "N", "The seed of the hunt (1).", WS_UINT64(struct sim, rt.hunt.seed)},
+     WS_INT(struct sim_verb, rt.hunt.n_periods, 1, 1000000)},
+    {"seed", "N", "The seed of the hunt (1).", WS_UINT64(struct sim_verb, rt.hunt.seed)},
     {0}};
 static const char *const arguments[] = {"[FILE]", NULL};
 static const char *const examples[] = {
@@ -364,7 +365,7 @@ const struct ws_verb ws_verb_sim = {
 };
 
 /* Return: -1 to go on, else the exit status. */
-static int read_arguments(struct sim *s, int argc, char **argv, const char **ret_file)
+static int read_arguments(struct sim_verb *s, int argc, char **argv, const char **ret_file)
 {
     char **rest;
     int status = ws_verb_parse(&ws_verb_sim, argc, argv, s, &rest);
@@ -382,7 +383,7 @@ static int read_arguments(struct sim *s, int argc, char **argv, const char **ret
     return -1;
 }
 
-static int run_all(struct sim *s, const char *file)
+static int run_all(struct sim_verb *s, const char *file)
 {
     bool in = !strcmp(file, "-");
     FILE *f = in ? stdin : fopen(file, "r");
@@ -397,11 +398,11 @@ static int run_all(struct sim *s, const char *file)
         return 1;
     }
     struct ws_jsonl r;
-    struct ws_progress progress;
+    struct ws_progress_bar progress;
     ws_jsonl_init(&r, f, file);
-    ws_progress_start(&progress, "task sets", 0);
+    ws_progress_bar_start(&progress, "task sets", 0);
     int e = ws_parallel_lines(&r, s->n_jobs, work, sink, s, &progress);
-    ws_progress_end(&progress);
+    ws_progress_bar_end(&progress);
     ws_jsonl_deinit(&r);
     if (!in)
         fclose(f);
@@ -424,7 +425,7 @@ static int run_all(struct sim *s, const char *file)
 
 static int sim(int argc, char **argv)
 {
-    struct sim *s = ws_alloc(sizeof(*s));
+    struct sim_verb *s = ws_alloc(sizeof(*s));
     const char *file = "-";
     if (!s) {
         ws_cli_error("out of memory");

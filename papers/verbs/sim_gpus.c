@@ -11,7 +11,7 @@
 #include "papers/verbs/sim.h"
 #include "policy/sbeet.h"
 #include "papers/sets/sbeet_set.h"
-#include "papers/sim/trace.h"
+#include "papers/sim/machine_trace.h"
 
 #define DEFAULT_GPUS        "rtx3070@24,t400"
 #define DEFAULT_DURATION_MS 15000
@@ -112,9 +112,9 @@ static int run(const struct ws_sim_run *run, struct ws_json_line *l, struct json
     if (own && ws_gpus_parse(&fallback, DEFAULT_GPUS, error, sizeof(error)))
         return -EINVAL;
     int r = ws_sbeet_set_read(&s, own ? &fallback : run->gpus, run->copies_asis, l);
-    double duration = run->duration_ms > 0 ? run->duration_ms
-                      : s.duration > 0     ? s.duration
-                                           : DEFAULT_DURATION_MS;
+    double duration = s.duration > 0 ? s.duration : DEFAULT_DURATION_MS;
+    if (run->duration_ms > 0)
+        duration = run->duration_ms;
     struct ws_machine_options mo = {.duration = duration, .tick = run->compat ? 1 : 0};
     if (!r)
         r = run->trace ? run_traced(run, &s, ops, &mo, &o)

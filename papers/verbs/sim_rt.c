@@ -13,7 +13,7 @@
 #include "papers/verbs/sim.h"
 #include "papers/verbs/sim_rt.h"
 #include "papers/sets/rtsim_set.h"
-#include "papers/sim/trace.h"
+#include "base/trace_file.h"
 
 /* ---- options ---- */
 static int find_method(const char *option, const char *name, const struct ws_rta_method **ret)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sets/jsonl.h"
 #include "papers/sets/random.h"

@@ -20,7 +20,7 @@
 #include "models/store.h"
 #include "papers/sets/gen_sbeet.h"
 #include "papers/sets/sbeet_set.h"
-#include "papers/sim/trace.h"
+#include "papers/sim/machine_trace.h"
 #include "tests/unit/papers/json_text.h"
 
 static void assert_near(double a, double b, double apart)

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "cli/common/parallel.h"
+#include "papers/common/parallel.h"
 
 enum { MAX_JOBS = 256, BATCH = 512 };
 
@@ -20,29 +20,29 @@ int ws_parallel_cores(void)
     return sched_getaffinity(0, sizeof(set), &set) ? 1 : WS_MAX(CPU_COUNT(&set), 1);
 }
 
-struct pool {
+struct thread_pool {
     _Atomic size_t next;
     size_t n;
     void (*work)(void *arg, size_t i);
     void *arg;
-    struct ws_progress *progress;
+    struct ws_progress_bar *progress;
 };
 
 static void *pool_run(void *p)
 {
-    struct pool *pool = p;
+    struct thread_pool *pool = p;
     for (size_t i; (i = atomic_fetch_add(&pool->next, 1)) < pool->n;) {
         pool->work(pool->arg, i);
         if (pool->progress)
-            ws_progress_step(pool->progress, 1);
+            ws_progress_bar_step(pool->progress, 1);
     }
     return NULL;
 }
 
 void ws_parallel_for(size_t n, int n_jobs, void (*work)(void *arg, size_t i), void *arg,
-                     struct ws_progress *progress)
+                     struct ws_progress_bar *progress)
 {
-    struct pool pool = {.n = n, .work = work, .arg = arg, .progress = progress};
+    struct thread_pool pool = {.n = n, .work = work, .arg = arg, .progress = progress};
     pthread_t threads[MAX_JOBS];
     size_t want = n_jobs > 0 ? (size_t)n_jobs : (size_t)ws_parallel_cores(), started = 0;
     want = WS_MIN(WS_MIN(want, n), (size_t)MAX_JOBS);
@@ -71,7 +71,7 @@ static void batch_work(void *arg, size_t i)
 int ws_parallel_lines(struct ws_jsonl *r, int n_jobs,
                       char *(*work)(void *arg, struct ws_json_line *l),
                       void (*sink)(void *arg, struct ws_json_line *l, const char *text), void *arg,
-                      struct ws_progress *progress)
+                      struct ws_progress_bar *progress)
 {
     struct batch *b = ws_alloc(sizeof(*b));
     if (!b)

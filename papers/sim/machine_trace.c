@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "papers/sim/trace.h"
+#include "papers/sim/machine_trace.h"
 
 enum { TASKS = 1, FIRST_GPU = 2 };
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "papers/sim/trace.h"
+#include "base/trace_file.h"
 
 void ws_trace_quote(FILE *f, const char *text)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/common/parallel.h - the same work on many things, on several cores, with results in the order of the input.
+/* papers/common/parallel.h - the same work on many things, on several cores, with results in the order of the input.
  * Threads: `work` runs on any thread, several at once, and shares nothing but what it is told; the rest on the caller's. */
-#ifndef WS_CLI_COMMON_PARALLEL_H
-#define WS_CLI_COMMON_PARALLEL_H
+#ifndef WS_PAPERS_COMMON_PARALLEL_H
+#define WS_PAPERS_COMMON_PARALLEL_H
 
 #include <stddef.h>
-#include "cli/common/progress.h"
+#include "papers/common/progress_bar.h"
 #include "papers/sets/jsonl.h"
 
 /* Cores that this process may use, at least 1. */
@@ -13,7 +13,7 @@ int ws_parallel_cores(void);
 
 /* Calls @work(@arg, i) once for each i < @n, on @n_jobs threads (0: all cores). @progress may be NULL. */
 void ws_parallel_for(size_t n, int n_jobs, void (*work)(void *arg, size_t i), void *arg,
-                     struct ws_progress *progress);
+                     struct ws_progress_bar *progress);
 
 /**
  * ws_parallel_lines() - read lines, work on them side by side, give the results out in order
@@ -25,6 +25,6 @@ void ws_parallel_for(size_t n, int n_jobs, void (*work)(void *arg, size_t i), vo
 int ws_parallel_lines(struct ws_jsonl *r, int n_jobs,
                       char *(*work)(void *arg, struct ws_json_line *l),
                       void (*sink)(void *arg, struct ws_json_line *l, const char *text), void *arg,
-                      struct ws_progress *progress);
+                      struct ws_progress_bar *progress);
 
 #endif

@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
-#include "cli/common/progress.h"
+#include "papers/common/progress_bar.h"
 
 enum { WIDTH = 32 };
 
-void ws_progress_start(struct ws_progress *p, const char *what, uint64_t total)
+void ws_progress_bar_start(struct ws_progress_bar *p, const char *what, uint64_t total)
 {
     p->what = what;
     p->total = total;
@@ -22,7 +22,7 @@ void ws_progress_start(struct ws_progress *p, const char *what, uint64_t total)
     p->on = isatty(STDERR_FILENO);
 }
 
-void ws_progress_step(struct ws_progress *p, uint64_t n)
+void ws_progress_bar_step(struct ws_progress_bar *p, uint64_t n)
 {
     uint64_t done = atomic_fetch_add(&p->done, n) + n, now = p->on ? ws_clock_ns() : 0;
     uint64_t shown = atomic_load(&p->shown_ns);
@@ -42,7 +42,7 @@ void ws_progress_step(struct ws_progress *p, uint64_t n)
                 (double)(now - p->start_ns) * 1e-9);
 }
 
-void ws_progress_end(struct ws_progress *p)
+void ws_progress_bar_end(struct ws_progress_bar *p)
 {
     if (p->on && atomic_load(&p->shown_ns))
         fputs("\r\033[K", stderr);
