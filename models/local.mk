@@ -1,7 +1,6 @@
 # models: what work costs in time and energy. One line per file.
 noinst_LIBRARIES += models/libmodels.a
-models_libmodels_a_SOURCES = models/models.h models/models.c \
-	models/consolidate.h models/consolidate.c \
+models_libmodels_a_SOURCES = models/consolidate.h models/consolidate.c \
 	models/dispatch.h models/dispatch.c \
 	models/dvfs.h models/dvfs.c \
 	models/inputs.h models/inputs.c \

@@ -14,11 +14,6 @@ static const char *const names[_WS_FIT_METHOD_N] = {[WS_FIT_NNLS] = "nnls",
                                                     [WS_FIT_OLS] = "ols",
                                                     [WS_FIT_LASSO_POS] = "lasso_pos"};
 
-const char *ws_fit_method_name(enum ws_fit_method m)
-{
-    return (unsigned)m < _WS_FIT_METHOD_N ? names[m] : "?";
-}
-
 int ws_fit_method_parse(const char *text)
 {
     for (int i = 0; i < _WS_FIT_METHOD_N; i++)
@@ -105,12 +100,12 @@ int ws_fit(const struct ws_fit_sample *s, int n, enum ws_fit_method method,
 }
 
 /* Sums of absolute and squared errors, so that parts can be put together. */
-struct sums {
+struct error_sums {
     double time, power, energy, time2, power2;
     struct ws_fit_error e;
 };
 
-static void add_sample(struct sums *a, const struct ws_dvfs_task *task,
+static void add_sample(struct error_sums *a, const struct ws_dvfs_task *task,
                        const struct ws_fit_sample *s)
 {
     double t = ws_dvfs_time(task, s->fc, s->fm), p = ws_dvfs_power(task, voltage(s), s->fc, s->fm);
@@ -127,7 +122,7 @@ static void add_sample(struct sums *a, const struct ws_dvfs_task *task,
     a->e.n++;
 }
 
-static struct ws_fit_error finish(const struct sums *a)
+static struct ws_fit_error finish(const struct error_sums *a)
 {
     struct ws_fit_error e = a->e;
     e.mape_time = a->time / e.n;
@@ -141,7 +136,7 @@ static struct ws_fit_error finish(const struct sums *a)
 struct ws_fit_error ws_fit_error(const struct ws_dvfs_task *task, const struct ws_fit_sample *s,
                                  int n)
 {
-    struct sums a = {0};
+    struct error_sums a = {0};
     for (int i = 0; i < n; i++)
         add_sample(&a, task, &s[i]);
     return finish(&a);
@@ -151,7 +146,7 @@ int ws_fit_leave_out(const struct ws_fit_sample *s, int n, enum ws_fit_method me
                      enum ws_fit_clock which, struct ws_fit_sample *scratch,
                      struct ws_fit_error *ret, char *ret_error, size_t bytes)
 {
-    struct sums a = {0};
+    struct error_sums a = {0};
     bool core = which == WS_FIT_CORE_CLOCK;
     for (int i = 0; i < n; i++) {
         double out = core ? s[i].fc : s[i].fm;

@@ -22,7 +22,6 @@ enum ws_fit_method {
     _WS_FIT_METHOD_N
 };
 /* "nnls", "nnls_rel", "ols", "lasso_pos"; -1: unknown. */
-const char *ws_fit_method_name(enum ws_fit_method m);
 int ws_fit_method_parse(const char *text);
 /* Weight of the penalty of WS_FIT_LASSO_POS, as in (1/2n)·|residual|² + alpha·sum. */
 #define WS_FIT_LASSO_ALPHA 0.01

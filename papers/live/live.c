@@ -35,9 +35,9 @@
 static char *catalog_path(void)
 {
     char exe[PATH_MAX], *path = NULL;
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = 0;
-    if (strncmp(exe, BINDIR "/", sizeof BINDIR))
+    if (strncmp(exe, BINDIR "/", sizeof(BINDIR)))
         for (char *slash; (slash = strrchr(exe, '/'));) {
             *slash = 0;
             if (asprintf(&path, "%s/conf/gpu.d", exe) < 0)
@@ -82,7 +82,7 @@ int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish)
     ret->settle_s = wish->settle_s;
     char clock[64] = "functional";
     if (ret->scaled)
-        snprintf(clock, sizeof clock, "scaled\ntime_scale = %g", wish->time_scale);
+        snprintf(clock, sizeof(clock), "scaled\ntime_scale = %g", wish->time_scale);
     if (asprintf(&conf, "clock = %s\npolicy = %s\npolicy_options = {%s}\nplacement = fixed\n%s",
                  clock, wish->policy ? wish->policy : "none", wish->options ? wish->options : "",
                  wish->tasks ? wish->tasks : "") < 0)
@@ -123,7 +123,7 @@ int ws_live_add(struct ws_live *l, const char *task, const char *const *args)
     }
     struct ws_live_program *p = &l->programs[l->n_programs];
     *p = (struct ws_live_program){.to_fd = -1, .from_fd = -1};
-    snprintf(p->task, sizeof p->task, "%s", task);
+    snprintf(p->task, sizeof(p->task), "%s", task);
     pid_t self = getpid();
     if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || (p->pid = fork()) < 0) {
         ws_cli_error("cannot start a program: %s", strerror(errno));
@@ -149,7 +149,7 @@ int ws_live_addf(struct ws_live *l, const char *task, const char *fmt, ...)
     int n = 0;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     for (char *p = strtok_r(text, " ", &save); p && n < WS_LIVE_ARGS;
          p = strtok_r(NULL, " ", &save))
@@ -163,7 +163,7 @@ int ws_live_addf(struct ws_live *l, const char *task, const char *fmt, ...)
 static void hear(struct ws_live_program *p)
 {
     char buf[4096];
-    ssize_t n = read(p->from_fd, buf, sizeof buf);
+    ssize_t n = read(p->from_fd, buf, sizeof(buf));
     if (n < 0 && errno == EINTR)
         return;
     if (n <= 0) {
@@ -212,16 +212,6 @@ static uint64_t after_s(double s)
     return ws_clock_ns() + (uint64_t)(s * 1e9);
 }
 
-void ws_live_pass(struct ws_live *l, double host_ms)
-{
-    uint64_t until_ns = after_s(host_ms / 1e3);
-    while (listen_once(l, until_ns))
-        ;
-    uint64_t now_ns = ws_clock_ns();
-    if (now_ns < until_ns)
-        usleep((useconds_t)((until_ns - now_ns) / 1000));
-}
-
 int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS])
 {
     Ws__ServerMessage *m = NULL;
@@ -265,10 +255,10 @@ int ws_live_go(struct ws_live *l, double timeout_s)
     for (int i = 0; i < l->n_gpus; i++)
         l->base_ms = WS_MAX(l->base_ms, l->before[i].now_ms + LEAD_MS);
     char go[64];
-    int n = snprintf(go, sizeof go, "go %.0f\n", l->scaled ? l->base_ms * 1e6 : 0.0);
+    int n = snprintf(go, sizeof(go), "go %.0f\n", l->scaled ? l->base_ms * 1e6 : 0.0);
     for (int i = 0; i < l->n_programs; i++) {
         struct ws_live_program *p = &l->programs[i];
-        if (!p->killed && write(p->to_fd, go, (size_t)n) != n) {
+        if (write(p->to_fd, go, (size_t)n) != n) {
             ws_cli_error("%s has ended before it could begin", p->task);
             return -1;
         }
@@ -277,12 +267,6 @@ int ws_live_go(struct ws_live *l, double timeout_s)
 }
 
 /* ---- the end ---- */
-
-void ws_live_kill(struct ws_live *l, int i)
-{
-    l->programs[i].killed = true;
-    kill(l->programs[i].pid, SIGKILL);
-}
 
 static int take_jobs(struct ws_live *l, struct ws_live_program *p, struct json_object *o)
 {
@@ -297,7 +281,7 @@ static int take_jobs(struct ws_live *l, struct ws_live_program *p, struct json_o
     if (!json_object_object_get_ex(o, "jobs", &jobs) || !json_object_is_type(jobs, json_type_array))
         return -1;
     p->n_jobs = (int)json_object_array_length(jobs);
-    p->jobs = ws_alloc_array((size_t)WS_MAX(p->n_jobs, 1), sizeof *p->jobs);
+    p->jobs = ws_alloc_array((size_t)WS_MAX(p->n_jobs, 1), sizeof(*p->jobs));
     if (!p->jobs)
         return -1;
     for (int i = 0; i < p->n_jobs; i++) {
@@ -337,11 +321,11 @@ int ws_live_collect(struct ws_live *l, double timeout_s)
     int r = ws_live_counters(l, l->after);
     for (int i = 0; i < l->n_programs; i++) {
         struct ws_live_program *p = &l->programs[i];
-        if (p->from_fd >= 0 && !p->killed) {
+        if (p->from_fd >= 0) {
             ws_cli_error("%s was not done after %g s", p->task, timeout_s);
             kill(p->pid, SIGKILL);
             r = -1;
-        } else if (!p->killed && take_result(l, p)) {
+        } else if (take_result(l, p)) {
             r = -1;
         }
     }

@@ -26,7 +26,7 @@ struct ws_live_program {
     int to_fd, from_fd; /* its standard input and output */
     char *said;         /* what it printed so far */
     size_t n_said, cap_said;
-    bool ready, killed, failed;
+    bool ready, failed;
     /* results */
     struct ws_live_job *jobs;
     int n_jobs, released, missed, skipped, wrong;
@@ -39,8 +39,8 @@ struct ws_live_counters { /* of one GPU */
 struct ws_live {
     struct ws_private daemon;
     char *program; /* path */
-    bool
-        scaled; /* the clock, else functional: its time does not pass by itself, so nobody can wait for it */
+    /* the clock, else functional: its time does not pass by itself, so nobody can wait for it */
+    bool scaled;
     int n_gpus, n_programs;
     struct ws_live_program programs[WS_LIVE_PROGRAMS];
     struct ws_live_counters before[WS_LIVE_GPUS], after[WS_LIVE_GPUS];
@@ -68,10 +68,6 @@ WS_MUST_CHECK int ws_live_addf(struct ws_live *l, const char *task, const char *
     WS_PRINTF(3, 4);
 /* Waits until all are ready, then lets them go. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_go(struct ws_live *l, double timeout_s);
-/* Kills one of them; it has no results. */
-void ws_live_kill(struct ws_live *l, int i);
-/* Lets @host_ms pass, reading what they say. */
-void ws_live_pass(struct ws_live *l, double host_ms);
 /* Waits for all to end and takes their results. Return: 0, or -1 where one failed, was wrong, or was not done in time. */
 WS_MUST_CHECK int ws_live_collect(struct ws_live *l, double timeout_s);
 /* go and collect. */

@@ -141,11 +141,6 @@ double ws_pyrandom_random(struct ws_pyrandom *r)
     return ((double)a * 67108864.0 + (double)b) * (1.0 / 9007199254740992.0);
 }
 
-double ws_pyrandom_uniform(struct ws_pyrandom *r, double low, double high)
-{
-    return low + (high - low) * ws_pyrandom_random(r);
-}
-
 /* getrandbits(@k), 1 ≤ k ≤ 64: the low word is drawn first. */
 static uint64_t mt_bits(struct ws_pyrandom *r, int k)
 {

@@ -32,8 +32,7 @@ struct ws_pyrandom {
 };
 void ws_pyrandom_init(struct ws_pyrandom *r, uint64_t seed);
 uint32_t ws_pyrandom_word(struct ws_pyrandom *r);
-double ws_pyrandom_random(struct ws_pyrandom *r);                           /* random() */
-double ws_pyrandom_uniform(struct ws_pyrandom *r, double low, double high); /* uniform() */
+double ws_pyrandom_random(struct ws_pyrandom *r);              /* random() */
 uint64_t ws_pyrandom_below(struct ws_pyrandom *r, uint64_t n); /* randrange(n), choice(): n > 0 */
 
 /* UUniFast (Bini and Buttazzo): splits @total into @n parts, uniformly. @unit is called n-1 times for numbers in [0, 1). */
