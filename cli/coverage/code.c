@@ -21,7 +21,7 @@
 
 enum { MAX_PTX_BYTES = 256 << 20, EM_CUDA_ = 190 };
 
-struct part {
+struct code_part {
     struct ws_ptx_module *m;
     char *object;
 };
@@ -30,7 +30,7 @@ struct machine_kernel { /* in a cubin without PTX beside it */
     uint32_t sm;
 };
 struct ws_cover_code {
-    struct part *parts;
+    struct code_part *parts;
     size_t n_parts, cap_parts;
     struct machine_kernel *machine;
     size_t n_machine, cap_machine;
@@ -78,7 +78,7 @@ static int read_ptx(struct ws_cover *c, struct ws_cover_code *k, const char *obj
     c->n_images++;
     for (size_t i = 0; r > 0 && i < d.n; i++) {
         char place[512];
-        snprintf(place, sizeof place, "line %u: %s", d.v[i].line, d.v[i].text ? d.v[i].text : "");
+        snprintf(place, sizeof(place), "line %u: %s", d.v[i].line, d.v[i].text ? d.v[i].text : "");
         ws_cover_add(c, &(struct ws_cover_item){.kind = WS_COVER_OPCODE,
                                                 .state = WS_LEDGER_MISSING,
                                                 .name = "PTX that is not understood",
@@ -94,12 +94,12 @@ static int read_ptx(struct ws_cover *c, struct ws_cover_code *k, const char *obj
         return 0;
     }
     char *name = ws_strdup(object);
-    if (!name || ws_grow((void **)&k->parts, &k->cap_parts, k->n_parts + 1, sizeof *k->parts)) {
+    if (!name || ws_grow((void **)&k->parts, &k->cap_parts, k->n_parts + 1, sizeof(*k->parts))) {
         free(name);
         ws_ptx_module_free(m);
         return ws_raise(-ENOMEM);
     }
-    k->parts[k->n_parts++] = (struct part){m, name};
+    k->parts[k->n_parts++] = (struct code_part){m, name};
     return 0;
 }
 
@@ -108,7 +108,7 @@ static int note_machine_kernel(struct ws_cover_code *k, const char *object, cons
 {
     char *n = ws_strdup(name), *o = ws_strdup(object);
     if (!n || !o ||
-        ws_grow((void **)&k->machine, &k->cap_machine, k->n_machine + 1, sizeof *k->machine)) {
+        ws_grow((void **)&k->machine, &k->cap_machine, k->n_machine + 1, sizeof(*k->machine))) {
         free(n);
         free(o);
         return ws_raise(-ENOMEM);
@@ -130,8 +130,8 @@ static int read_cubin(struct ws_cover_code *k, const char *object, const void *d
         const char *name = ws_elf_section_name(&e, &e.sections[i]);
         char bank[1024]; /* of parameters: functions that kernels call have none */
         if (!name || strncmp(name, ".text.", 6) || !name[6] ||
-            snprintf(bank, sizeof bank, ".nv.constant0.%s", name + 6) < 0 ||
-            (strlen(name + 6) < sizeof bank - 16 && !ws_elf_section(&e, bank)))
+            snprintf(bank, sizeof(bank), ".nv.constant0.%s", name + 6) < 0 ||
+            (strlen(name + 6) < sizeof(bank) - 16 && !ws_elf_section(&e, bank)))
             continue;
         int r = note_machine_kernel(k, object, name + 6,
                                     (((const Elf64_Ehdr *)data)->e_flags >> 8) & 0xff);
@@ -235,7 +235,7 @@ bool ws_cover_is_ptx(const char *text, size_t bytes)
 struct judge {
     struct ws_cover *c;
     const struct ws_cover_code *k;
-    const struct part *part;
+    const struct code_part *part;
     const struct ws_ptx_insn **lacking; /* sorted by address when complete */
     size_t n_lacking, cap_lacking;
 };
@@ -272,7 +272,7 @@ static void opcode_text(const struct ws_ptx_module *m, const struct ws_ptx_func 
                         const struct ws_ptx_insn *i, char *buf, size_t size)
 {
     char line[1024];
-    ws_ptx_insn_text(m, f, i, line, sizeof line);
+    ws_ptx_insn_text(m, f, i, line, sizeof(line));
     char *p = line + strspn(line, " \t");
     if (*p == '@') {
         p += strcspn(p, " \t");
@@ -290,20 +290,20 @@ static void lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx
     if (is_linked(j->k, text))
         return;
     if (i)
-        opcode_text(j->part->m, in, i, name, sizeof name);
+        opcode_text(j->part->m, in, i, name, sizeof(name));
     else
-        snprintf(name, sizeof name, "%s", text);
-    int n = snprintf(place, sizeof place, "kernel %.400s", entry->name);
+        snprintf(name, sizeof(name), "%s", text);
+    int n = snprintf(place, sizeof(place), "kernel %.400s", entry->name);
     if (in != entry)
-        n += snprintf(place + n, sizeof place - (size_t)n, ", function %.400s", in->name);
+        n += snprintf(place + n, sizeof(place) - (size_t)n, ", function %.400s", in->name);
     if (i)
-        snprintf(place + n, sizeof place - (size_t)n, ", line %u: %.160s", i->line, text);
+        snprintf(place + n, sizeof(place) - (size_t)n, ", line %u: %.160s", i->line, text);
     ws_cover_add(j->c, &(struct ws_cover_item){.kind = WS_COVER_OPCODE,
                                                .state = WS_LEDGER_MISSING,
                                                .name = name,
                                                .object = j->part->object,
                                                .place = place});
-    if (ws_grow((void **)&j->lacking, &j->cap_lacking, j->n_lacking + 1, sizeof *j->lacking)) {
+    if (ws_grow((void **)&j->lacking, &j->cap_lacking, j->n_lacking + 1, sizeof(*j->lacking))) {
         j->c->oom = true;
         return;
     }
@@ -344,20 +344,20 @@ static void judge_function(struct judge *j, const struct ws_ptx_func *f)
         if (j->n_lacking &&
             bsearch(&i, j->lacking, j->n_lacking, sizeof(const struct ws_ptx_insn *), by_address))
             continue;
-        opcode_text(j->part->m, f, i, name, sizeof name);
+        opcode_text(j->part->m, f, i, name, sizeof(name));
         add_opcode(j, name);
         for (unsigned k = 0; k < i->n_operands; k++)
             add_specials(j, &i->operands[k]);
     }
 }
 
-static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const struct part *p)
+static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const struct code_part *p)
 {
     struct judge j = {.c = c, .k = k, .part = p};
     if (ws_code_audit(p->m, lack, &j) < 0)
         c->oom = true;
     if (j.n_lacking)
-        qsort(j.lacking, j.n_lacking, sizeof *j.lacking, by_address);
+        qsort(j.lacking, j.n_lacking, sizeof(*j.lacking), by_address);
     for (uint32_t f = 0; f < p->m->n_funcs; f++) {
         c->n_kernels += p->m->funcs[f].is_entry && !p->m->funcs[f].is_decl;
         judge_function(&j, &p->m->funcs[f]);
@@ -384,7 +384,7 @@ void ws_cover_code_end(struct ws_cover *c, struct ws_cover_code *k)
         char place[600];
         if (defined_elsewhere(k, m->name) || of_device_runtime(m->name))
             continue;
-        snprintf(place, sizeof place, "kernel %.400s, for sm_%" PRIu32, m->name, m->sm);
+        snprintf(place, sizeof(place), "kernel %.400s, for sm_%" PRIu32, m->name, m->sm);
         ws_cover_add(c, &(struct ws_cover_item){.kind = WS_COVER_IMAGE,
                                                 .state = WS_LEDGER_MISSING,
                                                 .name = "machine code without PTX",

@@ -23,7 +23,7 @@ struct function {
     const char *name;
     bool is_runtime, is_entry;
 };
-struct scan {
+struct elf_scan {
     struct ws_cover *c;
     const char *object;
     const struct ws_elf *e;
@@ -34,7 +34,7 @@ struct scan {
     bool has_runtime, uses_cuda;
 };
 
-static void add_entry(struct scan *s, const struct ws_ledger_entry *e, bool possible)
+static void add_entry(struct elf_scan *s, const struct ws_ledger_entry *e, bool possible)
 {
     ws_cover_add(s->c, &(struct ws_cover_item){.kind = WS_COVER_ENTRY,
                                                .state = e->state,
@@ -47,7 +47,7 @@ static void add_entry(struct scan *s, const struct ws_ledger_entry *e, bool poss
 }
 
 /* ---- dynamic symbols ---- */
-static void scan_dynamic(struct scan *s)
+static void scan_dynamic(struct elf_scan *s)
 {
     struct ws_elf_symbols syms;
     struct ws_ledger_entry e;
@@ -79,7 +79,7 @@ static int by_address(const void *va, const void *vb)
     return (int)b->is_entry - (int)a->is_entry;
 }
 
-static int find_functions(struct scan *s)
+static int find_functions(struct elf_scan *s)
 {
     struct ws_elf_symbols syms;
     struct ws_ledger_entry e;
@@ -96,17 +96,17 @@ static int find_functions(struct scan *s)
         f.is_runtime = f.is_entry || !strncmp(name, "libcudart_static_", 17);
         s->has_runtime |= f.is_entry;
         if (ws_grow((void **)&s->functions, &s->cap_functions, s->n_functions + 1,
-                    sizeof *s->functions))
+                    sizeof(*s->functions)))
             return ws_raise(-ENOMEM);
         s->functions[s->n_functions++] = f;
     }
     if (s->n_functions)
-        qsort(s->functions, s->n_functions, sizeof *s->functions, by_address);
+        qsort(s->functions, s->n_functions, sizeof(*s->functions), by_address);
     return 0;
 }
 
 /* The function that begins at @va, or that holds it; NULL if none. */
-static const struct function *function_at(const struct scan *s, uint64_t va, bool begins)
+static const struct function *function_at(const struct elf_scan *s, uint64_t va, bool begins)
 {
     size_t lo = 0, hi = s->n_functions;
     while (lo < hi) { /* the first with from > va, or from >= va */
@@ -122,7 +122,7 @@ static const struct function *function_at(const struct scan *s, uint64_t va, boo
 }
 
 /* A string of read-only data at @va, or NULL. */
-static const char *string_at(const struct scan *s, uint64_t va)
+static const char *string_at(const struct elf_scan *s, uint64_t va)
 {
     for (uint32_t i = 0; i < s->e->n_sections; i++) {
         const Elf64_Shdr *h = &s->e->sections[i];
@@ -143,7 +143,7 @@ static bool is_name(const char *p)
 }
 
 /* The program's own code refers to @va. */
-static void refer(struct scan *s, uint64_t va, bool is_code)
+static void refer(struct elf_scan *s, uint64_t va, bool is_code)
 {
     struct ws_ledger_entry e;
     const struct function *f = function_at(s, va, true);
@@ -156,7 +156,7 @@ static void refer(struct scan *s, uint64_t va, bool is_code)
     }
 }
 
-static void scan_code(struct scan *s, const uint8_t *p, uint64_t bytes, uint64_t va)
+static void scan_code(struct elf_scan *s, const uint8_t *p, uint64_t bytes, uint64_t va)
 {
     bool fixed = ((const Elf64_Ehdr *)(const void *)s->e->data)->e_type == ET_EXEC;
     for (uint64_t i = 0; i + 7 <= bytes; i++) {
@@ -182,7 +182,7 @@ static void scan_code(struct scan *s, const uint8_t *p, uint64_t bytes, uint64_t
         if (!skip)
             continue;
         int32_t operand;
-        memcpy(&operand, p + i + skip, sizeof operand);
+        memcpy(&operand, p + i + skip, sizeof(operand));
         uint64_t to = absolute ? (uint32_t)operand : va + i + skip + 4 + (uint64_t)(int64_t)operand;
         const struct function *in = NULL;
         if (!function_at(s, to, true) && is_code)
@@ -200,7 +200,7 @@ static bool is_data(const Elf64_Shdr *h)
            !(h->sh_flags & SHF_EXECINSTR);
 }
 
-static void scan_strings(struct scan *s, const char *p, uint64_t bytes)
+static void scan_strings(struct elf_scan *s, const char *p, uint64_t bytes)
 {
     struct ws_ledger_entry e;
     for (const char *end = p + bytes, *next; p < end; p = next + 1) {
@@ -213,11 +213,11 @@ static void scan_strings(struct scan *s, const char *p, uint64_t bytes)
 }
 
 /* PTX that a program holds as text, to be compiled at run time. What does not parse may be a template: left alone. */
-static int scan_ptx(struct scan *s, struct ws_cover_code *code, const char *p, uint64_t bytes)
+static int scan_ptx(struct elf_scan *s, struct ws_cover_code *code, const char *p, uint64_t bytes)
 {
     static const char word[] = ".version ";
     const char *start = p, *end = p + bytes;
-    while ((p = memmem(p, (size_t)(end - p), word, sizeof word - 1))) {
+    while ((p = memmem(p, (size_t)(end - p), word, sizeof(word) - 1))) {
         const char *from = p, *to = memchr(p, 0, (size_t)(end - p));
         while (from > start && from[-1])
             from--;
@@ -235,7 +235,7 @@ static int scan_ptx(struct scan *s, struct ws_cover_code *code, const char *p, u
 }
 
 /* Fatbins back to back, each on a multiple of 8. */
-static int scan_fatbins(struct scan *s, struct ws_cover_code *code, const uint8_t *p,
+static int scan_fatbins(struct elf_scan *s, struct ws_cover_code *code, const uint8_t *p,
                         uint64_t bytes)
 {
     enum { HEADER = 16 };
@@ -265,7 +265,7 @@ static int scan_fatbins(struct scan *s, struct ws_cover_code *code, const uint8_
     return 0;
 }
 
-static int scan_section(struct scan *s, struct ws_cover_code *code, const Elf64_Shdr *h)
+static int scan_section(struct elf_scan *s, struct ws_cover_code *code, const Elf64_Shdr *h)
 {
     const char *name = ws_elf_section_name(s->e, h);
     const uint8_t *p = ws_elf_contents(s->e, h, 1);
@@ -287,7 +287,7 @@ static int scan_section(struct scan *s, struct ws_cover_code *code, const Elf64_
 }
 
 /* Registers device code, but with a runtime that can't be found: `wattshare run` can't redirect it. */
-static void check_stripped(struct scan *s)
+static void check_stripped(struct elf_scan *s)
 {
     struct ws_elf_symbols syms;
     if (s->has_runtime || !ws_elf_section(s->e, ".nvFatBinSegment"))
@@ -310,7 +310,7 @@ static void check_stripped(struct scan *s)
 int ws_cover_elf(struct ws_cover *c, const char *object, const struct ws_elf *e,
                  struct ws_cover_code *code, uint32_t sm, struct ws_diags *diags)
 {
-    struct scan s = {.c = c, .object = object, .e = e, .diags = diags, .sm = sm};
+    struct elf_scan s = {.c = c, .object = object, .e = e, .diags = diags, .sm = sm};
     int r = find_functions(&s);
     if (!r) {
         scan_dynamic(&s);

@@ -10,7 +10,7 @@
 const char *const ws_ledger_words[_WS_LEDGER_N] = {"done", "approximate", "missing"};
 
 enum state { NONE, DONE };
-static const struct row {
+static const struct ledger_row {
     const char *name, *chapter, *asked;
     enum ws_ledger_api api;
     enum state state;
@@ -64,7 +64,7 @@ static const char *note(const struct note *notes, size_t n, const char *name)
     return NULL;
 }
 
-static struct ws_ledger_entry entry(const struct row *r)
+static struct ws_ledger_entry entry(const struct ledger_row *r)
 {
     struct ws_ledger_entry e = {r->name, r->chapter, r->api, WS_LEDGER_DONE, NULL};
     if (r->state == NONE) {

@@ -74,12 +74,12 @@ static void chapter_detail(const struct ws_ledger_entry *e, size_t n)
 static int print_entries(void)
 {
     size_t n = ws_ledger_n_entries();
-    struct ws_ledger_entry *e = ws_alloc_array(n, sizeof *e);
+    struct ws_ledger_entry *e = ws_alloc_array(n, sizeof(*e));
     if (!e)
         return 1;
     for (size_t i = 0; i < n; i++)
         e[i] = ws_ledger_entry(i);
-    qsort(e, n, sizeof *e, by_chapter);
+    qsort(e, n, sizeof(*e), by_chapter);
     for (size_t i = 0, end; i < n; i = end) {
         size_t sums[_WS_LEDGER_N] = {0};
         printf("\n## Entry points: %s\nChapters are those of NVIDIA's headers.\n\n"
@@ -117,7 +117,7 @@ static void form_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f
                       const struct ws_ptx_insn *i, char *buf, size_t size)
 {
     char line[1024];
-    ws_ptx_insn_text(m, f, i, line, sizeof line);
+    ws_ptx_insn_text(m, f, i, line, sizeof(line));
     char *p = line + strspn(line, " \t");
     if (*p == '@') {
         p += strcspn(p, " \t");
@@ -140,30 +140,30 @@ static int judge(struct ws_ptx_module *m, uint32_t func, uint32_t at)
 {
     struct ws_ptx_func *f = &m->funcs[func], whole = *f;
     char text[256], *why = NULL;
-    form_text(m, f, &f->insns[at], text, sizeof text);
+    form_text(m, f, &f->insns[at], text, sizeof(text));
     for (size_t k = 0; k < n_forms; k++)
         if (!strcmp(forms[k].text, text))
             return 0;
     struct ws_ptx_insn alone = f->insns[at];
     f->insns = &alone;
     f->n_insns = 1;
-    struct ws_ptx_label *labels = ws_alloc_array(f->n_labels + 1, sizeof *labels);
+    struct ws_ptx_label *labels = ws_alloc_array(f->n_labels + 1, sizeof(*labels));
     for (uint32_t k = 0; labels && k < f->n_labels; k++)
         labels[k] = (struct ws_ptx_label){f->labels[k].name, 1};
     f->labels = labels;
     int r = labels ? ws_code_audit(m, note_lack, &why) : -1;
     *f = whole;
     free(labels);
-    if (r || ws_grow((void **)&forms, &cap_forms, n_forms + 1, sizeof *forms)) {
+    if (r || ws_grow((void **)&forms, &cap_forms, n_forms + 1, sizeof(*forms))) {
         free(why);
         return 1;
     }
-    const char *note = ws_ledger_opcode_note(text);
-    forms[n_forms++] = (struct form){ws_strdup(text), alone.op,
-                                     why    ? WS_LEDGER_MISSING
-                                     : note ? WS_LEDGER_APPROXIMATE
-                                            : WS_LEDGER_DONE,
-                                     why};
+    enum ws_ledger_state state = WS_LEDGER_DONE;
+    if (why)
+        state = WS_LEDGER_MISSING;
+    else if (ws_ledger_opcode_note(text))
+        state = WS_LEDGER_APPROXIMATE;
+    forms[n_forms++] = (struct form){ws_strdup(text), alone.op, state, why};
     return 0;
 }
 
@@ -196,6 +196,16 @@ static void put_cell(const char *text)
         printf(*text == '|' ? "\\%c" : "%c", *text);
 }
 
+/* What an opcode with @all forms counts as; _WS_LEDGER_N: no form of it was tried. */
+static size_t opcode_state(const size_t count[_WS_LEDGER_N], size_t all)
+{
+    if (!all)
+        return _WS_LEDGER_N;
+    if (count[WS_LEDGER_MISSING] == all)
+        return WS_LEDGER_MISSING;
+    return count[WS_LEDGER_APPROXIMATE] ? WS_LEDGER_APPROXIMATE : WS_LEDGER_DONE;
+}
+
 static void opcode_row(enum ws_ptx_op op, size_t rows[_WS_LEDGER_N + 1])
 {
     size_t count[_WS_LEDGER_N] = {0};
@@ -214,10 +224,7 @@ static void opcode_row(enum ws_ptx_op op, size_t rows[_WS_LEDGER_N + 1])
             first = false;
         }
     printf(all ? " |\n" : " no form tried |\n");
-    rows[!all                              ? _WS_LEDGER_N
-         : count[WS_LEDGER_MISSING] == all ? WS_LEDGER_MISSING
-         : count[WS_LEDGER_APPROXIMATE]    ? WS_LEDGER_APPROXIMATE
-                                           : WS_LEDGER_DONE]++;
+    rows[opcode_state(count, all)]++;
 }
 
 static void print_opcodes(void)

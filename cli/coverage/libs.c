@@ -34,7 +34,7 @@ static bool is_elf(const char *path)
 {
     unsigned char h[20];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool ok = fd >= 0 && read(fd, h, sizeof h) == (ssize_t)sizeof h &&
+    bool ok = fd >= 0 && read(fd, h, sizeof(h)) == (ssize_t)sizeof(h) &&
               !memcmp(h, ELFMAG, SELFMAG) && h[EI_CLASS] == ELFCLASS64;
     if (fd >= 0)
         close(fd);
@@ -54,11 +54,10 @@ static char *look_in(const char *list, const char *object, const char *name)
             word = 7;
         else if (n >= 9 && !strncmp(list, "${ORIGIN}", 9))
             word = 9;
-        if (asprintf(&found, "%s%.*s/%s",
-                     word ? real
-                     : n  ? ""
-                          : ".",
-                     (int)(n - word), list + word, name) < 0)
+        const char *begin = n ? "" : "."; /* an empty word is the working folder */
+        if (word)
+            begin = real;
+        if (asprintf(&found, "%s%.*s/%s", begin, (int)(n - word), list + word, name) < 0)
             found = NULL;
         if (found && !is_elf(found)) {
             free(found);
@@ -87,11 +86,11 @@ static char *look_in_cache(const char *name)
     if (p == MAP_FAILED)
         return NULL;
     uint32_t n = 0;
-    if (!memcmp(p, magic, sizeof magic - 1))
-        memcpy(&n, p + 20, sizeof n);
+    if (!memcmp(p, magic, sizeof(magic) - 1))
+        memcpy(&n, p + 20, sizeof(n));
     for (uint32_t i = 0; i < n && !found && HEADER + (i + 1ull) * ENTRY <= bytes; i++) {
         uint32_t e[3];
-        memcpy(e, p + HEADER + (size_t)i * ENTRY, sizeof e);
+        memcpy(e, p + HEADER + (size_t)i * ENTRY, sizeof(e));
         if (e[0] != FLAGS_X86_64 || e[1] >= bytes || e[2] >= bytes ||
             !memchr(p + e[1], 0, bytes - e[1]) || !memchr(p + e[2], 0, bytes - e[2]))
             continue;
@@ -158,7 +157,7 @@ static int add(struct ws_cover_libs *l, char *path)
             free(path);
             return 0;
         }
-    if (ws_grow((void **)&l->paths, &l->cap, l->n + 1, sizeof *l->paths)) {
+    if (ws_grow((void **)&l->paths, &l->cap, l->n + 1, sizeof(*l->paths))) {
         free(path);
         return ws_raise(-ENOMEM);
     }

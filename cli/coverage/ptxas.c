@@ -45,7 +45,7 @@ struct all {
 static void note(struct all *a, const struct ws_ptx_module *m, uint32_t func, uint32_t from,
                  int pass)
 {
-    if (ws_grow((void **)&a->v, &a->cap, a->n + 1, sizeof *a->v)) {
+    if (ws_grow((void **)&a->v, &a->cap, a->n + 1, sizeof(*a->v))) {
         a->oom = true;
         return;
     }
@@ -64,7 +64,7 @@ static void rewrite(struct all *a, struct ws_ptx_module *m, uint32_t from, uint3
     char why[160];
     bool flat;
     uint32_t made;
-    int r = ws_ptx_rewrite_refused(m, from, kind, &flat, why, sizeof why);
+    int r = ws_ptx_rewrite_refused(m, from, kind, &flat, why, sizeof(why));
     if (!r)
         r = ws_ptx_rewrite(m, from, kind, &made);
     if (!r)
@@ -79,7 +79,7 @@ static void rewrite_kernel(struct all *a, struct ws_ptx_module *m, uint32_t k)
     struct ws_ptx_fused fused = {0};
     for (int kind = WS_REWRITE_SLICE; kind <= WS_REWRITE_PERSISTENT; kind++)
         rewrite(a, m, k, k, (enum ws_ptx_rewrite)kind, kind - WS_REWRITE_SLICE);
-    int r = ws_ptx_fence_refused(m, k, why, sizeof why);
+    int r = ws_ptx_fence_refused(m, k, why, sizeof(why));
     if (!r)
         r = ws_ptx_fence(m, k, &fenced);
     if (!r) {
@@ -88,8 +88,8 @@ static void rewrite_kernel(struct all *a, struct ws_ptx_module *m, uint32_t k)
         rewrite(a, m, fenced, k, WS_REWRITE_PERSISTENT, FENCE_PERSISTENT);
     }
     a->oom |= r < 0;
-    snprintf(name, sizeof name, "%.4100s$fuse", m->funcs[k].name);
-    r = ws_ptx_fuse_refused(m, k, why, sizeof why);
+    snprintf(name, sizeof(name), "%.4100s$fuse", m->funcs[k].name);
+    r = ws_ptx_fuse_refused(m, k, why, sizeof(why));
     if (!r)
         r = ws_ptx_fuse_make(m, (uint32_t[FUSE_MEMBERS]){k, k}, FUSE_MEMBERS, false, name, &fused);
     if (!r)
@@ -104,12 +104,12 @@ static void hear(struct all *a, FILE *in)
 {
     char line[9000], entry[4200] = "";
     bool own = false; /* what follows is of the entry itself */
-    while (fgets(line, sizeof line, in)) {
+    while (fgets(line, sizeof(line), in)) {
         const char *at;
         int n, stores = 0, loads = 0;
         bool used = false, spills = false;
         if (!*a->error && (strstr(line, "error") || strstr(line, "fatal")))
-            snprintf(a->error, sizeof a->error, "%.250s", line);
+            snprintf(a->error, sizeof(a->error), "%.250s", line);
         if ((at = strstr(line, "Compiling entry function '")) != NULL &&
             sscanf(at, "Compiling entry function '%4199[^']'", entry) == 1)
             continue;
@@ -147,7 +147,7 @@ static FILE *start(const char *path, const char *target, pid_t *ret_pid)
     posix_spawn_file_actions_t acts;
     if (pipe2(ends, O_CLOEXEC))
         return NULL;
-    snprintf(arch, sizeof arch, "-arch=%.50s", target);
+    snprintf(arch, sizeof(arch), "-arch=%.50s", target);
     char *argv[] = {"ptxas", "-v", arch, "-o", "/dev/null", (char *)path, NULL};
     posix_spawn_file_actions_init(&acts);
     posix_spawn_file_actions_adddup2(&acts, ends[1], 1);
@@ -189,7 +189,7 @@ static void keep(struct ws_cover *c, struct made *v)
 {
     if (v->registers < 0 || v->own_registers < 0)
         return;
-    if (ws_grow((void **)&c->ptxas, &c->cap_ptxas, c->n_ptxas + 1, sizeof *c->ptxas)) {
+    if (ws_grow((void **)&c->ptxas, &c->cap_ptxas, c->n_ptxas + 1, sizeof(*c->ptxas))) {
         c->oom = true;
         return;
     }
@@ -259,7 +259,7 @@ void ws_cover_ptxas_add(struct ws_cover_ptxas_sum *s, const struct ws_cover *c)
     s->none |= c->no_ptxas;
     s->n_refused += c->n_ptxas_refused;
     for (size_t k = 0; k < c->n_ptxas; k++) {
-        if (ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof *s->v)) {
+        if (ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof(*s->v))) {
             s->none = true;
             return;
         }
@@ -277,7 +277,7 @@ void ws_cover_ptxas_print(const struct ws_cover_ptxas_sum *s, FILE *out)
     fputs("registers and spills, by ptxas for each text's own target\n"
           "  pass              kernels  registers: median     90 %    max  more spills\n",
           out);
-    int *changes = ws_alloc_array(s->n + 1, sizeof *changes);
+    int *changes = ws_alloc_array(s->n + 1, sizeof(*changes));
     for (int pass = 0; pass < _N_MADE && changes; pass++) {
         size_t n = 0, spilling = 0;
         for (size_t k = 0; k < s->n; k++)
@@ -287,7 +287,7 @@ void ws_cover_ptxas_print(const struct ws_cover_ptxas_sum *s, FILE *out)
             }
         if (!n)
             continue;
-        qsort(changes, n, sizeof *changes, by_number);
+        qsort(changes, n, sizeof(*changes), by_number);
         fprintf(out, "  %-17s %7zu             %+6d   %+6d %+6d  %zu\n", names[pass], n,
                 changes[n / 2], changes[n * 9 / 10], changes[n - 1], spilling);
     }

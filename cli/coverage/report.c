@@ -33,7 +33,7 @@ static bool same(const struct ws_cover_item *a, const struct ws_cover_item *b)
 static int grow_index(struct ws_cover *c)
 {
     size_t size = c->index_size ? 2 * c->index_size : 256;
-    uint32_t *index = ws_alloc_array(size, sizeof *index);
+    uint32_t *index = ws_alloc_array(size, sizeof(*index));
     if (!index)
         return -1;
     for (size_t k = 0; k < c->n_items; k++) {
@@ -66,7 +66,7 @@ void ws_cover_add(struct ws_cover *c, const struct ws_cover_item *item)
     i.place = item->place ? ws_strdup(item->place) : NULL;
     i.n = 1;
     if (!i.name || !i.object || (item->place && !i.place) ||
-        ws_grow((void **)&c->items, &c->cap_items, c->n_items + 1, sizeof *c->items)) {
+        ws_grow((void **)&c->items, &c->cap_items, c->n_items + 1, sizeof(*c->items))) {
         free(i.name);
         free(i.object);
         free(i.place);
@@ -113,7 +113,7 @@ static int compare(const void *va, const void *vb)
 void ws_cover_sort(struct ws_cover *c)
 {
     if (c->n_items)
-        qsort(c->items, c->n_items, sizeof *c->items, compare);
+        qsort(c->items, c->n_items, sizeof(*c->items), compare);
     free(c->index); /* it counted places */
     c->index = NULL;
     c->index_size = 0;

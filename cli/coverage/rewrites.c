@@ -22,12 +22,12 @@ static int ask(const struct ws_ptx_module *m, uint32_t f, int rewrite, char **re
     bool flat = false;
     int r;
     if (rewrite == WS_COVER_FENCE)
-        r = ws_ptx_fence_refused(m, f, why, sizeof why);
+        r = ws_ptx_fence_refused(m, f, why, sizeof(why));
     else if (rewrite == WS_COVER_FUSE)
-        r = ws_ptx_fuse_refused(m, f, why, sizeof why);
+        r = ws_ptx_fuse_refused(m, f, why, sizeof(why));
     else
         r = ws_ptx_rewrite_refused(m, f, (enum ws_ptx_rewrite)(WS_REWRITE_SLICE + rewrite), &flat,
-                                   why, sizeof why);
+                                   why, sizeof(why));
     *ret = r > 0 ? ws_strdup(why) : NULL;
     return r < 0 || (r > 0 && !*ret) ? -ENOMEM : 0;
 }
@@ -38,7 +38,7 @@ void ws_cover_rewrites(struct ws_cover *c, const struct ws_ptx_module *m)
         if (!m->funcs[f].is_entry || m->funcs[f].is_decl)
             continue;
         if (ws_grow((void **)&c->rewrites, &c->cap_rewrites, c->n_rewrites + 1,
-                    sizeof *c->rewrites)) {
+                    sizeof(*c->rewrites))) {
             c->oom = true;
             return;
         }

@@ -23,12 +23,12 @@
 
 enum { WS_EXIT_MISSING = 1, DEFAULT_SM = 86 };
 
-struct file {
+struct mapped_file {
     const void *data; /* page-aligned */
     size_t bytes;
 };
 
-static int map_file(const char *path, struct file *ret)
+static int map_file(const char *path, struct mapped_file *ret)
 {
     struct stat st;
     int r = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -75,8 +75,8 @@ static int judge_object(struct ws_cover *c, struct ws_cover_code *code, struct w
     return r;
 }
 
-static int judge_program(struct ws_cover *c, struct ws_cover_code *code, const struct file *f,
-                         uint32_t sm, struct ws_diags *diags)
+static int judge_program(struct ws_cover *c, struct ws_cover_code *code,
+                         const struct mapped_file *f, uint32_t sm, struct ws_diags *diags)
 {
     struct ws_cover_libs libs = {0};
     struct ws_elf e;
@@ -86,7 +86,7 @@ static int judge_program(struct ws_cover *c, struct ws_cover_code *code, const s
     }
     int r = judge_object(c, code, &libs, c->program, &e, sm, diags);
     for (size_t i = 0; i < libs.n && !r; i++) { /* grows */
-        struct file lib;
+        struct mapped_file lib;
         if (map_file(libs.paths[i], &lib))
             continue;
         if (!ws_elf_init(&e, lib.data, lib.bytes))
@@ -101,7 +101,8 @@ static int judge_program(struct ws_cover *c, struct ws_cover_code *code, const s
     return r;
 }
 
-static int judge(struct ws_cover *c, const struct file *f, uint32_t sm, struct ws_diags *diags)
+static int judge(struct ws_cover *c, const struct mapped_file *f, uint32_t sm,
+                 struct ws_diags *diags)
 {
     struct ws_cover_code *code = ws_cover_code_new();
     int r = code ? 0 : ws_raise(-ENOMEM);
@@ -138,7 +139,7 @@ static int one(const char *path, const struct coverage_options *o, struct json_o
 {
     struct ws_cover c = {.program = path, .want_rewrites = o->rewrites, .want_ptxas = o->ptxas};
     struct ws_diags diags = WS_DIAGS_NULL;
-    struct file f;
+    struct mapped_file f;
     int r = map_file(path, &f), status = 0;
     if (r) {
         ws_cli_error("%s: %s", path, r == -ENODATA ? "empty" : strerror(-r));

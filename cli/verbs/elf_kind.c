@@ -33,14 +33,14 @@ enum ws_elf_kind ws_elf_kind(const char *path)
         return WS_ELF_OTHER;
     if (!fstat(fd, &st) && is_secure(fd, &st))
         kind = WS_ELF_SETUID;
-    else if (read(fd, &h, sizeof h) == sizeof h && !memcmp(h.e_ident, ELFMAG, SELFMAG)) {
+    else if (read(fd, &h, sizeof(h)) == sizeof(h) && !memcmp(h.e_ident, ELFMAG, SELFMAG)) {
         if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != EM_X86_64) {
             kind = WS_ELF_FOREIGN;
         } else {
             kind = WS_ELF_STATIC;
             for (unsigned i = 0; i < h.e_phnum && h.e_phentsize == sizeof(Elf64_Phdr); i++) {
                 Elf64_Phdr p;
-                if (pread(fd, &p, sizeof p, (off_t)(h.e_phoff + i * sizeof p)) != sizeof p)
+                if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) != sizeof(p))
                     break;
                 if (p.p_type == PT_INTERP)
                     kind = WS_ELF_DYNAMIC;

@@ -23,12 +23,12 @@ struct ws_cli_link {
 static int probe_ipc(const char *endpoint)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strncmp(endpoint, "ipc://", 6) || strlen(endpoint + 6) >= sizeof a.sun_path ||
+    if (strncmp(endpoint, "ipc://", 6) || strlen(endpoint + 6) >= sizeof(a.sun_path) ||
         endpoint[6] != '/')
         return 0;
     strcpy(a.sun_path, endpoint + 6);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int r = fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) ? -errno : 0;
+    int r = fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) ? -errno : 0;
     if (fd >= 0)
         close(fd);
     return r;
@@ -41,7 +41,7 @@ static int set_keys(void *socket, const char *endpoint)
     char text[512];
     if (strncmp(endpoint, "tcp://", 6))
         return 0;
-    const char *wrong = ws_curve_client(&k, text, sizeof text);
+    const char *wrong = ws_curve_client(&k, text, sizeof(text));
     if (wrong) {
         ws_cli_error("%s", wrong);
         return -EPERM;
@@ -53,7 +53,7 @@ static int set_keys(void *socket, const char *endpoint)
                 zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, k.own.secret_key, WS_CURVE_TEXT_BYTES)
             ? -errno
             : 0;
-    explicit_bzero(&k, sizeof k);
+    explicit_bzero(&k, sizeof(k));
     return r;
 }
 
@@ -62,14 +62,14 @@ int ws_cli_link_open(struct ws_cli_link **ret, const char *endpoint)
     int linger = 0, r = probe_ipc(endpoint);
     if (r)
         return r;
-    struct ws_cli_link *l = ws_alloc(sizeof *l);
+    struct ws_cli_link *l = ws_alloc(sizeof(*l));
     if (!l)
         return -ENOMEM;
     l->ctx = zmq_ctx_new();
     l->socket = l->ctx ? zmq_socket(l->ctx, ZMQ_DEALER) : NULL;
     r = l->socket ? set_keys(l->socket, endpoint) : -ENOMEM;
     if (!r) {
-        zmq_setsockopt(l->socket, ZMQ_LINGER, &linger, sizeof linger);
+        zmq_setsockopt(l->socket, ZMQ_LINGER, &linger, sizeof(linger));
         r = zmq_connect(l->socket, endpoint) ? -errno : 0;
     }
     if (r) {

@@ -25,7 +25,7 @@ char *ws_cli_find_part(const char *env, const char *build_path, const char *inst
 {
     const char *given = getenv(env);
     char exe[PATH_MAX], *path = NULL;
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     if (given && *given) {
         if (!access(given, R_OK))
             return ws_strdup(given);

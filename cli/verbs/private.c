@@ -71,7 +71,7 @@ static void exec_daemon(const struct ws_private *p, const struct start *w, int r
                                                    "warning", "--ready-fd", fd};
     for (size_t i = 0; w->more && w->more[i] && i < WS_PRIVATE_MORE; i++)
         argv[OWN + i] = w->more[i];
-    snprintf(fd, sizeof fd, "%d", ready_fd);
+    snprintf(fd, sizeof(fd), "%d", ready_fd);
     fcntl(ready_fd, F_SETFD, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != guard)
@@ -144,13 +144,13 @@ static int make_directory(struct ws_private *p)
     if (!parent || strlen(parent) > DIR_MAX ||
         access(parent, W_OK)) /* a Unix socket's path is short */
         parent = "/tmp";
-    snprintf(p->dir, sizeof p->dir, "%s/wattshare-XXXXXX", parent);
+    snprintf(p->dir, sizeof(p->dir), "%s/wattshare-XXXXXX", parent);
     if (!mkdtemp(p->dir)) {
         ws_cli_error("cannot make a directory in '%s': %s", parent, strerror(errno));
         p->dir[0] = 0;
         return -1;
     }
-    snprintf(p->endpoint, sizeof p->endpoint, "ipc://%s/sock", p->dir);
+    snprintf(p->endpoint, sizeof(p->endpoint), "ipc://%s/sock", p->dir);
     return 0;
 }
 

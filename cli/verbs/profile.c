@@ -134,7 +134,7 @@ static uint64_t runs_of(const struct ws_profile *p)
 static int see_one(void *arg, const struct ws_profile *p)
 {
     struct seen *s = arg;
-    int r = ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof *s->v);
+    int r = ws_grow((void **)&s->v, &s->cap, s->n + 1, sizeof(*s->v));
     if (!r)
         s->v[s->n++] = (struct seen_one){p->key, runs_of(p)};
     return r;
@@ -193,7 +193,7 @@ static int show(const struct plan *p, const struct seen *before)
 static int run_on(const struct plan *p, const char *gpu, unsigned n, int out)
 {
     char text[16];
-    snprintf(text, sizeof text, "%u", n);
+    snprintf(text, sizeof(text), "%u", n);
     if (setenv(WS_ENV_SMS, text, 1))
         return WS_EXIT_CANNOT_RUN;
     for (int i = 0; i < p->n_runs; i++) {

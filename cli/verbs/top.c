@@ -38,9 +38,11 @@ static uint64_t used_uj(const Ws__ClientStatus *c)
 
 static char mark_of(uint32_t client)
 {
-    return client == 0            ? '.'
-           : client == UINT32_MAX ? '*'
-                                  : client_marks[(client - 1) % (sizeof client_marks - 1)];
+    if (client == 0)
+        return '.';
+    if (client == UINT32_MAX) /* several clients' */
+        return '*';
+    return client_marks[(client - 1) % (sizeof(client_marks) - 1)];
 }
 
 static const Ws__GpuStatus *gpu_before(const struct top *t, uint32_t gpu)
@@ -99,7 +101,7 @@ static void gpu_lines(const struct top *t, const Ws__GpuStatus *g, FILE *f)
     fprintf(
         f,
         "GPU %-2u %-12s %3u SMs  busy %5.1f %%  %7.1f W  %12.4f J  %9s / %-9s  %10.1f kernels/s\n",
-        g->gpu, ws_cli_clean(g->name, name, sizeof name), g->n_sms, 100 * fmin(busy, 1),
+        g->gpu, ws_cli_clean(g->name, name, sizeof(name)), g->n_sms, 100 * fmin(busy, 1),
         (double)g->power_mw / 1e3, (double)g->energy_uj / 1e6,
         ws_cli_bytes_text(g->memory_used_bytes, used), ws_cli_bytes_text(g->memory_bytes, total),
         b ? rate(g->n_kernels, b->n_kernels, wall_s(t)) : 0);
@@ -118,14 +120,14 @@ static void client_line(const struct top *t, const Ws__ClientStatus *c, FILE *f)
     const Ws__ClientStatus *b = client_before(t, c->client);
     char memory[24], name[NAME_BYTES], deadline[24] = "-", late[32] = "-", gpus[16] = "-";
     size_t n = 0;
-    for (size_t k = 0; k < c->n_gpus && n + 4 < sizeof gpus; k++)
-        n += (size_t)snprintf(gpus + n, sizeof gpus - n, k ? ",%u" : "%u", c->gpus[k]);
+    for (size_t k = 0; k < c->n_gpus && n + 4 < sizeof(gpus); k++)
+        n += (size_t)snprintf(gpus + n, sizeof(gpus) - n, k ? ",%u" : "%u", c->gpus[k]);
     if (c->has_job)
-        snprintf(deadline, sizeof deadline, "%.1f", c->deadline_left_ms);
+        snprintf(deadline, sizeof(deadline), "%.1f", c->deadline_left_ms);
     else if (c->deadline_ms > 0)
-        snprintf(deadline, sizeof deadline, "(%.1f)", c->deadline_ms);
+        snprintf(deadline, sizeof(deadline), "(%.1f)", c->deadline_ms);
     if (c->n_jobs)
-        snprintf(late, sizeof late, "%" PRIu64 "/%" PRIu64, c->n_late, c->n_jobs);
+        snprintf(late, sizeof(late), "%" PRIu64 "/%" PRIu64, c->n_late, c->n_jobs);
     static const char *const gates[] = {
         [WS__CLIENT_STATUS__GATE__GATE_IDLE] = "gated",
         [WS__CLIENT_STATUS__GATE__GATE_WAITS] = "gate: waits",
@@ -133,9 +135,11 @@ static void client_line(const struct top *t, const Ws__ClientStatus *c, FILE *f)
         [WS__CLIENT_STATUS__GATE__GATE_OVER_LEASE] = "gate: over lease",
     };
     const char *gate = c->gate > 0 && (size_t)c->gate < WS_ARRAY_SIZE(gates) ? gates[c->gate] : "";
-    const char *text = *c->work ? c->work : *c->task ? c->task : ws_cli_base_name(c->exe);
+    const char *text = *c->work ? c->work : c->task;
+    if (!*text)
+        text = ws_cli_base_name(c->exe);
     fprintf(f, "%c %-6u %7u %-24s %-4s %10s %10.1f %6.1f %12.4f %9.1f %11s %9s%s%s\n",
-            mark_of(c->client), c->client, c->pid, ws_cli_clean(text, name, sizeof name), gpus,
+            mark_of(c->client), c->client, c->pid, ws_cli_clean(text, name, sizeof(name)), gpus,
             ws_cli_bytes_text(c->memory_bytes, memory),
             b ? rate(c->n_kernels, b->n_kernels, wall_s(t)) : 0,
             b ? 100 * rate(c->device_ns, b->device_ns, seconds) / 1e9 : 0, (double)used_uj(c) / 1e6,
@@ -164,7 +168,7 @@ static int compare(const void *a, const void *b)
 static char *page(const struct top *t)
 {
     const Ws__StatusReply *s = t->now->status;
-    Ws__ClientStatus **v = ws_alloc_array(s->n_clients + 1, sizeof *v);
+    Ws__ClientStatus **v = ws_alloc_array(s->n_clients + 1, sizeof(*v));
     char *text = NULL;
     size_t size, n = 0;
     FILE *f = v ? open_memstream(&text, &size) : NULL;
@@ -176,7 +180,7 @@ static char *page(const struct top *t)
         if (s->clients[i]->connected)
             v[n++] = s->clients[i];
     sort_order = t->sort;
-    qsort(v, n, sizeof *v, compare);
+    qsort(v, n, sizeof(*v), compare);
     fprintf(f, "wattshared pid %u, up %.1f s: %zu clients, %u modules, %.1f commands/s%s%s\n",
             s->pid, (double)s->uptime_ns / 1e9, n, s->n_modules,
             t->before ? rate(s->n_commands, t->before->status->n_commands, wall_s(t)) : 0,

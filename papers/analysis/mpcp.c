@@ -88,11 +88,11 @@ struct ref {
     int i;
     const int64_t *above;    /* [i]: sum of the longest segments of all tasks above it */
     const int64_t *lock_sum; /* [h]: sum over its segments of how long each holds the lock */
-    struct ws_rta_request
-        *below; /* segments of lower tasks by how long they hold the lock, longest first */
+    /* segments of lower tasks by how long they hold the lock, longest first */
+    struct ws_rta_request *below;
     int n_below;
-    struct ws_rta_request
-        *mates; /* Gm of core-mates not above the task, longest first within each */
+    /* Gm of core-mates not above the task, longest first within each */
+    struct ws_rta_request *mates;
     int n_mates;
     int64_t wait; /* b_i */
 };

@@ -65,10 +65,11 @@ const char *ws_rta_set_check(const struct ws_rta_set *s, int *ret_task);
 struct ws_rta_result {
     bool ok;      /* all real-time tasks meet their deadlines */
     bool gave_up; /* too many steps; ok is false */
-    int64_t *
-        bound; /* [n_tasks]: > 0 bound; -1: the first that misses; 0: not analysed (best effort, or after it) */
-    int *
-        gpu_priority; /* [n_tasks], larger is higher, 0 best effort; NULL: as the CPU's, or none found */
+    /* [n_tasks]: > 0 bound; -1: the first that misses; 0: not analysed (best effort, or after
+     * it) */
+    int64_t *bound;
+    /* [n_tasks], larger is higher, 0 best effort; NULL: as the CPU's, or none found */
+    int *gpu_priority;
 };
 
 /* Space for one thread; grows with the largest set seen. */

@@ -29,7 +29,9 @@ static inline int64_t ws_rta_mul(int64_t a, int64_t b)
     int64_t r;
     if (__builtin_mul_overflow(a, b, &r))
         return (a < 0) == (b < 0) ? limit : -limit;
-    return r > limit ? limit : r < -limit ? -limit : r;
+    if (r > limit)
+        return limit;
+    return WS_MAX(r, -limit);
 }
 
 static inline void ws_rta_add(struct ws_rta_term *terms, int *n, int64_t period, int64_t jitter,

@@ -34,18 +34,18 @@ struct mix {
     double cpu_s, manual_s, dynamic_s, serial_s;
     double cpu_j, manual_j, dynamic_j, serial_j;
 };
-struct study {
+struct paper_study {
     struct kernel kernels[MAX_PARTS];
     struct mix mixes[N_MIXES];
 };
 
-static const struct study search_bs = {
+static const struct paper_study search_bs = {
     {{"Search", 10, 35.2}, {"BlackScholes", 1, 34.2}},
     {{"1S+1B", {1, 1}, 60.3, 36.6, 38.1, 69.4, 24532.93, 13572.59, 14139.86, 25730.32},
      {"1S+10B", {1, 10}, 218.4, 37.4, 40.2, 377.2, 95184.05, 15061.74, 16197.95, 151902.1},
      {"2S+10B", {2, 10}, 220.5, 38.1, 41.1, 412.5, 89718.45, 15568.41, 16788.66, 168271.2},
      {"1S+20B", {1, 20}, 401.7, 38.4, 43.4, 719.2, 176763.3, 15736.89, 17786.41, 294683.6}}};
-static const struct study enc_mc = {
+static const struct paper_study enc_mc = {
     {{"Encryption", 3, 45.7}, {"MonteCarlo", 1, 43.2}},
     {{"1E+1M", {1, 1}, 387.7, 57.2, 57.2, 88.9, 162443, 20617.81, 20648.01, 32058.44},
      {"3E+3M", {3, 3}, 605.5, 57.4, 57.5, 266.8, 263853.8, 21697.55, 21746.46, 100838.4},
@@ -53,7 +53,7 @@ static const struct study enc_mc = {
      {"5E+15M", {5, 15}, 1163.4, 57.8, 59.9, 876.9, 511666.9, 22451.37, 23263.51, 340546.2}}};
 
 /* Time of the merged run; negative: an error. */
-static double merged_s(struct ws_mix *m, const struct study *s, const struct mix *mix)
+static double merged_s(struct ws_mix *m, const struct paper_study *s, const struct mix *mix)
 {
     struct ws_mix_measured parts[MAX_PARTS];
     for (int i = 0; i < MAX_PARTS; i++)
@@ -64,7 +64,7 @@ static double merged_s(struct ws_mix *m, const struct study *s, const struct mix
     return ws_mix_measured(m, N_SMS, parts, MAX_PARTS, &o, NULL) ? -1 : m->dispatch.makespan;
 }
 
-static double serial_s(const struct study *s, const struct mix *mix)
+static double serial_s(const struct paper_study *s, const struct mix *mix)
 {
     double t = 0;
     for (int i = 0; i < MAX_PARTS; i++)
@@ -74,7 +74,7 @@ static double serial_s(const struct study *s, const struct mix *mix)
 
 /* Power of the node by a fit over the mixes but @without (-1: all). All mixes of a table take the same time, so a workload's event
  * rate on the virtual SM is in proportion to its blocks, which stand for the two event classes here. */
-static int fit_power(const struct study *s, int without, struct ws_power_model *ret,
+static int fit_power(const struct paper_study *s, int without, struct ws_power_model *ret,
                      struct ws_diags *diags)
 {
     struct ws_power_sample v[N_MIXES];
@@ -88,7 +88,8 @@ static int fit_power(const struct study *s, int without, struct ws_power_model *
     return ws_power_fit(ret, v, n, false, diags);
 }
 
-static double node_w(const struct ws_power_model *p, const struct study *s, double n0, double n1)
+static double node_w(const struct ws_power_model *p, const struct paper_study *s, double n0,
+                     double n1)
 {
     return ws_power_above_idle_w(p, s->kernels[0].blocks * n0 / N_SMS,
                                  s->kernels[1].blocks * n1 / N_SMS, 0);
@@ -323,7 +324,7 @@ static void plot_mixes(struct ws_experiment_run *x, const char *name, const char
     ws_experiment_plot(x, name, commands);
 }
 
-static int run_times(struct ws_experiment_run *x, const struct study *s, const char *name,
+static int run_times(struct ws_experiment_run *x, const struct paper_study *s, const char *name,
                      const char *note)
 {
     struct ws_mix m = WS_MIX_NULL;
@@ -382,7 +383,7 @@ const struct ws_experiment ws_experiment_consolidation_table7 = {
 
 /* ---- Tables 6 and 8: energies ---- */
 
-static int run_energies(struct ws_experiment_run *x, const struct study *s, const char *name)
+static int run_energies(struct ws_experiment_run *x, const struct paper_study *s, const char *name)
 {
     struct ws_mix m = WS_MIX_NULL;
     struct ws_power_model all;

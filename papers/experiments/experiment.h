@@ -15,8 +15,9 @@ struct ws_experiment_run {
     const char *folder; /* where its files go */
     uint64_t seed;
     int n_jobs; /* 0: all cores */
-    double
-        scale; /* share of the paper's number of task sets and the like: 1 as printed; smaller is quicker and noisier */
+    /* share of the paper's number of task sets and the like: 1 as printed; smaller is quicker
+     * and noisier */
+    double scale;
     bool quick;            /* live experiments: short versions */
     bool plot;             /* gnuplot is wanted and there */
     struct ws_table table; /* paper beside ours; filled by ws_experiment_compare() */

@@ -46,27 +46,27 @@ static const struct {
 
 enum mode { ALONE, SERIAL, MANUAL, DYNAMIC, CPU };
 
-struct outcome {
+struct mix_outcome {
     double ms, mj;
     double kernels_ms; /* in which at least one kernel ran */
     uint64_t n_merged; /* launches made of several programs' */
 };
-struct part {
+struct mix_part {
     enum kind kind;
     int n; /* instances */
 };
-struct study {
+struct live_study {
     struct ws_experiment_run *x;
     struct ws_gpu_spec spec;
     int length[N_KINDS]; /* 0: not found out yet */
-    struct outcome alone[N_KINDS];
+    struct mix_outcome alone[N_KINDS];
     struct ws_mix mix;
 };
 
 /* ---- one run ---- */
 
-static int tasks_text(const struct study *s, const struct part *parts, int n_parts, char *ret,
-                      size_t size)
+static int tasks_text(const struct live_study *s, const struct mix_part *parts, int n_parts,
+                      char *ret, size_t size)
 {
     size_t n = 0;
     ret[0] = 0;
@@ -79,10 +79,10 @@ static int tasks_text(const struct study *s, const struct part *parts, int n_par
 }
 
 /* One program that launches all instances' blocks itself. */
-static int add_by_hand(struct ws_live *l, const struct study *s, const struct part *parts,
+static int add_by_hand(struct ws_live *l, const struct live_study *s, const struct mix_part *parts,
                        int n_parts)
 {
-    const struct part *a = &parts[0], *b = &parts[1];
+    const struct mix_part *a = &parts[0], *b = &parts[1];
     if (n_parts == 1)
         return ws_live_addf(l, kinds[a->kind].name, "%s --length %d --instances %d --warm 1",
                             kinds[a->kind].name, s->length[a->kind], a->n);
@@ -92,7 +92,7 @@ static int add_by_hand(struct ws_live *l, const struct study *s, const struct pa
                         s->length[b->kind], b->n);
 }
 
-static int add_parts(struct ws_live *l, const struct study *s, const struct part *parts,
+static int add_parts(struct ws_live *l, const struct live_study *s, const struct mix_part *parts,
                      int n_parts, enum mode mode)
 {
     if (mode == MANUAL)
@@ -107,27 +107,28 @@ static int add_parts(struct ws_live *l, const struct study *s, const struct part
 }
 
 /* Return: 0 or negative with a message printed. */
-static int run_mix(struct study *s, const struct part *parts, int n_parts, enum mode mode,
-                   struct outcome *ret)
+static int run_mix(struct live_study *s, const struct mix_part *parts, int n_parts, enum mode mode,
+                   struct mix_outcome *ret)
 {
     struct ws_live l;
     char tasks[512], options[64], log[4096];
     int total = 0;
     for (int i = 0; i < n_parts; i++)
         total += parts[i].n;
-    snprintf(options, sizeof options, "\"threshold=%d\", \"window=%d\"", total, WINDOW_MS);
-    snprintf(log, sizeof log, "%s/%s.log", s->x->folder, s->x->name);
+    snprintf(options, sizeof(options), "\"threshold=%d\", \"window=%d\"", total, WINDOW_MS);
+    snprintf(log, sizeof(log), "%s/%s.log", s->x->folder, s->x->name);
     bool dynamic = mode == DYNAMIC && total > 1;
+    const char *policy = mode == SERIAL ? "fifo" : NULL;
+    if (dynamic)
+        policy = "consolidate";
     struct ws_live_wish wish = {.gpus = GPU,
-                                .policy = dynamic          ? "consolidate"
-                                          : mode == SERIAL ? "fifo"
-                                                           : NULL,
+                                .policy = policy,
                                 .options = dynamic ? options : NULL,
                                 .tasks = tasks,
                                 .time_scale = s->x->quick ? QUICK_SCALE : TIME_SCALE,
                                 .log = log,
                                 .settle_s = dynamic ? SETTLE_S : 0};
-    int r = tasks_text(s, parts, n_parts, tasks, sizeof tasks);
+    int r = tasks_text(s, parts, n_parts, tasks, sizeof(tasks));
     if (!r)
         r = ws_live_start(&l, &wish);
     else
@@ -149,11 +150,11 @@ static int run_mix(struct study *s, const struct part *parts, int n_parts, enum 
 /* ---- how long kernels are ---- */
 
 /* The length with which one instance lasts as long as wanted, from two short runs; then its time and energy alone. */
-static int find_length(struct study *s, enum kind k)
+static int find_length(struct live_study *s, enum kind k)
 {
     enum { SHORT = 8, LONG = 24 };
-    struct part part = {k, 1};
-    struct outcome a, b;
+    struct mix_part part = {k, 1};
+    struct mix_outcome a, b;
     if (s->length[k])
         return 0;
     s->length[k] = SHORT;
@@ -172,7 +173,8 @@ static int find_length(struct study *s, enum kind k)
 
 /* ---- what the model says of the same mix ---- */
 
-static int simulate(struct study *s, const struct part *parts, int n_parts, struct outcome *ret)
+static int simulate(struct live_study *s, const struct mix_part *parts, int n_parts,
+                    struct mix_outcome *ret)
 {
     struct ws_mix_measured v[N_KINDS];
     for (int i = 0; i < n_parts; i++)
@@ -193,13 +195,13 @@ static int simulate(struct study *s, const struct part *parts, int n_parts, stru
     return 0;
 }
 
-static int study_init(struct study *s, struct ws_experiment_run *x)
+static int study_init(struct live_study *s, struct ws_experiment_run *x)
 {
-    *s = (struct study){.x = x, .mix = WS_MIX_NULL};
+    *s = (struct live_study){.x = x, .mix = WS_MIX_NULL};
     return ws_live_gpu(GPU, &s->spec);
 }
 
-static int find_lengths(struct study *s, const struct part *parts, int n_parts)
+static int find_lengths(struct live_study *s, const struct mix_part *parts, int n_parts)
 {
     int r = 0;
     for (int i = 0; i < n_parts && !r; i++)
@@ -214,7 +216,7 @@ static double host_mj(void)
     for (int i = 0; i < 8; i++) {
         char path[64];
         double v;
-        snprintf(path, sizeof path, "/sys/class/powercap/intel-rapl:%d/energy_uj", i);
+        snprintf(path, sizeof(path), "/sys/class/powercap/intel-rapl:%d/energy_uj", i);
         FILE *f = fopen(path, "r");
         bool there = f && fscanf(f, "%lf", &v) == 1;
         if (f)
@@ -226,7 +228,8 @@ static double host_mj(void)
     return uj / 1e3;
 }
 
-static int run_cpu(struct study *s, const struct part *parts, int n_parts, struct outcome *ret)
+static int run_cpu(struct live_study *s, const struct mix_part *parts, int n_parts,
+                   struct mix_outcome *ret)
 {
     double before = host_mj();
     int r = run_mix(s, parts, n_parts, CPU, ret);
@@ -246,10 +249,10 @@ static void print_cell(FILE *f, double v)
 
 struct point {
     int n;
-    struct outcome serial, manual, dynamic, cpu, simulated;
+    struct mix_outcome serial, manual, dynamic, cpu, simulated;
 };
 
-static int measure(struct study *s, const struct part *parts, int n_parts, struct point *p)
+static int measure(struct live_study *s, const struct mix_part *parts, int n_parts, struct point *p)
 {
     int r = run_mix(s, parts, n_parts, SERIAL, &p->serial);
     if (!r)
@@ -265,7 +268,7 @@ static int measure(struct study *s, const struct part *parts, int n_parts, struc
 
 static void put_point(FILE *f, const char *name, const struct point *p)
 {
-    const struct outcome *all[] = {&p->serial, &p->manual, &p->dynamic, &p->cpu, &p->simulated};
+    const struct mix_outcome *all[] = {&p->serial, &p->manual, &p->dynamic, &p->cpu, &p->simulated};
     fprintf(f, "%s", name);
     for (size_t i = 0; i < WS_ARRAY_SIZE(all); i++)
         print_cell(f, all[i]->ms);
@@ -282,25 +285,25 @@ static void put_point(FILE *f, const char *name, const struct point *p)
 static void compare_last(struct ws_experiment_run *x, enum kind k, const struct point *p)
 {
     char text[96], note[96];
-    snprintf(text, sizeof text, "%d x %s: dynamic by serial, time", p->n, kinds[k].name);
+    snprintf(text, sizeof(text), "%d x %s: dynamic by serial, time", p->n, kinds[k].name);
     if (k == ENCRYPTION)
         ws_experiment_claim(x, "12 encryption clients: makespan at most 1/5 of serial",
                             p->dynamic.ms <= p->serial.ms / 5, "an aim of ours");
-    snprintf(text, sizeof text, "%d x %s: one launch for all", p->n, kinds[k].name);
+    snprintf(text, sizeof(text), "%d x %s: one launch for all", p->n, kinds[k].name);
     ws_experiment_claim(x, text, p->dynamic.n_merged == 1, "merged by the daemon");
-    snprintf(text, sizeof text, "%d x %s: dynamic by serial, time", p->n, kinds[k].name);
+    snprintf(text, sizeof(text), "%d x %s: dynamic by serial, time", p->n, kinds[k].name);
     ws_experiment_compare(x, text, NAN, p->dynamic.ms / p->serial.ms, 0, 0, "");
-    snprintf(text, sizeof text, "%d x %s: dynamic by serial, energy", p->n, kinds[k].name);
+    snprintf(text, sizeof(text), "%d x %s: dynamic by serial, energy", p->n, kinds[k].name);
     if (k == ENCRYPTION)
         ws_experiment_claim(x, "12 encryption clients: energy at most 1/3 of serial",
                             p->dynamic.mj <= p->serial.mj / 3, "an aim of ours");
     ws_experiment_compare(x, text, NAN, p->dynamic.mj / p->serial.mj, 0, 0, "");
-    snprintf(text, sizeof text, "%d x %s: simulated, live (ms)", p->n, kinds[k].name);
-    snprintf(note, sizeof note, "\"paper\" is the simulator; by hand %.3f", p->manual.ms);
+    snprintf(text, sizeof(text), "%d x %s: simulated, live (ms)", p->n, kinds[k].name);
+    snprintf(note, sizeof(note), "\"paper\" is the simulator; by hand %.3f", p->manual.ms);
     ws_experiment_compare(x, text, p->simulated.ms, p->dynamic.ms, TIME_ERROR, WS_SPREAD_RELATIVE,
                           note);
-    snprintf(text, sizeof text, "%d x %s: simulated, live (mJ)", p->n, kinds[k].name);
-    snprintf(note, sizeof note, "\"paper\" is the simulator; by hand %.2f", p->manual.mj);
+    snprintf(text, sizeof(text), "%d x %s: simulated, live (mJ)", p->n, kinds[k].name);
+    snprintf(note, sizeof(note), "\"paper\" is the simulator; by hand %.2f", p->manual.mj);
     ws_experiment_compare(x, text, p->simulated.mj, p->dynamic.mj, 0.05, WS_SPREAD_RELATIVE, note);
 }
 
@@ -308,24 +311,24 @@ static int run_instances(struct ws_experiment_run *x)
 {
     static const int all[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, few[] = {12};
     const int *ns = x->quick ? few : all, n = x->quick ? 1 : 12;
-    struct study s;
+    struct live_study s;
     struct point p = {0};
     int r = study_init(&s, x);
     for (int k = ENCRYPTION; k <= (x->quick ? ENCRYPTION : SORTING) && !r; k++) {
         char name[64], commands[512];
-        snprintf(name, sizeof name, "live-consolidation-%s", kinds[k].name);
+        snprintf(name, sizeof(name), "live-consolidation-%s", kinds[k].name);
         FILE *f = ws_experiment_csv(x, name);
         if (!f) {
             r = -EIO;
             break;
         }
         fprintf(f, "instances," HEADS);
-        struct part part = {(enum kind)k, 1};
+        struct mix_part part = {(enum kind)k, 1};
         r = find_length(&s, part.kind);
         for (int i = 0; i < n && !r; i++) {
             char row[16];
             p.n = part.n = ns[i];
-            snprintf(row, sizeof row, "%d", ns[i]);
+            snprintf(row, sizeof(row), "%d", ns[i]);
             r = measure(&s, &part, 1, &p);
             if (!r)
                 put_point(f, row, &p);
@@ -335,7 +338,7 @@ static int run_instances(struct ws_experiment_run *x)
         if (r)
             break;
         compare_last(x, part.kind, &p);
-        snprintf(commands, sizeof commands,
+        snprintf(commands, sizeof(commands),
                  "set title '%s instances on a Tesla C1060'\nset xlabel 'instances'\nset ylabel "
                  "'ms'\nset y2label 'mJ'\nset y2tics\nplot for [i in '2 3 4 6'] '%s.csv' using "
                  "1:int(i) with linespoints, for [i in '7 8 9 11'] '' using 1:int(i) axes x1y2 "
@@ -355,7 +358,7 @@ const struct ws_experiment ws_experiment_live_consolidation = {
 /* ---- the mixes of Tables 5 to 8 ---- */
 
 struct mix_row {
-    struct part parts[2];
+    struct mix_part parts[2];
     const char *name;
     double serial_s, dynamic_s, serial_j, dynamic_j; /* printed */
 };
@@ -372,7 +375,7 @@ static const struct mix_row mixes[] = {
 
 static int run_mixes(struct ws_experiment_run *x)
 {
-    struct study s;
+    struct live_study s;
     int r = study_init(&s, x);
     FILE *f = r ? NULL : ws_experiment_csv(x, "live-consolidation-mixes");
     if (!f)
@@ -391,13 +394,13 @@ static int run_mixes(struct ws_experiment_run *x)
         put_point(f, m->name, &p);
         faster &= p.dynamic.ms < p.serial.ms;
         merged &= p.dynamic.n_merged > 0;
-        snprintf(text, sizeof text, "%s: serial by dynamic, time", m->name);
-        snprintf(note, sizeof note, "serial %.2f ms, dynamic %.2f ms, simulated %.2f ms",
+        snprintf(text, sizeof(text), "%s: serial by dynamic, time", m->name);
+        snprintf(note, sizeof(note), "serial %.2f ms, dynamic %.2f ms, simulated %.2f ms",
                  p.serial.ms, p.dynamic.ms, p.simulated.ms);
         ws_experiment_compare(x, text, m->serial_s / m->dynamic_s, p.serial.ms / p.dynamic.ms,
                               2 * TIME_ERROR, WS_SPREAD_RELATIVE, note);
-        snprintf(text, sizeof text, "%s: serial by dynamic, energy", m->name);
-        snprintf(note, sizeof note,
+        snprintf(text, sizeof(text), "%s: serial by dynamic, energy", m->name);
+        snprintf(note, sizeof(note),
                  "%.1f and %.1f mJ, simulated %.1f; printed: the node, serial by merged power",
                  p.serial.mj, p.dynamic.mj, p.simulated.mj);
         ws_experiment_compare(x, text, m->serial_j / m->dynamic_j, p.serial.mj / p.dynamic.mj, 0.5,
@@ -425,7 +428,7 @@ const struct ws_experiment ws_experiment_live_consolidation_mixes = {
 static int run_pairs(struct ws_experiment_run *x)
 {
     static const int counts[][2] = {{1, 1}, {2, 4}, {3, 2}};
-    struct study s;
+    struct live_study s;
     int r = study_init(&s, x), n = 0;
     double time_error = 0, power_error = 0;
     FILE *f = r ? NULL : ws_experiment_csv(x, "live-consolidation-pairs");
@@ -435,8 +438,9 @@ static int run_pairs(struct ws_experiment_run *x)
     for (int a = 0; a < N_KINDS && !r; a++)
         for (int b = a + 1; b < N_KINDS && !r; b++)
             for (size_t c = 0; c < (x->quick ? 1 : WS_ARRAY_SIZE(counts)) && !r; c++) {
-                struct part parts[] = {{(enum kind)a, counts[c][0]}, {(enum kind)b, counts[c][1]}};
-                struct outcome live, sim;
+                struct mix_part parts[] = {{(enum kind)a, counts[c][0]},
+                                           {(enum kind)b, counts[c][1]}};
+                struct mix_outcome live, sim;
                 r = find_lengths(&s, parts, 2);
                 if (!r)
                     r = run_mix(&s, parts, 2, DYNAMIC, &live);
@@ -458,10 +462,10 @@ static int run_pairs(struct ws_experiment_run *x)
     if (r)
         return r;
     char note[96];
-    snprintf(note, sizeof note, "mean of %d pairs: %.1f %%", n, 100 * time_error / n);
+    snprintf(note, sizeof(note), "mean of %d pairs: %.1f %%", n, 100 * time_error / n);
     ws_experiment_claim(x, "time predicted within 12 % in the mean", time_error / n <= TIME_ERROR,
                         note);
-    snprintf(note, sizeof note, "mean of %d pairs: %.1f %%", n, 100 * power_error / n);
+    snprintf(note, sizeof(note), "mean of %d pairs: %.1f %%", n, 100 * power_error / n);
     ws_experiment_claim(x, "power predicted within 6.4 % in the mean",
                         power_error / n <= POWER_ERROR, note);
     ws_experiment_plot(x, "live-consolidation-pairs",

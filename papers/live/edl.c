@@ -21,7 +21,7 @@ enum { PROGRAMS = 3, GPUS = 2, BLOCKS = 28 };
 #define MEMORY_WATTS 0.1
 #define CORE_BOUND   0.8
 
-struct outcome {
+struct edl_outcome {
     double energy_mj, active_mj, busy_ms; /* all; while kernels ran; how long that was */
     int released, missed;
 };
@@ -29,14 +29,15 @@ static const struct {
     const char *label, *policy, *options;
 } ways[] = {
     {"EDL", "edl", NULL}, {"EDL without DVFS", "edl", "\"dvfs=no\""}, {"fifo", "fifo", NULL}};
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { WAYS = sizeof(ways) / sizeof(*ways) };
 
-static int run_way(struct ws_experiment_run *x, int way, double duration_ms, struct outcome *ret)
+static int run_way(struct ws_experiment_run *x, int way, double duration_ms,
+                   struct edl_outcome *ret)
 {
     struct ws_live l;
     char log[4096], tasks[512];
-    snprintf(log, sizeof log, "%s/%s.log", x->folder, x->name);
-    snprintf(tasks, sizeof tasks,
+    snprintf(log, sizeof(log), "%s/%s.log", x->folder, x->name);
+    snprintf(tasks, sizeof(tasks),
              "slots = 1\ntask job {\n priority = 1\n period_ms = %g\n deadline_ms = %g\n}\n",
              PERIOD_MS, DEADLINE_MS);
     struct ws_live_wish wish = {.gpus = "gtx1080ti,gtx1080ti",
@@ -56,7 +57,7 @@ static int run_way(struct ws_experiment_run *x, int way, double duration_ms, str
     if (!r)
         r = ws_live_run(&l, 300);
     if (!r) {
-        *ret = (struct outcome){0};
+        *ret = (struct edl_outcome){0};
         for (int i = 0; i < GPUS; i++) {
             const struct ws_live_counters *a = &l.before[i], *b = &l.after[i];
             double idle_mj = b->idle_mj - a->idle_mj,
@@ -97,7 +98,7 @@ static int run_edl(struct ws_experiment_run *x)
 {
     double duration_ms = x->quick ? 24 : 96, energy, time;
     struct ws_gpu_spec spec;
-    struct outcome o[WAYS];
+    struct edl_outcome o[WAYS];
     int r = ws_live_gpu("gtx1080ti", &spec);
     FILE *f = r ? NULL : ws_experiment_csv(x, "live-edl");
     if (!f)
@@ -117,8 +118,8 @@ static int run_edl(struct ws_experiment_run *x)
         return -EIO;
     for (int i = 0; i < WAYS; i++) {
         char text[96], note[96];
-        snprintf(text, sizeof text, "%s: missed (%%)", ways[i].label);
-        snprintf(note, sizeof note, "%d jobs; %.1f mJ in %g ms", o[i].released, o[i].energy_mj,
+        snprintf(text, sizeof(text), "%s: missed (%%)", ways[i].label);
+        snprintf(note, sizeof(note), "%d jobs; %.1f mJ in %g ms", o[i].released, o[i].energy_mj,
                  duration_ms);
         ws_experiment_compare(x, text, 0, 100.0 * o[i].missed / o[i].released, 2,
                               WS_SPREAD_ABSOLUTE, note);

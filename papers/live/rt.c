@@ -45,7 +45,7 @@ static void sbeet_set(struct ws_live_set *s, const struct ws_sbeet_task *from, i
                                    .deadline_ms = from[i].deadline,
                                    .offset_ms = from[i].offset,
                                    .priority = n - i};
-        snprintf(t->name, sizeof t->name, "%s%d", from[i].kernel, i);
+        snprintf(t->name, sizeof(t->name), "%s%d", from[i].kernel, i);
     }
 }
 
@@ -86,10 +86,10 @@ static void sbeet_compare(struct ws_experiment_run *x, double util, const struct
         double miss[2];
         for (int i = 0; i < 2; i++)
             miss[i] = 100.0 * s->missed[i] / WS_MAX(s->released[i], 1);
-        snprintf(note, sizeof note, "%d jobs live, %d simulated", s->released[0], s->released[1]);
-        snprintf(text, sizeof text, "U = %g, %s: missed (%%)", util, sbeet_policies[p]);
+        snprintf(note, sizeof(note), "%d jobs live, %d simulated", s->released[0], s->released[1]);
+        snprintf(text, sizeof(text), "U = %g, %s: missed (%%)", util, sbeet_policies[p]);
         ws_experiment_compare(x, text, miss[1], miss[0], MISS_POINTS, WS_SPREAD_ABSOLUTE, note);
-        snprintf(text, sizeof text, "U = %g, %s: energy (mJ)", util, sbeet_policies[p]);
+        snprintf(text, sizeof(text), "U = %g, %s: energy (mJ)", util, sbeet_policies[p]);
         ws_experiment_compare(x, text, s->mj[1], s->mj[0], ENERGY_SHARE, WS_SPREAD_RELATIVE, "");
     }
 }
@@ -174,8 +174,8 @@ static void compare_responses(struct ws_experiment_run *x, const struct ws_live_
     for (int i = 0; i < s->n_tasks; i++) {
         char text[96], note[96];
         const struct ws_live_task_result *a = &live->tasks[i], *b = &sim->tasks[i];
-        snprintf(text, sizeof text, "%s, %s: longest response (ms)", label, s->tasks[i].name);
-        snprintf(note, sizeof note, "mean %.2f, simulated %.2f; %d jobs", a->mean_ms, b->mean_ms,
+        snprintf(text, sizeof(text), "%s, %s: longest response (ms)", label, s->tasks[i].name);
+        snprintf(note, sizeof(note), "mean %.2f, simulated %.2f; %d jobs", a->mean_ms, b->mean_ms,
                  a->released);
         ws_experiment_compare(x, text, b->worst_ms, a->worst_ms, slack_ms, WS_SPREAD_ABSOLUTE,
                               note);
@@ -193,7 +193,7 @@ static void compare_responses(struct ws_experiment_run *x, const struct ws_live_
 static void plot_responses(struct ws_experiment_run *x, const char *name)
 {
     char commands[512];
-    snprintf(commands, sizeof commands,
+    snprintf(commands, sizeof(commands),
              "set style data histograms\nset style fill solid 0.7\nset xtics rotate by -60\nset "
              "ylabel 'ms'\nplot '%s.csv' using 2:xtic(1), '' using 4\n",
              name);
@@ -217,7 +217,7 @@ static int run_gcaps(struct ws_experiment_run *x)
                                    .cpu_ms = case_tasks[i].cpu_ms,
                                    .priority = i == CASE_BEST_EFFORT ? 0 : 10 * (CASE_TASKS - i)};
         t->deadline_ms = i == CASE_BEST_EFFORT ? 0 : t->period_ms;
-        snprintf(t->name, sizeof t->name, i == CASE_BEST_EFFORT ? "besteffort" : "task%d", i + 1);
+        snprintf(t->name, sizeof(t->name), i == CASE_BEST_EFFORT ? "besteffort" : "task%d", i + 1);
     }
     FILE *f = ws_experiment_csv(x, "live-gcaps");
     if (!f)
@@ -238,7 +238,7 @@ static int run_gcaps(struct ws_experiment_run *x)
     if (r)
         return -EIO;
     char note[96];
-    snprintf(note, sizeof note, "%.2f against %.2f ms", live[0].tasks[0].worst_ms,
+    snprintf(note, sizeof(note), "%.2f against %.2f ms", live[0].tasks[0].worst_ms,
              live[1].tasks[0].worst_ms);
     ws_experiment_claim(x, "preemption shortens the longest response of the most urgent task",
                         live[0].tasks[0].worst_ms < live[1].tasks[0].worst_ms, note);
@@ -274,7 +274,7 @@ static int run_stgm(struct ws_experiment_run *x)
                                            .deadline_ms = tasks[i].period_ms,
                                            .offset_ms = i, /* arrivals have an order */
                                            .priority = 40 - 10 * i};
-        snprintf(s.tasks[i].name, sizeof s.tasks[i].name, "task%d", i + 1);
+        snprintf(s.tasks[i].name, sizeof(s.tasks[i].name), "task%d", i + 1);
     }
     FILE *f = ws_experiment_csv(x, "live-stgm");
     if (!f)
@@ -332,7 +332,7 @@ static int run_preempt(struct ws_experiment_run *x)
         compare_responses(x, &s, "gcaps", &live, &sim, 1.1 * block_ms, f);
         char note[160];
         const struct ws_live_task_result *u = &live.tasks[0];
-        snprintf(note, sizeof note,
+        snprintf(note, sizeof(note),
                  "95 %% of %d within %.3f ms, the longest %.3f, copies and the host's delays "
                  "included; blocks of %.3f ms",
                  u->released, u->most_run_ms - urgent_ms, u->worst_run_ms - urgent_ms,
@@ -365,7 +365,7 @@ static int run_share(struct ws_experiment_run *x)
     };
     struct ws_live l;
     char log[4096];
-    snprintf(log, sizeof log, "%s/%s.log", x->folder, x->name);
+    snprintf(log, sizeof(log), "%s/%s.log", x->folder, x->name);
     FILE *f = ws_experiment_csv(x, "live-share");
     if (!f)
         return -EIO;

@@ -46,7 +46,7 @@ int ws_live_set_measure(struct ws_live_set *s)
 {
     enum { UNROLL = 32 }; /* lengths are multiples (bench/live/live.h) */
     char names[128], *save = NULL;
-    snprintf(names, sizeof names, "%s", s->gpus);
+    snprintf(names, sizeof(names), "%s", s->gpus);
     s->n_gpus = 0;
     for (char *p = strtok_r(names, ",", &save); p && s->n_gpus < WS_LIVE_SET_GPUS;
          p = strtok_r(NULL, ",", &save), s->n_gpus++)
@@ -114,7 +114,7 @@ static int by_size(const void *a, const void *b)
 
 static int take_task(const struct ws_live_program *p, struct ws_live_task_result *ret)
 {
-    double *runs = ws_alloc_array((size_t)WS_MAX(p->n_jobs, 1), sizeof *runs), sum = 0;
+    double *runs = ws_alloc_array((size_t)WS_MAX(p->n_jobs, 1), sizeof(*runs)), sum = 0;
     int n = 0;
     if (!runs)
         return -1;
@@ -128,7 +128,7 @@ static int take_task(const struct ws_live_program *p, struct ws_live_task_result
         runs[n++] = j->end_ms - j->start_ms;
     }
     if (n) {
-        qsort(runs, (size_t)n, sizeof *runs, by_size);
+        qsort(runs, (size_t)n, sizeof(*runs), by_size);
         ret->mean_ms = sum / n;
         ret->worst_run_ms = runs[n - 1];
         ret->most_run_ms = runs[(n - 1) * 95 / 100];
@@ -157,14 +157,14 @@ int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s, co
 {
     struct ws_live l;
     char conf[4096], log[4096];
-    snprintf(log, sizeof log, "%s/%s.log", x->folder, x->name);
+    snprintf(log, sizeof(log), "%s/%s.log", x->folder, x->name);
     struct ws_live_wish wish = {.gpus = s->gpus,
                                 .policy = policy,
                                 .options = options,
                                 .tasks = conf,
                                 .time_scale = s->time_scale,
                                 .log = log};
-    if (conf_text(s, conf, sizeof conf)) {
+    if (conf_text(s, conf, sizeof(conf))) {
         ws_cli_error("%s: too many tasks", x->name);
         return -1;
     }
@@ -185,7 +185,7 @@ static int add_kernel(const struct ws_live_set *s, struct ws_gpus *g, int i, int
 {
     struct ws_gpu_kernel *k = &g->kernels[g->n_kernels];
     int n = (int)s->specs[gpu].n_sms;
-    double *wcet = ws_alloc_array((size_t)n, sizeof *wcet);
+    double *wcet = ws_alloc_array((size_t)n, sizeof(*wcet));
     *k = (struct ws_gpu_kernel){.gpu = ws_strdup(s->specs[gpu].name),
                                 .name = ws_strdup(s->tasks[i].name)};
     if (!wcet || !k->gpu || !k->name) {
@@ -207,7 +207,7 @@ static int add_kernel(const struct ws_live_set *s, struct ws_gpus *g, int i, int
 static int make_gpus(const struct ws_live_set *s, struct ws_gpus *g)
 {
     *g = (struct ws_gpus){0};
-    g->kernels = ws_alloc_array((size_t)(s->n_tasks * s->n_gpus), sizeof *g->kernels);
+    g->kernels = ws_alloc_array((size_t)(s->n_tasks * s->n_gpus), sizeof(*g->kernels));
     if (!g->kernels)
         return -1;
     for (int i = 0; i < s->n_gpus; i++) {
@@ -266,10 +266,10 @@ int ws_live_set_machine(const struct ws_live_set *s, const char *policy, const c
         };
     int r = ops ? make_gpus(s, &g) : -1;
     if (!r)
-        r = ws_sbeet_set_make(&set, &g, tasks, s->n_tasks, false, error, sizeof error);
+        r = ws_sbeet_set_make(&set, &g, tasks, s->n_tasks, false, error, sizeof(error));
     if (!r) {
         r = ws_sbeet_set_run(&out, &set, ops, options, &o);
-        snprintf(error, sizeof error, "%s", out.note);
+        snprintf(error, sizeof(error), "%s", out.note);
     }
     if (!r)
         r = take_machine(s, &set, &out.r, ret);
@@ -359,7 +359,7 @@ int ws_live_set_rtsim(const struct ws_live_set *s, enum ws_rtsim_policy policy, 
     }
     if (r) {
         char buf[160];
-        const char *why = ws_rtsim_check(&set, buf, sizeof buf);
+        const char *why = ws_rtsim_check(&set, buf, sizeof(buf));
         ws_cli_error("simulating: %s", why ? why : strerror(-r));
     }
     ws_rtsim_free(rt);

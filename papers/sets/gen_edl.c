@@ -27,7 +27,7 @@ void ws_gen_edl_release_u(struct ws_gen_edl *g)
     g->u_high = 1 - g->u_low;
 }
 
-struct list {
+struct edl_task_list {
     struct ws_cluster_task *v;
     size_t n, cap;
 };
@@ -53,7 +53,8 @@ static struct ws_dvfs_task draw(const struct ws_gen_edl *g, struct ws_random *r)
 }
 
 /* Tasks that arrive at 0, until their utilisations sum to @total. */
-static int fill(const struct ws_gen_edl *g, struct ws_random *r, double total, struct list *l)
+static int fill(const struct ws_gen_edl *g, struct ws_random *r, double total,
+                struct edl_task_list *l)
 {
     for (double sum = 0; sum < total;) {
         struct ws_cluster_task t = {.dvfs = draw(g, r)};
@@ -112,7 +113,7 @@ int ws_gen_edl(const struct ws_gen_edl *g, struct ws_cluster_task **ret, size_t 
         !(g->u_low >= 0 && g->u_high <= 1 && g->u_low < g->u_high) ||
         (g->library && g->n_library < 1))
         return ws_raise(-EINVAL);
-    struct list l = {0};
+    struct edl_task_list l = {0};
     struct ws_random r;
     ws_random_init(&r, g->seed);
     int e = fill(g, &r, g->u_initial * g->base, &l);

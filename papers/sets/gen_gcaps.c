@@ -69,7 +69,7 @@ int ws_gen_gcaps_axis(struct ws_gen_gcaps *g, const char *axis, double x)
 
 /* ---- one task ---- */
 
-struct draft {
+struct gcaps_draft {
     int64_t period_ms, util; /* hundredths */
     int64_t c, g;            /* 0.01 ms */
     int n_segments, cpu;
@@ -127,9 +127,9 @@ static int64_t hundredths(struct ws_random *r, double min, double max)
 }
 
 static void draw_task(const struct ws_gen_gcaps *g, struct ws_random *r, int64_t util,
-                      struct draft *ret)
+                      struct gcaps_draft *ret)
 {
-    *ret = (struct draft){.util = util, .cpu = -1};
+    *ret = (struct gcaps_draft){.util = util, .cpu = -1};
     ret->period_ms = g->reading == WS_GEN_PAPER
                          ? 10 * ws_random_integer(r, PERIOD_MIN / 10, PERIOD_MAX / 10)
                          : ws_random_integer(r, PERIOD_MIN, PERIOD_MAX);
@@ -149,7 +149,7 @@ static void draw_task(const struct ws_gen_gcaps *g, struct ws_random *r, int64_t
 
 /* ---- a set ---- */
 
-static int draw_cores(const struct ws_gen_gcaps *g, struct ws_random *r, struct draft *tasks)
+static int draw_cores(const struct ws_gen_gcaps *g, struct ws_random *r, struct gcaps_draft *tasks)
 {
     int n = 0;
     for (int cpu = 0; cpu < g->n_cpus; cpu++) {
@@ -175,13 +175,13 @@ static int least_loaded(const int64_t *load, int n)
 
 static int by_util(const void *a, const void *b)
 {
-    const struct draft *x = a, *y = b;
+    const struct gcaps_draft *x = a, *y = b;
     return (x->util < y->util) - (x->util > y->util);
 }
 
 static int by_period(const void *a, const void *b)
 {
-    const struct draft *const *x = a, *const *y = b;
+    const struct gcaps_draft *const *x = a, *const *y = b;
     if ((*x)->best_effort != (*y)->best_effort)
         return (*x)->best_effort - (*y)->best_effort;
     if (!(*x)->best_effort && (*x)->period_ms != (*y)->period_ms)
@@ -189,7 +189,7 @@ static int by_period(const void *a, const void *b)
     return (*x > *y) - (*x < *y); /* as drawn */
 }
 
-static void worst_fit(const struct ws_gen_gcaps *g, struct draft *tasks, int n)
+static void worst_fit(const struct ws_gen_gcaps *g, struct gcaps_draft *tasks, int n)
 {
     int64_t load[TASKS_MAX] = {0};
     if (g->reading == WS_GEN_PAPER)
@@ -200,7 +200,7 @@ static void worst_fit(const struct ws_gen_gcaps *g, struct draft *tasks, int n)
     }
 }
 
-static void choose_best_effort(struct ws_random *r, double ratio, struct draft *tasks, int n)
+static void choose_best_effort(struct ws_random *r, double ratio, struct gcaps_draft *tasks, int n)
 {
     for (int left = (int)floor(ratio * n + 1e-9); left > 0;) {
         int i = (int)ws_random_integer(r, 0, n - 1);
@@ -209,7 +209,7 @@ static void choose_best_effort(struct ws_random *r, double ratio, struct draft *
     }
 }
 
-static void fill_task(struct ws_rta_set *s, struct ws_rta_task *t, const struct draft *d,
+static void fill_task(struct ws_rta_set *s, struct ws_rta_task *t, const struct gcaps_draft *d,
                       int *n_segments, int *n_cpu_segments)
 {
     *t = (struct ws_rta_task){.period = d->period_ms * WS_GCAPS_UNITS_PER_MS,
@@ -232,10 +232,10 @@ static void fill_task(struct ws_rta_set *s, struct ws_rta_task *t, const struct 
         s->cpu_segments[(*n_cpu_segments)++] = d->cpu_part[k] * UNITS;
 }
 
-static int fill(const struct ws_gen_gcaps *g, const struct draft *tasks, int n,
+static int fill(const struct ws_gen_gcaps *g, const struct gcaps_draft *tasks, int n,
                 struct ws_rt_set *ret)
 {
-    const struct draft *order[TASKS_MAX] = {NULL};
+    const struct gcaps_draft *order[TASKS_MAX] = {NULL};
     int segments = 0, n_segments = 0, n_cpu_segments = 0;
     for (int i = 0; i < n; i++) {
         order[i] = &tasks[i];
@@ -256,7 +256,7 @@ static int fill(const struct ws_gen_gcaps *g, const struct draft *tasks, int n,
 int ws_gen_gcaps(const struct ws_gen_gcaps *g, struct ws_random *r, struct ws_rt_set *ret)
 {
     *ret = (struct ws_rt_set){0};
-    struct draft *tasks = calloc(TASKS_MAX, sizeof(*tasks));
+    struct gcaps_draft *tasks = calloc(TASKS_MAX, sizeof(*tasks));
     int n = 0;
     if (!tasks)
         return -ENOMEM;

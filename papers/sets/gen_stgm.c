@@ -43,14 +43,14 @@ int ws_gen_stgm_axis(struct ws_gen_stgm *g, const char *axis, double x)
     return -ENOENT;
 }
 
-struct draft {
+struct stgm_draft {
     int64_t period_ms;
     bool gpu;
 };
 
 static int by_period(const void *a, const void *b)
 {
-    const struct draft *x = a, *y = b;
+    const struct stgm_draft *x = a, *y = b;
     return (x->period_ms > y->period_ms) - (x->period_ms < y->period_ms);
 }
 
@@ -83,13 +83,13 @@ static void draw_segments(const struct ws_gen_stgm *g, struct ws_random *r, stru
 
 int ws_gen_stgm(const struct ws_gen_stgm *g, struct ws_random *r, struct ws_rt_set *ret)
 {
-    struct draft tasks[TASKS_MAX] = {{0}};
+    struct stgm_draft tasks[TASKS_MAX] = {{0}};
     int n_cpus = (int)ws_random_integer(r, g->cpus_min, g->cpus_max);
     int n = g->n_tasks ? g->n_tasks : (int)ws_random_integer(r, 2 * n_cpus, 4 * n_cpus);
     double ratio = ws_random_uniform(r, g->gpu_to_cpu_min, g->gpu_to_cpu_max);
     int n_gpu = (int)lround(n * ratio / (1 + ratio));
     for (int i = 0; i < n; i++)
-        tasks[i] = (struct draft){ws_random_integer(r, 100, 500), i < n_gpu};
+        tasks[i] = (struct stgm_draft){ws_random_integer(r, 100, 500), i < n_gpu};
     qsort(tasks, (size_t)n, sizeof(*tasks), by_period);
     int e = ws_rt_set_init_stgm(ret, n, n_gpu * g->segments_max, g->n_sm);
     if (e)

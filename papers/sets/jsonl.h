@@ -55,8 +55,8 @@ void ws_json_bad(struct ws_json_line *l, const char *path, const char *fmt, ...)
 /* A place in a line: an object and how the user would write the way to it. Getters of fields build on it. */
 struct ws_json_at {
     struct ws_json_line *line;
-    struct json_object *
-        o; /* NULL: nothing there; getters then return fallbacks, silently if the parent was reported */
+    /* NULL: nothing there; getters then return fallbacks, silently if the parent was reported */
+    struct json_object *o;
     char path[96];
 };
 struct ws_json_at ws_json_root(struct ws_json_line *l);

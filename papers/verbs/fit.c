@@ -199,11 +199,11 @@ static void put_row(struct ws_table *table, const struct app *a, const struct ws
 }
 
 /* Weighted by samples: over all points of all applications. */
-struct total {
+struct error_total {
     double sum[3][3], n[3];
 };
 
-static void add_total(struct total *t, const struct ws_fit_error e[3], const int left_out[3])
+static void add_total(struct error_total *t, const struct ws_fit_error e[3], const int left_out[3])
 {
     for (int i = 0; i < 3; i++) {
         if (left_out[i])
@@ -215,7 +215,8 @@ static void add_total(struct total *t, const struct ws_fit_error e[3], const int
     }
 }
 
-static void fit_app(struct fit *x, const struct app *a, struct ws_table *table, struct total *total)
+static void fit_app(struct fit *x, const struct app *a, struct ws_table *table,
+                    struct error_total *total)
 {
     struct ws_dvfs_task t;
     struct ws_fit_error e[3];
@@ -241,7 +242,7 @@ static void fit_app(struct fit *x, const struct app *a, struct ws_table *table, 
         put_row(table, a, &t, e, left_out);
 }
 
-static void put_total(const struct total *t)
+static void put_total(const struct error_total *t)
 {
     static const char *const names[] = {"fit", "a core clock left out", "a memory clock left out"};
     for (int i = 0; i < 3; i++)
@@ -257,7 +258,7 @@ static int fit_all(struct fit *x)
                                         "c",       "t0",       "D",       "delta",  "time %",
                                         "power %", "energy %", "no core", "no mem", NULL};
     struct ws_table table;
-    struct total total = {0};
+    struct error_total total = {0};
     ws_table_init(&table, heads);
     for (size_t i = 0; i < x->n; i++)
         fit_app(x, &x->apps[i], &table, &total);
