@@ -11,33 +11,23 @@ noinst_LIBRARIES += cli/libtools.a
 cli_libtools_a_SOURCES = cli/common/error.c cli/common/options.h cli/common/options.c cli/common/options_text.c cli/common/table.h cli/common/table.c
 cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
 
-cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def papers/verbs/verbs.def cli/verbs/parts.c \
-	papers/verbs/cluster.c \
-	cli/verbs/coverage.c \
-	cli/verbs/elf_kind.c cli/verbs/elf_kind.h \
-	papers/experiments/consolidation.c \
-	papers/experiments/edl.h papers/experiments/edl.c papers/experiments/edl_offline.c papers/experiments/edl_online.c \
-	papers/experiments/experiment.h papers/experiments/experiment.c papers/experiments/experiments.def \
-	cli/verbs/explain.c \
-	papers/verbs/fit.c \
-	papers/verbs/gen.h papers/verbs/gen.c papers/verbs/generators.def papers/verbs/gen_edl.c \
-	papers/verbs/input.h papers/verbs/input.c \
-	cli/verbs/keygen.c cli/verbs/link.h cli/verbs/link.c cli/verbs/text.h cli/verbs/text.c cli/verbs/top.c cli/verbs/trace.c \
-	papers/verbs/optimum.c \
-	cli/verbs/policy.c \
-	cli/verbs/private.c cli/verbs/private.h \
-	cli/verbs/profile.c cli/verbs/profiles.h cli/verbs/profiles.c \
-	cli/verbs/program.h cli/verbs/program.c \
-	cli/verbs/run.c \
-	cli/verbs/message.h cli/verbs/message.c cli/verbs/status.h cli/verbs/status.c cli/verbs/status_json.c cli/verbs/status_text.c
-cli_wattshare_SOURCES += papers/verbs/analyze.c papers/verbs/gen_rt.c papers/experiments/gcaps.c papers/experiments/gcaps_fig8.def papers/experiments/rtsim.c papers/experiments/stgm.c
-cli_wattshare_SOURCES += papers/experiments/sbeet.c papers/verbs/gen_sbeet.c
-cli_wattshare_SOURCES += papers/verbs/sim.h papers/verbs/sim.c papers/verbs/sim_gpus.c papers/verbs/sim_rt.h papers/verbs/sim_rt.c
-cli_wattshare_SOURCES += papers/live/live.h papers/live/live.c papers/live/set.h papers/live/set.c papers/live/consolidation.c papers/live/edl.c papers/live/rt.c
-cli_wattshare_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
+cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def \
+	cli/common/daemon.c \
+	cli/common/elf_kind.h cli/common/elf_kind.c \
+	cli/common/link.h cli/common/link.c \
+	cli/common/message.h cli/common/message.c \
+	cli/common/private_daemon.h cli/common/private_daemon.c \
+	cli/common/program.h cli/common/program.c \
+	cli/common/text.h cli/common/text.c \
+	cli/verbs/coverage.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c cli/verbs/profile.c cli/verbs/profiles.h \
+	cli/verbs/profiles.c cli/verbs/run.c cli/verbs/status.h cli/verbs/status.c \
+	cli/verbs/status_json.c cli/verbs/status_text.c cli/verbs/top.c cli/verbs/trace.c
+CLI_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"' -DBINDIR='"$(bindir)"' -DSYSCONFDIR='"$(sysconfdir)"'
-cli_wattshare_LDADD = cli/libtools.a $(PAPERS_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(JSON_C_LIBS) $(NCURSES_LIBS)
-EXTRA_DIST += cli/README.md LICENSE NEWS
+cli_wattshare_CPPFLAGS = $(CLI_CPPFLAGS)
+cli_wattshare_LDADD = papers/libverbs.a cli/libtools.a $(PAPERS_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) \
+	$(PROTOBUF_C_LIBS) $(JSON_C_LIBS) $(NCURSES_LIBS)
+EXTRA_DIST += cli/README.md cli/common/README.md cli/verbs/README.md cli/coverage/README.md LICENSE NEWS
 
 # doc/coverage.md, from the ledger; tests/process/coverage.sh sees that it is current.
 noinst_PROGRAMS += cli/ledger_doc

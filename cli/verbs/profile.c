@@ -17,9 +17,9 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/common/options.h"
-#include "cli/verbs/private.h"
+#include "cli/common/private_daemon.h"
 #include "cli/verbs/profiles.h"
-#include "cli/verbs/program.h"
+#include "cli/common/program.h"
 
 enum { SMS_MAX = 256, SMS_TEXT_MAX = 2048, RUNS_MAX = 1000, ASK_MS = 5000 };
 #define ENV_STORE     "WATTSHARE_PROFILES"

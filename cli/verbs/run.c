@@ -12,8 +12,8 @@
 
 #include "cli/cli.h"
 #include "cli/common/options.h"
-#include "cli/verbs/private.h"
-#include "cli/verbs/program.h"
+#include "cli/common/private_daemon.h"
+#include "cli/common/program.h"
 
 struct run_options {
     const char *task, *gpus, *socket;

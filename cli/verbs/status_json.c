@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "cli/verbs/message.h"
+#include "cli/common/message.h"
 #include "cli/verbs/status.h"
-#include "cli/verbs/text.h"
+#include "cli/common/text.h"
 
 typedef struct json_object *(*value_fn)(const ProtobufCMessage *m,
                                         const ProtobufCFieldDescriptor *f);

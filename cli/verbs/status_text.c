@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "cli/verbs/message.h"
+#include "cli/common/message.h"
 #include "cli/verbs/status.h"
-#include "cli/verbs/text.h"
+#include "cli/common/text.h"
 
 enum { CELL_BYTES = 256 };
 

@@ -18,8 +18,8 @@
 
 #include "base/alloc.h"
 #include "cli/common/options.h"
-#include "cli/verbs/link.h"
-#include "cli/verbs/text.h"
+#include "cli/common/link.h"
+#include "cli/common/text.h"
 
 enum sort { BY_ENERGY, BY_KERNELS, BY_MEMORY, BY_AGE };
 enum { NAME_BYTES = 25 };

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/trace_file.h"
 #include "cli/common/options.h"
-#include "cli/verbs/link.h"
-#include "cli/verbs/text.h"
+#include "cli/common/link.h"
+#include "cli/common/text.h"
 
 enum { ASK_EVERY_MS = 100, FIRST_GPU = 1 };
 

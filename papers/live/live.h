@@ -5,14 +5,14 @@
  *     ws_live_start(); ws_live_add() for each program; ws_live_run(); results; ws_live_stop()
  *
  * Nothing is left behind, however this process ends: the programs die with it, the daemon and its directory by their guard
- * (cli/verbs/private.h). Threads: one. Times are the device's, in ms. Functions that fail have printed why. */
+ * (cli/common/private_daemon.h). Threads: one. Times are the device's, in ms. Functions that fail have printed why. */
 #ifndef WS_PAPERS_LIVE_LIVE_H
 #define WS_PAPERS_LIVE_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/sm_set.h"
-#include "cli/verbs/private.h"
+#include "cli/common/private_daemon.h"
 #include "device/device.h"
 
 enum { WS_LIVE_PROGRAMS = 32, WS_LIVE_GPUS = 4, WS_LIVE_ARGS = 32 };

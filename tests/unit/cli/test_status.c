@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "cli/verbs/message.h"
+#include "cli/common/message.h"
 #include "cli/verbs/status.h"
 
 /* ---- a message with a value in every field, made from the field's tag ---- */

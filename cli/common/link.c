@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/verbs/link.h"
+#include "cli/common/link.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the parts of wattshare are, and how to ask a daemon. */
+/* How one question is asked of a daemon, and where the installed parts of wattshare are (cli/cli.h). */
 #include "config.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/verbs/link.h"
+#include "cli/common/link.h"
 
 const char *ws_cli_endpoint(const char *option)
 {

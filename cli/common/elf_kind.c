@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/verbs/elf_kind.h"
+#include "cli/common/elf_kind.h"
 
 #include <elf.h>
 #include <fcntl.h>

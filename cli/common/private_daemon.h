@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/private.h - a daemon with software GPUs for one command alone, on a socket in a directory of its own. */
-#ifndef WS_CLI_VERBS_PRIVATE_H
-#define WS_CLI_VERBS_PRIVATE_H
+/* cli/common/private_daemon.h - a daemon with software GPUs for one command alone, on a socket in a directory of its own. */
+#ifndef WS_CLI_COMMON_PRIVATE_DAEMON_H
+#define WS_CLI_COMMON_PRIVATE_DAEMON_H
 
 #include <sys/types.h>
 #include "base/macros.h"

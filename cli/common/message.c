@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/verbs/message.h"
+#include "cli/common/message.h"
 
 #include <assert.h>
 #include <stddef.h>

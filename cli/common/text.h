@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/text.h - numbers and names as people read them. Threads: any. */
-#ifndef WS_CLI_VERBS_TEXT_H
-#define WS_CLI_VERBS_TEXT_H
+/* cli/common/text.h - numbers and names as people read them. Threads: any. */
+#ifndef WS_CLI_COMMON_TEXT_H
+#define WS_CLI_COMMON_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

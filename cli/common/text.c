@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/verbs/text.h"
+#include "cli/common/text.h"
 
 #include <stdio.h>
 #include <string.h>

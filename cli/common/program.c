@@ -3,7 +3,7 @@
  * below us gets our signals and gives us its status. */
 #include "config.h"
 
-#include "cli/verbs/program.h"
+#include "cli/common/program.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/verbs/elf_kind.h"
+#include "cli/common/elf_kind.h"
 
 /* The file that execvp() would run, in @path; false if there is none. */
 static bool find_program(const char *name, char path[PATH_MAX])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/message.h - the fields of a protobuf message by their names, as the message's
+/* cli/common/message.h - the fields of a protobuf message by their names, as the message's
  * description has them. Threads: any. */
-#ifndef WS_CLI_VERBS_MESSAGE_H
-#define WS_CLI_VERBS_MESSAGE_H
+#ifndef WS_CLI_COMMON_MESSAGE_H
+#define WS_CLI_COMMON_MESSAGE_H
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>

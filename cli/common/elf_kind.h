@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/elf_kind.h - whether LD_PRELOAD can work on a program (ld.so(8)). */
-#ifndef WS_CLI_VERBS_ELF_KIND_H
-#define WS_CLI_VERBS_ELF_KIND_H
+/* cli/common/elf_kind.h - whether LD_PRELOAD can work on a program (ld.so(8)). */
+#ifndef WS_CLI_COMMON_ELF_KIND_H
+#define WS_CLI_COMMON_ELF_KIND_H
 
 enum ws_elf_kind {
     WS_ELF_OTHER,   /* a script, or unreadable: its interpreter decides */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/link.h - talking to a daemon without being its client: one message, one answer. Threads: one for each link. */
-#ifndef WS_CLI_VERBS_LINK_H
-#define WS_CLI_VERBS_LINK_H
+/* cli/common/link.h - talking to a daemon without being its client: one message, one answer. Threads: one for each link. */
+#ifndef WS_CLI_COMMON_LINK_H
+#define WS_CLI_COMMON_LINK_H
 
 #include "cli/cli.h"
 

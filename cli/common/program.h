@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/program.h - starting programs with libwattshare.so before them. Statuses are exit statuses; errors have been printed. */
-#ifndef WS_CLI_VERBS_PROGRAM_H
-#define WS_CLI_VERBS_PROGRAM_H
+/* cli/common/program.h - starting programs with libwattshare.so before them. Statuses are exit statuses; errors have been printed. */
+#ifndef WS_CLI_COMMON_PROGRAM_H
+#define WS_CLI_COMMON_PROGRAM_H
 
 #include "base/macros.h"
 

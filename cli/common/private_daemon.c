@@ -5,7 +5,7 @@
  * Both are in a process group of their own: the terminal's ^C is for the program. */
 #include "config.h"
 
-#include "cli/verbs/private.h"
+#include "cli/common/private_daemon.h"
 
 #include <dirent.h>
 #include <errno.h>
