@@ -44,7 +44,7 @@ char *ws_cli_find_part(const char *env, const char *build_path, const char *inst
     }
     if (!access(installed_path, R_OK))
         return ws_strdup(installed_path);
-    ws_cli_error("'%s' is missing: install wattshare, or name it in %s", installed_path, env);
+    ws_cli_error("'%s' is missing: install wattshare, or set %s to its path", installed_path, env);
     return NULL;
 }
 

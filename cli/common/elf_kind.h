@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/common/elf_kind.h - whether LD_PRELOAD can work on a program (ld.so(8)). */
+/* cli/common/elf_kind.h - says whether LD_PRELOAD works on a program (ld.so(8)). Threads: any. */
 #ifndef WS_CLI_COMMON_ELF_KIND_H
 #define WS_CLI_COMMON_ELF_KIND_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Starting programs with libwattshare.so before them: what can't be preloaded is said, the environment is set, and a program that runs
- * below us gets our signals and gives us its status. */
+/* Starts programs with libwattshare.so preloaded. Sets the environment, refuses programs that cannot be preloaded, passes signals on to
+ * a child, and returns its status. */
 #include "config.h"
 
 #include "cli/common/program.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cells in one array, row after row; the heads are the first row. */
+/* The cells are in one array, row after row; the first row are the heads. */
 #include "config.h"
 
 #include <errno.h>

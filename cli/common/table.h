@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/common/table.h - a table for people: columns as wide as they need, numbers to the right. Threads: none. */
+/* cli/common/table.h - prints tables for people: columns are as wide as they need to be, and numbers are aligned right. Threads: none. */
 #ifndef WS_CLI_COMMON_TABLE_H
 #define WS_CLI_COMMON_TABLE_H
 
@@ -18,9 +18,9 @@ struct ws_table {
 void ws_table_init(struct ws_table *t, const char *const *heads);
 /* The next cell, row by row. */
 void ws_table_add(struct ws_table *t, const char *fmt, ...) WS_PRINTF(2, 3);
-/* Fills up the row begun. A column whose cells (below the head) are all numbers, "-" or empty stands to the right. */
+/* Completes the row with empty cells. A column whose cells below the head are all numbers, "-" or empty is aligned right. */
 void ws_table_end_row(struct ws_table *t);
-/* Return: 0, or -ENOMEM where a cell was lost. */
+/* Return: 0, or -ENOMEM if memory for a cell was missing. */
 int ws_table_print(const struct ws_table *t, FILE *f);
 void ws_table_deinit(struct ws_table *t);
 

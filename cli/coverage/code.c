@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Device code against the software GPU: every instruction of every kernel is decoded, as at module load, and what the decoder
- * refuses is listed instead of ending the load.
+/* Judges device code by the software GPU's decoder: every instruction of every kernel is decoded as when a module is loaded, and what
+ * the decoder refuses is listed.
  *
- * Of a fatbin the PTX counts that a device of the given compute capability would get. Kernels that exist as machine code only
- * can't run; they are known when all of a program is read, because -rdc=true keeps linked machine code and PTX apart. For the
- * same reason the parts of one program are judged together: a function that another part defines is not missing. */
+ * Of a fatbin, the PTX counts that a device of the given compute capability would get. A kernel that exists only as machine code cannot
+ * run. Which ones these are is known only when the whole program has been read, because -rdc=true stores linked machine code and PTX
+ * in different places. For the same reason the parts of one program are judged together: a function that another part defines is not
+ * missing. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"

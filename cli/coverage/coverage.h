@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/coverage/coverage.h - what one program asks of CUDA, found without running it, against the ledger.
+/* cli/coverage/coverage.h - finds what one program asks of CUDA, without running it, and compares it with the ledger (ledger.h).
  *
- * coverage.c (the verb), coverage_elf.c (a program's or library's entry points and images), coverage_libs.c (the libraries it
- * loads), coverage_code.c (PTX, fatbins and cubins), coverage_report.c (what was found).
- * Files may be anyone's: nothing in them is trusted. Threads: none. */
+ * elf.c reads a program's or library's entry points and images, libs.c finds the libraries that it loads, code.c reads PTX, fatbins
+ * and cubins, and report.c collects what was found. The files may come from anybody: nothing in them is trusted. Threads: none. */
 #ifndef WS_CLI_COVERAGE_COVERAGE_H
 #define WS_CLI_COVERAGE_COVERAGE_H
 
@@ -13,7 +12,7 @@
 #include "base/elf.h"
 #include "cli/coverage/ledger.h"
 
-/* ---- coverage_report.c ---- */
+/* ---- report.c: what was found ---- */
 enum ws_cover_kind { WS_COVER_ENTRY, WS_COVER_OPCODE, WS_COVER_IMAGE, _WS_COVER_N };
 struct ws_cover_item { /* one name that the program uses, however often */
     enum ws_cover_kind kind;
@@ -53,7 +52,7 @@ struct ws_cover {
     unsigned n_kernels, n_images, n_uses; /* kernels, PTX texts, objects that use CUDA at all */
     bool oom;
 };
-/* Adds a use, or counts it again. Texts are copied but for @note and @group. */
+/* Adds a use, or counts one more if it is known. All texts but @note and @group are copied. */
 void ws_cover_add(struct ws_cover *c, const struct ws_cover_item *item);
 void ws_cover_deinit(struct ws_cover *c);
 size_t ws_cover_count(const struct ws_cover *c, enum ws_cover_kind kind, enum ws_ledger_state s);
@@ -63,7 +62,7 @@ void ws_cover_print(const struct ws_cover *c, bool all, FILE *out);
 struct json_object;
 struct json_object *ws_cover_json(const struct ws_cover *c);
 
-/* ---- coverage_rewrites.c: which rewritings kernels allow (ptx/passes/pass.h) ---- */
+/* ---- rewrites.c: which rewritings kernels allow (ptx/passes/pass.h) ---- */
 struct ws_ptx_module;
 void ws_cover_rewrites(struct ws_cover *c, const struct ws_ptx_module *m);
 void ws_cover_rewrites_print(const struct ws_cover *c, FILE *out);
@@ -71,7 +70,7 @@ void ws_cover_rewrites_print(const struct ws_cover *c, FILE *out);
 struct json_object *ws_cover_rewrites_json(const struct ws_cover *c);
 void ws_cover_rewrites_deinit(struct ws_cover *c);
 
-/* ---- coverage_ptxas.c: registers and spills of rewritten kernels, where there is a ptxas ---- */
+/* ---- ptxas.c: registers and spills of rewritten kernels, where there is a ptxas ---- */
 void ws_cover_ptxas(struct ws_cover *c, const struct ws_ptx_module *m);
 /* [{"kernel": …, "pass": "ticket", "registers": …, "change": …, "spill_bytes": …, "spill_change": …}, …] */
 struct json_object *ws_cover_ptxas_json(const struct ws_cover *c);
@@ -85,19 +84,19 @@ void ws_cover_ptxas_add(struct ws_cover_ptxas_sum *s, const struct ws_cover *c);
 void ws_cover_ptxas_print(const struct ws_cover_ptxas_sum *s, FILE *out);
 void ws_cover_ptxas_sum_deinit(struct ws_cover_ptxas_sum *s);
 
-/* ---- coverage_libs.c ---- */
+/* ---- libs.c: the libraries that a program loads ---- */
 struct ws_cover_libs { /* libraries found so far, each once */
     char **paths;
     size_t n, cap;
 };
-/* Appends the libraries that @e (at @path) needs, as ld.so(8) looks for them; those that can't be found go to @missing as
- * "libx.so.1\n…" (malloc'ed; NULL if none). Return: 0 or -ENOMEM. */
+/* Appends the libraries that @e (at @path) needs, as ld.so(8) finds them. @ret_missing: those that cannot be found, as
+ * "libx.so.1\n…" (malloc'ed; NULL: all were found). Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cover_needed(struct ws_cover_libs *l, const char *path, const struct ws_elf *e,
                                   char **ret_missing);
 void ws_cover_libs_deinit(struct ws_cover_libs *l);
 
-/* ---- coverage_code.c ---- */
-/* A program's device code, gathered before it is judged: parts of one program may be linked. */
+/* ---- code.c: device code ---- */
+/* A program's device code. All of it is collected before it is judged, since its parts may be linked with each other. */
 struct ws_cover_code;
 struct ws_cover_code *ws_cover_code_new(void);
 struct ws_cover_code *ws_cover_code_free(struct ws_cover_code *k);
@@ -109,9 +108,9 @@ bool ws_cover_is_ptx(const char *text, size_t bytes);
 /* After the last image: judges all of it. */
 void ws_cover_code_end(struct ws_cover *c, struct ws_cover_code *k);
 
-/* ---- coverage_elf.c ---- */
-/* Adds what an ELF file asks for, its device code to @code. @sm: compute capability of the device meant (86). @diags: damage
- * in it. Return: 0; 1: damaged (see diags); -ENOMEM. */
+/* ---- elf.c: programs and libraries ---- */
+/* Adds what an ELF file asks for, and its device code to @code. @sm: the compute capability of the device, as 86. @diags: gets what
+ * is damaged in the file. Return: 0; 1: damaged (see diags); -ENOMEM. */
 WS_MUST_CHECK int ws_cover_elf(struct ws_cover *c, const char *object, const struct ws_elf *e,
                                struct ws_cover_code *code, uint32_t sm, struct ws_diags *diags);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which entry points an ELF object uses, and what device code it holds.
+/* Finds which entry points an ELF object uses, and what device code it holds.
  *
- * A CUDA runtime or driver linked dynamically: the undefined dynamic symbols. nvcc's static runtime: all of its functions are
- * in .symtab whether used or not, so we look for who refers to them. Every position of the executable sections is tried as a
- * call, a jump, a lea or a mov whose operand is the address of an entry point; what lies inside the runtime's own functions does
- * not count. This is approximate: bytes may look like a call by chance, and an address that only stands in a table of data is
- * not seen. Names that are only strings (for dlsym, cuGetProcAddress) are "possible"; in an object with a static runtime, which
- * holds many such strings itself, only those count whose address the program's own code takes. */
+ * With a CUDA runtime or driver that is linked dynamically, the entry points are the undefined dynamic symbols. nvcc's static runtime
+ * has all of its functions in .symtab, used or not, so this file looks for references to them: it tries every position of the
+ * executable sections as a call, a jump, a lea or a mov whose operand is the address of an entry point. References inside the
+ * runtime's own functions do not count. This is approximate: bytes may look like a call by chance, and an address that stands only in
+ * a table of data is not found. Names that are only strings (for dlsym, cuGetProcAddress) are "possible". An object with a static
+ * runtime holds many such strings itself; there only those count whose address the program's own code takes. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes doc/coverage.md from the ledger: entry points from frontend/interpose/entrypoints.def, opcodes by giving the software GPU's decoder
- * each form of instruction in the PTX files named on the command line (tests/ptx: one with every form that a census of
- * programs found, one with forms beyond it), each in a kernel of its own, so that nothing is dead code. `make doc-coverage` writes
- * the page, a test compares it. */
+/* Writes doc/coverage.md from the ledger. Entry points come from frontend/interpose/entrypoints.def. For opcodes, the software GPU's
+ * decoder is given each form of instruction in the PTX files that the command line names (tests/ptx has one file with every form that
+ * a census of programs found, and others with forms beyond it). Each form is tried in a kernel of its own, so that none is dead code.
+ * `make doc-coverage` writes the page, and a test compares it. */
 #include "config.h"
 
 #include <stdio.h>
@@ -180,7 +180,7 @@ static int read_forms(const char *path)
         for (uint32_t i = 0; !r && m->funcs[k].is_entry && i < m->funcs[k].n_insns; i++)
             r = judge(m, k, i);
     if (r)
-        fprintf(stderr, "ledger_doc: %s: %s\n", path, d.n ? d.v[0].text : "can't be read");
+        fprintf(stderr, "ledger_doc: %s: %s\n", path, d.n ? d.v[0].text : "cannot be read");
     ws_ptx_module_free(m);
     ws_diags_deinit(&d);
     free(text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The libraries a program loads at its start, looked for as ld.so(8) does: the object's RPATH where it has no RUNPATH,
- * LD_LIBRARY_PATH, its RUNPATH, /etc/ld.so.cache, then the system's folders. (An RPATH of the object that loaded it is not
- * inherited here.) */
+/* Finds the libraries that a program loads at its start, as ld.so(8) does: in the object's RPATH if it has no RUNPATH, in
+ * LD_LIBRARY_PATH, in its RUNPATH, in /etc/ld.so.cache, and then in the system's folders. The RPATH of the object that loaded it is not
+ * searched. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"

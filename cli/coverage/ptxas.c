@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What rewritings cost in registers and spills, where there is a ptxas to ask: each PTX text of the program, with all its rewritten
- * kernels, is assembled for its own target, and what `ptxas -v` says of the original and the rewritten kernel is compared. */
+/* Finds what rewritings cost in registers and spills, if there is a ptxas: it assembles each PTX text of the program, with all its
+ * rewritten kernels, for the text's own target, and compares what `ptxas -v` says of the original and of the rewritten kernel. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What was found in a program: a set of uses, and how it is shown. */
+/* Collects what was found in a program, as a set of uses, and prints it. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"

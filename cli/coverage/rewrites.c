@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which rewritings each kernel allows (ptx/passes/pass.h): what can be done with it while others share its GPU. */
+/* Finds which rewritings each kernel allows (ptx/passes/pass.h), that is, how it can be carried out while others share its GPU. */
 #include "config.h"
 
 #include <errno.h>

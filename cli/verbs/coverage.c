@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare coverage: what programs ask of CUDA, and whether all of it is there. Nothing is run.
+/* wattshare coverage: says what programs ask of CUDA, and whether wattshare has it. Nothing is run.
  *
- * A program is judged with the libraries that it loads at its start; what it opens later by name (dlopen) is not seen. PTX
- * texts, fatbins and cubins are judged by themselves. */
+ * A program is judged with the libraries that it loads at its start. What it opens later by name (dlopen) is not seen. PTX texts,
+ * fatbins and cubins are judged by themselves. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"
@@ -95,7 +95,7 @@ static int judge_program(struct ws_cover *c, struct ws_cover_code *code,
     }
     ws_cover_libs_deinit(&libs);
     if (!r && !c->n_uses) {
-        ws_diags_add(diags, c->program, 0, 0, "no CUDA in it, nor in the libraries it loads");
+        ws_diags_add(diags, c->program, 0, 0, "no CUDA in it, nor in the libraries that it loads");
         r = 1;
     }
     return r;

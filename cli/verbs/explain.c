@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare explain: why a job ran when, where and as it did, in the policy's own words. */
+/* wattshare explain: prints why a job ran when, where and as it did, in the policy's own words. */
 #include "config.h"
 
 #include <errno.h>

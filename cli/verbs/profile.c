@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare profile`: runs a program again and again, on more and more SMs of a GPU, with a daemon of its own that learns from it and
- * keeps what it learns in a profile store; then shows what is known of the kernels that ran.
+/* wattshare profile: runs a program several times, on more and more SMs of a GPU, under a daemon of its own, which learns from the runs
+ * and keeps what it learns in a profile store. Then it prints what is known of the kernels that ran.
  *
- * The daemon does the measuring (backend/learn/learn.h); here is only the varying. One GPU at a time, so that nothing else is on it. Which
- * profiles are this program's is seen by their runs before and after. */
+ * The daemon measures (backend/learn/learn.h); this file only varies the number of SMs. The daemon has one GPU at a time, so that
+ * nothing else runs on it. The program's profiles are those whose number of runs has changed. */
 #include "config.h"
 
 #include <errno.h>
@@ -181,7 +181,7 @@ static int show(const struct plan *p, const struct seen *before)
         printf("%s\n", json_object_to_json_string_ext(s.array, JSON_C_TO_STRING_PRETTY));
     json_object_put(s.array);
     if (!status && !s.n) {
-        ws_cli_error("%s ran no kernel to its end, so there is nothing to be kept", p->argv[0]);
+        ws_cli_error("%s ran no kernel to its end, so there is nothing to keep", p->argv[0]);
         status = 1;
     }
     return status;
@@ -200,7 +200,7 @@ static int run_on(const struct plan *p, const char *gpu, unsigned n, int out)
         int r = ws_program_run(p->argv, out);
         if (!r)
             continue;
-        ws_cli_error("%s ended with status %d on %u SMs of %s; what ran before it is kept",
+        ws_cli_error("%s exited with status %d on %u SMs of %s; the runs before are kept",
                      p->argv[0], r, n, gpu);
         return r == WS_EXIT_CANNOT_RUN || r == WS_EXIT_NOT_FOUND ? r : 1;
     }
@@ -216,7 +216,7 @@ static unsigned gpu_sms(const char *endpoint)
     if (!r)
         ws__server_message__free_unpacked(m, NULL);
     if (!n)
-        ws_cli_error("the private daemon doesn't answer (%s)", strerror(-r));
+        ws_cli_error("the private daemon does not answer (%s)", strerror(-r));
     return n;
 }
 
@@ -231,7 +231,7 @@ static int profile_gpu(const struct plan *p, const char *gpu, int *first_out, in
     int r = all ? ws_program_environment(d.endpoint, NULL) : WS_EXIT_UNAVAILABLE;
     for (size_t i = 0; i < p->n_sms && !r; i++)
         if (p->sms[i] > all) {
-            ws_cli_error("--sms %u: %s has %u", p->sms[i], gpu, all);
+            ws_cli_error("--sms %u: %s has only %u SMs", p->sms[i], gpu, all);
             r = WS_EXIT_USAGE;
         }
     size_t i = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare profiles`: what is known of kernels, listed, shown, and carried to other machines as CSV. */
+/* wattshare profiles: lists, shows and removes what is known of kernels, and carries it to other machines as CSV. */
 #include "config.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ struct ws_store *ws_cli_store_open(const char *path, int mode)
     struct ws_store *s = NULL;
     int r = ws_store_open(&s, path, mode, &diags);
     if (r && !diags.n)
-        ws_cli_error("%s: %s", path, r < 0 ? strerror(-r) : "can't be opened");
+        ws_cli_error("%s: %s", path, r < 0 ? strerror(-r) : "cannot be opened");
     report(&diags);
     ws_diags_deinit(&diags);
     return r ? NULL : s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare top: what happens on the GPUs now. A page is text made from two statuses, one after the other; a terminal shows it
- * with ncurses, --batch prints it. Rates are over the GPUs' own clock: on a software GPU that is not the time of the wall. */
+/* wattshare top: shows what happens on the GPUs now. A page is text that is made from two successive statuses; a terminal shows it with
+ * ncurses, and --batch prints it. Rates are per second of the GPUs' own clock, which on a software GPU is not real time. */
 #include "config.h"
 
 #include <errno.h>

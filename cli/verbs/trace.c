@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare trace: what runs on each GPU, as a file that Perfetto (ui.perfetto.dev) opens. The daemon keeps what its GPUs have done
- * while somebody asks for it (backend/process/tracing.c); we ask ten times a second. A process of the trace is a GPU, a thread of it a
- * client's stream: what stands there never overlaps. Times are those of the GPUs' common clock. */
+/* wattshare trace: writes what runs on each GPU to a file that Perfetto (ui.perfetto.dev) opens. The daemon keeps what its GPUs have done
+ * while somebody asks for it (backend/process/tracing.c), and this file asks ten times a second. A process of the trace is a GPU, and a
+ * thread of it a client's stream, in which operations never overlap. Times are those of the GPUs' common clock. */
 #include "config.h"
 
 #include <errno.h>
@@ -167,7 +167,7 @@ static int record(struct ws_cli_link *l, struct recording *r, double seconds)
         struct timespec pause = {0, (long)ASK_EVERY_MS * 1000000};
         bool last = stop || ws_clock_ns() >= end_ns;
         e = fetch(l, r);
-        fflush(r->t.f); /* who looks at the file sees that it has begun, and how far it is */
+        fflush(r->t.f); /* so that a reader of the file sees how far the trace is */
         if (last)
             break;
         nanosleep(&pause, NULL);
@@ -194,14 +194,14 @@ static int trace_to(FILE *f, const char *endpoint, double seconds)
     ws__server_message__free_unpacked(status, NULL);
     e = record(l, &r, seconds);
     if (e)
-        ws_cli_error("the daemon at %s answers no more (%s); the trace ends there", endpoint,
+        ws_cli_error("the daemon at %s stopped answering (%s); the trace ends there", endpoint,
                      strerror(-e));
     int w = ws_trace_end(&r.t);
     if (w)
         ws_cli_error("the trace cannot be written: %s", strerror(errno));
     fprintf(stderr, "wattshare: %" PRIu64 " operations%s", r.n_spans, r.n_lost ? ", " : "\n");
     if (r.n_lost)
-        fprintf(stderr, "%" PRIu64 " lost: more came than the daemon keeps\n", r.n_lost);
+        fprintf(stderr, "%" PRIu64 " lost: they came faster than they were fetched\n", r.n_lost);
     HASH_ITER (hh, r.tracks, k, next) {
         HASH_DEL(r.tracks, k);
         free(k);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/analysis/gcaps.h - one task's bound under GCAPS, for the plain test and for the assignment of GPU priorities. */
+/* papers/analysis/gcaps.h - computes one task's bound under GCAPS, for the plain test and for the assignment of GPU priorities.
+ * Threads: one for each ws_rta_work. */
 #ifndef WS_PAPERS_ANALYSIS_GCAPS_H
 #define WS_PAPERS_ANALYSIS_GCAPS_H
 
@@ -7,7 +8,7 @@
 
 enum ws_gcaps_form { WS_GCAPS_REF, WS_GCAPS_LIT, WS_GCAPS_FIX, WS_GCAPS_SAFE };
 
-/* From what the jitter of an interfering task is taken. */
+/* What the jitter of an interfering task is computed from. */
 enum ws_gcaps_jitter {
     WS_GCAPS_BOUNDS,    /* R_h, as found */
     WS_GCAPS_DEADLINES, /* D_h, where R_h isn't known yet */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GCAPS with GPU priorities of their own, assigned in Audsley's way (GCAPS paper, Sec. 6.4): from the lowest level up, a level
- * goes to a task that passes though all others without a level are above it on the GPU. Only tried where the plain test fails.
- * Jitters come from deadlines, since the order above isn't known yet; tasks without GPU work take part.
+/* GCAPS with separate priorities on the GPU, assigned by Audsley's method (GCAPS paper, Sec. 6.4): from the lowest level up, a level is
+ * given to a task that passes the test even if all tasks without a level are above it on the GPU. This is tried only if the plain test
+ * fails. Jitters come from deadlines, since the order above is not known yet. Tasks without GPU work take part.
  *
- * Among tasks of one core the GPU order must be the CPU's: a task spinning on the core for the GPU, kept off the GPU by one that
- * waits for that core, is a deadlock.
+ * Tasks of one core must have the same order on the GPU as on the CPU. Otherwise a task that spins on the core for the GPU could be kept
+ * off the GPU by a task that waits for that core, which is a deadlock.
  *
  * ref        the release: any task may take the level (lowest CPU priority first); the order on cores is checked at the end, with
  *            no second try; one jitter is a stale bound of the failed plain run, which may be 0 or -1.
- * fix, safe  only the lowest task of each core without a level is eligible, so the order holds by construction. Nothing is lost:
- *            the test doesn't depend on the order above, so giving the lowest level to any task that passes never hurts another.
- *            safe takes the safe form of the test. */
+ * fix, safe  only the lowest task of each core without a level may take it, so the order holds by construction. This loses no solution:
+ *            the test does not depend on the order above, so giving the lowest level to any task that passes never harms another.
+ *            safe uses the safe form of the test. */
 #include "config.h"
 
 #include <string.h>

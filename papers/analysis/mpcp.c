@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The GPU as one lock under MPCP: a GPU segment is a critical section, run at the top CPU priority; waiting ones queue by priority
- * and sleep. "Busy" means that a task spins while its GPU work runs; it sleeps while it waits for the lock. No overheads.
+/* The GPU as one lock under MPCP: a GPU segment is a critical section that runs at the highest CPU priority. Waiting tasks queue by
+ * priority and sleep. "Busy" means that a task spins while its GPU work runs; it still sleeps while it waits for the lock. There are no
+ * overheads.
  *
  * ref   the released program ("hybrid" analysis). Slips kept: the task itself among those that block it on its core; a duration in
  *       whole milliseconds where a count of jobs belongs; boosted core-mates count with Gm also where they spin; the time a lock is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The default driver: the GPU takes turns of length L among the contexts that have work, a switch costs theta, nobody has priority.
+/* The default driver: contexts that have work take turns of length L on the GPU, a switch costs theta, and there are no priorities.
  *
  * A GPU segment of pure length g is delayed by v others by (L + theta) · v · up(g / L) (GCAPS paper, Eq. 3). Suspending, a task
  * above on the same core takes C + Gm of the core in each job; busy-waiting, it also spins through its own GPU time and through

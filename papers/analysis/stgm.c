@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* STGM's allocation and bounds.
  *
- * Every round hands out SMs, then places tasks on cores by worst fit decreasing; a core takes a task if its load stays at most 1 and
- * all its tasks then pass the test, highest priority first (a newcomer adds preemption below it and blocking above it). Where a
- * task fits nowhere, the GPU task that profits most from one more SM, (G(N) - G(N + 1)) / T, gets it, and all starts again. At most
- * sum of (N_SM - 1) rounds; the last, with all SMs for everybody, decides.
+ * Each round gives out SMs and then places tasks on cores by worst fit decreasing. A core accepts a task if its load stays at most 1 and
+ * all its tasks still pass the test, which is tried from the highest priority down (the new task preempts those below it and blocks
+ * those above it). If a task fits on no core, the GPU task that gains most from one more SM, (G(N) - G(N + 1)) / T, gets one, and the
+ * next round begins. There are at most sum of (N_SM - 1) rounds; the last one, in which all tasks have all SMs, decides.
  *
  * Blocking of task i with n segments; M longest copy, E longest kernel, A longest segment of a task:
  *   copies   2n · sum of M over all other GPU tasks (one copy engine, in order of arrival, two copies a segment)

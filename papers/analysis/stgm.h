@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/analysis/stgm.h - STGM: static sets of SMs for tasks, kernels that share an SM in order of arrival, one copy engine.
- * Saha, Xiang, Kim, "STGM: Spatio-Temporal GPU Management for Real-Time Tasks", RTCSA 2019: Eqs. 1 to 12 and Algorithm 1, whose slips
- * are repaired (doc/analysis.md lists them). Allocates SMs and cores, and gives each task's bound.
+/* papers/analysis/stgm.h - STGM allocates SMs and cores to tasks and bounds each task's response. Tasks have static sets of SMs, kernels
+ * that share an SM run in order of arrival, and there is one copy engine.
+ * Source: Saha, Xiang, Kim, "STGM: Spatio-Temporal GPU Management for Real-Time Tasks", RTCSA 2019: Eqs. 1 to 12 and Algorithm 1, with
+ * slips repaired (doc/analysis.md lists them).
  *
- * Forms: `paper` the equations with slips repaired; `safe` (the plain name) also what the printed bounds leave out: chains of waiting
- * in the kernel queue (the whole connected component of sharing tasks), both copies of a boosted core-mate, and a boosted spinner's
- * own waiting.
+ * Forms: `paper` has the equations with slips repaired. `safe` (the plain name) adds what the printed bounds leave out: chains of waiting
+ * in the kernel queue (the whole connected component of tasks that share SMs), both copies of a boosted task of the same core, and the
+ * waiting of a boosted task that spins.
  *
  * Units: any one unit of time, whole numbers (the readers use 1 us). Threads: one for each work. Errors: base/error.h. */
 #ifndef WS_PAPERS_ANALYSIS_STGM_H
@@ -36,7 +37,7 @@ struct ws_stgm_set {
 };
 const char *ws_stgm_set_check(const struct ws_stgm_set *s, int *ret_task);
 
-/* What an allocation may cost, as WS_RTA_STEPS_MAX: seconds; dozens of tasks on a hundred SMs stay well below. */
+/* How many steps an allocation may take, as WS_RTA_STEPS_MAX: some seconds. Dozens of tasks on a hundred SMs need far fewer. */
 #define WS_STGM_STEPS_MAX (INT64_C(1) << 31)
 
 enum { WS_STGM_BUSY = 1, WS_STGM_SAFE = 2 }; /* bits of a variant */

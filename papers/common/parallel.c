@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads take the next index from a counter. Lines are read a batch at a time, so memory does not grow with the input. */
+/* Threads take the next index from a counter. Lines are read in batches, so that memory does not grow with the input. */
 #include "config.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ void ws_parallel_for(size_t n, int n_jobs, void (*work)(void *arg, size_t i), vo
     pthread_t threads[MAX_JOBS];
     size_t want = n_jobs > 0 ? (size_t)n_jobs : (size_t)ws_parallel_cores(), started = 0;
     want = WS_MIN(WS_MIN(want, n), (size_t)MAX_JOBS);
-    /* This thread is one of them; where others can't be started it does their share. */
+    /* This thread is one of them. It does the share of threads that cannot be started. */
     while (started + 1 < want && !pthread_create(&threads[started], NULL, pool_run, &pool))
         started++;
     pool_run(&pool);

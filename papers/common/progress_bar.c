@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Drawn at most ten times a second, by whichever thread steps then. */
+/* The bar is drawn at most ten times a second, by the thread that steps at that moment. */
 #include "config.h"
 
 #include <inttypes.h>

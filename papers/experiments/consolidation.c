@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of the consolidation paper (Li, Byna, Chakradhar 2011): Tables 2, 3, 5 to 8 as far as models give them.
+/* Experiments of the consolidation paper (Li, Byna, Chakradhar 2011): Tables 2, 3 and 5 to 8, as far as models give them.
  *
- * Inputs are what the paper measured of each kernel alone: times, blocks, energies; the CPU's times and energies are inputs as
- * well (the paper calls them profiles). Predicted are the merged and the serial runs, and what the policy decides. The paper gives
- * neither its equations 1 to 9 nor its instruction counts, so times come from block dealing over measured times, not from MWP-CWP;
- * and its framework's own overhead (Dynamic against Manual) is measured, not modelled. */
+ * The inputs are what the paper measured of each kernel alone: times, blocks and energies, on the GPU and on the CPU (the paper calls
+ * the latter profiles). The outputs are predictions of the merged and of the serial runs, and what the policy decides. The paper gives
+ * neither its equations 1 to 9 nor its instruction counts, so times are computed by dealing out blocks with measured times, and not by
+ * MWP-CWP. The overhead of its framework (Dynamic against Manual) is taken as measured. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of Mei et al. (models/dvfs.h): Table 3 and Figs. 4 to 13; here Table 3, Fig. 4 and what the others share. The runs are of the paper's text (Algorithm 3 groups pairs, a
- * queued task starts when its pair is free). The paper's own figures for more than one pair a server come from a program that opens
- * whole servers and never runs Algorithm 3 (doc/edl.md), so they are compared with runs of both forms ("grouped", "whole").
+/* Experiments of Mei et al. (models/dvfs.h), Table 3 and Figs. 4 to 13. This file has Table 3, Fig. 4, and what the others share.
+ *
+ * The runs follow the paper's text: Algorithm 3 groups pairs, and a queued task starts when its pair is free. The paper's own figures
+ * for more than one pair a server come from a program that opens whole servers and never runs Algorithm 3 (doc/edl.md), so they are
+ * compared with runs of both forms ("grouped", "whole").
  * Energies are in 10^6 W·slot, which the paper calls MJ. Task sets come in two kinds: u uniform in (0, 1) as the text says ("u01"), and
  * in the range that the released program draws from ("release"). */
 #include "config.h"
@@ -68,7 +70,7 @@ int ws_exp_edl_run(struct ws_experiment_run *x, struct ws_exp_edl_grid *g, doubl
     }
     if (r)
         ws_cli_error("%s: the simulation failed: %s", x->name,
-                     r < 0 ? strerror(-r) : "a policy decided what can't be");
+                     r < 0 ? strerror(-r) : "the policy made an impossible decision");
     return r ? -EIO : 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of Mei et al., offline: Figs. 5 to 9. exp_edl.c has what they share and says what is compared with what. */
+/* Experiments of Mei et al., offline: Figs. 5 to 9. edl.c has what they share, and says what is compared with what. */
 #include "config.h"
 
 #include <errno.h>

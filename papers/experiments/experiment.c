@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare experiment`: the table of experiments, their folder, the comparison with the paper, gnuplot. */
+/* wattshare experiment: runs experiments from their table, writes their files and comparisons, and calls gnuplot. */
 #include "config.h"
 
 #include <errno.h>
@@ -127,8 +127,8 @@ void ws_experiment_plot(struct ws_experiment_run *x, const char *name, const cha
     if (pid < 0 || waitpid(pid, &status, 0) < 0 ||
         (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
         x->plot = false;
-        ws_cli_error(
-            "no gnuplot: the CSV and .gp files are there; install gnuplot-nox for pictures");
+        ws_cli_error("gnuplot is missing, so there are only CSV and .gp files; install gnuplot-nox "
+                     "for pictures");
     } else if (status) {
         ws_cli_error("gnuplot failed on %s/%s", x->folder, script);
     }

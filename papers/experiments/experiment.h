@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/experiments/experiment.h - a figure or table of a paper, run again from a seed: CSV, plots, and the paper's values beside ours.
- * One file for each paper's experiments (cli/exp_NAME.c) with rows in papers/experiments/experiments.def. Threads: ws_parallel_for() inside. */
+/* papers/experiments/experiment.h - an experiment runs a figure or table of a paper again from a seed. It writes CSV and plots, and
+ * compares the paper's values with ours. Each paper's experiments are in a file of this folder or of papers/live, with rows in
+ * experiments.def. Threads: the caller's; experiments may use ws_parallel_for(). */
 #ifndef WS_PAPERS_EXPERIMENTS_EXPERIMENT_H
 #define WS_PAPERS_EXPERIMENTS_EXPERIMENT_H
 
@@ -33,27 +34,27 @@ struct ws_experiment {
     int (*run)(struct ws_experiment_run *x);
 };
 
-/* FOLDER/NAME.csv for writing (NAME: file name without ending); NULL with a message. Closed by the caller with fclose(). */
+/* Opens FOLDER/NAME.csv for writing; @name is without ending. The caller closes it with fclose(). Return: NULL with a message. */
 FILE *ws_experiment_csv(struct ws_experiment_run *x, const char *name);
 
-/* What counts as reproduced: |ours - paper| ≤ the spread, given as an absolute (same unit) or a share of the paper's value. */
+/* A value counts as reproduced if |ours - paper| ≤ the spread, which is absolute (in the same unit) or a share of the paper's value. */
 enum ws_spread { WS_SPREAD_ABSOLUTE, WS_SPREAD_RELATIVE };
 /**
  * ws_experiment_compare() - one line of the table of what reproduces
- * @paper: NAN: the paper gives no number (then the line only states ours)
- * @spread: says where the line counts as "reproduces"; honest reasons for it belong into @note
- * @note: why it differs, or where the number stands; "" is fine
+ * @paper: NAN: the paper gives no number; then the line only has ours
+ * @spread: how far apart the values may be to count as reproduced
+ * @note: why the values differ or why the spread is what it is, or where the number is found; may be ""
  */
 void ws_experiment_compare(struct ws_experiment_run *x, const char *quantity, double paper,
                            double ours, double spread, enum ws_spread kind, const char *note);
-/* A claim in words: holds or not. */
+/* One line for a claim that the paper makes in words, which holds or not. */
 void ws_experiment_claim(struct ws_experiment_run *x, const char *claim, bool holds,
                          const char *note);
 
 /**
- * ws_experiment_plot() - FOLDER/NAME.png and NAME.svg by gnuplot
- * @commands: gnuplot's, after terminal and output are set; runs in FOLDER, so that a CSV is 'NAME.csv' (separator is a comma, first
- * row names columns: datafile separator ',' and key autotitle columnhead are set). Kept as FOLDER/NAME.gp.
+ * ws_experiment_plot() - draw FOLDER/NAME.png and NAME.svg with gnuplot
+ * @commands: for gnuplot, after terminal and output are set. They run in FOLDER, so that a CSV is 'NAME.csv'; its separator is a comma,
+ * and its first row names the columns (datafile separator and key autotitle columnhead are set). They are kept as FOLDER/NAME.gp.
  */
 void ws_experiment_plot(struct ws_experiment_run *x, const char *name, const char *commands);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of GCAPS (Wang et al., ECRTS 2024): Fig. 8 (schedulable shares over six parameters), Fig. 9 (what GPU priorities of
- * their own add) and Table 5 (bounds of the case study).
+/* Experiments of GCAPS (Wang et al., ECRTS 2024): Fig. 8 (schedulable shares over six parameters), Fig. 9 (what separate GPU priorities
+ * add) and Table 5 (bounds of the case study).
  *
- * Fig. 8 is compared with its curves as read off the drawing. Two of its axes are labelled wrongly: panel e was run with half the
- * ratio it says, panel f with 0.1 less; ours are run where the paper's were. Its GCAPS curves are those with GPU priorities, and all
+ * Fig. 8 is compared with its curves as read off the drawing. Two of its axes are labelled wrongly: panel e was run with half the ratio
+ * of its labels, and panel f with 0.1 less. Our runs use the values that the paper's runs used. Its GCAPS curves are those with GPU priorities, and all
  * curves come from the released program's analyses (`_ref`), unsafe ones included; the forms to use are in the CSV beside them. */
 #include "config.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of the real-time simulator: bounds held against hunted response times (rt-bounds), and the case study of GCAPS
- * simulated beside its table (gcaps-observed).
+/* Experiments of the real-time simulator: bounds compared with the longest responses that a hunt finds (rt-bounds), and the case study of
+ * GCAPS simulated and compared with its table (gcaps-observed).
  *
- * rt-bounds asks of every published bound whether it is one. The sets are drawn as the papers draw them, but from light to heavy
- * load, so that enough of them are accepted. Of a bound that must hold, one response above it in one run is a bug; of one that is
- * known to be broken, the hunt must find such a response, or the hunt is of no use. */
+ * rt-bounds tests of every published bound whether simulations exceed it. The sets are drawn as the papers draw them, but from light to
+ * heavy load, so that enough of them are accepted. If a bound must hold, a single response above it is a bug. If a bound is known to be
+ * broken, the hunt must find a response above it; otherwise the hunt is too weak. */
 #include "config.h"
 
 #include <errno.h>

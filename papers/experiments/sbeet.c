@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of sBEET-mg (RTSS 2022): Figures 7, 8, 10, 13, Tables II to IX, Examples 1 to 4, case studies 1 and 2.
+/* Experiments of sBEET-mg (RTSS 2022): Figures 7, 8, 10 and 13, Tables II to IX, Examples 1 to 4, and case studies 1 and 2.
  *
- * The paper's figures give no numbers in text, so what can be held against them are the claims made of them. Runs follow the rules of
- * its authors' simulator (1 ms ticks), with the T400's copy times and the candidates of a decision put right. Task sets are drawn as in
- * its Table V; what it leaves open (reference SM count, offsets) is as in papers/sets/gen_sbeet.h. */
+ * The paper prints no numbers of its figures, so the comparison is with what its text claims of them. Runs follow the rules of its
+ * authors' simulator (ticks of 1 ms), with the T400's copy times and the candidates of a decision corrected. Task sets are drawn as in
+ * its Table V; papers/sets/gen_sbeet.h says what the paper leaves open (reference SM count, offsets). */
 #include "config.h"
 
 #include <errno.h>

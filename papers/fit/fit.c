@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two linear problems with three unknowns each: time over (1, 1/fc, 1/fm) and power over (1, fm, V²·fc). */
+/* The fit solves two linear problems with three unknowns each: time over (1, 1/fc, 1/fm) and power over (1, fm, V²·fc). */
 #include "config.h"
 
 #include <math.h>
@@ -30,12 +30,12 @@ int ws_fit_sample_check(const struct ws_fit_sample *s, char *ret_error, size_t b
     } rows[] = {{"fc", s->fc}, {"fm", s->fm}, {"time", s->time}, {"power", s->power}};
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++)
         if (!(rows[i].v > 0 && rows[i].v < HUGE_VAL)) {
-            snprintf(ret_error, bytes, "%s: %g; a number above 0 is wanted", rows[i].name,
+            snprintf(ret_error, bytes, "%s: %g; expected a number above 0", rows[i].name,
                      rows[i].v);
             return WS_FIT_E_SAMPLE;
         }
     if (!isnan(s->v) && !(s->v > 0 && s->v < HUGE_VAL)) {
-        snprintf(ret_error, bytes, "v: %g; a voltage above 0 is wanted", s->v);
+        snprintf(ret_error, bytes, "v: %g; expected a voltage above 0", s->v);
         return WS_FIT_E_SAMPLE;
     }
     return 0;
@@ -56,13 +56,14 @@ static void say_singular(const struct ws_fit_sample *s, int n, const char *what,
         memory = memory && s[i].fm == s[0].fm;
     }
     if (n < WS_NNLS_N)
-        snprintf(ret_error, bytes, "%d samples; at least %d are wanted", n, WS_NNLS_N);
+        snprintf(ret_error, bytes, "%d samples; expected at least %d", n, WS_NNLS_N);
     else if (core || memory)
-        snprintf(ret_error, bytes, "all %d samples are at %s clock %g; at least two are wanted", n,
+        snprintf(ret_error, bytes,
+                 "all %d samples are at %s clock %g; expected at least two clocks", n,
                  core ? "core" : "memory", core ? s[0].fc : s[0].fm);
     else
         snprintf(ret_error, bytes,
-                 "the clocks of the %d samples don't tell the parts of %s apart: core and memory "
+                 "the clocks of the %d samples do not separate the parts of %s: core and memory "
                  "clocks must vary independently",
                  n, what);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/fit/fit.h - the six parameters of models/dvfs.h from measured times and powers at several clocks.
- * Source: Mei et al., Section 5.1.3 (5 core by 4 memory clocks for each application). Threads: any; pure. */
+/* papers/fit/fit.h - estimates the six parameters of models/dvfs.h from times and powers that were measured at several clocks.
+ * Source: Mei et al., Section 5.1.3 (5 core clocks by 4 memory clocks for each application). Threads: any; pure. */
 #ifndef WS_PAPERS_FIT_FIT_H
 #define WS_PAPERS_FIT_FIT_H
 
@@ -8,7 +8,7 @@
 #include "base/macros.h"
 #include "models/dvfs.h"
 
-/* One measurement. @v NAN: not measured; the lowest stable one for @fc is taken, as the paper's authors do. */
+/* One measurement. @v NAN: the voltage was not measured; the lowest stable one for @fc is used, as by the paper's authors. */
 struct ws_fit_sample {
     double fc, fm, v;
     double time, power;
@@ -53,9 +53,9 @@ struct ws_fit_error ws_fit_error(const struct ws_dvfs_task *task, const struct w
 
 enum ws_fit_clock { WS_FIT_CORE_CLOCK, WS_FIT_MEMORY_CLOCK };
 /**
- * ws_fit_leave_out() - how far predictions for a clock are that no sample of the fit had
- * @which: each value of this clock is left out in turn, fitted from the others, predicted
- * @scratch: place for @n samples
+ * ws_fit_leave_out() - how far predictions are off for a clock that no sample of the fit had
+ * @which: each value of this clock is left out in turn and predicted from a fit of the others
+ * @scratch: room for @n samples
  *
  * Return: 0; WS_FIT_E_SINGULAR: without one of the clocks the rest is not enough.
  */

@@ -2,11 +2,10 @@
 /* The consolidation paper's experiments with real processes: 1 to 12 instances of one program, the mixes of Tables 5 to 8, and pairs of
  * kernels for the error of the predictions.
  *
- * Instances are programs of their own, which know nothing of each other, on a Tesla C1060 in the scaled clock. "serial" is policy
- * fifo, one job at a time; "manual" is one program that launches all instances' blocks itself; "dynamic" is policy consolidate; "CPU"
- * is the same work by the host's processor, all instances at once, in the host's time. Kernels are made to last in the paper's
- * proportions (a second of its is 25 us here); so times are compared as ratios. "simulated" is models/dispatch over the
- * kernel's time alone on the same GPU, with Eq. 2 for power. */
+ * Instances are separate programs on a Tesla C1060 with the scaled clock. "serial" is policy fifo, one job at a time. "manual" is one
+ * program that launches all instances' blocks itself. "dynamic" is policy consolidate. "CPU" is the same work on the host's processor,
+ * all instances at once, in the host's time. Kernels last in the paper's proportions (one second there is 25 us here), so times are
+ * compared as ratios. "simulated" is models/dispatch over the kernel's time alone on the same GPU, with Eq. 2 for power. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Voltage, clocks and sleep under deadlines, live: three periodic programs with slack on two GTX 1080 Ti, under EDL with and without
- * DVFS and under a policy that knows of neither. What a job takes while it runs is set beside models/dvfs with the parameters that the
- * daemon assumes of programs nobody has measured (it knows a job's time, not how it depends on the clocks). */
+/* Voltage, clocks and sleep under deadlines, live: three periodic programs with slack on two GTX 1080 Ti, under EDL with and without DVFS
+ * and under a policy that uses neither. The energy of a job while it runs is compared with models/dvfs, with the parameters that the
+ * daemon assumes of programs that nobody has measured (it knows a job's time, but not how the time depends on the clocks). */
 #include "config.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs are children with pipes for input and output. Each says "ready" once it is connected and has its data in place, and
- * waits; then all get the same moment of the device's clock to count from, so that what is measured has no start-up in it.
+/* Programs are children with pipes for input and output. Each prints "ready" once it is connected and has its data in place, and waits.
+ * Then all get the same moment of the device's clock to count from, so that start-up is not measured.
  *
- * A program is started as `wattshare run --task NAME -- program …`, and is told by the kernel to die with us. */
+ * A program is started as `wattshare run --task NAME -- program …`. The kernel ends it when this process dies. */
 #include "config.h"
 
 #include "papers/live/live.h"
@@ -259,7 +259,7 @@ int ws_live_go(struct ws_live *l, double timeout_s)
     for (int i = 0; i < l->n_programs; i++) {
         struct ws_live_program *p = &l->programs[i];
         if (write(p->to_fd, go, (size_t)n) != n) {
-            ws_cli_error("%s has ended before it could begin", p->task);
+            ws_cli_error("%s ended before it could begin", p->task);
             return -1;
         }
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/live/live.h - a live experiment: a daemon of its own with some policy, programs that run under it (bench/live/program, which says
- * when its jobs were released, began and ended by the device's clock), and the GPUs' counters before and after.
+/* papers/live/live.h - a live experiment: a private daemon with a policy, programs that run under it (bench/live/program, which reports when
+ * its jobs were released, began and ended by the device's clock), and the GPUs' counters before and after.
  *
- *     ws_live_start(); ws_live_add() for each program; ws_live_run(); results; ws_live_stop()
+ *     ws_live_start(); ws_live_add() for each program; ws_live_run(); read the results; ws_live_stop()
  *
- * Nothing is left behind, however this process ends: the programs die with it, the daemon and its directory by their guard
- * (cli/common/private_daemon.h). Threads: one. Times are the device's, in ms. Functions that fail have printed why. */
+ * However this process ends, nothing is left behind: the programs die with it, and the guard removes the daemon and its directory
+ * (cli/common/private_daemon.h). Threads: one. Times are the device's, in ms. Functions that fail print why. */
 #ifndef WS_PAPERS_LIVE_LIVE_H
 #define WS_PAPERS_LIVE_LIVE_H
 
@@ -39,7 +39,8 @@ struct ws_live_counters { /* of one GPU */
 struct ws_live {
     struct ws_private daemon;
     char *program; /* path */
-    /* the clock, else functional: its time does not pass by itself, so nobody can wait for it */
+    /* the clock is "scaled"; else "functional", whose time does not pass by itself, so that nobody
+     * can wait for it */
     bool scaled;
     int n_gpus, n_programs;
     struct ws_live_program programs[WS_LIVE_PROGRAMS];
@@ -49,28 +50,28 @@ struct ws_live {
     double first_ms, last_ms; /* release of the first job, end of the last; of all programs */
 };
 
-/* How a daemon is wanted. */
+/* What daemon to start. */
 struct ws_live_wish {
     const char *gpus;    /* "rtx3070,t400" */
     const char *policy;  /* NULL: none */
-    const char *options; /* of it: "\"a=1\", \"b=2\""; NULL */
-    const char *tasks;   /* sections for wattshared.conf; NULL */
+    const char *options; /* of the policy: "\"a=1\", \"b=2\""; NULL: none */
+    const char *tasks;   /* sections for wattshared.conf; NULL: none */
     double time_scale;   /* host time for a unit of device time; 0: the functional clock */
     const char *log;     /* NULL: standard error */
-    double settle_s;     /* host time between the last program's "ready" and the word to go */
+    double settle_s;     /* host time between the last program's "ready" and the start of all */
 };
-/* @ret: ws_live_stop() also after an error. Return: 0 or -1. */
+/* Starts the daemon. @ret: must be given to ws_live_stop(), also after an error. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish);
-/* One more program, as task @task; @args as for bench/live/program, after which "--wait" is added. Return: its number, or -1. */
+/* Adds a program, as the task @task. @args: the arguments of bench/live/program; "--wait" is added to them. Return: its number, or -1. */
 WS_MUST_CHECK int ws_live_add(struct ws_live *l, const char *task, const char *const *args);
 /* The same with the arguments as one text, separated by blanks. */
 WS_MUST_CHECK int ws_live_addf(struct ws_live *l, const char *task, const char *fmt, ...)
     WS_PRINTF(3, 4);
-/* Waits until all are ready, then lets them go. Return: 0 or -1. */
+/* Waits until all programs are ready, and starts them together. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_go(struct ws_live *l, double timeout_s);
-/* Waits for all to end and takes their results. Return: 0, or -1 where one failed, was wrong, or was not done in time. */
+/* Waits for all programs to end and reads their results. Return: 0, or -1 if one failed, had wrong results, or was not done in time. */
 WS_MUST_CHECK int ws_live_collect(struct ws_live *l, double timeout_s);
-/* go and collect. */
+/* ws_live_go() and ws_live_collect(). */
 WS_MUST_CHECK int ws_live_run(struct ws_live *l, double timeout_s);
 WS_MUST_CHECK int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS]);
 /* Ends programs and daemon. May be called twice. */
@@ -79,8 +80,8 @@ void ws_live_stop(struct ws_live *l);
 /* A GPU of the catalog that the daemon uses. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
 
-/* mJ that all GPUs took in a window of @ms that holds all their work since the word to go: their counters go on until they are
- * read, in static power (of @specs, [n_gpus]), which is taken off. */
+/* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ. The counters run until they are read; the
+ * static power (of @specs, [n_gpus]) after the window is subtracted. */
 double ws_live_energy_mj(const struct ws_live *l, const struct ws_gpu_spec *specs, double ms);
 
 #endif

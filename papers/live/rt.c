@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The real-time papers' experiments with real processes: sBEET-mg's task sets on two GPUs, a case study in the manner of GCAPS, STGM's
- * sets of SMs, how soon a preemption takes effect, and how exactly SMs share out a GPU.
+/* The real-time papers' experiments with real processes: sBEET-mg's task sets on two GPUs, a case study like that of GCAPS, STGM's sets of
+ * SMs, how soon a preemption takes effect, and how exactly SMs divide a GPU.
  *
- * Live and simulated runs have the same tasks, the same policy object and kernel times measured on the same software GPU; what differs
- * is everything between: processes, messages, the daemon, the dispatcher and the host's scheduler (which the scaled clock divides by
- * time_scale). In the tables "paper" is the simulator's value where a live one stands beside it. */
+ * Live and simulated runs have the same tasks, the same policy object, and kernel times measured on the same software GPU. They differ in
+ * everything between: processes, messages, the daemon, the dispatcher, and the host's scheduler (whose delays the scaled clock divides by
+ * time_scale). In the tables of live experiments, "paper" is the simulator's value. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads CSV a line at a time; cells point into the line. */
 #include "config.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include "base/error.h"
 #include "papers/sets/csv.h"
 
-/* Cuts @text into cells, in place; quotes are taken off. Return: how many, or max + 1. */
+/* Cuts @text into cells, in place, and removes quotes. Return: how many, or max + 1. */
 static int split(char *text, char **cells, int max)
 {
     int n = 0;
@@ -56,7 +57,8 @@ int ws_csv_open(struct ws_csv *c, FILE *f, const char *file, struct ws_diags *di
     *c = (struct ws_csv){.f = f, .file = file};
     int r = read_line(c);
     if (r == WS_CSV_END) {
-        ws_diags_add(diags, file, 1, 0, "a first line with the names of columns is missing");
+        ws_diags_add(diags, file, 1, 0,
+                     "the first line, with the names of the columns, is missing");
         return WS_CSV_E_ROW;
     }
     if (r)
@@ -80,7 +82,7 @@ int ws_csv_next(struct ws_csv *c, struct ws_diags *diags)
     int n = split(c->text, c->cells, WS_CSV_COLUMNS_MAX);
     if (n == c->n_columns)
         return 0;
-    ws_diags_add(diags, c->file, c->number, 0, "%d cells; the head names %d columns", n,
+    ws_diags_add(diags, c->file, c->number, 0, "%d cells, but the first line names %d columns", n,
                  c->n_columns);
     return WS_CSV_E_ROW;
 }
@@ -111,7 +113,7 @@ double ws_csv_number(const struct ws_csv *c, int column, double min, double max,
         ws_diags_add(diags, c->file, c->number, 0, "%s: \"%.40s\" is not a number",
                      c->names[column], s);
     else if (v < min || v > max)
-        ws_diags_add(diags, c->file, c->number, 0, "%s: %g is out of range; %g to %g",
+        ws_diags_add(diags, c->file, c->number, 0, "%s: %g is out of range; expected %g to %g",
                      c->names[column], v, min, max);
     else
         return v;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of edl_apps.def. */
 #include "config.h"
 
 #include "papers/sets/edl_apps.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Runs generated sets in every cell of a study, and takes means. */
 #include "config.h"
 
 #include <errno.h>

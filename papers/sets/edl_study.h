@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/edl_study.h - means over many generated task sets, as the tables and figures of Mei et al. are made. Threads: sets may be run
- * side by side; the rest belongs to one thread. */
+/* papers/sets/edl_study.h - computes means over many generated task sets, as the tables and figures of Mei et al. do. Threads: sets may be
+ * run on several threads at once; all else belongs to one thread. */
 #ifndef WS_PAPERS_SETS_EDL_STUDY_H
 #define WS_PAPERS_SETS_EDL_STUDY_H
 
@@ -17,8 +17,8 @@ struct ws_edl_cell {
 };
 
 /**
- * ws_edl_cell_run() - a task set on the paper's cluster (37 W, rho = 2 slots, as many pairs as it takes)
- * @offline: servers go off when their last task ends and turning on costs nothing; else 90 J a pair
+ * ws_edl_cell_run() - run a task set on the paper's cluster (37 W, rho = 2 slots, as many pairs as it needs)
+ * @offline: servers go off when their last task ends, and turning on costs nothing; else 90 J a pair
  *
  * Return: 0, -EINVAL (no such policy), or what ws_cluster_run() returns.
  */
@@ -26,7 +26,7 @@ WS_MUST_CHECK int ws_edl_cell_run(const struct ws_edl_cell *cell, bool offline,
                                   const struct ws_cluster_task *tasks, size_t n,
                                   struct ws_cluster_result *ret);
 
-/* Many sets, each run in every cell. */
+/* A study of many sets, each of which is run in every cell. */
 struct ws_edl_study {
     struct ws_gen_edl gen; /* u_online 0: offline */
     int n_sets, n_cells;
@@ -34,7 +34,7 @@ struct ws_edl_study {
     struct ws_cluster_result *results; /* [set · n_cells + cell] */
     _Atomic int error;                 /* the first that a set met */
 };
-/* @s: gen, n_sets, cells, n_cells filled in. Return: 0 or -ENOMEM. */
+/* @s: the caller has set gen, n_sets, cells and n_cells. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_edl_study_init(struct ws_edl_study *s);
 /* Generates set @i < n_sets and runs it. For ws_parallel_for(): @study is a struct ws_edl_study. */
 void ws_edl_study_set(void *study, size_t i);

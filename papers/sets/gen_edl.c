@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the paper prints ranges that its own data don't show (P0/P*, gamma/P*, delta; see doc/edl.md), the ranges are taken as
- * printed: that is what its simulations ran on. */
+/* For some parameters (P0/P*, gamma/P*, delta; see doc/edl.md) the paper prints ranges that do not fit its own data. The ranges are used
+ * as printed, since the paper's simulations ran on them. */
 #include "config.h"
 
 #include <math.h>

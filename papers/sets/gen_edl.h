@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/gen_edl.h - task sets of Mei et al. (models/dvfs.h), Section 5.1.3. Threads: any; pure. */
+/* papers/sets/gen_edl.h - makes task sets as Mei et al. (models/dvfs.h), Section 5.1.3. Threads: any; pure. */
 #ifndef WS_PAPERS_SETS_GEN_EDL_H
 #define WS_PAPERS_SETS_GEN_EDL_H
 
@@ -7,11 +7,11 @@
 
 struct ws_gen_edl {
     uint64_t seed;
-    double u_initial; /* utilisation of the tasks there at 0, as a share of `base` pairs */
+    double u_initial; /* utilisation of the tasks that are there at 0, as a share of `base` pairs */
     double u_online;  /* of those that arrive in slots 1…n_slots; 0: none (offline) */
     int base, n_slots;
-    double u_low,
-        u_high; /* a task's utilisation is uniform in between; the last one's is trimmed so that the sum is exact */
+    /* a task's utilisation is uniform in between; the last one's is trimmed so that the sum is exact */
+    double u_low, u_high;
     /* Applications to draw from; NULL: uniform in the ranges the paper prints. Times in slots; each task is 10 to 50 times as long. */
     const struct ws_dvfs_task *library;
     int n_library;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Everything is drawn in hundredths: utilisations of 0.01 and times of 0.01 ms, so that a task's demand U · T is exact. Gm is a
- * segment times a share of whole hundredths, which gives the 4 decimals of the reference sets. */
+/* Everything is drawn in hundredths, utilisations of 0.01 and times of 0.01 ms, so that a task's demand U · T is exact. Gm is the segment
+ * times a share in hundredths, which gives the 4 decimals of the reference sets. */
 #include "config.h"
 
 #include <errno.h>

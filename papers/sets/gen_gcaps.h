@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/gen_gcaps.h - task sets as the GCAPS experiments draw them (Wang et al., ECRTS 2024, Sec. 7.2, Table 3; facts of the released
+/* papers/sets/gen_gcaps.h - makes task sets as the GCAPS experiments draw them (Wang et al., ECRTS 2024, Sec. 7.2 and Table 3, and the released
  * generator). Threads: any; pure. */
 #ifndef WS_PAPERS_SETS_GEN_GCAPS_H
 #define WS_PAPERS_SETS_GEN_GCAPS_H
@@ -8,10 +8,10 @@
 #include "papers/sets/rt_sets.h"
 
 enum ws_gen_reading {
-    /* As released: cores as drawn (worst fit in order of drawing for n_tasks), any whole period, rounded parts, and a slip in
-     * UUniFast that gives most of a core to one task. */
+    /* As released: each core is drawn by itself (with n_tasks: worst fit in order of drawing), periods are any whole number, parts are
+     * rounded, and a slip in UUniFast gives most of a core to one task. */
     WS_GEN_CODE,
-    /* As printed: cores by worst fit decreasing, periods in steps of 10 ms, UUniFast, parts that sum up. */
+    /* As printed: cores by worst fit decreasing, periods in steps of 10 ms, UUniFast, parts that add up exactly. */
     WS_GEN_PAPER
 };
 
@@ -33,7 +33,7 @@ extern const struct ws_gen_gcaps ws_gen_gcaps_default;
 /* Sets what an experiment varies: num_tasks, util_per_cpu, num_cpus, ratio_gpu_tasks, ratio_g_to_c, ratio_be (then with 6 tasks on
  * each core), num_gpu_segs, tasks_per_cpu, epsilon, theta. Return: 0; -ENOENT: no such axis; -ERANGE: @x is out of its range. */
 WS_MUST_CHECK int ws_gen_gcaps_axis(struct ws_gen_gcaps *g, const char *axis, double x);
-/* One set. @ret: deinit with ws_rt_set_deinit(). Return: 0 or -ENOMEM. */
+/* Makes one set. @ret: deinit with ws_rt_set_deinit(). Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_gen_gcaps(const struct ws_gen_gcaps *g, struct ws_random *r,
                                struct ws_rt_set *ret);
 

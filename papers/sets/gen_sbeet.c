@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Order of the draws: utilisations (all again where one is out of range), then kernels, then offsets in rate-monotonic order. */
+/* The draws come in this order: utilisations (all again if one is out of range), kernels, offsets in rate-monotonic order. */
 #include "config.h"
 
 #include <errno.h>

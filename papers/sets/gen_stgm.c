@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where Table I is silent: periods are whole milliseconds; a task's segments are weighted .5 to 1.5; of a segment's copies .3 to .7
- * go in; all kernels of a task have one profile. */
+/* What Table I leaves open is chosen as follows: periods are whole milliseconds; a task's segments have weights of .5 to 1.5; .3 to .7 of
+ * a segment's copies go in; all kernels of a task have the same profile. */
 #include "config.h"
 
 #include <errno.h>

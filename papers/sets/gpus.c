@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading the GPUs of a simulation. A type is known by its name: from the file, or measured. */
+/* Reads the GPUs of a simulation. A type is found by its name, in the file or among the measured ones. */
 #include "config.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ int ws_gpus_parse(struct ws_gpus *ret, const char *text, char *ret_error, size_t
         int type = n ? find_type(ret, p, n) : -1;
         if (type < 0) {
             snprintf(ret_error, error_bytes,
-                     "'%.*s' is no GPU that was measured (rtx3070, t400); a file can bring others",
+                     "'%.*s' is not a measured GPU (rtx3070, t400); a file can describe others",
                      (int)n, p);
             return -EINVAL;
         }
@@ -53,7 +53,7 @@ int ws_gpus_parse(struct ws_gpus *ret, const char *text, char *ret_error, size_t
             limit = strtol(p + 1, &end, 10);
             if (end == p + 1 || (*end && *end != ',') || limit < 1 ||
                 limit > ret->types[type].n_sm) {
-                snprintf(ret_error, error_bytes, "'%s': a limit from 1 to %d SMs is wanted", p,
+                snprintf(ret_error, error_bytes, "'%s': expected a limit from 1 to %d SMs", p,
                          ret->types[type].n_sm);
                 return -EINVAL;
             }
@@ -98,7 +98,7 @@ static void read_type(struct ws_gpus *g, const struct ws_json_at *at)
         return;
     for (int i = 0; i < g->n_types; i++)
         if (!strcmp(g->types[i].name, name))
-            ws_json_bad(at->line, at->path, "the type '%s' stands here twice", name);
+            ws_json_bad(at->line, at->path, "the type '%s' is given twice", name);
     g->types[g->n_types++] = t;
 }
 
@@ -128,7 +128,7 @@ static double *read_numbers(const struct ws_json_at *at, const char *key, bool r
         return NULL;
     size_t n = ws_json_length(&a, WS_SM_MAX);
     if (!n) {
-        ws_json_bad(at->line, a.path, "a number for each SM count from 1 is wanted");
+        ws_json_bad(at->line, a.path, "expected a number for each SM count from 1");
         return NULL;
     }
     double *v = ws_alloc_array(n, sizeof(*v));
@@ -160,7 +160,7 @@ static int read_kernel(struct ws_gpus *g, const struct ws_json_at *at)
                     k->cost.n_sm);
     for (int i = 0; k->cost.wcet && i < k->cost.n_sm; i++)
         if (!(k->cost.wcet[i] > 0))
-            ws_json_bad(at->line, at->path, "wcet_ms[%d]: %g; above 0 is wanted", i,
+            ws_json_bad(at->line, at->path, "wcet_ms[%d]: %g; expected a number above 0", i,
                         k->cost.wcet[i]);
     if (!gpu || !name || at->line->bad)
         return 0;
@@ -182,7 +182,7 @@ int ws_gpus_read(struct ws_gpus *ret, struct ws_json_line *l)
     }
     n = ws_json_length(&gpus, WS_GPUS_MAX);
     if (!n && !l->bad)
-        ws_json_bad(l, "gpus", "at least one GPU is wanted");
+        ws_json_bad(l, "gpus", "expected at least one GPU");
     for (size_t i = 0; i < n; i++) {
         struct ws_json_at at = ws_json_item(&gpus, i);
         read_gpu(ret, &at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading JSON lines. json-c parses; this says where something is wrong. A number that json-c reads as an integer or as a double is
- * a number to us; whether a whole one is wanted is the getter's question. */
+/* Reads JSON lines. json-c parses them, and this file says where something is wrong. What json-c reads as an integer or as a double counts
+ * as a number; the getters check whether it is whole. */
 #include "config.h"
 
 #include <errno.h>
@@ -66,10 +66,10 @@ static int parse(struct ws_json_line *l, const char *text, size_t n)
         ws_json_bad(l, "", "column %zu: not JSON: %s", end + 1,
                     e == json_tokener_continue ? "it ends too early" : json_tokener_error_desc(e));
     else if (strspn(text + end, " \t\r\n") != n - end)
-        ws_json_bad(l, "", "column %zu: more follows after the object; one object a line is wanted",
+        ws_json_bad(l, "", "column %zu: text after the object; expected one object a line",
                     end + 1);
     else if (!json_object_is_type(l->root, json_type_object))
-        ws_json_bad(l, "", "a JSON object {…} is wanted");
+        ws_json_bad(l, "", "expected a JSON object {…}");
     else
         return 0;
     json_object_put(l->root);
@@ -139,7 +139,7 @@ struct ws_json_at ws_json_get(const struct ws_json_at *at, const char *key, bool
     if (!at->o)
         return below(at, NULL, key);
     if (!json_object_is_type(at->o, json_type_object))
-        ws_json_bad(at->line, at->path, "an object {…} is wanted");
+        ws_json_bad(at->line, at->path, "expected an object {…}");
     else if (!json_object_object_get_ex(at->o, key, &o) || !o) {
         if (!optional) {
             struct ws_json_at r = below(at, NULL, key);
@@ -163,12 +163,12 @@ size_t ws_json_length(const struct ws_json_at *at, size_t max)
     if (!at->o)
         return 0;
     if (!json_object_is_type(at->o, json_type_array)) {
-        ws_json_bad(at->line, at->path, "an array […] is wanted");
+        ws_json_bad(at->line, at->path, "expected an array […]");
         return 0;
     }
     size_t n = json_object_array_length(at->o);
     if (n > max) {
-        ws_json_bad(at->line, at->path, "%zu elements; at most %zu are taken", n, max);
+        ws_json_bad(at->line, at->path, "%zu elements; expected at most %zu", n, max);
         return 0;
     }
     return n;
@@ -197,7 +197,7 @@ double ws_json_value(const struct ws_json_at *at, double min, double max)
     if (v < 0 && min >= 0)
         ws_json_bad(at->line, at->path, "%g is negative", v);
     else
-        ws_json_bad(at->line, at->path, "%g is out of range; %g to %g is wanted", v, min, max);
+        ws_json_bad(at->line, at->path, "%g is out of range; expected %g to %g", v, min, max);
     return min;
 }
 
@@ -219,7 +219,7 @@ int64_t ws_json_scaled_value(const struct ws_json_at *at, int64_t scale, int64_t
     if (v < 0)
         ws_json_bad(at->line, at->path, "%g is negative", v);
     else if (units > (double)max)
-        ws_json_bad(at->line, at->path, "%g is too large; at most %g is taken", v,
+        ws_json_bad(at->line, at->path, "%g is too large; expected at most %g", v,
                     (double)max / (double)scale);
     else if (fabs(units - nearbyint(units)) > 1e-6 * WS_MAX(1.0, units * 1e-9))
         ws_json_bad(at->line, at->path, "%.10g is finer than 1/%lld", v, (long long)scale);
@@ -243,7 +243,7 @@ int64_t ws_json_integer_value(const struct ws_json_at *at, int64_t min, int64_t 
     if (v != nearbyint(v) || fabs(v) > 9e15)
         ws_json_bad(at->line, at->path, "%.10g is not a whole number", v);
     else if (v < (double)min || v > (double)max)
-        ws_json_bad(at->line, at->path, "%.10g is out of range; %lld to %lld is wanted", v,
+        ws_json_bad(at->line, at->path, "%.10g is out of range; expected %lld to %lld", v,
                     (long long)min, (long long)max);
     else
         return (int64_t)v;
@@ -264,7 +264,7 @@ const char *ws_json_string(const struct ws_json_at *at, const char *key, bool re
         return NULL;
     if (json_object_is_type(v.o, json_type_string))
         return json_object_get_string(v.o);
-    ws_json_bad(v.line, v.path, "a string is wanted");
+    ws_json_bad(v.line, v.path, "expected a string");
     return NULL;
 }
 
@@ -275,6 +275,6 @@ bool ws_json_bool(const struct ws_json_at *at, const char *key, bool required, b
         return fallback;
     if (json_object_is_type(v.o, json_type_boolean))
         return json_object_get_boolean(v.o);
-    ws_json_bad(v.line, v.path, "true or false is wanted");
+    ws_json_bad(v.line, v.path, "expected true or false");
     return fallback;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/jsonl.h - task sets and reference data as JSON, one object a line. Whatever is wrong is said as file:line: field: what was
- * wrong and what would be right; a bad line is skipped and counted, the others are read.
+/* papers/sets/jsonl.h - reads task sets and reference data as JSON, one object a line. Errors name the file, the line and the field, and
+ * say what would be right. A bad line does not keep the others from being read.
  *
- * Values are json-c's (json_object); the getters below check type and range. A getter that finds its field wrong adds an entry to
- * the reader's list, marks the line bad and returns the fallback, so that a line's fields can be read one after another and
- * asked about once (ws_json_line.bad).
+ * Values are json-c's (json_object). The getters below check type and range: a getter that finds its field wrong adds an entry to the
+ * line's diags, marks the line as bad, and returns the fallback. So a caller reads all fields of a line and then looks once at
+ * ws_json_line.bad.
  * Threads: one for each reader; a ws_json_line may be handed to another thread. Errors: base/error.h. */
 #ifndef WS_PAPERS_SETS_JSONL_H
 #define WS_PAPERS_SETS_JSONL_H
@@ -33,7 +33,7 @@ struct ws_jsonl {
 };
 
 enum { _WS_JSONL_OK, WS_JSONL_END };
-/* @f is not closed by the reader. @file: as the user knows it, "-" for standard input is "standard input". */
+/* @f stays the caller's to close. @file: the name in messages, as the user knows it ("standard input" for "-"). */
 void ws_jsonl_init(struct ws_jsonl *r, FILE *f, const char *file);
 /**
  * ws_jsonl_next() - read one line
@@ -52,7 +52,7 @@ WS_MUST_CHECK int ws_json_file(const char *path, struct ws_json_line *ret);
 /* Marks the line bad. @path: "tasks[3].T". */
 void ws_json_bad(struct ws_json_line *l, const char *path, const char *fmt, ...) WS_PRINTF(3, 4);
 
-/* A place in a line: an object and how the user would write the way to it. Getters of fields build on it. */
+/* A place in a line: an object, and the path to it as a user would write it. The getters start from it. */
 struct ws_json_at {
     struct ws_json_line *line;
     /* NULL: nothing there; getters then return fallbacks, silently if the parent was reported */
@@ -60,12 +60,12 @@ struct ws_json_at {
     char path[96];
 };
 struct ws_json_at ws_json_root(struct ws_json_line *l);
-/* The object, array or whatever at @key; reports where it is missing, unless @optional. */
+/* The value at @key, of any type; an error if it is missing, unless @optional. */
 struct ws_json_at ws_json_get(const struct ws_json_at *at, const char *key, bool optional);
 /* Element @i of an array. */
 struct ws_json_at ws_json_item(const struct ws_json_at *at, size_t i);
 bool ws_json_has(const struct ws_json_at *at, const char *key);
-/* Length of the array at @at; reports where it isn't one, or where it is longer than @max, and returns 0. */
+/* The length of the array at @at; an error and 0 if it is no array or longer than @max. */
 size_t ws_json_length(const struct ws_json_at *at, size_t max);
 
 /* The number at @key, in [@min, @max] (NAN, infinities and other types are refused). @fallback also says whether it may be missing:
@@ -78,12 +78,12 @@ double ws_json_value(const struct ws_json_at *at, double min, double max);
 int64_t ws_json_integer(const struct ws_json_at *at, const char *key, int64_t min, int64_t max,
                         bool required, int64_t fallback);
 int64_t ws_json_integer_value(const struct ws_json_at *at, int64_t min, int64_t max);
-/* A decimal number as an exact multiple of 1/@scale (ms with 4 decimals: 10000), rounded to the nearest; refused where it is off by
- * more than 1e-6 of a unit, negative, or above @max units. */
+/* A decimal number as a multiple of 1/@scale (10000 for ms with 4 decimals), rounded to the nearest; refused if it is more than 1e-6 of
+ * a unit off, negative, or above @max units. */
 int64_t ws_json_scaled(const struct ws_json_at *at, const char *key, int64_t scale, int64_t max,
                        bool required, int64_t fallback);
 int64_t ws_json_scaled_value(const struct ws_json_at *at, int64_t scale, int64_t max);
-/* Borrowed from the line; NULL where it is missing (reported if @required). */
+/* The string at @key, borrowed from the line; NULL if it is missing (an error if @required). */
 const char *ws_json_string(const struct ws_json_at *at, const char *key, bool required);
 bool ws_json_bool(const struct ws_json_at *at, const char *key, bool required, bool fallback);
 

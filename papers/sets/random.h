@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* papers/sets/random.h - random numbers that are the same everywhere for the same seed.
- * struct ws_random: xoshiro256** (Blackman and Vigna), seeded through splitmix64: for what is ours.
- * struct ws_pyrandom: Mersenne Twister as Python's random.Random(seed) for a whole seed ≥ 0: for data that was made with it.
+ * struct ws_random is xoshiro256** (Blackman and Vigna), seeded through splitmix64; it is used for our own sets.
+ * struct ws_pyrandom is the Mersenne Twister as Python's random.Random(seed) for a whole seed ≥ 0; it is used for sets that were made with
+ * Python.
  * Threads: one for each object. */
 #ifndef WS_PAPERS_SETS_RANDOM_H
 #define WS_PAPERS_SETS_RANDOM_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading goes in two steps: every field by a getter that checks its own range, then the checks of the analyses over the whole set,
- * so that what this file accepts the analyses accept. */
+/* Reading has two steps: getters check the range of every field, and then the checks of the analyses are applied to the whole set, so that
+ * the analyses accept what this file accepts. */
 #include "config.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static void read_times(const struct ws_json_at *at, int64_t scale, int64_t *ret_
     }
     if (at->o && *ret_period > 0 && *ret_deadline > *ret_period) {
         snprintf(path, sizeof(path), "%s.D", at->path);
-        ws_json_bad(at->line, path, "a deadline later than the period: these analyses want D ≤ T");
+        ws_json_bad(at->line, path, "a deadline later than the period; expected D ≤ T");
     }
     if (at->o && *ret_deadline <= 0 && *ret_period > 0) {
         snprintf(path, sizeof(path), "%s.D", at->path);
@@ -145,8 +145,9 @@ static void read_priority(const struct ws_json_at *at, int64_t *last, bool *ret_
         char path[128];
         snprintf(path, sizeof(path), "%s.prio", at->path);
         ws_json_bad(at->line, path,
-                    "%" PRId64 " is not below that of the task before; tasks stand by priority, "
-                    "highest first, no two alike",
+                    "%" PRId64
+                    " is not below that of the task before; tasks are ordered by priority, "
+                    "highest first, no two the same",
                     prio);
     }
     *last = prio;
@@ -172,7 +173,7 @@ static void read_gcaps_segments(const struct ws_json_at *at, struct ws_rta_set *
     for (size_t k = 0; k < n; k++) {
         struct ws_json_at item = ws_json_item(&list, k);
         if (ws_json_length(&item, 3) != 3) {
-            ws_json_bad(at->line, item.path, "a GPU segment is [G, Gm, Ge]");
+            ws_json_bad(at->line, item.path, "expected a GPU segment [G, Gm, Ge]");
             continue;
         }
         int64_t v[3];
@@ -190,7 +191,7 @@ static void read_gcaps_segments(const struct ws_json_at *at, struct ws_rta_set *
     if (!list.o && t->g > 0) {
         char path[128];
         snprintf(path, sizeof(path), "%s.ges", at->path);
-        ws_json_bad(at->line, path, "missing, though G is above 0: a list of [G, Gm, Ge]");
+        ws_json_bad(at->line, path, "missing, though G is above 0; expected a list of [G, Gm, Ge]");
     }
 }
 
@@ -252,7 +253,7 @@ static void read_kernel(const struct ws_json_at *at, struct ws_stgm_set *s,
     struct ws_json_at e = ws_json_get(at, "e", false);
     if (e.o && json_object_is_type(e.o, json_type_array)) {
         if (ws_json_length(&e, (size_t)s->n_sm) != (size_t)s->n_sm) {
-            ws_json_bad(at->line, e.path, "times on 1, 2, … %d SMs are wanted", s->n_sm);
+            ws_json_bad(at->line, e.path, "expected times on 1, 2, … %d SMs", s->n_sm);
             return;
         }
         g->profile = -1;
@@ -268,8 +269,8 @@ static void read_kernel(const struct ws_json_at *at, struct ws_stgm_set *s,
         char path[128];
         snprintf(path, sizeof(path), "%s.prof", at->path);
         ws_json_bad(at->line, path,
-                    "no profile \"%s\"; there are backprop, b+tree, hotspot, kmeans, "
-                    "streamcluster, mmul, stereodisparity, workzone; or give e as an array",
+                    "no profile \"%s\"; expected backprop, b+tree, hotspot, kmeans, "
+                    "streamcluster, mmul, stereodisparity or workzone; or give e as an array",
                     name);
         g->profile = 0;
     }
@@ -282,7 +283,7 @@ static int read_stgm(const struct ws_json_at *root, struct ws_rt_set *ret)
     int n_cpus = (int)ws_json_integer(root, "ncpu", 1, WS_RTA_CPUS_MAX, true, 1);
     const char *unit = ws_json_string(root, "unit", false);
     if (unit && strcmp(unit, "us"))
-        ws_json_bad(root->line, "unit", "\"%s\"; STGM sets are in \"us\"", unit);
+        ws_json_bad(root->line, "unit", "\"%s\"; STGM sets have times in \"us\"", unit);
     struct ws_json_at tasks = ws_json_get(root, "tasks", false);
     size_t n = ws_json_length(&tasks, WS_RTA_TASKS_MAX);
     if (!n || root->line->bad)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From analysed sets to simulated ones. */
+/* Makes sets for the simulator from analysed ones. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Task sets of the sBEET-mg kind. */
+/* Task sets of sBEET-mg: reading, making and running them. */
 #include "config.h"
 
 #include <errno.h>
@@ -54,7 +54,8 @@ int ws_sbeet_set_make(struct ws_sbeet_set *ret, const struct ws_gpus *g,
         if (!known) {
             if (tasks[i].kernel)
                 snprintf(ret_error, error_bytes,
-                         "tasks[%d]: nothing is known of '%s' on these GPUs", i, tasks[i].kernel);
+                         "tasks[%d]: the kernel '%s' is not known on any of these GPUs", i,
+                         tasks[i].kernel);
             else
                 snprintf(ret_error, error_bytes, "tasks[%d]: app %d is not one of 0 to %d", i,
                          tasks[i].app, 7);
@@ -126,7 +127,7 @@ int ws_sbeet_set_read(struct ws_sbeet_set *ret, const struct ws_gpus *g, bool co
     struct json_object *id = NULL;
     char error[160];
     if (!n && !l->bad)
-        ws_json_bad(l, "tasks", "at least one task is wanted");
+        ws_json_bad(l, "tasks", "expected at least one task");
     if (l->bad)
         return -EINVAL;
     struct ws_sbeet_task *tasks = ws_alloc_array(n, sizeof(*tasks));

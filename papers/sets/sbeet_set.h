@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/sbeet_set.h - task sets of the sBEET-mg kind (periodic kernels on several GPUs): read from a line, made into a policy's system,
- * run. Threads: one for each set. Errors: base/error.h. */
+/* papers/sets/sbeet_set.h - reads task sets of sBEET-mg (periodic kernels on several GPUs) from a line, makes them into a policy's system, and
+ * runs them. Threads: one for each set. Errors: base/error.h. */
 #ifndef WS_PAPERS_SETS_SBEET_SET_H
 #define WS_PAPERS_SETS_SBEET_SET_H
 
@@ -26,7 +26,7 @@ void ws_sbeet_set_deinit(struct ws_sbeet_set *s);
  * ws_sbeet_set_make() - a set of these tasks on these GPUs
  * @g: borrowed, as are the tasks' kernel names
  * @copies_asis: copies out of the T400 take as long as copies in, the slip of the authors' simulator
- * Tasks are sorted by period, equal ones stay in order; ids are the ranks. Return: 0, -EINVAL with @ret_error (a kernel that is known on
+ * Tasks are sorted by period, and equal ones stay in order; ids are the ranks. Return: 0, -EINVAL with @ret_error (a kernel that is known on
  * none of the GPUs), -ENOMEM.
  */
 WS_MUST_CHECK int ws_sbeet_set_make(struct ws_sbeet_set *ret, const struct ws_gpus *g,

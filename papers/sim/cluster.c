@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events in order of time; at one time first ends of tasks, then timers, then arrivals (the paper's order within a slot). All that
- * arrives at one time is one event for the policy. A task given to a pair leaves the snapshot: free_at of its pair stands for it, so
- * a snapshot holds what is still to be decided and a long queue costs nothing.
+/* Events are handled in order of time; at one time ends of tasks come first, then timers, then arrivals (the paper's order within a slot).
+ * All tasks that arrive at one time are one event for the policy. A task that was given to a pair leaves the snapshot, and free_at of the
+ * pair stands for it. So a snapshot holds only what is still to be decided, and a long queue costs nothing.
  *
- * Energy is integrated by the server's stay: idle = idle_w · (stay of all its pairs - their busy time). */
+ * Idle energy is computed when a server goes off: idle_w · (the time that its pairs were on - the time that they were busy). */
 #include "config.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/cluster.h - servers of CPU-GPU pairs that run tasks with deadlines, driven by a policy of policy/edl.h.
+/* papers/sim/cluster.h - simulates servers of CPU-GPU pairs that run tasks with deadlines under a policy of policy/edl.h.
  * Source: Mei et al. (models/dvfs.h), Sections 3.3 and 4.
  *
- * A pair is busy, idle (idle_w) or off (nothing); a server is switched on and off as a whole, and each of its pairs costs turn_on_j
- * when it is switched on. Time is in slots or any one unit; energy in W times that unit (the paper calls W·slot "J").
- * The simulator believes the policy nothing: each decision is checked, and time and power come from the model at the clocks decided.
+ * A pair is busy, idle (then it takes idle_w) or off (it takes nothing). A server is switched on and off as a whole, and each of its pairs
+ * costs turn_on_j when it is switched on. Time is in slots or any one unit; energy in W times that unit (the paper calls W·slot "J").
+ * The simulator does not trust the policy: it checks each decision, and computes time and power from the model at the clocks decided.
  * Threads: one for each call; inputs may be shared. */
 #ifndef WS_PAPERS_SIM_CLUSTER_H
 #define WS_PAPERS_SIM_CLUSTER_H
@@ -29,7 +29,7 @@ struct ws_cluster {
 };
 /* The paper's: 37 W, 90 "J", 2048 pairs, one a server. */
 extern const struct ws_cluster ws_cluster_paper;
-/* The pairs with which no task can find all taken: those of one server for each of @n_tasks. */
+/* The number of pairs with which every task finds a free one: one server for each of @n_tasks. */
 int ws_cluster_pairs_for(size_t n_tasks, int pairs_per_server);
 
 struct ws_cluster_result {
@@ -52,12 +52,12 @@ struct ws_cluster_job {
 
 enum { _WS_CLUSTER_OK, WS_CLUSTER_E_POLICY, WS_CLUSTER_E_OPTION };
 /**
- * ws_cluster_run() - all tasks from their arrival to their end
+ * ws_cluster_run() - simulate all tasks from their arrival to their end
  * @options: of the policy, as ws_policy_ops.make() takes them
  * @ret_jobs: [n], by task; may be NULL
  *
- * Return: 0; WS_CLUSTER_E_OPTION (an option of the policy is wrong), WS_CLUSTER_E_POLICY (the policy decided what can't be): both with
- * the reason in @ret_error; or negative.
+ * Return: 0; WS_CLUSTER_E_OPTION (an option of the policy is wrong), WS_CLUSTER_E_POLICY (the policy made an impossible decision): both
+ * with the reason in @ret_error; or negative.
  */
 WS_MUST_CHECK int ws_cluster_run(const struct ws_cluster *cluster,
                                  const struct ws_cluster_task *tasks, size_t n,
@@ -72,12 +72,12 @@ struct ws_cluster_limits {
     struct ws_dvfs_interval interval;
     bool dvfs; /* else at the default clocks only */
 };
-/* The six parameters at @at, checked; a wrong one marks the line bad. */
+/* Reads the six parameters at @at and checks them; a wrong one marks the line as bad. */
 struct ws_dvfs_task ws_dvfs_task_read(const struct ws_json_at *at);
-/* A task. @line is bad afterwards where a field is missing, out of range, or the deadline can't be met. */
+/* Reads a task. Marks @line as bad if a field is missing or out of range, or if the deadline cannot be met. */
 struct ws_cluster_task ws_cluster_task_read(struct ws_json_line *line,
                                             const struct ws_cluster_limits *limits);
-/* One line that ws_cluster_task_read() reads, with u, t_star and P_star beside. */
+/* Writes one line for ws_cluster_task_read(), with the additional fields u, t_star and P_star. */
 void ws_cluster_task_write(FILE *f, const struct ws_cluster_task *task);
 
 #endif

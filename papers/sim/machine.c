@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The machine: jobs, slots of GPUs, and the two clocks.
  *
- * One turn of either clock is: end what ends, drop what is too late, release what is due, ask the policy, carry out what it says,
- * account power until the next turn. The clocks differ in when the next turn is (next_event(), next_tick()), in what "ends now" means,
- * and in how power is taken.
+ * One turn of either clock ends the jobs that end now, drops those that are too late, releases those that are due, asks the policy, carries
+ * out its decisions, and accounts power until the next turn. The clocks differ in when the next turn is (run_events(), run_ticks()), in what
+ * "ends now" means, and in how power is summed.
  *
- * m->jobs is what policies see: all jobs that are released and not over, by arrival. A slot names its job by its place there, which
- * changes when an earlier job leaves: remove_job() moves the slots along. m->stages has what policies don't see of a slot.
+ * m->jobs is what policies see: all jobs that are released and not over, by arrival. A slot names its job by its place there, which changes
+ * when an earlier job leaves; remove_job() then adjusts the slots. m->stages has what policies do not see of a slot.
  *
- * Copies, where a GPU has copy engines (n_copy_engines > 0): each copy takes the engine that is free first; without, copies
- * don't wait for one another. Preemption: taking a job off holds its slot for update_ms; putting one on costs switch_ms +
- * update_ms before its kernel goes on where it was. */
+ * If a GPU has copy engines (n_copy_engines > 0), each copy takes the engine that is free first; otherwise copies do not wait for one
+ * another. To preempt a job holds its slot for update_ms; to resume it costs switch_ms + update_ms before its kernel continues. */
 #include "config.h"
 
 #include <math.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/machine.h - jobs of periodic tasks on GPUs under a policy, on a virtual clock.
+/* papers/sim/machine.h - simulates jobs of periodic tasks on GPUs under a policy.
  *
- * Two clocks. Events (the default): exact times; the policy is asked after each arrival, completion and timer. A job copies in,
- * computes on its SMs and copies out; its GPU draws dynamic power for the SMs that compute, idle power for the others as long as
- * anything is on the GPU (a copy, too), and static power alone when nothing is.
- * Ticks (compatibility): the rules of the simulator of sBEET-mg's authors. The policy is asked at each whole time while jobs are
- * ready; a job ends at the first tick that isn't before its end; power is summed once a tick, with all SMs of a job at work from its
- * start until that tick. Ticks at which nothing can happen are stepped over.
+ * There are two clocks. With events (the default) times are exact, and the policy is asked after each arrival, completion and timer. A job
+ * copies in, computes on its SMs, and copies out. Its GPU draws dynamic power for the SMs that compute, idle power for the others while
+ * any job is on the GPU (even if it only copies), and static power alone otherwise.
+ * With ticks (for comparison) the rules are those of the sBEET-mg authors' simulator. The policy is asked at each tick while jobs are
+ * ready. A job ends at the first tick that is not before its end. Power is summed once a tick, as if all SMs of a job worked from its start
+ * until that tick. Ticks at which nothing can happen are skipped.
  *
- * Common to both: a task releases at offset + n·period (ticks: at the first tick after that long since its last release); a ready job
- * whose deadline has passed is dropped ("skipped"); a running one is never aborted; it is late if it ends after its deadline.
+ * With both clocks a task releases a job at offset + n·period (with ticks: at the first tick that is a period after its last release). A
+ * ready job whose deadline has passed is dropped ("skipped"). A running job is never aborted; it is late if it ends after its deadline.
  * Units: as policy.h; energy in W·unit. Deterministic. Threads: one for each machine. Errors: base/error.h. */
 #ifndef WS_PAPERS_SIM_MACHINE_H
 #define WS_PAPERS_SIM_MACHINE_H
@@ -19,7 +19,7 @@
 
 enum ws_machine_event_kind {
     WS_MACHINE_RELEASE,
-    WS_MACHINE_START, /* .run says where and until when; .why the policy's words, if they were asked for */
+    WS_MACHINE_START, /* .run says where and until when; .why is the policy's reason, with `explain` */
     WS_MACHINE_DONE, /* .run as it was */
     WS_MACHINE_LATE,
     WS_MACHINE_SKIP,
@@ -52,7 +52,7 @@ struct ws_machine_options {
 
 struct ws_machine_result {
     uint64_t n_released, n_on_time, n_late, n_skipped, n_started, n_preempted, n_asked;
-    uint64_t n_ignored; /* decisions that this machine has no part for (clocks, power) */
+    uint64_t n_ignored; /* decisions that a machine does not carry out (clocks, power) */
     uint64_t sum_sm;    /* over all starts */
     double energy;      /* of all GPUs, and of the processor where jobs ran there */
     /* end - deadline, the largest; -INFINITY: no job with a deadline ended */
@@ -68,7 +68,7 @@ void ws_machine_result_deinit(struct ws_machine_result *r);
 enum { _WS_MACHINE_OK, WS_MACHINE_E_POLICY /* a decision that can't be carried out */ };
 /**
  * ws_machine_run() - run @policy, already prepared for @system, from 0 to the end of the duration
- * What happens at one time is one event to the policy: those that want each by itself (ops->once) are refused.
+ * All that happens at one time is one event for the policy. Policies that need each event by itself (ops->once) are refused.
  * @ret: deinit with ws_machine_result_deinit(), whatever is returned
  * Return: 0, WS_MACHINE_E_POLICY with ret->error, or negative.
  */

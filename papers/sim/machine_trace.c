@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The trace of a machine. Processes: 1 the tasks, 2 + 2k GPU k's slots, 3 + 2k its SMs. A job is written when it leaves its slot, by
- * when the times of its parts are known; what still runs at the end is cut there. */
+/* The trace of a machine. Process 1 has the tasks, process 2 + 2k the slots of GPU k, and process 3 + 2k its SMs. A job is written when it
+ * leaves its slot, because the times of its parts are known then. A job that still runs at the end of the trace is cut there. */
 #include "config.h"
 
 #include <errno.h>

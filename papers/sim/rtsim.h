@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/rtsim.h - real-time tasks on CPU cores that share one GPU: a discrete-event simulator in exact integers.
+/* papers/sim/rtsim.h - simulates real-time tasks on CPU cores that share one GPU, by discrete events in exact integers.
  *
  * Cores: partitioned fixed priority, preemptive. A job runs its CPU parts and GPU segments in turn (CPU part 0, segment 0, CPU
  * part 1, …). A segment is (before, kernel, after): GCAPS's Gm and Ge are before and kernel; STGM's hd, e, dh all three. While a
  * segment waits for the GPU the job sleeps (suspend) or spins on its core (busy). doc/rtsim.md has the rules of each policy, the
  * order of simultaneous events, and what is assumed.
  *
- * Who runs on the GPU is decided by the policy objects of policy/ - the ones that the daemon runs.
+ * The policy objects of policy/, the same that the daemon runs, decide which task runs on the GPU.
  *
  * Units: time in whole units of the set's choice (0.1 µs for the GCAPS data, 1 µs for STGM's); ws_rtsim_set.per_ms says how many
  * make a millisecond. Threads: one for each simulator. Errors: base/error.h. */
@@ -38,7 +38,7 @@ struct ws_rtsim_task {
     int n_segments;
     struct ws_sm_set sms; /* stgm */
 };
-/* Tasks stand in decreasing priority, best effort last. */
+/* Tasks are ordered by decreasing priority; best-effort tasks are last. */
 struct ws_rtsim_set {
     struct ws_rtsim_task *tasks;
     int n_tasks, n_cores, n_sms;
@@ -60,7 +60,7 @@ enum ws_rtsim_policy {
     WS_RTSIM_FMLP,  /* one lock; waiters in order of arrival */
     _WS_RTSIM_POLICY_N
 };
-/* GCAPS: when a segment is open. Only the first is what the bounds assume. */
+/* GCAPS: when a segment is open. The bounds assume the first. */
 enum ws_rtsim_hold {
     WS_RTSIM_HOLD_WORK, /* from the first GPU command until its work is done, seen by the daemon */
     WS_RTSIM_HOLD_COMMAND, /* from the first GPU command until the program calls end */
@@ -70,7 +70,7 @@ enum ws_rtsim_hold {
 struct ws_rtsim_config {
     enum ws_rtsim_policy policy;
     enum ws_rtsim_hold hold;
-    bool busy; /* spin, not sleep */
+    bool busy; /* a job that waits for the GPU spins; else it sleeps */
     /* another policy object for the GPU ("gcaps-driver"); NULL: the usual one */
     const char *policy_name;
     const char *const *policy_options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/rtsim_hunt.h - looks for long response times: many runs of one task set with other releases and execution times.
+/* papers/sim/rtsim_hunt.h - looks for long response times by many runs of one task set with varied releases and execution times.
  * Deterministic for a seed. Threads: one for each simulator. Errors: base/error.h. */
 #ifndef WS_PAPERS_SIM_RTSIM_HUNT_H
 #define WS_PAPERS_SIM_RTSIM_HUNT_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The run list of gcaps: one holder of its lock at a time, a task or the daemon; an update takes epsilon, in which the GPU does nothing. */
+/* The run list of gcaps. Its lock has one holder at a time, a task or the daemon. An update takes epsilon, during which the GPU does
+ * nothing. */
 #include "config.h"
 
 #include "papers/sim/rtsim_private.h"

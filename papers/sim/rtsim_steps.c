@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a job does: its program, made once for each task, and the steps that take no time (calls, locks, requests). A job is at a step
- * and READY, ASLEEP, SPINning or in an UPDATE; ws_rtsim_act() and ws_rtsim_grant() do one thing of one job each. */
+/* What a job does: its program of steps, which is made once for each task, and the steps that take no time (calls, locks, requests). A job
+ * is at a step, in the state READY, ASLEEP, SPIN or UPDATE. ws_rtsim_act() and ws_rtsim_grant() each do one step of one job. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare analyze`: is each task set schedulable, by each of the methods asked for. Sets are read, analysed side by side and
- * answered in order. A set that can't be read, or that a method can't judge, is said with file, line and field; the others run. */
+/* wattshare analyze: says of each task set whether it is schedulable, by each of the given methods. Sets are analysed on several threads and
+ * answered in order. For a set that cannot be read or judged, an error names file, line and field; the others are analysed. */
 #include "config.h"
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static struct json_object *answer(const struct analyze *a, struct ws_json_line *
         if (m->stgm && set->kind != WS_RT_STGM) {
             if (!a->all)
                 ws_json_bad(l, "tasks",
-                            "%s wants an STGM set: nsm, and segs with kernels by number of SMs",
+                            "%s needs an STGM set: nsm, and segs with kernels by number of SMs",
                             a->names[i]);
             continue;
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare cluster`: tasks with deadlines on a simulated cluster of CPU-GPU pairs, one run for each combination of what the options
- * list. */
+/* wattshare cluster: simulates tasks with deadlines on a cluster of CPU-GPU pairs, once for each combination of what the options list. */
 #include "config.h"
 
 #include <errno.h>
@@ -204,7 +203,7 @@ static int put_results(struct cluster *x)
     int r = x->json ? 0 : ws_table_print(&t, stdout);
     ws_table_deinit(&t);
     if (n_dropped)
-        ws_cli_error("%" PRIu64 " tasks found no pair (counted as missed); --pairs gives more",
+        ws_cli_error("%" PRIu64 " tasks found no pair and count as missed; give more with --pairs",
                      n_dropped);
     return r;
 }
@@ -337,7 +336,7 @@ static int put_trace(const struct cluster *x, const struct ws_cluster_job *jobs)
     free(named);
     int e = ws_trace_end(&t);
     if (fclose(f) || e) {
-        ws_cli_error("%s: it can't be written", x->trace);
+        ws_cli_error("%s: cannot be written", x->trace);
         r = 1;
     }
     return r;
@@ -542,7 +541,8 @@ static int cluster(int argc, char **argv)
         r = -ENOMEM;
     bool single = x.schedule || x.trace;
     if (!r && single && x.n_runs != 1) {
-        ws_cli_error("--schedule and --trace show a single run; the lists make %zu", x.n_runs);
+        ws_cli_error("--schedule and --trace show a single run, but the options list %zu",
+                     x.n_runs);
         r = WS_EXIT_USAGE;
     } else if (!r && single) {
         r = run_single(&x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare fit`: DVFS parameters from measured times and powers. */
+/* wattshare fit: estimates applications' DVFS parameters from measured times and powers. */
 #include "config.h"
 
 #include <errno.h>

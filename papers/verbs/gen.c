@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare gen`: task sets as the papers make them, from a seed. Finds --paper and hands over to its generator. */
+/* wattshare gen: makes task sets as the papers do, from a seed. Finds --paper and calls its generator. */
 #include "config.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare gen --paper edl`: task sets for `wattshare cluster`. */
+/* wattshare gen --paper edl: makes task sets for `wattshare cluster`. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare gen --paper sbeet`: task sets as in sBEET-mg's Table V, for `wattshare sim`. */
+/* wattshare gen --paper sbeet: makes task sets as in sBEET-mg's Table V, for `wattshare sim`. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare optimum`: the voltage and clocks of least energy for each task. */
+/* wattshare optimum: finds the voltage and clocks of least energy for each task. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare sim: task sets, one a line, under one policy or several, on simulated GPUs. Lines run side by side; results come out in
- * their order. A bad line is said and left out, and the exit status is 1. */
+/* wattshare sim: simulates task sets, one a line, under one policy or several. Lines run on several threads, and results come out in their
+ * order. For a bad line an error is printed and the exit status is 1; the other lines run. */
 #include "config.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static char *work(void *arg, struct ws_json_line *l)
     const struct ws_sim_kind *kind = kind_of(l);
     if (!kind) {
         ws_json_bad(l, "tasks",
-                    "of no kind that is known; sBEET-mg's have \"benchmark\" or \"app\"");
+                    "an unknown kind of task set; those of sBEET-mg have \"benchmark\" or \"app\"");
         return NULL;
     }
     struct json_object *o = json_object_new_object(), *results = json_object_new_object();
@@ -92,7 +92,7 @@ static char *work(void *arg, struct ws_json_line *l)
         struct json_object *one = json_object_new_object();
         json_object_object_add(results, s->policies[i], one);
         if (!kind->knows(s->policies[i])) {
-            ws_json_bad(l, "", "%s has no part for task sets of this kind (%s)", s->policies[i],
+            ws_json_bad(l, "", "%s cannot run task sets of this kind (%s)", s->policies[i],
                         kind->name);
             r = -EINVAL;
         } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/verbs/sim.h - kinds of task sets that `wattshare sim` runs. The fields of a line say of which kind it is; a kind is a
- * struct ws_sim_kind with a row in papers/verbs/sim.c. Threads: run() runs on any thread, several at once. */
+/* papers/verbs/sim.h - the kinds of task sets that `wattshare sim` runs. The fields of a line say of which kind it is. A kind is a struct
+ * ws_sim_kind with a row in papers/verbs/sim.c. Threads: run() is called on any thread, several at once. */
 #ifndef WS_PAPERS_VERBS_SIM_H
 #define WS_PAPERS_VERBS_SIM_H
 
@@ -22,15 +22,13 @@ struct ws_sim_run {
 struct ws_sim_kind {
     const char *name; /* "sBEET-mg" */
     bool (*is)(struct ws_json_line *l);
-    /* One policy on one line. @ret: gets the results; numbers in it become columns of the table: means, but sums where the name
-     * begins with "n_" and the highest where it begins with "max_". Return: 0, or negative with what was
-     * wrong in the line, or printed. */
+    /* Runs one policy on one line. @ret: gets the results. Its numbers become columns of the table: sums if the name begins with "n_",
+     * maxima if it begins with "max_", else means. Return: 0, or negative with the error in the line or printed. */
     int (*run)(const struct ws_sim_run *run, struct ws_json_line *l, struct json_object *ret);
     /* Whether the kind has the policy. */
     bool (*knows)(const char *policy);
 };
-extern const struct ws_sim_kind
-    ws_sim_kind_gpus, /* papers/verbs/sim_gpus.c: sBEET-mg's task sets on several GPUs */
-    ws_sim_kind_rt;   /* papers/verbs/sim_rt.c: real-time tasks on CPU cores with one GPU */
+extern const struct ws_sim_kind ws_sim_kind_gpus; /* sim_gpus.c: sBEET-mg's task sets */
+extern const struct ws_sim_kind ws_sim_kind_rt;   /* sim_rt.c: real-time tasks on cores, one GPU */
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare sim` on task sets of the sBEET-mg kind: periodic kernels on several GPUs. */
+/* wattshare sim for task sets of sBEET-mg: periodic kernels on several GPUs. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wattshare sim` for real-time task sets on CPU cores with one GPU: each set simulated once or hunted for long response times,
- * beside the bounds of an analysis. */
+/* wattshare sim for real-time task sets on CPU cores with one GPU: simulates each set once, or hunts for long response times, and compares
+ * them with the bounds of an analysis. */
 #include "config.h"
 
 #include <errno.h>
@@ -262,7 +262,7 @@ static int run_line(const struct ws_sim_run *run, struct ws_json_line *l, struct
         const struct ws_rta_method *m =
             placing(run->rt, stgm, (enum ws_rtsim_policy)ws_rtsim_policy_find(run->policy));
         if (m && m->stgm && !stgm)
-            ws_json_bad(l, "", "%s wants an STGM set, and this is a GCAPS set", m->name);
+            ws_json_bad(l, "", "%s needs an STGM set, and this is a GCAPS set", m->name);
         else
             r = ws_rtsim_set_make(&from, m, &space, &set, &v);
         char why[160];

@@ -43,7 +43,7 @@ for want in '1: tasks\[0\].T: -3 is negative' '2: column 2: not JSON' '3: tasks\
     run 1 "bad:$want" analyze --method gcaps_busy "$tmp/bad"
 done
 run 1 '"id":4,"results":{"gcaps_busy":{"ok":true,"R":\[3\]}}' analyze --method gcaps_busy "$tmp/bad"
-run 1 'stgm_busy wants an STGM set' analyze --method stgm_busy "$tmp/table2"
+run 1 'stgm_busy needs an STGM set' analyze --method stgm_busy "$tmp/table2"
 
 for paper in gcaps stgm; do
     "$wattshare" gen --paper $paper --seed 5 --count 40 >"$tmp/$paper"

@@ -91,13 +91,13 @@ has 'standard input:15: 3 cells'
 has 'standard input:16: fc: "one" is not a number'
 has '100.0000'
 head -n 3 "$tmp/samples" >"$tmp/in"
-run 1 'x: 2 samples; at least 3' fit
+run 1 'x: 2 samples; expected at least 3' fit
 grep -e app -e '^x,0.900,' "$tmp/samples" >"$tmp/in"
 run 1 'core clock 0.9' fit
 echo 'a,b' >"$tmp/in"
 run 1 'column fc' fit
 : >"$tmp/in"
-run 1 'names of columns' fit
+run 1 'names of the columns' fit
 run 2 'nnls, nnls_rel' fit --method best
 
 # gen

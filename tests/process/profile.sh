@@ -22,7 +22,7 @@ echo "this is no store" >"$tmp/notes"
 run 1 "notes: not a store" profile --store "$tmp/notes" -- true
 run 1 "no kernel" profile --store "$s" -- true
 run 1 "status 3 on 1 SMs" profile --store "$s" -- sh -c 'exit 3'
-run 2 "t400 has 6" profile --store "$s" --gpus t400 --sms 7 -- "$cuda/drv_matmul" 96 1
+run 2 "t400 has only 6 SMs" profile --store "$s" --gpus t400 --sms 7 -- "$cuda/drv_matmul" 96 1
 run 69 "" profile --store "$s" --gpus frob -- "$cuda/drv_matmul" 96 1
 
 # All numbers of SMs: times don't grow, the first doublings halve it (36 blocks), power grows; two launches each.

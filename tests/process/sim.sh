@@ -40,7 +40,7 @@ tail -n 1 "$tmp/trace.json" | grep -q '^]}$' || fail "the trace doesn't end"
     echo '{"id": "what", "tasks": [{"benchmark": "sort", "period_ms": 20}]}'
 } >"$tmp/mixed"
 expect 1 '"id":"sbeet_0"' $w sim --policy lcf --json "$tmp/mixed"
-for text in "mixed:1: " "mixed:2: tasks[0].period_ms: -20" "mixed:4: " "mixed:5: tasks[0]: nothing is known of 'sort'"; do
+for text in "mixed:1: " "mixed:2: tasks[0].period_ms: -20" "mixed:4: " "mixed:5: tasks[0]: the kernel 'sort' is not known"; do
     grep -qF -e "$text" "$tmp/out" || { cat "$tmp/out"; fail "no '$text'"; }
 done
 [ "$(grep -c '^{' "$tmp/out")" = 1 ] || fail "one good line is wanted"
@@ -51,12 +51,12 @@ expect 2 'policy is missing' $w sim "$tmp/one"
 expect 2 'no option' $w sim --policy lcf --option variant=asis "$tmp/one"
 expect 2 'clean, asis or paper' $w sim --policy sbeet-mg --option variant=x "$tmp/one"
 expect 2 '--duration' $w sim --policy lcf --duration 0 "$tmp/one"
-expect 2 'is no GPU' $w sim --policy lcf --gpus titan "$tmp/one"
+expect 2 'is not a measured GPU' $w sim --policy lcf --gpus titan "$tmp/one"
 expect 2 'from 1 to 6' $w sim --policy lcf --gpus t400@7 "$tmp/one"
 echo '{"gpus": [{"type": "t400", "sm_limit": 9}]}' >"$tmp/bad.json"
 expect 2 'gpus[0].sm_limit: 9' $w sim --policy lcf --gpus "$tmp/bad.json" "$tmp/one"
 expect 1 '' $w sim --policy lcf --trace /nowhere/x "$tmp/one"
 expect 2 "no policy 'edl'" $w sim --policy edl "$tmp/one"
-expect 1 'has no part' $w sim --policy gcaps "$tmp/one"
+expect 1 'cannot run task sets of this kind' $w sim --policy gcaps "$tmp/one"
 expect 2 'expected 0.09 to 2.85' $w gen --paper sbeet --u 9
 expect 0 'sbeet-mg' $w sim --list

@@ -424,7 +424,7 @@ static void bad_sets(void **state)
         {"{\"tasks\":[{\"benchmark\":\"sort\",\"period_ms\":10}]}", "'sort'"},
         {"{\"tasks\":[{\"benchmark\":3,\"period_ms\":10}]}", "benchmark"},
         {"{\"tasks\":[]}", "at least one"},
-        {"{\"tasks\":4}", "tasks: an array"},
+        {"{\"tasks\":4}", "tasks: expected an array"},
         {"{\"tasks\":[{\"app\":0,\"period_ms\":1e400}]}", "period_ms"},
         {"{\"tasks\":[{\"app\":0,\"period_ms\":10}],\"duration_ms\":-1}", "duration_ms: -1"},
     };
