@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/cli.h - what the verbs of `wattshare` share: exit statuses, error messages, and how a daemon is asked. Errors go to standard
- * error as "wattshare: …" and say what would be right. The verbs' tables of options: cli/common/options.h. */
+/* cli/cli.h - what the verbs of `wattshare` share: exit statuses, error messages, and how a
+ * daemon is asked. Errors go to standard error as "wattshare: …" and say what would be right.
+ * The verbs' tables of options: cli/common/options.h. */
 #ifndef WS_CLI_CLI_H
 #define WS_CLI_CLI_H
 
@@ -25,18 +26,20 @@ const char *ws_cli_endpoint(const char *option);
 /**
  * ws_cli_ask_status() - one StatusRequest to a daemon
  * @ret: freed with ws__server_message__free_unpacked(); its status field is set
- * Return: 0, -ETIMEDOUT (no answer within @timeout_ms), -EPROTO (the answer is no message of our protocol),
- * -EPROTONOSUPPORT (another version of the protocol, or an unknown kind of endpoint), -ENOENT or -ECONNREFUSED (no socket there), or
- * another negative errno.
+ * Return: 0, -ETIMEDOUT (no answer within @timeout_ms), -EPROTO (the answer is no message of our
+ * protocol), -EPROTONOSUPPORT (another version of the protocol, or an unknown kind of endpoint),
+ * -ENOENT or -ECONNREFUSED (no socket there), or another negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
-/* Sends a policy or explain request to the daemon at ws_cli_endpoint(@socket). @ret: the answer, freed with
- * ws__server_message__free_unpacked(). Return: 0, or the exit status with the error printed. */
+/* Sends a policy or explain request to the daemon at ws_cli_endpoint(@socket). @ret: the answer,
+ * freed with ws__server_message__free_unpacked(). Return: 0, or the exit status with the error
+ * printed. */
 WS_MUST_CHECK int ws_cli_ask(const char *socket, const Ws__ClientMessage *request,
                              Ws__ServerMessage **ret);
 
-/* The path of a part of wattshare ("libwattshare.so", "wattshared"): what the environment variable @env says, else the part beside
- * this program in a build tree, else the installed one. malloc'ed, or NULL with the error printed. */
+/* The path of a part of wattshare ("libwattshare.so", "wattshared"): what the environment
+ * variable @env says, else the part beside this program in a build tree, else the installed one.
+ * malloc'ed, or NULL with the error printed. */
 char *ws_cli_find_part(const char *env, const char *build_path, const char *installed_path);
 
 #endif

@@ -62,7 +62,8 @@ static int no_such_verb(const char *name)
     return WS_EXIT_USAGE;
 }
 
-/* For the build alone: "--print-completion", and "--print-man PART VERB". Return: the exit status. */
+/* For the build alone: "--print-completion", and "--print-man PART VERB". Return: the exit
+ * status. */
 static int print_description(int argc, char **argv)
 {
     if (!strcmp(argv[1], "--print-completion")) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How one question is asked of a daemon, and where the installed parts of wattshare are (cli/cli.h). */
+/* How one question is asked of a daemon, and where the installed parts of wattshare are
+ * (cli/cli.h). */
 #include "config.h"
 
 #include <errno.h>

@@ -10,7 +10,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Whether the kernel will set AT_SECURE: other ids than ours, or capabilities, come with the file. */
+/* Whether the kernel will set AT_SECURE: other ids than ours, or capabilities, come with the
+ * file. */
 static bool is_secure(int fd, const struct stat *st)
 {
     struct statvfs fs;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads a verb's command line by its table of options. What is printed from the same table is in options_text.c. */
+/* Reads a verb's command line by its table of options. What is printed from the same table is in
+ * options_text.c. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/common/options.h - the table that describes a verb of `wattshare`. Reading the command line, `wattshare VERB --help`, the
- * completion of bash, and SYNOPSIS, OPTIONS and EXAMPLES of the manual page are all made from it.
+/* cli/common/options.h - the table that describes a verb of `wattshare`. Reading the command
+ * line, `wattshare VERB --help`, the completion of bash, and SYNOPSIS, OPTIONS and EXAMPLES of
+ * the manual page are all made from it.
  *
- * A verb is a constant `struct ws_verb` in the file that implements it, and a row in a verbs.def. Its options are an array of
- * `struct ws_option`; each row says in which field of the verb's own structure the value is stored. Threads: none. */
+ * A verb is a constant `struct ws_verb` in the file that implements it, and a row in a
+ * verbs.def. Its options are an array of `struct ws_option`; each row says in which field of the
+ * verb's own structure the value is stored. Threads: none. */
 #ifndef WS_CLI_COMMON_OPTIONS_H
 #define WS_CLI_COMMON_OPTIONS_H
 
@@ -35,8 +37,8 @@ struct ws_option {
     size_t at; /* where in the verb's structure the value goes */
     double min, max;
     const char *words; /* "suspend|busy": what may be given; shown where `argument` is NULL */
-    /* @values: the verb's structure. @text may be changed and lives as long as the process. Return: 0, or negative with the
-     * error printed. */
+    /* @values: the verb's structure. @text may be changed and lives as long as the process.
+     * Return: 0, or negative with the error printed. */
     int (*parse)(void *values, char *text);
     /* the synopsis shows it without brackets; the verb itself says that it is missing */
     bool required;
@@ -44,7 +46,8 @@ struct ws_option {
     bool repeats; /* may be given several times */
 };
 
-/* The field where an option's value is stored, checked to be of C type @ctype: `.kind = …, .at = WS_AT(…)` in short. */
+/* The field where an option's value is stored, checked to be of C type @ctype: `.kind = …, .at =
+ * WS_AT(…)` in short. */
 #define WS_AT(type, field, ctype)                                                                  \
     (offsetof(type, field) + 0 * sizeof(&((type *)NULL)->field == (ctype *)NULL))
 #define WS_FLAG(type, field)   .kind = WS_OPTION_FLAG, .at = WS_AT(type, field, bool)
@@ -97,7 +100,8 @@ struct ws_verb {
  * ws_verb_parse() - read a verb's options into its structure, and answer --help
  * @values: the structure that the table's fields are of; holds the defaults
  * @ret: gets the arguments that follow the options, NULL at the end
- * Return: negative: go on; else the exit status: 0 where help was printed, WS_EXIT_USAGE where something was wrong (printed)
+ * Return: negative: go on; else the exit status: 0 where help was printed, WS_EXIT_USAGE where
+ * something was wrong (printed)
  */
 WS_MUST_CHECK int ws_verb_parse(const struct ws_verb *v, int argc, char **argv, void *values,
                                 char ***ret);
@@ -109,10 +113,12 @@ int ws_verb_wrong(const struct ws_verb *v, const char *fmt, ...) WS_PRINTF(2, 3)
 void ws_option_list_words(char *ret, size_t bytes, const char *words);
 
 void ws_verb_print_help(const struct ws_verb *v, FILE *f);
-/* The parts of the manual page as scdoc(5) reads them. @part: "synopsis", "options", "examples". Return: false: no such part. */
+/* The parts of the manual page as scdoc(5) reads them. @part: "synopsis", "options", "examples".
+ * Return: false: no such part. */
 bool ws_verb_print_man(const struct ws_verb *v, const char *part, FILE *f);
-/* For the completion of bash: a line for each option, "VERB<tab>--OPTION<tab>what its argument is", where that is "none",
- * "file", "value" or "words W…", and a line "VERB<tab>arguments<tab>…" where what follows is "file", "command" or "words W…". */
+/* For the completion of bash: a line for each option, "VERB<tab>--OPTION<tab>what its argument
+ * is", where that is "none", "file", "value" or "words W…", and a line
+ * "VERB<tab>arguments<tab>…" where what follows is "file", "command" or "words W…". */
 void ws_verb_print_completion(const struct ws_verb *v, FILE *f);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is printed from a verb's table: help, the parts of its manual page, and the words that bash completes. */
+/* What is printed from a verb's table: help, the parts of its manual page, and the words that
+ * bash completes. */
 #include "config.h"
 
 #include <ctype.h>
@@ -24,7 +25,8 @@ static size_t width_of(const char *s, size_t bytes)
     return n;
 }
 
-/* Words of @text in lines of COLUMNS; the first one begins at @column, the others are indented by @indent. */
+/* Words of @text in lines of COLUMNS; the first one begins at @column, the others are indented
+ * by @indent. */
 static void print_wrapped(FILE *f, const char *text, size_t column, size_t indent)
 {
     bool first = true;
@@ -60,8 +62,8 @@ static const char *argument_of(const struct ws_option *o)
     return o->argument ? o->argument : o->words;
 }
 
-/* The sentences about an option: its help; what may be given, where the name of the argument doesn't say it; @more too if it is
- * asked for. malloc'ed, or NULL. */
+/* The sentences about an option: its help; what may be given, where the name of the argument
+ * doesn't say it; @more too if it is asked for. malloc'ed, or NULL. */
 static char *sentences_of(const struct ws_option *o, bool more)
 {
     char *text = NULL, words[256];

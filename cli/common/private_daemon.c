@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* There are three processes: this one, a guard, and the daemon. The guard is the daemon's parent. It holds one end of a pipe whose other
- * end only this process holds. When that end closes, because this process is done or was killed, the guard drains the daemon, waits for
- * it, and removes the directory, so that nothing is left behind. If the guard itself is killed, PR_SET_PDEATHSIG ends the daemon.
- * Guard and daemon are in a process group of their own, so that ^C in the terminal reaches the program alone. */
+/* There are three processes: this one, a guard, and the daemon. The guard is the daemon's
+ * parent. It holds one end of a pipe whose other end only this process holds. When that end
+ * closes, because this process is done or was killed, the guard drains the daemon, waits for it,
+ * and removes the directory, so that nothing is left behind. If the guard itself is killed,
+ * PR_SET_PDEATHSIG ends the daemon. Guard and daemon are in a process group of their own, so
+ * that ^C in the terminal reaches the program alone. */
 #include "config.h"
 
 #include "cli/common/private_daemon.h"

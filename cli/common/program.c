@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Starts programs with libwattshare.so preloaded. Sets the environment, refuses programs that cannot be preloaded, passes signals on to
- * a child, and returns its status. */
+/* Starts programs with libwattshare.so preloaded. Sets the environment, refuses programs that
+ * cannot be preloaded, passes signals on to a child, and returns its status. */
 #include "config.h"
 
 #include "cli/common/program.h"
@@ -97,8 +97,9 @@ static int set_preload(const char *lib)
     return r;
 }
 
-/* Puts first the folder where our library has the driver's names: for programs that look for the driver's file themselves
- * (ctypes.util.find_library), or whose dlopen() isn't ours (RTLD_DEEPBIND). It is the same file, so it isn't loaded twice. */
+/* Puts first the folder where our library has the driver's names: for programs that look for the
+ * driver's file themselves (ctypes.util.find_library), or whose dlopen() isn't ours
+ * (RTLD_DEEPBIND). It is the same file, so it isn't loaded twice. */
 static int set_library_path(const char *lib, const char *folder)
 {
     const char *old = getenv("LD_LIBRARY_PATH");
@@ -159,7 +160,8 @@ int ws_program_exec_failed(const char *name)
 
 static volatile sig_atomic_t program_pid;
 
-/* What the kernel sends (^C in the terminal) the program, in the same process group, has got itself. */
+/* What the kernel sends (^C in the terminal) the program, in the same process group, has got
+ * itself. */
 static void forward(int sig, siginfo_t *info, void *context)
 {
     if (program_pid > 0 && info->si_code <= 0)

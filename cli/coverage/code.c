@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Judges device code by the software GPU's decoder: every instruction of every kernel is decoded as when a module is loaded, and what
- * the decoder refuses is listed.
+/* Judges device code by the software GPU's decoder: every instruction of every kernel is decoded
+ * as when a module is loaded, and what the decoder refuses is listed.
  *
- * Of a fatbin, the PTX counts that a device of the given compute capability would get. A kernel that exists only as machine code cannot
- * run. Which ones these are is known only when the whole program has been read, because -rdc=true stores linked machine code and PTX
- * in different places. For the same reason the parts of one program are judged together: a function that another part defines is not
- * missing. */
+ * Of a fatbin, the PTX counts that a device of the given compute capability would get. A kernel
+ * that exists only as machine code cannot run. Which ones these are is known only when the whole
+ * program has been read, because -rdc=true stores linked machine code and PTX in different
+ * places. For the same reason the parts of one program are judged together: a function that
+ * another part defines is not missing. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"
@@ -61,7 +62,8 @@ struct ws_cover_code *ws_cover_code_free(struct ws_cover_code *k)
 }
 
 /* ---- reading ---- */
-/* The device runtime of dynamic parallelism comes along as PTX, and needs hardware: programs that call it miss it. */
+/* The device runtime of dynamic parallelism comes along as PTX, and needs hardware: programs
+ * that call it miss it. */
 static bool is_device_runtime(const struct ws_ptx_module *m)
 {
     for (uint32_t f = 0; f < m->n_funcs; f++)

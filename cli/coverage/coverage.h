@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/coverage/coverage.h - finds what one program asks of CUDA, without running it, and compares it with the ledger (ledger.h).
+/* cli/coverage/coverage.h - finds what one program asks of CUDA, without running it, and
+ * compares it with the ledger (ledger.h).
  *
- * elf.c reads a program's or library's entry points and images, libs.c finds the libraries that it loads, code.c reads PTX, fatbins
- * and cubins, and report.c collects what was found. The files may come from anybody: nothing in them is trusted. Threads: none. */
+ * elf.c reads a program's or library's entry points and images, libs.c finds the libraries that
+ * it loads, code.c reads PTX, fatbins and cubins, and report.c collects what was found. The
+ * files may come from anybody: nothing in them is trusted. Threads: none. */
 #ifndef WS_CLI_COVERAGE_COVERAGE_H
 #define WS_CLI_COVERAGE_COVERAGE_H
 
@@ -72,7 +74,8 @@ void ws_cover_rewrites_deinit(struct ws_cover *c);
 
 /* ---- ptxas.c: registers and spills of rewritten kernels, where there is a ptxas ---- */
 void ws_cover_ptxas(struct ws_cover *c, const struct ws_ptx_module *m);
-/* [{"kernel": …, "pass": "ticket", "registers": …, "change": …, "spill_bytes": …, "spill_change": …}, …] */
+/* [{"kernel": …, "pass": "ticket", "registers": …, "change": …, "spill_bytes": …,
+ * "spill_change": …}, …] */
 struct json_object *ws_cover_ptxas_json(const struct ws_cover *c);
 void ws_cover_ptxas_deinit(struct ws_cover *c);
 struct ws_cover_ptxas_sum { /* of all programs */
@@ -89,14 +92,16 @@ struct ws_cover_libs { /* libraries found so far, each once */
     char **paths;
     size_t n, cap;
 };
-/* Appends the libraries that @e (at @path) needs, as ld.so(8) finds them. @ret_missing: those that cannot be found, as
- * "libx.so.1\n…" (malloc'ed; NULL: all were found). Return: 0 or -ENOMEM. */
+/* Appends the libraries that @e (at @path) needs, as ld.so(8) finds them. @ret_missing: those
+ * that cannot be found, as "libx.so.1\n…" (malloc'ed; NULL: all were found). Return: 0 or
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_cover_needed(struct ws_cover_libs *l, const char *path, const struct ws_elf *e,
                                   char **ret_missing);
 void ws_cover_libs_deinit(struct ws_cover_libs *l);
 
 /* ---- code.c: device code ---- */
-/* A program's device code. All of it is collected before it is judged, since its parts may be linked with each other. */
+/* A program's device code. All of it is collected before it is judged, since its parts may be
+ * linked with each other. */
 struct ws_cover_code;
 struct ws_cover_code *ws_cover_code_new(void);
 struct ws_cover_code *ws_cover_code_free(struct ws_cover_code *k);
@@ -109,8 +114,9 @@ bool ws_cover_is_ptx(const char *text, size_t bytes);
 void ws_cover_code_end(struct ws_cover *c, struct ws_cover_code *k);
 
 /* ---- elf.c: programs and libraries ---- */
-/* Adds what an ELF file asks for, and its device code to @code. @sm: the compute capability of the device, as 86. @diags: gets what
- * is damaged in the file. Return: 0; 1: damaged (see diags); -ENOMEM. */
+/* Adds what an ELF file asks for, and its device code to @code. @sm: the compute capability of
+ * the device, as 86. @diags: gets what is damaged in the file. Return: 0; 1: damaged (see
+ * diags); -ENOMEM. */
 WS_MUST_CHECK int ws_cover_elf(struct ws_cover *c, const char *object, const struct ws_elf *e,
                                struct ws_cover_code *code, uint32_t sm, struct ws_diags *diags);
 

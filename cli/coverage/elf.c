@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds which entry points an ELF object uses, and what device code it holds.
  *
- * With a CUDA runtime or driver that is linked dynamically, the entry points are the undefined dynamic symbols. nvcc's static runtime
- * has all of its functions in .symtab, used or not, so this file looks for references to them: it tries every position of the
- * executable sections as a call, a jump, a lea or a mov whose operand is the address of an entry point. References inside the
- * runtime's own functions do not count. This is approximate: bytes may look like a call by chance, and an address that stands only in
- * a table of data is not found. Names that are only strings (for dlsym, cuGetProcAddress) are "possible". An object with a static
- * runtime holds many such strings itself; there only those count whose address the program's own code takes. */
+ * With a CUDA runtime or driver that is linked dynamically, the entry points are the undefined
+ * dynamic symbols. nvcc's static runtime has all of its functions in .symtab, used or not, so
+ * this file looks for references to them: it tries every position of the executable sections as
+ * a call, a jump, a lea or a mov whose operand is the address of an entry point. References
+ * inside the runtime's own functions do not count. This is approximate: bytes may look like a
+ * call by chance, and an address that stands only in a table of data is not found. Names that
+ * are only strings (for dlsym, cuGetProcAddress) are "possible". An object with a static runtime
+ * holds many such strings itself; there only those count whose address the program's own code
+ * takes. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"
@@ -212,7 +215,8 @@ static void scan_strings(struct elf_scan *s, const char *p, uint64_t bytes)
     }
 }
 
-/* PTX that a program holds as text, to be compiled at run time. What does not parse may be a template: left alone. */
+/* PTX that a program holds as text, to be compiled at run time. What does not parse may be a
+ * template: left alone. */
 static int scan_ptx(struct elf_scan *s, struct ws_cover_code *code, const char *p, uint64_t bytes)
 {
     static const char word[] = ".version ";
@@ -286,7 +290,8 @@ static int scan_section(struct elf_scan *s, struct ws_cover_code *code, const El
     return r;
 }
 
-/* Registers device code, but with a runtime that can't be found: `wattshare run` can't redirect it. */
+/* Registers device code, but with a runtime that can't be found: `wattshare run` can't redirect
+ * it. */
 static void check_stripped(struct elf_scan *s)
 {
     struct ws_elf_symbols syms;

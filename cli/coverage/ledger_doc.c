@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes doc/coverage.md from the ledger. Entry points come from frontend/interpose/entrypoints.def. For opcodes, the software GPU's
- * decoder is given each form of instruction in the PTX files that the command line names (tests/ptx has one file with every form that
- * a census of programs found, and others with forms beyond it). Each form is tried in a kernel of its own, so that none is dead code.
- * `make doc-coverage` writes the page, and a test compares it. */
+/* Writes doc/coverage.md from the ledger. Entry points come from
+ * frontend/interpose/entrypoints.def. For opcodes, the software GPU's decoder is given each form
+ * of instruction in the PTX files that the command line names (tests/ptx has one file with every
+ * form that a census of programs found, and others with forms beyond it). Each form is tried in
+ * a kernel of its own, so that none is dead code. `make doc-coverage` writes the page, and a
+ * test compares it. */
 #include "config.h"
 
 #include <stdio.h>

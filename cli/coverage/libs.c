@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Finds the libraries that a program loads at its start, as ld.so(8) does: in the object's RPATH if it has no RUNPATH, in
- * LD_LIBRARY_PATH, in its RUNPATH, in /etc/ld.so.cache, and then in the system's folders. The RPATH of the object that loaded it is not
- * searched. */
+/* Finds the libraries that a program loads at its start, as ld.so(8) does: in the object's RPATH
+ * if it has no RUNPATH, in LD_LIBRARY_PATH, in its RUNPATH, in /etc/ld.so.cache, and then in the
+ * system's folders. The RPATH of the object that loaded it is not searched. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"
@@ -41,7 +41,8 @@ static bool is_elf(const char *path)
     return ok;
 }
 
-/* "dir/name" for the first directory of @list ("a:b:…") that has it; $ORIGIN is the folder of @object. */
+/* "dir/name" for the first directory of @list ("a:b:…") that has it; $ORIGIN is the folder of
+ * @object. */
 static char *look_in(const char *list, const char *object, const char *name)
 {
     char *real = realpath(object, NULL), *found = NULL;
@@ -69,8 +70,8 @@ static char *look_in(const char *list, const char *object, const char *name)
     return found;
 }
 
-/* /etc/ld.so.cache: "glibc-ld.so.cache1.1", u32 entries, …; 48 bytes, then entries {i32 flags, u32 key, u32 value, …} of 24 bytes;
- * key and value are offsets of strings from the start. */
+/* /etc/ld.so.cache: "glibc-ld.so.cache1.1", u32 entries, …; 48 bytes, then entries {i32 flags,
+ * u32 key, u32 value, …} of 24 bytes; key and value are offsets of strings from the start. */
 static char *look_in_cache(const char *name)
 {
     enum { HEADER = 48, ENTRY = 24, FLAGS_X86_64 = 0x0303 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Finds what rewritings cost in registers and spills, if there is a ptxas: it assembles each PTX text of the program, with all its
- * rewritten kernels, for the text's own target, and compares what `ptxas -v` says of the original and of the rewritten kernel. */
+/* Finds what rewritings cost in registers and spills, if there is a ptxas: it assembles each PTX
+ * text of the program, with all its rewritten kernels, for the text's own target, and compares
+ * what `ptxas -v` says of the original and of the rewritten kernel. */
 #include "config.h"
 
 #include <errno.h>
@@ -98,7 +99,8 @@ static void rewrite_kernel(struct all *a, struct ws_ptx_module *m, uint32_t k)
 }
 
 /* ---- asking ---- */
-/* Lines of `ptxas -v`: "… Compiling entry function 'k' for 'sm_75'", "… Function properties for k",
+/* Lines of `ptxas -v`: "… Compiling entry function 'k' for 'sm_75'", "… Function properties for
+ * k",
  * "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", "… Used 12 registers, …". */
 static void hear(struct all *a, FILE *in)
 {

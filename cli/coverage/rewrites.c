@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Finds which rewritings each kernel allows (ptx/passes/pass.h), that is, how it can be carried out while others share its GPU. */
+/* Finds which rewritings each kernel allows (ptx/passes/pass.h), that is, how it can be carried
+ * out while others share its GPU. */
 #include "config.h"
 
 #include <errno.h>

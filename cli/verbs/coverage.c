@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare coverage: says what programs ask of CUDA, and whether wattshare has it. Nothing is run.
+/* wattshare coverage: says what programs ask of CUDA, and whether wattshare has it. Nothing is
+ * run.
  *
- * A program is judged with the libraries that it loads at its start. What it opens later by name (dlopen) is not seen. PTX texts,
- * fatbins and cubins are judged by themselves. */
+ * A program is judged with the libraries that it loads at its start. What it opens later by name
+ * (dlopen) is not seen. PTX texts, fatbins and cubins are judged by themselves. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare profile: runs a program several times, on more and more SMs of a GPU, under a daemon of its own, which learns from the runs
- * and keeps what it learns in a profile store. Then it prints what is known of the kernels that ran.
+/* wattshare profile: runs a program several times, on more and more SMs of a GPU, under a daemon
+ * of its own, which learns from the runs and keeps what it learns in a profile store. Then it
+ * prints what is known of the kernels that ran.
  *
- * The daemon measures (backend/learn/learn.h); this file only varies the number of SMs. The daemon has one GPU at a time, so that
- * nothing else runs on it. The program's profiles are those whose number of runs has changed. */
+ * The daemon measures (backend/learn/learn.h); this file only varies the number of SMs. The
+ * daemon has one GPU at a time, so that nothing else runs on it. The program's profiles are
+ * those whose number of runs has changed. */
 #include "config.h"
 
 #include <errno.h>
@@ -222,7 +224,8 @@ static unsigned gpu_sms(const char *endpoint)
 
 static int profile_gpu(const struct plan *p, const char *gpu, int *first_out, int quiet)
 {
-    /* No machine's configuration: its policy and tasks would stand between the program and the SMs. */
+    /* No machine's configuration: its policy and tasks would stand between the program and the
+     * SMs. */
     const char *more[] = {"--config", "/dev/null", "--profiles", p->store, NULL};
     struct ws_private d;
     if (ws_private_start_with(&d, gpu, more))

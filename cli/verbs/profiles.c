@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare profiles: lists, shows and removes what is known of kernels, and carries it to other machines as CSV. */
+/* wattshare profiles: lists, shows and removes what is known of kernels, and carries it to other
+ * machines as CSV. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/profiles.h - what `profiles` and `profile` share. The functions print errors. Threads: one. */
+/* cli/verbs/profiles.h - what `profiles` and `profile` share. The functions print errors.
+ * Threads: one. */
 #ifndef WS_CLI_VERBS_PROFILES_H
 #define WS_CLI_VERBS_PROFILES_H
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wattshare run: starts a program with libwattshare.so preloaded.
  *
- * With a shared daemon this process becomes the program (exec). With --private it stays the program's parent: it passes signals on,
- * exits with the program's status, and ends the daemon that it started. */
+ * With a shared daemon this process becomes the program (exec). With --private it stays the
+ * program's parent: it passes signals on, exits with the program's status, and ends the daemon
+ * that it started. */
 #include "config.h"
 
 #include <stdio.h>

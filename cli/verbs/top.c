@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare top: shows what happens on the GPUs now. A page is text that is made from two successive statuses; a terminal shows it with
- * ncurses, and --batch prints it. Rates are per second of the GPUs' own clock, which on a software GPU is not real time. */
+/* wattshare top: shows what happens on the GPUs now. A page is text that is made from two
+ * successive statuses; a terminal shows it with ncurses, and --batch prints it. Rates are per
+ * second of the GPUs' own clock, which on a software GPU is not real time. */
 #include "config.h"
 
 #include <errno.h>

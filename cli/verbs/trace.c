@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare trace: writes what runs on each GPU to a file that Perfetto (ui.perfetto.dev) opens. The daemon keeps what its GPUs have done
- * while somebody asks for it (backend/process/tracing.c), and this file asks ten times a second. A process of the trace is a GPU, and a
- * thread of it a client's stream, in which operations never overlap. Times are those of the GPUs' common clock. */
+/* wattshare trace: writes what runs on each GPU to a file that Perfetto (ui.perfetto.dev) opens.
+ * The daemon keeps what its GPUs have done while somebody asks for it
+ * (backend/process/tracing.c), and this file asks ten times a second. A process of the trace is
+ * a GPU, and a thread of it a client's stream, in which operations never overlap. Times are
+ * those of the GPUs' common clock. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The GPU as one lock under FMLP+: as in mpcp.c, but waiting tasks queue in order of arrival. There are no overheads.
+/* The GPU as one lock under FMLP+: as in mpcp.c, but waiting tasks queue in order of arrival.
+ * There are no overheads.
  *
- * q_x(R) = n_x · up((R + T_x) / T_x) requests of x in R; g_x its longest segment; n the task's own segments.
+ * q_x(R) = n_x · up((R + T_x) / T_x) requests of x in R; g_x its longest segment; n the task's
+ * own segments.
  * ref   the released program. Other cores: for each core c, d_c = sum over x on c of min(n, q_x), then
  *       min(n, d_c, q_x) · g_x for each x on it. Own core, below: z = min(n, sum over other cores of min(n, q_x)), then
  *       min(1 + z, q_x) · g_x. Slip: waiting for requests of core-mates above is left out; suspending, their GPU time is lost.

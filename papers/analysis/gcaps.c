@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GCAPS: GPU work is preempted by priority. A call at the beginning and at the end of each GPU segment updates the run list and costs
- * epsilon. A task's own demand is C + G, two updates for each segment, and the wait for one update in progress, at its release and at
- * each segment: (3n + 1) · epsilon in all.
+/* GCAPS: GPU work is preempted by priority. A call at the beginning and at the end of each GPU
+ * segment updates the run list and costs epsilon. A task's own demand is C + G, two updates for
+ * each segment, and the wait for one update in progress, at its release and at each segment: (3n
+ * + 1) · epsilon in all.
  *
  * Interference, with e = epsilon and n_h segments:
  *   suspend  a core-mate above: the core for C_h + Gm_h + 2e·n_h, jitter R_h - (C_h + Gm_h); and, if the task uses the GPU, the GPU
@@ -10,9 +11,11 @@
  *            the task has no GPU work (a core-mate spins longer because of it).
  * Core-mates without GPU work: C_h, no jitter. Best-effort tasks never appear.
  *
- * The bounds assume that a task occupies the GPU exactly while it has pure GPU work. With the calls placed as published, a task stays in
- * the list from the begin call to the end call, through CPU work and preemptions, and simulations exceed the bounds by up to 2 times.
- * The daemon opens a segment at the first command that reaches the GPU, and closes it when it sees the completion.
+ * The bounds assume that a task occupies the GPU exactly while it has pure GPU work. With the
+ * calls placed as published, a task stays in the list from the begin call to the end call,
+ * through CPU work and preemptions, and simulations exceed the bounds by up to 2 times. The
+ * daemon opens a segment at the first command that reaches the GPU, and closes it when it sees
+ * the completion.
  *
  * ref   the released program: these formulas. Whether a task uses the GPU is asked by its time where tasks on other cores are
  *       concerned, by its segments otherwise, so segments of length 0 cost their own task, and interfere with nobody elsewhere.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/analysis/gcaps.h - computes one task's bound under GCAPS, for the plain test and for the assignment of GPU priorities.
+/* papers/analysis/gcaps.h - computes one task's bound under GCAPS, for the plain test and for
+ * the assignment of GPU priorities.
  * Threads: one for each ws_rta_work. */
 #ifndef WS_PAPERS_ANALYSIS_GCAPS_H
 #define WS_PAPERS_ANALYSIS_GCAPS_H

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GCAPS with separate priorities on the GPU, assigned by Audsley's method (GCAPS paper, Sec. 6.4): from the lowest level up, a level is
- * given to a task that passes the test even if all tasks without a level are above it on the GPU. This is tried only if the plain test
- * fails. Jitters come from deadlines, since the order above is not known yet. Tasks without GPU work take part.
+/* GCAPS with separate priorities on the GPU, assigned by Audsley's method (GCAPS paper, Sec.
+ * 6.4): from the lowest level up, a level is given to a task that passes the test even if all
+ * tasks without a level are above it on the GPU. This is tried only if the plain test fails.
+ * Jitters come from deadlines, since the order above is not known yet. Tasks without GPU work
+ * take part.
  *
- * Tasks of one core must have the same order on the GPU as on the CPU. Otherwise a task that spins on the core for the GPU could be kept
- * off the GPU by a task that waits for that core, which is a deadlock.
+ * Tasks of one core must have the same order on the GPU as on the CPU. Otherwise a task that
+ * spins on the core for the GPU could be kept off the GPU by a task that waits for that core,
+ * which is a deadlock.
  *
  * ref        the release: any task may take the level (lowest CPU priority first); the order on cores is checked at the end, with
  *            no second try; one jitter is a stale bound of the failed plain run, which may be 0 or -1.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of methods. A new method is a row here, a function in its own file, and a paragraph in doc/analysis.md. */
+/* The table of methods. A new method is a row here, a function in its own file, and a paragraph
+ * in doc/analysis.md. */
 #include "config.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The GPU as one lock under MPCP: a GPU segment is a critical section that runs at the highest CPU priority. Waiting tasks queue by
- * priority and sleep. "Busy" means that a task spins while its GPU work runs; it still sleeps while it waits for the lock. There are no
- * overheads.
+/* The GPU as one lock under MPCP: a GPU segment is a critical section that runs at the highest
+ * CPU priority. Waiting tasks queue by priority and sleep. "Busy" means that a task spins while
+ * its GPU work runs; it still sleeps while it waits for the lock. There are no overheads.
  *
  * ref   the released program ("hybrid" analysis). Slips kept: the task itself among those that block it on its core; a duration in
  *       whole milliseconds where a count of jobs belongs; boosted core-mates count with Gm also where they spin; the time a lock is
@@ -60,7 +60,8 @@ static int64_t safe_bound(const struct ws_rta_set *s, struct ws_rta_work *w, int
     own += ws_rta_mul(t->n_segments, below);
     for (int l = i + 1; l < s->n_tasks; l++)
         if (ws_rta_local(s, l, i)) {
-            /* Counted over the longest R there may be: cheaper than in the loop, and seldom more. */
+            /* Counted over the longest R there may be: cheaper than in the loop, and seldom
+             * more. */
             const struct ws_rta_task *low = &s->tasks[l];
             int64_t jobs = ws_rta_up(t->deadline + low->period, low->period);
             int64_t times = t->n_segments + 1;
@@ -122,8 +123,9 @@ static int64_t jobs_below(const struct ref *r, int64_t t, int l)
     return WS_MAX(ws_rta_up(t + x->period - x->c - x->gm, x->period), 0);
 }
 
-/* b_i, in whole ms times the task's segments: the first limit on jobs of those above. Grows without end where the lock is asked
- * for all the time; from @enough on the other limit decides, so it stops there. */
+/* b_i, in whole ms times the task's segments: the first limit on jobs of those above. Grows
+ * without end where the lock is asked for all the time; from @enough on the other limit decides,
+ * so it stops there. */
 static int64_t wait_limit(struct ref *r, int64_t longest_below, int64_t enough)
 {
     int64_t n = r->s->tasks[r->i].n_segments, unit = r->s->unit_per_ms;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The default driver: contexts that have work take turns of length L on the GPU, a switch costs theta, and there are no priorities.
+/* The default driver: contexts that have work take turns of length L on the GPU, a switch costs
+ * theta, and there are no priorities.
  *
- * A GPU segment of pure length g is delayed by v others by (L + theta) · v · up(g / L) (GCAPS paper, Eq. 3). Suspending, a task
- * above on the same core takes C + Gm of the core in each job; busy-waiting, it also spins through its own GPU time and through
- * the turns of others.
+ * A GPU segment of pure length g is delayed by v others by (L + theta) · v · up(g / L) (GCAPS
+ * paper, Eq. 3). Suspending, a task above on the same core takes C + Gm of the core in each job;
+ * busy-waiting, it also spins through its own GPU time and through the turns of others.
  *
  * ref   the released program. Suspending: jitter T_h - (C_h + Gm_h). Busy: tasks without GPU work are left out (RR1: a task of
  *       60 in every 100 on the core counts for nothing), K is the GPU users above on other cores plus those at positions
@@ -82,7 +83,8 @@ static int interleaving_ref(const struct ws_rta_set *s, int i)
     return n;
 }
 
-/* K_h of the paper: users of the GPU that are not above @i on its core, and the core-mate itself. */
+/* K_h of the paper: users of the GPU that are not above @i on its core, and the core-mate
+ * itself. */
 static int interleaving(const struct ws_rta_set *s, int i, int n_users)
 {
     int n = n_users + 1;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The fixed point that every analysis computes, the memory they work in, and the check of their input.
+/* The fixed point that every analysis computes, the memory they work in, and the check of their
+ * input.
  *
- * Almost every bound here is R = own + sum of up((R + J) / T) · cost. The terms of a task are collected once, and then the sum is
- * iterated; the loop reads three numbers per term and has no other branch than its end. Starting from 0 gives the least fixed point,
- * since the right side never falls when R grows. (In the released analysis a stale response time of -1 can make a jitter negative; the
- * sum still never falls when R grows.)
+ * Almost every bound here is R = own + sum of up((R + J) / T) · cost. The terms of a task are
+ * collected once, and then the sum is iterated; the loop reads three numbers per term and has no
+ * other branch than its end. Starting from 0 gives the least fixed point, since the right side
+ * never falls when R grows. (In the released analysis a stale response time of -1 can make a
+ * jitter negative; the sum still never falls when R grows.)
  *
- * Overflow: times are at most 2^44 and a task fails once R exceeds its deadline, so R + J stays below 2^46; each product is capped
- * at 2^56 and the sum is compared with the deadline after every term. */
+ * Overflow: times are at most 2^44 and a task fails once R exceeds its deadline, so R + J stays
+ * below 2^46; each product is capped at 2^56 and the sum is compared with the deadline after
+ * every term. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/analysis/rta.h - is a task set schedulable, and how late may each task be? Response-time analyses, in exact integers, of tasks
- * that share one GPU and run on cores with partitioned fixed priorities.
+/* papers/analysis/rta.h - is a task set schedulable, and how late may each task be?
+ * Response-time analyses, in exact integers, of tasks that share one GPU and run on cores with
+ * partitioned fixed priorities.
  *
- * Sources: GCAPS and the default driver's round robin are from Wang, Liu, Wong, Kim, "GCAPS", ECRTS 2024, and from the analysis that its
- * authors released. MPCP and FMLP+ are as in that release, and in forms of our own. STGM has its own header (stgm.h), since it also
- * allocates cores and SMs. doc/analysis.md gives each equation.
+ * Sources: GCAPS and the default driver's round robin are from Wang, Liu, Wong, Kim, "GCAPS",
+ * ECRTS 2024, and from the analysis that its authors released. MPCP and FMLP+ are as in that
+ * release, and in forms of our own. STGM has its own header (stgm.h), since it also allocates
+ * cores and SMs. doc/analysis.md gives each equation.
  *
- * Forms: a method's plain name is the form to use. `_ref` is the authors' program with its slips, for reproducing its figures. `_fix` is
- * the paper with slips repaired, and `_lit` the paper to the letter. `_safe` is a form that none of our simulations exceeded, where they
+ * Forms: a method's plain name is the form to use. `_ref` is the authors' program with its
+ * slips, for reproducing its figures. `_fix` is the paper with slips repaired, and `_lit` the
+ * paper to the letter. `_safe` is a form that none of our simulations exceeded, where they
  * exceeded the published one. ws_rta_methods() says for each method what it gives.
  *
- * Units: any one unit of time, in whole numbers; the readers use 0.1 us for GCAPS sets (unit_per_ms 10000) and 1 us for STGM sets (1000).
- * Every bound is the least fixed point from 0, and a task fails once the bound exceeds its deadline. Every analysis ends: after
- * WS_RTA_STEPS_MAX evaluations of a term the set counts as not schedulable, and `gave_up` is set.
+ * Units: any one unit of time, in whole numbers; the readers use 0.1 us for GCAPS sets
+ * (unit_per_ms 10000) and 1 us for STGM sets (1000). Every bound is the least fixed point from
+ * 0, and a task fails once the bound exceeds its deadline. Every analysis ends: after
+ * WS_RTA_STEPS_MAX evaluations of a term the set counts as not schedulable, and `gave_up` is
+ * set.
  *
- * Threads: one for each ws_rta_work; sets are only read. Errors: base/error.h. Only ws_rta_work_reserve() allocates. */
+ * Threads: one for each ws_rta_work; sets are only read. Errors: base/error.h. Only
+ * ws_rta_work_reserve() allocates. */
 #ifndef WS_PAPERS_ANALYSIS_RTA_H
 #define WS_PAPERS_ANALYSIS_RTA_H
 
@@ -23,7 +29,8 @@
 #include <stdint.h>
 #include "base/macros.h"
 
-/* Limits of the input, which keep all sums within int64 (products saturate). ws_rta_set_check() checks them. */
+/* Limits of the input, which keep all sums within int64 (products saturate). ws_rta_set_check()
+ * checks them. */
 #define WS_RTA_TIME_MAX  (INT64_C(1) << 44)
 #define WS_RTA_STEPS_MAX (INT64_C(1) << 26)
 enum { WS_RTA_TASKS_MAX = 4096, WS_RTA_SEGMENTS_MAX = 64, WS_RTA_CPUS_MAX = 1024 };
@@ -35,7 +42,8 @@ struct ws_rta_segment {
     int64_t ge; /* pure GPU work */
 };
 
-/* A task's place in the set is its priority: the first one's is the highest. Best-effort tasks are last. */
+/* A task's place in the set is its priority: the first one's is the highest. Best-effort tasks
+ * are last. */
 struct ws_rta_task {
     int64_t period, deadline;
     int64_t c;      /* CPU segments, sum */
@@ -59,7 +67,8 @@ struct ws_rta_set {
     int64_t unit_per_ms;
 };
 
-/* Checks that @s can be analysed. Return: NULL, or what is wrong, as text; *ret_task: the position of the task (-1: the whole set). */
+/* Checks that @s can be analysed. Return: NULL, or what is wrong, as text; *ret_task: the
+ * position of the task (-1: the whole set). */
 const char *ws_rta_set_check(const struct ws_rta_set *s, int *ret_task);
 
 struct ws_rta_result {
@@ -94,7 +103,8 @@ struct ws_rta_method {
     const char *gives; /* which bound or figure */
     bool is_bound;     /* no simulation exceeded it where its assumptions hold */
     bool stgm;         /* needs a ws_stgm_set: stgm.h */
-    /* NULL for stgm. @s has passed ws_rta_set_check(). Results lie in @w until its next use. Return: 0 or -ENOMEM. */
+    /* NULL for stgm. @s has passed ws_rta_set_check(). Results lie in @w until its next use.
+     * Return: 0 or -ENOMEM. */
     int (*run)(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_result *ret);
     int variant; /* for stgm: enum ws_stgm_mode | form */
 };
@@ -102,7 +112,8 @@ struct ws_rta_method {
 const struct ws_rta_method *ws_rta_methods(size_t *ret_n);
 /* Finds a method by its name or plain name. NULL: there is none. */
 const struct ws_rta_method *ws_rta_method_find(const char *name);
-/* The plain name of row @i ("gcaps_busy"), and in @ret_target the method it stands for ("gcaps_busy_fix"); NULL after the last. */
+/* The plain name of row @i ("gcaps_busy"), and in @ret_target the method it stands for
+ * ("gcaps_busy_fix"); NULL after the last. */
 const char *ws_rta_alias(size_t i, const char **ret_target);
 
 #endif

@@ -22,7 +22,8 @@ static inline int64_t ws_rta_up(int64_t a, int64_t b)
     return a > 0 ? (a - 1) / b + 1 : -(-a / b);
 }
 
-/* A product, limited to 2^56. That is far above any deadline, and a sum of many such products still fits. */
+/* A product, limited to 2^56. That is far above any deadline, and a sum of many such products
+ * still fits. */
 static inline int64_t ws_rta_mul(int64_t a, int64_t b)
 {
     const int64_t limit = INT64_C(1) << 56;
@@ -41,7 +42,8 @@ static inline void ws_rta_add(struct ws_rta_term *terms, int *n, int64_t period,
         terms[(*n)++] = (struct ws_rta_term){period, jitter, cost};
 }
 
-/* The least fixed point of @own plus the terms, from 0. Return: -1 if it exceeds @deadline or @w's steps are used up. */
+/* The least fixed point of @own plus the terms, from 0. Return: -1 if it exceeds @deadline or
+ * @w's steps are used up. */
 int64_t ws_rta_fixed_point(struct ws_rta_work *w, int64_t own, const struct ws_rta_term *terms,
                            int n, int64_t deadline);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads take the next index from a counter. Lines are read in batches, so that memory does not grow with the input. */
+/* Threads take the next index from a counter. Lines are read in batches, so that memory does not
+ * grow with the input. */
 #include "config.h"
 
 #include <errno.h>

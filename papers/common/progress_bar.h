@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/common/progress_bar.h - shows how far a long command is, on standard error if that is a terminal. Threads: any may step. */
+/* papers/common/progress_bar.h - shows how far a long command is, on standard error if that is a
+ * terminal. Threads: any may step. */
 #ifndef WS_PAPERS_COMMON_PROGRESS_BAR_H
 #define WS_PAPERS_COMMON_PROGRESS_BAR_H
 

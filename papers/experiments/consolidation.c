@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of the consolidation paper (Li, Byna, Chakradhar 2011): Tables 2, 3 and 5 to 8, as far as models give them.
+/* Experiments of the consolidation paper (Li, Byna, Chakradhar 2011): Tables 2, 3 and 5 to 8, as
+ * far as models give them.
  *
- * The inputs are what the paper measured of each kernel alone: times, blocks and energies, on the GPU and on the CPU (the paper calls
- * the latter profiles). The outputs are predictions of the merged and of the serial runs, and what the policy decides. The paper gives
- * neither its equations 1 to 9 nor its instruction counts, so times are computed by dealing out blocks with measured times, and not by
- * MWP-CWP. The overhead of its framework (Dynamic against Manual) is taken as measured. */
+ * The inputs are what the paper measured of each kernel alone: times, blocks and energies, on
+ * the GPU and on the CPU (the paper calls the latter profiles). The outputs are predictions of
+ * the merged and of the serial runs, and what the policy decides. The paper gives neither its
+ * equations 1 to 9 nor its instruction counts, so times are computed by dealing out blocks with
+ * measured times, and not by MWP-CWP. The overhead of its framework (Dynamic against Manual) is
+ * taken as measured. */
 #include "config.h"
 
 #include <errno.h>
@@ -72,8 +75,9 @@ static double serial_s(const struct paper_study *s, const struct mix *mix)
     return t;
 }
 
-/* Power of the node by a fit over the mixes but @without (-1: all). All mixes of a table take the same time, so a workload's event
- * rate on the virtual SM is in proportion to its blocks, which stand for the two event classes here. */
+/* Power of the node by a fit over the mixes but @without (-1: all). All mixes of a table take
+ * the same time, so a workload's event rate on the virtual SM is in proportion to its blocks,
+ * which stand for the two event classes here. */
 static int fit_power(const struct paper_study *s, int without, struct ws_power_model *ret,
                      struct ws_diags *diags)
 {
@@ -97,7 +101,8 @@ static double node_w(const struct ws_power_model *p, const struct paper_study *s
 
 /* ---- what the policy decides ---- */
 
-/* The policy's own object over a C1060 and the mix waiting for it. @idle_w: of the node. Return: 1: merged, 0: not, or negative. */
+/* The policy's own object over a C1060 and the mix waiting for it. @idle_w: of the node. Return:
+ * 1: merged, 0: not, or negative. */
 static int policy_merges(const struct kernel *kernels, const double *alone_w, const int *n,
                          double idle_w, double cpu_mj, int blocks_per_sm)
 {

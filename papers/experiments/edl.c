@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of Mei et al. (models/dvfs.h), Table 3 and Figs. 4 to 13. This file has Table 3, Fig. 4, and what the others share.
+/* Experiments of Mei et al. (models/dvfs.h), Table 3 and Figs. 4 to 13. This file has Table 3,
+ * Fig. 4, and what the others share.
  *
- * The runs follow the paper's text: Algorithm 3 groups pairs, and a queued task starts when its pair is free. The paper's own figures
- * for more than one pair a server come from a program that opens whole servers and never runs Algorithm 3 (doc/edl.md), so they are
- * compared with runs of both forms ("grouped", "whole").
- * Energies are in 10^6 W·slot, which the paper calls MJ. Task sets come in two kinds: u uniform in (0, 1) as the text says ("u01"), and
- * in the range that the released program draws from ("release"). */
+ * The runs follow the paper's text: Algorithm 3 groups pairs, and a queued task starts when its
+ * pair is free. The paper's own figures for more than one pair a server come from a program that
+ * opens whole servers and never runs Algorithm 3 (doc/edl.md), so they are compared with runs of
+ * both forms ("grouped", "whole"). Energies are in 10^6 W·slot, which the paper calls MJ. Task
+ * sets come in two kinds: u uniform in (0, 1) as the text says ("u01"), and in the range that
+ * the released program draws from ("release"). */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/experiments/edl.h - what the experiments of Mei et al. share: studies of many task sets on clusters, in two forms ("grouped" and
- * "whole"; see edl.c). Threads: the caller's. */
+/* papers/experiments/edl.h - what the experiments of Mei et al. share: studies of many task sets
+ * on clusters, in two forms ("grouped" and "whole"; see edl.c). Threads: the caller's. */
 #ifndef WS_PAPERS_EXPERIMENTS_EDL_H
 #define WS_PAPERS_EXPERIMENTS_EDL_H
 
@@ -25,8 +25,9 @@ void ws_exp_edl_cell(struct ws_exp_edl_grid *g, const char *policy, bool dvfs, d
 /* The means of the cell with these parameters; NAN if there is none. */
 struct ws_edl_means ws_exp_edl_means(const struct ws_exp_edl_grid *g, const char *policy, bool dvfs,
                                      double theta, int l, bool whole);
-/* Runs @g's cells over the sets. @u: the utilisation; 0: a day online. @release: utilisations as the released program draws them. Return:
- * 0, or negative with the error printed. The caller deinits @g->s. */
+/* Runs @g's cells over the sets. @u: the utilisation; 0: a day online. @release: utilisations as
+ * the released program draws them. Return: 0, or negative with the error printed. The caller
+ * deinits @g->s. */
 int ws_exp_edl_run(struct ws_experiment_run *x, struct ws_exp_edl_grid *g, double u, bool release);
 /* Closes @f. Return: 0, or -EIO with the error printed. */
 int ws_exp_edl_close(struct ws_experiment_run *x, FILE *f);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of Mei et al., offline: Figs. 5 to 9. edl.c has what they share, and says what is compared with what. */
+/* Experiments of Mei et al., offline: Figs. 5 to 9. edl.c has what they share, and says what is
+ * compared with what. */
 #include "config.h"
 
 #include <errno.h>
@@ -308,7 +309,8 @@ static void cells_theta(struct ws_exp_edl_grid *g)
     }
 }
 
-/* One line of Fig. 9; what it shows is gathered in @apart (for l <= 4, how much less than LPT-FF) and @gain (for l = 16). */
+/* One line of Fig. 9; what it shows is gathered in @apart (for l <= 4, how much less than
+ * LPT-FF) and @gain (for l = 16). */
 static void fig9_row(FILE *f, const struct ws_exp_edl_grid *g, int l, bool whole, double *apart,
                      double *gain)
 {

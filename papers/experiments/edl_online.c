@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of Mei et al., a day online: Figs. 10 to 13. edl.c has what they share, and says what is compared with what. */
+/* Experiments of Mei et al., a day online: Figs. 10 to 13. edl.c has what they share, and says
+ * what is compared with what. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare experiment: runs experiments from their table, writes their files and comparisons, and calls gnuplot. */
+/* wattshare experiment: runs experiments from their table, writes their files and comparisons,
+ * and calls gnuplot. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/experiments/experiment.h - an experiment runs a figure or table of a paper again from a seed. It writes CSV and plots, and
- * compares the paper's values with ours. Each paper's experiments are in a file of this folder or of papers/live, with rows in
- * experiments.def. Threads: the caller's; experiments may use ws_parallel_for(). */
+/* papers/experiments/experiment.h - an experiment runs a figure or table of a paper again from a
+ * seed. It writes CSV and plots, and compares the paper's values with ours. Each paper's
+ * experiments are in a file of this folder or of papers/live, with rows in experiments.def.
+ * Threads: the caller's; experiments may use ws_parallel_for(). */
 #ifndef WS_PAPERS_EXPERIMENTS_EXPERIMENT_H
 #define WS_PAPERS_EXPERIMENTS_EXPERIMENT_H
 
@@ -34,16 +35,19 @@ struct ws_experiment {
     int (*run)(struct ws_experiment_run *x);
 };
 
-/* Opens FOLDER/NAME.csv for writing; @name is without ending. The caller closes it with fclose(). Return: NULL with a message. */
+/* Opens FOLDER/NAME.csv for writing; @name is without ending. The caller closes it with
+ * fclose(). Return: NULL with a message. */
 FILE *ws_experiment_csv(struct ws_experiment_run *x, const char *name);
 
-/* A value counts as reproduced if |ours - paper| ≤ the spread, which is absolute (in the same unit) or a share of the paper's value. */
+/* A value counts as reproduced if |ours - paper| ≤ the spread, which is absolute (in the same
+ * unit) or a share of the paper's value. */
 enum ws_spread { WS_SPREAD_ABSOLUTE, WS_SPREAD_RELATIVE };
 /**
  * ws_experiment_compare() - one line of the table of what reproduces
  * @paper: NAN: the paper gives no number; then the line only has ours
  * @spread: how far apart the values may be to count as reproduced
- * @note: why the values differ or why the spread is what it is, or where the number is found; may be ""
+ * @note: why the values differ or why the spread is what it is, or where the number is found;
+ * may be ""
  */
 void ws_experiment_compare(struct ws_experiment_run *x, const char *quantity, double paper,
                            double ours, double spread, enum ws_spread kind, const char *note);
@@ -53,8 +57,9 @@ void ws_experiment_claim(struct ws_experiment_run *x, const char *claim, bool ho
 
 /**
  * ws_experiment_plot() - draw FOLDER/NAME.png and NAME.svg with gnuplot
- * @commands: for gnuplot, after terminal and output are set. They run in FOLDER, so that a CSV is 'NAME.csv'; its separator is a comma,
- * and its first row names the columns (datafile separator and key autotitle columnhead are set). They are kept as FOLDER/NAME.gp.
+ * @commands: for gnuplot, after terminal and output are set. They run in FOLDER, so that a CSV
+ * is 'NAME.csv'; its separator is a comma, and its first row names the columns (datafile
+ * separator and key autotitle columnhead are set). They are kept as FOLDER/NAME.gp.
  */
 void ws_experiment_plot(struct ws_experiment_run *x, const char *name, const char *commands);
 

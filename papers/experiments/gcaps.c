@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of GCAPS (Wang et al., ECRTS 2024): Fig. 8 (schedulable shares over six parameters), Fig. 9 (what separate GPU priorities
- * add) and Table 5 (bounds of the case study).
+/* Experiments of GCAPS (Wang et al., ECRTS 2024): Fig. 8 (schedulable shares over six
+ * parameters), Fig. 9 (what separate GPU priorities add) and Table 5 (bounds of the case study).
  *
- * Fig. 8 is compared with its curves as read off the drawing. Two of its axes are labelled wrongly: panel e was run with half the ratio
- * of its labels, and panel f with 0.1 less. Our runs use the values that the paper's runs used. Its GCAPS curves are those with GPU priorities, and all
- * curves come from the released program's analyses (`_ref`), unsafe ones included; the forms to use are in the CSV beside them. */
+ * Fig. 8 is compared with its curves as read off the drawing. Two of its axes are labelled
+ * wrongly: panel e was run with half the ratio of its labels, and panel f with 0.1 less. Our
+ * runs use the values that the paper's runs used. Its GCAPS curves are those with GPU
+ * priorities, and all curves come from the released program's analyses (`_ref`), unsafe ones
+ * included; the forms to use are in the CSV beside them. */
 #include "config.h"
 
 #include <errno.h>
@@ -273,8 +275,9 @@ const struct ws_experiment ws_experiment_gcaps_fig9 = {
 enum { CASE_TASKS = 6, CASE_RT = 5 };
 #define MS(x) ((int64_t)((x)*WS_GCAPS_UNITS_PER_MS))
 
-/* Table 4's totals don't give Table 5, and its split of G isn't printed: these inputs are solved from Table 5's cells (one GPU
- * segment each; the last is best effort; the graphics task is absent). */
+/* Table 4's totals don't give Table 5, and its split of G isn't printed: these inputs are solved
+ * from Table 5's cells (one GPU segment each; the last is best effort; the graphics task is
+ * absent). */
 static const struct {
     double c, gm, ge, t;
     int cpu;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of the real-time simulator: bounds compared with the longest responses that a hunt finds (rt-bounds), and the case study of
- * GCAPS simulated and compared with its table (gcaps-observed).
+/* Experiments of the real-time simulator: bounds compared with the longest responses that a hunt
+ * finds (rt-bounds), and the case study of GCAPS simulated and compared with its table
+ * (gcaps-observed).
  *
- * rt-bounds tests of every published bound whether simulations exceed it. The sets are drawn as the papers draw them, but from light to
- * heavy load, so that enough of them are accepted. If a bound must hold, a single response above it is a bug. If a bound is known to be
- * broken, the hunt must find a response above it; otherwise the hunt is too weak. */
+ * rt-bounds tests of every published bound whether simulations exceed it. The sets are drawn as
+ * the papers draw them, but from light to heavy load, so that enough of them are accepted. If a
+ * bound must hold, a single response above it is a bug. If a bound is known to be broken, the
+ * hunt must find a response above it; otherwise the hunt is too weak. */
 #include "config.h"
 
 #include <errno.h>
@@ -93,8 +95,8 @@ static int draw(uint64_t seed, size_t i, bool stgm, struct ws_rt_set *ret)
     return ws_gen_gcaps(&g, &r, ret);
 }
 
-/* Hunts in one set. @bounds: NULL: those of the analysis, if it accepts the set; else these, whether it does or not.
- * *ret_ratio: highest response by bound, 0 where the set was left out. */
+/* Hunts in one set. @bounds: NULL: those of the analysis, if it accepts the set; else these,
+ * whether it does or not. *ret_ratio: highest response by bound, 0 where the set was left out. */
 static int hunt_set(const struct bound_row *row, const struct ws_rta_method *m,
                     const struct ws_rt_set *from, const int64_t *bounds,
                     const struct ws_rtsim_hunt *hunt, double *ret_ratio, struct ws_rtsim_prey *prey)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of sBEET-mg (RTSS 2022): Figures 7, 8, 10 and 13, Tables II to IX, Examples 1 to 4, and case studies 1 and 2.
+/* Experiments of sBEET-mg (RTSS 2022): Figures 7, 8, 10 and 13, Tables II to IX, Examples 1 to
+ * 4, and case studies 1 and 2.
  *
- * The paper prints no numbers of its figures, so the comparison is with what its text claims of them. Runs follow the rules of its
- * authors' simulator (ticks of 1 ms), with the T400's copy times and the candidates of a decision corrected. Task sets are drawn as in
- * its Table V; papers/sets/gen_sbeet.h says what the paper leaves open (reference SM count, offsets). */
+ * The paper prints no numbers of its figures, so the comparison is with what its text claims of
+ * them. Runs follow the rules of its authors' simulator (ticks of 1 ms), with the T400's copy
+ * times and the candidates of a decision corrected. Task sets are drawn as in its Table V;
+ * papers/sets/gen_sbeet.h says what the paper leaves open (reference SM count, offsets). */
 #include "config.h"
 
 #include <errno.h>
@@ -115,7 +117,8 @@ static double error_of_difference(const struct sweep *s, int u, int a, int b, en
     return sqrt(fmax(0, (sum2 - sum * sum / n) / (n - 1) / n));
 }
 
-/* Utilisations with @a < @b at [@low, @high], of how many; a difference within two standard errors isn't counted against. */
+/* Utilisations with @a < @b at [@low, @high], of how many; a difference within two standard
+ * errors isn't counted against. */
 static int count_less(const struct sweep *s, int a, int b, enum what what, double low, double high,
                       int *ret_of, int *ret_clearly_not)
 {
@@ -372,7 +375,8 @@ static int run_tables(struct ws_experiment_run *x)
     char text[120];
     for (size_t i = 0; i < WS_ARRAY_SIZE(table2); i++) {
         const double paper[] = {table2[i].rtx, table2[i].t400};
-        /* Not the constant of our data but what the measured power at all SMs says: (P(M) - Ps) / M. */
+        /* Not the constant of our data but what the measured power at all SMs says: (P(M) - Ps)
+         * / M. */
         for (int g = 0; ws_measured_gpu(g); g++) {
             const struct ws_measured_gpu *gpu = ws_measured_gpu(g);
             const struct ws_measured_kernel *k = ws_measured_find(gpu->name, table2[i].kernel);

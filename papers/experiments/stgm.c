@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Experiments of STGM (Saha, Xiang, Kim, RTCSA 2019): Figs. 4 and 5, the schedulable shares over the number of tasks and of SMs.
+/* Experiments of STGM (Saha, Xiang, Kim, RTCSA 2019): Figs. 4 and 5, the schedulable shares over
+ * the number of tasks and of SMs.
  *
- * The paper prints neither the figures' numbers nor those of Fig. 3a, from which its task sets were made; the curves of our kernels keep
- * what the text says of them (papers/sets/rt_sets.h). So the comparison is with what the text claims. The server-based method is
- * missing, since none of our sources has its equations. */
+ * The paper prints neither the figures' numbers nor those of Fig. 3a, from which its task sets
+ * were made; the curves of our kernels keep what the text says of them (papers/sets/rt_sets.h).
+ * So the comparison is with what the text claims. The server-based method is missing, since none
+ * of our sources has its equations. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The fit solves two linear problems with three unknowns each: time over (1, 1/fc, 1/fm) and power over (1, fm, V²·fc). */
+/* The fit solves two linear problems with three unknowns each: time over (1, 1/fc, 1/fm) and
+ * power over (1, fm, V²·fc). */
 #include "config.h"
 
 #include <math.h>

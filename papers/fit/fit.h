@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/fit/fit.h - estimates the six parameters of models/dvfs.h from times and powers that were measured at several clocks.
- * Source: Mei et al., Section 5.1.3 (5 core clocks by 4 memory clocks for each application). Threads: any; pure. */
+/* papers/fit/fit.h - estimates the six parameters of models/dvfs.h from times and powers that
+ * were measured at several clocks.
+ * Source: Mei et al., Section 5.1.3 (5 core clocks by 4 memory clocks for each application).
+ * Threads: any; pure. */
 #ifndef WS_PAPERS_FIT_FIT_H
 #define WS_PAPERS_FIT_FIT_H
 
@@ -8,7 +10,8 @@
 #include "base/macros.h"
 #include "models/dvfs.h"
 
-/* One measurement. @v NAN: the voltage was not measured; the lowest stable one for @fc is used, as by the paper's authors. */
+/* One measurement. @v NAN: the voltage was not measured; the lowest stable one for @fc is used,
+ * as by the paper's authors. */
 struct ws_fit_sample {
     double fc, fm, v;
     double time, power;
@@ -43,7 +46,8 @@ WS_MUST_CHECK int ws_fit_sample_check(const struct ws_fit_sample *s, char *ret_e
  * ws_fit() - parameters from @n good samples
  * @ret_error: says which clocks are missing
  *
- * Return: 0; WS_FIT_E_SINGULAR: too few samples, or all at one core or memory clock (or otherwise dependent).
+ * Return: 0; WS_FIT_E_SINGULAR: too few samples, or all at one core or memory clock (or
+ * otherwise dependent).
  */
 WS_MUST_CHECK int ws_fit(const struct ws_fit_sample *s, int n, enum ws_fit_method method,
                          struct ws_dvfs_task *ret, char *ret_error, size_t bytes);

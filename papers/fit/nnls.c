@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* With three unknowns there are eight sets of unknowns that are not 0. For each set the normal equations give one candidate, and the
- * best candidate without negative parts is the solution: the problem is convex, and its solution is the unconstrained one of its own
- * set. A penalty on the sum (the positive lasso) only changes the right-hand side. */
+/* With three unknowns there are eight sets of unknowns that are not 0. For each set the normal
+ * equations give one candidate, and the best candidate without negative parts is the solution:
+ * the problem is convex, and its solution is the unconstrained one of its own set. A penalty on
+ * the sum (the positive lasso) only changes the right-hand side. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/fit/nnls.h - least squares with three unknowns that may not be negative, solved exactly. Threads: any; pure. */
+/* papers/fit/nnls.h - least squares with three unknowns that may not be negative, solved
+ * exactly. Threads: any; pure. */
 #ifndef WS_PAPERS_FIT_NNLS_H
 #define WS_PAPERS_FIT_NNLS_H
 
@@ -24,7 +25,8 @@ void ws_nnls_add(struct ws_nnls *q, const double x[WS_NNLS_N], double y, double 
  * ws_nnls_solve() - w that makes |Xw - y|²/2 + penalty·(w0 + w1 + w2) least
  * @positive: w ≥ 0; else plain least squares (then @penalty must be 0)
  *
- * Return: 0, or WS_NNLS_E_SINGULAR: the columns are not independent (also: fewer rows than unknowns), so w is not determined.
+ * Return: 0, or WS_NNLS_E_SINGULAR: the columns are not independent (also: fewer rows than
+ * unknowns), so w is not determined.
  */
 WS_MUST_CHECK int ws_nnls_solve(const struct ws_nnls *q, bool positive, double penalty,
                                 double ret_w[WS_NNLS_N]);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The consolidation paper's experiments with real processes: 1 to 12 instances of one program, the mixes of Tables 5 to 8, and pairs of
- * kernels for the error of the predictions.
+/* The consolidation paper's experiments with real processes: 1 to 12 instances of one program,
+ * the mixes of Tables 5 to 8, and pairs of kernels for the error of the predictions.
  *
- * Instances are separate programs on a Tesla C1060 with the scaled clock. "serial" is policy fifo, one job at a time. "manual" is one
- * program that launches all instances' blocks itself. "dynamic" is policy consolidate. "CPU" is the same work on the host's processor,
- * all instances at once, in the host's time. Kernels last in the paper's proportions (one second there is 25 us here), so times are
- * compared as ratios. "simulated" is models/dispatch over the kernel's time alone on the same GPU, with Eq. 2 for power. */
+ * Instances are separate programs on a Tesla C1060 with the scaled clock. "serial" is policy
+ * fifo, one job at a time. "manual" is one program that launches all instances' blocks itself.
+ * "dynamic" is policy consolidate. "CPU" is the same work on the host's processor, all instances
+ * at once, in the host's time. Kernels last in the paper's proportions (one second there is 25
+ * us here), so times are compared as ratios. "simulated" is models/dispatch over the kernel's
+ * time alone on the same GPU, with Eq. 2 for power. */
 #include "config.h"
 
 #include <errno.h>
@@ -24,9 +26,10 @@
 #define TIME_SCALE  100.0
 #define QUICK_SCALE 50.0
 #define TIMEOUT_S   240.0
-/* Jobs before those that count, where the daemon merges: it learns what the kernels need from the first; of the second it would make
- * one launch, and begins to make the template for it; it has that by the time that all have gone on to wait (SETTLE_S, host time). The
- * window holds whoever comes first until all are there. */
+/* Jobs before those that count, where the daemon merges: it learns what the kernels need from
+ * the first; of the second it would make one launch, and begins to make the template for it; it
+ * has that by the time that all have gone on to wait (SETTLE_S, host time). The window holds
+ * whoever comes first until all are there. */
 enum { WARM = 3, WINDOW_MS = 1000 };
 #define SETTLE_S    1.0
 #define TIME_ERROR  0.12  /* what the paper states of its time model, */
@@ -148,7 +151,8 @@ static int run_mix(struct live_study *s, const struct mix_part *parts, int n_par
 
 /* ---- how long kernels are ---- */
 
-/* The length with which one instance lasts as long as wanted, from two short runs; then its time and energy alone. */
+/* The length with which one instance lasts as long as wanted, from two short runs; then its time
+ * and energy alone. */
 static int find_length(struct live_study *s, enum kind k)
 {
     enum { SHORT = 8, LONG = 24 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Voltage, clocks and sleep under deadlines, live: three periodic programs with slack on two GTX 1080 Ti, under EDL with and without DVFS
- * and under a policy that uses neither. The energy of a job while it runs is compared with models/dvfs, with the parameters that the
- * daemon assumes of programs that nobody has measured (it knows a job's time, but not how the time depends on the clocks). */
+/* Voltage, clocks and sleep under deadlines, live: three periodic programs with slack on two GTX
+ * 1080 Ti, under EDL with and without DVFS and under a policy that uses neither. The energy of a
+ * job while it runs is compared with models/dvfs, with the parameters that the daemon assumes of
+ * programs that nobody has measured (it knows a job's time, but not how the time depends on the
+ * clocks). */
 #include "config.h"
 
 #include <errno.h>
@@ -17,7 +19,8 @@ enum { PROGRAMS = 3, GPUS = 2, BLOCKS = 28 };
 #define PERIOD_MS   6.0
 #define DEADLINE_MS 3.0
 #define TIME_SCALE  50.0
-/* As the daemon assumes: parts of a busy GPU's power that go with the memory clock, of a job's time that go with the core clock. */
+/* As the daemon assumes: parts of a busy GPU's power that go with the memory clock, of a job's
+ * time that go with the core clock. */
 #define MEMORY_WATTS 0.1
 #define CORE_BOUND   0.8
 
@@ -64,7 +67,8 @@ static int run_way(struct ws_experiment_run *x, int way, double duration_ms,
                    active_mj = b->energy_mj - a->energy_mj - idle_mj;
             ret->busy_ms += b->busy_ms - a->busy_ms;
             ret->active_mj += active_mj;
-            /* counters go on until they are read; between jobs a GPU idles or sleeps as it did all the time */
+            /* counters go on until they are read; between jobs a GPU idles or sleeps as it did
+             * all the time */
             ret->energy_mj += active_mj + idle_mj * duration_ms / (b->now_ms - a->now_ms);
         }
         for (int i = 0; i < PROGRAMS; i++) {
@@ -76,7 +80,8 @@ static int run_way(struct ws_experiment_run *x, int way, double duration_ms,
     return r;
 }
 
-/* What models/dvfs says of a job that takes @ms at the default: energy and time at the setting of least energy, by the default's. */
+/* What models/dvfs says of a job that takes @ms at the default: energy and time at the setting
+ * of least energy, by the default's. */
 static int predict(const struct ws_gpu_spec *spec, double ms, double *ret_energy, double *ret_time)
 {
     double busy_w = spec->n_sms * (spec->dynamic_mw_per_sm / 1e3);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs are children with pipes for input and output. Each prints "ready" once it is connected and has its data in place, and waits.
- * Then all get the same moment of the device's clock to count from, so that start-up is not measured.
+/* Programs are children with pipes for input and output. Each prints "ready" once it is
+ * connected and has its data in place, and waits. Then all get the same moment of the device's
+ * clock to count from, so that start-up is not measured.
  *
- * A program is started as `wattshare run --task NAME -- program …`. The kernel ends it when this process dies. */
+ * A program is started as `wattshare run --task NAME -- program …`. The kernel ends it when this
+ * process dies. */
 #include "config.h"
 
 #include "papers/live/live.h"
@@ -31,7 +33,8 @@
 
 /* ---- the catalog ---- */
 
-/* As the daemon finds it (backend/process/paths.h): upwards from a build tree, or where it was installed. malloc'ed. */
+/* As the daemon finds it (backend/process/paths.h): upwards from a build tree, or where it was
+ * installed. malloc'ed. */
 static char *catalog_path(void)
 {
     char exe[PATH_MAX], *path = NULL;
@@ -187,7 +190,8 @@ static void hear(struct ws_live_program *p)
     p->ready |= !strncmp(p->said, "ready\n", 6);
 }
 
-/* Until some program says something, or @until_ns of the host's clock. Return: false: it is later than that, or none is left. */
+/* Until some program says something, or @until_ns of the host's clock. Return: false: it is
+ * later than that, or none is left. */
 static bool listen_once(struct ws_live *l, uint64_t until_ns)
 {
     struct pollfd fds[WS_LIVE_PROGRAMS];

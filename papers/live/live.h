@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/live/live.h - a live experiment: a private daemon with a policy, programs that run under it (bench/live/program, which reports when
- * its jobs were released, began and ended by the device's clock), and the GPUs' counters before and after.
+/* papers/live/live.h - a live experiment: a private daemon with a policy, programs that run
+ * under it (bench/live/program, which reports when its jobs were released, began and ended by
+ * the device's clock), and the GPUs' counters before and after.
  *
  *     ws_live_start(); ws_live_add() for each program; ws_live_run(); read the results; ws_live_stop()
  *
- * However this process ends, nothing is left behind: the programs die with it, and the guard removes the daemon and its directory
- * (cli/common/private_daemon.h). Threads: one. Times are the device's, in ms. Functions that fail print why. */
+ * However this process ends, nothing is left behind: the programs die with it, and the guard
+ * removes the daemon and its directory (cli/common/private_daemon.h). Threads: one. Times are
+ * the device's, in ms. Functions that fail print why. */
 #ifndef WS_PAPERS_LIVE_LIVE_H
 #define WS_PAPERS_LIVE_LIVE_H
 
@@ -60,16 +62,19 @@ struct ws_live_wish {
     const char *log;     /* NULL: standard error */
     double settle_s;     /* host time between the last program's "ready" and the start of all */
 };
-/* Starts the daemon. @ret: must be given to ws_live_stop(), also after an error. Return: 0 or -1. */
+/* Starts the daemon. @ret: must be given to ws_live_stop(), also after an error. Return: 0 or
+ * -1. */
 WS_MUST_CHECK int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish);
-/* Adds a program, as the task @task. @args: the arguments of bench/live/program; "--wait" is added to them. Return: its number, or -1. */
+/* Adds a program, as the task @task. @args: the arguments of bench/live/program; "--wait" is
+ * added to them. Return: its number, or -1. */
 WS_MUST_CHECK int ws_live_add(struct ws_live *l, const char *task, const char *const *args);
 /* The same with the arguments as one text, separated by blanks. */
 WS_MUST_CHECK int ws_live_addf(struct ws_live *l, const char *task, const char *fmt, ...)
     WS_PRINTF(3, 4);
 /* Waits until all programs are ready, and starts them together. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_go(struct ws_live *l, double timeout_s);
-/* Waits for all programs to end and reads their results. Return: 0, or -1 if one failed, had wrong results, or was not done in time. */
+/* Waits for all programs to end and reads their results. Return: 0, or -1 if one failed, had
+ * wrong results, or was not done in time. */
 WS_MUST_CHECK int ws_live_collect(struct ws_live *l, double timeout_s);
 /* ws_live_go() and ws_live_collect(). */
 WS_MUST_CHECK int ws_live_run(struct ws_live *l, double timeout_s);
@@ -80,8 +85,9 @@ void ws_live_stop(struct ws_live *l);
 /* A GPU of the catalog that the daemon uses. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
 
-/* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ. The counters run until they are read; the
- * static power (of @specs, [n_gpus]) after the window is subtracted. */
+/* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ.
+ * The counters run until they are read; the static power (of @specs, [n_gpus]) after the window
+ * is subtracted. */
 double ws_live_energy_mj(const struct ws_live *l, const struct ws_gpu_spec *specs, double ms);
 
 #endif

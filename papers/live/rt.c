@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The real-time papers' experiments with real processes: sBEET-mg's task sets on two GPUs, a case study like that of GCAPS, STGM's sets of
- * SMs, how soon a preemption takes effect, and how exactly SMs divide a GPU.
+/* The real-time papers' experiments with real processes: sBEET-mg's task sets on two GPUs, a
+ * case study like that of GCAPS, STGM's sets of SMs, how soon a preemption takes effect, and how
+ * exactly SMs divide a GPU.
  *
- * Live and simulated runs have the same tasks, the same policy object, and kernel times measured on the same software GPU. They differ in
- * everything between: processes, messages, the daemon, the dispatcher, and the host's scheduler (whose delays the scaled clock divides by
+ * Live and simulated runs have the same tasks, the same policy object, and kernel times measured
+ * on the same software GPU. They differ in everything between: processes, messages, the daemon,
+ * the dispatcher, and the host's scheduler (whose delays the scaled clock divides by
  * time_scale). In the tables of live experiments, "paper" is the simulator's value. */
 #include "config.h"
 
@@ -30,8 +32,8 @@ static double miss_percent(const struct ws_live_set_result *r)
 
 enum { SBEET_TASKS = 6 };
 
-/* The eight kernels as ones of known blocks: as many blocks as make the RTX 3070 busy twice over, so long that on one SM they take
- * what the authors measured. */
+/* The eight kernels as ones of known blocks: as many blocks as make the RTX 3070 busy twice
+ * over, so long that on one SM they take what the authors measured. */
 static void sbeet_set(struct ws_live_set *s, const struct ws_sbeet_task *from, int n)
 {
     enum { BLOCKS = 92 };
@@ -142,7 +144,8 @@ const struct ws_experiment ws_experiment_live_sbeet = {
 
 /* ---- GCAPS ---- */
 
-/* The case study of Table 5 (see gcaps-table5), less its task without GPU work: CPU part, GPU part, period. */
+/* The case study of Table 5 (see gcaps-table5), less its task without GPU work: CPU part, GPU
+ * part, period. */
 static const struct {
     double cpu_ms, gpu_ms, period_ms,
         offset_ms; /* the best-effort one is under way when the others come */
@@ -166,7 +169,8 @@ static const struct how case_hows[] = {
 };
 enum { CASE_HOWS = WS_ARRAY_SIZE(case_hows) };
 
-/* Puts what came out into the table of the experiment and @f. @slack_ms: what live and simulated worst responses may differ by. */
+/* Puts what came out into the table of the experiment and @f. @slack_ms: what live and simulated
+ * worst responses may differ by. */
 static void compare_responses(struct ws_experiment_run *x, const struct ws_live_set *s,
                               const char *label, const struct ws_live_set_result *live,
                               const struct ws_live_set_result *sim, double slack_ms, FILE *f)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Turns a set of tasks into sections of a configuration, into programs, into a system for papers/sim/machine.h, and into a set for
- * papers/sim/rtsim.h. */
+/* Turns a set of tasks into sections of a configuration, into programs, into a system for
+ * papers/sim/machine.h, and into a set for papers/sim/rtsim.h. */
 #include "config.h"
 
 #include "papers/live/set.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/live/set.h - a set of periodic tasks that is run live and by the simulators, to compare the results.
+/* papers/live/set.h - a set of periodic tasks that is run live and by the simulators, to compare
+ * the results.
  *
- * A task's job waits for the time of its CPU part, and then launches one kernel of n_blocks blocks. Each block has an SM to itself for
- * block_ms on the set's first GPU (kernel "steps" of bench/live/program), so that the kernel's time on n SMs is known:
- * ceil(n_blocks / n) · block_ms. In the simulation every program has a core of its own, since a live program does not compute in its CPU
- * part. Times are in ms. Threads: one. Functions that fail print why. */
+ * A task's job waits for the time of its CPU part, and then launches one kernel of n_blocks
+ * blocks. Each block has an SM to itself for block_ms on the set's first GPU (kernel "steps" of
+ * bench/live/program), so that the kernel's time on n SMs is known: ceil(n_blocks / n) ·
+ * block_ms. In the simulation every program has a core of its own, since a live program does not
+ * compute in its CPU part. Times are in ms. Threads: one. Functions that fail print why. */
 #ifndef WS_PAPERS_LIVE_SET_H
 #define WS_PAPERS_LIVE_SET_H
 
@@ -35,7 +37,8 @@ struct ws_live_set {
     double step_ms[WS_LIVE_SET_GPUS], start_ms[WS_LIVE_SET_GPUS];
     int length[WS_LIVE_TASKS]; /* steps of a block */
 };
-/* Measures by two short runs how long a block takes on each of the set's GPUs, and sets the lengths that give the wanted block_ms.
+/* Measures by two short runs how long a block takes on each of the set's GPUs, and sets the
+ * lengths that give the wanted block_ms.
  * Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_set_measure(struct ws_live_set *s);
 /* Kernel time of task @i on @n_sm SMs of GPU @gpu. */
@@ -56,7 +59,8 @@ struct ws_live_set_result {
 WS_MUST_CHECK int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s,
                                   const char *policy, const char *options,
                                   struct ws_live_set_result *ret);
-/* Simulates the set by papers/sim/machine.h, for policies that decide from snapshots alone. Return: 0 or -1. */
+/* Simulates the set by papers/sim/machine.h, for policies that decide from snapshots alone.
+ * Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_set_machine(const struct ws_live_set *s, const char *policy,
                                       const char *const *options, struct ws_live_set_result *ret);
 /* Simulates the set by papers/sim/rtsim.h. @slice_ms: of rr. Return: 0 or -1. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/axis.h - what the generators' axes share: a value of an axis is checked and becomes both ends of a range. Only for this
- * folder. Threads: any. */
+/* papers/sets/axis.h - what the generators' axes share: a value of an axis is checked and
+ * becomes both ends of a range. Only for this folder. Threads: any. */
 #ifndef WS_PAPERS_SETS_AXIS_H
 #define WS_PAPERS_SETS_AXIS_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads and writes the tasks of a cluster as JSON lines (papers/sim/cluster.h). The names of the fields are the paper's. */
+/* Reads and writes the tasks of a cluster as JSON lines (papers/sim/cluster.h). The names of the
+ * fields are the paper's. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/edl_apps.h - the measured applications of Mei et al., as fitted parameters (papers/sets/edl_apps.def).
+/* papers/sets/edl_apps.h - the measured applications of Mei et al., as fitted parameters
+ * (papers/sets/edl_apps.def).
  * Threads: any; constant data. */
 #ifndef WS_PAPERS_SETS_EDL_APPS_H
 #define WS_PAPERS_SETS_EDL_APPS_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/edl_study.h - computes means over many generated task sets, as the tables and figures of Mei et al. do. Threads: sets may be
- * run on several threads at once; all else belongs to one thread. */
+/* papers/sets/edl_study.h - computes means over many generated task sets, as the tables and
+ * figures of Mei et al. do. Threads: sets may be run on several threads at once; all else
+ * belongs to one thread. */
 #ifndef WS_PAPERS_SETS_EDL_STUDY_H
 #define WS_PAPERS_SETS_EDL_STUDY_H
 
@@ -17,8 +18,10 @@ struct ws_edl_cell {
 };
 
 /**
- * ws_edl_cell_run() - run a task set on the paper's cluster (37 W, rho = 2 slots, as many pairs as it needs)
- * @offline: servers go off when their last task ends, and turning on costs nothing; else 90 J a pair
+ * ws_edl_cell_run() - run a task set on the paper's cluster (37 W, rho = 2 slots, as many pairs
+ * as it needs)
+ * @offline: servers go off when their last task ends, and turning on costs nothing; else 90 J a
+ * pair
  *
  * Return: 0, -EINVAL (no such policy), or what ws_cluster_run() returns.
  */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* For some parameters (P0/P*, gamma/P*, delta; see doc/edl.md) the paper prints ranges that do not fit its own data. The ranges are used
- * as printed, since the paper's simulations ran on them. */
+/* For some parameters (P0/P*, gamma/P*, delta; see doc/edl.md) the paper prints ranges that do
+ * not fit its own data. The ranges are used as printed, since the paper's simulations ran on
+ * them. */
 #include "config.h"
 
 #include <math.h>
@@ -77,7 +78,8 @@ static int fill(const struct ws_gen_edl *g, struct ws_random *r, double total,
     return 0;
 }
 
-/* Poisson counts for each slot, refined one by one in slots drawn at random until they sum to the number of tasks. */
+/* Poisson counts for each slot, refined one by one in slots drawn at random until they sum to
+ * the number of tasks. */
 static int spread(const struct ws_gen_edl *g, struct ws_random *r, struct ws_cluster_task *v,
                   size_t n)
 {

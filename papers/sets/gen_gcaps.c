@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Everything is drawn in hundredths, utilisations of 0.01 and times of 0.01 ms, so that a task's demand U · T is exact. Gm is the segment
- * times a share in hundredths, which gives the 4 decimals of the reference sets. */
+/* Everything is drawn in hundredths, utilisations of 0.01 and times of 0.01 ms, so that a task's
+ * demand U · T is exact. Gm is the segment times a share in hundredths, which gives the 4
+ * decimals of the reference sets. */
 #include "config.h"
 
 #include <errno.h>
@@ -82,9 +83,11 @@ static double unit(void *arg)
     return ws_random_unit(arg);
 }
 
-/* @total in @n parts, in hundredths. As printed by UUniFast, rounded so that they sum up. As released each part, not what is left
- * of the total, is the root of a random number times what is left: the first takes most, the more so the more parts there are;
- * then they are shuffled. That skews utilisations (of 6 tasks on a core one has four fifths) and moves Fig. 8 by up to 30 points. */
+/* @total in @n parts, in hundredths. As printed by UUniFast, rounded so that they sum up. As
+ * released each part, not what is left of the total, is the root of a random number times what
+ * is left: the first takes most, the more so the more parts there are; then they are shuffled.
+ * That skews utilisations (of 6 tasks on a core one has four fifths) and moves Fig. 8 by up to
+ * 30 points. */
 static void split(struct ws_random *r, enum ws_gen_reading reading, double total, int n,
                   double *ret)
 {
@@ -105,7 +108,8 @@ static void split(struct ws_random *r, enum ws_gen_reading reading, double total
     }
 }
 
-/* Rounding each alone may lose or add one or two, as released; as printed the last takes the rest. */
+/* Rounding each alone may lose or add one or two, as released; as printed the last takes the
+ * rest. */
 static void split_time(struct ws_random *r, enum ws_gen_reading reading, int64_t total, int n,
                        int64_t *ret)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The draws come in this order: utilisations (all again if one is out of range), kernels, offsets in rate-monotonic order. */
+/* The draws come in this order: utilisations (all again if one is out of range), kernels,
+ * offsets in rate-monotonic order. */
 #include "config.h"
 
 #include <errno.h>

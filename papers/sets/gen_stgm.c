@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What Table I leaves open is chosen as follows: periods are whole milliseconds; a task's segments have weights of .5 to 1.5; .3 to .7 of
- * a segment's copies go in; all kernels of a task have the same profile. */
+/* What Table I leaves open is chosen as follows: periods are whole milliseconds; a task's
+ * segments have weights of .5 to 1.5; .3 to .7 of a segment's copies go in; all kernels of a
+ * task have the same profile. */
 #include "config.h"
 
 #include <errno.h>

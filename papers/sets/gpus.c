@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the GPUs of a simulation. A type is found by its name, in the file or among the measured ones. */
+/* Reads the GPUs of a simulation. A type is found by its name, in the file or among the measured
+ * ones. */
 #include "config.h"
 
 #include <errno.h>
@@ -82,7 +83,8 @@ void ws_gpus_deinit(struct ws_gpus *g)
     *g = (struct ws_gpus){0};
 }
 
-/* Borrows the name from the line, which must live as long; ws_gpus_read() has it copied by its caller keeping the line. */
+/* Borrows the name from the line, which must live as long; ws_gpus_read() has it copied by its
+ * caller keeping the line. */
 static void read_type(struct ws_gpus *g, const struct ws_json_at *at)
 {
     const char *name = ws_json_string(at, "name", true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads JSON lines. json-c parses them, and this file says where something is wrong. What json-c reads as an integer or as a double counts
- * as a number; the getters check whether it is whole. */
+/* Reads JSON lines. json-c parses them, and this file says where something is wrong. What json-c
+ * reads as an integer or as a double counts as a number; the getters check whether it is whole. */
 #include "config.h"
 
 #include <errno.h>

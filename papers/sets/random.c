@@ -73,7 +73,8 @@ double ws_random_exponential(struct ws_random *r)
 
 int64_t ws_random_poisson(struct ws_random *r, double mean)
 {
-    /* Arrivals of a unit-rate process before `mean`: exact for any mean, in time proportional to it. */
+    /* Arrivals of a unit-rate process before `mean`: exact for any mean, in time proportional to
+     * it. */
     int64_t n = 0;
     double t = ws_random_exponential(r);
     while (t <= mean) {

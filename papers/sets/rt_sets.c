@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading has two steps: getters check the range of every field, and then the checks of the analyses are applied to the whole set, so that
- * the analyses accept what this file accepts. */
+/* Reading has two steps: getters check the range of every field, and then the checks of the
+ * analyses are applied to the whole set, so that the analyses accept what this file accepts. */
 #include "config.h"
 
 #include <errno.h>

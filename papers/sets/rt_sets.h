@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/rt_sets.h - real-time task sets, one JSON object a line, as `wattshare gen --paper gcaps|stgm` writes them and the reference
- * data has them. A line whose tasks have "ges" (or none has GPU work and there is no "nsm") is a GCAPS set: times in ms with at most
- * 4 decimals, kept in units of 0.1 us. A line with "nsm" is an STGM set: whole microseconds.
+/* papers/sets/rt_sets.h - real-time task sets, one JSON object a line, as `wattshare gen --paper
+ * gcaps|stgm` writes them and the reference data has them. A line whose tasks have "ges" (or
+ * none has GPU work and there is no "nsm") is a GCAPS set: times in ms with at most 4 decimals,
+ * kept in units of 0.1 us. A line with "nsm" is an STGM set: whole microseconds.
  *
- * GCAPS: overheads_ms {L, theta, epsilon} (1, 0.2, 1), ncpu (what the tasks need), tasks [{T, D (T), C, G (sum of ges), ges
- * [[G, Gm, Ge]…], ces [C…], cpu, prio (falling), be (prio < 0)}…], best-effort ones last.
- * STGM: ncpu, nsm, tasks [{T, D (T), C, theta (1), prio (falling), segs [{mhd, e, mdh, prof}…]}…]; e is the kernel's time on all SMs
- * of a profile that is built in, or an array of times on 1, 2, … nsm SMs.
- * Tasks are ordered by priority, the highest first.
+ * GCAPS: overheads_ms {L, theta, epsilon} (1, 0.2, 1), ncpu (what the tasks need), tasks [{T, D
+ * (T), C, G (sum of ges), ges [[G, Gm, Ge]…], ces [C…], cpu, prio (falling), be (prio < 0)}…],
+ * best-effort ones last. STGM: ncpu, nsm, tasks [{T, D (T), C, theta (1), prio (falling), segs
+ * [{mhd, e, mdh, prof}…]}…]; e is the kernel's time on all SMs of a profile that is built in, or
+ * an array of times on 1, 2, … nsm SMs. Tasks are ordered by priority, the highest first.
  *
- * Threads: one for each set. Errors: base/error.h; what is wrong in a line is noted in the line (ws_json_line.bad). */
+ * Threads: one for each set. Errors: base/error.h; what is wrong in a line is noted in the line
+ * (ws_json_line.bad). */
 #ifndef WS_PAPERS_SETS_RT_SETS_H
 #define WS_PAPERS_SETS_RT_SETS_H
 
@@ -40,8 +42,9 @@ WS_MUST_CHECK int ws_rt_set_init_gcaps(struct ws_rt_set *s, int n_tasks, int n_s
                                        int n_cpu_segments);
 WS_MUST_CHECK int ws_rt_set_init_stgm(struct ws_rt_set *s, int n_tasks, int n_segments, int n_sm);
 
-/* The kernels of STGM's Fig. 3a. The paper does not print their numbers; these are curves of our own that keep what the text says of them
- * (kmeans and workzone gain nothing beyond 4 SMs, the others gain less with each SM). */
+/* The kernels of STGM's Fig. 3a. The paper does not print their numbers; these are curves of our
+ * own that keep what the text says of them (kmeans and workzone gain nothing beyond 4 SMs, the
+ * others gain less with each SM). */
 enum { WS_STGM_PROFILES = 8 };
 const char *ws_stgm_profile_name(int profile);
 /* -1: none of that name. */
@@ -51,7 +54,8 @@ int64_t ws_stgm_profile_share(int profile, int n_sm);
 /* Fills row @row of @s->kernels: a kernel of @profile that takes @e on all SMs of the set. */
 void ws_stgm_profile_fill(struct ws_stgm_set *s, int row, int profile, int64_t e);
 
-/* Writes a set as the fields of a line, "tasks" and what goes with it, without braces: the caller writes its own fields before. */
+/* Writes a set as the fields of a line, "tasks" and what goes with it, without braces: the
+ * caller writes its own fields before. */
 void ws_rt_set_write(const struct ws_rt_set *s, FILE *f);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/rtsim_set.h - turns sets that were read or generated (papers/sets/rt_sets.h) into sets for the real-time simulator, with the
- * cores, SMs, GPU priorities and bounds that an analysis gives them. Threads: one for each space. Errors: base/error.h. */
+/* papers/sets/rtsim_set.h - turns sets that were read or generated (papers/sets/rt_sets.h) into
+ * sets for the real-time simulator, with the cores, SMs, GPU priorities and bounds that an
+ * analysis gives them. Threads: one for each space. Errors: base/error.h. */
 #ifndef WS_PAPERS_SETS_RTSIM_SET_H
 #define WS_PAPERS_SETS_RTSIM_SET_H
 
@@ -26,10 +27,11 @@ struct ws_rtsim_verdict {
 
 /**
  * ws_rtsim_set_make() - the set to simulate
- * @m: NULL: no analysis (a GCAPS set then is as it stands; an STGM set can't be placed: -EINVAL). A method of stgm.h on an STGM
- * set gives cores and SMs; another one puts each kernel on the whole GPU. A method with GPU priorities gives those.
- * If the parts of C or G add up to more than the sum that is analysed (since they are rounded), the longest part is shortened, so that
- * the simulated task never needs more. Empty segments are left out.
+ * @m: NULL: no analysis (a GCAPS set then is as it stands; an STGM set can't be placed:
+ * -EINVAL). A method of stgm.h on an STGM set gives cores and SMs; another one puts each kernel
+ * on the whole GPU. A method with GPU priorities gives those. If the parts of C or G add up to
+ * more than the sum that is analysed (since they are rounded), the longest part is shortened, so
+ * that the simulated task never needs more. Empty segments are left out.
  * @ret: deinit whatever is returned; @ret_verdict: free its bounds
  * Return: 0, -EINVAL (the method is not for sets of this kind), or another negative.
  */

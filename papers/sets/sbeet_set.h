@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sets/sbeet_set.h - reads task sets of sBEET-mg (periodic kernels on several GPUs) from a line, makes them into a policy's system, and
- * runs them. Threads: one for each set. Errors: base/error.h. */
+/* papers/sets/sbeet_set.h - reads task sets of sBEET-mg (periodic kernels on several GPUs) from
+ * a line, makes them into a policy's system, and runs them. Threads: one for each set. Errors:
+ * base/error.h. */
 #ifndef WS_PAPERS_SETS_SBEET_SET_H
 #define WS_PAPERS_SETS_SBEET_SET_H
 
@@ -15,7 +16,8 @@ struct ws_sbeet_set {
     double util;     /* of the line; NAN: not there */
     double duration; /* of the line; 0: not there */
 };
-/* Period, deadline and offset in ms; the kernel by name, or by the authors' number where that is NULL. */
+/* Period, deadline and offset in ms; the kernel by name, or by the authors' number where that is
+ * NULL. */
 struct ws_sbeet_task {
     const char *kernel;
     int app;
@@ -25,17 +27,18 @@ void ws_sbeet_set_deinit(struct ws_sbeet_set *s);
 /**
  * ws_sbeet_set_make() - a set of these tasks on these GPUs
  * @g: borrowed, as are the tasks' kernel names
- * @copies_asis: copies out of the T400 take as long as copies in, the slip of the authors' simulator
- * Tasks are sorted by period, and equal ones stay in order; ids are the ranks. Return: 0, -EINVAL with @ret_error (a kernel that is known on
- * none of the GPUs), -ENOMEM.
+ * @copies_asis: copies out of the T400 take as long as copies in, the slip of the authors'
+ * simulator Tasks are sorted by period, and equal ones stay in order; ids are the ranks. Return:
+ * 0, -EINVAL with @ret_error (a kernel that is known on none of the GPUs), -ENOMEM.
  */
 WS_MUST_CHECK int ws_sbeet_set_make(struct ws_sbeet_set *ret, const struct ws_gpus *g,
                                     const struct ws_sbeet_task *tasks, int n, bool copies_asis,
                                     char *ret_error, size_t error_bytes);
 /* Whether a line is of this kind: its tasks have "app" or "benchmark". */
 bool ws_sbeet_set_is(struct ws_json_line *l);
-/* From a line: "tasks": [{"benchmark" or "app", "period_ms", "deadline_ms" (period · "deadline_factor", 0.5), "phi_ms" (0),
- * "ref_util"}], "id", "util", "duration_ms". Problems are in the line. Return: 0, -EINVAL, -ENOMEM. */
+/* From a line: "tasks": [{"benchmark" or "app", "period_ms", "deadline_ms" (period ·
+ * "deadline_factor", 0.5), "phi_ms" (0), "ref_util"}], "id", "util", "duration_ms". Problems are
+ * in the line. Return: 0, -EINVAL, -ENOMEM. */
 WS_MUST_CHECK int ws_sbeet_set_read(struct ws_sbeet_set *ret, const struct ws_gpus *g,
                                     bool copies_asis, struct ws_json_line *l);
 
@@ -48,7 +51,8 @@ struct ws_sbeet_outcome {
     char note[160];
 };
 void ws_sbeet_outcome_deinit(struct ws_sbeet_outcome *o);
-/* Makes the policy, prepares it and runs. Return: 0, WS_POLICY_E_OPTION or WS_MACHINE_E_POLICY with ret->note, negative. */
+/* Makes the policy, prepares it and runs. Return: 0, WS_POLICY_E_OPTION or WS_MACHINE_E_POLICY
+ * with ret->note, negative. */
 WS_MUST_CHECK int ws_sbeet_set_run(struct ws_sbeet_outcome *ret, const struct ws_sbeet_set *s,
                                    const struct ws_policy_ops *ops,
                                    const char *const *policy_options,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events are handled in order of time; at one time ends of tasks come first, then timers, then arrivals (the paper's order within a slot).
- * All tasks that arrive at one time are one event for the policy. A task that was given to a pair leaves the snapshot, and free_at of the
- * pair stands for it. So a snapshot holds only what is still to be decided, and a long queue costs nothing.
+/* Events are handled in order of time; at one time ends of tasks come first, then timers, then
+ * arrivals (the paper's order within a slot). All tasks that arrive at one time are one event
+ * for the policy. A task that was given to a pair leaves the snapshot, and free_at of the pair
+ * stands for it. So a snapshot holds only what is still to be decided, and a long queue costs
+ * nothing.
  *
- * Idle energy is computed when a server goes off: idle_w · (the time that its pairs were on - the time that they were busy). */
+ * Idle energy is computed when a server goes off: idle_w · (the time that its pairs were on -
+ * the time that they were busy). */
 #include "config.h"
 
 #include <math.h>

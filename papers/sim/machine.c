@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The machine: jobs, slots of GPUs, and the two clocks.
  *
- * One turn of either clock ends the jobs that end now, drops those that are too late, releases those that are due, asks the policy, carries
- * out its decisions, and accounts power until the next turn. The clocks differ in when the next turn is (run_events(), run_ticks()), in what
+ * One turn of either clock ends the jobs that end now, drops those that are too late, releases
+ * those that are due, asks the policy, carries out its decisions, and accounts power until the
+ * next turn. The clocks differ in when the next turn is (run_events(), run_ticks()), in what
  * "ends now" means, and in how power is summed.
  *
- * m->jobs is what policies see: all jobs that are released and not over, by arrival. A slot names its job by its place there, which changes
- * when an earlier job leaves; remove_job() then adjusts the slots. m->stages has what policies do not see of a slot.
+ * m->jobs is what policies see: all jobs that are released and not over, by arrival. A slot
+ * names its job by its place there, which changes when an earlier job leaves; remove_job() then
+ * adjusts the slots. m->stages has what policies do not see of a slot.
  *
- * If a GPU has copy engines (n_copy_engines > 0), each copy takes the engine that is free first; otherwise copies do not wait for one
- * another. To preempt a job holds its slot for update_ms; to resume it costs switch_ms + update_ms before its kernel continues. */
+ * If a GPU has copy engines (n_copy_engines > 0), each copy takes the engine that is free first;
+ * otherwise copies do not wait for one another. To preempt a job holds its slot for update_ms;
+ * to resume it costs switch_ms + update_ms before its kernel continues. */
 #include "config.h"
 
 #include <math.h>
@@ -251,7 +254,8 @@ static double copy_end(struct machine *m, int gpu, double from, double length)
     return end;
 }
 
-/* Goes on to the next stage of slot @s, whose present one is over. Return: whether the slot is free now. */
+/* Goes on to the next stage of slot @s, whose present one is over. Return: whether the slot is
+ * free now. */
 static bool next_stage(struct machine *m, int gpu, int s)
 {
     struct stage_state *st = &m->stages[s];
@@ -285,7 +289,8 @@ static bool next_stage(struct machine *m, int gpu, int s)
     }
 }
 
-/* Ticks: the tick, not the end of the job, is when its slot is free; what ends at one tick does so in the order of the starts. */
+/* Ticks: the tick, not the end of the job, is when its slot is free; what ends at one tick does
+ * so in the order of the starts. */
 static bool end_at_tick(struct machine *m)
 {
     for (bool any = false;; any = true) {
@@ -479,7 +484,8 @@ static int carry_out(struct machine *m, const struct ws_policy_decision *d)
     }
 }
 
-/* Decisions name jobs by where they stood in the snapshot; those that leave the list move the later ones up. */
+/* Decisions name jobs by where they stood in the snapshot; those that leave the list move the
+ * later ones up. */
 static void renumber(struct ws_policy_decisions *all, size_t from, int gone)
 {
     for (size_t i = from; i < all->n; i++)

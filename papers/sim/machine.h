@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* papers/sim/machine.h - simulates jobs of periodic tasks on GPUs under a policy.
  *
- * There are two clocks. With events (the default) times are exact, and the policy is asked after each arrival, completion and timer. A job
- * copies in, computes on its SMs, and copies out. Its GPU draws dynamic power for the SMs that compute, idle power for the others while
- * any job is on the GPU (even if it only copies), and static power alone otherwise.
- * With ticks (for comparison) the rules are those of the sBEET-mg authors' simulator. The policy is asked at each tick while jobs are
- * ready. A job ends at the first tick that is not before its end. Power is summed once a tick, as if all SMs of a job worked from its start
- * until that tick. Ticks at which nothing can happen are skipped.
+ * There are two clocks. With events (the default) times are exact, and the policy is asked after
+ * each arrival, completion and timer. A job copies in, computes on its SMs, and copies out. Its
+ * GPU draws dynamic power for the SMs that compute, idle power for the others while any job is
+ * on the GPU (even if it only copies), and static power alone otherwise. With ticks (for
+ * comparison) the rules are those of the sBEET-mg authors' simulator. The policy is asked at
+ * each tick while jobs are ready. A job ends at the first tick that is not before its end. Power
+ * is summed once a tick, as if all SMs of a job worked from its start until that tick. Ticks at
+ * which nothing can happen are skipped.
  *
- * With both clocks a task releases a job at offset + n·period (with ticks: at the first tick that is a period after its last release). A
- * ready job whose deadline has passed is dropped ("skipped"). A running job is never aborted; it is late if it ends after its deadline.
- * Units: as policy.h; energy in W·unit. Deterministic. Threads: one for each machine. Errors: base/error.h. */
+ * With both clocks a task releases a job at offset + n·period (with ticks: at the first tick
+ * that is a period after its last release). A ready job whose deadline has passed is dropped
+ * ("skipped"). A running job is never aborted; it is late if it ends after its deadline.
+ * Units: as policy.h; energy in W·unit. Deterministic. Threads: one for each machine. Errors:
+ * base/error.h. */
 #ifndef WS_PAPERS_SIM_MACHINE_H
 #define WS_PAPERS_SIM_MACHINE_H
 
@@ -67,8 +71,9 @@ void ws_machine_result_deinit(struct ws_machine_result *r);
 
 enum { _WS_MACHINE_OK, WS_MACHINE_E_POLICY /* a decision that can't be carried out */ };
 /**
- * ws_machine_run() - run @policy, already prepared for @system, from 0 to the end of the duration
- * All that happens at one time is one event for the policy. Policies that need each event by itself (ops->once) are refused.
+ * ws_machine_run() - run @policy, already prepared for @system, from 0 to the end of the
+ * duration All that happens at one time is one event for the policy. Policies that need each
+ * event by itself (ops->once) are refused.
  * @ret: deinit with ws_machine_result_deinit(), whatever is returned
  * Return: 0, WS_MACHINE_E_POLICY with ret->error, or negative.
  */

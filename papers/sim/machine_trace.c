@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The trace of a machine. Process 1 has the tasks, process 2 + 2k the slots of GPU k, and process 3 + 2k its SMs. A job is written when it
- * leaves its slot, because the times of its parts are known then. A job that still runs at the end of the trace is cut there. */
+/* The trace of a machine. Process 1 has the tasks, process 2 + 2k the slots of GPU k, and
+ * process 3 + 2k its SMs. A job is written when it leaves its slot, because the times of its
+ * parts are known then. A job that still runs at the end of the trace is cut there. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/machine_trace.h - the trace of a simulated machine (papers/sim/machine.h): the tasks' releases and misses, each GPU's slots
- * with the parts of each job, its SMs, and its power. Threads: one for each trace. */
+/* papers/sim/machine_trace.h - the trace of a simulated machine (papers/sim/machine.h): the
+ * tasks' releases and misses, each GPU's slots with the parts of each job, its SMs, and its
+ * power. Threads: one for each trace. */
 #ifndef WS_PAPERS_SIM_MACHINE_TRACE_H
 #define WS_PAPERS_SIM_MACHINE_TRACE_H
 
@@ -16,7 +17,8 @@ struct ws_machine_trace {
     struct ws_machine_event *starts;
     int *first;
 };
-/* @t and @sys stay in use. Give ws_machine_trace_event() and @m to the options of ws_machine_run(). Return: 0 or -ENOMEM. */
+/* @t and @sys stay in use. Give ws_machine_trace_event() and @m to the options of
+ * ws_machine_run(). Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_machine_trace_init(struct ws_machine_trace *m, struct ws_trace *t,
                                         const struct ws_policy_system *sys);
 void ws_machine_trace_event(void *arg, const struct ws_machine_event *e);

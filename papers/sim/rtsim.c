@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The real-time simulator.
  *
- * A task's job is a program of steps (struct ws_rtsim_step); all jobs of a task have the same steps with different lengths. The state of a
- * job is the step that it is at, and whether it wants its core (READY), waits without it (ASLEEP), waits on it (SPIN), or is inside a
- * run-list update (UPDATE), which is not preempted. Time advances from event to event:
+ * A task's job is a program of steps (struct ws_rtsim_step); all jobs of a task have the same
+ * steps with different lengths. The state of a job is the step that it is at, and whether it
+ * wants its core (READY), waits without it (ASLEEP), waits on it (SPIN), or is inside a run-list
+ * update (UPDATE), which is not preempted. Time advances from event to event:
  *
  *   1. advance() subtracts the time that passed from the running steps of cores and GPU.
  *   2. complete() ends the steps, GPU work and copies that are done, and releases jobs.
  *   3. settle_one() gives cores to the jobs of highest priority, and does steps that take no time (calls, locks, requests) one at a time,
  *      the lowest task number first (which for the run-list lock is the highest priority), until nothing changes.
  *
- * Invariants: a core has at most one job; a boosted job has priority over all that are not; the run-list lock has at most one holder; the
- * GPU does nothing while its run list is being changed; `jobs` has the requests in order of arrival, as the policy object sees them.
- * The GPU has two forms: a run list whose contexts take turns (rr, gcaps, locks: struct ws_rtsim_gpu), and SM sets, where every started
- * kernel runs at its own speed (stgm). */
+ * Invariants: a core has at most one job; a boosted job has priority over all that are not; the
+ * run-list lock has at most one holder; the GPU does nothing while its run list is being
+ * changed; `jobs` has the requests in order of arrival, as the policy object sees them. The GPU
+ * has two forms: a run list whose contexts take turns (rr, gcaps, locks: struct ws_rtsim_gpu),
+ * and SM sets, where every started kernel runs at its own speed (stgm). */
 #include "config.h"
 
 #include <errno.h>

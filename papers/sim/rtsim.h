@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/rtsim.h - simulates real-time tasks on CPU cores that share one GPU, by discrete events in exact integers.
+/* papers/sim/rtsim.h - simulates real-time tasks on CPU cores that share one GPU, by discrete
+ * events in exact integers.
  *
- * Cores: partitioned fixed priority, preemptive. A job runs its CPU parts and GPU segments in turn (CPU part 0, segment 0, CPU
- * part 1, …). A segment is (before, kernel, after): GCAPS's Gm and Ge are before and kernel; STGM's hd, e, dh all three. While a
- * segment waits for the GPU the job sleeps (suspend) or spins on its core (busy). doc/rtsim.md has the rules of each policy, the
- * order of simultaneous events, and what is assumed.
+ * Cores: partitioned fixed priority, preemptive. A job runs its CPU parts and GPU segments in
+ * turn (CPU part 0, segment 0, CPU part 1, …). A segment is (before, kernel, after): GCAPS's Gm
+ * and Ge are before and kernel; STGM's hd, e, dh all three. While a segment waits for the GPU
+ * the job sleeps (suspend) or spins on its core (busy). doc/rtsim.md has the rules of each
+ * policy, the order of simultaneous events, and what is assumed.
  *
- * The policy objects of policy/, the same that the daemon runs, decide which task runs on the GPU.
+ * The policy objects of policy/, the same that the daemon runs, decide which task runs on the
+ * GPU.
  *
- * Units: time in whole units of the set's choice (0.1 µs for the GCAPS data, 1 µs for STGM's); ws_rtsim_set.per_ms says how many
- * make a millisecond. Threads: one for each simulator. Errors: base/error.h. */
+ * Units: time in whole units of the set's choice (0.1 µs for the GCAPS data, 1 µs for STGM's);
+ * ws_rtsim_set.per_ms says how many make a millisecond. Threads: one for each simulator. Errors:
+ * base/error.h. */
 #ifndef WS_PAPERS_SIM_RTSIM_H
 #define WS_PAPERS_SIM_RTSIM_H
 
@@ -112,7 +116,8 @@ enum ws_rtsim_span {
 /* What happened, for traces and tests. Any of the functions may be NULL. */
 struct ws_rtsim_observer {
     void *arg;
-    /* Task @task had core @core (GPU spans: -1) from @start to @end. Updates by the daemon itself have core -1. */
+    /* Task @task had core @core (GPU spans: -1) from @start to @end. Updates by the daemon
+     * itself have core -1. */
     void (*span)(void *arg, enum ws_rtsim_span what, int core, int task, int64_t start,
                  int64_t end);
     /* A job is finished. */
@@ -121,7 +126,8 @@ struct ws_rtsim_observer {
     void (*list)(void *arg, int64_t now, const bool *listed);
     /* Something was decided, and why. */
     void (*why)(void *arg, int64_t now, const char *decision, const char *why);
-    /* A request of @task (part 0 kernel, 1 copy in, 2 copy out) of segment @segment came, began, was done. */
+    /* A request of @task (part 0 kernel, 1 copy in, 2 copy out) of segment @segment came, began,
+     * was done. */
     void (*request)(void *arg, int task, int segment, int part, int64_t come, int64_t start,
                     int64_t end);
 };
@@ -129,12 +135,14 @@ struct ws_rtsim_observer {
 struct ws_rtsim;
 /**
  * ws_rtsim_new() - a simulator of @set
- * @set: borrowed until ws_rtsim_free(); checked: -EINVAL where something is out of range (ws_rtsim_check() says what)
+ * @set: borrowed until ws_rtsim_free(); checked: -EINVAL where something is out of range
+ * (ws_rtsim_check() says what)
  */
 WS_MUST_CHECK int ws_rtsim_new(struct ws_rtsim **ret, const struct ws_rtsim_set *set,
                                const struct ws_rtsim_config *config);
 struct ws_rtsim *ws_rtsim_free(struct ws_rtsim *rt);
-/* Runs once. Same set, config and scenario: same result. @observer may be NULL. Return: 0 or negative. */
+/* Runs once. Same set, config and scenario: same result. @observer may be NULL. Return: 0 or
+ * negative. */
 WS_MUST_CHECK int ws_rtsim_run(struct ws_rtsim *rt, const struct ws_rtsim_scenario *scenario,
                                const struct ws_rtsim_observer *observer,
                                struct ws_rtsim_result *ret);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Task sets of the real-time simulator: their memory, the check that they are consistent, and the names of policies. */
+/* Task sets of the real-time simulator: their memory, the check that they are consistent, and
+ * the names of policies. */
 #include "config.h"
 
 #include <errno.h>

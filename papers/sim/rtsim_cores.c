@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cores have partitioned, preemptive fixed priorities. A run-list update is not preempted; a boosted job has priority over all that are
- * not boosted. */
+/* Cores have partitioned, preemptive fixed priorities. A run-list update is not preempted; a
+ * boosted job has priority over all that are not boosted. */
 #include "config.h"
 
 #include "papers/sim/rtsim_private.h"

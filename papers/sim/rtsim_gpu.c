@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The GPU, in its two forms: a run list whose contexts take turns (rr, gcaps, locks: struct ws_rtsim_gpu), and SM sets, where every
- * started kernel runs at its own speed (stgm). */
+/* The GPU, in its two forms: a run list whose contexts take turns (rr, gcaps, locks: struct
+ * ws_rtsim_gpu), and SM sets, where every started kernel runs at its own speed (stgm). */
 #include "config.h"
 
 #include "papers/sim/rtsim_private.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The hunt has three kinds of runs: releases at random; releases shortly before a common moment, where interference is largest; and small
- * changes of the run with the highest response over bound so far. Execution times are full or random shares of it, because a task that
- * finishes early may let others come at a worse moment. */
+/* The hunt has three kinds of runs: releases at random; releases shortly before a common moment,
+ * where interference is largest; and small changes of the run with the highest response over
+ * bound so far. Execution times are full or random shares of it, because a task that finishes
+ * early may let others come at a worse moment. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/rtsim_hunt.h - looks for long response times by many runs of one task set with varied releases and execution times.
- * Deterministic for a seed. Threads: one for each simulator. Errors: base/error.h. */
+/* papers/sim/rtsim_hunt.h - looks for long response times by many runs of one task set with
+ * varied releases and execution times. Deterministic for a seed. Threads: one for each
+ * simulator. Errors: base/error.h. */
 #ifndef WS_PAPERS_SIM_RTSIM_HUNT_H
 #define WS_PAPERS_SIM_RTSIM_HUNT_H
 
@@ -26,7 +27,8 @@ struct ws_rtsim_prey {
 };
 /**
  * ws_rtsim_hunt() - search
- * @bounds: [n_tasks] in units; 0: none for this task; NULL: none at all (deadlines then steer the search)
+ * @bounds: [n_tasks] in units; 0: none for this task; NULL: none at all (deadlines then steer
+ * the search)
  * Return: 0 or negative.
  */
 WS_MUST_CHECK int ws_rtsim_hunt(struct ws_rtsim *rt, const struct ws_rtsim_set *set,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The run list of gcaps. Its lock has one holder at a time, a task or the daemon. An update takes epsilon, during which the GPU does
- * nothing. */
+/* The run list of gcaps. Its lock has one holder at a time, a task or the daemon. An update
+ * takes epsilon, during which the GPU does nothing. */
 #include "config.h"
 
 #include "papers/sim/rtsim_private.h"
 
-/* @holder begins an update: the GPU does nothing until it is done, and goes on with no further switch. */
+/* @holder begins an update: the GPU does nothing until it is done, and goes on with no further
+ * switch. */
 static void stall(struct ws_rtsim *rt, int holder)
 {
     rt->lock_holder = holder;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Requests for the GPU, and the policy object that answers them. It is the same object that the daemon runs, and gets the snapshot that the
- * daemon would give it. rt->jobs has the requests in order of arrival, as the policy sees them. */
+/* Requests for the GPU, and the policy object that answers them. It is the same object that the
+ * daemon runs, and gets the snapshot that the daemon would give it. rt->jobs has the requests in
+ * order of arrival, as the policy sees them. */
 #include "config.h"
 
 #include <errno.h>

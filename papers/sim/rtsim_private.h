@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/sim/rtsim_private.h - what the files of the real-time simulator share. rtsim.c explains how it works, and in which order they are called.
+/* papers/sim/rtsim_private.h - what the files of the real-time simulator share. rtsim.c explains
+ * how it works, and in which order they are called.
  *
  *   rtsim_check.c   task sets and whether they make sense
  *   rtsim_policy.c  requests, and the policy object that answers them

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a job does: its program of steps, which is made once for each task, and the steps that take no time (calls, locks, requests). A job
- * is at a step, in the state READY, ASLEEP, SPIN or UPDATE. ws_rtsim_act() and ws_rtsim_grant() each do one step of one job. */
+/* What a job does: its program of steps, which is made once for each task, and the steps that
+ * take no time (calls, locks, requests). A job is at a step, in the state READY, ASLEEP, SPIN or
+ * UPDATE. ws_rtsim_act() and ws_rtsim_grant() each do one step of one job. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare analyze: says of each task set whether it is schedulable, by each of the given methods. Sets are analysed on several threads and
- * answered in order. For a set that cannot be read or judged, an error names file, line and field; the others are analysed. */
+/* wattshare analyze: says of each task set whether it is schedulable, by each of the given
+ * methods. Sets are analysed on several threads and answered in order. For a set that cannot be
+ * read or judged, an error names file, line and field; the others are analysed. */
 #include "config.h"
 
 #include <errno.h>

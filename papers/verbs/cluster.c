@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare cluster: simulates tasks with deadlines on a cluster of CPU-GPU pairs, once for each combination of what the options list. */
+/* wattshare cluster: simulates tasks with deadlines on a cluster of CPU-GPU pairs, once for each
+ * combination of what the options list. */
 #include "config.h"
 
 #include <errno.h>

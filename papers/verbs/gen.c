@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare gen: makes task sets as the papers do, from a seed. Finds --paper and calls its generator. */
+/* wattshare gen: makes task sets as the papers do, from a seed. Finds --paper and calls its
+ * generator. */
 #include "config.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/verbs/gen.h - generators of task sets, by paper. A generator is a `struct ws_verb` ws_verb_gen_PAPER, named "gen --paper
- * PAPER", and a row in papers/verbs/generators.def; it prints task sets, one a line. Threads: none. */
+/* papers/verbs/gen.h - generators of task sets, by paper. A generator is a `struct ws_verb`
+ * ws_verb_gen_PAPER, named "gen --paper PAPER", and a row in papers/verbs/generators.def; it
+ * prints task sets, one a line. Threads: none. */
 #ifndef WS_PAPERS_VERBS_GEN_H
 #define WS_PAPERS_VERBS_GEN_H
 

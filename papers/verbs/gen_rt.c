@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare gen --paper gcaps and --paper stgm: make real-time task sets for `wattshare analyze` and `wattshare sim`. */
+/* wattshare gen --paper gcaps and --paper stgm: make real-time task sets for `wattshare analyze`
+ * and `wattshare sim`. */
 #include "config.h"
 
 #include <errno.h>

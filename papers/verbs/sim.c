@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare sim: simulates task sets, one a line, under one policy or several. Lines run on several threads, and results come out in their
- * order. For a bad line an error is printed and the exit status is 1; the other lines run. */
+/* wattshare sim: simulates task sets, one a line, under one policy or several. Lines run on
+ * several threads, and results come out in their order. For a bad line an error is printed and
+ * the exit status is 1; the other lines run. */
 #include "config.h"
 
 #include <errno.h>

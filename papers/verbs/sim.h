@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/verbs/sim.h - the kinds of task sets that `wattshare sim` runs. The fields of a line say of which kind it is. A kind is a struct
- * ws_sim_kind with a row in papers/verbs/sim.c. Threads: run() is called on any thread, several at once. */
+/* papers/verbs/sim.h - the kinds of task sets that `wattshare sim` runs. The fields of a line
+ * say of which kind it is. A kind is a struct ws_sim_kind with a row in papers/verbs/sim.c.
+ * Threads: run() is called on any thread, several at once. */
 #ifndef WS_PAPERS_VERBS_SIM_H
 #define WS_PAPERS_VERBS_SIM_H
 
@@ -22,8 +23,9 @@ struct ws_sim_run {
 struct ws_sim_kind {
     const char *name; /* "sBEET-mg" */
     bool (*is)(struct ws_json_line *l);
-    /* Runs one policy on one line. @ret: gets the results. Its numbers become columns of the table: sums if the name begins with "n_",
-     * maxima if it begins with "max_", else means. Return: 0, or negative with the error in the line or printed. */
+    /* Runs one policy on one line. @ret: gets the results. Its numbers become columns of the
+     * table: sums if the name begins with "n_", maxima if it begins with "max_", else means.
+     * Return: 0, or negative with the error in the line or printed. */
     int (*run)(const struct ws_sim_run *run, struct ws_json_line *l, struct json_object *ret);
     /* Whether the kind has the policy. */
     bool (*knows)(const char *policy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare sim for real-time task sets on CPU cores with one GPU: simulates each set once, or hunts for long response times, and compares
- * them with the bounds of an analysis. */
+/* wattshare sim for real-time task sets on CPU cores with one GPU: simulates each set once, or
+ * hunts for long response times, and compares them with the bounds of an analysis. */
 #include "config.h"
 
 #include <errno.h>

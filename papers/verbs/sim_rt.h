@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/verbs/sim_rt.h - the options of `wattshare sim` for real-time task sets on CPU cores with one GPU (GCAPS and STGM).
+/* papers/verbs/sim_rt.h - the options of `wattshare sim` for real-time task sets on CPU cores
+ * with one GPU (GCAPS and STGM).
  * Threads: read only once parsed. */
 #ifndef WS_PAPERS_VERBS_SIM_RT_H
 #define WS_PAPERS_VERBS_SIM_RT_H
