@@ -17,6 +17,9 @@ enum {
     WS_EXIT_NOT_FOUND = 127
 };
 
+/* How long a verb waits for a daemon's first answer, and for one in a series. */
+enum { WS_CLI_TIMEOUT_MS = 2000, WS_CLI_NEXT_TIMEOUT_MS = 5000 };
+
 /* "wattshare: text\n" on stderr. */
 void ws_cli_error(const char *fmt, ...) WS_PRINTF(1, 2);
 

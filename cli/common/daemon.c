@@ -67,12 +67,11 @@ static bool is_control(const Ws__ServerMessage *m)
 
 int ws_cli_ask(const char *socket, const Ws__ClientMessage *request, Ws__ServerMessage **ret)
 {
-    enum { TIMEOUT_MS = 2000 };
     const char *endpoint = ws_cli_endpoint(socket);
     struct ws_cli_link *l = NULL;
     int r = ws_cli_link_open(&l, endpoint);
     if (!r)
-        r = ws_cli_link_ask(l, request, is_control, TIMEOUT_MS, ret);
+        r = ws_cli_link_ask(l, request, is_control, WS_CLI_TIMEOUT_MS, ret);
     ws_cli_link_close(l);
     if (!r)
         return 0;

@@ -23,7 +23,7 @@
 #include "cli/verbs/profiles.h"
 #include "cli/common/program.h"
 
-enum { SMS_MAX = 256, SMS_TEXT_MAX = 2048, RUNS_MAX = 1000, ASK_MS = 5000 };
+enum { SMS_MAX = 256, SMS_TEXT_MAX = 2048, RUNS_MAX = 1000 };
 #define ENV_STORE     "WATTSHARE_PROFILES"
 #define DEFAULT_STORE "profiles.db"
 
@@ -213,7 +213,7 @@ static int run_on(const struct plan *p, const char *gpu, unsigned n, int out)
 static unsigned gpu_sms(const char *endpoint)
 {
     Ws__ServerMessage *m = NULL;
-    int r = ws_cli_ask_status(endpoint, ASK_MS, &m);
+    int r = ws_cli_ask_status(endpoint, WS_CLI_NEXT_TIMEOUT_MS, &m);
     unsigned n = !r && m->status->n_gpus ? m->status->gpus[0]->n_sms : 0;
     if (!r)
         ws__server_message__free_unpacked(m, NULL);

@@ -85,7 +85,7 @@ static int run_shared(const struct run_options *o)
 {
     const char *endpoint = ws_cli_endpoint(o->socket);
     Ws__ServerMessage *m = NULL;
-    int r = ws_cli_ask_status(endpoint, 2000, &m);
+    int r = ws_cli_ask_status(endpoint, WS_CLI_TIMEOUT_MS, &m);
     if (r) {
         ws_cli_error("no answer from a daemon at %s (%s); start one (systemctl start wattshared), "
                      "or start one for this command alone: wattshare run --private -- %s",

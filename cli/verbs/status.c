@@ -43,7 +43,7 @@ static int status(int argc, char **argv)
     if (r >= 0)
         return r;
     const char *endpoint = ws_cli_endpoint(o.socket);
-    r = ws_cli_ask_status(endpoint, 2000, &m);
+    r = ws_cli_ask_status(endpoint, WS_CLI_TIMEOUT_MS, &m);
     if (r) {
         ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
                      "or wattshared --socket %s",

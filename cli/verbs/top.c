@@ -203,7 +203,7 @@ static char *page(const struct top *t)
 static int refresh_status(struct top *t)
 {
     Ws__ServerMessage *m;
-    int r = ws_cli_link_status(t->link, 5000, &m);
+    int r = ws_cli_link_status(t->link, WS_CLI_NEXT_TIMEOUT_MS, &m);
     if (r)
         return r;
     if (t->before)

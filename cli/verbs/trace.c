@@ -137,7 +137,7 @@ static int fetch(struct ws_cli_link *l, struct recording *r)
     while (more) {
         Ws__ServerMessage *m;
         t.after = r->after;
-        int e = ws_cli_link_ask(l, &q, is_trace, 5000, &m);
+        int e = ws_cli_link_ask(l, &q, is_trace, WS_CLI_NEXT_TIMEOUT_MS, &m);
         if (e)
             return e;
         const Ws__TraceReply *a = m->trace;
@@ -166,7 +166,7 @@ static int record(struct ws_cli_link *l, struct recording *r, double seconds)
         seconds > 0 ? ws_clock_ns() + (uint64_t)(seconds * (double)WS_NS_PER_S) : UINT64_MAX;
     int e = 0;
     while (!e) {
-        struct timespec pause = {0, (long)ASK_EVERY_MS * 1000000};
+        struct timespec pause = {0, (long)ASK_EVERY_MS * (long)WS_NS_PER_MS};
         bool last = stop || ws_clock_ns() >= end_ns;
         e = fetch(l, r);
         fflush(r->t.f); /* so that a reader of the file sees how far the trace is */
@@ -185,7 +185,7 @@ static int trace_to(FILE *f, const char *endpoint, double seconds)
     Ws__ServerMessage *status = NULL;
     int e = ws_cli_link_open(&l, endpoint);
     if (!e)
-        e = ws_cli_link_status(l, 2000, &status);
+        e = ws_cli_link_status(l, WS_CLI_TIMEOUT_MS, &status);
     if (e) {
         ws_cli_error("no answer from a daemon at %s (%s)", endpoint, strerror(-e));
         ws_cli_link_close(l);

@@ -29,7 +29,10 @@
 #include "cli/cli.h"
 #include "device/catalog.h"
 
-#define LEAD_MS 2.0 /* device time between the word to go and the moment that offsets count from */
+enum { STATUS_TIMEOUT_MS = 30000 };    /* the host is busy while programs run */
+static const char ready[] = "ready\n"; /* what a program prints before it waits for its start */
+#define LEAD_MS                                                                                    \
+    2.0 /* device time between the start of all and the moment that offsets count from */
 
 /* ---- the catalog ---- */
 
@@ -187,7 +190,7 @@ static void hear(struct ws_live_program *p)
     memcpy(p->said + p->n_said, buf, (size_t)n);
     p->n_said += (size_t)n;
     p->said[p->n_said] = 0;
-    p->ready |= !strncmp(p->said, "ready\n", 6);
+    p->ready |= !strncmp(p->said, ready, strlen(ready));
 }
 
 /* Until some program says something, or @until_ns of the host's clock. Return: false: it is
@@ -219,7 +222,7 @@ static uint64_t after_s(double s)
 int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS])
 {
     Ws__ServerMessage *m = NULL;
-    int r = ws_cli_ask_status(l->daemon.endpoint, 30000, &m);
+    int r = ws_cli_ask_status(l->daemon.endpoint, STATUS_TIMEOUT_MS, &m);
     if (r) {
         ws_cli_error("the daemon of the experiment does not answer: %s", strerror(-r));
         return -1;
@@ -305,7 +308,7 @@ static int take_jobs(struct ws_live *l, struct ws_live_program *p, struct json_o
 
 static int take_result(struct ws_live *l, struct ws_live_program *p)
 {
-    const char *line = p->said && strlen(p->said) > 6 ? p->said + 6 : "";
+    const char *line = p->said && strlen(p->said) > strlen(ready) ? p->said + strlen(ready) : "";
     struct json_object *o = json_tokener_parse(line);
     int r = o ? take_jobs(l, p, o) : -1;
     if (o)
