@@ -52,8 +52,8 @@ struct ws_rta_task {
     int cpu;
     bool best_effort;
     int n_segments, first_segment; /* into ws_rta_set.segments */
-    int n_cpu_segments,
-        first_cpu_segment; /* into ws_rta_set.cpu_segments; analyses don't need them */
+    /* into ws_rta_set.cpu_segments; analyses do not need them */
+    int n_cpu_segments, first_cpu_segment;
 };
 
 struct ws_rta_set {

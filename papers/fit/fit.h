@@ -21,7 +21,9 @@ enum ws_fit_method {
     WS_FIT_NNLS,     /* least squares, parameters ≥ 0: the default */
     WS_FIT_NNLS_REL, /* the same of relative residuals */
     WS_FIT_OLS,      /* least squares; t0, delta and others may leave their range */
-    WS_FIT_LASSO_POS, /* the authors' released estimator: parameters ≥ 0, their sum penalised, the constant's too */
+    /* the authors' released estimator: parameters ≥ 0, with a penalty on their sum, which includes
+     * the constant */
+    WS_FIT_LASSO_POS,
     _WS_FIT_METHOD_N
 };
 /* "nnls", "nnls_rel", "ols", "lasso_pos"; -1: unknown. */

@@ -3,7 +3,7 @@
  * under it (bench/live/program, which reports when its jobs were released, began and ended by
  * the device's clock), and the GPUs' counters before and after.
  *
- *     ws_live_start(); ws_live_add() for each program; ws_live_run(); read the results; ws_live_stop()
+ *     ws_live_start(); ws_live_add() for each program; ws_live_run(); results; ws_live_stop()
  *
  * However this process ends, nothing is left behind: the programs die with it, and the guard
  * removes the daemon and its directory (cli/common/private_daemon.h). Threads: one. Times are

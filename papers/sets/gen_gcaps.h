@@ -26,7 +26,9 @@ struct ws_gen_gcaps {
     int segments_min, segments_max; /* of a GPU task */
     double g_to_c_min, g_to_c_max;  /* G / C */
     double be_ratio;                /* share of best-effort tasks */
-    int n_tasks; /* > 0: so many in all, of utilisations .05, .10, … .25, and the limits by core don't count */
+    /* > 0: so many tasks in all, with utilisations of .05, .10, … .25; the limits for a core are
+     * not used then */
+    int n_tasks;
     double epsilon_ms, theta_ms;
 };
 /* Table 3: 4 cores, 3 to 6 tasks and utilisation .4 to .6 on each, GPU probability .4 to .6, 1

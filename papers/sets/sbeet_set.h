@@ -44,8 +44,8 @@ WS_MUST_CHECK int ws_sbeet_set_read(struct ws_sbeet_set *ret, const struct ws_gp
 
 struct ws_sbeet_outcome {
     struct ws_machine_result r;
-    int *home,
-        *m_opt; /* [n_tasks]: where the offline part put the task (-1: nowhere), and the energy-optimal SM count there */
+    int *home;  /* [n_tasks]: the GPU on which the offline part placed the task; -1: none */
+    int *m_opt; /* [n_tasks]: the SM count of least energy there */
     uint64_t n_migrated; /* starts elsewhere; 0 without an offline part */
     int n_unfit;         /* 1: the offline part found a task that fits nowhere; .note names it */
     char note[160];

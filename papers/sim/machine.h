@@ -23,8 +23,8 @@
 
 enum ws_machine_event_kind {
     WS_MACHINE_RELEASE,
-    WS_MACHINE_START, /* .run says where and until when; .why is the policy's reason, with `explain` */
-    WS_MACHINE_DONE, /* .run as it was */
+    WS_MACHINE_START, /* .run says where and until when; .why is the reason (with `explain`) */
+    WS_MACHINE_DONE,  /* .run as it was */
     WS_MACHINE_LATE,
     WS_MACHINE_SKIP,
     WS_MACHINE_PREEMPT,

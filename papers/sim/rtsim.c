@@ -8,8 +8,9 @@
  *
  *   1. advance() subtracts the time that passed from the running steps of cores and GPU.
  *   2. complete() ends the steps, GPU work and copies that are done, and releases jobs.
- *   3. settle_one() gives cores to the jobs of highest priority, and does steps that take no time (calls, locks, requests) one at a time,
- *      the lowest task number first (which for the run-list lock is the highest priority), until nothing changes.
+ *   3. settle_one() gives cores to the jobs of highest priority, and does steps that take no time
+ *      (calls, locks, requests) one at a time, the lowest task number first (which for the
+ *      run-list lock is the highest priority), until nothing changes.
  *
  * Invariants: a core has at most one job; a boosted job has priority over all that are not; the
  * run-list lock has at most one holder; the GPU does nothing while its run list is being
