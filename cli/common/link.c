@@ -19,7 +19,7 @@ struct ws_cli_link {
     void *ctx, *socket;
 };
 
-/* A Unix socket tells at once that nobody listens; ZeroMQ would go on trying. */
+/* Connecting to a Unix socket fails at once if nobody listens, while ZeroMQ would keep trying. */
 static int probe_ipc(const char *endpoint)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

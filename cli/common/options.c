@@ -42,7 +42,7 @@ int ws_verb_wrong(const struct ws_verb *v, const char *fmt, ...)
 
 /* ---- values ---- */
 
-/* The number of @text within the words "a|b|c"; negative: none of them. */
+/* The position of @text among the words "a|b|c", from 0; negative: it is not one of them. */
 static int word_index(const char *words, const char *text)
 {
     size_t n = strlen(text);

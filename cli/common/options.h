@@ -88,7 +88,7 @@ struct ws_verb {
     const char *const *arguments;
     const char *const *examples;      /* command lines; NULL at the end; NULL: none */
     int min_arguments, max_arguments; /* how many may follow */
-    const char *missing;              /* what is said where there are fewer */
+    const char *missing;              /* the error where there are fewer */
     bool command_follows; /* the first argument that is no option begins another command */
     /* verbs that take further options, NULL at the end; NULL: none */
     const struct ws_verb *const *variants;

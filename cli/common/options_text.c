@@ -66,7 +66,7 @@ static const char *argument_of(const struct ws_option *o)
  * doesn't say it; @more too if it is asked for. malloc'ed, or NULL. */
 static char *sentences_of(const struct ws_option *o, bool more)
 {
-    char *text = NULL, words[256];
+    char *text = NULL, words[256] = "";
     bool choice = o->argument && o->words;
     if (choice)
         ws_option_list_words(words, sizeof(words), o->words);
@@ -104,7 +104,7 @@ static void put_plain(FILE *f, const char *text)
         fputc(*text == ' ' ? JOINED : *text, f);
 }
 
-/* Marks: capitals stand for what the user gives and are underlined, other words are bold. */
+/* Capitals, which mean what the user gives, are underlined; other words are bold. */
 static void put_scdoc(FILE *f, const char *text)
 {
     while (*text) {
@@ -332,7 +332,7 @@ static void complete_options(FILE *f, const struct ws_option *o, const char *ver
     }
 }
 
-/* The words that may stand first: those in small letters that begin a form. */
+/* The words that may come first: those in small letters that begin a form. */
 static void complete_arguments(FILE *f, const struct ws_verb *v)
 {
     const char *const *a = v->arguments;

@@ -70,7 +70,7 @@ int ws_program_check(const char *name)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-enum { RUNTIME_FIRST = 1 }; /* the sanitizer's runtime must stand before a library built with it */
+enum { RUNTIME_FIRST = 1 }; /* the sanitizer's runtime must precede a library built with it */
 #else
 enum { RUNTIME_FIRST = 0 };
 #endif
@@ -128,7 +128,8 @@ int ws_program_environment(const char *endpoint, const char *task)
     return r ? WS_EXIT_CANNOT_RUN : 0;
 }
 
-/* The driver's file as the linker finds it here, where nothing of ours has its name. */
+/* Finds the real driver's file with the dynamic linker, in a process where no library of wattshare
+ * has its name. */
 static void find_driver(void)
 {
     struct link_map *map;

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "cli/common/table.h"
 
-/* Takes @text, also where it is NULL. */
+/* Owns @text from now on; NULL means that memory was missing. */
 static void push(struct ws_table *t, char *text)
 {
     void *v = t->cells;

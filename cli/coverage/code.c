@@ -27,7 +27,7 @@ struct code_part {
     struct ws_ptx_module *m;
     char *object;
 };
-struct machine_kernel { /* in a cubin without PTX beside it */
+struct machine_kernel { /* in a cubin, without PTX in the same program */
     char *name, *object;
     uint32_t sm;
 };

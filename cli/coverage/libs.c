@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* What wattshare itself stands in for, or what runs as it is and needs no GPU. */
+/* Libraries that wattshare replaces, and those that run unchanged and need no GPU. */
 static bool is_served(const char *name)
 {
     static const char *const stems[] = {"libcuda.so",  "libcudart.so",    "libwattshare.so",

@@ -224,7 +224,7 @@ static unsigned gpu_sms(const char *endpoint)
 
 static int profile_gpu(const struct plan *p, const char *gpu, int *first_out, int quiet)
 {
-    /* No machine's configuration: its policy and tasks would stand between the program and the
+    /* The machine's configuration is not read: its policy and tasks could keep the program from
      * SMs. */
     const char *more[] = {"--config", "/dev/null", "--profiles", p->store, NULL};
     struct ws_private d;

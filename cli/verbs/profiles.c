@@ -315,7 +315,8 @@ static int import(const char *path, const char *from)
     return status;
 }
 
-/* Written beside @to and renamed when whole, so that a failure leaves what was there. */
+/* Writes a new file in the folder of @to and renames it when it is complete, so that a failure
+ * leaves the old file as it was. */
 static int export(const char *path, const char *to)
 {
     struct ws_store *s = ws_cli_store_open(path, WS_STORE_READ);

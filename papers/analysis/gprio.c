@@ -94,7 +94,7 @@ static int run(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_
         ;
     ret->gave_up = w->steps < 0;
     if (a.n_left || (ref && !cores_in_order(&a)))
-        return 0; /* the bounds of the plain test stand */
+        return 0; /* the bounds of the plain test remain */
     ret->ok = true;
     ret->gpu_priority = w->gpu_priority;
     ret->bound = w->second;

@@ -49,7 +49,7 @@ int64_t ws_rta_fixed_point(struct ws_rta_work *w, int64_t own, const struct ws_r
 
 /* Zeroes bounds and steps; @ret is the answer "all meet". */
 void ws_rta_begin(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_result *ret);
-/* Notes task @i's bound (or -1). Return: whether to go on. */
+/* Notes task @i's bound (or -1). Return: whether to continue. */
 static inline bool ws_rta_note(struct ws_rta_work *w, struct ws_rta_result *ret, int i,
                                int64_t bound)
 {
@@ -61,7 +61,7 @@ static inline bool ws_rta_note(struct ws_rta_work *w, struct ws_rta_result *ret,
     return false;
 }
 
-/* Whether task @h is a real-time task above @i on the same core. Tasks stand by priority. */
+/* Whether task @h is on the same core as @i. */
 static inline bool ws_rta_local(const struct ws_rta_set *s, int h, int i)
 {
     return s->tasks[h].cpu == s->tasks[i].cpu;

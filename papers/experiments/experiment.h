@@ -22,7 +22,7 @@ struct ws_experiment_run {
     double scale;
     bool quick;            /* live experiments: short versions */
     bool plot;             /* gnuplot is wanted and there */
-    struct ws_table table; /* paper beside ours; filled by ws_experiment_compare() */
+    struct ws_table table; /* the paper's values and ours, from ws_experiment_compare() */
     FILE *summary;         /* the same as CSV */
     int n_compared, n_apart;
 };

@@ -19,7 +19,7 @@ struct ws_fit_sample {
 
 enum ws_fit_method {
     WS_FIT_NNLS,     /* least squares, parameters ≥ 0: the default */
-    WS_FIT_NNLS_REL, /* the same of relative residuals */
+    WS_FIT_NNLS_REL, /* the same, with relative residuals */
     WS_FIT_OLS,      /* least squares; t0, delta and others may leave their range */
     /* the authors' released estimator: parameters ≥ 0, with a penalty on their sum, which includes
      * the constant */

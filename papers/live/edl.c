@@ -67,8 +67,7 @@ static int run_way(struct ws_experiment_run *x, int way, double duration_ms,
                    active_mj = b->energy_mj - a->energy_mj - idle_mj;
             ret->busy_ms += b->busy_ms - a->busy_ms;
             ret->active_mj += active_mj;
-            /* counters go on until they are read; between jobs a GPU idles or sleeps as it did
-             * all the time */
+            /* The counters run until they are read, so idle energy is scaled to the duration. */
             ret->energy_mj += active_mj + idle_mj * duration_ms / (b->now_ms - a->now_ms);
         }
         for (int i = 0; i < PROGRAMS; i++) {

@@ -19,7 +19,7 @@ void ws_rtsim_space_deinit(struct ws_rtsim_space *x)
     *x = WS_RTSIM_SPACE_NULL;
 }
 
-/* Takes what is over @total away from the longest of the @n numbers that stand @stride bytes
+/* Subtracts what the @n numbers have above @total from the longest of them. They are @stride bytes
  * apart. */
 static void trim(int64_t *v, int n, size_t stride, int64_t total)
 {

@@ -50,7 +50,7 @@ struct ws_machine_options {
     double tick;     /* > 0: the compatibility clock; 0: events */
     enum ws_energy_form form;
     bool explain;
-    void (*event)(void *arg, const struct ws_machine_event *e); /* NULL: nobody listens */
+    void (*event)(void *arg, const struct ws_machine_event *e); /* NULL: not called */
     void *arg;
 };
 

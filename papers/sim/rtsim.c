@@ -161,7 +161,8 @@ static void advance(struct ws_rtsim *rt, int64_t dt)
     rt->now += dt;
 }
 
-/* What came to its end at this moment. First all that gives something back, then who goes on. */
+/* Ends what is done at this moment: first what frees a lock or an engine, then what continues
+ * because of it. */
 static void complete(struct ws_rtsim *rt)
 {
     if (rt->lock_holder == LOCK_DAEMON && rt->daemon_until <= rt->now)

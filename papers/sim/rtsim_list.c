@@ -5,8 +5,8 @@
 
 #include "papers/sim/rtsim_private.h"
 
-/* @holder begins an update: the GPU does nothing until it is done, and goes on with no further
- * switch. */
+/* @holder begins an update. The GPU does nothing until the update is done, and then continues
+ * without a further context switch. */
 static void stall(struct ws_rtsim *rt, int holder)
 {
     rt->lock_holder = holder;

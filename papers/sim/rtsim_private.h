@@ -146,7 +146,7 @@ bool ws_rtsim_grant(struct ws_rtsim *rt, int i);
 /* rtsim_list.c */
 /* The run list changed, or not, by a call of task @i, which holds its lock. */
 void ws_rtsim_list_update(struct ws_rtsim *rt, int i, bool changed);
-/* Its holder is done; who waits for it goes on. */
+/* The holder of the lock is done; the task that waits for it continues. */
 void ws_rtsim_list_unlock(struct ws_rtsim *rt);
 /* gcaps, hold work: the daemon sees that the work of task @i is done. */
 void ws_rtsim_list_hand_on(struct ws_rtsim *rt, int i);

@@ -39,7 +39,7 @@ struct columns {
 
 static struct app *find_app(struct fit *x, const char *gpu, const char *name)
 {
-    for (size_t i = x->n; i--;) /* rows of one application mostly stand together */
+    for (size_t i = x->n; i--;) /* an application's rows usually follow each other */
         if (!strncmp(x->apps[i].gpu, gpu, NAME_MAX_BYTES - 1) &&
             !strncmp(x->apps[i].name, name, NAME_MAX_BYTES - 1))
             return &x->apps[i];

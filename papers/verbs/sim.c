@@ -365,7 +365,7 @@ const struct ws_verb ws_verb_sim = {
     .run = sim,
 };
 
-/* Return: -1 to go on, else the exit status. */
+/* Return: -1: continue; else the exit status. */
 static int read_arguments(struct sim_verb *s, int argc, char **argv, const char **ret_file)
 {
     char **rest;
