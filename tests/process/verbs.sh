@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each verb of wattshare, from its table of options: --help, the manual page and the completion of bash name every option and nothing
-# else, and a wrong option is refused with what would be right.
+# Tests every verb of `wattshare` by its table of options. It fails if --help, the manual page or
+# bash's completion leaves an option out, if --help or the completion names another one, or if a
+# wrong option is not refused with exit status 2 and the right ones.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 export ASAN_OPTIONS=detect_leaks=0
 completion=$build/tools/completion/wattshare

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Response-time analyses against numbers printed in the papers or worked out by hand, and properties that bounds must have. */
+/* Tests the response-time analyses. It fails if they differ from numbers that the papers print or
+ * that were computed by hand, or if bounds lack a property that they must have. */
 #include "config.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sim and policy: tasks with deadlines on a cluster. The worked example of the paper, days that are checked decision by decision for
- * what must hold, a policy that misbehaves, tasks that can't be right. */
+/* Tests the simulator of clusters and the policies that it runs. It fails if the paper's worked
+ * example comes out differently, if a decision of a simulated day breaks a rule, or if a policy that
+ * misbehaves or a wrong task is not reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading of task sets, random numbers, tables, work side by side. */
+/* Tests the reading of task sets, random numbers, tables, and work on several threads. It fails if a
+ * wrong line is not reported, or if results depend on the number of threads. */
 #include "config.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ static void jsonl_says_where(void **state)
         {"{\"tasks\": [{\"T\": 1, \"n\": 99}]}", "tasks[0].n: 99 is out of range"},
         {"{\"tasks\": [{\"T\": 1, \"s\": 0.00001}]}", "tasks[0].s: 1e-05 is finer than 1/10000"},
         {"{\"tasks\": [{\"T\": 1, \"name\": 4}]}", "tasks[0].name: expected a string"},
-        {"{\"tasks\": [{\"T\": 1},{\"T\": 1},{\"T\": 1}]}", "tasks: 3 elements; expected at most 2"},
+        {"{\"tasks\": [{\"T\": 1},{\"T\": 1},{\"T\": 1}]}",
+         "tasks: 3 elements; expected at most 2"},
         {"{\"tasks\": [{\"T\": 1, \"n\": 3, \"s\": 0.1234, \"name\": \"x\"}]}", NULL},
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The machine of several GPUs: energy of Examples 1 to 4 of sBEET-mg, runs whose times are worked out by hand on both clocks, copies,
- * preemption, policies that break rules; GPUs and task sets as input, good and bad; the generator; traces; the shipped profiles. */
+/* Tests the simulated machine of several GPUs. It fails if the energy of sBEET-mg's Examples 1 to 4 or
+ * times computed by hand differ on either clock, with copies or preemption; if a policy that breaks
+ * rules or wrong input is not reported; or if the generator, traces or shipped profiles change. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The real-time simulator: schedules worked out by hand, a second simulator of the plainest kind on random sets, properties that
- * every run must have, and determinism. */
+/* Tests the real-time simulator. It fails if it differs from schedules made by hand or, on random
+ * sets, from a second and much simpler simulator, if a run lacks a property that every run must
+ * have, or if two runs of the same input differ. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,9 +325,11 @@ static int naive_kind(const struct ws_rtsim_task *t, const struct naive *j)
 static void naive_enter(const struct ws_rtsim_task *t, struct naive *j)
 {
     int k = j->step / 3, kind = naive_kind(t, j);
-    j->left = kind == CPU   ? t->cpu[k] + (k < t->n_segments ? t->segments[k].before : 0)
-              : kind == GPU ? t->segments[k].kernel
-                            : 0;
+    j->left = 0;
+    if (kind == CPU)
+        j->left = t->cpu[k] + (k < t->n_segments ? t->segments[k].before : 0);
+    else if (kind == GPU)
+        j->left = t->segments[k].kernel;
 }
 
 static int naive_highest(const struct ws_rtsim_set *s, const struct naive *jobs, int core)
