@@ -5,7 +5,7 @@
  * call of the driver; where a side's mappings adjoin in the client's addresses but not in ours, rows go piece by piece.
  *
  * The driver copies asynchronously only from and to pinned memory; with other memory a call may take as long as the copy. Small ones go
- * by a bounce buffer of the lane, larger ones are left to the starter thread, as are those between two places of the host.
+ * by a bounce buffer of the queue, larger ones are left to the starter thread, as are those between two places of the host.
  *
  * Memory of another GPU need not be within this one's reach. Copies between two GPUs are the driver's to carry out, by whatever way there
  * is; between the host and the other GPU, and fills, that GPU does them itself while the starter waits. */
@@ -163,14 +163,14 @@ static ws_cu_result row_by_row(struct ws_cuda *d, const struct boxes *b, ws_cu_s
     return r;
 }
 
-static bool bounce_ready(struct ws_cuda *d, struct ws_cuda_lane *l)
+static bool bounce_ready(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    if (!l->bounce) {
+    if (!q->bounce) {
         void *p = NULL;
         if (WS_CU(d, cuMemHostAlloc, &p, WS_CUDA_BOUNCE_BYTES, 0) == WS_CU_SUCCESS)
-            l->bounce = p;
+            q->bounce = p;
     }
-    return l->bounce != NULL;
+    return q->bounce != NULL;
 }
 
 static enum ws_cuda_start finish(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e,
@@ -190,28 +190,28 @@ static enum ws_cuda_start copy(struct ws_cuda *d, struct ws_cuda_run *r, struct 
     struct stretch to = {0}, from = {0};
     bool gone = false, flat = b->height == 1 && b->depth == 1;
     bool whole = in_one(b, &b->to, &to) && in_one(b, &b->from, &from);
-    ws_cu_stream s = r->lane->stream;
+    ws_cu_stream s = r->queue->stream;
     uint8_t *host = whole && !to.host != !from.host ? to.host ? to.host : from.host : NULL;
     uint64_t reach = to.host ? to.bytes : from.bytes;
     bool far = whole && (is_far(d, &to) || is_far(d, &from));
     bool bounced = host && !far && flat && bytes <= WS_CUDA_BOUNCE_BYTES &&
-                   !ws_cuda_is_pinned(d, host, bytes) && bounce_ready(d, r->lane);
+                   !ws_cuda_is_pinned(d, host, bytes) && bounce_ready(d, r->queue);
     bool blocks = !whole || (to.host && from.host) || (host && far) ||
                   (host && !bounced && !ws_cuda_is_pinned(d, host, reach));
     if (blocks && !may_block)
         return WS_CUDA_BLOCKS;
-    ws_cu_result e = WS_CU(d, cuEventRecord, r->lane->begin, s);
+    ws_cu_result e = WS_CU(d, cuEventRecord, r->queue->begin, s);
     if (e != WS_CU_SUCCESS) {
         ws_cuda_fail(d, r->op, e, "copy");
         return WS_CUDA_DONE;
     }
     if (bounced && from.host) {
-        memcpy(r->lane->bounce, from.host, bytes);
-        from.host = r->lane->bounce;
+        memcpy(r->queue->bounce, from.host, bytes);
+        from.host = r->queue->bounce;
     } else if (bounced) {
         r->bounce_to = to.host;
         r->bounce_bytes = bytes;
-        to.host = r->lane->bounce;
+        to.host = r->queue->bounce;
     }
     if (whole && flat)
         e = move(d, to, from, bytes, s);
@@ -268,14 +268,14 @@ static enum ws_cuda_start fill(struct ws_cuda *d, struct ws_cuda_run *r, bool ma
     bool whole = locate(&s, 0, reach, &at) && at.bytes == reach && !at.host;
     if ((!whole || is_far(d, &at)) && !may_block)
         return WS_CUDA_BLOCKS;
-    ws_cu_result e = WS_CU(d, cuEventRecord, r->lane->begin, r->lane->stream);
+    ws_cu_result e = WS_CU(d, cuEventRecord, r->queue->begin, r->queue->stream);
     if (e != WS_CU_SUCCESS) {
         ws_cuda_fail(d, r->op, e, "fill");
         return WS_CUDA_DONE;
     }
     if (whole)
         return finish(d, r,
-                      fill_device(d, at.device, op, op->fill.va, width, height, r->lane->stream),
+                      fill_device(d, at.device, op, op->fill.va, width, height, r->queue->stream),
                       false);
     for (uint64_t y = 0; y < height; y++)
         for (uint64_t x = 0; e == WS_CU_SUCCESS && x < width; x += at.bytes) {
@@ -284,7 +284,7 @@ static enum ws_cuda_start fill(struct ws_cuda *d, struct ws_cuda_run *r, bool ma
             if (at.host)
                 fill_host(at.host, at.bytes, op->fill.value, op->fill.value_bytes);
             else
-                e = fill_device(d, at.device, op, at.va, at.bytes, 1, r->lane->stream);
+                e = fill_device(d, at.device, op, at.va, at.bytes, 1, r->queue->stream);
         }
     return finish(d, r, e, false);
 }

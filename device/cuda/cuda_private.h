@@ -43,9 +43,9 @@ struct ws_cuda_fault {
     uint64_t happened, va;
 };
 
-/* A stream and what goes with it: of one operation at a time. */
-struct ws_cuda_lane {
-    struct ws_cuda_lane *next; /* free */
+/* A hardware queue: a stream and what goes with it. It carries one operation at a time. */
+struct ws_cuda_queue {
+    struct ws_cuda_queue *next; /* free */
     uint32_t index;
     ws_cu_stream stream;            /* plain or green: of the operation it has */
     ws_cu_stream plain, green;      /* green.c: in green_of's context, or NULL */
@@ -69,7 +69,7 @@ struct ws_cuda_lane {
 /* Where a run is, and so whose: see run.c. */
 enum ws_cuda_state {
     WS_CUDA_IS_STARTING, /* nowhere: in a thread's hands */
-    WS_CUDA_IS_WAITING,  /* for a lane */
+    WS_CUDA_IS_WAITING,  /* for a queue */
     WS_CUDA_IS_BLOCKING, /* for a starter */
     WS_CUDA_IS_COMPILING,
     WS_CUDA_IS_RUNNING, /* on the GPU; the waiter's */
@@ -82,11 +82,11 @@ struct ws_cuda_run { /* an operation the device knows */
     struct ws_list node, of_device;
     enum ws_cuda_state state; /* run lock */
     struct ws_op *op;
-    struct ws_cuda_lane *lane; /* NULL: not started */
+    struct ws_cuda_queue *queue; /* NULL: not started */
     unsigned epoch;
     bool entered;            /* op->space, as of epoch */
     bool cancelled, preempt; /* run lock */
-    bool timed;              /* lane->begin and lane->end were recorded, and it did not fail */
+    bool timed;              /* queue->begin and queue->end were recorded, and it did not fail */
     uint64_t started_ns;     /* host clock */
     uint64_t first_ns;       /* device clock: of an earlier part; UINT64_MAX: none */
     void *bounce_to;         /* host address that bounce_bytes go to at the end */
@@ -102,7 +102,7 @@ struct ws_cuda_run { /* an operation the device knows */
     uint32_t n_sms;       /* that it may use */
     bool rewritten, fenced;
     bool untouched;     /* the context was lost before it began */
-    uint64_t box_bytes; /* of the lane's box; 0: it has none */
+    uint64_t box_bytes; /* of the queue's box; 0: it has none */
     uint64_t heap_va, heap_bytes;
     bool uses_heap, heap_empty; /* counted by ws_space_heap_begin(); all of it was given back */
 };
@@ -212,8 +212,8 @@ struct ws_cuda {
     } starters[_WS_CUDA_STARTERS];
     /* run_lock: all; and, but for those in a thread's hands, by where they are */
     struct ws_list runs, in[_WS_CUDA_STATES];
-    struct ws_cuda_lane *free_lanes, **lanes;
-    uint32_t n_lanes;
+    struct ws_cuda_queue *free_queues, **queues;
+    uint32_t n_queues;
     ws_cu_stream flag_stream;
     /* The ws_cu_result that destroyed the context: set once, by any thread, without a lock */
     _Atomic int lost;
@@ -353,7 +353,7 @@ int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op);
 
 /* What starting an operation came to. */
 enum ws_cuda_start {
-    WS_CUDA_STARTED, /* work is queued on the lane, or may be: if it failed midway (op->error), there is still its end to wait for */
+    WS_CUDA_STARTED, /* work is queued on the queue, or may be: if it failed midway (op->error), there is still its end to wait for */
     WS_CUDA_DONE,    /* nothing to wait for: all is done, or it failed (op->error) */
     WS_CUDA_BLOCKS,  /* would block: for the starter thread */
     WS_CUDA_COMPILES, /* would block for long: for the compiler thread */
@@ -368,11 +368,11 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r);
 void ws_cuda_launch_stopped(struct ws_cuda_run *r);
 
 /* fence.c */
-/* What a fenced launch gets; its table of ranges is under way on the lane. */
+/* What a fenced launch gets; its table of ranges is under way on the queue. */
 ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_ptx_fence *ret);
 /* After a launch ended: whether it went outside; then the operation has its error. */
 bool ws_cuda_fence_hit(struct ws_cuda_run *r);
-void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l);
+void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_queue *q);
 
 /* devlib.c */
 /* A box for a launch that uses (ptx/passes/devlib.h) such things; *ret: what it gets as its parameter. Before ws_cuda_fence(). The heap is open. */
@@ -380,7 +380,7 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
 /* The heap and what else a launch needs of this before it is started. @may_block: else it says WS_CUDA_BLOCKS where memory has to be made.
  * Return: WS_CUDA_STARTED: go on; WS_CUDA_DONE: the operation has its error. */
 enum ws_cuda_start ws_cuda_lib_prepare(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
-/* Behind its kernel, on the lane's stream. */
+/* Behind its kernel, on the queue's stream. */
 ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r);
 /* At the very end, whatever came of it. */
 void ws_cuda_lib_done(struct ws_cuda_run *r);
@@ -388,17 +388,17 @@ void ws_cuda_lib_done(struct ws_cuda_run *r);
 void ws_cuda_lib_end(struct ws_cuda_run *r);
 /* The same for records that lie in @bytes of memory. */
 void ws_cuda_lib_read(struct ws_op *op, const void *room, uint64_t bytes);
-void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_lane *l);
+void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_queue *q);
 
 /* green.c */
 int ws_cuda_green_open(struct ws_cuda *d);
-void ws_cuda_green_close(struct ws_cuda *d); /* no lane is left */
+void ws_cuda_green_close(struct ws_cuda *d); /* no queue is left */
 bool ws_cuda_green_may(const struct ws_cuda *d);
-/* The lane's stream becomes one in a green context of SMs in @set; may block. Return: how many SMs that has; 0: there is none, the
+/* The queue's stream becomes one in a green context of SMs in @set; may block. Return: how many SMs that has; 0: there is none, the
  * stream is as it was. */
-uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_lane *l,
+uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q,
                              const struct ws_sm_set *set);
-/* Back to the plain stream. Nothing runs on the lane. */
-void ws_cuda_green_leave(struct ws_cuda_lane *l);
+/* Back to the plain stream. Nothing runs on the queue. */
+void ws_cuda_green_leave(struct ws_cuda_queue *q);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* printf, assert, trap, malloc and free of kernels (ptx/passes/devlib.c), as far as the host has to do with them.
  *
- * A kernel that may print or stop gets a box: struct ws_ptx_lib and room for its records, in pinned memory of the lane. It is among the
+ * A kernel that may print or stop gets a box: struct ws_ptx_lib and room for its records, in pinned memory of the queue. It is among the
  * ranges of that launch's fence (fence.c), so the kernel can write to it what it likes; each length in it is checked here before it is
  * followed. What is in it is looked at when the kernel has ended, told to the client, and wiped. A box that goes to another client's
  * launch is wiped as a whole.
@@ -32,12 +32,12 @@ static uint64_t wanted_bytes(const struct ws_space *s, uint32_t uses)
     return sizeof(struct ws_ptx_lib) + WS_ALIGN_UP(room, UINT64_C(4096));
 }
 
-void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_lane *l)
+void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    if (l->box)
-        (void)d->cu.cuMemFreeHost(l->box);
-    l->box = NULL;
-    l->box_bytes = 0;
+    if (q->box)
+        (void)d->cu.cuMemFreeHost(q->box);
+    q->box = NULL;
+    q->box_bytes = 0;
 }
 
 /* All was given back, and half was in use before: from here on blocks may be of any size again. */
@@ -75,17 +75,17 @@ enum ws_cuda_start ws_cuda_lib_prepare(struct ws_cuda *d, struct ws_cuda_run *r,
 {
     const struct ws_op *op = r->op;
     uint32_t uses = op->launch.instance->module->uses[op->launch.kernel];
-    if (uses && !may_block && r->lane->box_bytes < wanted_bytes(op->space, uses))
+    if (uses && !may_block && r->queue->box_bytes < wanted_bytes(op->space, uses))
         return WS_CUDA_BLOCKS;
     return uses & WS_LIB_HEAP && !r->uses_heap ? prepare_heap(d, r, may_block) : WS_CUDA_STARTED;
 }
 
 ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r)
 {
-    struct ws_ptx_lib *box = r->lane->box;
+    struct ws_ptx_lib *box = r->queue->box;
     if (!r->uses_heap)
         return WS_CU_SUCCESS;
-    return WS_CU(d, cuMemcpyDtoHAsync, &box->book, r->heap_va, sizeof box->book, r->lane->stream);
+    return WS_CU(d, cuMemcpyDtoHAsync, &box->book, r->heap_va, sizeof box->book, r->queue->stream);
 }
 
 void ws_cuda_lib_done(struct ws_cuda_run *r)
@@ -96,34 +96,34 @@ void ws_cuda_lib_done(struct ws_cuda_run *r)
 
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret)
 {
-    struct ws_cuda_lane *l = r->lane;
+    struct ws_cuda_queue *q = r->queue;
     struct ws_space *s = r->op->space;
     uint64_t bytes = wanted_bytes(s, uses);
-    if (l->box_bytes < bytes) {
+    if (q->box_bytes < bytes) {
         void *p = NULL;
-        ws_cuda_lib_free(d, l);
+        ws_cuda_lib_free(d, q);
         ws_cu_result e = WS_CU(d, cuMemHostAlloc, &p, bytes, WS_CU_MEMHOSTALLOC_DEVICEMAP);
         if (e != WS_CU_SUCCESS)
             return e;
-        l->box = p;
-        l->box_bytes = l->box_shown = bytes;
-        l->box_space = 0;
+        q->box = p;
+        q->box_bytes = q->box_shown = bytes;
+        q->box_space = 0;
     }
-    if (l->box_space != ws_space_id(s)) {
-        memset(l->box, 0, l->box_shown);
-        l->box_shown = 0;
-    } else if (l->box->head) /* nobody has looked */
-        memset(l->box + 1, 0, l->box_shown - sizeof *l->box);
-    l->box_space = ws_space_id(s);
-    l->box_shown = WS_MAX(l->box_shown, bytes);
-    *l->box =
-        (struct ws_ptx_lib){.room_bytes = bytes - sizeof *l->box, .room = (uintptr_t)(l->box + 1)};
-    if (uses & WS_LIB_HEAP && !ws_space_heap(s, &l->box->heap, &l->box->heap_bytes))
+    if (q->box_space != ws_space_id(s)) {
+        memset(q->box, 0, q->box_shown);
+        q->box_shown = 0;
+    } else if (q->box->head) /* nobody has looked */
+        memset(q->box + 1, 0, q->box_shown - sizeof *q->box);
+    q->box_space = ws_space_id(s);
+    q->box_shown = WS_MAX(q->box_shown, bytes);
+    *q->box =
+        (struct ws_ptx_lib){.room_bytes = bytes - sizeof *q->box, .room = (uintptr_t)(q->box + 1)};
+    if (uses & WS_LIB_HEAP && !ws_space_heap(s, &q->box->heap, &q->box->heap_bytes))
         return WS_CU_OUT_OF_MEMORY;
-    r->heap_va = l->box->heap; /* what is in the box, the kernel may change */
-    r->heap_bytes = l->box->heap_bytes;
+    r->heap_va = q->box->heap; /* what is in the box, the kernel may change */
+    r->heap_bytes = q->box->heap_bytes;
     r->box_bytes = bytes;
-    *ret = (uintptr_t)l->box;
+    *ret = (uintptr_t)q->box;
     return WS_CU_SUCCESS;
 }
 
@@ -283,7 +283,7 @@ void ws_cuda_lib_read(struct ws_op *op, const void *room, uint64_t bytes)
 
 void ws_cuda_lib_end(struct ws_cuda_run *r)
 {
-    struct ws_ptx_lib *box = r->lane->box;
+    struct ws_ptx_lib *box = r->queue->box;
     struct ws_op *op = r->op;
     if (!r->box_bytes)
         return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Isolation of clients that share a context: kernels check their addresses (ptx/passes/fence.c) against the ranges of the space they run in.
  *
- * A lane has a table of ranges in the GPU's memory, and remembers of which space and of which version of it the table is; so a client
+ * A queue has a table of ranges in the GPU's memory, and remembers of which space and of which version of it the table is; so a client
  * that launches again and again without new allocations pays nothing but the kernel's own checks. A kernel sees the ranges as they
  * were when it was started: memory that is freed meanwhile stays there until it has ended (device/space.h).
  *
@@ -20,90 +20,90 @@ static size_t table_bytes(uint32_t n)
     return sizeof(struct ws_ptx_ranges) + n * sizeof(((struct ws_ptx_ranges *)0)->range[0]);
 }
 
-void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_lane *l)
+void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    if (l->ranges)
-        (void)d->cu.cuMemFreeHost(l->ranges);
-    if (l->ranges_va)
-        (void)d->cu.cuMemFree(l->ranges_va);
-    l->ranges = NULL;
-    l->ranges_va = 0;
-    l->cap_ranges = 0;
+    if (q->ranges)
+        (void)d->cu.cuMemFreeHost(q->ranges);
+    if (q->ranges_va)
+        (void)d->cu.cuMemFree(q->ranges_va);
+    q->ranges = NULL;
+    q->ranges_va = 0;
+    q->cap_ranges = 0;
 }
 
-/* Nothing runs on the lane. */
-static ws_cu_result make_room(struct ws_cuda *d, struct ws_cuda_lane *l, uint32_t n)
+/* Nothing runs on the queue. */
+static ws_cu_result make_room(struct ws_cuda *d, struct ws_cuda_queue *q, uint32_t n)
 {
-    uint32_t cap = WS_MAX(l->cap_ranges, (uint32_t)FIRST_RANGES);
+    uint32_t cap = WS_MAX(q->cap_ranges, (uint32_t)FIRST_RANGES);
     void *p = NULL;
-    if (n <= l->cap_ranges)
+    if (n <= q->cap_ranges)
         return WS_CU_SUCCESS;
     while (cap < n)
         cap = cap * 2 + 1;
-    ws_cuda_fence_free(d, l);
+    ws_cuda_fence_free(d, q);
     ws_cu_result r = WS_CU(d, cuMemHostAlloc, &p, table_bytes(cap), 0);
-    l->ranges = p;
+    q->ranges = p;
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemAlloc, &l->ranges_va, table_bytes(cap));
+        r = WS_CU(d, cuMemAlloc, &q->ranges_va, table_bytes(cap));
     if (r == WS_CU_SUCCESS)
-        l->cap_ranges = cap;
+        q->cap_ranges = cap;
     else
-        ws_cuda_fence_free(d, l);
+        ws_cuda_fence_free(d, q);
     return r;
 }
 
-static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_lane *l, struct ws_space *s,
+static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_queue *q, struct ws_space *s,
                               uint64_t box)
 {
     uint32_t who = UINT32_C(1) << d->base.index, n = 0;
-    _Static_assert(sizeof l->ranges->range[0] == sizeof(uint64_t[2]), "{address, bytes}");
-    ws_cu_result r = make_room(d, l, 1);
+    _Static_assert(sizeof q->ranges->range[0] == sizeof(uint64_t[2]), "{address, bytes}");
+    ws_cu_result r = make_room(d, q, 1);
     uint32_t own = box ? 1 : 0; /* the box is the first of them */
-    l->ranges_space = 0;
+    q->ranges_space = 0;
     for (bool fits = false; r == WS_CU_SUCCESS && !fits;) {
-        n = own + ws_space_ranges(s, who, (uint64_t(*)[2])(void *)&l->ranges->range[own],
-                                  l->cap_ranges - own, &l->ranges_version);
-        fits = n <= l->cap_ranges;
+        n = own + ws_space_ranges(s, who, (uint64_t(*)[2])(void *)&q->ranges->range[own],
+                                  q->cap_ranges - own, &q->ranges_version);
+        fits = n <= q->cap_ranges;
         if (!fits)
-            r = make_room(d, l, n);
+            r = make_room(d, q, n);
     }
     if (r != WS_CU_SUCCESS)
         return r;
     if (box)
-        l->ranges->range[0] = (typeof(l->ranges->range[0])){(uintptr_t)l->box, box};
-    l->ranges_box = box;
-    l->ranges->n = n;
-    l->largest = n > own ? own : 0;
+        q->ranges->range[0] = (typeof(q->ranges->range[0])){(uintptr_t)q->box, box};
+    q->ranges_box = box;
+    q->ranges->n = n;
+    q->largest = n > own ? own : 0;
     for (uint32_t k = own + 1; k < n; k++)
-        if (l->ranges->range[k].bytes > l->ranges->range[l->largest].bytes)
-            l->largest = k;
-    r = WS_CU(d, cuMemcpyHtoDAsync, l->ranges_va, l->ranges, table_bytes(n), l->stream);
+        if (q->ranges->range[k].bytes > q->ranges->range[q->largest].bytes)
+            q->largest = k;
+    r = WS_CU(d, cuMemcpyHtoDAsync, q->ranges_va, q->ranges, table_bytes(n), q->stream);
     if (r == WS_CU_SUCCESS)
-        l->ranges_space = ws_space_id(s);
+        q->ranges_space = ws_space_id(s);
     return r;
 }
 
 ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_ptx_fence *ret)
 {
-    struct ws_cuda_lane *l = r->lane;
+    struct ws_cuda_queue *q = r->queue;
     struct ws_space *s = r->op->space;
     ws_cu_result e = WS_CU_SUCCESS;
-    if (l->ranges_space != ws_space_id(s) || l->ranges_version != ws_space_version(s) ||
-        l->ranges_box != r->box_bytes)
-        e = set_table(d, l, s, r->box_bytes);
+    if (q->ranges_space != ws_space_id(s) || q->ranges_version != ws_space_version(s) ||
+        q->ranges_box != r->box_bytes)
+        e = set_table(d, q, s, r->box_bytes);
     if (e != WS_CU_SUCCESS)
         return e;
     uint64_t low = 0, bytes = 0;
-    if (l->ranges->n) {
-        low = l->ranges->range[l->largest].low;
-        bytes = l->ranges->range[l->largest].bytes;
+    if (q->ranges->n) {
+        low = q->ranges->range[q->largest].low;
+        bytes = q->ranges->range[q->largest].bytes;
     }
-    memset(l->fault, 0, sizeof *l->fault);
+    memset(q->fault, 0, sizeof *q->fault);
     r->fenced = true;
     *ret = (struct ws_ptx_fence){.low = low,
                                  .limit = bytes > WS_FENCE_SLACK ? bytes - WS_FENCE_SLACK : 0,
-                                 .ranges = l->ranges_va,
-                                 .fault = (uintptr_t)l->fault};
+                                 .ranges = q->ranges_va,
+                                 .fault = (uintptr_t)q->fault};
     return WS_CU_SUCCESS;
 }
 
@@ -121,11 +121,11 @@ static const char *const sample_faults[_WS_SAMPLE_FAULT_N] = {
 
 bool ws_cuda_fence_hit(struct ws_cuda_run *r)
 {
-    const struct ws_cuda_lane *l = r->lane;
-    if (!r->fenced || !__atomic_load_n(&l->fault->happened, __ATOMIC_ACQUIRE))
+    const struct ws_cuda_queue *q = r->queue;
+    if (!r->fenced || !__atomic_load_n(&q->fault->happened, __ATOMIC_ACQUIRE))
         return false;
     const char *kernel = r->op->launch.instance->module->info.kernels[r->op->launch.kernel].name;
-    uint64_t va = l->fault->va, texture = (va - WS_SAMPLE_FAULT) / 8;
+    uint64_t va = q->fault->va, texture = (va - WS_SAMPLE_FAULT) / 8;
     if (va >= WS_SAMPLE_FAULT && texture < _WS_SAMPLE_FAULT_N)
         ws_check_fail(
             r->op, texture == WS_SAMPLE_MISALIGNED ? WS_DEV_E_MISALIGNED : WS_DEV_E_ILLEGAL_ADDRESS,

@@ -7,7 +7,7 @@
  * groups share an SM, there are no green contexts. A launch with a set of SMs gets the groups that lie in the set whole; if none does,
  * it gets the whole GPU.
  *
- * Contexts are kept, each with the streams that lanes have made in it, until the device is closed: destroying one under a stream is an
+ * Contexts are kept, each with the streams that queues have made in it, until the device is closed: destroying one under a stream is an
  * error. No green context is ever made current. All of this may block, so the starter thread does it. */
 #include <stdio.h>
 #include <string.h>
@@ -277,26 +277,27 @@ static struct ws_cuda_green *green_of(struct ws_cuda *d, const struct ws_sm_set 
     return x;
 }
 
-uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_lane *l, const struct ws_sm_set *set)
+uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q,
+                             const struct ws_sm_set *set)
 {
     struct ws_cuda_greens *g = d->greens;
     if (!g)
         return 0;
     pthread_mutex_lock(&g->lock);
     struct ws_cuda_green *x = green_of(d, set);
-    if (x && l->green_of != x) {
-        ws_cuda_green_leave(l);
-        if (l->green) /* empty: nothing runs on the lane */
-            (void)WS_CU(d, cuStreamDestroy, l->green);
-        l->green = NULL;
-        l->green_of = NULL;
-        if (WS_CU(d, cuGreenCtxStreamCreate, &l->green, x->context, WS_CU_STREAM_NON_BLOCKING, 0) ==
+    if (x && q->green_of != x) {
+        ws_cuda_green_leave(q);
+        if (q->green) /* empty: nothing runs on the queue */
+            (void)WS_CU(d, cuStreamDestroy, q->green);
+        q->green = NULL;
+        q->green_of = NULL;
+        if (WS_CU(d, cuGreenCtxStreamCreate, &q->green, x->context, WS_CU_STREAM_NON_BLOCKING, 0) ==
             WS_CU_SUCCESS)
-            l->green_of = x;
+            q->green_of = x;
     }
-    uint32_t n = x && l->green_of == x ? x->sms.n : 0;
+    uint32_t n = x && q->green_of == x ? x->sms.n : 0;
     if (n)
-        l->stream = l->green;
+        q->stream = q->green;
     pthread_mutex_unlock(&g->lock);
     return n;
 }
@@ -306,7 +307,7 @@ bool ws_cuda_green_may(const struct ws_cuda *d)
     return d->greens && !d->greens->useless;
 }
 
-void ws_cuda_green_leave(struct ws_cuda_lane *l)
+void ws_cuda_green_leave(struct ws_cuda_queue *q)
 {
-    l->stream = l->plain;
+    q->stream = q->plain;
 }

@@ -2,7 +2,7 @@
 /* Launches.
  *
  * A launch that may use the whole GPU goes as it is. One that is kept to a set of SMs, or that goes on where an earlier one was stopped,
- * goes in its rewritten form: blocks take their numbers from a counter in the lane's control line, after a look at their SM and a flag.
+ * goes in its rewritten form: blocks take their numbers from a counter in the queue's control line, after a look at their SM and a flag.
  * Blocks on SMs outside the set end at once, and so use up part of the grid; what is left then is launched again, on the same counter,
  * until it has passed the last block (ws_cuda_launch_again()). Where the kernel has no such form, a set of SMs is not kept to, and said
  * so once. */
@@ -77,7 +77,7 @@ static uint32_t blocks_per_sm(struct ws_cuda *d, const struct ws_op *op, ws_cu_f
     return (uint32_t)WS_MAX(n, 0);
 }
 
-/* More than the default of dynamic shared memory has to be asked for, once for each function. Lanes may race: the most wins. */
+/* More than the default of dynamic shared memory has to be asked for, once for each function. Queues may race: the most wins. */
 static ws_cu_result allow_shared(struct ws_cuda *d, struct ws_cuda_image *i, uint32_t kernel,
                                  const struct ws_op *op)
 {
@@ -102,7 +102,7 @@ static ws_cu_result launch(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_funct
         .grid = {grid[0], grid[1], grid[2]},
         .block = {op->launch.block[0], op->launch.block[1], op->launch.block[2]},
         .shared_bytes = op->launch.shared_bytes,
-        .stream = r->lane->stream,
+        .stream = r->queue->stream,
         .attrs = &coop,
         .n_attrs = op->launch.flags & WS_LAUNCH_COOPERATIVE ? 1 : 0};
     void *extra[] = {WS_CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)params,
@@ -156,7 +156,7 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
 
 /* ---- whole ---- */
 
-/* On @n_sms SMs, as many as the lane's stream has. */
+/* On @n_sms SMs, as many as the queue's stream has. */
 static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
                                        struct ws_cuda_image *i, uint32_t n_sms)
 {
@@ -177,7 +177,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
     if (e == WS_CU_SUCCESS)
         e = prepare_params(d, r, i, NULL);
     if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuEventRecord, r->lane->begin, r->lane->stream);
+        e = WS_CU(d, cuEventRecord, r->queue->begin, r->queue->stream);
     if (e == WS_CU_SUCCESS)
         e = launch(d, r, i->functions[k], g, r->params ? r->params : op->launch.params,
                    r->params_bytes);
@@ -219,14 +219,14 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     struct ws_op *op = r->op;
     const uint32_t *g = op->launch.grid;
     struct ws_progress *p;
-    if (r->timed && (!r->rewritten || r->lane->control->ticket >= r->ctl.grid.total))
+    if (r->timed && (!r->rewritten || r->queue->control->ticket >= r->ctl.grid.total))
         return; /* it was through before */
     if (!r->timed && op->launch.progress) {
         op->preempted = true; /* taken back before it was started: as it came */
         return;
     }
-    p = ws_cuda_progress_new(
-        (struct ws_cuda_progress){r->rewritten ? r->lane->control->ticket : 0, g[0] * g[1] * g[2]});
+    p = ws_cuda_progress_new((struct ws_cuda_progress){r->rewritten ? r->queue->control->ticket : 0,
+                                                       g[0] * g[1] * g[2]});
     if (!p) {
         ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to keep how far it came");
         return;
@@ -236,20 +236,20 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     op->preempted = true;
 }
 
-/* The control line goes to the GPU, the blocks run, and it comes back: all on the lane's stream. */
+/* The control line goes to the GPU, the blocks run, and it comes back: all on the queue's stream. */
 static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
 {
-    struct ws_cuda_lane *l = r->lane;
-    uint32_t left = r->ctl.grid.total - WS_MIN(l->control->ticket, r->ctl.grid.total);
+    struct ws_cuda_queue *q = r->queue;
+    uint32_t left = r->ctl.grid.total - WS_MIN(q->control->ticket, r->ctl.grid.total);
     /* Where SMs are chosen, as many blocks as fill all: one alone might go to the same wrong SM each time. */
     uint32_t blocks = r->ctl.mask ? WS_MAX(r->loops ? 1 : left, r->workers)
                       : r->loops  ? WS_MIN(left, r->workers)
                                   : left;
     uint32_t grid[3] = {blocks, 1, 1};
     ws_cu_result e =
-        WS_CU(d, cuMemcpyHtoDAsync, l->control_va, l->control, sizeof *l->control, l->stream);
+        WS_CU(d, cuMemcpyHtoDAsync, q->control_va, q->control, sizeof *q->control, q->stream);
     if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuEventRecord, l->begin, l->stream);
+        e = WS_CU(d, cuEventRecord, q->begin, q->stream);
     if (e == WS_CU_SUCCESS)
         e = launch(d, r, r->function, grid, r->params, r->params_bytes);
     return e;
@@ -260,7 +260,7 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
 {
     struct ws_op *op = r->op;
     uint32_t k = op->launch.kernel;
-    struct ws_cuda_control *c = r->lane->control;
+    struct ws_cuda_control *c = r->queue->control;
     ws_cu_result e = allow_shared(d, i, k, op);
     memset(c, 0, sizeof *c);
     if (op->launch.progress)
@@ -272,9 +272,9 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
     r->last_ticket = c->ticket;
     r->function = i->functions[k];
     r->ctl = (struct ws_ptx_ctl){
-        .ticket = r->lane->control_va + offsetof(struct ws_cuda_control, ticket),
-        .flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag),
-        .mask = kept ? r->lane->control_va + offsetof(struct ws_cuda_control, mask) : 0};
+        .ticket = r->queue->control_va + offsetof(struct ws_cuda_control, ticket),
+        .flag = r->queue->control_va + offsetof(struct ws_cuda_control, flag),
+        .mask = kept ? r->queue->control_va + offsetof(struct ws_cuda_control, mask) : 0};
     (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid); /* fits() has tried it */
     r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
     uint32_t fit = blocks_per_sm(d, op, r->function);
@@ -285,23 +285,23 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
     if (e == WS_CU_SUCCESS)
         e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuMemcpyDtoHAsync, c, r->lane->control_va, sizeof *c, r->lane->stream);
+        e = WS_CU(d, cuMemcpyDtoHAsync, c, r->queue->control_va, sizeof *c, r->queue->stream);
     return started(d, r, e);
 }
 
 bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
 {
-    struct ws_cuda_lane *l = r->lane;
+    struct ws_cuda_queue *q = r->queue;
     if (!r->rewritten || r->op->error || r->cancelled || r->preempt ||
-        l->control->ticket >= r->ctl.grid.total)
+        q->control->ticket >= r->ctl.grid.total)
         return false;
-    if (l->control->ticket == r->last_ticket && r->workers < UINT32_C(1) << 20)
+    if (q->control->ticket == r->last_ticket && r->workers < UINT32_C(1) << 20)
         r->workers *= 2; /* none came to an SM of the set: the next ones must go further */
-    r->last_ticket = l->control->ticket;
-    l->control->flag = 0;
+    r->last_ticket = q->control->ticket;
+    q->control->flag = 0;
     ws_cu_result e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuMemcpyDtoHAsync, l->control, l->control_va, sizeof *l->control, l->stream);
+        e = WS_CU(d, cuMemcpyDtoHAsync, q->control, q->control_va, sizeof *q->control, q->stream);
     (void)started(d, r, e);
     return true;
 }
@@ -322,11 +322,11 @@ static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
 {
     const struct ws_op *op = r->op;
     const uint32_t *g = op->launch.grid;
-    uint32_t n = ws_cuda_green_enter(d, r->lane, &op->launch.sms);
+    uint32_t n = ws_cuda_green_enter(d, r->queue, &op->launch.sms);
     if (n && op->launch.flags & WS_LAUNCH_COOPERATIVE &&
         (uint64_t)g[0] * g[1] * g[2] >
             (uint64_t)blocks_per_sm(d, op, i->functions[op->launch.kernel]) * n) {
-        ws_cuda_green_leave(r->lane); /* its program was promised the GPU's room */
+        ws_cuda_green_leave(r->queue); /* its program was promised the GPU's room */
         n = 0;
     }
     static _Atomic bool said;

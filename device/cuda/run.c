@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What runs.
  *
- * An operation gets a lane (a stream, two events, a control line) for as long as it runs; the caller has ordered it behind what it
- * depends on, so no lane waits for another. There are as many lanes as operations that ran at once, up to a limit; more wait.
+ * An operation gets a hardware queue (a stream, two events, a control line) for as long as it runs; the caller has ordered it behind what it
+ * depends on, so no queue waits for another. There are as many queues as operations that ran at once, up to a limit; more wait.
  *
  * Submitting starts the operation at once, on the caller's thread, unless that could block: then a starter thread does it; what waits for code to
  * be compiled has one of its own, so that copies don't wait for compilers. The waiter
- * thread asks the driver about each lane's end event, oldest first, and calls op->done; it looks without pause while the youngest is
+ * thread asks the driver about each queue's end event, oldest first, and calls op->done; it looks without pause while the youngest is
  * young, and then sleeps a small part of its age between looks, so that the answer is late by no more than that part. done is called
  * on the waiter thread only.
  *
  * Who owns a run. At any moment it is one thread's, which starts it or finishes it and shares it with nobody, or it is on exactly one
- * list: of those that wait for a lane, for a starter, for the compiler, for the GPU, or for the waiter to report them. Its state says
+ * list: of those that wait for a queue, for a starter, for the compiler, for the GPU, or for the waiter to report them. Its state says
  * which (enum ws_cuda_state), and changes under the run lock, with the list, in put() and take() alone. A thread that puts a run on a
  * list has given it away and doesn't look at it again: another thread may have freed it. What is on the GPU is the waiter's, which asks
  * the driver about it without the lock; nobody else takes from that list. Only finish(), on the waiter's thread, frees a run, and only
@@ -35,74 +35,74 @@ enum { MAX_RUNNING = 64 };
 #define SPIN_NS      UINT64_C(100000)
 #define SLEEP_MAX_NS UINT64_C(200000)
 
-/* ---- lanes ---- */
+/* ---- queues ---- */
 
-static void lane_free(struct ws_cuda *d, struct ws_cuda_lane *l)
+static void queue_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    ws_cuda_fence_free(d, l);
-    ws_cuda_lib_free(d, l);
-    if (l->bounce)
-        (void)d->cu.cuMemFreeHost(l->bounce);
-    if (l->control)
-        (void)d->cu.cuMemFreeHost(l->control);
-    if (l->control_va)
-        (void)d->cu.cuMemFree(l->control_va);
-    if (l->begin)
-        (void)d->cu.cuEventDestroy(l->begin);
-    if (l->end)
-        (void)d->cu.cuEventDestroy(l->end);
-    if (l->green)
-        (void)d->cu.cuStreamDestroy(l->green);
-    if (l->plain)
-        (void)d->cu.cuStreamDestroy(l->plain);
-    free(l);
+    ws_cuda_fence_free(d, q);
+    ws_cuda_lib_free(d, q);
+    if (q->bounce)
+        (void)d->cu.cuMemFreeHost(q->bounce);
+    if (q->control)
+        (void)d->cu.cuMemFreeHost(q->control);
+    if (q->control_va)
+        (void)d->cu.cuMemFree(q->control_va);
+    if (q->begin)
+        (void)d->cu.cuEventDestroy(q->begin);
+    if (q->end)
+        (void)d->cu.cuEventDestroy(q->end);
+    if (q->green)
+        (void)d->cu.cuStreamDestroy(q->green);
+    if (q->plain)
+        (void)d->cu.cuStreamDestroy(q->plain);
+    free(q);
 }
 
-static ws_cu_result lane_new(struct ws_cuda *d, struct ws_cuda_lane **ret)
+static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
 {
-    struct ws_cuda_lane *l = ws_alloc(sizeof *l);
+    struct ws_cuda_queue *q = ws_alloc(sizeof *q);
     void *p = NULL;
-    if (!l)
+    if (!q)
         return WS_CU_OUT_OF_MEMORY;
-    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &l->plain, WS_CU_STREAM_NON_BLOCKING, 0);
-    l->stream = l->plain;
+    ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &q->plain, WS_CU_STREAM_NON_BLOCKING, 0);
+    q->stream = q->plain;
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuEventCreate, &l->begin, WS_CU_EVENT_DEFAULT);
+        r = WS_CU(d, cuEventCreate, &q->begin, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuEventCreate, &l->end, WS_CU_EVENT_DEFAULT);
+        r = WS_CU(d, cuEventCreate, &q->end, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *l->control + sizeof *l->fault,
+        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *q->control + sizeof *q->fault,
                   WS_CU_MEMHOSTALLOC_DEVICEMAP);
-    l->control = p;
-    l->fault = p ? (void *)(l->control + 1) : NULL;
+    q->control = p;
+    q->fault = p ? (void *)(q->control + 1) : NULL;
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemAlloc, &l->control_va, sizeof *l->control);
+        r = WS_CU(d, cuMemAlloc, &q->control_va, sizeof *q->control);
     if (r != WS_CU_SUCCESS) {
-        lane_free(d, l);
+        queue_free(d, q);
         return r;
     }
-    *ret = l;
+    *ret = q;
     return WS_CU_SUCCESS;
 }
 
 /* Run lock held. NULL: none is free (*ret_r SUCCESS), or none can be made though none runs. */
-static struct ws_cuda_lane *lane_take(struct ws_cuda *d, ws_cu_result *ret_r)
+static struct ws_cuda_queue *queue_take(struct ws_cuda *d, ws_cu_result *ret_r)
 {
-    struct ws_cuda_lane *l = d->free_lanes;
+    struct ws_cuda_queue *q = d->free_queues;
     *ret_r = WS_CU_SUCCESS;
-    if (l) {
-        d->free_lanes = l->next;
-        return l;
+    if (q) {
+        d->free_queues = q->next;
+        return q;
     }
-    if (d->n_lanes == d->options.max_running)
+    if (d->n_queues == d->options.max_running)
         return NULL;
-    ws_cu_result r = lane_new(d, &l);
+    ws_cu_result r = queue_new(d, &q);
     if (r == WS_CU_SUCCESS) {
-        l->index = d->n_lanes;
-        d->lanes[d->n_lanes++] = l;
-        return l;
+        q->index = d->n_queues;
+        d->queues[d->n_queues++] = q;
+        return q;
     }
-    if (!d->n_lanes || ws_cuda_is_sticky(r))
+    if (!d->n_queues || ws_cuda_is_sticky(r))
         *ret_r = r;
     return NULL;
 }
@@ -183,8 +183,8 @@ static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     if (!r->rewritten || !d->flag_stream)
         return;
-    uint64_t flag = r->lane->control_va + offsetof(struct ws_cuda_control, flag);
-    if (WS_CU(d, cuStreamWaitEvent, d->flag_stream, r->lane->begin, 0) != WS_CU_SUCCESS ||
+    uint64_t flag = r->queue->control_va + offsetof(struct ws_cuda_control, flag);
+    if (WS_CU(d, cuStreamWaitEvent, d->flag_stream, r->queue->begin, 0) != WS_CU_SUCCESS ||
         WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 1, 0) != WS_CU_SUCCESS)
         ws_log(WS_WARN, "cuda: gpu=%u a running kernel was not asked to stop", d->base.index);
 }
@@ -206,8 +206,8 @@ bool ws_cuda_untouched(const struct ws_op *op)
     return op->priv == &untouched;
 }
 
-/* Queues the operation and the end of its lane. */
-static enum ws_cuda_start queue(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
+/* Queues the operation and the end of its queue. */
+static enum ws_cuda_start enqueue(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
     enum ws_cuda_start s =
@@ -222,23 +222,23 @@ static enum ws_cuda_start queue(struct ws_cuda *d, struct ws_cuda_run *r, bool m
         d->n_copies++;
     ws_cu_result e = ws_cuda_enter(d); /* it may have failed to come back from another GPU */
     if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
+        e = WS_CU(d, cuEventRecord, r->queue->end, r->queue->stream);
     if (e == WS_CU_SUCCESS)
         return s;
     /* Without its event: wait here, so that nothing of it is left behind. */
-    (void)ws_cuda_drain(d, r->lane->stream);
+    (void)ws_cuda_drain(d, r->queue->stream);
     if (!op->error)
         ws_cuda_fail(d, op, e, "cuEventRecord");
     r->timed = false;
     return WS_CUDA_DONE;
 }
 
-/* No lock held; @r is this thread's and has a lane. Gives it away. */
+/* No lock held; @r is this thread's and has a queue. Gives it away. */
 static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
-    ws_cuda_green_leave(r->lane);
+    ws_cuda_green_leave(r->queue);
     ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
-    enum ws_cuda_start s = e == WS_CU_SUCCESS ? queue(d, r, may_block) : WS_CUDA_DONE;
+    enum ws_cuda_start s = e == WS_CU_SUCCESS ? enqueue(d, r, may_block) : WS_CUDA_DONE;
     pthread_mutex_lock(&d->run_lock);
     (void)lost_text(d); /* while it is known what is being started */
     bool stops = r->cancelled || r->preempt;
@@ -280,16 +280,16 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
     (void)lost_text(d);
     ws_list_append(&d->runs, &r->of_device);
     if (e == WS_CU_SUCCESS)
-        r->lane = lane_take(d, &e);
-    bool has_lane = r->lane != NULL;
-    if (!has_lane && e == WS_CU_SUCCESS) {
+        r->queue = queue_take(d, &e);
+    bool has_queue = r->queue != NULL;
+    if (!has_queue && e == WS_CU_SUCCESS) {
         put(d, r, WS_CUDA_IS_WAITING);
-    } else if (!has_lane) {
+    } else if (!has_queue) {
         fail_untouched(d, r, e);
         put(d, r, WS_CUDA_IS_ENDED);
     }
     pthread_mutex_unlock(&d->run_lock);
-    if (has_lane)
+    if (has_queue)
         start(d, r, false);
 }
 
@@ -320,8 +320,8 @@ static void account(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_op *op = r->op;
     uint64_t begin = 0, end = 0, now = ws_cuda_now_ns(d);
-    if (!r->timed || d->lost || !ws_cuda_event_ns(d, r->lane->begin, &begin) ||
-        !ws_cuda_event_ns(d, r->lane->end, &end)) {
+    if (!r->timed || d->lost || !ws_cuda_event_ns(d, r->queue->begin, &begin) ||
+        !ws_cuda_event_ns(d, r->queue->end, &end)) {
         op->start_ns = WS_MAX(op->ready_ns, WS_MIN(now, r->first_ns));
         op->end_ns = WS_MAX(op->start_ns, now);
         return;
@@ -348,7 +348,7 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
     struct ws_op *op = r->op;
     account(d, r);
     if (!op->error && r->bounce_bytes)
-        memcpy(r->bounce_to, r->lane->bounce, r->bounce_bytes);
+        memcpy(r->bounce_to, r->queue->bounce, r->bounce_bytes);
     pthread_mutex_lock(&d->run_lock);
     ws_list_remove(&r->of_device); /* from here on nobody cancels it */
     bool cancelled = r->cancelled;
@@ -360,12 +360,12 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
     if (op->kind == WS_OPK_LAUNCH && !op->preempted)
         op->launch.progress = ws_progress_free(op->launch.progress);
     pthread_mutex_lock(&d->run_lock);
-    struct ws_cuda_run *w = r->lane ? take_first(d, WS_CUDA_IS_WAITING) : NULL;
+    struct ws_cuda_run *w = r->queue ? take_first(d, WS_CUDA_IS_WAITING) : NULL;
     if (w) {
-        w->lane = r->lane;
-    } else if (r->lane) {
-        r->lane->next = d->free_lanes;
-        d->free_lanes = r->lane;
+        w->queue = r->queue;
+    } else if (r->queue) {
+        r->queue->next = d->free_queues;
+        d->free_queues = r->queue;
     }
     pthread_mutex_unlock(&d->run_lock);
     ws_cuda_lib_done(r);
@@ -383,10 +383,10 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
 /* What the driver says of a run; *ret_ended: it is through. Waiter only. */
 static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
 {
-    ws_cu_result e = d->lost ? d->lost : WS_CU(d, cuEventQuery, r->lane->end);
+    ws_cu_result e = d->lost ? d->lost : WS_CU(d, cuEventQuery, r->queue->end);
     *ret_ended = e != WS_CU_NOT_READY;
     if (*ret_ended && e != WS_CU_SUCCESS && !d->lost)
-        (void)ws_cuda_drain(d, r->lane->stream); /* the lane and the memory go to others */
+        (void)ws_cuda_drain(d, r->queue->stream); /* the queue and the memory go to others */
     if (*ret_ended && e != WS_CU_SUCCESS && !r->op->error) {
         const char *lost = ws_cuda_lost_text(d);
         bool suspect = r->op->kind == WS_OPK_LAUNCH;
@@ -398,16 +398,16 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     uint64_t begin;
     (void)ws_cuda_fence_hit(r);
     ws_cuda_lib_end(r);
-    if (r->rewritten && r->timed && ws_cuda_event_ns(d, r->lane->begin, &begin))
+    if (r->rewritten && r->timed && ws_cuda_event_ns(d, r->queue->begin, &begin))
         r->first_ns = WS_MIN(r->first_ns, begin);
     pthread_mutex_lock(&d->run_lock);
     if (ws_cuda_launch_again(d, r)) {
-        e = WS_CU(d, cuEventRecord, r->lane->end, r->lane->stream);
+        e = WS_CU(d, cuEventRecord, r->queue->end, r->queue->stream);
         *ret_ended = e != WS_CU_SUCCESS;
     }
     pthread_mutex_unlock(&d->run_lock);
     if (e != WS_CU_SUCCESS) {
-        (void)ws_cuda_drain(d, r->lane->stream);
+        (void)ws_cuda_drain(d, r->queue->stream);
         if (!r->op->error)
             ws_cuda_fail(d, r->op, e, "cuEventRecord");
     }
@@ -560,8 +560,8 @@ int ws_cuda_run_open(struct ws_cuda *d)
     }
     d->starters[WS_CUDA_STARTER].state = WS_CUDA_IS_BLOCKING;
     d->starters[WS_CUDA_COMPILER].state = WS_CUDA_IS_COMPILING;
-    d->lanes = ws_alloc_array(d->options.max_running, sizeof(struct ws_cuda_lane *));
-    if (!d->lanes)
+    d->queues = ws_alloc_array(d->options.max_running, sizeof(struct ws_cuda_queue *));
+    if (!d->queues)
         return ws_raise(-ENOMEM);
     if (WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
@@ -617,7 +617,7 @@ void ws_cuda_run_close(struct ws_cuda *d)
         (void)ws_cuda_drain(d, d->flag_stream);
         (void)d->cu.cuStreamDestroy(d->flag_stream);
     }
-    for (uint32_t k = 0; k < d->n_lanes; k++)
-        lane_free(d, d->lanes[k]);
-    free(d->lanes);
+    for (uint32_t k = 0; k < d->n_queues; k++)
+        queue_free(d, d->queues[k]);
+    free(d->queues);
 }
