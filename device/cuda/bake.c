@@ -72,7 +72,7 @@ static char free_prefix(const struct ws_ptx_func *f)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
     size_t c = 0;
-    for (uint32_t k = 0; c + 2 < sizeof letters && k < f->n_regs;) {
+    for (uint32_t k = 0; c + 2 < sizeof(letters) && k < f->n_regs;) {
         const char p[] = {'%', 'w', 's', letters[c], 0};
         bool taken = !strncmp(f->regs[k].name, p, 4);
         k = taken ? 0 : k + 1;
@@ -88,12 +88,12 @@ static int32_t holds(struct bake *b, uint64_t value)
     for (size_t k = 0; k < b->n_made; k++)
         if (b->made[k].value == value)
             return b->made[k].reg;
-    if (ws_grow((void **)&b->made, &b->cap_made, b->n_made + 1, sizeof *b->made) ||
-        ws_grow((void **)&b->regs, &b->cap_regs, b->n_regs + 1, sizeof *b->regs)) {
+    if (ws_grow((void **)&b->made, &b->cap_made, b->n_made + 1, sizeof(*b->made)) ||
+        ws_grow((void **)&b->regs, &b->cap_regs, b->n_regs + 1, sizeof(*b->regs))) {
         b->failed = true;
         return 0;
     }
-    int n = snprintf(name, sizeof name, "%%ws%c%zu", b->prefix, b->n_made);
+    int n = snprintf(name, sizeof(name), "%%ws%c%zu", b->prefix, b->n_made);
     char *copy = ws_arena_strndup(&b->m->arena, name, (size_t)n);
     b->failed |= !copy;
     b->regs[b->n_regs] = (struct ws_ptx_reg){.name = copy, .type = WS_T_B64};
@@ -128,9 +128,9 @@ static int prologue(struct bake *b)
 {
     struct ws_ptx_func *f = b->f;
     size_t n = b->n_made;
-    struct ws_ptx_insn *insns = ws_arena_array(&b->m->arena, f->n_insns + n, sizeof *insns);
-    struct ws_ptx_operand *o = ws_arena_array(&b->m->arena, 2 * n + 1, sizeof *o);
-    struct ws_ptx_reg *regs = ws_arena_array(&b->m->arena, b->n_regs + 1, sizeof *regs);
+    struct ws_ptx_insn *insns = ws_arena_array(&b->m->arena, f->n_insns + n, sizeof(*insns));
+    struct ws_ptx_operand *o = ws_arena_array(&b->m->arena, 2 * n + 1, sizeof(*o));
+    struct ws_ptx_reg *regs = ws_arena_array(&b->m->arena, b->n_regs + 1, sizeof(*regs));
     if (!insns || !o || !regs)
         return ws_raise(-ENOMEM);
     for (size_t k = 0; k < n; k++) {
@@ -149,9 +149,9 @@ static int prologue(struct bake *b)
                                         .operands = &o[2 * k]};
     }
     if (f->n_insns)
-        memcpy(insns + n, f->insns, f->n_insns * sizeof *insns);
+        memcpy(insns + n, f->insns, f->n_insns * sizeof(*insns));
     if (b->n_regs)
-        memcpy(regs, b->regs, b->n_regs * sizeof *regs);
+        memcpy(regs, b->regs, b->n_regs * sizeof(*regs));
     f->insns = insns;
     f->n_insns += (uint32_t)n;
     f->regs = regs;
@@ -167,10 +167,10 @@ static int bake_func(struct bake *b, struct ws_ptx_func *f)
     b->n_made = 0;
     b->n_regs = 0;
     b->prefix = free_prefix(f);
-    if (ws_grow((void **)&b->regs, &b->cap_regs, f->n_regs + 1, sizeof *b->regs))
+    if (ws_grow((void **)&b->regs, &b->cap_regs, f->n_regs + 1, sizeof(*b->regs)))
         return ws_raise(-ENOMEM);
     if (f->n_regs)
-        memcpy(b->regs, f->regs, f->n_regs * sizeof *b->regs);
+        memcpy(b->regs, f->regs, f->n_regs * sizeof(*b->regs));
     b->n_regs = f->n_regs;
     for (uint32_t k = 0; k < f->n_insns; k++) {
         struct ws_ptx_insn *i = &f->insns[k];
@@ -193,7 +193,7 @@ static bool renumber(void *arg, struct ws_ptx_operand *o)
 
 static int drop_vars(struct ws_ptx_module *m)
 {
-    uint32_t *to = ws_alloc_array(m->n_vars + (size_t)1, sizeof *to), n = 0;
+    uint32_t *to = ws_alloc_array(m->n_vars + (size_t)1, sizeof(*to)), n = 0;
     if (!to)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < m->n_vars; k++) {
@@ -232,13 +232,13 @@ int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n)
     *ret_n = n;
     if (!n)
         return 0;
-    struct ws_ptx_var *vars = ws_arena_array(&m->arena, m->n_vars + (size_t)1, sizeof *vars);
-    struct ws_ptx_init_sym *syms = ws_arena_array(&m->arena, n, sizeof *syms);
-    uint64_t *dims = ws_arena_array(&m->arena, 1, sizeof *dims);
+    struct ws_ptx_var *vars = ws_arena_array(&m->arena, m->n_vars + (size_t)1, sizeof(*vars));
+    struct ws_ptx_init_sym *syms = ws_arena_array(&m->arena, n, sizeof(*syms));
+    uint64_t *dims = ws_arena_array(&m->arena, 1, sizeof(*dims));
     uint8_t *init = ws_arena_alloc(&m->arena, n * sizeof(uint64_t));
     if (!vars || !syms || !dims || !init)
         return ws_raise(-ENOMEM);
-    memcpy(vars, m->vars, m->n_vars * sizeof *vars);
+    memcpy(vars, m->vars, m->n_vars * sizeof(*vars));
     n = 0;
     for (uint32_t v = 0; v < m->n_vars; v++)
         for (uint32_t k = 0; k < m->vars[v].n_init_syms; k++)
@@ -295,9 +295,9 @@ static const char *lacks_texture(struct ws_ptx_module *m, const struct ws_ptx_in
 {
     char text[200];
     *ret_empty = true;
-    int n = snprintf(text, sizeof text, "line %u: %s%s is not done on real GPUs", i->line,
+    int n = snprintf(text, sizeof(text), "line %u: %s%s is not done on real GPUs", i->line,
                      ws_ptx_op_name((enum ws_ptx_op)i->op), i->ext ? i->ext : "");
-    const char *copy = ws_arena_strndup(&m->arena, text, WS_MIN((size_t)n, sizeof text - 1));
+    const char *copy = ws_arena_strndup(&m->arena, text, WS_MIN((size_t)n, sizeof(text) - 1));
     return copy ? copy : "a texture instruction is not done on real GPUs";
 }
 
@@ -315,9 +315,9 @@ static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, b
             char text[256];
             *ret_empty = true;
             int n =
-                snprintf(text, sizeof text, "unresolved external function %s", m->funcs[to].name);
+                snprintf(text, sizeof(text), "unresolved external function %s", m->funcs[to].name);
             const char *copy =
-                ws_arena_strndup(&m->arena, text, (size_t)WS_MIN(n, (int)sizeof text - 1));
+                ws_arena_strndup(&m->arena, text, (size_t)WS_MIN(n, (int)sizeof(text) - 1));
             return copy ? copy : "unresolved external function";
         }
     }

@@ -30,7 +30,7 @@ struct ws_clocks {
 
 int ws_clocks_manage(struct ws_device *d, const char *socket)
 {
-    struct ws_clocks *c = ws_alloc(sizeof *c);
+    struct ws_clocks *c = ws_alloc(sizeof(*c));
     if (!c)
         return ws_raise(-ENOMEM);
     *c = (struct ws_clocks){.address = {.sun_family = AF_UNIX},
@@ -38,12 +38,12 @@ int ws_clocks_manage(struct ws_device *d, const char *socket)
                             .core_mhz = d->spec.core_mhz,
                             .memory_mhz = d->spec.memory_mhz,
                             .fd = -1};
-    if (strlen(socket) >= sizeof c->address.sun_path || !ws_device_cuda_uuid(d, c->uuid)) {
+    if (strlen(socket) >= sizeof(c->address.sun_path) || !ws_device_cuda_uuid(d, c->uuid)) {
         free(c);
         return ws_raise(-EINVAL);
     }
     strcpy(c->address.sun_path, socket);
-    snprintf(c->text, sizeof c->text, "by wattshare-clocks, when a policy wants it");
+    snprintf(c->text, sizeof(c->text), "by wattshare-clocks, when a policy wants it");
     ws_clocks_close(d->clocks);
     d->clocks = c;
     return 0;
@@ -66,14 +66,14 @@ static void say(struct ws_clocks *c, const char *text)
 {
     if (strcmp(c->text, text))
         ws_log(WS_WARN, "clocks: gpu=%u %s", c->gpu, text);
-    snprintf(c->text, sizeof c->text, "%s", text);
+    snprintf(c->text, sizeof(c->text), "%s", text);
 }
 
 /* The connection is of no more use; the helper gives the GPU its own clocks back, if it lives. */
 static void lose(struct ws_clocks *c, const char *what, int e)
 {
     char text[160];
-    snprintf(text, sizeof text, "%s %s: %s", c->address.sun_path, what, strerror(e));
+    snprintf(text, sizeof(text), "%s %s: %s", c->address.sun_path, what, strerror(e));
     say(c, text);
     if (c->fd >= 0)
         close(c->fd);
@@ -89,9 +89,9 @@ static bool reach(struct ws_clocks *c)
     if (ws_clock_ns() < c->retry_ns)
         return false;
     c->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (c->fd < 0 || setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
-        setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) ||
-        connect(c->fd, (const struct sockaddr *)&c->address, sizeof c->address)) {
+    if (c->fd < 0 || setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+        setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+        connect(c->fd, (const struct sockaddr *)&c->address, sizeof(c->address))) {
         lose(c, "can't be reached", errno);
         return false;
     }
@@ -100,16 +100,16 @@ static bool reach(struct ws_clocks *c)
 
 static bool ask(struct ws_clocks *c, const struct ws_clocks_ask *q, struct ws_clocks_answer *a)
 {
-    if (send(c->fd, q, sizeof *q, MSG_NOSIGNAL) != (ssize_t)sizeof *q) {
+    if (send(c->fd, q, sizeof(*q), MSG_NOSIGNAL) != (ssize_t)sizeof(*q)) {
         lose(c, "took no message", errno);
         return false;
     }
-    ssize_t n = recv(c->fd, a, sizeof *a, 0);
-    if (n != (ssize_t)sizeof *a || a->version != WS_CLOCKS_VERSION) {
+    ssize_t n = recv(c->fd, a, sizeof(*a), 0);
+    if (n != (ssize_t)sizeof(*a) || a->version != WS_CLOCKS_VERSION) {
         lose(c, "gave no answer", n < 0 ? errno : n ? EPROTO : ECONNRESET);
         return false;
     }
-    a->text[sizeof a->text - 1] = 0;
+    a->text[sizeof(a->text) - 1] = 0;
     return true;
 }
 
@@ -134,7 +134,7 @@ int ws_clocks_set(struct ws_clocks *c, const struct ws_device_clocks *want,
         q.core_mhz = mhz(c->core_mhz, want->core);
     if (!is_default(want->memory))
         q.memory_mhz = mhz(c->memory_mhz, want->memory);
-    memcpy(q.uuid, c->uuid, sizeof q.uuid);
+    memcpy(q.uuid, c->uuid, sizeof(q.uuid));
     *ret = (struct ws_device_clocks){1, 1, 1};
     if (!reach(c) || !ask(c, &q, &a))
         return 0;
@@ -142,7 +142,7 @@ int ws_clocks_set(struct ws_clocks *c, const struct ws_device_clocks *want,
         say(c, a.text);
         return a.error == -EINVAL ? ws_raise(-EINVAL) : -ENOTSUP;
     }
-    snprintf(c->text, sizeof c->text, "set by wattshare-clocks");
+    snprintf(c->text, sizeof(c->text), "set by wattshare-clocks");
     if (a.core_mhz)
         *ret = (struct ws_device_clocks){want->volt, (double)a.core_mhz / c->core_mhz, 1};
     if (a.memory_mhz)

@@ -97,14 +97,14 @@ ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what)
     int none = 0;
     if (ws_cuda_is_sticky(r) && atomic_compare_exchange_strong(&d->lost, &none, r))
         ws_log(WS_ERROR, "cuda: gpu=%u lost its context: %s, seen by %s", d->base.index,
-               ws_cu_result_name(r, text, sizeof text), what);
+               ws_cu_result_name(r, text, sizeof(text)), what);
     return r;
 }
 
 void ws_cuda_fail(struct ws_cuda *d, struct ws_op *op, ws_cu_result r, const char *what)
 {
     char text[64];
-    ws_check_fail(op, ws_cuda_error(r), "%s: %s", what, ws_cu_result_name(r, text, sizeof text));
+    ws_check_fail(op, ws_cuda_error(r), "%s: %s", what, ws_cu_result_name(r, text, sizeof(text)));
 }
 
 void ws_cuda_say(struct ws_cuda *d, const char *name, bool yes, const char *fmt, ...)
@@ -117,7 +117,7 @@ void ws_cuda_say(struct ws_cuda *d, const char *name, bool yes, const char *fmt,
     v->name = name;
     v->yes = yes;
     va_start(ap, fmt);
-    vsnprintf(v->how, sizeof v->how, fmt, ap);
+    vsnprintf(v->how, sizeof(v->how), fmt, ap);
     va_end(ap);
 }
 
@@ -223,7 +223,7 @@ static int missing(struct ws_diags *diags, int ordinal, const char *what, ws_cu_
 {
     char text[64];
     ws_diags_add(diags, NULL, 0, 0, "cuda:%d: %s: %s", ordinal, what,
-                 ws_cu_result_name(r, text, sizeof text));
+                 ws_cu_result_name(r, text, sizeof(text)));
     return WS_CUDA_E_MISSING;
 }
 
@@ -254,7 +254,7 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
                         const struct ws_cuda_options *options, struct ws_diags *diags)
 {
     static _Atomic uint64_t n_devices;
-    struct ws_cuda *d = ws_alloc(sizeof *d);
+    struct ws_cuda *d = ws_alloc(sizeof(*d));
     if (!d)
         return ws_raise(-ENOMEM);
     if (options)

@@ -85,7 +85,7 @@ ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r)
     struct ws_ptx_lib *box = r->queue->box;
     if (!r->uses_heap)
         return WS_CU_SUCCESS;
-    return WS_CU(d, cuMemcpyDtoHAsync, &box->book, r->heap_va, sizeof box->book, r->queue->stream);
+    return WS_CU(d, cuMemcpyDtoHAsync, &box->book, r->heap_va, sizeof(box->book), r->queue->stream);
 }
 
 void ws_cuda_lib_done(struct ws_cuda_run *r)
@@ -113,11 +113,11 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
         memset(q->box, 0, q->box_shown);
         q->box_shown = 0;
     } else if (q->box->head) /* nobody has looked */
-        memset(q->box + 1, 0, q->box_shown - sizeof *q->box);
+        memset(q->box + 1, 0, q->box_shown - sizeof(*q->box));
     q->box_space = ws_space_id(s);
     q->box_shown = WS_MAX(q->box_shown, bytes);
     *q->box =
-        (struct ws_ptx_lib){.room_bytes = bytes - sizeof *q->box, .room = (uintptr_t)(q->box + 1)};
+        (struct ws_ptx_lib){.room_bytes = bytes - sizeof(*q->box), .room = (uintptr_t)(q->box + 1)};
     if (uses & WS_LIB_HEAP && !ws_space_heap(s, &q->box->heap, &q->box->heap_bytes))
         return WS_CU_OUT_OF_MEMORY;
     r->heap_va = q->box->heap; /* what is in the box, the kernel may change */
@@ -139,7 +139,7 @@ struct record {
 static bool string_at(const struct record *r, uint64_t offset, char *to, size_t size)
 {
     size_t left = offset < r->head.bytes ? r->head.bytes - (size_t)offset : 0;
-    if (offset < sizeof r->head || !left || !memchr(r->bytes + offset, 0, left))
+    if (offset < sizeof(r->head) || !left || !memchr(r->bytes + offset, 0, left))
         return false;
     size_t n = WS_MIN(strlen((const char *)r->bytes + offset), size - 1);
     memcpy(to, r->bytes + offset, n);
@@ -149,9 +149,9 @@ static bool string_at(const struct record *r, uint64_t offset, char *to, size_t 
 
 static uint64_t arg_of(const struct record *r, uint32_t k)
 {
-    uint64_t v = 0, at = sizeof r->head + (uint64_t)k * sizeof v;
-    if (k < r->head.n_args && at + sizeof v <= r->head.bytes)
-        memcpy(&v, r->bytes + at, sizeof v);
+    uint64_t v = 0, at = sizeof(r->head) + (uint64_t)k * sizeof(v);
+    if (k < r->head.n_args && at + sizeof(v) <= r->head.bytes)
+        memcpy(&v, r->bytes + at, sizeof(v));
     return v;
 }
 
@@ -219,10 +219,10 @@ static void stopped(struct ws_op *op, struct ws_launch_part *part, uint32_t kind
     if (kind < WS_LIB_ASSERT || kind > WS_LIB_FREE || (part ? part->error : op->error))
         return;
     if (kind == WS_LIB_FREE)
-        snprintf(where, sizeof where,
+        snprintf(where, sizeof(where),
                  " free() of 0x%llx, which malloc() did not give or which was given back already",
                  (unsigned long long)va);
-    snprintf(text, sizeof text, "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u)%s%s%s",
+    snprintf(text, sizeof(text), "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u)%s%s%s",
              kinds[kind].word,
              part ? part->kernel
                   : op->launch.instance->module->info.kernels[op->launch.kernel].name,
@@ -232,7 +232,7 @@ static void stopped(struct ws_op *op, struct ws_launch_part *part, uint32_t kind
         return;
     }
     part->error = kinds[kind].error;
-    memcpy(part->text, text, sizeof part->text);
+    memcpy(part->text, text, sizeof(part->text));
 }
 
 static void tell(struct ws_op *op, const struct record *r)
@@ -247,22 +247,22 @@ static void tell(struct ws_op *op, const struct record *r)
         own_thread(op, part, thread);
     if (r->head.kind == WS_LIB_TEXT) {
         struct args a = {.base = {.next = next_arg, .string = string_arg}, .record = r};
-        if (string_at(r, sizeof r->head + UINT64_C(8) * r->head.n_args, s[0], sizeof s[0]))
-            n = ws_text_format(s[0], &a.base, text, sizeof text);
+        if (string_at(r, sizeof(r->head) + UINT64_C(8) * r->head.n_args, s[0], sizeof(s[0])))
+            n = ws_text_format(s[0], &a.base, text, sizeof(text));
         ws_space_print(space, WS_OUTPUT_PRINTF, text, n);
         return;
     }
     for (uint32_t k = 0; r->head.kind == WS_LIB_ASSERT && k < 3; k++)
-        if (!string_at(r, arg_of(r, k), s[k], sizeof s[k]))
+        if (!string_at(r, arg_of(r, k), s[k], sizeof(s[k])))
             strcpy(s[k], "?");
     if (r->head.kind == WS_LIB_ASSERT) {
         struct ws_text_assert a = {
             .message = s[0], .file = s[1], .function = s[2], .line = r->head.line};
-        memcpy(a.block, block, sizeof block);
-        memcpy(a.thread, thread, sizeof thread);
-        n = ws_text_assert(&a, text, sizeof text);
+        memcpy(a.block, block, sizeof(block));
+        memcpy(a.thread, thread, sizeof(thread));
+        n = ws_text_assert(&a, text, sizeof(text));
         ws_space_print(space, WS_OUTPUT_ASSERT, text, n);
-        snprintf(what, sizeof what, "assertion `%.40s' failed at %.30s:%u", s[0], s[1],
+        snprintf(what, sizeof(what), "assertion `%.40s' failed at %.30s:%u", s[0], s[1],
                  r->head.line);
         ws_text_make_printable(what);
     }
@@ -272,10 +272,10 @@ static void tell(struct ws_op *op, const struct record *r)
 void ws_cuda_lib_read(struct ws_op *op, const void *room, uint64_t bytes)
 {
     uint64_t at = 0;
-    for (struct record r; at + sizeof r.head <= bytes; at += r.head.bytes) {
+    for (struct record r; at + sizeof(r.head) <= bytes; at += r.head.bytes) {
         r.bytes = (const uint8_t *)room + at;
-        memcpy(&r.head, r.bytes, sizeof r.head);
-        if (r.head.bytes < sizeof r.head || r.head.bytes % 8 || r.head.bytes > bytes - at)
+        memcpy(&r.head, r.bytes, sizeof(r.head));
+        if (r.head.bytes < sizeof(r.head) || r.head.bytes % 8 || r.head.bytes > bytes - at)
             break;
         tell(op, &r);
     }
@@ -288,7 +288,7 @@ void ws_cuda_lib_end(struct ws_cuda_run *r)
     if (!r->box_bytes)
         return;
     uint64_t head = __atomic_load_n(&box->head, __ATOMIC_ACQUIRE), /* the GPU wrote it */
-        used = WS_MIN(head, r->box_bytes - sizeof *box);
+        used = WS_MIN(head, r->box_bytes - sizeof(*box));
     ws_cuda_lib_read(op, box + 1, used);
     if (box->stopped) { /* also where there was no room for its record */
         uint32_t block[3], thread[3];

@@ -43,7 +43,7 @@ static bool fill(struct ws_cu *cu, get_proc_fn *proc, const char *library, struc
 #define X(name, needed, args)                                                                      \
     {                                                                                              \
         void *p = get(proc, #name, (needed));                                                      \
-        memcpy(&cu->name, &p, sizeof p);                                                           \
+        memcpy(&cu->name, &p, sizeof(p));                                                          \
         if (!p && (needed) && !missing)                                                            \
             missing = #name;                                                                       \
     }
@@ -68,7 +68,7 @@ int ws_cu_open(struct ws_cu *ret, const char *library, struct ws_diags *diags)
     }
     get_proc_fn *proc;
     void *sym = dlsym(cu.library, "cuGetProcAddress_v2");
-    memcpy(&proc, &sym, sizeof sym);
+    memcpy(&proc, &sym, sizeof(sym));
     if (!proc)
         ws_diags_add(diags, library, 0, 0,
                      "has no cuGetProcAddress_v2: a driver for CUDA 12.4 or newer is needed");
@@ -81,7 +81,7 @@ int ws_cu_open(struct ws_cu *ret, const char *library, struct ws_diags *diags)
         r = cu.cuDriverGetVersion(&cu.version);
     if (r != WS_CU_SUCCESS) {
         ws_diags_add(diags, library, 0, 0, "the driver does not start: %s",
-                     ws_cu_result_name(r, text, sizeof text));
+                     ws_cu_result_name(r, text, sizeof(text)));
     } else if (cu.version < WS_CU_VERSION) {
         ws_diags_add(diags, library, 0, 0, "the driver is for CUDA %d.%d; 12.4 or newer is needed",
                      cu.version / 1000, cu.version % 1000 / 10);

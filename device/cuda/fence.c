@@ -56,7 +56,7 @@ static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_queue *q, struct
                               uint64_t box)
 {
     uint32_t who = UINT32_C(1) << d->base.index, n = 0;
-    _Static_assert(sizeof q->ranges->range[0] == sizeof(uint64_t[2]), "{address, bytes}");
+    _Static_assert(sizeof(q->ranges->range[0]) == sizeof(uint64_t[2]), "{address, bytes}");
     ws_cu_result r = make_room(d, q, 1);
     uint32_t own = box ? 1 : 0; /* the box is the first of them */
     q->ranges_space = 0;
@@ -98,7 +98,7 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
         low = q->ranges->range[q->largest].low;
         bytes = q->ranges->range[q->largest].bytes;
     }
-    memset(q->fault, 0, sizeof *q->fault);
+    memset(q->fault, 0, sizeof(*q->fault));
     r->fenced = true;
     *ret = (struct ws_ptx_fence){.low = low,
                                  .limit = bytes > WS_FENCE_SLACK ? bytes - WS_FENCE_SLACK : 0,

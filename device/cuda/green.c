@@ -71,8 +71,8 @@ static ws_cu_result split(struct ws_cuda *d, struct ws_cuda_greens *g, uint32_t 
     if (r == WS_CU_SUCCESS && (!n || n > MAX_GROUPS - 1))
         r = WS_CU_NOT_SUPPORTED;
     if (r == WS_CU_SUCCESS) {
-        g->groups = ws_alloc_array(n + (size_t)1, sizeof *g->groups);
-        g->sms = ws_alloc_array(n + (size_t)1, sizeof *g->sms);
+        g->groups = ws_alloc_array(n + (size_t)1, sizeof(*g->groups));
+        g->sms = ws_alloc_array(n + (size_t)1, sizeof(*g->sms));
         r = g->groups && g->sms ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
     }
     if (r == WS_CU_SUCCESS)
@@ -95,7 +95,7 @@ int ws_cuda_green_open(struct ws_cuda *d)
         ws_cuda_say(d, "green contexts", false, "the driver has none: CUDA 12.5 does");
         return 0;
     }
-    g = ws_alloc(sizeof *g);
+    g = ws_alloc(sizeof(*g));
     if (!g)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&g->lock, NULL);
@@ -106,7 +106,7 @@ int ws_cuda_green_open(struct ws_cuda *d)
         return WS_CUDA_E_MISSING;
     if (g->useless)
         ws_cuda_say(d, "green contexts", false, "SMs can't be split: %s",
-                    ws_cu_result_name(r, text, sizeof text));
+                    ws_cu_result_name(r, text, sizeof(text)));
     else
         ws_cuda_say(d, "green contexts", true,
                     "for kernels that can't be rewritten: %u groups, of %u SMs%s", g->n_groups,
@@ -147,17 +147,17 @@ static ws_cu_result run_where(struct ws_cuda *d, ws_cu_function f, ws_cu_stream 
                               uint32_t *seen)
 {
     const struct ws_gpu_spec *spec = &d->base.spec;
-    size_t bytes = sizeof va;
+    size_t bytes = sizeof(va);
     void *extra[] = {WS_CU_LAUNCH_PARAM_BUFFER_POINTER, &va, WS_CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                      WS_CU_LAUNCH_PARAM_END};
     struct ws_cu_launch_config c = {
         .grid = {spec->n_sms * spec->max_blocks_per_sm, 1, 1}, .block = {32, 1, 1}, .stream = s};
-    ws_cu_result r = WS_CU(d, cuMemsetD8Async, va, 0, WS_SM_MAX * sizeof *seen, s);
+    ws_cu_result r = WS_CU(d, cuMemsetD8Async, va, 0, WS_SM_MAX * sizeof(*seen), s);
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuLaunchKernelEx, &c, f, NULL, extra);
     ws_cu_result e = ws_cuda_drain(d, s);
     r = r != WS_CU_SUCCESS ? r : e;
-    return r != WS_CU_SUCCESS ? r : WS_CU(d, cuMemcpyDtoH, seen, va, WS_SM_MAX * sizeof *seen);
+    return r != WS_CU_SUCCESS ? r : WS_CU(d, cuMemcpyDtoH, seen, va, WS_SM_MAX * sizeof(*seen));
 }
 
 static ws_cu_result learn_group(struct ws_cuda *d, ws_cu_function f, ws_cu_ptr va,
@@ -220,7 +220,7 @@ static void learn(struct ws_cuda *d, struct ws_cuda_greens *g)
     g->useless = r != WS_CU_SUCCESS || !plausible(d, g);
     if (g->useless)
         ws_log(WS_WARN, "cuda: gpu=%u green contexts are not used: %s", d->base.index,
-               r != WS_CU_SUCCESS ? ws_cu_result_name(r, text, sizeof text)
+               r != WS_CU_SUCCESS ? ws_cu_result_name(r, text, sizeof(text))
                                   : "their SMs are not those that %smid tells");
 }
 
@@ -248,7 +248,7 @@ static uint32_t choose(const struct ws_cuda_greens *g, const struct ws_sm_set *s
 static struct ws_cuda_green *find(const struct ws_cuda_greens *g, const struct ws_sm_set *sms)
 {
     struct ws_cuda_green *x = g->list;
-    while (x && memcmp(x->sms.bits, sms->bits, sizeof sms->bits) != 0)
+    while (x && memcmp(x->sms.bits, sms->bits, sizeof(sms->bits)) != 0)
         x = x->next;
     return x;
 }
@@ -259,10 +259,11 @@ static struct ws_cuda_green *green_of(struct ws_cuda *d, const struct ws_sm_set 
     struct ws_sm_set sms;
     if (!g->learnt && !g->useless)
         learn(d, g);
-    struct ws_cu_resource *groups = g->useless ? NULL : ws_alloc_array(g->n_groups, sizeof *groups);
+    struct ws_cu_resource *groups =
+        g->useless ? NULL : ws_alloc_array(g->n_groups, sizeof(*groups));
     uint32_t n = groups ? choose(g, set, groups, &sms) : 0;
     struct ws_cuda_green *x = n ? find(g, &sms) : NULL;
-    if (n && !x && g->n < MAX_GREEN && (x = ws_alloc(sizeof *x))) {
+    if (n && !x && g->n < MAX_GREEN && (x = ws_alloc(sizeof(*x)))) {
         x->sms = sms;
         if (context_new(d, groups, n, &x->context) == WS_CU_SUCCESS) {
             x->next = g->list;

@@ -129,9 +129,9 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
     struct ws_ptx_fence fence;
     uint64_t lib = 0;
     bool fenced = !d->options.unfenced && !op->launch.instance->module->ptx->fenced;
-    uint64_t bytes = ctl      ? i->ctl_at[k] + sizeof *ctl
-                     : fenced ? i->fence_at[k] + sizeof fence
-                              : i->lib_at[k] + sizeof lib;
+    uint64_t bytes = ctl      ? i->ctl_at[k] + sizeof(*ctl)
+                     : fenced ? i->fence_at[k] + sizeof(fence)
+                              : i->lib_at[k] + sizeof(lib);
     r->params_bytes = info_of(op)->param_bytes;
     if (!fenced && !ctl && !i->lib_uses[k])
         return WS_CU_SUCCESS;
@@ -145,11 +145,11 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
     if (r->params_bytes)
         memcpy(r->params, op->launch.params, r->params_bytes);
     if (i->lib_uses[k])
-        memcpy(r->params + i->lib_at[k], &lib, sizeof lib);
+        memcpy(r->params + i->lib_at[k], &lib, sizeof(lib));
     if (fenced)
-        memcpy(r->params + i->fence_at[k], &fence, sizeof fence);
+        memcpy(r->params + i->fence_at[k], &fence, sizeof(fence));
     if (ctl)
-        memcpy(r->params + i->ctl_at[k], ctl, sizeof *ctl);
+        memcpy(r->params + i->ctl_at[k], ctl, sizeof(*ctl));
     r->params_bytes = (uint32_t)bytes;
     return WS_CU_SUCCESS;
 }
@@ -205,7 +205,7 @@ struct ws_cuda_progress ws_cuda_progress_read(const struct ws_progress *p)
 
 struct ws_progress *ws_cuda_progress_new(struct ws_cuda_progress is)
 {
-    struct progress *p = ws_alloc(sizeof *p);
+    struct progress *p = ws_alloc(sizeof(*p));
     if (!p)
         return NULL;
     p->base.free = progress_free;
@@ -247,7 +247,7 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
                                   : left;
     uint32_t grid[3] = {blocks, 1, 1};
     ws_cu_result e =
-        WS_CU(d, cuMemcpyHtoDAsync, q->control_va, q->control, sizeof *q->control, q->stream);
+        WS_CU(d, cuMemcpyHtoDAsync, q->control_va, q->control, sizeof(*q->control), q->stream);
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, q->begin, q->stream);
     if (e == WS_CU_SUCCESS)
@@ -262,7 +262,7 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
     uint32_t k = op->launch.kernel;
     struct ws_cuda_control *c = r->queue->control;
     ws_cu_result e = allow_shared(d, i, k, op);
-    memset(c, 0, sizeof *c);
+    memset(c, 0, sizeof(*c));
     if (op->launch.progress)
         c->ticket = ws_cuda_progress_read(op->launch.progress).done;
     for (unsigned sm = 0; kept && sm < d->base.spec.n_sms; sm++)
@@ -285,7 +285,7 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
     if (e == WS_CU_SUCCESS)
         e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuMemcpyDtoHAsync, c, r->queue->control_va, sizeof *c, r->queue->stream);
+        e = WS_CU(d, cuMemcpyDtoHAsync, c, r->queue->control_va, sizeof(*c), r->queue->stream);
     return started(d, r, e);
 }
 
@@ -301,7 +301,7 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
     q->control->flag = 0;
     ws_cu_result e = launch_part(d, r);
     if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuMemcpyDtoHAsync, q->control, q->control_va, sizeof *q->control, q->stream);
+        e = WS_CU(d, cuMemcpyDtoHAsync, q->control, q->control_va, sizeof(*q->control), q->stream);
     (void)started(d, r, e);
     return true;
 }

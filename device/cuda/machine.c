@@ -87,7 +87,7 @@ static int map_var(struct ws_dinstance *i, struct ws_cuda_machine *m, uint32_t v
 int ws_cuda_machine_place(struct ws_dinstance *i)
 {
     uint32_t n = i->module->info.n_vars;
-    struct ws_cuda_machine *m = ws_alloc(sizeof *m + n * sizeof m->mapped[0]);
+    struct ws_cuda_machine *m = ws_alloc(sizeof(*m) + n * sizeof(m->mapped[0]));
     if (!m)
         return ws_raise(-ENOMEM);
     m->n_refs = 1;

@@ -90,7 +90,7 @@ static int reserve_locked(struct ws_cuda *d, uint64_t va, uint64_t bytes)
     uint64_t from = va & ~(RESERVE_BYTES - 1), to = WS_ALIGN_UP(va + bytes, RESERVE_BYTES);
     if (meets_reserved(from, to - from))
         return ws_raise(-ENOMEM);
-    int r = ws_grow((void **)&reserved, &cap_reserved, n_reserved + 1, sizeof *reserved);
+    int r = ws_grow((void **)&reserved, &cap_reserved, n_reserved + 1, sizeof(*reserved));
     if (r)
         return ws_forward(r);
     ws_cu_ptr got = 0;
@@ -178,7 +178,7 @@ static ws_cu_result map_piece(struct ws_cuda *d, uint64_t va, uint64_t bytes,
 static struct ws_cuda_place *place_find(const struct ws_cuda *d, uint64_t va)
 {
     struct ws_cuda_place *g;
-    HASH_FIND(hh, d->places, &va, sizeof va, g);
+    HASH_FIND(hh, d->places, &va, sizeof(va), g);
     return g;
 }
 
@@ -195,7 +195,7 @@ static void place_free(struct ws_cuda *d, struct ws_cuda_place *g)
 static ws_cu_result place_new(struct ws_cuda *d, uint64_t va, struct ws_cuda_piece *p,
                               uint32_t readers, uint32_t writers, struct ws_cuda_place **ret)
 {
-    struct ws_cuda_place *g = ws_alloc(sizeof *g);
+    struct ws_cuda_place *g = ws_alloc(sizeof(*g));
     if (!g)
         return WS_CU_OUT_OF_MEMORY;
     ws_cu_result r = map_piece(d, va, WS_CUDA_GRANULE_BYTES, p, readers, writers);
@@ -205,7 +205,7 @@ static ws_cu_result place_new(struct ws_cuda *d, uint64_t va, struct ws_cuda_pie
     }
     *g = (struct ws_cuda_place){.va = va, .piece = p, .readers = readers, .writers = writers};
     p->n_refs++;
-    HASH_ADD(hh, d->places, va, sizeof g->va, g);
+    HASH_ADD(hh, d->places, va, sizeof(g->va), g);
     *ret = g;
     return WS_CU_SUCCESS;
 }
@@ -336,7 +336,7 @@ static void release(void *arg, uint8_t *host, uint64_t bytes)
 
 static struct memory *memory_of(struct ws_cuda *d, uint64_t bytes)
 {
-    struct memory *m = ws_alloc(sizeof *m);
+    struct memory *m = ws_alloc(sizeof(*m));
     if (m)
         *m = (struct memory){
             .device = d, .bytes = bytes, .whole_bytes = bytes & ~(WS_CUDA_GRANULE_BYTES - 1)};
@@ -542,7 +542,7 @@ void ws_cuda_adopt_end(struct ws_device *dev)
 void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, int fd)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    struct ws_cuda_region *g = d->can_register ? ws_alloc(sizeof *g) : NULL;
+    struct ws_cuda_region *g = d->can_register ? ws_alloc(sizeof(*g)) : NULL;
     if (!g || d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ||
         WS_CU(d, cuMemHostRegister, host, bytes, WS_CU_MEMHOSTREGISTER_PORTABLE) != WS_CU_SUCCESS) {
         free(g); /* copies go by the driver's staging then */

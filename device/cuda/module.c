@@ -34,12 +34,12 @@ static ws_cu_result load_text(struct ws_cuda *d, const char *text, ws_cu_module 
     char error[JIT_LOG_BYTES] = "", info[JIT_LOG_BYTES] = "", name[64];
     int options[] = {WS_CU_JIT_ERROR_LOG_BUFFER, WS_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                      WS_CU_JIT_INFO_LOG_BUFFER, WS_CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {error, (void *)sizeof error, info, (void *)sizeof info};
+    void *values[] = {error, (void *)sizeof(error), info, (void *)sizeof(info)};
     ws_cu_result r = WS_CU(d, cuModuleLoadDataEx, ret, text, 4, options, values);
-    error[sizeof error - 1] = info[sizeof info - 1] = 0;
+    error[sizeof(error) - 1] = info[sizeof(info) - 1] = 0;
     if (r != WS_CU_SUCCESS)
         ws_diags_add(diags, NULL, 0, 0, "the driver's compiler: %s",
-                     ws_cu_result_name(r, name, sizeof name));
+                     ws_cu_result_name(r, name, sizeof(name)));
     char *save, *log = r != WS_CU_SUCCESS ? error : info;
     for (char *line = strtok_r(log, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
         ws_diags_add(diags, NULL, 0, 0, "the driver's compiler: %s", line);
@@ -66,19 +66,19 @@ struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
 
 static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
 {
-    struct ws_cuda_image *i = ws_alloc(sizeof *i);
+    struct ws_cuda_image *i = ws_alloc(sizeof(*i));
     size_t n = n_kernels + (size_t)1;
     if (!i)
         return NULL;
     i->device = d;
-    i->functions = ws_alloc_array(n, sizeof *i->functions);
-    i->kinds = ws_alloc_array(n, sizeof *i->kinds);
-    i->flat = ws_alloc_array(n, sizeof *i->flat);
-    i->dynamic_bytes = ws_alloc_array(n, sizeof *i->dynamic_bytes);
-    i->fence_at = ws_alloc_array(n, sizeof *i->fence_at);
-    i->ctl_at = ws_alloc_array(n, sizeof *i->ctl_at);
-    i->lib_at = ws_alloc_array(n, sizeof *i->lib_at);
-    i->lib_uses = ws_alloc_array(n, sizeof *i->lib_uses);
+    i->functions = ws_alloc_array(n, sizeof(*i->functions));
+    i->kinds = ws_alloc_array(n, sizeof(*i->kinds));
+    i->flat = ws_alloc_array(n, sizeof(*i->flat));
+    i->dynamic_bytes = ws_alloc_array(n, sizeof(*i->dynamic_bytes));
+    i->fence_at = ws_alloc_array(n, sizeof(*i->fence_at));
+    i->ctl_at = ws_alloc_array(n, sizeof(*i->ctl_at));
+    i->lib_at = ws_alloc_array(n, sizeof(*i->lib_at));
+    i->lib_uses = ws_alloc_array(n, sizeof(*i->lib_uses));
     bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->fence_at &&
                i->ctl_at && i->lib_at && i->lib_uses;
     return all ? i : ws_cuda_image_free(i);
@@ -87,8 +87,8 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
 static const char *isolation_refuses(struct ws_ptx_module *ptx, const char *text)
 {
     char full[256];
-    int n = snprintf(full, sizeof full, "isolation: %s (isolation = none allows it)", text);
-    return ws_arena_strndup(&ptx->arena, full, (size_t)WS_MIN(n, (int)sizeof full - 1));
+    int n = snprintf(full, sizeof(full), "isolation: %s (isolation = none allows it)", text);
+    return ws_arena_strndup(&ptx->arena, full, (size_t)WS_MIN(n, (int)sizeof(full) - 1));
 }
 
 /* Adds to @ptx a form of each kernel that prints, stops or uses the heap, for which functions of ours do it (ptx/passes/devlib.c). Where that
@@ -106,7 +106,7 @@ static int add_lib(const struct ws_dmodule *m, struct ws_ptx_module *ptx, bool f
             continue;
         }
         if (!r && uses)
-            r = ws_ptx_lib_refused(ptx, from, text, sizeof text);
+            r = ws_ptx_lib_refused(ptx, from, text, sizeof(text));
         if (r > 0) {
             if (fenced && uses & WS_LIB_HEAP && !(why[from] = isolation_refuses(ptx, text)))
                 return ws_raise(-ENOMEM);
@@ -132,7 +132,7 @@ static int add_fenced(const struct ws_dmodule *m, struct ws_ptx_module *ptx, con
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
         char text[160];
         uint32_t from = m->func[k];
-        int r = why[from] ? 0 : ws_ptx_fence_refused(ptx, io_func[k], text, sizeof text);
+        int r = why[from] ? 0 : ws_ptx_fence_refused(ptx, io_func[k], text, sizeof(text));
         if (r > 0) {
             if (!(why[from] = isolation_refuses(ptx, text)))
                 return ws_raise(-ENOMEM);
@@ -160,7 +160,7 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
         i->ctl_at[k] = (uint32_t)ws_ptx_ctl_offset(&ptx->funcs[from]);
         for (size_t n = 0; n < WS_ARRAY_SIZE(kinds) && !why[m->func[k]] && !i->kinds[k]; n++) {
             char text[160];
-            int r = ws_ptx_rewrite_refused(ptx, from, kinds[n], &i->flat[k], text, sizeof text);
+            int r = ws_ptx_rewrite_refused(ptx, from, kinds[n], &i->flat[k], text, sizeof(text));
             if (!r)
                 r = ws_ptx_rewrite(ptx, from, kinds[n], &io_func[k]);
             if (r < 0)
@@ -175,7 +175,7 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
 /* Who isn't launched in this image isn't compiled: kernels have another form in it, and of our functions some aren't called. */
 static int leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint32_t *func)
 {
-    bool *used = ws_alloc_array((size_t)ptx->n_funcs + 1, sizeof *used);
+    bool *used = ws_alloc_array((size_t)ptx->n_funcs + 1, sizeof(*used));
     if (!used)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
@@ -198,7 +198,7 @@ static int name_added(struct ws_ptx_module *ptx, uint32_t n_before)
         if (!ptx->funcs[f].is_entry)
             continue;
         for (uint32_t k = 0; !n || ws_ptx_find_func(ptx, name); k++)
-            n = snprintf(name, sizeof name, "%.4200s$%u_%u", ptx->funcs[f].name, f, k);
+            n = snprintf(name, sizeof(name), "%.4200s$%u_%u", ptx->funcs[f].name, f, k);
         ptx->funcs[f].name = ws_arena_strndup(&ptx->arena, name, (size_t)n);
         if (!ptx->funcs[f].name)
             return ws_raise(-ENOMEM);
@@ -232,7 +232,7 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
     if (!r)
         r = ws_cuda_prune(ptx, why);
     if (m->info.n_kernels)
-        memcpy(func, m->func, m->info.n_kernels * sizeof *func);
+        memcpy(func, m->func, m->info.n_kernels * sizeof(*func));
     if (!r)
         r = ws_cuda_add_function_table(ptx, &unused);
     if (!r && (var_va || fenced || m->ptx->fenced))
@@ -261,7 +261,7 @@ static struct ws_cuda_image *load_machine(const struct ws_dmodule *m, struct ws_
         r = find_functions(m, m->ptx, m->func, i, false);
     if (r != WS_CU_SUCCESS)
         ws_diags_add(diags, NULL, 0, 0, "the driver does not take the machine code: %s",
-                     ws_cu_result_name(r, name, sizeof name));
+                     ws_cu_result_name(r, name, sizeof(name)));
     *ret_r = r;
     return r == WS_CU_SUCCESS ? i : ws_cuda_image_free(i);
 }
@@ -277,7 +277,7 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     struct ws_cuda_image *i = image_new(d, m->info.n_kernels);
     char *text = NULL;
     size_t len = 0;
-    uint32_t *func = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof *func);
+    uint32_t *func = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof(*func));
     ws_cu_result r = ws_cuda_enter(d);
     int e = !i || !func ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
     if (!e)
@@ -309,11 +309,11 @@ static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda 
     ws_cu_result r;
     char text[64];
     struct ws_diags diags = WS_DIAGS_NULL;
-    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof *why);
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof(*why));
     struct ws_cuda_image *i = why ? compile(m, d, var_va, sms, why, NULL, &diags, &r) : NULL;
     if (!i && why)
         ws_log(WS_ERROR, "cuda: gpu=%u a module was not compiled again: %s", d->base.index,
-               diags.n ? diags.v[diags.n - 1].text : ws_cu_result_name(r, text, sizeof text));
+               diags.n ? diags.v[diags.n - 1].text : ws_cu_result_name(r, text, sizeof(text)));
     ws_diags_deinit(&diags);
     free(why);
     return i;
@@ -403,10 +403,10 @@ static int list_kernels(struct ws_dmodule *m)
 {
     const struct ws_ptx_module *ptx = m->ptx;
     size_t n = ptx->n_funcs + (size_t)1;
-    m->kernels = ws_alloc_array(n, sizeof *m->kernels);
-    m->func = ws_alloc_array(n, sizeof *m->func);
-    m->why = ws_alloc_array(n, sizeof *m->why);
-    m->uses = ws_alloc_array(n, sizeof *m->uses);
+    m->kernels = ws_alloc_array(n, sizeof(*m->kernels));
+    m->func = ws_alloc_array(n, sizeof(*m->func));
+    m->why = ws_alloc_array(n, sizeof(*m->why));
+    m->uses = ws_alloc_array(n, sizeof(*m->uses));
     if (!m->kernels || !m->func || !m->why || !m->uses)
         return ws_raise(-ENOMEM);
     for (uint32_t f = 0; f < ptx->n_funcs; f++) {
@@ -429,7 +429,7 @@ static int find_uses(struct ws_dmodule *m)
         char text[160];
         int r = ws_ptx_lib_uses(m->ptx, m->func[k], &m->uses[k]);
         if (!r && m->uses[k])
-            r = ws_ptx_lib_refused(m->ptx, m->func[k], text, sizeof text);
+            r = ws_ptx_lib_refused(m->ptx, m->func[k], text, sizeof(text));
         if (r < 0)
             return ws_forward(r);
         if (r)
@@ -441,7 +441,7 @@ static int find_uses(struct ws_dmodule *m)
 
 static uint64_t *nowhere(const struct ws_dmodule *m)
 {
-    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof *va);
+    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof(*va));
     for (uint32_t k = 0; va && k < m->info.n_vars; k++)
         va[k] = NOWHERE + k * UINT64_C(4096);
     return va;
@@ -452,7 +452,7 @@ static int first_image(struct ws_dmodule *m, struct ws_cuda *d, struct ws_diags 
 {
     ws_cu_result r = WS_CU_OUT_OF_MEMORY;
     uint64_t *va = m->uses_vars ? nowhere(m) : NULL;
-    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof *why);
+    const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof(*why));
     if (why && (va || !m->uses_vars))
         m->images = compile(m, d, va, false, why, m->why, diags, &r);
     free(why);
@@ -467,7 +467,7 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
     int r = ptx->code ? ws_cuda_machine_check(ptx, diags) : 0;
     if (r)
         return r;
-    struct ws_dmodule *m = ws_alloc(sizeof *m);
+    struct ws_dmodule *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     m->ptx = ptx;
@@ -587,7 +587,7 @@ static int var_init(struct ws_dinstance *i, uint32_t v, const uint64_t *function
         *io_function += WS_PTX_SYM_KIND(s->sym) == WS_PTX_SYM_FUNC;
         if (!here)
             continue;
-        if (s->bytes > sizeof value || s->offset > var->size_bytes ||
+        if (s->bytes > sizeof(value) || s->offset > var->size_bytes ||
             s->bytes > var->size_bytes - s->offset)
             return ws_raise(-EINVAL);
         r = sym_value(i, s, functions, function, &value);
@@ -607,12 +607,12 @@ static int init_vars(struct ws_dinstance *i)
     if (m->n_function_refs && i->image[0]) {
         ws_cu_ptr at = 0;
         size_t bytes = 0;
-        functions = ws_alloc_array(m->n_function_refs, sizeof *functions);
+        functions = ws_alloc_array(m->n_function_refs, sizeof(*functions));
         if (!functions)
             return ws_raise(-ENOMEM);
         if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image[0]->module, "ws$functions") ||
-            bytes < m->n_function_refs * sizeof *functions ||
-            WS_CU(d, cuMemcpyDtoH, functions, at, m->n_function_refs * sizeof *functions))
+            bytes < m->n_function_refs * sizeof(*functions) ||
+            WS_CU(d, cuMemcpyDtoH, functions, at, m->n_function_refs * sizeof(*functions)))
             r = ws_raise(-EIO);
     }
     unsigned epoch = ws_space_enter(i->space);
@@ -647,8 +647,8 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
                          const uint64_t *var_va, bool write, struct ws_dinstance **ret)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    struct ws_dinstance *i = ws_alloc(sizeof *i);
-    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof *va);
+    struct ws_dinstance *i = ws_alloc(sizeof(*i));
+    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof(*va));
     if (!i || !va) {
         free(i);
         free(va);
@@ -658,7 +658,7 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
         .module = m, .device = d, .space = s, .var_va = va, .own = m->uses_vars};
     i->failed[true] = m->ptx->code; /* there is no other form of machine code */
     if (m->info.n_vars && !m->info.own_vars)
-        memcpy(va, var_va, m->info.n_vars * sizeof *va);
+        memcpy(va, var_va, m->info.n_vars * sizeof(*va));
     int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
     /* Only initial values that name functions need the code now; else who launches first waits for it. */
     if (!r && m->n_function_refs && !ws_cuda_image_of(i, false) && any_kernel(m))

@@ -40,7 +40,7 @@ static void *sym(void *library, const char *name)
 #define FIND(n, field, name)                                                                       \
     do {                                                                                           \
         void *p_ = sym((n)->library, (name));                                                      \
-        memcpy(&(n)->field, &p_, sizeof p_);                                                       \
+        memcpy(&(n)->field, &p_, sizeof(p_));                                                      \
     } while (0)
 
 static void uuid_text(const char *uuid, char *out, size_t size)
@@ -56,7 +56,7 @@ struct ws_nvml *ws_nvml_open(const char *library, const char *uuid, char *why, s
 {
     int (*init)(void), (*by_uuid)(const char *, nvml_device *), (*version)(char *, unsigned);
     library = library ? library : "libnvidia-ml.so.1";
-    struct ws_nvml *n = ws_alloc(sizeof *n);
+    struct ws_nvml *n = ws_alloc(sizeof(*n));
     if (!n) {
         snprintf(why, why_bytes, "out of memory");
         return NULL;
@@ -69,9 +69,9 @@ struct ws_nvml *ws_nvml_open(const char *library, const char *uuid, char *why, s
     }
     void *p[] = {sym(n->library, "nvmlInit_v2"), sym(n->library, "nvmlDeviceGetHandleByUUID"),
                  sym(n->library, "nvmlSystemGetDriverVersion")};
-    memcpy(&init, &p[0], sizeof init);
-    memcpy(&by_uuid, &p[1], sizeof by_uuid);
-    memcpy(&version, &p[2], sizeof version);
+    memcpy(&init, &p[0], sizeof(init));
+    memcpy(&by_uuid, &p[1], sizeof(by_uuid));
+    memcpy(&version, &p[2], sizeof(version));
     FIND(n, shutdown, "nvmlShutdown");
     FIND(n, energy, "nvmlDeviceGetTotalEnergyConsumption");
     FIND(n, power, "nvmlDeviceGetPowerUsage");
@@ -92,13 +92,13 @@ struct ws_nvml *ws_nvml_open(const char *library, const char *uuid, char *why, s
         return NULL;
     }
     char name[64];
-    uuid_text(uuid, name, sizeof name);
+    uuid_text(uuid, name, sizeof(name));
     r = by_uuid(name, &n->device);
     if (r) {
         snprintf(why, why_bytes, "NVML does not know %s (error %d)", name, r);
         return ws_nvml_close(n);
     }
-    if (!version || version(n->driver, sizeof n->driver))
+    if (!version || version(n->driver, sizeof(n->driver)))
         n->driver[0] = 0;
     return n;
 }
@@ -147,7 +147,7 @@ bool ws_nvml_read(struct ws_nvml *n, enum ws_nvml_call call, uint64_t *ret)
         return false;
     int r = ask(n, call, ret);
     if (r == NVML_NOT_SUPPORTED || r == NVML_NO_PERMISSION || r == NVML_FUNCTION_NOT_FOUND)
-        snprintf(n->why[call], sizeof n->why[call], "%s (%d)",
+        snprintf(n->why[call], sizeof(n->why[call]), "%s (%d)",
                  r == NVML_NOT_SUPPORTED   ? "not supported"
                  : r == NVML_NO_PERMISSION ? "no permission"
                                            : "not in this NVML",

@@ -37,7 +37,7 @@ static bool spares_release(struct ws_cuda *d)
 
 static struct ws_cuda_piece *piece_of(uint64_t id, uint64_t bytes)
 {
-    struct ws_cuda_piece *p = ws_alloc(sizeof *p);
+    struct ws_cuda_piece *p = ws_alloc(sizeof(*p));
     if (p) {
         p->id = id;
         p->bytes = bytes;

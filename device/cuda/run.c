@@ -60,7 +60,7 @@ static void queue_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 
 static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
 {
-    struct ws_cuda_queue *q = ws_alloc(sizeof *q);
+    struct ws_cuda_queue *q = ws_alloc(sizeof(*q));
     void *p = NULL;
     if (!q)
         return WS_CU_OUT_OF_MEMORY;
@@ -71,12 +71,12 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &q->end, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemHostAlloc, &p, sizeof *q->control + sizeof *q->fault,
+        r = WS_CU(d, cuMemHostAlloc, &p, sizeof(*q->control) + sizeof(*q->fault),
                   WS_CU_MEMHOSTALLOC_DEVICEMAP);
     q->control = p;
     q->fault = p ? (void *)(q->control + 1) : NULL;
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemAlloc, &q->control_va, sizeof *q->control);
+        r = WS_CU(d, cuMemAlloc, &q->control_va, sizeof(*q->control));
     if (r != WS_CU_SUCCESS) {
         queue_free(d, q);
         return r;
@@ -127,12 +127,12 @@ static const char *lost_text(struct ws_cuda *d)
         if (!n++)
             name = op->launch.instance->module->info.kernels[op->launch.kernel].name;
     }
-    ws_cu_result_name(d->lost, text, sizeof text);
+    ws_cu_result_name(d->lost, text, sizeof(text));
     if (n > 1)
-        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.60s or one of %u beside it", text,
-                 name, n - 1);
+        snprintf(d->lost_text, sizeof(d->lost_text), "%s; kernel %.60s or one of %u beside it",
+                 text, name, n - 1);
     else
-        snprintf(d->lost_text, sizeof d->lost_text, "%s; kernel %.100s", text, name);
+        snprintf(d->lost_text, sizeof(d->lost_text), "%s; kernel %.100s", text, name);
     return d->lost_text;
 }
 
@@ -259,7 +259,7 @@ static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    struct ws_cuda_run *r = ws_alloc(sizeof *r);
+    struct ws_cuda_run *r = ws_alloc(sizeof(*r));
     d->n_running++;
     if (!r) { /* nothing to keep it in: the one case that ends here */
         ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to run it");

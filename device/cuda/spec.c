@@ -52,14 +52,14 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags)
     size_t total = 0;
     uint64_t idle_mw = 0, limit_mw = 0;
     char why[160] = "";
-    if (d->cu.cuDeviceGetName(s->product, sizeof s->product, d->device) != WS_CU_SUCCESS ||
+    if (d->cu.cuDeviceGetName(s->product, sizeof(s->product), d->device) != WS_CU_SUCCESS ||
         d->cu.cuDeviceTotalMem(&total, d->device) != WS_CU_SUCCESS) {
         ws_diags_add(diags, NULL, 0, 0, "cuda:%d: the driver does not say what GPU it is",
                      d->ordinal);
         return WS_CUDA_E_MISSING;
     }
-    snprintf(d->capabilities.product, sizeof d->capabilities.product, "%s", s->product);
-    short_name(s->product, s->name, sizeof s->name);
+    snprintf(d->capabilities.product, sizeof(d->capabilities.product), "%s", s->product);
+    short_name(s->product, s->name, sizeof(s->name));
     s->cc_major = ATTR(d, COMPUTE_CAPABILITY_MAJOR);
     s->cc_minor = ATTR(d, COMPUTE_CAPABILITY_MINOR);
     s->n_sms = WS_MIN(ATTR(d, MULTIPROCESSOR_COUNT), (uint32_t)WS_SM_MAX);
@@ -85,8 +85,8 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags)
     s->memory_latency_ns = 400;
     lanes(s);
 
-    d->nvml = ws_nvml_open(d->options.nvml_library, d->uuid.bytes, why, sizeof why);
-    snprintf(d->capabilities.driver, sizeof d->capabilities.driver, "%s", ws_nvml_driver(d->nvml));
+    d->nvml = ws_nvml_open(d->options.nvml_library, d->uuid.bytes, why, sizeof(why));
+    snprintf(d->capabilities.driver, sizeof(d->capabilities.driver), "%s", ws_nvml_driver(d->nvml));
     d->has_power = ws_nvml_read(d->nvml, WS_NVML_POWER, &idle_mw);
     d->has_counter = ws_nvml_read(d->nvml, WS_NVML_ENERGY, &d->counter_mj);
     bool has_limit = ws_nvml_read(d->nvml, WS_NVML_POWER_LIMIT, &limit_mw);

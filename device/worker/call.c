@@ -80,7 +80,7 @@ void ws_proxy_calls_end(struct ws_proxy *p)
 
 void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map)
 {
-    struct ws_proxy_notice *t = ws_alloc(sizeof *t);
+    struct ws_proxy_notice *t = ws_alloc(sizeof(*t));
     if (!t) {
         ws_log(WS_ERROR, "worker: gpu=%u was not told: out of memory", p->base.index);
         return;

@@ -38,7 +38,7 @@ static void look(struct ws_alarm *a)
             op->kind == WS_OPK_LAUNCH
                 ? ws_dmodule_info(op->launch.instance->module)->kernels[op->launch.kernel].name
                 : "a copy";
-        snprintf(p->page->lost_text, sizeof p->page->lost_text,
+        snprintf(p->page->lost_text, sizeof(p->page->lost_text),
                  "%.100s, whose client has gone, did not end within %.1f s", kernel,
                  (double)p->patience_ns / 1e9);
         p->page->lost = 1;
@@ -50,7 +50,7 @@ static void look(struct ws_alarm *a)
 
 void ws_proxy_watch(struct ws_proxy *p)
 {
-    struct watch *w = p->patience_ns ? ws_alloc(sizeof *w) : NULL;
+    struct watch *w = p->patience_ns ? ws_alloc(sizeof(*w)) : NULL;
     if (!w)
         return;
     w->proxy = p;

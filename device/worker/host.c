@@ -14,7 +14,7 @@ static struct ws_proxy *open_proxies;
 void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_proxy_region *g = fd < 0 ? NULL : ws_alloc(sizeof *g);
+    struct ws_proxy_region *g = fd < 0 ? NULL : ws_alloc(sizeof(*g));
     if (!g)
         return; /* copies take it along */
     *g = (struct ws_proxy_region){

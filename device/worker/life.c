@@ -49,7 +49,7 @@ static int open_in_build(void)
 {
     static const char *const from[] = {"/../device/worker/", "/../../device/worker/"};
     char self[PATH_MAX], path[PATH_MAX + 64];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int fd = -1;
     if (n <= 0)
         return -1;
@@ -60,7 +60,7 @@ static int open_in_build(void)
     if (!strcmp(self, WS_SBINDIR))
         return -1;
     for (size_t k = 0; k < WS_ARRAY_SIZE(from) && fd < 0; k++) {
-        snprintf(path, sizeof path, "%s%swattshare-gpu-worker", self, from[k]);
+        snprintf(path, sizeof(path), "%s%swattshare-gpu-worker", self, from[k]);
         fd = open_program(path);
     }
     return fd;
@@ -104,7 +104,7 @@ static int run(int program, int ops, int calls, int page, pid_t *ret)
     sigemptyset(&none);
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", program);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attr);
     int r = posix_spawn_file_actions_adddup2(&files, ops, WS_WIRE_FD_OPS);
@@ -162,7 +162,7 @@ int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, boo
     close(calls[1]);
     if (!r)
         r = ws_wire_send(ops[0], (struct ws_wire_head){.type = WS_WIRE_HELLO},
-                         (struct ws_wire_part){c, sizeof *c}, WS_PART_NONE, -1, 0);
+                         (struct ws_wire_part){c, sizeof(*c)}, WS_PART_NONE, -1, 0);
     if (!r)
         r = hear(ops[0], again ? AGAIN_MS : HELLO_MS, hello);
     if (!r) {
@@ -201,9 +201,9 @@ static int reap(pid_t pid)
 
 static void describe_end(struct ws_proxy *p, int status, char *ret, size_t size)
 {
-    char lost[sizeof p->page->lost_text];
-    memcpy(lost, p->page->lost_text, sizeof lost);
-    lost[sizeof lost - 1] = 0;
+    char lost[sizeof(p->page->lost_text)];
+    memcpy(lost, p->page->lost_text, sizeof(lost));
+    lost[sizeof(lost) - 1] = 0;
     if (p->page->lost && lost[0])
         snprintf(ret, size, "%s", lost);
     else if (WIFSIGNALED(status))
@@ -282,7 +282,7 @@ static int start(struct ws_proxy *p, bool first)
 {
     int fd[2] = {-1, -1};
     struct ws_wire_hello h;
-    memset(p->page, 0, sizeof *p->page);
+    memset(p->page, 0, sizeof(*p->page));
     ws_proxy_forget_notices(p);
     int pid = ws_proxy_spawn(p->program, &p->config, p->page_fd, !first, fd, p->answer);
     if (pid < 0) {
@@ -292,10 +292,10 @@ static int start(struct ws_proxy *p, bool first)
         return WS_CUDA_E_MISSING;
     }
     set_worker(p, pid, fd);
-    memcpy(&h, p->answer->body, sizeof h);
+    memcpy(&h, p->answer->body, sizeof(h));
     int r = (int)p->answer->head.value;
     if (first)
-        ws_wire_get_diags(p->answer->body + sizeof h, p->answer->head.bytes - sizeof h,
+        ws_wire_get_diags(p->answer->body + sizeof(h), p->answer->head.bytes - sizeof(h),
                           p->open_diags);
     ws_wire_done_with(p->answer);
     if (!r) {
@@ -365,7 +365,7 @@ static void keep_telemetry(struct ws_proxy *p)
     p->before.n_thread_insns += t.n_thread_insns;
     p->before.idle_energy_uj += t.idle_energy_uj;
     p->before.power_mw = t.power_mw;
-    memset(&p->page->telemetry, 0, sizeof p->page->telemetry);
+    memset(&p->page->telemetry, 0, sizeof(p->page->telemetry));
     pthread_mutex_unlock(&p->ops_lock);
 }
 
@@ -383,7 +383,7 @@ static bool may_restart(struct ws_proxy *p)
 static void give_up(struct ws_proxy *p, const char *why)
 {
     pthread_mutex_lock(&p->ops_lock);
-    snprintf(p->lost_text, sizeof p->lost_text, "%s", why);
+    snprintf(p->lost_text, sizeof(p->lost_text), "%s", why);
     pthread_mutex_unlock(&p->ops_lock);
     if (!is_closing(p))
         ws_log(WS_ERROR, "worker: gpu=%u is given up: %s", p->base.index, why);
@@ -399,12 +399,12 @@ static bool start_again(struct ws_proxy *p, const char *why)
     uint64_t begin = ws_proxy_host_ns();
     int r = -1;
     pthread_mutex_lock(&p->ops_lock);
-    snprintf(p->status.last, sizeof p->status.last, "%s", why);
+    snprintf(p->status.last, sizeof(p->status.last), "%s", why);
     bool may = may_restart(p);
     p->status.n_restarts++;
     pthread_mutex_unlock(&p->ops_lock);
     if (!may) {
-        snprintf(text, sizeof text, "restarted %u times within a minute; last: %.120s",
+        snprintf(text, sizeof(text), "restarted %u times within a minute; last: %.120s",
                  p->max_restarts, why);
         give_up(p, text);
         return false;
@@ -429,7 +429,7 @@ static bool start_again(struct ws_proxy *p, const char *why)
     }
     ws_proxy_calls_end(p);
     if (r) {
-        snprintf(text, sizeof text, "its worker can't be restarted; it ended by: %.130s", why);
+        snprintf(text, sizeof(text), "its worker can't be restarted; it ended by: %.130s", why);
         give_up(p, text);
     }
     return !r;
@@ -438,7 +438,7 @@ static bool start_again(struct ws_proxy *p, const char *why)
 void *ws_proxy_reader_main(void *arg)
 {
     struct ws_proxy *p = arg;
-    struct ws_wire_message *m = ws_alloc(sizeof *m);
+    struct ws_wire_message *m = ws_alloc(sizeof(*m));
     pthread_mutex_lock(&p->calls_lock);
     int r = m ? start(p, true) : -ENOMEM;
     pthread_mutex_unlock(&p->calls_lock);
@@ -454,7 +454,7 @@ void *ws_proxy_reader_main(void *arg)
         int status = reap(pid);
         if (is_closing(p))
             break;
-        describe_end(p, status, why, sizeof why);
+        describe_end(p, status, why, sizeof(why));
         pthread_mutex_lock(&p->calls_lock);
         close_worker(p);
         pthread_mutex_unlock(&p->calls_lock);

@@ -10,7 +10,7 @@ int ws_proxy_vars_map(struct ws_dinstance *i)
     struct ws_proxy *p = i->proxy;
     uint32_t n = i->module->info.n_vars;
     int r = 0;
-    i->mapped = ws_alloc_array(n + (size_t)1, sizeof *i->mapped);
+    i->mapped = ws_alloc_array(n + (size_t)1, sizeof(*i->mapped));
     if (!i->mapped)
         return ws_raise(-ENOMEM);
     for (uint32_t v = 0; !r && v < n; v++) {

@@ -78,16 +78,16 @@ static _Thread_local int made_fd = -1;
 static struct thing *find(struct thing *table, uint64_t id)
 {
     struct thing *t;
-    HASH_FIND(hh, table, &id, sizeof id, t);
+    HASH_FIND(hh, table, &id, sizeof(id), t);
     return t;
 }
 
 static struct thing *add(struct thing **table, uint64_t id)
 {
-    struct thing *t = find(*table, id) ? NULL : ws_alloc(sizeof *t);
+    struct thing *t = find(*table, id) ? NULL : ws_alloc(sizeof(*t));
     if (t) {
         t->id = id;
-        HASH_ADD(hh, *table, id, sizeof t->id, t);
+        HASH_ADD(hh, *table, id, sizeof(t->id), t);
     }
     return t;
 }
@@ -226,7 +226,7 @@ static void end_if_lost(void)
         return;
     pthread_mutex_lock(&w.page_lock);
     if (!w.page->lost) {
-        snprintf(w.page->lost_text, sizeof w.page->lost_text, "%s", text);
+        snprintf(w.page->lost_text, sizeof(w.page->lost_text), "%s", text);
         w.page->lost = 1;
     }
     pthread_mutex_unlock(&w.page_lock);
@@ -257,7 +257,7 @@ static void on_done(struct ws_op *op)
                              .counts = op->counts};
     struct ws_wire_part back = NONE;
     const char *lost = ws_device_cuda_lost(w.device);
-    snprintf(d.text, sizeof d.text, "%s", op->text);
+    snprintf(d.text, sizeof(d.text), "%s", op->text);
     d.in_loss = lost && op->error;
     d.untouched = ws_cuda_untouched(op);
     if (op->kind == WS_OPK_LAUNCH && op->launch.progress) {
@@ -326,8 +326,8 @@ static bool set_copy(struct operation *o, const struct ws_wire_submit *s, struct
         o->blob = p == MAP_FAILED ? NULL : p;
     } else if (o->blob_bytes) {
         o->blob = malloc(o->blob_bytes);
-        if (o->blob && m->head.bytes - sizeof *s >= o->blob_out && o->blob_out)
-            memcpy(o->blob, m->body + sizeof *s, o->blob_out);
+        if (o->blob && m->head.bytes - sizeof(*s) >= o->blob_out && o->blob_out)
+            memcpy(o->blob, m->body + sizeof(*s), o->blob_out);
     }
     op->copy.bytes = s->copy.bytes;
     op->copy.height = s->copy.height;
@@ -347,15 +347,15 @@ static bool set_launch(struct operation *o, const struct ws_wire_submit *s,
 {
     struct ws_op *op = &o->op;
     struct thing t = {0};
-    if (m->head.bytes - sizeof *s < s->launch.param_bytes ||
+    if (m->head.bytes - sizeof(*s) < s->launch.param_bytes ||
         !known(&w.instances, s->launch.instance, &t))
         return false;
     if (s->launch.param_bytes)
-        memcpy(o->params, m->body + sizeof *s, s->launch.param_bytes);
+        memcpy(o->params, m->body + sizeof(*s), s->launch.param_bytes);
     op->launch.instance = t.instance;
     op->launch.kernel = s->launch.kernel;
-    memcpy(op->launch.grid, s->launch.grid, sizeof op->launch.grid);
-    memcpy(op->launch.block, s->launch.block, sizeof op->launch.block);
+    memcpy(op->launch.grid, s->launch.grid, sizeof(op->launch.grid));
+    memcpy(op->launch.block, s->launch.block, sizeof(op->launch.block));
     op->launch.shared_bytes = s->launch.shared_bytes;
     op->launch.flags = s->launch.flags;
     op->launch.params = o->params;
@@ -374,12 +374,12 @@ static void on_submit(struct ws_wire_message *m)
 {
     struct ws_wire_submit s;
     uint64_t id = m->head.id;
-    if (!ws_wire_take(m, &s, sizeof s)) {
+    if (!ws_wire_take(m, &s, sizeof(s))) {
         ws_log(WS_ERROR, "worker: a submission of %llu bytes", (unsigned long long)m->head.bytes);
         _exit(1);
     }
     uint64_t params = s.kind == WS_OPK_LAUNCH ? s.launch.param_bytes : 0;
-    struct operation *o = ws_alloc(sizeof *o + params);
+    struct operation *o = ws_alloc(sizeof(*o) + params);
     if (!o) {
         ws_log(WS_ERROR, "worker: out of memory");
         _exit(1);
@@ -406,13 +406,13 @@ static void on_submit(struct ws_wire_message *m)
     }
     w.n_running++;
     pthread_mutex_lock(&w.lock);
-    HASH_ADD(hh, w.ops, id, sizeof id, &o->known);
+    HASH_ADD(hh, w.ops, id, sizeof(id), &o->known);
     pthread_mutex_unlock(&w.lock);
     atomic_store(&w.page->taken, id);
     if (ok) {
         ws_device_submit(w.device, &o->op);
     } else {
-        snprintf(o->op.text, sizeof o->op.text,
+        snprintf(o->op.text, sizeof(o->op.text),
                  "the GPU's worker does not know what it needs, or has no memory");
         o->op.error = WS_DEV_E_LAUNCH_FAILURE;
         on_done(&o->op);
@@ -445,7 +445,7 @@ static void wait_for_submission(uint64_t id)
 static int64_t on_memory(struct ws_wire_message *m, bool adopt, struct ws_wire_memory *io)
 {
     struct thing t = {.id = m->head.id};
-    if (!ws_wire_take(m, io, sizeof *io))
+    if (!ws_wire_take(m, io, sizeof(*io)))
         return -EPROTO;
     int r = adopt ? ws_cuda_adopt_memory(w.device, io->bytes, io->kept.id ? &io->kept : NULL, m->fd,
                                          &t.memory)
@@ -461,7 +461,7 @@ static int64_t on_map(const struct ws_wire_message *m)
 {
     struct ws_wire_map q;
     struct thing t;
-    if (!ws_wire_take(m, &q, sizeof q))
+    if (!ws_wire_take(m, &q, sizeof(q)))
         return -EPROTO;
     struct ws_space *s = space_of(q.space);
     if (!s || !known(&w.memories, q.memory, &t))
@@ -473,7 +473,7 @@ static int64_t on_host_map(const struct ws_wire_message *m)
 {
     struct ws_wire_map q;
     struct thing t;
-    if (!ws_wire_take(m, &q, sizeof q))
+    if (!ws_wire_take(m, &q, sizeof(q)))
         return -EPROTO;
     struct ws_space *s = space_of(q.space);
     if (!s || !known(&w.regions, q.memory, &t) || q.offset > t.region.bytes ||
@@ -486,7 +486,7 @@ static int64_t on_region(struct ws_wire_message *m)
 {
     struct thing t = {.id = m->head.id};
     struct stat st;
-    if (!ws_wire_take(m, &t.region.bytes, sizeof t.region.bytes) || m->fd < 0 ||
+    if (!ws_wire_take(m, &t.region.bytes, sizeof(t.region.bytes)) || m->fd < 0 ||
         fstat(m->fd, &st) || (uint64_t)st.st_size < t.region.bytes)
         return -EINVAL;
     void *p = mmap(NULL, t.region.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
@@ -506,15 +506,15 @@ static int64_t on_instance(const struct ws_wire_message *m, uint64_t **ret_va, u
 {
     struct ws_wire_instance q;
     struct thing module, t = {.id = m->head.id};
-    if (!ws_wire_take(m, &q, sizeof q) || m->head.bytes - sizeof q < q.n_vars * sizeof(uint64_t))
+    if (!ws_wire_take(m, &q, sizeof(q)) || m->head.bytes - sizeof(q) < q.n_vars * sizeof(uint64_t))
         return -EPROTO;
     struct ws_space *s = space_of(q.space);
-    uint64_t *va = ws_alloc_array(q.n_vars + (size_t)1, sizeof *va);
+    uint64_t *va = ws_alloc_array(q.n_vars + (size_t)1, sizeof(*va));
     int r = !s || !va || !known(&w.modules, q.module, &module) ? -ENOMEM : 0;
     if (!r && ws_dmodule_info(module.module.code)->n_vars != q.n_vars)
         r = -EINVAL;
     if (!r && q.n_vars)
-        memcpy(va, m->body + sizeof q, q.n_vars * sizeof *va);
+        memcpy(va, m->body + sizeof(q), q.n_vars * sizeof(*va));
     if (!r)
         r = q.write ? ws_device_instance_new(w.device, module.module.code, s, va, &t.instance)
                     : ws_device_instance_borrow(w.device, module.module.code, s, va, &t.instance);
@@ -534,7 +534,7 @@ static int64_t on_occupancy(const struct ws_wire_message *m, struct ws_wire_occu
 {
     struct ws_occupancy fits;
     struct thing t;
-    if (!ws_wire_take(m, io, sizeof *io) || !known(&w.modules, m->head.id, &t))
+    if (!ws_wire_take(m, io, sizeof(*io)) || !known(&w.modules, m->head.id, &t))
         return -EINVAL;
     int r = ws_device_occupancy(w.device, t.module.code, io->kernel, io->threads, io->shared_bytes,
                                 &fits);
@@ -575,7 +575,7 @@ static int load(const struct ws_wire_message *m, FILE *f)
     }
     const struct ws_dmodule_info *info = r ? NULL : ws_dmodule_info(t.module.code);
     l.n_kernels = info ? info->n_kernels : 0;
-    fwrite(&l, sizeof l, 1, f);
+    fwrite(&l, sizeof(l), 1, f);
     for (uint32_t k = 0; k < l.n_kernels; k++) {
         const struct ws_kernel_info *i = &info->kernels[k];
         struct ws_wire_kernel q = {.static_shared_bytes = i->static_shared_bytes,
@@ -588,7 +588,7 @@ static int load(const struct ws_wire_message *m, FILE *f)
                                    .why_bytes =
                                        i->unsupported ? (uint32_t)strlen(i->unsupported) : 0,
                                    .unsupported_code = i->unsupported_code};
-        fwrite(&q, sizeof q, 1, f);
+        fwrite(&q, sizeof(q), 1, f);
         fwrite(i->unsupported ? i->unsupported : "", 1, q.why_bytes, f);
     }
     ws_wire_put_diags(f, &diags);
@@ -603,7 +603,7 @@ static int load(const struct ws_wire_message *m, FILE *f)
 static void *loader_main(void *arg)
 {
     int fd = (int)(intptr_t)arg;
-    struct ws_wire_message *m = ws_alloc(sizeof *m);
+    struct ws_wire_message *m = ws_alloc(sizeof(*m));
     while (m && !ws_wire_recv(fd, m)) {
         char *text = NULL;
         size_t n = 0;
@@ -641,7 +641,7 @@ static void on_notice(struct ws_wire_message *m)
 {
     struct ws_wire_map q = {0};
     struct thing t;
-    (void)ws_wire_take(m, &q, sizeof q);
+    (void)ws_wire_take(m, &q, sizeof(q));
     switch (m->head.type) {
     case WS_WIRE_UNMAP:
     case WS_WIRE_HOST_UNMAP:
@@ -708,7 +708,7 @@ static bool on_call(struct ws_wire_message *m)
         fd = made_fd;
         break;
     case WS_WIRE_ADOPT_GRANULE:
-        head.value = ws_wire_take(m, &kept, sizeof kept)
+        head.value = ws_wire_take(m, &kept, sizeof(kept))
                          ? ws_cuda_adopt_granule(w.device, &kept, m->fd)
                          : -EPROTO;
         break;
@@ -719,7 +719,7 @@ static bool on_call(struct ws_wire_message *m)
         head.value = on_map(m);
         break;
     case WS_WIRE_ACCESS:
-        head.value = ws_wire_take(m, &map, sizeof map) && known(&w.spaces, map.space, &t)
+        head.value = ws_wire_take(m, &map, sizeof(map)) && known(&w.spaces, map.space, &t)
                          ? ws_space_set_access(t.space, map.va, map.readers, map.writers)
                          : -ENOENT;
         break;
@@ -732,7 +732,7 @@ static bool on_call(struct ws_wire_message *m)
     case WS_WIRE_INSTANCE_NEW:
         head.value = on_instance(m, &vars, &n_vars);
         if (vars)
-            body = (struct ws_wire_part){vars, n_vars * sizeof *vars};
+            body = (struct ws_wire_part){vars, n_vars * sizeof(*vars)};
         break;
     case WS_WIRE_OCCUPANCY:
         head.value = on_occupancy(m, &fits);
@@ -764,7 +764,7 @@ static bool on_call(struct ws_wire_message *m)
 
 static void *calls_main(void *arg)
 {
-    struct ws_wire_message *m = ws_alloc(sizeof *m);
+    struct ws_wire_message *m = ws_alloc(sizeof(*m));
     bool on = m != NULL;
     while (on && !ws_wire_recv(WS_WIRE_FD_CALLS, m)) {
         on = on_call(m);
@@ -800,7 +800,7 @@ static void describe(struct ws_wire_hello *h)
     (void)ws_device_cuda_uuid(w.device, h->uuid);
     h->capabilities = *ws_device_cuda_capabilities(w.device);
     for (uint32_t k = 0; k < h->capabilities.n; k++) {
-        snprintf(h->names[k], sizeof h->names[k], "%s", h->capabilities.v[k].name);
+        snprintf(h->names[k], sizeof(h->names[k]), "%s", h->capabilities.v[k].name);
         h->capabilities.v[k].name = NULL;
     }
     h->now_ns = ws_device_now_ns(w.device);
@@ -820,11 +820,11 @@ static int begin(const struct ws_wire_config *c)
                                 .spin_ns = c->spin_ns};
     struct ws_wire_hello h = {0};
     struct ws_diags diags = WS_DIAGS_NULL;
-    char build[sizeof h.build];
+    char build[sizeof(h.build)];
     ws_wire_build(h.build);
     ws_wire_build(build);
     int r = 0;
-    if (strncmp(build, c->build, sizeof build) != 0) {
+    if (strncmp(build, c->build, sizeof(build)) != 0) {
         r = WS_CUDA_E_MISSING;
         ws_diags_add(&diags, NULL, 0, 0, "the GPU's worker is of another build than the daemon");
     } else if (c->ordinal < 0) {
@@ -898,7 +898,7 @@ static void serve(struct ws_wire_message *m)
 
 int main(int argc, char **argv)
 {
-    struct ws_wire_message *m = ws_alloc(sizeof *m);
+    struct ws_wire_message *m = ws_alloc(sizeof(*m));
     struct ws_wire_config c;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) || !m)
         return 1;
@@ -916,13 +916,14 @@ int main(int argc, char **argv)
         return 2;
     }
     if (ws_wire_recv(WS_WIRE_FD_OPS, m) || m->head.type != WS_WIRE_HELLO ||
-        !ws_wire_take(m, &c, sizeof c))
+        !ws_wire_take(m, &c, sizeof(c)))
         return 1;
-    c.driver_library[sizeof c.driver_library - 1] = 0;
-    c.nvml_library[sizeof c.nvml_library - 1] = 0;
+    c.driver_library[sizeof(c.driver_library) - 1] = 0;
+    c.nvml_library[sizeof(c.nvml_library) - 1] = 0;
     ws_wire_done_with(m);
     ws_log_set_level((enum ws_log_level)c.log_level);
-    void *page = mmap(NULL, sizeof *w.page, PROT_READ | PROT_WRITE, MAP_SHARED, WS_WIRE_FD_PAGE, 0);
+    void *page =
+        mmap(NULL, sizeof(*w.page), PROT_READ | PROT_WRITE, MAP_SHARED, WS_WIRE_FD_PAGE, 0);
     if (page == MAP_FAILED)
         return 1;
     w.page = page;

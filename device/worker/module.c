@@ -118,7 +118,7 @@ int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m)
     pthread_mutex_lock(&m->lock);
     int64_t r = 0;
     if (!is_loaded(p, m)) {
-        struct ws_wire_message *answer = ws_alloc(sizeof *answer);
+        struct ws_wire_message *answer = ws_alloc(sizeof(*answer));
         uint32_t generation;
         r = answer ? ask(p, m, answer, &generation) : -ENOMEM;
         if (answer && r != -EIO)
@@ -137,7 +137,7 @@ int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m)
     uint32_t next = p->generation + 1;
     if (m->loaded[p->base.index] == p && m->generation[p->base.index] == next)
         return 0;
-    struct ws_wire_message *answer = ws_alloc(sizeof *answer);
+    struct ws_wire_message *answer = ws_alloc(sizeof(*answer));
     int fd = answer ? connect_loader(p) : -ENOMEM;
     int r = fd < 0 ? fd : exchange(fd, m, answer);
     if (!r) {
@@ -156,8 +156,8 @@ int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m)
 static int list_kernels(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
 {
     size_t n = ptx->n_funcs + (size_t)1;
-    m->kernels = ws_alloc_array(n, sizeof *m->kernels);
-    m->why = ws_alloc_array(n, sizeof *m->why);
+    m->kernels = ws_alloc_array(n, sizeof(*m->kernels));
+    m->why = ws_alloc_array(n, sizeof(*m->why));
     if (!m->kernels || !m->why)
         return ws_raise(-ENOMEM);
     for (uint32_t f = 0; f < ptx->n_funcs; f++) {
@@ -175,11 +175,11 @@ static int read_kernel(struct ws_dmodule *m, uint32_t k, const uint8_t **io_p, u
 {
     struct ws_kernel_info *i = &m->kernels[k];
     struct ws_wire_kernel q;
-    if (*io_left < sizeof q)
+    if (*io_left < sizeof(q))
         return ws_raise(-EPROTO);
-    memcpy(&q, *io_p, sizeof q);
-    *io_p += sizeof q;
-    *io_left -= sizeof q;
+    memcpy(&q, *io_p, sizeof(q));
+    *io_p += sizeof(q);
+    *io_left -= sizeof(q);
     if (q.why_bytes > *io_left)
         return ws_raise(-EPROTO);
     i->static_shared_bytes = q.static_shared_bytes;
@@ -204,10 +204,10 @@ static int read_answer(struct ws_dmodule *m, const struct ws_wire_message *a,
                        struct ws_diags *diags)
 {
     struct ws_wire_loaded l;
-    if (!ws_wire_take(a, &l, sizeof l) || l.n_kernels != m->info.n_kernels)
+    if (!ws_wire_take(a, &l, sizeof(l)) || l.n_kernels != m->info.n_kernels)
         return ws_raise(-EPROTO);
-    const uint8_t *p = a->body + sizeof l;
-    uint64_t left = a->head.bytes - sizeof l;
+    const uint8_t *p = a->body + sizeof(l);
+    uint64_t left = a->head.bytes - sizeof(l);
     int r = 0;
     for (uint32_t k = 0; !r && k < l.n_kernels; k++)
         r = read_kernel(m, k, &p, &left);
@@ -250,8 +250,8 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
                          struct ws_dmodule **ret, struct ws_diags *diags)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_dmodule *m = ws_alloc(sizeof *m);
-    struct ws_wire_message *answer = ws_alloc(sizeof *answer);
+    struct ws_dmodule *m = ws_alloc(sizeof(*m));
+    struct ws_wire_message *answer = ws_alloc(sizeof(*answer));
     uint32_t generation = 0;
     if (!m || !answer) {
         free(m);
@@ -306,7 +306,7 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
     int64_t r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_OCCUPANCY, .id = m->id},
                                   WS_PART(q), WS_PART_NONE, -1);
     if (r != WS_PROXY_ENDED) {
-        if (!r && !ws_wire_take(p->answer, &q, sizeof q))
+        if (!r && !ws_wire_take(p->answer, &q, sizeof(q)))
             r = -EINVAL;
         ws_wire_done_with(p->answer);
     }

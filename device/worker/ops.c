@@ -107,8 +107,8 @@ static void set_launch(struct ws_proxy_op *o)
     struct ws_wire_submit *s = &o->wire;
     s->launch.instance = op->launch.instance->id;
     s->launch.kernel = op->launch.kernel;
-    memcpy(s->launch.grid, op->launch.grid, sizeof s->launch.grid);
-    memcpy(s->launch.block, op->launch.block, sizeof s->launch.block);
+    memcpy(s->launch.grid, op->launch.grid, sizeof(s->launch.grid));
+    memcpy(s->launch.block, op->launch.block, sizeof(s->launch.block));
     s->launch.shared_bytes = op->launch.shared_bytes;
     s->launch.flags = op->launch.flags;
     s->launch.param_bytes = op->launch.params ? op->launch.param_bytes : 0;
@@ -306,7 +306,7 @@ static bool queue(struct ws_proxy *p, struct ws_proxy_op *o)
     if (!op->error) {
         o->id = ++p->last_id;
         ws_list_append(&p->ops, &o->node);
-        HASH_ADD(hh, p->by_id, id, sizeof o->id, o);
+        HASH_ADD(hh, p->by_id, id, sizeof(o->id), o);
         if (p->n_unsent++ || p->state != WS_PROXY_RUNNING || send_one(p, o))
             pthread_cond_signal(&p->sender_wake);
     }
@@ -330,7 +330,7 @@ void ws_proxy_submit(struct ws_device *d, struct ws_op *op)
     }
     if (to || from) /* it is about memory of that one, whoever was asked */
         p = ws_proxy_of(to ? to : from);
-    struct ws_proxy_op *o = ws_alloc(sizeof *o);
+    struct ws_proxy_op *o = ws_alloc(sizeof(*o));
     if (!o) {
         ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to run it");
         end_now(p, op);
@@ -437,7 +437,7 @@ int ws_proxy_preempt(struct ws_device *d, struct ws_op *op)
 static struct ws_proxy_op *find(struct ws_proxy *p, uint64_t id)
 {
     struct ws_proxy_op *o;
-    HASH_FIND(hh, p->by_id, &id, sizeof id, o);
+    HASH_FIND(hh, p->by_id, &id, sizeof(id), o);
     return o;
 }
 
@@ -453,8 +453,8 @@ static void set_result(struct ws_proxy *p, struct ws_proxy_op *o, const struct w
 {
     struct ws_op *op = o->op;
     op->error = d->error < _WS_DEV_E_N ? (enum ws_dev_error)d->error : WS_DEV_E_LAUNCH_FAILURE;
-    memcpy(op->text, d->text, sizeof op->text);
-    op->text[sizeof op->text - 1] = 0;
+    memcpy(op->text, d->text, sizeof(op->text));
+    op->text[sizeof(op->text) - 1] = 0;
     op->start_ns = WS_MAX(our_ns(p, d->start_ns), op->ready_ns);
     op->end_ns = WS_MAX(our_ns(p, d->end_ns), op->start_ns);
     ws_proxy_not_before(p, op->end_ns);
@@ -476,16 +476,16 @@ static void set_result(struct ws_proxy *p, struct ws_proxy_op *o, const struct w
         return;
     const uint8_t *from = o->blob + o->wire.copy.blob_out;
     uint64_t bytes = o->wire.copy.blob_bytes - o->wire.copy.blob_out;
-    if (!o->wire.blob_is_memory && m->head.bytes - sizeof *d < bytes)
+    if (!o->wire.blob_is_memory && m->head.bytes - sizeof(*d) < bytes)
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU's worker sent too little");
     else
-        unpack(op, o->wire.blob_is_memory ? from : m->body + sizeof *d);
+        unpack(op, o->wire.blob_is_memory ? from : m->body + sizeof(*d));
 }
 
 void ws_proxy_on_done(struct ws_proxy *p, const struct ws_wire_message *m)
 {
     struct ws_wire_done d;
-    if (!ws_wire_take(m, &d, sizeof d))
+    if (!ws_wire_take(m, &d, sizeof(d)))
         return;
     pthread_mutex_lock(&p->ops_lock);
     struct ws_proxy_op *o = find(p, m->head.id);
@@ -509,7 +509,7 @@ void ws_proxy_on_done(struct ws_proxy *p, const struct ws_wire_message *m)
     if (o->cancelled && again)
         ws_check_fail(o->op, WS_DEV_E_CANCELLED, "cancelled");
     else if (d.in_loss)
-        snprintf(o->op->text + strlen(o->op->text), sizeof o->op->text - strlen(o->op->text), "%s",
+        snprintf(o->op->text + strlen(o->op->text), sizeof(o->op->text) - strlen(o->op->text), "%s",
                  "; the GPU's worker is restarted");
     finish(p, o);
 }

@@ -63,7 +63,7 @@ static bool run(struct job *j, struct ws_device *d, struct half *h)
     op->energy_uj += h->op.energy_uj;
     if (h->op.error) {
         op->error = h->op.error;
-        memcpy(op->text, h->op.text, sizeof op->text);
+        memcpy(op->text, h->op.text, sizeof(op->text));
     }
     return !h->op.error;
 }
@@ -153,7 +153,7 @@ static void *peers_main(void *arg)
 
 void ws_proxy_peer_copy(struct ws_op *op, struct ws_device *to, struct ws_device *from)
 {
-    struct job *j = ws_alloc(sizeof *j);
+    struct job *j = ws_alloc(sizeof(*j));
     pthread_mutex_lock(&peers.lock);
     if (j && !peers.on)
         peers.on = !pthread_create(&peers.thread, NULL, peers_main, NULL);

@@ -100,7 +100,7 @@ static bool charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
         return false;
     int64_t r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_CHARGE, .id = ns},
                                   WS_PART_NONE, WS_PART_NONE, -1);
-    bool ok = r == 1 && ws_wire_take(p->answer, ret_uj, sizeof *ret_uj);
+    bool ok = r == 1 && ws_wire_take(p->answer, ret_uj, sizeof(*ret_uj));
     if (r != WS_PROXY_ENDED)
         ws_wire_done_with(p->answer);
     ws_proxy_calls_end(p);
@@ -129,7 +129,7 @@ static void proxy_close(struct ws_device *d)
     ws_proxy_loaders_end(p);
     ws_proxy_tables_free(p);
     if (p->page)
-        munmap(p->page, sizeof *p->page);
+        munmap(p->page, sizeof(*p->page));
     if (p->page_fd >= 0)
         close(p->page_fd);
     if (p->program >= 0)
@@ -169,7 +169,7 @@ static int set_config(struct ws_wire_config *c, int ordinal, uint32_t index,
 {
     static const struct ws_cuda_options usual;
     o = o ? o : &usual;
-    memset(c, 0, sizeof *c);
+    memset(c, 0, sizeof(*c));
     ws_wire_build(c->build);
     c->ordinal = ordinal;
     c->index = index;
@@ -180,7 +180,7 @@ static int set_config(struct ws_wire_config *c, int ordinal, uint32_t index,
     c->log_level = WS_INFO;
     const char *driver = o->driver_library ? o->driver_library : "",
                *nvml = o->nvml_library ? o->nvml_library : "";
-    if (strlen(driver) >= sizeof c->driver_library || strlen(nvml) >= sizeof c->nvml_library) {
+    if (strlen(driver) >= sizeof(c->driver_library) || strlen(nvml) >= sizeof(c->nvml_library)) {
         ws_diags_add(diags, NULL, 0, 0, "cuda:%d: a library's path is too long", ordinal);
         return WS_CUDA_E_MISSING;
     }
@@ -208,14 +208,14 @@ static void init_locks(struct ws_proxy *p)
 
 static int make_page(struct ws_proxy *p)
 {
-    p->page_fd = ws_packet_memfd("wattshare-gpu", sizeof *p->page);
+    p->page_fd = ws_packet_memfd("wattshare-gpu", sizeof(*p->page));
     if (p->page_fd < 0)
         return ws_forward(p->page_fd);
     int high = fcntl(p->page_fd, F_DUPFD_CLOEXEC, 10);
     close(p->page_fd);
     p->page_fd = high;
     void *m = high < 0 ? MAP_FAILED
-                       : mmap(NULL, sizeof *p->page, PROT_READ | PROT_WRITE, MAP_SHARED, high, 0);
+                       : mmap(NULL, sizeof(*p->page), PROT_READ | PROT_WRITE, MAP_SHARED, high, 0);
     if (m == MAP_FAILED)
         return ws_raise(-ENOMEM);
     p->page = m;
@@ -240,10 +240,10 @@ static int first_worker(struct ws_proxy *p, struct ws_diags *diags)
     p->capabilities = p->hello.capabilities;
     p->capabilities.n = WS_MIN(p->capabilities.n, (uint32_t)WS_CUDA_MAX_CAPABILITIES);
     for (uint32_t k = 0; k < p->capabilities.n; k++) {
-        p->hello.names[k][sizeof p->hello.names[k] - 1] = 0;
+        p->hello.names[k][sizeof(p->hello.names[k]) - 1] = 0;
         p->capabilities.v[k].name = p->hello.names[k];
         if (!strcmp(p->hello.names[k], "isolation") && p->capabilities.v[k].yes)
-            snprintf(p->capabilities.v[k].how, sizeof p->capabilities.v[k].how, "%s",
+            snprintf(p->capabilities.v[k].how, sizeof(p->capabilities.v[k].how), "%s",
                      "kernels check their addresses before they use them; those that can't be are "
                      "refused. Other faults cost a worker's restart");
     }
@@ -253,7 +253,7 @@ static int first_worker(struct ws_proxy *p, struct ws_diags *diags)
 int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
                           const struct ws_cuda_options *options, struct ws_diags *diags)
 {
-    struct ws_proxy *p = ws_alloc(sizeof *p);
+    struct ws_proxy *p = ws_alloc(sizeof(*p));
     if (!p)
         return ws_raise(-ENOMEM);
     init_locks(p);
@@ -264,7 +264,7 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
     p->max_restarts = options && options->max_restarts
                           ? WS_MIN(options->max_restarts, (uint32_t)WS_PROXY_RESTARTS_LIMIT)
                           : WS_PROXY_RESTARTS_MAX;
-    p->answer = ws_alloc(sizeof *p->answer);
+    p->answer = ws_alloc(sizeof(*p->answer));
     int r = p->answer ? set_config(&p->config, WS_MAX(ordinal, 0), index, options, diags) : -ENOMEM;
     if (!r && index >= WS_ACCESS_DEVICES)
         r = ws_raise(-EINVAL);
@@ -293,7 +293,7 @@ uint32_t ws_worker_count(const struct ws_cuda_options *options, struct ws_diags 
 {
     struct ws_wire_config c;
     struct ws_wire_hello h = {.count = 0};
-    struct ws_wire_message *m = ws_alloc(sizeof *m);
+    struct ws_wire_message *m = ws_alloc(sizeof(*m));
     int fd[2], page = ws_packet_memfd("wattshare-gpu", sizeof(struct ws_wire_page));
     int high = page < 0 ? -1 : fcntl(page, F_DUPFD_CLOEXEC, 10);
     int program = m && high >= 0 && !set_config(&c, -1, 0, options, diags)
@@ -301,8 +301,8 @@ uint32_t ws_worker_count(const struct ws_cuda_options *options, struct ws_diags 
                       : -1;
     int pid = program < 0 ? -1 : ws_proxy_spawn(program, &c, high, false, fd, m);
     if (pid > 0) {
-        memcpy(&h, m->body, sizeof h);
-        ws_wire_get_diags(m->body + sizeof h, m->head.bytes - sizeof h, diags);
+        memcpy(&h, m->body, sizeof(h));
+        ws_wire_get_diags(m->body + sizeof(h), m->head.bytes - sizeof(h), diags);
         ws_wire_done_with(m);
         close(fd[0]);
         close(fd[1]);

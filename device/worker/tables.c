@@ -49,7 +49,7 @@ static void release(void *arg, uint8_t *host, uint64_t bytes)
 static void take_piece(struct ws_proxy *p, struct ws_proxy_memory *m, int64_t r)
 {
     struct ws_wire_memory w;
-    if (!r && ws_wire_take(p->answer, &w, sizeof w)) {
+    if (!r && ws_wire_take(p->answer, &w, sizeof(w))) {
         kept_close(m->fd);
         m->whole = w.kept;
         m->fd = p->answer->fd;
@@ -61,7 +61,7 @@ static void take_piece(struct ws_proxy *p, struct ws_proxy_memory *m, int64_t r)
 int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *ret)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_proxy_memory *m = ws_alloc(sizeof *m);
+    struct ws_proxy_memory *m = ws_alloc(sizeof(*m));
     struct ws_wire_memory w = {.bytes = bytes};
     if (!m)
         return ws_raise(-ENOMEM);
@@ -99,7 +99,7 @@ static struct ws_proxy_map *map_find(struct ws_proxy *p, uint64_t space, uint64_
 
 static int map_new(struct ws_proxy *p, const struct ws_wire_map *is, bool host)
 {
-    struct ws_proxy_map *m = ws_alloc(sizeof *m);
+    struct ws_proxy_map *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     m->is = *is;
@@ -208,7 +208,7 @@ void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint6
     if (!ws_proxy_calls_begin(p)) {
         int64_t r = ws_proxy_call(p, head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
         if (!r)
-            (void)ws_wire_take(p->answer, placed, sizeof placed);
+            (void)ws_wire_take(p->answer, placed, sizeof(placed));
         if (r != -EIO)
             ws_wire_done_with(p->answer);
         ws_proxy_calls_end(p);
@@ -226,7 +226,7 @@ static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bo
                                  .space = i->space,
                                  .write = write,
                                  .n_vars = i->module->info.n_vars};
-    struct ws_wire_part vars = {i->var_va, i->module->info.n_vars * sizeof *i->var_va};
+    struct ws_wire_part vars = {i->var_va, i->module->info.n_vars * sizeof(*i->var_va)};
     int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_INSTANCE_NEW, i->id), WS_PART(q), vars, -1);
     if (!r && i->module->info.own_vars && !ws_wire_take(p->answer, i->var_va, vars.bytes))
         r = -EPROTO;
@@ -246,8 +246,8 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
                           const uint64_t *var_va, bool write, struct ws_dinstance **ret)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_dinstance *i = ws_alloc(sizeof *i);
-    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof *va);
+    struct ws_dinstance *i = ws_alloc(sizeof(*i));
+    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof(*va));
     int64_t r = WS_PROXY_ENDED;
     if (!i || !va) {
         free(i);
@@ -261,7 +261,7 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
                                .var_va = va,
                                .of = s};
     if (m->info.n_vars && !m->info.own_vars)
-        memcpy(va, var_va, m->info.n_vars * sizeof *va);
+        memcpy(va, var_va, m->info.n_vars * sizeof(*va));
     while (r == WS_PROXY_ENDED) {
         r = ws_proxy_module_here(p, m);
         if (r || (r = ws_proxy_calls_begin(p)))
@@ -304,14 +304,14 @@ void ws_proxy_instance_free(struct ws_dinstance *i)
 static struct ws_proxy_kept *kept_find(struct ws_proxy *p, const struct ws_cuda_kept *k)
 {
     struct ws_proxy_kept *g;
-    HASH_FIND(hh, p->kept, k, sizeof *k, g);
+    HASH_FIND(hh, p->kept, k, sizeof(*k), g);
     return g;
 }
 
 void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m)
 {
-    struct ws_proxy_kept *g = ws_alloc(sizeof *g);
-    if (!g || !ws_wire_take(m, &g->is, sizeof g->is)) {
+    struct ws_proxy_kept *g = ws_alloc(sizeof(*g));
+    if (!g || !ws_wire_take(m, &g->is, sizeof(g->is))) {
         free(g);
         return;
     }
@@ -321,7 +321,7 @@ void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m)
     struct ws_proxy_kept *old = kept_find(p, &g->is);
     if (old)
         HASH_DEL(p->kept, old);
-    HASH_ADD(hh, p->kept, is, sizeof g->is, g);
+    HASH_ADD(hh, p->kept, is, sizeof(g->is), g);
     pthread_mutex_unlock(&p->tables_lock);
     if (old) {
         kept_close(old->fd);
@@ -332,7 +332,7 @@ void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m)
 void ws_proxy_on_gone(struct ws_proxy *p, const struct ws_wire_message *m)
 {
     struct ws_cuda_kept k;
-    if (!ws_wire_take(m, &k, sizeof k))
+    if (!ws_wire_take(m, &k, sizeof(k)))
         return;
     pthread_mutex_lock(&p->tables_lock);
     struct ws_proxy_kept *g = kept_find(p, &k);
@@ -355,7 +355,7 @@ static void break_space(struct ws_proxy *p, uint64_t space)
     while (k < p->n_broken && p->broken[k] != space)
         k++;
     if (k == p->n_broken &&
-        !ws_grow((void **)&p->broken, &p->cap_broken, p->n_broken + 1, sizeof *p->broken))
+        !ws_grow((void **)&p->broken, &p->cap_broken, p->n_broken + 1, sizeof(*p->broken)))
         p->broken[p->n_broken++] = space;
     pthread_mutex_unlock(&p->ops_lock);
 }

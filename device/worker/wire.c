@@ -39,7 +39,7 @@ static int send_long(int socket, struct ws_wire_head head, struct ws_wire_part b
             memcpy(p + body.bytes, more.p, more.bytes);
         munmap(p, head.bytes);
         head.in_memory = 1;
-        r = ws_packet_send(socket, &head, sizeof head, fd, flags);
+        r = ws_packet_send(socket, &head, sizeof(head), fd, flags);
     }
     close(fd);
     return r;
@@ -48,33 +48,33 @@ static int send_long(int socket, struct ws_wire_head head, struct ws_wire_part b
 int ws_wire_send(int socket, struct ws_wire_head head, struct ws_wire_part body,
                  struct ws_wire_part more, int fd, int flags)
 {
-    uint8_t packet[sizeof head + WS_WIRE_INLINE_BYTES];
+    uint8_t packet[sizeof(head) + WS_WIRE_INLINE_BYTES];
     head.bytes = body.bytes + more.bytes;
     head.in_memory = 0;
     if (head.bytes > WS_WIRE_INLINE_BYTES)
         return fd >= 0 ? ws_raise(-EINVAL) : send_long(socket, head, body, more, flags);
-    memcpy(packet, &head, sizeof head);
+    memcpy(packet, &head, sizeof(head));
     if (body.bytes)
-        memcpy(packet + sizeof head, body.p, body.bytes);
+        memcpy(packet + sizeof(head), body.p, body.bytes);
     if (more.bytes)
-        memcpy(packet + sizeof head + body.bytes, more.p, more.bytes);
-    return ws_packet_send(socket, packet, sizeof head + head.bytes, fd, flags);
+        memcpy(packet + sizeof(head) + body.bytes, more.p, more.bytes);
+    return ws_packet_send(socket, packet, sizeof(head) + head.bytes, fd, flags);
 }
 
 int ws_wire_recv(int socket, struct ws_wire_message *m)
 {
     m->fd = -1;
     m->map = NULL;
-    ssize_t n = ws_packet_recv(socket, m->packet, sizeof m->packet, &m->fd, 0);
+    ssize_t n = ws_packet_recv(socket, m->packet, sizeof(m->packet), &m->fd, 0);
     if (n <= 0)
         return n == 0 ? -ECONNRESET : (int)n;
-    if ((size_t)n < sizeof m->head) {
+    if ((size_t)n < sizeof(m->head)) {
         ws_wire_done_with(m);
         return -EPROTO;
     }
-    memcpy(&m->head, m->packet, sizeof m->head);
-    m->body = m->packet + sizeof m->head;
-    if (!m->head.in_memory && m->head.bytes == (size_t)n - sizeof m->head)
+    memcpy(&m->head, m->packet, sizeof(m->head));
+    m->body = m->packet + sizeof(m->head);
+    if (!m->head.in_memory && m->head.bytes == (size_t)n - sizeof(m->head))
         return 0;
     if (!m->head.in_memory || !ws_packet_memfd_ok(m->fd, m->head.bytes)) {
         ws_wire_done_with(m);
@@ -121,7 +121,7 @@ void ws_wire_put_diags(FILE *f, const struct ws_diags *d)
 {
     for (size_t k = 0; d && k < d->n; k++) {
         struct wire_diag w = {d->v[k].line, d->v[k].col, (uint32_t)strlen(d->v[k].text)};
-        fwrite(&w, sizeof w, 1, f);
+        fwrite(&w, sizeof(w), 1, f);
         fwrite(d->v[k].text, 1, w.bytes, f);
     }
 }
@@ -129,10 +129,10 @@ void ws_wire_put_diags(FILE *f, const struct ws_diags *d)
 void ws_wire_get_diags(const uint8_t *p, uint64_t bytes, struct ws_diags *d)
 {
     struct wire_diag w;
-    while (bytes >= sizeof w) {
-        memcpy(&w, p, sizeof w);
-        p += sizeof w;
-        bytes -= sizeof w;
+    while (bytes >= sizeof(w)) {
+        memcpy(&w, p, sizeof(w));
+        p += sizeof(w);
+        bytes -= sizeof(w);
         if (w.bytes > bytes)
             return;
         ws_diags_add(d, NULL, w.line, w.col, "%.*s", (int)w.bytes, (const char *)p);
