@@ -14,8 +14,6 @@
 #include "device/cuda/cuda_private.h"
 #include "ptx/passes/texop.h"
 
-#define FUNCTION_TABLE "ws$functions" /* no compiler's name */
-
 static bool in_memory(const struct ws_ptx_var *v)
 {
     return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes;
@@ -53,19 +51,21 @@ bool ws_cuda_names_vars(const struct ws_ptx_module *m)
     return false;
 }
 
+/* A register of ours, and the number that it holds. */
+struct baked_reg {
+    uint64_t value;
+    int32_t reg;
+};
 struct bake {
     struct ws_ptx_module *m;
     struct ws_ptx_func *f;
     const uint64_t *var_va;
-    struct {
-        uint64_t value;
-        int32_t reg;
-    } * made; /* of this function */
+    struct baked_reg *made; /* in this function */
     size_t n_made, cap_made;
     struct ws_ptx_reg *regs;
     size_t n_regs, cap_regs;
     bool is_mov, failed;
-    char prefix; /* of own registers' names: begins no other's */
+    char prefix; /* of our registers' names: no other name begins with it */
 };
 
 static char free_prefix(const struct ws_ptx_func *f)
@@ -179,7 +179,9 @@ static int bake_func(struct bake *b, struct ws_ptx_func *f)
         if (i->space == WS_SP_CONST && i->op != WS_OP_ISSPACEP)
             i->space = WS_SP_GLOBAL;
     }
-    return b->failed ? ws_raise(-ENOMEM) : b->n_made ? prologue(b) : 0;
+    if (b->failed)
+        return ws_raise(-ENOMEM);
+    return b->n_made ? prologue(b) : 0;
 }
 
 static bool renumber(void *arg, struct ws_ptx_operand *o)
@@ -198,7 +200,7 @@ static int drop_vars(struct ws_ptx_module *m)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < m->n_vars; k++) {
         to[k] = n;
-        if (!in_memory(&m->vars[k]) || !strcmp(m->vars[k].name, FUNCTION_TABLE))
+        if (!in_memory(&m->vars[k]) || !strcmp(m->vars[k].name, WS_CUDA_FUNCTION_TABLE))
             m->vars[n++] = m->vars[k];
     }
     for (uint32_t f = 0; f < m->n_funcs; f++)
@@ -249,7 +251,7 @@ int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n)
                 n++;
             }
     dims[0] = n;
-    vars[m->n_vars] = (struct ws_ptx_var){.name = FUNCTION_TABLE,
+    vars[m->n_vars] = (struct ws_ptx_var){.name = WS_CUDA_FUNCTION_TABLE,
                                           .space = WS_SP_GLOBAL,
                                           .type = WS_T_U64,
                                           .link = WS_LINK_VISIBLE,

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "device/cuda/cuda_private.h"
 
-struct side {
+struct cuda_side {
     struct ws_cuda *device;
     const struct ws_op *op;
     uint8_t *given; /* host memory of the caller; else: */
@@ -32,7 +32,7 @@ struct stretch {
 };
 
 /* Where byte @offset of a side is, and how much of @bytes lies behind it. Return: false: unmapped meanwhile. */
-static bool locate(const struct side *s, uint64_t offset, uint64_t bytes, struct stretch *ret)
+static bool locate(const struct cuda_side *s, uint64_t offset, uint64_t bytes, struct stretch *ret)
 {
     *ret = (struct stretch){.va = s->va + offset, .bytes = bytes};
     if (s->given) {
@@ -101,26 +101,26 @@ static ws_cu_result move(struct ws_cuda *d, struct stretch to, struct stretch fr
     return on == d ? r : back(d, on, r);
 }
 
-struct boxes {
-    struct side to, from;
+struct copy_box {
+    struct cuda_side to, from;
     uint64_t width, height, depth;
 };
 
 /* The whole of one side as one stretch, all rows and slices. */
-static bool in_one(const struct boxes *b, const struct side *s, struct stretch *ret)
+static bool in_one(const struct copy_box *b, const struct cuda_side *s, struct stretch *ret)
 {
     uint64_t reach = b->width + (b->height - 1) * s->pitch.row + (b->depth - 1) * s->pitch.slice;
     return locate(s, 0, reach, ret) && ret->bytes == reach;
 }
 
 /* Whether the driver takes the pitches: a slice is a whole number of rows. */
-static bool plain_pitch(const struct boxes *b, const struct side *s, uint64_t max)
+static bool plain_pitch(const struct copy_box *b, const struct cuda_side *s, uint64_t max)
 {
     return s->pitch.row <= max && s->pitch.row >= b->width &&
            (b->depth == 1 || (s->pitch.row && s->pitch.slice % s->pitch.row == 0));
 }
 
-static ws_cu_result box_at_once(struct ws_cuda *d, const struct boxes *b, struct stretch to,
+static ws_cu_result box_at_once(struct ws_cuda *d, const struct copy_box *b, struct stretch to,
                                 struct stretch from, ws_cu_stream s)
 {
     struct ws_cu_copy3d c = {
@@ -141,7 +141,7 @@ static ws_cu_result box_at_once(struct ws_cuda *d, const struct boxes *b, struct
 }
 
 /* *ret_gone: a side was unmapped meanwhile. */
-static ws_cu_result row_by_row(struct ws_cuda *d, const struct boxes *b, ws_cu_stream s,
+static ws_cu_result row_by_row(struct ws_cuda *d, const struct copy_box *b, ws_cu_stream s,
                                bool *ret_gone)
 {
     ws_cu_result r = WS_CU_SUCCESS;
@@ -184,14 +184,16 @@ static enum ws_cuda_start finish(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu
     return WS_CUDA_STARTED;
 }
 
-static enum ws_cuda_start copy(struct ws_cuda *d, struct ws_cuda_run *r, struct boxes *b,
+static enum ws_cuda_start copy(struct ws_cuda *d, struct ws_cuda_run *r, struct copy_box *b,
                                uint64_t bytes, bool may_block)
 {
     struct stretch to = {0}, from = {0};
     bool gone = false, flat = b->height == 1 && b->depth == 1;
     bool whole = in_one(b, &b->to, &to) && in_one(b, &b->from, &from);
     ws_cu_stream s = r->queue->stream;
-    uint8_t *host = whole && !to.host != !from.host ? to.host ? to.host : from.host : NULL;
+    uint8_t *host = NULL; /* of the one side that is host memory */
+    if (whole && !to.host != !from.host)
+        host = to.host ? to.host : from.host;
     uint64_t reach = to.host ? to.bytes : from.bytes;
     bool far = whole && (is_far(d, &to) || is_far(d, &from));
     bool bounced = host && !far && flat && bytes <= WS_CUDA_BOUNCE_BYTES &&
@@ -262,7 +264,8 @@ static enum ws_cuda_start fill(struct ws_cuda *d, struct ws_cuda_run *r, bool ma
 {
     const struct ws_op *op = r->op;
     uint64_t width = op->fill.width_bytes, height = op->fill.height;
-    struct side s = {.device = d, .op = op, .va = op->fill.va, .pitch = {op->fill.pitch_bytes, 0}};
+    struct cuda_side s = {
+        .device = d, .op = op, .va = op->fill.va, .pitch = {op->fill.pitch_bytes, 0}};
     struct stretch at;
     uint64_t reach = width + (height - 1) * (height > 1 ? op->fill.pitch_bytes : 0);
     bool whole = locate(&s, 0, reach, &at) && at.bytes == reach && !at.host;
@@ -301,11 +304,12 @@ enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool m
     r->n_sms = 0;
     if (op->kind == WS_OPK_FILL)
         return fill(d, r, may_block);
-    struct boxes b = {.to = {d, op, op->copy.dst_host, op->copy.dst_va, op->copy.dst},
-                      .from = {d, op, (uint8_t *)op->copy.src_host, op->copy.src_va, op->copy.src},
-                      .width = op->copy.bytes,
-                      .height = WS_MAX(op->copy.height, UINT64_C(1)),
-                      .depth = WS_MAX(op->copy.depth, UINT64_C(1))};
+    struct copy_box b = {
+        .to = {d, op, op->copy.dst_host, op->copy.dst_va, op->copy.dst},
+        .from = {d, op, (uint8_t *)op->copy.src_host, op->copy.src_va, op->copy.src},
+        .width = op->copy.bytes,
+        .height = WS_MAX(op->copy.height, UINT64_C(1)),
+        .depth = WS_MAX(op->copy.depth, UINT64_C(1))};
     if (b.height == 1) {
         b.to.pitch.row = b.from.pitch.row = b.width;
         if (b.depth == 1)

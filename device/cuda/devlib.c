@@ -130,13 +130,13 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
 /* ---- records ---- */
 
 /* A copy of one, which nobody writes to any more. */
-struct record {
+struct lib_record {
     struct ws_lib_record head;
     const uint8_t *bytes; /* head.bytes of them */
 };
 
 /* Its string at @offset. Return: false: there is none, or it doesn't end in the record. */
-static bool string_at(const struct record *r, uint64_t offset, char *to, size_t size)
+static bool string_at(const struct lib_record *r, uint64_t offset, char *to, size_t size)
 {
     size_t left = offset < r->head.bytes ? r->head.bytes - (size_t)offset : 0;
     if (offset < sizeof(r->head) || !left || !memchr(r->bytes + offset, 0, left))
@@ -147,7 +147,7 @@ static bool string_at(const struct record *r, uint64_t offset, char *to, size_t 
     return true;
 }
 
-static uint64_t arg_of(const struct record *r, uint32_t k)
+static uint64_t arg_of(const struct lib_record *r, uint32_t k)
 {
     uint64_t v = 0, at = sizeof(r->head) + (uint64_t)k * sizeof(v);
     if (k < r->head.n_args && at + sizeof(v) <= r->head.bytes)
@@ -155,22 +155,22 @@ static uint64_t arg_of(const struct record *r, uint32_t k)
     return v;
 }
 
-struct args {
+struct record_args {
     struct ws_text_args base;
-    const struct record *record;
+    const struct lib_record *record;
     uint32_t n;
 };
 
 static uint64_t next_arg(struct ws_text_args *base, unsigned bytes)
 {
-    struct args *a = WS_CONTAINER_OF(base, struct args, base);
+    struct record_args *a = WS_CONTAINER_OF(base, struct record_args, base);
     (void)bytes; /* all are written as 8 */
     return arg_of(a->record, a->n++);
 }
 
 static bool string_arg(struct ws_text_args *base, uint64_t value, char *to, size_t size)
 {
-    return string_at(WS_CONTAINER_OF(base, struct args, base)->record, value, to, size);
+    return string_at(WS_CONTAINER_OF(base, struct record_args, base)->record, value, to, size);
 }
 
 /* The part whose block it was, and the block's place in that part's own grid; NULL: all blocks are one's. */
@@ -235,7 +235,7 @@ static void stopped(struct ws_op *op, struct ws_launch_part *part, uint32_t kind
     memcpy(part->text, text, sizeof(part->text));
 }
 
-static void tell(struct ws_op *op, const struct record *r)
+static void tell(struct ws_op *op, const struct lib_record *r)
 {
     uint32_t block[3], thread[3];
     char text[WS_TEXT_MAX], s[3][WS_TEXT_STRING_MAX], what[96] = "";
@@ -246,7 +246,7 @@ static void tell(struct ws_op *op, const struct record *r)
     if (part)
         own_thread(op, part, thread);
     if (r->head.kind == WS_LIB_TEXT) {
-        struct args a = {.base = {.next = next_arg, .string = string_arg}, .record = r};
+        struct record_args a = {.base = {.next = next_arg, .string = string_arg}, .record = r};
         if (string_at(r, sizeof(r->head) + UINT64_C(8) * r->head.n_args, s[0], sizeof(s[0])))
             n = ws_text_format(s[0], &a.base, text, sizeof(text));
         ws_space_print(space, WS_OUTPUT_PRINTF, text, n);
@@ -272,7 +272,7 @@ static void tell(struct ws_op *op, const struct record *r)
 void ws_cuda_lib_read(struct ws_op *op, const void *room, uint64_t bytes)
 {
     uint64_t at = 0;
-    for (struct record r; at + sizeof(r.head) <= bytes; at += r.head.bytes) {
+    for (struct lib_record r; at + sizeof(r.head) <= bytes; at += r.head.bytes) {
         r.bytes = (const uint8_t *)room + at;
         memcpy(&r.head, r.bytes, sizeof(r.head));
         if (r.head.bytes < sizeof(r.head) || r.head.bytes % 8 || r.head.bytes > bytes - at)

@@ -29,39 +29,44 @@
 #define RESERVE_BYTES (UINT64_C(16) << 30)
 #define PAGE_BYTES    UINT64_C(4096)
 
-struct ws_cuda_place { /* a granule of addresses that packed memory is at */
+/* A granule of addresses that packed memory is at. */
+struct ws_cuda_place {
     uint64_t va;
     struct ws_cuda_piece *piece;
     uint32_t n_mappings;
     uint32_t readers, writers; /* of all that was mapped here, which fences tell apart */
     UT_hash_handle hh;
 };
-struct ws_cuda_region { /* of host memory, pinned */
+/* Pinned host memory. */
+struct ws_cuda_region {
     struct ws_cuda_region *next;
     uint8_t *host;
     uint64_t bytes;
 };
-struct part {            /* of packed memory: what it has of one granule */
-    struct ws_list node; /* of the piece's parts */
+/* What packed memory has of one granule. */
+struct granule_share {
+    struct ws_list node; /* in piece->shares */
     struct ws_cuda_piece *piece;
     uint64_t at, bytes; /* in the granule */
 };
-enum { PARTS = 2 }; /* packed memory is smaller than a granule, so it is in two at most */
-struct memory {     /* what ws_backing.arg is */
+enum { SHARES = 2 }; /* packed memory is smaller than a granule, so it is in two at most */
+/* What ws_backing.arg is. */
+struct cuda_memory {
     struct ws_cuda *device;
     uint64_t bytes, whole_bytes; /* whole granules: a piece of their own */
     struct ws_cuda_piece *whole;
-    struct part parts[PARTS]; /* from when it is first mapped */
+    struct granule_share shares[SHARES]; /* from when it is first mapped */
     uint64_t cleared_bytes;
-    bool adopted; /* it has parts in granules that another process made */
+    bool adopted; /* it has shares of granules that another process made */
 };
 
 /* ---- addresses, of the process ---- */
 
 static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct reserved {
+struct reserved_range {
     uint64_t va, bytes;
-} * reserved;
+};
+static struct reserved_range *reserved;
 static size_t n_reserved, cap_reserved;
 static struct ws_cuda *devices[WS_ACCESS_DEVICES]; /* open ones, by index */
 static unsigned n_open;
@@ -102,7 +107,7 @@ static int reserve_locked(struct ws_cuda *d, uint64_t va, uint64_t bytes)
                (unsigned long long)from);
         return ws_raise(-ENOMEM);
     }
-    reserved[n_reserved++] = (struct reserved){from, to - from};
+    reserved[n_reserved++] = (struct reserved_range){from, to - from};
     return 0;
 }
 
@@ -235,15 +240,15 @@ static ws_cu_result place_allow(struct ws_cuda *d, struct ws_cuda_place *g, uint
 /* Whether other memory has something of [at, at + bytes): gone from its address, but seen elsewhere. */
 static bool is_taken(const struct ws_cuda_piece *p, uint64_t at, uint64_t bytes)
 {
-    ws_list_for_each (n, &p->parts) {
-        const struct part *t = ws_list_entry(n, struct part, node);
+    ws_list_for_each (n, &p->shares) {
+        const struct granule_share *t = ws_list_entry(n, struct granule_share, node);
         if (at < t->at + t->bytes && t->at < at + bytes)
             return true;
     }
     return false;
 }
 
-static void part_give(struct ws_cuda *d, struct part *t)
+static void share_give(struct ws_cuda *d, struct granule_share *t)
 {
     if (!t->piece)
         return;
@@ -251,10 +256,10 @@ static void part_give(struct ws_cuda *d, struct part *t)
     t->piece = ws_cuda_piece_unref(d, t->piece);
 }
 
-/* One granule's part of @m, seen at @at in the granule of addresses @va. *ret_e: what is wrong with it, if it isn't the driver. */
-static ws_cu_result part_map(struct ws_cuda *d, const struct memory *m, struct part *t, uint64_t va,
-                             uint64_t at, uint64_t bytes, uint32_t readers, uint32_t writers,
-                             int *ret_e)
+/* One granule's share of @m, seen at @at in the granule of addresses @va. *ret_e: what is wrong with it, if it isn't the driver. */
+static ws_cu_result share_map(struct ws_cuda *d, const struct cuda_memory *m,
+                              struct granule_share *t, uint64_t va, uint64_t at, uint64_t bytes,
+                              uint32_t readers, uint32_t writers, int *ret_e)
 {
     struct ws_cuda_place *g = place_find(d, va);
     struct ws_cuda_piece *fresh = NULL;
@@ -280,9 +285,9 @@ static ws_cu_result part_map(struct ws_cuda *d, const struct memory *m, struct p
         return r;
     g->n_mappings++;
     if (!t->piece) {
-        *t = (struct part){.piece = g->piece, .at = at, .bytes = bytes};
+        *t = (struct granule_share){.piece = g->piece, .at = at, .bytes = bytes};
         g->piece->n_refs++;
-        ws_list_append(&g->piece->parts, &t->node);
+        ws_list_append(&g->piece->shares, &t->node);
     }
     return WS_CU_SUCCESS;
 }
@@ -294,15 +299,15 @@ static void packed_unmap(struct ws_cuda *d, uint64_t va, uint64_t bytes)
         place_put(d, g);
 }
 
-static ws_cu_result packed_map(struct ws_cuda *d, struct memory *m, uint64_t va, uint64_t bytes,
-                               uint32_t readers, uint32_t writers, int *ret_e)
+static ws_cu_result packed_map(struct ws_cuda *d, struct cuda_memory *m, uint64_t va,
+                               uint64_t bytes, uint32_t readers, uint32_t writers, int *ret_e)
 {
     ws_cu_result r = WS_CU_SUCCESS;
     uint64_t done = 0;
     for (int k = 0; r == WS_CU_SUCCESS && done < bytes; k++) {
         uint64_t at = (va + done) % WS_CUDA_GRANULE_BYTES;
         uint64_t n = WS_MIN(bytes - done, WS_CUDA_GRANULE_BYTES - at);
-        r = part_map(d, m, &m->parts[k], va + done - at, at, n, readers, writers, ret_e);
+        r = share_map(d, m, &m->shares[k], va + done - at, at, n, readers, writers, ret_e);
         done += r == WS_CU_SUCCESS ? n : 0;
     }
     if (r != WS_CU_SUCCESS)
@@ -320,12 +325,12 @@ static ws_cu_result clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
 
 static void release(void *arg, uint8_t *host, uint64_t bytes)
 {
-    struct memory *m = arg;
+    struct cuda_memory *m = arg;
     struct ws_cuda *d = m->device;
     (void)ws_cuda_enter(d);
     pthread_mutex_lock(&d->memory_lock);
-    for (int k = 0; k < PARTS; k++)
-        part_give(d, &m->parts[k]);
+    for (int k = 0; k < SHARES; k++)
+        share_give(d, &m->shares[k]);
     if (m->whole)
         ws_cuda_piece_gone(d, m->whole, 0);
     ws_cuda_piece_unref(d, m->whole);
@@ -334,11 +339,11 @@ static void release(void *arg, uint8_t *host, uint64_t bytes)
     free(m);
 }
 
-static struct memory *memory_of(struct ws_cuda *d, uint64_t bytes)
+static struct cuda_memory *memory_of(struct ws_cuda *d, uint64_t bytes)
 {
-    struct memory *m = ws_alloc(sizeof(*m));
+    struct cuda_memory *m = ws_alloc(sizeof(*m));
     if (m)
-        *m = (struct memory){
+        *m = (struct cuda_memory){
             .device = d, .bytes = bytes, .whole_bytes = bytes & ~(WS_CUDA_GRANULE_BYTES - 1)};
     return m;
 }
@@ -356,7 +361,7 @@ static bool take(struct ws_cuda *d, uint64_t bytes)
 int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    struct memory *m = memory_of(d, bytes);
+    struct cuda_memory *m = memory_of(d, bytes);
     if (!m)
         return ws_raise(-ENOMEM);
     bool room = take(d, bytes);
@@ -375,13 +380,13 @@ int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *
 /* Whole granules come first, and begin one. */
 void ws_cuda_place(struct ws_device *dev, void *arg, uint64_t *ret_granule, uint64_t *ret_offset)
 {
-    const struct memory *m = arg;
+    const struct cuda_memory *m = arg;
     *ret_granule = WS_CUDA_GRANULE_BYTES;
-    *ret_offset = m->whole ? 0 : m->parts[0].at;
+    *ret_offset = m->whole ? 0 : m->shares[0].at;
 }
 
 /* The part of a mapping that whole granules back; the rest is packed. */
-static uint64_t whole_of(const struct memory *m, uint64_t bytes)
+static uint64_t whole_of(const struct cuda_memory *m, uint64_t bytes)
 {
     return WS_MIN(m->whole_bytes, bytes);
 }
@@ -390,7 +395,7 @@ int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t v
                 uint64_t offset, uint32_t readers, uint32_t writers)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    struct memory *m = arg;
+    struct cuda_memory *m = arg;
     uint64_t whole = whole_of(m, bytes);
     /* The driver maps a handle from its beginning only; what is packed is mapped as it was first. */
     if (offset || (whole && va % WS_CUDA_GRANULE_BYTES) || va + bytes < va ||
@@ -421,7 +426,9 @@ int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t v
             (void)WS_CU(d, cuMemUnmap, va, whole);
     }
     pthread_mutex_unlock(&d->memory_lock);
-    return e ? ws_raise(e) : r == WS_CU_SUCCESS ? 0 : ws_raise(-ENOMEM);
+    if (e)
+        return ws_raise(e);
+    return r == WS_CU_SUCCESS ? 0 : ws_raise(-ENOMEM);
 }
 
 void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t va,
@@ -469,7 +476,7 @@ int ws_cuda_adopt_memory(struct ws_device *dev, uint64_t bytes, const struct ws_
         (bytes & ~(WS_CUDA_GRANULE_BYTES - 1)) != (whole ? whole->bytes : 0) ||
         (whole && (!whole->id || whole->va)))
         return ws_raise(-EINVAL);
-    struct memory *m = memory_of(d, bytes);
+    struct cuda_memory *m = memory_of(d, bytes);
     if (!m)
         return ws_raise(-ENOMEM);
     m->cleared_bytes = bytes;
@@ -520,7 +527,9 @@ int ws_cuda_adopt_granule(struct ws_device *dev, const struct ws_cuda_kept *k, i
         ws_cuda_piece_unref(d, fresh);
     }
     pthread_mutex_unlock(&d->memory_lock);
-    return e ? ws_raise(e) : r == WS_CU_SUCCESS ? 0 : WS_DEV_E_NO_MEMORY;
+    if (e)
+        return ws_raise(e);
+    return r == WS_CU_SUCCESS ? 0 : WS_DEV_E_NO_MEMORY;
 }
 
 void ws_cuda_adopt_end(struct ws_device *dev)
@@ -611,7 +620,11 @@ static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
         return -EINVAL;
     pthread_mutex_lock(&reserve_lock);
     struct ws_cuda *d = any_device();
-    int r = !d || ws_cuda_enter(d) != WS_CU_SUCCESS ? -ENOMEM : all_map_host() ? 0 : -ENOTSUP;
+    int r = 0;
+    if (!d || ws_cuda_enter(d) != WS_CU_SUCCESS)
+        r = -ENOMEM;
+    else if (!all_map_host())
+        r = -ENOTSUP;
     if (!r) {
         p = mmap(at, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (p != at) { /* something of the daemon's is there */

@@ -610,7 +610,7 @@ static int init_vars(struct ws_dinstance *i)
         functions = ws_alloc_array(m->n_function_refs, sizeof(*functions));
         if (!functions)
             return ws_raise(-ENOMEM);
-        if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image[0]->module, "ws$functions") ||
+        if (WS_CU(d, cuModuleGetGlobal, &at, &bytes, i->image[0]->module, WS_CUDA_FUNCTION_TABLE) ||
             bytes < m->n_function_refs * sizeof(*functions) ||
             WS_CU(d, cuMemcpyDtoH, functions, at, m->n_function_refs * sizeof(*functions)))
             r = ws_raise(-EIO);

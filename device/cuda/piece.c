@@ -42,7 +42,7 @@ static struct ws_cuda_piece *piece_of(uint64_t id, uint64_t bytes)
         p->id = id;
         p->bytes = bytes;
         p->n_refs = 1;
-        ws_list_init(&p->parts);
+        ws_list_init(&p->shares);
     }
     return p;
 }
