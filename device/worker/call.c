@@ -4,6 +4,7 @@
  * A call holds the line from before it is asked until what it came to is in the tables, so that a worker that takes over is told all of it
  * or none. Notices come from any thread, the reader's too, which must not wait for the line (whoever has it may be waiting for the
  * reader): they are queued, and sent by whoever has the line or gets it next, before it says anything else. */
+#include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -82,7 +83,8 @@ void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws
 {
     struct ws_proxy_notice *t = ws_alloc(sizeof(*t));
     if (!t) {
-        ws_log(WS_ERROR, "worker: gpu=%u was not told: out of memory", p->base.index);
+        ws_log(WS_ERROR, "worker: gpu=%u the notice %s was not sent: out of memory", p->base.index,
+               ws_wire_name(head.type));
         return;
     }
     t->head = head;
@@ -107,7 +109,8 @@ int64_t ws_proxy_call_now(struct ws_proxy *p, struct ws_wire_head head, struct w
         return p->answer->head.value;
     if (!r) { /* not what was asked: it is not to be believed any more */
         ws_wire_done_with(p->answer);
-        ws_log(WS_ERROR, "worker: gpu=%u answers another question", p->base.index);
+        ws_log(WS_ERROR, "worker: gpu=%u answered %s with %s", p->base.index,
+               ws_wire_name(head.type), ws_wire_name(p->answer->head.type));
     }
     shutdown(p->calls_fd, SHUT_RDWR);
     shutdown(p->ops_fd, SHUT_RDWR);
@@ -128,6 +131,8 @@ bool ws_proxy_await(struct ws_proxy *p, uint32_t generation)
 int64_t ws_proxy_call(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body,
                       struct ws_wire_part more, int fd)
 {
+    enum ws_wire_end end = ws_wire_rows[head.type].end;
+    assert(end == WS_WIRE_AGAIN || end == WS_WIRE_REPLAYED);
     for (;;) {
         uint32_t generation = p->generation;
         int64_t r = ws_proxy_call_now(p, head, body, more, fd);

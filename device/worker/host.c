@@ -26,10 +26,9 @@ void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int
         free(g);
         return;
     }
-    r = ws_proxy_call(p, (struct ws_wire_head){.type = WS_WIRE_REGION_NEW, .id = g->id},
-                      WS_PART(g->bytes), WS_PART_NONE, g->fd);
-    if (r != -EIO)
-        ws_wire_done_with(p->answer);
+    r = ws_proxy_call(p, ws_wire_head_of(WS_WIRE_REGION_NEW, g->id), WS_PART(g->bytes),
+                      WS_PART_NONE, g->fd);
+    ws_wire_done_with(p->answer);
     if (!r) {
         pthread_mutex_lock(&p->regions_lock);
         ws_list_append(&p->regions, &g->node);
@@ -59,7 +58,7 @@ void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes)
     ws_proxy_calls_end(p);
     if (!found)
         return;
-    ws_proxy_tell(p, (struct ws_wire_head){.type = WS_WIRE_REGION_FREE, .id = found->id}, NULL);
+    ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_REGION_FREE, found->id), NULL);
     close(found->fd);
     free(found);
 }
@@ -115,8 +114,7 @@ static void host_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
 static void gone(struct ws_space *s)
 {
     for (struct ws_proxy *p = __atomic_load_n(&open_proxies, __ATOMIC_ACQUIRE); p; p = p->next_open)
-        ws_proxy_tell(p, (struct ws_wire_head){.type = WS_WIRE_SPACE_GONE, .id = ws_space_id(s)},
-                      NULL);
+        ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_SPACE_GONE, ws_space_id(s)), NULL);
 }
 
 static const struct ws_host_hook hook = {host_map, host_unmap, gone};

@@ -161,7 +161,7 @@ int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, boo
     close(ops[1]);
     close(calls[1]);
     if (!r)
-        r = ws_wire_send(ops[0], (struct ws_wire_head){.type = WS_WIRE_HELLO},
+        r = ws_wire_send(ops[0], ws_wire_head_of(WS_WIRE_HELLO, 0),
                          (struct ws_wire_part){c, sizeof(*c)}, WS_PART_NONE, -1, 0);
     if (!r)
         r = hear(ops[0], again ? AGAIN_MS : HELLO_MS, hello);
@@ -327,26 +327,29 @@ static void open_done(struct ws_proxy *p, int r)
     pthread_mutex_unlock(&p->ops_lock);
 }
 
+typedef void listener(struct ws_proxy *p, struct ws_wire_message *m);
+#define FOR_START(NAME, name)
+#define FOR_OPS(NAME, name)
+#define FOR_LOADER(NAME, name)
+#define FOR_CALLS(NAME, name)
+#define FOR_READER(NAME, name)                   [WS_WIRE_##NAME] = ws_proxy_on_##name,
+#define CALL(NAME, name, thread, out, back, end) FOR_##thread(NAME, name)
+#define NOTICE(NAME, name, thread, out, end)     FOR_##thread(NAME, name)
+static listener *const listeners[_WS_WIRE_TYPES] = {
+#include "device/worker/calls.def"
+};
+#undef CALL
+#undef NOTICE
+
 static void read_all(struct ws_proxy *p, struct ws_wire_message *m)
 {
     while (!ws_wire_recv(p->ops_fd, m)) {
-        switch (m->head.type) {
-        case WS_WIRE_DONE:
-            ws_proxy_on_done(p, m);
-            break;
-        case WS_WIRE_PRINT:
-            ws_proxy_on_print(p, m);
-            break;
-        case WS_WIRE_MADE:
-            ws_proxy_on_made(p, m);
-            break;
-        case WS_WIRE_GONE:
-            ws_proxy_on_gone(p, m);
-            break;
-        default:
-            ws_log(WS_ERROR, "worker: gpu=%u says something of type %u", p->base.index,
-                   m->head.type);
-        }
+        if (ws_wire_is_for(m, WS_WIRE_BY_READER))
+            listeners[m->head.type](p, m);
+        else
+            ws_log(WS_ERROR, "worker: gpu=%u sent a wrong message: type=%u (%s) bytes=%llu",
+                   p->base.index, m->head.type, ws_wire_name(m->head.type),
+                   (unsigned long long)m->head.bytes);
         ws_wire_done_with(m);
     }
 }

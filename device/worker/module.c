@@ -19,10 +19,9 @@ static int connect_loader(struct ws_proxy *p)
     int s[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s))
         return ws_raise(-errno);
-    int r = p->calls_fd < 0
-                ? -EIO
-                : ws_wire_send(p->calls_fd, (struct ws_wire_head){.type = WS_WIRE_LOADER},
-                               WS_PART_NONE, WS_PART_NONE, s[1], 0);
+    int r = p->calls_fd < 0 ? -EIO
+                            : ws_wire_send(p->calls_fd, ws_wire_head_of(WS_WIRE_LOADER, 0),
+                                           WS_PART_NONE, WS_PART_NONE, s[1], 0);
     close(s[1]);
     if (!r)
         return s[0];
@@ -288,8 +287,7 @@ void ws_proxy_module_unload(struct ws_dmodule *m)
 {
     for (uint32_t k = 0; k < WS_ACCESS_DEVICES; k++)
         if (m->loaded[k])
-            ws_proxy_tell_open(m->loaded[k],
-                               (struct ws_wire_head){.type = WS_WIRE_MODULE_FREE, .id = m->id});
+            ws_proxy_tell_open(m->loaded[k], ws_wire_head_of(WS_WIRE_MODULE_FREE, m->id));
     module_free(m);
 }
 
@@ -303,8 +301,8 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
     if (ws_proxy_module_here(p, m) || ws_proxy_calls_begin(p))
         return ws_raise(-EINVAL);
-    int64_t r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_OCCUPANCY, .id = m->id},
-                                  WS_PART(q), WS_PART_NONE, -1);
+    int64_t r = ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_OCCUPANCY, m->id), WS_PART(q),
+                                  WS_PART_NONE, -1);
     if (r != WS_PROXY_ENDED) {
         if (!r && !ws_wire_take(p->answer, &q, sizeof(q)))
             r = -EINVAL;

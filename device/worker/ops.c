@@ -191,8 +191,8 @@ static int send_one(struct ws_proxy *p, struct ws_proxy_op *o)
         more = (struct ws_wire_part){op->launch.params, o->wire.launch.param_bytes};
     else if (o->blob && !o->wire.blob_is_memory)
         more = (struct ws_wire_part){o->blob, o->wire.copy.blob_out};
-    int r = ws_wire_send(p->ops_fd, (struct ws_wire_head){.type = WS_WIRE_SUBMIT, .id = o->id},
-                         WS_PART(o->wire), more, o->blob_fd, MSG_DONTWAIT);
+    int r = ws_wire_send(p->ops_fd, ws_wire_head_of(WS_WIRE_SUBMIT, o->id), WS_PART(o->wire), more,
+                         o->blob_fd, MSG_DONTWAIT);
     if (r)
         return r;
     o->sent = true;
@@ -384,7 +384,7 @@ void ws_proxy_cancel(struct ws_device *d, struct ws_space *s)
     uint64_t last = p->last_sent;
     pthread_mutex_unlock(&p->ops_lock);
     if (any)
-        ws_proxy_tell(p, (struct ws_wire_head){.type = WS_WIRE_CANCEL, .id = last},
+        ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_CANCEL, last),
                       &(const struct ws_wire_map){.space = ws_space_id(s)});
     if (any)
         ws_proxy_watch(p);
@@ -425,8 +425,8 @@ int ws_proxy_preempt(struct ws_device *d, struct ws_op *op)
     if (!id || ws_proxy_calls_begin(p))
         return -ENOTSUP;
     /* Not asked again: if the worker has ended, so has the launch, or it begins anew. */
-    int64_t r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_PREEMPT, .id = id},
-                                  WS_PART_NONE, WS_PART_NONE, -1);
+    int64_t r =
+        ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_PREEMPT, id), WS_PART_NONE, WS_PART_NONE, -1);
     ws_proxy_calls_end(p);
     return r ? -ENOTSUP : 0;
 }
@@ -482,7 +482,7 @@ static void set_result(struct ws_proxy *p, struct ws_proxy_op *o, const struct w
         unpack(op, o->wire.blob_is_memory ? from : m->body + sizeof(*d));
 }
 
-void ws_proxy_on_done(struct ws_proxy *p, const struct ws_wire_message *m)
+void ws_proxy_on_done(struct ws_proxy *p, struct ws_wire_message *m)
 {
     struct ws_wire_done d;
     if (!ws_wire_take(m, &d, sizeof(d)))
@@ -514,7 +514,7 @@ void ws_proxy_on_done(struct ws_proxy *p, const struct ws_wire_message *m)
     finish(p, o);
 }
 
-void ws_proxy_on_print(struct ws_proxy *p, const struct ws_wire_message *m)
+void ws_proxy_on_print(struct ws_proxy *p, struct ws_wire_message *m)
 {
     struct ws_space *s = NULL;
     pthread_mutex_lock(&p->ops_lock);

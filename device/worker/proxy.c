@@ -98,11 +98,10 @@ static bool charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
     struct ws_proxy *p = ws_proxy_of(d);
     if (ws_proxy_calls_begin(p))
         return false;
-    int64_t r = ws_proxy_call_now(p, (struct ws_wire_head){.type = WS_WIRE_CHARGE, .id = ns},
-                                  WS_PART_NONE, WS_PART_NONE, -1);
+    int64_t r =
+        ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_CHARGE, ns), WS_PART_NONE, WS_PART_NONE, -1);
     bool ok = r == 1 && ws_wire_take(p->answer, ret_uj, sizeof(*ret_uj));
-    if (r != WS_PROXY_ENDED)
-        ws_wire_done_with(p->answer);
+    ws_wire_done_with(p->answer);
     ws_proxy_calls_end(p);
     return ok;
 }
@@ -265,6 +264,8 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
                           ? WS_MIN(options->max_restarts, (uint32_t)WS_PROXY_RESTARTS_LIMIT)
                           : WS_PROXY_RESTARTS_MAX;
     p->answer = ws_alloc(sizeof(*p->answer));
+    if (p->answer)
+        p->answer->fd = -1; /* it holds nothing */
     int r = p->answer ? set_config(&p->config, WS_MAX(ordinal, 0), index, options, diags) : -ENOMEM;
     if (!r && index >= WS_ACCESS_DEVICES)
         r = ws_raise(-EINVAL);

@@ -191,9 +191,6 @@ uint64_t ws_proxy_host_ns(void);
 /* The device's clock shows no less than @ns from now on. */
 void ws_proxy_not_before(struct ws_proxy *p, uint64_t ns);
 
-#define WS_PART(x)   ((struct ws_wire_part){&(x), sizeof(x)})
-#define WS_PART_NONE ((struct ws_wire_part){NULL, 0})
-
 /* ---- call.c ---- */
 /* Takes the line, for a call and what it does to the tables; waits while the worker is being started again.
  * Return: 0, or -EIO: the GPU is lost (the line is not taken). */
@@ -221,8 +218,8 @@ void ws_proxy_watch(struct ws_proxy *p);
 void ws_proxy_cancel(struct ws_device *d, struct ws_space *s);
 int ws_proxy_preempt(struct ws_device *d, struct ws_op *op);
 /* The reader's. */
-void ws_proxy_on_done(struct ws_proxy *p, const struct ws_wire_message *m);
-void ws_proxy_on_print(struct ws_proxy *p, const struct ws_wire_message *m);
+void ws_proxy_on_done(struct ws_proxy *p, struct ws_wire_message *m);
+void ws_proxy_on_print(struct ws_proxy *p, struct ws_wire_message *m);
 /* The worker has ended: what it had begun and can't be done again ends with an error, @why. */
 void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why);
 /* All that is left ends. */
@@ -246,7 +243,7 @@ WS_MUST_CHECK int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64
                                       uint64_t bytes, uint64_t region, uint64_t offset);
 void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va);
 void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m);
-void ws_proxy_on_gone(struct ws_proxy *p, const struct ws_wire_message *m);
+void ws_proxy_on_gone(struct ws_proxy *p, struct ws_wire_message *m);
 /* Everything of the tables to a worker that has just been started. calls held. Return: 0 or -EPIPE (it ended again). */
 WS_MUST_CHECK int ws_proxy_restore(struct ws_proxy *p);
 void ws_proxy_tables_free(struct ws_proxy *p);

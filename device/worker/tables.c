@@ -7,6 +7,7 @@
  *
  * Memory itself outlives a worker: we hold descriptors of its pieces (device/cuda/keep.h). What can't be brought back is replaced by
  * cleared memory, so that addresses stay in order, and its spaces are marked: whatever they submit ends with an error. */
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,11 +19,6 @@
 #define GRANULE_BYTES (UINT64_C(2) << 20)
 
 enum { MAP_KEY_BYTES = 2 * sizeof(uint64_t) };
-
-static struct ws_wire_head head_of(enum ws_wire_type type, uint64_t id)
-{
-    return (struct ws_wire_head){.type = type, .id = id};
-}
 
 /* ---- memory ---- */
 
@@ -40,7 +36,7 @@ static void release(void *arg, uint8_t *host, uint64_t bytes)
     ws_list_remove(&m->node);
     pthread_mutex_unlock(&p->tables_lock);
     p->memory_used -= m->bytes;
-    ws_proxy_tell(p, head_of(WS_WIRE_MEMORY_FREE, m->id), NULL);
+    ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_MEMORY_FREE, m->id), NULL);
     kept_close(m->fd);
     free(m);
 }
@@ -70,9 +66,9 @@ int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *r
         free(m);
         return WS_DEV_E_NO_MEMORY;
     }
-    int64_t r = ws_proxy_call(p, head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), WS_PART_NONE, -1);
-    if (r != -EIO)
-        take_piece(p, m, r);
+    int64_t r =
+        ws_proxy_call(p, ws_wire_head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), WS_PART_NONE, -1);
+    take_piece(p, m, r);
     if (!r) {
         pthread_mutex_lock(&p->tables_lock);
         ws_list_append(&p->memories, &m->node);
@@ -111,10 +107,9 @@ static int map_new(struct ws_proxy *p, const struct ws_wire_map *is, bool host)
         free(m);
         return ws_raise(-ENOMEM);
     }
-    r = ws_proxy_call(p, head_of(host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is),
+    r = ws_proxy_call(p, ws_wire_head_of(host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is),
                       WS_PART_NONE, -1);
-    if (r != -EIO)
-        ws_wire_done_with(p->answer);
+    ws_wire_done_with(p->answer);
     if (!r) {
         pthread_mutex_lock(&p->tables_lock);
         HASH_ADD(hh, p->maps, key, MAP_KEY_BYTES, m);
@@ -135,7 +130,7 @@ static void map_end(struct ws_proxy *p, uint64_t space, uint64_t va)
     pthread_mutex_unlock(&p->tables_lock);
     if (!m)
         return;
-    ws_proxy_tell(p, head_of(m->host ? WS_WIRE_HOST_UNMAP : WS_WIRE_UNMAP, 0), &m->is);
+    ws_proxy_tell(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_UNMAP : WS_WIRE_UNMAP, 0), &m->is);
     free(m);
 }
 
@@ -194,9 +189,8 @@ void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, u
     if (!m)
         return;
     pthread_mutex_lock(&p->calls_lock);
-    int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_ACCESS, 0), WS_PART(is), WS_PART_NONE, -1);
-    if (r != WS_PROXY_ENDED)
-        ws_wire_done_with(p->answer);
+    (void)!ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_ACCESS, 0), WS_PART(is), WS_PART_NONE, -1);
+    ws_wire_done_with(p->answer);
     ws_proxy_calls_end(p);
 }
 
@@ -204,17 +198,17 @@ void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint6
 {
     const struct ws_proxy_memory *m = arg;
     struct ws_proxy *p = ws_proxy_of(d);
-    uint64_t placed[2] = {GRANULE_BYTES, 0};
+    struct ws_wire_placed placed = {GRANULE_BYTES, 0};
     if (!ws_proxy_calls_begin(p)) {
-        int64_t r = ws_proxy_call(p, head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
+        int64_t r =
+            ws_proxy_call(p, ws_wire_head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
         if (!r)
-            (void)ws_wire_take(p->answer, placed, sizeof(placed));
-        if (r != -EIO)
-            ws_wire_done_with(p->answer);
+            (void)ws_wire_take(p->answer, &placed, sizeof(placed));
+        ws_wire_done_with(p->answer);
         ws_proxy_calls_end(p);
     }
-    *ret_granule = WS_MAX(placed[0], UINT64_C(1));
-    *ret_offset = placed[1];
+    *ret_granule = WS_MAX(placed.granule, UINT64_C(1));
+    *ret_offset = placed.offset;
 }
 
 /* ---- instances ---- */
@@ -227,11 +221,11 @@ static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bo
                                  .write = write,
                                  .n_vars = i->module->info.n_vars};
     struct ws_wire_part vars = {i->var_va, i->module->info.n_vars * sizeof(*i->var_va)};
-    int64_t r = ws_proxy_call_now(p, head_of(WS_WIRE_INSTANCE_NEW, i->id), WS_PART(q), vars, -1);
+    int64_t r =
+        ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_INSTANCE_NEW, i->id), WS_PART(q), vars, -1);
     if (!r && i->module->info.own_vars && !ws_wire_take(p->answer, i->var_va, vars.bytes))
         r = -EPROTO;
-    if (r != WS_PROXY_ENDED)
-        ws_wire_done_with(p->answer);
+    ws_wire_done_with(p->answer);
     return r;
 }
 
@@ -295,7 +289,7 @@ void ws_proxy_instance_free(struct ws_dinstance *i)
     pthread_mutex_lock(&p->tables_lock);
     ws_list_remove(&i->node);
     pthread_mutex_unlock(&p->tables_lock);
-    ws_proxy_tell(p, head_of(WS_WIRE_INSTANCE_FREE, i->id), NULL);
+    ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_INSTANCE_FREE, i->id), NULL);
     instance_forget(i);
 }
 
@@ -329,7 +323,7 @@ void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m)
     }
 }
 
-void ws_proxy_on_gone(struct ws_proxy *p, const struct ws_wire_message *m)
+void ws_proxy_on_gone(struct ws_proxy *p, struct ws_wire_message *m)
 {
     struct ws_cuda_kept k;
     if (!ws_wire_take(m, &k, sizeof(k)))
@@ -362,6 +356,8 @@ static void break_space(struct ws_proxy *p, uint64_t space)
 
 static int64_t ask(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body, int fd)
 {
+    enum ws_wire_end end = ws_wire_rows[head.type].end;
+    assert(end == WS_WIRE_REPLAYED || end == WS_WIRE_STARTING);
     int64_t r = ws_proxy_call_now(p, head, body, WS_PART_NONE, fd);
     if (r != WS_PROXY_ENDED && head.type != WS_WIRE_MEMORY_NEW)
         ws_wire_done_with(p->answer);
@@ -370,7 +366,8 @@ static int64_t ask(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_
 
 static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g, bool *ret_lost)
 {
-    int64_t r = g->fd < 0 ? -EIO : ask(p, head_of(WS_WIRE_ADOPT_GRANULE, 0), WS_PART(g->is), g->fd);
+    int64_t r =
+        g->fd < 0 ? -EIO : ask(p, ws_wire_head_of(WS_WIRE_ADOPT_GRANULE, 0), WS_PART(g->is), g->fd);
     *ret_lost = r != 0;
     if (r != WS_PROXY_ENDED && r)
         for (struct ws_proxy_map *m = p->maps; m; m = m->hh.next)
@@ -411,22 +408,23 @@ static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
             ws_log(WS_WARN, "worker: gpu=%u memory that nobody had mapped is empty now: bytes=%llu",
                    p->base.index, (unsigned long long)m->bytes);
     }
-    int64_t r = can ? ask(p, head_of(WS_WIRE_ADOPT_MEMORY, m->id), WS_PART(w), m->fd) : -EIO;
+    int64_t r =
+        can ? ask(p, ws_wire_head_of(WS_WIRE_ADOPT_MEMORY, m->id), WS_PART(w), m->fd) : -EIO;
     if (!r || r == WS_PROXY_ENDED)
         return r;
     for (struct ws_proxy_map *x = p->maps; x; x = x->hh.next)
         if (!x->host && x->is.memory == m->id)
             break_space(p, x->is.space);
     w.kept = (struct ws_cuda_kept){0};
-    r = ask(p, head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), -1);
-    if (r != WS_PROXY_ENDED)
-        take_piece(p, m, r);
+    r = ask(p, ws_wire_head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), -1);
+    take_piece(p, m, r);
     return r == WS_PROXY_ENDED ? r : 0;
 }
 
 static int64_t restore_map(struct ws_proxy *p, const struct ws_proxy_map *m)
 {
-    int64_t r = ask(p, head_of(m->host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is), -1);
+    int64_t r =
+        ask(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is), -1);
     if (r == WS_PROXY_ENDED || !r)
         return r;
     ws_log(WS_ERROR, "worker: gpu=%u memory at 0x%llx is not brought back (%lld)", p->base.index,
@@ -464,12 +462,12 @@ static int64_t restore_all(struct ws_proxy *p)
     for (struct ws_list *it = p->regions.next; it != &p->regions && r != WS_PROXY_ENDED;
          it = it->next) {
         const struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
-        r = ask(p, head_of(WS_WIRE_REGION_NEW, g->id), WS_PART(g->bytes), g->fd);
+        r = ask(p, ws_wire_head_of(WS_WIRE_REGION_NEW, g->id), WS_PART(g->bytes), g->fd);
     }
     for (struct ws_proxy_map *m = p->maps; m && r != WS_PROXY_ENDED; m = m->hh.next)
         r = restore_map(p, m);
     if (r != WS_PROXY_ENDED && p->hello.keeps)
-        r = ask(p, head_of(WS_WIRE_ADOPT_END, 0), WS_PART_NONE, -1);
+        r = ask(p, ws_wire_head_of(WS_WIRE_ADOPT_END, 0), WS_PART_NONE, -1);
     return r == WS_PROXY_ENDED ? r : restore_instances(p);
 }
 

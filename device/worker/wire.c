@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Messages: heads are checked for their lengths by whoever receives them, since a process that has gone wrong may have written anything;
- * what they say is believed as far as memory of the receiver is not at stake. */
+/* Messages. The receiver checks the lengths in each head, since a process that has gone wrong may have written anything. It relies on the
+ * other contents as far as its own memory is not at stake. */
 #include "device/worker/wire.h"
 
 #include <config.h>
@@ -16,14 +16,31 @@
 
 const char *const ws_wire_limits[4] = {"threads", "blocks", "regs", "shared"};
 
-void ws_wire_build(char *ret)
+const struct ws_wire_row ws_wire_rows[_WS_WIRE_TYPES] = {
+#define NOTHING char[0]
+#define CALL(NAME, name, thread, out, back, end)                                                   \
+    [WS_WIRE_##NAME] = {#name, WS_WIRE_BY_##thread, WS_WIRE_##end, true, sizeof(out), sizeof(back)},
+#define NOTICE(NAME, name, thread, out, end)                                                       \
+    [WS_WIRE_##NAME] = {#name, WS_WIRE_BY_##thread, WS_WIRE_##end, false, sizeof(out), 0},
+#include "device/worker/calls.def"
+#undef CALL
+#undef NOTICE
+};
+
+const char *ws_wire_name(uint32_t type)
 {
-    snprintf(ret, 64, "%s %zu.%zu.%zu.%zu.%zu", VERSION, sizeof(struct ws_wire_submit),
-             sizeof(struct ws_wire_done), sizeof(struct ws_wire_hello), sizeof(struct ws_wire_page),
-             sizeof(struct ws_wire_config));
+    return type && type < _WS_WIRE_TYPES ? ws_wire_rows[type].name : "unknown";
 }
 
-/* What is too long for a packet. */
+void ws_wire_build(char ret[WS_WIRE_BUILD])
+{
+    size_t sizes = sizeof(struct ws_wire_page);
+    for (size_t k = 1; k < _WS_WIRE_TYPES; k++)
+        sizes = sizes * 31 + ws_wire_rows[k].out_bytes * 3 + ws_wire_rows[k].back_bytes;
+    snprintf(ret, WS_WIRE_BUILD, "%s %zx", VERSION, sizes);
+}
+
+/* A message that is too long for a packet. */
 static int send_long(int socket, struct ws_wire_head head, struct ws_wire_part body,
                      struct ws_wire_part more, int flags)
 {
@@ -103,6 +120,13 @@ void ws_wire_done_with(struct ws_wire_message *m)
     m->fd = -1;
 }
 
+bool ws_wire_is_for(const struct ws_wire_message *m, enum ws_wire_thread by)
+{
+    uint32_t type = m->head.type;
+    return type && type < _WS_WIRE_TYPES && ws_wire_rows[type].by == by &&
+           m->head.bytes >= ws_wire_rows[type].out_bytes;
+}
+
 bool ws_wire_take(const struct ws_wire_message *m, void *to, size_t bytes)
 {
     if (m->head.bytes < bytes)
@@ -113,7 +137,8 @@ bool ws_wire_take(const struct ws_wire_message *m, void *to, size_t bytes)
 
 /* ---- diagnostics ---- */
 
-struct wire_diag { /* behind it: text */
+/* Behind it: text. */
+struct wire_diag {
     uint32_t line, col, bytes;
 };
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/worker/wire.h - what the daemon and the process that has a GPU say to each other.
+/* device/worker/wire.h - the messages between the daemon and the process that has a GPU. calls.def lists them.
  *
- * Both are of one build, which the first message checks; so messages are plain structures. They come in packets (SOCK_SEQPACKET): a head,
- * then a structure of the message's type, then what belongs to it. What is longer than a packet travels in a memory file.
+ * Both programs are of one build, which the first message checks; so messages are plain structures. Each comes in a packet
+ * (SOCK_SEQPACKET): a head, then the structure of the message's type, then further bytes. What is longer than a packet travels in a
+ * memory file.
  *
- * Channels: "ops" (submissions there; ends, prints and descriptors of memory back), "calls" (a call waits for its answer; notices have
- * none), and as many "loaders" as modules are being loaded at once, each handed over on "calls". One page of memory is shared. */
+ * There are three kinds of connections. "ops" carries submissions to the worker, and back the ends of operations, what kernels print,
+ * and descriptors of memory. "calls" carries calls, which wait for their answers, and notices. A "loader" carries modules; there are as
+ * many as modules are being loaded at once, and each is handed over on "calls". One page of memory is shared. */
 #ifndef WS_DEVICE_WORKER_WIRE_H
 #define WS_DEVICE_WORKER_WIRE_H
 
@@ -20,44 +22,39 @@ enum {
     WS_WIRE_INLINE_BYTES = 64 << 10, /* of a packet, without its head */
     WS_WIRE_BLOB_INLINE =
         16 << 10,          /* of a copy's bytes in a packet; more are in memory of their own */
-    WS_WIRE_EXIT_LOST = 3, /* the context was lost, which was told */
+    WS_WIRE_EXIT_LOST = 3, /* exit status: the context was lost, and the daemon was told */
+    WS_WIRE_TEXT = 192,    /* of a reason, with its 0 */
+    WS_WIRE_PATH = 512,    /* of a library's path, with its 0 */
+    WS_WIRE_BUILD = 64,    /* of the build's name, with its 0 */
 };
 
 enum ws_wire_type {
-    WS_WIRE_HELLO = 1,
-    /* ops, to the worker */
-    WS_WIRE_SUBMIT,
-    /* ops, from it */
-    WS_WIRE_DONE,
-    WS_WIRE_PRINT, /* id: the space; value: enum ws_output */
-    WS_WIRE_MADE,  /* struct ws_cuda_kept, with its descriptor */
-    WS_WIRE_GONE,
-    /* calls: answered */
-    WS_WIRE_MEMORY_NEW,
-    WS_WIRE_MAP,
-    WS_WIRE_REGION_NEW, /* with the region's descriptor */
-    WS_WIRE_HOST_MAP,
-    WS_WIRE_INSTANCE_NEW,
-    WS_WIRE_OCCUPANCY,
-    WS_WIRE_PREEMPT,
-    WS_WIRE_CHARGE,
-    WS_WIRE_ADOPT_MEMORY,
-    WS_WIRE_ADOPT_GRANULE,
-    WS_WIRE_ADOPT_END,
-    WS_WIRE_ACCESS,
-    WS_WIRE_PLACE, /* answer: granule, offset */
-    WS_WIRE_LOAD,  /* on a loader; value: enum ws_wire_code */
-    /* calls: notices */
-    WS_WIRE_UNMAP,
-    WS_WIRE_HOST_UNMAP,
-    WS_WIRE_MEMORY_FREE,
-    WS_WIRE_REGION_FREE,
-    WS_WIRE_INSTANCE_FREE,
-    WS_WIRE_MODULE_FREE,
-    WS_WIRE_SPACE_GONE,
-    WS_WIRE_CANCEL,
-    WS_WIRE_LOADER, /* a loader's descriptor */
+    _WS_WIRE_NONE,
+#define CALL(NAME, name, thread, out, back, end) WS_WIRE_##NAME,
+#define NOTICE(NAME, name, thread, out, end)     WS_WIRE_##NAME,
+#include "device/worker/calls.def"
+#undef CALL
+#undef NOTICE
+    _WS_WIRE_TYPES
 };
+
+/* What calls.def says of a message; its head explains both enumerations. */
+enum ws_wire_thread {
+    WS_WIRE_BY_START = 1,
+    WS_WIRE_BY_OPS,
+    WS_WIRE_BY_CALLS,
+    WS_WIRE_BY_LOADER,
+    WS_WIRE_BY_READER
+};
+enum ws_wire_end { WS_WIRE_ENDS, WS_WIRE_AGAIN, WS_WIRE_REPLAYED, WS_WIRE_STARTING };
+struct ws_wire_row {
+    const char *name;
+    enum ws_wire_thread by;
+    enum ws_wire_end end;
+    bool answered;
+    uint32_t out_bytes, back_bytes; /* of the structures */
+};
+extern const struct ws_wire_row ws_wire_rows[_WS_WIRE_TYPES];
 
 enum ws_wire_code {
     WS_WIRE_CODE_PTX,
@@ -73,56 +70,61 @@ struct ws_wire_head {
 
 /* To the worker: what to open. */
 struct ws_wire_config {
-    char build[64];
+    char build[WS_WIRE_BUILD];
     int32_t ordinal; /* -1: only count */
     uint32_t index, max_running, preemptible, unfenced;
     int32_t log_level;
     uint64_t spin_ns;
-    char driver_library[512], nvml_library[512]; /* "": the usual ones */
+    char driver_library[WS_WIRE_PATH], nvml_library[WS_WIRE_PATH]; /* "": the usual ones */
 };
-/* Back: what it is; behind it, diagnostics. value: ws_device_open_cuda()'s. */
+/* From the worker: what it has opened. */
 struct ws_wire_hello {
-    char build[64];
+    char build[WS_WIRE_BUILD];
     uint32_t count, keeps;
     struct ws_gpu_spec spec;
     uint8_t uuid[16];
     struct ws_cuda_capabilities capabilities; /* names: in @names */
     char names[WS_CUDA_MAX_CAPABILITIES][48];
-    uint64_t now_ns, host_ns; /* the device's clock when the host's was that */
+    uint64_t now_ns, host_ns; /* the device's clock, and the host's at the same time */
 };
 
-/* Shared. Numbers are the worker's to write, and nothing is believed of them but that they are numbers. */
+/* The shared page. The worker writes its numbers; the daemon relies on nothing but that they are numbers. */
 struct ws_wire_page {
     _Atomic uint64_t taken; /* the last submission that it began to carry out */
     _Atomic uint32_t seq;   /* odd while telemetry is written */
     _Atomic uint32_t lost;  /* lost_text says why */
     struct ws_device_telemetry telemetry;
-    char lost_text[192];
+    char lost_text[WS_WIRE_TEXT];
 };
 
 struct ws_wire_map {
     uint64_t space, memory, va, bytes, offset; /* HOST_MAP: memory is the region */
     uint32_t readers, writers;
 };
-struct ws_wire_memory { /* NEW, ADOPT; the answer to NEW has it, too */
+struct ws_wire_memory {
     uint64_t bytes;
     struct ws_cuda_kept kept; /* id 0: none */
 };
+/* Behind it: var_va[n_vars]; the answer has them where the module's instances have variables of their own. */
 struct ws_wire_instance {
     uint64_t module, space;
-    uint32_t write,
-        n_vars; /* behind it: var_va[n_vars], which is the answer where the module's instances have variables of their own */
+    uint32_t write, n_vars;
+};
+struct ws_wire_placed {
+    uint64_t granule, offset;
 };
 struct ws_wire_occupancy {
     uint32_t kernel, threads, shared_bytes;
     uint32_t blocks_per_sm, limit; /* answer; limit: ws_wire_limits[] */
 };
-struct ws_wire_kernel { /* behind it: why_bytes of text */
+/* Behind it: why_bytes of text. */
+struct ws_wire_kernel {
     uint32_t static_shared_bytes, local_bytes, n_regs, max_threads_per_block, const_bytes;
     uint32_t uses_heap, supported, why_bytes;
     int32_t unsupported_code;
 };
-struct ws_wire_loaded { /* behind it: kernels, then diagnostics */
+/* Behind it: kernels, then diagnostics. */
+struct ws_wire_loaded {
     uint32_t n_kernels;
 };
 
@@ -138,8 +140,8 @@ struct ws_wire_submit {
     uint32_t kind, blob_is_memory;
     struct {
         struct ws_wire_place dst, src;
-        uint64_t bytes, height, depth, blob_bytes,
-            blob_out; /* blob_out: of them, where what comes back begins */
+        uint64_t bytes, height, depth;
+        uint64_t blob_bytes, blob_out; /* the first blob_out bytes go out, the rest comes back */
     } copy;
     struct {
         uint64_t va, width_bytes, height, pitch_bytes;
@@ -153,24 +155,34 @@ struct ws_wire_submit {
         uint64_t heap_va, heap_bytes, print_bytes; /* of the space; heap_va 0: it has none */
     } launch;
 };
-struct ws_wire_done { /* behind it: what a copy brought back, if it is short */
+struct ws_wire_done {
     uint32_t error, preempted, has_progress, in_loss, untouched;
     struct ws_cuda_progress progress;
-    char text[192];
+    char text[WS_WIRE_TEXT];
     uint64_t start_ns, end_ns, energy_uj, n_thread_insns;
     struct ws_op_counts counts;
 };
 
 extern const char *const ws_wire_limits[4];
-/* Says of which build this is, and with which sizes. @ret: [64]. */
-void ws_wire_build(char *ret);
+/* The name of this build, which the sizes of its messages are part of. */
+void ws_wire_build(char ret[WS_WIRE_BUILD]);
+/* The name of a type of message, for logs; "unknown" if there is no such type. */
+const char *ws_wire_name(uint32_t type);
 
-/* Sends; @body and @more, either may be NULL, follow the head, whose bytes and in_memory are set here. @fd: borrowed, -1: none; with
- * more than WS_WIRE_INLINE_BYTES none is possible. Return: 0 or negative errno (-EAGAIN with MSG_DONTWAIT in @flags). */
+static inline struct ws_wire_head ws_wire_head_of(enum ws_wire_type type, uint64_t id)
+{
+    return (struct ws_wire_head){.type = type, .id = id};
+}
+
 struct ws_wire_part {
     const void *p;
     uint64_t bytes;
 };
+#define WS_PART(x)   ((struct ws_wire_part){&(x), sizeof(x)})
+#define WS_PART_NONE ((struct ws_wire_part){NULL, 0})
+/* Sends a message. @body and @more follow the head, whose bytes and in_memory are set here; either may be WS_PART_NONE. @fd: borrowed;
+ * -1: none. A message of more than WS_WIRE_INLINE_BYTES can carry none. Return: 0 or negative errno (-EAGAIN with MSG_DONTWAIT in
+ * @flags). */
 WS_MUST_CHECK int ws_wire_send(int socket, struct ws_wire_head head, struct ws_wire_part body,
                                struct ws_wire_part more, int fd, int flags);
 
@@ -178,18 +190,20 @@ WS_MUST_CHECK int ws_wire_send(int socket, struct ws_wire_head head, struct ws_w
 struct ws_wire_message {
     struct ws_wire_head head;
     const uint8_t *body; /* head.bytes of it */
-    int fd;              /* that came with it, to be taken (set to -1) or closed; -1: none */
+    int fd;              /* came with it; whoever keeps it sets this to -1; -1: none */
     void *map;
     uint64_t map_bytes;
     _Alignas(16) uint8_t packet[sizeof(struct ws_wire_head) + WS_WIRE_INLINE_BYTES];
 };
-/* Return: 0; -ECONNRESET at the end of the connection; -EPROTO (no message of ours); other negative errno. */
+/* Return: 0; -ECONNRESET at the end of the connection; -EPROTO (what came is no message); other negative errno. */
 WS_MUST_CHECK int ws_wire_recv(int socket, struct ws_wire_message *m);
 void ws_wire_done_with(struct ws_wire_message *m);
-/* The body begins with @bytes: copies them. Return: false if it is shorter. */
+/* Whether the message is one that thread @by serves, and has the whole structure of its type. */
+bool ws_wire_is_for(const struct ws_wire_message *m, enum ws_wire_thread by);
+/* Copies the first @bytes of the body. Return: false if it is shorter. */
 bool ws_wire_take(const struct ws_wire_message *m, void *to, size_t bytes);
 
-/* Diagnostics as bytes, and back: what can't be read is left. */
+/* Writes diagnostics as bytes, and reads them. Reading stops where the bytes are damaged. */
 void ws_wire_put_diags(FILE *f, const struct ws_diags *d);
 void ws_wire_get_diags(const uint8_t *p, uint64_t bytes, struct ws_diags *d);
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare-gpu-worker: the process that has a GPU, so that the GPU's faults do not end the daemon (device/worker/worker.h).
+ *
+ * The daemon names each object by a number: spaces, memories, modules, instances, regions of host memory (objects.c). When the context
+ * is lost, nothing more is taken; the operations that had begun end with their error, and then the process ends. It is killed when the
+ * daemon ends. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/worker/process/process.h"
+
+struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- opening ---- */
+
+static int say_hello(int r, struct ws_wire_hello *h, const struct ws_diags *diags)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f)
+        return -ENOMEM;
+    ws_wire_put_diags(f, diags);
+    fclose(f);
+    r = ws_wire_send(WS_WIRE_FD_OPS, (struct ws_wire_head){.type = WS_WIRE_HELLO, .value = r},
+                     WS_PART(*h), (struct ws_wire_part){text, n}, -1, 0);
+    free(text);
+    return r;
+}
+
+static void describe(struct ws_wire_hello *h)
+{
+    struct timespec t;
+    h->spec = worker.device->spec;
+    (void)ws_device_cuda_uuid(worker.device, h->uuid);
+    h->capabilities = *ws_device_cuda_capabilities(worker.device);
+    for (uint32_t k = 0; k < h->capabilities.n; k++) {
+        snprintf(h->names[k], sizeof(h->names[k]), "%s", h->capabilities.v[k].name);
+        h->capabilities.v[k].name = NULL;
+    }
+    h->now_ns = ws_device_now_ns(worker.device);
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    h->host_ns = (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* Opens the device and says so. Return: 0: the worker is wanted; else its exit status. */
+static int begin(const struct ws_wire_config *c)
+{
+    struct ws_cuda_options o = {.driver_library = c->driver_library[0] ? c->driver_library : NULL,
+                                .nvml_library = c->nvml_library[0] ? c->nvml_library : NULL,
+                                .max_running = c->max_running,
+                                .preemptible = c->preemptible,
+                                .unfenced = c->unfenced,
+                                .spin_ns = c->spin_ns};
+    struct ws_wire_hello h = {0};
+    struct ws_diags diags = WS_DIAGS_NULL;
+    char build[sizeof(h.build)];
+    ws_wire_build(h.build);
+    ws_wire_build(build);
+    int r = 0;
+    if (strncmp(build, c->build, sizeof(build)) != 0) {
+        r = WS_CUDA_E_MISSING;
+        ws_diags_add(&diags, NULL, 0, 0, "the GPU's worker is of another build than the daemon");
+    } else if (c->ordinal < 0) {
+        h.count = ws_cuda_count(&o, &diags);
+    } else {
+        r = ws_device_open_cuda(&worker.device, c->ordinal, c->index, &o, &diags);
+    }
+    if (worker.device) {
+        h.keeps = ws_device_cuda_keep(worker.device, &worker_keep);
+        describe(&h);
+    }
+    int sent = say_hello(r, &h, &diags);
+    ws_diags_deinit(&diags);
+    return sent || r || c->ordinal < 0 ? 1 : 0;
+}
+
+/* ---- serving ---- */
+
+static void serve(struct ws_wire_message *m)
+{
+    pthread_t calls, page;
+    if (pthread_create(&calls, NULL, worker_calls_main, NULL) ||
+        pthread_create(&page, NULL, worker_page_main, NULL))
+        _exit(1);
+    while (!ws_wire_recv(WS_WIRE_FD_OPS, m)) {
+        if (!ws_wire_is_for(m, WS_WIRE_BY_OPS)) {
+            ws_log(WS_ERROR, "worker: the daemon sent a wrong submission: type=%u (%s) bytes=%llu",
+                   m->head.type, ws_wire_name(m->head.type), (unsigned long long)m->head.bytes);
+            _exit(1);
+        }
+        worker_end_if_lost();
+        while (worker.page->lost) /* the next worker's; the last operation's end ends this one */
+            pause();
+        worker_on_submit(m);
+        ws_wire_done_with(m);
+    }
+    /* The daemon has closed both connections. What it left is released, so that a driver that counts objects finds none. */
+    pthread_join(calls, NULL);
+    pthread_cancel(page);
+    pthread_join(page, NULL);
+    worker_release_all();
+    ws_device_close(worker.device);
+}
+
+int main(int argc, char **argv)
+{
+    struct ws_wire_message *m = ws_alloc(sizeof(*m));
+    struct ws_wire_config c;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || !m)
+        return 1;
+    (void)close_range(WS_WIRE_FD_PAGE + 1, ~0U, 0); /* what the daemon inherited */
+    (void)prctl(PR_SET_NAME, "ws-gpu-worker");
+    /* Signals of a service manager or a terminal are for the daemon, which ends this process when it is done. */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    ws_log_set_output(2, "wattshare-gpu-worker");
+    struct stat st;
+    if (fstat(WS_WIRE_FD_OPS, &st) || !S_ISSOCK(st.st_mode)) {
+        fputs("wattshare-gpu-worker: is started by wattshared(8)\n", stderr);
+        return 2;
+    }
+    if (ws_wire_recv(WS_WIRE_FD_OPS, m) || !ws_wire_is_for(m, WS_WIRE_BY_START))
+        return 1;
+    memcpy(&c, m->body, sizeof(c));
+    c.driver_library[sizeof(c.driver_library) - 1] = 0;
+    c.nvml_library[sizeof(c.nvml_library) - 1] = 0;
+    ws_wire_done_with(m);
+    ws_log_set_level((enum ws_log_level)c.log_level);
+    void *page =
+        mmap(NULL, sizeof(*worker.page), PROT_READ | PROT_WRITE, MAP_SHARED, WS_WIRE_FD_PAGE, 0);
+    if (page == MAP_FAILED)
+        return 1;
+    worker.page = page;
+    int status = begin(&c);
+    if (!status)
+        serve(m);
+    free(m);
+    return status;
+}
