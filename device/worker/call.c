@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls of the worker: one at a time, each waiting for its answer, and what it is told without one.
+/* Calls to the worker, which wait for their answers one at a time, and notices, which have none.
  *
- * A call holds the line from before it is asked until what it came to is in the tables, so that a worker that takes over is told all of it
- * or none. Notices come from any thread, the reader's too, which must not wait for the line (whoever has it may be waiting for the
- * reader): they are queued, and sent by whoever has the line or gets it next, before it says anything else. */
+ * Whoever makes a call holds calls_lock from before the call until its result is in the tables, so
+ * that the next worker is told of it entirely or not at all. Notices come from any thread. The
+ * reader is one of them, and must not wait for calls_lock, whose holder may be waiting for the
+ * reader. So notices are queued; whoever holds calls_lock, or gets it next, sends them before
+ * anything else. */
 #include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +16,7 @@
 #include "base/log.h"
 #include "device/worker/proxy.h"
 
-/* The line is taken. */
+/* calls_lock held. */
 static void send_notices(struct ws_proxy *p)
 {
     for (;;) {
@@ -24,7 +26,7 @@ static void send_notices(struct ws_proxy *p)
         if (!n)
             return;
         struct ws_proxy_notice *t = ws_list_entry(n, struct ws_proxy_notice, node);
-        /* One that has ended knows nothing any more, and the next is not told. */
+        /* A worker that has ended keeps nothing, and the next one has nothing to be told of. */
         if (p->calls_fd >= 0)
             (void)!ws_wire_send(p->calls_fd, t->head, WS_PART(t->map), WS_PART_NONE, -1, 0);
         free(t);
@@ -107,7 +109,7 @@ int64_t ws_proxy_call_now(struct ws_proxy *p, struct ws_wire_head head, struct w
         r = ws_wire_recv(p->calls_fd, p->answer);
     if (!r && p->answer->head.type == head.type)
         return p->answer->head.value;
-    if (!r) { /* not what was asked: it is not to be believed any more */
+    if (!r) { /* the worker has gone wrong: it is ended */
         ws_wire_done_with(p->answer);
         ws_log(WS_ERROR, "worker: gpu=%u answered %s with %s", p->base.index,
                ws_wire_name(head.type), ws_wire_name(p->answer->head.type));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What was cancelled and does not end: a kernel that waits for ever can't be stopped on a real GPU, and holds its SMs, its client's memory
- * and whoever waits for them. After a time that it is given, its worker is ended, as if the kernel had destroyed the context. Others'
- * launches that are on the GPU then end with it, so the time is long. */
+/* Cancelled operations that do not end. A kernel that waits for ever cannot be stopped on a real
+ * GPU; it holds its SMs and its client's memory, and others wait for them. So after patience_ns its
+ * worker is ended, as if the kernel had destroyed the context. Other clients' launches on the GPU
+ * end with the worker, so patience_ns is long. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -9,12 +10,13 @@
 #include "base/log.h"
 #include "device/worker/proxy.h"
 
-struct watch {
+struct hang_watch {
     struct ws_alarm alarm;
     struct ws_proxy *proxy;
 };
 
-/* ops held. Who was cancelled so long ago and is still there; NULL: nobody. */
+/* ops_lock held. Return: an operation that was cancelled patience_ns ago and is still on the GPU;
+ * NULL: there is none. */
 static const struct ws_op *hung(struct ws_proxy *p)
 {
     uint64_t now = ws_proxy_host_ns();
@@ -28,7 +30,7 @@ static const struct ws_op *hung(struct ws_proxy *p)
 
 static void look(struct ws_alarm *a)
 {
-    struct watch *w = WS_CONTAINER_OF(a, struct watch, alarm);
+    struct hang_watch *w = WS_CONTAINER_OF(a, struct hang_watch, alarm);
     struct ws_proxy *p = w->proxy;
     pthread_mutex_lock(&p->ops_lock);
     const struct ws_op *op =
@@ -50,14 +52,15 @@ static void look(struct ws_alarm *a)
 
 void ws_proxy_watch(struct ws_proxy *p)
 {
-    struct watch *w = p->patience_ns ? ws_alloc(sizeof(*w)) : NULL;
+    struct hang_watch *w = p->patience_ns ? ws_alloc(sizeof(*w)) : NULL;
     if (!w)
         return;
     w->proxy = p;
     w->alarm.at_ns = ws_device_now_ns(&p->base) + p->patience_ns + 1000;
     w->alarm.ring = look;
     if (ws_alarms_add(&p->alarms, &w->alarm)) {
-        ws_log(WS_WARN, "cuda: gpu=%u nobody looks whether what was cancelled ends", p->base.index);
+        ws_log(WS_WARN, "worker: gpu=%u a cancelled operation is not watched: out of memory",
+               p->base.index);
         free(w);
     }
 }

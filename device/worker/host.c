@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Host memory: segments that the worker maps, too, by their descriptors, and what clients map of them for kernels. */
+/* Host memory: segments that the worker maps, too, by their descriptors, and the parts of them that
+ * clients map for kernels. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int
     struct ws_proxy *p = ws_proxy_of(d);
     struct ws_proxy_region *g = fd < 0 ? NULL : ws_alloc(sizeof(*g));
     if (!g)
-        return; /* copies take it along */
+        return; /* copies then send the bytes themselves */
     *g = (struct ws_proxy_region){
         .id = ws_proxy_number(), .host = host, .bytes = bytes, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
     int64_t r = g->fd < 0 ? -EMFILE : ws_proxy_calls_begin(p);
@@ -45,7 +46,7 @@ void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes)
 {
     struct ws_proxy *p = ws_proxy_of(d);
     struct ws_proxy_region *found = NULL;
-    pthread_mutex_lock(&p->calls_lock); /* nobody restores from the list meanwhile */
+    pthread_mutex_lock(&p->calls_lock); /* the list is not replayed meanwhile */
     pthread_mutex_lock(&p->regions_lock);
     ws_list_for_each (it, &p->regions) {
         struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
@@ -83,7 +84,7 @@ bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, 
     return found;
 }
 
-/* ---- mapped for kernels: on all GPUs ---- */
+/* ---- what is mapped for kernels, on all GPUs ---- */
 
 static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
@@ -104,7 +105,7 @@ static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
     return r;
 }
 
-/* On the reader's thread, too, where the last operation that might use it ends. */
+/* Also on the reader's thread, when the last operation that might use the mapping ends. */
 static void host_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
 {
     for (struct ws_proxy *p = __atomic_load_n(&open_proxies, __ATOMIC_ACQUIRE); p; p = p->next_open)

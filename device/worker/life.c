@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A worker's life, and the next one's: all on the reader's thread, which lives longer than any of them (the kernel ends a worker with the
- * thread that started it).
+/* Starting a worker, waiting for its end, and starting the next one. The reader's thread does all
+ * of it and outlives every worker, since the kernel ends a worker with the thread that started it.
  *
- * When the connection ends, so has the worker, or it is made to. What it had begun ends (ops.c); a new one is started, with the line
- * taken so that nobody is in the middle of telling the old one something; it is told everything (tables.c), and then everybody goes on. */
+ * When the connection ends, the worker has ended or is killed. The operations that it had begun end
+ * (ops.c). The next worker is started with calls_lock held, so that no call to the old one is under
+ * way. It is told all state (tables.c), and then work continues. */
 #include <config.h>
 
 #include <fcntl.h>
@@ -26,11 +27,12 @@
 extern char **environ;
 
 enum {
-    HIGH_FD = 10,          /* beyond those that a worker is started with */
-    HELLO_MS = 120 * 1000, /* a driver may take its time over a first context */
-    AGAIN_MS = 20 * 1000,  /* when the daemon's loop may be waiting */
-    GOODBYE_MS = 20 * 1000,
-    TRIES = 4,
+    HIGH_FD = 10, /* above the descriptors that a worker is started with */
+    /* How long the first worker has to answer: a driver may be slow with its first context. */
+    HELLO_MS = 120000,
+    AGAIN_MS = 20000,   /* the same when the daemon's loop may be waiting */
+    GOODBYE_MS = 20000, /* until a worker whose connections were closed is killed */
+    TRIES = 4,          /* to start the next worker */
 };
 
 /* ---- the program ---- */
@@ -44,7 +46,7 @@ static int open_program(const char *path)
     return high;
 }
 
-/* Beside a program that was not installed. */
+/* The worker beside a program that runs from the build folder. */
 static int open_in_build(void)
 {
     static const char *const from[] = {"/../device/worker/", "/../../device/worker/"};
@@ -73,7 +75,8 @@ int ws_proxy_find_program(struct ws_diags *diags)
     if (fd < 0 && !named)
         fd = open_program(WS_PKGLIBEXECDIR "/wattshare-gpu-worker");
     if (fd < 0)
-        ws_diags_add(diags, NULL, 0, 0, "%s can't be run (%s); gpu_worker = no does without it",
+        ws_diags_add(diags, NULL, 0, 0,
+                     "%s cannot be run (%s); the setting gpu_worker = no does without it",
                      named ? named : WS_PKGLIBEXECDIR "/wattshare-gpu-worker", strerror(errno));
     return fd;
 }
@@ -181,7 +184,7 @@ int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd, boo
 
 /* ---- ending ---- */
 
-/* Waits for it, not for ever. Return: its status. */
+/* Waits for the worker's end, and kills it after GOODBYE_MS. Return: its status. */
 static int reap(pid_t pid)
 {
     int status = 0;
@@ -224,7 +227,7 @@ static void set_state(struct ws_proxy *p, enum ws_proxy_state s)
     pthread_mutex_unlock(&p->ops_lock);
 }
 
-/* ops held. */
+/* ops_lock held. */
 static void hang_up(const struct ws_proxy *p)
 {
     if (p->ops_fd >= 0)
@@ -237,10 +240,11 @@ static void set_worker(struct ws_proxy *p, int pid, const int fd[2])
 {
     pthread_mutex_lock(&p->ops_lock);
     p->pid = pid;
-    p->status.pid = 0; /* until it works */
+    p->status.pid = 0; /* until it is told all state */
     p->ops_fd = fd[0];
     p->calls_fd = fd[1];
-    if (p->closing && fd[0] >= 0) /* too late: whoever closes has shut the one before */
+    if (p->closing &&
+        fd[0] >= 0) /* ws_proxy_stop() has shut the connections of the worker before */
         hang_up(p);
     pthread_mutex_unlock(&p->ops_lock);
 }
@@ -263,12 +267,12 @@ static bool is_closing(struct ws_proxy *p)
     return yes;
 }
 
-/* Numbers of the one that ended, and its clock, go on in the next one's. */
+/* Relates the new worker's clock to the device's, which continues over all workers. */
 static void set_clock(struct ws_proxy *p, const struct ws_wire_hello *h, bool first)
 {
     pthread_mutex_lock(&p->ops_lock);
     p->worker_ns = h->host_ns - h->now_ns;
-    if (first) { /* one zero of time for all GPUs */
+    if (first) { /* time 0 is the same for all GPUs */
         static _Atomic uint64_t epoch_ns;
         uint64_t none = 0;
         p->epoch_ns =
@@ -277,7 +281,7 @@ static void set_clock(struct ws_proxy *p, const struct ws_wire_hello *h, bool fi
     pthread_mutex_unlock(&p->ops_lock);
 }
 
-/* calls held. Return: 0; WS_CUDA_E_MISSING, negative errno: it does not start. */
+/* calls_lock held. Return: 0; WS_CUDA_E_MISSING or negative errno: the worker does not start. */
 static int start(struct ws_proxy *p, bool first)
 {
     int fd[2] = {-1, -1};
@@ -354,7 +358,7 @@ static void read_all(struct ws_proxy *p, struct ws_wire_message *m)
     }
 }
 
-/* What the meter said last, kept for those who ask later. */
+/* Adds the telemetry of the worker that has ended to that of the ones before. */
 static void keep_telemetry(struct ws_proxy *p)
 {
     struct ws_device_telemetry t = p->page->telemetry;
@@ -372,7 +376,7 @@ static void keep_telemetry(struct ws_proxy *p)
     pthread_mutex_unlock(&p->ops_lock);
 }
 
-/* Whether it may be tried once more. */
+/* Whether another restart is within the limit; counts it. */
 static bool may_restart(struct ws_proxy *p)
 {
     uint64_t now = ws_proxy_host_ns();
@@ -394,7 +398,7 @@ static void give_up(struct ws_proxy *p, const char *why)
     ws_proxy_ops_lost(p);
 }
 
-/* Return: whether there is one again. */
+/* Return: whether there is a worker again. */
 static bool start_again(struct ws_proxy *p, const char *why)
 {
     static const unsigned pause_ms[TRIES] = {0, 100, 500, 2000};
@@ -432,7 +436,8 @@ static bool start_again(struct ws_proxy *p, const char *why)
     }
     ws_proxy_calls_end(p);
     if (r) {
-        snprintf(text, sizeof(text), "its worker can't be restarted; it ended by: %.130s", why);
+        snprintf(text, sizeof(text), "its worker cannot be restarted; the last one's end: %.120s",
+                 why);
         give_up(p, text);
     }
     return !r;
@@ -452,8 +457,7 @@ void *ws_proxy_reader_main(void *arg)
         set_state(p, WS_PROXY_STARTING);
         int pid = p->pid;
         if (!is_closing(p))
-            kill(pid,
-                 SIGKILL); /* a connection that is broken and a process that is not, is no worker */
+            kill(pid, SIGKILL); /* a process without its connection is of no use */
         int status = reap(pid);
         if (is_closing(p))
             break;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Variables of modules that are machine code: the worker's driver has put them somewhere, and the daemon's space has them there, too, as
- * long as the instance lives. A new worker would have them somewhere else, so what uses them ends with a worker (tables.c). */
+/* Variables of modules that are machine code. The worker's driver chooses their addresses, and the
+ * daemon maps them into the client's space there as long as the instance lives. A new worker's
+ * driver would choose others, so what uses them ends with the worker (tables.c). */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/worker/proxy.h"

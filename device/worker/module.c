@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Modules: printed, and compiled by the worker. Several may be under way at once, each on a loader: a connection of its own, made when
- * first needed. A worker is told of a module when it is loaded there, or when a first instance or question of it comes. */
+/* Modules: the daemon sends their text, and the worker compiles it. Several may be compiled at
+ * once, each on a loader: a connection of its own, made when first needed. A worker gets a module
+ * when the program loads it on this GPU, or with the first instance of it or the first question
+ * about it. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,7 +15,8 @@
 
 /* ---- loaders ---- */
 
-/* A new connection; the worker gets the other end by @tell. Return: descriptor, -EIO (it has ended), or negative errno. */
+/* A new connection, whose other end is sent to the worker. calls_lock held. Return: descriptor,
+ * -EIO (the worker has ended), or negative errno. */
 static int connect_loader(struct ws_proxy *p)
 {
     int s[2];
@@ -29,7 +32,7 @@ static int connect_loader(struct ws_proxy *p)
     return -EIO;
 }
 
-/* A loader of our own. Return: its index, or -EIO: the GPU is lost. */
+/* Waits for a loader that nobody uses. Return: its index. */
 static int loader_take(struct ws_proxy *p)
 {
     int k = 0;
@@ -61,19 +64,24 @@ void ws_proxy_loaders_end(struct ws_proxy *p)
             close(p->loaders[k]);
 }
 
+static enum ws_wire_code code_of(const struct ws_dmodule *m)
+{
+    if (m->machine)
+        return WS_WIRE_CODE_MACHINE;
+    return m->fenced ? WS_WIRE_CODE_FENCED : WS_WIRE_CODE_PTX;
+}
+
 static int exchange(int fd, const struct ws_dmodule *m, struct ws_wire_message *answer)
 {
-    int r = ws_wire_send(fd,
-                         (struct ws_wire_head){.type = WS_WIRE_LOAD,
-                                               .id = m->id,
-                                               .value = m->machine  ? WS_WIRE_CODE_MACHINE
-                                                        : m->fenced ? WS_WIRE_CODE_FENCED
-                                                                    : WS_WIRE_CODE_PTX},
-                         (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
+    struct ws_wire_head head = ws_wire_head_of(WS_WIRE_LOAD, m->id);
+    head.value = code_of(m);
+    int r =
+        ws_wire_send(fd, head, (struct ws_wire_part){m->text, m->text_len}, WS_PART_NONE, -1, 0);
     return r ? r : ws_wire_recv(fd, answer);
 }
 
-/* Asks whatever worker there is, until one answers. *ret_generation: which. Return: its result, or -EIO. */
+/* Has @m loaded by the worker, or by the next one if it ends. *ret_generation: of the worker that
+ * answered. Return: its result, or -EIO: the GPU is lost. */
 static int64_t ask(struct ws_proxy *p, const struct ws_dmodule *m, struct ws_wire_message *answer,
                    uint32_t *ret_generation)
 {
@@ -100,7 +108,7 @@ static int64_t ask(struct ws_proxy *p, const struct ws_dmodule *m, struct ws_wir
 
 /* ---- modules ---- */
 
-/* Its copy on @p is known. Module lock held. */
+/* Notes that the worker of @generation has @m. Module lock held. */
 static void set_loaded(struct ws_proxy *p, struct ws_dmodule *m, uint32_t generation)
 {
     m->loaded[p->base.index] = p;
@@ -130,7 +138,8 @@ int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m)
     return (int)r;
 }
 
-/* No module lock: whoever has it may wait for the reader, which this is. The generation is the one that will be. */
+/* Without the module lock: its holder may be waiting for the reader, which calls this. The worker
+ * that is being started will have the next generation. */
 int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m)
 {
     uint32_t next = p->generation + 1;
@@ -141,7 +150,8 @@ int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m)
     int r = fd < 0 ? fd : exchange(fd, m, answer);
     if (!r) {
         if (answer->head.value)
-            ws_log(WS_ERROR, "worker: gpu=%u a module can't be loaded again", p->base.index);
+            ws_log(WS_ERROR, "worker: gpu=%u a module cannot be loaded by the new worker",
+                   p->base.index);
         else
             set_loaded(p, m, next);
         ws_wire_done_with(answer);
@@ -215,7 +225,7 @@ static int read_answer(struct ws_dmodule *m, const struct ws_wire_message *a,
     return r;
 }
 
-/* Why machine code was not taken: as far as it is there. */
+/* Why the driver refused machine code, as far as the answer says. */
 static void read_refusal(const struct ws_wire_message *a, struct ws_diags *diags)
 {
     size_t head = sizeof(struct ws_wire_loaded);
@@ -296,7 +306,7 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
 {
     struct ws_proxy *p = ws_proxy_of(d);
     struct ws_dmodule *m =
-        (struct ws_dmodule *)cm; /* where it is loaded is not part of what const promises */
+        (struct ws_dmodule *)cm; /* only the note of where it is loaded may change */
     struct ws_wire_occupancy q = {
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
     if (ws_proxy_module_here(p, m) || ws_proxy_calls_begin(p))

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operations on their way to a worker and back.
  *
- * An operation is in the list, in the order of submission, until it ends; "sent" or not. What is sent ends by a message; what the worker
- * took no notice of before it ended is sent to the next one, and so are copies and fills that it had begun, once: doing them again does
- * no harm. Launches that it had begun end with an error.
+ * An operation is in the list, in the order of submission, until it ends. Once it is sent, a
+ * message says when it has ended. If the worker ends first, an operation that it had not begun is
+ * sent to the next worker. So are copies and fills that it had begun, once: repeating them does no
+ * harm. Launches that it had begun end with an error.
  *
- * Host memory in registered regions is named by them. Other host memory goes along: short in the message, long in shared memory of its own;
- * rows closed up. */
+ * Host memory in registered regions is named by region and offset. Other host memory travels with
+ * the operation, without the gaps between its rows: in the message if it is short, else in shared
+ * memory of its own. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -21,7 +23,7 @@
 #include "base/packet.h"
 #include "device/worker/proxy.h"
 
-/* ---- host memory that goes along ---- */
+/* ---- host memory that travels with a copy ---- */
 
 static void pack(uint8_t *to, const struct ws_op *op)
 {
@@ -47,7 +49,8 @@ static uint64_t reach(const struct ws_op *op, const struct ws_pitches *pitch)
            (op->copy.depth > 1 ? (op->copy.depth - 1) * pitch->slice : 0);
 }
 
-/* Where one side is, for the worker. Return: whether it goes along. */
+/* Says in *ret where one side of a copy is, for the worker. Return: whether its bytes travel with
+ * the operation. */
 static bool set_place(struct ws_proxy *p, const struct ws_op *op, const void *host, uint64_t va,
                       const struct ws_pitches *pitch, struct ws_wire_place *ret)
 {
@@ -146,7 +149,7 @@ static void op_free(struct ws_proxy_op *o)
     free(o);
 }
 
-/* Nobody else knows it any more; no lock held. */
+/* No lock held; @o is in no list any more. */
 static void finish(struct ws_proxy *p, struct ws_proxy_op *o)
 {
     struct ws_op *op = o->op;
@@ -171,7 +174,7 @@ static void finish_all(struct ws_proxy *p, struct ws_list *list)
     }
 }
 
-/* ops held. */
+/* ops_lock held. */
 static void forget(struct ws_proxy *p, struct ws_proxy_op *o)
 {
     ws_list_remove(&o->node);
@@ -179,7 +182,7 @@ static void forget(struct ws_proxy *p, struct ws_proxy_op *o)
     p->n_unsent -= !o->sent;
 }
 
-/* ---- sending. ops held ---- */
+/* ---- sending. ops_lock held ---- */
 
 static int send_one(struct ws_proxy *p, struct ws_proxy_op *o)
 {
@@ -222,7 +225,7 @@ void *ws_proxy_sender_main(void *arg)
         pthread_mutex_unlock(&p->ops_lock);
         (void)poll(&f, 1, 20);
         if (r != -EAGAIN)
-            usleep(1000); /* it has ended: the reader will say so */
+            usleep(1000); /* the worker has ended, which the reader notices */
         pthread_mutex_lock(&p->ops_lock);
     }
     pthread_mutex_unlock(&p->ops_lock);
@@ -248,8 +251,9 @@ static bool lacks_memory(const struct ws_proxy *p, const struct ws_op *op)
 
 /* ---- device.h ---- */
 
-/* Whose memory an operation is about, where it isn't the one that was asked. Return: whether it may go on; @ret_to, @ret_from: the GPUs
- * of both sides of a copy, or NULL. */
+/* Checks an operation and finds the GPUs whose memory it is about: @ret_to, @ret_from: of both
+ * sides of a copy, or NULL. Return: whether the operation can be carried out; else op->error is
+ * set. */
 static bool check(struct ws_proxy *p, struct ws_op *op, struct ws_device **ret_to,
                   struct ws_device **ret_from, uint64_t *ret_bytes)
 {
@@ -267,16 +271,15 @@ static bool check(struct ws_proxy *p, struct ws_op *op, struct ws_device **ret_t
         return ok;
     }
     if (op->launch.parts && op->launch.instance && !op->launch.instance->module->fenced)
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                      "launches of several clients that don't keep them apart can't be done by a "
-                      "GPU's worker");
-    else if (!op->launch.instance || op->launch.instance->proxy != p)
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                      "launch: the module belongs to another address space or GPU");
-    else if (!op->space || op->launch.instance->space != ws_space_id(ws_op_code_space(op)))
+        ws_check_fail(
+            op, WS_DEV_E_INVALID_VALUE,
+            "a GPU's worker refuses a merged launch whose code does not check its accesses");
+    else if (!op->launch.instance || op->launch.instance->proxy != p || !op->space ||
+             op->launch.instance->space != ws_space_id(ws_op_code_space(op)))
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "launch: the module belongs to another address space or GPU");
-    /* The heap is memory of the client like any other: asked for here, so that the next worker has it, too. */
+    /* The heap is memory of the client like any other. It is made here, so that the next worker
+     * gets it, too. */
     else if (op->launch.kernel < op->launch.instance->module->info.n_kernels &&
              op->launch.instance->module->kernels[op->launch.kernel].uses_heap &&
              ws_space_open_heap(op->space, &p->base))
@@ -292,7 +295,8 @@ static void end_now(struct ws_proxy *p, struct ws_op *op)
     op->done(op);
 }
 
-/* Into the list, and to the worker if there is one and nothing waits before it. Return: false: it has ended, with op->error. */
+/* Puts the operation into the list, and sends it if there is a worker and no other waits before it.
+ * Return: false: it is not in the list; op->error says why. */
 static bool queue(struct ws_proxy *p, struct ws_proxy_op *o)
 {
     struct ws_op *op = o->op;
@@ -328,7 +332,7 @@ void ws_proxy_submit(struct ws_device *d, struct ws_op *op)
         ws_proxy_peer_copy(op, to, from);
         return;
     }
-    if (to || from) /* it is about memory of that one, whoever was asked */
+    if (to || from) /* the GPU that has the memory does it, whichever was asked */
         p = ws_proxy_of(to ? to : from);
     struct ws_proxy_op *o = ws_alloc(sizeof(*o));
     if (!o) {
@@ -339,7 +343,8 @@ void ws_proxy_submit(struct ws_device *d, struct ws_op *op)
     o->op = op;
     o->blob_fd = -1;
     o->wire.kind = op->kind;
-    /* A launch of several clients keeps each to its own memory itself: the worker need not know of them. */
+    /* The code of a merged launch keeps each client to its own memory: the worker need not know of
+     * them. */
     bool joint = op->kind == WS_OPK_LAUNCH && op->launch.parts;
     o->wire.space = op->space ? ws_space_id(joint ? ws_op_code_space(op) : op->space) : 0;
     ws_list_init(&o->node);
@@ -400,10 +405,10 @@ int ws_proxy_preempt(struct ws_device *d, struct ws_op *op)
     ws_list_init(&back);
     pthread_mutex_lock(&p->ops_lock);
     struct ws_proxy_op *o = NULL;
-    ws_list_for_each (it, &p->ops) /* it may be ending just now: op->priv can't be asked */
+    ws_list_for_each (it, &p->ops) /* op->priv is not safe to read: it may be ending just now */
         if (ws_list_entry(it, struct ws_proxy_op, node)->op == op)
             o = ws_list_entry(it, struct ws_proxy_op, node);
-    if (o && !o->sent && !op->launch.flags) { /* nothing of it is lost by taking it back */
+    if (o && !o->sent && !op->launch.flags) { /* it can be taken back, since none of it has run */
         struct ws_progress *left =
             op->launch.progress
                 ? op->launch.progress
@@ -424,16 +429,16 @@ int ws_proxy_preempt(struct ws_device *d, struct ws_op *op)
     }
     if (!id || ws_proxy_calls_begin(p))
         return -ENOTSUP;
-    /* Not asked again: if the worker has ended, so has the launch, or it begins anew. */
+    /* Only this worker is asked: if it has ended, so has the launch, or it begins anew. */
     int64_t r =
         ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_PREEMPT, id), WS_PART_NONE, WS_PART_NONE, -1);
     ws_proxy_calls_end(p);
     return r ? -ENOTSUP : 0;
 }
 
-/* ---- what the worker says ---- */
+/* ---- messages from the worker ---- */
 
-/* ops held. */
+/* ops_lock held. */
 static struct ws_proxy_op *find(struct ws_proxy *p, uint64_t id)
 {
     struct ws_proxy_op *o;
@@ -441,7 +446,7 @@ static struct ws_proxy_op *find(struct ws_proxy *p, uint64_t id)
     return o;
 }
 
-/* Device time of the worker's. */
+/* The device time that the worker's time @ns is. */
 static uint64_t our_ns(const struct ws_proxy *p, uint64_t ns)
 {
     ns += p->worker_ns;
@@ -518,7 +523,8 @@ void ws_proxy_on_print(struct ws_proxy *p, struct ws_wire_message *m)
 {
     struct ws_space *s = NULL;
     pthread_mutex_lock(&p->ops_lock);
-    ws_list_for_each (it, &p->ops) { /* what prints has not ended, so the space is there */
+    ws_list_for_each (it,
+                      &p->ops) { /* an operation that prints has not ended, so its space is there */
         const struct ws_proxy_op *o = ws_list_entry(it, struct ws_proxy_op, node);
         if (o->wire.space == m->head.id)
             s = o->op->space;

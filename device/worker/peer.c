@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies between memories of two GPUs that have a worker each: through host memory that both have registered, piece by piece, by a thread
- * of its own, since each piece is two operations one after the other. Rows that adjoin on both sides go as one. */
+/* Copies between the memories of two GPUs that have a worker each. A thread of its own copies piece
+ * by piece through host memory that both workers have registered: each piece is two operations, one
+ * after the other. Rows that adjoin on both sides are copied as one. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,36 +19,36 @@ static struct {
     pthread_cond_t wake, half;
     pthread_t thread;
     bool on, end;
-    struct ws_list jobs;
+    struct ws_list copies;
 } peers = {.lock = PTHREAD_MUTEX_INITIALIZER,
            .wake = PTHREAD_COND_INITIALIZER,
            .half = PTHREAD_COND_INITIALIZER,
-           .jobs = {&peers.jobs, &peers.jobs}};
+           .copies = {&peers.copies, &peers.copies}};
 
-struct job {
+struct peer_copy {
     struct ws_list node;
     struct ws_op *op;
     struct ws_device *to, *from;
     unsigned epoch;
     uint8_t *bounce;
 };
-struct half {
+struct peer_half {
     struct ws_op op;
     bool done;
 };
 
 static void half_done(struct ws_op *op)
 {
-    struct half *h = op->owner;
+    struct peer_half *h = op->owner;
     pthread_mutex_lock(&peers.lock);
     h->done = true;
     pthread_cond_broadcast(&peers.half);
     pthread_mutex_unlock(&peers.lock);
 }
 
-static bool run(struct job *j, struct ws_device *d, struct half *h)
+static bool run(struct peer_copy *c, struct ws_device *d, struct peer_half *h)
 {
-    struct ws_op *op = j->op;
+    struct ws_op *op = c->op;
     h->op.kind = WS_OPK_COPY;
     h->op.space = op->space;
     h->op.ready_ns = op->ready_ns;
@@ -68,44 +69,44 @@ static bool run(struct job *j, struct ws_device *d, struct half *h)
     return !h->op.error;
 }
 
-/* @height rows of @width bytes; together no more than a piece. */
-static bool piece(struct job *j, uint64_t dst, uint64_t src, uint64_t width, uint64_t height)
+/* Copies @height rows of @width bytes, together no more than a piece. */
+static bool piece(struct peer_copy *c, uint64_t dst, uint64_t src, uint64_t width, uint64_t height)
 {
-    const struct ws_op *op = j->op;
-    struct half in = {.op.copy = {.src_va = src,
-                                  .dst_host = j->bounce,
-                                  .bytes = width,
-                                  .height = height,
-                                  .src = {op->copy.src.row, 0},
-                                  .dst = {width, 0}}};
-    struct half out = {.op.copy = {.dst_va = dst,
-                                   .src_host = j->bounce,
-                                   .bytes = width,
-                                   .height = height,
-                                   .src = {width, 0},
-                                   .dst = {op->copy.dst.row, 0}}};
-    return run(j, j->from, &in) && run(j, j->to, &out);
+    const struct ws_op *op = c->op;
+    struct peer_half in = {.op.copy = {.src_va = src,
+                                       .dst_host = c->bounce,
+                                       .bytes = width,
+                                       .height = height,
+                                       .src = {op->copy.src.row, 0},
+                                       .dst = {width, 0}}};
+    struct peer_half out = {.op.copy = {.dst_va = dst,
+                                        .src_host = c->bounce,
+                                        .bytes = width,
+                                        .height = height,
+                                        .src = {width, 0},
+                                        .dst = {op->copy.dst.row, 0}}};
+    return run(c, c->from, &in) && run(c, c->to, &out);
 }
 
-static void slice(struct job *j, uint64_t dst, uint64_t src)
+static void slice(struct peer_copy *c, uint64_t dst, uint64_t src)
 {
-    const struct ws_op *op = j->op;
+    const struct ws_op *op = c->op;
     uint64_t width = op->copy.bytes, height = WS_MAX(op->copy.height, UINT64_C(1));
     uint64_t rows = WS_MAX(PIECE_BYTES / width, UINT64_C(1));
     for (uint64_t y = 0; y < height; y += rows) {
         uint64_t n = WS_MIN(rows, height - y), to = dst + y * op->copy.dst.row,
                  from = src + y * op->copy.src.row;
-        if (width <= PIECE_BYTES && !piece(j, to, from, width, n))
+        if (width <= PIECE_BYTES && !piece(c, to, from, width, n))
             return;
         for (uint64_t x = 0; width > PIECE_BYTES && x < width; x += PIECE_BYTES)
-            if (!piece(j, to + x, from + x, WS_MIN(width - x, (uint64_t)PIECE_BYTES), 1))
+            if (!piece(c, to + x, from + x, WS_MIN(width - x, (uint64_t)PIECE_BYTES), 1))
                 return;
     }
 }
 
-static void do_job(struct job *j)
+static void do_copy(struct peer_copy *c)
 {
-    struct ws_op *op = j->op;
+    struct ws_op *op = c->op;
     int fd = ws_packet_memfd("wattshare-peer", PIECE_BYTES);
     void *m =
         fd < 0 ? MAP_FAILED : mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -113,24 +114,24 @@ static void do_job(struct job *j)
     op->end_ns = 0;
     if (m == MAP_FAILED) {
         ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory for a copy between GPUs");
-        op->start_ns = op->end_ns = ws_device_now_ns(j->to);
+        op->start_ns = op->end_ns = ws_device_now_ns(c->to);
     } else {
-        j->bounce = m;
-        ws_device_host_register(j->from, m, PIECE_BYTES, fd);
-        ws_device_host_register(j->to, m, PIECE_BYTES, fd);
+        c->bounce = m;
+        ws_device_host_register(c->from, m, PIECE_BYTES, fd);
+        ws_device_host_register(c->to, m, PIECE_BYTES, fd);
         for (uint64_t z = 0; z < WS_MAX(op->copy.depth, UINT64_C(1)) && !op->error; z++)
-            slice(j, op->copy.dst_va + z * op->copy.dst.slice,
+            slice(c, op->copy.dst_va + z * op->copy.dst.slice,
                   op->copy.src_va + z * op->copy.src.slice);
-        ws_device_host_unregister(j->from, m, PIECE_BYTES);
-        ws_device_host_unregister(j->to, m, PIECE_BYTES);
+        ws_device_host_unregister(c->from, m, PIECE_BYTES);
+        ws_device_host_unregister(c->to, m, PIECE_BYTES);
         munmap(m, PIECE_BYTES);
     }
     if (fd >= 0)
         close(fd);
     op->start_ns = WS_MAX(WS_MIN(op->start_ns, op->end_ns), op->ready_ns);
     op->end_ns = WS_MAX(op->end_ns, op->start_ns);
-    ws_space_leave(op->space, j->epoch);
-    free(j);
+    ws_space_leave(op->space, c->epoch);
+    free(c);
     op->done(op);
 }
 
@@ -138,13 +139,13 @@ static void *peers_main(void *arg)
 {
     pthread_mutex_lock(&peers.lock);
     while (!peers.end) {
-        struct ws_list *n = ws_list_pop(&peers.jobs);
+        struct ws_list *n = ws_list_pop(&peers.copies);
         if (!n) {
             pthread_cond_wait(&peers.wake, &peers.lock);
             continue;
         }
         pthread_mutex_unlock(&peers.lock);
-        do_job(ws_list_entry(n, struct job, node));
+        do_copy(ws_list_entry(n, struct peer_copy, node));
         pthread_mutex_lock(&peers.lock);
     }
     pthread_mutex_unlock(&peers.lock);
@@ -153,25 +154,26 @@ static void *peers_main(void *arg)
 
 void ws_proxy_peer_copy(struct ws_op *op, struct ws_device *to, struct ws_device *from)
 {
-    struct job *j = ws_alloc(sizeof(*j));
+    struct peer_copy *c = ws_alloc(sizeof(*c));
     pthread_mutex_lock(&peers.lock);
-    if (j && !peers.on)
+    if (c && !peers.on)
         peers.on = !pthread_create(&peers.thread, NULL, peers_main, NULL);
-    bool ok = j && peers.on;
+    bool ok = c && peers.on;
     if (ok) {
-        *j = (struct job){.op = op, .to = to, .from = from, .epoch = ws_space_enter(op->space)};
-        ws_list_append(&peers.jobs, &j->node);
+        *c = (struct peer_copy){
+            .op = op, .to = to, .from = from, .epoch = ws_space_enter(op->space)};
+        ws_list_append(&peers.copies, &c->node);
         pthread_cond_signal(&peers.wake);
     }
     pthread_mutex_unlock(&peers.lock);
     if (ok)
         return;
-    free(j);
+    free(c);
     ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory for a copy between GPUs");
     op->done(op);
 }
 
-/* A device closes: nothing is in flight any more. Another one starts it again. */
+/* Called when a device is closed, with no copy under way. The next copy starts the thread again. */
 void ws_proxy_peers_end(void)
 {
     pthread_mutex_lock(&peers.lock);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The device itself: opening and closing, the clock, what is asked of it.
+/* The device itself: opening, closing, its clock, and its telemetry.
  *
- * The clock is the host's, from when the first worker's began; workers' times are moved onto it. Energy and counts are sums over all
- * workers that there have been. */
+ * The device's clock is the host's, less the time at which the first worker's clock began; times
+ * that workers report are converted to it. Energy and counts are sums over all workers that there
+ * have been. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static void telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
     uint32_t seq;
     int tries = 0;
     pthread_mutex_lock(&p->ops_lock);
-    do { /* a worker that died in the middle leaves it odd: what is there is as good as any */
+    do { /* a worker that died while it wrote leaves seq odd: the page is then read as it is */
         seq = atomic_load(&page->seq);
         *ret = page->telemetry;
     } while ((seq & 1 || atomic_load(&page->seq) != seq) && tries++ < 1000);
@@ -69,10 +70,10 @@ static void telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
     pthread_mutex_unlock(&p->ops_lock);
     ret->now_ns = now_ns(d);
     ret->n_running = p->n_running;
-    ret->memory_used_bytes = p->memory_used; /* the worker may not know yet what was given back */
+    ret->memory_used_bytes = p->memory_used; /* the worker may not know yet of what was released */
 }
 
-/* Each worker knows its own GPU's memory only. */
+/* Each worker can reach the memory of its own GPU only. */
 static uint32_t peers(struct ws_device *d)
 {
     return UINT32_C(1) << d->index;
@@ -108,11 +109,11 @@ static bool charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
 
 static const char *lost(const struct ws_device *d)
 {
-    struct ws_proxy *p = WS_CONTAINER_OF(d, struct ws_proxy, base); /* which has a lock */
+    struct ws_proxy *p = WS_CONTAINER_OF(d, struct ws_proxy, base); /* for its lock */
     pthread_mutex_lock(&p->ops_lock);
     bool is = p->state == WS_PROXY_LOST;
     pthread_mutex_unlock(&p->ops_lock);
-    return is ? p->lost_text : NULL; /* which stays as it is from then on */
+    return is ? p->lost_text : NULL; /* it does not change from then on */
 }
 
 static const struct ws_real_ops real_ops = {capabilities, uuid, charge, lost};
@@ -242,9 +243,10 @@ static int first_worker(struct ws_proxy *p, struct ws_diags *diags)
         p->hello.names[k][sizeof(p->hello.names[k]) - 1] = 0;
         p->capabilities.v[k].name = p->hello.names[k];
         if (!strcmp(p->hello.names[k], "isolation") && p->capabilities.v[k].yes)
-            snprintf(p->capabilities.v[k].how, sizeof(p->capabilities.v[k].how), "%s",
-                     "kernels check their addresses before they use them; those that can't be are "
-                     "refused. Other faults cost a worker's restart");
+            snprintf(
+                p->capabilities.v[k].how, sizeof(p->capabilities.v[k].how), "%s",
+                "kernels check their addresses; those that cannot be made to are refused. Other "
+                "faults restart the GPU's worker");
     }
     return 0;
 }

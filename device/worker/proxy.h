@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/worker/proxy.h - the daemon's side of a GPU in another process: its structures, shared by the files of this room.
+/* device/worker/proxy.h - the daemon's side of a GPU in another process: what the files of this
+ * folder share.
  *
- * Threads: the loop's and loaders' (everything of device.h), and of its own: the reader, which takes what comes, calls op->done, and starts
- * the worker (again); the sender, where the loop can't send without waiting; one for copies between GPUs (peer.c).
+ * Threads: the loop's and loaders' (everything of device.h), and three of its own: the reader,
+ * which takes messages, calls op->done, and starts workers; the sender, which sends where the loop
+ * would have to wait; and one for copies between GPUs (peer.c).
  *
- * Locks, in this order: hosts (host.c), loaders, calls (held for a whole call: what it did is in the tables before anybody restores from
- * them), tables, ops. None is held while op->done runs. */
+ * Locks, in this order: hosts_lock (host.c), loaders_lock, calls_lock (held for a whole call, until
+ * its result is in the tables that a new worker is told from), tables_lock, ops_lock. None is held
+ * while op->done runs. */
 #ifndef WS_DEVICE_WORKER_PROXY_H
 #define WS_DEVICE_WORKER_PROXY_H
 
@@ -21,17 +24,17 @@
 #include "device/worker/worker.h"
 
 enum {
-    WS_PROXY_RESTARTS_MAX = 5,    /* within WS_PROXY_WINDOW_NS: then the GPU is given up */
-    WS_PROXY_RESTARTS_LIMIT = 64, /* that can be asked for */
+    WS_PROXY_RESTARTS_MAX = 5,    /* within WS_PROXY_WINDOW_NS; with one more the GPU is given up */
+    WS_PROXY_RESTARTS_LIMIT = 64, /* the most that can be configured */
     WS_PROXY_LOADERS = 4,
 };
 #define WS_PROXY_WINDOW_NS (UINT64_C(60) * WS_NS_PER_S)
 
 enum ws_proxy_state {
-    WS_PROXY_STARTING, /* there is no worker, or it is being told what it must know */
+    WS_PROXY_STARTING, /* there is no worker, or it is being told all state */
     WS_PROXY_RUNNING,
-    WS_PROXY_LOSING, /* it said that its context is lost, and will end */
-    WS_PROXY_LOST,   /* for good */
+    WS_PROXY_LOSING, /* the worker said that its context is lost; it will end */
+    WS_PROXY_LOST,   /* the GPU is given up */
     WS_PROXY_CLOSED,
 };
 
@@ -46,25 +49,29 @@ struct ws_proxy_op {
     bool sent, replayed, cancelled;
     uint64_t cancelled_ns; /* host clock */
     struct ws_wire_submit wire;
-    uint8_t *blob; /* what a copy has outside of regions: out, and behind it back */
-    int blob_fd;   /* that it is shared by, if it is long; -1 */
+    /* Bytes of a copy that lie outside of regions: first those that go out, behind them those that
+     * come back. */
+    uint8_t *blob;
+    int blob_fd; /* of the blob if it is in shared memory; -1 */
 };
 
-/* What the worker must be told again: records of what it was told. tables */
+/* State that is replayed to a new worker. tables_lock; regions: regions_lock */
 struct ws_proxy_kept {
     struct ws_cuda_kept is;
     int fd; /* -1: lost with the worker */
     UT_hash_handle hh;
 };
-struct ws_proxy_memory { /* what ws_backing.arg is */
+/* What ws_backing.arg is. */
+struct ws_proxy_memory {
     struct ws_list node;
     struct ws_proxy *proxy;
     uint64_t id, bytes;
     struct ws_cuda_kept whole; /* id 0: none */
     int fd;
-    bool used; /* it was mapped, so it may have contents */
+    bool used; /* it was mapped once, so it may have contents */
 };
-struct ws_proxy_map { /* of memory, or of a region of host memory */
+/* A mapping of memory, or of a region of host memory. */
+struct ws_proxy_map {
     struct ws_wire_map is;
     bool host;
     uint64_t key[2]; /* space, va */
@@ -77,16 +84,18 @@ struct ws_proxy_region {
     uint64_t bytes;
     int fd;
 };
-struct ws_dmodule { /* begins with its info. Of all proxies of the process */
+/* This device's modules and instances; the other devices complete these types of device.h in their
+ * own way. A module is one for all proxies of the process. */
+struct ws_dmodule { /* begins with its info */
     struct ws_dmodule_info info;
     struct ws_kernel_info *kernels;
     char **why;   /* [n_kernels] */
     bool machine; /* text is machine code */
     char *text;   /* as printed */
     size_t text_len;
-    bool fenced; /* which the text does not say */
+    bool fenced; /* ws_ptx_module.fenced, which the text does not say */
     uint64_t id;
-    pthread_mutex_t lock; /* of the next */
+    pthread_mutex_t lock; /* of the following */
     struct ws_proxy *loaded[WS_ACCESS_DEVICES];
     uint32_t generation[WS_ACCESS_DEVICES];
 };
@@ -101,7 +110,7 @@ struct ws_dinstance {
     uint64_t *mapped;
     uint32_t n_mapped;
 };
-/* Something that the worker is told without an answer; waits for whoever has the line. */
+/* A notice that waits for whoever gets calls_lock next. */
 struct ws_proxy_notice {
     struct ws_list node;
     struct ws_wire_head head;
@@ -113,12 +122,12 @@ struct ws_proxy {
     struct ws_wire_config config;
     struct ws_wire_hello hello; /* of the first worker */
     struct ws_cuda_capabilities capabilities;
-    int program; /* the program, open: another version may be installed meanwhile */
+    int program; /* open descriptor of the program: another version may be installed meanwhile */
 
     pthread_t reader, sender;
     bool reader_on, sender_on;
 
-    /* The worker. Written by the reader, with calls and ops held. */
+    /* The worker. Written by the reader, with calls_lock and ops_lock held. */
     int pid, ops_fd, calls_fd;
     struct ws_wire_page *page;
     uint32_t generation;
@@ -127,7 +136,7 @@ struct ws_proxy {
     bool opened;                 /* open_result is there */
     struct ws_diags *open_diags; /* while it is opened */
 
-    /* ops */
+    /* ops_lock */
     pthread_mutex_t ops_lock;
     pthread_cond_t changed; /* state */
     pthread_cond_t sender_wake;
@@ -141,40 +150,39 @@ struct ws_proxy {
     size_t n_broken, cap_broken;
     struct ws_worker_status status;
     char lost_text[192];
-    uint64_t patience_ns; /* with what was cancelled; 0: for ever (hang.c) */
+    uint64_t patience_ns; /* given to cancelled operations (hang.c); 0: for ever */
     uint32_t max_restarts;
     uint64_t restarts_ns[WS_PROXY_RESTARTS_LIMIT]; /* a ring of max_restarts */
 
-    /* calls */
+    /* calls_lock */
     pthread_mutex_t calls_lock;
     struct ws_wire_message *answer;
     pthread_mutex_t notices_lock; /* the innermost */
     struct ws_list notices;
 
-    /* tables */
+    /* tables_lock */
     pthread_mutex_t tables_lock;
     struct ws_list memories, instances;
     struct ws_proxy_map *maps;
     struct ws_proxy_kept *kept; /* granules */
-    /* Written with calls held, too. The innermost */
+    /* Innermost. Writers hold calls_lock, too. */
     pthread_mutex_t regions_lock;
     struct ws_list regions;
 
-    /* loaders */
+    /* loaders_lock */
     pthread_mutex_t loaders_lock;
     pthread_cond_t loader_free;
     int loaders[WS_PROXY_LOADERS]; /* -1: none yet */
     bool loader_busy[WS_PROXY_LOADERS];
     uint32_t loader_generation[WS_PROXY_LOADERS];
 
-    /* The device's clock is the host's, less this; a worker's is that, less its own. ops */
-    uint64_t epoch_ns;
-    uint64_t worker_ns; /* what the worker's clock shows less */
+    /* ops_lock. The device's clock is the host's less epoch_ns; the worker's is the host's less
+     * worker_ns. */
+    uint64_t epoch_ns, worker_ns;
     _Atomic uint64_t last_ns;
     struct ws_alarms alarms;
 
-    struct ws_device_telemetry before; /* of workers that ended. ops */
-    struct ws_device_telemetry seen;   /* of this one, at the end */
+    struct ws_device_telemetry before; /* ops_lock; sums over the workers that have ended */
     _Atomic uint32_t n_running;
     _Atomic uint64_t memory_used;
 
@@ -188,41 +196,44 @@ static inline struct ws_proxy *ws_proxy_of(struct ws_device *d)
 extern const struct ws_device_ops ws_proxy_ops;
 uint64_t ws_proxy_number(void); /* never given twice in this process, never 0 */
 uint64_t ws_proxy_host_ns(void);
-/* The device's clock shows no less than @ns from now on. */
+/* From now on the device's clock shows no less than @ns. */
 void ws_proxy_not_before(struct ws_proxy *p, uint64_t ns);
 
 /* ---- call.c ---- */
-/* Takes the line, for a call and what it does to the tables; waits while the worker is being started again.
- * Return: 0, or -EIO: the GPU is lost (the line is not taken). */
+/* Takes calls_lock, for a call and its changes of the tables; waits while a worker is being
+ * started. Return: 0, or -EIO: the GPU is lost, and calls_lock is not taken. */
 WS_MUST_CHECK int ws_proxy_calls_begin(struct ws_proxy *p);
 void ws_proxy_calls_end(struct ws_proxy *p);
-/* What a call comes to when the worker has ended. */
+/* The result of a call if the worker has ended. */
 #define WS_PROXY_ENDED INT64_MIN
-/* A call, with the line taken; the answer is in p->answer until the next. Where the worker ends meanwhile, the next one is asked, so
- * what is asked must bear it. Return: the worker's result, or -EIO: the GPU is lost. */
+/* A call, with calls_lock held; the answer is in p->answer until the next one. If the worker ends,
+ * the next one is asked: calls.def says for which calls. Return: the worker's result, or -EIO: the
+ * GPU is lost. */
 WS_MUST_CHECK int64_t ws_proxy_call(struct ws_proxy *p, struct ws_wire_head head,
                                     struct ws_wire_part body, struct ws_wire_part more, int fd);
-/* The same, of this worker alone. Return: WS_PROXY_ENDED: it has. */
+/* The same, but only this worker is asked. Return: also WS_PROXY_ENDED. */
 WS_MUST_CHECK int64_t ws_proxy_call_now(struct ws_proxy *p, struct ws_wire_head head,
                                         struct ws_wire_part body, struct ws_wire_part more, int fd);
-/* Until another worker than that of @generation runs, or none will. No lock held. Return: false: none will. */
+/* Waits until another worker than that of @generation runs. No lock held. Return: false: no other
+ * will run. */
 bool ws_proxy_await(struct ws_proxy *p, uint32_t generation);
-/* Tells the worker as soon as the line is free. Any thread; never waits for the worker. */
+/* Sends a notice as soon as calls_lock is free. Any thread; never waits for the worker. */
 void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map);
 void ws_proxy_forget_notices(struct ws_proxy *p);
 
 /* ---- ops.c ---- */
 void ws_proxy_submit(struct ws_device *d, struct ws_op *op);
-/* Something that the worker has was cancelled: it is given its time. */
+/* Called when an operation that the worker has was cancelled: watches whether it ends (hang.c). */
 void ws_proxy_watch(struct ws_proxy *p);
 void ws_proxy_cancel(struct ws_device *d, struct ws_space *s);
 int ws_proxy_preempt(struct ws_device *d, struct ws_op *op);
-/* The reader's. */
+/* Messages; on the reader's thread. */
 void ws_proxy_on_done(struct ws_proxy *p, struct ws_wire_message *m);
 void ws_proxy_on_print(struct ws_proxy *p, struct ws_wire_message *m);
-/* The worker has ended: what it had begun and can't be done again ends with an error, @why. */
+/* The worker has ended, for the reason @why: operations that it had begun and that cannot be
+ * repeated end with an error. */
 void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why);
-/* All that is left ends. */
+/* The GPU is lost: all operations end. */
 void ws_proxy_ops_lost(struct ws_proxy *p);
 void *ws_proxy_sender_main(void *arg);
 
@@ -244,12 +255,14 @@ WS_MUST_CHECK int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64
 void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va);
 void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m);
 void ws_proxy_on_gone(struct ws_proxy *p, struct ws_wire_message *m);
-/* Everything of the tables to a worker that has just been started. calls held. Return: 0 or -EPIPE (it ended again). */
+/* Replays all state to a worker that has just been started. calls_lock held. Return: 0 or -EPIPE:
+ * it has ended, too. */
 WS_MUST_CHECK int ws_proxy_restore(struct ws_proxy *p);
 void ws_proxy_tables_free(struct ws_proxy *p);
 
 /* ---- machine.c ---- */
-/* var_va is known: makes it the space's. What was mapped is to be unmapped, whatever is returned. Return: 0, -EEXIST, -ENOMEM. */
+/* Maps the variables at i->var_va into the instance's space. ws_proxy_vars_unmap() is to be called
+ * whatever is returned. Return: 0, -EEXIST, -ENOMEM. */
 WS_MUST_CHECK int ws_proxy_vars_map(struct ws_dinstance *i);
 void ws_proxy_vars_unmap(struct ws_dinstance *i);
 void ws_proxy_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);
@@ -257,7 +270,7 @@ void ws_proxy_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);
 /* ---- host.c ---- */
 void ws_proxy_hosts_open(struct ws_proxy *p);
 void ws_proxy_hosts_close(struct ws_proxy *p);
-/* As ws_proxy_tell(), if @which is open: modules may outlive a GPU that they were used on. */
+/* As ws_proxy_tell(), if @which is still open: modules may outlive a GPU that they were used on. */
 void ws_proxy_tell_open(const struct ws_proxy *which, struct ws_wire_head head);
 void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd);
 void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes);
@@ -269,9 +282,9 @@ bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, 
 int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *m,
                          struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_proxy_module_unload(struct ws_dmodule *m);
-/* Makes sure that the worker has it. Not with the line taken. Return: 0, -ENOMEM, -EIO. */
+/* Makes sure that the worker has @m. calls_lock not held. Return: 0, -ENOMEM, -EIO. */
 WS_MUST_CHECK int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m);
-/* The same, for the reader, to a worker that is being started. */
+/* The same, for the reader, with a worker that is being started. */
 WS_MUST_CHECK int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m);
 int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
                        uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret);
@@ -283,14 +296,14 @@ void *ws_proxy_reader_main(void *arg);
 void ws_proxy_stop(struct ws_proxy *p);
 /* The program, open. Return: descriptor, or WS_CUDA_E_MISSING's negative. */
 WS_MUST_CHECK int ws_proxy_find_program(struct ws_diags *diags);
-/* Starts @program, with the first message said and answered. @ret: {ops, calls}. @page_fd: borrowed, -1: none. @again:
- * the daemon's loop may be waiting.
- * Return: its process, or negative errno. */
+/* Starts @program and exchanges the first message. @page_fd: borrowed, -1: none. @again: the
+ * daemon's loop may be waiting. @ret: the connections, {ops, calls}. @hello: the answer. Return:
+ * its process, or negative errno. */
 WS_MUST_CHECK int ws_proxy_spawn(int program, const struct ws_wire_config *c, int page_fd,
                                  bool again, int ret[2], struct ws_wire_message *hello);
 
 /* ---- peer.c ---- */
-/* A copy between memories of two GPUs; takes it over, and ends it. */
+/* Carries out a copy between the memories of two GPUs, and ends it. */
 void ws_proxy_peer_copy(struct ws_op *op, struct ws_device *to, struct ws_device *from);
 void ws_proxy_peers_end(void);
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the worker was told and the next one must be: memory, where it is mapped, instances.
+/* State that is replayed to a new worker: memory, its mappings, and instances.
  *
- * A record is made before the worker is asked, and put into its table while the line is still taken; so whoever restores, with the line
- * taken, finds what the worker that ended had, or had answered for. Records go at any time: the worker is told by a notice, of which a
- * worker that never knew the thing takes none.
+ * A record is made before the worker is asked, and is put into its table while calls_lock is still
+ * held. So ws_proxy_restore(), which needs calls_lock, finds all that the worker which ended had
+ * answered for. Records are removed at any time; a notice tells the worker, and a worker that never
+ * had the object ignores it.
  *
- * Memory itself outlives a worker: we hold descriptors of its pieces (device/cuda/keep.h). What can't be brought back is replaced by
- * cleared memory, so that addresses stay in order, and its spaces are marked: whatever they submit ends with an error. */
+ * The contents of memory outlive a worker, because the daemon holds descriptors of its pieces
+ * (device/cuda/keep.h). Memory that cannot be brought back is replaced by cleared memory, so that
+ * addresses stay valid, and its spaces are marked as broken: every operation that they submit ends
+ * with an error. */
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,7 +44,8 @@ static void release(void *arg, uint8_t *host, uint64_t bytes)
     free(m);
 }
 
-/* What the answer to MEMORY_NEW says of the piece. */
+/* Keeps what the answer to MEMORY_NEW says of the piece, and its descriptor. @r: the call's
+ * result. */
 static void take_piece(struct ws_proxy *p, struct ws_proxy_memory *m, int64_t r)
 {
     struct ws_wire_memory w;
@@ -84,7 +88,7 @@ int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *r
 
 /* ---- mappings ---- */
 
-/* tables held. */
+/* tables_lock held. */
 static struct ws_proxy_map *map_find(struct ws_proxy *p, uint64_t space, uint64_t va)
 {
     const uint64_t key[2] = {space, va};
@@ -171,8 +175,9 @@ void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va)
     map_end(p, space, va);
 }
 
-/* The space's lock is held, which the reader may want: so nobody may be waited for who waits for the reader. A worker that is being
- * started finds it in the table. */
+/* The caller holds the space's lock, which the reader may want. So this must not wait for a thread
+ * that waits for the reader, as ws_proxy_calls_begin() does. A worker that is being started gets
+ * the change with the table. */
 void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes,
                          uint32_t readers, uint32_t writers)
 {
@@ -213,7 +218,7 @@ void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint6
 
 /* ---- instances ---- */
 
-/* calls held; restoring: also of a worker that is being started. */
+/* calls_lock held; the worker may be one that is being started. */
 static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bool write)
 {
     struct ws_wire_instance q = {.module = i->module->id,
@@ -339,9 +344,9 @@ void ws_proxy_on_gone(struct ws_proxy *p, struct ws_wire_message *m)
     }
 }
 
-/* ---- restoring. calls and tables held ---- */
+/* ---- restoring. calls_lock and tables_lock held ---- */
 
-/* Its memory is not what it was. */
+/* Memory of the space was lost. */
 static void break_space(struct ws_proxy *p, uint64_t space)
 {
     pthread_mutex_lock(&p->ops_lock);
@@ -402,10 +407,11 @@ static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
          mapped = false;
     for (struct ws_proxy_map *x = p->maps; x && !mapped; x = x->hh.next)
         mapped = !x->host && x->is.memory == m->id;
-    if (packed && !mapped) { /* its part of a granule is nowhere to be seen */
+    if (packed && !mapped) { /* its share of a granule is at no address */
         can = false;
         if (m->used)
-            ws_log(WS_WARN, "worker: gpu=%u memory that nobody had mapped is empty now: bytes=%llu",
+            ws_log(WS_WARN,
+                   "worker: gpu=%u memory that was not mapped lost its contents: bytes=%llu",
                    p->base.index, (unsigned long long)m->bytes);
     }
     int64_t r =
@@ -427,7 +433,7 @@ static int64_t restore_map(struct ws_proxy *p, const struct ws_proxy_map *m)
         ask(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is), -1);
     if (r == WS_PROXY_ENDED || !r)
         return r;
-    ws_log(WS_ERROR, "worker: gpu=%u memory at 0x%llx is not brought back (%lld)", p->base.index,
+    ws_log(WS_ERROR, "worker: gpu=%u memory at 0x%llx was not restored (%lld)", p->base.index,
            (unsigned long long)m->is.va, (long long)r);
     break_space(p, m->is.space);
     return 0;
@@ -439,13 +445,13 @@ static int64_t restore_instances(struct ws_proxy *p)
     for (struct ws_list *it = p->instances.next; it != &p->instances && r != WS_PROXY_ENDED;
          it = it->next) {
         struct ws_dinstance *i = ws_list_entry(it, struct ws_dinstance, node);
-        if (i->module->info.own_vars) { /* they went with the driver that had placed them */
+        if (i->module->info.own_vars) { /* they ended with the driver that had placed them */
             break_space(p, i->space);
             continue;
         }
         r = ws_proxy_module_restore(p, i->module) ? WS_PROXY_ENDED : instance_ask(p, i, false);
         if (r && r != WS_PROXY_ENDED) {
-            ws_log(WS_ERROR, "worker: gpu=%u a module is not brought back (%lld)", p->base.index,
+            ws_log(WS_ERROR, "worker: gpu=%u a module was not restored (%lld)", p->base.index,
                    (long long)r);
             break_space(p, i->space);
         }
@@ -479,7 +485,7 @@ int ws_proxy_restore(struct ws_proxy *p)
     return r == WS_PROXY_ENDED ? -EPIPE : 0;
 }
 
-/* What is left of the device's own: clients have given theirs back. */
+/* Clients have released what was theirs; what is left is the device's own. */
 void ws_proxy_tables_free(struct ws_proxy *p)
 {
     struct ws_proxy_kept *g, *next;

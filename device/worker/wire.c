@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Messages. The receiver checks the lengths in each head, since a process that has gone wrong may have written anything. It relies on the
- * other contents as far as its own memory is not at stake. */
+/* Messages. The receiver checks the lengths in each head, since a process that has gone wrong may
+ * have written anything. It relies on the other contents as far as its own memory is not at
+ * stake. */
 #include "device/worker/wire.h"
 
 #include <config.h>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/worker/wire.h - the messages between the daemon and the process that has a GPU. calls.def lists them.
+/* device/worker/wire.h - the messages between the daemon and the process that has a GPU. calls.def
+ * lists them.
  *
- * Both programs are of one build, which the first message checks; so messages are plain structures. Each comes in a packet
- * (SOCK_SEQPACKET): a head, then the structure of the message's type, then further bytes. What is longer than a packet travels in a
- * memory file.
+ * Both programs are of one build, which the first message checks; so messages are plain structures.
+ * Each comes in a packet (SOCK_SEQPACKET): a head, then the structure of the message's type, then
+ * further bytes. What is longer than a packet travels in a memory file.
  *
- * There are three kinds of connections. "ops" carries submissions to the worker, and back the ends of operations, what kernels print,
- * and descriptors of memory. "calls" carries calls, which wait for their answers, and notices. A "loader" carries modules; there are as
- * many as modules are being loaded at once, and each is handed over on "calls". One page of memory is shared. */
+ * There are three kinds of connections. "ops" carries submissions to the worker, and back the ends
+ * of operations, what kernels print, and descriptors of memory. "calls" carries calls, which wait
+ * for their answers, and notices. A "loader" carries modules; there are as many as modules are
+ * being loaded at once, and each is handed over on "calls". One page of memory is shared. */
 #ifndef WS_DEVICE_WORKER_WIRE_H
 #define WS_DEVICE_WORKER_WIRE_H
 
@@ -88,7 +90,8 @@ struct ws_wire_hello {
     uint64_t now_ns, host_ns; /* the device's clock, and the host's at the same time */
 };
 
-/* The shared page. The worker writes its numbers; the daemon relies on nothing but that they are numbers. */
+/* The shared page. The worker writes its numbers; the daemon relies on nothing but that they are
+ * numbers. */
 struct ws_wire_page {
     _Atomic uint64_t taken; /* the last submission that it began to carry out */
     _Atomic uint32_t seq;   /* odd while telemetry is written */
@@ -105,7 +108,8 @@ struct ws_wire_memory {
     uint64_t bytes;
     struct ws_cuda_kept kept; /* id 0: none */
 };
-/* Behind it: var_va[n_vars]; the answer has them where the module's instances have variables of their own. */
+/* Behind it: var_va[n_vars]; the answer has them where the module's instances have variables of
+ * their own. */
 struct ws_wire_instance {
     uint64_t module, space;
     uint32_t write, n_vars;
@@ -180,9 +184,9 @@ struct ws_wire_part {
 };
 #define WS_PART(x)   ((struct ws_wire_part){&(x), sizeof(x)})
 #define WS_PART_NONE ((struct ws_wire_part){NULL, 0})
-/* Sends a message. @body and @more follow the head, whose bytes and in_memory are set here; either may be WS_PART_NONE. @fd: borrowed;
- * -1: none. A message of more than WS_WIRE_INLINE_BYTES can carry none. Return: 0 or negative errno (-EAGAIN with MSG_DONTWAIT in
- * @flags). */
+/* Sends a message. @body and @more follow the head, whose bytes and in_memory are set here; either
+ * may be WS_PART_NONE. @fd: borrowed; -1: none. A message of more than WS_WIRE_INLINE_BYTES can
+ * carry none. Return: 0 or negative errno (-EAGAIN with MSG_DONTWAIT in @flags). */
 WS_MUST_CHECK int ws_wire_send(int socket, struct ws_wire_head head, struct ws_wire_part body,
                                struct ws_wire_part more, int fd, int flags);
 
@@ -195,7 +199,8 @@ struct ws_wire_message {
     uint64_t map_bytes;
     _Alignas(16) uint8_t packet[sizeof(struct ws_wire_head) + WS_WIRE_INLINE_BYTES];
 };
-/* Return: 0; -ECONNRESET at the end of the connection; -EPROTO (what came is no message); other negative errno. */
+/* Return: 0; -ECONNRESET at the end of the connection; -EPROTO (what came is no message); other
+ * negative errno. */
 WS_MUST_CHECK int ws_wire_recv(int socket, struct ws_wire_message *m);
 void ws_wire_done_with(struct ws_wire_message *m);
 /* Whether the message is one that thread @by serves, and has the whole structure of its type. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls and notices: one function for each row of calls.def that the CALLS thread serves. serve() has checked that the structure which
- * the row names is there, sends the answer, and owns what the answer holds. */
+/* Calls and notices: one function for each row of calls.def that the CALLS thread serves. serve()
+ * has checked that the structure which the row names is there, sends the answer, and owns what the
+ * answer holds. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>

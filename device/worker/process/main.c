@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare-gpu-worker: the process that has a GPU, so that the GPU's faults do not end the daemon (device/worker/worker.h).
+/* wattshare-gpu-worker: the process that has a GPU, so that the GPU's faults do not end the daemon
+ * (device/worker/worker.h).
  *
- * The daemon names each object by a number: spaces, memories, modules, instances, regions of host memory (objects.c). When the context
- * is lost, nothing more is taken; the operations that had begun end with their error, and then the process ends. It is killed when the
- * daemon ends. */
+ * The daemon names each object by a number: spaces, memories, modules, instances, regions of host
+ * memory (objects.c). When the context is lost, nothing more is taken; the operations that had
+ * begun end with their error, and then the process ends. It is killed when the daemon ends. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -105,7 +106,8 @@ static void serve(struct ws_wire_message *m)
         worker_on_submit(m);
         ws_wire_done_with(m);
     }
-    /* The daemon has closed both connections. What it left is released, so that a driver that counts objects finds none. */
+    /* The daemon has closed both connections. What it left is released, so that a driver that
+     * counts objects finds none. */
     pthread_join(calls, NULL);
     pthread_cancel(page);
     pthread_join(page, NULL);
@@ -121,7 +123,8 @@ int main(int argc, char **argv)
         return 1;
     (void)close_range(WS_WIRE_FD_PAGE + 1, ~0U, 0); /* what the daemon inherited */
     (void)prctl(PR_SET_NAME, "ws-gpu-worker");
-    /* Signals of a service manager or a terminal are for the daemon, which ends this process when it is done. */
+    /* Signals of a service manager or a terminal are for the daemon, which ends this process when
+     * it is done. */
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loading modules: each connection that the daemon opens for it has a thread, so that several modules are compiled at once. */
+/* Loading modules: each connection that the daemon opens for it has a thread, so that several
+ * modules are compiled at once. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ static void put_kernel(FILE *f, const struct ws_kernel_info *i)
     fwrite(why, 1, q.why_bytes, f);
 }
 
-/* Loads the module that is in @m and writes the answer's contents to @f. Return: the answer's value. */
+/* Loads the module that is in @m and writes the answer's contents to @f. Return: the answer's
+ * value. */
 static int load(const struct ws_wire_message *m, FILE *f)
 {
     struct worker_object o = {.id = m->head.id};

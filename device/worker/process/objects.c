@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the daemon has made in this process: spaces, memories, modules, instances and regions of host memory. */
+/* What the daemon has made in this process: spaces, memories, modules, instances and regions of
+ * host memory. */
 #include <sys/mman.h>
 
 #include "base/alloc.h"

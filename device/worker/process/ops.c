@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operations that the daemon has submitted, until their end is reported.
  *
- * An operation is in the table worker.ops from its submission until it ends, so that a call can preempt it. What it needs of the host
- * travels with it or lies in a region that the daemon has registered. */
+ * An operation is in the table worker.ops from its submission until it ends, so that a call can
+ * preempt it. What it needs of the host travels with it or lies in a region that the daemon has
+ * registered. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +16,8 @@
 #include "base/packet.h"
 #include "device/worker/process/process.h"
 
-/* How long a call waits for a submission that it is about: in steps, since the context may be lost meanwhile. */
+/* How long a call waits for a submission that it is about: in steps, since the context may be lost
+ * meanwhile. */
 enum { WAIT_STEP_NS = 50000000, WAIT_STEPS = 100 };
 
 struct worker_op {
@@ -75,7 +77,8 @@ static void on_done(struct ws_op *op)
     worker_end_if_lost();
 }
 
-/* Finds one side of a copy, of which @reach bytes are used. Return: false: it is not in what this process has. */
+/* Finds one side of a copy, of which @reach bytes are used. Return: false: it is not in what this
+ * process has. */
 static bool place(struct worker_op *o, const struct ws_wire_place *p, uint64_t reach,
                   uint64_t *ret_va, uint8_t **ret_host, struct ws_pitches *ret_pitch)
 {

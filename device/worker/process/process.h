@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/worker/process/process.h - what the files of wattshare-gpu-worker share.
  *
- * Threads: main() takes submissions (ops.c), one takes calls (calls.c), one for each loader takes modules (modules.c), and one writes the
- * shared page (report.c); the device's own threads call op->done. */
+ * Threads: main() takes submissions (ops.c), one takes calls (calls.c), one for each loader takes
+ * modules (modules.c), and one writes the shared page (report.c); the device's own threads call
+ * op->done. */
 #ifndef WS_DEVICE_WORKER_PROCESS_H
 #define WS_DEVICE_WORKER_PROCESS_H
 
@@ -53,7 +54,8 @@ bool worker_known(struct worker_object *const *table, uint64_t id, struct worker
 bool worker_remove(struct worker_object **table, uint64_t id, struct worker_object *ret);
 /* Adds a copy of @what. Return: 0 or -ENOMEM (also where the number is taken). */
 WS_MUST_CHECK int worker_add(struct worker_object **table, const struct worker_object *what);
-/* The space @id, made when it is first named. Return: borrowed; NULL: @id is 0, or there is no memory. */
+/* The space @id, made when it is first named. Return: borrowed; NULL: @id is 0, or there is no
+ * memory. */
 struct ws_space *worker_space(uint64_t id);
 /* How an object of each kind is released. */
 void worker_release_instance(struct worker_object *o);
@@ -76,8 +78,8 @@ void worker_end_if_lost(void);
 
 /* ---- ops.c ---- */
 void worker_on_submit(struct ws_wire_message *m);
-/* Waits until the device knows submission @id. Gives up after 5 s, since @id may have been another worker's, and when the context is
- * lost. */
+/* Waits until the device knows submission @id. Gives up after 5 s, since @id may have been another
+ * worker's, and when the context is lost. */
 void worker_wait_for_submission(uint64_t id);
 /* Return: as ws_device_preempt(); -ENOTSUP: there is no such operation. */
 WS_MUST_CHECK int worker_preempt(uint64_t id);

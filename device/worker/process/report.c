@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the daemon is told without having asked: messages on the "ops" connection, the shared page, and that the context is lost. */
+/* What the daemon is told without having asked: messages on the "ops" connection, the shared page,
+ * and that the context is lost. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
