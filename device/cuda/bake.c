@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Variables of a module at addresses of our choosing. The driver would put them where it likes, and anew on each GPU; but a client's
- * variables are memory of the client, at addresses it has been told. So code is compiled for the addresses: where it names a variable,
- * it gets a register that holds a number, and the variable's declaration goes. Constant memory becomes global memory: it has no
- * addresses of its own any more.
+/* Places the variables of a module at addresses that the daemon chooses. The driver would choose
+ * its own, different on each GPU; but a client's variables are memory of the client, at addresses
+ * that it was told. So code is compiled for these addresses: where it names a variable, it gets a
+ * register that holds the address, and the variable's declaration is removed. Constant memory
+ * becomes global memory, since it has no addresses of its own any more.
  *
- * Addresses of functions are known to the driver alone. A table of them stays in the module as a variable of its own, is read after
- * loading, and fills initial values that name functions (tables of virtual functions). */
+ * Only the driver knows the addresses of functions. The module gets a table of them as a variable.
+ * The table is read after loading, and its addresses fill initial values that name functions
+ * (tables of virtual functions). */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +27,8 @@ static bool names(const struct ws_ptx_module *m, int32_t sym)
            in_memory(&m->vars[WS_PTX_SYM_INDEX(sym)]);
 }
 
-/* Calls @each for every operand of @i, those inside others too. */
+/* Calls @each for every operand of @o[n], including operands inside operands, until it returns
+ * false. */
 static bool operands(struct ws_ptx_operand *o, uint32_t n,
                      bool (*each)(void *arg, struct ws_ptx_operand *o), void *arg)
 {
@@ -123,7 +126,7 @@ static bool bake_operand(void *arg, struct ws_ptx_operand *o)
     return !b->failed;
 }
 
-/* Puts "mov.u64 register, value" before all else. */
+/* Puts "mov.u64 register, value" at the function's beginning. */
 static int prologue(struct bake *b)
 {
     struct ws_ptx_func *f = b->f;
@@ -271,9 +274,9 @@ int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n)
     return 0;
 }
 
-/* ---- what can't be linked ---- */
+/* ---- what cannot be linked ---- */
 
-/* What the driver itself defines for kernels. */
+/* Functions that the driver itself defines for kernels. */
 static bool driver_has(const char *name)
 {
     static const char *const known[] = {"vprintf", "malloc", "free", "__assertfail"};
@@ -291,19 +294,20 @@ static bool has_body(const struct ws_ptx_module *m, uint32_t f)
     return !m->funcs[f].is_decl;
 }
 
-/* A texture or surface instruction that no pass has replaced: its operands may be references that are no longer there. */
+/* A texture or surface instruction that no pass has replaced; its operands may be references that
+ * are not there any more. */
 static const char *lacks_texture(struct ws_ptx_module *m, const struct ws_ptx_insn *i,
                                  bool *ret_empty)
 {
     char text[200];
     *ret_empty = true;
-    int n = snprintf(text, sizeof(text), "line %u: %s%s is not done on real GPUs", i->line,
+    int n = snprintf(text, sizeof(text), "line %u: %s%s is not supported on real GPUs", i->line,
                      ws_ptx_op_name((enum ws_ptx_op)i->op), i->ext ? i->ext : "");
     const char *copy = ws_arena_strndup(&m->arena, text, WS_MIN((size_t)n, sizeof(text) - 1));
-    return copy ? copy : "a texture instruction is not done on real GPUs";
+    return copy ? copy : "a texture instruction is not supported on real GPUs";
 }
 
-/* Why @f itself can't run; *ret_empty: and can't be linked. */
+/* Why @f itself cannot run, or NULL; *ret_empty: it cannot be linked either. */
 static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *ret_empty)
 {
     for (uint32_t k = 0; k < f->n_insns; k++) {
@@ -334,7 +338,7 @@ int ws_cuda_prune(struct ws_ptx_module *m, const char **why)
         if (empty)
             m->funcs[f].n_insns = m->funcs[f].n_labels = 0;
     }
-    /* Who calls such a function can't run either, but can be linked. */
+    /* A function that calls such a function cannot run either, but can be linked. */
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t f = 0; f < m->n_funcs; f++)

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Time and energy.
  *
- * Time. A reference event was recorded when the host's clock showed reference_host_ns; device time is reference_ns plus what the driver
- * says elapsed between it and another event. That is a float of milliseconds, so the reference is renewed, whenever nothing runs, once
- * it is a second old. All GPUs have one zero, on the host's clock. Now is the reference's time plus what passed on the host since; it never goes back.
+ * Time. A reference event was recorded when the host's clock showed reference_host_ns. The device
+ * time of another event is reference_ns plus the time that the driver says elapsed between the two.
+ * The driver gives that time as a float of milliseconds, so the reference is renewed when nothing
+ * runs and it is a second old. Time 0 is the same for all GPUs. The present device time is the
+ * reference's plus the time that passed on the host since; it never goes back.
  *
- * Energy. NVML's counter steps about ten times a second and its power is a mean over a second, so neither says what a kernel took.
- * The meter thread reads the counter in windows of at least 100 ms and so knows the energy in all, and the mean power of the last
- * window. An operation is given power * its time, shared with those that ran beside it, but no more than the counter has seen and
- * nobody was given: the sum over operations never passes the counter. What nobody is given is idle energy, the ledger's to share out. */
+ * Energy. NVML's counter steps about ten times a second, and its power is a mean over a second, so
+ * neither tells the energy of one kernel. The meter thread reads the counter in windows of at least
+ * 100 ms, and so knows the total energy and the mean power of the last window. An operation is
+ * given this power times its time, divided by the number of operations that ran beside it. It gets
+ * no more than the counter has measured and no operation was given, so the sum over operations
+ * never exceeds the counter. The rest is idle energy, which the daemon's ledger distributes. */
 #include <time.h>
 
 #include "base/error.h"
 #include "device/cuda/cuda_private.h"
 
-#define RENEW_NS  UINT64_C(1000000000)
-#define WINDOW_NS UINT64_C(100000000)
+#define RENEW_NS  WS_NS_PER_S         /* the age at which the reference is renewed */
+#define WINDOW_NS UINT64_C(100000000) /* over which power is measured */
+enum { BUSY_NS = 50000000 };          /* between two samples while something runs; else 1 s */
 
 uint64_t ws_cuda_host_ns(void)
 {
@@ -26,12 +31,14 @@ uint64_t ws_cuda_host_ns(void)
 
 static ws_cu_result record(struct ws_cuda *d, ws_cu_event e, uint64_t *ret_host_ns)
 {
-    *ret_host_ns = ws_cuda_host_ns(); /* before: so that now is never behind what has ended */
+    /* Read first, so that the present time is never before the end of an operation. */
+    *ret_host_ns = ws_cuda_host_ns();
     ws_cu_result r = WS_CU(d, cuEventRecord, e, d->clock_stream);
     return r == WS_CU_SUCCESS ? WS_CU(d, cuEventSynchronize, e) : r;
 }
 
-/* The host's time at device time 0: one for all GPUs, since a program's events may be of several. */
+/* The host's time at device time 0. It is the same for all GPUs, since a program compares events of
+ * several. */
 static uint64_t epoch_ns(const struct ws_cuda *d)
 {
     static _Atomic uint64_t first;
@@ -108,7 +115,8 @@ uint64_t ws_cuda_now_ns(struct ws_cuda *d)
 
 /* ---- energy ---- */
 
-/* Where NVML has no counter, power is summed up; where it has no power either, the catalog's idle power is. */
+/* Reads the counter. Where NVML has none, power over time is summed; where it has no power either,
+ * the idle power that was assumed at opening (spec.c). */
 static void sample(struct ws_cuda *d)
 {
     uint64_t mj, mw, now = ws_cuda_host_ns();
@@ -142,10 +150,10 @@ static void *meter_main(void *arg)
         clock_gettime(CLOCK_MONOTONIC, &until);
         bool busy = d->n_running > 0;
         until.tv_sec += busy ? 0 : 1;
-        until.tv_nsec += busy ? 50000000 : 0;
-        if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec += busy ? BUSY_NS : 0;
+        if (until.tv_nsec >= (long)WS_NS_PER_S) {
             until.tv_sec++;
-            until.tv_nsec -= 1000000000;
+            until.tv_nsec -= (long)WS_NS_PER_S;
         }
         pthread_cond_timedwait(&d->meter_wake, &d->run_lock, &until);
         pthread_mutex_unlock(&d->run_lock);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/cuda/code.h - modules, their instances, and the forms in which the driver has compiled them.
+/* device/cuda/code.h - modules, their instances, and the forms in which the driver has compiled
+ * them.
  *
  * module.c makes them, bake.c and machine.c are its parts for PTX and for machine code. */
 #ifndef WS_DEVICE_CUDA_CODE_H
@@ -28,7 +29,8 @@ struct ws_cuda_image {
     uint32_t *lib_uses;      /* ptx/passes/devlib.h; 0: the kernel has no such parameter */
 };
 
-/* This device's modules and instances; the other devices complete these types of device.h in their own way. */
+/* This device's modules and instances; the other devices complete these types of device.h in their
+ * own way. */
 struct ws_dmodule { /* begins with its info */
     struct ws_dmodule_info info;
     const struct ws_ptx_module *ptx;
@@ -38,11 +40,13 @@ struct ws_dmodule { /* begins with its info */
     char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
     uint32_t *func; /* [n_kernels]: index among ptx->funcs */
     uint32_t *uses; /* [n_kernels]: ptx/passes/devlib.h, provided by our functions */
-    /* The code names variables in memory, so each instance is compiled for the addresses of its own. */
+    /* The code names variables in memory, so each instance is compiled for the addresses of its
+     * own. */
     bool uses_vars;
     uint32_t n_function_refs;
     pthread_mutex_t lock;
-    /* Lists by device, of instances without variables of their own: the plain form, and the one that can be kept to SMs */
+    /* Lists by device, of instances without variables of their own: the plain form, and the one
+     * that can be kept to SMs */
     struct ws_cuda_image *images, *sm_images;
 };
 struct ws_dinstance {
@@ -50,7 +54,8 @@ struct ws_dinstance {
     struct ws_cuda *device;
     struct ws_space *space;
     uint64_t *var_va;
-    /* [can be kept to SMs]: the module's form, or the instance's own; made when first needed; module->lock */
+    /* [can be kept to SMs]: the module's form, or the instance's own; made when first needed;
+     * module->lock */
     struct ws_cuda_image *image[2];
     bool failed[2];
     bool own;                        /* image[] is the instance's own */
@@ -65,8 +70,8 @@ void ws_cuda_module_unload(struct ws_dmodule *m);
 int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
                          const uint64_t *var_va, bool write, struct ws_dinstance **ret);
 void ws_cuda_instance_free(struct ws_dinstance *i);
-/* The form that kernels are launched in; @sms: the one whose kernels can be kept to SMs and stopped. It is compiled if it is not there
- * yet, which takes a while. NULL: it cannot be made. */
+/* The form that kernels are launched in; @sms: the one whose kernels can be kept to SMs and
+ * stopped. It is compiled if it is not there yet, which takes a while. NULL: it cannot be made. */
 struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, bool sms);
 /* Whether ws_cuda_image_of() returns at once: the form is there, or is known to be impossible. */
 bool ws_cuda_image_ready(struct ws_dinstance *i, bool sms);
@@ -77,20 +82,22 @@ int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_
 #define WS_CUDA_FUNCTION_TABLE "ws$functions" /* no compiler's name */
 /* Whether code of @m names a variable in global or constant memory. */
 bool ws_cuda_names_vars(const struct ws_ptx_module *m);
-/* Puts addresses where the code of @m names variables of its own in memory, and removes those variables. @m is changed.
- * Return: 0 or -ENOMEM. */
+/* Puts addresses where the code of @m names variables of its own in memory, and removes those
+ * variables. @m is changed. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_bake(struct ws_ptx_module *m, const uint64_t *var_va);
-/* Removes the bodies of functions that cannot be linked, and says for each (index: function) why: borrowed text, or NULL. */
+/* Removes the bodies of functions that cannot be linked, and says for each (index: function) why:
+ * borrowed text, or NULL. */
 WS_MUST_CHECK int ws_cuda_prune(struct ws_ptx_module *m, const char **why);
-/* Adds a variable WS_CUDA_FUNCTION_TABLE with the addresses of all functions that initial values name. *ret_n: how many.
- * Return: 0 or -ENOMEM. */
+/* Adds a variable WS_CUDA_FUNCTION_TABLE with the addresses of all functions that initial values
+ * name. *ret_n: how many. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_cuda_add_function_table(struct ws_ptx_module *m, uint32_t *ret_n);
 
 /* ---- machine.c ---- */
 /* Return: 0, or WS_PTX_E_UNSUPPORTED, said in @diags. */
 WS_MUST_CHECK int ws_cuda_machine_check(const struct ws_ptx_module *m, struct ws_diags *diags);
-/* Maps the variables of i->image[0], where the driver has put them, into the instance's space. The image belongs to the variables from
- * then on, whatever is returned. Return: 0, -ENOMEM, -EIO, -EEXIST. */
+/* Maps the variables of i->image[0], where the driver has put them, into the instance's space. The
+ * image belongs to the variables from then on, whatever is returned. Return: 0, -ENOMEM, -EIO,
+ * -EEXIST. */
 WS_MUST_CHECK int ws_cuda_machine_place(struct ws_dinstance *i);
 void ws_cuda_machine_free(struct ws_dinstance *i);
 void ws_cuda_instance_vars(const struct ws_dinstance *i, uint64_t *ret_va);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Copies and fills.
  *
- * Each side is host memory (given by the caller, or mapped by the client) or the GPU's. Rows that lie in one stretch of each go in one
- * call of the driver; where a side's mappings adjoin in the client's addresses but not in ours, rows go piece by piece.
+ * Each side is host memory (given by the caller, or mapped by the client) or a GPU's memory. If all
+ * rows lie in one stretch on each side, one call of the driver copies them. Where a side's mappings
+ * adjoin in the client's addresses but not in the daemon's, the copy is made row by row and piece
+ * by piece.
  *
- * The driver copies asynchronously only from and to pinned memory; with other memory a call may take as long as the copy. Small ones go
- * by a bounce buffer of the queue, larger ones are left to the starter thread, as are those between two places of the host.
+ * The driver copies asynchronously only from and to pinned memory; with other memory a call may
+ * take as long as the copy. Small copies use a bounce buffer of the queue. The starter thread does
+ * larger ones, and those between two places of the host.
  *
- * Memory of another GPU need not be within this one's reach. Copies between two GPUs are the driver's to carry out, by whatever way there
- * is; between the host and the other GPU, and fills, that GPU does them itself while the starter waits. */
+ * This GPU may be unable to reach the memory of another GPU. The driver finds the way for copies
+ * between two GPUs. Copies between the host and the other GPU, and fills, are done by that GPU
+ * while the starter thread waits. */
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -19,19 +23,20 @@
 struct cuda_side {
     struct ws_cuda *device;
     const struct ws_op *op;
-    uint8_t *given; /* host memory of the caller; else: */
+    uint8_t *given; /* host memory of the caller; NULL: the side is at @va */
     uint64_t va;
     struct ws_pitches pitch;
 };
 
-/* One stretch: [host or va, + bytes). */
+/* Memory that is contiguous: @bytes from @host or @va on. */
 struct stretch {
-    uint8_t *host;          /* NULL: a GPU's, at va: */
-    struct ws_cuda *device; /* that one's */
+    uint8_t *host; /* NULL: it is the memory of @device, at @va */
+    struct ws_cuda *device;
     uint64_t va, bytes;
 };
 
-/* Where byte @offset of a side is, and how much of @bytes lies behind it. Return: false: unmapped meanwhile. */
+/* Finds byte @offset of a side, and how many of @bytes are contiguous from there. Return: false: it
+ * was unmapped meanwhile. */
 static bool locate(const struct cuda_side *s, uint64_t offset, uint64_t bytes, struct stretch *ret)
 {
     *ret = (struct stretch){.va = s->va + offset, .bytes = bytes};
@@ -63,7 +68,8 @@ static bool locate(const struct cuda_side *s, uint64_t offset, uint64_t bytes, s
     return done > 0;
 }
 
-/* After work on another GPU's stream, until it is done. @r: how it was begun. */
+/* Waits for work in another GPU's stream, and makes this GPU's context current again. @r: the
+ * result of queueing the work. */
 static ws_cu_result back(struct ws_cuda *d, struct ws_cuda *on, ws_cu_result r)
 {
     if (r == WS_CU_SUCCESS)
@@ -106,7 +112,7 @@ struct copy_box {
     uint64_t width, height, depth;
 };
 
-/* The whole of one side as one stretch, all rows and slices. */
+/* Finds one side with all its rows and slices. Return: whether it is one stretch. */
 static bool in_one(const struct copy_box *b, const struct cuda_side *s, struct stretch *ret)
 {
     uint64_t reach = b->width + (b->height - 1) * s->pitch.row + (b->depth - 1) * s->pitch.slice;
@@ -179,8 +185,9 @@ static enum ws_cuda_start finish(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu
     if (e != WS_CU_SUCCESS)
         ws_cuda_fail(d, r->op, e, "copy");
     else if (gone)
-        ws_check_fail(r->op, WS_DEV_E_ILLEGAL_ADDRESS, "copy: memory was unmapped meanwhile");
-    /* Parts may be under way: only the stream's end tells. */
+        ws_check_fail(r->op, WS_DEV_E_ILLEGAL_ADDRESS,
+                      "copy: the memory was unmapped during the copy");
+    /* Part of the copy may be under way: only the end of the stream's work tells. */
     return WS_CUDA_STARTED;
 }
 
@@ -248,7 +255,7 @@ static ws_cu_result fill_here(struct ws_cuda *d, const struct ws_op *op, uint64_
     }
 }
 
-/* On the GPU whose memory it is. */
+/* The GPU that has the memory, @on, fills it. */
 static ws_cu_result fill_device(struct ws_cuda *d, struct ws_cuda *on, const struct ws_op *op,
                                 uint64_t va, uint64_t bytes, uint64_t rows, ws_cu_stream s)
 {

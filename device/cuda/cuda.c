@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A real GPU: opening and closing, errors, and the table of functions.
  *
- * One context per GPU, the primary one, for all clients. A sticky error destroys it: the device is then lost, says by which kernel, and
- * ends everything that runs or comes with an error; what the clients had in the GPU's memory is gone with it.
+ * All clients share one context per GPU, the primary one. A sticky error destroys it, and with it
+ * the contents of the GPU's memory. The device is then lost: it says which kernel is suspected, and
+ * ends all operations with an error.
  *
- * Every thread that calls the driver makes the context current first; which one is current is remembered per thread, by the device's
- * number, since a context's address may come again. */
+ * Every thread that calls the driver makes the context current first. Each thread remembers which
+ * device's context is current by the device's number, since the address of a context may be used
+ * again. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
+
+enum { DRAIN_TRIES = 4 };
 
 ws_cu_result ws_cuda_enter(struct ws_cuda *d)
 {
@@ -33,7 +37,7 @@ ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s)
         r = ws_cuda_enter(d);
         if (r == WS_CU_SUCCESS)
             r = WS_CU(d, cuStreamSynchronize, s);
-    } while (r != WS_CU_SUCCESS && !d->lost && ++tries < 4);
+    } while (r != WS_CU_SUCCESS && !d->lost && ++tries < DRAIN_TRIES);
     return r;
 }
 
@@ -137,12 +141,12 @@ static void cuda_telemetry(struct ws_device *dev, struct ws_device_telemetry *re
     ret->n_running = d->n_running;
 }
 
-/* In the opposite order of opening; each part knows how far it came. */
+/* In the opposite order of opening; each part knows how far its opening came. */
 static void cuda_close(struct ws_device *dev)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     if (d->retained)
-        (void)ws_cuda_enter(d); /* what fails then is the context's own end */
+        (void)ws_cuda_enter(d); /* a failure means that the context is destroyed */
     ws_alarms_close(&d->alarms);
     ws_cuda_run_close(d);
     ws_cuda_green_close(d);
@@ -188,7 +192,7 @@ static bool cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
 
 static const char *cuda_lost(const struct ws_device *d)
 {
-    return ws_cuda_lost_text(WS_CONTAINER_OF(d, struct ws_cuda, base)); /* which has a lock */
+    return ws_cuda_lost_text(WS_CONTAINER_OF(d, struct ws_cuda, base)); /* for its lock */
 }
 
 static const struct ws_real_ops real_ops = {cuda_capabilities, cuda_uuid, cuda_charge, cuda_lost};
@@ -232,7 +236,7 @@ static int open_context(struct ws_cuda *d, struct ws_diags *diags)
     int n = 0;
     ws_cu_result r = d->cu.cuDeviceGetCount(&n);
     if (r == WS_CU_SUCCESS && d->ordinal >= n) {
-        ws_diags_add(diags, NULL, 0, 0, "cuda:%d: the driver has %d GPU%s; count from 0",
+        ws_diags_add(diags, NULL, 0, 0, "cuda:%d: the driver has %d GPU%s; numbers begin at 0",
                      d->ordinal, n, n == 1 ? "" : "s");
         return WS_CUDA_E_MISSING;
     }
@@ -241,7 +245,7 @@ static int open_context(struct ws_cuda *d, struct ws_diags *diags)
     if (r == WS_CU_SUCCESS)
         r = d->cu.cuDeviceGetUuid(&d->uuid, d->device);
     if (r != WS_CU_SUCCESS)
-        return missing(diags, d->ordinal, "the GPU can't be asked for", r);
+        return missing(diags, d->ordinal, "the driver does not give the GPU", r);
     r = d->cu.cuDevicePrimaryCtxRetain(&d->context, d->device);
     if (r != WS_CU_SUCCESS)
         return missing(diags, d->ordinal, "no context", r);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/cuda/cuda_private.h - the device itself, shared by this folder's files, and what errors, the GPU's properties and time need.
- * The rest is by idea: memory.h, code.h, run.h.
+/* device/cuda/cuda_private.h - the device, as this folder's files share it: its structure, errors,
+ * properties and time. The other declarations are in memory.h, code.h and run.h.
  *
- * Threads: the loop's (everything of device.h), loaders' (module_load), and the device's own: one that waits for what runs and
- * calls op->done, one that starts what may block (pageable copies), one that has code compiled, and one that reads NVML.
- * Locks, in this order: images, memory, run; none is held while op->done runs. */
+ * Threads: the loop's (everything of device.h), loaders' (module_load), and four of its own: the
+ * waiter waits for what runs and calls op->done; the starter starts what may block (pageable
+ * copies); the compiler has code compiled; the meter reads NVML. Locks, in this order: a module's
+ * lock, memory_lock, run_lock. None is held while op->done runs. */
 #ifndef WS_DEVICE_CUDA_PRIVATE_H
 #define WS_DEVICE_CUDA_PRIVATE_H
 
@@ -27,7 +28,7 @@
 struct ws_cuda_greens;
 struct ws_cuda_place;
 struct ws_cuda_region;
-/* Threads that start what may block: by how long it may. */
+/* Threads that start what may block. */
 enum { WS_CUDA_STARTER, WS_CUDA_COMPILER, _WS_CUDA_STARTERS };
 
 struct ws_cuda {
@@ -47,7 +48,7 @@ struct ws_cuda {
     pthread_mutex_t memory_lock;
     _Atomic uint64_t memory_used;
     struct ws_cuda_place *places; /* uthash by address */
-    uint32_t peers, peers_known;  /* reserve_lock */
+    uint32_t peers, peers_known;  /* bits by device; reserve_lock */
     pthread_mutex_t spare_lock;   /* the innermost */
     ws_cu_handle spare[64];       /* granules */
     uint32_t n_spare;
@@ -70,16 +71,16 @@ struct ws_cuda {
     bool waiter_on, stop;
     struct ws_cuda_starter {
         struct ws_cuda *device;
-        enum ws_cuda_state state; /* of what it is to start */
+        enum ws_cuda_state state; /* of the runs that it starts */
         pthread_cond_t wake;
         pthread_t thread;
         bool on;
     } starters[_WS_CUDA_STARTERS];
-    /* run_lock: all; and, but for those in a thread's hands, by where they are */
+    /* run_lock: all runs; and by their state those that no thread has */
     struct ws_list runs, in[_WS_CUDA_STATES];
     struct ws_cuda_queue *free_queues, **queues;
     uint32_t n_queues;
-    ws_cu_stream flag_stream;
+    ws_cu_stream flag_stream; /* asks kernels to stop; NULL: the driver cannot */
     /* The ws_cu_result that destroyed the context: set once, by any thread, without a lock */
     _Atomic int lost;
     char lost_text[192]; /* run_lock; read by ws_cuda_lost_text() */
@@ -98,7 +99,8 @@ struct ws_cuda {
     pthread_mutex_t energy_lock;
     struct ws_nvml *nvml;
     uint64_t counter_mj, window_mj, window_ns, sampled_ns;
-    uint64_t energy_uj, given_uj; /* in all since opened; of it, given to operations */
+    uint64_t energy_uj; /* since the device was opened */
+    uint64_t given_uj;  /* the part of it that operations were given */
     uint64_t power_mw;
     bool has_counter, has_power;
 };
@@ -110,31 +112,36 @@ static inline struct ws_cuda *ws_cuda_of(struct ws_device *d)
 
 /* Makes the context current on this thread. */
 ws_cu_result ws_cuda_enter(struct ws_cuda *d);
-/* Takes note of a result: one that destroys the context marks the device lost. @what: for the log. Return: r. */
+/* Notes a result: one that destroys the context marks the device lost. @what: for the log. Return:
+ * @r. */
 ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what);
 #define WS_CU(d, call, ...) ws_cuda_result((d), (d)->cu.call(__VA_ARGS__), #call)
-/* Until nothing is left in the stream, as far as the driver says: before what its work uses goes. Leaves the context current. */
+/* Waits until the stream is empty, as far as the driver says; to be called before what its work
+ * uses is released. Makes the context current. */
 ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s);
 bool ws_cuda_is_sticky(ws_cu_result r);
 enum ws_dev_error ws_cuda_error(ws_cu_result r);
 /* Ends an operation with the error of a driver call. */
 void ws_cuda_fail(struct ws_cuda *d, struct ws_op *op, ws_cu_result r, const char *what);
+/* Adds a capability; the text says how, or why not. */
 void ws_cuda_say(struct ws_cuda *d, const char *name, bool yes, const char *fmt, ...)
     WS_PRINTF(4, 5);
 
-/* spec.c */
+/* ---- spec.c ---- */
 int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags);
 
-/* clock.c */
+/* ---- clock.c ---- */
 int ws_cuda_clock_open(struct ws_cuda *d);
 void ws_cuda_clock_close(struct ws_cuda *d);
-void ws_cuda_clock_renew(struct ws_cuda *d); /* nothing runs */
+void ws_cuda_clock_renew(struct ws_cuda *d); /* to be called while nothing runs */
+/* The device time of an event. Return: false: the driver does not tell. */
 bool ws_cuda_event_ns(struct ws_cuda *d, ws_cu_event e, uint64_t *ret);
 uint64_t ws_cuda_now_ns(struct ws_cuda *d);
 uint64_t ws_cuda_host_ns(void);
 int ws_cuda_meter_open(struct ws_cuda *d);
 void ws_cuda_meter_close(struct ws_cuda *d);
-/* What an operation took, of what the meter has seen and nobody was given. */
+/* The energy of an operation that took @ns beside @n_running - 1 others: no more than was measured
+ * and not yet given. */
 uint64_t ws_cuda_energy_share(struct ws_cuda *d, uint64_t ns, uint32_t n_running);
 void ws_cuda_energy(struct ws_cuda *d, uint64_t *ret_uj, uint32_t *ret_mw);
 

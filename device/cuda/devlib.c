@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* printf, assert, trap, malloc and free of kernels (ptx/passes/devlib.c), as far as the host has to do with them.
+/* The host's part of printf, assert, trap, malloc and free in kernels (ptx/passes/devlib.c is the
+ * kernels' part).
  *
- * A kernel that may print or stop gets a box: struct ws_ptx_lib and room for its records, in pinned memory of the queue. It is among the
- * ranges of that launch's fence (fence.c), so the kernel can write to it what it likes; each length in it is checked here before it is
- * followed. What is in it is looked at when the kernel has ended, told to the client, and wiped. A box that goes to another client's
- * launch is wiped as a whole.
+ * A kernel that may print or stop gets a box: struct ws_ptx_lib and room for records behind it, in
+ * pinned memory of the queue. The box is among the ranges of the launch's fence (fence.c), so the
+ * kernel may have written anything to it: each length in it is checked before it is used. When the
+ * kernel has ended, the records are read, reported to the client, and wiped. A box is wiped as a
+ * whole before another client's launch uses it.
  *
- * The first thread that stopped gives the operation its error. In a launch of several clients each text goes to the part whose block it
- * was, and a thread that stopped is that part's error alone.
+ * The first thread that stopped gives the operation its error. In a merged launch each text goes to
+ * the client whose block wrote it, and a thread that stopped is an error of that client alone.
  *
- * Of the heap the host knows where it is, and, when a launch has ended, how much of it is taken: its books are wiped where all was given
- * back and no launch is under way, since blocks are never joined. */
+ * The host knows where the heap is, and, when a launch has ended, how much of it is in use. The
+ * heap's book is wiped when all of it was given back and no launch is under way, since free blocks
+ * are never joined. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +23,8 @@
 #include "device/text.h"
 #include "ptx/passes/devlib.h"
 
-/* A record takes several times the bytes of its text. Who doesn't print needs little, and so costs little to wipe. */
+/* A record takes several times the bytes of its text. A launch that does not print needs little
+ * room, which costs little to wipe. */
 enum { RECORD_TIMES = 4, FEW_BYTES = 64 << 10 };
 #define FIFO_BYTES_MAX (UINT64_C(16) << 20)
 
@@ -40,7 +44,7 @@ void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_queue *q)
     q->box_bytes = 0;
 }
 
-/* All was given back, and half was in use before: from here on blocks may be of any size again. */
+/* All of the heap was given back: from here on its blocks may be of any size again. */
 static void wipe_book(struct ws_cuda *d, struct ws_space *s)
 {
     uint64_t va, bytes;
@@ -57,12 +61,12 @@ static enum ws_cuda_start prepare_heap(struct ws_cuda *d, struct ws_cuda_run *r,
     if (!may_block && !ws_space_heap(s, &va, &bytes))
         return WS_CUDA_BLOCKS;
     if (ws_space_open_heap(s, &d->base)) {
-        ws_check_fail(r->op, WS_DEV_E_NO_MEMORY, "no memory for malloc() of kernels");
+        ws_check_fail(r->op, WS_DEV_E_NO_MEMORY, "no memory for malloc() in kernels");
         return WS_CUDA_DONE;
     }
     enum ws_heap_turn t;
     while ((t = ws_space_heap_begin(s, may_block)) == WS_HEAP_WAIT && may_block)
-        usleep(50); /* another GPU's thread is at it */
+        usleep(50); /* a thread of another GPU is wiping the book */
     if (t == WS_HEAP_WAIT)
         return WS_CUDA_BLOCKS;
     r->uses_heap = true;
@@ -112,7 +116,7 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
     if (q->box_space != ws_space_id(s)) {
         memset(q->box, 0, q->box_shown);
         q->box_shown = 0;
-    } else if (q->box->head) /* nobody has looked */
+    } else if (q->box->head) /* its records were not read */
         memset(q->box + 1, 0, q->box_shown - sizeof(*q->box));
     q->box_space = ws_space_id(s);
     q->box_shown = WS_MAX(q->box_shown, bytes);
@@ -120,7 +124,7 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
         (struct ws_ptx_lib){.room_bytes = bytes - sizeof(*q->box), .room = (uintptr_t)(q->box + 1)};
     if (uses & WS_LIB_HEAP && !ws_space_heap(s, &q->box->heap, &q->box->heap_bytes))
         return WS_CU_OUT_OF_MEMORY;
-    r->heap_va = q->box->heap; /* what is in the box, the kernel may change */
+    r->heap_va = q->box->heap; /* kept here, since the kernel may change the box */
     r->heap_bytes = q->box->heap_bytes;
     r->box_bytes = bytes;
     *ret = (uintptr_t)q->box;
@@ -129,13 +133,14 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
 
 /* ---- records ---- */
 
-/* A copy of one, which nobody writes to any more. */
+/* A record. Its head is a copy, which no kernel can change. */
 struct lib_record {
     struct ws_lib_record head;
     const uint8_t *bytes; /* head.bytes of them */
 };
 
-/* Its string at @offset. Return: false: there is none, or it doesn't end in the record. */
+/* Copies the record's string at @offset. Return: false: there is none, or it does not end in the
+ * record. */
 static bool string_at(const struct lib_record *r, uint64_t offset, char *to, size_t size)
 {
     size_t left = offset < r->head.bytes ? r->head.bytes - (size_t)offset : 0;
@@ -164,7 +169,7 @@ struct record_args {
 static uint64_t next_arg(struct ws_text_args *base, unsigned bytes)
 {
     struct record_args *a = WS_CONTAINER_OF(base, struct record_args, base);
-    (void)bytes; /* all are written as 8 */
+    (void)bytes; /* each is written as 8 bytes */
     return arg_of(a->record, a->n++);
 }
 
@@ -173,7 +178,8 @@ static bool string_arg(struct ws_text_args *base, uint64_t value, char *to, size
     return string_at(WS_CONTAINER_OF(base, struct record_args, base)->record, value, to, size);
 }
 
-/* The part whose block it was, and the block's place in that part's own grid; NULL: all blocks are one's. */
+/* The part of a merged launch that @block belongs to. @block: becomes its place in that part's own
+ * grid. NULL: it is not a merged launch. */
 static struct ws_launch_part *part_of(const struct ws_op *op, uint32_t block[3])
 {
     struct ws_launch_parts *p = op->launch.parts;
@@ -195,7 +201,7 @@ static struct ws_launch_part *part_of(const struct ws_op *op, uint32_t block[3])
     return &p->part[k];
 }
 
-/* A thread number that a part's own block doesn't have as it stands: they are numbered along one dimension in a fused block. */
+/* Turns a thread's place in the merged launch's block into its place in the part's own block. */
 static void own_thread(const struct ws_op *op, const struct ws_launch_part *p, uint32_t thread[3])
 {
     const uint32_t *b = op->launch.block, *own = p->block;
@@ -287,7 +293,7 @@ void ws_cuda_lib_end(struct ws_cuda_run *r)
     struct ws_op *op = r->op;
     if (!r->box_bytes)
         return;
-    uint64_t head = __atomic_load_n(&box->head, __ATOMIC_ACQUIRE), /* the GPU wrote it */
+    uint64_t head = __atomic_load_n(&box->head, __ATOMIC_ACQUIRE), /* written by the GPU */
         used = WS_MIN(head, r->box_bytes - sizeof(*box));
     ws_cuda_lib_read(op, box + 1, used);
     if (box->stopped) { /* also where there was no room for its record */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opening the driver. Every entry point comes from cuGetProcAddress with the version the declarations were written for, never from
- * the symbol table: the plain names there are those of CUDA's first versions. */
+/* Opening the driver. Every entry point comes from cuGetProcAddress with the version that the
+ * declarations were written for. The symbol table is not used: plain names in it are those of
+ * CUDA's first versions. */
 #include "device/cuda/driver.h"
 
 #include <dlfcn.h>
@@ -62,7 +63,7 @@ int ws_cu_open(struct ws_cu *ret, const char *library, struct ws_diags *diags)
     library = library ? library : "libcuda.so.1";
     cu.library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!cu.library) {
-        ws_diags_add(diags, library, 0, 0, "NVIDIA's driver library can't be opened: %s",
+        ws_diags_add(diags, library, 0, 0, "NVIDIA's driver library cannot be opened: %s",
                      dlerror());
         return WS_CU_E_MISSING;
     }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/cuda/driver.h - the part of NVIDIA's driver interface that this device uses, declared here so that it builds where no toolkit
- * is, and opened at run time so that it starts where no driver is.
+/* device/cuda/driver.h - the part of NVIDIA's driver interface that this device uses. It is
+ * declared here, so that no toolkit is needed to build, and opened at run time, so that no driver
+ * is needed to start.
  *
- * Names, values and layouts are those of CUDA 12.4, the oldest driver that will do; every later driver keeps them behind
- * cuGetProcAddress(…, 12040, …). tests/device/test_cuda_abi.c holds all of it against the toolkit's cuda.h.
- * Threads: the table is read-only once opened. Source: CUDA Driver API reference. */
+ * Names, values and layouts are those of CUDA 12.4, the oldest driver that is supported; every
+ * later driver has them behind cuGetProcAddress(…, 12040, …). tests/device/test_cuda_abi.c compares
+ * all of it with the toolkit's cuda.h. Threads: the table is read-only once opened. Source: CUDA
+ * Driver API reference. */
 #ifndef WS_DEVICE_CUDA_DRIVER_H
 #define WS_DEVICE_CUDA_DRIVER_H
 
@@ -12,7 +14,7 @@
 #include "base/diag.h"
 #include "device/cuda/driver_numbers.h"
 
-/* LATER: of optional functions that 12.4 did not have yet. */
+/* VERSION_LATER: of optional functions that 12.4 did not have. */
 enum { WS_CU_VERSION = 12040, WS_CU_VERSION_LATER = 12050 };
 
 typedef int ws_cu_result;
@@ -26,7 +28,7 @@ typedef struct ws_cu_event_st *ws_cu_event;
 typedef struct ws_cu_green_st *ws_cu_green;
 typedef struct ws_cu_desc_st *ws_cu_desc;
 
-/* Of cuLaunchKernelEx's extra list. */
+/* For the list extra of cuLaunchKernelEx(). */
 #define WS_CU_LAUNCH_PARAM_END            ((void *)0)
 #define WS_CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
 #define WS_CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)2)
@@ -66,7 +68,7 @@ struct ws_cu_copy3d {
     size_t dst_pitch, dst_height;
     size_t width_bytes, height, depth;
 };
-/* SMs that a context may have. The fields behind count are 0 before CUDA 13. */
+/* The SMs of a context. The fields behind count are 0 before CUDA 13. */
 struct ws_cu_resource {
     int type;
     unsigned char own[92];
@@ -92,7 +94,8 @@ struct ws_cu_launch_config {
     unsigned n_attrs;
 };
 
-/* X(name, needed, arguments): needed: without it there is no device; else NULL where the driver has none. */
+/* X(name, needed, arguments): a driver without a needed function is refused; another function is
+ * NULL where the driver has none. */
 #define WS_CU_FUNCTIONS(X)                                                                         \
     X(cuInit, 1, (unsigned flags))                                                                 \
     X(cuDriverGetVersion, 1, (int *version))                                                       \

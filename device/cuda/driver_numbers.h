@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/cuda/driver_numbers.h - the numbers of NVIDIA's driver interface that driver.h's functions take and return: results, attributes
- * of a GPU, and other constants. Each table is X(name without its prefix, number). Source: CUDA Driver API reference. */
+/* device/cuda/driver_numbers.h - the numbers of NVIDIA's driver interface that driver.h's functions
+ * take and return: results, attributes of a GPU, and other constants. Each table is X(name without
+ * its prefix, number). Source: CUDA Driver API reference. */
 #ifndef WS_DEVICE_CUDA_DRIVER_NUMBERS_H
 #define WS_DEVICE_CUDA_DRIVER_NUMBERS_H
 

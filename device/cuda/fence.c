@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Isolation of clients that share a context: kernels check their addresses (ptx/passes/fence.c) against the ranges of the space they run in.
+/* Isolation of clients that share a context: kernels check their addresses (ptx/passes/fence.c)
+ * against the ranges of their space.
  *
- * A queue has a table of ranges in the GPU's memory, and remembers of which space and of which version of it the table is; so a client
- * that launches again and again without new allocations pays nothing but the kernel's own checks. A kernel sees the ranges as they
- * were when it was started: memory that is freed meanwhile stays there until it has ended (device/space.h).
+ * Each queue has a table of ranges in the GPU's memory, and remembers which version of which space
+ * the table holds. So a client that launches again and again without new allocations pays only for
+ * the kernel's own checks. A kernel uses the ranges as they were when it was started: memory that
+ * is freed meanwhile stays until the kernel has ended (device/space.h).
  *
- * Where a thread goes outside is noted in pinned memory of the host, which is written at a fault only, and looked at when the kernel has
- * ended: no copy has to be made for it. */
+ * An access outside the ranges is noted in pinned memory of the host. That memory is written only
+ * at a fault, and read when the kernel has ended, so nothing has to be copied for it. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -58,7 +60,7 @@ static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_queue *q, struct
     uint32_t who = UINT32_C(1) << d->base.index, n = 0;
     _Static_assert(sizeof(q->ranges->range[0]) == sizeof(uint64_t[2]), "{address, bytes}");
     ws_cu_result r = make_room(d, q, 1);
-    uint32_t own = box ? 1 : 0; /* the box is the first of them */
+    uint32_t own = box ? 1 : 0; /* the box is the first range */
     q->ranges_space = 0;
     for (bool fits = false; r == WS_CU_SUCCESS && !fits;) {
         n = own + ws_space_ranges(s, who, (uint64_t(*)[2])(void *)&q->ranges->range[own],
@@ -107,7 +109,7 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
     return WS_CU_SUCCESS;
 }
 
-/* What is wrong with a texture or a surface, by the address that says so. */
+/* What is wrong with a texture or a surface, by the number in the address that was noted. */
 static const char *const sample_faults[_WS_SAMPLE_FAULT_N] = {
     [WS_SAMPLE_NO_HANDLE] = "no such texture or surface handle",
     [WS_SAMPLE_NO_TEXTURE] = "handle is of no texture",

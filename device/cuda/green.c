@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sets of SMs for kernels that can't be rewritten to look where they run: green contexts, at the granularity that the driver has.
+/* Sets of SMs for kernels that cannot be rewritten to look on which SM they run: green contexts, in
+ * the driver's granularity.
  *
- * The GPU's SMs are split once into groups of the least size; what is left over is a group, too. A green context is made of some of
- * the groups of that one split, since results of different splits overlap. Which SMs a group has, the interface doesn't say, so a small
- * kernel asks %smid on each of them, when the first launch wants to know; if what it says doesn't agree with the groups' sizes, or two
- * groups share an SM, there are no green contexts. A launch with a set of SMs gets the groups that lie in the set whole; if none does,
- * it gets the whole GPU.
+ * The GPU's SMs are split once into groups of the smallest size; the SMs that are left over are a
+ * group, too. Every green context is made of groups of that one split, since the results of
+ * different splits overlap. The interface does not tell which SMs a group has. So a small kernel
+ * reads %smid in each group before the first use. If this disagrees with the groups' sizes, or two
+ * groups share an SM, green contexts are not used. A launch with a set of SMs gets the groups that
+ * lie entirely in the set; if there is none, it gets the whole GPU.
  *
- * Contexts are kept, each with the streams that queues have made in it, until the device is closed: destroying one under a stream is an
- * error. No green context is ever made current. All of this may block, so the starter thread does it. */
+ * Contexts are kept, each with the streams that queues have made in it, until the device is closed:
+ * destroying one that has a stream is an error. No green context is ever made current. All of this
+ * may block, so the starter thread does it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,14 +31,15 @@ struct ws_cuda_greens {
     pthread_mutex_t lock;
     uint32_t n_groups;
     struct ws_cu_resource *groups; /* [n_groups], of one split */
-    struct ws_sm_set *sms;         /* [n_groups]: what they are, once learnt */
+    struct ws_sm_set *sms;         /* [n_groups]: the SMs of each, once learnt */
     bool learnt;
     _Atomic bool useless; /* looked at without the lock, too */
     struct ws_cuda_green *list;
     uint32_t n;
 };
 
-/* Each block says on which SM it is, and stays a while, so that others go elsewhere. */
+/* Each block notes on which SM it runs, and runs for a while, so that other blocks go to other
+ * SMs. */
 static const char where_ptx[] =
     ".version 6.3\n.target sm_75\n.address_size 64\n"
     ".visible .entry where(.param .u64 seen)\n{\n"
@@ -54,11 +58,16 @@ static bool has_calls(const struct ws_cu *c)
            c->cuGreenCtxStreamCreate;
 }
 
-/* What NVIDIA's documentation gives as a guideline, for drivers that don't say. */
+/* The smallest group, in SMs. Drivers that do not tell it: the guideline of NVIDIA's
+ * documentation. */
 static uint32_t least(const struct ws_cuda *d, const struct ws_cu_resource *all)
 {
     uint32_t cc = d->base.spec.cc_major;
-    return all->sm.min_partition ? all->sm.min_partition : cc >= 9 ? 8 : cc == 8 ? 4 : 2;
+    if (all->sm.min_partition)
+        return all->sm.min_partition;
+    if (cc >= 9)
+        return 8;
+    return cc == 8 ? 4 : 2;
 }
 
 static ws_cu_result split(struct ws_cuda *d, struct ws_cuda_greens *g, uint32_t *ret_each)
@@ -92,7 +101,7 @@ int ws_cuda_green_open(struct ws_cuda *d)
     uint32_t each = 0;
     char text[64];
     if (!has_calls(&d->cu)) {
-        ws_cuda_say(d, "green contexts", false, "the driver has none: CUDA 12.5 does");
+        ws_cuda_say(d, "green contexts", false, "the driver is older than CUDA 12.5 and has none");
         return 0;
     }
     g = ws_alloc(sizeof(*g));
@@ -105,12 +114,12 @@ int ws_cuda_green_open(struct ws_cuda *d)
     if (ws_cuda_is_sticky(r))
         return WS_CUDA_E_MISSING;
     if (g->useless)
-        ws_cuda_say(d, "green contexts", false, "SMs can't be split: %s",
+        ws_cuda_say(d, "green contexts", false, "the driver cannot split the SMs: %s",
                     ws_cu_result_name(r, text, sizeof(text)));
     else
         ws_cuda_say(d, "green contexts", true,
-                    "for kernels that can't be rewritten: %u groups, of %u SMs%s", g->n_groups,
-                    each, g->groups[g->n_groups - 1].sm.count != each ? " but for the last" : "");
+                    "for kernels that cannot be rewritten: %u groups of %u SMs%s", g->n_groups,
+                    each, g->groups[g->n_groups - 1].sm.count != each ? ", except the last" : "");
     return 0;
 }
 
@@ -131,7 +140,7 @@ void ws_cuda_green_close(struct ws_cuda *d)
     d->greens = NULL;
 }
 
-/* ---- what SMs they have. g->lock held, from here on ---- */
+/* ---- which SMs the groups have. g->lock held from here on ---- */
 
 static ws_cu_result context_new(struct ws_cuda *d, struct ws_cu_resource *groups, uint32_t n,
                                 ws_cu_green *ret)
@@ -181,7 +190,7 @@ static ws_cu_result learn_group(struct ws_cuda *d, ws_cu_function f, ws_cu_ptr v
     return r;
 }
 
-/* Whether the groups are what the driver says, and apart. */
+/* Whether the groups have the sizes that the driver says, and share no SM. */
 static bool plausible(const struct ws_cuda *d, const struct ws_cuda_greens *g)
 {
     struct ws_sm_set all = {0};
@@ -221,12 +230,12 @@ static void learn(struct ws_cuda *d, struct ws_cuda_greens *g)
     if (g->useless)
         ws_log(WS_WARN, "cuda: gpu=%u green contexts are not used: %s", d->base.index,
                r != WS_CU_SUCCESS ? ws_cu_result_name(r, text, sizeof(text))
-                                  : "their SMs are not those that %smid tells");
+                                  : "%smid disagrees with their SMs");
 }
 
 /* ---- using them ---- */
 
-/* The groups that lie in @set whole. @ret: [n_groups]. Return: how many. */
+/* The groups that lie entirely in @set. @ret: [n_groups]. Return: how many. */
 static uint32_t choose(const struct ws_cuda_greens *g, const struct ws_sm_set *set,
                        struct ws_cu_resource *ret, struct ws_sm_set *ret_sms)
 {
@@ -288,7 +297,7 @@ uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q,
     struct ws_cuda_green *x = green_of(d, set);
     if (x && q->green_of != x) {
         ws_cuda_green_leave(q);
-        if (q->green) /* empty: nothing runs on the queue */
+        if (q->green) /* it is empty: nothing runs in the queue */
             (void)WS_CU(d, cuStreamDestroy, q->green);
         q->green = NULL;
         q->green_of = NULL;

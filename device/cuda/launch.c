@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Launches.
  *
- * A launch that may use the whole GPU goes as it is. One that is kept to a set of SMs, or that goes on where an earlier one was stopped,
- * goes in its rewritten form: blocks take their numbers from a counter in the queue's control line, after a look at their SM and a flag.
- * Blocks on SMs outside the set end at once, and so use up part of the grid; what is left then is launched again, on the same counter,
- * until it has passed the last block (ws_cuda_launch_again()). Where the kernel has no such form, a set of SMs is not kept to, and said
- * so once. */
+ * A launch that may use the whole GPU is made as it is. A launch that is kept to a set of SMs, or
+ * that resumes an earlier one, uses the kernel's rewritten form: each block looks on which SM it
+ * runs and whether it is to stop, and takes its number from a counter in the queue's control line.
+ * Blocks on SMs outside the set end at once and so use up part of the grid. The blocks that are
+ * left are launched again, with the same counter, until it has passed the last block
+ * (ws_cuda_launch_again()). A kernel without such a form gets a green context, or all SMs, which is
+ * logged once. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
+
+enum { WORKERS_MAX = 1 << 20 }; /* blocks of a launch that is kept to SMs, at most */
 
 static const struct ws_kernel_info *info_of(const struct ws_op *op)
 {
@@ -66,7 +70,7 @@ static bool check(struct ws_cuda *d, struct ws_op *op)
     return !op->error;
 }
 
-/* Blocks of it that fit an SM; 0: it can't be told. */
+/* How many of its blocks an SM can hold; 0: unknown. */
 static uint32_t blocks_per_sm(struct ws_cuda *d, const struct ws_op *op, ws_cu_function f)
 {
     const uint32_t *b = op->launch.block;
@@ -77,7 +81,8 @@ static uint32_t blocks_per_sm(struct ws_cuda *d, const struct ws_op *op, ws_cu_f
     return (uint32_t)WS_MAX(n, 0);
 }
 
-/* More than the default of dynamic shared memory has to be asked for, once for each function. Queues may race: the most wins. */
+/* Dynamic shared memory beyond the default has to be allowed, once for each function. Of queues
+ * that race, the one with most wins. */
 static ws_cu_result allow_shared(struct ws_cuda *d, struct ws_cuda_image *i, uint32_t kernel,
                                  const struct ws_op *op)
 {
@@ -115,12 +120,12 @@ static enum ws_cuda_start started(struct ws_cuda *d, struct ws_cuda_run *r, ws_c
 {
     if (e != WS_CU_SUCCESS)
         ws_cuda_fail(d, r->op, e, info_of(r->op)->name);
-    /* What was queued before the call that failed, a kernel perhaps, runs: only the stream's end tells. */
+    /* What was queued before the call that failed runs: only the end of the stream's work tells. */
     return WS_CUDA_STARTED;
 }
 
-/* The launch's own parameters, and what rewritten kernels have behind them. @ctl: NULL: it goes whole. Leaves r->params NULL where the
- * launch's own will do. */
+/* The launch's own parameters, with those that rewritten kernels have behind them. @ctl: NULL: the
+ * launch is made whole. Leaves r->params NULL where the launch's own parameters will do. */
 static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
                                    const struct ws_cuda_image *i, const struct ws_ptx_ctl *ctl)
 {
@@ -129,9 +134,11 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
     struct ws_ptx_fence fence;
     uint64_t lib = 0;
     bool fenced = !d->options.unfenced && !op->launch.instance->module->ptx->fenced;
-    uint64_t bytes = ctl      ? i->ctl_at[k] + sizeof(*ctl)
-                     : fenced ? i->fence_at[k] + sizeof(fence)
-                              : i->lib_at[k] + sizeof(lib);
+    uint64_t bytes = i->lib_at[k] + sizeof(lib);
+    if (fenced)
+        bytes = i->fence_at[k] + sizeof(fence);
+    if (ctl)
+        bytes = i->ctl_at[k] + sizeof(*ctl);
     r->params_bytes = info_of(op)->param_bytes;
     if (!fenced && !ctl && !i->lib_uses[k])
         return WS_CU_SUCCESS;
@@ -156,7 +163,7 @@ static ws_cu_result prepare_params(struct ws_cuda *d, struct ws_cuda_run *r,
 
 /* ---- whole ---- */
 
-/* On @n_sms SMs, as many as the queue's stream has. */
+/* @n_sms: of the queue's stream. */
 static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
                                        struct ws_cuda_image *i, uint32_t n_sms)
 {
@@ -220,9 +227,9 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     const uint32_t *g = op->launch.grid;
     struct ws_progress *p;
     if (r->timed && (!r->rewritten || r->queue->control->ticket >= r->ctl.grid.total))
-        return; /* it was through before */
+        return; /* it had ended before */
     if (!r->timed && op->launch.progress) {
-        op->preempted = true; /* taken back before it was started: as it came */
+        op->preempted = true; /* it was taken back before it was started */
         return;
     }
     p = ws_cuda_progress_new((struct ws_cuda_progress){r->rewritten ? r->queue->control->ticket : 0,
@@ -236,15 +243,19 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     op->preempted = true;
 }
 
-/* The control line goes to the GPU, the blocks run, and it comes back: all on the queue's stream. */
+/* The control line goes to the GPU, the blocks run, and it comes back: all on the queue's
+ * stream. */
 static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_cuda_queue *q = r->queue;
     uint32_t left = r->ctl.grid.total - WS_MIN(q->control->ticket, r->ctl.grid.total);
-    /* Where SMs are chosen, as many blocks as fill all: one alone might go to the same wrong SM each time. */
-    uint32_t blocks = r->ctl.mask ? WS_MAX(r->loops ? 1 : left, r->workers)
-                      : r->loops  ? WS_MIN(left, r->workers)
-                                  : left;
+    /* Where SMs are chosen, as many blocks as fill all SMs: one alone might go to the same wrong SM
+     * each time. */
+    uint32_t blocks = left;
+    if (r->ctl.mask)
+        blocks = WS_MAX(r->loops ? 1 : left, r->workers);
+    else if (r->loops)
+        blocks = WS_MIN(left, r->workers);
     uint32_t grid[3] = {blocks, 1, 1};
     ws_cu_result e =
         WS_CU(d, cuMemcpyHtoDAsync, q->control_va, q->control, sizeof(*q->control), q->stream);
@@ -275,7 +286,8 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
         .ticket = r->queue->control_va + offsetof(struct ws_cuda_control, ticket),
         .flag = r->queue->control_va + offsetof(struct ws_cuda_control, flag),
         .mask = kept ? r->queue->control_va + offsetof(struct ws_cuda_control, mask) : 0};
-    (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid); /* fits() has tried it */
+    (void)ws_ptx_shape_set(&r->ctl.grid,
+                           op->launch.grid); /* it succeeds, since fits() has tried it */
     r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
     uint32_t fit = blocks_per_sm(d, op, r->function);
     r->workers = WS_MAX(fit, 1u) * d->base.spec.n_sms;
@@ -295,8 +307,8 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
     if (!r->rewritten || r->op->error || r->cancelled || r->preempt ||
         q->control->ticket >= r->ctl.grid.total)
         return false;
-    if (q->control->ticket == r->last_ticket && r->workers < UINT32_C(1) << 20)
-        r->workers *= 2; /* none came to an SM of the set: the next ones must go further */
+    if (q->control->ticket == r->last_ticket && r->workers < WORKERS_MAX)
+        r->workers *= 2; /* no block came to an SM of the set: the next ones must reach more SMs */
     r->last_ticket = q->control->ticket;
     q->control->flag = 0;
     ws_cu_result e = launch_part(d, r);
@@ -316,7 +328,8 @@ static bool fits(const struct ws_op *op, const struct ws_cuda_image *i)
            !(i->flat[k] && (b[1] > 1 || b[2] > 1));
 }
 
-/* A set of SMs for a kernel that can't look where it runs: by a green context, or not at all. */
+/* A set of SMs for a kernel that cannot look on which SM it runs: by a green context, or not at
+ * all. */
 static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
                                        struct ws_cuda_image *i)
 {
@@ -326,12 +339,12 @@ static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
     if (n && op->launch.flags & WS_LAUNCH_COOPERATIVE &&
         (uint64_t)g[0] * g[1] * g[2] >
             (uint64_t)blocks_per_sm(d, op, i->functions[op->launch.kernel]) * n) {
-        ws_cuda_green_leave(r->queue); /* its program was promised the GPU's room */
+        ws_cuda_green_leave(r->queue); /* its program was told that all of the GPU is available */
         n = 0;
     }
     static _Atomic bool said;
     if (!n && !atomic_exchange(&said, true))
-        ws_log(WS_INFO, "cuda: kernel=%s can't be kept to its SMs: it gets all of them",
+        ws_log(WS_INFO, "cuda: kernel=%s cannot be kept to its SMs: it gets all of them",
                info_of(op)->name);
     return launch_whole(d, r, i, n ? n : d->base.spec.n_sms);
 }
@@ -354,7 +367,7 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
             return launch_tickets(d, r, i, kept);
     }
     if (op->launch.progress && ws_progress_part(op->launch.progress) > 0) {
-        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "%s: no form of it goes on where it stopped",
+        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "%s: it has no form that can be resumed",
                       info_of(op)->name);
         return WS_CUDA_DONE;
     }
@@ -364,7 +377,8 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
         return WS_CUDA_BLOCKS;
     struct ws_cuda_image *i = ws_cuda_image_of(inst, false);
     if (!i) {
-        ws_check_fail(op, WS_DEV_E_NO_MEMORY, "%s: the driver did not compile it for its variables",
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY,
+                      "%s: the driver did not compile it for the addresses of its variables",
                       info_of(op)->name);
         return WS_CUDA_DONE;
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Modules that are machine code, without PTX (ptx/images/cubin.h).
  *
- * The driver gets the file as it is, so nothing of what is done to PTX can be: its kernels are not fenced, which is why such a module
- * is taken only where isolation is off; they don't take their blocks from a counter, so they run to their end, and are kept to SMs by
- * green contexts alone; and its variables lie where the driver puts them. So each client that uses variables has a load of its own,
- * whose variables are mapped into the client's space at the addresses the driver gave. Those mappings keep the load: whoever still copies
- * when the module goes finds the memory there. */
+ * The driver gets the file as it is, so it cannot be rewritten as PTX is. Its kernels are not
+ * fenced, and so such a module is accepted only where isolation is off. They do not take their
+ * blocks from a counter, so they run to their end, and only green contexts keep them to SMs. The
+ * driver chooses the addresses of its variables: each client that uses variables has a load of its
+ * own, and the variables are mapped into the client's space at the driver's addresses. These
+ * mappings hold a reference of the load, so a copy that is under way when the module is unloaded
+ * still finds the memory. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -13,10 +15,10 @@
 #include "device/cuda/cuda_private.h"
 
 const char ws_cuda_no_machine_code[] =
-    "machine code can't be kept to its client's memory: build with PTX (nvcc -gencode "
+    "machine code cannot be kept to its client's memory: build with PTX (nvcc -gencode "
     "arch=compute_XX,code=compute_XX), or set isolation = none in wattshared.conf";
 
-/* One load of a module, and who keeps it: the instance, and each mapping of a variable. */
+/* One load of a module. The instance and each mapping of a variable have a reference. */
 struct ws_cuda_machine {
     _Atomic uint32_t n_refs;
     struct ws_cuda_image *image;
@@ -62,7 +64,7 @@ static int map_var(struct ws_dinstance *i, struct ws_cuda_machine *m, uint32_t v
     size_t bytes = 0;
     struct ws_mapping there;
     ws_cu_result r = WS_CU(i->device, cuModuleGetGlobal, &va, &bytes, m->image->module, var->name);
-    if (r == WS_CU_NOT_FOUND) /* not one that programs can name */
+    if (r == WS_CU_NOT_FOUND) /* programs cannot name it */
         return 0;
     if (r != WS_CU_SUCCESS || !va || bytes < var->size_bytes)
         return ws_raise(-EIO);
@@ -104,7 +106,7 @@ void ws_cuda_machine_free(struct ws_dinstance *i)
 {
     struct ws_cuda_machine *m = i->machine;
     for (uint32_t k = 0; k < m->n_mapped; k++)
-        (void)!ws_space_unmap(i->space, m->mapped[k]); /* it is there: nobody else takes it away */
+        (void)!ws_space_unmap(i->space, m->mapped[k]); /* it cannot fail: the mapping is there */
     put(m);
 }
 

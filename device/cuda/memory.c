@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Device memory by the driver's virtual memory management: a client's allocation lies where the daemon says.
+/* Device memory by the driver's virtual memory management: a client's allocation lies at the
+ * address that the daemon chooses.
  *
- * Physical memory comes in granules of 2 MiB (piece.c). What is at least as large has a piece of its own for its whole granules, made
- * when it is allocated, and mapped at multiples of 2 MiB. The rest of it, and small allocations, share granules: the first that is
- * mapped into a granule of addresses brings memory for it, and it goes with the last that has a part of it. So packed memory gets its
- * place in a granule when it is first mapped. It can be mapped at other addresses as well, as IPC does: at the same place in a granule, and
- * the whole granule is seen there, so nothing else can be in that granule of addresses (ws_memory_place()). What else is in it is kept
- * from kernels by their fences, as everything is, and from copies by the space's table. A place in a granule is free again when the
- * memory is released, not when its first address goes.
+ * Physical memory comes in granules of 2 MiB (piece.c). An allocation of at least 2 MiB has a piece
+ * of its own for its whole granules, made when it is allocated, and mapped at multiples of 2 MiB.
+ * The rest of it, and small allocations, are packed memory, which shares granules. The first packed
+ * memory that is mapped into a granule of addresses brings physical memory for it, which is
+ * released with the last that has a share of it. So packed memory gets its place in a granule when
+ * it is first mapped.
  *
- * Addresses are reserved with the driver in pieces of 16 GiB, the daemon's own granules of addresses, when first needed, and kept:
- * one range for all GPUs of the process. The driver may refuse an address; then so do we.
+ * Packed memory can be mapped at other addresses as well, as IPC does: at the same place in a
+ * granule. The whole physical granule is then mapped there, so nothing else can lie in that granule
+ * of addresses (ws_memory_place()). Fences keep kernels from the other memory in the granule, and
+ * the space's table keeps copies from it. A place in a granule is free again when the memory is
+ * released, not when it is unmapped from its first address.
  *
- * Host memory that a client has mapped for kernels lies at the client's address, where the daemon's own view of it is not: the pages are
- * mapped there a second time and pinned. Only shared mappings can be.
+ * Addresses are reserved with the driver when first needed, 16 GiB at a time as the daemon gives
+ * them out, and are kept. One range serves all GPUs of the process. An allocation fails if the
+ * driver refuses its address.
  *
- * No memory is touched by other clients' work here, but a call may make the driver wait for the GPU: granules are kept for the next. */
+ * Host memory that a client has mapped for kernels lies at the client's address, which differs from
+ * the daemon's. The pages are mapped there a second time, and pinned. This works for shared
+ * mappings only.
+ *
+ * A call may make the driver wait for the GPU, so free granules are kept for the next
+ * allocation. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +43,7 @@ struct ws_cuda_place {
     uint64_t va;
     struct ws_cuda_piece *piece;
     uint32_t n_mappings;
-    uint32_t readers, writers; /* of all that was mapped here, which fences tell apart */
+    uint32_t readers, writers; /* of everything that is mapped here; fences tell it apart */
     UT_hash_handle hh;
 };
 /* Pinned host memory. */
@@ -53,7 +62,8 @@ enum { SHARES = 2 }; /* packed memory is smaller than a granule, so it is in two
 /* What ws_backing.arg is. */
 struct cuda_memory {
     struct ws_cuda *device;
-    uint64_t bytes, whole_bytes; /* whole granules: a piece of their own */
+    uint64_t bytes,
+        whole_bytes; /* whole_bytes: of whole granules, which have a piece of their own */
     struct ws_cuda_piece *whole;
     struct granule_share shares[SHARES]; /* from when it is first mapped */
     uint64_t cleared_bytes;
@@ -87,7 +97,7 @@ static bool meets_reserved(uint64_t va, uint64_t bytes)
     return false;
 }
 
-/* Several clients' pieces may adjoin: what is asked for either is in one reservation or meets none. */
+/* Reservations of several clients may adjoin: a range must lie in one reservation or meet none. */
 static int reserve_locked(struct ws_cuda *d, uint64_t va, uint64_t bytes)
 {
     if (is_reserved(va, bytes))
@@ -103,7 +113,7 @@ static int reserve_locked(struct ws_cuda *d, uint64_t va, uint64_t bytes)
         return ws_raise(-ENOMEM);
     if (got != from) {
         (void)WS_CU(d, cuMemAddressFree, got, to - from);
-        ws_log(WS_ERROR, "cuda: the driver does not give the addresses from 0x%llx",
+        ws_log(WS_ERROR, "cuda: the driver refused the addresses from 0x%llx",
                (unsigned long long)from);
         return ws_raise(-ENOMEM);
     }
@@ -148,7 +158,7 @@ uint32_t ws_cuda_peers(struct ws_device *dev)
     return mask;
 }
 
-/* Who may touch a mapping, as the driver wants it told. */
+/* Tells the driver which GPUs may read and write a mapping. */
 static ws_cu_result allow(struct ws_cuda *d, uint64_t va, uint64_t bytes, uint32_t readers,
                           uint32_t writers)
 {
@@ -156,7 +166,7 @@ static ws_cu_result allow(struct ws_cuda *d, uint64_t va, uint64_t bytes, uint32
     size_t n = 0;
     for (unsigned i = 0; i < WS_ACCESS_DEVICES; i++) {
         const struct ws_cuda *who = i == d->base.index ? d : devices[i];
-        bool own = i == d->base.index; /* copies are the daemon's, whatever kernels may do */
+        bool own = i == d->base.index; /* the daemon's copies need it, whatever kernels may do */
         if (who && (own || readers >> i & 1))
             a[n++] = (struct ws_cu_access){{WS_CU_MEM_LOCATION_TYPE_DEVICE, who->device},
                                            writers >> i & 1 || own
@@ -196,7 +206,7 @@ static void place_free(struct ws_cuda *d, struct ws_cuda_place *g)
     free(g);
 }
 
-/* Has @p seen at @va. Nothing is there. */
+/* Maps @p at @va, where nothing is mapped. */
 static ws_cu_result place_new(struct ws_cuda *d, uint64_t va, struct ws_cuda_piece *p,
                               uint32_t readers, uint32_t writers, struct ws_cuda_place **ret)
 {
@@ -222,7 +232,7 @@ static void place_put(struct ws_cuda *d, uint64_t va)
         place_free(d, g);
 }
 
-/* The driver knows whole granules only, so a granule is for all who may use something in it. */
+/* The driver knows whole granules only, so a granule allows what any memory in it allows. */
 static ws_cu_result place_allow(struct ws_cuda *d, struct ws_cuda_place *g, uint32_t readers,
                                 uint32_t writers)
 {
@@ -237,7 +247,8 @@ static ws_cu_result place_allow(struct ws_cuda *d, struct ws_cuda_place *g, uint
     return r;
 }
 
-/* Whether other memory has something of [at, at + bytes): gone from its address, but seen elsewhere. */
+/* Whether other memory has a share in [at, at + bytes): it may be unmapped here and mapped
+ * elsewhere. */
 static bool is_taken(const struct ws_cuda_piece *p, uint64_t at, uint64_t bytes)
 {
     ws_list_for_each (n, &p->shares) {
@@ -256,7 +267,8 @@ static void share_give(struct ws_cuda *d, struct granule_share *t)
     t->piece = ws_cuda_piece_unref(d, t->piece);
 }
 
-/* One granule's share of @m, seen at @at in the granule of addresses @va. *ret_e: what is wrong with it, if it isn't the driver. */
+/* Maps one granule's share of @m at offset @at in the granule of addresses @va. *ret_e: the error
+ * if it is not one of the driver. */
 static ws_cu_result share_map(struct ws_cuda *d, const struct cuda_memory *m,
                               struct granule_share *t, uint64_t va, uint64_t at, uint64_t bytes,
                               uint32_t readers, uint32_t writers, int *ret_e)
@@ -277,7 +289,7 @@ static ws_cu_result share_map(struct ws_cuda *d, const struct cuda_memory *m,
         r = place_new(d, va, p, readers, writers, &g);
         if (r == WS_CU_SUCCESS)
             ws_cuda_piece_made(d, p, va);
-        ws_cuda_piece_unref(d, fresh); /* the place's from now on */
+        ws_cuda_piece_unref(d, fresh); /* the place has a reference of its own */
     } else if (r == WS_CU_SUCCESS) {
         r = place_allow(d, g, readers, writers);
     }
@@ -348,7 +360,7 @@ static struct cuda_memory *memory_of(struct ws_cuda *d, uint64_t bytes)
     return m;
 }
 
-/* Return: whether there is room. */
+/* Counts @bytes as used. Return: false: there is no room, and nothing is counted. */
 static bool take(struct ws_cuda *d, uint64_t bytes)
 {
     uint64_t used = atomic_fetch_add(&d->memory_used, bytes) + bytes;
@@ -377,7 +389,7 @@ int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *
     return 0;
 }
 
-/* Whole granules come first, and begin one. */
+/* Whole granules come first, and begin at a granule. */
 void ws_cuda_place(struct ws_device *dev, void *arg, uint64_t *ret_granule, uint64_t *ret_offset)
 {
     const struct cuda_memory *m = arg;
@@ -385,7 +397,7 @@ void ws_cuda_place(struct ws_device *dev, void *arg, uint64_t *ret_granule, uint
     *ret_offset = m->whole ? 0 : m->shares[0].at;
 }
 
-/* The part of a mapping that whole granules back; the rest is packed. */
+/* How many of the first @bytes lie in whole granules; the rest is packed. */
 static uint64_t whole_of(const struct cuda_memory *m, uint64_t bytes)
 {
     return WS_MIN(m->whole_bytes, bytes);
@@ -397,7 +409,8 @@ int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t v
     struct ws_cuda *d = ws_cuda_of(dev);
     struct cuda_memory *m = arg;
     uint64_t whole = whole_of(m, bytes);
-    /* The driver maps a handle from its beginning only; what is packed is mapped as it was first. */
+    /* The driver maps a handle from its beginning only; packed memory is mapped as it was the first
+     * time. */
     if (offset || (whole && va % WS_CUDA_GRANULE_BYTES) || va + bytes < va ||
         (bytes > whole && bytes != m->bytes))
         return ws_raise(-EINVAL);
@@ -444,7 +457,7 @@ void ws_cuda_unmap(struct ws_device *dev, void *arg, struct ws_space *s, uint64_
     pthread_mutex_unlock(&d->memory_lock);
 }
 
-/* What is packed is found by its granule; whole granules are what lies between. */
+/* Packed memory is found by its granule; the other granules are whole ones. */
 void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, uint64_t bytes,
                         uint32_t readers, uint32_t writers)
 {
@@ -462,11 +475,12 @@ void ws_cuda_set_access(struct ws_device *dev, struct ws_space *s, uint64_t va, 
     if (r == WS_CU_SUCCESS && whole)
         r = allow(d, from, whole, readers, writers);
     if (r != WS_CU_SUCCESS)
-        ws_log(WS_ERROR, "cuda: access to 0x%llx not set", (unsigned long long)va);
+        ws_log(WS_ERROR, "cuda: gpu=%u access to 0x%llx was not changed", d->base.index,
+               (unsigned long long)va);
     pthread_mutex_unlock(&d->memory_lock);
 }
 
-/* ---- memory of another process (keep.h) ---- */
+/* ---- memory that another process made (keep.h) ---- */
 
 int ws_cuda_adopt_memory(struct ws_device *dev, uint64_t bytes, const struct ws_cuda_kept *whole,
                          int fd, struct ws_memory **ret)
@@ -494,7 +508,7 @@ int ws_cuda_adopt_memory(struct ws_device *dev, uint64_t bytes, const struct ws_
     return r ? ws_forward(r) : 0;
 }
 
-/* Seen at another address already: the same granule. */
+/* The piece @id if it is mapped at another address already. */
 static struct ws_cuda_piece *known_piece(const struct ws_cuda *d, uint64_t id)
 {
     struct ws_cuda_place *g, *next;
@@ -554,7 +568,7 @@ void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, in
     struct ws_cuda_region *g = d->can_register ? ws_alloc(sizeof(*g)) : NULL;
     if (!g || d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ||
         WS_CU(d, cuMemHostRegister, host, bytes, WS_CU_MEMHOSTREGISTER_PORTABLE) != WS_CU_SUCCESS) {
-        free(g); /* copies go by the driver's staging then */
+        free(g); /* the driver then stages copies itself */
         return;
     }
     g->host = host;
@@ -611,7 +625,7 @@ static bool all_map_host(void)
     return true;
 }
 
-/* @host's pages once more at @va. */
+/* Maps @host's pages at @va, too. */
 static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
     uint64_t whole = WS_ALIGN_UP(bytes, PAGE_BYTES);
@@ -627,13 +641,13 @@ static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
         r = -ENOTSUP;
     if (!r) {
         p = mmap(at, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (p != at) { /* something of the daemon's is there */
+        if (p != at) { /* the daemon has something there */
             if (p != MAP_FAILED)
                 munmap(p, whole);
             r = -EEXIST;
         }
     }
-    if (!r) { /* length 0: a second mapping of the same pages */
+    if (!r) { /* a length of 0 makes a second mapping of the same pages */
         p = mremap(host, 0, whole, MREMAP_MAYMOVE | MREMAP_FIXED, at);
         if (p != at || WS_CU(d, cuMemHostRegister, at, whole,
                              WS_CU_MEMHOSTREGISTER_PORTABLE | WS_CU_MEMHOSTREGISTER_DEVICEMAP) !=
@@ -676,8 +690,8 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
         return WS_CUDA_E_MISSING;
     if (!granule || WS_CUDA_GRANULE_BYTES % granule) {
         ws_diags_add(diags, NULL, 0, 0,
-                     "cuda:%d: memory comes in granules of %zu bytes; 2 MiB must be a multiple",
-                     d->ordinal, granule);
+                     "cuda:%d: the driver's granules of %zu bytes do not divide 2 MiB", d->ordinal,
+                     granule);
         return WS_CUDA_E_MISSING;
     }
     d->memory_limit = d->base.spec.memory_bytes;
@@ -698,11 +712,12 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
         shares;
     ws_cuda_say(d, "memory kept", d->can_export, "%s",
                 d->can_export
-                    ? "beyond a fault or a process, by file descriptors"
-                    : "the GPU can't export memory as file descriptors: a fault loses it");
+                    ? "it outlives a fault and a process, by file descriptors"
+                    : "the GPU cannot export memory as file descriptors, so a fault loses it");
     ws_cuda_say(d, "pinned staging", d->can_register, "%s",
-                d->can_register ? "segments are registered with the driver"
-                                : "the GPU can't register host memory: copies are staged twice");
+                d->can_register
+                    ? "segments are registered with the driver"
+                    : "the GPU cannot register host memory, so copies are staged twice");
     pthread_mutex_lock(&reserve_lock);
     if (d->base.index < WS_ACCESS_DEVICES)
         devices[d->base.index] = d;

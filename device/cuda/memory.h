@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/cuda/memory.h - device memory (memory.c), the physical memory under it (piece.c), and pinned host memory. */
+/* device/cuda/memory.h - device memory (memory.c), the physical memory under it (piece.c), and
+ * pinned host memory. */
 #ifndef WS_DEVICE_CUDA_MEMORY_H
 #define WS_DEVICE_CUDA_MEMORY_H
 

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Modules and instances.
  *
- * A module is printed as PTX and compiled by the driver. Code that names no variables in memory is compiled once for each device and
- * shared by all instances; other code is compiled for each instance, for the addresses its variables have (bake.c).
+ * A module is printed as PTX, and the driver compiles it. Code that names no variables in memory is
+ * compiled once for each device and shared by all instances; other code is compiled for each
+ * instance, for the addresses of its variables (bake.c).
  *
- * Own code is compiled when a launch first needs it, off the loop's thread, unless variables begin with addresses of functions.
+ * An instance's own code is compiled when a launch first needs it, not on the loop's thread, unless
+ * initial values of variables hold addresses of functions.
  *
- * A second form, made likewise, has kernels that take their blocks from a counter: they can be kept to a set of SMs
- * and stopped between two blocks (ptx/passes/pass.h). It works on the same variables, since their addresses are numbers in both.
+ * A second form is made in the same way. Its kernels take their blocks from a counter, so they can
+ * be kept to a set of SMs and stopped at a block boundary (ptx/passes/pass.h). It works on the same
+ * variables, since their addresses are numbers in both forms.
  *
  * Machine code has one form, loaded as it is (machine.c).
  *
- * What the driver's compiler says goes to the diagnostics. A module that it refuses has no kernel that can be launched. */
+ * Messages of the driver's compiler go to the diagnostics. A module that it refuses has no kernel
+ * that can be launched. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +27,8 @@
 #include "ptx/passes/devlib.h"
 
 enum { JIT_LOG_BYTES = 8192 };
-/* Where variables are said to be while nobody has put them anywhere: code is only compiled to be asked about. */
+/* The address of variables that no instance has placed yet: such code is compiled only to learn its
+ * properties. */
 #define NOWHERE UINT64_C(0x200000000000)
 
 /* ---- compiling ---- */
@@ -91,8 +96,9 @@ static const char *isolation_refuses(struct ws_ptx_module *ptx, const char *text
     return ws_arena_strndup(&ptx->arena, full, (size_t)WS_MIN(n, (int)sizeof(full) - 1));
 }
 
-/* Adds to @ptx a form of each kernel that prints, stops or uses the heap, for which functions of ours do it (ptx/passes/devlib.c). Where that
- * can't be, the driver's do: but not malloc() where there is a fence, whose memory is nobody's. */
+/* Adds to @ptx a form of each kernel that prints, stops or uses the heap, in which our functions do
+ * it (ptx/passes/devlib.c). Where that is impossible, the driver's functions do it; but malloc() is
+ * then refused where there is a fence, since its memory is in no range. */
 static int add_lib(const struct ws_dmodule *m, struct ws_ptx_module *ptx, bool fenced,
                    const char **why, struct ws_cuda_image *i, uint32_t *io_func)
 {
@@ -100,7 +106,7 @@ static int add_lib(const struct ws_dmodule *m, struct ws_ptx_module *ptx, bool f
         char text[160];
         uint32_t from = m->func[k], uses = 0;
         int r = why[from] ? 0 : ws_ptx_lib_uses(ptx, from, &uses);
-        if (!r && uses && m->ptx->fenced) { /* what they read for it would be read unchecked */
+        if (!r && uses && m->ptx->fenced) { /* our functions would read memory for it unchecked */
             if (!(why[from] = isolation_refuses(ptx, "prints, asserts, traps or uses the heap")))
                 return ws_raise(-ENOMEM);
             continue;
@@ -125,7 +131,8 @@ static int add_lib(const struct ws_dmodule *m, struct ws_ptx_module *ptx, bool f
     return 0;
 }
 
-/* Adds to @ptx a fenced form of each kernel; one that can't be is not to be had. @io_func: [n_kernels]: the kernel's function. */
+/* Adds to @ptx a fenced form of each kernel; a kernel that cannot be fenced is refused. @io_func:
+ * [n_kernels]: the kernel's function. */
 static int add_fenced(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const char **why,
                       struct ws_cuda_image *i, uint32_t *io_func)
 {
@@ -150,7 +157,8 @@ static int add_fenced(const struct ws_dmodule *m, struct ws_ptx_module *ptx, con
     return 0;
 }
 
-/* Adds to @ptx a form of each kernel that takes its blocks from a counter; in a loop where that is safe. */
+/* Adds to @ptx a form of each kernel that takes its blocks from a counter; in a loop where that is
+ * safe. */
 static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
                          const char *const *why, struct ws_cuda_image *i, uint32_t *io_func)
 {
@@ -172,7 +180,8 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
     return 0;
 }
 
-/* Who isn't launched in this image isn't compiled: kernels have another form in it, and of our functions some aren't called. */
+/* Removes the bodies of functions that are not used in this image: other forms of its kernels, and
+ * those of our functions that are not called. */
 static int leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint32_t *func)
 {
     bool *used = ws_alloc_array((size_t)ptx->n_funcs + 1, sizeof(*used));
@@ -189,7 +198,7 @@ static int leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, cons
     return 0;
 }
 
-/* Kernels that were added get names that no other function has, whatever the program's are. */
+/* Gives the kernels that were added names that no other function has. */
 static int name_added(struct ws_ptx_module *ptx, uint32_t n_before)
 {
     for (uint32_t f = n_before; f < ptx->n_funcs; f++) {
@@ -220,8 +229,10 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_p
     return WS_CU_SUCCESS;
 }
 
-/* Prepares what the driver gets. @why: [functions of m->ptx, and WS_TEXTURE_FUNCS more] out. @func: [n_kernels] out: what is launched for each kernel. Variables
- * get their addresses before the fence is put up: what was constant memory, which no fence looks at, is global memory from then on. */
+/* Rewrites @ptx into what the driver compiles. @why: out, [functions of m->ptx, and
+ * WS_TEXTURE_FUNCS more]. @func: out, [n_kernels], the function that is launched for each kernel.
+ * Variables get their addresses before fences are added: fences do not check constant memory, and
+ * what was constant memory is global memory from then on. */
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
                    bool sms, struct ws_cuda_image *i, const char **why, uint32_t *func)
 {
@@ -248,7 +259,7 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
     return r ? r : name_added(ptx, n_before);
 }
 
-/* Machine code goes as it is. */
+/* Machine code is loaded as it is. */
 static struct ws_cuda_image *load_machine(const struct ws_dmodule *m, struct ws_cuda *d,
                                           struct ws_diags *diags, ws_cu_result *ret_r)
 {
@@ -260,13 +271,14 @@ static struct ws_cuda_image *load_machine(const struct ws_dmodule *m, struct ws_
     if (r == WS_CU_SUCCESS)
         r = find_functions(m, m->ptx, m->func, i, false);
     if (r != WS_CU_SUCCESS)
-        ws_diags_add(diags, NULL, 0, 0, "the driver does not take the machine code: %s",
+        ws_diags_add(diags, NULL, 0, 0, "the driver does not accept the machine code: %s",
                      ws_cu_result_name(r, name, sizeof(name)));
     *ret_r = r;
     return r == WS_CU_SUCCESS ? i : ws_cuda_image_free(i);
 }
 
-/* @var_va: NULL: code names no variables. @why: as prepare(). Return: NULL: refused by the driver (*ret_r says what), or no memory. */
+/* @var_va: NULL: the code names no variables. @why: as in prepare(). Return: NULL: the driver
+ * refused it (*ret_r says why), or there is no memory. */
 static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
                                      const uint64_t *var_va, bool sms, const char **why,
                                      char **ret_why, struct ws_diags *diags, ws_cu_result *ret_r)
@@ -345,7 +357,8 @@ static int attribute(struct ws_cuda *d, ws_cu_function f, int which)
     return WS_CU(d, cuFuncGetAttribute, &v, which, f) == WS_CU_SUCCESS ? WS_MAX(v, 0) : 0;
 }
 
-/* Whether the driver lays the parameters out as we do; drivers that can't say are believed to. */
+/* Whether the driver has the same layout of the parameters; drivers that cannot say are assumed
+ * to. */
 static bool layout_agrees(struct ws_cuda *d, ws_cu_function f, const struct ws_kernel_info *k)
 {
     size_t offset, bytes;
@@ -377,7 +390,7 @@ static int read_kernels(struct ws_dmodule *m, struct ws_cuda *d, struct ws_cuda_
         if (!info->unsupported && !i)
             r = kernel_refuse(m, k, "the driver's compiler refused the module");
         else if (!info->unsupported && !layout_agrees(d, i->functions[k], info))
-            r = kernel_refuse(m, k, "the driver lays its parameters out differently");
+            r = kernel_refuse(m, k, "the driver has another layout of its parameters");
         if (info->unsupported) {
             if (!info->unsupported_code)
                 info->unsupported_code = strncmp(info->unsupported, "unresolved", 10)
@@ -422,7 +435,7 @@ static int list_kernels(struct ws_dmodule *m)
     return 0;
 }
 
-/* Which kernels print, stop and use the heap by functions of ours. */
+/* Finds which kernels print, stop and use the heap by our functions. */
 static int find_uses(struct ws_dmodule *m)
 {
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
@@ -447,7 +460,8 @@ static uint64_t *nowhere(const struct ws_dmodule *m)
     return va;
 }
 
-/* Errors of the driver leave a module without kernels; only memory fails. */
+/* Compiles the module for the first time. After an error of the driver the module has no kernels.
+ * Return: 0 or -ENOMEM. */
 static int first_image(struct ws_dmodule *m, struct ws_cuda *d, struct ws_diags *diags)
 {
     ws_cu_result r = WS_CU_OUT_OF_MEMORY;
@@ -486,7 +500,7 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
                     WS_PTX_SYM_KIND(ptx->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC;
         r = first_image(m, d, diags);
     }
-    if (!r && ptx->code && !m->images) /* @diags say why; nothing of it can run */
+    if (!r && ptx->code && !m->images) /* @diags say why; none of its kernels can run */
         r = WS_PTX_E_NOTFOUND;
     if (!r)
         r = read_kernels(m, d, m->images, diags);
@@ -503,7 +517,7 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
     return 0;
 }
 
-/* The shared form of @m on @d, if it is there; @make: else it is compiled. m->lock held. */
+/* The shared form of @m on @d; @make: it is compiled if it is not there. m->lock held. */
 static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, bool sms,
                                           bool make)
 {
@@ -565,7 +579,8 @@ static int sym_value(const struct ws_dinstance *i, const struct ws_ptx_init_sym 
     return 0;
 }
 
-/* @io_function: how many functions initial values have named so far. */
+/* Writes the initial value of variable @v. @io_function: how many functions initial values have
+ * named so far. */
 static int var_init(struct ws_dinstance *i, uint32_t v, const uint64_t *functions,
                     uint32_t *io_function)
 {
@@ -656,14 +671,16 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     }
     *i = (struct ws_dinstance){
         .module = m, .device = d, .space = s, .var_va = va, .own = m->uses_vars};
-    i->failed[true] = m->ptx->code; /* there is no other form of machine code */
+    i->failed[true] = m->ptx->code; /* machine code has no such form */
     if (m->info.n_vars && !m->info.own_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof(*va));
     int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
-    /* Only initial values that name functions need the code now; else who launches first waits for it. */
+    /* Only initial values that name functions need the code now; else the first launch waits for
+     * it. */
     if (!r && m->n_function_refs && !ws_cuda_image_of(i, false) && any_kernel(m))
         r = ws_raise(-ENOMEM);
-    if (!r && !i->own && !pthread_mutex_trylock(&m->lock)) { /* else it is being compiled */
+    if (!r && !i->own &&
+        !pthread_mutex_trylock(&m->lock)) { /* it fails while the module is compiled */
         i->image[0] = shared_image(m, d, false, false);
         pthread_mutex_unlock(&m->lock);
     }
@@ -681,7 +698,7 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
 
 bool ws_cuda_image_ready(struct ws_dinstance *i, bool sms)
 {
-    /* Without the lock, which is held while something is compiled. */
+    /* Without the lock, which is held during a compilation. */
     return __atomic_load_n(&i->image[sms], __ATOMIC_ACQUIRE) ||
            __atomic_load_n(&i->failed[sms], __ATOMIC_ACQUIRE);
 }

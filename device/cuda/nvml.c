@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* NVML by dlopen. A call that once said "not supported", "no permission" or that has no function is off for good; other failures (a
- * GPU that is busy, an argument) are tried again. */
+/* NVML, opened at run time. A call that is not supported, not permitted or missing is never made
+ * again; after other failures (a busy GPU, a wrong argument) it is. */
 #include "device/cuda/nvml.h"
 
 #include <dlfcn.h>
@@ -141,17 +141,25 @@ static int ask(struct ws_nvml *n, enum ws_nvml_call call, uint64_t *ret)
     return r;
 }
 
+static const char *reason(int r)
+{
+    switch (r) {
+    case NVML_NOT_SUPPORTED:
+        return "not supported";
+    case NVML_NO_PERMISSION:
+        return "no permission";
+    default:
+        return "not in this NVML";
+    }
+}
+
 bool ws_nvml_read(struct ws_nvml *n, enum ws_nvml_call call, uint64_t *ret)
 {
     if (!n || n->why[call][0])
         return false;
     int r = ask(n, call, ret);
     if (r == NVML_NOT_SUPPORTED || r == NVML_NO_PERMISSION || r == NVML_FUNCTION_NOT_FOUND)
-        snprintf(n->why[call], sizeof(n->why[call]), "%s (%d)",
-                 r == NVML_NOT_SUPPORTED   ? "not supported"
-                 : r == NVML_NO_PERMISSION ? "no permission"
-                                           : "not in this NVML",
-                 r);
+        snprintf(n->why[call], sizeof(n->why[call]), "%s (%d)", reason(r), r);
     return r == NVML_SUCCESS;
 }
 
@@ -191,7 +199,7 @@ static int lock_core(struct ws_nvml *n, unsigned want, unsigned memory_mhz, unsi
     return r ? r : n->lock_core(n->device, *ret, *ret);
 }
 
-/* *ret: what the memory runs at, locked or not, which says which core clocks there are. */
+/* *ret: the clock that the memory runs at, locked or not; the possible core clocks depend on it. */
 static int lock_memory(struct ws_nvml *n, unsigned want, unsigned *ret)
 {
     unsigned steps[STEPS_MAX], n_steps = STEPS_MAX;
@@ -202,9 +210,24 @@ static int lock_memory(struct ws_nvml *n, unsigned want, unsigned *ret)
     *ret = step_for(steps, n_steps, want ? want : UINT32_MAX);
     if (!want)
         return n->unlock_memory ? n->unlock_memory(n->device) : NVML_SUCCESS;
-    if (n_steps == 1) /* it runs at nothing else */
+    if (n_steps == 1) /* the memory has no other clock */
         return NVML_SUCCESS;
     return n->lock_memory ? n->lock_memory(n->device, *ret, *ret) : NVML_FUNCTION_NOT_FOUND;
+}
+
+static int error_of(int r)
+{
+    switch (r) {
+    case NVML_SUCCESS:
+        return 0;
+    case NVML_NO_PERMISSION:
+        return -EPERM;
+    case NVML_NOT_SUPPORTED:
+    case NVML_FUNCTION_NOT_FOUND:
+        return -ENOTSUP;
+    default:
+        return -EIO;
+    }
 }
 
 int ws_nvml_lock_clocks(struct ws_nvml *n, uint32_t core_mhz, uint32_t memory_mhz,
@@ -212,7 +235,7 @@ int ws_nvml_lock_clocks(struct ws_nvml *n, uint32_t core_mhz, uint32_t memory_mh
 {
     unsigned core = 0, memory = 0;
     int r = lock_memory(n, memory_mhz, &memory);
-    if (r == NVML_NOT_SUPPORTED && !memory_mhz) /* nothing was to be done */
+    if (r == NVML_NOT_SUPPORTED && !memory_mhz) /* there was nothing to do */
         r = NVML_SUCCESS;
     if (!r && core_mhz)
         r = lock_core(n, core_mhz, memory, &core);
@@ -226,8 +249,5 @@ int ws_nvml_lock_clocks(struct ws_nvml *n, uint32_t core_mhz, uint32_t memory_mh
     }
     *ret_core_mhz = r ? 0 : core;
     *ret_memory_mhz = r || !memory_mhz ? 0 : memory;
-    return r == NVML_SUCCESS                                         ? 0
-           : r == NVML_NO_PERMISSION                                 ? -EPERM
-           : r == NVML_NOT_SUPPORTED || r == NVML_FUNCTION_NOT_FOUND ? -ENOTSUP
-                                                                     : -EIO;
+    return error_of(r);
 }

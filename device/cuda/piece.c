@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Physical memory, a handle of the driver's each: the whole granules of one memory, or a granule that several share. Who wants to keep
- * it beyond the process is told of each (keep.h) and gets a descriptor of it. Nobody is told unless he asked, and granules are kept
- * for the next who needs one: making and releasing them may make the driver wait for the GPU. */
+/* Physical memory. A piece is one handle of the driver: the whole granules of one memory, or one
+ * granule that several memories share. Whoever keeps memory beyond the process (keep.h) is told of
+ * each piece and gets a descriptor of it. Free granules are kept for the next allocation, since
+ * creating and releasing them may make the driver wait for the GPU. */
 #include <stdint.h>
 
 #include "base/alloc.h"
@@ -25,7 +26,7 @@ static ws_cu_handle spare_take(struct ws_cuda *d)
     return h;
 }
 
-/* Return: whether there were any. */
+/* Releases the free granules. Return: whether there were any. */
 static bool spares_release(struct ws_cuda *d)
 {
     ws_cu_handle h;
@@ -94,7 +95,7 @@ struct ws_cuda_piece *ws_cuda_piece_unref(struct ws_cuda *d, struct ws_cuda_piec
     if (!p || --p->n_refs)
         return NULL;
     bool spared = false;
-    /* What was imported may not be exported once more. */
+    /* Memory that was imported may not be exported again. */
     if (p->bytes == WS_CUDA_GRANULE_BYTES && !p->adopted && !d->lost) {
         pthread_mutex_lock(&d->spare_lock);
         spared = d->n_spare < WS_ARRAY_SIZE(d->spare);
@@ -115,7 +116,7 @@ void ws_cuda_piece_made(struct ws_cuda *d, const struct ws_cuda_piece *p, uint64
         return;
     if (WS_CU(d, cuMemExportToShareableHandle, &fd, p->handle,
               WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) != WS_CU_SUCCESS) {
-        ws_log(WS_WARN, "cuda: gpu=%u memory can't be exported: lost with the process",
+        ws_log(WS_WARN, "cuda: gpu=%u memory cannot be exported: it is lost when the process ends",
                d->base.index);
         fd = -1;
     }

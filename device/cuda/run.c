@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What runs.
+/* Operations from their submission to their end. A run is an operation that the device knows.
  *
- * An operation gets a hardware queue (a stream, two events, a control line) for as long as it runs; the caller has ordered it behind what it
- * depends on, so no queue waits for another. There are as many queues as operations that ran at once, up to a limit; more wait.
+ * An operation gets a hardware queue (a stream, two events, a control line) for as long as it runs.
+ * The caller has ordered it behind the operations that it depends on, so no queue waits for
+ * another. There are as many queues as operations that ran at once, up to a limit; further
+ * operations wait.
  *
- * Submitting starts the operation at once, on the caller's thread, unless that could block: then a starter thread does it; what waits for code to
- * be compiled has one of its own, so that copies don't wait for compilers. The waiter
- * thread asks the driver about each queue's end event, oldest first, and calls op->done; it looks without pause while the youngest is
- * young, and then sleeps a small part of its age between looks, so that the answer is late by no more than that part. done is called
- * on the waiter thread only.
+ * Submitting starts the operation at once, on the caller's thread, unless that could block: then
+ * the starter thread starts it. Operations whose code must be compiled first have a thread of their
+ * own, the compiler thread, so that copies do not wait for compilations. The waiter thread asks the
+ * driver about each queue's end event, oldest first, and calls op->done, which no other thread
+ * does. It asks without pause while the youngest operation is young. Later it sleeps a small
+ * fraction of that operation's age between two looks, so an end is noticed late by no more than
+ * that fraction.
  *
- * Who owns a run. At any moment it is one thread's, which starts it or finishes it and shares it with nobody, or it is on exactly one
- * list: of those that wait for a queue, for a starter, for the compiler, for the GPU, or for the waiter to report them. Its state says
- * which (enum ws_cuda_state), and changes under the run lock, with the list, in put() and take() alone. A thread that puts a run on a
- * list has given it away and doesn't look at it again: another thread may have freed it. What is on the GPU is the waiter's, which asks
- * the driver about it without the lock; nobody else takes from that list. Only finish(), on the waiter's thread, frees a run, and only
- * one that it has taken from the list of those that ended.
+ * Which thread owns a run. At any moment either one thread has it, starts or finishes it, and
+ * shares it with no other thread; or it is on exactly one list: of runs that wait for a queue, for
+ * the starter, for the compiler, for the GPU, or for the waiter to report them. Its state (enum
+ * ws_cuda_state) says which, and changes together with the list, under the run lock, in put() and
+ * take() only. A thread that has put a run on a list does not access it again, since another thread
+ * may have freed it. The waiter owns the runs on the GPU, and asks the driver about them without
+ * the lock; no other thread takes runs from that list. Only finish(), on the waiter thread, frees a
+ * run, and only one that it has taken from the list of ended runs.
  *
- * All runs are also known by d->runs, so that cancelling and preempting find them: under the run lock they move what is on a list, and
- * leave a mark on what is in a thread's hands, which that thread looks at before it gives the run away.
+ * All runs are also in d->runs, so that cancelling and preempting find them. Under the run lock,
+ * they move a run that is on a list, and mark a run that a thread has; that thread checks the mark
+ * before it puts the run on a list.
  *
- * Any thread may notice at any moment that the GPU is lost, without a lock. So nothing may be decided by asking twice whether it is. */
+ * Any thread may notice at any moment, without a lock, that the GPU is lost. So a decision must not
+ * read d->lost twice. */
 #include <assert.h>
 #include <string.h>
 #include <time.h>
@@ -31,11 +39,14 @@
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
 
-enum { MAX_RUNNING = 64 };
+enum {
+    MAX_RUNNING = 64,
+    SLEEP_FRACTION = 64, /* of a run's age: how late its end may be noticed */
+};
 #define SPIN_NS      UINT64_C(100000)
 #define SLEEP_MAX_NS UINT64_C(200000)
 
-/* ---- queues ---- */
+/* ---- hardware queues ---- */
 
 static void queue_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
@@ -85,7 +96,8 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
     return WS_CU_SUCCESS;
 }
 
-/* Run lock held. NULL: none is free (*ret_r SUCCESS), or none can be made though none runs. */
+/* Run lock held. NULL: none is free (*ret_r is SUCCESS), or none can be made although there is none
+ * (*ret_r says why). */
 static struct ws_cuda_queue *queue_take(struct ws_cuda *d, ws_cu_result *ret_r)
 {
     struct ws_cuda_queue *q = d->free_queues;
@@ -109,7 +121,8 @@ static struct ws_cuda_queue *queue_take(struct ws_cuda *d, ws_cu_result *ret_r)
 
 /* ---- starting ---- */
 
-/* Which kernel destroyed the context, as far as it can be told: run lock held. Return: text that does not change; "" while it is not lost. */
+/* Which kernel destroyed the context, as far as it can be told. Run lock held. Return: text that
+ * does not change any more; "": the context is not lost. */
 static const char *lost_text(struct ws_cuda *d)
 {
     const char *name = "none was running";
@@ -144,14 +157,15 @@ const char *ws_cuda_lost_text(struct ws_cuda *d)
     return *text ? text : NULL;
 }
 
-/* ---- whose a run is. Run lock held, for these and the next ---- */
+/* ---- which thread owns a run. Run lock held here ---- */
 
 static struct ws_cuda_starter *starter_of(struct ws_cuda *d, enum ws_cuda_state state)
 {
     return &d->starters[state == WS_CUDA_IS_COMPILING ? WS_CUDA_COMPILER : WS_CUDA_STARTER];
 }
 
-/* From this thread's hands to the list of @state, and so to the thread that looks at that one. */
+/* Puts a run that this thread has on the list of @state, and so gives it to the thread that serves
+ * that list. */
 static void put(struct ws_cuda *d, struct ws_cuda_run *r, enum ws_cuda_state state)
 {
     assert(r->state == WS_CUDA_IS_STARTING && ws_list_empty(&r->node));
@@ -163,7 +177,7 @@ static void put(struct ws_cuda *d, struct ws_cuda_run *r, enum ws_cuda_state sta
         pthread_cond_signal(&d->waiter_wake);
 }
 
-/* Into this thread's hands. */
+/* Takes a run off its list: this thread has it now. */
 static struct ws_cuda_run *take(struct ws_cuda_run *r)
 {
     ws_list_remove(&r->node);
@@ -171,14 +185,15 @@ static struct ws_cuda_run *take(struct ws_cuda_run *r)
     return r;
 }
 
-/* The one that has been there longest; NULL: none. */
+/* Takes the run that has been on the list longest; NULL: the list is empty. */
 static struct ws_cuda_run *take_first(struct ws_cuda *d, enum ws_cuda_state state)
 {
     struct ws_list *l = &d->in[state];
     return ws_list_empty(l) ? NULL : take(ws_list_entry(l->next, struct ws_cuda_run, node));
 }
 
-/* Blocks that have begun run to their end; no more begin. The flag is written once the control line has got there. */
+/* Asks a kernel to stop: blocks that have begun run to their end, and no others begin. The flag is
+ * written after the control line has reached the GPU. */
 static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     if (!r->rewritten || !d->flag_stream)
@@ -186,10 +201,10 @@ static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
     uint64_t flag = r->queue->control_va + offsetof(struct ws_cuda_control, flag);
     if (WS_CU(d, cuStreamWaitEvent, d->flag_stream, r->queue->begin, 0) != WS_CU_SUCCESS ||
         WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 1, 0) != WS_CU_SUCCESS)
-        ws_log(WS_WARN, "cuda: gpu=%u a running kernel was not asked to stop", d->base.index);
+        ws_log(WS_WARN, "cuda: gpu=%u a running kernel could not be asked to stop", d->base.index);
 }
 
-/* It did not get to the GPU, which is lost, or because of @e. */
+/* The run did not reach the GPU, because the GPU is lost or because of @e. */
 static void fail_untouched(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e)
 {
     r->untouched = d->lost;
@@ -206,7 +221,7 @@ bool ws_cuda_untouched(const struct ws_op *op)
     return op->priv == &untouched;
 }
 
-/* Queues the operation and the end of its queue. */
+/* Puts the operation and an event for its end into its queue. */
 static enum ws_cuda_start enqueue(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
@@ -220,12 +235,13 @@ static enum ws_cuda_start enqueue(struct ws_cuda *d, struct ws_cuda_run *r, bool
         d->n_kernels++;
     else
         d->n_copies++;
-    ws_cu_result e = ws_cuda_enter(d); /* it may have failed to come back from another GPU */
+    ws_cu_result e =
+        ws_cuda_enter(d); /* a copy of another GPU may have left that one's context current */
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, r->queue->end, r->queue->stream);
     if (e == WS_CU_SUCCESS)
         return s;
-    /* Without its event: wait here, so that nothing of it is left behind. */
+    /* Without the event its end cannot be noticed: wait for it here. */
     (void)ws_cuda_drain(d, r->queue->stream);
     if (!op->error)
         ws_cuda_fail(d, op, e, "cuEventRecord");
@@ -233,14 +249,14 @@ static enum ws_cuda_start enqueue(struct ws_cuda *d, struct ws_cuda_run *r, bool
     return WS_CUDA_DONE;
 }
 
-/* No lock held; @r is this thread's and has a queue. Gives it away. */
+/* No lock held. This thread has @r, which has a queue; afterwards it is on a list. */
 static void start(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     ws_cuda_green_leave(r->queue);
     ws_cu_result e = d->lost ? d->lost : ws_cuda_enter(d);
     enum ws_cuda_start s = e == WS_CU_SUCCESS ? enqueue(d, r, may_block) : WS_CUDA_DONE;
     pthread_mutex_lock(&d->run_lock);
-    (void)lost_text(d); /* while it is known what is being started */
+    (void)lost_text(d); /* while the runs that are being started are known */
     bool stops = r->cancelled || r->preempt;
     if (e != WS_CU_SUCCESS)
         fail_untouched(d, r, e);
@@ -261,7 +277,7 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
     struct ws_cuda *d = ws_cuda_of(dev);
     struct ws_cuda_run *r = ws_alloc(sizeof(*r));
     d->n_running++;
-    if (!r) { /* nothing to keep it in: the one case that ends here */
+    if (!r) { /* the only operation that ends on this thread */
         ws_check_fail(op, WS_DEV_E_NO_MEMORY, "the host has no memory to run it");
         d->n_running--;
         op->done(op);
@@ -328,7 +344,8 @@ static void account(struct ws_cuda *d, struct ws_cuda_run *r)
     }
     begin = WS_MIN(WS_MIN(begin, r->first_ns), now);
     op->start_ns = WS_MAX(op->ready_ns, begin);
-    /* Where the reference was taken late, events seem to have been before the work was there: what lies between two is right. */
+    /* If the reference was taken late, both events seem too early; the time between them is
+     * right. */
     op->end_ns = WS_MAX(op->start_ns, WS_MIN(end + (op->start_ns - begin), now));
     uint64_t ns = op->end_ns - op->start_ns;
     op->energy_uj = ws_cuda_energy_share(d, ns, d->n_running);
@@ -342,7 +359,7 @@ static void account(struct ws_cuda *d, struct ws_cuda_run *r)
     pthread_mutex_unlock(&d->run_lock);
 }
 
-/* No lock held; @r has ended and is this thread's. Frees it. */
+/* No lock held. @r has ended and this thread has it. Frees it. */
 static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_op *op = r->op;
@@ -350,7 +367,7 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
     if (!op->error && r->bounce_bytes)
         memcpy(r->bounce_to, r->queue->bounce, r->bounce_bytes);
     pthread_mutex_lock(&d->run_lock);
-    ws_list_remove(&r->of_device); /* from here on nobody cancels it */
+    ws_list_remove(&r->of_device); /* from here on it cannot be cancelled */
     bool cancelled = r->cancelled;
     pthread_mutex_unlock(&d->run_lock);
     if (!op->error && cancelled)
@@ -380,13 +397,13 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
         start(d, w, false);
 }
 
-/* What the driver says of a run; *ret_ended: it is through. Waiter only. */
+/* Asks the driver about a run; *ret_ended: it has ended. Waiter thread only. */
 static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
 {
     ws_cu_result e = d->lost ? d->lost : WS_CU(d, cuEventQuery, r->queue->end);
     *ret_ended = e != WS_CU_NOT_READY;
     if (*ret_ended && e != WS_CU_SUCCESS && !d->lost)
-        (void)ws_cuda_drain(d, r->queue->stream); /* the queue and the memory go to others */
+        (void)ws_cuda_drain(d, r->queue->stream); /* others will use the queue and the memory */
     if (*ret_ended && e != WS_CU_SUCCESS && !r->op->error) {
         const char *lost = ws_cuda_lost_text(d);
         bool suspect = r->op->kind == WS_OPK_LAUNCH;
@@ -413,17 +430,18 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     }
 }
 
-/* How long to sleep before the next look: a 64th of the youngest's age, once it isn't young any more. */
+/* How long to sleep before the next look: nothing while the youngest run is young, then a fraction
+ * of its age. */
 static uint64_t pause_ns(struct ws_cuda *d)
 {
     uint64_t now = ws_cuda_host_ns(), youngest = 0;
     ws_list_for_each (it, &d->in[WS_CUDA_IS_RUNNING])
         youngest = WS_MAX(youngest, ws_list_entry(it, struct ws_cuda_run, node)->started_ns);
     uint64_t age = now > youngest ? now - youngest : 0;
-    return age < d->options.spin_ns ? 0 : WS_MIN(age / 64, SLEEP_MAX_NS);
+    return age < d->options.spin_ns ? 0 : WS_MIN(age / SLEEP_FRACTION, SLEEP_MAX_NS);
 }
 
-/* Nothing can be looked at without. Waiter only. */
+/* Makes the context current, without which the driver cannot be asked. Waiter thread only. */
 static void enter_for_sure(struct ws_cuda *d)
 {
     while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
@@ -437,11 +455,13 @@ static void *waiter_main(void *arg)
     struct ws_list *running = &d->in[WS_CUDA_IS_RUNNING], *ended = &d->in[WS_CUDA_IS_ENDED];
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
-        struct ws_list *n = ws_list_pop(ended); /* its state stays: there is nothing to stop */
+        struct ws_list *n =
+            ws_list_pop(ended); /* its state stays ENDED, since nothing can be stopped any more */
         if (n) {
             pthread_mutex_unlock(&d->run_lock);
             finish(d, ws_list_entry(n, struct ws_cuda_run, node));
-            enter_for_sure(d); /* memory of another GPU may have gone with it */
+            enter_for_sure(
+                d); /* another GPU's context may be current if memory there was released */
             pthread_mutex_lock(&d->run_lock);
             continue;
         }
@@ -455,7 +475,8 @@ static void *waiter_main(void *arg)
                 pthread_cond_wait(&d->waiter_wake, &d->run_lock);
             continue;
         }
-        /* Only this thread takes from the list, so a node stays while the lock is let go. */
+        /* Only this thread takes from the list, so a node stays in it while the lock is not
+         * held. */
         bool any = false;
         for (struct ws_list *it = running->next; it != running;) {
             struct ws_cuda_run *r = ws_list_entry(it, struct ws_cuda_run, node);
@@ -498,7 +519,7 @@ static void stop(struct ws_cuda *d, struct ws_cuda_run *r)
     case WS_CUDA_IS_RUNNING:
         raise_flag(d, r);
         return;
-    default: /* in a thread's hands, which sees the mark; or through */
+    default: /* a thread has it and will see the mark, or it has ended */
         return;
     }
 }
@@ -528,7 +549,7 @@ int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op)
     ws_list_for_each (it, &d->runs)
         if (ws_list_entry(it, struct ws_cuda_run, of_device)->op == op)
             r = ws_list_entry(it, struct ws_cuda_run, of_device);
-    /* Not started: nothing is lost by taking it back, if it could be started from a counter later. */
+    /* A run that is not started can be taken back, if it can be started from a counter later. */
     bool can = r && d->flag_stream && !op->launch.flags &&
                (r->state != WS_CUDA_IS_RUNNING || r->rewritten);
     if (!can)
@@ -579,15 +600,15 @@ int ws_cuda_run_open(struct ws_cuda *d)
                 "computed by instructions in the kernels, not by the GPU's texture units: slower");
     ws_cuda_say(d, "machine code without PTX", d->options.unfenced, "%s",
                 d->options.unfenced ? "runs to its end, on SMs by green contexts"
-                                    : "can't be isolated; isolation = none takes it");
+                                    : "cannot be isolated; isolation = none accepts it");
     ws_cuda_say(
         d, "printf, assert, trap, malloc", true,
-        "of kernels, each client's its own; not of functions that may be called by address");
+        "of kernels, separate for each client; not of functions that are called by address");
     ws_cuda_say(d, "isolation", !d->options.unfenced, "%s",
                 d->options.unfenced
                     ? "by configuration: one context, and kernels reach all clients' memory"
-                    : "kernels check their addresses before they use them; those that can't be are "
-                      "refused. One context: other faults take all down");
+                    : "kernels check their addresses; those that cannot be made to are refused. "
+                      "One context: other faults end all clients' work");
     int r = pthread_create(&d->waiter, NULL, waiter_main, d);
     d->waiter_on = !r;
     for (int k = 0; !r && k < _WS_CUDA_STARTERS; k++) {
@@ -613,7 +634,7 @@ void ws_cuda_run_close(struct ws_cuda *d)
     for (int k = 0; k < _WS_CUDA_STARTERS; k++)
         if (d->starters[k].on)
             pthread_join(d->starters[k].thread, NULL);
-    if (d->flag_stream) { /* flags of launches that ended before may be under way */
+    if (d->flag_stream) { /* flags of launches that have ended may still be on their way */
         (void)ws_cuda_drain(d, d->flag_stream);
         (void)d->cu.cuStreamDestroy(d->flag_stream);
     }

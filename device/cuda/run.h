@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/cuda/run.h - operations on the GPU: the hardware queue that each runs in, how it is started, and what follows its end.
+/* device/cuda/run.h - operations on the GPU: the hardware queue that each runs in, how it is
+ * started, and what follows its end.
  *
- * run.c decides which thread has an operation; copy.c and launch.c start it; fence.c, devlib.c and green.c are what a launch needs
- * besides. Threads and locks: see run.c and cuda_private.h. */
+ * run.c decides which thread has an operation; copy.c and launch.c start it; fence.c, devlib.c and
+ * green.c are what a launch needs besides. Threads and locks: see run.c and cuda_private.h. */
 #ifndef WS_DEVICE_CUDA_RUN_H
 #define WS_DEVICE_CUDA_RUN_H
 
@@ -19,7 +20,8 @@ enum {
     WS_CUDA_BOUNCE_BYTES = 64 << 10,
 };
 
-/* What a rewritten launch works with, in device memory; the host has a copy of each in pinned memory. */
+/* What a rewritten launch works with, in device memory; the host has a copy of each in pinned
+ * memory. */
 struct ws_cuda_control {
     uint32_t ticket, flag;
     uint32_t mask[8];
@@ -49,7 +51,8 @@ struct ws_cuda_queue {
     uint32_t cap_ranges, largest, ranges_version;
     uint64_t ranges_space; /* id of the space; 0: none */
     uint64_t ranges_box;   /* bytes of the box among the ranges; 0: it is not among them */
-    /* devlib.c: pinned, with room for records behind it. It belongs to the space that used it last. NULL until first used */
+    /* devlib.c: pinned, with room for records behind it. It belongs to the space that used it last.
+     * NULL until first used */
     struct ws_ptx_lib *box;
     uint64_t box_space, box_bytes;
     uint64_t box_shown; /* how much of it kernels of that space have seen, at most */
@@ -102,8 +105,9 @@ struct ws_cuda_run {
 /* ---- run.c ---- */
 int ws_cuda_run_open(struct ws_cuda *d);
 void ws_cuda_run_close(struct ws_cuda *d);
-/* What destroyed the context, and which kernel did as far as it can be told. The text stays as it is until the device is closed. Any
- * thread; run lock not held. Return: NULL: the context is not lost. */
+/* What destroyed the context, and which kernel did as far as it can be told. The text stays as it
+ * is until the device is closed. Any thread; run lock not held. Return: NULL: the context is not
+ * lost. */
 const char *ws_cuda_lost_text(struct ws_cuda *d);
 void ws_cuda_submit(struct ws_device *dev, struct ws_op *op);
 void ws_cuda_cancel(struct ws_device *dev, struct ws_space *s);
@@ -112,7 +116,8 @@ int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op);
 /* ---- copy.c, launch.c ---- */
 /* The outcome of starting an operation. */
 enum ws_cuda_start {
-    /* Work is in the queue, or may be: if starting failed midway (op->error), its end is still to be waited for. */
+    /* Work is in the queue, or may be: if starting failed midway (op->error), its end is still to
+     * be waited for. */
     WS_CUDA_STARTED,
     WS_CUDA_DONE,     /* nothing to wait for: all is done, or it failed (op->error) */
     WS_CUDA_BLOCKS,   /* it would block: the starter thread must do it */
@@ -121,25 +126,28 @@ enum ws_cuda_start {
 /* @may_block: false on the loop's thread. */
 enum ws_cuda_start ws_cuda_copy(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
-/* After a launch ended. Return: whether something was queued once more, for the blocks that are left; op->error says if that failed.
- * Run lock held. */
+/* After a launch ended. Return: whether something was queued once more, for the blocks that are
+ * left; op->error says if that failed. Run lock held. */
 bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r);
-/* At the very end: if blocks are left because the launch was asked to stop, says so in the operation. */
+/* At the very end: if blocks are left because the launch was asked to stop, says so in the
+ * operation. */
 void ws_cuda_launch_stopped(struct ws_cuda_run *r);
 
 /* ---- fence.c ---- */
 /* What a fenced launch gets as its parameter; its table of ranges is on its way in the queue. */
 ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_ptx_fence *ret);
-/* After a launch ended. Return: whether it accessed memory outside its ranges; the operation then has its error. */
+/* After a launch ended. Return: whether it accessed memory outside its ranges; the operation then
+ * has its error. */
 bool ws_cuda_fence_hit(struct ws_cuda_run *r);
 void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_queue *q);
 
 /* ---- devlib.c ---- */
-/* A box for a launch that has @uses (ptx/passes/devlib.h); *ret: the parameter that the launch gets for it. To be called before
- * ws_cuda_fence(), with the heap open. */
+/* A box for a launch that has @uses (ptx/passes/devlib.h); *ret: the parameter that the launch gets
+ * for it. To be called before ws_cuda_fence(), with the heap open. */
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
-/* Prepares the heap and whatever else of this a launch needs before it is started. @may_block: if false, WS_CUDA_BLOCKS is returned
- * where memory has to be made. Return: WS_CUDA_STARTED: the launch can be started; WS_CUDA_DONE: the operation has its error. */
+/* Prepares the heap and whatever else of this a launch needs before it is started. @may_block: if
+ * false, WS_CUDA_BLOCKS is returned where memory has to be made. Return: WS_CUDA_STARTED: the
+ * launch can be started; WS_CUDA_DONE: the operation has its error. */
 enum ws_cuda_start ws_cuda_lib_prepare(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
 /* What is queued behind the kernel, in the queue's stream. */
 ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r);
@@ -155,8 +163,8 @@ void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_queue *q);
 int ws_cuda_green_open(struct ws_cuda *d);
 void ws_cuda_green_close(struct ws_cuda *d); /* after all queues were freed */
 bool ws_cuda_green_may(const struct ws_cuda *d);
-/* The queue's stream becomes one in a green context of SMs in @set; may block. Return: how many SMs that context has; 0: there is none,
- * and the stream is as it was. */
+/* The queue's stream becomes one in a green context of SMs in @set; may block. Return: how many SMs
+ * that context has; 0: there is none, and the stream is as it was. */
 uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q,
                              const struct ws_sm_set *set);
 /* The queue's stream is the plain one again. Nothing runs in the queue. */

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the GPU is, from the driver's attributes. Lanes of an SM and powers are no attributes: lanes come from NVIDIA's tables by compute
- * capability, powers from NVML where it answers (idle power when opened, the limit shared out over the SMs), as a first guess that
- * profiles replace. */
+/* The GPU's properties, from the driver's attributes. There are no attributes for the lanes of an
+ * SM and for power. Lanes come from NVIDIA's tables by compute capability. Power comes from NVML
+ * where it answers: the idle power at opening, and the limit divided among the SMs; profiles
+ * replace these estimates. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "device/catalog.h"
 #include "device/cuda/cuda_private.h"
+
+/* Where NVML does not tell: the idle power, and how many times of it the limit is. */
+enum { GUESSED_IDLE_MW = 50000, GUESSED_LIMIT_TIMES = 5 };
 
 static int attribute(struct ws_cuda *d, int which)
 {
@@ -41,9 +45,24 @@ static void lanes(struct ws_gpu_spec *s)
     s->schedulers_per_sm = 4;
     s->fp32_lanes_per_sm = cc < 80 || cc == 80 ? 64 : 128;
     s->int_lanes_per_sm = 64;
-    s->fp64_lanes_per_sm = cc == 90 || cc == 100 ? 64 : cc == 70 || cc == 80 ? 32 : 2;
+    s->fp64_lanes_per_sm = 2;
+    if (cc == 90 || cc == 100)
+        s->fp64_lanes_per_sm = 64;
+    else if (cc == 70 || cc == 80)
+        s->fp64_lanes_per_sm = 32;
     s->sfu_lanes_per_sm = 16;
     s->ldst_lanes_per_sm = cc >= 80 && cc % 10 == 0 ? 32 : 16;
+}
+
+/* Why NVML does not give a value: its own reason, or @silent where it gives none, or @none where
+ * there is no NVML. */
+static const char *missing(const struct ws_cuda *d, enum ws_nvml_call call, const char *silent,
+                           const char *none)
+{
+    if (!d->nvml)
+        return none;
+    const char *why = ws_nvml_why_not(d->nvml, call);
+    return why ? why : silent;
 }
 
 int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags)
@@ -76,9 +95,10 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags)
     s->memory_bus_bits = WS_MAX(ATTR(d, GLOBAL_MEMORY_BUS_WIDTH), 8u);
     s->l2_bytes = ATTR(d, L2_CACHE_SIZE);
     s->memory_bytes = total >> 20 << 20;
-    /* Two transfers a clock: what DDR and HBM have in common. */
+    /* Two transfers a clock, as DDR and HBM have. */
     s->memory_bytes_per_s = (uint64_t)s->memory_mhz * 1000000 * 2 * (s->memory_bus_bits / 8);
     s->memory_bytes_per_s -= s->memory_bytes_per_s % 1000000;
+    /* Estimates, which profiles replace. */
     s->copy_bytes_per_s = UINT64_C(12000000000);
     s->copy_latency_ns = 8000;
     s->launch_overhead_ns = 3000;
@@ -90,28 +110,25 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags)
     d->has_power = ws_nvml_read(d->nvml, WS_NVML_POWER, &idle_mw);
     d->has_counter = ws_nvml_read(d->nvml, WS_NVML_ENERGY, &d->counter_mj);
     bool has_limit = ws_nvml_read(d->nvml, WS_NVML_POWER_LIMIT, &limit_mw);
-    s->static_mw = d->has_power ? (uint32_t)idle_mw : 50000;
+    s->static_mw = d->has_power ? (uint32_t)idle_mw : GUESSED_IDLE_MW;
     if (!has_limit || limit_mw < s->static_mw)
-        limit_mw = s->static_mw * UINT64_C(5);
+        limit_mw = s->static_mw * (uint64_t)GUESSED_LIMIT_TIMES;
     s->idle_mw_per_sm = (uint32_t)((limit_mw - s->static_mw) / 10 / WS_MAX(s->n_sms, 1u));
     s->dynamic_mw_per_sm = (uint32_t)((limit_mw - s->static_mw) * 8 / 10 / WS_MAX(s->n_sms, 1u));
     d->power_mw = s->static_mw;
     ws_cuda_say(d, "energy", d->has_counter, "%s",
                 d->has_counter ? "NVML's counter (mJ since the driver was loaded), in windows"
-                : d->nvml      ? ws_nvml_why_not(d->nvml, WS_NVML_ENERGY)
-                                     ? ws_nvml_why_not(d->nvml, WS_NVML_ENERGY)
-                                     : "the counter did not answer"
-                               : why);
+                               : missing(d, WS_NVML_ENERGY, "the counter did not answer", why));
     ws_cuda_say(d, "power", d->has_power, "%s",
                 d->has_power ? "NVML, a mean over about a second"
-                : d->nvml && ws_nvml_why_not(d->nvml, WS_NVML_POWER)
-                    ? ws_nvml_why_not(d->nvml, WS_NVML_POWER)
-                    : "no NVML: power is guessed");
+                             : missing(d, WS_NVML_POWER, "no NVML: power is guessed",
+                                       "no NVML: power is guessed"));
     ws_cuda_say(d, "clocks", false,
-                "left alone: who wants policies to set them names wattshare-clocks (clock_helper)");
+                "not set; the setting clock_helper lets policies set them by wattshare-clocks");
     if (!ATTR(d, VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) || !ATTR(d, UNIFIED_ADDRESSING)) {
         ws_diags_add(diags, NULL, 0, 0,
-                     "cuda:%d: %s has no virtual memory management, which clients' addresses need",
+                     "cuda:%d: %s has no virtual memory management, which is needed for the "
+                     "addresses of clients",
                      d->ordinal, s->product);
         return WS_CUDA_E_MISSING;
     }

@@ -27,7 +27,6 @@
 extern char **environ;
 
 enum {
-    HIGH_FD = 10, /* above the descriptors that a worker is started with */
     /* How long the first worker has to answer: a driver may be slow with its first context. */
     HELLO_MS = 120000,
     AGAIN_MS = 20000,   /* the same when the daemon's loop may be waiting */
@@ -40,7 +39,7 @@ enum {
 static int open_program(const char *path)
 {
     int fd = access(path, X_OK) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, WS_PROXY_HIGH_FD);
     if (fd >= 0)
         close(fd);
     return high;
@@ -89,7 +88,7 @@ static int pair(int ret[2])
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s))
         return ws_raise(-errno);
     ret[0] = s[0];
-    ret[1] = fcntl(s[1], F_DUPFD_CLOEXEC, HIGH_FD);
+    ret[1] = fcntl(s[1], F_DUPFD_CLOEXEC, WS_PROXY_HIGH_FD);
     close(s[1]);
     if (ret[1] >= 0)
         return 0;

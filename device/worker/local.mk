@@ -1,5 +1,5 @@
 # A real GPU in a process of its own: the daemon's side is in libdevice, the other is a program.
-device_libdevice_a_SOURCES += device/worker/worker.h device/worker/calls.def device/worker/wire.h device/worker/wire.c device/worker/proxy.h device/worker/proxy.c \
+device_libdevice_a_SOURCES += device/worker/worker.h device/worker/calls.def device/worker/wire.h device/worker/wire.c device/worker/proxy.h device/worker/state.h device/worker/proxy.c \
     device/worker/call.c device/worker/ops.c device/worker/tables.c device/worker/host.c device/worker/module.c device/worker/machine.c \
     device/worker/life.c device/worker/hang.c device/worker/peer.c
 pkglibexec_PROGRAMS += device/worker/wattshare-gpu-worker

@@ -18,6 +18,8 @@
 #include "base/packet.h"
 #include "device/worker/proxy.h"
 
+enum { PAGE_TRIES = 1000 }; /* to read the shared page while the worker does not write it */
+
 uint64_t ws_proxy_number(void)
 {
     static _Atomic uint64_t n;
@@ -55,7 +57,7 @@ static void telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
     do { /* a worker that died while it wrote leaves seq odd: the page is then read as it is */
         seq = atomic_load(&page->seq);
         *ret = page->telemetry;
-    } while ((seq & 1 || atomic_load(&page->seq) != seq) && tries++ < 1000);
+    } while ((seq & 1 || atomic_load(&page->seq) != seq) && tries++ < PAGE_TRIES);
     const struct ws_device_telemetry *b = &p->before;
     ret->busy_ns += b->busy_ns;
     ret->sm_busy_ns += b->sm_busy_ns;
@@ -211,7 +213,7 @@ static int make_page(struct ws_proxy *p)
     p->page_fd = ws_packet_memfd("wattshare-gpu", sizeof(*p->page));
     if (p->page_fd < 0)
         return ws_forward(p->page_fd);
-    int high = fcntl(p->page_fd, F_DUPFD_CLOEXEC, 10);
+    int high = fcntl(p->page_fd, F_DUPFD_CLOEXEC, WS_PROXY_HIGH_FD);
     close(p->page_fd);
     p->page_fd = high;
     void *m = high < 0 ? MAP_FAILED
@@ -298,7 +300,7 @@ uint32_t ws_worker_count(const struct ws_cuda_options *options, struct ws_diags 
     struct ws_wire_hello h = {.count = 0};
     struct ws_wire_message *m = ws_alloc(sizeof(*m));
     int fd[2], page = ws_packet_memfd("wattshare-gpu", sizeof(struct ws_wire_page));
-    int high = page < 0 ? -1 : fcntl(page, F_DUPFD_CLOEXEC, 10);
+    int high = page < 0 ? -1 : fcntl(page, F_DUPFD_CLOEXEC, WS_PROXY_HIGH_FD);
     int program = m && high >= 0 && !set_config(&c, -1, 0, options, diags)
                       ? ws_proxy_find_program(diags)
                       : -1;

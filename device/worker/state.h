@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/worker/state.h - records of the state that is replayed to a new worker: tables.c, host.c
+ * and module.c keep them. Lock: tables_lock; for regions, regions_lock. */
+#ifndef WS_DEVICE_WORKER_STATE_H
+#define WS_DEVICE_WORKER_STATE_H
+
+#include <pthread.h>
+#include <uthash.h>
+
+#include "base/list.h"
+#include "device/space.h"
+#include "device/worker/wire.h"
+
+struct ws_proxy;
+
+/* A granule that small memories share, as keep.h reports it. */
+struct ws_proxy_kept {
+    struct ws_cuda_kept is;
+    int fd; /* -1: lost with the worker */
+    UT_hash_handle hh;
+};
+/* What ws_backing.arg is. */
+struct ws_proxy_memory {
+    struct ws_list node;
+    struct ws_proxy *proxy;
+    uint64_t id, bytes;
+    struct ws_cuda_kept whole; /* id 0: none */
+    int fd;
+    bool used; /* it was mapped once, so it may have contents */
+};
+/* A mapping of memory, or of a region of host memory. */
+struct ws_proxy_map {
+    struct ws_wire_map is;
+    bool host;
+    uint64_t key[2]; /* space, va */
+    UT_hash_handle hh;
+};
+struct ws_proxy_region {
+    struct ws_list node;
+    uint64_t id;
+    uint8_t *host;
+    uint64_t bytes;
+    int fd;
+};
+/* This device's modules and instances; the other devices complete these types of device.h in their
+ * own way. A module is one for all proxies of the process. */
+struct ws_dmodule { /* begins with its info */
+    struct ws_dmodule_info info;
+    struct ws_kernel_info *kernels;
+    char **why;   /* [n_kernels] */
+    bool machine; /* text is machine code */
+    char *text;   /* as printed */
+    size_t text_len;
+    bool fenced; /* ws_ptx_module.fenced, which the text does not say */
+    uint64_t id;
+    pthread_mutex_t lock; /* of the following */
+    struct ws_proxy *loaded[WS_ACCESS_DEVICES];
+    uint32_t generation[WS_ACCESS_DEVICES];
+};
+struct ws_dinstance {
+    struct ws_list node;
+    struct ws_proxy *proxy;
+    struct ws_dmodule *module;
+    uint64_t id, space;
+    uint64_t *var_va;
+    /* machine.c: of modules whose instances have variables of their own */
+    struct ws_space *of;
+    uint64_t *mapped;
+    uint32_t n_mapped;
+};
+
+#endif
