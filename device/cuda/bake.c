@@ -54,7 +54,7 @@ bool ws_cuda_names_vars(const struct ws_ptx_module *m)
     return false;
 }
 
-/* A register of ours, and the number that it holds. */
+/* A register that this file has added, and the number that it holds. */
 struct baked_reg {
     uint64_t value;
     int32_t reg;

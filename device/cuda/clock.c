@@ -20,7 +20,7 @@
 
 #define RENEW_NS  WS_NS_PER_S         /* the age at which the reference is renewed */
 #define WINDOW_NS UINT64_C(100000000) /* over which power is measured */
-enum { BUSY_NS = 50000000 };          /* between two samples while something runs; else 1 s */
+enum { BUSY_NS = 50000000 };          /* between two samples while something runs; otherwise 1 s */
 
 uint64_t ws_cuda_host_ns(void)
 {

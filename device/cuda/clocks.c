@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Asking wattshare-clocks for a GPU's clocks. The connection is made when clocks are first set, and
+ * again some time after it was lost; meanwhile the GPU has its own clocks. */
 #include "device/cuda/clocks.h"
 
 #include <errno.h>
@@ -17,7 +19,7 @@
 #include "device/cuda/cuda.h"
 
 #define RETRY_NS UINT64_C(5000000000)
-enum { ANSWER_S = 2 };
+enum { ANSWER_S = 2 }; /* how long an answer may take */
 
 struct ws_clocks {
     struct sockaddr_un address;
@@ -69,7 +71,7 @@ static void say(struct ws_clocks *c, const char *text)
     snprintf(c->text, sizeof(c->text), "%s", text);
 }
 
-/* The connection is of no more use; the helper gives the GPU its own clocks back, if it lives. */
+/* Closes the connection, after which wattshare-clocks restores the GPU's own clocks. */
 static void lose(struct ws_clocks *c, const char *what, int e)
 {
     char text[160];
@@ -92,7 +94,7 @@ static bool reach(struct ws_clocks *c)
     if (c->fd < 0 || setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
         setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
         connect(c->fd, (const struct sockaddr *)&c->address, sizeof(c->address))) {
-        lose(c, "can't be reached", errno);
+        lose(c, "cannot be reached", errno);
         return false;
     }
     return true;
@@ -106,7 +108,8 @@ static bool ask(struct ws_clocks *c, const struct ws_clocks_ask *q, struct ws_cl
     }
     ssize_t n = recv(c->fd, a, sizeof(*a), 0);
     if (n != (ssize_t)sizeof(*a) || a->version != WS_CLOCKS_VERSION) {
-        lose(c, "gave no answer", n < 0 ? errno : n ? EPROTO : ECONNRESET);
+        int e = n ? EPROTO : ECONNRESET;
+        lose(c, "gave no answer", n < 0 ? errno : e);
         return false;
     }
     a->text[sizeof(a->text) - 1] = 0;

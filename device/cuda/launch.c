@@ -286,8 +286,8 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
         .ticket = r->queue->control_va + offsetof(struct ws_cuda_control, ticket),
         .flag = r->queue->control_va + offsetof(struct ws_cuda_control, flag),
         .mask = kept ? r->queue->control_va + offsetof(struct ws_cuda_control, mask) : 0};
-    (void)ws_ptx_shape_set(&r->ctl.grid,
-                           op->launch.grid); /* it succeeds, since fits() has tried it */
+    /* it succeeds, since fits() has tried it */
+    (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid);
     r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
     uint32_t fit = blocks_per_sm(d, op, r->function);
     r->workers = WS_MAX(fit, 1u) * d->base.spec.n_sms;

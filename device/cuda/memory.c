@@ -62,8 +62,8 @@ enum { SHARES = 2 }; /* packed memory is smaller than a granule, so it is in two
 /* What ws_backing.arg is. */
 struct cuda_memory {
     struct ws_cuda *device;
-    uint64_t bytes,
-        whole_bytes; /* whole_bytes: of whole granules, which have a piece of their own */
+    uint64_t bytes;
+    uint64_t whole_bytes; /* of whole granules, which have a piece of their own */
     struct ws_cuda_piece *whole;
     struct granule_share shares[SHARES]; /* from when it is first mapped */
     uint64_t cleared_bytes;

@@ -679,8 +679,8 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
      * it. */
     if (!r && m->n_function_refs && !ws_cuda_image_of(i, false) && any_kernel(m))
         r = ws_raise(-ENOMEM);
-    if (!r && !i->own &&
-        !pthread_mutex_trylock(&m->lock)) { /* it fails while the module is compiled */
+    /* The lock cannot be taken while the module is compiled. */
+    if (!r && !i->own && !pthread_mutex_trylock(&m->lock)) {
         i->image[0] = shared_image(m, d, false, false);
         pthread_mutex_unlock(&m->lock);
     }

@@ -41,7 +41,7 @@
 
 enum {
     MAX_RUNNING = 64,
-    SLEEP_FRACTION = 64, /* of a run's age: how late its end may be noticed */
+    SLEEP_FRACTION = 64, /* the end of a run is noticed late by this fraction of its age */
 };
 #define SPIN_NS      UINT64_C(100000)
 #define SLEEP_MAX_NS UINT64_C(200000)
@@ -235,8 +235,8 @@ static enum ws_cuda_start enqueue(struct ws_cuda *d, struct ws_cuda_run *r, bool
         d->n_kernels++;
     else
         d->n_copies++;
-    ws_cu_result e =
-        ws_cuda_enter(d); /* a copy of another GPU may have left that one's context current */
+    /* a copy of another GPU may have left that one's context current */
+    ws_cu_result e = ws_cuda_enter(d);
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, r->queue->end, r->queue->stream);
     if (e == WS_CU_SUCCESS)
@@ -455,13 +455,13 @@ static void *waiter_main(void *arg)
     struct ws_list *running = &d->in[WS_CUDA_IS_RUNNING], *ended = &d->in[WS_CUDA_IS_ENDED];
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
-        struct ws_list *n =
-            ws_list_pop(ended); /* its state stays ENDED, since nothing can be stopped any more */
+        /* its state stays ENDED, since nothing can be stopped any more */
+        struct ws_list *n = ws_list_pop(ended);
         if (n) {
             pthread_mutex_unlock(&d->run_lock);
             finish(d, ws_list_entry(n, struct ws_cuda_run, node));
-            enter_for_sure(
-                d); /* another GPU's context may be current if memory there was released */
+            /* another GPU's context may be current if memory there was released */
+            enter_for_sure(d);
             pthread_mutex_lock(&d->run_lock);
             continue;
         }

@@ -242,8 +242,8 @@ static void set_worker(struct ws_proxy *p, int pid, const int fd[2])
     p->status.pid = 0; /* until it is told all state */
     p->ops_fd = fd[0];
     p->calls_fd = fd[1];
-    if (p->closing &&
-        fd[0] >= 0) /* ws_proxy_stop() has shut the connections of the worker before */
+    /* ws_proxy_stop() has shut the connections of the worker before */
+    if (p->closing && fd[0] >= 0)
         hang_up(p);
     pthread_mutex_unlock(&p->ops_lock);
 }

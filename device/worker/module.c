@@ -32,7 +32,7 @@ static int connect_loader(struct ws_proxy *p)
     return -EIO;
 }
 
-/* Waits for a loader that nobody uses. Return: its index. */
+/* Waits for a loader that no other thread uses. Return: its index. */
 static int loader_take(struct ws_proxy *p)
 {
     int k = 0;
@@ -305,8 +305,8 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
                        uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_dmodule *m =
-        (struct ws_dmodule *)cm; /* only the note of where it is loaded may change */
+    /* only the note of where it is loaded may change */
+    struct ws_dmodule *m = (struct ws_dmodule *)cm;
     struct ws_wire_occupancy q = {
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
     if (ws_proxy_module_here(p, m) || ws_proxy_calls_begin(p))

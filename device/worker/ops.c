@@ -523,8 +523,8 @@ void ws_proxy_on_print(struct ws_proxy *p, struct ws_wire_message *m)
 {
     struct ws_space *s = NULL;
     pthread_mutex_lock(&p->ops_lock);
-    ws_list_for_each (it,
-                      &p->ops) { /* an operation that prints has not ended, so its space is there */
+    /* an operation that prints has not ended, so its space is there */
+    ws_list_for_each (it, &p->ops) {
         const struct ws_proxy_op *o = ws_list_entry(it, struct ws_proxy_op, node);
         if (o->wire.space == m->head.id)
             s = o->op->space;

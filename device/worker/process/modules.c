@@ -53,7 +53,7 @@ static int load(const struct ws_wire_message *m, FILE *f)
     return r;
 }
 
-/* Answers one message. Return: 0 or negative errno: the connection is of no more use. */
+/* Answers one message. Return: 0 or negative errno: the connection is broken. */
 static int serve(int fd, struct ws_wire_message *m)
 {
     char *text = NULL;

@@ -65,7 +65,7 @@ static void on_done(struct ws_op *op)
     if (o->blob && !o->blob_is_memory && !op->error)
         back = (struct ws_wire_part){o->blob + o->blob_out, o->blob_bytes - o->blob_out};
     uint64_t id = o->known.id;
-    pthread_mutex_lock(&worker.lock); /* from here on nobody preempts it */
+    pthread_mutex_lock(&worker.lock); /* from here on it cannot be preempted */
     struct worker_object *t = worker_find(worker.ops, id);
     if (t)
         HASH_DEL(worker.ops, t);
