@@ -1,6 +1,6 @@
 # ptx: fatbin reader, PTX lexer, parser, IR, printer, validator, control flow. Includes base only.
 noinst_LIBRARIES += ptx/libptx.a
-ptx_libptx_a_SOURCES = ptx/ptx.h ptx/ptx_private.h ptx/opcodes.def ptx/text/op.c ptx/text/lex.c ptx/text/scope.c ptx/text/mods.c \
+ptx_libptx_a_SOURCES = ptx/ptx.h ptx/ir.h ptx/opcode.h ptx/modifier.h ptx/ptx_private.h ptx/opcodes.def ptx/text/text.h ptx/analysis/cfg.h ptx/images/image.h ptx/text/op.c ptx/text/lex.c ptx/text/scope.c ptx/text/mods.c \
 	ptx/text/expr.c ptx/text/init.c ptx/text/decl.c ptx/text/body.c ptx/text/parse.c ptx/text/print.c ptx/text/equal.c ptx/text/validate.c ptx/analysis/cfg.c \
 	ptx/images/fatbin.c ptx/images/cubin.h ptx/images/cubin.c ptx/images/link.c ptx/images/image.c \
 	ptx/passes/pass.h ptx/passes/edit.h ptx/passes/edit.c ptx/analysis/own.c ptx/analysis/shape.c ptx/analysis/uniform.c ptx/analysis/wait.c ptx/passes/rewrite_check.c ptx/passes/rewrite.c ptx/passes/fence.h ptx/passes/fence_check.c ptx/passes/fence_env.c ptx/passes/fence.c ptx/analysis/reach.c ptx/passes/fuse.c ptx/passes/deal.c \

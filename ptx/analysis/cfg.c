@@ -20,12 +20,6 @@ struct edges {    /* successors of all blocks, one behind another */
     int32_t *to;
 };
 
-static bool ends_block(const struct ws_ptx_insn *i)
-{
-    return i->op == WS_OP_BRA || i->op == WS_OP_BRX_IDX || i->op == WS_OP_RET ||
-           i->op == WS_OP_EXIT || i->op == WS_OP_TRAP;
-}
-
 static uint32_t target(const struct ws_ptx_func *f, const struct ws_ptx_operand *o)
 {
     return f->labels[o->label].insn;
@@ -49,7 +43,7 @@ static int find_blocks(struct ws_ptx_cfg *c, const struct ws_ptx_func *f, struct
     for (uint32_t k = 0; k < f->n_labels; k++)
         first[f->labels[k].insn] = 1;
     for (uint32_t k = 0; k < f->n_insns; k++)
-        if (ends_block(&f->insns[k]))
+        if (ws_ptx_does(&f->insns[k], WS_DOES_END_BLOCK))
             first[k + 1] = 1;
     c->n_blocks = 0;
     for (uint32_t k = 0; k < f->n_insns; k++) {
@@ -73,7 +67,7 @@ static uint32_t successors(const struct ws_ptx_cfg *c, const struct ws_ptx_func 
 {
     uint32_t last = c->blocks[b].first + c->blocks[b].n - 1, n = 0;
     const struct ws_ptx_insn *i = &f->insns[last];
-    bool falls = !ends_block(i) || i->guard >= 0;
+    bool falls = !ws_ptx_does(i, WS_DOES_END_BLOCK) || i->guard >= 0;
     if (falls) {
         if (to)
             to[n] = block_at(c, f, last + 1);
@@ -87,7 +81,7 @@ static uint32_t successors(const struct ws_ptx_cfg *c, const struct ws_ptx_func 
         for (uint32_t k = 0; k < i->operands[1].n; k++, n++)
             if (to)
                 to[n] = block_at(c, f, target(f, &i->operands[1].v[k]));
-    } else if (ends_block(i)) {
+    } else if (ws_ptx_does(i, WS_DOES_END_BLOCK)) {
         if (to)
             to[n] = (int32_t)c->n_blocks;
         n++;

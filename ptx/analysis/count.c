@@ -306,7 +306,8 @@ static struct value result(const struct one *x, const struct ws_ptx_insn *i)
         break;
     }
     /* Anything else: the same in all lanes if all it reads is, else who knows. */
-    if (ws_ptx_ops[i->op].side == WS_SIDE_ATOMIC || ws_ptx_ops[i->op].side == WS_SIDE_WARP)
+    enum ws_ptx_effect effect = (enum ws_ptx_effect)ws_ptx_ops[i->op].effect;
+    if (effect == WS_EFFECT_ATOMIC || effect == WS_EFFECT_WARP)
         return anything;
     for (uint32_t k = 1; k < i->n_operands; k++) {
         struct value v = operand_value(x, &o[k]);
@@ -318,29 +319,13 @@ static struct value result(const struct one *x, const struct ws_ptx_insn *i)
     return uniform;
 }
 
-static bool writes(const struct ws_ptx_insn *i)
-{
-    switch (i->op) {
-    case WS_OP_ST:
-    case WS_OP_RED:
-    case WS_OP_BRA:
-    case WS_OP_BRX_IDX:
-    case WS_OP_CALL:
-    case WS_OP_RET:
-    case WS_OP_EXIT:
-        return false;
-    default:
-        return i->n_operands > 0;
-    }
-}
-
 static void describe_registers(struct one *x)
 {
     for (int round = 0; round < 2 * MAX_ROUNDS; round++) {
         bool changed = false;
         for (uint32_t k = 0; k < x->f->n_insns; k++) {
             const struct ws_ptx_insn *i = &x->f->insns[k];
-            if (!writes(i))
+            if (!ws_ptx_writes_first(i))
                 continue;
             /* Late in the day, what still moves is given up. */
             bool moved = set(x, &i->operands[0], result(x, i));
@@ -402,41 +387,20 @@ static unsigned access_bytes(const struct ws_ptx_insn *i)
 static int global_address(const struct ws_ptx_insn *i)
 {
     bool global = i->space == WS_SP_GLOBAL || i->space == WS_SP_GENERIC;
-    switch (i->op) {
-    case WS_OP_LD:
-    case WS_OP_LDU:
-    case WS_OP_ATOM:
-        return global && i->n_operands > 1 ? 1 : -1;
-    case WS_OP_ST:
-    case WS_OP_RED:
-        return global && i->n_operands > 0 ? 0 : -1;
-    case WS_OP_CP_ASYNC:
+    if (i->op == WS_OP_CP_ASYNC)
         return i->n_operands > 1 ? 1 : -1;
-    default:
+    if (!global || !ws_ptx_does(i, WS_DOES_LOAD | WS_DOES_STORE | WS_DOES_UPDATE))
         return -1;
-    }
+    int at = ws_ptx_writes_first(i); /* the address stands behind a destination */
+    return i->n_operands > at ? at : -1;
 }
 
 /* Memory that has an address of its own for each lane, laid out so that a warp's are neighbours, or that goes through a cache
  * made for it. */
 static bool always_coalesced(const struct ws_ptx_insn *i)
 {
-    bool local = i->space == WS_SP_LOCAL && (i->op == WS_OP_LD || i->op == WS_OP_ST);
-    return local || ws_ptx_insn_mix(i) == WS_MIX_TEX || i->op == WS_OP_CP_ASYNC_BULK ||
-           i->op == WS_OP_CP_REDUCE_ASYNC_BULK;
-}
-
-static bool is_block_barrier(const struct ws_ptx_insn *i)
-{
-    switch (i->op) {
-    case WS_OP_BAR_SYNC:
-    case WS_OP_BAR_RED:
-    case WS_OP_BARRIER_SYNC:
-    case WS_OP_BARRIER_RED:
-        return true;
-    default:
-        return false;
-    }
+    bool local = i->space == WS_SP_LOCAL && ws_ptx_does(i, WS_DOES_LOAD | WS_DOES_STORE);
+    return local || ws_ptx_insn_mix(i) == WS_MIX_TEX || ws_ptx_does(i, WS_DOES_BULK);
 }
 
 /* ---- loops ---- */
@@ -455,7 +419,7 @@ static bool in_loop(const uint32_t *mark, const struct one *x, uint32_t insn, ui
 
 static bool defines(const struct ws_ptx_insn *i, int32_t reg)
 {
-    if (!writes(i))
+    if (!ws_ptx_writes_first(i))
         return false;
     const struct ws_ptx_operand *o = &i->operands[0];
     if (o->kind == WS_OPD_REG)
@@ -760,7 +724,7 @@ static int count_insn(struct one *x, struct ws_ptx_counts *c, const struct ws_pt
         add_access(c, weight, sectors(x, &v, bytes), bytes);
     } else if (always_coalesced(i)) {
         c->coal += weight;
-    } else if (is_block_barrier(i)) {
+    } else if (ws_ptx_does(i, WS_DOES_SYNC_BLOCK)) {
         c->synch += weight;
     } else {
         c->comp += weight;

@@ -99,5 +99,5 @@ bool ws_ptx_falls_off(const struct ws_ptx_func *f)
         if (f->labels[k].insn == f->n_insns)
             return true;
     return !last || last->guard >= 0 ||
-           (last->op != WS_OP_RET && last->op != WS_OP_EXIT && last->op != WS_OP_BRA);
+           (!ws_ptx_does(last, WS_DOES_LEAVE) && last->op != WS_OP_BRA);
 }

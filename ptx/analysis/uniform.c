@@ -44,15 +44,15 @@ static bool operand_differs(const struct ws_ptx_operand *o, const bool *divergen
 /* Whether what @i writes may differ between threads, given where it stands. */
 static bool result_differs(const struct ws_ptx_insn *i, const bool *divergent)
 {
-    switch (ws_ptx_ops[i->op].side) {
-    case WS_SIDE_READ:
+    switch (ws_ptx_ops[i->op].effect) {
+    case WS_EFFECT_READ:
         if (i->space != WS_SP_PARAM && i->space != WS_SP_CONST)
             return true;
         break;
-    case WS_SIDE_NONE:
-    case WS_SIDE_ALU:
+    case WS_EFFECT_NONE:
+    case WS_EFFECT_ALU:
         break;
-    case WS_SIDE_BARRIER: /* bar.red gives all threads the same */
+    case WS_EFFECT_BARRIER: /* bar.red gives all threads the same */
         return false;
     default:
         return true;
@@ -82,8 +82,7 @@ static bool mark_results(const struct ws_ptx_insn *i, bool *divergent)
     if (i->call)
         for (uint32_t k = 0; k < i->call->n_rets; k++)
             changed |= mark(&i->call->rets[k], divergent);
-    if (i->n_operands && ws_ptx_ops[i->op].side != WS_SIDE_WRITE &&
-        ws_ptx_ops[i->op].side != WS_SIDE_CONTROL)
+    if (ws_ptx_writes_first(i))
         changed |= mark(&i->operands[0], divergent);
     return changed;
 }

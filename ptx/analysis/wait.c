@@ -86,12 +86,6 @@ static const struct ws_ptx_insn *last_of(const struct wait *w, uint32_t b)
     return &w->f->insns[block->first + block->n - 1];
 }
 
-static bool ends_block(const struct ws_ptx_insn *i)
-{
-    return i->op == WS_OP_BRA || i->op == WS_OP_BRX_IDX || i->op == WS_OP_RET ||
-           i->op == WS_OP_EXIT || i->op == WS_OP_TRAP;
-}
-
 static uint32_t block_at(const struct wait *w, uint32_t insn)
 {
     return insn < w->f->n_insns ? w->cfg->block_of[insn] : w->cfg->n_blocks;
@@ -103,7 +97,7 @@ static uint32_t ways(const struct wait *w, uint32_t b, uint32_t *to)
     const struct ws_ptx_insn *i = last_of(w, b);
     uint32_t n = 0;
     const struct ws_ptx_block *block = &w->cfg->blocks[b];
-    if (!ends_block(i) || i->guard >= 0) {
+    if (!ws_ptx_does(i, WS_DOES_END_BLOCK) || i->guard >= 0) {
         if (to)
             to[n] = block_at(w, block->first + block->n);
         n++;
@@ -112,7 +106,7 @@ static uint32_t ways(const struct wait *w, uint32_t b, uint32_t *to)
         for (uint16_t k = 0; k < i->operands[1].n; k++, n++)
             if (to)
                 to[n] = block_at(w, w->f->labels[i->operands[1].v[k].label].insn);
-    } else if (ends_block(i)) {
+    } else if (ws_ptx_does(i, WS_DOES_END_BLOCK)) {
         if (to)
             to[n] = i->op == WS_OP_BRA ? block_at(w, w->f->labels[i->operands[0].label].insn)
                                        : w->cfg->n_blocks;
@@ -179,24 +173,6 @@ static bool around(struct wait *w, const bool *in, uint32_t q, uint32_t without,
 
 /* ---- what instructions write ---- */
 
-/* Marks what may be written as written: less is known then, not more. */
-static bool writes_first(const struct ws_ptx_insn *i)
-{
-    switch (i->op) {
-    case WS_OP_BAR_SYNC:
-    case WS_OP_BAR_ARRIVE:
-    case WS_OP_BARRIER_SYNC:
-    case WS_OP_BARRIER_ARRIVE:
-    case WS_OP_BAR_WARP_SYNC:
-    case WS_OP_RED:
-    case WS_OP_CALL:
-        return false;
-    default:
-        return i->n_operands && ws_ptx_ops[i->op].side != WS_SIDE_WRITE &&
-               ws_ptx_ops[i->op].side != WS_SIDE_CONTROL;
-    }
-}
-
 /* Calls @each for each register in the operand. */
 static bool any_reg(const struct ws_ptx_operand *o, const bool *is)
 {
@@ -235,7 +211,7 @@ static void add_defs(struct wait *w, bool fill)
 {
     for (uint32_t k = 0; k < w->f->n_insns; k++) {
         const struct ws_ptx_insn *i = &w->f->insns[k];
-        if (writes_first(i))
+        if (ws_ptx_writes_first(i))
             add_def(w, &i->operands[0], k, fill);
         for (uint32_t n = 0; i->call && n < i->call->n_rets; n++)
             add_def(w, &i->call->rets[n], k, fill);
@@ -289,29 +265,6 @@ static void must_pass(struct level *l, uint32_t b)
         l->ends[l->n_ends++] = b;
 }
 
-/* What keeps going one way when its operand does. */
-static bool keeps_order(enum ws_ptx_op op)
-{
-    switch (op) {
-    case WS_OP_ADD:
-    case WS_OP_SUB:
-    case WS_OP_MUL:
-    case WS_OP_MAD:
-    case WS_OP_MUL24:
-    case WS_OP_MAD24:
-    case WS_OP_FMA:
-    case WS_OP_SHL:
-    case WS_OP_SHR:
-    case WS_OP_MOV:
-    case WS_OP_CVT:
-    case WS_OP_CVTA:
-    case WS_OP_NEG:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static enum moves walk(struct wait *w, struct level *l, int32_t reg, bool strict);
 
 static enum moves walk_operand(struct wait *w, struct level *l, const struct ws_ptx_operand *o,
@@ -338,7 +291,7 @@ static enum moves walk_def(struct wait *w, struct level *l, const struct ws_ptx_
     if (i->guard >= 0 || !i->n_operands || i->operands[0].kind != WS_OPD_REG || i->operands[0].part)
         return OTHER;
     bool constant = i->op == WS_OP_LD && (i->space == WS_SP_CONST || i->space == WS_SP_PARAM);
-    if ((ws_ptx_ops[i->op].side != WS_SIDE_ALU && !constant) || (i->flags & WS_F_CC))
+    if ((ws_ptx_ops[i->op].effect != WS_EFFECT_ALU && !constant) || (i->flags & WS_F_CC))
         return OTHER;
     uint32_t moving = 0;
     for (uint8_t k = 1; k < i->n_operands; k++) {
@@ -349,7 +302,7 @@ static enum moves walk_def(struct wait *w, struct level *l, const struct ws_ptx_
     }
     if (!moving)
         return FIXED;
-    if (constant || (strict && (moving > 1 || !keeps_order(i->op))))
+    if (constant || (strict && (moving > 1 || !ws_ptx_does(i, WS_DOES_ORDER))))
         return OTHER;
     return MOVES;
 }
@@ -377,8 +330,7 @@ static enum moves walk(struct wait *w, struct level *l, int32_t reg, bool strict
         const struct ws_ptx_insn *i = &w->f->insns[w->defs[k]];
         must_pass(l, b);
         w->path[w->n_path] = reg;
-        w->path_changes[w->n_path++] =
-            i->op != WS_OP_MOV && i->op != WS_OP_CVT && i->op != WS_OP_CVTA;
+        w->path_changes[w->n_path++] = !ws_ptx_does(i, WS_DOES_COPY);
         enum moves of = walk_def(w, l, i, strict);
         w->n_path--;
         if (of == OTHER)
@@ -517,7 +469,7 @@ static bool only_counts_up(const struct wait *w)
     for (uint32_t b = 0; b < w->cfg->n_blocks; b++)
         for (uint32_t k = 0; w->in[b] && k < w->cfg->blocks[b].n; k++) {
             const struct ws_ptx_insn *i = &w->f->insns[w->cfg->blocks[b].first + k];
-            if (i->op != WS_OP_ATOM && i->op != WS_OP_RED)
+            if (!ws_ptx_does(i, WS_DOES_UPDATE))
                 continue;
             const struct ws_ptx_operand *by = &i->operands[i->op == WS_OP_ATOM ? 2 : 1];
             if (i->space != WS_SP_SHARED && (i->sub != WS_SUB_ADD || !is_positive(w, by)))
@@ -655,18 +607,24 @@ static bool others_write(const struct ws_ptx_insn *i)
 
 static bool is_load(const struct ws_ptx_insn *i)
 {
-    return i->op == WS_OP_LD || i->op == WS_OP_LDU;
+    return ws_ptx_does(i, WS_DOES_LOAD);
+}
+
+/* An atomic that returns what was there before. */
+static bool fetches(const struct ws_ptx_insn *i)
+{
+    return ws_ptx_does(i, WS_DOES_UPDATE) && ws_ptx_writes_first(i);
 }
 
 static bool is_fence(const struct ws_ptx_insn *i)
 {
-    return ws_ptx_ops[i->op].side == WS_SIDE_FENCE;
+    return ws_ptx_ops[i->op].effect == WS_EFFECT_FENCE;
 }
 
 static bool is_write(const struct ws_ptx_insn *i)
 {
-    return (i->op == WS_OP_ST && others_write(i)) ||
-           ((i->op == WS_OP_ATOM || i->op == WS_OP_RED) && i->space != WS_SP_SHARED);
+    return (ws_ptx_does(i, WS_DOES_STORE) && others_write(i)) ||
+           (ws_ptx_does(i, WS_DOES_UPDATE) && i->space != WS_SP_SHARED);
 }
 
 /* What the functions a call may come to do, all together. */
@@ -694,20 +652,20 @@ static bool polls(struct wait *w, const struct ws_ptx_insn *i)
         return is_fresh(i) ||
                (w->fences && walk_operand(w, &none, &i->operands[1], false) != MOVES) ||
                (!w->writes && walk_operand(w, &none, &i->operands[1], false) == FIXED);
-    if (i->op == WS_OP_ATOM)
+    if (fetches(i))
         return i->space != WS_SP_SHARED;
     if (i->op == WS_OP_CALL) {
         struct func_does d = call_does(w, i);
         return d.polls || (d.loads && (w->fences || !w->writes));
     }
     /* surfaces and what else reads */
-    return w->fences && ws_ptx_ops[i->op].side == WS_SIDE_READ && !is_load(i);
+    return w->fences && ws_ptx_ops[i->op].effect == WS_EFFECT_READ && !is_load(i);
 }
 
 /* Memory that this block wrote such values to. */
 static bool reads_polled(const struct wait *w, const struct ws_ptx_insn *i)
 {
-    if (ws_ptx_ops[i->op].side != WS_SIDE_READ && i->op != WS_OP_ATOM)
+    if (ws_ptx_ops[i->op].effect != WS_EFFECT_READ && !fetches(i))
         return false;
     if (i->space == WS_SP_PARAM)
         return w->params_polled && i->n_operands > 1 &&
@@ -722,14 +680,14 @@ static bool reads_polled(const struct wait *w, const struct ws_ptx_insn *i)
 /* Return: whether there are more than before. */
 static bool mark_insn(struct wait *w, const struct ws_ptx_insn *i, bool depends)
 {
-    bool first = writes_first(i), is = depends || (i->guard >= 0 && w->polled[i->guard]);
+    bool first = ws_ptx_writes_first(i), is = depends || (i->guard >= 0 && w->polled[i->guard]);
     for (uint8_t k = first; k < i->n_operands && !is; k++)
         is = any_reg(&i->operands[k], w->polled);
     for (uint32_t k = 0; i->call && k < i->call->n_args && !is; k++)
         is = any_reg(&i->call->args[k], w->polled);
     bool given = is; /* not only gets it */
     is = is || polls(w, i) || reads_polled(w, i) ||
-         (w->carry_polled && (i->op == WS_OP_ADDC || i->op == WS_OP_SUBC || i->op == WS_OP_MADC));
+         (w->carry_polled && ws_ptx_does(i, WS_DOES_CARRY_IN));
     if (!is)
         return false;
     bool changed = first && mark_regs(&i->operands[0], w->polled);
@@ -742,7 +700,8 @@ static bool mark_insn(struct wait *w, const struct ws_ptx_insn *i, bool depends)
         memory = NULL;
     else if (i->op == WS_OP_ST && i->space == WS_SP_PARAM)
         memory = &w->params_polled;
-    else if (ws_ptx_ops[i->op].side == WS_SIDE_WRITE || ws_ptx_ops[i->op].side == WS_SIDE_ATOMIC)
+    else if (ws_ptx_ops[i->op].effect == WS_EFFECT_WRITE ||
+             ws_ptx_ops[i->op].effect == WS_EFFECT_ATOMIC)
         memory = i->space == WS_SP_GLOBAL ? &w->far_polled : &w->near_polled;
     else if (i->flags & WS_F_CC)
         memory = &w->carry_polled;
@@ -843,8 +802,9 @@ static bool mark_ways(struct wait *w, uint32_t b)
 static bool branches_on_polled(const struct wait *w, uint32_t b)
 {
     const struct ws_ptx_insn *i = last_of(w, b);
-    return ends_block(i) && ((i->guard >= 0 && w->polled[i->guard]) ||
-                             (i->op == WS_OP_BRX_IDX && any_reg(&i->operands[0], w->polled)));
+    return ws_ptx_does(i, WS_DOES_END_BLOCK) &&
+           ((i->guard >= 0 && w->polled[i->guard]) ||
+            (i->op == WS_OP_BRX_IDX && any_reg(&i->operands[0], w->polled)));
 }
 
 /* Finds what depends on such values in T. */
@@ -930,8 +890,8 @@ static void find_does(struct wait *w, struct func_does *does)
                     c = call_does(w, i);
                 bool load = is_load(i) && others_write(i);
                 d.loads |= load || c.loads;
-                d.polls |= (load && is_fresh(i)) || c.polls ||
-                           (i->op == WS_OP_ATOM && i->space != WS_SP_SHARED);
+                d.polls |=
+                    (load && is_fresh(i)) || c.polls || (fetches(i) && i->space != WS_SP_SHARED);
                 d.writes |= is_write(i) || c.writes;
                 d.fences |= is_fence(i) || c.fences;
             }
@@ -947,7 +907,7 @@ static bool may_poll(const struct wait *w)
 {
     for (uint32_t k = 0; k < w->f->n_insns; k++) {
         const struct ws_ptx_insn *i = &w->f->insns[k];
-        if ((is_load(i) && others_write(i)) || (i->op == WS_OP_ATOM && i->space != WS_SP_SHARED) ||
+        if ((is_load(i) && others_write(i)) || (fetches(i) && i->space != WS_SP_SHARED) ||
             i->op == WS_OP_CALL || is_fence(i))
             return true;
     }

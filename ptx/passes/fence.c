@@ -227,8 +227,7 @@ static void plan(struct fence *w, const struct ws_ptx_cfg *cfg)
             plan_access(w, n, block, &a);
         if (what == WS_FENCE_MATRIX)
             plan_matrix(w, n, &a);
-        if (i->n_operands && ws_ptx_ops[i->op].side != WS_SIDE_WRITE &&
-            ws_ptx_ops[i->op].side != WS_SIDE_CONTROL) {
+        if (ws_ptx_writes_first(i)) {
             learn(w, i, block);
             wrote(w, &i->operands[0]);
         }

@@ -21,22 +21,14 @@ enum { PARAM_BYTES_MAX = 4352 };
 static const struct ws_ptx_operand *address_of(const struct ws_ptx_insn *i, uint64_t *ret_bytes)
 {
     unsigned n = WS_MAX(i->vec, 1);
-    switch (i->op) {
-    case WS_OP_LD:
-    case WS_OP_LDU:
-    case WS_OP_ATOM:
-        *ret_bytes = (uint64_t)n * ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]);
-        return &i->operands[1];
-    case WS_OP_ST:
-    case WS_OP_RED:
-        *ret_bytes = (uint64_t)n * ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]);
-        return &i->operands[0];
-    case WS_OP_CP_ASYNC:
+    if (i->op == WS_OP_CP_ASYNC) {
         *ret_bytes = (uint64_t)i->operands[2].imm;
         return &i->operands[1];
-    default:
-        return NULL;
     }
+    if (!ws_ptx_does(i, WS_DOES_LOAD | WS_DOES_STORE | WS_DOES_UPDATE))
+        return NULL;
+    *ret_bytes = (uint64_t)n * ws_ptx_type_bytes((enum ws_ptx_type)i->types[0]);
+    return &i->operands[ws_ptx_writes_first(i)]; /* behind a destination */
 }
 
 /* Sets lines, length and bits from ".load.a.sync.aligned.row.m16n16k16.global.f16". */
@@ -87,15 +79,15 @@ static enum ws_fence_kind classify_wmma(const struct ws_ptx_insn *i, struct ws_f
 
 static enum ws_fence_kind classify_other(const struct ws_ptx_insn *i)
 {
-    switch (ws_ptx_ops[i->op].side) {
-    case WS_SIDE_READ:
-    case WS_SIDE_WRITE:
-    case WS_SIDE_ATOMIC:
-        if (ws_ptx_ops[i->op].mix == WS_MIX_TEX && i->op != WS_OP_TENSORMAP)
+    switch (ws_ptx_ops[i->op].effect) {
+    case WS_EFFECT_READ:
+    case WS_EFFECT_WRITE:
+    case WS_EFFECT_ATOMIC:
+        if (ws_ptx_ops[i->op].mix == WS_MIX_TEX)
             return WS_FENCE_NONE;
         return i->space == WS_SP_SHARED ? WS_FENCE_NONE : WS_FENCE_REFUSED;
-    case WS_SIDE_MATRIX:
-        return i->op == WS_OP_WGMMA || i->op == WS_OP_TCGEN05 ? WS_FENCE_REFUSED : WS_FENCE_NONE;
+    case WS_EFFECT_MATRIX:
+        return ws_ptx_does(i, WS_DOES_HIDE) ? WS_FENCE_REFUSED : WS_FENCE_NONE;
     default:
         return WS_FENCE_NONE;
     }

@@ -90,8 +90,7 @@ int ws_fence_env(const struct ws_ptx_func *f, bool *ret)
     int r = e.def && e.part ? 0 : ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < f->n_insns && !r; k++) {
         const struct ws_ptx_insn *i = &f->insns[k];
-        if (i->n_operands && ws_ptx_ops[i->op].side != WS_SIDE_WRITE &&
-            ws_ptx_ops[i->op].side != WS_SIDE_CONTROL)
+        if (ws_ptx_writes_first(i))
             defines(&e, &i->operands[0], (int32_t)k);
         for (uint32_t c = 0; i->call && c < i->call->n_rets; c++)
             defines(&e, &i->call->rets[c], (int32_t)k);

@@ -224,7 +224,7 @@ static void copy_body(struct rewrite *w, const struct ws_ptx_func *f)
     bool loop = w->kind == WS_REWRITE_PERSISTENT;
     for (uint32_t k = 0; k < f->n_insns; k++) {
         const struct ws_ptx_insn *old = &f->insns[k];
-        bool ends = old->op == WS_OP_RET || old->op == WS_OP_EXIT;
+        bool ends = ws_ptx_does(old, WS_DOES_LEAVE);
         if (loop && ends) {
             ws_ptx_edit_skip(e, k);
             struct ws_ptx_insn *i = WS_EDIT(e, BRA, NONE, ws_opd_label(w->head));

@@ -76,17 +76,9 @@ static const struct {
 
 static bool is_cluster_op(const struct ws_ptx_insn *i)
 {
-    switch (i->op) {
-    case WS_OP_MAPA:
-    case WS_OP_GETCTARANK:
-    case WS_OP_BARRIER_CLUSTER_ARRIVE:
-    case WS_OP_BARRIER_CLUSTER_WAIT:
-    case WS_OP_CLUSTERLAUNCHCONTROL:
-        return true;
-    default:
-        return (i->flags & (WS_F_SP_CLUSTER | WS_F_SP2_CLUSTER)) &&
-               (i->space == WS_SP_SHARED || i->space2 == WS_SP_SHARED);
-    }
+    bool other_block = i->flags & (WS_F_SP_CLUSTER | WS_F_SP2_CLUSTER);
+    return ws_ptx_does(i, WS_DOES_CLUSTER) ||
+           (other_block && (i->space == WS_SP_SHARED || i->space2 == WS_SP_SHARED));
 }
 
 /* What can't stand in the kernel or in a function it calls. */
@@ -114,33 +106,16 @@ static int check_insn(struct check *c, const struct ws_ptx_insn *i, bool in_entr
 /* ---- the loop ---- */
 enum sync { SYNC_NONE, SYNC_WARP, SYNC_BLOCK };
 
-static enum sync sync_of_op(enum ws_ptx_op op)
+static enum sync sync_of_op(const struct ws_ptx_insn *i)
 {
-    switch (op) {
-    case WS_OP_BAR_SYNC:
-    case WS_OP_BAR_RED:
-    case WS_OP_BARRIER_SYNC:
-    case WS_OP_BARRIER_RED:
+    if (ws_ptx_does(i, WS_DOES_SYNC_BLOCK))
         return SYNC_BLOCK;
-    case WS_OP_BAR_WARP_SYNC:
-    case WS_OP_WMMA:
-    case WS_OP_MMA:
-    case WS_OP_LDMATRIX:
-    case WS_OP_STMATRIX:
-    case WS_OP_SHFL:
-    case WS_OP_VOTE:
-    case WS_OP_MATCH:
-    case WS_OP_REDUX:
-    case WS_OP_ELECT:
-        return SYNC_WARP;
-    default:
-        return SYNC_NONE;
-    }
+    return ws_ptx_does(i, WS_DOES_SYNC_WARP) ? SYNC_WARP : SYNC_NONE;
 }
 
 static enum sync sync_of(const struct check *c, const struct ws_ptx_insn *i)
 {
-    int s = (int)sync_of_op((enum ws_ptx_op)i->op);
+    int s = (int)sync_of_op(i);
     if (i->op == WS_OP_CALL && i->call->callee.kind == WS_OPD_SYM)
         s = c->func_sync[WS_PTX_SYM_INDEX(i->call->callee.sym)];
     for (uint32_t k = 0; i->op == WS_OP_CALL && i->call->callee.kind != WS_OPD_SYM; k++) {
@@ -165,33 +140,6 @@ static void find_func_sync(struct check *c)
     }
 }
 
-/* State that outlives a block, or waiting that the loop would change. */
-static const char *forbids_loop(const struct ws_ptx_insn *i)
-{
-    switch (i->op) {
-    case WS_OP_BAR_ARRIVE:
-    case WS_OP_BARRIER_ARRIVE:
-        return "a barrier that some only arrive at";
-    case WS_OP_MBARRIER_INIT:
-    case WS_OP_MBARRIER_ARRIVE:
-    case WS_OP_CP_ASYNC_MBARRIER_ARRIVE:
-        return "an mbarrier outlives the block";
-    case WS_OP_CP_ASYNC_BULK:
-        return "bulk copies";
-    case WS_OP_SETMAXNREG:
-        return "setmaxnreg";
-    case WS_OP_GRIDDEPCONTROL:
-        return "griddepcontrol";
-    default:
-        return NULL;
-    }
-}
-
-static bool ends_thread(const struct ws_ptx_insn *i)
-{
-    return i->op == WS_OP_RET || i->op == WS_OP_EXIT;
-}
-
 struct
     reach { /* from the start of each block, without passing a synchronisation (of that strength) before */
     bool end[3], sync[3]; /* by the weakest kind that counts: SYNC_WARP, SYNC_BLOCK */
@@ -209,7 +157,7 @@ static void block_reach(const struct check *c, const struct ws_ptx_cfg *cfg, uin
             now->sync[least] = true;
             return;
         }
-        if (ends_thread(i)) {
+        if (ws_ptx_does(i, WS_DOES_LEAVE)) {
             now->end[least] = true;
             if (i->guard < 0)
                 return;
@@ -245,8 +193,8 @@ static const struct ws_ptx_insn *only_definition(const struct ws_ptx_func *f, in
     const struct ws_ptx_insn *found = NULL;
     for (uint32_t k = 0; k < f->n_insns; k++) {
         const struct ws_ptx_insn *i = &f->insns[k];
-        if (!i->n_operands || i->operands[0].kind != WS_OPD_REG || i->operands[0].reg != reg ||
-            ws_ptx_ops[i->op].side == WS_SIDE_WRITE)
+        if (!ws_ptx_writes_first(i) || i->operands[0].kind != WS_OPD_REG ||
+            i->operands[0].reg != reg)
             continue;
         if (found || i->guard >= 0)
             return NULL;
@@ -296,8 +244,9 @@ static void region_reach(const struct check *c, const struct ws_ptx_cfg *cfg, in
     for (uint32_t k = block->first; k < block->first + block->n; k++) {
         const struct ws_ptx_insn *i = &c->f->insns[k];
         *sync |= sync_of(c, i) >= least;
-        *end |= ends_thread(i);
-        if (sync_of(c, i) >= least || (i->guard < 0 && (ends_thread(i) || i->op == WS_OP_TRAP)))
+        *end |= ws_ptx_does(i, WS_DOES_LEAVE);
+        if (sync_of(c, i) >= least ||
+            (i->guard < 0 && (ws_ptx_does(i, WS_DOES_LEAVE) || i->op == WS_OP_TRAP)))
             return;
     }
     *end |= block->first + block->n == c->f->n_insns && block->succ[0] < 0 && block->succ[1] < 0;
@@ -318,7 +267,7 @@ static bool parts_badly(const struct check *c, const struct ws_ptx_cfg *cfg,
             end[s] = r[block->succ[s]].end[least];
             sync[s] = r[block->succ[s]].sync[least];
         }
-    if (ends_thread(last)) /* the way not followed by an edge */
+    if (ws_ptx_does(last, WS_DOES_LEAVE)) /* the way not followed by an edge */
         end[block->succ[0] >= 0] = end_in[block->succ[0] >= 0] = true;
     if (!(end[0] && sync[1]) && !(end[1] && sync[0]))
         return false;
@@ -346,9 +295,12 @@ static int check_loop(struct check *c)
     find_func_sync(c);
     for (uint32_t k = 0; !e && k < c->f->n_insns; k++) {
         const struct ws_ptx_insn *i = &c->f->insns[k];
-        const char *why = forbids_loop(i);
-        if (why)
-            e = ws_ptx_refuse(c->text, c->text_bytes, i->line, "%s", why);
+        if (ws_ptx_does(i, WS_DOES_ARRIVE))
+            e = ws_ptx_refuse(c->text, c->text_bytes, i->line,
+                              "a barrier that some threads only arrive at");
+        else if (ws_ptx_does(i, WS_DOES_OUTLIVE))
+            e = ws_ptx_refuse(c->text, c->text_bytes, i->line, "%s outlives the block",
+                              ws_ptx_op_name((enum ws_ptx_op)i->op));
         else if (i->op == WS_OP_BRX_IDX)
             e = ws_ptx_refuse(c->text, c->text_bytes, i->line,
                               "brx.idx"); /* more ways than the blocks' two successors show */
@@ -365,7 +317,7 @@ static int check_loop(struct check *c)
         const struct ws_ptx_block *block = &cfg.blocks[b];
         const struct ws_ptx_insn *last = &c->f->insns[block->first + block->n - 1];
         if (last->guard < 0 || !divergent[last->guard] ||
-            (last->op != WS_OP_BRA && !ends_thread(last)) ||
+            (last->op != WS_OP_BRA && !ws_ptx_does(last, WS_DOES_LEAVE)) ||
             !parts_badly(c, &cfg, last, block, SYNC_WARP, r, seen))
             continue;
         if (!parts_badly(c, &cfg, last, block, SYNC_BLOCK, r, seen) &&

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Sets of types and of sub-operations, named as opcodes.def uses them. */
+/* Sets of types, of properties and of sub-operations, named as opcodes.def uses them. */
 #define B(t)   (UINT64_C(1) << WS_T_##t)
 #define TI32   (B(U32) | B(S32))
 #define TI3264 (TI32 | B(U64) | B(S64))
@@ -19,6 +19,8 @@
 #define TLD    (TB | TI | B(F32) | B(F64) | B(B8) | B(U8) | B(S8) | B(B128))
 #define TATOM  (TB | TI3264 | TF | TH | B(B128))
 #define TANY   (~UINT64_C(0))
+
+#define P(property) WS_DOES_##property
 
 #define SETOF(s) (UINT64_C(1) << WS_SUB_##s)
 #define SBOOL    (SETOF(AND) | SETOF(OR) | SETOF(XOR))
@@ -41,7 +43,8 @@
 #define SVIDEO (SETOF(ADD) | SETOF(MIN) | SETOF(MAX))
 
 const struct ws_ptx_op_info ws_ptx_ops[_WS_OP_N] = {
-#define WS_OP(id, name_, mods_, subs_, sig_, min_, max_, t0_, t1_, side_, mix_, meaning_)          \
+#define WS_OP(id, name_, mods_, subs_, sig_, min_, max_, t0_, t1_, effect_, mix_, does_, decode_,  \
+              meaning_)                                                                            \
     [WS_OP_##id] = {.name = name_,                                                                 \
                     .mods = mods_,                                                                 \
                     .sig = sig_,                                                                   \
@@ -51,8 +54,9 @@ const struct ws_ptx_op_info ws_ptx_ops[_WS_OP_N] = {
                     .t1 = t1_,                                                                     \
                     .min_types = min_,                                                             \
                     .max_types = max_,                                                             \
-                    .side = WS_SIDE_##side_,                                                       \
-                    .mix = WS_MIX_##mix_},
+                    .effect = WS_EFFECT_##effect_,                                                 \
+                    .mix = WS_MIX_##mix_,                                                          \
+                    .does = does_},
 #include "ptx/opcodes.def"
 #undef WS_OP
 };

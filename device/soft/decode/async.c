@@ -210,9 +210,9 @@ static bool told_store(struct ws_dec *d, insn i, bool reduce)
     plain.n_operands = 2;
     plain.sub = reduce ? reduction(i) : i->sub;
     if (reduce)
-        ws_dec_atom(d, &plain, true);
+        ws_dec_red(d, &plain);
     else
-        ws_dec_ld_st(d, &plain, false);
+        ws_dec_store(d, &plain);
     o.count = ws_dec_const(d, 4, n * ws_ptx_type_bytes((type)i->types[0]));
     emit(d, &o);
     return true;
@@ -246,13 +246,7 @@ static bool cluster_wait(struct ws_dec *d)
     return true;
 }
 
-static bool nothing(struct ws_dec *d)
-{
-    ws_dec_emit(d, WS_H_nop);
-    return true;
-}
-
-bool ws_dec_async(struct ws_dec *d, insn i)
+void ws_dec_async(struct ws_dec *d, insn i)
 {
     bool ok;
     switch (i->op) {
@@ -285,8 +279,10 @@ bool ws_dec_async(struct ws_dec *d, insn i)
         ok = pending(d, i);
         break;
     case WS_OP_CP_ASYNC:
-        if (i->n_operands == 3)
-            return false;
+        if (i->n_operands == 3) { /* all of it, from the source */
+            ws_dec_cp_async(d, i);
+            return;
+        }
         ok = copy(d, i);
         break;
     case WS_OP_CP_ASYNC_BULK:
@@ -299,13 +295,7 @@ bool ws_dec_async(struct ws_dec *d, insn i)
     case WS_OP_RED_ASYNC:
         ok = told_store(d, i, i->op == WS_OP_RED_ASYNC);
         break;
-    case WS_OP_CP_ASYNC_BULK_COMMIT_GROUP:
-    case WS_OP_CP_ASYNC_BULK_WAIT_GROUP:
-    case WS_OP_BARRIER_CLUSTER_ARRIVE: /* whoever arrives must wait, too: the barrier is there */
-    case WS_OP_FENCE_MBARRIER_INIT:
-        ok = nothing(d);
-        break;
-    case WS_OP_BARRIER_CLUSTER_WAIT:
+    case WS_OP_BARRIER_CLUSTER_WAIT: /* barrier.cluster.arrive does nothing: whoever arrives must wait, too */
         ok = cluster_wait(d);
         break;
     case WS_OP_MAPA:
@@ -315,9 +305,9 @@ bool ws_dec_async(struct ws_dec *d, insn i)
         ok = rank_zero(d, i);
         break;
     default:
-        return false;
+        ok = false;
+        break;
     }
     if (!ok)
         ws_dec_no_such(d, i);
-    return true;
 }

@@ -19,12 +19,12 @@ enum { NOWHERE = 0, LIVE = 0xffffffffu }; /* else: run + 1 */
 /* Only what is known to run through, so that what is added to the interpreter later is on the safe side. */
 static bool may_stop(const struct ws_ptx_insn *i)
 {
-    switch ((enum ws_ptx_side)ws_ptx_ops[i->op].side) {
-    case WS_SIDE_ALU:
-    case WS_SIDE_READ:
-    case WS_SIDE_WRITE:
-    case WS_SIDE_ATOMIC:
-    case WS_SIDE_FENCE:
+    switch ((enum ws_ptx_effect)ws_ptx_ops[i->op].effect) {
+    case WS_EFFECT_ALU:
+    case WS_EFFECT_READ:
+    case WS_EFFECT_WRITE:
+    case WS_EFFECT_ATOMIC:
+    case WS_EFFECT_FENCE:
         return false;
     default:
         return true;

@@ -589,8 +589,7 @@ struct blocks {
 
 static bool ends_block(const struct ws_ptx_insn *i)
 {
-    return i->op == WS_OP_BRA || i->op == WS_OP_BRX_IDX || i->op == WS_OP_RET ||
-           i->op == WS_OP_EXIT || (i->op == WS_OP_TRAP && i->guard < 0);
+    return ws_ptx_does(i, WS_DOES_END_BLOCK) && (i->op != WS_OP_TRAP || i->guard < 0);
 }
 
 static bool find_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct blocks *b)
@@ -682,18 +681,8 @@ static bool order_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct b
 /* Ops that all lanes of the split take or leave: guarded ones are branched around. */
 static bool wants_branch_around(const struct ws_ptx_insn *i)
 {
-    switch (i->op) {
-    case WS_OP_CALL:
-    case WS_OP_BAR_SYNC:
-    case WS_OP_BAR_ARRIVE:
-    case WS_OP_BAR_RED:
-    case WS_OP_BARRIER_SYNC:
-    case WS_OP_BARRIER_ARRIVE:
-    case WS_OP_BARRIER_RED:
-        return i->guard >= 0;
-    default:
-        return false;
-    }
+    return i->guard >= 0 &&
+           (i->op == WS_OP_CALL || ws_ptx_does(i, WS_DOES_SYNC_BLOCK | WS_DOES_ARRIVE));
 }
 
 static void decode_brx(struct ws_dec *d, const struct ws_ptx_func *f, const struct blocks *b,

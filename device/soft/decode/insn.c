@@ -98,7 +98,17 @@ static void add_sub(struct ws_dec *d, insn i, bool sub)
     }
 }
 
-static void mul(struct ws_dec *d, insn i)
+static void decode_add(struct ws_dec *d, insn i)
+{
+    add_sub(d, i, false);
+}
+
+static void decode_sub(struct ws_dec *d, insn i)
+{
+    add_sub(d, i, true);
+}
+
+static void decode_mul(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     if (t == WS_T_F32 || t == WS_T_F64) {
@@ -118,17 +128,17 @@ static void mul(struct ws_dec *d, insn i)
     }
 }
 
-static void fma_op(struct ws_dec *d, insn i)
+static void decode_fma(struct ws_dec *d, insn i)
 {
     /* with directed rounding, the emulation of fma in double would round twice */
     float_op(d, i, i->rnd > WS_RND_RN ? WS_H_fmam_f32 : WS_H_fma_f32, WS_H_fma_f64, 3);
 }
 
-static void mad(struct ws_dec *d, insn i)
+static void decode_mad(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     if (t == WS_T_F32 || t == WS_T_F64) {
-        fma_op(d, i);
+        decode_fma(d, i);
         return;
     }
     if (i->op == WS_OP_MADC || (i->flags & WS_F_CC)) {
@@ -172,7 +182,7 @@ static void mad(struct ws_dec *d, insn i)
     op3(d, i, W3(mad_lo)[wi(t)], t, t, t, t);
 }
 
-static void mul24(struct ws_dec *d, insn i)
+static void decode_mul24(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     enum ws_handler h = i->sub == WS_SUB_HI
@@ -196,7 +206,7 @@ static void mul24(struct ws_dec *d, insn i)
         ws_dec_finish(d, &i->operands[0], t, dst);
 }
 
-static void div_rem(struct ws_dec *d, insn i)
+static void decode_div_rem(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     if (t == WS_T_F32 || t == WS_T_F64)
@@ -230,6 +240,16 @@ static void abs_neg(struct ws_dec *d, insn i, bool neg)
     }
     if ((i->flags & WS_F_FTZ) && t == WS_T_F32)
         post(d, WS_H_flush_f32, u->d);
+}
+
+static void decode_abs(struct ws_dec *d, insn i)
+{
+    abs_neg(d, i, false);
+}
+
+static void decode_neg(struct ws_dec *d, insn i)
+{
+    abs_neg(d, i, true);
 }
 
 /* Floats: two or three operands; .abs of them first; .xorsign.abs: the sign of a product. */
@@ -288,7 +308,17 @@ static void min_max(struct ws_dec *d, insn i, bool max)
                      ws_dec_const(d, 4, 0));
 }
 
-static void sfu(struct ws_dec *d, insn i)
+static void decode_min(struct ws_dec *d, insn i)
+{
+    min_max(d, i, false);
+}
+
+static void decode_max(struct ws_dec *d, insn i)
+{
+    min_max(d, i, true);
+}
+
+static void decode_sfu(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     bool f64 = t == WS_T_F64;
@@ -321,7 +351,7 @@ static void sfu(struct ws_dec *d, insn i)
     }
 }
 
-static void logic(struct ws_dec *d, insn i)
+static void decode_logic(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     if (t == WS_T_PRED) {
@@ -359,7 +389,7 @@ static void logic(struct ws_dec *d, insn i)
     }
 }
 
-static void shift(struct ws_dec *d, insn i)
+static void decode_shift(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     if (i->op == WS_OP_SHL)
@@ -368,7 +398,7 @@ static void shift(struct ws_dec *d, insn i)
         op2(d, i, is_signed(t) ? V3(shr_s)[wi(t)] : V3(shr_u)[wi(t)], t, t, WS_T_U32);
 }
 
-static void bits(struct ws_dec *d, insn i)
+static void decode_bits(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     bool w = wi(t) == 2, s = is_signed(t), amt = i->flags & WS_F_SHIFTAMT;
@@ -441,9 +471,6 @@ static void bits(struct ws_dec *d, insn i)
         ws_dec_lane_n(d, i, ws_lane_fns, 0, WS_T_U32, 3,
                       (const type[]){WS_T_U32, WS_T_U32, WS_T_U32});
         break;
-    case WS_OP_LOP3:
-        ws_dec_lop3(d, i);
-        break;
     case WS_OP_SAD:
         op3(d, i, s ? V3(sad_s)[wi(t)] : V3(sad_u)[wi(t)], t, t, t, t);
         break;
@@ -465,7 +492,7 @@ static void split_pair(const struct ws_ptx_operand *o, const struct ws_ptx_opera
     }
 }
 
-static void warp_op(struct ws_dec *d, insn i)
+static void decode_warp(struct ws_dec *d, insn i)
 {
     const struct ws_ptx_operand *o = i->operands, *to, *pair;
     bool finish, neg = false, sync = i->flags & WS_F_SYNC;
@@ -541,7 +568,7 @@ static void warp_op(struct ws_dec *d, insn i)
 
 /* bar: a barrier number row, b thread count row or 0; x: WS_SUB of red, or NONE, | 1 << 8 arrive, | 1 << 9 d is a predicate,
  * | 1 << 10 c inverted; c: predicate word of red; d: destination */
-static void bar(struct ws_dec *d, insn i)
+static void decode_bar(struct ws_dec *d, insn i)
 {
     const struct ws_ptx_operand *o = i->operands;
     bool red = i->op == WS_OP_BAR_RED || i->op == WS_OP_BARRIER_RED,
@@ -566,7 +593,7 @@ static void bar(struct ws_dec *d, insn i)
 }
 
 /* ---- the stack (9.7.18): from the end of a thread's local memory down to the frames of the functions that run ---- */
-static void stack(struct ws_dec *d, insn i)
+static void decode_stack(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     bool finish, alloc = i->op == WS_OP_ALLOCA;
@@ -596,207 +623,110 @@ static void stack(struct ws_dec *d, insn i)
         ws_dec_finish(d, &i->operands[0], t, dst);
 }
 
+/* ---- what is too short for a group of its own ---- */
+static void decode_testp(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    uint32_t a = ws_dec_src(d, &i->operands[1], t), p = ws_dec_pred_dst(d, &i->operands[0]);
+    ws_dec_emit3(d, t == WS_T_F32 ? WS_H_testp_f32 : WS_H_testp_f64, p, a, 0)->x = i->sub;
+}
+
+static void decode_copysign(struct ws_dec *d, insn i)
+{
+    type t = i->types[0];
+    op2(d, i, t == WS_T_F32 ? WS_H_copysign_f32 : WS_H_copysign_f64, t, t, t);
+}
+
+static void decode_isspacep(struct ws_dec *d, insn i)
+{
+    uint32_t a = ws_dec_src(d, &i->operands[1], WS_T_U64);
+    ws_dec_emit3(d, WS_H_isspacep, ws_dec_pred_dst(d, &i->operands[0]), a, 0)->x = i->space;
+}
+
+/* The software GPU's caches keep no policies: any value does. */
+static void decode_policy(struct ws_dec *d, insn i)
+{
+    bool finish;
+    ws_dec_mov(d, 8, ws_dec_dst(d, &i->operands[0], WS_T_B64, &finish), ws_dec_const(d, 8, 0));
+}
+
+static void decode_nothing(struct ws_dec *d, insn i)
+{
+    (void)i;
+    ws_dec_emit(d, WS_H_nop);
+}
+
+static void decode_fence(struct ws_dec *d, insn i)
+{
+    (void)i;
+    ws_dec_emit(d, WS_H_membar);
+}
+
+static void decode_trap(struct ws_dec *d, insn i)
+{
+    (void)i;
+    ws_dec_emit(d, WS_H_trap);
+}
+
+static void decode_brkpt(struct ws_dec *d, insn i)
+{
+    (void)i;
+    ws_dec_emit(d, WS_H_brkpt);
+}
+
+static void decode_nanosleep(struct ws_dec *d, insn i)
+{
+    (void)i;
+    ws_dec_emit(d, WS_H_nanosleep);
+}
+
+static void decode_none(struct ws_dec *d, insn i)
+{
+    no_such(d, i);
+}
+
+/* ---- the function that decodes an opcode: the column "decode" of opcodes.def ---- */
+#define decode_setp     ws_dec_setp
+#define decode_set      ws_dec_set
+#define decode_selp     ws_dec_selp
+#define decode_slct     ws_dec_slct
+#define decode_lop3     ws_dec_lop3
+#define decode_mov      ws_dec_mov_insn
+#define decode_cvt      ws_dec_cvt
+#define decode_cvt_pack ws_dec_cvt_pack
+#define decode_cvta     ws_dec_cvta
+#define decode_load     ws_dec_load
+#define decode_store    ws_dec_store
+#define decode_atom     ws_dec_atom
+#define decode_red      ws_dec_red
+#define decode_texture  ws_dec_tex
+#define decode_matrix   ws_dec_matrix
+#define decode_async    ws_dec_async
+#define decode_video    ws_dec_video
+#define decode_flow     decode_none /* flow.c decodes these before it comes here */
+
+static void (*const decoders[_WS_OP_N])(struct ws_dec *d, insn i) = {
+#define WS_OP(id, name, mods, subs, sig, min, max, t0, t1, effect, mix, does, decode, meaning)     \
+    [WS_OP_##id] = decode_##decode,
+#include "ptx/opcodes.def"
+#undef WS_OP
+};
+
+/* Types that only conversions, matrix instructions and half.c know. */
+static bool is_rare(type t)
+{
+    return t >= WS_T_F32X2 || (t >= WS_T_TEXREF && t <= WS_T_SURFREF);
+}
+
 void ws_dec_insn(struct ws_dec *d, insn i)
 {
-    if (ws_dec_tex(d, i) || ws_dec_matrix(d, i) || ws_dec_async(d, i) || ws_dec_video(d, i) ||
-        ws_dec_half(d, i))
+    bool as_text = ws_ptx_ops[i->op].mods[0] == 'W'; /* the decoder reads the modifiers itself */
+    if (!as_text && ws_dec_half(d, i))
         return;
     for (unsigned k = 0; k < i->n_types; k++)
-        if (i->op != WS_OP_CVT && ((i->types[k] >= WS_T_F32X2) ||
-                                   (i->types[k] >= WS_T_TEXREF && i->types[k] <= WS_T_SURFREF))) {
+        if (!as_text && i->op != WS_OP_CVT && is_rare(i->types[k])) {
             no_such(d, i);
             return;
         }
-    switch (i->op) {
-    case WS_OP_ADD:
-    case WS_OP_ADDC:
-        add_sub(d, i, false);
-        break;
-    case WS_OP_SUB:
-    case WS_OP_SUBC:
-        add_sub(d, i, true);
-        break;
-    case WS_OP_MUL:
-        mul(d, i);
-        break;
-    case WS_OP_MAD:
-    case WS_OP_MADC:
-        mad(d, i);
-        break;
-    case WS_OP_FMA:
-        fma_op(d, i);
-        break;
-    case WS_OP_MUL24:
-    case WS_OP_MAD24:
-        mul24(d, i);
-        break;
-    case WS_OP_DIV:
-    case WS_OP_REM:
-        div_rem(d, i);
-        break;
-    case WS_OP_ABS:
-        abs_neg(d, i, false);
-        break;
-    case WS_OP_NEG:
-        abs_neg(d, i, true);
-        break;
-    case WS_OP_MIN:
-        min_max(d, i, false);
-        break;
-    case WS_OP_MAX:
-        min_max(d, i, true);
-        break;
-    case WS_OP_RCP:
-    case WS_OP_SQRT:
-    case WS_OP_RSQRT:
-    case WS_OP_SIN:
-    case WS_OP_COS:
-    case WS_OP_LG2:
-    case WS_OP_EX2:
-    case WS_OP_TANH:
-        sfu(d, i);
-        break;
-    case WS_OP_POPC:
-    case WS_OP_CLZ:
-    case WS_OP_BREV:
-    case WS_OP_BFIND:
-    case WS_OP_BFE:
-    case WS_OP_BFI:
-    case WS_OP_BMSK:
-    case WS_OP_SZEXT:
-    case WS_OP_SHF:
-    case WS_OP_PRMT:
-    case WS_OP_DP4A:
-    case WS_OP_DP2A:
-    case WS_OP_FNS:
-    case WS_OP_LOP3:
-    case WS_OP_SAD:
-        bits(d, i);
-        break;
-    case WS_OP_TESTP: {
-        uint32_t a = ws_dec_src(d, &i->operands[1], i->types[0]);
-        ws_dec_emit3(d, i->types[0] == WS_T_F32 ? WS_H_testp_f32 : WS_H_testp_f64,
-                     ws_dec_pred_dst(d, &i->operands[0]), a, 0)
-            ->x = i->sub;
-        break;
-    }
-    case WS_OP_COPYSIGN:
-        op2(d, i, i->types[0] == WS_T_F32 ? WS_H_copysign_f32 : WS_H_copysign_f64, i->types[0],
-            i->types[0], i->types[0]);
-        break;
-    case WS_OP_SETP:
-        ws_dec_setp(d, i);
-        break;
-    case WS_OP_SET:
-        ws_dec_set(d, i);
-        break;
-    case WS_OP_SELP:
-        ws_dec_selp(d, i);
-        break;
-    case WS_OP_SLCT:
-        ws_dec_slct(d, i);
-        break;
-    case WS_OP_AND:
-    case WS_OP_OR:
-    case WS_OP_XOR:
-    case WS_OP_NOT:
-    case WS_OP_CNOT:
-        logic(d, i);
-        break;
-    case WS_OP_SHL:
-    case WS_OP_SHR:
-        shift(d, i);
-        break;
-    case WS_OP_MOV:
-        ws_dec_mov_insn(d, i);
-        break;
-    case WS_OP_CVT:
-        ws_dec_cvt(d, i);
-        break;
-    case WS_OP_CVT_PACK:
-        ws_dec_cvt_pack(d, i);
-        break;
-    case WS_OP_CVTA:
-        ws_dec_cvta(d, i);
-        break;
-    case WS_OP_ISSPACEP: {
-        uint32_t a = ws_dec_src(d, &i->operands[1], WS_T_U64);
-        ws_dec_emit3(d, WS_H_isspacep, ws_dec_pred_dst(d, &i->operands[0]), a, 0)->x = i->space;
-        break;
-    }
-    case WS_OP_LD:
-    case WS_OP_LDU:
-        ws_dec_ld_st(d, i, true);
-        break;
-    case WS_OP_ST:
-        ws_dec_ld_st(d, i, false);
-        break;
-    case WS_OP_CP_ASYNC:
-        ws_dec_cp_async(d, i);
-        break;
-    case WS_OP_CP_ASYNC_COMMIT_GROUP:
-    case WS_OP_CP_ASYNC_WAIT_GROUP:
-    case WS_OP_CP_ASYNC_WAIT_ALL:
-        ws_dec_emit(d, WS_H_nop);
-        break;
-    case WS_OP_ATOM:
-        ws_dec_atom(d, i, false);
-        break;
-    case WS_OP_RED:
-        ws_dec_atom(d, i, true);
-        break;
-    case WS_OP_CREATEPOLICY: { /* caches keep no policies here: any value does */
-        bool finish;
-        ws_dec_mov(d, 8, ws_dec_dst(d, &i->operands[0], WS_T_B64, &finish), ws_dec_const(d, 8, 0));
-        break;
-    }
-    case WS_OP_PREFETCH:
-    case WS_OP_PREFETCHU:
-    case WS_OP_APPLYPRIORITY:
-    case WS_OP_DISCARD:
-    case WS_OP_PMEVENT:
-    case WS_OP_GRIDDEPCONTROL:
-        ws_dec_emit(d, WS_H_nop);
-        break;
-    case WS_OP_MEMBAR:
-    case WS_OP_MEMBAR_PROXY:
-    case WS_OP_FENCE:
-    case WS_OP_FENCE_PROXY:
-        ws_dec_emit(d, WS_H_membar);
-        break;
-    case WS_OP_SHFL:
-    case WS_OP_VOTE:
-    case WS_OP_MATCH:
-    case WS_OP_REDUX:
-    case WS_OP_ELECT:
-    case WS_OP_ACTIVEMASK:
-    case WS_OP_BAR_WARP_SYNC:
-        warp_op(d, i);
-        break;
-    case WS_OP_BAR_SYNC:
-    case WS_OP_BAR_ARRIVE:
-    case WS_OP_BAR_RED:
-    case WS_OP_BARRIER_SYNC:
-    case WS_OP_BARRIER_ARRIVE:
-    case WS_OP_BARRIER_RED:
-        bar(d, i);
-        break;
-    case WS_OP_ALLOCA:
-    case WS_OP_STACKSAVE:
-    case WS_OP_STACKRESTORE:
-        stack(d, i);
-        break;
-    case WS_OP_TRAP:
-        ws_dec_emit(d, WS_H_trap);
-        break;
-    case WS_OP_BRKPT:
-        ws_dec_emit(d, WS_H_brkpt);
-        break;
-    case WS_OP_NANOSLEEP:
-        ws_dec_emit(d, WS_H_nanosleep);
-        break;
-    default:
-        no_such(d, i);
-        break;
-    }
+    decoders[i->op](d, i);
 }

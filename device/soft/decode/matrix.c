@@ -312,7 +312,7 @@ static bool movmatrix(struct ws_dec *d, insn i, struct words *w)
     return true;
 }
 
-bool ws_dec_matrix(struct ws_dec *d, insn i)
+void ws_dec_matrix(struct ws_dec *d, insn i)
 {
     struct words w = {i->ext ? i->ext : ""};
     bool ok;
@@ -333,9 +333,9 @@ bool ws_dec_matrix(struct ws_dec *d, insn i)
         ok = movmatrix(d, i, &w);
         break;
     default:
-        return false;
+        ok = false;
+        break;
     }
     if (!ok)
         ws_dec_no_such(d, i);
-    return true;
 }

@@ -151,7 +151,7 @@ static void ld_st_part(struct ws_dec *d, insn i, bool load, const struct address
     u->x = x;
 }
 
-void ws_dec_ld_st(struct ws_dec *d, insn i, bool load)
+static void ld_st(struct ws_dec *d, insn i, bool load)
 {
     const struct ws_ptx_operand *value = &i->operands[load ? 0 : 1], *v = value;
     type t = i->types[0];
@@ -198,6 +198,16 @@ void ws_dec_ld_st(struct ws_dec *d, insn i, bool load)
     for (unsigned k = 0; load && k < n; k++)
         if (finish[k])
             ws_dec_finish(d, &v[k], t, rows[k]);
+}
+
+void ws_dec_load(struct ws_dec *d, insn i)
+{
+    ld_st(d, i, true);
+}
+
+void ws_dec_store(struct ws_dec *d, insn i)
+{
+    ld_st(d, i, false);
 }
 
 /* What an atomic may do with floats. */
@@ -253,7 +263,7 @@ static void atom_one(struct ws_dec *d, insn i, const struct address *a, uint32_t
         ws_dec_finish(d, dst, t, rd);
 }
 
-void ws_dec_atom(struct ws_dec *d, insn i, bool red)
+static void atomic(struct ws_dec *d, insn i, bool red)
 {
     type t = i->types[0];
     unsigned size = ws_ptx_type_bytes(t), at = red ? 0 : 1, n = i->vec > 1 ? i->vec : 1;
@@ -281,6 +291,16 @@ void ws_dec_atom(struct ws_dec *d, insn i, bool red)
     for (unsigned k = 0; k < n; k++)
         atom_one(d, i, &a, space, (int64_t)k * size,
                  dst && dst->kind == WS_OPD_VEC ? &dst->v[k] : NULL, &b->v[k], NULL);
+}
+
+void ws_dec_atom(struct ws_dec *d, insn i)
+{
+    atomic(d, i, false);
+}
+
+void ws_dec_red(struct ws_dec *d, insn i)
+{
+    atomic(d, i, true);
 }
 
 /* Copies that complete at once: waiting for them has nothing to wait for. */

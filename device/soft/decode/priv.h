@@ -141,10 +141,10 @@ enum ws_work_class ws_dec_class(const struct ws_ptx_insn *i);
 /* Names the instruction as one that can't be decoded. Return: false. */
 bool ws_dec_no_such(struct ws_dec *d, const struct ws_ptx_insn *i);
 
-/* ---- decode_tex.c, decode_video.c, decode_matrix.c, decode_async.c: false: not one of theirs ---- */
-bool ws_dec_async(struct ws_dec *d, const struct ws_ptx_insn *i);
-bool ws_dec_matrix(struct ws_dec *d, const struct ws_ptx_insn *i);
-bool ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i);
-bool ws_dec_video(struct ws_dec *d, const struct ws_ptx_insn *i);
+/* ---- families of instructions with files of their own: tex.c, video.c, matrix.c, async.c ---- */
+void ws_dec_async(struct ws_dec *d, const struct ws_ptx_insn *i);
+void ws_dec_matrix(struct ws_dec *d, const struct ws_ptx_insn *i);
+void ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i);
+void ws_dec_video(struct ws_dec *d, const struct ws_ptx_insn *i);
 
 #endif

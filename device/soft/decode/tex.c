@@ -85,14 +85,12 @@ static void emit_store(struct ws_dec *d, enum ws_handler h, const struct ws_ptx_
     emit(d, h, &o, 0);
 }
 
-bool ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i)
+void ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i)
 {
     struct ws_ptx_texop p;
-    if (!ws_ptx_is_texop((enum ws_ptx_op)i->op))
-        return false;
     if (!ws_ptx_texop_read(&p, i)) {
         ws_dec_no_such(d, i);
-        return true;
+        return;
     }
     switch (i->op) {
     case WS_OP_TEX:
@@ -122,5 +120,4 @@ bool ws_dec_tex(struct ws_dec *d, const struct ws_ptx_insn *i)
         break;
     }
     }
-    return true;
 }

@@ -131,8 +131,10 @@ void ws_dec_cvt(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_cvt_pack(struct ws_dec *d, const struct ws_ptx_insn *i);
 
 /* ---- decode_mem.c ---- */
-void ws_dec_ld_st(struct ws_dec *d, const struct ws_ptx_insn *i, bool load);
-void ws_dec_atom(struct ws_dec *d, const struct ws_ptx_insn *i, bool red);
+void ws_dec_load(struct ws_dec *d, const struct ws_ptx_insn *i);
+void ws_dec_store(struct ws_dec *d, const struct ws_ptx_insn *i);
+void ws_dec_atom(struct ws_dec *d, const struct ws_ptx_insn *i);
+void ws_dec_red(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_cp_async(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_cvta(struct ws_dec *d, const struct ws_ptx_insn *i);
 

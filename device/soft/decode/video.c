@@ -176,7 +176,7 @@ static void simd(struct ws_dec *d, insn i, enum ws_video_op op, unsigned n)
         emit(d, i, WS_H_video_simd, &x, asel | bsel << 16);
 }
 
-bool ws_dec_video(struct ws_dec *d, insn i)
+void ws_dec_video(struct ws_dec *d, insn i)
 {
     static const struct {
         uint16_t op;
@@ -202,7 +202,7 @@ bool ws_dec_video(struct ws_dec *d, insn i)
             scalar(d, i, (enum ws_video_op)ops[k].what);
         else
             simd(d, i, (enum ws_video_op)ops[k].what, ops[k].lanes);
-        return true;
+        return;
     }
-    return false;
+    ws_dec_no_such(d, i);
 }
