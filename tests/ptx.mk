@@ -13,6 +13,10 @@ tests_unit_ptx_test_cfg_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
 tests_unit_ptx_test_fatbin_SOURCES = tests/unit/ptx/test_fatbin.c
 tests_unit_ptx_test_fatbin_CFLAGS = $(AM_CFLAGS) $(LZ4_CFLAGS) $(ZSTD_CFLAGS)
 tests_unit_ptx_test_fatbin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/ptx/test_opcodes
+tests_unit_ptx_test_opcodes_SOURCES = tests/unit/ptx/test_opcodes.c
+tests_unit_ptx_test_opcodes_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/ptx/test_opcodes
 check_PROGRAMS += tests/unit/ptx/test_cubin
 tests_unit_ptx_test_cubin_SOURCES = tests/unit/ptx/test_cubin.c $(CUBIN_MAKE)
 tests_unit_ptx_test_cubin_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
