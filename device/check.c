@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every device asks of a copy or a fill before a byte moves: that its sizes fit an address space, that rows don't overlap, and
- * that all of it is mapped, and may be written where it is. A range may cross mappings that adjoin. */
+/* What every device asks of an operation before it starts.
+ *
+ * Copies and fills: the sizes fit an address space, rows don't overlap, all of the memory is mapped, and what is written is writable.
+ * A range may cross mappings that adjoin. Launches: the rules of base/launch_check.h, and that module, parameters and SM set fit. */
 #include "device/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/launch_check.h"
 #include "device/space.h"
 
 void ws_check_fail(struct ws_op *op, enum ws_dev_error e, const char *fmt, ...)
@@ -164,4 +167,91 @@ bool ws_check_fill(struct ws_op *op, uint64_t *ret_bytes)
         return false;
     }
     return box_bytes(op, "fill", &b, ret_bytes) && box_mapped(op, "fill", &b, true, &device);
+}
+
+/* The SMs among numbers 64 * @word to 64 * @word + 63 that a GPU of @n_sms has. */
+static uint64_t sms_of_word(uint32_t n_sms, uint32_t word)
+{
+    if (n_sms <= 64 * word)
+        return 0;
+    return n_sms >= 64 * (word + 1) ? UINT64_MAX : (UINT64_C(1) << (n_sms % 64)) - 1;
+}
+
+static bool sms_ok(const struct ws_gpu_spec *spec, const struct ws_sm_set *sms)
+{
+    uint32_t n = 0;
+    for (uint32_t w = 0; sms->n && w < WS_ARRAY_SIZE(sms->bits); w++) {
+        if (sms->bits[w] & ~sms_of_word(spec->n_sms, w))
+            return false;
+        n += (uint32_t)__builtin_popcountll(sms->bits[w]);
+    }
+    return n == sms->n;
+}
+
+static void check_shape(struct ws_op *op, const struct ws_gpu_spec *spec,
+                        const struct ws_kernel_info *k)
+{
+    const uint32_t *g = op->launch.grid, *b = op->launch.block;
+    struct ws_launch_shape l = {
+        .grid = {g[0], g[1], g[2]},
+        .block = {b[0], b[1], b[2]},
+        .static_shared_bytes = k->static_shared_bytes,
+        .dynamic_shared_bytes = op->launch.shared_bytes,
+        .max_threads_per_block = spec->max_threads_per_block,
+        .max_shared_bytes = spec->shared_bytes_per_block_optin,
+        .kernel_max_threads = k->max_threads_per_block,
+    };
+    switch (ws_launch_check(&l)) {
+    case WS_LAUNCH_VALID:
+        break;
+    case WS_LAUNCH_BAD_GRID:
+        ws_check_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
+                      "%s: grid %ux%ux%u; 1 to %d x %d x %d is possible", k->name, g[0], g[1], g[2],
+                      WS_GRID_X_MAX, WS_GRID_YZ_MAX, WS_GRID_YZ_MAX);
+        break;
+    case WS_LAUNCH_BAD_BLOCK:
+        ws_check_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
+                      "%s: block %ux%ux%u; up to %dx%dx%d and %u threads is possible", k->name,
+                      b[0], b[1], b[2], WS_BLOCK_XY_MAX, WS_BLOCK_XY_MAX, WS_BLOCK_Z_MAX,
+                      spec->max_threads_per_block);
+        break;
+    case WS_LAUNCH_TOO_MANY_THREADS:
+        ws_check_fail(op, WS_DEV_E_RESOURCES,
+                      "%s: %u threads per block, the kernel was compiled for at most %u", k->name,
+                      (unsigned)ws_launch_threads(&l), k->max_threads_per_block);
+        break;
+    case WS_LAUNCH_TOO_MUCH_SHARED:
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                      "%s: %llu bytes of shared memory per block (%u static), %u is possible",
+                      k->name, (unsigned long long)ws_launch_shared_bytes(&l),
+                      k->static_shared_bytes, spec->shared_bytes_per_block_optin);
+        break;
+    }
+}
+
+bool ws_check_launch(struct ws_op *op, const struct ws_gpu_spec *spec,
+                     const struct ws_dmodule_info *info, const struct ws_space *space)
+{
+    if (!info || op->launch.kernel >= info->n_kernels) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "launch: no such kernel");
+        return false;
+    }
+    const struct ws_kernel_info *k = &info->kernels[op->launch.kernel];
+    if (k->unsupported) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s can't run: %s", k->name, k->unsupported);
+        return false;
+    }
+    check_shape(op, spec, k);
+    if (op->error)
+        return false;
+    if (op->launch.param_bytes < k->param_bytes || (k->param_bytes && !op->launch.params))
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %u bytes of parameters, the kernel takes %u",
+                      k->name, op->launch.param_bytes, k->param_bytes);
+    else if (!op->space || ws_op_code_space(op) != space)
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the module belongs to another address space",
+                      k->name);
+    else if (!sms_ok(spec, &op->launch.sms))
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs",
+                      k->name, spec->n_sms);
+    return !op->error;
 }

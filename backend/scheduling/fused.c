@@ -28,6 +28,7 @@
 #include "backend/scheduling/fused_arena.h"
 #include "backend/scheduling/fused_cache.h"
 #include "base/alloc.h"
+#include "base/launch_check.h"
 
 struct fault { /* as ws$fence writes it */
     uint64_t is, address;
@@ -86,7 +87,6 @@ static int check_member(const struct ws_command *j, const struct ws_gpu *gpu, ch
         &j->module->code->info
              ->kernels[j->op.launch.kernel < j->module->code->n_kernels ? j->op.launch.kernel : 0];
     const uint32_t *g = j->op.launch.grid, *b = j->op.launch.block;
-    uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
     if (j->client->errors.sticky || j->client->dropped)
         return refuse(why, bytes, "%s: its client's context is lost", j->kernel_name);
     if (j->relaunch || j->op.launch.progress)
@@ -96,12 +96,16 @@ static int check_member(const struct ws_command *j, const struct ws_gpu *gpu, ch
     if (k->unsupported || k->uses_heap)
         return refuse(why, bytes, "%s: %s", k->name,
                       k->unsupported ? k->unsupported : "it calls malloc()");
-    if (!g[0] || !g[1] || !g[2] || g[0] > INT32_MAX || g[1] > 65535 || g[2] > 65535 || !b[0] ||
-        !b[1] || !b[2] || b[0] > 1024 || b[1] > 1024 || b[2] > 64 ||
-        threads > spec->max_threads_per_block ||
-        (k->max_threads_per_block && threads > k->max_threads_per_block) ||
-        (uint64_t)k->static_shared_bytes + j->op.launch.shared_bytes >
-            spec->shared_bytes_per_block_optin)
+    struct ws_launch_shape l = {
+        .grid = {g[0], g[1], g[2]},
+        .block = {b[0], b[1], b[2]},
+        .static_shared_bytes = k->static_shared_bytes,
+        .dynamic_shared_bytes = j->op.launch.shared_bytes,
+        .max_threads_per_block = spec->max_threads_per_block,
+        .max_shared_bytes = spec->shared_bytes_per_block_optin,
+        .kernel_max_threads = k->max_threads_per_block,
+    };
+    if (ws_launch_check(&l) != WS_LAUNCH_VALID)
         return refuse(why, bytes, "%s: its launch is not a valid one", k->name);
     return 0;
 }

@@ -24,49 +24,13 @@ static const struct ws_kernel_info *info_of(const struct ws_op *op)
 
 static bool check(struct ws_cuda *d, struct ws_op *op)
 {
-    const struct ws_gpu_spec *spec = &d->base.spec;
     const struct ws_dinstance *inst = op->launch.instance;
-    if (!inst || op->launch.kernel >= inst->module->info.n_kernels) {
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "launch: no such kernel");
+    if (!ws_check_launch(op, &d->base.spec, inst ? &inst->module->info : NULL,
+                         inst ? inst->space : NULL))
         return false;
-    }
-    const struct ws_kernel_info *k = info_of(op);
-    const uint32_t *g = op->launch.grid, *b = op->launch.block;
-    uint64_t threads = (uint64_t)b[0] * b[1] * b[2],
-             shared = (uint64_t)k->static_shared_bytes + op->launch.shared_bytes;
-    if (k->unsupported)
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s can't run: %s", k->name, k->unsupported);
-    else if (!g[0] || !g[1] || !g[2] || g[0] > INT32_MAX || g[1] > 65535 || g[2] > 65535)
-        ws_check_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
-                      "%s: grid %ux%ux%u; 1 to 2147483647 x 65535 x 65535 is possible", k->name,
-                      g[0], g[1], g[2]);
-    else if (!b[0] || !b[1] || !b[2] || b[0] > 1024 || b[1] > 1024 || b[2] > 64 ||
-             threads > spec->max_threads_per_block)
-        ws_check_fail(op, WS_DEV_E_INVALID_CONFIGURATION,
-                      "%s: block %ux%ux%u; up to 1024x1024x64 and %u threads is possible", k->name,
-                      b[0], b[1], b[2], spec->max_threads_per_block);
-    else if (k->max_threads_per_block && threads > k->max_threads_per_block)
-        ws_check_fail(op, WS_DEV_E_RESOURCES,
-                      "%s: %u threads per block, the kernel was compiled for at most %u", k->name,
-                      (unsigned)threads, k->max_threads_per_block);
-    else if (shared > spec->shared_bytes_per_block_optin)
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                      "%s: %llu bytes of shared memory per block (%u static), %u is possible",
-                      k->name, (unsigned long long)shared, k->static_shared_bytes,
-                      spec->shared_bytes_per_block_optin);
-    else if (op->launch.param_bytes < k->param_bytes || (k->param_bytes && !op->launch.params))
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: %u bytes of parameters, the kernel takes %u",
-                      k->name, op->launch.param_bytes, k->param_bytes);
-    else if (!op->space || ws_op_code_space(op) != inst->space || inst->device != d)
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                      "%s: the module belongs to another address space or GPU", k->name);
-    else if (op->launch.sms.n > spec->n_sms)
-        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the set of SMs does not fit a GPU of %u SMs",
-                      k->name, spec->n_sms);
-    for (unsigned sm = spec->n_sms; !op->error && op->launch.sms.n && sm < WS_SM_MAX; sm++)
-        if (ws_sm_set_has(&op->launch.sms, sm))
-            ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                          "%s: the set of SMs does not fit a GPU of %u SMs", k->name, spec->n_sms);
+    if (inst->device != d)
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: the module belongs to another GPU",
+                      info_of(op)->name);
     return !op->error;
 }
 

@@ -5,7 +5,7 @@
 
 #include "device/soft/timeline/flight.h"
 #include "device/soft/mem.h"
-#include "device/soft/sched.h"
+#include "device/soft/sched/sched.h"
 #include "device/soft/timeline/timing.h"
 #include "device/space.h"
 

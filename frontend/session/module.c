@@ -14,6 +14,7 @@
 #include <sha2.h>
 
 #include "base/alloc.h"
+#include "base/launch_check.h"
 #include "base/log.h"
 #include "frontend/session/image.h"
 #include "frontend/session/private.h"
@@ -359,22 +360,28 @@ int ws_function_device(const struct ws_session_function *f)
 
 static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const Ws__Device *d)
 {
-    enum { MAX_GRID_X = INT32_MAX, MAX_GRID_YZ = 65535, MAX_BLOCK_XY = 1024, MAX_BLOCK_Z = 64 };
     const uint32_t *g = l->grid, *b = l->block;
-    if (!g[0] || !g[1] || !g[2] || !b[0] || !b[1] || !b[2] || g[0] > MAX_GRID_X ||
-        g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ || b[0] > MAX_BLOCK_XY || b[1] > MAX_BLOCK_XY ||
-        b[2] > MAX_BLOCK_Z)
+    struct ws_launch_shape shape = {
+        .grid = {g[0], g[1], g[2]},
+        .block = {b[0], b[1], b[2]},
+        .static_shared_bytes = k->static_shared_bytes,
+        .dynamic_shared_bytes = l->shared_bytes,
+        .max_threads_per_block = d->max_threads_per_block,
+        .max_shared_bytes = d->shared_bytes_per_block_optin,
+        .kernel_max_threads = k->max_threads_per_block,
+    };
+    switch (ws_launch_check(&shape)) {
+    case WS_LAUNCH_VALID:
+        return WS__ERROR__OK;
+    case WS_LAUNCH_BAD_GRID:
+    case WS_LAUNCH_BAD_BLOCK:
         return WS__ERROR__INVALID_CONFIGURATION;
-    uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
-    if (threads > d->max_threads_per_block)
-        return WS__ERROR__INVALID_CONFIGURATION;
-    /* No launch is refused for its registers: their number is an estimate, which would refuse
-     * blocks that are known to fit. */
-    if (k->max_threads_per_block && threads > k->max_threads_per_block)
+    case WS_LAUNCH_TOO_MANY_THREADS:
         return WS__ERROR__OUT_OF_RESOURCES;
-    if ((uint64_t)k->static_shared_bytes + l->shared_bytes > d->shared_bytes_per_block_optin)
-        return WS__ERROR__INVALID_VALUE; /* as cudaLaunchKernel answers it */
-    return WS__ERROR__OK;
+    case WS_LAUNCH_TOO_MUCH_SHARED:
+        break;
+    }
+    return WS__ERROR__INVALID_VALUE; /* as cudaLaunchKernel answers too much shared memory */
 }
 
 ws_err ws_session_launch_check(const struct ws_launch *l)

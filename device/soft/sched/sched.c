@@ -6,7 +6,7 @@
  *
  * Waking: adding work wakes one sleeping worker; a worker that took a turn and left more work in the ring wakes the next. So
  * wake-ups spread by themselves and one added block costs one wake-up. */
-#include "device/soft/sched.h"
+#include "device/soft/sched/sched.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/sched.h - the worker threads of all soft devices of the process, and who gets them next.
+/* device/soft/sched/sched.h - the worker threads of all soft devices of the process, and who gets them next.
  *
  * A tenant is one client on one device. Tenants with work stand in a ring; a worker takes the first, takes one turn's work
  * from it, and puts it back at the end. What a turn is made of is launch.c's and copy.c's.

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Dealing: which blocks get an SM next. It follows the hardware: the kernels of a client in order of submission, the blocks of each
+ * round-robin over the SMs of its set, as many as fit (timeline/occupancy.c). A kernel whose blocks are all dealt, or of which no
+ * block fits, lets the next one fill what is left. A block that ends makes room.
+ *
+ * Dealing is lazy: a block gets its SM when a worker takes it, and memory for its state when it first runs. So a grid of a million
+ * blocks costs as much memory as the blocks that are running. Every block that was dealt is resident and will run. A cooperative
+ * kernel is dealt as a whole, and until it fits nothing behind it is dealt.
+ *
+ * The scheduler's lock is held in all functions. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/sched/run.h"
+
+enum { ROTATED_EVERY = 5, WAITING_BLOCKS = 4 };
+
+/* ---- dealing; the scheduler's lock is held ---- */
+
+static bool sm_fits(const struct ws_run *r, const struct ws_sm_use *u)
+{
+    const struct ws_gpu_spec *s = &r->device->base.spec;
+    const struct ws_need *n = &r->fit.need;
+    return (uint32_t)__builtin_popcount(u->slots) < s->max_blocks_per_sm &&
+           u->warps + n->warps <= s->max_threads_per_sm / 32 &&
+           u->regs + n->regs <= s->regs_per_sm &&
+           u->shared_bytes + n->shared_bytes <= s->shared_bytes_per_sm;
+}
+
+uint32_t ws_run_occupy_locked(const struct ws_run *r, struct ws_sm_use *u)
+{
+    uint32_t slot = u->slots == UINT32_MAX ? 31 : (uint32_t)__builtin_ctz(~u->slots);
+    u->slots |= 1u << slot;
+    u->warps += r->fit.need.warps;
+    u->regs += r->fit.need.regs;
+    u->shared_bytes += r->fit.need.shared_bytes;
+    return slot;
+}
+
+void ws_run_vacate_locked(const struct ws_run *r, struct ws_sm_use *u, uint32_t slot)
+{
+    u->slots &= ~(1u << slot);
+    u->warps -= r->fit.need.warps;
+    u->regs -= r->fit.need.regs;
+    u->shared_bytes -= r->fit.need.shared_bytes;
+}
+
+bool ws_run_allows_sm(const struct ws_run *r, uint32_t sm)
+{
+    const struct ws_sm_set *set = &r->op->launch.sms;
+    return !set->n || set->bits[sm / 64] >> (sm % 64) & 1;
+}
+
+/* The next SM, round-robin, with room for a block of @r. Return: false if there is none. */
+static bool sm_find(struct ws_tenant *t, const struct ws_run *r, uint32_t *ret_sm)
+{
+    uint32_t n = r->device->base.spec.n_sms, sm = t->cursor;
+    for (uint32_t i = 0; i < n; i++, sm = sm + 1 == n ? 0 : sm + 1) {
+        if (!ws_run_allows_sm(r, sm) || !sm_fits(r, &t->sms[sm]))
+            continue;
+        t->cursor = sm + 1 == n ? 0 : sm + 1;
+        *ret_sm = sm;
+        return true;
+    }
+    return false;
+}
+
+/* Room for all blocks of a cooperative kernel at once, or none is taken. */
+static bool coop_place(struct ws_tenant *t, struct ws_run *r)
+{
+    uint64_t n = 0;
+    uint32_t sm;
+    struct ws_sm_use *use = t->sms;
+    while (n < r->n_blocks && sm_find(t, r, &sm)) {
+        (void)ws_run_occupy_locked(r,
+                                   &use[sm]); /* the slot is chosen again when the block is dealt */
+        r->coop_sm[n++] = (uint16_t)sm;
+    }
+    bool ok = n == r->n_blocks;
+    /* slots are given from the lowest free one up, so they are given back from the highest down */
+    while (n--) {
+        struct ws_sm_use *u = &use[r->coop_sm[n]];
+        ws_run_vacate_locked(r, u, 31 - (uint32_t)__builtin_clz(u->slots));
+    }
+    return ok;
+}
+
+static struct ws_block *block_get(struct ws_sched *s)
+{
+    struct ws_list *l = ws_list_pop(&s->free_blocks);
+    struct ws_block *b = l ? ws_list_entry(l, struct ws_block, link) : ws_alloc(sizeof *b);
+    if (!b)
+        return NULL;
+    memset(b, 0, sizeof *b);
+    ws_list_init(&b->link);
+    return b;
+}
+
+static struct ws_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r,
+                                uint32_t sm)
+{
+    struct ws_block *b = block_get(s);
+    if (!b)
+        return NULL;
+    b->run = r;
+    b->linear = r->n_dealt++;
+    b->sm = sm;
+    b->slot = ws_run_occupy_locked(r, &t->sms[sm]);
+    r->n_live++;
+    if (r->n_dealt == r->n_blocks)
+        ws_list_remove(&r->deal_link);
+    return b;
+}
+
+/* How many new blocks of @r make a turn. */
+static uint32_t batch_of(const struct ws_sched *s, const struct ws_run *r)
+{
+    uint64_t mean = r->n_ended ? r->counts.n_warp_insns / r->n_ended : r->stats->block_insns;
+    uint64_t n = mean ? WS_TURN_INSNS / WS_MAX(mean, 1) : 1, left = r->n_blocks - r->n_dealt;
+    n = WS_MIN(n, (left + s->n_threads - 1) / s->n_threads);
+    return (uint32_t)WS_MIN(WS_MAX(n, 1), WS_TURN_BLOCKS_MAX);
+}
+
+/* All blocks of a cooperative kernel become resident together; they wait in front. */
+static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
+{
+    for (uint64_t i = 0; i < r->n_blocks; i++) {
+        struct ws_block *b = deal_to(s, t, r, r->coop_sm[i]);
+        if (!b) {
+            ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for its blocks",
+                        ws_run_name(r));
+            return;
+        }
+        ws_list_append(&t->front, &b->link);
+    }
+}
+
+static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
+{
+    ws_list_for_each_safe (it, &t->dealing) {
+        struct ws_run *r = ws_list_entry(it, struct ws_run, deal_link);
+        if (r->coop) {
+            if (!coop_place(t, r))
+                break; /* nobody overtakes it */
+            coop_deal(s, t, r);
+            return;
+        }
+        uint32_t n = batch_of(s, r), sm;
+        while (turn->n < n && r->n_dealt < r->n_blocks && sm_find(t, r, &sm)) {
+            struct ws_block *b = deal_to(s, t, r, sm);
+            if (!b)
+                break;
+            turn->blocks[turn->n++] = b;
+        }
+        if (turn->n)
+            return;
+    }
+    t->deal_blocked = true;
+}
+
+bool ws_launch_has_work_locked(const struct ws_tenant *t)
+{
+    return !ws_list_empty(&t->front) || !ws_list_empty(&t->rotated) ||
+           (!ws_list_empty(&t->dealing) && !t->deal_blocked);
+}
+
+/* Takes blocks off a queue: one that is at work, or several that wait, or that were dealt and never ran. */
+static void take_from(struct ws_list *queue, uint32_t n_max, struct ws_turn *turn)
+{
+    struct ws_list *l;
+    while (turn->n < n_max && (l = ws_list_pop(queue))) {
+        struct ws_block *b = ws_list_entry(l, struct ws_block, link);
+        turn->blocks[turn->n++] = b;
+        if (b->started && !b->waits)
+            break;
+    }
+}
+
+bool ws_launch_take_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
+{
+    bool may_deal = !ws_list_empty(&t->dealing) && !t->deal_blocked;
+    if (ws_list_empty(&t->front) && may_deal &&
+        (ws_list_empty(&t->rotated) || ++t->n_choices % ROTATED_EVERY))
+        deal(s, t, turn);
+    if (!turn->n && !ws_list_empty(&t->front)) {
+        const struct ws_block *b = ws_list_entry(t->front.next, struct ws_block, link);
+        take_from(&t->front, b->started ? 1 : batch_of(s, b->run), turn);
+    }
+    if (!turn->n)
+        take_from(&t->rotated, WAITING_BLOCKS, turn);
+    for (uint32_t i = 0; i < turn->n; i++) {
+        struct ws_block *b = turn->blocks[i];
+        if (!b->state && b->run->n_spare)
+            b->state = b->run->spare[--b->run->n_spare];
+    }
+    return turn->n > 0;
+}

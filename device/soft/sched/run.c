@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A kernel's life on a software GPU: what is kept of it, how it is stopped, counted, priced and completed.
+ *
+ * A kernel ends when all its blocks have ended, or when it was stopped (by a fault, a limit or a cancellation) and no worker runs
+ * a block of it any more. Whoever finds it ended prices and completes it, without locks. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/soft/sched/run.h"
+
+enum { UNITS_MAX = 1 << 14 };
+
+/* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1 and 2: a word with the size,
+ * a word that counts arrivals). Mapped outside the addresses that any host or device allocation can have. */
+#define WORKSPACE_VA (UINT64_C(0x7f) << 48)
+enum { WORKSPACE_BYTES = WS_DEVICE_PAGE_BYTES };
+
+/* ---- a kernel's life ---- */
+
+/* Goes on with the host's time while a kernel is executed, which may be ahead of the device's: what one launch saw, a later one does not
+ * see less of. */
+static uint64_t grid_globaltimer(void *arg)
+{
+    const struct ws_run *r = arg;
+    uint64_t now = r->started_device_ns + (ws_clock_ns() - r->started_host_ns),
+             seen = atomic_load_explicit(&r->device->seen_ns, memory_order_relaxed);
+    while (seen < now && !atomic_compare_exchange_weak(&r->device->seen_ns, &seen, now))
+        ;
+    return now;
+}
+
+static uint64_t grid_clock(void *arg)
+{
+    const struct ws_run *r = arg;
+    return r->started_device_ns * r->device->base.spec.core_mhz / 1000;
+}
+
+void ws_run_stop(struct ws_run *r, enum ws_dev_error e, const char *fmt, ...)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&r->grid.fault_claimed, &none, 1))
+        return; /* whoever was first says what happened */
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->grid.text, sizeof r->grid.text, fmt, ap);
+    va_end(ap);
+    none = 0;
+    atomic_compare_exchange_strong(&r->grid.stop, &none, (int)e);
+}
+
+/* As ws_run_stop(), of one part. */
+void ws_run_stop_part(struct ws_grid_part *p, enum ws_dev_error e, const char *fmt, ...)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&p->fault_claimed, &none, 1))
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(p->text, sizeof p->text, fmt, ap);
+    va_end(ap);
+    none = 0;
+    atomic_compare_exchange_strong(&p->stop, &none, (int)e);
+}
+
+const char *ws_run_name(const struct ws_run *r)
+{
+    return r->op->launch.instance->module->info.kernels[r->op->launch.kernel].name;
+}
+
+bool ws_run_stopped(const struct ws_run *r)
+{
+    return atomic_load_explicit(&r->grid.stop, memory_order_acquire) != 0;
+}
+
+int ws_run_map_barrier(struct ws_run *r)
+{
+    uint64_t va = WORKSPACE_VA + (r->grid.grid_id % (UINT64_C(1) << 30)) * WORKSPACE_BYTES;
+    int e = ws_device_mem_alloc(&r->device->base, r->op->space, va, WORKSPACE_BYTES);
+    if (e)
+        return e;
+    uint8_t *host;
+    uint64_t bytes;
+    uint32_t flags;
+    struct ws_device *device;
+    if (ws_space_resolve(r->op->space, va, &host, &bytes, &flags, &device))
+        *(uint32_t *)host = WORKSPACE_BYTES;
+    r->grid.envreg12 = va;
+    return 0;
+}
+
+static void run_free(struct ws_run *r)
+{
+    for (uint32_t i = 0; i < r->n_spare; i++)
+        ws_blockrun_free(r->spare[i]);
+    if (r->units != r->few_units) {
+        free(r->units);
+        free(r->costs);
+    }
+    ws_soft_progress_free(r->progress);
+    free(r->coop_sm);
+    free(r->grid.parts);
+    free(r);
+}
+
+/* Room for the units that are owed and those of the blocks to come. */
+static bool units_new(struct ws_run *r)
+{
+    uint64_t n_blocks = r->n_all - r->n_before;
+    r->blocks_per_unit = WS_MAX((n_blocks + UNITS_MAX - 1) / UNITS_MAX, UINT64_C(1));
+    r->n_owed = r->progress ? r->progress->n_owed : 0;
+    uint64_t n = r->n_owed + (n_blocks + r->blocks_per_unit - 1) / r->blocks_per_unit;
+    if (n <= WS_RUN_FEW_UNITS && !r->device->vclock) { /* a flight keeps them */
+        r->units = r->few_units;
+        r->costs = r->few_costs;
+    } else {
+        r->units = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof r->units[0]);
+        r->costs = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof r->costs[0]);
+    }
+    if (!r->units || !r->costs)
+        return false;
+    if (r->n_owed)
+        memcpy(r->units, r->progress->owed, r->n_owed * sizeof r->units[0]);
+    return true;
+}
+
+/* Return: false: no memory. */
+static bool parts_new(struct ws_run *r, const struct ws_launch_parts *p)
+{
+    struct ws_grid_part *v = p ? ws_alloc_array(p->n, sizeof *v) : NULL;
+    for (uint32_t k = 0; v && k < p->n; k++) {
+        v[k].space = p->part[k].space;
+        v[k].kernel = p->part[k].kernel;
+        v[k].share = p->part[k].share;
+        memcpy(v[k].grid, p->part[k].grid, sizeof v[k].grid);
+        memcpy(v[k].block, p->part[k].block, sizeof v[k].block);
+        if (r->progress && p->part[k].error) { /* what ended in an earlier piece stays ended */
+            v[k].fault_claimed = 1;
+            v[k].stop = (int)p->part[k].error;
+            memcpy(v[k].text, p->part[k].text, sizeof v[k].text);
+        }
+    }
+    r->grid.parts = v;
+    r->grid.common = p ? p->common : NULL;
+    r->grid.n_parts = v ? p->n : 0;
+    r->grid.round = v ? p->round : 0;
+    return v || !p;
+}
+
+static void parts_finish(const struct ws_run *r, struct ws_launch_parts *p)
+{
+    for (uint32_t k = 0; p && k < p->n; k++) {
+        const struct ws_grid_part *from = &r->grid.parts[k];
+        struct ws_launch_part *to = &p->part[k];
+        to->error = (enum ws_dev_error)atomic_load(&from->stop);
+        to->text[0] = 0;
+        if (to->error)
+            memcpy(to->text, from->text, sizeof to->text);
+        to->text[sizeof to->text - 1] = 0;
+        to->n_thread_insns = atomic_load(&from->n_thread_insns);
+    }
+}
+
+/* Takes @progress, if it succeeds. */
+struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
+                          struct ws_soft_progress *progress)
+{
+    struct ws_dinstance *inst = op->launch.instance;
+    struct ws_run *r = ws_alloc(sizeof *r);
+    if (!r)
+        return NULL;
+    r->progress = progress;
+    r->device = d;
+    r->op = op;
+    r->stats = &inst->module->kernels[op->launch.kernel];
+    r->fit = *fit;
+    r->n_all = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
+    r->n_blocks = r->n_all;
+    r->n_before = r->n_dealt = progress ? progress->n_executed : 0;
+    bool ok = units_new(r);
+    r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
+    if (r->coop)
+        r->coop_sm = ws_alloc_array(r->n_blocks, sizeof r->coop_sm[0]);
+    if (!ok || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts)) {
+        r->progress = NULL;
+        run_free(r);
+        return NULL;
+    }
+    ws_list_init(&r->link);
+    ws_list_init(&r->deal_link);
+    struct ws_grid *g = &r->grid;
+    g->code = inst->module->code;
+    g->kernel = op->launch.kernel;
+    memcpy(g->grid, op->launch.grid, sizeof g->grid);
+    memcpy(g->block, op->launch.block, sizeof g->block);
+    g->dyn_shared_bytes = op->launch.shared_bytes;
+    g->params = op->launch.params;
+    g->space = op->space;
+    g->who = d->base.index < WS_ACCESS_DEVICES ? UINT32_C(1) << d->base.index : 0;
+    g->var_va = inst->var_va;
+    g->n_sms = d->base.spec.n_sms;
+    g->sm = d->base.spec.cc_major * 10 + d->base.spec.cc_minor;
+    g->grid_id = atomic_fetch_add(&d->grid_id, 1) + 1;
+    g->clock = grid_clock;
+    g->globaltimer = grid_globaltimer;
+    g->clock_arg = r;
+    g->local_bytes_max = d->options.local_bytes_per_thread_max;
+    r->started_device_ns =
+        d->vclock ? op->ready_ns : WS_MAX(op->ready_ns, ws_timing_now_ns(d->timing));
+    r->started_device_ns = WS_MAX(r->started_device_ns, atomic_load(&d->seen_ns));
+    r->started_host_ns = ws_clock_ns();
+    r->epoch = ws_space_enter(op->space);
+    return r;
+}
+
+/* Prices it and is done with it. */
+static void run_price(struct ws_run *r, uint32_t n_units)
+{
+    struct ws_soft *d = r->device;
+    struct ws_op *op = r->op;
+    struct ws_gpu_spec changed;
+    const struct ws_gpu_spec *spec = &d->base.spec;
+    if (atomic_load_explicit(&d->clocks_changed, memory_order_acquire)) {
+        ws_timing_spec(d->timing, &changed);
+        spec = &changed;
+    }
+    double bytes = ws_units_cost(spec, r->fit.need.warps, r->units, n_units, r->costs);
+    struct ws_timing_kernel k = {
+        /* an account that will be used again: what it has in store is given back with later operations */
+        .owner = ws_space_id(r->grid.parts ? r->grid.parts[0].space : op->space),
+        .ready_ns = op->ready_ns,
+        .need = r->fit.need,
+        .blocks_per_sm = r->fit.blocks_per_sm,
+        .sms = op->launch.sms,
+        .n_blocks = n_units,
+        .blocks = r->costs,
+        .dram_share = ws_cost_dram_share(spec, bytes, (double)ws_space_device_bytes(op->space)),
+    };
+    struct ws_timed timed;
+    ws_timing_kernel(d->timing, &k, &timed);
+    op->start_ns = timed.start_ns;
+    op->end_ns = timed.end_ns;
+    op->energy_uj = timed.energy_uj;
+    if (!op->error && r->n_dealt < r->n_all) {
+        struct ws_unit *units = r->units != r->few_units ? r->units : NULL;
+        ws_soft_progress_set(r->progress, r->n_dealt, r->units, n_units, NULL);
+        if (!units) { /* not allocated; nothing is owed */
+            r->progress->owed = NULL;
+        } else {
+            r->units = r->few_units;
+            free(r->costs);
+        }
+        op->launch.progress = &r->progress->base;
+        op->preempted = true;
+        r->progress = NULL;
+    }
+    run_free(r);
+    ws_soft_done(d, op);
+}
+
+/* Where device time passes it is done when its time has come. */
+static void run_fly(struct ws_run *r, uint32_t n_units)
+{
+    struct ws_op *op = r->op;
+    struct ws_executed x = {
+        .need = r->fit.need,
+        .blocks_per_sm = r->fit.blocks_per_sm,
+        .units = r->units,
+        .costs = r->costs,
+        .n_units = n_units,
+        .n_executed = r->n_dealt,
+        .n_blocks = r->n_all,
+        .progress = r->progress,
+    };
+    r->units = r->few_units;
+    r->progress = NULL;
+    run_free(r);
+    ws_flight_kernel(op, &x);
+}
+
+/* Ended, no block left, no locks held. */
+void ws_run_finish(struct ws_run *r)
+{
+    struct ws_soft *d = r->device;
+    struct ws_op *op = r->op;
+    op->error = (enum ws_dev_error)atomic_load(&r->grid.stop);
+    if (op->error)
+        memcpy(op->text, r->grid.text, sizeof op->text);
+    op->text[sizeof op->text - 1] = 0;
+    op->n_thread_insns = r->n_thread_insns;
+    parts_finish(r, op->launch.parts);
+    op->counts = r->counts;
+    if (r->n_ended) {
+        uint64_t mean = r->counts.n_warp_insns / r->n_ended, old = r->stats->block_insns;
+        mean = old ? (3 * old + mean) / 4 : mean;
+        r->stats->block_insns = (uint32_t)WS_MIN(WS_MAX(mean, 1), UINT32_MAX);
+    }
+    if (r->grid.envreg12)
+        if (ws_space_unmap(op->space, r->grid.envreg12) < 0)
+            ws_soft_fail(
+                op, WS_DEV_E_LAUNCH_FAILURE,
+                "the barrier memory is gone"); /* cannot be: no client knows the address range */
+    ws_space_leave(op->space, r->epoch);
+    uint64_t n_new = r->n_dealt - r->n_before;
+    uint32_t n_units =
+        r->n_owed + (uint32_t)((n_new + r->blocks_per_unit - 1) / r->blocks_per_unit);
+    if (d->vclock)
+        run_fly(r, n_units);
+    else
+        run_price(r, n_units);
+}
+
+void ws_launch_finish(struct ws_list *ended)
+{
+    struct ws_list *l;
+    while ((l = ws_list_pop(ended)))
+        ws_run_finish(ws_list_entry(l, struct ws_run, link));
+}
+
+void ws_work_add(struct ws_work *sum, const struct ws_work *w)
+{
+    for (int c = 0; c < _WS_WORK_N; c++)
+        sum->n_warp_insns[c] += w->n_warp_insns[c];
+    sum->n_thread_insns += w->n_thread_insns;
+    sum->n_global_loads += w->n_global_loads;
+    sum->n_global_stores += w->n_global_stores;
+    sum->n_load_sectors += w->n_load_sectors;
+    sum->n_store_sectors += w->n_store_sectors;
+    sum->n_shared_accesses += w->n_shared_accesses;
+    sum->n_atomics += w->n_atomics;
+    sum->n_barriers += w->n_barriers;
+}
+
+/* What a block did while it polled counts like all it did, unless the kernel was in truth waiting: then how often it looked is up to
+ * the host. */
+void ws_run_count(struct ws_run *r, struct ws_block *b)
+{
+    if (b->polled.n_thread_insns && !(r->device->vclock && ws_flight_has_idled(r->op)))
+        ws_work_add(&b->work, &b->polled);
+    struct ws_unit *u = &r->units[r->n_owed + (b->linear - r->n_before) / r->blocks_per_unit];
+    u->n_blocks++;
+    ws_work_add(&u->work, &b->work);
+    r->n_ended++;
+    for (int i = 0; i < _WS_WORK_N; i++)
+        r->counts.n_warp_insns += b->work.n_warp_insns[i];
+    r->counts.n_global_accesses += b->work.n_global_loads + b->work.n_global_stores;
+    r->counts.n_sectors += b->work.n_load_sectors + b->work.n_store_sectors;
+    r->counts.n_barriers += b->work.n_barriers;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/sched/run.h - one kernel that the software GPU runs, shared by the files that deal its blocks, execute and complete it.
+ * Lock: the scheduler's for functions named …_locked and for the fields that say so. */
+#ifndef WS_DEVICE_SOFT_SCHED_RUN_H
+#define WS_DEVICE_SOFT_SCHED_RUN_H
+
+#include "device/soft/soft_private.h"
+
+/* In warp instructions. */
+enum {
+    WS_TURN_INSNS = 1 << 15,    /* what a worker executes between two holds of the lock */
+    WS_STEP_INSNS = 1 << 11,    /* between two looks at what the block does */
+    WS_WAITING_INSNS = 1 << 10, /* turn of a block that waits */
+    WS_SLICE_INSNS = 1 << 20,   /* what a block executes before others of its client go first */
+};
+enum { WS_RUN_FEW_UNITS = 4, WS_RUN_SPARE_MAX = 8 };
+
+struct ws_run {
+    struct ws_list link;      /* tenant's runs; when ended: the list of the ended */
+    struct ws_list deal_link; /* tenant's dealing, while blocks are left */
+    struct ws_soft *device;
+    struct ws_tenant *tenant; /* NULL while the submitting thread runs it alone */
+    struct ws_op *op;
+    struct ws_dkernel *stats;
+    struct ws_fit fit;
+    unsigned epoch; /* of the space */
+    uint64_t started_host_ns, started_device_ns;
+    _Atomic uint64_t n_thread_insns;
+    struct ws_grid grid;
+    /* under the scheduler's lock, once there is a tenant */
+    uint64_t n_blocks, n_dealt,
+        n_live;                 /* n_blocks: to be dealt: all, or, stopped, those that are */
+    uint64_t n_ended;           /* blocks */
+    struct ws_op_counts counts; /* of ended blocks */
+    bool coop, aborted;
+    bool stopping;                 /* preempted */
+    uint64_t n_waiting, n_polling; /* of its live blocks, as they were when they were given back */
+    bool idle;                     /* the clock knows that all of them poll */
+    struct ws_soft_progress *
+        progress; /* of a launch that goes on, or one to be filled when it is preempted; else NULL */
+    uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
+    struct ws_blockrun *spare[WS_RUN_SPARE_MAX];
+    uint32_t n_spare;
+    uint64_t n_all, n_before; /* blocks of the grid; executed before it was preempted */
+    uint64_t blocks_per_unit; /* neighbours priced as one, for grids of many blocks */
+    uint32_t n_owed;          /* the first units: executed before, but not paid with time */
+    struct ws_unit *units;    /* [n_owed + n_units] */
+    struct ws_cost *costs;    /* as many */
+    struct ws_unit few_units[WS_RUN_FEW_UNITS];
+    struct ws_cost few_costs[WS_RUN_FEW_UNITS];
+};
+
+/* ---- run.c ---- */
+/* A kernel that is to run; takes @progress if it succeeds. NULL: no memory. */
+struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
+                          struct ws_soft_progress *progress);
+/* Maps the memory of a cooperative kernel's grid barrier. Return: 0 or an error of the device's memory. */
+int ws_run_map_barrier(struct ws_run *r);
+/* Stops the kernel, or one client's part of it. The first caller decides error and text. Any thread, with or without the lock. */
+WS_PRINTF(3, 4) void ws_run_stop(struct ws_run *r, enum ws_dev_error e, const char *fmt, ...);
+WS_PRINTF(3, 4)
+void ws_run_stop_part(struct ws_grid_part *p, enum ws_dev_error e, const char *fmt, ...);
+bool ws_run_stopped(const struct ws_run *r);
+const char *ws_run_name(const struct ws_run *r);
+/* Adds an ended block to what the kernel has executed. Locked, unless the submitting thread still runs the kernel alone. */
+void ws_run_count(struct ws_run *r, struct ws_block *b);
+void ws_work_add(struct ws_work *sum, const struct ws_work *w);
+/* Prices and completes a kernel that has ended, and frees it. No locks held. */
+void ws_run_finish(struct ws_run *r);
+
+/* ---- deal.c ---- */
+bool ws_run_allows_sm(const struct ws_run *r, uint32_t sm); /* of the launch's SM set */
+/* A block of the kernel takes its share of an SM, or gives it back. Locked. Return: the block's slot there. */
+uint32_t ws_run_occupy_locked(const struct ws_run *r, struct ws_sm_use *u);
+void ws_run_vacate_locked(const struct ws_run *r, struct ws_sm_use *u, uint32_t slot);
+
+/* ---- turn.c; no locks held ---- */
+/* Return: false: no memory, and the kernel is stopped. */
+bool ws_block_begin(struct ws_block *b);
+/* Runs a block for about @budget warp instructions at most; *ret_used: what it took. */
+enum ws_step ws_block_run(struct ws_block *b, uint64_t budget, uint64_t *ret_used);
+
+#endif

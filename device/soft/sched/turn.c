@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Turns: workers execute the blocks that were dealt, and give them back.
+ *
+ * A worker takes one block that is in the middle of something, or as many short blocks as make a turn (by what blocks of this kernel
+ * took before). A block continues over several turns until its slice is used up. Then it goes behind the client's other blocks,
+ * because programs may wait between co-resident blocks, and an endless block must not keep out its neighbours. A block that waits
+ * (the interpreter saw that all its warps spin, and returned early) loses its turn at once and gets short turns until it does
+ * something else. A block that might wait (loads or atomics, arithmetic on integers, nothing written) has a slice of one turn.
+ * While no block is in the middle of its slice, new blocks go before rotated ones four times out of five: a grid-wide barrier soon
+ * has all its blocks, and no block starves.
+ *
+ * Preemption: no more blocks are dealt, and those that were dealt run to their end. So what was executed is always the first blocks
+ * of the grid, and a launch that is resumed begins with the next one. If all dealt blocks (seem to) wait for something, dealing
+ * goes on instead. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "device/soft/sched/run.h"
+
+/* ---- execution; no locks held ---- */
+
+static uint64_t insns_of(const struct ws_work *w)
+{
+    uint64_t n = 0;
+    for (int c = 0; c < _WS_WORK_N; c++)
+        n += w->n_warp_insns[c];
+    return n;
+}
+
+static bool may_be_waiting(const struct ws_work *w, uint64_t n_insns)
+{
+    return !w->n_global_stores && !w->n_shared_accesses && !w->n_barriers &&
+           !w->n_warp_insns[WS_WORK_FP32] && !w->n_warp_insns[WS_WORK_FP64] &&
+           !w->n_warp_insns[WS_WORK_SFU] && !w->n_warp_insns[WS_WORK_HALF] &&
+           (w->n_global_loads + w->n_atomics) * 64 >= n_insns;
+}
+
+/* Whether a block whose warps all spin did nothing but that: it wrote nothing, and looked only where it had looked before. */
+static bool only_polls(struct ws_block *b, const struct ws_work *w)
+{
+    uint64_t n_looked = ws_blockrun_n_looked(b->state);
+    bool again = n_looked && n_looked == b->n_looked;
+    b->n_looked = n_looked;
+    return again && !w->n_global_stores && !w->n_shared_accesses && !w->n_barriers && !w->n_atomics;
+}
+
+/* Adds to what the block's part has done. Return: that is over the limit, and it must stop. */
+static bool part_spent(struct ws_run *r, uint64_t linear, uint64_t n, uint64_t limit, bool more)
+{
+    uint64_t number;
+    struct ws_grid_part *p = ws_grid_part_of(&r->grid, linear, &number);
+    uint64_t total = atomic_fetch_add(&p->n_thread_insns, n) + n;
+    if (!more || !limit || total <= limit)
+        return false;
+    ws_run_stop_part(p, WS_DEV_E_TIMEOUT,
+                     "%s: not finished after %llu thread instructions (limit: max_kernel_insns)",
+                     p->kernel, (unsigned long long)limit);
+    return true;
+}
+
+/* Runs a block for at most about @budget. */
+enum ws_step ws_block_run(struct ws_block *b, uint64_t budget, uint64_t *ret_used)
+{
+    struct ws_run *r = b->run;
+    uint64_t limit = r->device->options.max_kernel_insns;
+    enum ws_step step = WS_STEP_MORE;
+    *ret_used = 0;
+    while (step == WS_STEP_MORE && *ret_used < budget) {
+        struct ws_work w = {0};
+        uint64_t ask = WS_MIN(WS_STEP_INSNS, budget - *ret_used);
+        step = ws_blockrun_step(b->state, ask, &w);
+        uint64_t n = insns_of(&w),
+                 total = atomic_fetch_add(&r->n_thread_insns, w.n_thread_insns) + w.n_thread_insns;
+        *ret_used += WS_MAX(n, 1);
+        b->waits = step == WS_STEP_MORE && n < ask / 2;
+        b->polls = only_polls(b, &w) && b->waits;
+        ws_work_add(b->polls ? &b->polled : &b->work, &w);
+        if (WS_UNLIKELY(r->grid.parts != NULL) &&
+            part_spent(r, b->linear, w.n_thread_insns, limit, step == WS_STEP_MORE))
+            return WS_STEP_STOPPED;
+        if (!r->grid.parts && limit && total > limit && step == WS_STEP_MORE) {
+            ws_run_stop(r, WS_DEV_E_TIMEOUT,
+                        "%s: not finished after %llu thread instructions (limit: max_kernel_insns)",
+                        ws_run_name(r), (unsigned long long)limit);
+            return WS_STEP_STOPPED;
+        }
+        if (b->waits)
+            break;
+        b->may_wait = may_be_waiting(&w, n);
+        if (b->may_wait)
+            b->slice_insns += WS_SLICE_INSNS / (WS_TURN_INSNS / WS_STEP_INSNS);
+    }
+    b->slice_insns += *ret_used;
+    return step;
+}
+
+bool ws_block_begin(struct ws_block *b)
+{
+    struct ws_run *r = b->run;
+    if (!b->state && ws_blockrun_new(&b->state, &r->grid) < 0) {
+        b->state = NULL;
+        ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for a block",
+                    ws_run_name(r));
+        return false;
+    }
+    ws_blockrun_start(b->state, b->linear, b->sm, b->slot);
+    b->started = true;
+    return true;
+}
+
+void ws_launch_turn(struct ws_turn *turn)
+{
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < turn->n; i++) {
+        struct ws_block *b = turn->blocks[i], *before = i ? turn->blocks[i - 1] : NULL;
+        turn->outcome[i] = WS_STEP_MORE;
+        if (!b->started) {
+            if (used > WS_TURN_INSNS)
+                continue; /* earlier ones took longer than expected: back to the queue */
+            if (!b->state && before && before->run == b->run &&
+                turn->outcome[i - 1] == WS_STEP_DONE) {
+                b->state = before->state;
+                before->state = NULL;
+            }
+            if (!ws_block_begin(b)) {
+                turn->outcome[i] = WS_STEP_STOPPED;
+                continue;
+            }
+        }
+        uint64_t n;
+        turn->outcome[i] =
+            (uint8_t)ws_block_run(b, b->waits ? WS_WAITING_INSNS : WS_TURN_INSNS, &n);
+        used += n;
+    }
+}
+
+/* ---- results; the scheduler's lock is held ---- */
+
+static void state_spare(struct ws_run *r, struct ws_blockrun *state)
+{
+    if (!state)
+        return;
+    if (r->n_spare < WS_RUN_SPARE_MAX)
+        r->spare[r->n_spare++] = state;
+    else
+        ws_blockrun_free(state);
+}
+
+static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_block *b)
+{
+    struct ws_run *r = b->run;
+    if (b->started)
+        ws_run_count(r, b);
+    state_spare(r, b->state);
+    ws_run_vacate_locked(r, &t->sms[b->sm], b->slot);
+    r->n_live--;
+    r->n_waiting -= b->waiting;
+    r->n_polling -= b->polling;
+    t->deal_blocked = false;
+    ws_list_append(&s->free_blocks, &b->link);
+}
+
+static void queue_drop(struct ws_sched *s, struct ws_tenant *t, struct ws_list *queue,
+                       struct ws_run *r)
+{
+    ws_list_for_each_safe (it, queue) {
+        struct ws_block *b = ws_list_entry(it, struct ws_block, link);
+        if (b->run != r)
+            continue;
+        ws_list_remove(&b->link);
+        block_end(s, t, b);
+    }
+}
+
+/* Forgets what of a stopped kernel is not in a worker's hands. */
+static void run_abort(struct ws_sched *s, struct ws_run *r)
+{
+    if (r->aborted)
+        return;
+    r->aborted = true;
+    ws_list_remove(&r->deal_link);
+    r->n_blocks = r->n_dealt;
+    queue_drop(s, r->tenant, &r->tenant->front, r);
+    queue_drop(s, r->tenant, &r->tenant->rotated, r);
+    r->tenant->deal_blocked = false;
+}
+
+static void run_settle(struct ws_sched *s, struct ws_run *r, struct ws_list *ended)
+{
+    if (ws_run_stopped(r))
+        run_abort(s, r);
+    if (r->n_dealt < r->n_blocks || r->n_live)
+        return;
+    ws_list_remove(&r->link);
+    ws_list_append(ended, &r->link);
+}
+
+static void block_waiting(struct ws_block *b, bool waiting)
+{
+    if (b->waiting != waiting)
+        b->run->n_waiting += waiting ? 1 : -1;
+    b->waiting = waiting;
+}
+
+/* While all of a kernel's blocks poll, its clock may go on (vclock.h). */
+static void block_polling(struct ws_block *b, bool polling)
+{
+    struct ws_run *r = b->run;
+    if (b->polling != polling)
+        r->n_polling += polling ? 1 : -1;
+    b->polling = polling;
+    bool idle = r->n_polling == r->n_live;
+    if (r->device->vclock && r->idle != idle)
+        ws_flight_idle(r->op, idle);
+    r->idle = idle;
+}
+
+/* A preempted kernel all of whose blocks wait may wait for some that were not dealt: then it has to go on. */
+static void run_unblock(struct ws_run *r)
+{
+    if (!r->stopping || r->n_waiting < r->n_live)
+        return;
+    r->stopping = false;
+    r->n_blocks = r->n_all;
+    ws_list_append(&r->tenant->dealing, &r->deal_link);
+    r->tenant->deal_blocked = false;
+}
+
+bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
+                              struct ws_list *ended)
+{
+    for (struct ws_tenant *t = d->tenants; t; t = t->next)
+        ws_list_for_each (it, &t->runs) {
+            struct ws_run *r = ws_list_entry(it, struct ws_run, link);
+            if (r->op != op)
+                continue;
+            if (r->n_dealt == r->n_blocks ||
+                (!r->progress && !(r->progress = ws_soft_progress_new(op))))
+                return false;
+            r->stopping = true;
+            r->n_blocks = r->n_dealt;
+            ws_list_remove(&r->deal_link);
+            t->deal_blocked = false;
+            run_settle(s, r, ended);
+            if (ws_list_empty(ended)) {
+                ws_sched_ready_locked(s, t); /* who stood behind it */
+                return false;
+            }
+            ws_tenant_put_locked(t);
+            return true;
+        }
+    return false;
+}
+
+void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended)
+{
+    struct ws_tenant *t = turn->tenant;
+    for (uint32_t i = 0; i < turn->n; i++) {
+        struct ws_block *b = turn->blocks[i];
+        struct ws_run *r = b->run;
+        if (turn->outcome[i] == WS_STEP_MORE && !ws_run_stopped(r)) {
+            bool rotate = b->started && (b->waits || b->slice_insns >= WS_SLICE_INSNS);
+            if (rotate)
+                b->slice_insns = 0;
+            ws_list_append(rotate ? &t->rotated : &t->front, &b->link);
+            block_waiting(b, rotate && (b->waits || b->may_wait));
+            block_polling(b, b->polls);
+            run_unblock(r);
+            continue;
+        }
+        block_end(s, t, b);
+        run_settle(s, r, ended);
+    }
+}
+
+void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *space)
+{
+    ws_list_for_each (it, &t->runs) {
+        struct ws_run *r = ws_list_entry(it, struct ws_run, link);
+        for (uint32_t k = 0; k < r->grid.n_parts; k++)
+            if (r->grid.parts[k].space == space)
+                ws_run_stop_part(&r->grid.parts[k], WS_DEV_E_CANCELLED, "%s: cancelled",
+                                 r->grid.parts[k].kernel);
+    }
+}
+
+void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended)
+{
+    ws_list_for_each_safe (it, &t->runs) {
+        struct ws_run *r = ws_list_entry(it, struct ws_run, link);
+        ws_run_stop(r, WS_DEV_E_CANCELLED, "%s: cancelled", ws_run_name(r));
+        run_settle(s, r, ended);
+    }
+}
