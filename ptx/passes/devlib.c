@@ -79,7 +79,7 @@ static uint32_t func_uses(const struct ws_ptx_module *m, const struct ws_ptx_fun
 /* Marks the functions that what @func may come to needs, itself among them. @needs: [m->n_funcs], false. */
 static int find_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs, uint32_t *ret_uses)
 {
-    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached)), changed = true;
+    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));
     if (!reached)
         return ws_raise(-ENOMEM);
     *ret_uses = 0;
@@ -90,15 +90,7 @@ static int find_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs,
         needs[k] = uses != 0;
         *ret_uses |= uses;
     }
-    while (changed) {
-        changed = false;
-        for (uint32_t k = 0; k < m->n_funcs; k++)
-            for (uint32_t i = 0; reached[k] && !needs[k] && i < m->funcs[k].n_insns; i++) {
-                const struct ws_ptx_call *c = m->funcs[k].insns[i].call;
-                if (c && c->callee.kind == WS_OPD_SYM && needs[WS_PTX_SYM_INDEX(c->callee.sym)])
-                    changed = needs[k] = true;
-            }
-    }
+    ws_ptx_mark_callers(m, reached, needs);
     free(reached);
     return 0;
 }
@@ -221,9 +213,7 @@ static int find_library(struct ws_ptx_module *m, uint32_t *ret)
 
 struct lib {
     struct ws_ptx_edit e;
-    const bool *needs;
-    const uint32_t *clone;
-    uint32_t base;
+    const struct ws_ptx_copies *copies; /* helper: the first of the library's functions */
     bool is_entry;
     int32_t own[N_OWN]; /* registers of a function: the library's address, block, thread */
 };
@@ -273,31 +263,9 @@ static void write_stop(struct lib *w, const struct ws_ptx_insn *old)
     args[0] = R(kind);
     args[1] = R(va);
     own_values(w, &args[2]);
-    ws_ptx_edit_call(e, w->base + WS_LIB_F_STOP, 0, NULL, 2 + N_OWN, args);
+    ws_ptx_edit_call(e, w->copies->helper + WS_LIB_F_STOP, 0, NULL, 2 + N_OWN, args);
     if (over >= 0)
         ws_ptx_edit_place(e, over);
-}
-
-/* The call just copied goes to @func, with three arguments more. */
-static void redirect(struct lib *w, struct ws_ptx_insn *i, uint32_t func,
-                     const struct ws_ptx_operand *more)
-{
-    struct ws_ptx_call *c = ws_arena_array(&w->e.m->arena, 1, sizeof(*c));
-    struct ws_ptx_operand *args =
-        i->call ? ws_arena_array(&w->e.m->arena, (size_t)i->call->n_args + N_OWN, sizeof(*args))
-                : NULL;
-    if (!c || !args) {
-        w->e.failed = true;
-        return;
-    }
-    *c = *i->call;
-    for (uint32_t k = 0; k < c->n_args; k++)
-        args[k] = c->args[k];
-    for (uint32_t k = 0; k < N_OWN; k++)
-        args[c->n_args++] = more[k];
-    c->args = args;
-    c->callee = ws_opd_sym((int32_t)(func | WS_PTX_SYM_FUNC));
-    i->call = c;
 }
 
 static void write_all(struct lib *w, const struct ws_ptx_func *f)
@@ -311,10 +279,8 @@ static void write_all(struct lib *w, const struct ws_ptx_func *f)
     for (uint32_t n = 0; n < f->n_insns; n++) {
         const struct ws_ptx_insn *old = &f->insns[n];
         const struct system *s = calls_system(e->m, old);
-        int64_t to = s ? (int64_t)w->base + s->func : -1;
-        if (old->call && old->call->callee.kind == WS_OPD_SYM &&
-            w->needs[WS_PTX_SYM_INDEX(old->call->callee.sym)])
-            to = w->clone[WS_PTX_SYM_INDEX(old->call->callee.sym)];
+        int64_t to =
+            s ? (int64_t)w->copies->helper + s->func : ws_ptx_copy_of_callee(w->copies, old);
         ws_ptx_edit_skip(e, n);
         if (traps(old))
             write_stop(w, old);
@@ -322,71 +288,40 @@ static void write_all(struct lib *w, const struct ws_ptx_func *f)
             own_values(w, more);
         struct ws_ptx_insn *i = ws_ptx_edit_copy_only(e, n);
         if (to >= 0)
-            redirect(w, i, (uint32_t)to, more);
+            ws_ptx_edit_redirect(e, i, (uint32_t)to, N_OWN, more);
     }
     ws_ptx_edit_old_end(e);
 }
 
-/* The copies of functions that are there already are used again. */
-static int64_t find_copy(const struct ws_ptx_module *m, uint32_t func)
+static int needs_copy(const struct ws_ptx_module *m, uint32_t func, bool *needs)
 {
-    for (uint32_t k = 0; k < m->n_funcs; k++)
-        if (m->funcs[k].lib_of == func + 1 && !m->funcs[k].fence)
-            return k;
-    return -1;
+    uint32_t uses;
+    return find_needs(m, func, needs, &uses);
 }
 
-static int copy_one(struct ws_ptx_module *m, uint32_t func, struct lib *w, uint32_t *ret)
+static bool is_copy(const struct ws_ptx_func *f, uint32_t func)
 {
+    return f->lib_of == func + 1 && !f->fence;
+}
+
+static int write_copy(struct ws_ptx_module *m, uint32_t func, const struct ws_ptx_copies *c,
+                      uint32_t *ret)
+{
+    struct lib w = {.copies = c};
     bool is_entry = m->funcs[func].is_entry;
-    ws_ptx_edit_begin(&w->e, m, func, "$lib", is_entry ? sizeof(uint64_t) : 0);
-    if (!w->e.failed) {
-        w->e.f.link = is_entry ? w->e.f.link : WS_LINK_NONE;
-        w->e.f.lib_of = func + 1;
-        write_all(w, &m->funcs[func]);
+    ws_ptx_edit_begin(&w.e, m, func, "$lib", is_entry ? sizeof(uint64_t) : 0);
+    if (!w.e.failed) {
+        w.e.f.link = is_entry ? w.e.f.link : WS_LINK_NONE;
+        w.e.f.lib_of = func + 1;
+        write_all(&w, &m->funcs[func]);
     }
-    return ws_ptx_edit_end(&w->e, ret);
-}
-
-static int copy_all(struct ws_ptx_module *m, uint32_t func, uint32_t base, const bool *needs,
-                    uint32_t *clone, uint32_t *ret_func)
-{
-    uint32_t n = m->n_funcs, next = n;
-    for (uint32_t k = 0; k < n; k++) {
-        int64_t copy = needs[k] && k != func ? find_copy(m, k) : -1;
-        clone[k] = copy >= 0 ? (uint32_t)copy : needs[k] && k != func ? next++ : 0;
-    }
-    for (uint32_t k = 0; k <= n; k++) {
-        if (k < n && (!needs[k] || clone[k] < n))
-            continue;
-        struct lib w = {.needs = needs, .clone = clone, .base = base};
-        int r = copy_one(m, k < n ? k : func, &w, ret_func); /* the kernel last */
-        if (r)
-            return ws_forward(r);
-    }
-    return 0;
+    return ws_ptx_edit_end(&w.e, ret);
 }
 
 int ws_ptx_lib(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func)
 {
-    uint32_t base = 0, uses;
+    static const struct ws_ptx_copier copier = {needs_copy, is_copy, write_copy};
+    uint32_t base = 0;
     int r = find_library(m, &base);
-    if (r)
-        return ws_forward(r);
-    struct ws_ptx_func *before = m->funcs;
-    uint32_t n = m->n_funcs;
-    bool *needs = ws_alloc_array((size_t)n + 1, sizeof(*needs));
-    uint32_t *clone = ws_alloc_array((size_t)n + 1, sizeof(*clone));
-    r = needs && clone ? find_needs(m, func, needs, &uses) : ws_raise(-ENOMEM);
-    if (!r) {
-        needs[func] = false; /* itself goes by another way: nobody calls it */
-        r = copy_all(m, func, base, needs, clone, ret_func);
-    }
-    if (r) {
-        m->funcs = before;
-        m->n_funcs = n;
-    }
-    free(needs);
-    free(clone);
-    return ws_forward(r);
+    return ws_forward(r ? r : ws_ptx_copy_kernel(m, func, &copier, base, ret_func));
 }

@@ -483,12 +483,6 @@ void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index)
         e->f.labels[from->labels + k - 1].insn = e->f.n_insns;
 }
 
-struct ws_ptx_insn *ws_ptx_edit_copy(struct ws_ptx_edit *e, uint32_t index)
-{
-    ws_ptx_edit_skip(e, index);
-    return ws_ptx_edit_copy_only(e, index);
-}
-
 void ws_ptx_edit_call(struct ws_ptx_edit *e, uint32_t func, uint32_t n_rets,
                       const struct ws_ptx_operand *rets, uint32_t n_args,
                       const struct ws_ptx_operand *args)

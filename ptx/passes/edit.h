@@ -78,10 +78,8 @@ struct ws_ptx_insn *ws_ptx_edit_add(struct ws_ptx_edit *e, enum ws_ptx_op op, en
                     (struct ws_ptx_operand[]){__VA_ARGS__})
 /* Makes it "@p …" or "@!p …". */
 void ws_ptx_edit_guard(struct ws_ptx_insn *i, int32_t pred, bool negated);
-/* Places the labels that stand before old instruction @index, which must be the next one, and appends a copy of it, whose operands
- * are its own. Return: the copy. */
-struct ws_ptx_insn *ws_ptx_edit_copy(struct ws_ptx_edit *e, uint32_t index);
-/* The same for an instruction whose labels ws_ptx_edit_skip() has placed. */
+/* Appends a copy of old instruction @index, whose operands are its own and whose labels ws_ptx_edit_skip() has placed. Return: the
+ * copy. */
 struct ws_ptx_insn *ws_ptx_edit_copy_only(struct ws_ptx_edit *e, uint32_t index);
 /* call (rets), f, (args); all registers. */
 void ws_ptx_edit_call(struct ws_ptx_edit *e, uint32_t func, uint32_t n_rets,
@@ -89,7 +87,7 @@ void ws_ptx_edit_call(struct ws_ptx_edit *e, uint32_t func, uint32_t n_rets,
                       const struct ws_ptx_operand *args);
 /* The labels at the old function's end. */
 void ws_ptx_edit_old_end(struct ws_ptx_edit *e);
-/* The old instruction at @index is left out; its labels are placed. */
+/* Places the labels that stand before old instruction @index, which must be the next one. If it is not copied then, it is left out. */
 void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index);
 
 /* ---- what passes have in common ---- */
@@ -108,6 +106,36 @@ void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t shape, cons
                        const int32_t ret[3]);
 /* Operand @n of @i, a special register until now, becomes the u32 register @reg. */
 void ws_ptx_edit_read(struct ws_ptx_insn *i, uint8_t n, int32_t reg);
+
+/* ---- a kernel copied with functions that it may call (ptx/passes/copies.c) ---- */
+struct ws_ptx_copies {
+    bool *needs;     /* [m->n_funcs]: functions of which there is, or will be, a copy */
+    uint32_t *clone; /* [m->n_funcs]: then: the number of that copy */
+    uint32_t helper; /* as given to ws_ptx_copy_kernel() */
+};
+struct ws_ptx_copier {
+    /* Marks the functions that must be copied, among those that @func may call. @needs: [m->n_funcs], false. Return: 0 or -ENOMEM. */
+    int (*needs)(const struct ws_ptx_module *m, uint32_t func, bool *needs);
+    /* Whether @f is a copy of function @func that this pass made. */
+    bool (*is_copy)(const struct ws_ptx_func *f, uint32_t func);
+    /* Adds the copy of function @func to the module. Return: 0 with *ret, the copy's number; or -ENOMEM with the module as it was. */
+    int (*write)(struct ws_ptx_module *m, uint32_t func, const struct ws_ptx_copies *c,
+                 uint32_t *ret);
+};
+/* Copies kernel @func and the functions that need it. @helper: of the pass's own, for its write(). *ret_func: the kernel's copy.
+ * Return: 0, or -ENOMEM with the module as it was. */
+WS_MUST_CHECK int ws_ptx_copy_kernel(struct ws_ptx_module *m, uint32_t func,
+                                     const struct ws_ptx_copier *by, uint32_t helper,
+                                     uint32_t *ret_func);
+/* The copy to which a call in a copy must go; -1: no call, or of a function that is not copied. */
+int64_t ws_ptx_copy_of_callee(const struct ws_ptx_copies *c, const struct ws_ptx_insn *i);
+/* The call just copied goes to function @func, with @n_more arguments more. */
+void ws_ptx_edit_redirect(struct ws_ptx_edit *e, struct ws_ptx_insn *i, uint32_t func,
+                          uint32_t n_more, const struct ws_ptx_operand *more);
+/* Whether @f calls one of the marked functions by its name. */
+bool ws_ptx_calls_any(const struct ws_ptx_func *f, const bool *funcs);
+/* Marks whoever of @among calls a marked function, itself or through others. */
+void ws_ptx_mark_callers(const struct ws_ptx_module *m, const bool *among, bool *io);
 
 /* ---- numbers of blocks and threads that a pass gives values of its own (ptx/analysis/own.c) ---- */
 enum ws_ptx_own_which { WS_OWN_CTAID, WS_OWN_NCTAID, WS_OWN_TID, WS_OWN_NTID, _WS_OWN_N };
@@ -133,7 +161,7 @@ int32_t ws_ptx_own_reg(struct ws_ptx_own *own, struct ws_ptx_edit *e, enum ws_pt
 /* Its three values are fields of three uint32_t of the parameter that ctl_bytes made. */
 void ws_ptx_own_load(struct ws_ptx_own *own, enum ws_ptx_own_which which, size_t field);
 bool ws_ptx_own_reads(const struct ws_ptx_own *own, enum ws_ptx_own_which which);
-/* ws_ptx_edit_copy() with the values replaced. Return: the copy; NULL: the instruction is left out. */
+/* ws_ptx_edit_skip() and ws_ptx_edit_copy_only() with the values replaced. Return: the copy; NULL: the instruction is left out. */
 struct ws_ptx_insn *ws_ptx_own_copy(struct ws_ptx_own *own, struct ws_ptx_edit *e, uint32_t index);
 
 /* Writes "line 41: …", or without the line where it is 0. Return: WS_PTX_E_UNSUPPORTED. */

@@ -93,14 +93,12 @@ struct fence {
     const struct ws_ptx_func *f;
     struct group *groups;
     size_t n_groups, cap_groups;
-    int32_t *at;           /* [n_insns]: first group before it, or -1 */
-    struct known *regs;    /* [n_regs] */
-    bool *env;             /* [n_regs]: ws_fence_env() */
-    const bool *needs;     /* functions that are copied */
-    const uint32_t *clone; /* their copies */
-    bool calls;            /* some of them */
-    uint32_t helper;
-    int32_t low, limit, ranges, fault; /* registers; -1: loaded where they are needed */
+    int32_t *at;                        /* [n_insns]: first group before it, or -1 */
+    struct known *regs;                 /* [n_regs] */
+    bool *env;                          /* [n_regs]: ws_fence_env() */
+    const struct ws_ptx_copies *copies; /* helper: the slow check */
+    bool calls;                         /* functions that are copied */
+    int32_t low, limit, ranges, fault;  /* registers; -1: loaded where they are needed */
     struct slow {
         int32_t label, back;
         int32_t base; /* register that holds the address */
@@ -385,7 +383,7 @@ static void write_slow(struct fence *w, const struct slow *s)
     WS_EDIT(e, MOV, U32, R(generic), I(s->generic));
     int32_t ranges = value(w, w->ranges, offsetof(struct ws_ptx_fence, ranges)),
             fault = value(w, w->fault, offsetof(struct ws_ptx_fence, fault));
-    ws_ptx_edit_call(e, w->helper, 0, NULL, 5,
+    ws_ptx_edit_call(e, w->copies->helper, 0, NULL, 5,
                      (struct ws_ptx_operand[]){R(a), R(n), R(generic), R(ranges), R(fault)});
     WS_EDIT(e, BRA, NONE, ws_opd_label(s->back))->flags = WS_F_UNI;
 }
@@ -438,27 +436,12 @@ static int find_helper(struct ws_ptx_module *m, uint32_t *ret)
 }
 
 /* The call just copied goes to the function's fenced copy, with what that wants. */
-static void redirect_call(struct fence *w, struct ws_ptx_insn *i)
+static void redirect_call(struct fence *w, const struct ws_ptx_insn *old, struct ws_ptx_insn *i)
 {
-    if (!w->needs || !i->call || i->call->callee.kind != WS_OPD_SYM ||
-        !w->needs[WS_PTX_SYM_INDEX(i->call->callee.sym)])
-        return;
-    struct ws_ptx_call *c = ws_arena_array(&w->e.m->arena, 1, sizeof(*c));
-    struct ws_ptx_operand *args =
-        ws_arena_array(&w->e.m->arena, (size_t)i->call->n_args + 4, sizeof(*args));
-    if (!c || !args) {
-        w->e.failed = true;
-        return;
-    }
-    *c = *i->call;
-    for (uint32_t k = 0; k < c->n_args; k++)
-        args[k] = c->args[k];
-    const int32_t own[] = {w->low, w->limit, w->ranges, w->fault};
-    for (uint32_t k = 0; k < 4; k++)
-        args[c->n_args++] = R(own[k]);
-    c->args = args;
-    c->callee = ws_opd_sym((int32_t)(w->clone[WS_PTX_SYM_INDEX(c->callee.sym)] | WS_PTX_SYM_FUNC));
-    i->call = c;
+    const struct ws_ptx_operand own[] = {R(w->low), R(w->limit), R(w->ranges), R(w->fault)};
+    int64_t to = ws_ptx_copy_of_callee(w->copies, old);
+    if (to >= 0)
+        ws_ptx_edit_redirect(&w->e, i, (uint32_t)to, WS_ARRAY_SIZE(own), own);
 }
 
 /* What the checks of the function in hand go by. */
@@ -490,7 +473,7 @@ static void write_all(struct fence *w)
         ws_ptx_edit_skip(e, n); /* labels before the instruction are before its checks */
         for (int32_t g = w->at[n]; g >= 0; g = w->groups[g].next)
             write_check(w, &w->groups[g], old);
-        redirect_call(w, ws_ptx_edit_copy_only(e, n));
+        redirect_call(w, old, ws_ptx_edit_copy_only(e, n));
     }
     ws_ptx_edit_old_end(e);
     if (ws_ptx_falls_off(w->f)) /* not into the slow paths */
@@ -499,18 +482,20 @@ static void write_all(struct fence *w)
         write_slow(w, &w->slow[k]);
 }
 
-/* Adds the fenced copy of @func. @w: needs, clone and helper are set. */
-static int fence_one(struct ws_ptx_module *m, uint32_t func, struct fence *w, uint32_t *ret_func)
+static bool is_copy(const struct ws_ptx_func *f, uint32_t func)
 {
+    return f->fence == (int32_t)func + 1;
+}
+
+static int write_copy(struct ws_ptx_module *m, uint32_t func, const struct ws_ptx_copies *c,
+                      uint32_t *ret_func)
+{
+    struct fence fence = {.copies = c}, *w = &fence;
     struct ws_arena a = WS_ARENA_NULL;
     struct ws_ptx_cfg cfg;
     w->f = &m->funcs[func];
     int r = ws_ptx_cfg_build(&cfg, w->f, &a);
-    for (uint32_t k = 0; k < w->f->n_insns; k++) {
-        const struct ws_ptx_call *c = w->f->insns[k].call;
-        w->calls |= w->needs && c && c->callee.kind == WS_OPD_SYM &&
-                    w->needs[WS_PTX_SYM_INDEX(c->callee.sym)];
-    }
+    w->calls |= ws_ptx_calls_any(w->f, c->needs);
     if (!r)
         ws_ptx_edit_begin(&w->e, m, func, "$fence",
                           w->f->is_entry ? sizeof(struct ws_ptx_fence) : 0);
@@ -540,52 +525,10 @@ static int fence_one(struct ws_ptx_module *m, uint32_t func, struct fence *w, ui
     return r ? ws_forward(r) : 0;
 }
 
-/* The fenced copy of function @func that is there already, or -1. */
-static int64_t find_copy(const struct ws_ptx_module *m, uint32_t func)
-{
-    for (uint32_t k = 0; k < m->n_funcs; k++)
-        if (m->funcs[k].fence == (int32_t)func + 1)
-            return k;
-    return -1;
-}
-
-static int fence_all(struct ws_ptx_module *m, uint32_t func, uint32_t helper, const bool *needs,
-                     uint32_t *clone, uint32_t *ret_func)
-{
-    uint32_t n = m->n_funcs, next = n;
-    for (uint32_t k = 0; k < n; k++) {
-        int64_t copy = needs[k] ? find_copy(m, k) : -1;
-        clone[k] = copy >= 0 ? (uint32_t)copy : needs[k] ? next++ : 0;
-    }
-    for (uint32_t k = 0; k <= n; k++) {
-        if (k < n && (!needs[k] || clone[k] < n))
-            continue;
-        struct fence w = {.needs = needs, .clone = clone, .helper = helper};
-        int r = fence_one(m, k < n ? k : func, &w, ret_func); /* the kernel last */
-        if (r)
-            return ws_forward(r);
-    }
-    return 0;
-}
-
 int ws_ptx_fence(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func)
 {
+    static const struct ws_ptx_copier copier = {ws_fence_needs, is_copy, write_copy};
     uint32_t helper = 0;
     int r = find_helper(m, &helper);
-    if (r)
-        return ws_forward(r);
-    struct ws_ptx_func *before = m->funcs;
-    uint32_t n = m->n_funcs;
-    bool *needs = ws_alloc_array((size_t)n + 1, sizeof(*needs));
-    uint32_t *clone = ws_alloc_array((size_t)n + 1, sizeof(*clone));
-    r = needs && clone ? ws_fence_needs(m, &m->funcs[func], needs) : ws_raise(-ENOMEM);
-    if (!r)
-        r = fence_all(m, func, helper, needs, clone, ret_func);
-    if (r) { /* some copies may have been added */
-        m->funcs = before;
-        m->n_funcs = n;
-    }
-    free(needs);
-    free(clone);
-    return ws_forward(r);
+    return ws_forward(r ? r : ws_ptx_copy_kernel(m, func, &copier, helper, ret_func));
 }

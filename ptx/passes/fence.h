@@ -23,10 +23,9 @@ struct ws_fence_access {
 };
 enum ws_fence_kind ws_fence_classify(const struct ws_ptx_insn *i, struct ws_fence_access *ret);
 
-/* Marks the functions with accesses that need checks, and those that call such, among all those that @f may come to.
+/* Marks the functions with accesses that need checks, and those that call such, among all those that @func may call.
  * @needs: [m->n_funcs], false. Return: 0 or -ENOMEM. */
-WS_MUST_CHECK int ws_fence_needs(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
-                                 bool *needs);
+WS_MUST_CHECK int ws_fence_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs);
 
 /* Which registers of @f hold an address in the launch's own page (%envreg) and nothing else. @ret: [f->n_regs]. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_fence_env(const struct ws_ptx_func *f, bool *ret);

@@ -139,30 +139,17 @@ static bool has_checks(const struct ws_ptx_func *f)
     return false;
 }
 
-static bool calls_any(const struct ws_ptx_func *f, const bool *funcs)
-{
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        const struct ws_ptx_call *c = f->insns[k].call;
-        if (c && c->callee.kind == WS_OPD_SYM && funcs[WS_PTX_SYM_INDEX(c->callee.sym)])
-            return true;
-    }
-    return false;
-}
-
-int ws_fence_needs(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *needs)
+int ws_fence_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs)
 {
     bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));
     if (!reached)
         return ws_raise(-ENOMEM);
-    ws_ptx_mark_reached(m, f, reached);
-    for (uint32_t k = 0; k < m->n_funcs; k++)
-        needs[k] = reached[k] && !m->funcs[k].fence && has_checks(&m->funcs[k]);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = 0; k < m->n_funcs; k++)
-            if (reached[k] && !m->funcs[k].fence && !needs[k] && calls_any(&m->funcs[k], needs))
-                changed = needs[k] = true;
+    ws_ptx_mark_reached(m, &m->funcs[func], reached);
+    for (uint32_t k = 0; k < m->n_funcs; k++) {
+        reached[k] &= !m->funcs[k].fence;
+        needs[k] = reached[k] && has_checks(&m->funcs[k]);
     }
+    ws_ptx_mark_callers(m, reached, needs);
     free(reached);
     return 0;
 }
@@ -216,7 +203,7 @@ int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t func, char *ret
         return ws_ptx_refuse(ret_text, text_bytes, 0, "addresses of 32 bits");
     bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached)),
          *needs = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*needs)), any_needs = false;
-    int r = reached && needs ? ws_fence_needs(m, f, needs) : ws_raise(-ENOMEM);
+    int r = reached && needs ? ws_fence_needs(m, func, needs) : ws_raise(-ENOMEM);
     if (!r) {
         ws_ptx_mark_reached(m, f, reached);
         reached[func] = true;
