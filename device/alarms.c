@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Alarms are few (the policy's timers), so they are searched, not sorted. They ring without the lock, and may set others. */
+/* Alarms are few (the policy's timers), so they are searched, not sorted. They ring without the
+ * lock, and may set others. */
 #include "device/alarms.h"
 
 #include <time.h>
@@ -55,7 +56,7 @@ static void *alarms_main(void *arg)
 int ws_alarms_add(struct ws_alarms *a, struct ws_alarm *alarm)
 {
     pthread_mutex_lock(&a->lock);
-    int r = ws_grow((void **)&a->v, &a->cap, a->n + 1, sizeof *a->v);
+    int r = ws_grow((void **)&a->v, &a->cap, a->n + 1, sizeof(*a->v));
     if (!r) {
         a->v[a->n++] = alarm;
         pthread_cond_signal(&a->wake);

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/alarms.h - alarms of a device whose clock passes by itself: a thread that sleeps until the earliest. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/alarms.h - alarms of a device whose clock passes by itself: a thread that sleeps until the
+ * earliest. */
 #ifndef WS_DEVICE_ALARMS_H
 #define WS_DEVICE_ALARMS_H
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What every device asks of an operation before it starts.
  *
- * Copies and fills: the sizes fit an address space, rows don't overlap, all of the memory is mapped, and what is written is writable.
- * A range may cross mappings that adjoin. Launches: the rules of base/launch_check.h, and that module, parameters and SM set fit. */
+ * Copies and fills: the sizes fit an address space, rows don't overlap, all of the memory is
+ * mapped, and what is written is writable. A range may cross mappings that adjoin. Launches: the
+ * rules of base/launch_check.h, and that module, parameters and SM set fit. */
 #include "device/check.h"
 
 #include <stdarg.h>
@@ -15,7 +16,7 @@ void ws_check_fail(struct ws_op *op, enum ws_dev_error e, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(op->text, sizeof op->text, fmt, ap);
+    vsnprintf(op->text, sizeof(op->text), fmt, ap);
     va_end(ap);
     op->error = e;
 }
@@ -59,7 +60,8 @@ struct box {
     struct ws_pitches pitch;
 };
 
-/* Bytes from the first to behind the last. Return: false if rows or slices overlap, or if it does not fit the address space. */
+/* Bytes from the first to behind the last. Return: false if rows or slices overlap, or if it does
+ * not fit the address space. */
 static bool box_reach(const struct box *b, uint64_t *ret)
 {
     uint64_t rows = 0, slices = 0, end;

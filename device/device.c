@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The checked way into a device: arguments that any implementation would have to refuse are refused here, once. */
+/* The checked way into a device: arguments that any implementation would have to refuse are refused
+ * here, once. */
 #include "device/device.h"
 
 #include <string.h>
@@ -172,7 +173,7 @@ void ws_device_cancel(struct ws_device *d, struct ws_space *s)
 
 void ws_device_telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     d->ops->telemetry(d, ret);
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Segregated fit with immediate coalescing.
  *
- * The heap is an array of granules, cut into blocks without gaps. A block's size stands at its first and at its last granule
- * (below), with a bit for "taken" at the first; so both neighbours of a block are found at once, and only the first granule of
- * a taken block is one that may be given back. Free blocks are in lists by size: exact ones up to 64 granules, above that four
- * to each doubling. A request takes the first block of the first non-empty list whose blocks are all large enough, or else
- * searches the list its own size falls into. Everything is in arrays beside the memory, touched as far as the heap was used.
+ * The heap is an array of granules, cut into blocks without gaps. A block's size stands at its
+ * first and at its last granule (below), with a bit for "taken" at the first; so both neighbours of
+ * a block are found at once, and only the first granule of a taken block is one that may be given
+ * back. Free blocks are in lists by size: exact ones up to 64 granules, above that four to each
+ * doubling. A request takes the first block of the first non-empty list whose blocks are all large
+ * enough, or else searches the list its own size falls into. Everything is in arrays beside the
+ * memory, touched as far as the heap was used.
  *
- * Invariants: no two neighbouring blocks are free; a block is in the list of its size exactly when it is free. */
+ * Invariants: no two neighbouring blocks are free; a block is in the list of its size exactly when
+ * it is free. */
 #include "device/heap.h"
 
 #include <errno.h>
@@ -24,7 +27,8 @@ struct granule {
     uint32_t head; /* first of a block: granules in it, and TAKEN */
     uint32_t tail; /* last of a block: granules in it */
 };
-struct links { /* of a free block */
+/* Of a free block. */
+struct links {
     uint32_t next, prev;
 };
 struct ws_heap {
@@ -71,11 +75,11 @@ int ws_heap_new(struct ws_heap **ret, uint64_t bytes)
     uint64_t n = bytes / WS_HEAP_GRANULE_BYTES;
     if (!n || bytes > UINT64_C(64) << 30 || n >= TAKEN)
         return ws_raise(-EINVAL);
-    struct ws_heap *h = ws_alloc(sizeof *h);
+    struct ws_heap *h = ws_alloc(sizeof(*h));
     if (h) {
         h->n = (uint32_t)n;
-        h->g = calloc(n + 1, sizeof h->g[0]); /* large: mapped, and touched lazily */
-        h->links = calloc(n, sizeof h->links[0]);
+        h->g = calloc(n + 1, sizeof(h->g[0])); /* large: mapped, and touched lazily */
+        h->links = calloc(n, sizeof(h->links[0]));
     }
     if (!h || !h->g || !h->links) {
         if (h) {
@@ -139,7 +143,8 @@ bool ws_heap_take(struct ws_heap *h, uint64_t bytes, uint64_t *ret_offset)
     return at != NONE;
 }
 
-/* Merging wipes the heads that are no block's first any more, so a head is zero wherever no block starts. */
+/* Merging wipes the heads that are no block's first any more, so a head is zero wherever no block
+ * starts. */
 bool ws_heap_give(struct ws_heap *h, uint64_t offset)
 {
     uint64_t wanted = offset / WS_HEAP_GRANULE_BYTES;

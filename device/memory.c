@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Physical memory: counted by whoever made it and by each mapping, and given back to its device by the last of them, on whatever
- * thread that happens to be. Reading and writing it goes by the mappings (space.c). */
+/* Physical memory: counted by whoever made it and by each mapping, and given back to its device by
+ * the last of them, on whatever thread that happens to be. Reading and writing it goes by the
+ * mappings (space.c). */
 #include <stdatomic.h>
 
 #include "base/alloc.h"
@@ -18,7 +19,7 @@ int ws_device_memory_new(struct ws_device *d, uint64_t bytes, struct ws_memory *
 {
     if (!bytes || bytes % WS_DEVICE_PAGE_BYTES)
         return ws_raise(-EINVAL);
-    struct ws_memory *m = ws_alloc(sizeof *m);
+    struct ws_memory *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     int r = d->ops->mem_alloc(d, bytes, &m->backing);
@@ -36,7 +37,7 @@ int ws_device_memory_new(struct ws_device *d, uint64_t bytes, struct ws_memory *
 int ws_memory_wrap(struct ws_device *d, uint64_t bytes, const struct ws_backing *b,
                    struct ws_memory **ret)
 {
-    struct ws_memory *m = ws_alloc(sizeof *m);
+    struct ws_memory *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     *m = (struct ws_memory){.n_refs = 1, .device = d, .bytes = bytes, .backing = *b};
@@ -89,7 +90,7 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
     const struct ws_device_ops *ops = m->device->ops;
     if (offset > m->bytes || bytes > m->bytes - offset || !bytes)
         return ws_raise(-EINVAL);
-    struct place *p = ws_alloc(sizeof *p);
+    struct place *p = ws_alloc(sizeof(*p));
     if (!p)
         return ws_raise(-ENOMEM);
     *p = (struct place){m, s, va};
@@ -101,7 +102,8 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
         free(p);
         return r;
     }
-    /* Where the host can't reach it, its address there is the one that the driver takes: the device's. */
+    /* Where the host can't reach it, its address there is the one that the driver takes: the
+     * device's. */
     struct ws_mapping map = {.va = va,
                              .bytes = bytes,
                              .host = m->backing.host ? m->backing.host + offset

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/progress.h - what a device's own record of a preempted launch begins with; for files of device/. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/progress.h - what a device's own record of a preempted launch begins with; for files of
+ * device/. */
 #ifndef WS_DEVICE_PROGRESS_H
 #define WS_DEVICE_PROGRESS_H
 

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The address space of one client.
  *
- * Mappings lie in a table sorted by address; device threads search it while the daemon loop changes it, so the table is
- * guarded by a sequence counter: a writer makes it odd, changes the table in place and makes it even; a reader that saw an
- * odd or a changed counter searches again. What readers may look at is never freed before the space is: tables double, so
- * the old ones together are no larger than the newest, and slots (a mapping's fields) are recycled, not freed. All fields
+ * Mappings lie in a table sorted by address; device threads search it while the daemon loop changes
+ * it, so the table is guarded by a sequence counter: a writer makes it odd, changes the table in
+ * place and makes it even; a reader that saw an odd or a changed counter searches again. What
+ * readers may look at is never freed before the space is: tables double, so the old ones together
+ * are no larger than the newest, and slots (a mapping's fields) are recycled, not freed. All fields
  * that readers see are atomics; on x86 these are plain loads and stores.
  *
- * The memory behind a mapping must outlive readers that still hold its host address. Operations bracket their work with
- * enter and leave. Unmapped memory waits in the limbo of the current epoch e; users are counted for e and e - 1 only. The
- * epoch advances when nobody of e - 1 is left, which frees the limbo of e - 1:
+ * The memory behind a mapping must outlive readers that still hold its host address. Operations
+ * bracket their work with enter and leave. Unmapped memory waits in the limbo of the current epoch
+ * e; users are counted for e and e - 1 only. The epoch advances when nobody of e - 1 is left, which
+ * frees the limbo of e - 1:
  *   1. a user of epoch u can see what was unmapped in epochs >= u only;
  *   2. limbo of e is freed when users[e] == users[e - 1] == 0.
  *
- * A joint space has an empty table: what isn't found there is looked for in its members, so that ordinary spaces pay nothing. Where two
- * members come to hold one address later, the older mapping counts: whoever was checked against it when the launch began goes on
- * seeing its own memory. */
+ * A joint space has an empty table: what isn't found there is looked for in its members, so that
+ * ordinary spaces pay nothing. Where two members come to hold one address later, the older mapping
+ * counts: whoever was checked against it when the launch began goes on seeing its own memory. */
 #include "device/space.h"
 
 #include <pthread.h>
@@ -27,17 +29,19 @@
 #include "base/error.h"
 #include "device/heap.h"
 
-/* Outside the addresses that any host or device allocation can have, and that a real GPU has: for software ones. */
+/* Outside the addresses that any host or device allocation can have, and that a real GPU has: for
+ * software ones. */
 #define HEAP_VA (UINT64_C(0x7e) << 48)
-/* Before each block, nobody's: NVIDIA's heap has its own books there, so nvcc's code for new[] of some classes, which writes its
- * count before the block, meets neither a fault nor a neighbour. */
+/* Before each block, nobody's: NVIDIA's heap has its own books there, so nvcc's code for new[] of
+ * some classes, which writes its count before the block, meets neither a fault nor a neighbour. */
 #define HEAP_BEFORE_BYTES   16
 #define HEAP_TO_WIPE        UINT32_MAX /* of heap_use: nobody uses it */
 #define HEAP_WIPING         (UINT32_MAX - 1)
 #define HEAP_DEFAULT_BYTES  (UINT64_C(8) << 20)
 #define PRINT_DEFAULT_BYTES (UINT64_C(1) << 20)
 
-struct slot { /* atomics: read by any thread; the rest: under lock */
+/* atomics: read by any thread; the rest: under lock. */
+struct slot {
     _Atomic uint64_t va, bytes;
     _Atomic(uint8_t *) host;
     _Atomic uint32_t readers, writers;
@@ -97,7 +101,7 @@ struct ws_space {
 
 static struct table *table_new(uint32_t cap)
 {
-    struct table *t = ws_alloc(sizeof *t + (size_t)cap * sizeof t->v[0]);
+    struct table *t = ws_alloc(sizeof(*t) + (size_t)cap * sizeof(t->v[0]));
     if (t)
         t->cap = cap;
     return t;
@@ -107,7 +111,7 @@ static const struct ws_host_hook *_Atomic host_hook;
 
 int ws_space_new(struct ws_space **ret)
 {
-    struct ws_space *s = ws_alloc(sizeof *s);
+    struct ws_space *s = ws_alloc(sizeof(*s));
     struct table *t = table_new(16);
     if (!s || !t) {
         free(s);
@@ -332,7 +336,7 @@ uint32_t ws_space_version(const struct ws_space *s)
 static struct slot *slot_get(struct ws_space *s)
 {
     if (!s->free_slots) {
-        struct chunk *c = ws_alloc(sizeof *c);
+        struct chunk *c = ws_alloc(sizeof(*c));
         if (!c)
             return NULL;
         c->next = s->chunks;
@@ -364,7 +368,8 @@ static void entry_move(struct entry *to, const struct entry *from)
     STORE(to->slot, LOAD(from->slot));
 }
 
-/* Room for one more entry: the same table, or one twice as large that readers do not see yet. NULL: no memory. */
+/* Room for one more entry: the same table, or one twice as large that readers do not see yet. NULL:
+ * no memory. */
 static struct table *table_with_room(struct table *t)
 {
     if (t->n < t->cap)
@@ -465,7 +470,7 @@ int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
         .va = va, .bytes = bytes, .host = host, .readers = WS_ACCESS_ALL, .writers = WS_ACCESS_ALL};
     if (!hook)
         return ws_space_map(s, &m, NULL, NULL);
-    struct host_place *p = ws_alloc(sizeof *p);
+    struct host_place *p = ws_alloc(sizeof(*p));
     if (!p)
         return ws_raise(-ENOMEM);
     *p = (struct host_place){hook, s, va};
@@ -511,7 +516,8 @@ int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers, uint3
     return x ? 0 : -ENOENT;
 }
 
-/* Moves the epoch on as far as its users let it. Lock held. Return: slots whose memory nobody sees any more. */
+/* Moves the epoch on as far as its users let it. Lock held. Return: slots whose memory nobody sees
+ * any more. */
 static struct slot *advance(struct ws_space *s)
 {
     struct slot *out = NULL;
@@ -532,7 +538,8 @@ static struct slot *advance(struct ws_space *s)
     return out;
 }
 
-/* Of a joint space: one bit for each member, its epoch's lowest, which is all that leaving asks for. */
+/* Of a joint space: one bit for each member, its epoch's lowest, which is all that leaving asks
+ * for. */
 static unsigned enter_members(struct ws_space *s)
 {
     unsigned bits = 0;
@@ -698,7 +705,7 @@ int ws_space_join(struct ws_space **ret, struct ws_space *const *members, uint32
 {
     if (!n || n > WS_SPACE_JOIN_MAX)
         return ws_raise(-EINVAL);
-    struct ws_space *s, **v = ws_alloc_array(n, sizeof *v);
+    struct ws_space *s, **v = ws_alloc_array(n, sizeof(*v));
     uint32_t n_distinct = 0;
     if (!v)
         return ws_raise(-ENOMEM);

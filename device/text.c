@@ -88,7 +88,7 @@ static size_t convert(const char **f, struct ws_text_args *a, char *to, size_t s
         w = snprintf(to, size, "%*c", width, (int)next(a, 4));
         break;
     case 's':
-        if (!a->string(a, next(a, 8), string, sizeof string))
+        if (!a->string(a, next(a, 8), string, sizeof(string)))
             strcpy(string, "(null)");
         spec[n] = 's';
         w = snprintf(to, size, spec, width, precision, string);

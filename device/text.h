@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/text.h - what printf and assert of device code say (CUDA C++ Programming Guide, "Formatted Output", "Assertion").
+/* device/text.h - what printf and assert of device code say (CUDA C++ Programming Guide, "Formatted
+ * Output", "Assertion").
  *
- * Nothing in the format is trusted: conversions are rebuilt from what was understood, %n writes nothing, and both a string and a line
- * have a longest length. ptx/passes/devlib_text.c reads formats by the same grammar. */
+ * Nothing in the format is trusted: conversions are rebuilt from what was understood, %n writes
+ * nothing, and both a string and a line have a longest length. ptx/passes/devlib_text.c reads
+ * formats by the same grammar. */
 #ifndef WS_DEVICE_TEXT_H
 #define WS_DEVICE_TEXT_H
 
@@ -16,7 +18,8 @@ enum { WS_TEXT_MAX = 4096, WS_TEXT_STRING_MAX = 1024 }; /* with the NUL */
 struct ws_text_args {
     /* The next one, of 4 or 8 bytes. */
     uint64_t (*next)(struct ws_text_args *a, unsigned bytes);
-    /* The string that an argument names, cut to fit, with its NUL. Return: false if it can't be read. */
+    /* The string that an argument names, cut to fit, with its NUL. Return: false if it can't be
+     * read. */
     bool (*string)(struct ws_text_args *a, uint64_t value, char *to, size_t size);
     int n; /* how many were taken; begins at 0 */
 };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/ir.h - the one intermediate representation of PTX: modules, functions, instructions, operands.
+/* ptx/ir.h - the one intermediate representation of PTX: modules, functions, instructions,
+ * operands.
  *
- * A module owns one arena. Every pointer below points into it and dies with ws_ptx_module_free(). The IR keeps the program's order
- * and names, so that printing and parsing again gives the same IR (ws_ptx_module_equal()). Not kept: comments, .loc, .file, .section
- * (debug information), .pragma outside bodies; .branchtargets become an operand of brx.idx.
+ * A module owns one arena. Every pointer below points into it and dies with ws_ptx_module_free().
+ * The IR keeps the program's order and names, so that printing and parsing again gives the same IR
+ * (ws_ptx_module_equal()). Not kept: comments, .loc, .file, .section (debug information), .pragma
+ * outside bodies; .branchtargets become an operand of brx.idx.
  * Threads: a module is immutable after ws_ptx_parse() returned and may then be read by any thread.
  * Source: PTX ISA 9.0; chapters are named at the fields. */
 #ifndef WS_PTX_IR_H
@@ -21,8 +23,9 @@ enum ws_ptx_operand_kind {
     WS_OPD_IMM,  /* imm: see imm_kind and ws_ptx_imm_as() */
     WS_OPD_SREG, /* sreg, sreg_dim */
     WS_OPD_SYM,  /* address of a variable or function: sym + imm */
-    WS_OPD_ADDR, /* [reg + imm] if reg >= 0, else [sym + imm] if sym >= 0, else [imm]. v[0..n): what follows a comma
-                   * inside the brackets (coordinates of a texture or a tensor) */
+    /* [reg + imm] if reg >= 0, else [sym + imm] if sym >= 0, else [imm]. v[0..n): what follows a
+     * comma inside the brackets (coordinates of a texture or a tensor). */
+    WS_OPD_ADDR,
     WS_OPD_LABEL, /* label: index into func->labels */
     WS_OPD_VEC,   /* {a, b, …}: v[0..n); the label list of brx.idx is one too */
     WS_OPD_PAIR,  /* d|p: v[0], v[1]; each REG or SINK */
@@ -36,7 +39,8 @@ enum ws_ptx_imm_kind {
 };
 
 /* clang-format off */
-/* Special registers, chapter 10. %x.y and %x.z are the same one with sreg_dim 1 and 2; 3 is the whole vector. */
+/* Special registers, chapter 10. %x.y and %x.z are the same one with sreg_dim 1 and 2; 3 is the
+ * whole vector. */
 enum ws_ptx_sreg {
     WS_SR_NONE,
     WS_SR_TID, WS_SR_NTID, WS_SR_CTAID, WS_SR_NCTAID,
@@ -68,11 +72,12 @@ struct ws_ptx_operand {
     int32_t label;
     int64_t imm;
     struct ws_ptx_operand *v;
-    /* REG: an element or part of the register as written: ".x", ".b0", ".h1", ".b3210"; NULL: all of it */
+    /* REG: an element or part of the register as written: ".x", ".b0", ".h1", ".b3210"; NULL: all
+     * of it */
     const char *part;
 };
-/* A sym names one of func->vars (LOCALVAR: parameters, .local and .shared declared inside), of module->vars or of module->funcs.
- * The two high bits tell which; the rest is the index. */
+/* A sym names one of func->vars (LOCALVAR: parameters, .local and .shared declared inside), of
+ * module->vars or of module->funcs. The two high bits tell which; the rest is the index. */
 #define WS_PTX_SYM_VAR      0x00000000
 #define WS_PTX_SYM_LOCALVAR 0x20000000
 #define WS_PTX_SYM_FUNC     0x40000000
@@ -96,8 +101,9 @@ struct ws_ptx_insn {
     uint8_t n_operands;
     struct ws_ptx_operand *operands; /* [n_operands], destinations first, as written */
     const struct ws_ptx_call *call;  /* opcode CALL only */
-    /* Modifiers that have no field here, as written (".L1::no_allocate"), or NULL. In rows of opcodes.def marked W (tex, wmma, …)
-     * it is all that follows the mnemonic (".2d.v4.f32.f32"), and the other fields repeat the part that is known. */
+    /* Modifiers that have no field here, as written (".L1::no_allocate"), or NULL. In rows of
+     * opcodes.def marked W (tex, wmma, …) it is all that follows the mnemonic (".2d.v4.f32.f32"),
+     * and the other fields repeat the part that is known. */
     const char *ext;
     /* What .pragma says right before the instruction ("\"nounroll\"", with its quotes), or NULL. */
     const char *pragma;
@@ -117,7 +123,8 @@ static inline bool ws_ptx_does(const struct ws_ptx_insn *i, uint32_t properties)
     return (ws_ptx_ops[i->op].does & properties) != 0;
 }
 
-/* Whether the first operand is a destination. Where the row's operands are not checked (sig "*"), true if it may be one. */
+/* Whether the first operand is a destination. Where the row's operands are not checked (sig "*"),
+ * true if it may be one. */
 static inline bool ws_ptx_writes_first(const struct ws_ptx_insn *i)
 {
     const struct ws_ptx_op_info *info = &ws_ptx_ops[i->op];
@@ -142,8 +149,8 @@ struct ws_ptx_init_sym {
     int64_t addend;
     uint8_t bytes; /* width of the field */
     bool generic;  /* generic(x) */
-    bool
-        masked; /* 0xFF00(x): one byte of the address, (address & 0xff << shift) >> shift; bytes is 1 */
+    /* 0xFF00(x): one byte of the address, (address & 0xff << shift) >> shift; bytes is 1. */
+    bool masked;
     uint8_t shift; /* bits */
 };
 
@@ -191,12 +198,13 @@ struct ws_ptx_func {
     uint32_t n_params, n_rets; /* .entry: parameters; .func: both */
     struct ws_ptx_var *params, *rets;
     uint64_t param_bytes; /* of an .entry: end of the last parameter */
-    /* .local, .shared and .param declared in the body and in nested blocks. A LOCALVAR index counts params, then rets, then
-     * these: ws_ptx_localvar(). */
+    /* .local, .shared and .param declared in the body and in nested blocks. A LOCALVAR index counts
+     * params, then rets, then these: ws_ptx_localvar(). */
     uint32_t n_vars;
     struct ws_ptx_var *vars;
-    /* .reg of the body, renamed apart where nested blocks reuse a name. Of a range (%r<100>) only those that are used, in the order
-     * of their first use: the interpreter is faster with few registers. */
+    /* .reg of the body, renamed apart where nested blocks reuse a name. Of a range (%r<100>) only
+     * those that are used, in the order of their first use: the interpreter is faster with few
+     * registers. */
     uint32_t n_regs;
     struct ws_ptx_reg *regs;
     uint32_t n_insns;
@@ -209,8 +217,9 @@ struct ws_ptx_func {
         maxclusterrank; /* 11.4; 0: not given */
     bool explicitcluster, blocksareclusters;
     /* The rest is not part of the text. */
-    int32_t
-        fence; /* ws_ptx_fence() made it: WS_PTX_FENCE_HELPER, or the copy of function fence - 1; 0: it did not */
+    /* ws_ptx_fence() made it: WS_PTX_FENCE_HELPER, or the copy of function fence - 1; 0: it did
+     * not. */
+    int32_t fence;
     bool lib;        /* one of ws_ptx_lib()'s functions, or a copy that it made */
     uint32_t lib_of; /* the copy that ws_ptx_lib() made of function lib_of - 1; 0: none */
     uint32_t line;
@@ -235,20 +244,22 @@ struct ws_ptx_module {
     struct ws_ptx_func *funcs;
     uint32_t n_aliases;
     struct ws_ptx_alias *aliases;
-    /* The rest is not part of the text. Machine code that this module stands for (ptx/images/cubin.h), whose functions have no
-     * instructions here; or NULL. */
+    /* The rest is not part of the text. Machine code that this module stands for
+     * (ptx/images/cubin.h), whose functions have no instructions here; or NULL. */
     const uint8_t *code;
     size_t code_bytes;
-    /* Its kernels belong to several clients, and each keeps to its own client's memory already (ws_ptx_fuse() in ptx/passes/pass.h). */
+    /* Its kernels belong to several clients, and each keeps to its own client's memory already
+     * (ws_ptx_fuse() in ptx/passes/pass.h). */
     bool fenced;
 };
 
 /* Outcomes of functions that read PTX and images. */
 enum {
     _WS_PTX_OK,
-    WS_PTX_E_SYNTAX,      /* the text is wrong: see the diagnostics */
-    WS_PTX_E_UNSUPPORTED, /* the text is right, but wattshare cannot do it; the diagnostics name what */
-    WS_PTX_E_FORMAT,      /* the image is damaged */
+    WS_PTX_E_SYNTAX, /* the text is wrong: see the diagnostics */
+    /* The text is right, but wattshare cannot do it; the diagnostics name what. */
+    WS_PTX_E_UNSUPPORTED,
+    WS_PTX_E_FORMAT,   /* the image is damaged */
     WS_PTX_E_NOTFOUND, /* the image holds no PTX, or a symbol is defined nowhere */
 };
 

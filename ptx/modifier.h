@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/modifier.h - modifiers of instructions. In struct ws_ptx_insn, each field is 0 where the modifier is not written. */
+/* ptx/modifier.h - modifiers of instructions. In struct ws_ptx_insn, each field is 0 where the
+ * modifier is not written. */
 #ifndef WS_PTX_MODIFIER_H
 #define WS_PTX_MODIFIER_H
 
 /* clang-format off */
-enum ws_ptx_rnd { /* rounding */
+/* Rounding. */
+enum ws_ptx_rnd {
     WS_RND_NONE,
     WS_RND_RN, WS_RND_RZ, WS_RND_RM, WS_RND_RP, WS_RND_RNA,
     WS_RND_RNI, WS_RND_RZI, WS_RND_RMI, WS_RND_RPI, /* to an integer */
 };
 
-enum ws_ptx_cmp { /* comparisons */
+/* Comparisons. */
+enum ws_ptx_cmp {
     WS_CMP_NONE,
     WS_CMP_EQ, WS_CMP_NE, WS_CMP_LT, WS_CMP_LE, WS_CMP_GT, WS_CMP_GE,
     WS_CMP_LO, WS_CMP_LS, WS_CMP_HI, WS_CMP_HS,                             /* unsigned */
@@ -36,7 +39,8 @@ enum ws_ptx_sub {
     _WS_SUB_N
 };
 
-enum ws_ptx_sem { /* memory order */
+/* Memory order. */
+enum ws_ptx_sem {
     WS_SEM_NONE,
     WS_SEM_WEAK, WS_SEM_RELAXED, WS_SEM_ACQUIRE, WS_SEM_RELEASE, WS_SEM_ACQ_REL, WS_SEM_SC,
     WS_SEM_VOLATILE, WS_SEM_MMIO,
@@ -63,7 +67,8 @@ enum ws_ptx_flag {
     WS_F_XORSIGN_ABS = 1u << 14,
     WS_F_RELU = 1u << 15,
     WS_F_NOINC = 1u << 16,
-    /* The space was written with a narrower name; the field space is SHARED or PARAM in all cases. */
+    /* The space was written with a narrower name; the field space is SHARED or PARAM in all cases.
+     */
     WS_F_SP_CTA = 1u << 17,     /* .shared::cta, .param::entry */
     WS_F_SP_CLUSTER = 1u << 18, /* .shared::cluster, .param::func */
     WS_F_SP2_CTA = 1u << 19,    /* the same of the second space */

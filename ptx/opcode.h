@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx/opcode.h - types, state spaces and opcodes of PTX, and what is known of each opcode.
  *
- * Every opcode is one row of ptx/opcodes.def, which explains its columns. The functions are in ptx/text/op.c.
+ * Every opcode is one row of ptx/opcodes.def, which explains its columns. The functions are in
+ * ptx/text/op.c.
  * Source: PTX ISA 9.0. */
 #ifndef WS_PTX_OPCODE_H
 #define WS_PTX_OPCODE_H
@@ -9,7 +10,8 @@
 #include <stdint.h>
 
 /* clang-format off */
-enum ws_ptx_type { /* chapter 5.2 */
+/* Chapter 5.2. */
+enum ws_ptx_type {
     WS_T_NONE,
     WS_T_B8, WS_T_B16, WS_T_B32, WS_T_B64, WS_T_B128,
     WS_T_U8, WS_T_U16, WS_T_U32, WS_T_U64,
@@ -19,7 +21,8 @@ enum ws_ptx_type { /* chapter 5.2 */
     WS_T_PRED,
     WS_T_TEXREF, WS_T_SAMPLERREF, WS_T_SURFREF,
     WS_T_F32X2,
-    /* 5.2.3: types that only cvt and matrix instructions name; registers of .b8 to .b32 hold them */
+    /* 5.2.3: types that only cvt and matrix instructions name; registers of .b8 to .b32 hold them
+     */
     WS_T_E4M3, WS_T_E5M2,
     WS_T_E4M3X2, WS_T_E5M2X2, WS_T_E2M3X2, WS_T_E3M2X2, WS_T_E2M1X2, WS_T_UE8M0X2,
     WS_T_E4M3X4, WS_T_E5M2X4, WS_T_E2M3X4, WS_T_E3M2X4, WS_T_E2M1X4,
@@ -53,7 +56,8 @@ enum ws_ptx_effect {
     WS_EFFECT_MATRIX,  /* works on matrices that a warp or more holds */
 };
 
-/* Properties of an opcode that analyses and passes ask for; a row of opcodes.def has any number of them. */
+/* Properties of an opcode that analyses and passes ask for; a row of opcodes.def has any number of
+ * them. */
 enum ws_ptx_property {
     /* memory */
     WS_DOES_LOAD = 1u << 0,   /* reads memory at an address operand, each thread for itself */
@@ -63,7 +67,8 @@ enum ws_ptx_property {
     WS_DOES_HIDE = 1u << 4,   /* accesses memory that no operand names as an address */
     /* values */
     WS_DOES_COPY = 1u << 5,     /* the destination gets the source's value */
-    WS_DOES_ORDER = 1u << 6,    /* while one operand only grows or only falls, the result does so too */
+    /* While one operand only grows or only falls, the result does so too. */
+    WS_DOES_ORDER = 1u << 6,
     WS_DOES_CARRY_IN = 1u << 7, /* reads the carry flag */
     /* control */
     WS_DOES_END_BLOCK = 1u << 8, /* a basic block ends behind it */
@@ -77,7 +82,8 @@ enum ws_ptx_property {
     _WS_DOES_ALL = (1u << 15) - 1,
 };
 
-/* Classes of the instruction mix, for models of time and energy. AUTO, in opcodes.def only: by the first type. */
+/* Classes of the instruction mix, for models of time and energy. AUTO, in opcodes.def only: by the
+ * first type. */
 enum ws_ptx_mix {
     WS_MIX_AUTO,
     WS_MIX_INT, WS_MIX_FP16, WS_MIX_FP32, WS_MIX_FP64, WS_MIX_SFU, WS_MIX_CONV, WS_MIX_MOVE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/ptx.h - all that other rooms need to read PTX. The software GPU, the models, the passes and the templates share one
- * intermediate representation (IR) of it.
+/* ptx/ptx.h - all that other rooms need to read PTX. The software GPU, the models, the passes and
+ * the templates share one intermediate representation (IR) of it.
  *
  *   ptx/opcode.h, ptx/modifier.h   the opcodes and what is known of them; types, spaces, modifiers
  *   ptx/ir.h                       modules, functions, instructions, operands

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/ptx_private.h - what the files of the parser share: tokens, names, scopes. Not for other rooms. */
+/* ptx/ptx_private.h - what the files of the parser share: tokens, names, scopes. Not for other
+ * rooms. */
 #ifndef WS_PTX_PTX_PRIVATE_H
 #define WS_PTX_PTX_PRIVATE_H
 
@@ -7,21 +8,22 @@
 #include "ptx/ptx.h"
 
 /* ---- lex.c ---- */
-enum { /* kinds of token; punctuation is its own character */
-       WS_TOK_END = 0,
-       WS_TOK_NAME = 128, /* foo, %r1, $L__BB0_1, _ */
-       WS_TOK_DOT,        /* .word; s points at the dot */
-       WS_TOK_NUM,
-       WS_TOK_STR, /* without the quotes, escapes untouched */
-       WS_TOK_SHL,
-       WS_TOK_SHR,
-       WS_TOK_ANDAND,
-       WS_TOK_OROR,
-       WS_TOK_EQ,
-       WS_TOK_NE,
-       WS_TOK_LE,
-       WS_TOK_GE,
-       WS_TOK_BAD, /* s is an error message */
+/* Kinds of token; punctuation is its own character. */
+enum {
+    WS_TOK_END = 0,
+    WS_TOK_NAME = 128, /* foo, %r1, $L__BB0_1, _ */
+    WS_TOK_DOT,        /* .word; s points at the dot */
+    WS_TOK_NUM,
+    WS_TOK_STR, /* without the quotes, escapes untouched */
+    WS_TOK_SHL,
+    WS_TOK_SHR,
+    WS_TOK_ANDAND,
+    WS_TOK_OROR,
+    WS_TOK_EQ,
+    WS_TOK_NE,
+    WS_TOK_LE,
+    WS_TOK_GE,
+    WS_TOK_BAD, /* s is an error message */
 };
 
 struct ws_tok {
@@ -42,8 +44,9 @@ struct ws_lex {
 void ws_lex_init(struct ws_lex *l, const char *text, size_t len);
 void ws_lex_deinit(struct ws_lex *l);
 void ws_lex_next(struct ws_lex *l, struct ws_tok *ret);
-/* After the NAME token @t at a statement's start: extends it over the modifiers (".to.global.u64"), which stand right
- * behind it or after blanks; then @buf (size bytes) holds the joined text and t->s points to it. */
+/* After the NAME token @t at a statement's start: extends it over the modifiers (".to.global.u64"),
+ * which stand right behind it or after blanks; then @buf (size bytes) holds the joined text and
+ * t->s points to it. */
 void ws_lex_opcode(struct ws_lex *l, struct ws_tok *t, char *buf, size_t size);
 
 /* ---- names and scopes (scope.c) ---- */
@@ -57,7 +60,8 @@ enum ws_bind_kind {
     WS_BIND_TARGETS
 };
 
-struct ws_binding { /* what a name means from here to the end of its scope */
+/* What a name means from here to the end of its scope. */
+struct ws_binding {
     uint8_t kind, type, vec;
     uint16_t depth;
     int32_t index; /* of the register, variable, function, prototype; TARGETS: of parser->targets */
@@ -67,7 +71,8 @@ struct ws_binding { /* what a name means from here to the end of its scope */
     struct ws_binding *outer, *scope_next;
 };
 
-struct ws_label_use { /* a label as one scope sees it */
+/* A label as one scope sees it. */
+struct ws_label_use {
     struct ws_name *name;
     int32_t id; /* temporary, see parser->label_ids */
     uint16_t depth;
@@ -90,7 +95,8 @@ struct ws_name {
 
 enum { WS_PTX_MAX_DEPTH = 64, WS_PTX_MAX_ERRORS = 20, WS_PTX_MAX_VEC = 4096 };
 
-struct ws_label_id { /* temporary label: union-find over scopes, then its place */
+/* Temporary label: union-find over scopes, then its place. */
+struct ws_label_id {
     int32_t same_as; /* another id, or -1 */
     int32_t final;   /* index into func->labels, or -1 */
     uint32_t insn;
@@ -166,7 +172,8 @@ bool ws_scope_bind_module(struct ws_parser *p, struct ws_name *n, enum ws_bind_k
                           int32_t index);
 bool ws_scope_bind_range(struct ws_parser *p, struct ws_name *prefix, uint32_t count, uint8_t type,
                          uint8_t vec, const struct ws_tok *at);
-/* What the name means here; registers are made when first looked up. NULL: nothing, or out of memory (p->oom). */
+/* What the name means here; registers are made when first looked up. NULL: nothing, or out of
+ * memory (p->oom). */
 struct ws_binding *ws_scope_lookup(struct ws_parser *p, struct ws_name *n);
 /* A name for a declaration inside the current function that no other declaration of it has. */
 const char *ws_scope_unique(struct ws_parser *p, struct ws_name *n);
@@ -175,7 +182,8 @@ int32_t ws_label_ref(struct ws_parser *p, struct ws_name *n, const struct ws_tok
 bool ws_label_define(struct ws_parser *p, struct ws_name *n, const struct ws_tok *at);
 
 /* ---- mods.c ---- */
-/* Decodes "ld.global.v4.f32" into a template instruction kept with its name. NULL after an error was reported. */
+/* Decodes "ld.global.v4.f32" into a template instruction kept with its name. NULL after an error
+ * was reported. */
 const struct ws_ptx_insn *ws_mods_decode(struct ws_parser *p, const struct ws_tok *t);
 /* Writes the modifiers of an instruction, canonically: ".global.v4.f32". */
 void ws_mods_print(const struct ws_ptx_insn *i, FILE *out);
@@ -191,7 +199,8 @@ bool ws_parse_expect(struct ws_parser *p, int kind, const char *what);
 bool ws_parse_accept(struct ws_parser *p, int kind);
 bool ws_parse_is_dot(const struct ws_parser *p, const char *word);
 void ws_parse_skip_statement(struct ws_parser *p);
-/* Debug directives (.loc, .file, .section) and .pragma: parsed and dropped. @ret_found: whether t was one. */
+/* Debug directives (.loc, .file, .section) and .pragma: parsed and dropped. @ret_found: whether t
+ * was one. */
 bool ws_parse_debug(struct ws_parser *p, bool *ret_found);
 bool ws_parse_int(struct ws_parser *p, int64_t *ret, const char *what);
 /* "prototype_0 : .callprototype …;" or ".calltargets …;" from the directive on. */
@@ -199,9 +208,11 @@ bool ws_parse_callprototype(struct ws_parser *p, struct ws_name *name, const str
 bool ws_parse_calltargets(struct ws_parser *p, struct ws_name *name, const struct ws_tok *at);
 
 /* ---- decl.c ---- */
-/* ".global .align 4 .b8 x[4] = {…}, y;" from the space on. In a function, .local, .shared and .param go to it. */
+/* ".global .align 4 .b8 x[4] = {…}, y;" from the space on. In a function, .local, .shared and
+ * .param go to it. */
 bool ws_decl_vars(struct ws_parser *p, uint8_t link);
-/* "(.param .u64 a, .reg .b32 b)" from the '(' on. @bind: names are bound, .reg parameters become registers. */
+/* "(.param .u64 a, .reg .b32 b)" from the '(' on. @bind: names are bound, .reg parameters become
+ * registers. */
 bool ws_decl_params(struct ws_parser *p, bool bind, struct ws_ptx_var **ret, uint32_t *ret_n);
 /* ".reg .b32 %r<10>, x;" from the .reg on. */
 bool ws_decl_regs(struct ws_parser *p);
@@ -209,7 +220,8 @@ bool ws_decl_regs(struct ws_parser *p);
 bool ws_decl_is_space(const struct ws_parser *p);
 
 /* ---- init.c ---- */
-/* "= {…}" from the '=' on: sets init, init_bytes, init_syms and, of an array with an open first dimension, that. */
+/* "= {…}" from the '=' on: sets init, init_bytes, init_syms and, of an array with an open first
+ * dimension, that. */
 bool ws_init_parse(struct ws_parser *p, struct ws_ptx_var *v);
 
 /* ---- expr.c ---- */

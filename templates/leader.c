@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One launch for many of the same (the leader mode of section VI of the paper, on this side of the wire): instances of one kernel with one
- * grid and one block shape run as one grid that is so many times as deep, by the code of one of them. Which instance a block is of is
- * its z over the grid's own depth; what differs, parameters, fence and where the variables are, stands in a record for each instance.
+/* One launch for many of the same (the leader mode of section VI of the paper, on this side of the
+ * wire): instances of one kernel with one grid and one block shape run as one grid that is so many
+ * times as deep, by the code of one of them. Which instance a block is of is its z over the grid's
+ * own depth; what differs, parameters, fence and where the variables are, stands in a record for
+ * each instance.
  *
- * The fenced kernel is changed in place. In front of it the address of the record is computed, and the variables' addresses are loaded;
- * from there on each instruction stays one: ld.param becomes ld.global from the record, a variable a register. Against the fused
- * copies of a kernel that is one copy to make, however many instances there will be, and no choice among members; and loads from memory
- * for loads of parameters. */
+ * The fenced kernel is changed in place. In front of it the address of the record is computed, and
+ * the variables' addresses are loaded; from there on each instruction stays one: ld.param becomes
+ * ld.global from the record, a variable a register. Against the fused copies of a kernel that is
+ * one copy to make, however many instances there will be, and no choice among members; and loads
+ * from memory for loads of parameters. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +55,7 @@ static struct ws_ptx_operand imm(int64_t v)
 static int32_t new_reg(struct leader *l, enum ws_ptx_type type)
 {
     char name[32];
-    snprintf(name, sizeof name, "%%ws_lead%u", l->f->n_regs);
+    snprintf(name, sizeof(name), "%%ws_lead%u", l->f->n_regs);
     l->f->regs[l->f->n_regs] = (struct ws_ptx_reg){
         .name = ws_arena_strndup(&l->m->arena, name, strlen(name)), .type = (uint8_t)type};
     l->oom |= !l->f->regs[l->f->n_regs].name;
@@ -162,7 +165,8 @@ static void adapt_insn(struct leader *l, struct ws_ptx_insn *i)
     }
 }
 
-/* Variables by a name in a place that takes no register: in a call, or as an operand of something else than mov. */
+/* Variables by a name in a place that takes no register: in a call, or as an operand of something
+ * else than mov. */
 static bool only_simple_uses(const struct ws_ptx_func *f)
 {
     for (uint32_t k = 0; k < f->n_insns; k++) {
@@ -278,8 +282,8 @@ static int make(struct ws_template *t, const struct ws_template_kernel *k, bool 
     int32_t f = ws_template_find_func(t->ptx, 0, own->name);
     if (f < 0)
         return ws_raise(-EIO);
-    /* Its variables are at addresses that it loads, which ld.const takes none of on a GPU. Where the kernel computes addresses in them, the
-     * fence checks these. */
+    /* Its variables are at addresses that it loads, which ld.const takes none of on a GPU. Where
+     * the kernel computes addresses in them, the fence checks these. */
     ws_template_plain_constants(t->ptx);
     if (plain && (r = ws_ptx_texture(t->ptx)))
         return ws_forward(r);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Making a template, as the plain sequence that it is: copy each member under names of its own, link the copies, fence each, fuse all,
- * drop the rest.
+/* Making a template, as the plain sequence that it is: copy each member under names of its own,
+ * link the copies, fence each, fuse all, drop the rest.
  *
- * Names: member k's begin with "m<k>$", so that linking merges nothing but the system's functions. */
+ * Names: member k's begin with "m<k>$", so that linking merges nothing but the system's functions.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static int link_copies(struct ws_ptx_module **ret, const struct ws_template_kern
     return r;
 }
 
-/* Index of member @k's function or variable that is called @name in its own module; -1: it isn't there. */
+/* Index of member @k's function or variable that is called @name in its own module; -1: it isn't
+ * there. */
 int32_t ws_template_find_func(const struct ws_ptx_module *m, uint32_t k, const char *name)
 {
     char prefix[16];

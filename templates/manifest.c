@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Everything is checked when it is read: that the files are PTX, that the entries are there, take what the line says and may be members of
- * a fused launch, and that no kernel is named twice. So using a replacement can't fail for what the manifest says. */
+/* Everything is checked when it is read: that the files are PTX, that the entries are there, take
+ * what the line says and may be members of a fused launch, and that no kernel is named twice. So
+ * using a replacement can't fail for what the manifest says. */
 #include "templates/manifest.h"
 
 #include <ctype.h>

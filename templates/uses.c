@@ -164,8 +164,8 @@ int ws_template_prune(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func
 
 /* ---- copying ---- */
 
-/* Unused functions keep their place but lose their bodies, so that numbers stay; then through the printed text, which is a copy of all
- * that an instruction may point to. */
+/* Unused functions keep their place but lose their bodies, so that numbers stay; then through the
+ * printed text, which is a copy of all that an instruction may point to. */
 static bool lay_out(struct ws_ptx_module *c, const struct ws_ptx_module *m,
                     const struct ws_template_uses *u, const char *prefix, struct ws_arena *a)
 {

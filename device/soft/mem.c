@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Backing of device memory.
  *
- * Small blocks (up to 128 KiB) come from slabs of 1 MiB in power-of-two classes, so that thousands of small allocations cost
- * neither a system call nor a page each. Large ones are mappings of their own, touched lazily and unreserved: a catalog GPU
- * may be larger than the host. Freed large blocks up to 32 MiB wait in a small cache, because faulting 16 MiB in again costs
- * more than the copy it is for.
+ * Small blocks (up to 128 KiB) come from slabs of 1 MiB in power-of-two classes, so that thousands
+ * of small allocations cost neither a system call nor a page each. Large ones are mappings of their
+ * own, touched lazily and unreserved: a catalog GPU may be larger than the host. Freed large blocks
+ * up to 32 MiB wait in a small cache, because faulting 16 MiB in again costs more than the copy it
+ * is for.
  *
- * Whatever comes from a free list or from the cache is cleared before it is handed out: no client sees another's data. */
+ * Whatever comes from a free list or from the cache is cleared before it is handed out: no client
+ * sees another's data. */
 #include "device/soft/mem.h"
 
 #include <pthread.h>
@@ -36,7 +38,8 @@ struct cached {
     uint64_t bytes; /* of the mapping */
 };
 
-struct ws_mem { /* all under lock */
+/* All under lock. */
+struct ws_mem {
     pthread_mutex_t lock;
     uint64_t limit_bytes, used_bytes;
     uint64_t n_refs; /* the owner's, and one for each allocation */
@@ -51,7 +54,7 @@ struct ws_mem { /* all under lock */
 
 int ws_mem_new(struct ws_mem **ret, uint64_t limit_bytes)
 {
-    struct ws_mem *m = ws_alloc(sizeof *m);
+    struct ws_mem *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&m->lock, NULL);
@@ -114,7 +117,7 @@ static unsigned class_of(uint64_t bytes)
 
 static bool slab_add(struct ws_mem *m, unsigned c)
 {
-    struct slab *s = ws_alloc(sizeof *s);
+    struct slab *s = ws_alloc(sizeof(*s));
     if (s)
         s->base = map(SLAB_BYTES);
     if (!s || !s->base) {
@@ -149,7 +152,7 @@ static uint8_t *small_alloc(struct ws_mem *m, unsigned c, bool *ret_dirty)
 static void cache_remove(struct ws_mem *m, unsigned i)
 {
     m->cached_bytes -= m->cache[i].bytes;
-    memmove(&m->cache[i], &m->cache[i + 1], (--m->n_cached - i) * sizeof m->cache[0]);
+    memmove(&m->cache[i], &m->cache[i + 1], (--m->n_cached - i) * sizeof(m->cache[0]));
 }
 
 /* A block of exactly @bytes (rounded to pages: mappings are unmapped by that size). Lock held. */

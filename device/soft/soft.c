@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The software GPU: device.h over the interpreter (exec.h), the workers (sched.c), the timeline (timing.c) and plain memory.
+/* The software GPU: device.h over the interpreter (exec.h), the workers (sched.c), the timeline
+ * (timing.c) and plain memory.
  *
- * Completion. op->done may submit the next operation, which may complete at once and submit the next… A thread that is inside
- * done therefore only queues what is submitted, and the outermost call works the queue off: the stack stays flat however long
- * the chain. */
+ * Completion. op->done may submit the next operation, which may complete at once and submit the
+ * next… A thread that is inside done therefore only queues what is submitted, and the outermost
+ * call works the queue off: the stack stays flat however long the chain. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@ void ws_soft_fail(struct ws_op *op, enum ws_dev_error e, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(op->text, sizeof op->text, fmt, ap);
+    vsnprintf(op->text, sizeof(op->text), fmt, ap);
     va_end(ap);
     op->error = e;
 }
@@ -202,7 +203,7 @@ static int soft_alarm(struct ws_device *dev, struct ws_alarm *a)
         a->ring(a);
         return 0;
     }
-    struct bell *b = ws_alloc(sizeof *b);
+    struct bell *b = ws_alloc(sizeof(*b));
     if (!b)
         return ws_raise(-ENOMEM);
     b->alarm = a;
@@ -274,7 +275,7 @@ static void soft_module_unload(struct ws_dmodule *m)
 static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
                             struct ws_dmodule **ret, struct ws_diags *diags)
 {
-    struct ws_dmodule *m = ws_alloc(sizeof *m);
+    struct ws_dmodule *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     m->ptx = ptx;
@@ -287,7 +288,7 @@ static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *p
     m->info.kernels = ws_code_kernels(m->code, &m->info.n_kernels);
     m->info.n_vars = ptx->n_vars;
     m->info.vars = ptx->vars;
-    m->kernels = ws_alloc_array(WS_MAX(m->info.n_kernels, 1), sizeof m->kernels[0]);
+    m->kernels = ws_alloc_array(WS_MAX(m->info.n_kernels, 1), sizeof(m->kernels[0]));
     if (!m->kernels) {
         soft_module_unload(m);
         return ws_raise(-ENOMEM);
@@ -326,7 +327,8 @@ static int write_bytes(const struct ws_space *s, uint64_t va, const void *bytes,
     return 0;
 }
 
-/* Value of an address in an initialiser. Functions have the addresses by which the interpreter calls them. */
+/* Value of an address in an initialiser. Functions have the addresses by which the interpreter
+ * calls them. */
 static int init_sym_value(const struct ws_ptx_module *ptx, const uint64_t *var_va,
                           const struct ws_ptx_init_sym *s, uint64_t *ret)
 {
@@ -359,7 +361,7 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
     for (uint32_t i = 0; !r && i < v->n_init_syms; i++) {
         const struct ws_ptx_init_sym *s = &v->init_syms[i];
         uint64_t value = 0;
-        if (s->bytes > sizeof value || s->offset > v->size_bytes ||
+        if (s->bytes > sizeof(value) || s->offset > v->size_bytes ||
             s->bytes > v->size_bytes - s->offset)
             return ws_raise(-EINVAL);
         r = init_sym_value(ptx, inst->var_va, s, &value);
@@ -380,8 +382,8 @@ static void soft_instance_free(struct ws_dinstance *i)
 static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
                              const uint64_t *var_va, bool write, struct ws_dinstance **ret)
 {
-    struct ws_dinstance *i = ws_alloc(sizeof *i);
-    uint64_t *va = ws_alloc_array(WS_MAX(m->info.n_vars, 1), sizeof *va);
+    struct ws_dinstance *i = ws_alloc(sizeof(*i));
+    uint64_t *va = ws_alloc_array(WS_MAX(m->info.n_vars, 1), sizeof(*va));
     if (!i || !va) {
         free(i);
         free(va);
@@ -389,7 +391,7 @@ static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct
     }
     *i = (struct ws_dinstance){m, s, va};
     if (m->info.n_vars)
-        memcpy(va, var_va, m->info.n_vars * sizeof *va);
+        memcpy(va, var_va, m->info.n_vars * sizeof(*va));
     unsigned epoch = ws_space_enter(s);
     int r = 0;
     for (uint32_t v = 0; write && !r && v < m->info.n_vars; v++)
@@ -486,7 +488,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
                      SCALE_MAX);
         return ws_raise(-EINVAL);
     }
-    struct ws_soft *d = ws_alloc(sizeof *d);
+    struct ws_soft *d = ws_alloc(sizeof(*d));
     if (!d)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&d->flights_lock, NULL);

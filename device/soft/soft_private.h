@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/soft_private.h - the soft device's own structures, shared by soft.c, sched.c, launch.c and copy.c. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/soft_private.h - the soft device's own structures, shared by soft.c, sched.c,
+ * launch.c and copy.c. */
 #ifndef WS_DEVICE_SOFT_PRIVATE_H
 #define WS_DEVICE_SOFT_PRIVATE_H
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/analysis/cfg.c - basic blocks and immediate post-dominators of a function.
  *
- * Post-dominators are dominators of the reversed graph, found as in Lengauer and Tarjan, "A Fast Algorithm for Finding
- * Dominators in a Flowgraph" (1979), the simple version: O(edges * log blocks) whatever the graph, so that no client's
- * kernel can keep the daemon busy. The root is a virtual exit, number n_blocks, which follows every block that ends the
- * thread. Blocks that never reach it (endless loops) get -1: lanes that part inside them meet at the exit.
+ * Post-dominators are dominators of the reversed graph, found as in Lengauer and Tarjan, "A Fast
+ * Algorithm for Finding Dominators in a Flowgraph" (1979), the simple version: O(edges * log
+ * blocks) whatever the graph, so that no client's kernel can keep the daemon busy. The root is a
+ * virtual exit, number n_blocks, which follows every block that ends the thread. Blocks that never
+ * reach it (endless loops) get -1: lanes that part inside them meet at the exit.
  *
- * A block's successors are two at most but for brx.idx, whose targets all count for the post-dominators; succ[] names
- * the first two. */
+ * A block's successors are two at most but for brx.idx, whose targets all count for the
+ * post-dominators; succ[] names the first two. */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -15,7 +16,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-struct edges {    /* successors of all blocks, one behind another */
+/* Successors of all blocks, one behind another. */
+struct edges {
     uint32_t *at; /* [n_blocks + 1] */
     int32_t *to;
 };
@@ -33,7 +35,7 @@ static int32_t block_at(const struct ws_ptx_cfg *c, const struct ws_ptx_func *f,
 /* Marks the first instruction of each block, numbers the blocks. */
 static int find_blocks(struct ws_ptx_cfg *c, const struct ws_ptx_func *f, struct ws_arena *a)
 {
-    c->block_of = ws_arena_array(a, WS_MAX(f->n_insns, 1u), sizeof *c->block_of);
+    c->block_of = ws_arena_array(a, WS_MAX(f->n_insns, 1u), sizeof(*c->block_of));
     uint8_t *first = ws_alloc_array((size_t)f->n_insns + 1, 1);
     if (!c->block_of || !first) {
         free(first);
@@ -51,7 +53,7 @@ static int find_blocks(struct ws_ptx_cfg *c, const struct ws_ptx_func *f, struct
         c->block_of[k] = c->n_blocks - 1;
     }
     free(first);
-    c->blocks = ws_arena_array(a, WS_MAX(c->n_blocks, 1u), sizeof *c->blocks);
+    c->blocks = ws_arena_array(a, WS_MAX(c->n_blocks, 1u), sizeof(*c->blocks));
     if (!c->blocks)
         return ws_raise(-ENOMEM);
     for (uint32_t k = f->n_insns; k-- > 0;) {
@@ -91,12 +93,12 @@ static uint32_t successors(const struct ws_ptx_cfg *c, const struct ws_ptx_func 
 
 static int collect_edges(struct edges *e, const struct ws_ptx_cfg *c, const struct ws_ptx_func *f)
 {
-    e->at = ws_alloc_array((size_t)c->n_blocks + 1, sizeof *e->at);
+    e->at = ws_alloc_array((size_t)c->n_blocks + 1, sizeof(*e->at));
     if (!e->at)
         return ws_raise(-ENOMEM);
     for (uint32_t b = 0; b < c->n_blocks; b++)
         e->at[b + 1] = e->at[b] + successors(c, f, b, NULL);
-    e->to = ws_alloc_array((size_t)e->at[c->n_blocks] + 1, sizeof *e->to);
+    e->to = ws_alloc_array((size_t)e->at[c->n_blocks] + 1, sizeof(*e->to));
     if (!e->to)
         return ws_raise(-ENOMEM);
     for (uint32_t b = 0; b < c->n_blocks; b++) {
@@ -119,7 +121,8 @@ struct lt {
     int32_t *ancestor, *bucket, *bucket_next;
 };
 
-/* Numbers the blocks depth first from the exit backwards. @pred_at, @pred: predecessors of each block. */
+/* Numbers the blocks depth first from the exit backwards. @pred_at, @pred: predecessors of each
+ * block. */
 static void number_blocks(struct lt *t, const uint32_t *pred_at, const uint32_t *pred,
                           uint32_t *next)
 {
@@ -150,9 +153,9 @@ static void number_blocks(struct lt *t, const uint32_t *pred_at, const uint32_t 
 static int find_predecessors(struct lt *t, const struct edges *e)
 {
     uint32_t n = t->n, n_edges = e->at[n];
-    uint32_t *at = ws_alloc_array((size_t)n + 2, sizeof *at),
-             *pred = ws_alloc_array((size_t)n_edges + 1, sizeof *pred);
-    uint32_t *next = ws_alloc_array((size_t)n + 1, sizeof *next);
+    uint32_t *at = ws_alloc_array((size_t)n + 2, sizeof(*at)),
+             *pred = ws_alloc_array((size_t)n_edges + 1, sizeof(*pred));
+    uint32_t *next = ws_alloc_array((size_t)n + 1, sizeof(*next));
     if (at && pred && next) {
         for (uint32_t k = 0; k < n_edges; k++)
             at[e->to[k] + 1]++;
@@ -172,7 +175,8 @@ static int find_predecessors(struct lt *t, const struct edges *e)
     return r;
 }
 
-/* The block with the least semidominator on the way from v up to its tree's root, shortening that way. */
+/* The block with the least semidominator on the way from v up to its tree's root, shortening that
+ * way. */
 static uint32_t eval(struct lt *t, uint32_t v)
 {
     uint32_t top = 0;

@@ -16,8 +16,8 @@ struct ws_ptx_cfg {
     struct ws_ptx_block *blocks;
     uint32_t *block_of; /* [n_insns] */
 };
-/* Allocates from @a. Return: 0 or -ENOMEM. The point where lanes that diverged at a branch meet again is the first
- * instruction of its block's ipdom. */
+/* Allocates from @a. Return: 0 or -ENOMEM. The point where lanes that diverged at a branch meet
+ * again is the first instruction of its block's ipdom. */
 WS_MUST_CHECK int ws_ptx_cfg_build(struct ws_ptx_cfg *ret, const struct ws_ptx_func *f,
                                    struct ws_arena *a);
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/analysis/count.c - counts what a thread executes, from the text.
  *
- * How often: basic blocks weigh what the loops around them multiply to. A loop is a header with all that reaches one of its back
- * edges without passing it; its trips are read off where a counter begins with a constant, steps by one, and is compared with one.
+ * How often: basic blocks weigh what the loops around them multiply to. A loop is a header with all
+ * that reaches one of its back edges without passing it; its trips are read off where a counter
+ * begins with a constant, steps by one, and is compared with one.
  *
- * How memory is touched: each register is described as k + sum c_i·t_i over the thread's coordinates (tid.x, tid.y, tid.z, laneid),
- * with coefficients that are numbers or unknown (the same for all lanes: a parameter times tid.y), or as anything. A register
- * has one description for the whole function, the join of all its definitions: compilers write nearly SSA, and what a loop adds to
- * a pointer each time changes k alone. Descriptions only ever become less exact, so going over the instructions until nothing
- * changes ends. From an address so described, the lanes of a warp are put into 32-byte sectors and counted.
+ * How memory is touched: each register is described as k + sum c_i·t_i over the thread's
+ * coordinates (tid.x, tid.y, tid.z, laneid), with coefficients that are numbers or unknown (the
+ * same for all lanes: a parameter times tid.y), or as anything. A register has one description for
+ * the whole function, the join of all its definitions: compilers write nearly SSA, and what a loop
+ * adds to a pointer each time changes k alone. Descriptions only ever become less exact, so going
+ * over the instructions until nothing changes ends. From an address so described, the lanes of a
+ * warp are put into 32-byte sectors and counted.
  *
- * A client's kernel can't keep us busy: rounds, call depth and the marking of loops are bounded, and what lies beyond is guessed. */
+ * A client's kernel can't keep us busy: rounds, call depth and the marking of loops are bounded,
+ * and what lies beyond is guessed. */
 #include "ptx/analysis/count.h"
 
 #include <math.h>
@@ -132,7 +136,8 @@ struct counting {
     uint8_t *state;             /* [n_funcs]: 0 not begun, 1 under way, 2 done */
     int depth;
 };
-struct one { /* the function being counted */
+/* The function being counted. */
+struct one {
     struct counting *x;
     const struct ws_ptx_func *f;
     struct ws_ptx_cfg cfg;
@@ -395,8 +400,8 @@ static int global_address(const struct ws_ptx_insn *i)
     return i->n_operands > at ? at : -1;
 }
 
-/* Memory that has an address of its own for each lane, laid out so that a warp's are neighbours, or that goes through a cache
- * made for it. */
+/* Memory that has an address of its own for each lane, laid out so that a warp's are neighbours, or
+ * that goes through a cache made for it. */
 static bool always_coalesced(const struct ws_ptx_insn *i)
 {
     bool local = i->space == WS_SP_LOCAL && ws_ptx_does(i, WS_DOES_LOAD | WS_DOES_STORE);
@@ -494,7 +499,8 @@ static double trips_of(const struct one *x, const uint32_t *mark, uint32_t stamp
         return 0;
     int32_t counter = setp->operands[1].reg;
     const struct ws_ptx_insn *next = only_definition(x, mark, stamp, counter, true);
-    /* Where the comparison is of the old value, the step is behind a move: i1 = i + 1; …; i = i1. */
+    /* Where the comparison is of the old value, the step is behind a move: i1 = i + 1; …; i = i1.
+     */
     if (next && next->op == WS_OP_MOV && next->operands[1].kind == WS_OPD_REG)
         next = only_definition(x, mark, stamp, next->operands[1].reg, true);
     if (!next || (next->op != WS_OP_ADD && next->op != WS_OP_SUB) || next->n_operands < 3 ||
@@ -538,7 +544,8 @@ static double loop_trips(const struct one *x, const struct loop *l, const uint32
     return least;
 }
 
-struct edges { /* predecessors of all blocks, one behind another */
+/* Predecessors of all blocks, one behind another. */
+struct edges {
     uint32_t *at, *from;
 };
 
@@ -562,7 +569,8 @@ static int find_predecessors(struct one *x, struct edges *e)
     return 0;
 }
 
-/* Which edges go back: by depth-first search with a stack of its own. back[b] bit k: succ[k] is b's ancestor. */
+/* Which edges go back: by depth-first search with a stack of its own. back[b] bit k: succ[k] is b's
+ * ancestor. */
 static int find_back_edges(struct one *x, uint8_t *back)
 {
     uint32_t n = x->cfg.n_blocks, top = 0;

@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-/* ptx/analysis/count.h - what a kernel's threads execute, counted without running it: the inputs of performance and power models.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ptx/analysis/count.h - what a kernel's threads execute, counted without running it: the inputs of
+ * performance and power models.
  *
- * A static estimate. Counts of a loop's body are multiplied by the loop's trips where these can be read off (a counter that begins
- * and ends with constants), else by what the caller assumes. Both sides of a branch count in full unless one leaves the kernel.
- * Where counts of a run are to be had (the software GPU's), those are better.
+ * A static estimate. Counts of a loop's body are multiplied by the loop's trips where these can be
+ * read off (a counter that begins and ends with constants), else by what the caller assumes. Both
+ * sides of a branch count in full unless one leaves the kernel. Where counts of a run are to be had
+ * (the software GPU's), those are better.
  * Threads: any; the module is only read. Errors: base/error.h. */
 #ifndef WS_PTX_ANALYSIS_COUNT_H
 #define WS_PTX_ANALYSIS_COUNT_H
@@ -12,18 +14,19 @@
 
 struct ws_ptx_count_options {
     double loop_trips; /* of a loop whose trips can't be told; 0: 16 */
-    uint32_t ntid
-        [3]; /* threads of a block; 0: the kernel's .reqntid or .maxntid, else unknown (many in x) */
+    /* Threads of a block; 0: the kernel's .reqntid or .maxntid, else unknown (many in x). */
+    uint32_t ntid[3];
 };
-struct ws_ptx_counts { /* per thread */
-    double total;      /* instructions executed */
-    double comp; /* all but the next three: arithmetic, control, shared and constant memory, … */
-    double
-        coal; /* accesses to global, local and generic memory by which a warp asks for no more 32-byte sectors than
-                        * it needs */
+/* Per thread. */
+struct ws_ptx_counts {
+    double total; /* instructions executed */
+    double comp;  /* all but the next three: arithmetic, control, shared and constant memory, … */
+    /* Accesses to global, local and generic memory by which a warp asks for no more 32-byte sectors
+     * than it needs. */
+    double coal;
     double uncoal; /* the others */
-    double
-        uncoal_per_mw; /* mean sectors that an uncoalesced warp access asks for, 2 to 32; 1 where there are none */
+    /* Mean sectors that an uncoalesced warp access asks for, 2 to 32; 1 where there are none. */
+    double uncoal_per_mw;
     double synch; /* barriers of the block */
     double mix[_WS_MIX_N];
     uint32_t n_loops_guessed; /* loops that loop_trips was used for */

@@ -12,7 +12,8 @@ static bool is_added(const struct ws_ptx_func *f)
     return f->lib || f->lib_of || f->fence;
 }
 
-/* Marks what @f calls, directly; all functions where it calls through a register. Return: whether any was new. */
+/* Marks what @f calls, directly; all functions where it calls through a register. Return: whether
+ * any was new. */
 static bool mark_calls(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached)
 {
     bool changed = false;
@@ -51,7 +52,8 @@ static bool reads_tid_yz(const struct ws_ptx_operand *o)
     return false;
 }
 
-/* Whether an instruction for which @is is true is in the kernel or in a function that it may call. */
+/* Whether an instruction for which @is is true is in the kernel or in a function that it may call.
+ */
 static int any_insn(const struct ws_ptx_module *m, uint32_t func,
                     bool (*is)(const struct ws_ptx_insn *i, int arg), int arg, bool *ret)
 {

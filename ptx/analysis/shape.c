@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Division by a number that is known before the kernel runs. With s = ceil(log2 n) and magic = ceil(2^(31+s) / n), which is below
- * 2^32, a * magic / 2^(31+s) rounded down is a / n for all a below 2^31 (Granlund and Montgomery, 1994, theorem 4.2: the error of
- * magic, below n, must be at most 2^s). */
+/* Division by a number that is known before the kernel runs. With s = ceil(log2 n) and magic =
+ * ceil(2^(31+s) / n), which is below 2^32, a * magic / 2^(31+s) rounded down is a / n for all a
+ * below 2^31 (Granlund and Montgomery, 1994, theorem 4.2: the error of magic, below n, must be at
+ * most 2^s). */
 #include "ptx/passes/pass.h"
 
 static void divide_by(uint32_t n, uint32_t *ret_magic, uint32_t *ret_shift)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which registers may hold different values in threads of one block.
  *
- * A register is divergent if some definition of it is: the instruction reads what differs between threads (%tid, lane, clock), memory
- * that isn't parameter or constant space, exchanges lanes, is an atomic or a call, or reads a divergent register; or if the
- * definition stands in a block that only some threads may be in: between a branch on a divergent predicate and the point where its
- * ways meet again (its block's immediate post-dominator), since then the value seen there depends on the way taken. Guarded
- * definitions with a divergent guard count likewise. Least fixed point; each round marks at least one register or block, and
- * there are few rounds in practice; a round is linear. */
+ * A register is divergent if some definition of it is: the instruction reads what differs between
+ * threads (%tid, lane, clock), memory that isn't parameter or constant space, exchanges lanes, is
+ * an atomic or a call, or reads a divergent register; or if the definition stands in a block that
+ * only some threads may be in: between a branch on a divergent predicate and the point where its
+ * ways meet again (its block's immediate post-dominator), since then the value seen there depends
+ * on the way taken. Guarded definitions with a divergent guard count likewise. Least fixed point;
+ * each round marks at least one register or block, and there are few rounds in practice; a round is
+ * linear. */
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "base/error.h"
@@ -75,7 +77,8 @@ static bool mark(const struct ws_ptx_operand *o, bool *divergent)
     return changed;
 }
 
-/* Registers that @i writes: its first operand, unless that is an address or it writes none; a call's results. */
+/* Registers that @i writes: its first operand, unless that is an address or it writes none; a
+ * call's results. */
 static bool mark_results(const struct ws_ptx_insn *i, bool *divergent)
 {
     bool changed = false;
@@ -87,7 +90,8 @@ static bool mark_results(const struct ws_ptx_insn *i, bool *divergent)
     return changed;
 }
 
-/* Marks the blocks that can be reached from @from without passing @until. @stack: [n_blocks]. Return: whether any was new. */
+/* Marks the blocks that can be reached from @from without passing @until. @stack: [n_blocks].
+ * Return: whether any was new. */
 static bool mark_blocks(const struct ws_ptx_cfg *cfg, int32_t from, int32_t until, bool *partial,
                         int32_t *stack)
 {
@@ -131,7 +135,8 @@ int ws_ptx_divergent_regs(const struct ws_ptx_func *f, const struct ws_ptx_cfg *
                                                   : i->guard >= 0 && divergent[i->guard];
                 if (!way || k + 1 != block->first + block->n)
                     continue;
-                /* A way that ends the thread is a way too: what follows it is then partial until the threads are gone. */
+                /* A way that ends the thread is a way too: what follows it is then partial until
+                 * the threads are gone. */
                 if (i->op == WS_OP_BRX_IDX) /* targets beyond two: all of them, by the labels */
                     for (uint16_t t = 0; t < i->operands[1].n; t++) {
                         uint32_t at = f->labels[i->operands[1].v[t].label].insn;

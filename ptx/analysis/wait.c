@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a kernel waits for other blocks: a loop that ends only when memory has a value which another block is to write. That block may
- * be one that hasn't begun, and must then be resident at once with this one.
+/* Whether a kernel waits for other blocks: a loop that ends only when memory has a value which
+ * another block is to write. That block may be one that hasn't begun, and must then be resident at
+ * once with this one.
  *
- * Loops are looked at from the branches that would end them. For a branch q and one of its ways, let T be the strongly connected part of
- * the flow graph around q without that way: where a thread may stay as long as q doesn't go there. The thread waits if q depends, by data
- * or control, on a value that comes from memory within T ("polled"), and nothing else must end T. What must end it:
+ * Loops are looked at from the branches that would end them. For a branch q and one of its ways,
+ * let T be the strongly connected part of the flow graph around q without that way: where a thread
+ * may stay as long as q doesn't go there. The thread waits if q depends, by data or control, on a
+ * value that comes from memory within T ("polled"), and nothing else must end T. What must end it:
  *
- *   a counter compared with a bound;
- *   a compare-and-swap whose success ends it, where what is expected is what was read before (it fails only where another thread has
- *   succeeded), where the address changes from trip to trip (a table with open addressing), or where 0 is expected and something else
- *   is put there (a lock: who has taken it runs, and gives it back); an exchange that takes a lock likewise;
- *   a value taken from a growing counter (atom.add of a positive constant) that reaches a bound.
+ *   a counter compared with a bound; a compare-and-swap whose success ends it, where what is
+ *   expected is what was read before (it fails only where another thread has succeeded), where the
+ *   address changes from trip to trip (a table with open addressing), or where 0 is expected and
+ *   something else is put there (a lock: who has taken it runs, and gives it back); an exchange
+ *   that takes a lock likewise; a value taken from a growing counter (atom.add of a positive
+ *   constant) that reaches a bound.
  *
- * Such an end is an end only of those ways round the loop that pass both its branch and all that moves what the branch tests. The others
- * avoid one of these blocks: so for each of them, T without it is looked at in the same way. Each set of blocks in which a thread may go
- * round for ever and that waits at q is thus found, whatever the loops' shape: a set that lies within T and has all these blocks ends,
- * and any other one lies in T without one of them.
+ * Such an end is an end only of those ways round the loop that pass both its branch and all that
+ * moves what the branch tests. The others avoid one of these blocks: so for each of them, T without
+ * it is looked at in the same way. Each set of blocks in which a thread may go round for ever and
+ * that waits at q is thus found, whatever the loops' shape: a set that lies within T and has all
+ * these blocks ends, and any other one lies in T without one of them.
  *
  * Where it isn't known, or would take too long to find out, the kernel waits. */
 #include <stdlib.h>
@@ -34,7 +38,8 @@ struct func_does {
     bool polls, loads, writes, fences;
 };
 
-struct level {                       /* one T within another */
+/* One T within another. */
+struct level {
     bool *in;                        /* [n_blocks] */
     uint32_t ends[ENDS_MAX], n_ends; /* blocks that must be passed for T to end */
     bool too_many;
@@ -140,7 +145,8 @@ static int make_graph(struct wait *w)
     return 0;
 }
 
-/* Marks what is reached from @from, or reaches it, within @in, by at least one step and without the edges @from…@without. */
+/* Marks what is reached from @from, or reaches it, within @in, by at least one step and without the
+ * edges @from…@without. */
 static void spread(struct wait *w, const bool *in, uint32_t from, uint32_t without, bool forth,
                    bool *ret)
 {
@@ -159,7 +165,8 @@ static void spread(struct wait *w, const bool *in, uint32_t from, uint32_t witho
     }
 }
 
-/* T: the blocks of @in on cycles through @q that don't go from it to @without. Return: whether there are any. */
+/* T: the blocks of @in on cycles through @q that don't go from it to @without. Return: whether
+ * there are any. */
 static bool around(struct wait *w, const bool *in, uint32_t q, uint32_t without, bool *ret)
 {
     spread(w, in, q, without, true, w->forth);
@@ -234,7 +241,8 @@ static int find_defs(struct wait *w)
     return 0;
 }
 
-/* The only instruction in T that writes the register, unless it does so under a condition, or not all of it. */
+/* The only instruction in T that writes the register, unless it does so under a condition, or not
+ * all of it. */
 static const struct ws_ptx_insn *only_def(struct wait *w, int32_t reg, uint32_t *ret_block)
 {
     const struct ws_ptx_insn *found = NULL;
@@ -307,8 +315,8 @@ static enum moves walk_def(struct wait *w, struct level *l, const struct ws_ptx_
     return MOVES;
 }
 
-/* What the register does from trip to trip, as far as its definitions in T tell; @l gets the blocks they are in. @strict: MOVES only
- * where it goes one way; else any change. */
+/* What the register does from trip to trip, as far as its definitions in T tell; @l gets the blocks
+ * they are in. @strict: MOVES only where it goes one way; else any change. */
 static enum moves walk(struct wait *w, struct level *l, int32_t reg, bool strict)
 {
     for (uint32_t k = w->n_path; k-- > 0;)
@@ -421,7 +429,8 @@ static bool same_place(const struct ws_ptx_operand *a, const struct ws_ptx_opera
            a->sym == b->sym && a->imm == b->imm;
 }
 
-/* Whether @o is what was read at @place before: by the same instruction on the last trip, or loaded on this one. */
+/* Whether @o is what was read at @place before: by the same instruction on the last trip, or loaded
+ * on this one. */
 static bool was_read(struct wait *w, struct level *l, const struct ws_ptx_operand *o,
                      const struct ws_ptx_insn *swap)
 {
@@ -442,7 +451,8 @@ static bool was_read(struct wait *w, struct level *l, const struct ws_ptx_operan
     return false;
 }
 
-/* Whether staying in T means that this atomic, which gave @got, has not found @wanted there; which can't go on for ever. */
+/* Whether staying in T means that this atomic, which gave @got, has not found @wanted there; which
+ * can't go on for ever. */
 static bool atom_ends(struct wait *w, struct level *l, const struct ws_ptx_operand *got,
                       const struct ws_ptx_operand *wanted)
 {
@@ -578,7 +588,8 @@ static bool pred_ends(struct wait *w, struct level *l, const struct ws_ptx_opera
     return false;
 }
 
-/* Whether the branch at the end of block @b must take the thread out of T. @l gets the blocks that must be passed for it. */
+/* Whether the branch at the end of block @b must take the thread out of T. @l gets the blocks that
+ * must be passed for it. */
 static bool branch_ends(struct wait *w, struct level *l, uint32_t b, uint32_t q, uint32_t without)
 {
     const struct ws_ptx_insn *i = last_of(w, b);
@@ -712,7 +723,8 @@ static bool mark_insn(struct wait *w, const struct ws_ptx_insn *i, bool depends)
     return changed;
 }
 
-/* Numbers the blocks of T that reach @q, from there backwards, each after those that it was found from (postorder). */
+/* Numbers the blocks of T that reach @q, from there backwards, each after those that it was found
+ * from (postorder). */
 static uint32_t number_back(struct wait *w)
 {
     uint32_t n = 0, top = 0, n_blocks = w->cfg->n_blocks;
@@ -739,7 +751,8 @@ static uint32_t number_back(struct wait *w)
     return n;
 }
 
-/* Immediate post-dominators within T, whose end is @q (Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm"). */
+/* Immediate post-dominators within T, whose end is @q (Cooper, Harvey, Kennedy, "A Simple, Fast
+ * Dominance Algorithm"). */
 static void post_dominators(struct wait *w)
 {
     uint32_t n = number_back(w);
@@ -771,7 +784,8 @@ static void post_dominators(struct wait *w)
     }
 }
 
-/* Marks the blocks between the branch of block @b and where its ways in T meet. w->back is false, and is again after. */
+/* Marks the blocks between the branch of block @b and where its ways in T meet. w->back is false,
+ * and is again after. */
 static bool mark_ways(struct wait *w, uint32_t b)
 {
     uint32_t until = (uint32_t)w->ipdom[b], n_in = 0, n = 0;
@@ -840,7 +854,8 @@ static void mark_polled(struct wait *w)
     }
 }
 
-/* Whether a thread may stay for ever in the blocks @in because block @q never goes to @without, which polled memory decides. */
+/* Whether a thread may stay for ever in the blocks @in because block @q never goes to @without,
+ * which polled memory decides. */
 static bool waits_at(struct wait *w, const bool *in, uint32_t q, uint32_t without, int depth)
 {
     struct level *l = &w->levels[depth];
@@ -881,7 +896,8 @@ static void find_does(struct wait *w, struct func_does *does)
         for (uint32_t k = 0; k < w->m->n_funcs; k++) {
             const struct ws_ptx_func *f = &w->m->funcs[k];
             struct func_does d = does[k];
-            /* the check of accesses (ptx/passes/fence.c) reads what no client writes; printf and malloc (ptx/passes/devlib.c) wait for nobody */
+            /* the check of accesses (ptx/passes/fence.c) reads what no client writes; printf and
+             * malloc (ptx/passes/devlib.c) wait for nobody */
             bool ours = f->fence == WS_PTX_FENCE_HELPER || f->lib;
             for (uint32_t n = 0; w->reached[k] && !ours && n < f->n_insns; n++) {
                 const struct ws_ptx_insn *i = &f->insns[n];

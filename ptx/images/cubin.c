@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx/images/cubin.c - reads what a cubin says of itself: its symbols, and the lists of attributes in .nv.info.
+/* ptx/images/cubin.c - reads what a cubin says of itself: its symbols, and the lists of attributes
+ * in .nv.info.
  *
- * A kernel is a function symbol marked as an entry, with code; what is known of it stands in .nv.info.NAME (parameters, bounds) and,
- * under its symbol, in .nv.info (registers, frame). A variable is an object symbol in one of the sections of global or constant
- * memory. Names, offsets and counts are the file's: each is checked against the file before it is used, fields are copied out, since
- * nothing need be aligned. Attributes that aren't known are passed over, as their length is given.
+ * A kernel is a function symbol marked as an entry, with code; what is known of it stands in
+ * .nv.info.NAME (parameters, bounds) and, under its symbol, in .nv.info (registers, frame). A
+ * variable is an object symbol in one of the sections of global or constant memory. Names, offsets
+ * and counts are the file's: each is checked against the file before it is used, fields are copied
+ * out, since nothing need be aligned. Attributes that aren't known are passed over, as their length
+ * is given.
  *
- *   attributes: u8 format, u8 attribute, u16 h: format 1: no value, 2 and 3: the value is h, 4: h bytes follow */
+ *   attributes: u8 format, u8 attribute, u16 h: format 1: no value, 2 and 3: the value is h, 4: h
+ *   bytes follow */
 #include "ptx/images/cubin.h"
 
 #include <elf.h>
@@ -78,9 +82,9 @@ static const char *text_at(const uint8_t *data, uint64_t bytes, uint64_t at)
 
 static int read_header(struct reader *r, Elf64_Ehdr *h)
 {
-    if (r->len < sizeof *h)
+    if (r->len < sizeof(*h))
         return bad(r, "the ELF header is cut off");
-    memcpy(h, r->p, sizeof *h);
+    memcpy(h, r->p, sizeof(*h));
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_machine != MACHINE_CUDA)
         return bad(r, "it is no ELF file for NVIDIA's machine");
     if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
@@ -107,12 +111,12 @@ static int read_sections(struct reader *r, const Elf64_Ehdr *h)
         (r->len - h->e_shoff) / sizeof(Elf64_Shdr) < h->e_shnum || h->e_shstrndx >= h->e_shnum)
         return bad(r, "the table of sections lies outside");
     r->n_sections = h->e_shnum;
-    r->sections = ws_alloc_array(r->n_sections, sizeof *r->sections);
+    r->sections = ws_alloc_array(r->n_sections, sizeof(*r->sections));
     if (!r->sections)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < r->n_sections; k++) {
         struct section *s = &r->sections[k];
-        memcpy(&s->h, r->p + h->e_shoff + k * sizeof s->h, sizeof s->h);
+        memcpy(&s->h, r->p + h->e_shoff + k * sizeof(s->h), sizeof(s->h));
         if (s->h.sh_type == SHT_NULL || s->h.sh_type == SHT_NOBITS)
             continue;
         if (s->h.sh_offset > r->len || s->h.sh_size > r->len - s->h.sh_offset)
@@ -148,7 +152,7 @@ static int read_sections(struct reader *r, const Elf64_Ehdr *h)
 
 static void symbol(const struct reader *r, uint32_t k, Elf64_Sym *ret)
 {
-    memcpy(ret, r->symtab->data + (size_t)k * sizeof *ret, sizeof *ret);
+    memcpy(ret, r->symtab->data + (size_t)k * sizeof(*ret), sizeof(*ret));
 }
 
 static bool is_kernel(const Elf64_Sym *s)
@@ -237,10 +241,10 @@ static int read_symbols(struct reader *r)
         }
         if (pass)
             break;
-        c->kernels = ws_arena_array(&c->arena, c->n_kernels + (size_t)1, sizeof *c->kernels);
-        c->vars = ws_arena_array(&c->arena, c->n_vars + (size_t)1, sizeof *c->vars);
-        c->calls = ws_arena_array(&c->arena, c->n_calls + (size_t)1, sizeof *c->calls);
-        r->kernel_of = ws_alloc_array(r->n_symbols + (size_t)1, sizeof *r->kernel_of);
+        c->kernels = ws_arena_array(&c->arena, c->n_kernels + (size_t)1, sizeof(*c->kernels));
+        c->vars = ws_arena_array(&c->arena, c->n_vars + (size_t)1, sizeof(*c->vars));
+        c->calls = ws_arena_array(&c->arena, c->n_calls + (size_t)1, sizeof(*c->calls));
+        r->kernel_of = ws_alloc_array(r->n_symbols + (size_t)1, sizeof(*r->kernel_of));
         if (!c->kernels || !c->vars || !c->calls || !r->kernel_of)
             return ws_raise(-ENOMEM);
         for (uint32_t k = 0; k < r->n_symbols; k++)
@@ -260,14 +264,14 @@ struct attribute {
 static uint32_t u32_at(const uint8_t *p)
 {
     uint32_t v;
-    memcpy(&v, p, sizeof v);
+    memcpy(&v, p, sizeof(v));
     return v;
 }
 
 static uint16_t u16_at(const uint8_t *p)
 {
     uint16_t v;
-    memcpy(&v, p, sizeof v);
+    memcpy(&v, p, sizeof(v));
     return v;
 }
 
@@ -390,7 +394,7 @@ static int read_kernel(struct reader *r, struct ws_cubin_kernel *k)
         return e;
     if (k->n_params > MAX_PARAMS)
         return bad(r, "a kernel has too many parameters");
-    k->params = ws_arena_array(&r->c->arena, k->n_params + (size_t)1, sizeof *k->params);
+    k->params = ws_arena_array(&r->c->arena, k->n_params + (size_t)1, sizeof(*k->params));
     if (!k->params)
         return ws_raise(-ENOMEM);
     at = 0;
@@ -458,7 +462,7 @@ void ws_cubin_deinit(struct ws_cubin *c)
 
 static int module_kernels(struct ws_ptx_module *m, const struct ws_cubin *c)
 {
-    m->funcs = ws_arena_array(&m->arena, c->n_kernels + c->n_calls + (size_t)1, sizeof *m->funcs);
+    m->funcs = ws_arena_array(&m->arena, c->n_kernels + c->n_calls + (size_t)1, sizeof(*m->funcs));
     if (!m->funcs)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < c->n_kernels; k++) {
@@ -469,9 +473,9 @@ static int module_kernels(struct ws_ptx_module *m, const struct ws_cubin *c)
                                   .link = WS_LINK_VISIBLE,
                                   .n_params = from->n_params,
                                   .param_bytes = from->param_bytes};
-        memcpy(f->maxntid, from->max_threads, sizeof f->maxntid);
-        memcpy(f->reqntid, from->required_block, sizeof f->reqntid);
-        f->params = ws_arena_array(&m->arena, f->n_params + (size_t)1, sizeof *f->params);
+        memcpy(f->maxntid, from->max_threads, sizeof(f->maxntid));
+        memcpy(f->reqntid, from->required_block, sizeof(f->reqntid));
+        f->params = ws_arena_array(&m->arena, f->n_params + (size_t)1, sizeof(*f->params));
         if (!f->params)
             return ws_raise(-ENOMEM);
         for (uint32_t p = 0; p < f->n_params; p++)
@@ -493,7 +497,7 @@ static int module_kernels(struct ws_ptx_module *m, const struct ws_cubin *c)
 
 static int module_vars(struct ws_ptx_module *m, const struct ws_cubin *c)
 {
-    m->vars = ws_arena_array(&m->arena, c->n_vars + (size_t)1, sizeof *m->vars);
+    m->vars = ws_arena_array(&m->arena, c->n_vars + (size_t)1, sizeof(*m->vars));
     if (!m->vars)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < c->n_vars; k++)
@@ -518,14 +522,14 @@ int ws_cubin_module(struct ws_ptx_module **ret, const void *image, size_t len, c
     int r = ws_cubin_read(&c, image, len, name, diags);
     if (r)
         return r;
-    struct ws_ptx_module *m = ws_alloc(sizeof *m);
+    struct ws_ptx_module *m = ws_alloc(sizeof(*m));
     if (!m) {
         ws_cubin_deinit(&c);
         return ws_raise(-ENOMEM);
     }
     *m = (struct ws_ptx_module){.sm = (uint16_t)c.sm, .address_size = 64};
     char target[16];
-    int n = snprintf(target, sizeof target, "sm_%u", c.sm);
+    int n = snprintf(target, sizeof(target), "sm_%u", c.sm);
     m->target = ws_arena_strndup(&m->arena, target, (size_t)n);
     uint8_t *code = ws_arena_alloc(&m->arena, len);
     r = m->target && code ? 0 : ws_raise(-ENOMEM);

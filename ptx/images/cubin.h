@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-/* ptx/images/cubin.h - machine code as nvcc and ptxas write it (ELF for NVIDIA's machine, "cubin"): what it holds, by name. The code itself
- * is the driver's business; nothing here looks into it.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ptx/images/cubin.h - machine code as nvcc and ptxas write it (ELF for NVIDIA's machine, "cubin"):
+ * what it holds, by name. The code itself is the driver's business; nothing here looks into it.
  *
- * Source: files that nvcc 13.0 and ptxas 12.9 write for several architectures, readelf. Threads: none. */
+ * Source: files that nvcc 13.0 and ptxas 12.9 write for several architectures, readelf. Threads:
+ * none. */
 #ifndef WS_PTX_IMAGES_CUBIN_H
 #define WS_PTX_IMAGES_CUBIN_H
 
@@ -37,14 +38,15 @@ struct ws_cubin {
     const char **calls; /* functions that it leaves to the driver: "vprintf" */
 };
 
-/* Reads [@image, @image + @len), which must outlive what is read where an initial value is looked at. @name: for messages.
+/* Reads [@image, @image + @len), which must outlive what is read where an initial value is looked
+ * at. @name: for messages.
  * Return: 0, WS_PTX_E_FORMAT (damaged: what, and where), WS_PTX_E_UNSUPPORTED (named), -ENOMEM. */
 WS_MUST_CHECK int ws_cubin_read(struct ws_cubin *ret, const void *image, size_t len,
                                 const char *name, struct ws_diags *diags);
 void ws_cubin_deinit(struct ws_cubin *c);
 
-/* A module that stands for the machine code: its kernels and variables, without instructions, and a copy of the image as m->code.
- * Freed with ws_ptx_module_free(). Return: as ws_cubin_read(). */
+/* A module that stands for the machine code: its kernels and variables, without instructions, and a
+ * copy of the image as m->code. Freed with ws_ptx_module_free(). Return: as ws_cubin_read(). */
 WS_MUST_CHECK int ws_cubin_module(struct ws_ptx_module **ret, const void *image, size_t len,
                                   const char *name, struct ws_diags *diags);
 

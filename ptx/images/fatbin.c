@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/images/fatbin.c - the container in which nvcc ships device code.
  *
- * A 16-byte header, then entries: a header of at least 64 bytes, payload, padding to 8. Offsets and sizes come from the
- * file, so each is checked against what is left before it is used; fields are read bytewise, images need no alignment.
- * Sizes of decompressed data are what the entry claims, bounded by the caller, and must come out exactly.
+ * A 16-byte header, then entries: a header of at least 64 bytes, payload, padding to 8. Offsets and
+ * sizes come from the file, so each is checked against what is left before it is used; fields are
+ * read bytewise, images need no alignment. Sizes of decompressed data are what the entry claims,
+ * bounded by the caller, and must come out exactly.
  *
  *   header: u32 magic, u16 version, u16 header bytes, u64 bytes of all entries
- *   entry:  0 u16 kind, 2 u16 version, 4 u32 header bytes, 8 u64 payload bytes with padding, 16 u32 compressed bytes,
- *           20 u32 offset of {u32 offset, u32 length} of options, 24 u16 minor, u16 major, 28 u32 sm, 32 u32 name offset,
- *           36 u32 name length, 40 u64 flags, 48 u64 0, 56 u64 uncompressed bytes (0: not compressed)
+ *   entry:  0 u16 kind, 2 u16 version, 4 u32 header bytes, 8 u64 payload bytes with padding, 16 u32
+ *           compressed bytes, 20 u32 offset of {u32 offset, u32 length} of options, 24 u16 minor,
+ *           u16 major, 28 u32 sm, 32 u32 name offset, 36 u32 name length, 40 u64 flags, 48 u64 0,
+ *           56 u64 uncompressed bytes (0: not compressed)
  *
- * Source: images that nvcc 13.0 writes with each of its compression options, and NVIDIA's libraries. */
+ * Source: images that nvcc 13.0 writes with each of its compression options, and NVIDIA's
+ * libraries. */
 #include "ptx/ptx.h"
 
 #include <inttypes.h>
@@ -158,8 +161,8 @@ int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_bytes, char **
                      e->sm, e->raw_bytes, max_bytes);
         return WS_PTX_E_FORMAT;
     }
-    /* A claim that no compressor can make good: zstd's best ratio is bounded by 128 KiB blocks of one byte (some 3 bytes
-     * each), LZ4's by 255. Saves allocating what a few bytes ask for. */
+    /* A claim that no compressor can make good: zstd's best ratio is bounded by 128 KiB blocks of
+     * one byte (some 3 bytes each), LZ4's by 255. Saves allocating what a few bytes ask for. */
     if ((lz4 && e->raw_bytes / 256 > e->payload_bytes) ||
         (zstd && e->raw_bytes / 65536 > e->payload_bytes))
         return bad(diags, 0, "the uncompressed size cannot be true");
@@ -195,8 +198,8 @@ struct choice {
     char seen[256]; /* what else is there, for the message */
 };
 
-/* Of two PTX texts: at or below the device the newer one, else the older; the plain one before one that is bound to an
- * architecture ("sm_90a"), which only that very device may run. */
+/* Of two PTX texts: at or below the device the newer one, else the older; the plain one before one
+ * that is bound to an architecture ("sm_90a"), which only that very device may run. */
 static bool better(const struct ws_fatbin_entry *a, const struct ws_fatbin_entry *b, uint32_t sm)
 {
     bool ra = a->sm <= sm, rb = b->sm <= sm;
@@ -229,7 +232,7 @@ static int consider(const struct ws_fatbin_entry *e, void *arg)
 {
     struct choice *c = arg;
     size_t n = strlen(c->seen);
-    snprintf(c->seen + n, sizeof c->seen - n, "%s%s sm_%u%s", n ? ", " : "",
+    snprintf(c->seen + n, sizeof(c->seen) - n, "%s%s sm_%u%s", n ? ", " : "",
              e->kind == WS_FATBIN_PTX   ? "PTX"
              : e->kind == WS_FATBIN_ELF ? "machine code"
              : e->kind == WS_FATBIN_LTO ? "LTO code"

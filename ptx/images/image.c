@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx/images/image.c - what a device runs of an image: the text in a fatbin, the text itself, or the texts of a container whose parts
- * are to be linked (base/link_image.h); or machine code, where there is no text for the device and it takes that.
+/* ptx/images/image.c - what a device runs of an image: the text in a fatbin, the text itself, or
+ * the texts of a container whose parts are to be linked (base/link_image.h); or machine code, where
+ * there is no text for the device and it takes that.
  *
- * Of a container, a part that is NVIDIA's device runtime (libcudadevrt, for kernels that start kernels) is left out: it drives
- * hardware. What calls it stays unresolved, by name. */
+ * Of a container, a part that is NVIDIA's device runtime (libcudadevrt, for kernels that start
+ * kernels) is left out: it drives hardware. What calls it stays unresolved, by name. */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -101,22 +102,22 @@ static int container(struct ws_ptx_texts *t, const uint8_t *image, size_t len,
     if (!w.no_machine_code)
         w.no_machine_code = "machine code can't be linked here: build all parts with PTX";
     struct ws_link_image h;
-    if (len < sizeof h)
+    if (len < sizeof(h))
         return damaged(name, "header cut off", diags);
-    memcpy(&h, image, sizeof h);
+    memcpy(&h, image, sizeof(h));
     if (h.version != WS_LINK_IMAGE_VERSION || h.bytes != len)
         return damaged(name, "version or length is wrong", diags);
     if (!h.n_parts || h.n_parts > WS_LINK_IMAGE_MAX_PARTS ||
-        h.n_parts > (len - sizeof h) / sizeof(struct ws_link_part))
+        h.n_parts > (len - sizeof(h)) / sizeof(struct ws_link_part))
         return damaged(name, "number of parts is wrong", diags);
-    t->v = ws_alloc_array(h.n_parts, sizeof *t->v);
+    t->v = ws_alloc_array(h.n_parts, sizeof(*t->v));
     if (!t->v)
         return ws_raise(-ENOMEM);
     t->link = true;
     t->strict = h.flags & WS_LINK_IMAGE_STRICT;
     for (uint32_t k = 0; k < h.n_parts; k++) {
         struct ws_link_part p;
-        memcpy(&p, image + sizeof h + k * sizeof p, sizeof p);
+        memcpy(&p, image + sizeof(h) + k * sizeof(p), sizeof(p));
         if (p.offset > len || p.bytes > len - p.offset || p.name >= len ||
             !memchr(image + p.name, 0, len - p.name))
             return damaged(name, "a part lies outside", diags);
@@ -138,7 +139,7 @@ int ws_ptx_image_texts(struct ws_ptx_texts *ret, const void *image, size_t len, 
     if (ws_image_kind(image, len) == WS_IMAGE_LINK) {
         r = container(&t, image, len, &w, name, diags);
     } else {
-        t.v = ws_alloc_array(1, sizeof *t.v);
+        t.v = ws_alloc_array(1, sizeof(*t.v));
         r = t.v ? add_text(&t, image, len, &w, name, diags) : ws_raise(-ENOMEM);
     }
     if (r)
@@ -171,7 +172,7 @@ int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws_ptx_texts *t,
         return ws_cubin_module(ret, t->v[0].text, t->v[0].len, t->v[0].name, diags);
     if (!t->link)
         return ws_ptx_parse(ret, t->v[0].text, t->v[0].len, t->v[0].name, diags);
-    struct ws_ptx_link_part *parts = ws_alloc_array(t->n + 1, sizeof *parts);
+    struct ws_ptx_link_part *parts = ws_alloc_array(t->n + 1, sizeof(*parts));
     size_t n = 0;
     int r = parts ? 0 : ws_raise(-ENOMEM);
     for (size_t k = 0; !r && k < t->n; k++) {

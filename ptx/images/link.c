@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/images/link.c - several modules made into one.
  *
- * The parts' contents are moved, not copied: the result takes over their arenas, and what refers to a variable or function by
- * number (ws_ptx_operand.sym and its kin) is renumbered in place. So a part is of no use after linking, and linking costs one pass
- * over the instructions.
+ * The parts' contents are moved, not copied: the result takes over their arenas, and what refers to
+ * a variable or function by number (ws_ptx_operand.sym and its kin) is renumbered in place. So a
+ * part is of no use after linking, and linking costs one pass over the instructions.
  *
- * 1. Every symbol of every part that others may see (.visible, .weak, .common, .extern, and declarations) is looked up by name.
- *    The strongest definition wins: .visible over .weak over .common (the larger of two) over a mere declaration. Two .visible
- *    ones are an error; the second of two .weak ones is dropped, as C++ templates want it.
- * 2. The others are their part's own. Those whose name is taken get another ("$str" becomes "$str$1"): the first keeps its name,
+ * 1. Every symbol of every part that others may see (.visible, .weak, .common, .extern, and
+ * declarations) is looked up by name.
+ *    The strongest definition wins: .visible over .weak over .common (the larger of two) over a
+ *    mere declaration. Two .visible ones are an error; the second of two .weak ones is dropped, as
+ *    C++ templates want it.
+ * 2. The others are their part's own. Those whose name is taken get another ("$str" becomes
+ * "$str$1"): the first keeps its name,
  *    because the program may know it.
- * 3. Numbers are given out in the order of the text, part after part; variables whose initial value holds addresses come last,
- *    so that the printed module names nothing before it is declared (but for variables that point at each other across parts).
- * Debug information is not in the IR, so nothing is to be done about it. Source: PTX ISA 9.0, "Linking Directives". */
+ * 3. Numbers are given out in the order of the text, part after part; variables whose initial value
+ * holds addresses come last,
+ *    so that the printed module names nothing before it is declared (but for variables that point
+ *    at each other across parts).
+ * Debug information is not in the IR, so nothing is to be done about it. Source: PTX ISA 9.0,
+ * "Linking Directives". */
 #include "ptx/ptx.h"
 
 #include <stdarg.h>
@@ -24,7 +30,8 @@
 
 enum strength { REFERENCE, COMMON, WEAK, STRONG };
 
-struct global { /* a name that parts share */
+/* A name that parts share. */
+struct global {
     const char *name;
     struct global *next; /* of the same hash */
     bool is_func;
@@ -72,7 +79,7 @@ static struct global *find(struct linker *l, const char *name)
 
 static struct global *add_name(struct linker *l, const char *name)
 {
-    struct global *g = ws_arena_alloc(&l->tmp, sizeof *g);
+    struct global *g = ws_arena_alloc(&l->tmp, sizeof(*g));
     if (!g) {
         l->oom = true;
         return NULL;
@@ -97,7 +104,7 @@ static void fail(struct linker *l, uint32_t part, uint32_t line, const char *fmt
     char text[400];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     l->n_errors++;
     ws_diags_add(l->diags, part_name(l, part), line, 0, "%s", text);
@@ -159,7 +166,8 @@ static const char *func_conflict(const struct ws_ptx_func *a, const struct ws_pt
     return NULL;
 }
 
-/* Makes @part's symbol known under its name. Return: what stands for the name, or NULL (out of memory). */
+/* Makes @part's symbol known under its name. Return: what stands for the name, or NULL (out of
+ * memory). */
 static struct global *merge(struct linker *l, uint32_t part, uint32_t index, bool is_func,
                             const char *name, enum strength strength)
 {
@@ -215,10 +223,10 @@ static void collect(struct linker *l, uint32_t part)
 {
     struct part *p = &l->parts[part];
     struct ws_ptx_module *m = p->m;
-    p->var_of = ws_arena_array(&l->tmp, m->n_vars + 1, sizeof *p->var_of);
-    p->func_of = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof *p->func_of);
-    p->var_out = ws_arena_array(&l->tmp, m->n_vars + 1, sizeof *p->var_out);
-    p->func_out = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof *p->func_out);
+    p->var_of = ws_arena_array(&l->tmp, m->n_vars + 1, sizeof(*p->var_of));
+    p->func_of = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof(*p->func_of));
+    p->var_out = ws_arena_array(&l->tmp, m->n_vars + 1, sizeof(*p->var_out));
+    p->func_out = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof(*p->func_out));
     if (!p->var_of || !p->func_of || !p->var_out || !p->func_out) {
         l->oom = true;
         return;
@@ -251,13 +259,13 @@ static bool points_somewhere(const struct ws_ptx_var *v)
 static const char *own_name(struct linker *l, const char *name)
 {
     char buf[1024];
-    size_t len = WS_MIN(strlen(name), sizeof buf - 16);
+    size_t len = WS_MIN(strlen(name), sizeof(buf) - 16);
     if (!find(l, name)) {
         add_name(l, name);
         return name;
     }
     for (unsigned k = 1;; k++) {
-        int n = snprintf(buf, sizeof buf, "%.*s$%u", (int)len, name, k);
+        int n = snprintf(buf, sizeof(buf), "%.*s$%u", (int)len, name, k);
         if (find(l, buf))
             continue;
         const char *own = ws_arena_strndup(&l->out->arena, buf, (size_t)n);
@@ -411,7 +419,8 @@ static void note_use(struct use *u, uint32_t part, uint32_t line)
         *u = (struct use){part, line, true};
 }
 
-struct uses { /* by number in the result */
+/* By number in the result. */
+struct uses {
     struct use *vars, *funcs;
 };
 
@@ -446,8 +455,8 @@ static void use_insns(const struct uses *u, const struct ws_ptx_func *f, uint32_
 static void check_resolved(struct linker *l)
 {
     const struct ws_ptx_module *out = l->out;
-    struct uses u = {ws_arena_array(&l->tmp, out->n_vars + 1, sizeof *u.vars),
-                     ws_arena_array(&l->tmp, out->n_funcs + 1, sizeof *u.funcs)};
+    struct uses u = {ws_arena_array(&l->tmp, out->n_vars + 1, sizeof(*u.vars)),
+                     ws_arena_array(&l->tmp, out->n_funcs + 1, sizeof(*u.funcs))};
     if (!u.vars || !u.funcs) {
         l->oom = true;
         return;
@@ -527,10 +536,10 @@ static int link_parts(struct linker *l)
         size *= 2;
     struct ws_arena *a = &l->out->arena;
     l->names_mask = size - 1;
-    l->names = ws_arena_array(&l->tmp, size, sizeof *l->names);
-    l->out->vars = ws_arena_array(a, n_vars + 1, sizeof *l->out->vars);
-    l->out->funcs = ws_arena_array(a, n_funcs + 1, sizeof *l->out->funcs);
-    l->out->aliases = ws_arena_array(a, n_aliases + 1, sizeof *l->out->aliases);
+    l->names = ws_arena_array(&l->tmp, size, sizeof(*l->names));
+    l->out->vars = ws_arena_array(a, n_vars + 1, sizeof(*l->out->vars));
+    l->out->funcs = ws_arena_array(a, n_funcs + 1, sizeof(*l->out->funcs));
+    l->out->aliases = ws_arena_array(a, n_aliases + 1, sizeof(*l->out->aliases));
     if (!l->names || !l->out->vars || !l->out->funcs || !l->out->aliases)
         return -ENOMEM;
     head(l);
@@ -559,8 +568,8 @@ int ws_ptx_link(struct ws_ptx_module **ret, const struct ws_ptx_link_part *parts
 {
     struct linker l = {.n_parts = n, .flags = flags, .diags = diags, .tmp = WS_ARENA_NULL};
     int r = -ENOMEM;
-    l.parts = ws_arena_array(&l.tmp, n + 1, sizeof *l.parts);
-    l.out = ws_alloc(sizeof *l.out);
+    l.parts = ws_arena_array(&l.tmp, n + 1, sizeof(*l.parts));
+    l.out = ws_alloc(sizeof(*l.out));
     if (l.parts && l.out) {
         for (size_t k = 0; k < n; k++) {
             l.parts[k].m = parts[k].m;

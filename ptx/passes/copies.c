@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A pass that changes a kernel and the functions that it calls leaves the originals as they are, because other kernels call them too.
- * So it copies each function that it must change, and calls among the copies go to copies. Functions that have such a copy from an
- * earlier kernel are not copied again. The kernel's own copy is the last, after all that it calls. When memory runs out, the module is
- * as it was: nobody has seen the copies, and the arena owns them. */
+/* A pass that changes a kernel and the functions that it calls leaves the originals as they are,
+ * because other kernels call them too. So it copies each function that it must change, and calls
+ * among the copies go to copies. Functions that have such a copy from an earlier kernel are not
+ * copied again. The kernel's own copy is the last, after all that it calls. When memory runs out,
+ * the module is as it was: nobody has seen the copies, and the arena owns them. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The launch of a fused kernel: how its blocks are dealt to the members, and what stands in its parameters. */
+/* The launch of a fused kernel: how its blocks are dealt to the members, and what stands in its
+ * parameters. */
 #include <string.h>
 
 #include "base/error.h"
@@ -34,7 +35,8 @@ uint32_t ws_ptx_fuse_deal(struct ws_ptx_fuse *f, uint32_t n_members)
         if (w->total)
             unit = WS_MIN(unit, w->total);
     }
-    /* To the nearest whole multiple of the smallest member; of a part of it where the rounds would be too many for a grid. */
+    /* To the nearest whole multiple of the smallest member; of a part of it where the rounds would
+     * be too many for a grid. */
     uint64_t rounds = set_shares(f, n_members, unit);
     while (rounds > GRID_Y_MAX && unit > 1) {
         unit = (unit + 1) / 2;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls of what CUDA's device code has without defining it go to functions of our own (ptx/passes/devlib_text.c).
+/* Calls of what CUDA's device code has without defining it go to functions of our own
+ * (ptx/passes/devlib_text.c).
  *
- * The kernel and the functions on the way are copied, as for a fence. The kernel has the address of struct ws_ptx_lib as a parameter;
- * functions get it, the block and the thread as arguments. Only the kernel itself reads %ctaid and %tid, right where it calls: passes
- * that come later give blocks other numbers, and they look for that in kernels only. A path that is never taken costs a kernel nothing.
+ * The kernel and the functions on the way are copied, as for a fence. The kernel has the address of
+ * struct ws_ptx_lib as a parameter; functions get it, the block and the thread as arguments. Only
+ * the kernel itself reads %ctaid and %tid, right where it calls: passes that come later give blocks
+ * other numbers, and they look for that in kernels only. A path that is never taken costs a kernel
+ * nothing.
  *
- * A trap or brkpt stays where it is, behind a call that doesn't come back: so nothing that is known of the kernel's ways changes. */
+ * A trap or brkpt stays where it is, behind a call that doesn't come back: so nothing that is known
+ * of the kernel's ways changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +80,8 @@ static uint32_t func_uses(const struct ws_ptx_module *m, const struct ws_ptx_fun
     return uses;
 }
 
-/* Marks the functions that what @func may come to needs, itself among them. @needs: [m->n_funcs], false. */
+/* Marks the functions that what @func may come to needs, itself among them. @needs: [m->n_funcs],
+ * false. */
 static int find_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs, uint32_t *ret_uses)
 {
     bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The functions themselves, in PTX that every version and target has.
  *
- * Records. A thread measures what it has to write, claims so many bytes with one atomic addition, and writes; who finds no room goes
- * without (the counter stays past the end, so nobody finds room after that). Nobody waits for anybody. What is read may change between
- * measuring and writing, so writing stops at what was claimed. A record's first word is written last.
+ * Records. A thread measures what it has to write, claims so many bytes with one atomic addition,
+ * and writes; who finds no room goes without (the counter stays past the end, so nobody finds room
+ * after that). Nobody waits for anybody. What is read may change between measuring and writing, so
+ * writing stops at what was claimed. A record's first word is written last.
  *
- * Formats. One pass over the characters with a state: 0 text, 1 flags, 2 width, 3 behind the width, 4 behind the dot, 5 precision,
- * 6 length. The grammar is that of device/text.c, which makes the text of it on the host. What kind of conversion a letter is, is a bit
- * in a mask.
+ * Formats. One pass over the characters with a state: 0 text, 1 flags, 2 width, 3 behind the width,
+ * 4 behind the dot, 5 precision, 6 length. The grammar is that of device/text.c, which makes the
+ * text of it on the host. What kind of conversion a letter is, is a bit in a mask.
  *
- * Heap. Blocks never move: a block is cut from the unused end of the heap, and goes to a list of its size class when it is given back.
- * Classes: sizes of up to 8 units of 16 bytes, then four to each doubling; what is asked for is rounded up to its class, so that a block
- * which comes back fits the next one who asks. A list's head is {tag, era, unit} in one word, changed by compare-and-swap; the tag counts
- * changes, so a head that has come back is told from one that never went. A swap fails only where another thread's has succeeded. Where
- * there is no unused end any more, a block of a larger class is cut in two. 32 bytes stand before each block: {units, state, next}, and 16
- * that are nobody's (device/space.c says why). The state of a block is changed by compare-and-swap, so that of two who give it back one is
- * told that it was not his.
+ * Heap. Blocks never move: a block is cut from the unused end of the heap, and goes to a list of
+ * its size class when it is given back. Classes: sizes of up to 8 units of 16 bytes, then four to
+ * each doubling; what is asked for is rounded up to its class, so that a block which comes back
+ * fits the next one who asks. A list's head is {tag, era, unit} in one word, changed by
+ * compare-and-swap; the tag counts changes, so a head that has come back is told from one that
+ * never went. A swap fails only where another thread's has succeeded. Where there is no unused end
+ * any more, a block of a larger class is cut in two. 32 bytes stand before each block: {units,
+ * state, next}, and 16 that are nobody's (device/space.c says why). The state of a block is changed
+ * by compare-and-swap, so that of two who give it back one is told that it was not his.
  *
- * Blocks side by side are not joined again. Instead, who finds no room while nothing is taken begins a new era: what lists and the unused
- * end say of earlier ones is void. Whoever takes is counted before it looks, whoever gives back until it has, so that an era can't end
- * under anybody. Lists have 12 bits for it; after 4095 eras none is begun until the host has wiped the book between two launches.
+ * Blocks side by side are not joined again. Instead, who finds no room while nothing is taken
+ * begins a new era: what lists and the unused end say of earlier ones is void. Whoever takes is
+ * counted before it looks, whoever gives back until it has, so that an era can't end under anybody.
+ * Lists have 12 bits for it; after 4095 eras none is begun until the host has wiped the book
+ * between two launches.
  *
- * Book: 0 {era, where the unused end begins, 40 bits}, 8 {era, how many are taken, 40 bits}, 64… heads. All zero is an empty heap. It is the
- * client's own memory, and nobody else has anything from what it writes there. */
+ * Book: 0 {era, where the unused end begins, 40 bits}, 8 {era, how many are taken, 40 bits}, 64…
+ * heads. All zero is an empty heap. It is the client's own memory, and nobody else has anything
+ * from what it writes there. */
 #include "ptx/passes/devlib_private.h"
 
 /* clang-format off */
@@ -78,7 +84,8 @@ const char ws_devlib_text[] =
     "OUT:\n"
     "ret;\n}\n"
 
-/* Takes the first block of a list: its unit, or 0. era: of the heap, which stays while anything is taken. */
+/* Takes the first block of a list: its unit, or 0. era: of the heap, which stays while anything is
+ * taken. */
     ".func (.reg .b32 o) ws$pop(.reg .b64 h, .reg .b32 c, .reg .b64 era)\n{\n"
     ".reg .pred p;\n.reg .b64 a, w, n, t, x;\n.reg .b32 nx;\n"
     "mul.wide.u32 a, c, 8;\n"
@@ -141,7 +148,8 @@ const char ws_devlib_text[] =
     "@p bra NEXT;\n"
     "ret;\n}\n"
 
-/* The end of a thread; the first one leaves word, and a record tells of each as long as there is room. */
+/* The end of a thread; the first one leaves word, and a record tells of each as long as there is
+ * room. */
     ".func ws$stop(.reg .b32 kind, .reg .b64 va, .reg .b64 lib, .reg .b64 block, .reg .b32 thread)\n{\n"
     ".reg .pred p;\n.reg .b64 k, old, rec;\n"
     "setp.eq.u32 p, kind, 2;\n" /* an assertion has its record */
@@ -169,7 +177,8 @@ const char ws_devlib_text[] =
     "OUT:\n"
     "exit;\n}\n"
 
-/* int vprintf(const char *format, void *args): how many arguments; -1 without a format, -2 without room. */
+/* int vprintf(const char *format, void *args): how many arguments; -1 without a format, -2 without
+ * room. */
     ".func (.param .b32 ws_ret) ws$vprintf(.param .b64 ws_format, .param .b64 ws_args, .reg .b64 lib, .reg .b64 block, .reg .b32 thread)\n{\n"
     ".reg .pred p, q, writes, room, a8, isarg, str;\n"
     ".reg .b64 f, f0, a, a0, rec, to, end, v, argp, fmtp, strp, bits, need, off;\n"
@@ -480,7 +489,8 @@ const char ws_devlib_text[] =
     "st.volatile.global.u32 [at+4], 0x57a71e5;\n"
     "add.u64 result, at, 32;\n"
     "bra OUT;\n"
-    /* nothing fits. Where nothing else is taken, all that was ever cut may be forgotten: once, and so often as lists can tell eras */
+    /* nothing fits. Where nothing else is taken, all that was ever cut may be forgotten: once, and
+     * so often as lists can tell eras */
     "NONE:\n"
     "@again bra LESS;\n"
     "setp.eq.u32 again, g, g;\n"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The arrays of the function being made grow by malloc and move to the module's arena at the end. Nothing of the old functions is
- * changed: operands, with what they point to, are copied, and renumbered: registers, labels and variables of each old function begin
- * where those of the one before it end, and local variables stand behind all parameters in the numbering of WS_PTX_SYM_LOCALVAR. */
+/* The arrays of the function being made grow by malloc and move to the module's arena at the end.
+ * Nothing of the old functions is changed: operands, with what they point to, are copied, and
+ * renumbered: registers, labels and variables of each old function begin where those of the one
+ * before it end, and local variables stand behind all parameters in the numbering of
+ * WS_PTX_SYM_LOCALVAR. */
 #include "ptx/passes/edit.h"
 
 #include <stdarg.h>
@@ -285,7 +287,8 @@ static void sort_labels(struct ws_ptx_edit *e)
     free(to);
 }
 
-/* The new function's name gets a $ more as long as something of the module has it: programs may have kernels k and k$fence. */
+/* The new function's name gets a $ more as long as something of the module has it: programs may
+ * have kernels k and k$fence. */
 static void free_name(struct ws_ptx_edit *e)
 {
     bool taken = e->f.name;
@@ -597,7 +600,8 @@ void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t shape, cons
     if (!reads[1] && !reads[2]) {
         if (!reads[0])
             return;
-        /* In a grid of several rows, x is the number less whole rows; nearly all who read x alone have one row. */
+        /* In a grid of several rows, x is the number less whole rows; nearly all who read x alone
+         * have one row. */
         int32_t one = ws_ptx_edit_label(e),
                 n = ws_ptx_edit_load(e, WS_T_U32, shape + offsetof(struct ws_ptx_shape, n));
         move(e, ret[0], number);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/passes/edit.h - a new function made of an old one, or of several, instruction by instruction: what passes write with. Not for other
- * rooms.
+/* ptx/passes/edit.h - a new function made of an old one, or of several, instruction by instruction:
+ * what passes write with. Not for other rooms.
  *
- * Begin; add what comes first; copy the old instructions in order, adding between them; end. Out of memory is remembered and
- * reported at the end; until then everything may be called. Labels of the old function keep their numbers. */
+ * Begin; add what comes first; copy the old instructions in order, adding between them; end. Out of
+ * memory is remembered and reported at the end; until then everything may be called. Labels of the
+ * old function keep their numbers. */
 #ifndef WS_PTX_PASSES_EDIT_H
 #define WS_PTX_PASSES_EDIT_H
 
@@ -33,9 +34,11 @@ struct ws_ptx_edit {
     bool failed;
 };
 
-/* Several functions become one. @name: of the new function; borrowed until the end. Where there are several, their registers, labels,
- * variables and parameters get names of their own. Parameters stand one function's after another's, each beginning at a multiple of
- * 16, then @ctl_bytes as below. @drop_shared: their static shared variables are left out; what refers to them is the caller's. */
+/* Several functions become one. @name: of the new function; borrowed until the end. Where there are
+ * several, their registers, labels, variables and parameters get names of their own. Parameters
+ * stand one function's after another's, each beginning at a multiple of 16, then @ctl_bytes as
+ * below. @drop_shared: their static shared variables are left out; what refers to them is the
+ * caller's. */
 void ws_ptx_edit_begin_all(struct ws_ptx_edit *e, struct ws_ptx_module *m, const uint32_t *funcs,
                            uint32_t n, const char *fused_name, uint64_t ctl_bytes,
                            bool drop_shared);
@@ -47,7 +50,8 @@ static inline int32_t ws_ptx_edit_old_reg(const struct ws_ptx_edit *e, int32_t r
     return e->from ? (int32_t)e->from->regs + reg : 0; /* NULL: out of memory */
 }
 
-/* @suffix: of the new function's name. @ctl_bytes: of one more parameter at the end, aligned to 8; 0: none. */
+/* @suffix: of the new function's name. @ctl_bytes: of one more parameter at the end, aligned to 8;
+ *   0: none. */
 void ws_ptx_edit_begin(struct ws_ptx_edit *e, struct ws_ptx_module *m, uint32_t func,
                        const char *suffix, uint64_t ctl_bytes);
 /* Appends the function to the module. Return: 0 or -ENOMEM with the module as it was. */
@@ -61,14 +65,15 @@ void ws_ptx_edit_place(struct ws_ptx_edit *e, int32_t label);
 int32_t ws_ptx_edit_shared(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align);
 /* A .param variable of its own, for what a call returns. Return: its sym. */
 int32_t ws_ptx_edit_result(struct ws_ptx_edit *e, uint64_t bytes, uint32_t align);
-/* One more .reg parameter, of a function that isn't a kernel; at most WS_EDIT_PARAMS_MAX. Before anything is copied. Return: its
- * register. */
+/* One more .reg parameter, of a function that isn't a kernel; at most WS_EDIT_PARAMS_MAX. Before
+ * anything is copied. Return: its register. */
 enum { WS_EDIT_PARAMS_MAX = 4 };
 int32_t ws_ptx_edit_param(struct ws_ptx_edit *e, enum ws_ptx_type type);
 /* The sym of the parameter that ctl_bytes made. */
 int32_t ws_ptx_edit_ctl(const struct ws_ptx_edit *e);
 
-/* Appends an instruction with one type (WS_T_NONE: none). Operands are copied. Never NULL; modifiers are the caller's to set. */
+/* Appends an instruction with one type (WS_T_NONE: none). Operands are copied. Never NULL;
+ * modifiers are the caller's to set. */
 struct ws_ptx_insn *ws_ptx_edit_add(struct ws_ptx_edit *e, enum ws_ptx_op op, enum ws_ptx_type type,
                                     uint8_t n_operands, const struct ws_ptx_operand *operands);
 #define WS_EDIT(e, op, type, ...)                                                                  \
@@ -78,8 +83,8 @@ struct ws_ptx_insn *ws_ptx_edit_add(struct ws_ptx_edit *e, enum ws_ptx_op op, en
                     (struct ws_ptx_operand[]){__VA_ARGS__})
 /* Makes it "@p …" or "@!p …". */
 void ws_ptx_edit_guard(struct ws_ptx_insn *i, int32_t pred, bool negated);
-/* Appends a copy of old instruction @index, whose operands are its own and whose labels ws_ptx_edit_skip() has placed. Return: the
- * copy. */
+/* Appends a copy of old instruction @index, whose operands are its own and whose labels
+ * ws_ptx_edit_skip() has placed. Return: the copy. */
 struct ws_ptx_insn *ws_ptx_edit_copy_only(struct ws_ptx_edit *e, uint32_t index);
 /* call (rets), f, (args); all registers. */
 void ws_ptx_edit_call(struct ws_ptx_edit *e, uint32_t func, uint32_t n_rets,
@@ -87,7 +92,8 @@ void ws_ptx_edit_call(struct ws_ptx_edit *e, uint32_t func, uint32_t n_rets,
                       const struct ws_ptx_operand *args);
 /* The labels at the old function's end. */
 void ws_ptx_edit_old_end(struct ws_ptx_edit *e);
-/* Places the labels that stand before old instruction @index, which must be the next one. If it is not copied then, it is left out. */
+/* Places the labels that stand before old instruction @index, which must be the next one. If it is
+ * not copied then, it is left out. */
 void ws_ptx_edit_skip(struct ws_ptx_edit *e, uint32_t index);
 
 /* ---- what passes have in common ---- */
@@ -98,10 +104,13 @@ int32_t ws_ptx_edit_load(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t fi
 int32_t ws_ptx_edit_compare(struct ws_ptx_edit *e, enum ws_ptx_cmp cmp, enum ws_ptx_type type,
                             struct ws_ptx_operand a, struct ws_ptx_operand b);
 void ws_ptx_edit_branch_if(struct ws_ptx_edit *e, int32_t pred, bool negated, int32_t label);
-/* ld.param.v2 of two fields side by side, the first at a multiple of twice their size. @ret: new registers. */
+/* ld.param.v2 of two fields side by side, the first at a multiple of twice their size. @ret: new
+ * registers. */
 void ws_ptx_edit_load2(struct ws_ptx_edit *e, enum ws_ptx_type type, size_t field, int32_t ret[2]);
-/* @number = ret[0] + n[0] * (ret[1] + n[1] * ret[2]), for those that are read. @shape: field of a struct ws_ptx_shape in the
- * parameter that ctl_bytes made. @ret: u32 registers where @reads says so; ret[0] may be @number. */
+/* @number = ret[0] + n[0] * (ret[1] + n[1] * ret[2]), for those that are read. @shape: field of a
+ *   struct ws_ptx_shape in the
+ * parameter that ctl_bytes made. @ret: u32 registers where @reads says so; ret[0] may be @number.
+ */
 void ws_ptx_edit_split(struct ws_ptx_edit *e, int32_t number, size_t shape, const bool reads[3],
                        const int32_t ret[3]);
 /* Operand @n of @i, a special register until now, becomes the u32 register @reg. */
@@ -114,15 +123,18 @@ struct ws_ptx_copies {
     uint32_t helper; /* as given to ws_ptx_copy_kernel() */
 };
 struct ws_ptx_copier {
-    /* Marks the functions that must be copied, among those that @func may call. @needs: [m->n_funcs], false. Return: 0 or -ENOMEM. */
+    /* Marks the functions that must be copied, among those that @func may call. @needs:
+     * [m->n_funcs], false. Return: 0 or -ENOMEM. */
     int (*needs)(const struct ws_ptx_module *m, uint32_t func, bool *needs);
     /* Whether @f is a copy of function @func that this pass made. */
     bool (*is_copy)(const struct ws_ptx_func *f, uint32_t func);
-    /* Adds the copy of function @func to the module. Return: 0 with *ret, the copy's number; or -ENOMEM with the module as it was. */
+    /* Adds the copy of function @func to the module. Return: 0 with *ret, the copy's number; or
+     * -ENOMEM with the module as it was. */
     int (*write)(struct ws_ptx_module *m, uint32_t func, const struct ws_ptx_copies *c,
                  uint32_t *ret);
 };
-/* Copies kernel @func and the functions that need it. @helper: of the pass's own, for its write(). *ret_func: the kernel's copy.
+/* Copies kernel @func and the functions that need it. @helper: of the pass's own, for its write().
+ * *ret_func: the kernel's copy.
  * Return: 0, or -ENOMEM with the module as it was. */
 WS_MUST_CHECK int ws_ptx_copy_kernel(struct ws_ptx_module *m, uint32_t func,
                                      const struct ws_ptx_copier *by, uint32_t helper,
@@ -153,25 +165,30 @@ struct ws_ptx_own {
 };
 /* Which of them an operand is, or -1. */
 int ws_ptx_own_of(const struct ws_ptx_operand *o);
-/* What the source that is copied from reads. No value is replaced until one of the next two says so. */
+/* What the source that is copied from reads. No value is replaced until one of the next two says
+ * so. */
 void ws_ptx_own_find(struct ws_ptx_own *own, struct ws_ptx_edit *e);
-/* Its value is in the returned register, where the pass must put it before the first copied instruction. */
+/* Its value is in the returned register, where the pass must put it before the first copied
+ * instruction. */
 int32_t ws_ptx_own_reg(struct ws_ptx_own *own, struct ws_ptx_edit *e, enum ws_ptx_own_which which,
                        unsigned dim);
 /* Its three values are fields of three uint32_t of the parameter that ctl_bytes made. */
 void ws_ptx_own_load(struct ws_ptx_own *own, enum ws_ptx_own_which which, size_t field);
 bool ws_ptx_own_reads(const struct ws_ptx_own *own, enum ws_ptx_own_which which);
-/* ws_ptx_edit_skip() and ws_ptx_edit_copy_only() with the values replaced. Return: the copy; NULL: the instruction is left out. */
+/* ws_ptx_edit_skip() and ws_ptx_edit_copy_only() with the values replaced. Return: the copy; NULL:
+ * the instruction is left out. */
 struct ws_ptx_insn *ws_ptx_own_copy(struct ws_ptx_own *own, struct ws_ptx_edit *e, uint32_t index);
 
 /* Writes "line 41: …", or without the line where it is 0. Return: WS_PTX_E_UNSUPPORTED. */
 WS_PRINTF(4, 5)
 int ws_ptx_refuse(char *text, size_t text_bytes, uint32_t line, const char *fmt, ...);
 
-/* Sets @reached[i] for each function i that @f may call, itself or through others. @reached: [m->n_funcs], false. */
+/* Sets @reached[i] for each function i that @f may call, itself or through others. @reached:
+ * [m->n_funcs], false. */
 void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached);
 
-/* Whether the kernel or a function it may call reads %tid.y, %tid.z or all of %tid. Return: 0 or -ENOMEM. */
+/* Whether the kernel or a function it may call reads %tid.y, %tid.z or all of %tid. Return: 0 or
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_ptx_reads_tid_yz(const struct ws_ptx_module *m, uint32_t func, bool *ret);
 /* Whether a thread may come to the end of the text, where a ret is understood. */
 bool ws_ptx_falls_off(const struct ws_ptx_func *f);
@@ -179,7 +196,8 @@ bool ws_ptx_falls_off(const struct ws_ptx_func *f);
 WS_MUST_CHECK int ws_ptx_has_op(const struct ws_ptx_module *m, uint32_t func, enum ws_ptx_op op,
                                 bool *ret);
 
-/* The branch of @f, the kernel or a function it may call, at which it may wait for other blocks (ptx/analysis/wait.c); NULL: it waits for none.
+/* The branch of @f, the kernel or a function it may call, at which it may wait for other blocks
+ * (ptx/analysis/wait.c); NULL: it waits for none.
  * @reached: as above, of the kernel. Allocates from @a. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_ptx_waits(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                                const struct ws_ptx_cfg *cfg, const bool *reached,

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks before accesses.
  *
- * The fast check is three instructions: distance of the register from the client's largest range, compared with that range's length
- * less a slack of WS_FENCE_SLACK, and a branch that isn't taken. It passes any access at [reg + 0 … reg + slack). What it doesn't pass
- * goes to a slow path at the function's end: shared and local windows pass, then ws$fence looks at the rest, and at all ranges, to the byte;
- * from there back, or the thread notes the fault and ends there, inside the function: the kernel has no end that it did not have
- * before, so that what is known of its ways (ptx/passes/rewrite_check.c) holds of the fenced one too.
+ * The fast check is three instructions: distance of the register from the client's largest range,
+ * compared with that range's length less a slack of WS_FENCE_SLACK, and a branch that isn't taken.
+ * It passes any access at [reg + 0 … reg + slack). What it doesn't pass goes to a slow path at the
+ * function's end: shared and local windows pass, then ws$fence looks at the rest, and at all
+ * ranges, to the byte; from there back, or the thread notes the fault and ends there, inside the
+ * function: the kernel has no end that it did not have before, so that what is known of its ways
+ * (ptx/passes/rewrite_check.c) holds of the fenced one too.
  *
- * Accesses of a basic block through the same register, not written between them, or through registers that differ from it by
- * constants, are one group, checked before the first of them for the bytes from the lowest to the highest. That moves checks
- * forward, past other accesses: a kernel that would go outside ends a little earlier, and it is wrong either way. Guarded accesses are
- * checked under their guard, each by itself. Matrices are checked from their first to their last byte, as the distance between their
- * lines says when the kernel runs.
+ * Accesses of a basic block through the same register, not written between them, or through
+ * registers that differ from it by constants, are one group, checked before the first of them for
+ * the bytes from the lowest to the highest. That moves checks forward, past other accesses: a
+ * kernel that would go outside ends a little earlier, and it is wrong either way. Guarded accesses
+ * are checked under their guard, each by itself. Matrices are checked from their first to their
+ * last byte, as the distance between their lines says when the kernel runs.
  *
- * Functions with accesses are copied, with four parameters more: what the kernel has in struct ws_ptx_fence. */
+ * Functions with accesses are copied, with four parameters more: what the kernel has in struct
+ * ws_ptx_fence. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +31,9 @@
 #define R(r) ws_opd_reg(r)
 #define I(v) ws_opd_imm(v)
 
-/* The slow check, as the PTX that it is: comes back if [a, a + n) is the client's. The first that goes outside leaves its address; the
- * rest end, and what they would have done is lost. %s: a check for parameters where the PTX has it. */
+/* The slow check, as the PTX that it is: comes back if [a, a + n) is the client's. The first that
+ * goes outside leaves its address; the rest end, and what they would have done is lost. %s: a check
+ * for parameters where the PTX has it. */
 static const char helper_text[] =
     ".version %s\n.target sm_70\n.address_size 64\n"
     ".func %s(.reg .b64 a, .reg .b64 n, .reg .b32 generic, .reg .b64 ranges, .reg .b64 fault)\n{\n"
@@ -77,7 +82,8 @@ struct group {
     int32_t next;                         /* of the same instruction: index, or -1 */
 };
 
-/* What is known of a register inside one basic block: it is root + offset, where root had its version then. */
+/* What is known of a register inside one basic block: it is root + offset, where root had its
+ * version then. */
 struct known {
     uint32_t version; /* counts writes */
     uint32_t block;   /* in which the rest was learnt; + 1 */
@@ -250,8 +256,8 @@ static struct slow *new_slow(struct fence *w)
     return s;
 }
 
-/* Goes to the slow path if @a is at or above @b, or @p; only under the guard of @old, if it has one: only who makes the access is
- * asked. */
+/* Goes to the slow path if @a is at or above @b, or @p; only under the guard of @old, if it has
+ * one: only who makes the access is asked. */
 static void leave_if(struct fence *w, const struct slow *s, int32_t a, int32_t b,
                      const struct ws_ptx_insn *old)
 {
@@ -341,8 +347,9 @@ static int32_t value(struct fence *w, int32_t reg, size_t field)
     return reg >= 0 ? reg : ws_ptx_edit_load(&w->e, WS_T_U64, field);
 }
 
-/* Goes back if the access is to shared or local memory, its last byte as its first: windows side by side with global memory would let a
- * long one reach over. One of up to 16 bytes is aligned, so that it can't. */
+/* Goes back if the access is to shared or local memory, its last byte as its first: windows side by
+ * side with global memory would let a long one reach over. One of up to 16 bytes is aligned, so
+ * that it can't. */
 static void pass_windows(struct fence *w, const struct slow *s, int32_t a, int32_t n)
 {
     struct ws_ptx_edit *e = &w->e;
@@ -402,7 +409,8 @@ static int free_name(const struct ws_ptx_module *m, const char *base, char *ret,
     return ws_raise(-ENOMEM);
 }
 
-/* Index of the slow check in @m, which is added if it isn't there. Only what this pass made is trusted, whatever it is called. */
+/* Index of the slow check in @m, which is added if it isn't there. Only what this pass made is
+ * trusted, whatever it is called. */
 static int find_helper(struct ws_ptx_module *m, uint32_t *ret)
 {
     char name[32], text[2000];
@@ -423,7 +431,8 @@ static int find_helper(struct ws_ptx_module *m, uint32_t *ret)
         return r < 0 ? ws_forward(r) : ws_fold(r);
     struct ws_ptx_func *funcs = ws_arena_array(&m->arena, (size_t)m->n_funcs + 1, sizeof(*funcs));
     if (funcs) {
-        /* It refers to nothing of its module, so it can move as it is; before the kernels in the text, after them in number. */
+        /* It refers to nothing of its module, so it can move as it is; before the kernels in the
+         * text, after them in number. */
         memcpy(funcs, m->funcs, m->n_funcs * sizeof(*funcs));
         funcs[m->n_funcs] = helper->funcs[0];
         funcs[m->n_funcs].fence = WS_PTX_FENCE_HELPER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/passes/fence.h - what the two halves of the fence share: which accesses a function makes (fence_check.c), and the checks that are written
- * before them (fence.c). Not for other rooms. */
+/* ptx/passes/fence.h - what the two halves of the fence share: which accesses a function makes
+ * (fence_check.c), and the checks that are written before them (fence.c). Not for other rooms. */
 #ifndef WS_PTX_PASSES_FENCE_H
 #define WS_PTX_PASSES_FENCE_H
 
@@ -23,11 +23,13 @@ struct ws_fence_access {
 };
 enum ws_fence_kind ws_fence_classify(const struct ws_ptx_insn *i, struct ws_fence_access *ret);
 
-/* Marks the functions with accesses that need checks, and those that call such, among all those that @func may call.
+/* Marks the functions with accesses that need checks, and those that call such, among all those
+ * that @func may call.
  * @needs: [m->n_funcs], false. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_fence_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs);
 
-/* Which registers of @f hold an address in the launch's own page (%envreg) and nothing else. @ret: [f->n_regs]. Return: 0 or -ENOMEM. */
+/* Which registers of @f hold an address in the launch's own page (%envreg) and nothing else. @ret:
+ * [f->n_regs]. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_fence_env(const struct ws_ptx_func *f, bool *ret);
 /* Whether an access through a register needs no check for that reason. */
 bool ws_fence_env_access(const bool *env, const struct ws_fence_access *a);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a fence must stand before, and what it can't stand before.
  *
- * Loads, stores, atomics, reductions, copies and matrix loads and stores with an address in a register are checked, in the kernel and
- * in the functions that it calls. Shared, local, parameter and constant memory are a block's, a thread's or a module's own: hardware
- * bounds them (an address beyond a block's shared or a thread's local memory is a fault of the device, which no fence here
- * prevents). Textures and surfaces are bounded by what they were made of where a device has them; where it has none, their instructions
- * have become loads and stores before (texture.c). Prefetches change nothing and fault nowhere. What is left is
- * refused by its name: bulk copies, tensor maps, multicast and cluster memory, asynchronous stores, discard. */
+ * Loads, stores, atomics, reductions, copies and matrix loads and stores with an address in a
+ * register are checked, in the kernel and in the functions that it calls. Shared, local, parameter
+ * and constant memory are a block's, a thread's or a module's own: hardware bounds them (an address
+ * beyond a block's shared or a thread's local memory is a fault of the device, which no fence here
+ * prevents). Textures and surfaces are bounded by what they were made of where a device has them;
+ * where it has none, their instructions have become loads and stores before (texture.c). Prefetches
+ * change nothing and fault nowhere. What is left is refused by its name: bulk copies, tensor maps,
+ * multicast and cluster memory, asynchronous stores, discard. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,8 +157,8 @@ int ws_fence_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs)
 }
 
 /* ---- refusals ---- */
-/* A function that is called gets what the checks need as arguments, which a call through a register can't pass: who is called that
- * way takes what its type says. */
+/* A function that is called gets what the checks need as arguments, which a call through a register
+ * can't pass: who is called that way takes what its type says. */
 static int calls_refused(const struct ws_ptx_func *f, bool any_needs, char *text, size_t text_bytes)
 {
     for (uint32_t k = 0; k < f->n_insns; k++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Accesses to the launch's own page, which a fence lets pass. A grid that synchronises has a few words of the driver's, whose address
- * is in %envreg1 (upper half) and %envreg2 (lower half); they are in no range of the client's. So an access passes unchecked
- * where its register holds nothing else: the two halves put together, and at most PAGE bytes added once. Each register on the way
+/* Accesses to the launch's own page, which a fence lets pass. A grid that synchronises has a few
+ * words of the driver's, whose address is in %envreg1 (upper half) and %envreg2 (lower half); they
+ * are in no range of the client's. So an access passes unchecked where its register holds nothing
+ * else: the two halves put together, and at most PAGE bytes added once. Each register on the way
  * has one definition, so that nothing else can come into it. */
 #include <stdlib.h>
 
@@ -97,7 +98,8 @@ int ws_fence_env(const struct ws_ptx_func *f, bool *ret)
         any |= i->op == WS_OP_MOV && i->n_operands > 1 && i->operands[1].kind == WS_OPD_SREG &&
                i->operands[1].sreg == WS_SR_ENVREG;
     }
-    /* Parts only come to be, each from others: as many rounds as there are steps from halves to INSIDE. */
+    /* Parts only come to be, each from others: as many rounds as there are steps from halves to
+     * INSIDE. */
     for (int round = 0; any && !r && round < 6; round++)
         for (uint32_t k = 0; k < f->n_insns; k++) {
             const struct ws_ptx_insn *i = &f->insns[k];

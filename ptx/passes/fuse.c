@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Several kernels, one launch.
  *
- * The grid of the launch has two dimensions: x is the place in a round of dealing, y the round. The kernel finds which member its block is
- * of by halving the members' places, and goes to that member's body, in which %ctaid, %nctaid, %tid and %ntid are registers and
- * parameters. Interleaving matters: blocks begin in the order of their numbers, x fastest, and members dealt one behind the other
- * would run one behind the other.
+ * The grid of the launch has two dimensions: x is the place in a round of dealing, y the round. The
+ * kernel finds which member its block is of by halving the members' places, and goes to that
+ * member's body, in which %ctaid, %nctaid, %tid and %ntid are registers and parameters.
+ * Interleaving matters: blocks begin in the order of their numbers, x fastest, and members dealt
+ * one behind the other would run one behind the other.
  *
- * Where the members' blocks may differ, the block is one-dimensional, threads beyond the member's end at once, and a member that reads
- * %tid.y or .z gets them from the thread's number by its own block's shape; lanes stay as they were, since warps are made of
- * consecutive numbers in either case. Where they have one shape, nothing of that is needed.
+ * Where the members' blocks may differ, the block is one-dimensional, threads beyond the member's
+ * end at once, and a member that reads %tid.y or .z gets them from the thread's number by its own
+ * block's shape; lanes stay as they were, since warps are made of consecutive numbers in either
+ * case. Where they have one shape, nothing of that is needed.
  *
- * Static shared memory of all members is one array, each member's variables being places in it: a block is of one member. That of the
- * module (not of a kernel) stays as it is. */
+ * Static shared memory of all members is one array, each member's variables being places in it: a
+ * block is of one member. That of the module (not of a kernel) stays as it is. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +68,8 @@ int ws_ptx_fuse_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_
 {
     const struct ws_ptx_func *f = &m->funcs[func];
     bool flat;
-    /* What forbids any renumbering of blocks, and the loops that wait for other blocks: of other members they would wait too. */
+    /* What forbids any renumbering of blocks, and the loops that wait for other blocks: of other
+     * members they would wait too. */
     int r = ws_ptx_rewrite_refused(m, func, WS_REWRITE_SLICE, &flat, ret_text, text_bytes);
     for (uint32_t k = 0; !r && k < f->n_insns; k++)
         r = insn_refused(&f->insns[k], true, ret_text, text_bytes);
@@ -150,7 +153,8 @@ static void write_numbers(struct fuse *w, uint32_t k, struct ws_ptx_own *own)
         write_split(w, own, WS_OWN_TID, w->thread, MEMBER(k, block));
 }
 
-/* A place in the array for each static shared variable of the member in hand: its offset, by the number of the local variable. */
+/* A place in the array for each static shared variable of the member in hand: its offset, by the
+ * number of the local variable. */
 static uint64_t *place_shared(struct fuse *w)
 {
     const struct ws_ptx_func *f = w->e.old;
@@ -168,7 +172,8 @@ static uint64_t *place_shared(struct fuse *w)
     return at;
 }
 
-/* Names of shared variables of the function in hand become places in the array: @was is the operand in the old function. */
+/* Names of shared variables of the function in hand become places in the array: @was is the operand
+ * in the old function. */
 static void adapt(const struct fuse *w, const struct ws_ptx_operand *was, struct ws_ptx_operand *o,
                   const uint64_t *places)
 {
@@ -203,7 +208,8 @@ static void write_member(struct fuse *w, uint32_t k)
         ws_ptx_edit_add(e, WS_OP_EXIT, WS_T_NONE, 0, NULL);
 }
 
-/* Members @from…@to, of one of which the block is. The deeper, the fewer: at most five comparisons for 32. */
+/* Members @from…@to, of one of which the block is. The deeper, the fewer: at most five comparisons
+ * for 32. */
 static void write_members(struct fuse *w, uint32_t from, uint32_t to)
 {
     struct ws_ptx_edit *e = &w->e;

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rewriting itself: a prologue that gives the block its number, then the old body in which %ctaid and %nctaid are registers and
- * parameters.
+/* The rewriting itself: a prologue that gives the block its number, then the old body in which
+ * %ctaid and %nctaid are registers and parameters.
  *
- * ticket: thread 0 looks at the SM mask and the flag, takes a ticket, makes a block's numbers of it and puts them into a slot in shared
- * memory; a barrier, at which it also votes whether there is a block, lets the other threads read them. A ticket past the end ends
- * the block. A block that saw the flag takes none, so min(ticket, total) is the number of blocks done once the grid has ended:
+ * ticket: thread 0 looks at the SM mask and the flag, takes a ticket, makes a block's numbers of it
+ * and puts them into a slot in shared memory; a barrier, at which it also votes whether there is a
+ * block, lets the other threads read them. A ticket past the end ends the block. A block that saw
+ * the flag takes none, so min(ticket, total) is the number of blocks done once the grid has ended:
  * nothing else needs saving. Tickets grow, so no block waits for one that wasn't begun.
  *
- * persistent: the same at the head of a loop, to which ret and exit go. Two slots are used in turn: with one, a fast thread 0 could
- * overwrite the number before a slow warp has read it. The barrier at the head also keeps the next block's use of shared memory
- * behind this one's. Where thread 0 has ended before its time (a fence ends who goes outside), nobody votes for a next block, and the
+ * persistent: the same at the head of a loop, to which ret and exit go. Two slots are used in turn:
+ * with one, a fast thread 0 could overwrite the number before a slow warp has read it. The barrier
+ * at the head also keeps the next block's use of shared memory behind this one's. Where thread 0
+ * has ended before its time (a fence ends who goes outside), nobody votes for a next block, and the
  * rest of the block ends too.
  *
- * The other threads have four instructions more in all: is it thread 0, branch, barrier, end; five in the loop. Block numbers are given
- * in the order in which hardware deals blocks, x fastest. Divisions only for the dimensions that the kernel reads. */
+ * The other threads have four instructions more in all: is it thread 0, branch, barrier, end; five
+ * in the loop. Block numbers are given in the order in which hardware deals blocks, x fastest.
+ * Divisions only for the dimensions that the kernel reads. */
 #include <stddef.h>
 
 #include "base/error.h"
@@ -52,7 +55,8 @@ static void get_tid(struct rewrite *w, unsigned d)
     WS_EDIT(&w->e, MOV, U32, R(r), ws_opd_sreg(WS_SR_TID, (uint8_t)d));
 }
 
-/* w->go: whether this is thread 0. Who never looks at %tid.y and .z is rewritten for one-dimensional blocks only. */
+/* w->go: whether this is thread 0. Who never looks at %tid.y and .z is rewritten for
+ * one-dimensional blocks only. */
 static void find_first(struct rewrite *w)
 {
     struct ws_ptx_edit *e = &w->e;
@@ -162,8 +166,8 @@ static void take_ticket(struct rewrite *w)
     ws_ptx_edit_place(e, no);
 }
 
-/* All wait for each other and learn whether there is a block. In the loop threads come from several places, so that they may not be
- * together; PTX before 6.0 has one kind of barrier only. */
+/* All wait for each other and learn whether there is a block. In the loop threads come from several
+ * places, so that they may not be together; PTX before 6.0 has one kind of barrier only. */
 static int32_t vote(struct rewrite *w)
 {
     struct ws_ptx_edit *e = &w->e;

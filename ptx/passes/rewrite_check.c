@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whether a kernel may be rewritten, and why not.
  *
- * Slice and ticket leave each block as it was, so only what knows of other blocks forbids them: grid synchronisation (%envreg, which
- * cooperative groups use), loops that wait for another block, clusters, block numbers read in functions, and what would notice the
- * slot in shared memory.
+ * Slice and ticket leave each block as it was, so only what knows of other blocks forbids them:
+ * grid synchronisation (%envreg, which cooperative groups use), loops that wait for another block,
+ * clusters, block numbers read in functions, and what would notice the slot in shared memory.
  *
- * The loop of persistent must not begin the next block in one thread while another thread of the block is still on its way to a
- * barrier of this one. It is safe if no divergent branch has one way that can end the thread and another that can come to a
- * synchronisation, each without passing one before. Warp-level synchronisation counts: lanes that have ended are left out of its mask,
- * lanes that wait at the loop's head are not. */
+ * The loop of persistent must not begin the next block in one thread while another thread of the
+ * block is still on its way to a barrier of this one. It is safe if no divergent branch has one way
+ * that can end the thread and another that can come to a synchronisation, each without passing one
+ * before. Warp-level synchronisation counts: lanes that have ended are left out of its mask, lanes
+ * that wait at the loop's head are not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,8 +141,8 @@ static void find_func_sync(struct check *c)
     }
 }
 
-struct
-    reach { /* from the start of each block, without passing a synchronisation (of that strength) before */
+/* From the start of each block, without passing a synchronisation (of that strength) before. */
+struct reach {
     bool end[3], sync[3]; /* by the weakest kind that counts: SYNC_WARP, SYNC_BLOCK */
 };
 
@@ -203,7 +204,8 @@ static const struct ws_ptx_insn *only_definition(const struct ws_ptx_func *f, in
     return found;
 }
 
-/* %tid.x compared with a multiple of the warp's size: in a one-dimensional block, whole warps go one way. */
+/* %tid.x compared with a multiple of the warp's size: in a one-dimensional block, whole warps go
+ * one way. */
 static bool parts_whole_warps(const struct ws_ptx_func *f, int32_t pred)
 {
     const struct ws_ptx_insn *i = only_definition(f, pred);
@@ -233,7 +235,8 @@ static bool parts_whole_warps(const struct ws_ptx_func *f, int32_t pred)
     return first % 32 == 0;
 }
 
-/* From the start of block @from to block @until, which is not looked at: the same. @seen: [n_blocks], false; false again after. */
+/* From the start of block @from to block @until, which is not looked at: the same. @seen:
+ * [n_blocks], false; false again after. */
 static void region_reach(const struct check *c, const struct ws_ptx_cfg *cfg, int32_t from,
                          int32_t until, enum sync least, bool *seen, bool *end, bool *sync)
 {
@@ -254,8 +257,9 @@ static void region_reach(const struct check *c, const struct ws_ptx_cfg *cfg, in
         region_reach(c, cfg, block->succ[s], until, least, seen, end, sync);
 }
 
-/* Threads that go different ways at @last may come to be some at an end and some at a synchronisation: one way has the one, before the
- * ways meet, and the other has the other, there or later. What both come to only after they have met parts nobody. */
+/* Threads that go different ways at @last may come to be some at an end and some at a
+ * synchronisation: one way has the one, before the ways meet, and the other has the other, there or
+ * later. What both come to only after they have met parts nobody. */
 static bool parts_badly(const struct check *c, const struct ws_ptx_cfg *cfg,
                         const struct ws_ptx_insn *last, const struct ws_ptx_block *block,
                         enum sync least, const struct reach *r, bool *seen)

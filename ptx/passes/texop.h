@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/passes/texop.h - what a texture or surface instruction says, read from its words and operands. The IR keeps their modifiers as text (rows W
- * of opcodes.def). Source: PTX ISA, "Texture Instructions", "Surface Instructions". */
+/* ptx/passes/texop.h - what a texture or surface instruction says, read from its words and
+ * operands. The IR keeps their modifiers as text (rows W of opcodes.def). Source: PTX ISA, "Texture
+ * Instructions", "Surface Instructions". */
 #ifndef WS_PTX_PASSES_TEXOP_H
 #define WS_PTX_PASSES_TEXOP_H
 
 #include "ptx/ptx.h"
 #include "ptx/passes/sampler.h"
 
-struct ws_ptx_texop {              /* operands are borrowed from the instruction; NULL: not there */
+/* Operands are borrowed from the instruction; NULL: not there. */
+struct ws_ptx_texop {
     uint8_t geom, lod, mode;       /* sampler.h; mode: of a surface */
     uint8_t dtype, ctype, n, size; /* element type and count of the data, bytes of an element */
     uint8_t comp;                  /* tld4: channel */
@@ -22,7 +24,8 @@ struct ws_ptx_texop {              /* operands are borrowed from the instruction
 };
 /* Whether @op is one of these. */
 bool ws_ptx_is_texop(enum ws_ptx_op op);
-/* Return: false: a form that is not done: multisample textures, offsets, depth compare; or none that the PTX ISA has. */
+/* Return: false: a form that is not done: multisample textures, offsets, depth compare; or none
+ * that the PTX ISA has. */
 bool ws_ptx_texop_read(struct ws_ptx_texop *ret, const struct ws_ptx_insn *i);
 
 #endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texture and surface instructions become calls of functions that compute what they do (sampler.cu), with plain loads and stores: for
- * devices where textures are headers in the client's memory, which the hardware knows nothing of. What comes of it is PTX like any
- * other: the fence checks its accesses, and kernels can be stopped, fused and gone on with.
+/* Texture and surface instructions become calls of functions that compute what they do
+ * (sampler.cu), with plain loads and stores: for devices where textures are headers in the client's
+ * memory, which the hardware knows nothing of. What comes of it is PTX like any other: the fence
+ * checks its accesses, and kernels can be stopped, fused and gone on with.
  *
- * A variable of type .texref, .samplerref or .surfref becomes eight bytes of memory, its name the handle that is read from there. Functions
- * keep their numbers. One with an instruction that can't be replaced stays as it is. */
+ * A variable of type .texref, .samplerref or .surfref becomes eight bytes of memory, its name the
+ * handle that is read from there. Functions keep their numbers. One with an instruction that can't
+ * be replaced stays as it is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +71,9 @@ static void wants(const struct ws_ptx_module *m, bool want[_SAMPLER_N], bool *re
 static const char *free_name(struct ws_ptx_module *m, const char *name)
 {
     char text[40];
-    int n = snprintf(text, sizeof text, "ws$%s", name + 3);
+    int n = snprintf(text, sizeof(text), "ws$%s", name + 3);
     for (unsigned k = 0; ws_ptx_find_func(m, text); k++)
-        n = snprintf(text, sizeof text, "ws$%s_%u", name + 3, k);
+        n = snprintf(text, sizeof(text), "ws$%s_%u", name + 3, k);
     return ws_arena_strndup(&m->arena, text, (size_t)n);
 }
 
@@ -80,11 +82,11 @@ static int take(struct ws_ptx_module *m, struct ws_ptx_module *from, const bool 
                 int32_t ret[_SAMPLER_N])
 {
     struct ws_ptx_func *funcs =
-        ws_arena_array(&m->arena, (size_t)m->n_funcs + from->n_funcs, sizeof *funcs);
+        ws_arena_array(&m->arena, (size_t)m->n_funcs + from->n_funcs, sizeof(*funcs));
     uint32_t n = m->n_funcs, base = m->n_funcs;
     if (!funcs)
         return ws_raise(-ENOMEM);
-    memcpy(funcs, m->funcs, m->n_funcs * sizeof *funcs);
+    memcpy(funcs, m->funcs, m->n_funcs * sizeof(*funcs));
     for (uint32_t k = 0; k < _SAMPLER_N; k++) {
         if (!want[k])
             continue;
@@ -96,7 +98,7 @@ static int take(struct ws_ptx_module *m, struct ws_ptx_module *from, const bool 
             struct ws_ptx_call *c = NULL;
             if (!f->insns[i].call)
                 continue;
-            if (!(c = ws_arena_array(&m->arena, 1, sizeof *c)))
+            if (!(c = ws_arena_array(&m->arena, 1, sizeof(*c))))
                 return ws_raise(-ENOMEM);
             *c = *f->insns[i].call;
             c->callee.sym = (int32_t)(WS_PTX_SYM_FUNC | (base + WS_PTX_SYM_INDEX(c->callee.sym)));
@@ -256,7 +258,7 @@ static void put_texels(struct texture *t, const struct ws_ptx_texop *p)
             t->refused |= to->kind != WS_OPD_REG || reg_bytes(t, to) != 2;
             WS_EDIT(e, MOV, B16, *to, R(half(t, k)));
         } else if (p->dtype == WS_T_F16X2) {
-            struct ws_ptx_operand *v = ws_arena_array(&t->m->arena, 2, sizeof *v);
+            struct ws_ptx_operand *v = ws_arena_array(&t->m->arena, 2, sizeof(*v));
             if (!v) {
                 e->failed = true;
                 return;
@@ -500,7 +502,8 @@ static void write_all(struct texture *t)
         if (ws_ptx_is_texop((enum ws_ptx_op)i->op))
             replace(t, i);
         else if (names_ref(t, i->operands, i->n_operands)) {
-            /* the handles are read before the instruction: its own operands are changed, not the old function's */
+            /* the handles are read before the instruction: its own operands are changed, not the
+             * old function's */
             struct ws_ptx_insn copy = *ws_ptx_edit_copy_only(&t->e, n);
             if (t->e.failed)
                 return;
@@ -555,12 +558,13 @@ static int texture_one(struct texture *t, uint32_t func)
     return 0;
 }
 
-/* What is put in takes about a hundred registers where the compiler may have them. Kernels that say nothing of their blocks' size must go
- * on being launched with blocks of any size: they say the largest one, for which the compiler keeps to as many as there are. */
+/* What is put in takes about a hundred registers where the compiler may have them. Kernels that say
+ * nothing of their blocks' size must go on being launched with blocks of any size: they say the
+ * largest one, for which the compiler keeps to as many as there are. */
 static int bound_registers(struct texture *t)
 {
     struct ws_ptx_module *m = t->m;
-    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof *reached);
+    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));
     if (!reached)
         return ws_raise(-ENOMEM);
     for (uint32_t f = 0; f < m->n_funcs; f++) {
@@ -568,7 +572,7 @@ static int bound_registers(struct texture *t)
         bool any = false;
         if (!k->is_entry || k->maxntid[0] || k->reqntid[0] || k->maxnreg)
             continue;
-        memset(reached, 0, m->n_funcs * sizeof *reached);
+        memset(reached, 0, m->n_funcs * sizeof(*reached));
         ws_ptx_mark_reached(m, k, reached);
         for (unsigned s = 0; s < _SAMPLER_N; s++)
             any |= t->func[s] >= 0 && reached[t->func[s]];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx/text/body.c - a function's body: blocks, labels, instructions, operands (PTX ISA 4.3, 6, 9.1 to 9.3).
+/* ptx/text/body.c - a function's body: blocks, labels, instructions, operands (PTX ISA 4.3, 6, 9.1
+ * to 9.3).
  *
- * Operands are read by their own form, not by the opcode; only labels, the list of brx.idx and call's parts depend on it.
- * Whether they suit the opcode is the validator's question. After an error in a statement the parser goes on behind the
- * next ';', so that one run reports several. */
+ * Operands are read by their own form, not by the opcode; only labels, the list of brx.idx and
+ * call's parts depend on it. Whether they suit the opcode is the validator's question. After an
+ * error in a statement the parser goes on behind the next ';', so that one run reports several. */
 #include "ptx/ptx_private.h"
 
 #include <stdio.h>
@@ -101,10 +102,10 @@ static bool copy_elements(struct ws_parser *p, struct ws_ptx_operand *o,
                           const struct ws_ptx_operand *v, size_t n)
 {
     o->n = (uint16_t)n;
-    o->v = ws_arena_array(&p->m->arena, n, sizeof *v);
+    o->v = ws_arena_array(&p->m->arena, n, sizeof(*v));
     if (!o->v)
         return ws_parse_oom(p);
-    memcpy(o->v, v, n * sizeof *v);
+    memcpy(o->v, v, n * sizeof(*v));
     return true;
 }
 
@@ -117,7 +118,7 @@ static bool elements(struct ws_parser *p, struct ws_ptx_operand *o, int end, con
     do {
         if (n == WS_PTX_MAX_VEC)
             ok = ws_parse_unsupported(p, &p->t, "more than %d elements", WS_PTX_MAX_VEC);
-        else if (ws_grow((void **)&v, &cap, n + 1, sizeof *v))
+        else if (ws_grow((void **)&v, &cap, n + 1, sizeof(*v)))
             ok = ws_parse_oom(p);
         else
             ok = operand(p, &v[n], depth + 1);
@@ -255,7 +256,8 @@ static bool label_list(struct ws_parser *p, struct ws_ptx_operand *o)
         return ws_parse_fail(p, &p->t,
                              "expected the name of a .branchtargets list that stands above");
     *o = p->targets[b->index];
-    /* A copy of its own, because each operand's labels are numbered in place at the end of the function. */
+    /* A copy of its own, because each operand's labels are numbered in place at the end of the
+     * function. */
     ws_parse_next(p);
     return copy_elements(p, o, o->v, o->n);
 }
@@ -288,7 +290,7 @@ static bool call_proto(struct ws_parser *p, struct ws_ptx_call *c)
 /* call (ret), f, (args), prototype: all but f optional */
 static bool call(struct ws_parser *p, struct ws_ptx_insn *i)
 {
-    struct ws_ptx_call *c = ws_arena_alloc(&p->m->arena, sizeof *c);
+    struct ws_ptx_call *c = ws_arena_alloc(&p->m->arena, sizeof(*c));
     if (!c)
         return ws_parse_oom(p);
     i->call = c;
@@ -340,10 +342,10 @@ static bool operands(struct ws_parser *p, struct ws_ptx_insn *i)
         n++;
     } while (ws_parse_accept(p, ','));
     i->n_operands = n;
-    i->operands = ws_arena_array(&p->m->arena, n, sizeof *v);
+    i->operands = ws_arena_array(&p->m->arena, n, sizeof(*v));
     if (!i->operands)
         return ws_parse_oom(p);
-    memcpy(i->operands, v, n * sizeof *v);
+    memcpy(i->operands, v, n * sizeof(*v));
     return true;
 }
 
@@ -370,7 +372,7 @@ static bool instruction(struct ws_parser *p, int32_t guard_reg, uint8_t guard_ne
 {
     char buf[256];
     struct ws_tok at;
-    ws_lex_opcode(&p->lex, &p->t, buf, sizeof buf);
+    ws_lex_opcode(&p->lex, &p->t, buf, sizeof(buf));
     at = p->t;
     const struct ws_ptx_insn *base = ws_mods_decode(p, &at);
     if (!base)
@@ -385,7 +387,7 @@ static bool instruction(struct ws_parser *p, int32_t guard_reg, uint8_t guard_ne
     p->pragma = NULL;
     if (!operands(p, &i) || !ws_parse_expect(p, ';', "',' or ';' after an operand"))
         return false;
-    if (ws_grow((void **)&p->insns, &p->insns_cap, p->n_insns + 1, sizeof i))
+    if (ws_grow((void **)&p->insns, &p->insns_cap, p->n_insns + 1, sizeof(i)))
         return ws_parse_oom(p);
     p->insns[p->n_insns++] = i;
     return true;
@@ -400,7 +402,7 @@ static bool branchtargets(struct ws_parser *p, struct ws_name *n, const struct w
     do {
         if (count == UINT16_MAX)
             ok = ws_parse_unsupported(p, &p->t, "more than %d labels in a list", UINT16_MAX);
-        else if (ws_grow((void **)&v, &cap, count + 1, sizeof *v))
+        else if (ws_grow((void **)&v, &cap, count + 1, sizeof(*v)))
             ok = ws_parse_oom(p);
         else
             ok = label_operand(p, &v[count]);
@@ -412,7 +414,7 @@ static bool branchtargets(struct ws_parser *p, struct ws_name *n, const struct w
     free(v);
     if (!ok || !ws_scope_bind(p, n, WS_BIND_TARGETS, (int32_t)p->n_targets, at))
         return false;
-    if (ws_grow((void **)&p->targets, &p->targets_cap, p->n_targets + 1, sizeof o))
+    if (ws_grow((void **)&p->targets, &p->targets_cap, p->n_targets + 1, sizeof(o)))
         return ws_parse_oom(p);
     p->targets[p->n_targets++] = o;
     return true;
@@ -552,10 +554,10 @@ static bool collect_labels(struct ws_parser *p, struct ws_ptx_func *f)
     f->n_labels = (uint32_t)p->n_labels;
     if (!f->n_labels)
         return true;
-    f->labels = ws_arena_array(&p->m->arena, f->n_labels, sizeof *f->labels);
+    f->labels = ws_arena_array(&p->m->arena, f->n_labels, sizeof(*f->labels));
     if (!f->labels)
         return ws_parse_oom(p);
-    struct ws_name **names = ws_alloc_array(f->n_labels, sizeof *names);
+    struct ws_name **names = ws_alloc_array(f->n_labels, sizeof(*names));
     if (!names)
         return ws_parse_oom(p);
     for (size_t k = 0; k < p->n_label_ids; k++) {
@@ -578,7 +580,7 @@ static bool collect_labels(struct ws_parser *p, struct ws_ptx_func *f)
         if (f->labels[k].name)
             continue;
         do {
-            int len = snprintf(buf, sizeof buf, "%.*s$%u", (int)WS_MIN(names[k]->len, 256u),
+            int len = snprintf(buf, sizeof(buf), "%.*s$%u", (int)WS_MIN(names[k]->len, 256u),
                                names[k]->text, ++names[k]->suffix);
             n = ws_name_intern(p, buf, len);
         } while (n && n->label_stamp == p->stamp);
@@ -597,7 +599,8 @@ bool ws_body_parse(struct ws_parser *p)
     p->pragma = NULL;
     p->n_insns = p->n_lvars = p->n_label_ids = p->n_labels = p->n_protos = p->n_targets = 0;
     size_t errors = p->n_errors + p->n_unsupported;
-    /* The parameters' scope is left by the caller, which also reports labels that are defined nowhere. */
+    /* The parameters' scope is left by the caller, which also reports labels that are defined
+     * nowhere. */
     if (!blocks(p))
         return false;
     if (errors != p->n_errors + p->n_unsupported)
@@ -608,12 +611,12 @@ bool ws_body_parse(struct ws_parser *p)
     if (!collect_labels(p, f))
         return false;
     f->n_insns = (uint32_t)p->n_insns;
-    f->insns = ws_parse_keep(p, p->insns, p->n_insns, sizeof *p->insns);
+    f->insns = ws_parse_keep(p, p->insns, p->n_insns, sizeof(*p->insns));
     f->n_regs = (uint32_t)p->n_regs;
-    f->regs = ws_parse_keep(p, p->regs, p->n_regs, sizeof *p->regs);
+    f->regs = ws_parse_keep(p, p->regs, p->n_regs, sizeof(*p->regs));
     f->n_vars = (uint32_t)p->n_lvars;
-    f->vars = ws_parse_keep(p, p->lvars, p->n_lvars, sizeof *p->lvars);
+    f->vars = ws_parse_keep(p, p->lvars, p->n_lvars, sizeof(*p->lvars));
     f->n_protos = (uint32_t)p->n_protos;
-    f->protos = ws_parse_keep(p, p->protos, p->n_protos, sizeof *p->protos);
+    f->protos = ws_parse_keep(p, p->protos, p->n_protos, sizeof(*p->protos));
     return !p->oom;
 }

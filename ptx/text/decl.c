@@ -148,10 +148,10 @@ static bool dimensions(struct ws_parser *p, struct ws_ptx_var *v)
         return ws_parse_fail(p, &p->t, "'%s' is larger than 1 TiB", v->name);
     v->is_array = v->n_dims > 0;
     if (v->n_dims) {
-        uint64_t *d = ws_arena_array(&p->m->arena, v->n_dims, sizeof *d);
+        uint64_t *d = ws_arena_array(&p->m->arena, v->n_dims, sizeof(*d));
         if (!d)
             return ws_parse_oom(p);
-        memcpy(d, dims, v->n_dims * sizeof *d);
+        memcpy(d, dims, v->n_dims * sizeof(*d));
         v->dims = d;
     }
     v->n_elems = open ? 0 : n;
@@ -196,7 +196,7 @@ static bool add_module_var(struct ws_parser *p, struct ws_name *n, const struct 
     }
     if (!ws_scope_bind(p, n, WS_BIND_VAR, (int32_t)p->n_vars, at))
         return false;
-    if (ws_grow((void **)&p->vars, &p->vars_cap, p->n_vars + 1, sizeof *p->vars))
+    if (ws_grow((void **)&p->vars, &p->vars_cap, p->n_vars + 1, sizeof(*p->vars)))
         return ws_parse_oom(p);
     p->vars[p->n_vars++] = *v;
     return true;
@@ -214,7 +214,7 @@ static bool add_local_var(struct ws_parser *p, struct ws_name *n, struct ws_ptx_
     if (!v->name ||
         !ws_scope_bind(p, n, WS_BIND_LOCALVAR, (int32_t)(f->n_params + f->n_rets + p->n_lvars), at))
         return false;
-    if (ws_grow((void **)&p->lvars, &p->lvars_cap, p->n_lvars + 1, sizeof *p->lvars))
+    if (ws_grow((void **)&p->lvars, &p->lvars_cap, p->n_lvars + 1, sizeof(*p->lvars)))
         return ws_parse_oom(p);
     p->lvars[p->n_lvars++] = *v;
     return true;
@@ -313,7 +313,7 @@ bool ws_decl_params(struct ws_parser *p, bool bind, struct ws_ptx_var **ret, uin
     ws_parse_next(p); /* ( */
     if (p->t.kind != ')')
         do {
-            if (ws_grow((void **)&v, &cap, n + 1, sizeof *v))
+            if (ws_grow((void **)&v, &cap, n + 1, sizeof(*v)))
                 ok = ws_parse_oom(p);
             else
                 ok = one_param(p, bind, &v[n], (int32_t)n);
@@ -321,9 +321,9 @@ bool ws_decl_params(struct ws_parser *p, bool bind, struct ws_ptx_var **ret, uin
         } while (ok && ws_parse_accept(p, ','));
     ok = ok && ws_parse_expect(p, ')', "',' or ')' after a parameter");
     if (ok && n) {
-        *ret = ws_arena_array(&p->m->arena, n, sizeof *v);
+        *ret = ws_arena_array(&p->m->arena, n, sizeof(*v));
         if (*ret)
-            memcpy(*ret, v, n * sizeof *v);
+            memcpy(*ret, v, n * sizeof(*v));
         else
             ok = ws_parse_oom(p);
         *ret_n = (uint32_t)n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx/text/equal.c - whether two modules are the same IR, but for lines and columns. Compares by value and by name; pointers
- * never matter. Add a line here for each field that ptx.h gains. */
+/* ptx/text/equal.c - whether two modules are the same IR, but for lines and columns. Compares by
+ * value and by name; pointers never matter. Add a line here for each field that ptx.h gains. */
 #include "ptx/ptx.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static bool calls(const struct ws_ptx_call *a, const struct ws_ptx_call *b)
 static bool insns(const struct ws_ptx_insn *a, const struct ws_ptx_insn *b)
 {
     return a->op == b->op && a->n_types == b->n_types &&
-           !memcmp(a->types, b->types, sizeof a->types) && a->rnd == b->rnd && a->cmp == b->cmp &&
+           !memcmp(a->types, b->types, sizeof(a->types)) && a->rnd == b->rnd && a->cmp == b->cmp &&
            a->sub == b->sub && a->space == b->space && a->space2 == b->space2 && a->sem == b->sem &&
            a->scope == b->scope && a->vec == b->vec && a->cache == b->cache &&
            a->flags == b->flags && a->guard == b->guard && a->guard_neg == b->guard_neg &&
@@ -69,7 +69,7 @@ static bool vars(const struct ws_ptx_var *a, uint32_t na, const struct ws_ptx_va
             a->managed != b->managed || a->ptr_attr != b->ptr_attr ||
             a->ptr_space != b->ptr_space || a->ptr_align != b->ptr_align || a->align != b->align ||
             a->size_bytes != b->size_bytes || a->n_elems != b->n_elems || a->n_dims != b->n_dims ||
-            (a->n_dims && memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims)) ||
+            (a->n_dims && memcmp(a->dims, b->dims, a->n_dims * sizeof(*a->dims))) ||
             a->param_offset != b->param_offset || a->reg != b->reg || !inits(a, b))
             return false;
     return true;
@@ -82,7 +82,7 @@ static bool protos(const struct ws_ptx_func *a, const struct ws_ptx_func *b)
     for (uint32_t k = 0; k < a->n_protos; k++) {
         const struct ws_ptx_proto *x = &a->protos[k], *y = &b->protos[k];
         if (!str(x->name, y->name) || x->noreturn != y->noreturn || x->n_targets != y->n_targets ||
-            (x->n_targets && memcmp(x->targets, y->targets, x->n_targets * sizeof *x->targets)) ||
+            (x->n_targets && memcmp(x->targets, y->targets, x->n_targets * sizeof(*x->targets))) ||
             !vars(x->rets, x->n_rets, y->rets, y->n_rets) ||
             !vars(x->params, x->n_params, y->params, y->n_params))
             return false;
@@ -94,9 +94,9 @@ static bool heads(const struct ws_ptx_func *a, const struct ws_ptx_func *b)
 {
     return str(a->name, b->name) && a->is_entry == b->is_entry && a->is_decl == b->is_decl &&
            a->noreturn == b->noreturn && a->link == b->link && a->param_bytes == b->param_bytes &&
-           !memcmp(a->maxntid, b->maxntid, sizeof a->maxntid) &&
-           !memcmp(a->reqntid, b->reqntid, sizeof a->reqntid) &&
-           !memcmp(a->reqnctapercluster, b->reqnctapercluster, sizeof a->reqnctapercluster) &&
+           !memcmp(a->maxntid, b->maxntid, sizeof(a->maxntid)) &&
+           !memcmp(a->reqntid, b->reqntid, sizeof(a->reqntid)) &&
+           !memcmp(a->reqnctapercluster, b->reqnctapercluster, sizeof(a->reqnctapercluster)) &&
            a->minnctapersm == b->minnctapersm && a->maxnctapersm == b->maxnctapersm &&
            a->maxnreg == b->maxnreg && a->maxclusterrank == b->maxclusterrank &&
            a->explicitcluster == b->explicitcluster &&

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/text/expr.c - constant expressions (PTX ISA 4.5.4) and immediates.
  *
- * Integers are 64 bits, unsigned where an operand is (written with U or above the signed range), as in C. Floating-point
- * constants only stand alone: with a sign, PTX allows no arithmetic on them. Recursion is bounded by a depth argument. */
+ * Integers are 64 bits, unsigned where an operand is (written with U or above the signed range), as
+ * in C. Floating-point constants only stand alone: with a sign, PTX allows no arithmetic on them.
+ * Recursion is bounded by a depth argument. */
 #include "ptx/ptx_private.h"
 
 #include <math.h>
@@ -241,10 +242,10 @@ static double imm_double(const struct ws_ptx_operand *o)
     uint32_t u = (uint32_t)o->imm;
     switch (o->imm_kind) {
     case WS_IMM_F64:
-        memcpy(&d, &o->imm, sizeof d);
+        memcpy(&d, &o->imm, sizeof(d));
         return d;
     case WS_IMM_F32:
-        memcpy(&f, &u, sizeof f);
+        memcpy(&f, &u, sizeof(f));
         return f;
     default:
         return (double)o->imm;
@@ -255,7 +256,7 @@ static uint64_t float_bits(double d)
 {
     float f = (float)d;
     uint32_t u;
-    memcpy(&u, &f, sizeof u);
+    memcpy(&u, &f, sizeof(u));
     return u;
 }
 
@@ -275,7 +276,8 @@ static uint64_t half_bits(double d, int exp_bits, int man)
     /* Adding 2^52 leaves no bits for a fraction: rounds to nearest even. */
     volatile double big = 0x1p52 + ldexp(fabs(d), man - e);
     double units = big - 0x1p52;
-    /* units is in [2^man, 2^(man+1)] for a normal number, less for a subnormal; a carry moves into the exponent. */
+    /* units is in [2^man, 2^(man+1)] for a normal number, less for a subnormal; a carry moves into
+     * the exponent. */
     uint64_t v = (uint64_t)units + ((uint64_t)(e + bias - 1) << man);
     return sign | WS_MIN(v, inf);
 }
@@ -299,7 +301,7 @@ uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t)
     unsigned bytes = ws_ptx_type_bytes(t);
     switch (t) {
     case WS_T_F64:
-        memcpy(&v, &d, sizeof v);
+        memcpy(&v, &d, sizeof(v));
         return v;
     case WS_T_F32:
         return o->imm_kind == WS_IMM_F32 ? (uint32_t)v
@@ -320,7 +322,7 @@ uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t)
     case WS_T_B64:
         /* Bits: a constant of the same width as it is, another one converted. */
         if (o->imm_kind == WS_IMM_F32 && bytes == 8)
-            memcpy(&v, &d, sizeof v);
+            memcpy(&v, &d, sizeof(v));
         else if (o->imm_kind == WS_IMM_F64 && bytes == 4)
             v = float_bits(d);
         break;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/text/init.c - initialisers of .global and .const variables (PTX ISA 5.4.4).
  *
- * "{1, {2, 3}, sym+4, generic(sym), 0xFF00(sym)}" becomes bytes and a list of the addresses among them. Braces may leave
- * elements out, so a short text can reach far into a large array: p->init_budget bounds what all initialisers of a
- * module take to a multiple of the text's length. */
+ * "{1, {2, 3}, sym+4, generic(sym), 0xFF00(sym)}" becomes bytes and a list of the addresses among
+ * them. Braces may leave elements out, so a short text can reach far into a large array:
+ * p->init_budget bounds what all initialisers of a module take to a multiple of the text's length.
+ */
 #include "ptx/ptx_private.h"
 
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static bool address(struct ws_parser *p, struct ws_ptx_init_sym *s)
 
 static bool add_sym(struct ws_parser *p, struct init *in, const struct ws_ptx_init_sym *s)
 {
-    if (ws_grow((void **)&in->syms, &in->syms_cap, in->n_syms + 1, sizeof *in->syms))
+    if (ws_grow((void **)&in->syms, &in->syms_cap, in->n_syms + 1, sizeof(*in->syms)))
         return ws_parse_oom(p);
     in->syms[in->n_syms++] = *s;
     return true;
@@ -167,10 +168,10 @@ static bool parse(struct ws_parser *p, struct init *in)
         return false;
     }
     if (open) {
-        uint64_t *dims = ws_arena_array(&p->m->arena, v->n_dims, sizeof *dims);
+        uint64_t *dims = ws_arena_array(&p->m->arena, v->n_dims, sizeof(*dims));
         if (!dims)
             return ws_parse_oom(p);
-        memcpy(dims, v->dims, v->n_dims * sizeof *dims);
+        memcpy(dims, v->dims, v->n_dims * sizeof(*dims));
         dims[0] = (in->end + in->stride[0] - 1) / in->stride[0];
         v->dims = dims;
         v->n_elems = dims[0] * in->stride[0];
@@ -184,13 +185,13 @@ static bool parse(struct ws_parser *p, struct init *in)
     v->n_init_syms = in->n_syms;
     uint8_t *init = n ? ws_arena_alloc(&p->m->arena, n) : NULL;
     struct ws_ptx_init_sym *syms =
-        in->n_syms ? ws_arena_array(&p->m->arena, in->n_syms, sizeof *syms) : NULL;
+        in->n_syms ? ws_arena_array(&p->m->arena, in->n_syms, sizeof(*syms)) : NULL;
     if ((n && !init) || (in->n_syms && !syms))
         return ws_parse_oom(p);
     if (n)
         memcpy(init, in->bytes, n);
     if (syms)
-        memcpy(syms, in->syms, in->n_syms * sizeof *syms);
+        memcpy(syms, in->syms, in->n_syms * sizeof(*syms));
     v->init = init;
     v->init_syms = syms;
     return true;

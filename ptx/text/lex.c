@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/text/lex.c - PTX text to tokens (PTX ISA 4.1 to 4.5).
  *
- * The lexer never copies: tokens point into the text, which need not end in NUL, so every look ahead is checked against
- * end. An opcode with its modifiers is one token (ws_lex_opcode()): ".to.global.u64" is looked up as a whole, once per
- * different text, which is most of the parser's speed. */
+ * The lexer never copies: tokens point into the text, which need not end in NUL, so every look
+ * ahead is checked against end. An opcode with its modifiers is one token (ws_lex_opcode()):
+ * ".to.global.u64" is looked up as a whole, once per different text, which is most of the parser's
+ * speed. */
 #include "ptx/ptx_private.h"
 
 #include <stdlib.h>
@@ -139,7 +140,7 @@ static void decimal_float(struct ws_lex *l, struct ws_tok *t, const char *start)
         }
     }
     l->cur = s;
-    if ((size_t)(s - start) >= sizeof buf)
+    if ((size_t)(s - start) >= sizeof(buf))
         return bad(t, "a floating-point constant with more than 500 characters");
     memcpy(buf, start, s - start);
     buf[s - start] = '\0';
@@ -147,7 +148,7 @@ static void decimal_float(struct ws_lex *l, struct ws_tok *t, const char *start)
         return bad(t, "out of memory");
     double d = strtod_l(buf, NULL, l->c_locale);
     t->imm_kind = WS_IMM_F64;
-    memcpy(&t->value, &d, sizeof d);
+    memcpy(&t->value, &d, sizeof(d));
 }
 
 static void number(struct ws_lex *l, struct ws_tok *t)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx/text/mods.c - opcodes with their modifiers, both ways: "atom.global.add.u32" to fields and back.
+/* ptx/text/mods.c - opcodes with their modifiers, both ways: "atom.global.add.u32" to fields and
+ * back.
  *
- * A word may mean several things (".lo" is a comparison, the low half of a product; ".cta" a scope, a kind of membar):
- * each meaning has a letter, and the letters in the opcode's row say which of them it takes. Decoding runs once per
- * different text in a module; the result is kept with the interned text. Order is free when reading and that of the row
- * when printing. */
+ * A word may mean several things (".lo" is a comparison, the low half of a product; ".cta" a scope,
+ * a kind of membar): each meaning has a letter, and the letters in the opcode's row say which of
+ * them it takes. Decoding runs once per different text in a module; the result is kept with the
+ * interned text. Order is free when reading and that of the row when printing. */
 #include "ptx/ptx_private.h"
 
 #include <stdlib.h>
@@ -117,9 +118,9 @@ bool ws_sreg_from_word(const char *s, size_t len, struct ws_ptx_operand *ret)
         ret->sreg_dim += wide ? 8 : 0;
         return true;
     }
-    if (len > sizeof reserved - 1 && !memcmp(s, reserved, sizeof reserved - 1))
+    if (len > sizeof(reserved) - 1 && !memcmp(s, reserved, sizeof(reserved) - 1))
         for (size_t i = 0; i < WS_ARRAY_SIZE(offsets); i++)
-            if (same(offsets[i], s + sizeof reserved - 1, len - (sizeof reserved - 1))) {
+            if (same(offsets[i], s + sizeof(reserved) - 1, len - (sizeof(reserved) - 1))) {
                 ret->sreg = WS_SR_RESERVED_SMEM_OFFSET;
                 ret->sreg_dim = i;
                 return true;
@@ -235,10 +236,10 @@ static void say_bad_word(struct ws_parser *p, const struct ws_tok *t,
     char list[256];
     size_t n = 0;
     list[0] = '\0';
-    for (size_t k = 0; k < WS_ARRAY_SIZE(words) && n < sizeof list - 24; k++) {
+    for (size_t k = 0; k < WS_ARRAY_SIZE(words) && n < sizeof(list) - 24; k++) {
         const struct word *w = &words[k];
         if (w->letter == 'm' ? info->subs >> w->value & 1 : strchr(info->mods, w->letter) != NULL)
-            n += snprintf(list + n, sizeof list - n, " .%s", w->text);
+            n += snprintf(list + n, sizeof(list) - n, " .%s", w->text);
     }
     ws_parse_fail(p, &at, "'%s' takes no modifier '.%.*s'%s%s%s", info->name, (int)len, s,
                   n ? "; it takes" : "", list,
@@ -298,7 +299,7 @@ const struct ws_ptx_insn *ws_mods_decode(struct ws_parser *p, const struct ws_to
         ws_parse_unsupported(p, t, "unknown instruction '%.*s'", (int)WS_MIN(t->len, 80u), t->s);
         return NULL;
     }
-    struct ws_ptx_insn *i = ws_arena_alloc(&p->scratch, sizeof *i);
+    struct ws_ptx_insn *i = ws_arena_alloc(&p->scratch, sizeof(*i));
     if (!i) {
         ws_parse_oom(p);
         return NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/text/parse.c - a PTX module (PTX ISA 11): header, variables, functions, debug directives.
  *
- * Recursive descent with one token of look-ahead. Every function that can fail returns false after it has reported why
- * (ws_parse_fail() and its kin); the caller either gives up too or skips to the next statement. */
+ * Recursive descent with one token of look-ahead. Every function that can fail returns false after
+ * it has reported why (ws_parse_fail() and its kin); the caller either gives up too or skips to the
+ * next statement. */
 #include "ptx/ptx_private.h"
 
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 static bool report(struct ws_parser *p, const struct ws_tok *t, const char *fmt, va_list ap)
 {
     char text[512];
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     ws_diags_add(p->diags, p->file, t->line, t->col, "%s", text);
     if (p->n_errors + p->n_unsupported >= WS_PTX_MAX_ERRORS)
         p->stop = true;
@@ -44,7 +45,7 @@ bool ws_parse_unsupported(struct ws_parser *p, const struct ws_tok *t, const cha
     struct ws_tok at = *t;
     at.kind = WS_TOK_NAME;
     p->n_unsupported++;
-    snprintf(buf, sizeof buf, "not supported: %s", fmt);
+    snprintf(buf, sizeof(buf), "not supported: %s", fmt);
     va_start(ap, fmt);
     report(p, &at, buf, ap);
     va_end(ap);
@@ -95,7 +96,8 @@ void ws_parse_skip_statement(struct ws_parser *p)
         ws_parse_next(p);
 }
 
-/* Numbers, names and strings separated by commas, as .file, .loc and .pragma take them. .loc has no ';'. */
+/* Numbers, names and strings separated by commas, as .file, .loc and .pragma take them. .loc has no
+ * ';'. */
 static bool skip_list(struct ws_parser *p)
 {
     do {
@@ -330,7 +332,7 @@ static bool place(struct ws_parser *p, struct ws_name *n, const struct ws_tok *a
     }
     if (!ws_scope_bind_module(p, n, WS_BIND_FUNC, (int32_t)p->n_funcs))
         return false;
-    if (ws_grow((void **)&p->funcs, &p->funcs_cap, p->n_funcs + 1, sizeof *p->funcs))
+    if (ws_grow((void **)&p->funcs, &p->funcs_cap, p->n_funcs + 1, sizeof(*p->funcs)))
         return ws_parse_oom(p);
     p->func = (int32_t)p->n_funcs++;
     p->funcs[p->func] =
@@ -338,7 +340,8 @@ static bool place(struct ws_parser *p, struct ws_name *n, const struct ws_tok *a
     return true;
 }
 
-/* Result names come before parameters in the text, after them in the numbering (ws_ptx_localvar()). */
+/* Result names come before parameters in the text, after them in the numbering (ws_ptx_localvar()).
+ */
 static void renumber_results(struct ws_parser *p, const struct ws_ptx_func *h)
 {
     for (uint32_t k = 0; k < h->n_rets; k++) {
@@ -457,7 +460,7 @@ bool ws_parse_callprototype(struct ws_parser *p, struct ws_name *name, const str
     pr.name = ws_scope_unique(p, name);
     if (!pr.name || !ws_scope_bind(p, name, WS_BIND_PROTO, (int32_t)p->n_protos, at))
         return false;
-    if (ws_grow((void **)&p->protos, &p->protos_cap, p->n_protos + 1, sizeof pr))
+    if (ws_grow((void **)&p->protos, &p->protos_cap, p->n_protos + 1, sizeof(pr)))
         return ws_parse_oom(p);
     p->protos[p->n_protos++] = pr;
     return true;
@@ -474,7 +477,7 @@ bool ws_parse_calltargets(struct ws_parser *p, struct ws_name *name, const struc
         struct ws_binding *b = t ? ws_scope_lookup(p, t) : NULL;
         if (!b || b->kind != WS_BIND_FUNC)
             ok = ws_parse_fail(p, &p->t, "expected a function that is declared above");
-        else if (ws_grow((void **)&v, &cap, n + 1, sizeof *v))
+        else if (ws_grow((void **)&v, &cap, n + 1, sizeof(*v)))
             ok = ws_parse_oom(p);
         else
             v[n++] = b->index;
@@ -482,17 +485,17 @@ bool ws_parse_calltargets(struct ws_parser *p, struct ws_name *name, const struc
             ws_parse_next(p);
     } while (ok && ws_parse_accept(p, ','));
     struct ws_ptx_proto pr = {.n_targets = (uint32_t)n};
-    if (ok && !(pr.targets = ws_arena_array(&p->m->arena, n, sizeof *v)))
+    if (ok && !(pr.targets = ws_arena_array(&p->m->arena, n, sizeof(*v))))
         ok = ws_parse_oom(p);
     if (ok && n)
-        memcpy(pr.targets, v, n * sizeof *v);
+        memcpy(pr.targets, v, n * sizeof(*v));
     free(v);
     if (!ok || !ws_parse_expect(p, ';', "',' or ';' after a function"))
         return false;
     pr.name = ws_scope_unique(p, name);
     if (!pr.name || !ws_scope_bind(p, name, WS_BIND_PROTO, (int32_t)p->n_protos, at))
         return false;
-    if (ws_grow((void **)&p->protos, &p->protos_cap, p->n_protos + 1, sizeof pr))
+    if (ws_grow((void **)&p->protos, &p->protos_cap, p->n_protos + 1, sizeof(pr)))
         return ws_parse_oom(p);
     p->protos[p->n_protos++] = pr;
     return true;
@@ -510,7 +513,7 @@ static bool alias(struct ws_parser *p)
         if (!ws_parse_expect(p, k ? ';' : ',', k ? "';'" : "','"))
             return false;
     }
-    if (ws_grow((void **)&p->aliases, &p->aliases_cap, p->n_aliases + 1, sizeof *p->aliases))
+    if (ws_grow((void **)&p->aliases, &p->aliases_cap, p->n_aliases + 1, sizeof(*p->aliases)))
         return ws_parse_oom(p);
     p->aliases[p->n_aliases++] = (struct ws_ptx_alias){v[0], v[1]};
     return true;
@@ -574,7 +577,8 @@ static bool module_statement(struct ws_parser *p)
     return ws_parse_fail(p, &p->t, "expected a directive (.entry, .func, .global, …)");
 }
 
-/* After an error outside functions: behind the next ';', or to what starts a declaration; both outside braces. */
+/* After an error outside functions: behind the next ';', or to what starts a declaration; both
+ * outside braces. */
 static void skip_to_module_level(struct ws_parser *p)
 {
     static const char *const starts[] = {"entry",  "func",   "visible", "weak",  "extern",
@@ -620,11 +624,11 @@ static void parse_module(struct ws_parser *p)
         ws_parse_fail(p, &p->t, "the text is empty; a PTX module starts with .version");
     if (!m->target && !p->n_errors && !p->stop)
         ws_parse_fail(p, &p->t, "there is no .target");
-    m->vars = ws_parse_keep(p, p->vars, p->n_vars, sizeof *p->vars);
+    m->vars = ws_parse_keep(p, p->vars, p->n_vars, sizeof(*p->vars));
     m->n_vars = (uint32_t)p->n_vars;
-    m->funcs = ws_parse_keep(p, p->funcs, p->n_funcs, sizeof *p->funcs);
+    m->funcs = ws_parse_keep(p, p->funcs, p->n_funcs, sizeof(*p->funcs));
     m->n_funcs = (uint32_t)p->n_funcs;
-    m->aliases = ws_parse_keep(p, p->aliases, p->n_aliases, sizeof *p->aliases);
+    m->aliases = ws_parse_keep(p, p->aliases, p->n_aliases, sizeof(*p->aliases));
     m->n_aliases = (uint32_t)p->n_aliases;
 }
 
@@ -651,8 +655,8 @@ int ws_ptx_parse(struct ws_ptx_module **ret_m, const char *text, size_t len, con
         ws_diags_add(diags, file, 0, 0, "not supported: %zu bytes of PTX; the limit is 2 GiB", len);
         return WS_PTX_E_UNSUPPORTED;
     }
-    struct ws_parser *p = ws_alloc(sizeof *p);
-    struct ws_ptx_module *m = ws_alloc(sizeof *m);
+    struct ws_parser *p = ws_alloc(sizeof(*p));
+    struct ws_ptx_module *m = ws_alloc(sizeof(*m));
     int r = -ENOMEM;
     if (p && m) {
         p->m = m;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/text/print.c - the IR as PTX text that parses to the same IR.
  *
- * Everything a reference needs must stand above it, and the numbering of functions follows their first mention; hence:
- * heads of all functions in order (when there is anything but kernels), then variables, then bodies. In a body all
- * declarations come first, in the order of their numbers. Numbers of registers follow their first use in the text, which
- * is the same again. */
+ * Everything a reference needs must stand above it, and the numbering of functions follows their
+ * first mention; hence: heads of all functions in order (when there is anything but kernels), then
+ * variables, then bodies. In a body all declarations come first, in the order of their numbers.
+ * Numbers of registers follow their first use in the text, which is the same again. */
 #include "ptx/ptx.h"
 
 #include <errno.h>
@@ -181,7 +181,8 @@ static void print_call(const struct printer *p, const struct ws_ptx_call *c)
         fprintf(p->out, ", %s", p->f->protos[c->proto].name);
 }
 
-/* Without the line's end. @brx: name of the list that stands for the labels of brx.idx, or NULL to print them. */
+/* Without the line's end. @brx: name of the list that stands for the labels of brx.idx, or NULL to
+ * print them. */
 static void print_insn(const struct printer *p, const struct ws_ptx_insn *i, const char *brx)
 {
     if (i->guard >= 0)
@@ -257,7 +258,8 @@ static void print_elem(FILE *out, const struct ws_ptx_var *v, uint64_t at, unsig
     }
 }
 
-/* Braces for each dimension and vector, as assemblers want them; each list stops at its last part that is not zero. */
+/* Braces for each dimension and vector, as assemblers want them; each list stops at its last part
+ * that is not zero. */
 static void print_init(const struct printer *p, const struct ws_ptx_var *v)
 {
     unsigned bytes = ws_ptx_type_bytes(v->type), n_inner = 0;
@@ -421,7 +423,7 @@ static void print_body(const struct printer *p)
         if (i->pragma)
             fprintf(p->out, "\t.pragma %s;\n", i->pragma);
         if (i->op == WS_OP_BRX_IDX && i->n_operands == 2) {
-            snprintf(brx, sizeof brx, "$ws_brx_%u", k);
+            snprintf(brx, sizeof(brx), "$ws_brx_%u", k);
             fprintf(p->out, "%s: .branchtargets ", brx);
             print_list(p, i->operands[1].v, i->operands[1].n);
             fputs(";\n", p->out);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/text/scope.c - names and what they mean.
  *
- * Every different word is interned once; a name carries the stack of its bindings, so a lookup costs one hash probe
- * however deep the blocks nest. A scope is the list of the bindings made in it, undone when it is left.
+ * Every different word is interned once; a name carries the stack of its bindings, so a lookup
+ * costs one hash probe however deep the blocks nest. A scope is the list of the bindings made in
+ * it, undone when it is left.
  *
- * 1. Registers are made when they are first used: ".reg .b32 %r<1000000>" costs nothing, and numbering follows use.
- * 2. The IR has one list of registers, variables and labels per function, PTX has nested blocks that may reuse a name.
- *    ws_scope_unique() gives a declaration another name ("x$1") if its own is taken in this function, or means something
- *    of the module that the function refers to. Printing puts all declarations at the top of the body; parsed again,
- *    nothing is left to rename.
- * 3. A label may be used before it stands. A scope that uses a name makes a temporary id; when it is left, an id that
- *    found no definition joins that of the enclosing scope. Each id knows the id it joined, so nothing is searched. */
+ * 1. Registers are made when they are first used: ".reg .b32 %r<1000000>" costs nothing, and
+ * numbering follows use. 2. The IR has one list of registers, variables and labels per function,
+ * PTX has nested blocks that may reuse a name.
+ *    ws_scope_unique() gives a declaration another name ("x$1") if its own is taken in this
+ *    function, or means something of the module that the function refers to. Printing puts all
+ *    declarations at the top of the body; parsed again, nothing is left to rename.
+ * 3. A label may be used before it stands. A scope that uses a name makes a temporary id; when it
+ * is left, an id that
+ *    found no definition joins that of the enclosing scope. Each id knows the id it joined, so
+ *    nothing is searched. */
 #include "ptx/ptx_private.h"
 
 #include <stdio.h>
@@ -42,7 +46,7 @@ struct ws_name *ws_name_find(struct ws_parser *p, const char *s, size_t len)
 
 static bool rehash(struct ws_parser *p, size_t cap)
 {
-    struct ws_name **v = ws_alloc_array(cap, sizeof *v);
+    struct ws_name **v = ws_alloc_array(cap, sizeof(*v));
     if (!v)
         return ws_parse_oom(p);
     for (size_t i = 0; i < p->names_cap; i++)
@@ -66,7 +70,7 @@ struct ws_name *ws_name_intern(struct ws_parser *p, const char *s, size_t len)
     if (p->n_names >= p->names_cap && !rehash(p, p->names_cap * 2))
         return NULL;
     /* In the module's arena, because the IR keeps the text. */
-    n = ws_arena_alloc(&p->m->arena, sizeof *n + len + 1);
+    n = ws_arena_alloc(&p->m->arena, sizeof(*n) + len + 1);
     if (!n) {
         ws_parse_oom(p);
         return NULL;
@@ -157,7 +161,7 @@ bool ws_scope_leave(struct ws_parser *p)
 
 static struct ws_binding *push(struct ws_parser *p, struct ws_name *n, unsigned depth, bool range)
 {
-    struct ws_binding *b = ws_arena_alloc(&p->scratch, sizeof *b);
+    struct ws_binding *b = ws_arena_alloc(&p->scratch, sizeof(*b));
     if (!b) {
         ws_parse_oom(p);
         return NULL;
@@ -192,7 +196,7 @@ bool ws_scope_bind_module(struct ws_parser *p, struct ws_name *n, enum ws_bind_k
                           int32_t index)
 {
     struct ws_binding **at = &n->bind;
-    struct ws_binding *b = ws_arena_alloc(&p->scratch, sizeof *b);
+    struct ws_binding *b = ws_arena_alloc(&p->scratch, sizeof(*b));
     if (!b)
         return ws_parse_oom(p);
     while (*at && (*at)->depth > 0)
@@ -226,13 +230,14 @@ const char *ws_scope_unique(struct ws_parser *p, struct ws_name *n)
     struct ws_binding *module = n->bind;
     while (module && module->depth > 0)
         module = module->outer;
-    /* Depth 2 is the outermost block of a body. Declared there, a name hides the module's from its declaration to the
-     * end, as it does when printed; declared deeper, it would hide it from more once moved to the top. */
+    /* Depth 2 is the outermost block of a body. Declared there, a name hides the module's from its
+     * declaration to the end, as it does when printed; declared deeper, it would hide it from more
+     * once moved to the top. */
     if (n->used_stamp == p->stamp || (module && (p->depth > 2 || module->ref_stamp == p->stamp))) {
         char buf[300];
         size_t len = WS_MIN(n->len, (size_t)256);
         do {
-            int k = snprintf(buf, sizeof buf, "%.*s$%u", (int)len, n->text, ++n->suffix);
+            int k = snprintf(buf, sizeof(buf), "%.*s$%u", (int)len, n->text, ++n->suffix);
             use = ws_name_intern(p, buf, k);
             if (!use)
                 return NULL;
@@ -247,7 +252,7 @@ int32_t ws_scope_new_reg(struct ws_parser *p, struct ws_name *n, uint8_t type, u
     const char *text = ws_scope_unique(p, n);
     if (!text)
         return -1;
-    if (ws_grow((void **)&p->regs, &p->regs_cap, p->n_regs + 1, sizeof *p->regs)) {
+    if (ws_grow((void **)&p->regs, &p->regs_cap, p->n_regs + 1, sizeof(*p->regs))) {
         ws_parse_oom(p);
         return -1;
     }
@@ -255,7 +260,8 @@ int32_t ws_scope_new_reg(struct ws_parser *p, struct ws_name *n, uint8_t type, u
     return (int32_t)p->n_regs++;
 }
 
-/* The deepest range below @above that has a register of this name: "%r12" is number 12 of %r<100>, or 2 of %r1<5>. */
+/* The deepest range below @above that has a register of this name: "%r12" is number 12 of %r<100>,
+ * or 2 of %r1<5>. */
 static struct ws_binding *find_range(struct ws_parser *p, struct ws_name *n, int above)
 {
     struct ws_binding *best = NULL;
@@ -311,9 +317,9 @@ static struct ws_label_use *label_use(struct ws_parser *p, struct ws_name *n,
     struct ws_label_use *u = n->label;
     if (u && u->depth == p->depth)
         return u;
-    u = ws_arena_alloc(&p->scratch, sizeof *u);
+    u = ws_arena_alloc(&p->scratch, sizeof(*u));
     if (!u || ws_grow((void **)&p->label_ids, &p->label_ids_cap, p->n_label_ids + 1,
-                      sizeof *p->label_ids)) {
+                      sizeof(*p->label_ids))) {
         ws_parse_oom(p);
         return NULL;
     }

@@ -12,10 +12,12 @@
  * @ret_m: out; untouched unless 0 is returned; freed with ws_ptx_module_free()
  * @text, @len: need not end in NUL; trailing NULs are ignored
  * @file: name for diagnostics, or NULL
- * @diags: may be NULL; gets at least one entry (file:line:col, what, what would be right) for each positive return
+ * @diags: may be NULL; gets at least one entry (file:line:col, what, what would be right) for each
+ *   positive return
  *
- * Also runs ws_ptx_validate(). Return: 0, WS_PTX_E_SYNTAX, WS_PTX_E_UNSUPPORTED (an opcode that opcodes.def lacks, named),
- * or -ENOMEM. Never crashes or hangs on any input; memory is at most a constant times len.
+ * Also runs ws_ptx_validate(). Return: 0, WS_PTX_E_SYNTAX, WS_PTX_E_UNSUPPORTED (an opcode that
+ * opcodes.def lacks, named), or -ENOMEM. Never crashes or hangs on any input; memory is at most a
+ * constant times len.
  */
 WS_MUST_CHECK int ws_ptx_parse(struct ws_ptx_module **ret_m, const char *text, size_t len,
                                const char *file, struct ws_diags *diags);
@@ -23,11 +25,13 @@ struct ws_ptx_module *ws_ptx_module_free(struct ws_ptx_module *m);
 
 /* Prints PTX that parses to the same IR. Return: 0 or -EIO. */
 WS_MUST_CHECK int ws_ptx_print(const struct ws_ptx_module *m, FILE *out);
-/* The same as malloc'ed text of *ret_len bytes, with a NUL behind them. Return: NULL: no memory. Caller frees. */
+/* The same as malloc'ed text of *ret_len bytes, with a NUL behind them. Return: NULL: no memory.
+ * Caller frees. */
 WS_MUST_CHECK char *ws_ptx_print_text(const struct ws_ptx_module *m, size_t *ret_len);
 /* Same IR, but for line, column and debug. */
 bool ws_ptx_module_equal(const struct ws_ptx_module *a, const struct ws_ptx_module *b);
-/* Operand kinds, types and modifiers of each instruction against opcodes.def; labels, guards. Return: 0 or WS_PTX_E_SYNTAX. */
+/* Operand kinds, types and modifiers of each instruction against opcodes.def; labels, guards.
+ * Return: 0 or WS_PTX_E_SYNTAX. */
 WS_MUST_CHECK int ws_ptx_validate(const struct ws_ptx_module *m, const char *file,
                                   struct ws_diags *diags);
 
@@ -41,7 +45,8 @@ enum ws_ptx_mix ws_ptx_insn_mix(const struct ws_ptx_insn *i);
 /* An instruction as one line of PTX, for messages. @buf gets a NUL. */
 void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                       const struct ws_ptx_insn *i, char *buf, size_t size);
-/* The same to a stream, which is faster for many instructions. The stream tells whether writing failed. */
+/* The same to a stream, which is faster for many instructions. The stream tells whether writing
+ * failed. */
 void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                        const struct ws_ptx_insn *i, FILE *out);
 /* Bits of an immediate as a value of type t (floats converted, integers truncated). */

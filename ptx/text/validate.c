@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/text/validate.c - every instruction against its row of opcodes.def.
  *
- * Types: an operand must have the width of the type its place names; float and integer do not mix, .bN goes with both
- * (PTX ISA 9.2). Loads, stores and conversions take wider registers (9.4.1). Rows with '*' (textures, matrices, bulk
- * copies) are checked for what every operand must be: registers, symbols and labels that exist.
+ * Types: an operand must have the width of the type its place names; float and integer do not mix,
+ * .bN goes with both (PTX ISA 9.2). Loads, stores and conversions take wider registers (9.4.1).
+ * Rows with '*' (textures, matrices, bulk copies) are checked for what every operand must be:
+ * registers, symbols and labels that exist.
  *
  * The parser makes indices that are in range; passes may not, so those are checked first. */
 #include "ptx/ptx.h"
@@ -32,9 +33,9 @@ static bool fail(struct checker *c, const char *fmt, ...)
     if (!c->diags)
         return false;
     va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
+    vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    ws_ptx_insn_text(c->m, c->f, c->i, insn, sizeof insn);
+    ws_ptx_insn_text(c->m, c->f, c->i, insn, sizeof(insn));
     ws_diags_add(c->diags, c->file, c->i->line, c->i->col, "%s, in '%s'", what, insn);
     return false;
 }
@@ -119,7 +120,8 @@ static enum kind kind_of(enum ws_ptx_type t)
     }
 }
 
-struct slot { /* one word of a signature, with the instruction's types put in */
+/* One word of a signature, with the instruction's types put in. */
+struct slot {
     bool dest, addr, label, labels, integer, rest, any;
     bool wider, vec, pair, neg, sym, optional;
     enum ws_ptx_type type;
@@ -329,7 +331,8 @@ static bool check_operands(struct checker *c)
             return false;
     if (*sig == 'C')
         return true;
-    /* An optional place is taken only if operands are left over for it: bar.red has one before its last. */
+    /* An optional place is taken only if operands are left over for it: bar.red has one before its
+     * last. */
     unsigned required = 0;
     for (const char *p = sig; next_slot(i, &p, &s) && !s.rest;)
         required += !s.optional;
@@ -362,9 +365,9 @@ static bool bad_type(struct checker *c, enum ws_ptx_type have, uint64_t want)
 {
     char list[200] = "";
     size_t n = 0;
-    for (int t = WS_T_B8; t < _WS_T_N && n < sizeof list - 12; t++)
+    for (int t = WS_T_B8; t < _WS_T_N && n < sizeof(list) - 12; t++)
         if (want >> t & 1)
-            n += snprintf(list + n, sizeof list - n, " .%s", ws_ptx_type_name(t));
+            n += snprintf(list + n, sizeof(list) - n, " .%s", ws_ptx_type_name(t));
     return fail(c, "'%s' does not work on .%s, only on%s", ws_ptx_op_name(c->i->op),
                 ws_ptx_type_name(have), list);
 }

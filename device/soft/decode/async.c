@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/async.c - mbarriers, asynchronous copies, stores and reductions, and clusters, which are of one block here, so
- * that the cluster's shared memory is the block's own. Refused by name: tensor copies. */
+/* device/soft/decode/async.c - mbarriers, asynchronous copies, stores and reductions, and clusters,
+ * which are of one block here, so that the cluster's shared memory is the block's own. Refused by
+ * name: tensor copies. */
 #include <string.h>
 
 #include "device/soft/decode/util.h"
@@ -31,7 +32,7 @@ static bool place(struct ws_dec *d, const struct ws_ptx_operand *a, unsigned spa
 
 static void emit(struct ws_dec *d, const struct ws_asyncop *o)
 {
-    struct ws_asyncop *kept = ws_arena_alloc(&d->code->arena, sizeof *kept);
+    struct ws_asyncop *kept = ws_arena_alloc(&d->code->arena, sizeof(*kept));
     if (!kept) {
         d->oom = true;
         return;
@@ -99,7 +100,8 @@ static bool pending(struct ws_dec *d, insn i)
 }
 
 /* ---- copies ---- */
-/* cp.async with a source size, or a predicate that ignores the source; a cache policy may follow and changes nothing. */
+/* cp.async with a source size, or a predicate that ignores the source; a cache policy may follow
+ * and changes nothing. */
 static bool copy(struct ws_dec *d, insn i)
 {
     struct ws_asyncop o = {.what = WS_ASYNC_COPY};

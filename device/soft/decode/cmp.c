@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/cmp.c - comparison and selection (PTX ISA 9.7.6, 9.7.7), and lop3, which can end in a predicate.
+/* device/soft/decode/cmp.c - comparison and selection (PTX ISA 9.7.6, 9.7.7), and lop3, which can
+ * end in a predicate.
  *
- * A comparison gives a predicate word; halves are compared as floats, packed ones each by itself. set makes numbers of the
- * predicates afterwards. */
+ * A comparison gives a predicate word; halves are compared as floats, packed ones each by itself.
+ * set makes numbers of the predicates afterwards. */
 #include "device/soft/decode/util.h"
 
 /* The comparison cmp of a and b, in type t, to predicate word p. */
@@ -129,7 +130,8 @@ static void combine(struct ws_dec *d, insn i, uint32_t dst, uint32_t p, bool p_n
     ws_dec_emit3(d, h, dst, p, cw)->x = (uint32_t)p_neg | (uint32_t)neg << 1;
 }
 
-/* A source of a comparison, halves as floats; lane 1: the upper one of two. *ret_t: the type to compare in. */
+/* A source of a comparison, halves as floats; lane 1: the upper one of two. *ret_t: the type to
+ * compare in. */
 static uint32_t compare_src(struct ws_dec *d, insn i, const struct ws_ptx_operand *o, type t,
                             unsigned lane, type *ret_t)
 {
@@ -155,7 +157,8 @@ static uint32_t compare_src(struct ws_dec *d, insn i, const struct ws_ptx_operan
     return f;
 }
 
-/* The comparison of operands 1 and 2, of type t, to a new predicate word. Return: false: refused. */
+/* The comparison of operands 1 and 2, of type t, to a new predicate word. Return: false: refused.
+ */
 static bool compare_operands(struct ws_dec *d, insn i, type t, unsigned lane, uint32_t word)
 {
     type tc;

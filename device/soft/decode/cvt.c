@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/cvt.c - moves and conversions (PTX ISA 9.7.9).
  *
- * Conversions between integers, floats and doubles, and the common ones from and to halves, have vector handlers, mostly in two
- * steps that are exact but for the last. All others are one rounding in ws_lane_cvt(). What is said in a modifier that nobody
- * here knows is refused. */
+ * Conversions between integers, floats and doubles, and the common ones from and to halves, have
+ * vector handlers, mostly in two steps that are exact but for the last. All others are one rounding
+ * in ws_lane_cvt(). What is said in a modifier that nobody here knows is refused. */
 #include <string.h>
 
 #include "device/soft/decode/util.h"
@@ -14,7 +14,8 @@ static uint32_t width_type(unsigned bytes)
     return bytes == 1 ? WS_T_B8 : bytes == 2 ? WS_T_B16 : bytes == 4 ? WS_T_B32 : WS_T_B64;
 }
 
-/* Joins n parts of each bytes to a row of n * each, 8 at most; @to: where to, or 0: a temporary row. */
+/* Joins n parts of each bytes to a row of n * each, 8 at most; @to: where to, or 0: a temporary
+ * row. */
 static uint32_t join(struct ws_dec *d, uint32_t to, const uint32_t *parts, unsigned n,
                      unsigned each)
 {
@@ -94,7 +95,8 @@ static void mov_unpack(struct ws_dec *d, insn i, type t)
         no_such(d, i);
         return;
     }
-    /* registers of the parts are narrower than the source, so none of them is it; a wider one is written last */
+    /* registers of the parts are narrower than the source, so none of them is it; a wider one is
+     * written last */
     for (unsigned k = 0; k < n; k++)
         if (v->v[k].kind != WS_OPD_SINK)
             to[k] = ws_dec_dst(d, &v->v[k], width_type(each), &finish[k]);
@@ -463,8 +465,8 @@ void ws_dec_cvt(struct ws_dec *d, insn i)
     }
 }
 
-/* cvt.pack: saturated to a narrow integer, one beside the other, above them what is left of c. Types below a byte are words that
- * the table of types does not have. */
+/* cvt.pack: saturated to a narrow integer, one beside the other, above them what is left of c.
+ * Types below a byte are words that the table of types does not have. */
 void ws_dec_cvt_pack(struct ws_dec *d, insn i)
 {
     static const struct {

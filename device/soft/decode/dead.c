@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/dead.c - which results may be written for the idle lanes too.
  *
- * A diverged warp must keep the registers of the lanes that are elsewhere, so its micro-ops merge their results with what was there.
- * That costs about a quarter of the speed, and most of it is for nothing: what compilers emit is full of registers that are written
- * and read within one straight run of instructions. Whoever runs that run, runs it from its start and writes them again, so what
- * they hold in idle lanes is nobody's.
- * A run: instructions between which a split never stops. It ends where a segment does, and before and after every instruction that
- * may leave the core (barriers, warp-wide operations that wait for lanes, calls, nanosleep), since another split may pass through
- * the same run meanwhile.
- * Invariant: a register is dead outside of its run if all its occurrences are in one run, the first one is an unguarded result, and
- * that instruction does not read it. */
+ * A diverged warp must keep the registers of the lanes that are elsewhere, so its micro-ops merge
+ * their results with what was there. That costs about a quarter of the speed, and most of it is for
+ * nothing: what compilers emit is full of registers that are written and read within one straight
+ * run of instructions. Whoever runs that run, runs it from its start and writes them again, so what
+ * they hold in idle lanes is nobody's. A run: instructions between which a split never stops. It
+ * ends where a segment does, and before and after every instruction that may leave the core
+ * (barriers, warp-wide operations that wait for lanes, calls, nanosleep), since another split may
+ * pass through the same run meanwhile. Invariant: a register is dead outside of its run if all its
+ * occurrences are in one run, the first one is an unguarded result, and that instruction does not
+ * read it. */
 #include <string.h>
 
 #include "device/soft/decode/priv.h"
 
 enum { NOWHERE = 0, LIVE = 0xffffffffu }; /* else: run + 1 */
 
-/* Only what is known to run through, so that what is added to the interpreter later is on the safe side. */
+/* Only what is known to run through, so that what is added to the interpreter later is on the safe
+ * side. */
 static bool may_stop(const struct ws_ptx_insn *i)
 {
     switch ((enum ws_ptx_effect)ws_ptx_ops[i->op].effect) {
@@ -82,7 +84,7 @@ const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f,
                                 const uint8_t *leader)
 {
     struct scan s = {
-        .f = f, .home = ws_arena_array(&d->tmp, f->n_regs + 1, sizeof *s.home), .run = 1};
+        .f = f, .home = ws_arena_array(&d->tmp, f->n_regs + 1, sizeof(*s.home)), .run = 1};
     uint8_t *whole = ws_arena_array(&d->tmp, f->n_insns + 1, 1);
     if (!s.home || !whole) {
         d->oom = true;

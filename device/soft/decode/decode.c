@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/decode.c - from a PTX module to images, one for each kernel.
  *
- * An image holds the kernel and every function it can reach, so that all rows of its register file have fixed offsets. In the
- * file stand, from the start: an unused row (offset 0 means "none"), the word of ones (guard of the unguarded), frame pointers,
- * then rows as they are asked for: registers and scalar parameters of each function, temporaries, constants, special registers.
- * A register's lanes are as wide as its type (8-bit ones: 16 bits); where an instruction reads a narrower type than the
- * register has, or writes one, a conversion to or from a temporary row stands beside it.
- * Invariants: (1) micro-ops refer to segments by number until finish_image() turns numbers into pointers; (2) a segment's
- * counts are those of its PTX instructions, whatever micro-ops they became; (3) what can't be decoded is named with its line
- * and the kernel has no image. */
+ * An image holds the kernel and every function it can reach, so that all rows of its register file
+ * have fixed offsets. In the file stand, from the start: an unused row (offset 0 means "none"), the
+ * word of ones (guard of the unguarded), frame pointers, then rows as they are asked for: registers
+ * and scalar parameters of each function, temporaries, constants, special registers. A register's
+ * lanes are as wide as its type (8-bit ones: 16 bits); where an instruction reads a narrower type
+ * than the register has, or writes one, a conversion to or from a temporary row stands beside it.
+ * Invariants: (1) micro-ops refer to segments by number until finish_image() turns numbers into
+ * pointers; (2) a segment's counts are those of its PTX instructions, whatever micro-ops they
+ * became; (3) what can't be decoded is named with its line and the kernel has no image. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@ void ws_dec_unsupported(struct ws_dec *d, const char *fmt, ...)
     char text[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     d->unsupported = true;
     if (d->code->audit) {
@@ -33,7 +34,8 @@ void ws_dec_unsupported(struct ws_dec *d, const char *fmt, ...)
         return;
     }
     if (!d->reason[0])
-        snprintf(d->reason, sizeof d->reason, "PTX line %u: %.220s", d->in ? d->in->line : 0, text);
+        snprintf(d->reason, sizeof(d->reason), "PTX line %u: %.220s", d->in ? d->in->line : 0,
+                 text);
     for (size_t k = 0; d->diags && k < d->diags->n; k++)
         if (d->in && d->diags->v[k].line == d->in->line && strcmp(d->diags->v[k].text, text) == 0)
             return; /* the same line through another kernel's image */
@@ -290,8 +292,8 @@ static const struct ws_ptx_operand *spell_out(struct ws_dec *d, const struct ws_
 {
     static const char *const parts[] = {".x", ".y", ".z", ".w"};
     unsigned n = d->df->f->regs[o->reg].vec;
-    struct ws_ptx_operand *list = ws_arena_array(&d->tmp, 1, sizeof *list),
-                          *v = ws_arena_array(&d->tmp, n, sizeof *v);
+    struct ws_ptx_operand *list = ws_arena_array(&d->tmp, 1, sizeof(*list)),
+                          *v = ws_arena_array(&d->tmp, n, sizeof(*v));
     if (!list || !v)
         return NULL;
     for (unsigned k = 0; k < n; k++) {
@@ -317,13 +319,13 @@ const struct ws_ptx_insn *ws_dec_spell_out(struct ws_dec *d, const struct ws_ptx
         if (!is_whole_vector(d, &i->operands[k]))
             continue;
         if (!copy) {
-            copy = ws_arena_alloc(&d->tmp, sizeof *copy);
-            struct ws_ptx_operand *o = ws_arena_array(&d->tmp, i->n_operands, sizeof *o);
+            copy = ws_arena_alloc(&d->tmp, sizeof(*copy));
+            struct ws_ptx_operand *o = ws_arena_array(&d->tmp, i->n_operands, sizeof(*o));
             if (!copy || !o) {
                 d->oom = true;
                 return i;
             }
-            memcpy(o, i->operands, i->n_operands * sizeof *o);
+            memcpy(o, i->operands, i->n_operands * sizeof(*o));
             *copy = *i;
             copy->operands = o;
         }
@@ -383,7 +385,8 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     return t2;
 }
 
-/* The name of a texture, sampler or surface reference stands for the handle that its variable holds (base/texture.h). */
+/* The name of a texture, sampler or surface reference stands for the handle that its variable holds
+ * (base/texture.h). */
 static uint32_t src_handle(struct ws_dec *d, const struct ws_ptx_operand *o,
                            const struct ws_ptx_var *v, const struct ws_store *s, uint32_t width)
 {
@@ -615,7 +618,7 @@ static void place_vars(struct ws_dec *d, struct ws_dfunc *df)
 {
     const struct ws_ptx_func *f = df->f;
     df->n_vars = f->n_params + f->n_rets + f->n_vars;
-    df->vars = ws_arena_array(&d->tmp, df->n_vars + 1, sizeof *df->vars);
+    df->vars = ws_arena_array(&d->tmp, df->n_vars + 1, sizeof(*df->vars));
     uint8_t *in_memory = ws_arena_array(&d->tmp, df->n_vars + 1, 1);
     if (!df->vars || !in_memory) {
         d->oom = true;
@@ -679,7 +682,7 @@ static bool has_alloca(const struct ws_ptx_func *f)
 static void place_function(struct ws_dec *d, struct ws_dfunc *df)
 {
     const struct ws_ptx_func *f = df->f;
-    df->rows = ws_arena_array(&d->tmp, f->n_regs + 1, sizeof *df->rows);
+    df->rows = ws_arena_array(&d->tmp, f->n_regs + 1, sizeof(*df->rows));
     if (!df->rows) {
         d->oom = true;
         return;
@@ -748,22 +751,22 @@ static int finish_image(struct ws_dec *d)
     struct ws_image *img = d->img;
     struct ws_arena *a = &d->code->arena;
     /* micro-ops want whole cache lines */
-    uint8_t *raw = ws_arena_alloc(a, (size_t)(d->n_uops + 1) * sizeof *img->uops + 64);
-    img->segs = ws_arena_array(a, d->n_segs + 1, sizeof *img->segs);
-    img->fills = ws_arena_array(a, d->n_fills + 1, sizeof *img->fills);
-    img->srcs = ws_arena_array(a, d->n_srcs + 1, sizeof *img->srcs);
-    img->save_rows = ws_arena_array(a, d->n_saves + 1, sizeof *img->save_rows);
-    img->brx_seg = ws_arena_array(a, d->n_brx + 1, sizeof *img->brx_seg);
-    img->func_entry = ws_arena_array(a, d->m->n_funcs + 1, sizeof *img->func_entry);
+    uint8_t *raw = ws_arena_alloc(a, (size_t)(d->n_uops + 1) * sizeof(*img->uops) + 64);
+    img->segs = ws_arena_array(a, d->n_segs + 1, sizeof(*img->segs));
+    img->fills = ws_arena_array(a, d->n_fills + 1, sizeof(*img->fills));
+    img->srcs = ws_arena_array(a, d->n_srcs + 1, sizeof(*img->srcs));
+    img->save_rows = ws_arena_array(a, d->n_saves + 1, sizeof(*img->save_rows));
+    img->brx_seg = ws_arena_array(a, d->n_brx + 1, sizeof(*img->brx_seg));
+    img->func_entry = ws_arena_array(a, d->m->n_funcs + 1, sizeof(*img->func_entry));
     if (!raw || !img->segs || !img->fills || !img->srcs || !img->save_rows || !img->brx_seg ||
         !img->func_entry)
         return ws_raise(-ENOMEM);
     img->uops = (struct ws_uop *)(void *)(raw + (-(uintptr_t)raw & 63));
-    memcpy(img->uops, d->uops, d->n_uops * sizeof *img->uops);
-    memcpy(img->fills, d->fills, d->n_fills * sizeof *img->fills);
-    memcpy(img->srcs, d->srcs, d->n_srcs * sizeof *img->srcs);
+    memcpy(img->uops, d->uops, d->n_uops * sizeof(*img->uops));
+    memcpy(img->fills, d->fills, d->n_fills * sizeof(*img->fills));
+    memcpy(img->srcs, d->srcs, d->n_srcs * sizeof(*img->srcs));
     if (d->n_saves)
-        memcpy(img->save_rows, d->saves, d->n_saves * sizeof *img->save_rows);
+        memcpy(img->save_rows, d->saves, d->n_saves * sizeof(*img->save_rows));
     img->n_uops = d->n_uops;
     img->n_segs = d->n_segs;
     img->n_fills = d->n_fills;
@@ -772,7 +775,7 @@ static int finish_image(struct ws_dec *d)
     for (uint32_t k = 0; k < d->n_segs; k++) {
         img->segs[k].first = &img->uops[d->seg_first[k]];
         img->segs[k].n_insns = d->seg_insns[k];
-        memcpy(img->segs[k].cls, d->seg_cls[k], sizeof img->segs[k].cls);
+        memcpy(img->segs[k].cls, d->seg_cls[k], sizeof(img->segs[k].cls));
     }
     for (uint32_t k = 0; k < d->n_brx; k++)
         img->brx_seg[k] = &img->segs[d->brx[k]];
@@ -831,7 +834,8 @@ static void decode_all(struct ws_dec *d, uint32_t func)
     }
 }
 
-/* A block is a cluster here; a kernel that was compiled for larger ones counts on its neighbours' shared memory. */
+/* A block is a cluster here; a kernel that was compiled for larger ones counts on its neighbours'
+ * shared memory. */
 static void check_cluster(struct ws_dec *d, const struct ws_ptx_func *f)
 {
     const uint32_t *n = f->reqnctapercluster;
@@ -846,9 +850,9 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
 {
     struct ws_dec d = {.m = code->m, .code = code, .diags = diags, .tmp = WS_ARENA_NULL};
     int r = 0;
-    d.img = ws_arena_alloc(&code->arena, sizeof *d.img);
-    d.gvars = ws_arena_array(&d.tmp, d.m->n_vars + 1, sizeof *d.gvars);
-    d.funcs = ws_arena_array(&d.tmp, d.m->n_funcs + 1, sizeof *d.funcs);
+    d.img = ws_arena_alloc(&code->arena, sizeof(*d.img));
+    d.gvars = ws_arena_array(&d.tmp, d.m->n_vars + 1, sizeof(*d.gvars));
+    d.funcs = ws_arena_array(&d.tmp, d.m->n_funcs + 1, sizeof(*d.funcs));
     if (!d.img || !d.gvars || !d.funcs) {
         r = ws_raise(-ENOMEM);
         goto out;
@@ -877,7 +881,7 @@ int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, st
         r = finish_image(&d);
     if (r == 0)
         *ret = d.img;
-    memcpy(reason, d.reason, sizeof d.reason);
+    memcpy(reason, d.reason, sizeof(d.reason));
 out:
     free(d.uops);
     free(d.ctl);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/flow.c - control flow: the order of blocks, branches, calls.
  *
- * Diverged lanes of a warp are run lowest micro-op first, so where lanes meet again is decided by the order in which blocks are
- * laid out: every block must come before those that all its paths lead through. A reverse post-order of the control-flow graph
- * gives that; where the graph leaves a choice, the block that stands later in the text is laid out later, which puts a loop's
- * exit behind its body in what compilers emit. (Idea: Diamos et al., "SIMD re-convergence at thread frontiers", MICRO 2011.)
- * A wrong choice costs speed, never results: see the splits in exec.c.
+ * Diverged lanes of a warp are run lowest micro-op first, so where lanes meet again is decided by
+ * the order in which blocks are laid out: every block must come before those that all its paths
+ * lead through. A reverse post-order of the control-flow graph gives that; where the graph leaves a
+ * choice, the block that stands later in the text is laid out later, which puts a loop's exit
+ * behind its body in what compilers emit. (Idea: Diamos et al., "SIMD re-convergence at thread
+ * frontiers", MICRO 2011.) A wrong choice costs speed, never results: see the splits in exec.c.
  *
- * Calls: scalar parameters are rows of the callee, written by the caller; arrays lie in the callee's frame of local memory.
- * An indirect call writes to slots that are the same for all functions and goes to the function's thunk, which moves them on. */
+ * Calls: scalar parameters are rows of the callee, written by the caller; arrays lie in the
+ * callee's frame of local memory. An indirect call writes to slots that are the same for all
+ * functions and goes to the function's thunk, which moves them on. */
 #include <string.h>
 
 #include "device/soft/decode/priv.h"
@@ -26,7 +28,7 @@ uint32_t ws_dec_new_seg(struct ws_dec *d)
         return 0;
     }
     d->seg_insns[d->n_segs] = 0;
-    memset(d->seg_cls[d->n_segs], 0, sizeof d->seg_cls[0]);
+    memset(d->seg_cls[d->n_segs], 0, sizeof(d->seg_cls[0]));
     return d->n_segs++;
 }
 
@@ -87,7 +89,7 @@ static void begin_insn(struct ws_dec *d, uint32_t insn)
         return;
     }
     d->srcs[d->n_srcs++] = (struct ws_srcref){.func = d->df->index, .insn = insn};
-    memset(d->temps_used, 0, sizeof d->temps_used);
+    memset(d->temps_used, 0, sizeof(d->temps_used));
 }
 
 /* ---- call graph: of the module, made with its first image ---- */
@@ -157,15 +159,15 @@ static const struct ws_callgraph *callgraph_of(struct ws_dec *d)
     struct ws_arena *a = &d->code->arena;
     if (d->code->graph)
         return d->code->graph;
-    struct ws_callgraph *g = ws_arena_alloc(a, sizeof *g);
-    uint32_t *list = ws_arena_array(&d->tmp, n_funcs + 1, sizeof *list),
-             *stamps = ws_arena_array(&d->tmp, n_funcs + 1, sizeof *stamps);
+    struct ws_callgraph *g = ws_arena_alloc(a, sizeof(*g));
+    uint32_t *list = ws_arena_array(&d->tmp, n_funcs + 1, sizeof(*list)),
+             *stamps = ws_arena_array(&d->tmp, n_funcs + 1, sizeof(*stamps));
     if (!g || !list || !stamps)
         return NULL;
     g->taken = ws_arena_array(a, n_funcs + 1, 1);
     g->indirect = ws_arena_array(a, n_funcs + 1, 1);
-    g->callees = ws_arena_array(a, n_funcs + 1, sizeof *g->callees);
-    g->n_callees = ws_arena_array(a, n_funcs + 1, sizeof *g->n_callees);
+    g->callees = ws_arena_array(a, n_funcs + 1, sizeof(*g->callees));
+    g->n_callees = ws_arena_array(a, n_funcs + 1, sizeof(*g->n_callees));
     if (!g->taken || !g->indirect || !g->callees || !g->n_callees)
         return NULL;
     note_all_taken(g, d->m);
@@ -173,17 +175,18 @@ static const struct ws_callgraph *callgraph_of(struct ws_dec *d)
         uint32_t n = find_callees(d, g, f, list, stamps);
         if (!n)
             continue;
-        g->callees[f] = ws_arena_array(a, n, sizeof *list);
+        g->callees[f] = ws_arena_array(a, n, sizeof(*list));
         if (!g->callees[f])
             return NULL;
-        memcpy(g->callees[f], list, n * sizeof *list);
+        memcpy(g->callees[f], list, n * sizeof(*list));
         g->n_callees[f] = n;
     }
     d->code->graph = g;
     return g;
 }
 
-/* Marks what can be reached from func in the bitmap to; iterative, since modules may nest calls deeply. */
+/* Marks what can be reached from func in the bitmap to; iterative, since modules may nest calls
+ * deeply. */
 static void reach(struct ws_dec *d, uint32_t func, uint8_t *to, uint32_t *stack)
 {
     uint32_t n = 0;
@@ -213,7 +216,7 @@ void ws_dec_callgraph(struct ws_dec *d, uint32_t func)
         d->funcs[f].n_callees = g->n_callees[f];
     }
     uint8_t *seen = ws_arena_array(&d->tmp, m->n_funcs + 1, 1);
-    uint32_t *stack = ws_arena_array(&d->tmp, (size_t)m->n_funcs * 2 + 2, sizeof *stack);
+    uint32_t *stack = ws_arena_array(&d->tmp, (size_t)m->n_funcs * 2 + 2, sizeof(*stack));
     if (!seen || !stack || d->oom) {
         d->oom = true;
         return;
@@ -236,7 +239,8 @@ void ws_dec_callgraph(struct ws_dec *d, uint32_t func)
 }
 
 /* ---- arguments ---- */
-struct place { /* where a value is: a row, or local memory at an offset from the frame pointer */
+/* Where a value is: a row, or local memory at an offset from the frame pointer. */
+struct place {
     uint8_t kind, width;
     uint32_t off, bytes;
 };
@@ -282,7 +286,8 @@ static struct place store_place(const struct ws_store *s, const struct ws_ptx_va
                           .bytes = (uint32_t)v->size_bytes};
 }
 
-/* Of an argument or result as the caller wrote it; width: of the register or immediate that the other side wants. */
+/* Of an argument or result as the caller wrote it; width: of the register or immediate that the
+ * other side wants. */
 static struct place arg_place(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width,
                               bool dest)
 {
@@ -318,7 +323,8 @@ static bool in_slot(const struct ws_ptx_var *v)
     return v->space == WS_SP_REG || (!v->is_array && v->vec <= 1 && v->size_bytes <= 8);
 }
 
-/* Places of parameters and results of an indirect call, as both sides work them out from the declarations. */
+/* Places of parameters and results of an indirect call, as both sides work them out from the
+ * declarations. */
 static struct place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, uint32_t n,
                                uint32_t k, uint32_t *frame, bool ret)
 {
@@ -595,7 +601,7 @@ static bool ends_block(const struct ws_ptx_insn *i)
 static bool find_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct blocks *b)
 {
     uint8_t *leader = ws_arena_array(&d->tmp, f->n_insns + 1, 1);
-    b->of = ws_arena_array(&d->tmp, f->n_insns + 1, sizeof *b->of);
+    b->of = ws_arena_array(&d->tmp, f->n_insns + 1, sizeof(*b->of));
     if (!leader || !b->of)
         return false;
     leader[0] = 1;
@@ -611,10 +617,10 @@ static bool find_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct bl
         return false;
     for (uint32_t k = 0; k <= f->n_insns; k++)
         b->n += leader[k];
-    b->first = ws_arena_array(&d->tmp, b->n, sizeof *b->first);
-    b->end = ws_arena_array(&d->tmp, b->n, sizeof *b->end);
-    b->seg = ws_arena_array(&d->tmp, b->n, sizeof *b->seg);
-    b->order = ws_arena_array(&d->tmp, b->n, sizeof *b->order);
+    b->first = ws_arena_array(&d->tmp, b->n, sizeof(*b->first));
+    b->end = ws_arena_array(&d->tmp, b->n, sizeof(*b->end));
+    b->seg = ws_arena_array(&d->tmp, b->n, sizeof(*b->seg));
+    b->order = ws_arena_array(&d->tmp, b->n, sizeof(*b->order));
     if (!b->first || !b->end || !b->seg || !b->order)
         return false;
     uint32_t n = 0;
@@ -627,7 +633,8 @@ static bool find_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct bl
     return true;
 }
 
-/* k-th successor of a block in the text order of their blocks, highest first; -1: no more. Slow path only for brx. */
+/* k-th successor of a block in the text order of their blocks, highest first; -1: no more. Slow
+ * path only for brx. */
 static int64_t successor(const struct ws_ptx_func *f, const struct blocks *b, uint32_t block,
                          uint32_t k)
 {
@@ -654,8 +661,8 @@ static int64_t successor(const struct ws_ptx_func *f, const struct blocks *b, ui
 
 static bool order_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct blocks *b)
 {
-    uint32_t *stack = ws_arena_array(&d->tmp, b->n, sizeof *stack),
-             *next = ws_arena_array(&d->tmp, b->n, sizeof *next), n = 0;
+    uint32_t *stack = ws_arena_array(&d->tmp, b->n, sizeof(*stack)),
+             *next = ws_arena_array(&d->tmp, b->n, sizeof(*next)), n = 0;
     uint8_t *seen = ws_arena_array(&d->tmp, b->n, 1);
     if (!stack || !next || !seen)
         return false;
@@ -674,7 +681,7 @@ static bool order_blocks(struct ws_dec *d, const struct ws_ptx_func *f, struct b
         }
     }
     b->n_order = b->n - at;
-    memmove(b->order, b->order + at, b->n_order * sizeof *b->order);
+    memmove(b->order, b->order + at, b->n_order * sizeof(*b->order));
     return true;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/half.c - half, packed and mixed-precision arithmetic (PTX ISA 9.7.3 to 9.7.5).
  *
- * The plain forms that compilers emit have vector handlers; those with .ftz, .sat, .relu, .NaN or .xorsign.abs, and the
- * approximations, go through ws_lane_half(). Mixed precision widens the halves first, which is exact. f32x2 is taken apart,
- * computed as two floats and put together again. */
+ * The plain forms that compilers emit have vector handlers; those with .ftz, .sat, .relu, .NaN or
+ * .xorsign.abs, and the approximations, go through ws_lane_half(). Mixed precision widens the
+ * halves first, which is exact. f32x2 is taken apart, computed as two floats and put together
+ * again. */
 #include "device/soft/decode/util.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/insn.c - one PTX instruction to micro-ops: arithmetic, conversion, memory, synchronisation.
+/* device/soft/decode/insn.c - one PTX instruction to micro-ops: arithmetic, conversion, memory,
+ * synchronisation.
  *
- * To add an opcode: a row in exec_ops.inc (or a handler in exec_core.inc and a line in exec_list.inc), and a case here. What is
- * rare is built from several micro-ops; only what is common has a handler of its own. */
+ * To add an opcode: a row in exec_ops.inc (or a handler in exec_core.inc and a line in
+ * exec_list.inc), and a case here. What is rare is built from several micro-ops; only what is
+ * common has a handler of its own. */
 #include <string.h>
 
 #include "device/soft/decode/util.h"
@@ -10,7 +12,7 @@
 bool ws_dec_no_such(struct ws_dec *d, insn i)
 {
     char text[160];
-    ws_ptx_insn_text(d->m, d->df->f, i, text, sizeof text);
+    ws_ptx_insn_text(d->m, d->df->f, i, text, sizeof(text));
     ws_dec_unsupported(d, "opcode %s is not supported in this form: %s", ws_ptx_op_name(i->op),
                        text);
     return false;
@@ -566,8 +568,8 @@ static void decode_warp(struct ws_dec *d, insn i)
     }
 }
 
-/* bar: a barrier number row, b thread count row or 0; x: WS_SUB of red, or NONE, | 1 << 8 arrive, | 1 << 9 d is a predicate,
- * | 1 << 10 c inverted; c: predicate word of red; d: destination */
+/* bar: a barrier number row, b thread count row or 0; x: WS_SUB of red, or NONE, | 1 << 8 arrive, |
+ * 1 << 9 d is a predicate, | 1 << 10 c inverted; c: predicate word of red; d: destination */
 static void decode_bar(struct ws_dec *d, insn i)
 {
     const struct ws_ptx_operand *o = i->operands;

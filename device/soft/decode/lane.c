@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/lane.c - the functions behind the micro-op "lane".
  *
- * Conversions: a value of any format becomes a number - sign, exponent, 64 significant bits of which the lowest is sticky - which
- * is rounded once to the destination. Sources have at most 64 significant bits, so nothing is lost on the way.
- * Half arithmetic: exact or rounded to odd in double, whose 53 bits leave at least two more than twice a half's, so that the
- * one rounding to the half is right in every case.
+ * Conversions: a value of any format becomes a number - sign, exponent, 64 significant bits of
+ * which the lowest is sticky - which is rounded once to the destination. Sources have at most 64
+ * significant bits, so nothing is lost on the way. Half arithmetic: exact or rounded to odd in
+ * double, whose 53 bits leave at least two more than twice a half's, so that the one rounding to
+ * the half is right in every case.
  * To add a format: a row in formats[], and its name in decode_cvt.c. */
 #include "device/soft/decode/lane.h"
 

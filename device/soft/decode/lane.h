@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/lane.h - functions of one lane's values, for the micro-op "lane": what is rare in programs (narrow floating formats,
- * directed roundings of halves, byte dot products) is written once, for exactness, and is the same in every vector build.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/decode/lane.h - functions of one lane's values, for the micro-op "lane": what is rare
+ * in programs (narrow floating formats, directed roundings of halves, byte dot products) is written
+ * once, for exactness, and is the same in every vector build.
  *
- * A function gets up to three values (low bits of its operands' rows, the rest zero) and its modifiers, and returns the bits
- * of its result. It runs under the default MXCSR. Threads: any; no state. Source: PTX ISA 9.0, 9.7.1 to 9.7.9. */
+ * A function gets up to three values (low bits of its operands' rows, the rest zero) and its
+ * modifiers, and returns the bits of its result. It runs under the default MXCSR. Threads: any; no
+ * state. Source: PTX ISA 9.0, 9.7.1 to 9.7.9. */
 #ifndef WS_DEVICE_SOFT_DECODE_LANE_H
 #define WS_DEVICE_SOFT_DECODE_LANE_H
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/matrix.c - warp-wide matrix instructions: one micro-op each, with a ws_matrixop that holds its rows.
+/* device/soft/decode/matrix.c - warp-wide matrix instructions: one micro-op each, with a
+ * ws_matrixop that holds its rows.
  *
- * The modifiers come as text (rows W of opcodes.def). What is refused by name: sparse and block-scaled products, tiles of 8-bit
- * elements, and what only sm_90a and later have (wgmma, tcgen05). */
+ * The modifiers come as text (rows W of opcodes.def). What is refused by name: sparse and
+ * block-scaled products, tiles of 8-bit elements, and what only sm_90a and later have (wgmma,
+ * tcgen05). */
 #include <string.h>
 
 #include "device/soft/decode/util.h"
@@ -124,7 +126,7 @@ static bool dests(struct ws_dec *d, const struct ws_ptx_operand *v, struct ws_fr
 
 static void emit(struct ws_dec *d, const struct ws_matrixop *o, const struct dests *to)
 {
-    struct ws_matrixop *kept = ws_arena_alloc(&d->code->arena, sizeof *kept);
+    struct ws_matrixop *kept = ws_arena_alloc(&d->code->arena, sizeof(*kept));
     if (!kept) {
         d->oom = true;
         return;

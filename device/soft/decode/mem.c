@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/mem.c - loads, stores and atomics (PTX ISA 9.7.9, 9.7.13).
  *
- * A micro-op moves up to 16 bytes of a lane, in up to four elements; wider vectors are several. 128-bit values are two elements.
- * Atomics on vectors are done element by element, which is all that PTX promises of them. Cache operators, eviction priorities
- * and prefetch sizes have nothing to act on and are read over. */
+ * A micro-op moves up to 16 bytes of a lane, in up to four elements; wider vectors are several.
+ * 128-bit values are two elements. Atomics on vectors are done element by element, which is all
+ * that PTX promises of them. Cache operators, eviction priorities and prefetch sizes have nothing
+ * to act on and are read over. */
 #include "device/soft/decode/util.h"
 
 /* ---- memory ---- */

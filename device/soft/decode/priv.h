@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/priv.h - the decoder's state, shared by its three files:
- * decode.c (images, rows, storage of variables), decode_flow.c (blocks, branches, calls), decode_insn.c (all other instructions). */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/decode/priv.h - the decoder's state, shared by its three files: decode.c (images,
+ * rows, storage of variables), decode_flow.c (blocks, branches, calls), decode_insn.c (all other
+ * instructions). */
 #ifndef WS_DEVICE_SOFT_DECODE_PRIV_H
 #define WS_DEVICE_SOFT_DECODE_PRIV_H
 
@@ -15,13 +16,15 @@ enum ws_store_kind {
     WS_STORE_ROW,
     WS_STORE_KPARAM
 };
-struct ws_store {        /* where a function's variable lives */
+/* Where a function's variable lives. */
+struct ws_store {
     uint8_t kind, width; /* ROW: bytes of a lane */
     bool placed;         /* SHARED */
     uint32_t off;
 };
 
-struct ws_dfunc { /* one function of the image */
+/* One function of the image. */
+struct ws_dfunc {
     const struct ws_ptx_func *f;
     uint32_t index;        /* in module->funcs */
     uint32_t *rows;        /* [n_regs] */
@@ -48,8 +51,8 @@ struct ws_dec {
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
     struct ws_uop *uops;
-    uint8_t
-        *ctl; /* per uop: bit 0: imm is a segment, bit 1: fall is one, bit 2: imm is a brx table */
+    /* Per uop: bit 0: imm is a segment, bit 1: fall is one, bit 2: imm is a brx table. */
+    uint8_t *ctl;
     uint32_t *seg_first; /* segment -> uop */
     uint32_t *seg_insns;
     uint32_t (*seg_cls)[8];
@@ -95,11 +98,14 @@ uint32_t ws_dec_dst(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
                     bool *ret_finish);
 void ws_dec_finish(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_ptx_type t,
                    uint32_t row);
-/* @i with whole vector registers (.reg .v4) written as lists of their elements; @i itself if it has none. */
+/* @i with whole vector registers (.reg .v4) written as lists of their elements; @i itself if it has
+ *   none. */
 const struct ws_ptx_insn *ws_dec_spell_out(struct ws_dec *d, const struct ws_ptx_insn *i);
-/* Row of stack pointers (u32: offset in local memory, from the top down); asking makes the image have one. */
+/* Row of stack pointers (u32: offset in local memory, from the top down); asking makes the image
+ * have one. */
 uint32_t ws_dec_sp_row(struct ws_dec *d);
-/* A 128-bit register is two rows of 64-bit lanes: the low halves, and WS_DEC_HIGH_HALF bytes on the high ones. */
+/* A 128-bit register is two rows of 64-bit lanes: the low halves, and WS_DEC_HIGH_HALF bytes on the
+ * high ones. */
 enum { WS_DEC_HIGH_HALF = 256 };
 uint32_t ws_dec_src128(struct ws_dec *d, const struct ws_ptx_operand *o);
 uint32_t ws_dec_dst128(struct ws_dec *d, const struct ws_ptx_operand *o);
@@ -109,7 +115,8 @@ uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o);
 uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src);
 const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_store **ret_store);
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from);
-/* @reason: gets what is unsupported. Return: 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND (unresolved), -ENOMEM. */
+/* @reason: gets what is unsupported. Return: 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND
+ *   (unresolved), -ENOMEM. */
 int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret,
                  char reason[256]);
 
@@ -131,7 +138,8 @@ struct ws_uop *ws_dec_control(struct ws_dec *d, enum ws_handler h, uint32_t to, 
 enum { WS_NO_SEG = 0xffffffffu };
 
 /* ---- decode_dead.c ---- */
-/* Marks instructions of @f whose result may be written for all lanes: *ret[k] for instruction k (in @d->tmp). -ENOMEM sets oom. */
+/* Marks instructions of @f whose result may be written for all lanes: *ret[k] for instruction k (in
+ * @d->tmp). -ENOMEM sets oom. */
 const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f,
                                 const uint8_t *leader);
 

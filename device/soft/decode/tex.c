@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/tex.c - texture and surface instructions: one micro-op each, with a ws_texop that holds its rows. What the
- * instruction says is read by ptx/passes/texop.c; forms that it doesn't know are refused like any other opcode. */
+/* device/soft/decode/tex.c - texture and surface instructions: one micro-op each, with a ws_texop
+ * that holds its rows. What the instruction says is read by ptx/passes/texop.c; forms that it
+ * doesn't know are refused like any other opcode. */
 #include <string.h>
 
 #include "device/soft/decode/priv.h"
@@ -50,7 +51,7 @@ static struct ws_texop begin(struct ws_dec *d, const struct ws_ptx_texop *p)
 
 static void emit(struct ws_dec *d, enum ws_handler h, const struct ws_texop *o, uint32_t x)
 {
-    struct ws_texop *kept = ws_arena_alloc(&d->code->arena, sizeof *kept);
+    struct ws_texop *kept = ws_arena_alloc(&d->code->arena, sizeof(*kept));
     if (!kept) {
         d->oom = true;
         return;

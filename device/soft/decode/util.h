@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/util.h - what the files that decode instructions share: emitting "d = h(sources)", refusing by name.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/decode/util.h - what the files that decode instructions share: emitting "d =
+ * h(sources)", refusing by name.
  *
- * decode_insn.c dispatches; decode_half.c has narrow and packed floating point, decode_cmp.c comparisons, decode_cvt.c moves and
- * conversions, decode_mem.c memory. Each function decodes one PTX instruction; operands were counted by the validator only as
- * far as opcodes.def says. */
+ * decode_insn.c dispatches; decode_half.c has narrow and packed floating point, decode_cmp.c
+ * comparisons, decode_cvt.c moves and conversions, decode_mem.c memory. Each function decodes one
+ * PTX instruction; operands were counted by the validator only as far as opcodes.def says. */
 #ifndef WS_DEVICE_SOFT_DECODE_UTIL_H
 #define WS_DEVICE_SOFT_DECODE_UTIL_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/video.c - video instructions: selectors and modifiers into one micro-op.
  *
- * A selector stands behind a register (".b2", ".h1", ".b7654") and the IR keeps it as written; here it becomes numbers. What
- * is not one that the PTX ISA lists is refused. */
+ * A selector stands behind a register (".b2", ".h1", ".b7654") and the IR keeps it as written; here
+ * it becomes numbers. What is not one that the PTX ISA lists is refused. */
 #include <string.h>
 
 #include "device/soft/decode/priv.h"
@@ -139,7 +139,8 @@ static void scalar(struct ws_dec *d, insn i, enum ws_video_op op)
         x.flags |= (uint8_t)((ab ? WS_VIDEO_NEG_AB : 0) | (o[3].neg ? WS_VIDEO_NEG_C : 0));
         ok = !(ab && o[3].neg) && !((x.flags & WS_VIDEO_PO) && (o[1].neg || o[2].neg || o[3].neg));
     }
-    /* c is there for a second operation or a merge, not both; vmad always has it, and writes all of d */
+    /* c is there for a second operation or a merge, not both; vmad always has it, and writes all of
+     * d */
     unsigned want = op == WS_VIDEO_MAD || x.second || (ok && x.dsel) ? 4 : 3;
     if (!ok || i->n_operands != want || (x.second && x.dsel) || (op == WS_VIDEO_MAD && x.dsel) ||
         (shift && (i->types[2] != WS_T_U32 || !(i->flags & (WS_F_WRAP | WS_F_CLAMP)))) ||

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/exec/async.c - mbarriers, and copies that PTX lets complete later.
  *
- * A copy is done at once, which PTX allows; so waiting for groups of copies has nothing to wait for, and what a copy would tell
- * an mbarrier when it completes is told right behind it.
+ * A copy is done at once, which PTX allows; so waiting for groups of copies has nothing to wait
+ * for, and what a copy would tell an mbarrier when it completes is told right behind it.
  *
- * The 64 bits of an mbarrier are opaque to programs. Ours, from below: expected arrivals (20 bits), pending arrivals (20), bytes
- * expected but not there yet (23, signed), parity of the phase (1). The phase completes when nothing is pending and no bytes are
- * missing. A state, as arriving returns it, is the mbarrier's bits before; it tells the phase, which has completed as soon as the
- * mbarrier's parity is another. A block's threads run on one host thread: nothing here is atomic. */
+ * The 64 bits of an mbarrier are opaque to programs. Ours, from below: expected arrivals (20 bits),
+ * pending arrivals (20), bytes expected but not there yet (23, signed), parity of the phase (1).
+ * The phase completes when nothing is pending and no bytes are missing. A state, as arriving
+ * returns it, is the mbarrier's bits before; it tells the phase, which has completed as soon as the
+ * mbarrier's parity is another. A block's threads run on one host thread: nothing here is atomic.
+ */
 #include "device/soft/exec/async.h"
 
 #include <string.h>
@@ -233,7 +235,7 @@ static uint64_t reduced(const struct ws_asyncop *o, uint64_t old, uint64_t v)
 #define REDUCE_INTO(T)                                                                             \
     do {                                                                                           \
         T *p = (T *)(void *)to, old = __atomic_load_n(p, __ATOMIC_RELAXED), v;                     \
-        memcpy(&v, from, sizeof v);                                                                \
+        memcpy(&v, from, sizeof(v));                                                               \
         while (!__atomic_compare_exchange_n(p, &old, (T)reduced(o, old, v), true,                  \
                                             __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))                   \
             ;                                                                                      \

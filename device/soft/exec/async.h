@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/async.h - mbarriers and asynchronous copies: what the decoder tells the micro-op "async". Private to the
- * interpreter. Source: PTX ISA 9.0, 9.7.9.25 "Data Movement and Conversion: Asynchronous copy", 9.7.13.15 "mbarrier". */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/async.h - mbarriers and asynchronous copies: what the decoder tells the micro-op
+ * "async". Private to the interpreter. Source: PTX ISA 9.0, 9.7.9.25 "Data Movement and Conversion:
+ * Asynchronous copy", 9.7.13.15 "mbarrier". */
 #ifndef WS_DEVICE_SOFT_EXEC_ASYNC_H
 #define WS_DEVICE_SOFT_EXEC_ASYNC_H
 
@@ -22,7 +23,8 @@ enum ws_async_what {
     WS_MBAR_COPIES,  /* cp.async.mbarrier.arrive */
     WS_MBAR_COPIES_NOINC,
 };
-struct ws_async_place { /* an address operand; row 0: not there */
+/* An address operand; row 0: not there. */
+struct ws_async_place {
     uint32_t row;
     bool a32;
     uint8_t space;
@@ -41,7 +43,8 @@ struct ws_asyncop {
     uint32_t state;     /* row u64 that is read */
     uint32_t d;         /* row u64 or predicate word that is written, or 0 */
 };
-/* Executes it for the lanes. Return: false if the kernel was faulted. *ret_waits: a wait that was in vain. */
+/* Executes it for the lanes. Return: false if the kernel was faulted. *ret_waits: a wait that was
+ * in vain. */
 bool ws_exec_async(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits);
 
 #endif

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/exec.c - runs blocks: warps in turn, diverged lanes of a warp, barriers, calls, faults.
+/* device/soft/exec/exec.c - runs blocks: warps in turn, diverged lanes of a warp, barriers, calls,
+ * faults.
  *
- * A warp is a set of splits: lanes that stand at the same micro-op. One split runs at a time in the vector core; the others wait.
- * Which one: the deepest in calls, and there the one at the lowest micro-op, because blocks are laid out so that the lanes that are
- * behind catch up (decode_flow.c). A running split stops where another one stands (ctx.limit), and splits at the same place
- * become one. Speed rests on this order, progress does not: a split that has run long, or that keeps doing what
- * waiting loops do, lets the one that waited longest run for a while, so a lane that spins on another lane's doing ends
- * (forward progress of sm_70 and later).
- * Invariants: masks of a warp's splits are disjoint and, with the running one, make up its live lanes; all lanes of a split have
- * the same call depth; a lane's return addresses are its own (ws_warp.rets).
- * Warps of a block take turns of QUANTUM micro-ops' worth of PTX instructions. A block in which no warp can run, and not all have
- * ended, is deadlocked: that is a fault. */
+ * A warp is a set of splits: lanes that stand at the same micro-op. One split runs at a time in the
+ * vector core; the others wait. Which one: the deepest in calls, and there the one at the lowest
+ * micro-op, because blocks are laid out so that the lanes that are behind catch up (decode_flow.c).
+ * A running split stops where another one stands (ctx.limit), and splits at the same place become
+ * one. Speed rests on this order, progress does not: a split that has run long, or that keeps doing
+ * what waiting loops do, lets the one that waited longest run for a while, so a lane that spins on
+ * another lane's doing ends (forward progress of sm_70 and later).
+ * Invariants: masks of a warp's splits are disjoint and, with the running one, make up its live
+ * lanes; all lanes of a split have the same call depth; a lane's return addresses are its own
+ * (ws_warp.rets). Warps of a block take turns of QUANTUM micro-ops' worth of PTX instructions. A
+ * block in which no warp can run, and not all have ended, is deadlocked: that is a fault. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,9 +27,9 @@
 enum {
     QUANTUM = 2048,   /* warp instructions of a turn */
     ROTATE = 1 << 15, /* instructions after which the split that waited longest gets a turn */
-    FAVOUR =
-        1
-        << 10, /* instructions of that turn: calls and branches don't end it, so that who holds a lock gets to free it */
+    /* Instructions of that turn. Calls and branches don't end it, so that a lane that holds a lock
+     * gets to free it. */
+    FAVOUR = 1 << 10,
     RECURSION_MAX = 8192,
     RECURSION_LOCAL_BYTES = 65536,
 };
@@ -52,18 +54,19 @@ const char *ws_exec_isa(void)
 }
 
 /* ---- code ---- */
-/* A bound from below of what ptxas would use: the most registers live at once in the order of the text, where a register that
- * a loop reads is live in all of the loop. 32-bit units, predicates not counted. An estimate: ptxas reorders and shares. */
+/* A bound from below of what ptxas would use: the most registers live at once in the order of the
+ * text, where a register that a loop reads is live in all of the loop. 32-bit units, predicates not
+ * counted. An estimate: ptxas reorders and shares. */
 static uint32_t estimate_regs(const struct ws_ptx_func *f)
 {
-    uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof *first),
-             *last = ws_alloc_array(f->n_regs + 1, sizeof *last);
-    int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof *delta);
+    uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof(*first)),
+             *last = ws_alloc_array(f->n_regs + 1, sizeof(*last));
+    int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof(*delta));
     uint32_t max = 0;
     uint64_t steps = 0;
     if (!first || !last || !delta)
         goto out;
-    memset(first, 0xff, (f->n_regs + 1) * sizeof *first);
+    memset(first, 0xff, (f->n_regs + 1) * sizeof(*first));
     for (uint32_t k = 0; k < f->n_insns; k++)
         for (unsigned n = 0; n < f->insns[k].n_operands; n++) {
             const struct ws_ptx_operand *o = &f->insns[k].operands[n];
@@ -147,7 +150,7 @@ static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, 
 static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags,
                   const struct ws_audit *audit)
 {
-    struct ws_code *c = ws_alloc(sizeof *c);
+    struct ws_code *c = ws_alloc(sizeof(*c));
     char reason[256];
     int r = 0;
     if (!c)
@@ -155,8 +158,8 @@ static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws
     c->m = m;
     c->isa = ws_isa_pick();
     c->audit = audit;
-    c->infos = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof *c->infos);
-    c->images = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof *c->images);
+    c->infos = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->infos));
+    c->images = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->images));
     if (!c->infos || !c->images) {
         ws_code_free(c);
         return ws_raise(-ENOMEM);
@@ -232,14 +235,14 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
     uint32_t t = c->w->index * 32 + (lane & 31), bx = block[0], by = block[1];
     char insn[80] = "", where[112];
     if (s->insn < f->n_insns)
-        ws_ptx_insn_text(m, f, &f->insns[s->insn], insn, sizeof insn);
+        ws_ptx_insn_text(m, f, &f->insns[s->insn], insn, sizeof(insn));
     if (e == WS_DEV_E_ILLEGAL_ADDRESS || e == WS_DEV_E_MISALIGNED)
-        snprintf(where, sizeof where, "address 0x%" PRIx64 "%s%s%s", addr, what ? " (" : "",
+        snprintf(where, sizeof(where), "address 0x%" PRIx64 "%s%s%s", addr, what ? " (" : "",
                  what ? what : "", what ? ")" : "");
     else
-        snprintf(where, sizeof where, "%s", what ? what : ws_dev_error_name(e));
+        snprintf(where, sizeof(where), "%s", what ? what : ws_dev_error_name(e));
     int n =
-        snprintf(text, sizeof g->text,
+        snprintf(text, sizeof(g->text),
                  "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
                  e == WS_DEV_E_ASSERT            ? "assert"
                  : e == WS_DEV_E_MISALIGNED      ? "misaligned address"
@@ -260,7 +263,8 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
 uint64_t ws_exec_clock(struct ws_ctx *c)
 {
     struct ws_blockrun *b = c->b;
-    /* instructions are counted when their segment is entered; each reading counts again, so two of them differ */
+    /* instructions are counted when their segment is entered; each reading counts again, so two of
+     * them differ */
     uint64_t own =
         b->n_insns + (uint64_t)(b->quantum_start - c->budget - c->penalty) + ++b->n_clock_reads;
     return own + (b->g->clock ? b->g->clock(b->g->clock_arg) : 0);
@@ -526,7 +530,8 @@ static void merge(struct ws_warp *w)
     }
 }
 
-/* Waiting for lanes that can't come (they wait for these in another place): all go on with whom they have. */
+/* Waiting for lanes that can't come (they wait for these in another place): all go on with whom
+ * they have. */
 static bool grant(struct ws_warp *w)
 {
     uint32_t here = 0;
@@ -801,7 +806,7 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     if (threads == 0 || threads > 1024)
         return ws_raise(-EINVAL);
-    struct ws_blockrun *b = ws_alloc(sizeof *b);
+    struct ws_blockrun *b = ws_alloc(sizeof(*b));
     if (!b)
         return ws_raise(-ENOMEM);
     b->g = g;
@@ -831,13 +836,13 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     c->local_stride = b->local_bytes;
     c->params = g->params;
     c->param_bytes = g->code->m->funcs[img->func].param_bytes;
-    b->warps = ws_alloc_array(b->n_warps, sizeof *b->warps);
-    b->block_fills = ws_alloc_array(img->n_fills + 1, sizeof *b->block_fills);
+    b->warps = ws_alloc_array(b->n_warps, sizeof(*b->warps));
+    b->block_fills = ws_alloc_array(img->n_fills + 1, sizeof(*b->block_fills));
     b->bars_used = (1u << WS_N_BARRIERS) - 1;
     b->regs = ws_alloc((size_t)b->n_warps * img->regs_bytes + 64);
     b->local = ws_alloc((size_t)b->local_bytes * 32 * b->n_warps + 64);
     b->shared_alloc = ws_alloc(c->shared_bytes + 128);
-    b->rets = ws_alloc_array((size_t)b->depth_max * 32 * b->n_warps + 1, sizeof *b->rets);
+    b->rets = ws_alloc_array((size_t)b->depth_max * 32 * b->n_warps + 1, sizeof(*b->rets));
     b->saves =
         ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
     if (!b->block_fills || !b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets ||
@@ -881,8 +886,9 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
     return NULL;
 }
 
-/* What PTX leaves undefined may be what the block before has left, but not if it was another client's. Registers and local variables
- * are each member's own in a fused kernel; shared memory and the stack are not. */
+/* What PTX leaves undefined may be what the block before has left, but not if it was another
+ * client's. Registers and local variables are each member's own in a fused kernel; shared memory
+ * and the stack are not. */
 static void wipe(struct ws_blockrun *b)
 {
     memset(b->ctx.shared, 0, b->ctx.shared_bytes);
@@ -910,7 +916,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->n_insns = 0;
     b->n_clock_reads = 0;
     if (b->ctx.n_looked)
-        memset(b->ctx.looked, 0, sizeof b->ctx.looked);
+        memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
     b->ctx.n_looked = 0;
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
@@ -937,7 +943,7 @@ static void flush_work(struct ws_ctx *c)
 {
     for (int k = 0; k < _WS_WORK_N; k++)
         c->work->n_warp_insns[k] += c->cls[k];
-    memset(c->cls, 0, sizeof c->cls);
+    memset(c->cls, 0, sizeof(c->cls));
     c->work->n_thread_insns += c->n_thread_insns;
     c->n_thread_insns = 0;
 }
@@ -964,7 +970,7 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, st
     int64_t left = (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2);
     c->work = work;
     c->n_maps = 0;
-    memset(c->maps, 0, sizeof c->maps); /* mappings may have changed between steps */
+    memset(c->maps, 0, sizeof(c->maps)); /* mappings may have changed between steps */
     ws_exec_tex_forget(c);
     while (b->n_done_warps < b->n_warps) {
         bool ran = false, all_wait = true;

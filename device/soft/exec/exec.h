@@ -1,10 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/exec.h - the interpreter: executes blocks of a grid, knows nothing of devices, SM counts or time.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/exec.h - the interpreter: executes blocks of a grid, knows nothing of devices,
+ * SM counts or time.
  *
- * exec decodes a PTX module once (ws_code), then runs blocks of a grid a quantum at a time. The soft device (above) decides
- * which block runs when, on which virtual SM, on which host thread, and prices the work that the block reports.
- * Threads: ws_code and ws_grid are read-only while blocks run, but for the atomics marked below; a ws_blockrun belongs to one
- * thread at a time and may move between steps. */
+ * exec decodes a PTX module once (ws_code), then runs blocks of a grid a quantum at a time. The
+ * soft device (above) decides which block runs when, on which virtual SM, on which host thread, and
+ * prices the work that the block reports.
+ * Threads: ws_code and ws_grid are read-only while blocks run, but for the atomics marked below; a
+ * ws_blockrun belongs to one thread at a time and may move between steps. */
 #ifndef WS_DEVICE_SOFT_EXEC_EXEC_H
 #define WS_DEVICE_SOFT_EXEC_EXEC_H
 
@@ -12,21 +14,25 @@
 #include "device/device.h"
 
 struct ws_code;
-/* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is marked in its ws_kernel_info,
- * and must not be run; diags name opcode and line. Return: 0 or -ENOMEM. */
+/* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is
+ * marked in its ws_kernel_info, and must not be run; diags name opcode and line. Return: 0 or
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m,
                               struct ws_diags *diags);
 struct ws_code *ws_code_free(struct ws_code *c);
-/* One thing that can't be run, in the image of kernel @entry: @in is the function that holds it (the kernel, or one that it
- * calls), @i the instruction, or NULL where it is none. @text is borrowed. What two kernels share is told for each. */
+/* One thing that can't be run, in the image of kernel @entry: @in is the function that holds it
+ * (the kernel, or one that it calls), @i the instruction, or NULL where it is none. @text is
+ * borrowed. What two kernels share is told for each. */
 typedef void ws_code_lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx_func *in,
                           const struct ws_ptx_insn *i, const char *text);
-/* Tells @each everything that ws_code_new() marks kernels of @m as unsupported for (all of it, not the first only); nothing can be run afterwards. Return: 0 or -ENOMEM. */
+/* Tells @each everything that ws_code_new() marks kernels of @m as unsupported for (all of it, not
+ * the first only); nothing can be run afterwards. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg);
 /* Kernels in the module's order. The array lives as long as the code. */
 const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n);
 
-/* What the executed work was, by the classes the timing model prices. Counts are of warp instructions unless said. */
+/* What the executed work was, by the classes the timing model prices. Counts are of warp
+ * instructions unless said. */
 enum ws_work_class {
     WS_WORK_FP32,
     WS_WORK_INT,
@@ -68,11 +74,14 @@ struct ws_grid {
     const uint64_t *var_va; /* [module n_vars] */
     uint32_t n_sms, sm;     /* %nsmid; compute capability *10 */
     uint64_t grid_id;
-    uint64_t
-        envreg12; /* 64-bit value of %envreg1 (high half) and %envreg2 (low half): cooperative-groups workspace */
+    /* 64-bit value of %envreg1 (high half) and %envreg2 (low half): cooperative-groups workspace.
+     */
+    uint64_t envreg12;
     uint64_t (*clock)(
         void *
-            arg); /* device cycles for %clock64, advanced also by the block's own instructions; may be NULL */
+            /* Device cycles for %clock64, advanced also by the block's own instructions; may be
+             * NULL. */
+            arg);
     uint64_t (*globaltimer)(void *arg);
     void *clock_arg;
     uint32_t local_bytes_max;
@@ -84,7 +93,8 @@ struct ws_grid {
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */
     char text[192];
 };
-/* The part of @g that block @linear is of, and which of its blocks it is. NULL: the grid has no parts. */
+/* The part of @g that block @linear is of, and which of its blocks it is. NULL: the grid has no
+ * parts. */
 static inline struct ws_grid_part *ws_grid_part_of(const struct ws_grid *g, uint64_t linear,
                                                    uint64_t *ret_number)
 {
@@ -100,10 +110,12 @@ static inline struct ws_grid_part *ws_grid_part_of(const struct ws_grid *g, uint
 }
 
 struct ws_blockrun;
-/* State of one block of @g (registers, shared and local memory), reusable for blocks of the same grid shape. -ENOMEM. */
+/* State of one block of @g (registers, shared and local memory), reusable for blocks of the same
+ * grid shape. -ENOMEM. */
 WS_MUST_CHECK int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g);
 struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b);
-/* Makes @b ready to run block @linear (x fastest) on virtual SM @smid, in slot @slot of it; zeroes what the PTX machine does not leave undefined. */
+/* Makes @b ready to run block @linear (x fastest) on virtual SM @smid, in slot @slot of it; zeroes
+ * what the PTX machine does not leave undefined. */
 void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot);
 
 enum ws_step {
@@ -111,22 +123,26 @@ enum ws_step {
     WS_STEP_MORE /* the budget is used up */,
     WS_STEP_STOPPED /* the grid or the block's part is to stop: fault, cancel, limit */
 };
-/* Runs about @max_warp_insns warp instructions, fairly over the block's warps, and adds to *work. A block whose warps all spin
- * returns WS_STEP_MORE, well before its budget is used up where the spin was seen, so co-resident blocks make progress. */
+/* Runs about @max_warp_insns warp instructions, fairly over the block's warps, and adds to *work. A
+ * block whose warps all spin returns WS_STEP_MORE, well before its budget is used up where the spin
+ * was seen, so co-resident blocks make progress. */
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work);
 
-/* How often the block, since it was started, has looked (volatile and stronger loads) where it hadn't lately; 0: it hasn't looked. What
- * waits for a value looks at the same few places again and again. */
+/* How often the block, since it was started, has looked (volatile and stronger loads) where it
+ * hadn't lately; 0: it hasn't looked. What waits for a value looks at the same few places again and
+ * again. */
 uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b);
 
-/* Value of a pointer to function @func (index into the module's funcs): what mov gives and initialisers hold. */
+/* Value of a pointer to function @func (index into the module's funcs): what mov gives and
+ * initialisers hold. */
 #define WS_EXEC_FUNC_WINDOW (UINT64_C(0x04) << 56)
 static inline uint64_t ws_exec_func_va(uint32_t func)
 {
     return WS_EXEC_FUNC_WINDOW + (uint64_t)func * 16;
 }
 
-/* "sse2", "avx2", "avx512": the vector build picked at run time; WS_SOFT_ISA in the environment forces one (tests). */
+/* "sse2", "avx2", "avx512": the vector build picked at run time; WS_SOFT_ISA in the environment
+ * forces one (tests). */
 const char *ws_exec_isa(void);
 
 #endif

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/exec/matrix.c - warp-wide matrices: wmma, mma, ldmatrix, stmatrix, movmatrix.
  *
- * A multiplication takes all lanes' registers apart into matrices of doubles (or of 64-bit integers), multiplies, and puts the
- * result together again. Products of the narrow formats are exact in double, and so is nearly every sum of them; the result is
- * rounded once to its format, which is at least as close as PTX asks ("accumulation at single precision or better"). f64 uses
+ * A multiplication takes all lanes' registers apart into matrices of doubles (or of 64-bit
+ * integers), multiplies, and puts the result together again. Products of the narrow formats are
+ * exact in double, and so is nearly every sum of them; the result is rounded once to its format,
+ * which is at least as close as PTX asks ("accumulation at single precision or better"). f64 uses
  * fused multiply-adds in order of k.
  *
- * PTX leaves open which lane holds what of a wmma fragment, except that equal fragments agree. Ours: elements row by row, lane
- * 0 the first few, then lane 1; where registers are more than elements, the elements repeat. */
+ * PTX leaves open which lane holds what of a wmma fragment, except that equal fragments agree.
+ * Ours: elements row by row, lane 0 the first few, then lane 1; where registers are more than
+ * elements, the elements repeat. */
 #include "device/soft/exec/matrix.h"
 
 #include <math.h>
@@ -123,13 +125,13 @@ static double f16_value(uint16_t bits)
     uint64_t wide = ws_lane_cvt(bits, 0, 0,
                                 WS_FMT_F64 << WS_CVT_DST_SHIFT | WS_FMT_F16 << WS_CVT_SRC_SHIFT |
                                     WS_RND_RN << WS_CVT_RND_SHIFT);
-    memcpy(&d, &wide, sizeof d);
+    memcpy(&d, &wide, sizeof(d));
     return d;
 }
 static double f32_value(uint32_t bits)
 {
     float f;
-    memcpy(&f, &bits, sizeof f);
+    memcpy(&f, &bits, sizeof(f));
     return (double)f;
 }
 static double e4m3_value(uint8_t b)
@@ -158,7 +160,7 @@ static double value(enum ws_elem e, uint64_t bits)
     case WS_ELEM_E5M2:
         return f16_value((uint16_t)((bits & 0xff) << 8));
     default:
-        memcpy(&d, &bits, sizeof d);
+        memcpy(&d, &bits, sizeof(d));
         return d;
     }
 }
@@ -325,7 +327,8 @@ static uint64_t address_of(const struct ws_ctx *c, const struct ws_matrixop *o, 
     return o->a32 ? (uint32_t)va : va;
 }
 
-/* wmma.load and store: element (row, col) at row * stride + col, or the other way round. Below a byte: packed. */
+/* wmma.load and store: element (row, col) at row * stride + col, or the other way round. Below a
+ * byte: packed. */
 static bool load_store(struct ws_ctx *c, const struct ws_uop *u, const struct ws_matrixop *o,
                        uint32_t lanes)
 {
@@ -400,7 +403,7 @@ static bool tiles(struct ws_ctx *c, const struct ws_uop *u, const struct ws_matr
 static void transpose(struct ws_ctx *c, const struct ws_matrixop *o, uint32_t lanes)
 {
     uint16_t from[LANES * 2];
-    memcpy(from, c->regs + o->a.row[0], sizeof from);
+    memcpy(from, c->regs + o->a.row[0], sizeof(from));
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned i = 0; i < 2 && (lanes >> lane & 1); i++)
             memcpy(c->regs + o->d.row[0] + lane * 4 + i * 2,

@@ -1,26 +1,28 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/matrix.h - warp-wide matrix instructions: what the decoder tells the micro-op "matrix". Private to the
- * interpreter. Source: PTX ISA 9.0, 9.7.14 "Warp Level Matrix Multiply-Accumulate Instructions". */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/matrix.h - warp-wide matrix instructions: what the decoder tells the micro-op
+ * "matrix". Private to the interpreter. Source: PTX ISA 9.0, 9.7.14 "Warp Level Matrix
+ * Multiply-Accumulate Instructions". */
 #ifndef WS_DEVICE_SOFT_EXEC_MATRIX_H
 #define WS_DEVICE_SOFT_EXEC_MATRIX_H
 
 #include "device/soft/exec/priv.h"
 
-enum ws_elem { /* of a matrix */
-               WS_ELEM_F16,
-               WS_ELEM_BF16,
-               WS_ELEM_TF32,
-               WS_ELEM_F32,
-               WS_ELEM_F64,
-               WS_ELEM_E4M3,
-               WS_ELEM_E5M2,
-               WS_ELEM_S8,
-               WS_ELEM_U8,
-               WS_ELEM_S4,
-               WS_ELEM_U4,
-               WS_ELEM_B1,
-               WS_ELEM_S32,
-               _WS_ELEM_N
+/* Of a matrix. */
+enum ws_elem {
+    WS_ELEM_F16,
+    WS_ELEM_BF16,
+    WS_ELEM_TF32,
+    WS_ELEM_F32,
+    WS_ELEM_F64,
+    WS_ELEM_E4M3,
+    WS_ELEM_E5M2,
+    WS_ELEM_S8,
+    WS_ELEM_U8,
+    WS_ELEM_S4,
+    WS_ELEM_U4,
+    WS_ELEM_B1,
+    WS_ELEM_S32,
+    _WS_ELEM_N
 };
 enum ws_frag { WS_FRAG_A, WS_FRAG_B, WS_FRAG_C }; /* C: also D */
 enum ws_matrix_what {

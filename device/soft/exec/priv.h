@@ -1,17 +1,21 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/priv.h - what decode.c, exec.c and the vector cores share. Private to the interpreter.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/priv.h - what decode.c, exec.c and the vector cores share. Private to the
+ * interpreter.
  *
- * A kernel and all functions it can reach become one image: an array of micro-ops cut into segments (straight-line runs that
- * are entered only at their first micro-op). Every operand is a byte offset into the warp's register file, where a register is a
- * row of 32 lanes; constants, special registers and addresses of variables are rows too, filled before the block runs, so a
- * micro-op has one form whatever its operands were. Functions have static rows (recursive ones save theirs at a call).
- * Order of micro-ops is the order in which diverged lanes of a warp are run: lowest first (see decode.c, order of blocks). */
+ * A kernel and all functions it can reach become one image: an array of micro-ops cut into segments
+ * (straight-line runs that are entered only at their first micro-op). Every operand is a byte
+ * offset into the warp's register file, where a register is a row of 32 lanes; constants, special
+ * registers and addresses of variables are rows too, filled before the block runs, so a micro-op
+ * has one form whatever its operands were. Functions have static rows (recursive ones save theirs
+ * at a call). Order of micro-ops is the order in which diverged lanes of a warp are run: lowest
+ * first (see decode.c, order of blocks). */
 #ifndef WS_DEVICE_SOFT_EXEC_PRIV_H
 #define WS_DEVICE_SOFT_EXEC_PRIV_H
 
 #include "device/soft/exec/exec.h"
 
-/* Windows of the 64-bit generic space; user addresses are below 2^47. The low half of a window address is the offset. */
+/* Windows of the 64-bit generic space; user addresses are below 2^47. The low half of a window
+ * address is the offset. */
 #define WS_WINDOW_SHARED (UINT64_C(0x01) << 56)
 #define WS_WINDOW_LOCAL  (UINT64_C(0x02) << 56)
 #define WS_WINDOW_PARAM  (UINT64_C(0x03) << 56)
@@ -37,8 +41,8 @@ struct ws_uop {
     };
     union {
         const struct ws_seg *fall; /* control: where lanes go that do not take it */
-        uint32_t
-            all; /* others: lanes that take effect besides the active ones (see decode_dead.c) */
+        /* others: lanes that take effect besides the active ones (see decode_dead.c). */
+        uint32_t all;
     };
 };
 _Static_assert(sizeof(struct ws_uop) == 64, "one cache line");
@@ -65,7 +69,8 @@ enum ws_handler {
 
 /* Why the core was left. */
 enum ws_stop {
-    WS_STOP_RESCHED, /* at the end of a segment: budget used up, other lanes come first, or depth changed */
+    /* At the end of a segment: budget used up, other lanes come first, or depth changed. */
+    WS_STOP_RESCHED,
     WS_STOP_EXIT,     /* no lane of the split is left */
     WS_STOP_BAR,      /* at a block barrier; ctx.u is the barrier micro-op, lanes wait */
     WS_STOP_WARPSYNC, /* at a warp-synchronous micro-op whose named lanes are not all here */
@@ -76,8 +81,8 @@ enum ws_stop {
 enum ws_split_state { WS_SPLIT_RUN, WS_SPLIT_BAR, WS_SPLIT_WARPSYNC };
 struct ws_split {
     const struct ws_uop *u;
-    const struct ws_seg
-        *enter; /* not NULL: enters this segment (u == enter->first), still to be counted */
+    /* Not NULL: enters this segment (u == enter->first), still to be counted. */
+    const struct ws_seg *enter;
     uint32_t mask, depth;
     uint8_t state, bar_id;
     bool granted;             /* WARPSYNC: go on although not all lanes are here */
@@ -126,8 +131,8 @@ struct ws_ctx {
     uint32_t n_maps, spin;
     const uint8_t *looked[16]; /* where the block's last strong loads were */
     uint64_t n_looked;         /* how often that was somewhere else */
-    struct ws_tex_cache
-        *tex;     /* headers of textures that were checked (exec_tex.h); NULL: none yet */
+    /* Headers of textures that were checked (exec_tex.h); NULL: none yet. */
+    struct ws_tex_cache *tex;
     bool granted; /* a warp-synchronous micro-op goes on with the lanes that are here */
     uint32_t cls[8];
     uint64_t n_thread_insns;
@@ -147,7 +152,8 @@ struct ws_ctx {
 struct ws_isa {
     const char *name;
     bool (*supported)(void);
-    /* Runs from u (or into seg enter) until the core must be left; c->stop, c->u, c->enter tell why and where. */
+    /* Runs from u (or into seg enter) until the core must be left; c->stop, c->u, c->enter tell why
+     * and where. */
     void (*run)(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *enter);
     const struct ws_uop *(*const *handlers)(struct ws_ctx *c, const struct ws_uop *u);
 };
@@ -184,8 +190,8 @@ struct ws_image {
     uint32_t save_bytes;              /* widest set of rows a recursive function saves */
     const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
     uint32_t n_func_entry;
-    uint32_t *
-        save_rows; /* runs {offset, bytes} of recursive functions; uop.a is the index, uop.b the count */
+    /* Runs {offset, bytes} of recursive functions; uop.a is the index, uop.b the count. */
+    uint32_t *save_rows;
     const struct ws_seg **brx_seg;
 };
 
@@ -194,7 +200,8 @@ struct ws_audit {
     void *arg;
 };
 
-struct ws_callgraph {  /* by function of the module */
+/* By function of the module. */
+struct ws_callgraph {
     uint8_t *taken;    /* its address is */
     uint8_t *indirect; /* calls through pointers: whatever is taken */
     uint32_t **callees, *n_callees;
@@ -211,8 +218,9 @@ struct ws_code {
     struct ws_arena arena;
 };
 
-/* Compute capability 8.0 and later keep that much of a block's shared memory for NVIDIA's own code, zero when the block starts:
- * cooperative groups' tiles of several warps meet there. Not part of what the program asked for. */
+/* Compute capability 8.0 and later keep that much of a block's shared memory for NVIDIA's own code,
+ * zero when the block starts: cooperative groups' tiles of several warps meet there. Not part of
+ * what the program asked for. */
 enum { WS_RESERVED_SHARED_BYTES = 1024 };
 
 struct ws_blockrun {
@@ -226,8 +234,8 @@ struct ws_blockrun {
     uint64_t local_bytes; /* per thread */
     uint32_t depth_max;
     uint8_t *shared_alloc;
-    uint64_t
-        user_shared_bytes; /* behind it WS_RESERVED_SHARED_BYTES, if the kernel asks where they are */
+    /* Behind it WS_RESERVED_SHARED_BYTES, if the kernel asks where they are. */
+    uint64_t user_shared_bytes;
     struct ws_retaddr *rets;
     uint8_t *saves;
     struct ws_barrier bars[WS_N_BARRIERS];
@@ -251,7 +259,8 @@ static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun 
 }
 
 /* ---- exec.c, called by the cores ---- */
-/* Claims the grid's fault: text names kernel, block, thread (lane of the warp; 32: none), address, line and instruction. Returns NULL. */
+/* Claims the grid's fault: text names kernel, block, thread (lane of the warp; 32: none), address,
+ * line and instruction. Returns NULL. */
 const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enum ws_dev_error e,
                                    unsigned lane, uint64_t addr, const char *what);
 /* Splits lanes off to continue at seg, later. */
@@ -260,10 +269,12 @@ void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, ui
 void ws_exec_exit(struct ws_ctx *c, uint32_t mask);
 /* The mapping of global memory holding [va, va+bytes), cached. NULL: none. */
 const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t bytes);
-/* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was faulted. */
+/* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was
+ * faulted. */
 uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
                           uint64_t va, uint64_t bytes, bool store);
-/* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave the core (stop is set). */
+/* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave
+ * the core (stop is set). */
 bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
                   const struct ws_seg *cont);
 /* Lanes m return. Return: where all active lanes go on now, or NULL to leave the core. */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/tex.c - headers of textures and surfaces: read from the client's memory, checked, kept for a while.
+/* device/soft/exec/tex.c - headers of textures and surfaces: read from the client's memory,
+ * checked, kept for a while.
  *
- * A header is client memory, so it may hold anything and change at any time. It is copied once, the copy is checked, and only
- * what was checked is kept: with each level's host address, so that texels need no look-up. Invariant: any texel of a kept level,
- * from (0, 0, 0) to (w - 1, h - 1, d - 1), lies inside one mapping; the fetching code in exec_tex.inc only has to keep indices
- * inside these bounds. What is kept lasts for a step of the block, as cached mappings do. */
+ * A header is client memory, so it may hold anything and change at any time. It is copied once, the
+ * copy is checked, and only what was checked is kept: with each level's host address, so that
+ * texels need no look-up. Invariant: any texel of a kept level, from (0, 0, 0) to (w - 1, h - 1, d
+ * - 1), lies inside one mapping; the fetching code in exec_tex.inc only has to keep indices inside
+ * these bounds. What is kept lasts for a step of the block, as cached mappings do. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +15,8 @@
 
 enum { TEXELS_MAX = 1 << 20, LINEAR_MAX = 1 << 30 };
 
-/* Source: IEC 61966-2-1: v/12.92 up to 0.04045, else ((v + 0.055)/1.055)^2.4; made by tests/unit/exec/test_tex.c's reference. */
+/* Source: IEC 61966-2-1: v/12.92 up to 0.04045, else ((v + 0.055)/1.055)^2.4; made by
+ * tests/unit/exec/test_tex.c's reference. */
 const float ws_tex_srgb[256] = {
 #include "device/soft/exec/tex_srgb.inc"
 };
@@ -107,9 +110,9 @@ static const char *read_header(struct ws_ctx *c, uint64_t handle, uint32_t magic
 {
     struct ws_mapping m;
     if (handle % 8 != 0 || WS_WINDOW_OF(handle) ||
-        !ws_space_find(ws_exec_own_space(c->b), handle, sizeof *ret, &m))
+        !ws_space_find(ws_exec_own_space(c->b), handle, sizeof(*ret), &m))
         return magic == WS_SURFACE_MAGIC ? "no such surface handle" : "no such texture handle";
-    memcpy(ret, m.host + (handle - m.va), sizeof *ret);
+    memcpy(ret, m.host + (handle - m.va), sizeof(*ret));
     if (magic && ret->magic != magic)
         return magic == WS_SURFACE_MAGIC ? "handle is of no surface" : "handle is of no texture";
     return NULL;
@@ -121,7 +124,7 @@ static void keep_sampling(struct ws_tex *t, const struct ws_texture *h)
         SAMPLING = WS_TEX_NORMALIZED_COORDS | WS_TEX_FILTER_LINEAR | WS_TEX_MIPMAP_LINEAR |
                    WS_TEX_SEAMLESS_CUBE
     };
-    memcpy(t->mode, h->address_mode, sizeof t->mode);
+    memcpy(t->mode, h->address_mode, sizeof(t->mode));
     t->flags = (t->flags & ~(uint32_t)SAMPLING) | (h->flags & SAMPLING);
     t->bias = h->level_bias;
     t->lod_min = h->level_min;
@@ -142,7 +145,7 @@ const struct ws_tex *ws_exec_tex_load(struct ws_ctx *c, const struct ws_uop *u, 
 {
     struct ws_texture h, s;
     const char *wrong;
-    if (!c->tex && !(c->tex = ws_alloc(sizeof *c->tex))) {
+    if (!c->tex && !(c->tex = ws_alloc(sizeof(*c->tex)))) {
         ws_exec_fault(c, u, WS_DEV_E_LAUNCH_FAILURE, lane, handle, "out of memory");
         return NULL;
     }
@@ -215,7 +218,8 @@ const char *ws_exec_tex_misfit(const struct ws_tex *t, const struct ws_texop *o)
                                           : "texture has another shape than the instruction";
 }
 
-/* Values of channel types and orders are OpenCL's. Source: PTX ISA, "Channel Data Type and Channel Order Fields". */
+/* Values of channel types and orders are OpenCL's. Source: PTX ISA, "Channel Data Type and Channel
+ * Order Fields". */
 static uint32_t channel_type(const struct ws_tex *t)
 {
     static const uint16_t plain[] = {

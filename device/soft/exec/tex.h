@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/tex.h - textures and surfaces inside the interpreter: what the decoder tells a micro-op, and a header as it
- * is kept after it was checked. Private to the interpreter. The header's contract: base/texture.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/tex.h - textures and surfaces inside the interpreter: what the decoder tells a
+ * micro-op, and a header as it is kept after it was checked. Private to the interpreter. The
+ * header's contract: base/texture.h. */
 #ifndef WS_DEVICE_SOFT_EXEC_TEX_H
 #define WS_DEVICE_SOFT_EXEC_TEX_H
 
@@ -8,7 +9,8 @@
 #include "device/soft/exec/priv.h"
 #include "ptx/passes/sampler.h"
 
-/* One texture or surface instruction; rows are byte offsets into the warp's registers, 0: not there. uop.imm points to it. */
+/* One texture or surface instruction; rows are byte offsets into the warp's registers, 0: not
+ * there. uop.imm points to it. */
 struct ws_texop {
     uint8_t geom, lod, mode;       /* sampler.h; mode: of a surface */
     uint8_t dtype, ctype, n, size; /* element type and count of the data, bytes of an element */
@@ -53,7 +55,8 @@ static inline unsigned ws_tex_slot(uint64_t handle, uint64_t sampler)
 
 extern const float ws_tex_srgb[256]; /* 8-bit sRGB to linear */
 
-/* Reads, checks and keeps the header at @handle, with the sampler's state if @sampler is not 0, until the step ends.
+/* Reads, checks and keeps the header at @handle, with the sampler's state if @sampler is not 0,
+ * until the step ends.
  * @magic: what it must be. NULL: the kernel was faulted; the text says what is wrong. */
 const struct ws_tex *ws_exec_tex_load(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
                                       uint64_t handle, uint64_t sampler, uint32_t magic);

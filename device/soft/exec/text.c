@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/exec/text.c - printf and assert of device code.
  *
- * nvcc lays printf's arguments out in a buffer in local memory: each at its natural alignment, float as double, char and short as
- * int. Strings are read byte by byte from where the client may read; the rest is device/text.c's. */
+ * nvcc lays printf's arguments out in a buffer in local memory: each at its natural alignment,
+ * float as double, char and short as int. Strings are read byte by byte from where the client may
+ * read; the rest is device/text.c's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ static void print_assert(struct ws_ctx *c, unsigned lane, const char *message, c
                                          (uint32_t)(number / grid[0] % grid[1]),
                                          (uint32_t)(number / grid[0] / grid[1])},
                                .thread = {t % bx, t / bx % by, t / bx / by}};
-    size_t n = ws_text_assert(&a, text, sizeof text);
+    size_t n = ws_text_assert(&a, text, sizeof(text));
     ws_space_print(ws_exec_own_space(b), WS_OUTPUT_ASSERT, text, n);
 }
 
@@ -74,14 +75,14 @@ const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u
         text[160] = "";
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);
-        if (!read_string(c, i, message_va[i], message, sizeof message))
+        if (!read_string(c, i, message_va[i], message, sizeof(message)))
             strcpy(message, "?");
-        if (!read_string(c, i, file_va[i], file, sizeof file))
+        if (!read_string(c, i, file_va[i], file, sizeof(file)))
             strcpy(file, "?");
-        if (!read_string(c, i, function_va[i], function, sizeof function))
+        if (!read_string(c, i, function_va[i], function, sizeof(function)))
             strcpy(function, "?");
         if (m == lanes)
-            snprintf(text, sizeof text, "assertion `%.63s' failed at %.47s:%u", message, file,
+            snprintf(text, sizeof(text), "assertion `%.63s' failed at %.47s:%u", message, file,
                      line[i]);
         print_assert(c, i, message, file, line[i], function);
     }
@@ -119,9 +120,9 @@ int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_
     char format[WS_TEXT_STRING_MAX], text[WS_TEXT_MAX];
     struct args a = {
         .base = {.next = next_arg, .string = string_arg}, .c = c, .lane = lane, .va = args_va};
-    if (!read_string(c, lane, format_va, format, sizeof format))
+    if (!read_string(c, lane, format_va, format, sizeof(format)))
         return -1;
-    size_t n = ws_text_format(format, &a.base, text, sizeof text);
+    size_t n = ws_text_format(format, &a.base, text, sizeof(text));
     ws_space_print(ws_exec_own_space(c->b), WS_OUTPUT_PRINTF, text, n);
     return a.base.n;
 }

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/video.h - a video instruction's modifiers, as decode_video.c packs them into uop.imm and uop.x. Private to
- * the interpreter. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/video.h - a video instruction's modifiers, as decode_video.c packs them into
+ * uop.imm and uop.x. Private to the interpreter. */
 #ifndef WS_DEVICE_SOFT_EXEC_VIDEO_H
 #define WS_DEVICE_SOFT_EXEC_VIDEO_H
 
@@ -28,14 +28,15 @@ enum {
     WS_VIDEO_NEG_AB = 64,
     WS_VIDEO_NEG_C = 128, /* vmad: the product, c negated; not both */
 };
-enum ws_video_part { /* part of a register */
-                     WS_VIDEO_ALL,
-                     WS_VIDEO_B0,
-                     WS_VIDEO_B1,
-                     WS_VIDEO_B2,
-                     WS_VIDEO_B3,
-                     WS_VIDEO_H0,
-                     WS_VIDEO_H1
+/* Part of a register. */
+enum ws_video_part {
+    WS_VIDEO_ALL,
+    WS_VIDEO_B0,
+    WS_VIDEO_B1,
+    WS_VIDEO_B2,
+    WS_VIDEO_B3,
+    WS_VIDEO_H0,
+    WS_VIDEO_H1
 };
 union ws_video {
     struct {

@@ -2,11 +2,13 @@
 /* Copies and fills.
  *
  * Both sides are checked whole before a byte moves (device/check.c). Small ones are done by the
- * submitting thread, which costs less than waking another. Large ones are cut into chunks that workers take one a turn, so
- * that they use the cores and take turns with kernels; a chunk is long enough for memcpy to run at its full speed. Rows of a
- * box count as joined: a chunk may begin and end inside rows.
+ * submitting thread, which costs less than waking another. Large ones are cut into chunks that
+ * workers take one a turn, so that they use the cores and take turns with kernels; a chunk is long
+ * enough for memcpy to run at its full speed. Rows of a box count as joined: a chunk may begin and
+ * end inside rows.
  *
- * On the modelled device a copy occupies the copy engine of its direction; a fill writes device memory. */
+ * On the modelled device a copy occupies the copy engine of its direction; a fill writes device
+ * memory. */
 #include <string.h>
 #include <wchar.h>
 
@@ -20,8 +22,8 @@
 #define CHUNK_MAX_BYTES (UINT64_C(8) << 20)
 
 struct ws_xfer {
-    struct ws_list
-        link; /* tenant's xfers, while not all is taken; when ended: the list of the ended */
+    /* Tenant's xfers, while not all is taken; when ended: the list of the ended. */
+    struct ws_list link;
     struct ws_soft *device;
     struct ws_op *op;
     unsigned epoch;
@@ -41,7 +43,8 @@ static enum ws_engine engine_of(const struct ws_device *dst, const struct ws_dev
 
 /* ---- moving bytes ---- */
 
-/* Host address of @va, and as many of @bytes as are mapped together. The range was checked; if it was unmapped since, NULL. */
+/* Host address of @va, and as many of @bytes as are mapped together. The range was checked; if it
+ * was unmapped since, NULL. */
 static uint8_t *resolve(const struct ws_op *op, uint64_t va, uint64_t *bytes)
 {
     uint8_t *host;
@@ -54,7 +57,8 @@ static uint8_t *resolve(const struct ws_op *op, uint64_t va, uint64_t *bytes)
     return host;
 }
 
-/* One side of a copy, with the stretch of host memory that was resolved last: most rows lie in the same. */
+/* One side of a copy, with the stretch of host memory that was resolved last: most rows lie in the
+ * same. */
 struct side {
     const struct ws_op *op;
     uint8_t *host; /* of the whole, where it is given */
@@ -64,7 +68,8 @@ struct side {
     uint8_t *known;
 };
 
-/* Host address of the byte at @offset, and as many of @bytes as are mapped together. NULL: unmapped meanwhile. */
+/* Host address of the byte at @offset, and as many of @bytes as are mapped together. NULL: unmapped
+ * meanwhile. */
 static uint8_t *side_at(struct side *s, uint64_t offset, uint64_t *bytes)
 {
     uint64_t va = s->va + offset;
@@ -116,7 +121,8 @@ static bool copy_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
     return true;
 }
 
-/* @bytes: a multiple of the value's, unless a mapping ends inside one (mappings are aligned to more than that). */
+/* @bytes: a multiple of the value's, unless a mapping ends inside one (mappings are aligned to more
+ *   than that). */
 static void fill_bytes(uint8_t *p, uint64_t bytes, uint32_t value, uint32_t value_bytes)
 {
     if (value_bytes == 1) {
@@ -220,7 +226,7 @@ void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
         finish(d, op, engine, bytes);
         return;
     }
-    struct ws_xfer *x = ws_alloc(sizeof *x);
+    struct ws_xfer *x = ws_alloc(sizeof(*x));
     struct ws_sched *s = d->sched;
     struct ws_tenant *t = NULL;
     pthread_mutex_lock(&s->lock);

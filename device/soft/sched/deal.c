@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Dealing: which blocks get an SM next. It follows the hardware: the kernels of a client in order of submission, the blocks of each
- * round-robin over the SMs of its set, as many as fit (timeline/occupancy.c). A kernel whose blocks are all dealt, or of which no
- * block fits, lets the next one fill what is left. A block that ends makes room.
+/* Dealing: which blocks get an SM next. It follows the hardware: the kernels of a client in order
+ * of submission, the blocks of each round-robin over the SMs of its set, as many as fit
+ * (timeline/occupancy.c). A kernel whose blocks are all dealt, or of which no block fits, lets the
+ * next one fill what is left. A block that ends makes room.
  *
- * Dealing is lazy: a block gets its SM when a worker takes it, and memory for its state when it first runs. So a grid of a million
- * blocks costs as much memory as the blocks that are running. Every block that was dealt is resident and will run. A cooperative
- * kernel is dealt as a whole, and until it fits nothing behind it is dealt.
+ * Dealing is lazy: a block gets its SM when a worker takes it, and memory for its state when it
+ * first runs. So a grid of a million blocks costs as much memory as the blocks that are running.
+ * Every block that was dealt is resident and will run. A cooperative kernel is dealt as a whole,
+ * and until it fits nothing behind it is dealt.
  *
  * The scheduler's lock is held in all functions. */
 #include <string.h>
@@ -89,10 +91,10 @@ static bool coop_place(struct ws_tenant *t, struct ws_run *r)
 static struct ws_block *block_get(struct ws_sched *s)
 {
     struct ws_list *l = ws_list_pop(&s->free_blocks);
-    struct ws_block *b = l ? ws_list_entry(l, struct ws_block, link) : ws_alloc(sizeof *b);
+    struct ws_block *b = l ? ws_list_entry(l, struct ws_block, link) : ws_alloc(sizeof(*b));
     if (!b)
         return NULL;
-    memset(b, 0, sizeof *b);
+    memset(b, 0, sizeof(*b));
     ws_list_init(&b->link);
     return b;
 }
@@ -165,7 +167,8 @@ bool ws_launch_has_work_locked(const struct ws_tenant *t)
            (!ws_list_empty(&t->dealing) && !t->deal_blocked);
 }
 
-/* Takes blocks off a queue: one that is at work, or several that wait, or that were dealt and never ran. */
+/* Takes blocks off a queue: one that is at work, or several that wait, or that were dealt and never
+ * ran. */
 static void take_from(struct ws_list *queue, uint32_t n_max, struct ws_turn *turn)
 {
     struct ws_list *l;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Submission of a kernel: the checks, and who begins it.
  *
- * A small kernel that has taken little time so far (or is new) is begun by the submitting thread itself, which costs less than
- * waking a worker. When it turns out to be longer, workers continue it where it stands. Where to read on: deal.c gives blocks to
- * virtual SMs, turn.c executes them, run.c completes the kernel. */
+ * A small kernel that has taken little time so far (or is new) is begun by the submitting thread
+ * itself, which costs less than waking a worker. When it turns out to be longer, workers continue
+ * it where it stands. Where to read on: deal.c gives blocks to virtual SMs, turn.c executes them,
+ * run.c completes the kernel. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,8 @@ static void run_queue(struct ws_run *r, struct ws_block *started)
     }
     r->tenant = t;
     ws_list_append(&t->runs, &r->link);
-    if (started) { /* on an SM that may be full already: then nobody else gets in until there is room again */
+    /* On an SM that may be full already: then nobody else gets in until there is room again. */
+    if (started) {
         started->slot = ws_run_occupy_locked(r, &t->sms[started->sm]);
         ws_list_append(started->waits ? &t->rotated : &t->front, &started->link);
     }
@@ -97,7 +99,7 @@ static bool may_inline(const struct ws_run *r)
 /* Runs a small kernel here as far as the budget goes. */
 static void run_inline(struct ws_run *r)
 {
-    struct ws_block *b = ws_alloc(sizeof *b);
+    struct ws_block *b = ws_alloc(sizeof(*b));
     uint64_t left = INLINE_INSNS;
     uint32_t sm = 0;
     while (b && r->n_dealt < r->n_blocks) {

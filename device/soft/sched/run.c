@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A kernel's life on a software GPU: what is kept of it, how it is stopped, counted, priced and completed.
+/* A kernel's life on a software GPU: what is kept of it, how it is stopped, counted, priced and
+ * completed.
  *
- * A kernel ends when all its blocks have ended, or when it was stopped (by a fault, a limit or a cancellation) and no worker runs
- * a block of it any more. Whoever finds it ended prices and completes it, without locks. */
+ * A kernel ends when all its blocks have ended, or when it was stopped (by a fault, a limit or a
+ * cancellation) and no worker runs a block of it any more. Whoever finds it ended prices and
+ * completes it, without locks. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,15 +16,16 @@
 
 enum { UNITS_MAX = 1 << 14 };
 
-/* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1 and 2: a word with the size,
- * a word that counts arrivals). Mapped outside the addresses that any host or device allocation can have. */
+/* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1
+ * and 2: a word with the size, a word that counts arrivals). Mapped outside the addresses that any
+ * host or device allocation can have. */
 #define WORKSPACE_VA (UINT64_C(0x7f) << 48)
 enum { WORKSPACE_BYTES = WS_DEVICE_PAGE_BYTES };
 
 /* ---- a kernel's life ---- */
 
-/* Goes on with the host's time while a kernel is executed, which may be ahead of the device's: what one launch saw, a later one does not
- * see less of. */
+/* Goes on with the host's time while a kernel is executed, which may be ahead of the device's: what
+ * one launch saw, a later one does not see less of. */
 static uint64_t grid_globaltimer(void *arg)
 {
     const struct ws_run *r = arg;
@@ -46,7 +49,7 @@ void ws_run_stop(struct ws_run *r, enum ws_dev_error e, const char *fmt, ...)
         return; /* whoever was first says what happened */
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(r->grid.text, sizeof r->grid.text, fmt, ap);
+    vsnprintf(r->grid.text, sizeof(r->grid.text), fmt, ap);
     va_end(ap);
     none = 0;
     atomic_compare_exchange_strong(&r->grid.stop, &none, (int)e);
@@ -60,7 +63,7 @@ void ws_run_stop_part(struct ws_grid_part *p, enum ws_dev_error e, const char *f
         return;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(p->text, sizeof p->text, fmt, ap);
+    vsnprintf(p->text, sizeof(p->text), fmt, ap);
     va_end(ap);
     none = 0;
     atomic_compare_exchange_strong(&p->stop, &none, (int)e);
@@ -117,30 +120,30 @@ static bool units_new(struct ws_run *r)
         r->units = r->few_units;
         r->costs = r->few_costs;
     } else {
-        r->units = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof r->units[0]);
-        r->costs = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof r->costs[0]);
+        r->units = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof(r->units[0]));
+        r->costs = ws_alloc_array(WS_MAX(n, UINT64_C(1)), sizeof(r->costs[0]));
     }
     if (!r->units || !r->costs)
         return false;
     if (r->n_owed)
-        memcpy(r->units, r->progress->owed, r->n_owed * sizeof r->units[0]);
+        memcpy(r->units, r->progress->owed, r->n_owed * sizeof(r->units[0]));
     return true;
 }
 
 /* Return: false: no memory. */
 static bool parts_new(struct ws_run *r, const struct ws_launch_parts *p)
 {
-    struct ws_grid_part *v = p ? ws_alloc_array(p->n, sizeof *v) : NULL;
+    struct ws_grid_part *v = p ? ws_alloc_array(p->n, sizeof(*v)) : NULL;
     for (uint32_t k = 0; v && k < p->n; k++) {
         v[k].space = p->part[k].space;
         v[k].kernel = p->part[k].kernel;
         v[k].share = p->part[k].share;
-        memcpy(v[k].grid, p->part[k].grid, sizeof v[k].grid);
-        memcpy(v[k].block, p->part[k].block, sizeof v[k].block);
+        memcpy(v[k].grid, p->part[k].grid, sizeof(v[k].grid));
+        memcpy(v[k].block, p->part[k].block, sizeof(v[k].block));
         if (r->progress && p->part[k].error) { /* what ended in an earlier piece stays ended */
             v[k].fault_claimed = 1;
             v[k].stop = (int)p->part[k].error;
-            memcpy(v[k].text, p->part[k].text, sizeof v[k].text);
+            memcpy(v[k].text, p->part[k].text, sizeof(v[k].text));
         }
     }
     r->grid.parts = v;
@@ -158,8 +161,8 @@ static void parts_finish(const struct ws_run *r, struct ws_launch_parts *p)
         to->error = (enum ws_dev_error)atomic_load(&from->stop);
         to->text[0] = 0;
         if (to->error)
-            memcpy(to->text, from->text, sizeof to->text);
-        to->text[sizeof to->text - 1] = 0;
+            memcpy(to->text, from->text, sizeof(to->text));
+        to->text[sizeof(to->text) - 1] = 0;
         to->n_thread_insns = atomic_load(&from->n_thread_insns);
     }
 }
@@ -169,7 +172,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
                           struct ws_soft_progress *progress)
 {
     struct ws_dinstance *inst = op->launch.instance;
-    struct ws_run *r = ws_alloc(sizeof *r);
+    struct ws_run *r = ws_alloc(sizeof(*r));
     if (!r)
         return NULL;
     r->progress = progress;
@@ -183,7 +186,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     bool ok = units_new(r);
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
-        r->coop_sm = ws_alloc_array(r->n_blocks, sizeof r->coop_sm[0]);
+        r->coop_sm = ws_alloc_array(r->n_blocks, sizeof(r->coop_sm[0]));
     if (!ok || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts)) {
         r->progress = NULL;
         run_free(r);
@@ -194,8 +197,8 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     struct ws_grid *g = &r->grid;
     g->code = inst->module->code;
     g->kernel = op->launch.kernel;
-    memcpy(g->grid, op->launch.grid, sizeof g->grid);
-    memcpy(g->block, op->launch.block, sizeof g->block);
+    memcpy(g->grid, op->launch.grid, sizeof(g->grid));
+    memcpy(g->block, op->launch.block, sizeof(g->block));
     g->dyn_shared_bytes = op->launch.shared_bytes;
     g->params = op->launch.params;
     g->space = op->space;
@@ -229,7 +232,8 @@ static void run_price(struct ws_run *r, uint32_t n_units)
     }
     double bytes = ws_units_cost(spec, r->fit.need.warps, r->units, n_units, r->costs);
     struct ws_timing_kernel k = {
-        /* an account that will be used again: what it has in store is given back with later operations */
+        /* an account that will be used again: what it has in store is given back with later
+         * operations */
         .owner = ws_space_id(r->grid.parts ? r->grid.parts[0].space : op->space),
         .ready_ns = op->ready_ns,
         .need = r->fit.need,
@@ -288,8 +292,8 @@ void ws_run_finish(struct ws_run *r)
     struct ws_op *op = r->op;
     op->error = (enum ws_dev_error)atomic_load(&r->grid.stop);
     if (op->error)
-        memcpy(op->text, r->grid.text, sizeof op->text);
-    op->text[sizeof op->text - 1] = 0;
+        memcpy(op->text, r->grid.text, sizeof(op->text));
+    op->text[sizeof(op->text) - 1] = 0;
     op->n_thread_insns = r->n_thread_insns;
     parts_finish(r, op->launch.parts);
     op->counts = r->counts;
@@ -334,8 +338,8 @@ void ws_work_add(struct ws_work *sum, const struct ws_work *w)
     sum->n_barriers += w->n_barriers;
 }
 
-/* What a block did while it polled counts like all it did, unless the kernel was in truth waiting: then how often it looked is up to
- * the host. */
+/* What a block did while it polled counts like all it did, unless the kernel was in truth waiting:
+ * then how often it looked is up to the host. */
 void ws_run_count(struct ws_run *r, struct ws_block *b)
 {
     if (b->polled.n_thread_insns && !(r->device->vclock && ws_flight_has_idled(r->op)))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/soft/sched/run.h - one kernel that the software GPU runs, shared by the files that deal its blocks, execute and complete it.
+/* device/soft/sched/run.h - one kernel that the software GPU runs, shared by the files that deal
+ * its blocks, execute and complete it.
  * Lock: the scheduler's for functions named …_locked and for the fields that say so. */
 #ifndef WS_DEVICE_SOFT_SCHED_RUN_H
 #define WS_DEVICE_SOFT_SCHED_RUN_H
@@ -36,8 +37,8 @@ struct ws_run {
     bool stopping;                 /* preempted */
     uint64_t n_waiting, n_polling; /* of its live blocks, as they were when they were given back */
     bool idle;                     /* the clock knows that all of them poll */
-    struct ws_soft_progress *
-        progress; /* of a launch that goes on, or one to be filled when it is preempted; else NULL */
+    /* Of a launch that goes on, or one to be filled when it is preempted; else NULL. */
+    struct ws_soft_progress *progress;
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
     struct ws_blockrun *spare[WS_RUN_SPARE_MAX];
     uint32_t n_spare;
@@ -54,15 +55,18 @@ struct ws_run {
 /* A kernel that is to run; takes @progress if it succeeds. NULL: no memory. */
 struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
                           struct ws_soft_progress *progress);
-/* Maps the memory of a cooperative kernel's grid barrier. Return: 0 or an error of the device's memory. */
+/* Maps the memory of a cooperative kernel's grid barrier. Return: 0 or an error of the device's
+ * memory. */
 int ws_run_map_barrier(struct ws_run *r);
-/* Stops the kernel, or one client's part of it. The first caller decides error and text. Any thread, with or without the lock. */
+/* Stops the kernel, or one client's part of it. The first caller decides error and text. Any
+ * thread, with or without the lock. */
 WS_PRINTF(3, 4) void ws_run_stop(struct ws_run *r, enum ws_dev_error e, const char *fmt, ...);
 WS_PRINTF(3, 4)
 void ws_run_stop_part(struct ws_grid_part *p, enum ws_dev_error e, const char *fmt, ...);
 bool ws_run_stopped(const struct ws_run *r);
 const char *ws_run_name(const struct ws_run *r);
-/* Adds an ended block to what the kernel has executed. Locked, unless the submitting thread still runs the kernel alone. */
+/* Adds an ended block to what the kernel has executed. Locked, unless the submitting thread still
+ * runs the kernel alone. */
 void ws_run_count(struct ws_run *r, struct ws_block *b);
 void ws_work_add(struct ws_work *sum, const struct ws_work *w);
 /* Prices and completes a kernel that has ended, and frees it. No locks held. */
@@ -70,7 +74,8 @@ void ws_run_finish(struct ws_run *r);
 
 /* ---- deal.c ---- */
 bool ws_run_allows_sm(const struct ws_run *r, uint32_t sm); /* of the launch's SM set */
-/* A block of the kernel takes its share of an SM, or gives it back. Locked. Return: the block's slot there. */
+/* A block of the kernel takes its share of an SM, or gives it back. Locked. Return: the block's
+ * slot there. */
 uint32_t ws_run_occupy_locked(const struct ws_run *r, struct ws_sm_use *u);
 void ws_run_vacate_locked(const struct ws_run *r, struct ws_sm_use *u, uint32_t slot);
 

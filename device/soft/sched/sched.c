@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Worker threads and turns.
  *
- * A worker holds the lock only to take a turn's work and to give back its results; a turn lasts about a millisecond, or as
- * long as a few short blocks do. Fairness: the ring gives each tenant one turn at a time, whatever it has to do.
+ * A worker holds the lock only to take a turn's work and to give back its results; a turn lasts
+ * about a millisecond, or as long as a few short blocks do. Fairness: the ring gives each tenant
+ * one turn at a time, whatever it has to do.
  *
- * Waking: adding work wakes one sleeping worker; a worker that took a turn and left more work in the ring wakes the next. So
- * wake-ups spread by themselves and one added block costs one wake-up. */
+ * Waking: adding work wakes one sleeping worker; a worker that took a turn and left more work in
+ * the ring wakes the next. So wake-ups spread by themselves and one added block costs one wake-up.
+ */
 #include "device/soft/sched/sched.h"
 
 #include <signal.h>
@@ -132,8 +134,8 @@ static int sched_start(struct ws_sched **ret, uint32_t n_workers)
 {
     long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t n = n_workers ? n_workers : n_cores > 0 ? (uint32_t)n_cores : 1;
-    struct ws_sched *s = ws_alloc(sizeof *s);
-    pthread_t *threads = ws_alloc_array(n, sizeof *threads);
+    struct ws_sched *s = ws_alloc(sizeof(*s));
+    pthread_t *threads = ws_alloc_array(n, sizeof(*threads));
     if (!s || !threads) {
         free(s);
         free(threads);
@@ -197,9 +199,9 @@ struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space
     t = d->free_tenants;
     if (t)
         d->free_tenants = t->next;
-    else if (!(t = ws_alloc(sizeof *t + n_sms * sizeof t->sms[0])))
+    else if (!(t = ws_alloc(sizeof(*t) + n_sms * sizeof(t->sms[0]))))
         return NULL;
-    memset(t, 0, sizeof *t + n_sms * sizeof t->sms[0]);
+    memset(t, 0, sizeof(*t) + n_sms * sizeof(t->sms[0]));
     t->space = space;
     t->device = d;
     t->n_ops = 1;

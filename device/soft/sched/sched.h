@@ -1,8 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/sched/sched.h - the worker threads of all soft devices of the process, and who gets them next.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/sched/sched.h - the worker threads of all soft devices of the process, and who gets
+ * them next.
  *
- * A tenant is one client on one device. Tenants with work stand in a ring; a worker takes the first, takes one turn's work
- * from it, and puts it back at the end. What a turn is made of is launch.c's and copy.c's.
+ * A tenant is one client on one device. Tenants with work stand in a ring; a worker takes the
+ * first, takes one turn's work from it, and puts it back at the end. What a turn is made of is
+ * launch.c's and copy.c's.
  * Lock: one for all; functions named …_locked want it held. */
 #ifndef WS_DEVICE_SOFT_SCHED_H
 #define WS_DEVICE_SOFT_SCHED_H
@@ -16,13 +18,15 @@ struct ws_soft;
 struct ws_run;
 struct ws_xfer;
 
-struct ws_sm_use {  /* of one tenant, what its resident blocks hold of an SM */
+/* Of one tenant, what its resident blocks hold of an SM. */
+struct ws_sm_use {
     uint32_t slots; /* bit mask */
     uint32_t warps, regs, shared_bytes;
 };
 
-/* Residency is counted per tenant: clients do not see each other's blocks, as contexts that take turns on hardware, so that
- * one that fills the GPU with endless blocks keeps nobody else out. All under the scheduler's lock. */
+/* Residency is counted per tenant: clients do not see each other's blocks, as contexts that take
+ * turns on hardware, so that one that fills the GPU with endless blocks keeps nobody else out. All
+ * under the scheduler's lock. */
 struct ws_tenant {
     struct ws_tenant *next; /* in the device's tenants or free_tenants */
     struct ws_space *space;
@@ -42,7 +46,8 @@ struct ws_tenant {
     struct ws_sm_use sms[]; /* [n_sms] */
 };
 
-struct ws_block {        /* of a grid, from being dealt to its end */
+/* Of a grid, from being dealt to its end. */
+struct ws_block {
     struct ws_list link; /* front, rotated; or free */
     struct ws_run *run;
     struct ws_blockrun *state; /* NULL until it first runs */
@@ -60,7 +65,8 @@ struct ws_block {        /* of a grid, from being dealt to its end */
 };
 
 enum { WS_TURN_BLOCKS_MAX = 32 };
-struct ws_turn { /* what a worker does between two holds of the lock */
+/* What a worker does between two holds of the lock. */
+struct ws_turn {
     struct ws_tenant *tenant;
     struct ws_xfer *xfer; /* a chunk of it, or: */
     uint64_t from, bytes;
@@ -80,7 +86,8 @@ struct ws_sched {
     pthread_t *threads;
 };
 
-/* The process's scheduler; started with @n_workers (0: host cores) by the first device, stopped when the last one left.
+/* The process's scheduler; started with @n_workers (0: host cores) by the first device, stopped
+ * when the last one left.
  * Return: 0, -ENOMEM, -EAGAIN. */
 WS_MUST_CHECK int ws_sched_join(struct ws_sched **ret, uint32_t n_workers);
 void ws_sched_leave(struct ws_sched *s);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Turns: workers execute the blocks that were dealt, and give them back.
  *
- * A worker takes one block that is in the middle of something, or as many short blocks as make a turn (by what blocks of this kernel
- * took before). A block continues over several turns until its slice is used up. Then it goes behind the client's other blocks,
- * because programs may wait between co-resident blocks, and an endless block must not keep out its neighbours. A block that waits
- * (the interpreter saw that all its warps spin, and returned early) loses its turn at once and gets short turns until it does
- * something else. A block that might wait (loads or atomics, arithmetic on integers, nothing written) has a slice of one turn.
- * While no block is in the middle of its slice, new blocks go before rotated ones four times out of five: a grid-wide barrier soon
+ * A worker takes one block that is in the middle of something, or as many short blocks as make a
+ * turn (by what blocks of this kernel took before). A block continues over several turns until its
+ * slice is used up. Then it goes behind the client's other blocks, because programs may wait
+ * between co-resident blocks, and an endless block must not keep out its neighbours. A block that
+ * waits (the interpreter saw that all its warps spin, and returned early) loses its turn at once
+ * and gets short turns until it does something else. A block that might wait (loads or atomics,
+ * arithmetic on integers, nothing written) has a slice of one turn. While no block is in the middle
+ * of its slice, new blocks go before rotated ones four times out of five: a grid-wide barrier soon
  * has all its blocks, and no block starves.
  *
- * Preemption: no more blocks are dealt, and those that were dealt run to their end. So what was executed is always the first blocks
- * of the grid, and a launch that is resumed begins with the next one. If all dealt blocks (seem to) wait for something, dealing
- * goes on instead. */
+ * Preemption: no more blocks are dealt, and those that were dealt run to their end. So what was
+ * executed is always the first blocks of the grid, and a launch that is resumed begins with the
+ * next one. If all dealt blocks (seem to) wait for something, dealing goes on instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +39,8 @@ static bool may_be_waiting(const struct ws_work *w, uint64_t n_insns)
            (w->n_global_loads + w->n_atomics) * 64 >= n_insns;
 }
 
-/* Whether a block whose warps all spin did nothing but that: it wrote nothing, and looked only where it had looked before. */
+/* Whether a block whose warps all spin did nothing but that: it wrote nothing, and looked only
+ * where it had looked before. */
 static bool only_polls(struct ws_block *b, const struct ws_work *w)
 {
     uint64_t n_looked = ws_blockrun_n_looked(b->state);
@@ -217,7 +220,8 @@ static void block_polling(struct ws_block *b, bool polling)
     r->idle = idle;
 }
 
-/* A preempted kernel all of whose blocks wait may wait for some that were not dealt: then it has to go on. */
+/* A preempted kernel all of whose blocks wait may wait for some that were not dealt: then it has to
+ * go on. */
 static void run_unblock(struct ws_run *r)
 {
     if (!r->stopping || r->n_waiting < r->n_live)

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From counted work to time on an SM. A first model in the spirit of MWP-CWP (Hong & Kim, ISCA 2009): a block is bounded by
- * throughput, by latency and by memory bandwidth; timing.c shares these among blocks. With W warps in the block, f core cycles
- * per ns, n_c warp instructions of class c:
+/* From counted work to time on an SM. A first model in the spirit of MWP-CWP (Hong & Kim, ISCA
+ * 2009): a block is bounded by throughput, by latency and by memory bandwidth; timing.c shares
+ * these among blocks. With W warps in the block, f core cycles per ns, n_c warp instructions of
+ * class c:
  *
- *   issue_ns   = max( sum n_c / schedulers,                         one instruction per scheduler and cycle
+ *   issue_ns   = max( sum n_c / schedulers, one instruction per scheduler and cycle
  *                     n_fp32+half * 32 / fp32 lanes, n_int * 32 / int lanes, … fp64, sfu, ldst,
- *                     sectors / 4 ) / f                              a level-1 cache moves 4 sectors (128 bytes) per cycle
- *   latency_ns = ( sum n_c / W * DEP + barriers / W * BAR ) / f + loads / W * memory latency / LOADS
+ *                     sectors / 4 ) / f                              a level-1 cache moves 4
+ *                                                                    sectors (128 bytes) per cycle
+ *   latency_ns = ( sum n_c / W * DEP + barriers / W * BAR ) / f + loads / W * memory latency /
+ *   LOADS
  *   bytes      = 32 * sectors
  *
- * DEP = 4 cycles from an instruction to one that depends on it; BAR = 20 cycles; LOADS = 2 loads of a warp in flight. A warp's
- * own latencies add up; other warps of the block, and other blocks, hide them, which is why they bound a block's time but take
- * no capacity from others. The constants are estimates, fit for comparing shapes, not for predicting a particular board. */
+ * DEP = 4 cycles from an instruction to one that depends on it; BAR = 20 cycles; LOADS = 2 loads of
+ * a warp in flight. A warp's own latencies add up; other warps of the block, and other blocks, hide
+ * them, which is why they bound a block's time but take no capacity from others. The constants are
+ * estimates, fit for comparing shapes, not for predicting a particular board. */
 #include "device/soft/timeline/timing.h"
 
 enum {
@@ -54,8 +58,8 @@ struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, 
     };
 }
 
-/* Nothing is known of which bytes are touched twice. First touches (at most the footprint) miss; the rest hits with the
- * probability that a byte of the footprint is in the cache. */
+/* Nothing is known of which bytes are touched twice. First touches (at most the footprint) miss;
+ * the rest hits with the probability that a byte of the footprint is in the cache. */
 double ws_cost_dram_share(const struct ws_gpu_spec *spec, double traffic_bytes,
                           double footprint_bytes)
 {

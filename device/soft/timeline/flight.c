@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Flights.
  *
- * A flight is EXECUTING, EXECUTED, PRICED while its place is looked for, then WAITING in the clock; while it is being cut it is PRICED
- * again, and again stalls the clock. Whoever takes it out of the clock owns it: the clock's thread when its end has come, the loop to
- * cut or cancel it. Others can only be marked; who prices one looks at the marks under the lock before it lets it wait.
+ * A flight is EXECUTING, EXECUTED, PRICED while its place is looked for, then WAITING in the clock;
+ * while it is being cut it is PRICED again, and again stalls the clock. Whoever takes it out of the
+ * clock owns it: the clock's thread when its end has come, the loop to cut or cancel it. Others can
+ * only be marked; who prices one looks at the marks under the lock before it lets it wait.
  *
- * Order. Flights are priced in the order of their submission, whichever was executed first: the places in the timeline do not depend
- * on the host. One thread at a time prices (d->pricing), for all others. Nobody waits for one whose stall ran into the limit.
+ * Order. Flights are priced in the order of their submission, whichever was executed first: the
+ * places in the timeline do not depend on the host. One thread at a time prices (d->pricing), for
+ * all others. Nobody waits for one whose stall ran into the limit.
  *
- * The clock stands from submission to pricing, so an operation is placed as if it had been executed in no time. One whose stall ran
- * into a limit (vclock.h) is placed where it would have been, which may be in the past; it is then done at once (an overrun).
- * One that only waited meanwhile ends when it has ended on the host: what it executed while waiting isn't counted.
- * A launch that faulted is done at its priced end, a cancelled one at once. */
+ * The clock stands from submission to pricing, so an operation is placed as if it had been executed
+ * in no time. One whose stall ran into a limit (vclock.h) is placed where it would have been, which
+ * may be in the past; it is then done at once (an overrun). One that only waited meanwhile ends
+ * when it has ended on the host: what it executed while waiting isn't counted. A launch that
+ * faulted is done at its priced end, a cancelled one at once. */
 #include "device/soft/timeline/flight.h"
 
 #include <stdio.h>
@@ -57,7 +60,7 @@ static void stall_over(const void *device)
 
 bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
 {
-    struct ws_flight *f = ws_alloc(sizeof *f);
+    struct ws_flight *f = ws_alloc(sizeof(*f));
     op->priv = f;
     if (!f)
         return false;
@@ -173,7 +176,7 @@ static void cut(struct ws_flight *f, uint64_t at_ns)
     struct ws_soft *d = f->device;
     if (f->op->error || f->op->kind != WS_OPK_LAUNCH)
         return;
-    f->left = ws_alloc_array(WS_MAX(f->x.n_units, 1), sizeof f->left[0]);
+    f->left = ws_alloc_array(WS_MAX(f->x.n_units, 1), sizeof(f->left[0]));
     if (!f->x.progress)
         f->x.progress = ws_soft_progress_new(f->op);
     if (!f->left || !f->x.progress) { /* then it goes on to the end of what was executed */
@@ -185,7 +188,8 @@ static void cut(struct ws_flight *f, uint64_t at_ns)
     ws_meter_change(d->meter, at_ns, &f->load, f->reserved.end_ns, &f->reserved.sms);
 }
 
-/* What was executed is placed in the timeline: lets it wait for its end, unless something was wanted of it meanwhile. */
+/* What was executed is placed in the timeline: lets it wait for its end, unless something was
+ * wanted of it meanwhile. */
 static void let_wait(struct ws_flight *f)
 {
     struct ws_soft *d = f->device;
@@ -235,7 +239,7 @@ static int merge(struct ws_flight *f)
         any |= f->x.units[i].n_blocks > 1;
     if (!any)
         return 0;
-    f->merged = ws_alloc_array(f->x.n_units, sizeof f->merged[0]);
+    f->merged = ws_alloc_array(f->x.n_units, sizeof(f->merged[0]));
     if (!f->merged)
         return -1;
     for (uint32_t i = 0; i < f->x.n_units; i++)

@@ -1,8 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/timeline/flight.h - operations where device time passes (WS_CLOCK_SCALED): from submission until their end has come.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/timeline/flight.h - operations where device time passes (WS_CLOCK_SCALED): from
+ * submission until their end has come.
  *
- * A flight begins with the submission and stalls the clock while the operation is being executed. Then it is priced: its place in the
- * timeline is reserved and it waits for its end in the clock. Until then it may be cut short (preempted) or cancelled.
+ * A flight begins with the submission and stalls the clock while the operation is being executed.
+ * Then it is priced: its place in the timeline is reserved and it waits for its end in the clock.
+ * Until then it may be cut short (preempted) or cancelled.
  * Threads: any. Locks: the device's flights_lock, then the clock's; none held by the caller. */
 #ifndef WS_DEVICE_SOFT_TIMELINE_FLIGHT_H
 #define WS_DEVICE_SOFT_TIMELINE_FLIGHT_H
@@ -26,10 +28,11 @@ struct ws_executed {
     struct ws_cost *costs;
     uint32_t n_units;
     uint64_t n_executed, n_blocks; /* of the whole grid, so far */
-    struct ws_soft_progress
-        *progress; /* NULL, or one that fits; not NULL if n_executed < n_blocks */
+    /* NULL, or one that fits; not NULL if n_executed < n_blocks. */
+    struct ws_soft_progress *progress;
 };
-/* Price and let fly; done is called by the clock, or at once. Its error is set if it faulted, then it is priced all the same. */
+/* Price and let fly; done is called by the clock, or at once. Its error is set if it faulted, then
+ * it is priced all the same. */
 void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x);
 void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes);
 
@@ -40,7 +43,8 @@ bool ws_flight_has_idled(const struct ws_op *op);
 
 /* Cuts @op short, if it is in flight, or as soon as it is priced. */
 void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op);
-/* Marks all of @space, those that are being executed too, which end as soon as that ends; the others end now and are put into @ended. */
+/* Marks all of @space, those that are being executed too, which end as soon as that ends; the
+ * others end now and are put into @ended. */
 void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space, struct ws_list *ended);
 void ws_flight_finish(struct ws_list *ended);
 /* Nothing is in flight: waits until no thread is at work here any more. */

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The meter. Device time passes, and what an operation uses is known before it starts: so the power of each moment is known once
- * the moment has come, and is integrated and shared out then, for good: Eq. 2 (power.h) while kernels run, by the number of their SMs;
- * static power while copies run alone, equally, or while nothing runs, then to nobody's account (idle).
+/* The meter. Device time passes, and what an operation uses is known before it starts: so the power
+ * of each moment is known once the moment has come, and is integrated and shared out then, for
+ * good: Eq. 2 (power.h) while kernels run, by the number of their SMs; static power while copies
+ * run alone, equally, or while nothing runs, then to nobody's account (idle).
  *
- * One case is late: an operation that the clock did not wait for (vclock.h, the limit of stalls) may turn out to have run in the past.
- * For that part it is charged the dynamic energy of its SMs, which is added to the device's.
+ * One case is late: an operation that the clock did not wait for (vclock.h, the limit of stalls)
+ * may turn out to have run in the past. For that part it is charged the dynamic energy of its SMs,
+ * which is added to the device's.
  *
- * Invariants: energy_pj = idle_pj + rounded_pj + all that loads were charged, exactly; swept_ns never falls, nothing before it changes. */
+ * Invariants: energy_pj = idle_pj + rounded_pj + all that loads were charged, exactly; swept_ns
+ * never falls, nothing before it changes. */
 #include "device/soft/timeline/meter.h"
 
 #include <pthread.h>
@@ -36,7 +39,7 @@ struct moment {
 
 int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec)
 {
-    struct ws_meter *m = ws_alloc(sizeof *m);
+    struct ws_meter *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     m->spec = *spec;

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/timeline/meter.h - the energy of a device whose time passes (WS_CLOCK_SCALED): an integral of its power, shared out as it grows.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/timeline/meter.h - the energy of a device whose time passes (WS_CLOCK_SCALED): an
+ * integral of its power, shared out as it grows.
  * Threads: any; a meter has a lock of its own. Times are the virtual clock's. */
 #ifndef WS_DEVICE_SOFT_TIMELINE_METER_H
 #define WS_DEVICE_SOFT_TIMELINE_METER_H

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA's occupancy calculation: registers are given to warps in units of 256, warps to schedulers in fours, shared memory in
- * units of 128 bytes (256 before compute capability 8.0) with 1 KiB for the system per block (8.0 and later).
+/* CUDA's occupancy calculation: registers are given to warps in units of 256, warps to schedulers
+ * in fours, shared memory in units of 128 bytes (256 before compute capability 8.0) with 1 KiB for
+ * the system per block (8.0 and later).
  *
- * The number of registers is estimated from PTX, where it is known only after ptxas; an estimate must not refuse a block that
- * the program knows to fit, so it is cut to what lets one block of this size in. */
+ * The number of registers is estimated from PTX, where it is known only after ptxas; an estimate
+ * must not refuse a block that the program knows to fit, so it is cut to what lets one block of
+ * this size in. */
 #include "device/soft/timeline/occupancy.h"
 
 enum { REGS_UNIT = 256, WARPS_UNIT = 4, REGS_MAX_PER_THREAD = 255 };

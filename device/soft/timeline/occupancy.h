@@ -1,11 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/timeline/occupancy.h - how much of an SM a block takes, as CUDA's occupancy calculator counts it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/timeline/occupancy.h - how much of an SM a block takes, as CUDA's occupancy
+ * calculator counts it. */
 #ifndef WS_DEVICE_SOFT_TIMELINE_OCCUPANCY_H
 #define WS_DEVICE_SOFT_TIMELINE_OCCUPANCY_H
 
 #include "device/device.h"
 
-struct ws_need { /* of one block */
+/* Of one block. */
+struct ws_need {
     uint32_t warps, regs, shared_bytes;
 };
 /* Blocks per SM by each limit, and the smallest. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Progress of launches. What part of a launch was done is said in work rather than in time, which differs between devices: warp
- * instructions, and a quarter of one for each sector of memory. */
+/* Progress of launches. What part of a launch was done is said in work rather than in time, which
+ * differs between devices: warp instructions, and a quarter of one for each sector of memory. */
 #include "device/soft/timeline/progress.h"
 
 #include <math.h>
@@ -25,13 +25,13 @@ struct ws_soft_progress *ws_soft_progress_take(struct ws_op *op, bool *ret_ok)
 
 struct ws_soft_progress *ws_soft_progress_new(const struct ws_op *op)
 {
-    struct ws_soft_progress *p = ws_alloc(sizeof *p);
+    struct ws_soft_progress *p = ws_alloc(sizeof(*p));
     if (!p)
         return NULL;
     p->base.free = base_free;
     p->kernel = op->launch.kernel;
-    memcpy(p->grid, op->launch.grid, sizeof p->grid);
-    memcpy(p->block, op->launch.block, sizeof p->block);
+    memcpy(p->grid, op->launch.grid, sizeof(p->grid));
+    memcpy(p->block, op->launch.block, sizeof(p->block));
     p->n_blocks = (uint64_t)p->grid[0] * p->grid[1] * p->grid[2];
     return p;
 }
@@ -46,8 +46,8 @@ struct ws_soft_progress *ws_soft_progress_free(struct ws_soft_progress *p)
 
 bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op *op)
 {
-    return p->kernel == op->launch.kernel && !memcmp(p->grid, op->launch.grid, sizeof p->grid) &&
-           !memcmp(p->block, op->launch.block, sizeof p->block) &&
+    return p->kernel == op->launch.kernel && !memcmp(p->grid, op->launch.grid, sizeof(p->grid)) &&
+           !memcmp(p->block, op->launch.block, sizeof(p->block)) &&
            !(op->launch.flags & WS_LAUNCH_COOPERATIVE);
 }
 

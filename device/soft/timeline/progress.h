@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/timeline/progress.h - a launch's work in units, and how far a preempted launch had come.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/timeline/progress.h - a launch's work in units, and how far a preempted launch had
+ * come.
  *
- * Blocks are executed in order, so what was executed is the first n_executed of them. Where device time passes, execution is ahead of
- * time: the units that were executed, but for which the time was not yet, are owed and take their time when the launch goes
- * on; they are kept as counted work, so that any device can price them. Threads: none of its own. */
+ * Blocks are executed in order, so what was executed is the first n_executed of them. Where device
+ * time passes, execution is ahead of time: the units that were executed, but for which the time was
+ * not yet, are owed and take their time when the launch goes on; they are kept as counted work, so
+ * that any device can price them. Threads: none of its own. */
 #ifndef WS_DEVICE_SOFT_TIMELINE_PROGRESS_H
 #define WS_DEVICE_SOFT_TIMELINE_PROGRESS_H
 
@@ -30,7 +32,8 @@ struct ws_soft_progress *
 ws_soft_progress_new(const struct ws_op *op); /* nothing done yet. NULL: no memory */
 struct ws_soft_progress *
 ws_soft_progress_free(struct ws_soft_progress *p); /* NULL ok; returns NULL */
-/* That of a launch, taken out of it; NULL: it has none. *ret_ok: false if it has one of another kind of device, which is freed. */
+/* That of a launch, taken out of it; NULL: it has none. *ret_ok: false if it has one of another
+ * kind of device, which is freed. */
 struct ws_soft_progress *ws_soft_progress_take(struct ws_op *op, bool *ret_ok);
 bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op *op);
 /* Takes over @units (allocated), of which @left[i] (0…1; NULL: nothing) was not paid. */

@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The device's timeline.
  *
- * Kernels. Blocks are dealt in order to the SMs of the kernel's set, round-robin, as many to each as fit; a block that ends
- * makes room for the next. On an SM with k blocks of the kernel, of whose capacity other kernels leave the part a,
+ * Kernels. Blocks are dealt in order to the SMs of the kernel's set, round-robin, as many to each
+ * as fit; a block that ends makes room for the next. On an SM with k blocks of the kernel, of whose
+ * capacity other kernels leave the part a,
  *     rate = 1 / max(latency_ns, k * issue_ns / a)            (of the block, per ns)
- * and if the blocks running at a moment would together move more bytes than the memory can (what others leave of it), all
- * are slowed by the same factor. That makes it natural to simulate in slowed time tau, in which SMs are independent of one
- * another, and to stretch dt = dtau * slow.
+ * and if the blocks running at a moment would together move more bytes than the memory can (what
+ * others leave of it), all are slowed by the same factor. That makes it natural to simulate in
+ * slowed time tau, in which SMs are independent of one another, and to stretch dt = dtau * slow.
  *
- * Other kernels. What was entered before stands: a list of spans, each with its SMs, the part of them and of the memory
- * bandwidth that it uses on average, and the room its blocks hold on each SM. A new kernel gets the rest; at each start and
- * end of a span in its way the rest is computed anew. So the machine never does more than it can, two kernels that leave each
- * other room overlap, and the result depends only on the works and on the order in which they were entered.
+ * Other kernels. What was entered before stands: a list of spans, each with its SMs, the part of
+ * them and of the memory bandwidth that it uses on average, and the room its blocks hold on each
+ * SM. A new kernel gets the rest; at each start and end of a span in its way the rest is computed
+ * anew. So the machine never does more than it can, two kernels that leave each other room overlap,
+ * and the result depends only on the works and on the order in which they were entered.
  *
  * Copies. One engine per direction: the first gap after ready_ns that is long enough.
  *
- * Memory. The last N_SPANS spans by end are kept. What a dropped one used is unknown: nothing starts before `floor_ns` any
- * more, the latest end dropped.
+ * Memory. The last N_SPANS spans by end are kept. What a dropped one used is unknown: nothing
+ * starts before `floor_ns` any more, the latest end dropped.
  *
- * Energy. The device's power is Eq. 2 (power.h) while a kernel runs, static power while only copies run, and nothing is
- * counted while the device has no work: the device clock then stands still. At each moment the power is shared by the kernels
- * that run, each by the number of its SMs; copies share it when they are alone. A later operation that turns out to have run
- * beside an earlier one takes over part of what the earlier one was charged for; the earlier one is done and cannot be told, so
- * its client has it in store: the client's next operation is charged less. Each client has an account, its due (its shares so far)
- * and what it was charged; due over all accounts is the device's energy, exactly. What is charged beyond it is in store.
+ * Energy. The device's power is Eq. 2 (power.h) while a kernel runs, static power while only copies
+ * run, and nothing is counted while the device has no work: the device clock then stands still. At
+ * each moment the power is shared by the kernels that run, each by the number of its SMs; copies
+ * share it when they are alone. A later operation that turns out to have run beside an earlier one
+ * takes over part of what the earlier one was charged for; the earlier one is done and cannot be
+ * told, so its client has it in store: the client's next operation is charged less. Each client has
+ * an account, its due (its shares so far) and what it was charged; due over all accounts is the
+ * device's energy, exactly. What is charged beyond it is in store.
  *
- * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock only. */
+ * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock
+ * only. */
 #include "device/soft/timeline/timing.h"
 
 #include <math.h>
@@ -69,7 +74,8 @@ struct span {
     bool held;
 };
 
-struct sm { /* of the kernel being simulated */
+/* Of the kernel being simulated. */
+struct sm {
     uint32_t k, cap;
     bool used;
     double part; /* of its issue capacity that is left for this kernel */
@@ -78,7 +84,8 @@ struct sm { /* of the kernel being simulated */
     double left[MAX_BLOCKS_PER_SM], rate[MAX_BLOCKS_PER_SM];
 };
 
-struct held { /* of an SM, by kernels in the way */
+/* Of an SM, by kernels in the way. */
+struct held {
     double part;
     int64_t blocks, warps, regs, shared_bytes;
 };
@@ -119,13 +126,13 @@ struct ws_timing {
 
 int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
 {
-    struct ws_timing *t = ws_alloc(sizeof *t);
+    struct ws_timing *t = ws_alloc(sizeof(*t));
     if (!t)
         return ws_raise(-ENOMEM);
     t->spec = *spec;
     t->cap = N_SPANS;
-    t->spans = ws_alloc_array(t->cap, sizeof t->spans[0]);
-    t->near = ws_alloc_array(t->cap, sizeof t->near[0]);
+    t->spans = ws_alloc_array(t->cap, sizeof(t->spans[0]));
+    t->near = ws_alloc_array(t->cap, sizeof(t->near[0]));
     pthread_mutex_init(&t->lock, NULL);
     if (!t->spans || !t->near) {
         ws_timing_free(t);
@@ -163,7 +170,8 @@ static struct span *span_at(struct ws_timing *t, uint32_t i)
     return &t->spans[(t->head + i) & (t->cap - 1)];
 }
 
-/* Spans of @kind, or of any, that end after @from_ns and were reserved before @seq, latest first, into t->near. */
+/* Spans of @kind, or of any, that end after @from_ns and were reserved before @seq, latest first,
+ * into t->near. */
 static uint32_t spans_after(struct ws_timing *t, uint64_t from_ns, int kind, bool any_kind,
                             uint64_t seq)
 {
@@ -195,13 +203,14 @@ static uint32_t edges_between(struct ws_timing *t, uint32_t n, uint64_t from_ns,
                 t->edges[n_edges++] = e[j];
     }
     if (n_edges > 1)
-        qsort(t->edges, n_edges, sizeof t->edges[0], u64_order);
+        qsort(t->edges, n_edges, sizeof(t->edges[0]), u64_order);
     return n_edges;
 }
 
 /* ---- entering ---- */
 
-/* The account of @owner, a new one if it has none; then the longest unused one that no span needs makes room. */
+/* The account of @owner, a new one if it has none; then the longest unused one that no span needs
+ * makes room. */
 static uint32_t account_of(struct ws_timing *t, uint64_t owner)
 {
     struct account *a = &t->accounts[t->recent];
@@ -261,7 +270,8 @@ static uint64_t weight(const struct span *s, bool copies_only)
     return copies_only ? 1 : s->n_sms;
 }
 
-/* Adds what @s changes to the device's and the clients' accounts between two edges. Return: mW of all, with @s. */
+/* Adds what @s changes to the device's and the clients' accounts between two edges. Return: mW of
+ * all, with @s. */
 static uint64_t account(struct ws_timing *t, const struct span *s, uint32_t n_near,
                         uint64_t from_ns, uint64_t to_ns)
 {
@@ -440,7 +450,8 @@ static void deal_where(struct sim *m, double part_min)
     }
 }
 
-/* Round-robin until nothing fits, first over SMs that no other kernel uses; all SMs must stand at the present. */
+/* Round-robin until nothing fits, first over SMs that no other kernel uses; all SMs must stand at
+ * the present. */
 static void deal_all(struct sim *m)
 {
     deal_where(m, 1);
@@ -488,12 +499,13 @@ static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_ke
     return cap < 0 ? 0 : (uint32_t)cap;
 }
 
-/* What the kernels in the way leave at @now_ns, on every SM of the set and of the memory. Return: when that changes next. */
+/* What the kernels in the way leave at @now_ns, on every SM of the set and of the memory. Return:
+ * when that changes next. */
 static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
 {
     struct sim *m = &t->sim;
     uint64_t next = UINT64_MAX;
-    memset(t->held, 0, t->spec.n_sms * sizeof t->held[0]);
+    memset(t->held, 0, t->spec.n_sms * sizeof(t->held[0]));
     m->memory_part = 1;
     for (uint32_t j = 0; j < n_near; j++) {
         const struct span *o = t->near[j];
@@ -550,7 +562,8 @@ static uint64_t memory_rate(const struct ws_timing *t, const struct ws_timing_ke
     return k->memory_bytes_per_s ? k->memory_bytes_per_s : t->spec.memory_bytes_per_s;
 }
 
-/* Nothing more is dealt; what runs is finished, of several in one only the one at work. The SMs stand at the present. */
+/* Nothing more is dealt; what runs is finished, of several in one only the one at work. The SMs
+ * stand at the present. */
 static void stop_dealing(struct sim *m)
 {
     m->n_blocks = m->dealt;
@@ -568,8 +581,8 @@ static void stop_dealing(struct sim *m)
     }
 }
 
-/* Runs the simulation from @start_ns; no block is dealt from @cut_ns on. *ret_first_ns: when the first block was dealt, negative
- * if none was. Return: end. */
+/* Runs the simulation from @start_ns; no block is dealt from @cut_ns on. *ret_first_ns: when the
+ * first block was dealt, negative if none was. Return: end. */
 static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, uint32_t n_near,
                        double *ret_first_ns)
 {
@@ -615,8 +628,8 @@ static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, 
     return now;
 }
 
-/* What a kernel that was simulated, begun at @first_ns and ended at @end_ns after @start_ns, takes of the machine. @left: of each
- * block not run, NULL: none. */
+/* What a kernel that was simulated, begun at @first_ns and ended at @end_ns after @start_ns, takes
+ * of the machine. @left: of each block not run, NULL: none. */
 static struct span span_of(const struct ws_timing *t, const struct ws_timing_kernel *k,
                            uint64_t start_ns, double first_ns, double end_ns, const double *left)
 {
@@ -674,7 +687,8 @@ void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, str
 
 /* ---- reservations ---- */
 
-/* Whether the span that ended first can be forgotten: it is over, and nothing that is not began while it ran. */
+/* Whether the span that ended first can be forgotten: it is over, and nothing that is not began
+ * while it ran. */
 static bool first_is_past(const struct ws_timing *t)
 {
     const struct span *first = &t->spans[t->head];
@@ -697,8 +711,8 @@ static int make_room(struct ws_timing *t)
         span_drop_first(t);
         return 0;
     }
-    struct span *spans = ws_alloc_array(2 * (size_t)t->cap, sizeof spans[0]);
-    const struct span **near = ws_alloc_array(2 * (size_t)t->cap, sizeof near[0]);
+    struct span *spans = ws_alloc_array(2 * (size_t)t->cap, sizeof(spans[0]));
+    const struct span **near = ws_alloc_array(2 * (size_t)t->cap, sizeof(near[0]));
     if (!spans || !near) {
         free(spans);
         free(near);
@@ -718,7 +732,7 @@ static int make_room(struct ws_timing *t)
 static struct ws_reserved reserved_of(const struct span *s)
 {
     struct ws_reserved r = {.id = s->seq, .start_ns = s->start_ns, .end_ns = s->end_ns};
-    memcpy(r.sms.bits, s->mask, sizeof s->mask);
+    memcpy(r.sms.bits, s->mask, sizeof(s->mask));
     r.sms.n = popcount(s->mask);
     return r;
 }
@@ -779,7 +793,7 @@ void ws_timing_cut(struct ws_timing *t, const struct ws_timing_kernel *k, uint64
     pthread_mutex_lock(&t->lock);
     struct span old = take_out(t, r->id), s;
     double first = -1, end = 0;
-    memset(ret_left, 0, k->n_blocks * sizeof ret_left[0]);
+    memset(ret_left, 0, k->n_blocks * sizeof(ret_left[0]));
     sim_init(t, k);
     if (at_ns > old.from_ns) {
         t->sim.left = ret_left;
@@ -794,7 +808,7 @@ void ws_timing_cut(struct ws_timing *t, const struct ws_timing_kernel *k, uint64
         for (uint64_t b = 0; b < k->n_blocks; b++)
             ret_left[b] = 1;
         s = old;
-        memset(s.mask, 0, sizeof s.mask);
+        memset(s.mask, 0, sizeof(s.mask));
         s.start_ns = s.end_ns = at_ns;
         s.blocks = 0;
         s.issue_part = s.memory_part = 0;

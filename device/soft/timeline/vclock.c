@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The clock: a point (virtual time, host time) from which time goes on at 1 / scale, and whether it stands.
+/* The clock: a point (virtual time, host time) from which time goes on at 1 / scale, and whether it
+ * stands.
  *
- * Events lie in a list sorted by time, then by seq: most are added near its end. One thread fires them, each with the clock
- * held at its time. A stall has a limit, which comes sooner while all there are are idle; those over it are forgotten lazily, by whoever
- * looks next, as of the moment when the limit was reached, so that the time does not depend on who looks when. All stalls have the same
- * limit, so the list of them is sorted by it.
+ * Events lie in a list sorted by time, then by seq: most are added near its end. One thread fires
+ * them, each with the clock held at its time. A stall has a limit, which comes sooner while all
+ * there are are idle; those over it are forgotten lazily, by whoever looks next, as of the moment
+ * when the limit was reached, so that the time does not depend on who looks when. All stalls have
+ * the same limit, so the list of them is sorted by it.
  *
- * Invariants: base_ns never falls; while the clock stands it is the time. No waiting event is earlier than the time, but for
- * those that were added late, which fire at once. */
+ * Invariants: base_ns never falls; while the clock stands it is the time. No waiting event is
+ * earlier than the time, but for those that were added late, which fire at once. */
 #include "device/soft/timeline/vclock.h"
 
 #include <pthread.h>
@@ -328,7 +330,7 @@ static void clock_free(struct ws_vclock *v)
 
 static int clock_start(struct ws_vclock **ret, double scale)
 {
-    struct ws_vclock *v = ws_alloc(sizeof *v);
+    struct ws_vclock *v = ws_alloc(sizeof(*v));
     if (!v)
         return ws_raise(-ENOMEM);
     pthread_condattr_t monotonic;

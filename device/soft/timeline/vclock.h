@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-/* device/soft/timeline/vclock.h - device time that passes: the one clock of all soft devices in WS_CLOCK_SCALED.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/timeline/vclock.h - device time that passes: the one clock of all soft devices in
+ * WS_CLOCK_SCALED.
  *
- * Host time divided by a scale, but for two things. It stands still while anybody stalls it (an operation is being executed, which
- * takes the host other time than the device). And it never passes an event before that has fired: how soon the host wakes the
- * thread that fires does not show either. Threads: any; one lock, taken last. */
+ * Host time divided by a scale, but for two things. It stands still while anybody stalls it (an
+ * operation is being executed, which takes the host other time than the device). And it never
+ * passes an event before that has fired: how soon the host wakes the thread that fires does not
+ * show either. Threads: any; one lock, taken last. */
 #ifndef WS_DEVICE_SOFT_TIMELINE_VCLOCK_H
 #define WS_DEVICE_SOFT_TIMELINE_VCLOCK_H
 
@@ -27,18 +29,21 @@ struct ws_vstall {
     uint64_t until_host_ns;
     uint64_t idle_since_host_ns; /* 0: it isn't idle */
     bool on;
-    void (*over)(
-        const void *owner); /* the limit was reached; on the clock's thread, no locks held */
+    /* The limit was reached; on the clock's thread, no locks held. */
+    void (*over)(const void *owner);
     const void *owner;
 };
 
-/* Host time after which a stall is no longer minded: an endless kernel must not stop everybody's time. */
+/* Host time after which a stall is no longer minded: an endless kernel must not stop everybody's
+ * time. */
 #define WS_VCLOCK_STALL_NS UINT64_C(2000000000)
 
-/* The same once all stalls there are have been idle: kernels that wait for what only the passing of time, or a program, can bring. */
+/* The same once all stalls there are have been idle: kernels that wait for what only the passing of
+ * time, or a program, can bring. */
 #define WS_VCLOCK_IDLE_NS UINT64_C(50000000)
 
-/* The process's clock, started with @scale by the first, ended when the last one left. Return: 0, -ENOMEM, -EAGAIN. */
+/* The process's clock, started with @scale by the first, ended when the last one left. Return: 0,
+ * -ENOMEM, -EAGAIN. */
 WS_MUST_CHECK int ws_vclock_join(struct ws_vclock **ret, double scale);
 void ws_vclock_leave(struct ws_vclock *v);
 
@@ -51,12 +56,15 @@ void ws_vclock_unstall(struct ws_vclock *v, struct ws_vstall *s);
 /* Whether who stalls is idle: does nothing but look whether something has happened. */
 void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle);
 bool ws_vclock_stalls(struct ws_vclock *v, const struct ws_vstall *s); /* whether it still does */
-/* Adds @e, and ends @s, if not NULL, in the same moment. Once it returns, @e and @s may be gone. Return: now. */
+/* Adds @e, and ends @s, if not NULL, in the same moment. Once it returns, @e and @s may be gone.
+ * Return: now. */
 uint64_t ws_vclock_add(struct ws_vclock *v, struct ws_vevent *e, struct ws_vstall *s);
-/* Takes @e back, and stops the time with @s, if not NULL. Return: false if it fires or has fired; then @s is not on. */
+/* Takes @e back, and stops the time with @s, if not NULL. Return: false if it fires or has fired;
+ * then @s is not on. */
 bool ws_vclock_take(struct ws_vclock *v, struct ws_vevent *e, struct ws_vstall *s,
                     uint64_t *ret_now_ns);
-/* Any event of @owner, taken back; NULL: there is none, and none of its is firing. Not from fire(). */
+/* Any event of @owner, taken back; NULL: there is none, and none of its is firing. Not from fire().
+ */
 struct ws_vevent *ws_vclock_take_any(struct ws_vclock *v, const void *owner);
 
 #endif
