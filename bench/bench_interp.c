@@ -115,7 +115,7 @@ static void launch(const struct bench *t, struct total *total)
                         .var_va = var_va,
                         .n_sms = 1,
                         .sm = 75};
-    struct ws_work w = {.n_thread_insns = 0};
+    struct ws_exec_work w = {.n_thread_insns = 0};
     struct ws_blockrun *run;
     uint32_t n;
     const struct ws_kernel_info *k = ws_code_kernels(code, &n);

@@ -69,7 +69,7 @@ struct ws_memory *ws_memory_unref(struct ws_memory *m)
 }
 
 /* Of one mapping. */
-struct place {
+struct memory_place {
     struct ws_memory *m;
     struct ws_space *space;
     uint64_t va;
@@ -77,7 +77,7 @@ struct place {
 
 static void unmapped(void *arg, uint8_t *host, uint64_t bytes)
 {
-    struct place *p = arg;
+    struct memory_place *p = arg;
     if (p->m->device->ops->unmap)
         p->m->device->ops->unmap(p->m->device, p->m->backing.arg, p->space, p->va, bytes);
     ws_memory_unref(p->m);
@@ -90,10 +90,10 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
     const struct ws_device_ops *ops = m->device->ops;
     if (offset > m->bytes || bytes > m->bytes - offset || !bytes)
         return ws_raise(-EINVAL);
-    struct place *p = ws_alloc(sizeof(*p));
+    struct memory_place *p = ws_alloc(sizeof(*p));
     if (!p)
         return ws_raise(-ENOMEM);
-    *p = (struct place){m, s, va};
+    *p = (struct memory_place){m, s, va};
     readers &= ws_device_peers(m->device);
     writers &= ws_device_peers(m->device);
     int r =

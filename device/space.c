@@ -41,7 +41,7 @@
 #define PRINT_DEFAULT_BYTES (UINT64_C(1) << 20)
 
 /* atomics: read by any thread; the rest: under lock. */
-struct slot {
+struct space_slot {
     _Atomic uint64_t va, bytes;
     _Atomic(uint8_t *) host;
     _Atomic uint32_t readers, writers;
@@ -49,27 +49,27 @@ struct slot {
     _Atomic uint64_t serial; /* of the mapping: later ones have larger ones, in all spaces */
     ws_space_release_fn *release;
     void *release_arg;
-    struct slot *next; /* free or in limbo */
+    struct space_slot *next; /* free or in limbo */
     uint8_t *limbo_host;
     uint64_t limbo_bytes;
 };
 
-struct entry {
+struct space_entry {
     _Atomic uint64_t va;
-    _Atomic(struct slot *) slot;
+    _Atomic(struct space_slot *) slot;
 };
 
 struct table {
     struct table *older;
     uint32_t cap;
     _Atomic uint32_t n;
-    struct entry v[];
+    struct space_entry v[];
 };
 
 enum { SLOTS_PER_CHUNK = 32 };
 struct chunk {
     struct chunk *next;
-    struct slot v[SLOTS_PER_CHUNK];
+    struct space_slot v[SLOTS_PER_CHUNK];
 };
 
 struct ws_space {
@@ -79,10 +79,10 @@ struct ws_space {
     _Atomic uint64_t device_bytes;
     pthread_mutex_t lock; /* writers, epochs, limbo */
     struct chunk *chunks;
-    struct slot *free_slots;
+    struct space_slot *free_slots;
     unsigned epoch;
     uint64_t users[2]; /* [epoch & 1] */
-    struct slot *limbo[2];
+    struct space_slot *limbo[2];
     pthread_mutex_t print_lock;
     void (*print)(void *arg, enum ws_output to, const char *text, size_t n);
     void *print_arg;
@@ -131,16 +131,16 @@ int ws_space_new(struct ws_space **ret)
     return 0;
 }
 
-static void release_all(struct ws_space *s, struct slot *list)
+static void release_all(struct ws_space *s, struct space_slot *list)
 {
-    for (struct slot *x = list; x; x = x->next)
+    for (struct space_slot *x = list; x; x = x->next)
         if (x->release)
             x->release(x->release_arg, x->limbo_host, x->limbo_bytes);
     if (!list)
         return;
     pthread_mutex_lock(&s->lock);
     while (list) {
-        struct slot *next = list->next;
+        struct space_slot *next = list->next;
         list->next = s->free_slots;
         s->free_slots = list;
         list = next;
@@ -154,12 +154,12 @@ struct ws_space *ws_space_free(struct ws_space *s)
         return NULL;
     struct table *t = LOAD(s->table);
     for (uint32_t i = 0; i < t->n; i++) {
-        struct slot *x = LOAD(t->v[i].slot);
+        struct space_slot *x = LOAD(t->v[i].slot);
         if (x->release)
             x->release(x->release_arg, x->host, x->bytes);
     }
     for (int e = 0; e < 2; e++)
-        for (struct slot *x = s->limbo[e]; x; x = x->next)
+        for (struct space_slot *x = s->limbo[e]; x; x = x->next)
             if (x->release)
                 x->release(x->release_arg, x->limbo_host, x->limbo_bytes);
     const struct ws_host_hook *hook = LOAD(host_hook);
@@ -215,7 +215,7 @@ static inline bool lookup_own(const struct ws_space *s, uint64_t va, struct ws_m
         uint32_t n = LOAD(t->n), i = upper_bound(t, n, va);
         bool found = false;
         if (i) {
-            const struct slot *x = LOAD(t->v[i - 1].slot);
+            const struct space_slot *x = LOAD(t->v[i - 1].slot);
             ret->va = LOAD(x->va);
             ret->bytes = LOAD(x->bytes);
             ret->host = LOAD(x->host);
@@ -306,7 +306,7 @@ uint32_t ws_space_ranges(struct ws_space *s, uint32_t who, uint64_t (*ret)[2], u
     pthread_mutex_lock(&s->lock); /* no writer works */
     const struct table *t = LOAD(s->table);
     for (uint32_t k = 0; k <= t->n; k++) {
-        const struct slot *x = k < t->n ? LOAD(t->v[k].slot) : NULL;
+        const struct space_slot *x = k < t->n ? LOAD(t->v[k].slot) : NULL;
         if (x && !(LOAD(x->readers) & who))
             continue;
         uint64_t va = x ? LOAD(x->va) : 0, bytes = x ? LOAD(x->bytes) : 0;
@@ -333,7 +333,7 @@ uint32_t ws_space_version(const struct ws_space *s)
     return LOAD(s->seq);
 }
 
-static struct slot *slot_get(struct ws_space *s)
+static struct space_slot *slot_get(struct ws_space *s)
 {
     if (!s->free_slots) {
         struct chunk *c = ws_alloc(sizeof(*c));
@@ -346,7 +346,7 @@ static struct slot *slot_get(struct ws_space *s)
             s->free_slots = &c->v[i];
         }
     }
-    struct slot *x = s->free_slots;
+    struct space_slot *x = s->free_slots;
     s->free_slots = x->next;
     return x;
 }
@@ -362,7 +362,7 @@ static void write_end(struct ws_space *s)
     STORE(s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1);
 }
 
-static void entry_move(struct entry *to, const struct entry *from)
+static void entry_move(struct space_entry *to, const struct space_entry *from)
 {
     STORE(to->va, LOAD(from->va));
     STORE(to->slot, LOAD(from->slot));
@@ -393,13 +393,13 @@ static int map_locked(struct ws_space *s, const struct ws_mapping *m, ws_space_r
     struct table *t = s->table;
     uint32_t i = upper_bound(t, t->n, va);
     if (i) {
-        const struct slot *before = t->v[i - 1].slot;
+        const struct space_slot *before = t->v[i - 1].slot;
         if (va - before->va < before->bytes)
             return -EEXIST;
     }
     if (i < t->n && t->v[i].va - va < bytes)
         return -EEXIST;
-    struct slot *x = slot_get(s);
+    struct space_slot *x = slot_get(s);
     if (!x)
         return ws_raise(-ENOMEM);
     t = table_with_room(t);
@@ -486,7 +486,7 @@ int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
 }
 
 /* The slot of the mapping that starts at @va, and its index. Lock held. */
-static struct slot *slot_at(struct ws_space *s, uint64_t va, uint32_t *ret_index)
+static struct space_slot *slot_at(struct ws_space *s, uint64_t va, uint32_t *ret_index)
 {
     struct table *t = s->table;
     uint32_t i = upper_bound(t, t->n, va);
@@ -500,7 +500,7 @@ int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers, uint3
 {
     uint32_t i;
     pthread_mutex_lock(&s->lock);
-    struct slot *x = slot_at(s, va, &i);
+    struct space_slot *x = slot_at(s, va, &i);
     struct ws_device *d = x ? x->device : NULL;
     if (x) {
         readers &= d ? ws_device_peers(d) : WS_ACCESS_ALL;
@@ -518,17 +518,17 @@ int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t readers, uint3
 
 /* Moves the epoch on as far as its users let it. Lock held. Return: slots whose memory nobody sees
  * any more. */
-static struct slot *advance(struct ws_space *s)
+static struct space_slot *advance(struct ws_space *s)
 {
-    struct slot *out = NULL;
+    struct space_slot *out = NULL;
     for (int i = 0; i < 2; i++) {
         unsigned now = s->epoch & 1, before = now ^ 1;
         if (s->users[before] || (!s->limbo[now] && !s->limbo[before]))
             break;
-        struct slot *x = s->limbo[before];
+        struct space_slot *x = s->limbo[before];
         s->limbo[before] = NULL;
         while (x) {
-            struct slot *next = x->next;
+            struct space_slot *next = x->next;
             x->next = out;
             out = x;
             x = next;
@@ -568,7 +568,7 @@ void ws_space_leave(struct ws_space *s, unsigned epoch)
     }
     pthread_mutex_lock(&s->lock);
     s->users[epoch & 1]--;
-    struct slot *gone = advance(s);
+    struct space_slot *gone = advance(s);
     pthread_mutex_unlock(&s->lock);
     release_all(s, gone);
 }
@@ -578,7 +578,7 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
     pthread_mutex_lock(&s->lock);
     struct table *t = s->table;
     uint32_t i;
-    struct slot *x = slot_at(s, va, &i);
+    struct space_slot *x = slot_at(s, va, &i);
     if (!x) {
         pthread_mutex_unlock(&s->lock);
         return -ENOENT;
@@ -595,7 +595,7 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
     write_end(s);
     x->next = s->limbo[s->epoch & 1];
     s->limbo[s->epoch & 1] = x;
-    struct slot *gone = advance(s);
+    struct space_slot *gone = advance(s);
     pthread_mutex_unlock(&s->lock);
     release_all(s, gone);
     return 0;
@@ -619,7 +619,7 @@ uint64_t ws_space_digest(struct ws_space *s, uint64_t low, uint64_t high)
     pthread_mutex_lock(&s->lock);
     const struct table *t = LOAD(s->table);
     for (uint32_t k = 0; k < LOAD(t->n); k++) {
-        const struct slot *x = LOAD(t->v[k].slot);
+        const struct space_slot *x = LOAD(t->v[k].slot);
         uint64_t va = LOAD(x->va), bytes = LOAD(x->bytes);
         const uint8_t *p = LOAD(x->host);
         for (uint64_t at = 0; va >= low && va < high && at < bytes; at += 8) {
@@ -668,7 +668,7 @@ static bool overlap(const struct ws_space *a, const struct ws_space *b)
     const struct table *t = a->table, *u = b->table;
     for (uint32_t i = 0, k = 0; i < t->n && k < u->n;) {
         uint64_t x = t->v[i].va, y = u->v[k].va;
-        const struct slot *p = t->v[i].slot, *q = u->v[k].slot;
+        const struct space_slot *p = t->v[i].slot, *q = u->v[k].slot;
         if (x < y ? y - x < p->bytes : x - y < q->bytes)
             return true;
         if (x < y)

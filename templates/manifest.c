@@ -16,8 +16,8 @@
 
 enum { LINE_MAX_BYTES = 8192, PTX_MAX_BYTES = 16 << 20 };
 
-struct file {
-    struct file *next;
+struct manifest_file {
+    struct manifest_file *next;
     char *name;
     struct ws_ptx_module *m; /* NULL: wrong, and said so */
 };
@@ -25,11 +25,11 @@ struct file {
 struct ws_template_manifest {
     struct ws_template_replacement *v;
     size_t n, cap;
-    struct file *files;
+    struct manifest_file *files;
     struct ws_arena arena;
 };
 
-struct reader {
+struct manifest_reader {
     struct ws_template_manifest *t;
     const char *dir, *path;
     uint32_t line;
@@ -38,7 +38,7 @@ struct reader {
 };
 
 WS_PRINTF(2, 3)
-static void complain(struct reader *r, const char *fmt, ...)
+static void complain(struct manifest_reader *r, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -96,12 +96,12 @@ static char *read_all(const char *path, size_t *ret_n)
     return text;
 }
 
-static struct file *file_of(struct reader *r, const char *name)
+static struct manifest_file *file_of(struct manifest_reader *r, const char *name)
 {
-    for (struct file *f = r->t->files; f; f = f->next)
+    for (struct manifest_file *f = r->t->files; f; f = f->next)
         if (!strcmp(f->name, name))
             return f;
-    struct file *f = ws_arena_alloc(&r->t->arena, sizeof(*f));
+    struct manifest_file *f = ws_arena_alloc(&r->t->arena, sizeof(*f));
     char path[4096];
     size_t n = 0;
     if (!f || !(f->name = ws_arena_strndup(&r->t->arena, name, strlen(name)))) {
@@ -128,7 +128,7 @@ static struct file *file_of(struct reader *r, const char *name)
 }
 
 /* Variables of its own: values that are there, and that no instance changes. */
-static void check_vars(struct reader *r, const struct ws_ptx_module *m)
+static void check_vars(struct manifest_reader *r, const struct ws_ptx_module *m)
 {
     for (uint32_t k = 0; k < m->n_vars; k++)
         if (m->vars[k].space == WS_SP_CONST && m->vars[k].n_init_syms)
@@ -157,7 +157,7 @@ static bool same(const struct ws_template_replacement *a, const struct ws_templa
            (!a->by_image || !memcmp(a->sha256, b->sha256, sizeof(a->sha256)));
 }
 
-static void add(struct reader *r, const struct ws_template_replacement *x)
+static void add(struct manifest_reader *r, const struct ws_template_replacement *x)
 {
     struct ws_template_manifest *t = r->t;
     for (size_t k = 0; k < t->n; k++)
@@ -175,11 +175,11 @@ static void add(struct reader *r, const struct ws_template_replacement *x)
 }
 
 /* @entry of the file is what the line says. */
-static void check_entry(struct reader *r, struct ws_template_replacement *x, const char *file,
-                        const char *entry)
+static void check_entry(struct manifest_reader *r, struct ws_template_replacement *x,
+                        const char *file, const char *entry)
 {
     char takes[2048], why[256] = "";
-    const struct file *f = file_of(r, file);
+    const struct manifest_file *f = file_of(r, file);
     if (!f || !f->m)
         return;
     const struct ws_ptx_func *k = ws_ptx_find_func(f->m, entry);
@@ -205,7 +205,7 @@ static void check_entry(struct reader *r, struct ws_template_replacement *x, con
         add(r, x);
 }
 
-static void read_line(struct reader *r, char *line)
+static void read_line(struct manifest_reader *r, char *line)
 {
     char *save = NULL, params[2048], *word[5];
     int n = 0;
@@ -240,7 +240,7 @@ int ws_template_manifest_read(struct ws_template_manifest **ret, const char *dir
                               struct ws_diags *diags)
 {
     char path[4096], line[LINE_MAX_BYTES];
-    struct reader r = {.dir = dir, .path = path, .diags = diags};
+    struct manifest_reader r = {.dir = dir, .path = path, .diags = diags};
     r.t = ws_alloc(sizeof(*r.t));
     if (!r.t)
         return ws_raise(-ENOMEM);
@@ -270,7 +270,7 @@ struct ws_template_manifest *ws_template_manifest_free(struct ws_template_manife
 {
     if (!t)
         return NULL;
-    for (struct file *f = t->files; f; f = f->next)
+    for (struct manifest_file *f = t->files; f; f = f->next)
         ws_ptx_module_free(f->m);
     free(t->v);
     ws_arena_deinit(&t->arena);

@@ -37,23 +37,23 @@ enum {
 /* ---- what a register holds ---- */
 
 enum kind { NOTHING_YET, AFFINE, ANYTHING };
-struct value {
+struct lane_value {
     enum kind kind;
     bool known;      /* k is the constant part */
     uint8_t unknown; /* bit i: c[i] is not 0, but the same unknown number for all lanes */
     int64_t k, c[N_COORDS];
 };
 
-static const struct value nothing_yet = {.kind = NOTHING_YET};
-static const struct value anything = {.kind = ANYTHING};
-static const struct value uniform = {.kind = AFFINE};
+static const struct lane_value nothing_yet = {.kind = NOTHING_YET};
+static const struct lane_value anything = {.kind = ANYTHING};
+static const struct lane_value uniform = {.kind = AFFINE};
 
-static struct value constant(int64_t k)
+static struct lane_value constant(int64_t k)
 {
-    return (struct value){.kind = AFFINE, .known = true, .k = k};
+    return (struct lane_value){.kind = AFFINE, .known = true, .k = k};
 }
 
-static bool is_uniform(const struct value *v)
+static bool is_uniform(const struct lane_value *v)
 {
     if (v->kind != AFFINE || v->unknown)
         return false;
@@ -63,7 +63,7 @@ static bool is_uniform(const struct value *v)
     return true;
 }
 
-static struct value join(struct value a, struct value b)
+static struct lane_value join(struct lane_value a, struct lane_value b)
 {
     if (a.kind == NOTHING_YET || b.kind == ANYTHING)
         return b;
@@ -78,18 +78,18 @@ static struct value join(struct value a, struct value b)
     return a;
 }
 
-static bool same(const struct value *a, const struct value *b)
+static bool same(const struct lane_value *a, const struct lane_value *b)
 {
     return a->kind == b->kind && a->known == b->known && a->unknown == b->unknown && a->k == b->k &&
            !memcmp(a->c, b->c, sizeof(a->c));
 }
 
 /* a + sign·b, wrapping as the machine does */
-static struct value add(struct value a, struct value b, int sign)
+static struct lane_value add(struct lane_value a, struct lane_value b, int sign)
 {
     if (a.kind != AFFINE || b.kind != AFFINE)
         return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? nothing_yet : anything;
-    struct value r = {.kind = AFFINE, .known = a.known && b.known};
+    struct lane_value r = {.kind = AFFINE, .known = a.known && b.known};
     r.unknown = a.unknown | b.unknown;
     r.k = r.known ? (int64_t)((uint64_t)a.k + (uint64_t)sign * (uint64_t)b.k) : 0;
     for (int i = 0; i < N_COORDS; i++)
@@ -99,7 +99,7 @@ static struct value add(struct value a, struct value b, int sign)
     return r;
 }
 
-static struct value scale(struct value v, int64_t by)
+static struct lane_value scale(struct lane_value v, int64_t by)
 {
     v.k = (int64_t)((uint64_t)v.k * (uint64_t)by);
     for (int i = 0; i < N_COORDS; i++)
@@ -109,7 +109,7 @@ static struct value scale(struct value v, int64_t by)
     return v;
 }
 
-static struct value multiply(struct value a, struct value b)
+static struct lane_value multiply(struct lane_value a, struct lane_value b)
 {
     if (a.kind != AFFINE || b.kind != AFFINE)
         return a.kind == NOTHING_YET || b.kind == NOTHING_YET ? nothing_yet : anything;
@@ -119,8 +119,8 @@ static struct value multiply(struct value a, struct value b)
         return scale(b, a.k);
     if (!is_uniform(&a) && !is_uniform(&b))
         return anything;
-    struct value *varies = is_uniform(&a) ? &b : &a;
-    struct value r = uniform;
+    struct lane_value *varies = is_uniform(&a) ? &b : &a;
+    struct lane_value r = uniform;
     for (int i = 0; i < N_COORDS; i++)
         if (varies->c[i] || varies->unknown >> i & 1)
             r.unknown |= (uint8_t)(1u << i);
@@ -142,15 +142,15 @@ struct one {
     const struct ws_ptx_func *f;
     struct ws_ptx_cfg cfg;
     struct ws_arena arena;
-    struct value *regs;
+    struct lane_value *regs;
     double *weight; /* of each block */
     uint32_t ntid[3];
     uint32_t n_guessed;
 };
 
-static struct value sreg_value(const struct one *x, const struct ws_ptx_operand *o)
+static struct lane_value sreg_value(const struct one *x, const struct ws_ptx_operand *o)
 {
-    struct value v = uniform;
+    struct lane_value v = uniform;
     switch (o->sreg) {
     case WS_SR_TID:
         if (o->sreg_dim > 2)
@@ -181,7 +181,7 @@ static struct value sreg_value(const struct one *x, const struct ws_ptx_operand 
     }
 }
 
-static struct value operand_value(const struct one *x, const struct ws_ptx_operand *o)
+static struct lane_value operand_value(const struct one *x, const struct ws_ptx_operand *o)
 {
     switch (o->kind) {
     case WS_OPD_REG:
@@ -202,7 +202,7 @@ static struct value operand_value(const struct one *x, const struct ws_ptx_opera
         return uniform;
     case WS_OPD_VEC:
     case WS_OPD_PAIR: {
-        struct value v = {0};
+        struct lane_value v = {0};
         for (uint32_t i = 0; i < o->n; i++)
             v = join(v, operand_value(x, &o->v[i]));
         return is_uniform(&v) ? uniform : v.kind == NOTHING_YET ? v : anything;
@@ -212,18 +212,18 @@ static struct value operand_value(const struct one *x, const struct ws_ptx_opera
     }
 }
 
-static bool set(struct one *x, const struct ws_ptx_operand *o, struct value v)
+static bool set(struct one *x, const struct ws_ptx_operand *o, struct lane_value v)
 {
     if (o->kind == WS_OPD_VEC || o->kind == WS_OPD_PAIR) {
         bool changed = false;
-        struct value each = is_uniform(&v) ? uniform : v.kind == NOTHING_YET ? v : anything;
+        struct lane_value each = is_uniform(&v) ? uniform : v.kind == NOTHING_YET ? v : anything;
         for (uint32_t i = 0; i < o->n; i++)
             changed |= set(x, &o->v[i], each);
         return changed;
     }
     if (o->kind != WS_OPD_REG || o->reg < 0 || (uint32_t)o->reg >= x->f->n_regs)
         return false;
-    struct value *r = &x->regs[o->reg], now = join(*r, v);
+    struct lane_value *r = &x->regs[o->reg], now = join(*r, v);
     if (same(r, &now))
         return false;
     *r = now;
@@ -248,10 +248,10 @@ static bool is_integer(const struct ws_ptx_insn *i)
     }
 }
 
-static struct value load_value(const struct one *x, const struct ws_ptx_insn *i)
+static struct lane_value load_value(const struct one *x, const struct ws_ptx_insn *i)
 {
     const struct ws_ptx_operand *a = &i->operands[1];
-    struct value at = operand_value(x, a);
+    struct lane_value at = operand_value(x, a);
     if (i->space == WS_SP_PARAM && x->f->is_entry) {
         bool own = a->sym >= 0 && WS_PTX_SYM_KIND(a->sym) == WS_PTX_SYM_LOCALVAR &&
                    (uint32_t)WS_PTX_SYM_INDEX(a->sym) < x->f->n_params;
@@ -264,11 +264,11 @@ static struct value load_value(const struct one *x, const struct ws_ptx_insn *i)
 }
 
 /* The value an instruction gives its destination. */
-static struct value result(const struct one *x, const struct ws_ptx_insn *i)
+static struct lane_value result(const struct one *x, const struct ws_ptx_insn *i)
 {
     const struct ws_ptx_operand *o = i->operands;
-    struct value a = i->n_operands > 1 ? operand_value(x, &o[1]) : uniform;
-    struct value b = i->n_operands > 2 ? operand_value(x, &o[2]) : uniform;
+    struct lane_value a = i->n_operands > 1 ? operand_value(x, &o[1]) : uniform;
+    struct lane_value b = i->n_operands > 2 ? operand_value(x, &o[2]) : uniform;
     bool integer = is_integer(i), high = i->sub == WS_SUB_HI;
     switch (i->op) {
     case WS_OP_LD:
@@ -304,7 +304,7 @@ static struct value result(const struct one *x, const struct ws_ptx_insn *i)
             return multiply(a, constant(INT64_C(1) << b.k));
         break;
     case WS_OP_SELP: {
-        struct value p = i->n_operands > 3 ? operand_value(x, &o[3]) : uniform, v = join(a, b);
+        struct lane_value p = i->n_operands > 3 ? operand_value(x, &o[3]) : uniform, v = join(a, b);
         return is_uniform(&p) || v.kind != AFFINE || v.known ? v : anything;
     }
     default:
@@ -315,7 +315,7 @@ static struct value result(const struct one *x, const struct ws_ptx_insn *i)
     if (effect == WS_EFFECT_ATOMIC || effect == WS_EFFECT_WARP)
         return anything;
     for (uint32_t k = 1; k < i->n_operands; k++) {
-        struct value v = operand_value(x, &o[k]);
+        struct lane_value v = operand_value(x, &o[k]);
         if (v.kind == NOTHING_YET)
             return v;
         if (!is_uniform(&v))
@@ -348,7 +348,7 @@ static void describe_registers(struct one *x)
 /* ---- memory ---- */
 
 /* Sectors that a warp touches with an access of @bytes at each lane's address. */
-static unsigned sectors(const struct one *x, const struct value *at, unsigned bytes)
+static unsigned sectors(const struct one *x, const struct lane_value *at, unsigned bytes)
 {
     unsigned each = (bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
     if (at->kind != AFFINE)
@@ -410,7 +410,7 @@ static bool always_coalesced(const struct ws_ptx_insn *i)
 
 /* ---- loops ---- */
 
-struct loop {
+struct counted_loop {
     uint32_t header;
     uint32_t *body; /* block numbers */
     uint32_t n;
@@ -452,7 +452,7 @@ static const struct ws_ptx_insn *only_definition(const struct one *x, const uint
 
 static bool known_number(const struct one *x, const struct ws_ptx_operand *o, int64_t *ret)
 {
-    struct value v = operand_value(x, o);
+    struct lane_value v = operand_value(x, o);
     *ret = v.k;
     return is_uniform(&v) && v.known;
 }
@@ -522,7 +522,7 @@ static double trips_of(const struct one *x, const uint32_t *mark, uint32_t stamp
 }
 
 /* The smallest number of trips that a branch out of the loop tells; 0: none does. */
-static double loop_trips(const struct one *x, const struct loop *l, const uint32_t *mark,
+static double loop_trips(const struct one *x, const struct counted_loop *l, const uint32_t *mark,
                          uint32_t stamp)
 {
     double least = 0;
@@ -545,11 +545,11 @@ static double loop_trips(const struct one *x, const struct loop *l, const uint32
 }
 
 /* Predecessors of all blocks, one behind another. */
-struct edges {
+struct predecessors {
     uint32_t *at, *from;
 };
 
-static int find_predecessors(struct one *x, struct edges *e)
+static int find_predecessors(struct one *x, struct predecessors *e)
 {
     uint32_t n = x->cfg.n_blocks;
     e->at = ws_arena_array(&x->arena, (size_t)n + 2, sizeof(*e->at));
@@ -601,8 +601,8 @@ static int find_back_edges(struct one *x, uint8_t *back)
 }
 
 /* All blocks that reach one of the header's back edges without passing the header. */
-static void collect_loop(struct one *x, struct loop *l, const struct edges *e, const uint8_t *back,
-                         uint32_t *mark, uint32_t stamp, uint64_t *budget)
+static void collect_loop(struct one *x, struct counted_loop *l, const struct predecessors *e,
+                         const uint8_t *back, uint32_t *mark, uint32_t stamp, uint64_t *budget)
 {
     l->n = 0;
     mark[l->header] = stamp;
@@ -625,10 +625,10 @@ static void collect_loop(struct one *x, struct loop *l, const struct edges *e, c
 static int weigh_blocks(struct one *x)
 {
     uint32_t n = x->cfg.n_blocks;
-    struct edges e;
+    struct predecessors e;
     uint8_t *back = ws_arena_array(&x->arena, (size_t)n + 1, 1);
     uint32_t *mark = ws_arena_array(&x->arena, (size_t)n + 1, sizeof(*mark));
-    struct loop l = {.body = ws_arena_array(&x->arena, (size_t)n + 1, sizeof(*l.body))};
+    struct counted_loop l = {.body = ws_arena_array(&x->arena, (size_t)n + 1, sizeof(*l.body))};
     x->weight = ws_arena_array(&x->arena, (size_t)n + 1, sizeof(*x->weight));
     if (!back || !mark || !l.body || !x->weight)
         return ws_raise(-ENOMEM);
@@ -727,7 +727,7 @@ static int count_insn(struct one *x, struct ws_ptx_counts *c, const struct ws_pt
     c->mix[ws_ptx_insn_mix(i)] += weight;
     int at = global_address(i);
     if (at >= 0) {
-        struct value v = operand_value(x, &i->operands[at]);
+        struct lane_value v = operand_value(x, &i->operands[at]);
         unsigned bytes = i->op == WS_OP_CP_ASYNC ? 16 : access_bytes(i);
         add_access(c, weight, sectors(x, &v, bytes), bytes);
     } else if (always_coalesced(i)) {

@@ -47,7 +47,7 @@ struct section {
     const uint8_t *data; /* NULL: has no bytes in the file */
     UT_hash_handle hh;
 };
-struct reader {
+struct cubin_reader {
     struct ws_cubin *c;
     const uint8_t *p;
     size_t len;
@@ -60,13 +60,13 @@ struct reader {
     int32_t *kernel_of; /* [n_symbols]: index among the kernels, or -1 */
 };
 
-static int bad(const struct reader *r, const char *what)
+static int bad(const struct cubin_reader *r, const char *what)
 {
     ws_diags_add(r->diags, r->name, 0, 0, "machine code is damaged: %s", what);
     return WS_PTX_E_FORMAT;
 }
 
-static int unsupported(const struct reader *r, const char *what)
+static int unsupported(const struct cubin_reader *r, const char *what)
 {
     ws_diags_add(r->diags, r->name, 0, 0, "machine code: not supported: %s", what);
     return WS_PTX_E_UNSUPPORTED;
@@ -80,7 +80,7 @@ static const char *text_at(const uint8_t *data, uint64_t bytes, uint64_t at)
 
 /* ---- header and sections ---- */
 
-static int read_header(struct reader *r, Elf64_Ehdr *h)
+static int read_header(struct cubin_reader *r, Elf64_Ehdr *h)
 {
     if (r->len < sizeof(*h))
         return bad(r, "the ELF header is cut off");
@@ -105,7 +105,7 @@ static int read_header(struct reader *r, Elf64_Ehdr *h)
     return 0;
 }
 
-static int read_sections(struct reader *r, const Elf64_Ehdr *h)
+static int read_sections(struct cubin_reader *r, const Elf64_Ehdr *h)
 {
     if (!h->e_shnum || h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff > r->len ||
         (r->len - h->e_shoff) / sizeof(Elf64_Shdr) < h->e_shnum || h->e_shstrndx >= h->e_shnum)
@@ -150,7 +150,7 @@ static int read_sections(struct reader *r, const Elf64_Ehdr *h)
 
 /* ---- symbols ---- */
 
-static void symbol(const struct reader *r, uint32_t k, Elf64_Sym *ret)
+static void symbol(const struct cubin_reader *r, uint32_t k, Elf64_Sym *ret)
 {
     memcpy(ret, r->symtab->data + (size_t)k * sizeof(*ret), sizeof(*ret));
 }
@@ -167,7 +167,7 @@ static bool is_call(const Elf64_Sym *s)
 }
 
 /* The section of a variable that programs can name, or NULL. */
-static const struct section *var_section(const struct reader *r, const Elf64_Sym *s)
+static const struct section *var_section(const struct cubin_reader *r, const Elf64_Sym *s)
 {
     if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || !s->st_size || s->st_shndx >= r->n_sections ||
         s->st_shndx == SHN_UNDEF)
@@ -180,7 +180,7 @@ static const struct section *var_section(const struct reader *r, const Elf64_Sym
 }
 
 /* The section PREFIX NAME. *ret: NULL: there is none. */
-static int section_of(const struct reader *r, const char *prefix, const char *name,
+static int section_of(const struct cubin_reader *r, const char *prefix, const char *name,
                       const struct section **ret)
 {
     struct section *s = NULL;
@@ -196,7 +196,7 @@ static int section_of(const struct reader *r, const char *prefix, const char *na
     return 0;
 }
 
-static int read_symbols(struct reader *r)
+static int read_symbols(struct cubin_reader *r)
 {
     struct ws_cubin *c = r->c;
     for (int pass = 0; pass < 2; pass++) {
@@ -276,7 +276,7 @@ static uint16_t u16_at(const uint8_t *p)
 }
 
 /* The next one; *io_at is its offset. Return: false: there is none; *ret_r: 0, or it is damaged. */
-static bool next_attribute(const struct reader *r, const struct section *s, uint64_t *io_at,
+static bool next_attribute(const struct cubin_reader *r, const struct section *s, uint64_t *io_at,
                            struct attribute *ret, int *ret_r)
 {
     uint64_t left = s->h.sh_size - *io_at;
@@ -299,7 +299,7 @@ static bool next_attribute(const struct reader *r, const struct section *s, uint
 }
 
 /* Of .nv.info: a symbol, and a number that is about it. */
-static int read_global_info(struct reader *r)
+static int read_global_info(struct cubin_reader *r)
 {
     const struct section *s = NULL;
     struct attribute a;
@@ -319,7 +319,7 @@ static int read_global_info(struct reader *r)
     return e;
 }
 
-static int read_param(struct reader *r, struct ws_cubin_kernel *k, const struct attribute *a,
+static int read_param(struct cubin_reader *r, struct ws_cubin_kernel *k, const struct attribute *a,
                       uint32_t *io_n)
 {
     if (a->format != 4 || a->h < 12)
@@ -342,7 +342,7 @@ static bool is_param(const struct attribute *a)
     return a->what == ATTR_KPARAM_INFO || a->what == ATTR_KPARAM_INFO_V2;
 }
 
-static int read_kernel_attribute(struct reader *r, struct ws_cubin_kernel *k,
+static int read_kernel_attribute(struct cubin_reader *r, struct ws_cubin_kernel *k,
                                  const struct attribute *a, uint32_t *io_n)
 {
     uint32_t *three = a->what == ATTR_MAX_THREADS ? k->max_threads
@@ -359,7 +359,7 @@ static int read_kernel_attribute(struct reader *r, struct ws_cubin_kernel *k,
     return 0;
 }
 
-static int check_params(const struct reader *r, const struct ws_cubin_kernel *k, uint32_t n)
+static int check_params(const struct cubin_reader *r, const struct ws_cubin_kernel *k, uint32_t n)
 {
     uint64_t end = 0;
     if (n != k->n_params)
@@ -374,7 +374,7 @@ static int check_params(const struct reader *r, const struct ws_cubin_kernel *k,
                : 0;
 }
 
-static int read_kernel(struct reader *r, struct ws_cubin_kernel *k)
+static int read_kernel(struct cubin_reader *r, struct ws_cubin_kernel *k)
 {
     const struct section *info = NULL, *shared = NULL;
     struct attribute a;
@@ -428,7 +428,7 @@ int ws_cubin_read(struct ws_cubin *ret, const void *image, size_t len, const cha
                   struct ws_diags *diags)
 {
     struct ws_cubin c = {0};
-    struct reader r = {.c = &c, .p = image, .len = len, .name = name, .diags = diags};
+    struct cubin_reader r = {.c = &c, .p = image, .len = len, .name = name, .diags = diags};
     Elf64_Ehdr h;
     int e = read_header(&r, &h);
     if (!e)

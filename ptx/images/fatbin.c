@@ -191,7 +191,7 @@ int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_bytes, char **
     return 0;
 }
 
-struct choice {
+struct fatbin_choice {
     uint32_t sm;
     struct ws_fatbin_entry best, machine; /* PTX; machine code that the GPU runs */
     bool found, has_machine;
@@ -230,7 +230,7 @@ static bool ptx_compiles(const struct ws_fatbin_entry *e, uint32_t sm)
 
 static int consider(const struct ws_fatbin_entry *e, void *arg)
 {
-    struct choice *c = arg;
+    struct fatbin_choice *c = arg;
     size_t n = strlen(c->seen);
     snprintf(c->seen + n, sizeof(c->seen) - n, "%s%s sm_%u%s", n ? ", " : "",
              e->kind == WS_FATBIN_PTX   ? "PTX"
@@ -253,14 +253,14 @@ static int consider(const struct ws_fatbin_entry *e, void *arg)
     return 0;
 }
 
-static int choose(const void *image, size_t len, uint32_t sm, struct choice *ret,
+static int choose(const void *image, size_t len, uint32_t sm, struct fatbin_choice *ret,
                   struct ws_diags *diags)
 {
-    *ret = (struct choice){.sm = sm};
+    *ret = (struct fatbin_choice){.sm = sm};
     return ws_fatbin_walk(image, len, consider, ret, diags);
 }
 
-static int nothing_for_it(const struct choice *c, const char *no_machine_code,
+static int nothing_for_it(const struct fatbin_choice *c, const char *no_machine_code,
                           struct ws_diags *diags)
 {
     ws_diags_add(
@@ -273,7 +273,7 @@ static int nothing_for_it(const struct choice *c, const char *no_machine_code,
 int ws_fatbin_ptx(const void *image, size_t len, uint32_t sm, size_t max_bytes, char **ret,
                   size_t *ret_len, struct ws_diags *diags)
 {
-    struct choice c;
+    struct fatbin_choice c;
     int r = choose(image, len, sm, &c, diags);
     if (!r && !c.found)
         r = nothing_for_it(&c, NULL, diags);
@@ -284,7 +284,7 @@ int ws_fatbin_code(const void *image, size_t len, uint32_t sm, const char *no_ma
                    size_t max_bytes, char **ret, size_t *ret_len, bool *ret_machine,
                    struct ws_diags *diags)
 {
-    struct choice c;
+    struct fatbin_choice c;
     int r = choose(image, len, sm, &c, diags);
     if (r)
         return r;

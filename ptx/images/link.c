@@ -40,7 +40,7 @@ struct global {
     int32_t out;
 };
 
-struct part {
+struct linked_part {
     struct ws_ptx_module *m;
     const char *name;
     struct global **var_of, **func_of; /* NULL: local */
@@ -48,7 +48,7 @@ struct part {
 };
 
 struct linker {
-    struct part *parts;
+    struct linked_part *parts;
     size_t n_parts;
     unsigned flags;
     struct ws_diags *diags;
@@ -221,7 +221,7 @@ static struct global *merge(struct linker *l, uint32_t part, uint32_t index, boo
 
 static void collect(struct linker *l, uint32_t part)
 {
-    struct part *p = &l->parts[part];
+    struct linked_part *p = &l->parts[part];
     struct ws_ptx_module *m = p->m;
     p->var_of = ws_arena_array(&l->tmp, m->n_vars + 1, sizeof(*p->var_of));
     p->func_of = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof(*p->func_of));
@@ -285,7 +285,7 @@ static bool stands_for(const struct global *g, uint32_t part, uint32_t index)
 /* Moves a part's variables to the result, those that point somewhere or the others. */
 static void take_vars(struct linker *l, uint32_t part, bool pointing)
 {
-    struct part *p = &l->parts[part];
+    struct linked_part *p = &l->parts[part];
     for (uint32_t k = 0; k < p->m->n_vars && !l->oom; k++) {
         struct ws_ptx_var *v = &p->m->vars[k];
         struct global *g = p->var_of[k];
@@ -303,7 +303,7 @@ static void take_vars(struct linker *l, uint32_t part, bool pointing)
 
 static void take_funcs(struct linker *l, uint32_t part)
 {
-    struct part *p = &l->parts[part];
+    struct linked_part *p = &l->parts[part];
     for (uint32_t k = 0; k < p->m->n_funcs && !l->oom; k++) {
         struct ws_ptx_func *f = &p->m->funcs[k];
         struct global *g = p->func_of[k];
@@ -321,7 +321,7 @@ static void take_funcs(struct linker *l, uint32_t part)
 }
 
 /* What stands elsewhere gets the number it has there. */
-static void number_rest(struct part *p)
+static void number_rest(struct linked_part *p)
 {
     for (uint32_t k = 0; k < p->m->n_vars; k++)
         if (p->var_of[k])
@@ -331,7 +331,7 @@ static void number_rest(struct part *p)
             p->func_out[k] = p->func_of[k]->out;
 }
 
-static int32_t renumber(const struct part *p, int32_t sym)
+static int32_t renumber(const struct linked_part *p, int32_t sym)
 {
     uint32_t k = (uint32_t)WS_PTX_SYM_INDEX(sym);
     if (sym < 0 || WS_PTX_SYM_KIND(sym) == WS_PTX_SYM_LOCALVAR)
@@ -340,7 +340,7 @@ static int32_t renumber(const struct part *p, int32_t sym)
                                                    : p->var_out[k];
 }
 
-static void renumber_operands(const struct part *p, struct ws_ptx_operand *v, size_t n)
+static void renumber_operands(const struct linked_part *p, struct ws_ptx_operand *v, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
         v[k].sym = renumber(p, v[k].sym);
@@ -349,7 +349,7 @@ static void renumber_operands(const struct part *p, struct ws_ptx_operand *v, si
     }
 }
 
-static void renumber_func(const struct part *p, struct ws_ptx_func *f)
+static void renumber_func(const struct linked_part *p, struct ws_ptx_func *f)
 {
     for (uint32_t k = 0; k < f->n_insns; k++) {
         struct ws_ptx_insn *i = &f->insns[k];
@@ -370,7 +370,7 @@ static void renumber_all(struct linker *l)
 {
     struct ws_ptx_module *out = l->out;
     for (size_t n = 0; n < l->n_parts; n++) {
-        struct part *p = &l->parts[n];
+        struct linked_part *p = &l->parts[n];
         for (uint32_t k = 0; k < p->m->n_funcs; k++)
             if (!p->func_of[k] || stands_for(p->func_of[k], (uint32_t)n, k))
                 renumber_func(p, &p->m->funcs[k]);
@@ -462,7 +462,7 @@ static void check_resolved(struct linker *l)
         return;
     }
     for (uint32_t n = 0; n < l->n_parts; n++) {
-        const struct part *p = &l->parts[n];
+        const struct linked_part *p = &l->parts[n];
         for (uint32_t k = 0; k < p->m->n_funcs; k++)
             if (!p->func_of[k] || stands_for(p->func_of[k], n, k))
                 use_insns(&u, &p->m->funcs[k], n);

@@ -9,10 +9,10 @@ typedef const struct ws_ptx_insn *insn;
 typedef enum ws_ptx_type type;
 
 /* ---- words of the modifiers ---- */
-struct words {
+struct texop_words {
     const char *at; /* at a '.', or at the end */
 };
-static bool word(struct words *w, const char *want)
+static bool word(struct texop_words *w, const char *want)
 {
     size_t n = strlen(want);
     if (w->at[0] != '.' || strncmp(w->at + 1, want, n) != 0 ||
@@ -22,21 +22,21 @@ static bool word(struct words *w, const char *want)
     return true;
 }
 /* Index of the word that comes next, or -1. */
-static int one_of(struct words *w, const char *const *names, unsigned n)
+static int one_of(struct texop_words *w, const char *const *names, unsigned n)
 {
     for (unsigned k = 0; k < n; k++)
         if (word(w, names[k]))
             return (int)k;
     return -1;
 }
-static bool geometry(struct words *w, struct ws_ptx_texop *o)
+static bool geometry(struct texop_words *w, struct ws_ptx_texop *o)
 {
     static const char *const names[] = {"1d", "2d", "3d", "a1d", "a2d", "cube", "acube"};
     int k = one_of(w, names, WS_ARRAY_SIZE(names));
     o->geom = (uint8_t)k;
     return k >= 0;
 }
-static bool type_word(struct words *w, uint8_t *ret)
+static bool type_word(struct texop_words *w, uint8_t *ret)
 {
     static const struct {
         const char *name;
@@ -51,7 +51,7 @@ static bool type_word(struct words *w, uint8_t *ret)
         }
     return false;
 }
-static uint8_t vector(struct words *w)
+static uint8_t vector(struct texop_words *w)
 {
     return word(w, "v2") ? 2 : word(w, "v4") ? 4 : 1;
 }
@@ -131,7 +131,7 @@ static const struct ws_ptx_operand *split_pred(const struct ws_ptx_operand *o,
     return &o->v[0];
 }
 
-static bool tex(struct ws_ptx_texop *o, insn i, struct words w)
+static bool tex(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
     unsigned n = 2;
     o->lod = word(&w, "base")    ? WS_LOD_BASE
@@ -156,7 +156,7 @@ static bool tex(struct ws_ptx_texop *o, insn i, struct words w)
     return dests(split_pred(&i->operands[0], o), o);
 }
 
-static bool tld4(struct ws_ptx_texop *o, insn i, struct words w)
+static bool tld4(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
     static const char *const comps[] = {"r", "g", "b", "a"};
     int comp = one_of(&w, comps, 4);
@@ -171,7 +171,7 @@ static bool tld4(struct ws_ptx_texop *o, insn i, struct words w)
 }
 
 /* ---- surfaces ---- */
-static bool surf_mode(struct words *w, struct ws_ptx_texop *o)
+static bool surf_mode(struct texop_words *w, struct ws_ptx_texop *o)
 {
     static const char *const names[] = {"trap", "clamp", "zero"};
     int k = one_of(w, names, 3);
@@ -179,14 +179,14 @@ static bool surf_mode(struct words *w, struct ws_ptx_texop *o)
     return k >= 0 && !*w->at;
 }
 
-static bool surf_geometry(struct words *w, struct ws_ptx_texop *o)
+static bool surf_geometry(struct texop_words *w, struct ws_ptx_texop *o)
 {
     o->ctype = WS_T_S32;
     return geometry(w, o) && o->geom < WS_GEOM_CUBE;
 }
 
 /* sul.b geom cop vec type mode */
-static bool sul_sust_words(struct words *w, struct ws_ptx_texop *o, bool load)
+static bool sul_sust_words(struct texop_words *w, struct ws_ptx_texop *o, bool load)
 {
     static const char *const cops[] = {"ca", "cg", "cs", "cv", "wb", "wt"};
     o->formatted = !load && word(w, "p");
@@ -205,19 +205,19 @@ static bool sul_sust_words(struct words *w, struct ws_ptx_texop *o, bool load)
            o->size * o->n <= 16;
 }
 
-static bool suld(struct ws_ptx_texop *o, insn i, struct words w)
+static bool suld(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
     return sul_sust_words(&w, o, true) && i->n_operands == 2 && place(&i->operands[1], o, false) &&
            dests(&i->operands[0], o);
 }
 
-static bool sust(struct ws_ptx_texop *o, insn i, struct words w)
+static bool sust(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
     return sul_sust_words(&w, o, false) && i->n_operands == 2 && place(&i->operands[0], o, false) &&
            dests(&i->operands[1], o);
 }
 
-static bool sured(struct ws_ptx_texop *o, insn i, struct words w)
+static bool sured(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
     static const char *const names[] = {"add", "min", "max", "and", "or"};
     static const uint8_t subs[] = {WS_SUB_ADD, WS_SUB_MIN, WS_SUB_MAX, WS_SUB_AND, WS_SUB_OR};
@@ -238,7 +238,7 @@ static bool sured(struct ws_ptx_texop *o, insn i, struct words w)
 }
 
 /* ---- questions ---- */
-static bool query(struct ws_ptx_texop *o, insn i, struct words w, bool surface)
+static bool query(struct ws_ptx_texop *o, insn i, struct texop_words w, bool surface)
 {
     static const char *const names[_WS_TXQ_N] = {
         [WS_TXQ_WIDTH] = "width",
@@ -276,7 +276,7 @@ static bool query(struct ws_ptx_texop *o, insn i, struct words w, bool surface)
     return dests(&i->operands[0], o);
 }
 
-static bool istypep(struct ws_ptx_texop *o, insn i, struct words w)
+static bool istypep(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
     o->ref = word(&w, "texref")       ? WS_T_TEXREF
              : word(&w, "samplerref") ? WS_T_SAMPLERREF
@@ -308,7 +308,7 @@ bool ws_ptx_is_texop(enum ws_ptx_op op)
 
 bool ws_ptx_texop_read(struct ws_ptx_texop *ret, insn i)
 {
-    struct words w = {i->ext ? i->ext : ""};
+    struct texop_words w = {i->ext ? i->ext : ""};
     *ret = (struct ws_ptx_texop){.dtype = WS_T_NONE};
     switch (i->op) {
     case WS_OP_TEX:

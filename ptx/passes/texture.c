@@ -282,27 +282,27 @@ static void put_texels(struct texture *t, const struct ws_ptx_texop *p)
 
 /* ---- instructions ---- */
 enum { ARGS_MAX = 12 };
-struct args {
+struct texture_args {
     uint32_t n;
     struct ws_ptx_operand v[ARGS_MAX];
 };
-static void arg(struct args *a, int32_t reg)
+static void arg(struct texture_args *a, int32_t reg)
 {
     a->v[a->n++] = R(reg);
 }
-static void arg_imm(struct texture *t, struct args *a, uint32_t v)
+static void arg_imm(struct texture *t, struct texture_args *a, uint32_t v)
 {
     int32_t r = ws_ptx_edit_reg(&t->e, WS_T_B32);
     WS_EDIT(&t->e, MOV, B32, R(r), I(v));
     arg(a, r);
 }
-static void arg_coords(struct texture *t, struct args *a, const struct ws_ptx_texop *p)
+static void arg_coords(struct texture *t, struct texture_args *a, const struct ws_ptx_texop *p)
 {
     for (int k = 0; k < 3; k++)
         arg(a, value(t, p->coord[k], p->ctype));
 }
 static void call(struct texture *t, enum sampler which, struct ws_ptx_operand *ret,
-                 const struct args *a)
+                 const struct texture_args *a)
 {
     ws_ptx_edit_call(&t->e, (uint32_t)t->func[which], ret != NULL, ret, a->n, a->v);
 }
@@ -313,9 +313,10 @@ static uint32_t sample_word(const struct ws_ptx_texop *p)
            (p->lod == WS_LOD_BASE ? WS_SAMPLE_BASE : 0) + WS_SAMPLE_COMP * p->comp;
 }
 
-static int32_t gradients(struct texture *t, const struct ws_ptx_texop *p, const struct args *texel)
+static int32_t gradients(struct texture *t, const struct ws_ptx_texop *p,
+                         const struct texture_args *texel)
 {
-    struct args a = *texel; /* handle, sampler, word, three coordinates */
+    struct texture_args a = *texel; /* handle, sampler, word, three coordinates */
     struct ws_ptx_operand lod = R(ws_ptx_edit_reg(&t->e, WS_T_B32));
     for (int k = 0; k < 3; k++)
         arg(&a, value(t, p->gx[k], WS_T_F32));
@@ -327,7 +328,7 @@ static int32_t gradients(struct texture *t, const struct ws_ptx_texop *p, const 
 
 static void fetch(struct texture *t, enum sampler which, const struct ws_ptx_texop *p)
 {
-    struct args a = {0};
+    struct texture_args a = {0};
     if (t->result < 0)
         t->result = ws_ptx_edit_result(&t->e, 16, 16);
     arg(&a, handle(t, p->handle));
@@ -344,7 +345,7 @@ static void fetch(struct texture *t, enum sampler which, const struct ws_ptx_tex
 
 /* Handle, word, coordinates and layer: what all functions for surfaces begin with. */
 static void surface_args(struct texture *t, const struct ws_ptx_texop *p, uint32_t word,
-                         struct args *a)
+                         struct texture_args *a)
 {
     arg(a, handle(t, p->handle));
     arg_imm(t, a,
@@ -357,7 +358,7 @@ static void surface_args(struct texture *t, const struct ws_ptx_texop *p, uint32
 static void suld_sust(struct texture *t, const struct ws_ptx_texop *p, bool store)
 {
     struct ws_ptx_edit *e = &t->e;
-    struct args a = {0};
+    struct texture_args a = {0};
     struct ws_ptx_operand at = R(ws_ptx_edit_reg(e, WS_T_B64));
     int32_t there = -1;
     surface_args(t, p, WS_SAMPLE_SIZE * p->size + WS_SAMPLE_BYTES * p->size * p->n, &a);
@@ -387,7 +388,7 @@ static void suld_sust(struct texture *t, const struct ws_ptx_texop *p, bool stor
 
 static void sust_p(struct texture *t, const struct ws_ptx_texop *p)
 {
-    struct args a = {0};
+    struct texture_args a = {0};
     surface_args(t, p, WS_SAMPLE_N * p->n, &a);
     for (unsigned k = 0; k < 4; k++)
         arg(&a, value(t, p->d[k], p->dtype));
@@ -397,7 +398,7 @@ static void sust_p(struct texture *t, const struct ws_ptx_texop *p)
 static void sured(struct texture *t, const struct ws_ptx_texop *p)
 {
     struct ws_ptx_edit *e = &t->e;
-    struct args a = {0};
+    struct texture_args a = {0};
     uint32_t op = p->op == WS_SUB_ADD   ? 0
                   : p->op == WS_SUB_MIN ? 1
                   : p->op == WS_SUB_MAX ? 2
@@ -424,7 +425,7 @@ static void sured(struct texture *t, const struct ws_ptx_texop *p)
 
 static void query(struct texture *t, const struct ws_ptx_texop *p, uint32_t magic)
 {
-    struct args a = {0};
+    struct texture_args a = {0};
     struct ws_ptx_operand ret = R(ws_ptx_edit_reg(&t->e, WS_T_B32));
     arg(&a, handle(t, p->handle));
     arg_imm(t, &a, magic);

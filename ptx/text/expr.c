@@ -11,7 +11,7 @@
 
 enum { MAX_EXPR_DEPTH = 64 };
 
-struct value {
+struct expr_value {
     int64_t v;
     bool is_unsigned;
 };
@@ -24,9 +24,9 @@ static const struct {
     {WS_TOK_SHR, 8},  {'+', 9},           {'-', 9}, {'*', 10},      {'/', 10},      {'%', 10},
 };
 
-static bool ternary(struct ws_parser *p, struct value *ret, int depth);
+static bool ternary(struct ws_parser *p, struct expr_value *ret, int depth);
 
-static bool unary(struct ws_parser *p, struct value *ret, int depth)
+static bool unary(struct ws_parser *p, struct expr_value *ret, int depth)
 {
     struct ws_tok t = p->t;
     if (depth > MAX_EXPR_DEPTH)
@@ -42,7 +42,7 @@ static bool unary(struct ws_parser *p, struct value *ret, int depth)
         if (t.kind == '-')
             ret->v = (int64_t)(0 - (uint64_t)ret->v);
         else if (t.kind == '!')
-            *ret = (struct value){!ret->v, false};
+            *ret = (struct expr_value){!ret->v, false};
         else if (t.kind == '~')
             ret->v = ~ret->v;
         return true;
@@ -60,12 +60,12 @@ static bool unary(struct ws_parser *p, struct value *ret, int depth)
     case WS_TOK_NUM:
         if (t.imm_kind != WS_IMM_INT)
             return ws_parse_fail(p, &t, "floating-point constants cannot be part of an expression");
-        *ret = (struct value){t.value, t.big || (t.len && (t.s[t.len - 1] | 0x20) == 'u')};
+        *ret = (struct expr_value){t.value, t.big || (t.len && (t.s[t.len - 1] | 0x20) == 'u')};
         ws_parse_next(p);
         return true;
     case WS_TOK_NAME:
         if (t.len == 7 && !memcmp(t.s, "WARP_SZ", 7)) {
-            *ret = (struct value){32, false};
+            *ret = (struct expr_value){32, false};
             ws_parse_next(p);
             return true;
         }
@@ -75,8 +75,8 @@ static bool unary(struct ws_parser *p, struct value *ret, int depth)
     }
 }
 
-static bool divide(struct ws_parser *p, const struct ws_tok *at, int kind, struct value a,
-                   struct value b, bool u, int64_t *ret)
+static bool divide(struct ws_parser *p, const struct ws_tok *at, int kind, struct expr_value a,
+                   struct expr_value b, bool u, int64_t *ret)
 {
     if (!b.v)
         return ws_parse_fail(p, at, "division by zero");
@@ -90,7 +90,8 @@ static bool divide(struct ws_parser *p, const struct ws_tok *at, int kind, struc
     return true;
 }
 
-static bool combine(struct ws_parser *p, const struct ws_tok *op, struct value *a, struct value b)
+static bool combine(struct ws_parser *p, const struct ws_tok *op, struct expr_value *a,
+                    struct expr_value b)
 {
     bool u = a->is_unsigned || b.is_unsigned;
     uint64_t x = a->v, y = b.v;
@@ -152,11 +153,11 @@ static bool combine(struct ws_parser *p, const struct ws_tok *op, struct value *
     }
     bool boolean =
         op->kind == '<' || op->kind == '>' || (op->kind >= WS_TOK_ANDAND && op->kind <= WS_TOK_GE);
-    *a = (struct value){v, u && !boolean};
+    *a = (struct expr_value){v, u && !boolean};
     return true;
 }
 
-static bool binary(struct ws_parser *p, struct value *ret, int min_level, int depth)
+static bool binary(struct ws_parser *p, struct expr_value *ret, int min_level, int depth)
 {
     if (!unary(p, ret, depth + 1))
         return false;
@@ -168,16 +169,16 @@ static bool binary(struct ws_parser *p, struct value *ret, int min_level, int de
                 level = ops[i].level;
         if (level < min_level || !level)
             return true;
-        struct value b;
+        struct expr_value b;
         ws_parse_next(p);
         if (!binary(p, &b, level + 1, depth + 1) || !combine(p, &op, ret, b))
             return false;
     }
 }
 
-static bool ternary(struct ws_parser *p, struct value *ret, int depth)
+static bool ternary(struct ws_parser *p, struct expr_value *ret, int depth)
 {
-    struct value c, a, b;
+    struct expr_value c, a, b;
     if (!binary(p, &c, 1, depth + 1))
         return false;
     *ret = c;
@@ -216,7 +217,7 @@ bool ws_expr_parse(struct ws_parser *p, struct ws_ptx_operand *ret)
         ws_parse_next(p);
         return true;
     }
-    struct value v;
+    struct expr_value v;
     if (!ternary(p, &v, 0))
         return false;
     ret->imm = v.v;

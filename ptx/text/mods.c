@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct word {
+struct modifier_word {
     const char *text;
     char letter;
     uint32_t value;
 };
 
 /* clang-format off */
-static const struct word words[] = {
+static const struct modifier_word words[] = {
     {"rn", 'r', WS_RND_RN}, {"rz", 'r', WS_RND_RZ}, {"rm", 'r', WS_RND_RM}, {"rp", 'r', WS_RND_RP},
     {"rn", 'R', WS_RND_RN}, {"rz", 'R', WS_RND_RZ}, {"rm", 'R', WS_RND_RM}, {"rp", 'R', WS_RND_RP},
     {"rna", 'R', WS_RND_RNA}, {"rni", 'R', WS_RND_RNI}, {"rzi", 'R', WS_RND_RZI},
@@ -165,7 +165,7 @@ static bool set_space(struct ws_ptx_insn *i, uint32_t v, bool second)
 }
 
 /* Applies a meaning; false if that field was already given. */
-static bool apply(struct ws_ptx_insn *i, const char *mods, const struct word *w)
+static bool apply(struct ws_ptx_insn *i, const char *mods, const struct modifier_word *w)
 {
     switch (w->letter) {
     case 'r':
@@ -204,7 +204,7 @@ static enum fit fit_word(struct ws_ptx_insn *i, const char *mods, uint64_t subs,
     if (strchr(mods, 'x') && (i->flags & WS_F_XORSIGN_ABS) && same("abs", s, len))
         return FIT_YES;
     for (size_t k = 0; k < WS_ARRAY_SIZE(words); k++) {
-        const struct word *w = &words[k];
+        const struct modifier_word *w = &words[k];
         if (!same(w->text, s, len))
             continue;
         if (w->letter == 'm' ? !(subs >> w->value & 1) : !strchr(mods, w->letter))
@@ -237,7 +237,7 @@ static void say_bad_word(struct ws_parser *p, const struct ws_tok *t,
     size_t n = 0;
     list[0] = '\0';
     for (size_t k = 0; k < WS_ARRAY_SIZE(words) && n < sizeof(list) - 24; k++) {
-        const struct word *w = &words[k];
+        const struct modifier_word *w = &words[k];
         if (w->letter == 'm' ? info->subs >> w->value & 1 : strchr(info->mods, w->letter) != NULL)
             n += snprintf(list + n, sizeof(list) - n, " .%s", w->text);
     }

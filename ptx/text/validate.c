@@ -121,7 +121,7 @@ static enum kind kind_of(enum ws_ptx_type t)
 }
 
 /* One word of a signature, with the instruction's types put in. */
-struct slot {
+struct signature_slot {
     bool dest, addr, label, labels, integer, rest, any;
     bool wider, vec, pair, neg, sym, optional;
     enum ws_ptx_type type;
@@ -167,11 +167,11 @@ static enum ws_ptx_type slot_type(const struct ws_ptx_insn *i, char c)
 }
 
 /* Reads the word at *s and moves behind it. */
-static bool next_slot(const struct ws_ptx_insn *i, const char **s, struct slot *ret)
+static bool next_slot(const struct ws_ptx_insn *i, const char **s, struct signature_slot *ret)
 {
     const char *p = *s;
     bool absent = false;
-    *ret = (struct slot){0};
+    *ret = (struct signature_slot){0};
     while (*p == ' ')
         p++;
     if (!*p)
@@ -226,8 +226,8 @@ static bool next_slot(const struct ws_ptx_insn *i, const char **s, struct slot *
     return absent ? next_slot(i, s, ret) : true;
 }
 
-static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
-                     unsigned place)
+static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o,
+                     const struct signature_slot *s, unsigned place)
 {
     enum ws_ptx_type have = c->f->regs[o->reg].type, want = s->type;
     enum kind kh = kind_of(have), kw = kind_of(want);
@@ -246,16 +246,16 @@ static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o, const st
                 s->wider ? " or a wider integer" : "");
 }
 
-static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
+static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct signature_slot *s,
                 unsigned place);
 
 /* The register of a vector type, and mov's packing: types of the elements follow from the whole. */
-static bool vector(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
-                   unsigned place)
+static bool vector(struct checker *c, const struct ws_ptx_operand *o,
+                   const struct signature_slot *s, unsigned place)
 {
     static const enum ws_ptx_type bits[] = {
         [1] = WS_T_B8, [2] = WS_T_B16, [4] = WS_T_B32, [8] = WS_T_B64};
-    struct slot e = *s;
+    struct signature_slot e = *s;
     unsigned vec = c->i->vec;
     if (!s->vec)
         return fail(c, "operand %u must not be a vector", place);
@@ -277,7 +277,7 @@ static bool vector(struct checker *c, const struct ws_ptx_operand *o, const stru
     return true;
 }
 
-static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct slot *s,
+static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct signature_slot *s,
                 unsigned place)
 {
     if (s->addr)
@@ -300,7 +300,7 @@ static bool one(struct checker *c, const struct ws_ptx_operand *o, const struct 
     case WS_OPD_VEC:
         return vector(c, o, s, place);
     case WS_OPD_PAIR: {
-        struct slot p = {.dest = true, .type = WS_T_PRED};
+        struct signature_slot p = {.dest = true, .type = WS_T_PRED};
         if (!s->pair)
             return fail(c, "operand %u must not be a pair", place);
         return one(c, &o->v[0], s, place) && one(c, &o->v[1], &p, place);
@@ -324,7 +324,7 @@ static bool check_operands(struct checker *c)
 {
     const char *sig = ws_ptx_ops[c->i->op].sig;
     const struct ws_ptx_insn *i = c->i;
-    struct slot s;
+    struct signature_slot s;
     unsigned k = 0;
     for (unsigned j = 0; j < i->n_operands; j++)
         if (!exists(c, &i->operands[j]))

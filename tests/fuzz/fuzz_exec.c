@@ -26,7 +26,7 @@ static void run_kernel(const struct ws_code *code, uint32_t kernel,
                         .dyn_shared_bytes = 256,
                         .local_bytes_max = 4096};
     struct ws_blockrun *b = NULL;
-    struct ws_work work = {.n_thread_insns = 0};
+    struct ws_exec_work work = {.n_thread_insns = 0};
     if (!params)
         return;
     for (uint32_t k = 0; k < words; k++)

@@ -33,19 +33,19 @@ static bool may_stop(const struct ws_ptx_insn *i)
     }
 }
 
-struct scan {
+struct liveness_scan {
     const struct ws_ptx_func *f;
     uint32_t *home; /* by register */
     uint32_t run;
 };
 
-static void seen(struct scan *s, int32_t reg)
+static void seen(struct liveness_scan *s, int32_t reg)
 {
     if (reg >= 0 && (uint32_t)reg < s->f->n_regs && s->home[reg] != s->run)
         s->home[reg] = LIVE; /* also one that is read before it was written here */
 }
 
-static void see(struct scan *s, const struct ws_ptx_operand *o)
+static void see(struct liveness_scan *s, const struct ws_ptx_operand *o)
 {
     seen(s, o->reg);
     for (unsigned k = 0; k < o->n; k++)
@@ -53,7 +53,7 @@ static void see(struct scan *s, const struct ws_ptx_operand *o)
 }
 
 /* A register's first occurrence is a result. */
-static void born(struct scan *s, const struct ws_ptx_operand *o)
+static void born(struct liveness_scan *s, const struct ws_ptx_operand *o)
 {
     if (o->kind == WS_OPD_REG && o->reg >= 0 && (uint32_t)o->reg < s->f->n_regs &&
         s->home[o->reg] == NOWHERE)
@@ -68,7 +68,7 @@ static bool is_result(const struct ws_ptx_insn *i)
            (i->operands[0].kind == WS_OPD_REG || i->operands[0].kind == WS_OPD_VEC);
 }
 
-static bool all_dead(const struct scan *s, const struct ws_ptx_operand *o)
+static bool all_dead(const struct liveness_scan *s, const struct ws_ptx_operand *o)
 {
     if (o->kind == WS_OPD_SINK)
         return true;
@@ -83,7 +83,7 @@ static bool all_dead(const struct scan *s, const struct ws_ptx_operand *o)
 const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f,
                                 const uint8_t *leader)
 {
-    struct scan s = {
+    struct liveness_scan s = {
         .f = f, .home = ws_arena_array(&d->tmp, f->n_regs + 1, sizeof(*s.home)), .run = 1};
     uint8_t *whole = ws_arena_array(&d->tmp, f->n_insns + 1, 1);
     if (!s.home || !whole) {

@@ -152,7 +152,7 @@ uint32_t ws_dec_dyn_row(struct ws_dec *d, uint32_t width)
     return fill(d, (struct ws_fill){.kind = WS_FILL_CONST, .width = (uint8_t)width, .var = 1});
 }
 
-static uint32_t place_shared(struct ws_dec *d, const struct ws_ptx_var *v, struct ws_store *s)
+static uint32_t place_shared(struct ws_dec *d, const struct ws_ptx_var *v, struct ws_var_store *s)
 {
     if (v->size_bytes == 0)
         return ~0u;
@@ -170,7 +170,8 @@ static uint32_t place_shared(struct ws_dec *d, const struct ws_ptx_var *v, struc
     return s->off;
 }
 
-const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_store **ret_store)
+const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym,
+                                       struct ws_var_store **ret_store)
 {
     uint32_t k = (uint32_t)WS_PTX_SYM_INDEX(sym);
     if (WS_PTX_SYM_KIND(sym) == WS_PTX_SYM_LOCALVAR) {
@@ -183,7 +184,7 @@ const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_
 
 uint32_t ws_dec_shared_off(struct ws_dec *d, int32_t sym)
 {
-    struct ws_store *s;
+    struct ws_var_store *s;
     const struct ws_ptx_var *v = ws_dec_symvar(d, sym, &s);
     return place_shared(d, v, s);
 }
@@ -388,7 +389,7 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
 /* The name of a texture, sampler or surface reference stands for the handle that its variable holds
  * (base/texture.h). */
 static uint32_t src_handle(struct ws_dec *d, const struct ws_ptx_operand *o,
-                           const struct ws_ptx_var *v, const struct ws_store *s, uint32_t width)
+                           const struct ws_ptx_var *v, const struct ws_var_store *s, uint32_t width)
 {
     bool global = v->space == WS_SP_GLOBAL && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_VAR;
     if (width != 8 || o->imm || (!global && s->kind != WS_STORE_KPARAM)) {
@@ -409,7 +410,7 @@ static uint32_t src_sym(struct ws_dec *d, const struct ws_ptx_operand *o, uint32
     if (WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_FUNC)
         return ws_dec_const(d, width,
                             ws_exec_func_va((uint32_t)WS_PTX_SYM_INDEX(o->sym)) + (uint64_t)o->imm);
-    struct ws_store *s;
+    struct ws_var_store *s;
     const struct ws_ptx_var *v = ws_dec_symvar(d, o->sym, &s);
     if (v->type >= WS_T_TEXREF && v->type <= WS_T_SURFREF)
         return src_handle(d, o, v, s, width);
@@ -629,7 +630,7 @@ static void place_vars(struct ws_dec *d, struct ws_dfunc *df)
             scan_param_use(&f->insns[k].operands[n], &f->insns[k], df->n_vars, f, in_memory);
     for (uint32_t k = 0; k < df->n_vars; k++) {
         const struct ws_ptx_var *v = ws_ptx_localvar(f, k);
-        struct ws_store *s = &df->vars[k];
+        struct ws_var_store *s = &df->vars[k];
         if (v->space == WS_SP_SHARED) {
             s->kind = WS_STORE_SHARED;
         } else if (v->space == WS_SP_REG) {
@@ -748,7 +749,7 @@ static void measure_calls(struct ws_dec *d)
 
 static int finish_image(struct ws_dec *d)
 {
-    struct ws_image *img = d->img;
+    struct ws_exec_image *img = d->img;
     struct ws_arena *a = &d->code->arena;
     /* micro-ops want whole cache lines */
     uint8_t *raw = ws_arena_alloc(a, (size_t)(d->n_uops + 1) * sizeof(*img->uops) + 64);
@@ -845,8 +846,8 @@ static void check_cluster(struct ws_dec *d, const struct ws_ptx_func *f)
                            (unsigned long long)blocks);
 }
 
-int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret,
-                 char reason[256])
+int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags,
+                 struct ws_exec_image **ret, char reason[256])
 {
     struct ws_dec d = {.m = code->m, .code = code, .diags = diags, .tmp = WS_ARENA_NULL};
     int r = 0;

@@ -240,12 +240,12 @@ void ws_dec_callgraph(struct ws_dec *d, uint32_t func)
 
 /* ---- arguments ---- */
 /* Where a value is: a row, or local memory at an offset from the frame pointer. */
-struct place {
+struct value_place {
     uint8_t kind, width;
     uint32_t off, bytes;
 };
 
-static void copy_place(struct ws_dec *d, struct place to, struct place from)
+static void copy_place(struct ws_dec *d, struct value_place to, struct value_place from)
 {
     if (to.kind == WS_STORE_ROW && from.kind == WS_STORE_ROW) {
         if (to.width == from.width)
@@ -268,8 +268,8 @@ static void copy_place(struct ws_dec *d, struct place to, struct place from)
         u->b = (int32_t)WS_MIN(to.bytes, from.bytes);
         return;
     }
-    const struct place *row = to.kind == WS_STORE_ROW ? &to : &from,
-                       *mem = to.kind == WS_STORE_ROW ? &from : &to;
+    const struct value_place *row = to.kind == WS_STORE_ROW ? &to : &from,
+                             *mem = to.kind == WS_STORE_ROW ? &from : &to;
     struct ws_uop *u =
         ws_dec_emit3(d, row == &to ? WS_H_ld_x : WS_H_st_x, row->off, d->img->fp_off, 0);
     u->imm = mem->off;
@@ -277,27 +277,27 @@ static void copy_place(struct ws_dec *d, struct place to, struct place from)
            1u << WS_X_VEC_SHIFT;
 }
 
-static struct place store_place(const struct ws_store *s, const struct ws_ptx_var *v,
-                                uint32_t frame)
+static struct value_place store_place(const struct ws_var_store *s, const struct ws_ptx_var *v,
+                                      uint32_t frame)
 {
-    return (struct place){.kind = s->kind,
-                          .width = s->width,
-                          .off = s->off + (s->kind == WS_STORE_LOCAL ? frame : 0),
-                          .bytes = (uint32_t)v->size_bytes};
+    return (struct value_place){.kind = s->kind,
+                                .width = s->width,
+                                .off = s->off + (s->kind == WS_STORE_LOCAL ? frame : 0),
+                                .bytes = (uint32_t)v->size_bytes};
 }
 
 /* Of an argument or result as the caller wrote it; width: of the register or immediate that the
  * other side wants. */
-static struct place arg_place(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width,
-                              bool dest)
+static struct value_place arg_place(struct ws_dec *d, const struct ws_ptx_operand *o,
+                                    uint32_t width, bool dest)
 {
     if (o->kind == WS_OPD_SYM && o->sym >= 0 && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_LOCALVAR) {
-        struct ws_store *s;
+        struct ws_var_store *s;
         const struct ws_ptx_var *v = ws_dec_symvar(d, o->sym, &s);
         if (s->kind == WS_STORE_ROW || (s->kind == WS_STORE_LOCAL && v->space == WS_SP_PARAM))
             return store_place(s, v, 0);
     }
-    struct place p = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
+    struct value_place p = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
     bool finish, neg;
     enum ws_ptx_type t = width == 0   ? WS_T_PRED
                          : width == 1 ? WS_T_B8
@@ -325,15 +325,15 @@ static bool in_slot(const struct ws_ptx_var *v)
 
 /* Places of parameters and results of an indirect call, as both sides work them out from the
  * declarations. */
-static struct place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, uint32_t n,
-                               uint32_t k, uint32_t *frame, bool ret)
+static struct value_place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, uint32_t n,
+                                     uint32_t k, uint32_t *frame, bool ret)
 {
     uint32_t off = *frame;
     for (uint32_t j = 0; j < n; j++) {
         if (in_slot(&vars[j]))
             continue;
         if (j == k) {
-            struct place p = {
+            struct value_place p = {
                 .kind = WS_STORE_LOCAL, .off = off, .bytes = (uint32_t)vars[j].size_bytes};
             return p;
         }
@@ -341,7 +341,7 @@ static struct place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, 
     }
     if (k >= n) {
         *frame = off;
-        return (struct place){0};
+        return (struct value_place){0};
     }
     uint32_t *row = ret ? &d->ret_slot : &d->slots[WS_MIN(k, WS_ARRAY_SIZE(d->slots) - 1)];
     if (!ret && k >= WS_ARRAY_SIZE(d->slots))
@@ -349,12 +349,12 @@ static struct place slot_place(struct ws_dec *d, const struct ws_ptx_var *vars, 
                            WS_ARRAY_SIZE(d->slots));
     if (!*row)
         *row = ws_dec_row_alloc(d, 8);
-    return (struct place){.kind = WS_STORE_ROW,
-                          .width =
-                              (uint8_t)(vars[k].type == WS_T_PRED ? 0
-                                        : vars[k].size_bytes      ? vars[k].size_bytes
-                                                             : ws_ptx_type_bytes(vars[k].type)),
-                          .off = *row};
+    return (struct value_place){.kind = WS_STORE_ROW,
+                                .width = (uint8_t)(vars[k].type == WS_T_PRED ? 0
+                                                   : vars[k].size_bytes
+                                                       ? vars[k].size_bytes
+                                                       : ws_ptx_type_bytes(vars[k].type)),
+                                .off = *row};
 }
 
 static void emit_call(struct ws_dec *d, uint32_t to, uint32_t frame, uint32_t callee_frame)
@@ -389,11 +389,11 @@ static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws
     }
     for (uint32_t k = 0; k < c->n_args; k++) {
         const struct ws_ptx_var *v = ws_ptx_localvar(f, k);
-        struct place to = store_place(&callee->vars[k], v, df->frame_bytes);
+        struct value_place to = store_place(&callee->vars[k], v, df->frame_bytes);
         copy_place(d, to, arg_place(d, &c->args[k], to.kind == WS_STORE_ROW ? to.width : 8, false));
     }
     emit_call(d, callee->entry_seg, df->frame_bytes, callee->frame_bytes);
-    struct place temp[8];
+    struct value_place temp[8];
     if (c->n_rets > WS_ARRAY_SIZE(temp)) {
         ws_dec_unsupported(d, "call with %u results", c->n_rets);
         return;
@@ -402,7 +402,7 @@ static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws
         temp[k] = store_place(&callee->vars[f->n_params + k], ws_ptx_localvar(f, f->n_params + k),
                               df->frame_bytes);
         if (again && temp[k].kind == WS_STORE_ROW) {
-            struct place t = temp[k];
+            struct value_place t = temp[k];
             t.off = ws_dec_row_alloc(d, t.width);
             copy_place(d, t, temp[k]);
             temp[k] = t;
@@ -443,7 +443,7 @@ static void call_indirect(struct ws_dec *d, const struct ws_ptx_insn *i)
     }
     uint32_t frame = df->frame_bytes;
     for (uint32_t k = 0; k < c->n_args; k++) {
-        struct place to = slot_place(d, p->params, p->n_params, k, &frame, false);
+        struct value_place to = slot_place(d, p->params, p->n_params, k, &frame, false);
         copy_place(d, to, arg_place(d, &c->args[k], to.kind == WS_STORE_ROW ? to.width : 8, false));
     }
     slot_place(d, p->params, p->n_params, p->n_params, &frame, false); /* past the arguments */
@@ -460,7 +460,7 @@ static void call_indirect(struct ws_dec *d, const struct ws_ptx_insn *i)
     if (!d->oom)
         d->ctl[d->n_uops - 1] |= 1;
     ws_dec_begin_seg(d, cont);
-    struct place ret = {0}, t = {0};
+    struct value_place ret = {0}, t = {0};
     if (c->n_rets) {
         ret = slot_place(d, p->rets, p->n_rets, 0, &frame, true);
         t = ret;
@@ -507,8 +507,8 @@ void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df)
 /* Row of an argument of a function that the interpreter knows. */
 static uint32_t arg_row(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
 {
-    struct place p = arg_place(d, o, width, false),
-                 t = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
+    struct value_place p = arg_place(d, o, width, false),
+                       t = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
     if (p.kind == WS_STORE_ROW && p.width == width)
         return p.off;
     t.off = ws_dec_temp(d, width);
@@ -532,7 +532,7 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
     if (strcmp(name, "vprintf") == 0 &&
         c->n_args == 2) { /* int (const char *format, void *arguments) */
         uint32_t format = arg_row(d, &c->args[0], 8), args = arg_row(d, &c->args[1], 8);
-        struct place ret = {.kind = WS_STORE_ROW, .width = 4, .off = ws_dec_temp(d, 4)};
+        struct value_place ret = {.kind = WS_STORE_ROW, .width = 4, .off = ws_dec_temp(d, 4)};
         ws_dec_emit3(d, WS_H_vprintf, ret.off, format, args);
         if (c->n_rets == 1 && c->rets[0].kind != WS_OPD_SINK)
             copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
@@ -540,7 +540,7 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
     }
     if (strcmp(name, "malloc") == 0 && c->n_args == 1 && c->n_rets == 1) { /* void *(size_t) */
         uint32_t bytes = arg_row(d, &c->args[0], 8);
-        struct place ret = {.kind = WS_STORE_ROW, .width = 8, .off = ws_dec_temp(d, 8)};
+        struct value_place ret = {.kind = WS_STORE_ROW, .width = 8, .off = ws_dec_temp(d, 8)};
         ws_dec_emit3(d, WS_H_heap_take, ret.off, bytes, 0);
         d->uses_heap = true;
         if (c->rets[0].kind != WS_OPD_SINK)

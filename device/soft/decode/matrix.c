@@ -10,10 +10,10 @@
 #include "device/soft/decode/util.h"
 #include "device/soft/exec/matrix.h"
 
-struct words {
+struct modifier_words {
     const char *at;
 };
-static bool eat(struct words *w, const char *want)
+static bool eat(struct modifier_words *w, const char *want)
 {
     size_t n = strlen(want);
     if (w->at[0] != '.' || strncmp(w->at + 1, want, n) != 0 ||
@@ -23,7 +23,7 @@ static bool eat(struct words *w, const char *want)
     return true;
 }
 
-static bool elem_word(struct words *w, uint8_t *ret)
+static bool elem_word(struct modifier_words *w, uint8_t *ret)
 {
     static const char *const names[_WS_ELEM_N] = {
         [WS_ELEM_F16] = "f16",   [WS_ELEM_BF16] = "bf16", [WS_ELEM_TF32] = "tf32",
@@ -39,7 +39,7 @@ static bool elem_word(struct words *w, uint8_t *ret)
     return false;
 }
 
-static bool shape_word(struct words *w, struct ws_matrixop *o)
+static bool shape_word(struct modifier_words *w, struct ws_matrixop *o)
 {
     static const struct {
         const char *name;
@@ -59,7 +59,7 @@ static bool shape_word(struct words *w, struct ws_matrixop *o)
     return false;
 }
 
-static bool layout_word(struct words *w, bool *ret_col)
+static bool layout_word(struct modifier_words *w, bool *ret_col)
 {
     *ret_col = eat(w, "col");
     return *ret_col || eat(w, "row");
@@ -153,7 +153,7 @@ static bool address(struct ws_dec *d, const struct ws_ptx_operand *a, struct ws_
     return true;
 }
 
-static uint8_t space_word(struct words *w)
+static uint8_t space_word(struct modifier_words *w)
 {
     if (eat(w, "global"))
         return WS_SP_GLOBAL;
@@ -165,7 +165,7 @@ static uint8_t space_word(struct words *w)
 }
 
 /* ---- wmma.load, wmma.store ---- */
-static bool wmma_memory(struct ws_dec *d, insn i, struct words *w, bool store)
+static bool wmma_memory(struct ws_dec *d, insn i, struct modifier_words *w, bool store)
 {
     struct ws_matrixop o = {.wmma = true};
     struct dests to;
@@ -217,14 +217,14 @@ static bool fit(const struct ws_matrixop *o)
     return (a == WS_ELEM_BF16 || a == WS_ELEM_TF32) && r == WS_ELEM_F32 && c == WS_ELEM_F32;
 }
 
-static bool popc_word(struct words *w, struct ws_matrixop *o)
+static bool popc_word(struct modifier_words *w, struct ws_matrixop *o)
 {
     o->xor_popc = eat(w, "xor");
     o->and_popc = !o->xor_popc && eat(w, "and");
     return (o->xor_popc || o->and_popc) && eat(w, "popc");
 }
 
-static bool multiply(struct ws_dec *d, insn i, struct words *w, bool wmma)
+static bool multiply(struct ws_dec *d, insn i, struct modifier_words *w, bool wmma)
 {
     struct ws_matrixop o = {.what = WS_MATRIX_MULTIPLY, .wmma = wmma};
     struct dests to;
@@ -273,7 +273,7 @@ static bool multiply(struct ws_dec *d, insn i, struct words *w, bool wmma)
 }
 
 /* ---- tiles of 8 x 8 halves ---- */
-static bool tiles(struct ws_dec *d, insn i, struct words *w, bool store)
+static bool tiles(struct ws_dec *d, insn i, struct modifier_words *w, bool store)
 {
     struct ws_matrixop o = {.d = {.elem = WS_ELEM_S32}}; /* registers of 32 bits */
     struct dests to;
@@ -299,7 +299,7 @@ static bool tiles(struct ws_dec *d, insn i, struct words *w, bool store)
     return true;
 }
 
-static bool movmatrix(struct ws_dec *d, insn i, struct words *w)
+static bool movmatrix(struct ws_dec *d, insn i, struct modifier_words *w)
 {
     struct ws_matrixop o = {.what = WS_MATRIX_MOVMATRIX,
                             .a = {.elem = WS_ELEM_S32, .n = 1},
@@ -316,7 +316,7 @@ static bool movmatrix(struct ws_dec *d, insn i, struct words *w)
 
 void ws_dec_matrix(struct ws_dec *d, insn i)
 {
-    struct words w = {i->ext ? i->ext : ""};
+    struct modifier_words w = {i->ext ? i->ext : ""};
     bool ok;
     switch (i->op) {
     case WS_OP_WMMA:

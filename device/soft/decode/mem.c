@@ -12,7 +12,7 @@ struct address {
     uint32_t row;
     int64_t imm;
     bool a32;
-    struct ws_store *store;
+    struct ws_var_store *store;
     const struct ws_ptx_var *var;
 };
 

@@ -17,7 +17,7 @@ enum ws_store_kind {
     WS_STORE_KPARAM
 };
 /* Where a function's variable lives. */
-struct ws_store {
+struct ws_var_store {
     uint8_t kind, width; /* ROW: bytes of a lane */
     bool placed;         /* SHARED */
     uint32_t off;
@@ -26,9 +26,9 @@ struct ws_store {
 /* One function of the image. */
 struct ws_dfunc {
     const struct ws_ptx_func *f;
-    uint32_t index;        /* in module->funcs */
-    uint32_t *rows;        /* [n_regs] */
-    struct ws_store *vars; /* by localvar index */
+    uint32_t index;            /* in module->funcs */
+    uint32_t *rows;            /* [n_regs] */
+    struct ws_var_store *vars; /* by localvar index */
     uint32_t n_vars;
     uint32_t frame_bytes, entry_seg, thunk_seg;
     uint32_t kept_sp; /* row: the stack pointer at entry; 0: the function does not move it */
@@ -46,7 +46,7 @@ struct ws_dec {
     struct ws_diags *diags;
     struct ws_code *code;
     struct ws_arena tmp; /* dies with the image's decoding */
-    struct ws_image *img;
+    struct ws_exec_image *img;
     bool uses_heap;
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
@@ -64,11 +64,11 @@ struct ws_dec {
     size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills,
         cap_srcs, cap_saves, cap_brx;
     uint32_t n_uops, n_segs, n_fills, n_srcs, n_saves, n_brx;
-    uint32_t top;           /* next free byte of the register file */
-    uint32_t dyn32, dyn64;  /* fills holding the start of dynamic shared memory; 0: none yet */
-    struct ws_store *gvars; /* [module n_vars]: shared ones */
-    struct ws_dfunc *funcs; /* [module n_funcs] */
-    uint32_t slots[16];     /* rows that carry arguments of indirect calls; 0: none yet */
+    uint32_t top;               /* next free byte of the register file */
+    uint32_t dyn32, dyn64;      /* fills holding the start of dynamic shared memory; 0: none yet */
+    struct ws_var_store *gvars; /* [module n_vars]: shared ones */
+    struct ws_dfunc *funcs;     /* [module n_funcs] */
+    uint32_t slots[16];         /* rows that carry arguments of indirect calls; 0: none yet */
     uint32_t ret_slot;
     /* of the instruction being decoded */
     struct ws_dfunc *df;
@@ -113,12 +113,13 @@ uint32_t ws_dec_dst128(struct ws_dec *d, const struct ws_ptx_operand *o);
 uint32_t ws_dec_pred(struct ws_dec *d, const struct ws_ptx_operand *o, bool *ret_neg);
 uint32_t ws_dec_pred_dst(struct ws_dec *d, const struct ws_ptx_operand *o);
 uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src);
-const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym, struct ws_store **ret_store);
+const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym,
+                                       struct ws_var_store **ret_store);
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from);
 /* @reason: gets what is unsupported. Return: 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND
  *   (unresolved), -ENOMEM. */
-int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags, struct ws_image **ret,
-                 char reason[256]);
+int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags,
+                 struct ws_exec_image **ret, char reason[256]);
 
 static inline uint32_t ws_dec_width(enum ws_ptx_type t)
 {

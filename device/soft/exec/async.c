@@ -45,7 +45,8 @@ static void settle(struct mbarrier *b)
     b->pending = b->expected;
 }
 
-static uint64_t address_of(const struct ws_ctx *c, const struct ws_async_place *p, unsigned lane)
+static uint64_t address_of(const struct ws_core_ctx *c, const struct ws_async_place *p,
+                           unsigned lane)
 {
     uint64_t va = 0;
     memcpy(&va, c->regs + p->row + lane * (p->a32 ? 4 : 8), p->a32 ? 4 : 8);
@@ -53,7 +54,7 @@ static uint64_t address_of(const struct ws_ctx *c, const struct ws_async_place *
     return p->a32 ? (uint32_t)va : va;
 }
 
-static uint32_t word(const struct ws_ctx *c, uint32_t row, unsigned lane, uint32_t otherwise)
+static uint32_t word(const struct ws_core_ctx *c, uint32_t row, unsigned lane, uint32_t otherwise)
 {
     uint32_t v = otherwise;
     if (row)
@@ -61,7 +62,7 @@ static uint32_t word(const struct ws_ctx *c, uint32_t row, unsigned lane, uint32
     return v;
 }
 
-static bool fault(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, uint64_t va,
+static bool fault(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane, uint64_t va,
                   enum ws_dev_error e, const char *what)
 {
     ws_exec_fault(c, u, e, lane, va, what);
@@ -69,7 +70,7 @@ static bool fault(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, uint6
 }
 
 /* Aligned memory of one lane. NULL: faulted. */
-static uint8_t *at(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
+static uint8_t *at(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
                    const struct ws_async_place *p, uint64_t bytes, uint64_t align, bool store)
 {
     uint64_t va = address_of(c, p, lane);
@@ -80,7 +81,7 @@ static uint8_t *at(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
     return ws_exec_lane_ptr(c, u, lane, p->space, va, bytes, store);
 }
 
-static bool arrive(struct ws_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+static bool arrive(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                    unsigned lane, struct mbarrier *b)
 {
     uint32_t n = word(c, o->count, lane, 1);
@@ -96,7 +97,7 @@ static bool arrive(struct ws_ctx *c, const struct ws_uop *u, const struct ws_asy
 }
 
 /* One lane's step of one mbarrier. */
-static bool step(struct ws_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+static bool step(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                  unsigned lane, struct mbarrier *b)
 {
     uint32_t n = word(c, o->count, lane, 0);
@@ -126,7 +127,7 @@ static bool step(struct ws_ctx *c, const struct ws_uop *u, const struct ws_async
     }
 }
 
-static bool mbarrier_lane(struct ws_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+static bool mbarrier_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                           unsigned lane, bool *ret_waits)
 {
     uint64_t v;
@@ -159,7 +160,7 @@ static bool mbarrier_lane(struct ws_ctx *c, const struct ws_uop *u, const struct
 }
 
 /* From @src what there is of it, the rest zeros. */
-static bool copy_lane(struct ws_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+static bool copy_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                       unsigned lane)
 {
     uint32_t n = o->size_bytes, have = word(c, o->src_bytes, lane, n);
@@ -254,7 +255,7 @@ static void reduce(const struct ws_asyncop *o, uint8_t *to, const uint8_t *from,
             REDUCE_INTO(uint64_t);
 }
 
-static bool bulk_lane(struct ws_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+static bool bulk_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                       unsigned lane)
 {
     uint32_t n = word(c, o->bytes, lane, 0);
@@ -288,7 +289,7 @@ static bool bulk_lane(struct ws_ctx *c, const struct ws_uop *u, const struct ws_
     return true;
 }
 
-bool ws_exec_async(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits)
+bool ws_exec_async(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits)
 {
     const struct ws_asyncop *o = (const struct ws_asyncop *)(uintptr_t)u->imm;
     for (uint32_t m = lanes; m; m &= m - 1) {

@@ -45,6 +45,6 @@ struct ws_asyncop {
 };
 /* Executes it for the lanes. Return: false if the kernel was faulted. *ret_waits: a wait that was
  * in vain. */
-bool ws_exec_async(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits);
+bool ws_exec_async(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits);
 
 #endif

@@ -121,7 +121,7 @@ static uint32_t max_threads(const struct ws_ptx_func *f)
 }
 
 static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
-                     const struct ws_image *img, struct ws_kernel_info *ret)
+                     const struct ws_exec_image *img, struct ws_kernel_info *ret)
 {
     *ret = ws_kernel_info_of(m, f);
     ret->static_shared_bytes = img->shared_bytes;
@@ -215,8 +215,9 @@ const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *
 }
 
 /* ---- faults ---- */
-const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enum ws_dev_error e,
-                                   unsigned lane, uint64_t addr, const char *what)
+const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u,
+                                   enum ws_dev_error e, unsigned lane, uint64_t addr,
+                                   const char *what)
 {
     struct ws_blockrun *b = c->b;
     struct ws_grid *g = b->g;
@@ -260,7 +261,7 @@ const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enu
 }
 
 /* ---- services for the cores ---- */
-uint64_t ws_exec_clock(struct ws_ctx *c)
+uint64_t ws_exec_clock(struct ws_core_ctx *c)
 {
     struct ws_blockrun *b = c->b;
     /* instructions are counted when their segment is entered; each reading counts again, so two of
@@ -270,13 +271,13 @@ uint64_t ws_exec_clock(struct ws_ctx *c)
     return own + (b->g->clock ? b->g->clock(b->g->clock_arg) : 0);
 }
 
-uint64_t ws_exec_globaltimer(struct ws_ctx *c)
+uint64_t ws_exec_globaltimer(struct ws_core_ctx *c)
 {
     const struct ws_grid *g = c->b->g;
     return g->globaltimer ? g->globaltimer(g->clock_arg) : ws_clock_ns();
 }
 
-const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t bytes)
+const struct ws_mapping *ws_exec_map(struct ws_core_ctx *c, uint64_t va, uint64_t bytes)
 {
     struct ws_mapping m;
     if (WS_WINDOW_OF(va))
@@ -295,8 +296,8 @@ const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t byt
     return slot;
 }
 
-uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
-                          uint64_t va, uint64_t bytes, bool store)
+uint8_t *ws_exec_lane_ptr(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
+                          unsigned space, uint64_t va, uint64_t bytes, bool store)
 {
     uint64_t window = WS_WINDOW_OF(va), off = va & ~WS_WINDOW_OF(UINT64_MAX);
     if (space == WS_SP_SHARED || (space == WS_SP_GENERIC && window == WS_WINDOW_SHARED)) {
@@ -315,7 +316,7 @@ uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lan
     return NULL;
 }
 
-void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, uint32_t depth)
+void ws_exec_split(struct ws_core_ctx *c, uint32_t mask, const struct ws_seg *seg, uint32_t depth)
 {
     struct ws_warp *w = c->w;
     if (mask == 0)
@@ -326,7 +327,7 @@ void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, ui
         c->limit = seg->first;
 }
 
-bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
+bool ws_exec_call(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
                   const struct ws_seg *cont)
 {
     struct ws_blockrun *b = c->b;
@@ -357,7 +358,7 @@ bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg 
     return false;
 }
 
-const struct ws_seg *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint32_t m)
+const struct ws_seg *ws_exec_ret(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t m)
 {
     uint32_t *fp = (uint32_t *)(void *)(c->regs + c->b->img->fp_off), rest = c->active & ~m,
              keep = 0;
@@ -441,7 +442,7 @@ static void bar_check(struct ws_blockrun *b, uint32_t id)
     b->bars_used &= ~(1u << id);
 }
 
-void ws_exec_exit(struct ws_ctx *c, uint32_t mask)
+void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
 {
     struct ws_warp *w = c->w;
     struct ws_blockrun *b = c->b;
@@ -459,7 +460,7 @@ void ws_exec_exit(struct ws_ctx *c, uint32_t mask)
 /* The split stands at a barrier micro-op. Return: false after a fault. */
 static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
 {
-    struct ws_ctx *c = &b->ctx;
+    struct ws_core_ctx *c = &b->ctx;
     struct ws_warp *w = c->w;
     const struct ws_uop *u = s->u;
     unsigned lane = (unsigned)__builtin_ctz(s->mask);
@@ -638,7 +639,7 @@ uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
 static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
                            uint64_t *ret_n)
 {
-    struct ws_ctx *c = &b->ctx;
+    struct ws_core_ctx *c = &b->ctx;
     struct ws_split s;
     enum turn result = TURN_NONE;
     c->w = w;
@@ -802,7 +803,7 @@ static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_f
 
 int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
 {
-    const struct ws_image *img = g->code->images[g->kernel];
+    const struct ws_exec_image *img = g->code->images[g->kernel];
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     if (threads == 0 || threads > 1024)
         return ws_raise(-EINVAL);
@@ -824,7 +825,7 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     if (img->sp_off && !img->recursive)
         b->local_bytes += g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES;
     b->local_bytes = WS_ALIGN_UP(b->local_bytes, UINT64_C(16));
-    struct ws_ctx *c = &b->ctx;
+    struct ws_core_ctx *c = &b->ctx;
     c->b = b;
     c->mx = 0x1f80;
     c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16))
@@ -899,7 +900,7 @@ static void wipe(struct ws_blockrun *b)
 void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
 {
     const struct ws_grid *g = b->g;
-    const struct ws_image *img = b->img;
+    const struct ws_exec_image *img = b->img;
     const struct ws_grid_part *before = b->part;
     b->linear = linear;
     b->part = ws_grid_part_of(g, linear, &b->number);
@@ -939,7 +940,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     }
 }
 
-static void flush_work(struct ws_ctx *c)
+static void flush_work(struct ws_core_ctx *c)
 {
     for (int k = 0; k < _WS_WORK_N; k++)
         c->work->n_warp_insns[k] += c->cls[k];
@@ -963,10 +964,11 @@ static void deadlock(struct ws_blockrun *b)
     }
 }
 
-enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work)
+enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
+                              struct ws_exec_work *work)
 {
     struct ws_grid *g = b->g;
-    struct ws_ctx *c = &b->ctx;
+    struct ws_core_ctx *c = &b->ctx;
     int64_t left = (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2);
     c->work = work;
     c->n_maps = 0;

@@ -43,7 +43,7 @@ enum ws_work_class {
     WS_WORK_HALF,
     _WS_WORK_N
 };
-struct ws_work {
+struct ws_exec_work {
     uint64_t n_warp_insns[_WS_WORK_N];
     uint64_t n_thread_insns; /* active lanes summed */
     uint64_t n_global_loads,
@@ -126,7 +126,8 @@ enum ws_step {
 /* Runs about @max_warp_insns warp instructions, fairly over the block's warps, and adds to *work. A
  * block whose warps all spin returns WS_STEP_MORE, well before its budget is used up where the spin
  * was seen, so co-resident blocks make progress. */
-enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_work *work);
+enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
+                              struct ws_exec_work *work);
 
 /* How often the block, since it was started, has looked (volatile and stronger loads) where it
  * hadn't lately; 0: it hasn't looked. What waits for a value looks at the same few places again and

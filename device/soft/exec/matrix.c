@@ -179,7 +179,7 @@ static int64_t integer(enum ws_elem e, uint64_t bits)
     }
 }
 
-static uint64_t element(const struct ws_ctx *c, const struct ws_fragment *f, unsigned lane,
+static uint64_t element(const struct ws_core_ctx *c, const struct ws_fragment *f, unsigned lane,
                         unsigned r, unsigned i)
 {
     const uint8_t *row = c->regs + f->row[r];
@@ -193,8 +193,8 @@ static uint64_t element(const struct ws_ctx *c, const struct ws_fragment *f, uns
     return bits == 32 ? word : word >> i * bits & ((UINT32_C(1) << bits) - 1);
 }
 
-static void set_element(struct ws_ctx *c, const struct ws_fragment *f, unsigned lane, unsigned r,
-                        unsigned i, uint64_t v)
+static void set_element(struct ws_core_ctx *c, const struct ws_fragment *f, unsigned lane,
+                        unsigned r, unsigned i, uint64_t v)
 {
     uint8_t *row = c->regs + f->row[r];
     uint32_t bits = ws_elem_bits((enum ws_elem)f->elem), word;
@@ -229,8 +229,8 @@ static bool in_quads(unsigned lane, unsigned quads)
     return quads == UINT32_MAX || lane % 16 / 4 == quads;
 }
 
-static void gather(const struct ws_ctx *c, const struct ws_matrixop *o, const struct ws_fragment *f,
-                   unsigned quads, union cell *m)
+static void gather(const struct ws_core_ctx *c, const struct ws_matrixop *o,
+                   const struct ws_fragment *f, unsigned quads, union cell *m)
 {
     unsigned cols = cols_of(o, f), row, col;
     EACH_ELEMENT(o, f, lane, r, i)
@@ -292,7 +292,7 @@ static uint64_t result_bits(enum ws_elem e, union cell v, bool satfinite)
     }
 }
 
-static void multiply_part(struct ws_ctx *c, const struct ws_matrixop *o, uint32_t lanes,
+static void multiply_part(struct ws_core_ctx *c, const struct ws_matrixop *o, uint32_t lanes,
                           unsigned quads)
 {
     union cell a[32 * 256], b[256 * 32], s[32 * 32];
@@ -319,7 +319,7 @@ static void multiply_part(struct ws_ctx *c, const struct ws_matrixop *o, uint32_
 }
 
 /* ---- memory ---- */
-static uint64_t address_of(const struct ws_ctx *c, const struct ws_matrixop *o, unsigned lane)
+static uint64_t address_of(const struct ws_core_ctx *c, const struct ws_matrixop *o, unsigned lane)
 {
     uint64_t va = 0;
     memcpy(&va, c->regs + o->address + lane * (o->a32 ? 4 : 8), o->a32 ? 4 : 8);
@@ -329,7 +329,7 @@ static uint64_t address_of(const struct ws_ctx *c, const struct ws_matrixop *o, 
 
 /* wmma.load and store: element (row, col) at row * stride + col, or the other way round. Below a
  * byte: packed. */
-static bool load_store(struct ws_ctx *c, const struct ws_uop *u, const struct ws_matrixop *o,
+static bool load_store(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_matrixop *o,
                        uint32_t lanes)
 {
     const struct ws_fragment *f = &o->d;
@@ -373,7 +373,7 @@ static bool load_store(struct ws_ctx *c, const struct ws_uop *u, const struct ws
 }
 
 /* Tiles of 8 x 8 halves; lane 8 t + r has the address of row r of tile t. */
-static bool tiles(struct ws_ctx *c, const struct ws_uop *u, const struct ws_matrixop *o,
+static bool tiles(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_matrixop *o,
                   uint32_t lanes)
 {
     bool store = o->what == WS_MATRIX_STMATRIX;
@@ -400,7 +400,7 @@ static bool tiles(struct ws_ctx *c, const struct ws_uop *u, const struct ws_matr
     return true;
 }
 
-static void transpose(struct ws_ctx *c, const struct ws_matrixop *o, uint32_t lanes)
+static void transpose(struct ws_core_ctx *c, const struct ws_matrixop *o, uint32_t lanes)
 {
     uint16_t from[LANES * 2];
     memcpy(from, c->regs + o->a.row[0], sizeof(from));
@@ -410,7 +410,7 @@ static void transpose(struct ws_ctx *c, const struct ws_matrixop *o, uint32_t la
                    &from[(lane % 4 * 2 + i) * 8 + lane / 4], 2);
 }
 
-bool ws_exec_matrix(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes)
+bool ws_exec_matrix(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes)
 {
     const struct ws_matrixop *o = (const struct ws_matrixop *)(uintptr_t)u->imm;
     switch (o->what) {

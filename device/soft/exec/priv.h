@@ -21,13 +21,13 @@
 #define WS_WINDOW_PARAM  (UINT64_C(0x03) << 56)
 #define WS_WINDOW_OF(va) ((va)&UINT64_C(0xff00000000000000))
 
-struct ws_ctx;
+struct ws_core_ctx;
 struct ws_seg;
 
 /* Micro-op. Offsets are bytes from the warp's register file. */
 struct ws_uop {
     const struct ws_uop *(*fn)(
-        struct ws_ctx *c,
+        struct ws_core_ctx *c,
         const struct ws_uop *u); /* returns the next one, or NULL to leave the core */
     int32_t d, a, b, c, e;       /* rows: destination and sources, as the handler has them */
     uint32_t guard,
@@ -119,7 +119,7 @@ struct ws_barrier {
 };
 
 /* What the vector core works on; one per block run. */
-struct ws_ctx {
+struct ws_core_ctx {
     uint8_t *regs;
     uint32_t active;
     uint32_t mx;                /* MXCSR now */
@@ -136,7 +136,7 @@ struct ws_ctx {
     bool granted; /* a warp-synchronous micro-op goes on with the lanes that are here */
     uint32_t cls[8];
     uint64_t n_thread_insns;
-    struct ws_work *work;
+    struct ws_exec_work *work;
     struct ws_warp *w;
     struct ws_blockrun *b;
     uint8_t *local; /* lane 0 of this warp */
@@ -154,8 +154,8 @@ struct ws_isa {
     bool (*supported)(void);
     /* Runs from u (or into seg enter) until the core must be left; c->stop, c->u, c->enter tell why
      * and where. */
-    void (*run)(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *enter);
-    const struct ws_uop *(*const *handlers)(struct ws_ctx *c, const struct ws_uop *u);
+    void (*run)(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_seg *enter);
+    const struct ws_uop *(*const *handlers)(struct ws_core_ctx *c, const struct ws_uop *u);
 };
 extern const struct ws_isa ws_isa_sse2, ws_isa_avx2, ws_isa_avx512;
 const struct ws_isa *ws_isa_pick(void);
@@ -170,7 +170,7 @@ struct ws_fill {
     uint64_t value;
 };
 
-struct ws_image {
+struct ws_exec_image {
     uint32_t func;
     struct ws_uop *uops;
     struct ws_seg *segs;
@@ -214,7 +214,7 @@ struct ws_code {
     const struct ws_isa *isa;
     uint32_t n_kernels;
     struct ws_kernel_info *infos;
-    struct ws_image **images;
+    struct ws_exec_image **images;
     struct ws_arena arena;
 };
 
@@ -225,8 +225,8 @@ enum { WS_RESERVED_SHARED_BYTES = 1024 };
 
 struct ws_blockrun {
     struct ws_grid *g;
-    const struct ws_image *img;
-    struct ws_ctx ctx;
+    const struct ws_exec_image *img;
+    struct ws_core_ctx ctx;
     uint32_t n_warps, n_threads, next_warp;
     struct ws_warp *warps;
     uint8_t *regs;
@@ -261,31 +261,33 @@ static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun 
 /* ---- exec.c, called by the cores ---- */
 /* Claims the grid's fault: text names kernel, block, thread (lane of the warp; 32: none), address,
  * line and instruction. Returns NULL. */
-const struct ws_uop *ws_exec_fault(struct ws_ctx *c, const struct ws_uop *u, enum ws_dev_error e,
-                                   unsigned lane, uint64_t addr, const char *what);
+const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u,
+                                   enum ws_dev_error e, unsigned lane, uint64_t addr,
+                                   const char *what);
 /* Splits lanes off to continue at seg, later. */
-void ws_exec_split(struct ws_ctx *c, uint32_t mask, const struct ws_seg *seg, uint32_t depth);
+void ws_exec_split(struct ws_core_ctx *c, uint32_t mask, const struct ws_seg *seg, uint32_t depth);
 /* Lanes of the split end. */
-void ws_exec_exit(struct ws_ctx *c, uint32_t mask);
+void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask);
 /* The mapping of global memory holding [va, va+bytes), cached. NULL: none. */
-const struct ws_mapping *ws_exec_map(struct ws_ctx *c, uint64_t va, uint64_t bytes);
+const struct ws_mapping *ws_exec_map(struct ws_core_ctx *c, uint64_t va, uint64_t bytes);
 /* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was
  * faulted. */
-uint8_t *ws_exec_lane_ptr(struct ws_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
-                          uint64_t va, uint64_t bytes, bool store);
+uint8_t *ws_exec_lane_ptr(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
+                          unsigned space, uint64_t va, uint64_t bytes, bool store);
 /* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave
  * the core (stop is set). */
-bool ws_exec_call(struct ws_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
+bool ws_exec_call(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_seg *to,
                   const struct ws_seg *cont);
 /* Lanes m return. Return: where all active lanes go on now, or NULL to leave the core. */
-const struct ws_seg *ws_exec_ret(struct ws_ctx *c, const struct ws_uop *u, uint32_t m);
+const struct ws_seg *ws_exec_ret(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t m);
 /* exec_text.c: what device code has to say. @va: rows of addresses. */
-const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
-                                        const uint64_t *message_va, const uint64_t *file_va,
-                                        const uint32_t *line, const uint64_t *function_va);
-int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va);
-uint64_t ws_exec_clock(struct ws_ctx *c);
-uint64_t ws_exec_globaltimer(struct ws_ctx *c);
+const struct ws_uop *ws_exec_assertfail(struct ws_core_ctx *c, const struct ws_uop *u,
+                                        uint32_t lanes, const uint64_t *message_va,
+                                        const uint64_t *file_va, const uint32_t *line,
+                                        const uint64_t *function_va);
+int ws_exec_vprintf(struct ws_core_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va);
+uint64_t ws_exec_clock(struct ws_core_ctx *c);
+uint64_t ws_exec_globaltimer(struct ws_core_ctx *c);
 
 /* Modifiers in uop.x of memory micro-ops */
 enum {

@@ -40,7 +40,7 @@ static bool extent(const struct ws_texture_level *l, unsigned texel_bytes, uint6
            !__builtin_add_overflow(*ret, (uint64_t)l->width * texel_bytes, ret);
 }
 
-static const char *check_level(struct ws_ctx *c, const struct ws_texture *h, unsigned k,
+static const char *check_level(struct ws_core_ctx *c, const struct ws_texture *h, unsigned k,
                                unsigned texel_bytes, struct ws_tex_kept_level *ret)
 {
     const struct ws_texture_level *l = &h->level[k];
@@ -83,7 +83,7 @@ static const char *check_sampling(const struct ws_texture *h)
     return NULL;
 }
 
-static const char *check(struct ws_ctx *c, const struct ws_texture *h, struct ws_tex *t)
+static const char *check(struct ws_core_ctx *c, const struct ws_texture *h, struct ws_tex *t)
 {
     const char *wrong;
     if (h->shape > WS_TEX_CUBE)
@@ -105,7 +105,7 @@ static const char *check(struct ws_ctx *c, const struct ws_texture *h, struct ws
 }
 
 /* The header at @handle, copied. */
-static const char *read_header(struct ws_ctx *c, uint64_t handle, uint32_t magic,
+static const char *read_header(struct ws_core_ctx *c, uint64_t handle, uint32_t magic,
                                struct ws_texture *ret)
 {
     struct ws_mapping m;
@@ -140,7 +140,7 @@ static void keep_sampling(struct ws_tex *t, const struct ws_texture *h)
             memcpy(&t->border[k], &h->border[k], 4);
 }
 
-const struct ws_tex *ws_exec_tex_load(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
+const struct ws_tex *ws_exec_tex_load(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
                                       uint64_t handle, uint64_t sampler, uint32_t magic)
 {
     struct ws_texture h, s;
@@ -180,7 +180,7 @@ bad:
     return NULL;
 }
 
-void ws_exec_tex_forget(struct ws_ctx *c)
+void ws_exec_tex_forget(struct ws_core_ctx *c)
 {
     for (int k = 0; c->tex && k < WS_TEX_KEPT; k++)
         c->tex->kept[k].valid = false;
@@ -279,7 +279,7 @@ uint32_t ws_exec_tex_query(const struct ws_tex *t, enum ws_tex_query q, uint32_t
     }
 }
 
-bool ws_exec_tex_is(struct ws_ctx *c, uint64_t handle, unsigned type)
+bool ws_exec_tex_is(struct ws_core_ctx *c, uint64_t handle, unsigned type)
 {
     struct ws_texture h;
     return !read_header(c, handle, 0, &h) &&

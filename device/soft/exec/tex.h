@@ -58,14 +58,14 @@ extern const float ws_tex_srgb[256]; /* 8-bit sRGB to linear */
 /* Reads, checks and keeps the header at @handle, with the sampler's state if @sampler is not 0,
  * until the step ends.
  * @magic: what it must be. NULL: the kernel was faulted; the text says what is wrong. */
-const struct ws_tex *ws_exec_tex_load(struct ws_ctx *c, const struct ws_uop *u, unsigned lane,
+const struct ws_tex *ws_exec_tex_load(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
                                       uint64_t handle, uint64_t sampler, uint32_t magic);
 /* Forgets what is kept: mappings may have changed. */
-void ws_exec_tex_forget(struct ws_ctx *c);
+void ws_exec_tex_forget(struct ws_core_ctx *c);
 /* txq, suq; level: of width, height, depth. */
 uint32_t ws_exec_tex_query(const struct ws_tex *t, enum ws_tex_query q, uint32_t level);
 /* istypep: enum ws_ptx_type. Faults nothing. */
-bool ws_exec_tex_is(struct ws_ctx *c, uint64_t handle, unsigned type);
+bool ws_exec_tex_is(struct ws_core_ctx *c, uint64_t handle, unsigned type);
 /* Does the instruction's geometry fit the header? NULL: yes; else what is wrong. */
 const char *ws_exec_tex_misfit(const struct ws_tex *t, const struct ws_texop *o);
 

@@ -12,7 +12,7 @@
 #include "device/text.h"
 
 /* Where a lane reads [va, va+bytes); NULL: it may not. */
-static const uint8_t *readable(struct ws_ctx *c, unsigned lane, uint64_t va, uint64_t bytes)
+static const uint8_t *readable(struct ws_core_ctx *c, unsigned lane, uint64_t va, uint64_t bytes)
 {
     uint64_t window = WS_WINDOW_OF(va), off = va & ~UINT64_C(0xff00000000000000);
     if (window == WS_WINDOW_LOCAL)
@@ -30,7 +30,7 @@ static const uint8_t *readable(struct ws_ctx *c, unsigned lane, uint64_t va, uin
 }
 
 /* A string of the client's, cut to fit. Return: false if it can't be read. */
-static bool read_string(struct ws_ctx *c, unsigned lane, uint64_t va, char *to, size_t size)
+static bool read_string(struct ws_core_ctx *c, unsigned lane, uint64_t va, char *to, size_t size)
 {
     size_t n = 0;
     for (; n + 1 < size; n++) {
@@ -45,8 +45,8 @@ static bool read_string(struct ws_ctx *c, unsigned lane, uint64_t va, char *to, 
     return true;
 }
 
-static void print_assert(struct ws_ctx *c, unsigned lane, const char *message, const char *file,
-                         uint32_t line, const char *function)
+static void print_assert(struct ws_core_ctx *c, unsigned lane, const char *message,
+                         const char *file, uint32_t line, const char *function)
 {
     char text[WS_TEXT_MAX];
     const struct ws_blockrun *b = c->b;
@@ -67,9 +67,10 @@ static void print_assert(struct ws_ctx *c, unsigned lane, const char *message, c
     ws_space_print(ws_exec_own_space(b), WS_OUTPUT_ASSERT, text, n);
 }
 
-const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u, uint32_t lanes,
-                                        const uint64_t *message_va, const uint64_t *file_va,
-                                        const uint32_t *line, const uint64_t *function_va)
+const struct ws_uop *ws_exec_assertfail(struct ws_core_ctx *c, const struct ws_uop *u,
+                                        uint32_t lanes, const uint64_t *message_va,
+                                        const uint64_t *file_va, const uint32_t *line,
+                                        const uint64_t *function_va)
 {
     char message[WS_TEXT_STRING_MAX], file[WS_TEXT_STRING_MAX], function[WS_TEXT_STRING_MAX],
         text[160] = "";
@@ -90,16 +91,16 @@ const struct ws_uop *ws_exec_assertfail(struct ws_ctx *c, const struct ws_uop *u
     return ws_exec_fault(c, u, WS_DEV_E_ASSERT, (unsigned)__builtin_ctz(lanes), 0, text);
 }
 
-struct args {
+struct format_args {
     struct ws_text_args base;
-    struct ws_ctx *c;
+    struct ws_core_ctx *c;
     unsigned lane;
     uint64_t va;
 };
 
 static uint64_t next_arg(struct ws_text_args *base, unsigned bytes)
 {
-    struct args *a = WS_CONTAINER_OF(base, struct args, base);
+    struct format_args *a = WS_CONTAINER_OF(base, struct format_args, base);
     uint64_t v = 0;
     a->va = (a->va + bytes - 1) & ~(uint64_t)(bytes - 1);
     const uint8_t *p = readable(a->c, a->lane, a->va, bytes);
@@ -111,14 +112,14 @@ static uint64_t next_arg(struct ws_text_args *base, unsigned bytes)
 
 static bool string_arg(struct ws_text_args *base, uint64_t va, char *to, size_t size)
 {
-    struct args *a = WS_CONTAINER_OF(base, struct args, base);
+    struct format_args *a = WS_CONTAINER_OF(base, struct format_args, base);
     return read_string(a->c, a->lane, va, to, size);
 }
 
-int ws_exec_vprintf(struct ws_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va)
+int ws_exec_vprintf(struct ws_core_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va)
 {
     char format[WS_TEXT_STRING_MAX], text[WS_TEXT_MAX];
-    struct args a = {
+    struct format_args a = {
         .base = {.next = next_arg, .string = string_arg}, .c = c, .lane = lane, .va = args_va};
     if (!read_string(c, lane, format_va, format, sizeof(format)))
         return -1;

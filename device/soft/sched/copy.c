@@ -59,7 +59,7 @@ static uint8_t *resolve(const struct ws_op *op, uint64_t va, uint64_t *bytes)
 
 /* One side of a copy, with the stretch of host memory that was resolved last: most rows lie in the
  * same. */
-struct side {
+struct soft_copy_side {
     const struct ws_op *op;
     uint8_t *host; /* of the whole, where it is given */
     uint64_t va;
@@ -70,7 +70,7 @@ struct side {
 
 /* Host address of the byte at @offset, and as many of @bytes as are mapped together. NULL: unmapped
  * meanwhile. */
-static uint8_t *side_at(struct side *s, uint64_t offset, uint64_t *bytes)
+static uint8_t *side_at(struct soft_copy_side *s, uint64_t offset, uint64_t *bytes)
 {
     uint64_t va = s->va + offset;
     if (s->host)
@@ -91,12 +91,12 @@ static uint8_t *side_at(struct side *s, uint64_t offset, uint64_t *bytes)
 /* @from: among the bytes copied, rows joined. */
 static bool copy_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
 {
-    struct side d = {
+    struct soft_copy_side d = {
         .op = op, .host = op->copy.dst_host, .va = op->copy.dst_va, .pitch = &op->copy.dst};
-    struct side s = {.op = op,
-                     .host = (uint8_t *)op->copy.src_host,
-                     .va = op->copy.src_va,
-                     .pitch = &op->copy.src};
+    struct soft_copy_side s = {.op = op,
+                               .host = (uint8_t *)op->copy.src_host,
+                               .va = op->copy.src_va,
+                               .pitch = &op->copy.src};
     uint64_t width = op->copy.bytes, height = WS_MAX(op->copy.height, UINT64_C(1));
     if (!bytes)
         return true;

@@ -88,10 +88,11 @@ static bool coop_place(struct ws_tenant *t, struct ws_run *r)
     return ok;
 }
 
-static struct ws_block *block_get(struct ws_sched *s)
+static struct ws_dealt_block *block_get(struct ws_sched *s)
 {
     struct ws_list *l = ws_list_pop(&s->free_blocks);
-    struct ws_block *b = l ? ws_list_entry(l, struct ws_block, link) : ws_alloc(sizeof(*b));
+    struct ws_dealt_block *b =
+        l ? ws_list_entry(l, struct ws_dealt_block, link) : ws_alloc(sizeof(*b));
     if (!b)
         return NULL;
     memset(b, 0, sizeof(*b));
@@ -99,10 +100,10 @@ static struct ws_block *block_get(struct ws_sched *s)
     return b;
 }
 
-static struct ws_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r,
-                                uint32_t sm)
+static struct ws_dealt_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r,
+                                      uint32_t sm)
 {
-    struct ws_block *b = block_get(s);
+    struct ws_dealt_block *b = block_get(s);
     if (!b)
         return NULL;
     b->run = r;
@@ -128,7 +129,7 @@ static uint32_t batch_of(const struct ws_sched *s, const struct ws_run *r)
 static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
 {
     for (uint64_t i = 0; i < r->n_blocks; i++) {
-        struct ws_block *b = deal_to(s, t, r, r->coop_sm[i]);
+        struct ws_dealt_block *b = deal_to(s, t, r, r->coop_sm[i]);
         if (!b) {
             ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for its blocks",
                         ws_run_name(r));
@@ -150,7 +151,7 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
         }
         uint32_t n = batch_of(s, r), sm;
         while (turn->n < n && r->n_dealt < r->n_blocks && sm_find(t, r, &sm)) {
-            struct ws_block *b = deal_to(s, t, r, sm);
+            struct ws_dealt_block *b = deal_to(s, t, r, sm);
             if (!b)
                 break;
             turn->blocks[turn->n++] = b;
@@ -173,7 +174,7 @@ static void take_from(struct ws_list *queue, uint32_t n_max, struct ws_turn *tur
 {
     struct ws_list *l;
     while (turn->n < n_max && (l = ws_list_pop(queue))) {
-        struct ws_block *b = ws_list_entry(l, struct ws_block, link);
+        struct ws_dealt_block *b = ws_list_entry(l, struct ws_dealt_block, link);
         turn->blocks[turn->n++] = b;
         if (b->started && !b->waits)
             break;
@@ -187,13 +188,13 @@ bool ws_launch_take_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_tu
         (ws_list_empty(&t->rotated) || ++t->n_choices % ROTATED_EVERY))
         deal(s, t, turn);
     if (!turn->n && !ws_list_empty(&t->front)) {
-        const struct ws_block *b = ws_list_entry(t->front.next, struct ws_block, link);
+        const struct ws_dealt_block *b = ws_list_entry(t->front.next, struct ws_dealt_block, link);
         take_from(&t->front, b->started ? 1 : batch_of(s, b->run), turn);
     }
     if (!turn->n)
         take_from(&t->rotated, WAITING_BLOCKS, turn);
     for (uint32_t i = 0; i < turn->n; i++) {
-        struct ws_block *b = turn->blocks[i];
+        struct ws_dealt_block *b = turn->blocks[i];
         if (!b->state && b->run->n_spare)
             b->state = b->run->spare[--b->run->n_spare];
     }

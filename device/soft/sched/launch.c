@@ -59,7 +59,7 @@ static bool check(struct ws_soft *d, struct ws_op *op, const struct ws_soft_prog
 /* ---- submission ---- */
 
 /* Hands a kernel to the workers. @started: its first block, already at work, or NULL. */
-static void run_queue(struct ws_run *r, struct ws_block *started)
+static void run_queue(struct ws_run *r, struct ws_dealt_block *started)
 {
     struct ws_sched *s = r->device->sched;
     pthread_mutex_lock(&s->lock);
@@ -99,14 +99,14 @@ static bool may_inline(const struct ws_run *r)
 /* Runs a small kernel here as far as the budget goes. */
 static void run_inline(struct ws_run *r)
 {
-    struct ws_block *b = ws_alloc(sizeof(*b));
+    struct ws_dealt_block *b = ws_alloc(sizeof(*b));
     uint64_t left = INLINE_INSNS;
     uint32_t sm = 0;
     while (b && r->n_dealt < r->n_blocks) {
         while (!ws_run_allows_sm(r, sm))
             sm = (sm + 1) % r->device->base.spec.n_sms;
         struct ws_blockrun *state = b->state;
-        *b = (struct ws_block){.run = r, .state = state, .linear = r->n_dealt, .sm = sm};
+        *b = (struct ws_dealt_block){.run = r, .state = state, .linear = r->n_dealt, .sm = sm};
         if (!ws_block_begin(b))
             break;
         r->n_dealt++;

@@ -269,7 +269,7 @@ static void run_price(struct ws_run *r, uint32_t n_units)
 static void run_fly(struct ws_run *r, uint32_t n_units)
 {
     struct ws_op *op = r->op;
-    struct ws_executed x = {
+    struct ws_executed_kernel x = {
         .need = r->fit.need,
         .blocks_per_sm = r->fit.blocks_per_sm,
         .units = r->units,
@@ -324,7 +324,7 @@ void ws_launch_finish(struct ws_list *ended)
         ws_run_finish(ws_list_entry(l, struct ws_run, link));
 }
 
-void ws_work_add(struct ws_work *sum, const struct ws_work *w)
+void ws_work_add(struct ws_exec_work *sum, const struct ws_exec_work *w)
 {
     for (int c = 0; c < _WS_WORK_N; c++)
         sum->n_warp_insns[c] += w->n_warp_insns[c];
@@ -340,7 +340,7 @@ void ws_work_add(struct ws_work *sum, const struct ws_work *w)
 
 /* What a block did while it polled counts like all it did, unless the kernel was in truth waiting:
  * then how often it looked is up to the host. */
-void ws_run_count(struct ws_run *r, struct ws_block *b)
+void ws_run_count(struct ws_run *r, struct ws_dealt_block *b)
 {
     if (b->polled.n_thread_insns && !(r->device->vclock && ws_flight_has_idled(r->op)))
         ws_work_add(&b->work, &b->polled);

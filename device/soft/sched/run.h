@@ -67,8 +67,8 @@ bool ws_run_stopped(const struct ws_run *r);
 const char *ws_run_name(const struct ws_run *r);
 /* Adds an ended block to what the kernel has executed. Locked, unless the submitting thread still
  * runs the kernel alone. */
-void ws_run_count(struct ws_run *r, struct ws_block *b);
-void ws_work_add(struct ws_work *sum, const struct ws_work *w);
+void ws_run_count(struct ws_run *r, struct ws_dealt_block *b);
+void ws_work_add(struct ws_exec_work *sum, const struct ws_exec_work *w);
 /* Prices and completes a kernel that has ended, and frees it. No locks held. */
 void ws_run_finish(struct ws_run *r);
 
@@ -81,8 +81,8 @@ void ws_run_vacate_locked(const struct ws_run *r, struct ws_sm_use *u, uint32_t 
 
 /* ---- turn.c; no locks held ---- */
 /* Return: false: no memory, and the kernel is stopped. */
-bool ws_block_begin(struct ws_block *b);
+bool ws_block_begin(struct ws_dealt_block *b);
 /* Runs a block for about @budget warp instructions at most; *ret_used: what it took. */
-enum ws_step ws_block_run(struct ws_block *b, uint64_t budget, uint64_t *ret_used);
+enum ws_step ws_block_run(struct ws_dealt_block *b, uint64_t budget, uint64_t *ret_used);
 
 #endif

@@ -123,7 +123,7 @@ static void sched_stop(struct ws_sched *s)
     for (uint32_t i = 0; i < s->n_threads; i++)
         pthread_join(s->threads[i], NULL);
     ws_list_for_each_safe (l, &s->free_blocks)
-        free(ws_list_entry(l, struct ws_block, link));
+        free(ws_list_entry(l, struct ws_dealt_block, link));
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
     free(s->threads);

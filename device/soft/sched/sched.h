@@ -47,7 +47,7 @@ struct ws_tenant {
 };
 
 /* Of a grid, from being dealt to its end. */
-struct ws_block {
+struct ws_dealt_block {
     struct ws_list link; /* front, rotated; or free */
     struct ws_run *run;
     struct ws_blockrun *state; /* NULL until it first runs */
@@ -61,7 +61,7 @@ struct ws_block {
     bool polls;           /* in its last turn it did nothing but look where it had looked before */
     bool polling;         /* counted in run->n_polling: so it was when it was given back */
     uint64_t n_looked;
-    struct ws_work work, polled; /* polled: while it polls */
+    struct ws_exec_work work, polled; /* polled: while it polls */
 };
 
 enum { WS_TURN_BLOCKS_MAX = 32 };
@@ -71,7 +71,7 @@ struct ws_turn {
     struct ws_xfer *xfer; /* a chunk of it, or: */
     uint64_t from, bytes;
     uint32_t n; /* blocks */
-    struct ws_block *blocks[WS_TURN_BLOCKS_MAX];
+    struct ws_dealt_block *blocks[WS_TURN_BLOCKS_MAX];
     uint8_t outcome[WS_TURN_BLOCKS_MAX]; /* enum ws_step */
 };
 

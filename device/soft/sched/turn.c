@@ -23,7 +23,7 @@
 
 /* ---- execution; no locks held ---- */
 
-static uint64_t insns_of(const struct ws_work *w)
+static uint64_t insns_of(const struct ws_exec_work *w)
 {
     uint64_t n = 0;
     for (int c = 0; c < _WS_WORK_N; c++)
@@ -31,7 +31,7 @@ static uint64_t insns_of(const struct ws_work *w)
     return n;
 }
 
-static bool may_be_waiting(const struct ws_work *w, uint64_t n_insns)
+static bool may_be_waiting(const struct ws_exec_work *w, uint64_t n_insns)
 {
     return !w->n_global_stores && !w->n_shared_accesses && !w->n_barriers &&
            !w->n_warp_insns[WS_WORK_FP32] && !w->n_warp_insns[WS_WORK_FP64] &&
@@ -41,7 +41,7 @@ static bool may_be_waiting(const struct ws_work *w, uint64_t n_insns)
 
 /* Whether a block whose warps all spin did nothing but that: it wrote nothing, and looked only
  * where it had looked before. */
-static bool only_polls(struct ws_block *b, const struct ws_work *w)
+static bool only_polls(struct ws_dealt_block *b, const struct ws_exec_work *w)
 {
     uint64_t n_looked = ws_blockrun_n_looked(b->state);
     bool again = n_looked && n_looked == b->n_looked;
@@ -64,14 +64,14 @@ static bool part_spent(struct ws_run *r, uint64_t linear, uint64_t n, uint64_t l
 }
 
 /* Runs a block for at most about @budget. */
-enum ws_step ws_block_run(struct ws_block *b, uint64_t budget, uint64_t *ret_used)
+enum ws_step ws_block_run(struct ws_dealt_block *b, uint64_t budget, uint64_t *ret_used)
 {
     struct ws_run *r = b->run;
     uint64_t limit = r->device->options.max_kernel_insns;
     enum ws_step step = WS_STEP_MORE;
     *ret_used = 0;
     while (step == WS_STEP_MORE && *ret_used < budget) {
-        struct ws_work w = {0};
+        struct ws_exec_work w = {0};
         uint64_t ask = WS_MIN(WS_STEP_INSNS, budget - *ret_used);
         step = ws_blockrun_step(b->state, ask, &w);
         uint64_t n = insns_of(&w),
@@ -99,7 +99,7 @@ enum ws_step ws_block_run(struct ws_block *b, uint64_t budget, uint64_t *ret_use
     return step;
 }
 
-bool ws_block_begin(struct ws_block *b)
+bool ws_block_begin(struct ws_dealt_block *b)
 {
     struct ws_run *r = b->run;
     if (!b->state && ws_blockrun_new(&b->state, &r->grid) < 0) {
@@ -117,7 +117,7 @@ void ws_launch_turn(struct ws_turn *turn)
 {
     uint64_t used = 0;
     for (uint32_t i = 0; i < turn->n; i++) {
-        struct ws_block *b = turn->blocks[i], *before = i ? turn->blocks[i - 1] : NULL;
+        struct ws_dealt_block *b = turn->blocks[i], *before = i ? turn->blocks[i - 1] : NULL;
         turn->outcome[i] = WS_STEP_MORE;
         if (!b->started) {
             if (used > WS_TURN_INSNS)
@@ -151,7 +151,7 @@ static void state_spare(struct ws_run *r, struct ws_blockrun *state)
         ws_blockrun_free(state);
 }
 
-static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_block *b)
+static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_dealt_block *b)
 {
     struct ws_run *r = b->run;
     if (b->started)
@@ -169,7 +169,7 @@ static void queue_drop(struct ws_sched *s, struct ws_tenant *t, struct ws_list *
                        struct ws_run *r)
 {
     ws_list_for_each_safe (it, queue) {
-        struct ws_block *b = ws_list_entry(it, struct ws_block, link);
+        struct ws_dealt_block *b = ws_list_entry(it, struct ws_dealt_block, link);
         if (b->run != r)
             continue;
         ws_list_remove(&b->link);
@@ -200,7 +200,7 @@ static void run_settle(struct ws_sched *s, struct ws_run *r, struct ws_list *end
     ws_list_append(ended, &r->link);
 }
 
-static void block_waiting(struct ws_block *b, bool waiting)
+static void block_waiting(struct ws_dealt_block *b, bool waiting)
 {
     if (b->waiting != waiting)
         b->run->n_waiting += waiting ? 1 : -1;
@@ -208,7 +208,7 @@ static void block_waiting(struct ws_block *b, bool waiting)
 }
 
 /* While all of a kernel's blocks poll, its clock may go on (vclock.h). */
-static void block_polling(struct ws_block *b, bool polling)
+static void block_polling(struct ws_dealt_block *b, bool polling)
 {
     struct ws_run *r = b->run;
     if (b->polling != polling)
@@ -262,7 +262,7 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
 {
     struct ws_tenant *t = turn->tenant;
     for (uint32_t i = 0; i < turn->n; i++) {
-        struct ws_block *b = turn->blocks[i];
+        struct ws_dealt_block *b = turn->blocks[i];
         struct ws_run *r = b->run;
         if (turn->outcome[i] == WS_STEP_MORE && !ws_run_stopped(r)) {
             bool rotate = b->started && (b->waits || b->slice_insns >= WS_SLICE_INSNS);

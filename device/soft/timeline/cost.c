@@ -28,7 +28,7 @@ enum {
 };
 
 struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, uint64_t n_blocks,
-                          const struct ws_work *w)
+                          const struct ws_exec_work *w)
 {
     double cycles_per_ns = spec->core_mhz / 1000.0, n_insns = 0;
     for (int c = 0; c < _WS_WORK_N; c++)

@@ -44,7 +44,7 @@ struct ws_flight {
     enum ws_engine engine;
     uint64_t bytes;
     /* of launches */
-    struct ws_executed x;
+    struct ws_executed_kernel x;
     struct ws_timing_kernel kernel;
     uint32_t *merged;
     double *left; /* of each unit, once cut */
@@ -251,7 +251,7 @@ static void price_kernel(struct ws_flight *f)
 {
     struct ws_soft *d = f->device;
     struct ws_op *op = f->op;
-    const struct ws_executed *x = &f->x;
+    const struct ws_executed_kernel *x = &f->x;
     struct ws_gpu_spec spec;
     ws_timing_spec(d->timing, &spec);
     double bytes = ws_units_cost(&spec, x->need.warps, x->units, x->n_units, x->costs);
@@ -348,7 +348,7 @@ void ws_flight_quiesce(struct ws_soft *d)
     pthread_mutex_unlock(&d->flights_lock);
 }
 
-void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x)
+void ws_flight_kernel(struct ws_op *op, const struct ws_executed_kernel *x)
 {
     struct ws_flight *f = op->priv;
     f->x = *x;

@@ -21,7 +21,7 @@ WS_MUST_CHECK bool ws_flight_begin(struct ws_soft *d, struct ws_op *op);
 void ws_flight_drop(struct ws_op *op);
 
 /* What a kernel that was executed is to be priced by. */
-struct ws_executed {
+struct ws_executed_kernel {
     struct ws_need need;
     uint32_t blocks_per_sm;
     struct ws_unit *units; /* the flight takes it, and costs and progress: allocated */
@@ -33,7 +33,7 @@ struct ws_executed {
 };
 /* Price and let fly; done is called by the clock, or at once. Its error is set if it faulted, then
  * it is priced all the same. */
-void ws_flight_kernel(struct ws_op *op, const struct ws_executed *x);
+void ws_flight_kernel(struct ws_op *op, const struct ws_executed_kernel *x);
 void ws_flight_copy(struct ws_op *op, enum ws_engine e, uint64_t bytes);
 
 /* @op, which is being executed, does nothing but wait for others, or does something again. */

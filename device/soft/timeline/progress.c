@@ -51,7 +51,7 @@ bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op 
            !(op->launch.flags & WS_LAUNCH_COOPERATIVE);
 }
 
-static double weight(const struct ws_work *w)
+static double weight(const struct ws_exec_work *w)
 {
     double n = 0.25 * (double)(w->n_load_sectors + w->n_store_sectors);
     for (int c = 0; c < _WS_WORK_N; c++)
@@ -64,7 +64,7 @@ static uint64_t part_of(uint64_t n, double part)
     return (uint64_t)llround((double)n * part);
 }
 
-static void work_scale(struct ws_work *w, double part)
+static void work_scale(struct ws_exec_work *w, double part)
 {
     for (int c = 0; c < _WS_WORK_N; c++)
         w->n_warp_insns[c] = part_of(w->n_warp_insns[c], part);

@@ -15,7 +15,7 @@
 /* Neighbouring blocks that are priced as one. */
 struct ws_unit {
     uint32_t n_blocks; /* that were executed */
-    struct ws_work work;
+    struct ws_exec_work work;
 };
 
 struct ws_soft_progress {

@@ -60,7 +60,7 @@ struct account {
     __int128 due_pj, paid_pj;
 };
 
-struct span {
+struct timing_span {
     uint64_t start_ns, end_ns;
     int kind;
     uint32_t account, n_sms;
@@ -90,7 +90,7 @@ struct held {
     int64_t blocks, warps, regs, shared_bytes;
 };
 
-struct sim {
+struct kernel_sim {
     const struct ws_timing_kernel *k;
     uint32_t n_sms;
     struct sm sm[MAX_SMS];
@@ -106,9 +106,9 @@ struct sim {
 struct ws_timing {
     struct ws_gpu_spec spec;
     _Atomic uint64_t now_ns;
-    pthread_mutex_t lock;  /* all below */
-    struct span *spans;    /* ring */
-    uint32_t head, n, cap; /* cap: N_SPANS, more while reservations need it; a power of two */
+    pthread_mutex_t lock;      /* all below */
+    struct timing_span *spans; /* ring */
+    uint32_t head, n, cap;     /* cap: N_SPANS, more while reservations need it; a power of two */
     uint32_t n_held;
     uint64_t seq;
     uint64_t floor_ns, busy_ns, sm_busy_ns;
@@ -118,10 +118,10 @@ struct ws_timing {
     uint32_t recent;       /* account used last */
     __int128 forgotten_pj; /* paid less due of accounts that are gone */
     uint32_t power_mw;
-    struct sim sim;
+    struct kernel_sim sim;
     struct held held[MAX_SMS];
     uint64_t edges[2 * N_SPANS + 2];
-    const struct span **near, *beside[N_SPANS]; /* near: [cap] */
+    const struct timing_span **near, *beside[N_SPANS]; /* near: [cap] */
 };
 
 int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
@@ -165,7 +165,7 @@ void ws_timing_touch(struct ws_timing *t, uint64_t end_ns)
         ;
 }
 
-static struct span *span_at(struct ws_timing *t, uint32_t i)
+static struct timing_span *span_at(struct ws_timing *t, uint32_t i)
 {
     return &t->spans[(t->head + i) & (t->cap - 1)];
 }
@@ -177,7 +177,7 @@ static uint32_t spans_after(struct ws_timing *t, uint64_t from_ns, int kind, boo
 {
     uint32_t n = 0;
     for (uint32_t i = t->n; i-- > 0;) {
-        const struct span *s = span_at(t, i);
+        const struct timing_span *s = span_at(t, i);
         if (s->end_ns <= from_ns)
             break;
         if ((any_kind || s->kind == kind) && s->seq < seq)
@@ -236,7 +236,7 @@ static uint32_t account_of(struct ws_timing *t, uint64_t owner)
 
 static void span_drop_first(struct ws_timing *t)
 {
-    const struct span *s = span_at(t, 0);
+    const struct timing_span *s = span_at(t, 0);
     t->floor_ns = WS_MAX(t->floor_ns, s->end_ns);
     if (!s->seq)
         t->accounts[s->account].n_spans--;
@@ -244,7 +244,7 @@ static void span_drop_first(struct ws_timing *t)
     t->n--;
 }
 
-static void span_insert(struct ws_timing *t, const struct span *s)
+static void span_insert(struct ws_timing *t, const struct timing_span *s)
 {
     if (t->n == t->cap) /* only where nothing is reserved, see make_room() */
         span_drop_first(t);
@@ -265,20 +265,20 @@ static uint32_t popcount(const uint64_t *mask)
 }
 
 /* Share of an operation in a moment's power: by SMs, among copies alone equal. */
-static uint64_t weight(const struct span *s, bool copies_only)
+static uint64_t weight(const struct timing_span *s, bool copies_only)
 {
     return copies_only ? 1 : s->n_sms;
 }
 
 /* Adds what @s changes to the device's and the clients' accounts between two edges. Return: mW of
  * all, with @s. */
-static uint64_t account(struct ws_timing *t, const struct span *s, uint32_t n_near,
+static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32_t n_near,
                         uint64_t from_ns, uint64_t to_ns)
 {
     uint64_t mask[MASK_WORDS] = {0}, ns = to_ns - from_ns, sum_before = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_near; i++) {
-        const struct span *o = t->near[i];
+        const struct timing_span *o = t->near[i];
         if (o->start_ns > from_ns || o->end_ns <= from_ns)
             continue;
         t->beside[n++] = o;
@@ -298,7 +298,7 @@ static uint64_t account(struct ws_timing *t, const struct span *s, uint32_t n_ne
              after = (__int128)mw_after * ns, rest = after - before;
     t->energy_pj += (unsigned __int128)rest;
     for (uint32_t i = 0; i < n; i++) {
-        const struct span *o = t->beside[i];
+        const struct timing_span *o = t->beside[i];
         __int128 more = after * weight(o, copies_after) / sum_after -
                         before * weight(o, copies_before) / sum_before;
         t->accounts[o->account].due_pj += more;
@@ -312,7 +312,7 @@ static uint64_t account(struct ws_timing *t, const struct span *s, uint32_t n_ne
 }
 
 /* Lock held. */
-static void enter(struct ws_timing *t, struct span *s, uint64_t owner, struct ws_timed *ret)
+static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner, struct ws_timed *ret)
 {
     *ret = (struct ws_timed){s->start_ns, s->end_ns, 0};
     ws_timing_touch(t, s->end_ns);
@@ -340,8 +340,8 @@ static void enter(struct ws_timing *t, struct span *s, uint64_t owner, struct ws
 
 /* ---- copies ---- */
 
-static struct span place_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns,
-                              uint64_t bytes)
+static struct timing_span place_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready_ns,
+                                     uint64_t bytes)
 {
     /* inside the device each byte is read and written */
     double per_s = e == WS_ENGINE_INSIDE ? (double)t->spec.memory_bytes_per_s / 2
@@ -354,27 +354,27 @@ static struct span place_copy(struct ws_timing *t, enum ws_engine e, uint64_t re
             break;
         start = WS_MAX(start, t->near[i]->end_ns);
     }
-    return (struct span){.start_ns = start, .end_ns = start + ns, .kind = (int)e};
+    return (struct timing_span){.start_ns = start, .end_ns = start + ns, .kind = (int)e};
 }
 
 void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint64_t ready_ns,
                     uint64_t bytes, struct ws_timed *ret)
 {
     pthread_mutex_lock(&t->lock);
-    struct span s = place_copy(t, e, ready_ns, bytes);
+    struct timing_span s = place_copy(t, e, ready_ns, bytes);
     enter(t, &s, owner, ret);
     pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- the simulation of one kernel ---- */
 
-static void heap_set(struct sim *m, uint32_t i, uint16_t sm)
+static void heap_set(struct kernel_sim *m, uint32_t i, uint16_t sm)
 {
     m->heap[i] = sm;
     m->pos[sm] = (uint16_t)i;
 }
 
-static void heap_fix(struct sim *m, uint16_t sm)
+static void heap_fix(struct kernel_sim *m, uint16_t sm)
 {
     uint32_t i = m->pos[sm];
     double key = m->sm[sm].next;
@@ -398,7 +398,7 @@ static void heap_fix(struct sim *m, uint16_t sm)
 }
 
 /* Moves the blocks of an SM on to the present. */
-static void sm_advance(struct sim *m, struct sm *s)
+static void sm_advance(struct kernel_sim *m, struct sm *s)
 {
     double dt = m->tau - s->tau;
     for (uint32_t i = 0; i < s->k; i++)
@@ -407,7 +407,7 @@ static void sm_advance(struct sim *m, struct sm *s)
 }
 
 /* New rates and next completion after the blocks of an SM, or its part, changed. */
-static void sm_rate(struct sim *m, uint16_t index)
+static void sm_rate(struct kernel_sim *m, uint16_t index)
 {
     struct sm *s = &m->sm[index];
     double bytes_rate = 0, next = INFINITY;
@@ -425,12 +425,12 @@ static void sm_rate(struct sim *m, uint16_t index)
     heap_fix(m, index);
 }
 
-static bool sm_room(const struct sim *m, const struct sm *s)
+static bool sm_room(const struct kernel_sim *m, const struct sm *s)
 {
     return m->dealt < m->n_blocks && s->k < s->cap && s->part > PART_MIN;
 }
 
-static void sm_deal(struct sim *m, struct sm *s)
+static void sm_deal(struct kernel_sim *m, struct sm *s)
 {
     s->block[s->k] = (uint32_t)m->dealt++;
     s->left[s->k] = 1;
@@ -439,7 +439,7 @@ static void sm_deal(struct sim *m, struct sm *s)
     s->k++;
 }
 
-static void deal_where(struct sim *m, double part_min)
+static void deal_where(struct kernel_sim *m, double part_min)
 {
     for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->n_blocks;
          m->cursor = (m->cursor + 1) % m->n_sms) {
@@ -452,14 +452,14 @@ static void deal_where(struct sim *m, double part_min)
 
 /* Round-robin until nothing fits, first over SMs that no other kernel uses; all SMs must stand at
  * the present. */
-static void deal_all(struct sim *m)
+static void deal_all(struct kernel_sim *m)
 {
     deal_where(m, 1);
     deal_where(m, 0);
 }
 
 /* The SM whose next completion is due: ends what is done, deals into the room. */
-static void sm_complete(struct sim *m, uint16_t index)
+static void sm_complete(struct kernel_sim *m, uint16_t index)
 {
     struct sm *s = &m->sm[index];
     uint32_t due = 0;
@@ -503,12 +503,12 @@ static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_ke
  * when that changes next. */
 static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
 {
-    struct sim *m = &t->sim;
+    struct kernel_sim *m = &t->sim;
     uint64_t next = UINT64_MAX;
     memset(t->held, 0, t->spec.n_sms * sizeof(t->held[0]));
     m->memory_part = 1;
     for (uint32_t j = 0; j < n_near; j++) {
-        const struct span *o = t->near[j];
+        const struct timing_span *o = t->near[j];
         next = WS_MIN(next, o->start_ns > now_ns ? o->start_ns
                             : o->end_ns > now_ns ? o->end_ns
                                                  : UINT64_MAX);
@@ -536,7 +536,7 @@ static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
 
 static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
 {
-    struct sim *m = &t->sim;
+    struct kernel_sim *m = &t->sim;
     m->k = k;
     m->n_sms = 0;
     m->tau = m->bytes_rate = 0;
@@ -564,7 +564,7 @@ static uint64_t memory_rate(const struct ws_timing *t, const struct ws_timing_ke
 
 /* Nothing more is dealt; what runs is finished, of several in one only the one at work. The SMs
  * stand at the present. */
-static void stop_dealing(struct sim *m)
+static void stop_dealing(struct kernel_sim *m)
 {
     m->n_blocks = m->dealt;
     for (uint64_t b = m->dealt; b < m->k->n_blocks; b++)
@@ -586,7 +586,7 @@ static void stop_dealing(struct sim *m)
 static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, uint32_t n_near,
                        double *ret_first_ns)
 {
-    struct sim *m = &t->sim;
+    struct kernel_sim *m = &t->sim;
     double now = 0, first = -1,
            per_ns = (double)memory_rate(t, m->k) / 1e9; /* now: ns since start_ns */
     uint64_t edge_ns = set_rest(t, n_near, start_ns);
@@ -630,14 +630,15 @@ static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, 
 
 /* What a kernel that was simulated, begun at @first_ns and ended at @end_ns after @start_ns, takes
  * of the machine. @left: of each block not run, NULL: none. */
-static struct span span_of(const struct ws_timing *t, const struct ws_timing_kernel *k,
-                           uint64_t start_ns, double first_ns, double end_ns, const double *left)
+static struct timing_span span_of(const struct ws_timing *t, const struct ws_timing_kernel *k,
+                                  uint64_t start_ns, double first_ns, double end_ns,
+                                  const double *left)
 {
-    const struct sim *m = &t->sim;
-    struct span s = {.start_ns = start_ns + (uint64_t)WS_MAX(first_ns, 0),
-                     .from_ns = start_ns,
-                     .kind = KIND_KERNEL,
-                     .need = k->need};
+    const struct kernel_sim *m = &t->sim;
+    struct timing_span s = {.start_ns = start_ns + (uint64_t)WS_MAX(first_ns, 0),
+                            .from_ns = start_ns,
+                            .kind = KIND_KERNEL,
+                            .need = k->need};
     s.end_ns = WS_MAX(start_ns + (uint64_t)ceil(end_ns), s.start_ns + 1);
     double issue = 0, bytes = 0;
     uint64_t n_blocks = 0;
@@ -661,7 +662,7 @@ static struct span span_of(const struct ws_timing *t, const struct ws_timing_ker
     return s;
 }
 
-static struct span place_kernel(struct ws_timing *t, const struct ws_timing_kernel *k)
+static struct timing_span place_kernel(struct ws_timing *t, const struct ws_timing_kernel *k)
 {
     uint64_t start = WS_MAX(k->ready_ns, t->floor_ns) + t->spec.launch_overhead_ns;
     sim_init(t, k);
@@ -680,7 +681,7 @@ static struct span place_kernel(struct ws_timing *t, const struct ws_timing_kern
 void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, struct ws_timed *ret)
 {
     pthread_mutex_lock(&t->lock);
-    struct span s = place_kernel(t, k);
+    struct timing_span s = place_kernel(t, k);
     enter(t, &s, k->owner, ret);
     pthread_mutex_unlock(&t->lock);
 }
@@ -691,11 +692,11 @@ void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, str
  * while it ran. */
 static bool first_is_past(const struct ws_timing *t)
 {
-    const struct span *first = &t->spans[t->head];
+    const struct timing_span *first = &t->spans[t->head];
     if (first->held)
         return false;
     for (uint32_t i = 0, left = t->n_held; left && i < t->n; i++) {
-        const struct span *s = &t->spans[(t->head + i) & (t->cap - 1)];
+        const struct timing_span *s = &t->spans[(t->head + i) & (t->cap - 1)];
         if (s->held && s->from_ns < first->end_ns)
             return false;
         left -= s->held;
@@ -711,8 +712,8 @@ static int make_room(struct ws_timing *t)
         span_drop_first(t);
         return 0;
     }
-    struct span *spans = ws_alloc_array(2 * (size_t)t->cap, sizeof(spans[0]));
-    const struct span **near = ws_alloc_array(2 * (size_t)t->cap, sizeof(near[0]));
+    struct timing_span *spans = ws_alloc_array(2 * (size_t)t->cap, sizeof(spans[0]));
+    const struct timing_span **near = ws_alloc_array(2 * (size_t)t->cap, sizeof(near[0]));
     if (!spans || !near) {
         free(spans);
         free(near);
@@ -729,7 +730,7 @@ static int make_room(struct ws_timing *t)
     return 0;
 }
 
-static struct ws_reserved reserved_of(const struct span *s)
+static struct ws_reserved reserved_of(const struct timing_span *s)
 {
     struct ws_reserved r = {.id = s->seq, .start_ns = s->start_ns, .end_ns = s->end_ns};
     memcpy(r.sms.bits, s->mask, sizeof(s->mask));
@@ -737,7 +738,7 @@ static struct ws_reserved reserved_of(const struct span *s)
     return r;
 }
 
-static void hold(struct ws_timing *t, struct span *s)
+static void hold(struct ws_timing *t, struct timing_span *s)
 {
     s->seq = ++t->seq;
     s->held = true;
@@ -752,7 +753,7 @@ int ws_timing_reserve_kernel(struct ws_timing *t, const struct ws_timing_kernel 
     pthread_mutex_lock(&t->lock);
     int r = make_room(t);
     if (!r) {
-        struct span s = place_kernel(t, k);
+        struct timing_span s = place_kernel(t, k);
         hold(t, &s);
         *ret = reserved_of(&s);
     }
@@ -766,7 +767,7 @@ int ws_timing_reserve_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready
     pthread_mutex_lock(&t->lock);
     int r = make_room(t);
     if (!r) {
-        struct span s = place_copy(t, e, ready_ns, bytes);
+        struct timing_span s = place_copy(t, e, ready_ns, bytes);
         if (s.end_ns > s.start_ns)
             hold(t, &s);
         *ret = reserved_of(&s);
@@ -776,12 +777,12 @@ int ws_timing_reserve_copy(struct ws_timing *t, enum ws_engine e, uint64_t ready
 }
 
 /* Takes a reservation out of the ring. */
-static struct span take_out(struct ws_timing *t, uint64_t id)
+static struct timing_span take_out(struct ws_timing *t, uint64_t id)
 {
     uint32_t i = t->n;
     while (i-- > 0 && span_at(t, i)->seq != id)
         ;
-    struct span s = *span_at(t, i);
+    struct timing_span s = *span_at(t, i);
     for (t->n--; i < t->n; i++)
         *span_at(t, i) = *span_at(t, i + 1);
     return s;
@@ -791,7 +792,7 @@ void ws_timing_cut(struct ws_timing *t, const struct ws_timing_kernel *k, uint64
                    struct ws_reserved *r, double *ret_left)
 {
     pthread_mutex_lock(&t->lock);
-    struct span old = take_out(t, r->id), s;
+    struct timing_span old = take_out(t, r->id), s;
     double first = -1, end = 0;
     memset(ret_left, 0, k->n_blocks * sizeof(ret_left[0]));
     sim_init(t, k);
@@ -826,7 +827,7 @@ void ws_timing_break(struct ws_timing *t, uint64_t at_ns, struct ws_reserved *r)
     if (!r->id || r->end_ns <= at_ns)
         return;
     pthread_mutex_lock(&t->lock);
-    struct span s = take_out(t, r->id);
+    struct timing_span s = take_out(t, r->id);
     s.end_ns = at_ns;
     s.start_ns = WS_MIN(s.start_ns, at_ns);
     span_insert(t, &s);

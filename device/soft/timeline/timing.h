@@ -20,7 +20,7 @@ struct ws_cost {
 };
 /* @work: of @n_blocks together, one after another. */
 struct ws_cost ws_cost_of(const struct ws_gpu_spec *spec, uint32_t block_warps, uint64_t n_blocks,
-                          const struct ws_work *work);
+                          const struct ws_exec_work *work);
 /* The part of a kernel's memory traffic that gets past the L2 cache, in (0, 1]. @footprint_bytes:
  * what it can reach. */
 double ws_cost_dram_share(const struct ws_gpu_spec *spec, double traffic_bytes,

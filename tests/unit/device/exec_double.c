@@ -103,7 +103,7 @@ uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
 }
 
 /* A turn of waiting: loads and compares. Seen by the interpreter if it is shorter than the budget. */
-static enum ws_step spin(uint64_t budget, struct ws_work *w)
+static enum ws_step spin(uint64_t budget, struct ws_exec_work *w)
 {
     w->n_warp_insns[WS_WORK_INT] += budget - budget / 4;
     w->n_warp_insns[WS_WORK_LDST] += budget / 4;
@@ -114,7 +114,7 @@ static enum ws_step spin(uint64_t budget, struct ws_work *w)
 }
 
 static enum ws_step work(struct ws_blockrun *b, const struct double_params *p, uint64_t budget,
-                         struct ws_work *w)
+                         struct ws_exec_work *w)
 {
     uint64_t n = WS_MIN(b->left, budget);
     w->n_warp_insns[WS_WORK_FP32] += n;
@@ -129,7 +129,7 @@ static enum ws_step work(struct ws_blockrun *b, const struct double_params *p, u
     return WS_STEP_DONE;
 }
 
-enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_work *w)
+enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_exec_work *w)
 {
     const struct double_params *p = (const void *)b->g->params;
     uint64_t n_blocks = (uint64_t)b->g->grid[0] * b->g->grid[1] * b->g->grid[2];

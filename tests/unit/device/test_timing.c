@@ -390,11 +390,11 @@ static void test_same_work_same_times(void **state)
 static void test_cost_of_work(void **state)
 {
     struct fixture *f = *state;
-    struct ws_work w = {.n_warp_insns = {[WS_WORK_FP32] = 1000, [WS_WORK_FP64] = 100}};
+    struct ws_exec_work w = {.n_warp_insns = {[WS_WORK_FP32] = 1000, [WS_WORK_FP64] = 100}};
     struct ws_cost c = ws_cost_of(&f->spec, 4, 1, &w);
     assert_true(about((uint64_t)(c.issue_ns * 1000),
                       100 * 32 / 2 / 1.725 * 1000)); /* 2 double lanes are the bound */
-    struct ws_work more = w;
+    struct ws_exec_work more = w;
     more.n_warp_insns[WS_WORK_FP32] *= 20;
     more.n_global_loads = 50;
     more.n_load_sectors = 200;

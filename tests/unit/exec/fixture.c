@@ -489,7 +489,7 @@ static enum ws_dev_error launch_one(struct fix *f, const struct launch *l)
 {
     uint32_t grid[3] = {l->grid[0], WS_MAX(l->grid[1], 1u), WS_MAX(l->grid[2], 1u)}, kernel;
     fix_kernel(f, l->kernel, &kernel);
-    f->work = (struct ws_work){0};
+    f->work = (struct ws_exec_work){0};
     f->error = WS_DEV_OK;
     int64_t rewritten = rewritten_index(f, l->kernel);
     bool flat = l->block[1] <= 1 && l->block[2] <= 1;

@@ -30,7 +30,7 @@ static void *work_off(void *arg)
     struct launched *l = arg;
     struct ws_blockrun *b[4] = {NULL};
     bool busy[4] = {false}, any;
-    struct ws_work work = {0};
+    struct ws_exec_work work = {0};
     do {
         any = false;
         for (unsigned k = 0; k < l->width; k++) {
