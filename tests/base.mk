@@ -12,3 +12,7 @@ check_PROGRAMS += tests/unit/frontend/test_ring
 tests_unit_frontend_test_ring_SOURCES = tests/unit/frontend/test_ring.c
 tests_unit_frontend_test_ring_LDADD = protocol/libprotocol.a base/libbase.a $(TEST_LDADD) -lpthread
 TESTS += tests/unit/frontend/test_ring
+check_PROGRAMS += tests/unit/base/test_launch_check
+tests_unit_base_test_launch_check_SOURCES = tests/unit/base/test_launch_check.c
+tests_unit_base_test_launch_check_LDADD = base/libbase.a $(TEST_LDADD)
+TESTS += tests/unit/base/test_launch_check
