@@ -16,20 +16,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Successors of all blocks, one behind another. */
-struct edges {
-    uint32_t *at; /* [n_blocks + 1] */
-    int32_t *to;
-};
-
 static uint32_t target(const struct ws_ptx_func *f, const struct ws_ptx_operand *o)
 {
     return f->labels[o->label].insn;
 }
 
-static int32_t block_at(const struct ws_ptx_cfg *c, const struct ws_ptx_func *f, uint32_t insn)
+static uint32_t block_at(const struct ws_ptx_cfg *c, const struct ws_ptx_func *f, uint32_t insn)
 {
-    return insn < f->n_insns ? (int32_t)c->block_of[insn] : (int32_t)c->n_blocks;
+    return insn < f->n_insns ? c->block_of[insn] : c->n_blocks;
 }
 
 /* Marks the first instruction of each block, numbers the blocks. */
@@ -65,7 +59,7 @@ static int find_blocks(struct ws_ptx_cfg *c, const struct ws_ptx_func *f, struct
 
 /* Successors of block b into @to (NULL: only count); the virtual exit is n_blocks. */
 static uint32_t successors(const struct ws_ptx_cfg *c, const struct ws_ptx_func *f, uint32_t b,
-                           int32_t *to)
+                           uint32_t *to)
 {
     uint32_t last = c->blocks[b].first + c->blocks[b].n - 1, n = 0;
     const struct ws_ptx_insn *i = &f->insns[last];
@@ -85,30 +79,49 @@ static uint32_t successors(const struct ws_ptx_cfg *c, const struct ws_ptx_func 
                 to[n] = block_at(c, f, target(f, &i->operands[1].v[k]));
     } else if (ws_ptx_does(i, WS_DOES_END_BLOCK)) {
         if (to)
-            to[n] = (int32_t)c->n_blocks;
+            to[n] = c->n_blocks;
         n++;
     }
     return n;
 }
 
-static int collect_edges(struct edges *e, const struct ws_ptx_cfg *c, const struct ws_ptx_func *f)
+int ws_ptx_edges_build(struct ws_ptx_edges *ret, const struct ws_ptx_cfg *c,
+                       const struct ws_ptx_func *f, struct ws_arena *a)
 {
-    e->at = ws_alloc_array((size_t)c->n_blocks + 1, sizeof(*e->at));
-    if (!e->at)
+    uint32_t n = c->n_blocks;
+    struct ws_ptx_edges e;
+    e.succ_at = ws_arena_array(a, (size_t)n + 1, sizeof(*e.succ_at));
+    e.pred_at = ws_arena_array(a, (size_t)n + 3, sizeof(*e.pred_at));
+    if (!e.succ_at || !e.pred_at)
         return ws_raise(-ENOMEM);
-    for (uint32_t b = 0; b < c->n_blocks; b++)
-        e->at[b + 1] = e->at[b] + successors(c, f, b, NULL);
-    e->to = ws_alloc_array((size_t)e->at[c->n_blocks] + 1, sizeof(*e->to));
-    if (!e->to)
+    for (uint32_t b = 0; b < n; b++)
+        e.succ_at[b + 1] = e.succ_at[b] + successors(c, f, b, NULL);
+    e.succ = ws_arena_array(a, (size_t)e.succ_at[n] + 1, sizeof(*e.succ));
+    e.pred = ws_arena_array(a, (size_t)e.succ_at[n] + 1, sizeof(*e.pred));
+    if (!e.succ || !e.pred)
         return ws_raise(-ENOMEM);
-    for (uint32_t b = 0; b < c->n_blocks; b++) {
-        uint32_t n = successors(c, f, b, e->to + e->at[b]);
-        for (int k = 0; k < 2; k++) {
-            int32_t to = k < (int)n ? e->to[e->at[b] + k] : -1;
-            c->blocks[b].succ[k] = to == (int32_t)c->n_blocks ? -1 : to;
-        }
-    }
+    for (uint32_t b = 0; b < n; b++)
+        successors(c, f, b, e.succ + e.succ_at[b]);
+    for (uint32_t k = 0; k < e.succ_at[n]; k++)
+        e.pred_at[e.succ[k] + 2]++;
+    for (uint32_t b = 0; b <= n; b++)
+        e.pred_at[b + 2] += e.pred_at[b + 1];
+    for (uint32_t b = 0; b < n; b++) /* pred_at[b + 1] moves from the start of b's to their end */
+        for (uint32_t k = e.succ_at[b]; k < e.succ_at[b + 1]; k++)
+            e.pred[e.pred_at[e.succ[k] + 1]++] = b;
+    *ret = e;
     return 0;
+}
+
+/* The first two successors, for those who do without brx.idx. */
+static void name_successors(struct ws_ptx_cfg *c, const struct ws_ptx_edges *e)
+{
+    for (uint32_t b = 0; b < c->n_blocks; b++)
+        for (uint32_t k = 0; k < 2; k++) {
+            bool is = e->succ_at[b] + k < e->succ_at[b + 1];
+            uint32_t to = is ? e->succ[e->succ_at[b] + k] : c->n_blocks;
+            c->blocks[b].succ[k] = to == c->n_blocks ? -1 : (int32_t)to;
+        }
 }
 
 /* What the algorithm keeps per block; all numbers are depth-first numbers but vertex[]. */
@@ -121,26 +134,24 @@ struct lt {
     int32_t *ancestor, *bucket, *bucket_next;
 };
 
-/* Numbers the blocks depth first from the exit backwards. @pred_at, @pred: predecessors of each
- * block. */
-static void number_blocks(struct lt *t, const uint32_t *pred_at, const uint32_t *pred,
-                          uint32_t *next)
+/* Numbers the blocks depth first from the exit backwards. @next: [n + 1], of the function's own. */
+static void number_blocks(struct lt *t, const struct ws_ptx_edges *e, uint32_t *next)
 {
     uint32_t top = 0;
     for (uint32_t b = 0; b <= t->n; b++) {
         t->number[b] = -1;
-        next[b] = pred_at[b];
+        next[b] = e->pred_at[b];
     }
     t->number[t->n] = 0;
     t->vertex[0] = t->n;
     t->n_reached = 1;
     for (t->stack[top++] = t->n; top;) {
         uint32_t b = t->stack[top - 1];
-        if (next[b] == pred_at[b + 1]) {
+        if (next[b] == e->pred_at[b + 1]) {
             top--;
             continue;
         }
-        uint32_t q = pred[next[b]++];
+        uint32_t q = e->pred[next[b]++];
         if (t->number[q] < 0) {
             t->parent[t->n_reached] = (uint32_t)t->number[b];
             t->vertex[t->n_reached] = q;
@@ -148,31 +159,6 @@ static void number_blocks(struct lt *t, const uint32_t *pred_at, const uint32_t 
             t->stack[top++] = q;
         }
     }
-}
-
-static int find_predecessors(struct lt *t, const struct edges *e)
-{
-    uint32_t n = t->n, n_edges = e->at[n];
-    uint32_t *at = ws_alloc_array((size_t)n + 2, sizeof(*at)),
-             *pred = ws_alloc_array((size_t)n_edges + 1, sizeof(*pred));
-    uint32_t *next = ws_alloc_array((size_t)n + 1, sizeof(*next));
-    if (at && pred && next) {
-        for (uint32_t k = 0; k < n_edges; k++)
-            at[e->to[k] + 1]++;
-        for (uint32_t b = 0; b <= n; b++) {
-            at[b + 1] += at[b];
-            next[b] = at[b];
-        }
-        for (uint32_t b = 0; b < n; b++)
-            for (uint32_t k = e->at[b]; k < e->at[b + 1]; k++)
-                pred[next[e->to[k]]++] = b;
-        number_blocks(t, at, pred, next);
-    }
-    int r = at && pred && next ? 0 : ws_raise(-ENOMEM);
-    free(at);
-    free(pred);
-    free(next);
-    return r;
 }
 
 /* The block with the least semidominator on the way from v up to its tree's root, shortening that
@@ -193,7 +179,7 @@ static uint32_t eval(struct lt *t, uint32_t v)
     return t->label[v];
 }
 
-static void dominators(struct lt *t, const struct edges *e)
+static void dominators(struct lt *t, const struct ws_ptx_edges *e)
 {
     for (uint32_t i = 0; i < t->n_reached; i++) {
         t->semi[i] = t->label[i] = i;
@@ -201,9 +187,9 @@ static void dominators(struct lt *t, const struct edges *e)
     }
     for (uint32_t w = t->n_reached - 1; w > 0; w--) {
         uint32_t b = t->vertex[w], parent = t->parent[w];
-        for (uint32_t k = e->at[b]; k < e->at[b + 1]; k++)
-            if (t->number[e->to[k]] >= 0) {
-                uint32_t u = eval(t, (uint32_t)t->number[e->to[k]]);
+        for (uint32_t k = e->succ_at[b]; k < e->succ_at[b + 1]; k++)
+            if (t->number[e->succ[k]] >= 0) {
+                uint32_t u = eval(t, (uint32_t)t->number[e->succ[k]]);
                 t->semi[w] = WS_MIN(t->semi[w], t->semi[u]);
             }
         t->bucket_next[w] = t->bucket[t->semi[w]];
@@ -220,7 +206,7 @@ static void dominators(struct lt *t, const struct edges *e)
             t->dom[w] = t->dom[t->dom[w]];
 }
 
-static int post_dominators(struct ws_ptx_cfg *c, const struct edges *e)
+static int post_dominators(struct ws_ptx_cfg *c, const struct ws_ptx_edges *e)
 {
     struct ws_arena a = WS_ARENA_NULL;
     struct lt t = {.n = c->n_blocks};
@@ -237,8 +223,8 @@ static int post_dominators(struct ws_ptx_cfg *c, const struct edges *e)
     t.bucket_next = ws_arena_array(&a, n, sizeof(int32_t));
     bool ok = t.vertex && t.number && t.parent && t.semi && t.label && t.dom && t.stack &&
               t.ancestor && t.bucket && t.bucket_next;
-    int r = ok ? find_predecessors(&t, e) : ws_raise(-ENOMEM);
-    if (!r) {
+    if (ok) {
+        number_blocks(&t, e, t.label); /* dominators() sets labels anew */
         dominators(&t, e);
         for (uint32_t b = 0; b < c->n_blocks; b++) {
             uint32_t d = t.number[b] > 0 ? t.vertex[t.dom[t.number[b]]] : c->n_blocks;
@@ -246,20 +232,22 @@ static int post_dominators(struct ws_ptx_cfg *c, const struct edges *e)
         }
     }
     ws_arena_deinit(&a);
-    return r;
+    return ok ? 0 : ws_raise(-ENOMEM);
 }
 
 int ws_ptx_cfg_build(struct ws_ptx_cfg *ret, const struct ws_ptx_func *f, struct ws_arena *a)
 {
+    struct ws_arena tmp = WS_ARENA_NULL;
     struct ws_ptx_cfg c = {0};
-    struct edges e = {0};
+    struct ws_ptx_edges e;
     int r = find_blocks(&c, f, a);
     if (!r)
-        r = collect_edges(&e, &c, f);
-    if (!r)
+        r = ws_ptx_edges_build(&e, &c, f, &tmp);
+    if (!r) {
+        name_successors(&c, &e);
         r = post_dominators(&c, &e);
-    free(e.at);
-    free(e.to);
+    }
+    ws_arena_deinit(&tmp);
     if (!r)
         *ret = c;
     return r;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptx/analysis/count.c - counts what a thread executes, from the text.
  *
- * How often: basic blocks weigh what the loops around them multiply to. A loop is a header with all
- * that reaches one of its back edges without passing it; its trips are read off where a counter
- * begins with a constant, steps by one, and is compared with one.
+ * How often. A basic block weighs the product of the trips of the loops around it. A loop is a
+ * header with all blocks that reach one of its back edges without passing the header. Its trips
+ * are known where a counter begins with a constant, changes by a constant, and is compared with a
+ * constant.
  *
- * How memory is touched: each register is described as k + sum c_i·t_i over the thread's
- * coordinates (tid.x, tid.y, tid.z, laneid), with coefficients that are numbers or unknown (the
- * same for all lanes: a parameter times tid.y), or as anything. A register has one description for
- * the whole function, the join of all its definitions: compilers write nearly SSA, and what a loop
- * adds to a pointer each time changes k alone. Descriptions only ever become less exact, so going
- * over the instructions until nothing changes ends. From an address so described, the lanes of a
- * warp are put into 32-byte sectors and counted.
+ * How memory is accessed. Each register is described as k + sum c_i * t_i over the thread's
+ * coordinates (tid.x, tid.y, tid.z, laneid). A coefficient is a number, or unknown but the same
+ * for all lanes (a parameter times tid.y). What cannot be described like this is "anything". A
+ * register has one description for the whole function, the join of all its definitions: compilers
+ * emit nearly SSA, and what a loop adds to a pointer on each trip changes k only. Descriptions
+ * only become less exact, so repeating this until nothing changes ends. From the description of an
+ * address follow the 32-byte sectors that the lanes of a warp touch.
  *
- * A client's kernel can't keep us busy: rounds, call depth and the marking of loops are bounded,
- * and what lies beyond is guessed. */
+ * A client's kernel cannot keep the daemon busy: rounds, the depth of calls and the search for
+ * loops are bounded. What lies beyond the bounds is guessed. */
 #include "ptx/analysis/count.h"
 
 #include <math.h>
@@ -457,7 +458,7 @@ static bool known_number(const struct one *x, const struct ws_ptx_operand *o, in
     return is_uniform(&v) && v.known;
 }
 
-/* i = first; do { … i += step; } while (i cmp bound): how often? 0: can't be told. */
+/* i = first; do { … i += step; } while (i cmp bound): how often? 0: not known. */
 static double count_trips(int64_t first, int64_t step, int64_t bound, unsigned cmp, bool stays_if)
 {
     double distance = (double)bound - (double)first, n;
@@ -489,7 +490,7 @@ static double count_trips(int64_t first, int64_t step, int64_t bound, unsigned c
     }
 }
 
-/* Trips by one comparison that decides about the loop's going on; 0: can't be told. */
+/* Trips by one comparison that decides whether the loop continues; 0: not known. */
 static double trips_of(const struct one *x, const uint32_t *mark, uint32_t stamp,
                        const struct ws_ptx_insn *setp, bool stays_if)
 {

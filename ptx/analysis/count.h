@@ -13,7 +13,7 @@
 #include "ptx/ptx.h"
 
 struct ws_ptx_count_options {
-    double loop_trips; /* of a loop whose trips can't be told; 0: 16 */
+    double loop_trips; /* of a loop whose trips are not known; 0: 16 */
     /* Threads of a block; 0: the kernel's .reqntid or .maxntid, else unknown (many in x). */
     uint32_t ntid[3];
 };

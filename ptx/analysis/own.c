@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Numbers of blocks and threads that a pass gives values of its own.
+/* Block and thread numbers to which a pass gives values of its own.
  *
- * What does not change while the kernel runs is a field of the pass's parameter: each mov of the
- * special register becomes an ld.param. The rest is computed by the pass into a register, and each
- * mov becomes one of registers; but where the only definition of a register is such a mov, the pass
- * computes the value right into it and the mov is left out. Compilers write a mov for each special
- * register that they use, once, so that a kernel rewritten thus has hardly more to do than before.
- * The value is then in the register earlier than it was, which nobody can see: before its only
- * definition it had none. */
+ * A value that does not change while the kernel runs is a field of the pass's parameter: each mov
+ * of the special register becomes an ld.param. The pass computes the other values into registers,
+ * and each mov of the special register becomes a mov of such a register. Where a mov is the only
+ * definition of its register, the pass computes the value into that register and leaves the mov
+ * out. Compilers emit one mov for each special register that they use, so a kernel rewritten like
+ * this has hardly more to do than before. The register then has its value earlier than before,
+ * which makes no difference: before its only definition it had no value. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which registers may hold different values in threads of one block.
+/* Which registers may hold different values in threads of one block ("divergent" registers).
  *
- * A register is divergent if some definition of it is: the instruction reads what differs between
- * threads (%tid, lane, clock), memory that isn't parameter or constant space, exchanges lanes, is
- * an atomic or a call, or reads a divergent register; or if the definition stands in a block that
- * only some threads may be in: between a branch on a divergent predicate and the point where its
- * ways meet again (its block's immediate post-dominator), since then the value seen there depends
- * on the way taken. Guarded definitions with a divergent guard count likewise. Least fixed point;
- * each round marks at least one register or block, and there are few rounds in practice; a round is
- * linear. */
+ * A register is divergent if one of its definitions is. A definition is divergent
+ *   - if its instruction reads something that differs between threads (%tid, the lane, a clock), or
+ *     memory other than parameters and constants;
+ *   - if it exchanges values between lanes, or is an atomic or a call;
+ *   - if it reads a divergent register, or its guard is divergent;
+ *   - if only some threads may execute it: it stands between a branch on a divergent predicate and
+ *     the point where the ways of that branch meet again (the immediate post-dominator of its
+ *     block). Then the value seen there depends on the way taken.
+ *
+ * This is a least fixed point. Each round marks at least one register or block, a round takes
+ * linear time, and in practice there are few rounds. */
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "base/error.h"

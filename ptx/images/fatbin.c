@@ -228,19 +228,29 @@ static bool ptx_compiles(const struct ws_fatbin_entry *e, uint32_t sm)
            (!(e->flags & F_FAMILY_SPECIFIC) || e->sm / 10 == sm / 10);
 }
 
+static const char *kind_name(uint16_t kind)
+{
+    switch (kind) {
+    case WS_FATBIN_PTX:
+        return "PTX";
+    case WS_FATBIN_ELF:
+        return "machine code";
+    case WS_FATBIN_LTO:
+        return "LTO code";
+    default:
+        return "unknown code";
+    }
+}
+
 static int consider(const struct ws_fatbin_entry *e, void *arg)
 {
     struct fatbin_choice *c = arg;
     size_t n = strlen(c->seen);
-    snprintf(c->seen + n, sizeof(c->seen) - n, "%s%s sm_%u%s", n ? ", " : "",
-             e->kind == WS_FATBIN_PTX   ? "PTX"
-             : e->kind == WS_FATBIN_ELF ? "machine code"
-             : e->kind == WS_FATBIN_LTO ? "LTO code"
-                                        : "unknown code",
-             e->sm,
-             e->flags & F_ARCH_SPECIFIC     ? "a"
-             : e->flags & F_FAMILY_SPECIFIC ? "f"
-                                            : "");
+    const char *suffix = e->flags & F_FAMILY_SPECIFIC ? "f" : "";
+    if (e->flags & F_ARCH_SPECIFIC)
+        suffix = "a";
+    snprintf(c->seen + n, sizeof(c->seen) - n, "%s%s sm_%u%s", n ? ", " : "", kind_name(e->kind),
+             e->sm, suffix);
     if (e->kind == WS_FATBIN_PTX && (!c->found || better(e, &c->best, c->sm))) {
         c->best = *e;
         c->found = true;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls of what CUDA's device code has without defining it go to functions of our own
- * (ptx/passes/devlib_text.c).
+/* Calls of functions that CUDA's device code uses without defining them (printf, malloc, …) go to
+ * wattshare's own functions in ptx/passes/devlib_text.c.
  *
- * The kernel and the functions on the way are copied, as for a fence. The kernel has the address of
- * struct ws_ptx_lib as a parameter; functions get it, the block and the thread as arguments. Only
- * the kernel itself reads %ctaid and %tid, right where it calls: passes that come later give blocks
- * other numbers, and they look for that in kernels only. A path that is never taken costs a kernel
- * nothing.
+ * The kernel and the functions that lead to such calls are copied (copies.c). The kernel has the
+ * address of struct ws_ptx_lib as a parameter; the functions get that address, the block's number
+ * and the thread's number as arguments. Only the kernel itself reads %ctaid and %tid, right where
+ * it calls, because later passes give blocks other numbers and replace these registers in kernels
+ * only. A path that is never taken costs a kernel nothing.
  *
- * A trap or brkpt stays where it is, behind a call that doesn't come back: so nothing that is known
- * of the kernel's ways changes. */
+ * A trap or brkpt stays where it is, behind a call that does not return. So whatever is known
+ * about the kernel's control flow remains true. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions themselves, in PTX that every version and target has.
+/* The device library's functions, in PTX that every version and target supports.
  *
- * Records. A thread measures what it has to write, claims so many bytes with one atomic addition,
- * and writes; who finds no room goes without (the counter stays past the end, so nobody finds room
- * after that). Nobody waits for anybody. What is read may change between measuring and writing, so
- * writing stops at what was claimed. A record's first word is written last.
+ * Records of printf. A thread measures what it has to write, claims that many bytes with one
+ * atomic addition, and writes. A thread that finds no room writes nothing; the counter stays past
+ * the end, so later threads find no room either. No thread waits for another. What is read may
+ * change between measuring and writing, so writing stops at what was claimed. A record's first
+ * word is written last.
  *
- * Formats. One pass over the characters with a state: 0 text, 1 flags, 2 width, 3 behind the width,
- * 4 behind the dot, 5 precision, 6 length. The grammar is that of device/text.c, which makes the
- * text of it on the host. What kind of conversion a letter is, is a bit in a mask.
+ * Formats are read in one pass over the characters, with a state: 0 text, 1 flags, 2 width, 3
+ * behind the width, 4 behind the dot, 5 precision, 6 length. The grammar is that of device/text.c,
+ * which makes the text on the host. The kind of conversion that a letter selects is a bit in a
+ * mask.
  *
- * Heap. Blocks never move: a block is cut from the unused end of the heap, and goes to a list of
- * its size class when it is given back. Classes: sizes of up to 8 units of 16 bytes, then four to
- * each doubling; what is asked for is rounded up to its class, so that a block which comes back
- * fits the next one who asks. A list's head is {tag, era, unit} in one word, changed by
- * compare-and-swap; the tag counts changes, so a head that has come back is told from one that
- * never went. A swap fails only where another thread's has succeeded. Where there is no unused end
- * any more, a block of a larger class is cut in two. 32 bytes stand before each block: {units,
- * state, next}, and 16 that are nobody's (device/space.c says why). The state of a block is changed
- * by compare-and-swap, so that of two who give it back one is told that it was not his.
+ * Heap of malloc. Blocks never move. A block is cut from the unused end of the heap, and goes to
+ * the list of its size class when it is freed. Size classes: up to 8 units of 16 bytes, then four
+ * classes for each doubling. A request is rounded up to its class, so that a freed block fits the
+ * next request. The head of a list is {tag, era, unit} in one word, changed by compare-and-swap.
+ * The tag counts changes, so a head that was removed and came back is not taken for one that never
+ * left. A swap fails only where another thread's has succeeded. When the unused end is used up, a
+ * block of a larger class is cut in two. 32 bytes stand before each block: {units, state, next},
+ * and 16 bytes that are left to NVIDIA's code (device/space.c explains why). A block's state is
+ * changed by compare-and-swap, so that of two threads that free the same block, one is told that
+ * the block was not allocated.
  *
- * Blocks side by side are not joined again. Instead, who finds no room while nothing is taken
- * begins a new era: what lists and the unused end say of earlier ones is void. Whoever takes is
- * counted before it looks, whoever gives back until it has, so that an era can't end under anybody.
- * Lists have 12 bits for it; after 4095 eras none is begun until the host has wiped the book
- * between two launches.
+ * Neighbouring blocks are not joined again. Instead, a thread that finds no room while nothing is
+ * allocated begins a new era: whatever the lists and the unused end say of earlier eras is void. A
+ * thread that allocates is counted before it looks, and a thread that frees is counted until it
+ * has freed, so no era ends while a thread uses it. Lists have 12 bits for the era. After 4095
+ * eras no new one begins until the host has wiped the book between two launches.
  *
- * Book: 0 {era, where the unused end begins, 40 bits}, 8 {era, how many are taken, 40 bits}, 64…
- * heads. All zero is an empty heap. It is the client's own memory, and nobody else has anything
- * from what it writes there. */
+ * The book: at 0 {era, where the unused end begins (40 bits)}, at 8 {era, how many blocks are
+ * allocated (40 bits)}, from 64 on the heads. All zero is an empty heap. The book is the client's
+ * own memory: what a client writes there harms no other client. */
 #include "ptx/passes/devlib_private.h"
 
 /* clang-format off */

@@ -146,10 +146,10 @@ void ws_ptx_edit_redirect(struct ws_ptx_edit *e, struct ws_ptx_insn *i, uint32_t
                           uint32_t n_more, const struct ws_ptx_operand *more);
 /* Whether @f calls one of the marked functions by its name. */
 bool ws_ptx_calls_any(const struct ws_ptx_func *f, const bool *funcs);
-/* Marks whoever of @among calls a marked function, itself or through others. */
+/* Marks the functions among @among that call a marked function, directly or through others. */
 void ws_ptx_mark_callers(const struct ws_ptx_module *m, const bool *among, bool *io);
 
-/* ---- numbers of blocks and threads that a pass gives values of its own (ptx/analysis/own.c) ---- */
+/* ---- block and thread numbers that a pass replaces (ptx/analysis/own.c) ---- */
 enum ws_ptx_own_which { WS_OWN_CTAID, WS_OWN_NCTAID, WS_OWN_TID, WS_OWN_NTID, _WS_OWN_N };
 struct ws_ptx_own_value {
     bool read;         /* by the old function */

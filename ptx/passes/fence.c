@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks before accesses.
+/* Writes the checks of a fenced kernel: before each access to memory, it makes sure that the
+ * access stays in the client's own ranges.
  *
- * The fast check is three instructions: distance of the register from the client's largest range,
- * compared with that range's length less a slack of WS_FENCE_SLACK, and a branch that isn't taken.
- * It passes any access at [reg + 0 … reg + slack). What it doesn't pass goes to a slow path at the
- * function's end: shared and local windows pass, then ws$fence looks at the rest, and at all
- * ranges, to the byte; from there back, or the thread notes the fault and ends there, inside the
- * function: the kernel has no end that it did not have before, so that what is known of its ways
- * (ptx/passes/rewrite_check.c) holds of the fenced one too.
+ * The fast check has three instructions. It takes the distance of the register from the start of
+ * the client's largest range, compares it with that range's length less WS_FENCE_SLACK, and
+ * branches if it is not less. So it passes any access at [reg + 0 … reg + slack). Every other
+ * access goes to a slow path at the end of the function: the windows of shared and local memory
+ * pass there, and ws$fence looks at all ranges, to the byte. Either it returns, or the thread
+ * notes the fault and ends there, inside ws$fence. So the kernel has no way to its end that it did
+ * not have before, and what ptx/passes/rewrite_check.c found out about it is true of the fenced
+ * kernel too.
  *
- * Accesses of a basic block through the same register, not written between them, or through
- * registers that differ from it by constants, are one group, checked before the first of them for
- * the bytes from the lowest to the highest. That moves checks forward, past other accesses: a
- * kernel that would go outside ends a little earlier, and it is wrong either way. Guarded accesses
- * are checked under their guard, each by itself. Matrices are checked from their first to their
- * last byte, as the distance between their lines says when the kernel runs.
+ * Accesses of a basic block through the same register, if nothing writes it between them, are one
+ * group; so are accesses through registers that differ from it by a constant. A group is checked
+ * once, before its first access, for the bytes from the lowest to the highest. This moves checks
+ * before other accesses: a kernel that would access memory outside ends a little earlier, which is
+ * wrong either way. Guarded accesses are checked one by one, under their guard. Matrices are
+ * checked from their first to their last byte; the distance between their lines may be known only
+ * when the kernel runs.
  *
- * Functions with accesses are copied, with four parameters more: what the kernel has in struct
- * ws_ptx_fence. */
+ * Functions with accesses are copied (copies.c). The copies have four parameters more: what the
+ * kernel has in struct ws_ptx_fence. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

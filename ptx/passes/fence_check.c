@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a fence must stand before, and what it can't stand before.
+/* Finds the accesses that a fence must check, and refuses kernels with accesses that it cannot
+ * check.
  *
- * Loads, stores, atomics, reductions, copies and matrix loads and stores with an address in a
- * register are checked, in the kernel and in the functions that it calls. Shared, local, parameter
- * and constant memory are a block's, a thread's or a module's own: hardware bounds them (an address
- * beyond a block's shared or a thread's local memory is a fault of the device, which no fence here
- * prevents). Textures and surfaces are bounded by what they were made of where a device has them;
- * where it has none, their instructions have become loads and stores before (texture.c). Prefetches
- * change nothing and fault nowhere. What is left is refused by its name: bulk copies, tensor maps,
+ * Checked are loads, stores, atomics, reductions, copies, and loads and stores of matrices, if
+ * their address is in a register; in the kernel and in the functions that it calls. Shared, local,
+ * parameter and constant memory belong to a block, a thread or a module, and the hardware limits
+ * them. (An address beyond a block's shared or a thread's local memory is a fault of the device,
+ * which no fence prevents.) A device with texture hardware limits textures and surfaces; for other
+ * devices, texture.c has made loads and stores of these instructions before. Prefetches change
+ * nothing and never fault. All other accesses are refused by name: bulk copies, tensor maps,
  * multicast and cluster memory, asynchronous stores, discard. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Several kernels, one launch.
+/* Makes one kernel of several.
  *
- * The grid of the launch has two dimensions: x is the place in a round of dealing, y the round. The
- * kernel finds which member its block is of by halving the members' places, and goes to that
- * member's body, in which %ctaid, %nctaid, %tid and %ntid are registers and parameters.
- * Interleaving matters: blocks begin in the order of their numbers, x fastest, and members dealt
- * one behind the other would run one behind the other.
+ * The grid of the launch has two dimensions: x is the place in a round of dealing, y is the round.
+ * The kernel finds by binary search which member its block belongs to, and goes to that member's
+ * body, in which registers and parameters stand in for %ctaid, %nctaid, %tid and %ntid. Members
+ * are interleaved, because blocks begin in the order of their numbers, x fastest: members that
+ * were dealt one behind the other would also run one behind the other.
  *
- * Where the members' blocks may differ, the block is one-dimensional, threads beyond the member's
- * end at once, and a member that reads %tid.y or .z gets them from the thread's number by its own
- * block's shape; lanes stay as they were, since warps are made of consecutive numbers in either
- * case. Where they have one shape, nothing of that is needed.
+ * Where the members' blocks may differ in shape, the block is one-dimensional. Threads beyond the
+ * member's block end at once, and a member that reads %tid.y or %tid.z gets them computed from the
+ * thread's number. Lanes stay as they were, since warps consist of consecutive numbers in either
+ * case. Where all blocks have one shape, none of this is needed.
  *
- * Static shared memory of all members is one array, each member's variables being places in it: a
- * block is of one member. That of the module (not of a kernel) stays as it is. */
+ * The static shared memory of all members is one array, in which each member's variables have
+ * their places, because a block belongs to one member. The module's own shared memory stays as it
+ * is. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

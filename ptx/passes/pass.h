@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/passes/pass.h - kernels rewritten so that a grid can be stopped between two blocks and gone
- * on with later, on the same GPU or another; kept to a set of SMs; or run in pieces. The rewritten
- * kernel is one more .entry of the same module, so that it shares the module's variables with the
- * original, which stays.
+/* ptx/passes/pass.h - passes: kernels rewritten so that a grid can be stopped at a block boundary
+ * and resumed later, on the same GPU or another; can be kept to a set of SMs; or can run in pieces.
+ * The rewritten kernel is one more .entry of the same module, so it shares the module's variables
+ * with the original, which stays.
  *
  *   slice       block numbers start at an offset: a launch runs blocks [offset, offset + its own
  *               grid) of the whole grid.
- *   ticket      each block takes the number it shall be from a counter, or leaves if a flag is up
- *               or its SM is not wanted.
- *   persistent  ticket in a loop: a few blocks run all of the grid's, one after another. Only where
- *               analysis shows it safe.
+ *   ticket      each block takes its number from a counter, or ends if a flag is set or its SM is
+ *               not wanted.
+ *   persistent  ticket in a loop: a few blocks execute all blocks of the grid, one after another.
+ *               Only where analysis shows that this is safe.
  *
- * Names of what is made (NAME$fence) get a $ more as long as the module has them already. The
- * rewritten kernel has one parameter more, at the end: struct ws_ptx_ctl. Its grid is
- * one-dimensional. A module is rewritten by whoever made it, before others see it; pointers into
- * m->funcs are stale afterwards.
+ * New names are NAME$fence and the like, with one $ more as long as the module has them already.
+ * The rewritten kernel has one parameter more, at the end: struct ws_ptx_ctl. Its grid is
+ * one-dimensional. The maker of a module rewrites it before others see it; pointers into m->funcs
+ * are not valid afterwards.
  * Threads: none while rewriting. Source: facts of sections 1.1 to 1.8 of the project's notes on GPU
  * mechanisms; PTX ISA 9.7.13. */
 #ifndef WS_PTX_PASSES_PASS_H
@@ -96,9 +96,10 @@ WS_MUST_CHECK int ws_ptx_rewrite(struct ws_ptx_module *m, uint32_t func, enum ws
  * Return: 0, or -ENOMEM: with some functions replaced.
  */
 WS_MUST_CHECK int ws_ptx_texture(struct ws_ptx_module *m);
-enum { WS_TEXTURE_FUNCS = 8 }; /* so many it adds at most */
+enum { WS_TEXTURE_FUNCS = 8 }; /* that it adds at most */
 
-/* ---- fence (ptx/passes/fence.c): a kernel that can't touch memory of others in a context it shares with them ---- */
+/* ---- fence (ptx/passes/fence.c) ---- */
+/* A fenced kernel cannot access other clients' memory in a context that it shares with them. */
 
 /* Where a client's memory is, in device memory that no client can write. */
 struct ws_ptx_ranges {
@@ -160,7 +161,7 @@ uint32_t ws_ptx_fuse_deal(struct ws_ptx_fuse *f, uint32_t n_members);
 WS_MUST_CHECK int ws_ptx_fuse_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_text,
                                       size_t text_bytes);
 
-/* A fused kernel, as whoever launches it must know it. What it costs: as many registers as the
+/* A fused kernel, as its launch must know it. What it costs: as many registers as the
  * member that has most, and a few; as much static and dynamic shared memory as the member that has
  * most, not the sum, since a block is of one member; as many resident blocks, hence, as the most
  * demanding member allows. Each thread executes about ten instructions more (three for each halving

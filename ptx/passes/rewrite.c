@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rewriting itself: a prologue that gives the block its number, then the old body in which
- * %ctaid and %nctaid are registers and parameters.
+/* Writes the rewritten kernels: a prologue that gives the block its number, then the old body, in
+ * which registers and parameters stand in for %ctaid and %nctaid.
  *
- * ticket: thread 0 looks at the SM mask and the flag, takes a ticket, makes a block's numbers of it
- * and puts them into a slot in shared memory; a barrier, at which it also votes whether there is a
- * block, lets the other threads read them. A ticket past the end ends the block. A block that saw
- * the flag takes none, so min(ticket, total) is the number of blocks done once the grid has ended:
- * nothing else needs saving. Tickets grow, so no block waits for one that wasn't begun.
+ * ticket: thread 0 looks at the SM mask and at the flag, takes a ticket, computes the block's
+ * numbers from it and writes them to a slot in shared memory. All threads meet at a barrier, where
+ * thread 0 also votes whether there is a block, and read the slot. A ticket past the end ends the
+ * block. A block that saw the flag takes no ticket. So when the grid has ended, min(ticket, total)
+ * is the number of blocks that were executed, and nothing else has to be saved. Tickets only grow,
+ * so no block waits for one that has not begun.
  *
- * persistent: the same at the head of a loop, to which ret and exit go. Two slots are used in turn:
- * with one, a fast thread 0 could overwrite the number before a slow warp has read it. The barrier
- * at the head also keeps the next block's use of shared memory behind this one's. Where thread 0
- * has ended before its time (a fence ends who goes outside), nobody votes for a next block, and the
- * rest of the block ends too.
+ * persistent: the same at the head of a loop; ret and exit go there. Two slots are used in turn,
+ * because with one, a fast thread 0 could overwrite the number before a slow warp has read it. The
+ * barrier at the head also keeps the next block's accesses to shared memory behind this block's.
+ * If thread 0 has ended early (a fence ends a thread that leaves its client's memory), nobody
+ * votes for a next block, and the rest of the block ends too.
  *
- * The other threads have four instructions more in all: is it thread 0, branch, barrier, end; five
- * in the loop. Block numbers are given in the order in which hardware deals blocks, x fastest.
- * Divisions only for the dimensions that the kernel reads. */
+ * The other threads execute four instructions more in all (is this thread 0, branch, barrier,
+ * end), or five for each block in the loop. Blocks get their numbers in the order in which
+ * hardware deals them, x fastest. Only the dimensions that the kernel reads cost a division. */
 #include <stddef.h>
 
 #include "base/error.h"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whether a kernel may be rewritten, and why not.
  *
- * Slice and ticket leave each block as it was, so only what knows of other blocks forbids them:
+ * Slice and ticket leave each block as it was. So only what knows of other blocks forbids them:
  * grid synchronisation (%envreg, which cooperative groups use), loops that wait for another block,
- * clusters, block numbers read in functions, and what would notice the slot in shared memory.
+ * clusters, block numbers that functions read, and what would notice the slot in shared memory.
  *
  * The loop of persistent must not begin the next block in one thread while another thread of the
- * block is still on its way to a barrier of this one. It is safe if no divergent branch has one way
- * that can end the thread and another that can come to a synchronisation, each without passing one
- * before. Warp-level synchronisation counts: lanes that have ended are left out of its mask, lanes
- * that wait at the loop's head are not. */
+ * block is still on its way to a barrier of this one. It is safe if no divergent branch has one
+ * way that can end the thread and another that can come to a synchronisation, each without passing
+ * a synchronisation before. Warp-level synchronisation counts too: its mask leaves out lanes that
+ * have ended, but not lanes that wait at the head of the loop. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texture and surface instructions become calls of functions that compute what they do
- * (sampler.cu), with plain loads and stores: for devices where textures are headers in the client's
- * memory, which the hardware knows nothing of. What comes of it is PTX like any other: the fence
- * checks its accesses, and kernels can be stopped, fused and gone on with.
+/* Texture and surface instructions become calls of functions that compute the same with plain
+ * loads and stores (sampler.cu). This is for devices on which textures are headers in the client's
+ * memory, unknown to the hardware. The result is PTX like any other: the fence checks its
+ * accesses, and such kernels can be stopped, resumed and fused.
  *
- * A variable of type .texref, .samplerref or .surfref becomes eight bytes of memory, its name the
- * handle that is read from there. Functions keep their numbers. One with an instruction that can't
- * be replaced stays as it is. */
+ * A variable of type .texref, .samplerref or .surfref becomes eight bytes of memory; its name
+ * becomes the handle that is read from there. Functions keep their numbers. A function with an
+ * instruction that cannot be replaced stays as it is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
